@@ -1,0 +1,87 @@
+#include "base/buf.h"
+#include "base/check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void tide_buf_init(tide_buf *buf, tide_mem *mem, size_t bytes_max)
+{
+    memset(buf, 0, sizeof *buf);
+    buf->mem = mem;
+    buf->bytes_max = bytes_max;
+}
+
+void tide_buf_done(tide_buf *buf)
+{
+    if (buf->data != NULL)
+        tide_mem_free(buf->mem, buf->data, buf->capacity);
+    buf->data = NULL;
+    buf->bytes = 0;
+    buf->capacity = 0;
+}
+
+void tide_buf_clear(tide_buf *buf)
+{
+    buf->bytes = 0;
+    if (buf->data != NULL)
+        buf->data[0] = '\0';
+}
+
+char *tide_buf_reserve(tide_buf *buf, size_t count)
+{
+    TIDE_ASSERT(buf->mem != NULL);
+    if (count > buf->bytes_max - buf->bytes)
+        return NULL;
+    void *data = buf->data;
+    if (!tide_mem_grow(buf->mem, &data, &buf->capacity, buf->bytes + count + 1, buf->bytes_max + 1,
+                       1))
+        return NULL;
+    buf->data = data;
+    return buf->data + buf->bytes;
+}
+
+tide_status tide_buf_add(tide_buf *buf, const void *bytes, size_t count)
+{
+    char *room = tide_buf_reserve(buf, count);
+    if (room == NULL)
+        return count > buf->bytes_max - buf->bytes ? TIDE_FULL : TIDE_NO_MEMORY;
+    if (count > 0)
+        memcpy(room, bytes, count);
+    buf->bytes += count;
+    buf->data[buf->bytes] = '\0';
+    return TIDE_OK;
+}
+
+tide_status tide_buf_add_text(tide_buf *buf, const char *terminated)
+{
+    return tide_buf_add(buf, terminated, strlen(terminated));
+}
+
+tide_status tide_buf_print(tide_buf *buf, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int wanted = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (wanted < 0)
+        return TIDE_INVALID;
+    char *room = tide_buf_reserve(buf, (size_t)wanted);
+    if (room == NULL)
+        return (size_t)wanted > buf->bytes_max - buf->bytes ? TIDE_FULL : TIDE_NO_MEMORY;
+    va_start(args, format);
+    (void)vsnprintf(room, (size_t)wanted + 1, format, args);
+    va_end(args);
+    buf->bytes += (size_t)wanted;
+    return TIDE_OK;
+}
+
+const char *tide_buf_cstr(const tide_buf *buf)
+{
+    return buf->data == NULL ? "" : buf->data;
+}
+
+tide_text tide_buf_text(const tide_buf *buf)
+{
+    return (tide_text){tide_buf_cstr(buf), buf->bytes};
+}

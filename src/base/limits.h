@@ -1,0 +1,39 @@
+/* limits.h - every ceiling in one place.
+ *
+ * Reaching one is a status (TIDE_FULL, TIDE_INVALID), never a crash.  These
+ * are bounds of the code; what a user may tune is a setting (E11) and is
+ * bounded by these.
+ */
+#ifndef TIDE_BASE_LIMITS_H
+#define TIDE_BASE_LIMITS_H
+
+#include <assert.h>
+
+enum {
+    TIDE_WINDOW_JOBS_MAX = 10000, /* tracker (E2.1) */
+    TIDE_ACCOUNTS_MAX = 4096,     /* known to one process */
+    TIDE_KINDS_MAX = 64,          /* registered in one process */
+    TIDE_WORKERS_MAX = 64,        /* threads that run handlers */
+    TIDE_LANES = 2,               /* interactive, bulk (E3.1) */
+    TIDE_PRIORITY_MAX = 100,      /* E3.2 */
+    TIDE_LIMITS_PER_ACCOUNT = 4,  /* windows one call may be charged to (E4.1) */
+    TIDE_CYCLES_OPEN_MAX = 65536, /* of one stream (E5) */
+    TIDE_STREAMS_MAX = 4096,      /* with open cycles in one process */
+    TIDE_PAYLOAD_BYTES_MAX = 1 << 20,
+    TIDE_RESUME_BYTES_MAX = 64 << 10,
+    TIDE_DEDUPE_BYTES_MAX = 512,
+    TIDE_NAME_BYTES_MAX = 200, /* accounts, kinds, streams */
+    TIDE_ERROR_TEXT_BYTES_MAX = 400,
+    TIDE_NEEDS_MAX = 1000,      /* dependencies of one job */
+    TIDE_CHILDREN_MAX = 100000, /* jobs one handler may create */
+    TIDE_ITEMS_MAX = 10000,     /* items in one job */
+    TIDE_ITEM_BYTES_MAX = 1024,
+    TIDE_ENQUEUE_SLICE = 500, /* rows of a bulk insert in one go (E2.5) */
+    TIDE_PURGE_SLICE = 500,   /* rows of a purge in one go (E2.5) */
+    TIDE_CLAIM_MAX = 512,     /* claims in one transaction */
+};
+
+static_assert(TIDE_CLAIM_MAX < TIDE_WINDOW_JOBS_MAX / 2, "a claim never empties the window");
+static_assert(TIDE_WORKERS_MAX < TIDE_CLAIM_MAX, "one claim can feed every worker");
+
+#endif
