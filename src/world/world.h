@@ -1,0 +1,301 @@
+/* world.h - all contact with the outside.
+ *
+ * Time, waiting, threads, locks, randomness, files and HTTP are reached through
+ * this one port.  There are two worlds behind it: the real one (world/real*.c)
+ * and a simulated one (tests/sim), where one seed fixes the order of threads,
+ * the network's answers and faults, the clock, and what the disk forgets in a
+ * crash.  The same engine and the same handlers run in both (E10.2).
+ *
+ * Rules for users of the port:
+ *   W1  now is read once per step and handed down.
+ *   W2  a wait ends with TIDE_OK (woken, or for no reason), TIDE_TIMEOUT, or
+ *       TIDE_STOPPED when the world has died.  Every waiting loop leaves on
+ *       TIDE_STOPPED: that is how threads unwind after a simulated crash.
+ *   W3  a lock is held for microseconds, never over a wait or a call.
+ *   W4  whoever starts a thread joins it.
+ */
+#ifndef TIDE_WORLD_WORLD_H
+#define TIDE_WORLD_WORLD_H
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tide_world tide_world;
+typedef struct tide_thread tide_thread;
+typedef struct tide_lock tide_lock;
+typedef struct tide_cond tide_cond;
+typedef struct tide_file_lock tide_file_lock;
+
+#define TIDE_NEVER UINT64_MAX
+
+/* Why a running call should end (E7.3: one mechanism for all of them). */
+typedef enum tide_cancel_reason {
+    TIDE_CANCEL_NONE = 0,
+    TIDE_CANCEL_USER,
+    TIDE_CANCEL_PREEMPT,
+    TIDE_CANCEL_HALT,
+    TIDE_CANCEL_STALL,
+    TIDE_CANCEL_STOP,
+    TIDE_CANCEL_STALE, /* the claim was lost */
+} tide_cancel_reason;
+
+/* Embedded by whoever can be canceled; zero is "not canceled".  Only
+ * tide_world_cancel() writes it. */
+typedef struct tide_cancel {
+    int reason; /* atomic */
+} tide_cancel;
+
+/* ---- HTTP ---------------------------------------------------------------- */
+
+struct tide_header {
+    tide_text name;
+    tide_text value;
+};
+
+/* Takes a body as it streams in.  Runs on the thread that made the call, never
+ * on the network thread; while it runs, at most a small bounded amount of the
+ * body waits in memory and the connection is paused (back-pressure).  Any
+ * status but TIDE_OK ends the call with that status. */
+typedef tide_status tide_sink_write(void *arg, const char *bytes, size_t count);
+
+/* Gives the next part of an upload; writes at most `room` bytes, 0 at its end. */
+typedef tide_status tide_source_read(void *arg, char *bytes, size_t room, size_t *count_out);
+
+/* Bytes that one account's calls may hold in memory together.  Opaque; shared
+ * by calls; NULL means no budget. */
+typedef struct tide_byte_budget tide_byte_budget;
+
+struct tide_request {
+    const char *method; /* "GET" */
+    const char *url;    /* absolute */
+    const struct tide_header *headers;
+    size_t headers_count;
+    tide_text body;           /* when source is NULL */
+    tide_source_read *source; /* else: streamed, `source_bytes` in all */
+    void *source_arg;
+    uint64_t source_bytes;
+    tide_sink_write *sink; /* NULL: the body is collected in response.body */
+    void *sink_arg;
+    tide_byte_budget *budget;
+    uint64_t body_bytes_max;     /* of the answer; 0: 16 MiB.  More ends in TIDE_FULL. */
+    uint32_t connect_timeout_ms; /* 0: 10 s */
+    uint32_t stall_timeout_ms;   /* no byte for so long; 0: 60 s */
+    uint32_t total_timeout_ms;   /* 0: no limit */
+};
+
+enum { TIDE_RESPONSE_HEADERS_MAX = 64 };
+
+struct tide_response {
+    int http;              /* status code; 0 while none arrived */
+    tide_buf body;         /* when the request had no sink */
+    tide_buf header_bytes; /* names and values, each terminated; `headers` point into it */
+    struct tide_header headers[TIDE_RESPONSE_HEADERS_MAX];
+    size_t headers_count;
+    uint64_t body_bytes; /* also when a sink took them */
+    uint32_t latency_ms; /* sending until the last byte */
+};
+
+void tide_response_init(struct tide_response *response, tide_mem *mem);
+void tide_response_done(struct tide_response *response);
+/* The first header of that name, case ignored; TIDE_TEXT_NONE when absent. */
+tide_text tide_response_header(const struct tide_response *response, const char *name);
+
+/* ---- the port ------------------------------------------------------------ */
+
+struct tide_world_ops {
+    uint64_t (*now_us)(tide_world *world);
+    uint64_t (*now_unix_ms)(tide_world *world);
+    void (*random)(tide_world *world, void *bytes, size_t count);
+    bool (*dead)(tide_world *world);
+
+    tide_status (*thread_start)(tide_world *world, const char *name, void (*run)(void *arg),
+                                void *arg, tide_thread **thread_out, tide_error *err);
+    void (*thread_join)(tide_world *world, tide_thread *thread);
+    tide_status (*lock_new)(tide_world *world, tide_lock **lock_out);
+    void (*lock_free)(tide_world *world, tide_lock *lock);
+    void (*lock)(tide_world *world, tide_lock *lock);
+    void (*unlock)(tide_world *world, tide_lock *lock);
+    tide_status (*cond_new)(tide_world *world, tide_cond **cond_out);
+    void (*cond_free)(tide_world *world, tide_cond *cond);
+    tide_status (*cond_wait)(tide_world *world, tide_cond *cond, tide_lock *lock,
+                             uint64_t deadline_us);
+    void (*cond_wake)(tide_world *world, tide_cond *cond, bool all);
+    tide_status (*sleep_until)(tide_world *world, uint64_t deadline_us, const tide_cancel *cancel);
+    void (*cancel)(tide_world *world, tide_cancel *cancel, tide_cancel_reason reason);
+
+    tide_status (*call)(tide_world *world, const struct tide_request *request,
+                        struct tide_response *response, const tide_cancel *cancel, tide_error *err);
+    tide_byte_budget *(*budget_new)(tide_world *world, uint64_t bytes_max);
+    void (*budget_free)(tide_world *world, tide_byte_budget *budget);
+
+    const char *(*vfs)(tide_world *world);
+    tide_status (*file_read)(tide_world *world, const char *path, size_t bytes_max, tide_buf *out,
+                             tide_error *err);
+    tide_status (*file_replace)(tide_world *world, const char *path, tide_text content,
+                                unsigned mode, tide_error *err);
+    tide_status (*file_remove)(tide_world *world, const char *path, tide_error *err);
+    tide_status (*dir_make)(tide_world *world, const char *path, tide_error *err);
+    tide_status (*disk_free)(tide_world *world, const char *path, uint64_t *bytes_out,
+                             tide_error *err);
+    tide_status (*file_lock)(tide_world *world, const char *path, tide_text holder,
+                             tide_file_lock **lock_out, tide_error *err);
+    void (*file_unlock)(tide_world *world, tide_file_lock *lock);
+};
+
+struct tide_world {
+    const struct tide_world_ops *ops;
+};
+
+/* The real world.  One per process is enough; the network thread starts with
+ * the first call.  Owned by the caller; free it after everything that uses it. */
+tide_status tide_world_real_new(tide_mem *mem, tide_world **world_out, tide_error *err);
+void tide_world_real_free(tide_world *world);
+
+/* Monotonic.  Microseconds for latencies, milliseconds for decisions. */
+static inline uint64_t tide_world_now_us(tide_world *world)
+{
+    return world->ops->now_us(world);
+}
+static inline uint64_t tide_world_now_ms(tide_world *world)
+{
+    return world->ops->now_us(world) / 1000;
+}
+/* Wall time, at the edges only: what is stored, shown or sent. */
+static inline uint64_t tide_world_now_unix_ms(tide_world *world)
+{
+    return world->ops->now_unix_ms(world);
+}
+/* Good enough for secrets in the real world; seeded in the simulated one. */
+static inline void tide_world_random(tide_world *world, void *bytes, size_t count)
+{
+    world->ops->random(world, bytes, count);
+}
+static inline uint64_t tide_world_random_u64(tide_world *world)
+{
+    uint64_t number = 0;
+    world->ops->random(world, &number, sizeof number);
+    return number;
+}
+/* A dead world has crashed: writes are dropped, waits return TIDE_STOPPED. */
+static inline bool tide_world_dead(tide_world *world)
+{
+    return world->ops->dead(world);
+}
+
+static inline tide_status tide_world_thread(tide_world *world, const char *name,
+                                            void (*run)(void *arg), void *arg,
+                                            tide_thread **thread_out, tide_error *err)
+{
+    return world->ops->thread_start(world, name, run, arg, thread_out, err);
+}
+/* Waits for its end and frees it.  NULL is fine. */
+static inline void tide_world_join(tide_world *world, tide_thread *thread)
+{
+    world->ops->thread_join(world, thread);
+}
+
+static inline tide_status tide_lock_new(tide_world *world, tide_lock **lock_out)
+{
+    return world->ops->lock_new(world, lock_out);
+}
+static inline void tide_lock_free(tide_world *world, tide_lock *lock)
+{
+    world->ops->lock_free(world, lock);
+}
+static inline void tide_lock_take(tide_world *world, tide_lock *lock)
+{
+    world->ops->lock(world, lock);
+}
+static inline void tide_lock_drop(tide_world *world, tide_lock *lock)
+{
+    world->ops->unlock(world, lock);
+}
+static inline tide_status tide_cond_new(tide_world *world, tide_cond **cond_out)
+{
+    return world->ops->cond_new(world, cond_out);
+}
+static inline void tide_cond_free(tide_world *world, tide_cond *cond)
+{
+    world->ops->cond_free(world, cond);
+}
+/* Drops the lock, waits, takes it again (also on TIDE_STOPPED). */
+static inline tide_status tide_cond_wait(tide_world *world, tide_cond *cond, tide_lock *lock,
+                                         uint64_t deadline_us)
+{
+    return world->ops->cond_wait(world, cond, lock, deadline_us);
+}
+static inline void tide_cond_wake_one(tide_world *world, tide_cond *cond)
+{
+    world->ops->cond_wake(world, cond, false);
+}
+static inline void tide_cond_wake_all(tide_world *world, tide_cond *cond)
+{
+    world->ops->cond_wake(world, cond, true);
+}
+/* TIDE_OK when the time came, TIDE_CANCELED, TIDE_STOPPED.  cancel may be NULL. */
+static inline tide_status tide_world_sleep_until(tide_world *world, uint64_t deadline_us,
+                                                 const tide_cancel *cancel)
+{
+    return world->ops->sleep_until(world, deadline_us, cancel);
+}
+/* The first reason stays.  Wakes whoever sleeps or calls with this token. */
+static inline void tide_world_cancel(tide_world *world, tide_cancel *cancel,
+                                     tide_cancel_reason reason)
+{
+    world->ops->cancel(world, cancel, reason);
+}
+static inline tide_cancel_reason tide_canceled(const tide_cancel *cancel)
+{
+    return (tide_cancel_reason)__atomic_load_n(&cancel->reason, __ATOMIC_ACQUIRE);
+}
+
+/* Makes one HTTP call and waits for it.  TIDE_OK: an answer arrived whole,
+ * whatever its code.  TIDE_NETWORK: nothing reached the other side (name,
+ * connection, TLS).  TIDE_UNKNOWN: the connection ended after the request was
+ * sent.  TIDE_TIMEOUT, TIDE_CANCELED, TIDE_STOPPED, TIDE_FULL; else what the
+ * sink returned.  `response` was initialised by the caller and is his. */
+static inline tide_status tide_world_call(tide_world *world, const struct tide_request *request,
+                                          struct tide_response *response, const tide_cancel *cancel,
+                                          tide_error *err)
+{
+    return world->ops->call(world, request, response, cancel, err);
+}
+
+/* The name of the SQLite VFS that reaches this world's disk; NULL: the default. */
+static inline const char *tide_world_vfs(tide_world *world)
+{
+    return world->ops->vfs(world);
+}
+
+/* Replaces a file so that a crash leaves the old one or the new one, never a
+ * mixture; 0600 from birth if `mode` says so. */
+static inline tide_status tide_file_replace(tide_world *world, const char *path, tide_text content,
+                                            unsigned mode, tide_error *err)
+{
+    return world->ops->file_replace(world, path, content, mode, err);
+}
+/* TIDE_NOT_FOUND when there is none; TIDE_FULL past bytes_max. */
+static inline tide_status tide_file_read(tide_world *world, const char *path, size_t bytes_max,
+                                         tide_buf *out, tide_error *err)
+{
+    return world->ops->file_read(world, path, bytes_max, out, err);
+}
+/* Holds `path` for this process until unlocked or until the process dies, and
+ * writes `holder` (a line naming it) into it.  TIDE_BUSY: another one has it;
+ * err->text carries that one's line. */
+static inline tide_status tide_file_lock_take(tide_world *world, const char *path, tide_text holder,
+                                              tide_file_lock **lock_out, tide_error *err)
+{
+    return world->ops->file_lock(world, path, holder, lock_out, err);
+}
+static inline void tide_file_lock_drop(tide_world *world, tide_file_lock *lock)
+{
+    world->ops->file_unlock(world, lock);
+}
+
+#endif
