@@ -1,0 +1,466 @@
+/* ledger.h - the durable table of jobs, cycles and cursors (E1).
+ *
+ * This is the seam between the engine and a database.  SQLite implements it row
+ * by row (ledger_sqlite*.c); PostgreSQL will implement it array by array.  One
+ * conformance suite (tests/unit/ledger_test.c) runs against every
+ * implementation, through nothing but this header.
+ *
+ * A ledger is used by one thread at a time: the writer's.  Reading commands
+ * open a ledger of their own with `read_only`.  It has no clock and no threads:
+ * `now_unix_ms` is an argument, owners and tokens are handed in.
+ *
+ * Everything that writes takes the transaction, so that nobody can commit one
+ * half of a decision.  A failed operation leaves the transaction usable and its
+ * own part undone, except TIDE_IO, TIDE_CORRUPT, TIDE_DISK_FULL and
+ * TIDE_NO_MEMORY, after which only tide_tx_rollback() is allowed.
+ *
+ * Invariants (tide_ledger_check() tests them; the conformance suite after every
+ * operation):
+ *   G1  a job row is pending, running, done, failed or canceled; it has a token
+ *       and an owner exactly while running.
+ *   G2  job.open_deps = number of its dependencies that are not done.
+ *   G3  cycle.outstanding = its jobs that are pending or running;
+ *       cycle.failed = its jobs that are failed or canceled.
+ *   G4  stream.ordinal never decreases; every cycle below it has outstanding = 0
+ *       and failed = 0.
+ *   G5  no two waiting jobs share (account, kind, dedupe key); where the kind's
+ *       scope says so, no two waiting or running ones.
+ *   G6  a row whose token does not match is never changed (E1.8).
+ *   G7  done rows never leave that state, except by purge (E1.7).
+ */
+#ifndef TIDE_ENGINE_LEDGER_H
+#define TIDE_ENGINE_LEDGER_H
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "core/brief.h"
+#include "world/world.h"
+
+typedef struct tide_ledger tide_ledger;
+typedef struct tide_tx tide_tx;
+
+typedef enum tide_row_state {
+    TIDE_ROW_PENDING = 0,
+    TIDE_ROW_RUNNING = 1,
+    TIDE_ROW_DONE = 2,
+    TIDE_ROW_FAILED = 3,
+    TIDE_ROW_CANCELED = 4,
+} tide_row_state;
+
+typedef enum tide_dedupe_scope {
+    TIDE_DEDUPE_PENDING = 0, /* while one runs, one more may wait (E1.5) */
+    TIDE_DEDUPE_PENDING_AND_RUNNING = 1,
+} tide_dedupe_scope;
+
+/* ---- opening -------------------------------------------------------------- */
+
+struct tide_ledger_options {
+    const char *path;   /* of state.db */
+    const char *run_id; /* random per start (lesson 4), kept on each row it claims (E9.2) */
+    uint64_t now_unix_ms;
+    bool read_only;  /* for commands beside a running engine */
+    bool must_exist; /* do not create */
+};
+
+/* Creates or upgrades the schema (older: upgraded in one transaction; newer:
+ * TIDE_NEWER; not one of ours: TIDE_INVALID; damaged: TIDE_CORRUPT).  After an
+ * unclean stop of the last engine the file is checked first.  WAL,
+ * synchronous=FULL (E1.10), foreign files refused before anything is written. */
+tide_status tide_ledger_open(tide_world *world, const struct tide_ledger_options *options,
+                             tide_ledger **ledger_out, tide_error *err);
+/* `clean` records that everything in flight was put back. */
+void tide_ledger_close(tide_ledger *ledger, bool clean);
+
+tide_status tide_tx_begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err);
+/* After TIDE_OK it is on disk.  Any failure rolls back, and the store must be
+ * reopened if err says the sync failed (TIDE_IO): never retried (E1.10). */
+tide_status tide_tx_commit(tide_tx *tx, tide_error *err);
+void tide_tx_rollback(tide_tx *tx);
+/* The SQLite handle of this transaction, for the caller's own tables in the
+ * same file; NULL on other engines.  Borrowed until the end of the transaction. */
+struct sqlite3 *tide_tx_sqlite(tide_tx *tx);
+
+/* Copies the log into the main file on a connection of its own (E2.5), so that
+ * the writer never does it.  May run on another thread beside the writer. */
+tide_status tide_ledger_checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err);
+/* A consistent copy of a live ledger into a new file (`tidemark backup`). */
+tide_status tide_ledger_backup(tide_ledger *ledger, const char *path, tide_error *err);
+/* G1..G7 and the file itself.  `problems` gets a line each. */
+tide_status tide_ledger_check(tide_ledger *ledger, tide_buf *problems, tide_error *err);
+
+/* ---- names ---------------------------------------------------------------- */
+
+/* Small stable numbers for names; made when new. */
+tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
+                             uint32_t *kind_out, tide_error *err);
+tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
+                                uint32_t *account_out, tide_error *err);
+
+struct tide_account_row {
+    uint32_t id;
+    char name[201];
+    char provider[33]; /* a governor profile */
+    bool paused;       /* by command: nothing starts */
+    bool halted;       /* E4.6 */
+    char halt_reason[401];
+    uint64_t halted_unix_ms;
+    tide_text governor; /* what tide_governor_save() gave; borrowed until the next call */
+};
+tide_status tide_ledger_accounts(tide_ledger *ledger,
+                                 bool (*visit)(const struct tide_account_row *row, void *arg),
+                                 void *arg, tide_error *err);
+tide_status tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
+                                     uint64_t now_unix_ms, tide_error *err);
+tide_status tide_ledger_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err);
+tide_status tide_ledger_governor_save(tide_tx *tx, uint32_t account, tide_text saved,
+                                      tide_error *err);
+
+/* ---- jobs ------------------------------------------------------------------ */
+
+struct tide_job_new {
+    uint32_t account; /* 0: none */
+    uint32_t kind;
+    uint64_t cycle;        /* 0: none */
+    tide_text dedupe_key;  /* empty: never a duplicate */
+    tide_text payload;     /* JSON object */
+    const uint64_t *needs; /* ids of existing jobs it waits for */
+    size_t needs_count;
+    const uint32_t *needs_earlier; /* indexes into the same call, each smaller than its own */
+    size_t needs_earlier_count;
+    uint64_t size_bytes;
+    uint64_t not_before_unix_ms;
+    uint16_t attempts; /* inherited by halves of a split (E6.1) */
+    uint16_t attempts_max;
+    uint8_t priority;
+    uint8_t lane;
+    uint8_t level;
+    bool preemptible;
+    bool force; /* merged by OR into an existing one (E1.5) */
+};
+
+struct tide_enqueued {
+    uint64_t id;
+    uint32_t open_deps;
+    bool existed; /* a duplicate: `id` is the waiting (or running) one */
+    bool raised;  /* its priority was raised */
+};
+
+/* One code path for one and for many (lesson 5).  A dependency that is already
+ * done does not count; one that does not exist is TIDE_NOT_FOUND.  On a failure
+ * nothing of this call is left. */
+tide_status tide_ledger_enqueue(tide_tx *tx, const struct tide_job_new *jobs, size_t count,
+                                uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
+                                tide_error *err);
+
+/* What a worker needs beside the brief.  One allocation; free with
+ * tide_job_body_free(). */
+struct tide_job_body {
+    uint64_t id;
+    uint64_t token;
+    uint16_t attempts; /* before this one */
+    bool force;
+    tide_text payload;
+    tide_text resume;     /* empty: none */
+    tide_text dedupe_key; /* empty: none */
+    size_t bytes;         /* of this allocation */
+};
+void tide_job_body_free(tide_mem *mem, struct tide_job_body *body);
+
+/* Gives each pending job to `owner` with a token of its own, from `first_token`
+ * upwards (E1.3, E1.8).  bodies_out[i] is NULL where the job was not pending
+ * (canceled, purged, paused, claimed by another): the caller forgets it. */
+tide_status tide_ledger_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
+                              uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
+                              struct tide_job_body **bodies_out, tide_error *err);
+
+struct tide_item_report {
+    tide_text item;
+    tide_text reason;
+    tide_status status; /* TIDE_GONE: vanished, TIDE_TIMEOUT: owed, else bad */
+};
+
+struct tide_finish {
+    uint64_t id;
+    uint64_t token;
+    tide_row_state state;        /* PENDING: put back or retry */
+    int16_t attempts_add;        /* 0: costs none */
+    uint64_t not_before_unix_ms; /* for PENDING */
+    tide_status status;          /* why; TIDE_OK for done */
+    tide_text error;             /* one line, may be empty */
+    bool resume_set;             /* store `resume`, else keep what is there */
+    tide_text resume;
+    tide_text payload; /* replaces the payload when not empty (items left) */
+    uint64_t bytes_done;
+    const struct tide_job_new *children; /* appear if and only if this applies (E1.6) */
+    size_t children_count;
+    const struct tide_item_report *items; /* bad, gone, owed: recorded with it (E6.1) */
+    size_t items_count;
+    /* The handler's own effects in the same database (E1.4); may be NULL.  A
+     * failure undoes this finish alone: applied_out stays false. */
+    tide_status (*effect)(void *arg, tide_tx *tx, tide_error *err);
+    void *effect_arg;
+};
+
+/* What changed beside the finished rows themselves.  Arrays belong to the
+ * struct; tide_changes_clear() before each use, tide_changes_done() at the end. */
+struct tide_changes {
+    tide_mem *mem;
+    struct tide_released {
+        uint64_t id;
+        uint32_t account;
+        uint32_t open_deps;
+    } * released;
+    size_t released_count, released_capacity;
+    struct tide_cycle_change {
+        uint64_t cycle;
+        uint64_t stream;
+        uint64_t ordinal;
+        uint64_t outstanding;
+        uint64_t failed;
+    } * cycles; /* each cycle at most once per call, with its counts afterwards */
+    size_t cycles_count, cycles_capacity;
+    struct tide_child {
+        struct tide_brief brief; /* not_before_ms holds unix ms here */
+        bool existed;
+    } * children; /* all children of all applied finishes, in order */
+    size_t children_count, children_capacity;
+};
+void tide_changes_init(struct tide_changes *changes, tide_mem *mem);
+void tide_changes_clear(struct tide_changes *changes);
+void tide_changes_done(struct tide_changes *changes);
+
+/* Writes the ends of running jobs.  A finish whose token no longer matches
+ * applies nothing at all (applied_out[i] = false): a zombie changes nothing
+ * (E1.8, lesson 3).  One bad finish does not drop the rest (lesson 9). */
+tide_status tide_ledger_finish(tide_tx *tx, const struct tide_finish *finishes, size_t count,
+                               uint64_t now_unix_ms, bool *applied_out,
+                               struct tide_changes *changes, tide_error *err);
+
+/* Ready pending jobs of an account (open_deps = 0, account and kind not paused)
+ * that order after (after_priority, after_id); 255 and 0: from the beginning.
+ * not_before_ms holds unix ms.  Rows in order, at most `count_max`. */
+tide_status tide_ledger_refill(tide_ledger *ledger, uint32_t account, uint8_t after_priority,
+                               uint64_t after_id, struct tide_brief *briefs_out, size_t count_max,
+                               size_t *count_out, tide_error *err);
+/* Accounts (0 included) that have pending jobs with open_deps = 0. */
+tide_status tide_ledger_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
+                                           size_t accounts_max, size_t *count_out, tide_error *err);
+/* One job as a brief; TIDE_NOT_FOUND when it is not unfinished. */
+tide_status tide_ledger_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
+                              tide_error *err);
+
+/* Running rows of every owner but `owner` go back to pending and cost an attempt
+ * (E1.7, lesson 4); those over their budget fail, or are named in `over_budget`
+ * for a forced split when their kind can (E7.1).  In slices of `count_max`;
+ * *count_out < count_max means all done. */
+tide_status tide_ledger_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
+                                size_t *count_out, struct tide_changes *changes, tide_error *err);
+
+/* Heartbeats and resume data of running jobs, fenced.  applied_out as in finish. */
+struct tide_beat {
+    uint64_t id;
+    uint64_t token;
+    uint64_t bytes_done;
+    bool resume_set;
+    tide_text resume;
+};
+tide_status tide_ledger_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
+                             uint64_t now_unix_ms, bool *applied_out, tide_error *err);
+
+/* Which jobs a command means.  All given conditions must hold. */
+struct tide_job_filter {
+    uint64_t id;        /* 0: any */
+    uint32_t account;   /* UINT32_MAX: any */
+    uint32_t kind;      /* 0: any */
+    int state;          /* -1: any */
+    uint64_t cycle;     /* 0: any */
+    uint64_t before_id; /* paging: ids below; 0: from the newest */
+    size_t count_max;   /* 0: 100 */
+};
+#define TIDE_JOB_FILTER_ANY ((struct tide_job_filter){0, UINT32_MAX, 0, -1, 0, 0, 0})
+
+/* Failed and canceled jobs become pending with a fresh budget; waiting ones lose
+ * their not-before time.  Pending ones become canceled; running ones are named
+ * in `running_out` (the engine cancels them there).  In slices like reclaim. */
+tide_status tide_ledger_retry(tide_tx *tx, const struct tide_job_filter *filter,
+                              uint64_t now_unix_ms, size_t *count_out, struct tide_changes *changes,
+                              tide_error *err);
+tide_status tide_ledger_cancel(tide_tx *tx, const struct tide_job_filter *filter,
+                               uint64_t now_unix_ms, size_t *count_out, uint64_t *running_out,
+                               size_t running_max, size_t *running_count_out,
+                               struct tide_changes *changes, tide_error *err);
+tide_status tide_ledger_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err);
+
+/* Deletes finished rows older than the time, never those of an unfinished cycle
+ * nor those that an unfinished job waits for (E1.2).  At most `count_max`. */
+tide_status tide_ledger_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
+                              size_t *count_out, tide_error *err);
+
+/* ---- streams, cycles, cursors (E5) ------------------------------------------ */
+
+struct tide_stream_row {
+    uint64_t id;
+    uint32_t account;
+    uint64_t ordinal;      /* cycles below it are finished and committed */
+    uint64_t ordinal_next; /* of the next cycle to open */
+    tide_text name;
+    tide_text cursor; /* opaque; empty at the beginning */
+    tide_text floor;  /* E5.7; empty: none */
+};
+/* Finds or makes it.  Texts in row_out are borrowed until the next call. */
+tide_status tide_ledger_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
+                               struct tide_stream_row *row_out, tide_error *err);
+tide_status tide_ledger_streams(tide_ledger *ledger,
+                                bool (*visit)(const struct tide_stream_row *row, void *arg),
+                                void *arg, tide_error *err);
+
+struct tide_cycle_row {
+    uint64_t id;
+    uint64_t stream;
+    uint64_t ordinal;
+    tide_text start; /* what it spans, opaque, for people */
+    tide_text end;   /* the cursor's value once it is finished */
+    uint64_t total, outstanding, failed, bad;
+    uint64_t opened_unix_ms;
+};
+/* The next cycle of the stream, with no jobs yet.  Its jobs are enqueued in the
+ * same transaction; a cycle without any is finished at once. */
+tide_status tide_ledger_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,
+                              uint64_t now_unix_ms, struct tide_cycle_row *row_out,
+                              tide_error *err);
+/* Cycles at or beyond the stream's cursor, by ordinal. */
+tide_status tide_ledger_cycles(tide_ledger *ledger, uint64_t stream,
+                               bool (*visit)(const struct tide_cycle_row *row, void *arg),
+                               void *arg, tide_error *err);
+/* Moves the cursor to `to`, whose value is the end of cycle to-1.  TIDE_STALE if
+ * it no longer stands at `from`; TIDE_BUG if a cycle in between is unfinished:
+ * the second half of the frontier's assertion (G4). */
+tide_status tide_ledger_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
+                                    uint64_t now_unix_ms, tide_error *err);
+
+/* ---- bad items, intents, schedules, alerts ---------------------------------- */
+
+typedef enum tide_bad_state {
+    TIDE_BAD_BAD = 0,
+    TIDE_BAD_GONE = 1,
+    TIDE_BAD_OWED = 2,
+    TIDE_BAD_ACCEPTED = 3, /* a person said so (E5.2) */
+    TIDE_BAD_RETRYING = 4,
+} tide_bad_state;
+struct tide_bad_row {
+    uint32_t account;
+    uint32_t kind;
+    tide_bad_state state;
+    uint64_t cycle;
+    uint64_t first_seen_unix_ms;
+    uint64_t last_tried_unix_ms;
+    uint32_t retries;
+    tide_text account_name, kind_name, item, reason;
+};
+tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
+                                 bool (*visit)(const struct tide_bad_row *row, void *arg),
+                                 void *arg, tide_error *err);
+/* The item succeeded after all: forgotten. */
+tide_status tide_ledger_bad_clear(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
+                                  tide_error *err);
+tide_status tide_ledger_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
+                                  tide_bad_state state, uint64_t now_unix_ms, tide_error *err);
+
+/* E1.9: a unique tag is durable before the call, its outcome after it. */
+typedef enum tide_intent_state {
+    TIDE_INTENT_MADE = 0, /* may or may not have happened: look the tag up first */
+    TIDE_INTENT_DONE = 1,
+    TIDE_INTENT_FAILED = 2,
+    TIDE_INTENT_UNKNOWN = 3, /* the connection died after sending */
+} tide_intent_state;
+tide_status tide_ledger_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
+                               uint64_t now_unix_ms, tide_intent_state *state_out,
+                               tide_buf *outcome_out,
+                               tide_error *err); /* makes it, or tells of the one there is */
+tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
+                                   tide_text outcome, uint64_t now_unix_ms, tide_error *err);
+
+struct tide_schedule_row {
+    uint64_t id;
+    uint32_t kind;
+    uint64_t period_ms;
+    uint64_t anchor_unix_ms;
+    uint64_t slot_last; /* last slot that fired; 0: none */
+    bool per_account;
+    bool at_start;
+    tide_text name, payload;
+};
+tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
+                                 tide_error *err); /* adds or changes by name; keeps slot_last */
+tide_status tide_ledger_schedules(tide_ledger *ledger,
+                                  bool (*visit)(const struct tide_schedule_row *row, void *arg),
+                                  void *arg, tide_error *err);
+/* The unique (schedule, slot) decides (lesson 10): TIDE_EXISTS when it fired. */
+tide_status tide_ledger_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
+                                      uint64_t now_unix_ms, tide_error *err);
+
+struct tide_alert_row {
+    char condition[49];
+    uint32_t account;
+    int level; /* 1 warning, 2 critical */
+    uint64_t since_unix_ms;
+    uint64_t notified_unix_ms; /* 0: never */
+    char text[401];
+    char account_name[201];
+};
+/* level 0 clears it. */
+tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
+                              const char *text, uint64_t now_unix_ms, tide_error *err);
+tide_status tide_ledger_alerts(tide_ledger *ledger,
+                               bool (*visit)(const struct tide_alert_row *row, void *arg),
+                               void *arg, tide_error *err);
+
+/* ---- reading, for commands --------------------------------------------------- */
+
+struct tide_job_row {
+    uint64_t id, cycle, size_bytes, bytes_done, owner, token;
+    uint64_t not_before_unix_ms, created_unix_ms, started_unix_ms, finished_unix_ms, beat_unix_ms;
+    uint32_t account, kind, open_deps;
+    uint16_t attempts, attempts_max;
+    uint8_t priority, lane, level;
+    bool preemptible, force;
+    tide_row_state state;
+    tide_status status;
+    tide_text account_name, kind_name, dedupe_key, payload, resume, error, run_id;
+};
+/* Newest first.  Texts are borrowed during the call.  `visit` returns false to stop. */
+tide_status tide_ledger_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
+                             bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
+                             tide_error *err);
+/* What the job waits for: unfinished, failed and canceled dependencies, at most
+ * `count_max` ids with their states. */
+struct tide_need {
+    uint64_t id;
+    tide_row_state state;
+};
+tide_status tide_ledger_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
+                              size_t count_max, size_t *count_out, tide_error *err);
+struct tide_job_count {
+    uint32_t account, kind;
+    tide_row_state state;
+    uint64_t count;
+    uint64_t blocked; /* pending with open_deps > 0 */
+    uint64_t delayed; /* pending with a time in the future */
+    tide_text account_name, kind_name;
+    bool account_paused, account_halted, kind_paused;
+};
+tide_status tide_ledger_counts(tide_ledger *ledger, uint64_t now_unix_ms,
+                               bool (*visit)(const struct tide_job_count *row, void *arg),
+                               void *arg, tide_error *err);
+/* The number of a kind or account by name; TIDE_NOT_FOUND. */
+tide_status tide_ledger_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
+                                  bool *paused_out, tide_error *err);
+tide_status tide_ledger_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
+                                     tide_error *err);
+/* Small facts: clean stop, last run, last-sent times.  TIDE_NOT_FOUND. */
+tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err);
+tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
+                                 tide_error *err);
+
+#endif
