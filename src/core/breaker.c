@@ -7,14 +7,20 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise)
     return value != 0 ? value : otherwise;
 }
 
+void tide_breaker_rules_set(tide_breaker *breaker, const struct tide_breaker_rules *rules)
+{
+    breaker->rules = (struct tide_breaker_rules){
+        .failures_max = or_default(rules->failures_max, 5),
+        .pause_ms_first = or_default(rules->pause_ms_first, 1000),
+        .pause_ms_max = or_default(rules->pause_ms_max, 300000),
+        .pause_ms_soft_max = or_default(rules->pause_ms_soft_max, 8000),
+    };
+}
+
 void tide_breaker_init(tide_breaker *breaker, const struct tide_breaker_rules *rules)
 {
-    *breaker = (tide_breaker){.rules = {
-                                  .failures_max = or_default(rules->failures_max, 5),
-                                  .pause_ms_first = or_default(rules->pause_ms_first, 1000),
-                                  .pause_ms_max = or_default(rules->pause_ms_max, 300000),
-                                  .pause_ms_soft_max = or_default(rules->pause_ms_soft_max, 8000),
-                              }};
+    *breaker = (tide_breaker){0};
+    tide_breaker_rules_set(breaker, rules);
 }
 
 enum tide_breaker_state tide_breaker_state(const tide_breaker *breaker, uint64_t now_ms)

@@ -51,6 +51,8 @@ typedef struct tide_breaker {
 enum tide_breaker_state { TIDE_BREAKER_CLOSED, TIDE_BREAKER_OPEN, TIDE_BREAKER_HALF_OPEN };
 
 void tide_breaker_init(tide_breaker *breaker, const struct tide_breaker_rules *rules);
+/* On a running one; the state stays (E11). */
+void tide_breaker_rules_set(tide_breaker *breaker, const struct tide_breaker_rules *rules);
 enum tide_breaker_state tide_breaker_state(const tide_breaker *breaker, uint64_t now_ms);
 
 /* When the next call may be sent: `now_ms`, a later time, or UINT64_MAX while the

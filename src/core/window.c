@@ -5,6 +5,8 @@
 #include <string.h>
 
 enum { GRAINS_PER_WINDOW = 768 };
+/* A full snapshot of such entries cannot overflow the sums. */
+#define SAVED_UNITS_MAX (UINT64_MAX >> 16)
 
 static_assert(GRAINS_PER_WINDOW * 5 / 4 < TIDE_WINDOW_ENTRIES,
               "a window and a quarter fits without merging: calls nobody answered live longer");
@@ -168,21 +170,24 @@ void tide_window_save(const tide_window *window, uint64_t now_ms, uint64_t now_u
     }
 }
 
-tide_status tide_window_restore(tide_window *window, const struct tide_window_saved *saved,
-                                uint64_t now_ms, uint64_t now_unix_ms, uint64_t counted_by_ms)
+bool tide_window_saved_is_valid(const struct tide_window_saved *saved)
+{
+    if (saved->count > TIDE_WINDOW_SAVED_MAX || saved->in_flight > SAVED_UNITS_MAX)
+        return false;
+    for (uint32_t i = 0; i < saved->count; i++) {
+        if (saved->entries[i].units == 0 || saved->entries[i].units > SAVED_UNITS_MAX)
+            return false;
+        if (i > 0 && saved->entries[i].expires_unix_ms <= saved->entries[i - 1].expires_unix_ms)
+            return false;
+    }
+    return true;
+}
+
+void tide_window_restore(tide_window *window, const struct tide_window_saved *saved,
+                         uint64_t now_ms, uint64_t now_unix_ms, uint64_t counted_by_ms)
 {
     TIDE_ASSERT(counted_by_ms >= now_ms);
-    uint64_t sum = saved->in_flight;
-    if (saved->count > TIDE_WINDOW_SAVED_MAX || sum > UINT32_MAX)
-        return TIDE_CORRUPT;
-    for (uint32_t i = 0; i < saved->count; i++) {
-        sum += saved->entries[i].units;
-        if (saved->entries[i].units == 0 || saved->entries[i].units > UINT32_MAX)
-            return TIDE_CORRUPT;
-        if (i > 0 && saved->entries[i].expires_unix_ms <= saved->entries[i - 1].expires_unix_ms)
-            return TIDE_CORRUPT;
-    }
-
+    TIDE_ASSERT(tide_window_saved_is_valid(saved));
     /* A wall clock set back must not lock the account for years: nothing lives
      * longer than a call the provider counts at the last possible moment. */
     const uint64_t latest_ms = expiry(window, counted_by_ms);
@@ -199,7 +204,6 @@ tide_status tide_window_restore(tide_window *window, const struct tide_window_sa
     }
     if (saved->in_flight > 0)
         hold_until(window, latest_ms, saved->in_flight);
-    return TIDE_OK;
 }
 
 bool tide_window_check(const tide_window *window)

@@ -84,10 +84,12 @@ uint64_t tide_window_frees_at_ms(const tide_window *window, uint64_t now_ms, uin
 
 void tide_window_save(const tide_window *window, uint64_t now_ms, uint64_t now_unix_ms,
                       struct tide_window_saved *saved_out);
+/* Stored bytes are not trusted: ask before restoring. */
+bool tide_window_saved_is_valid(const struct tide_window_saved *saved);
 /* Adds what was saved to an initialised window.  What was in flight counts as if
- * the provider counted it at `counted_by_ms`.  TIDE_CORRUPT: nothing changed. */
-tide_status tide_window_restore(tide_window *window, const struct tide_window_saved *saved,
-                                uint64_t now_ms, uint64_t now_unix_ms, uint64_t counted_by_ms);
+ * the provider counted it at `counted_by_ms`. */
+void tide_window_restore(tide_window *window, const struct tide_window_saved *saved,
+                         uint64_t now_ms, uint64_t now_unix_ms, uint64_t counted_by_ms);
 
 bool tide_window_check(const tide_window *window);
 
