@@ -458,10 +458,10 @@ static void grow_rate(tide_governor *governor)
     const double ceiling = governor->profile.rate_max;
     const double half_call = governor->profile.call_units / 2.0;
     const double step = half_call > 0.05 * ceiling ? half_call : 0.05 * ceiling;
-    double rate = governor->rate + step;
-    if (2 * governor->rate <= ceiling && rate < 2 * governor->rate)
-        rate = 2 * governor->rate;
-    governor->rate = rate;
+    const double doubled = governor->rate < ceiling / 4 ? 2 * governor->rate : ceiling / 2;
+    governor->rate += step;
+    if (governor->rate < doubled)
+        governor->rate = doubled;
 }
 
 /* Few large transfers: another worker stays only if it raised the byte rate. */
@@ -561,7 +561,9 @@ static void answered_well(tide_governor *governor, uint64_t now_ms, uint64_t sen
         tide_latency_add(&governor->methods[answer->method], now_ms, answer->latency_ms);
     if (governor->cuts == 0 || sent_ms > governor->cut_ms)
         governor->succeeded_since_cut = true;
-    governor->healthy_answers++;
+    /* A pause is no sign of health: the five seconds begin with an answer. */
+    if (governor->healthy_answers++ == 0)
+        governor->healthy_since_ms = now_ms;
     governor->healthy_bytes += answer->bytes;
     if (now_ms < governor->healthy_since_ms + governor->profile.healthy_ms ||
         governor->breaker.why != TIDE_OK)

@@ -10,8 +10,8 @@
  * number of workers; a refusal, or a method gone slow, halves both.  Refusals
  * with no success in between only lengthen the pause: they say that the door is
  * shut, not that we walk too fast.  So the pace after a storm is half the pace
- * before it, and 90 % is reached within a minute (E4.3).  Below half of the ceiling the pace
- * doubles.  The published window, not the pace, is what keeps us legal.
+ * before it, and 90 % is reached within a minute (E4.3).  Below half of
+ * the ceiling the pace doubles.  What keeps us legal is the window, not the pace.
  *
  * The spend lease (E4.3b): units may be spent only up to what the last *durable*
  * snapshot promised; a restored governor counts that whole promise as spent at
