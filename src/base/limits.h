@@ -28,9 +28,13 @@ enum {
     TIDE_CHILDREN_MAX = 100000, /* jobs one handler may create */
     TIDE_ITEMS_MAX = 10000,     /* items in one job */
     TIDE_ITEM_BYTES_MAX = 1024,
-    TIDE_ENQUEUE_SLICE = 500, /* rows of a bulk insert in one go (E2.5) */
-    TIDE_PURGE_SLICE = 500,   /* rows of a purge in one go (E2.5) */
-    TIDE_CLAIM_MAX = 512,     /* claims in one transaction */
+    TIDE_ENQUEUE_SLICE = 500,      /* rows of a bulk insert in one go (E2.5) */
+    TIDE_PURGE_SLICE = 500,        /* rows of a purge in one go (E2.5) */
+    TIDE_CLAIM_MAX = 512,          /* claims in one transaction */
+    TIDE_CYCLE_JOBS_MAX = 1 << 30, /* outstanding or failed jobs of one cycle (E5.2) */
+    TIDE_EDGES_MAX = 1 << 20,      /* dependencies inside one batch of new jobs (E2.2) */
+    TIDE_SUSPECTS_MAX = 4096,      /* failing items under watch, per account (E6.2) */
+    TIDE_SCHEDULES_MAX = 1024,     /* periodic entries of one process (E8.1) */
 };
 
 static_assert(TIDE_CLAIM_MAX < TIDE_WINDOW_JOBS_MAX / 2, "a claim never empties the window");
