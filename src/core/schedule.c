@@ -155,7 +155,9 @@ tide_status tide_schedule_put(tide_schedule *schedule, const struct tide_schedul
         if (schedule->count >= TIDE_SCHEDULES_MAX)
             return TIDE_FULL;
         void *nodes = schedule->nodes;
-        if (!tide_map_reserve(&schedule->places, schedule->count + 1) ||
+        /* One more than is needed: putting a key that is there asks for room for
+         * another one, and moving entries about later must not allocate. */
+        if (!tide_map_reserve(&schedule->places, schedule->count + 2) ||
             !tide_mem_grow(schedule->mem, &nodes, &schedule->capacity, schedule->count + 1,
                            TIDE_SCHEDULES_MAX, sizeof *schedule->nodes))
             return TIDE_NO_MEMORY;

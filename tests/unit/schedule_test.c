@@ -361,6 +361,29 @@ static void schedule_survives_every_failed_allocation(void **state)
     }
 }
 
+static void firing_never_allocates(void **state)
+{
+    (void)state;
+    struct tide_mem_faulty mem;
+    tide_mem_faulty_once(&mem, UINT64_MAX);
+    tide_schedule *schedule = NULL;
+    assert_int_equal(tide_schedule_new(&mem.base, &schedule), TIDE_OK);
+    uint64_t now = 0;
+    for (uint64_t id = 1; id <= 200; id++) {
+        struct tide_schedule_entry entry = {.id = id, .period_ms = 1 + id % 7};
+        assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
+        uint64_t allocations = mem.allocations;
+        struct tide_firing firing;
+        now += 5;
+        while (tide_schedule_next(schedule, now, &firing))
+            ;
+        assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK); /* replaces */
+        assert_int_equal(mem.allocations, allocations);
+    }
+    tide_schedule_free(schedule);
+    assert_int_equal(mem.bytes_live, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -373,6 +396,7 @@ int main(void)
         cmocka_unit_test(the_end_of_time_is_never_reached),
         cmocka_unit_test(random_clocks_agree_with_the_model),
         cmocka_unit_test(random_entries_fire_the_latest_slot),
+        cmocka_unit_test(firing_never_allocates),
         cmocka_unit_test(schedule_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
