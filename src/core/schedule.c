@@ -9,7 +9,7 @@ struct node {
     uint64_t due_unix_ms;
 };
 
-struct tide_schedule {
+struct tide_schedules {
     tide_mem *mem;
     struct node *nodes;
     size_t capacity;
@@ -67,25 +67,25 @@ uint64_t tide_schedule_lag_ms(const struct tide_schedule_entry *entry, uint64_t 
     return entry->last_unix_ms - now_unix_ms;
 }
 
-tide_status tide_schedule_new(tide_mem *mem, tide_schedule **schedule_out)
+tide_status tide_schedules_new(tide_mem *mem, tide_schedules **schedules_out)
 {
     TIDE_ASSERT(mem != NULL);
-    tide_schedule *schedule = tide_mem_new(mem, sizeof *schedule);
-    if (schedule == NULL)
+    tide_schedules *schedules = tide_mem_new(mem, sizeof *schedules);
+    if (schedules == NULL)
         return TIDE_NO_MEMORY;
-    schedule->mem = mem;
-    tide_map_init(&schedule->places, mem);
-    *schedule_out = schedule;
+    schedules->mem = mem;
+    tide_map_init(&schedules->places, mem);
+    *schedules_out = schedules;
     return TIDE_OK;
 }
 
-void tide_schedule_free(tide_schedule *schedule)
+void tide_schedules_free(tide_schedules *schedules)
 {
-    if (schedule == NULL)
+    if (schedules == NULL)
         return;
-    tide_map_done(&schedule->places);
-    tide_mem_free(schedule->mem, schedule->nodes, schedule->capacity * sizeof *schedule->nodes);
-    tide_mem_free(schedule->mem, schedule, sizeof *schedule);
+    tide_map_done(&schedules->places);
+    tide_mem_free(schedules->mem, schedules->nodes, schedules->capacity * sizeof *schedules->nodes);
+    tide_mem_free(schedules->mem, schedules, sizeof *schedules);
 }
 
 static bool node_before(const struct node *a, const struct node *b)
@@ -95,42 +95,42 @@ static bool node_before(const struct node *a, const struct node *b)
     return a->entry.id < b->entry.id; /* H4: the order is the same everywhere */
 }
 
-static void node_place(tide_schedule *schedule, size_t at, struct node node)
+static void node_place(tide_schedules *schedules, size_t at, struct node node)
 {
-    schedule->nodes[at] = node;
-    bool put = tide_map_put(&schedule->places, node.entry.id, (uint32_t)at);
+    schedules->nodes[at] = node;
+    bool put = tide_map_put(&schedules->places, node.entry.id, (uint32_t)at);
     TIDE_ASSERT(put); /* the key is there, or room was reserved */
 }
 
 /* Moves the node at `at` to where it belongs, up or down. */
-static void heap_settle(tide_schedule *schedule, size_t at)
+static void heap_settle(tide_schedules *schedules, size_t at)
 {
-    struct node node = schedule->nodes[at];
-    while (at > 0 && node_before(&node, &schedule->nodes[(at - 1) / 2])) {
-        node_place(schedule, at, schedule->nodes[(at - 1) / 2]);
+    struct node node = schedules->nodes[at];
+    while (at > 0 && node_before(&node, &schedules->nodes[(at - 1) / 2])) {
+        node_place(schedules, at, schedules->nodes[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
     for (;;) { /* ends: `at` at least doubles */
         size_t child = 2 * at + 1;
-        if (child >= schedule->count)
+        if (child >= schedules->count)
             break;
-        if (child + 1 < schedule->count &&
-            node_before(&schedule->nodes[child + 1], &schedule->nodes[child]))
+        if (child + 1 < schedules->count &&
+            node_before(&schedules->nodes[child + 1], &schedules->nodes[child]))
             child++;
-        if (!node_before(&schedule->nodes[child], &node))
+        if (!node_before(&schedules->nodes[child], &node))
             break;
-        node_place(schedule, at, schedule->nodes[child]);
+        node_place(schedules, at, schedules->nodes[child]);
         at = child;
     }
-    node_place(schedule, at, node);
+    node_place(schedules, at, node);
 }
 
-static struct node *node_find(const tide_schedule *schedule, uint64_t id)
+static struct node *node_find(const tide_schedules *schedules, uint64_t id)
 {
     uint32_t at = 0;
-    if (id == 0 || !tide_map_get(&schedule->places, id, &at))
+    if (id == 0 || !tide_map_get(&schedules->places, id, &at))
         return NULL;
-    return &schedule->nodes[at];
+    return &schedules->nodes[at];
 }
 
 static void entry_mark_fired(struct tide_schedule_entry *entry, uint64_t slot_unix_ms)
@@ -140,98 +140,99 @@ static void entry_mark_fired(struct tide_schedule_entry *entry, uint64_t slot_un
     entry->fired = true;
 }
 
-tide_status tide_schedule_put(tide_schedule *schedule, const struct tide_schedule_entry *entry)
+tide_status tide_schedules_put(tide_schedules *schedules, const struct tide_schedule_entry *entry)
 {
     if (entry->id == 0 || entry->period_ms == 0)
         return TIDE_INVALID;
     struct node node = {.entry = *entry};
-    struct node *old = node_find(schedule, entry->id);
-    size_t at = schedule->count;
+    struct node *old = node_find(schedules, entry->id);
+    size_t at = schedules->count;
     if (old != NULL) {
-        at = (size_t)(old - schedule->nodes);
+        at = (size_t)(old - schedules->nodes);
         if (old->entry.fired)
             entry_mark_fired(&node.entry, old->entry.last_unix_ms);
     } else {
-        if (schedule->count >= TIDE_SCHEDULES_MAX)
+        if (schedules->count >= TIDE_SCHEDULES_MAX)
             return TIDE_FULL;
-        void *nodes = schedule->nodes;
+        void *nodes = schedules->nodes;
         /* One more than is needed: putting a key that is there asks for room for
          * another one, and moving entries about later must not allocate. */
-        if (!tide_map_reserve(&schedule->places, schedule->count + 2) ||
-            !tide_mem_grow(schedule->mem, &nodes, &schedule->capacity, schedule->count + 1,
-                           TIDE_SCHEDULES_MAX, sizeof *schedule->nodes))
+        if (!tide_map_reserve(&schedules->places, schedules->count + 2) ||
+            !tide_mem_grow(schedules->mem, &nodes, &schedules->capacity, schedules->count + 1,
+                           TIDE_SCHEDULES_MAX, sizeof *schedules->nodes))
             return TIDE_NO_MEMORY;
-        schedule->nodes = nodes;
-        schedule->count++;
+        schedules->nodes = nodes;
+        schedules->count++;
     }
     node.due_unix_ms = tide_schedule_due_at_unix_ms(&node.entry);
-    schedule->nodes[at] = node;
-    heap_settle(schedule, at);
+    schedules->nodes[at] = node;
+    heap_settle(schedules, at);
     return TIDE_OK;
 }
 
-bool tide_schedule_remove(tide_schedule *schedule, uint64_t id)
+bool tide_schedules_remove(tide_schedules *schedules, uint64_t id)
 {
-    struct node *node = node_find(schedule, id);
+    struct node *node = node_find(schedules, id);
     if (node == NULL)
         return false;
-    size_t at = (size_t)(node - schedule->nodes);
-    (void)tide_map_remove(&schedule->places, id);
-    schedule->count--;
-    if (at < schedule->count) {
-        schedule->nodes[at] = schedule->nodes[schedule->count];
-        heap_settle(schedule, at);
+    size_t at = (size_t)(node - schedules->nodes);
+    (void)tide_map_remove(&schedules->places, id);
+    schedules->count--;
+    if (at < schedules->count) {
+        schedules->nodes[at] = schedules->nodes[schedules->count];
+        heap_settle(schedules, at);
     }
     return true;
 }
 
-void tide_schedule_fired(tide_schedule *schedule, uint64_t id, uint64_t slot_unix_ms)
+void tide_schedules_fired(tide_schedules *schedules, uint64_t id, uint64_t slot_unix_ms)
 {
-    struct node *node = node_find(schedule, id);
+    struct node *node = node_find(schedules, id);
     if (node == NULL)
         return; /* removed meanwhile */
     entry_mark_fired(&node->entry, slot_unix_ms);
     node->due_unix_ms = tide_schedule_due_at_unix_ms(&node->entry);
-    heap_settle(schedule, (size_t)(node - schedule->nodes));
+    heap_settle(schedules, (size_t)(node - schedules->nodes));
 }
 
-bool tide_schedule_next(tide_schedule *schedule, uint64_t now_unix_ms,
-                        struct tide_firing *firing_out)
+bool tide_schedules_next(tide_schedules *schedules, uint64_t now_unix_ms,
+                         struct tide_firing *firing_out)
 {
     struct tide_firing firing;
-    if (schedule->count == 0 || !tide_schedule_due(&schedule->nodes[0].entry, now_unix_ms, &firing))
+    if (schedules->count == 0 ||
+        !tide_schedule_due(&schedules->nodes[0].entry, now_unix_ms, &firing))
         return false;
-    tide_schedule_fired(schedule, firing.id, firing.slot_unix_ms);
+    tide_schedules_fired(schedules, firing.id, firing.slot_unix_ms);
     *firing_out = firing;
     return true;
 }
 
-uint64_t tide_schedule_wake_at_unix_ms(const tide_schedule *schedule)
+uint64_t tide_schedules_wake_at_unix_ms(const tide_schedules *schedules)
 {
-    return schedule->count > 0 ? schedule->nodes[0].due_unix_ms : UINT64_MAX;
+    return schedules->count > 0 ? schedules->nodes[0].due_unix_ms : UINT64_MAX;
 }
 
-const struct tide_schedule_entry *tide_schedule_find(const tide_schedule *schedule, uint64_t id)
+const struct tide_schedule_entry *tide_schedules_find(const tide_schedules *schedules, uint64_t id)
 {
-    const struct node *node = node_find(schedule, id);
+    const struct node *node = node_find(schedules, id);
     return node != NULL ? &node->entry : NULL;
 }
 
-size_t tide_schedule_count(const tide_schedule *schedule)
+size_t tide_schedules_count(const tide_schedules *schedules)
 {
-    return schedule->count;
+    return schedules->count;
 }
 
-void tide_schedule_check(const tide_schedule *schedule)
+void tide_schedules_check(const tide_schedules *schedules)
 {
-    TIDE_ASSERT(schedule->count <= TIDE_SCHEDULES_MAX); /* H3 */
-    TIDE_ASSERT(schedule->places.count == schedule->count);
-    for (size_t at = 0; at < schedule->count; at++) {
-        const struct node *node = &schedule->nodes[at];
+    TIDE_ASSERT(schedules->count <= TIDE_SCHEDULES_MAX); /* H3 */
+    TIDE_ASSERT(schedules->places.count == schedules->count);
+    for (size_t at = 0; at < schedules->count; at++) {
+        const struct node *node = &schedules->nodes[at];
         TIDE_ASSERT(node->entry.period_ms > 0);
-        TIDE_ASSERT(node_find(schedule, node->entry.id) == node);
+        TIDE_ASSERT(node_find(schedules, node->entry.id) == node);
         TIDE_ASSERT(node->due_unix_ms == tide_schedule_due_at_unix_ms(&node->entry));
         if (at > 0) /* H4 */
-            TIDE_ASSERT(node_before(&schedule->nodes[(at - 1) / 2], node));
+            TIDE_ASSERT(node_before(&schedules->nodes[(at - 1) / 2], node));
     }
 }

@@ -10,7 +10,7 @@
  * Times are wall time (_unix_ms), because the grid must be the same for every
  * process and after every restart.  Wall time may jump; hence H2.
  *
- * Invariants (tide_schedule_check() tests H3 and H4):
+ * Invariants (tide_schedules_check() tests H3 and H4):
  *   H1  a firing's slot lies on the grid, not after now, and no later slot does.
  *   H2  the slots of an entry only increase: a clock that jumps back makes it
  *       wait, and never fires a slot twice.
@@ -29,7 +29,7 @@ struct tide_schedule_entry {
     uint64_t period_ms;      /* not 0 */
     bool at_start;           /* the anchor itself is the first slot; else one period later */
     bool fired;              /* whether it fired at all */
-    uint64_t last_unix_ms;   /* the slot that fired last; durable */
+    uint64_t last_unix_ms;   /* the time of the slot that fired last; durable */
 };
 
 struct tide_firing {
@@ -52,30 +52,30 @@ uint64_t tide_schedule_lag_ms(const struct tide_schedule_entry *entry, uint64_t 
 
 /* --- all entries of a process -------------------------------------------- */
 
-typedef struct tide_schedule tide_schedule;
+typedef struct tide_schedules tide_schedules;
 
-tide_status tide_schedule_new(tide_mem *mem, tide_schedule **schedule_out);
-void tide_schedule_free(tide_schedule *schedule); /* NULL is fine. */
+tide_status tide_schedules_new(tide_mem *mem, tide_schedules **schedules_out);
+void tide_schedules_free(tide_schedules *schedules); /* NULL is fine. */
 
 /* Adds an entry, or replaces the one with its id (a setting changed).  Replacing
  * never forgets a later slot that is known to have fired (H2).  TIDE_INVALID: no
  * id or no period.  TIDE_FULL, TIDE_NO_MEMORY: nothing changed. */
-tide_status tide_schedule_put(tide_schedule *schedule, const struct tide_schedule_entry *entry);
-bool tide_schedule_remove(tide_schedule *schedule, uint64_t id); /* false: was not there */
+tide_status tide_schedules_put(tide_schedules *schedules, const struct tide_schedule_entry *entry);
+bool tide_schedules_remove(tide_schedules *schedules, uint64_t id); /* false: was not there */
 
 /* Somebody else fired this slot: another process, or we before a crash. */
-void tide_schedule_fired(tide_schedule *schedule, uint64_t id, uint64_t slot_unix_ms);
+void tide_schedules_fired(tide_schedules *schedules, uint64_t id, uint64_t slot_unix_ms);
 
 /* Takes out the next firing; false: nothing is due.  The slot counts as fired
  * from here on; if enqueueing fails that is logged and the next slot comes. */
-bool tide_schedule_next(tide_schedule *schedule, uint64_t now_unix_ms,
-                        struct tide_firing *firing_out);
-uint64_t tide_schedule_wake_at_unix_ms(const tide_schedule *schedule); /* UINT64_MAX: never */
+bool tide_schedules_next(tide_schedules *schedules, uint64_t now_unix_ms,
+                         struct tide_firing *firing_out);
+uint64_t tide_schedules_wake_at_unix_ms(const tide_schedules *schedules); /* UINT64_MAX: never */
 
 /* Borrowed until the next change; NULL: no such entry. */
-const struct tide_schedule_entry *tide_schedule_find(const tide_schedule *schedule, uint64_t id);
-size_t tide_schedule_count(const tide_schedule *schedule);
+const struct tide_schedule_entry *tide_schedules_find(const tide_schedules *schedules, uint64_t id);
+size_t tide_schedules_count(const tide_schedules *schedules);
 
-void tide_schedule_check(const tide_schedule *schedule);
+void tide_schedules_check(const tide_schedules *schedules);
 
 #endif

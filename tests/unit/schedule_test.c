@@ -23,10 +23,10 @@ static uint64_t scaled(uint64_t count)
     return result > 0 ? result : 1;
 }
 
-static tide_schedule *schedule_make(void)
+static tide_schedules *schedule_make(void)
 {
-    tide_schedule *schedule = NULL;
-    assert_int_equal(tide_schedule_new(tide_mem_heap(), &schedule), TIDE_OK);
+    tide_schedules *schedule = NULL;
+    assert_int_equal(tide_schedules_new(tide_mem_heap(), &schedule), TIDE_OK);
     return schedule;
 }
 
@@ -50,101 +50,101 @@ static void the_first_run_is_at_start_or_after_one_period(void **state)
 static void missed_ticks_collapse_into_the_latest(void **state)
 {
     (void)state;
-    tide_schedule *schedule = schedule_make();
+    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9,
                                         .anchor_unix_ms = 1000,
                                         .period_ms = 10,
                                         .fired = true,
                                         .last_unix_ms = 1020}; /* as the store remembers */
-    assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
     struct tide_firing firing;
-    assert_int_equal(tide_schedule_wake_at_unix_ms(schedule), 1030);
-    assert_true(tide_schedule_next(schedule, 1099, &firing));
+    assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), 1030);
+    assert_true(tide_schedules_next(schedule, 1099, &firing));
     assert_int_equal(firing.slot, 9);
     assert_int_equal(firing.slot_unix_ms, 1090);
     assert_int_equal(firing.missed, 6);
-    assert_false(tide_schedule_next(schedule, 1099, &firing));
-    assert_int_equal(tide_schedule_wake_at_unix_ms(schedule), 1100);
-    tide_schedule_free(schedule);
+    assert_false(tide_schedules_next(schedule, 1099, &firing));
+    assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), 1100);
+    tide_schedules_free(schedule);
 }
 
 static void a_clock_that_jumps_back_fires_nothing_twice(void **state)
 {
     (void)state;
-    tide_schedule *schedule = schedule_make();
+    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
-    assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
     struct tide_firing firing;
-    assert_true(tide_schedule_next(schedule, 1055, &firing));
-    assert_false(tide_schedule_next(schedule, 1000, &firing));
-    assert_false(tide_schedule_next(schedule, 1059, &firing));
-    assert_int_equal(tide_schedule_lag_ms(tide_schedule_find(schedule, 9), 1055), 0);
-    assert_int_equal(tide_schedule_lag_ms(tide_schedule_find(schedule, 9), 1000), 50);
-    assert_true(tide_schedule_next(schedule, 1060, &firing));
+    assert_true(tide_schedules_next(schedule, 1055, &firing));
+    assert_false(tide_schedules_next(schedule, 1000, &firing));
+    assert_false(tide_schedules_next(schedule, 1059, &firing));
+    assert_int_equal(tide_schedule_lag_ms(tide_schedules_find(schedule, 9), 1055), 0);
+    assert_int_equal(tide_schedule_lag_ms(tide_schedules_find(schedule, 9), 1000), 50);
+    assert_true(tide_schedules_next(schedule, 1060, &firing));
     assert_int_equal(firing.slot_unix_ms, 1060);
-    tide_schedule_free(schedule);
+    tide_schedules_free(schedule);
 }
 
 static void a_slot_fired_elsewhere_is_not_fired_here(void **state)
 {
     (void)state;
-    tide_schedule *schedule = schedule_make();
+    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
-    assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
-    tide_schedule_fired(schedule, 9, 1030);
-    tide_schedule_fired(schedule, 9, 1010); /* older news */
-    tide_schedule_fired(schedule, 77, 1010);
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    tide_schedules_fired(schedule, 9, 1030);
+    tide_schedules_fired(schedule, 9, 1010); /* older news */
+    tide_schedules_fired(schedule, 77, 1010);
     struct tide_firing firing;
-    assert_false(tide_schedule_next(schedule, 1039, &firing));
-    assert_true(tide_schedule_next(schedule, 1040, &firing));
-    tide_schedule_free(schedule);
+    assert_false(tide_schedules_next(schedule, 1039, &firing));
+    assert_true(tide_schedules_next(schedule, 1040, &firing));
+    tide_schedules_free(schedule);
 }
 
 static void a_new_period_goes_on_from_the_last_slot(void **state)
 {
     (void)state;
-    tide_schedule *schedule = schedule_make();
+    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
-    assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
     struct tide_firing firing;
-    assert_true(tide_schedule_next(schedule, 1050, &firing));
+    assert_true(tide_schedules_next(schedule, 1050, &firing));
     entry.period_ms = 40; /* the store's copy is older than what fired */
-    assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
-    assert_int_equal(tide_schedule_count(schedule), 1);
-    assert_false(tide_schedule_next(schedule, 1079, &firing));
-    assert_true(tide_schedule_next(schedule, 1081, &firing));
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    assert_int_equal(tide_schedules_count(schedule), 1);
+    assert_false(tide_schedules_next(schedule, 1079, &firing));
+    assert_true(tide_schedules_next(schedule, 1081, &firing));
     assert_int_equal(firing.slot_unix_ms, 1080);
-    tide_schedule_check(schedule);
-    tide_schedule_free(schedule);
+    tide_schedules_check(schedule);
+    tide_schedules_free(schedule);
 }
 
 static void entries_are_bounded_and_checked(void **state)
 {
     (void)state;
-    tide_schedule *schedule = schedule_make();
+    tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 0, .period_ms = 1};
-    assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_INVALID);
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_INVALID);
     entry = (struct tide_schedule_entry){.id = 1, .period_ms = 0};
-    assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_INVALID);
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_INVALID);
     entry.period_ms = 5;
     for (entry.id = 1; entry.id <= TIDE_SCHEDULES_MAX; entry.id++)
-        assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
-    assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_FULL);
-    assert_true(tide_schedule_remove(schedule, 17));
-    assert_false(tide_schedule_remove(schedule, 17));
-    assert_null(tide_schedule_find(schedule, 17));
-    assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
+        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_FULL);
+    assert_true(tide_schedules_remove(schedule, 17));
+    assert_false(tide_schedules_remove(schedule, 17));
+    assert_null(tide_schedules_find(schedule, 17));
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
     /* Equals come by id. */
     struct tide_firing firing;
     for (uint64_t id = 1; id <= TIDE_SCHEDULES_MAX + 1; id++)
         if (id != 17) {
-            assert_true(tide_schedule_next(schedule, 6, &firing));
+            assert_true(tide_schedules_next(schedule, 6, &firing));
             assert_int_equal(firing.id, id);
         }
-    assert_false(tide_schedule_next(schedule, 6, &firing));
-    tide_schedule_check(schedule);
-    tide_schedule_free(schedule);
-    tide_schedule_free(NULL);
+    assert_false(tide_schedules_next(schedule, 6, &firing));
+    tide_schedules_check(schedule);
+    tide_schedules_free(schedule);
+    tide_schedules_free(NULL);
 }
 
 static void the_end_of_time_is_never_reached(void **state)
@@ -191,7 +191,7 @@ static bool model_due(const struct tide_schedule_entry *entry, uint64_t now, uin
     }
 }
 
-static void model_step(tide_schedule *schedule, struct model_entry *model, uint64_t now,
+static void model_step(tide_schedules *schedule, struct model_entry *model, uint64_t now,
                        tide_rng *rng)
 {
     uint64_t id = 1 + tide_rng_below(rng, MODEL_IDS);
@@ -208,14 +208,14 @@ static void model_step(tide_schedule *schedule, struct model_entry *model, uint6
             entry.fired = mine->entry.fired;
             entry.last_unix_ms = mine->entry.last_unix_ms;
         }
-        assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
+        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
         mine->entry = entry;
         mine->there = true;
         break;
     }
     case 1:
         if (tide_rng_chance(rng, 1, 3)) {
-            assert_int_equal(tide_schedule_remove(schedule, id), mine->there);
+            assert_int_equal(tide_schedules_remove(schedule, id), mine->there);
             memset(mine, 0, sizeof *mine);
         }
         break;
@@ -227,7 +227,7 @@ static void model_step(tide_schedule *schedule, struct model_entry *model, uint6
                 mine->entry.last_unix_ms =
                     mine->entry.anchor_unix_ms + slot * mine->entry.period_ms;
                 mine->fired_at[mine->entry.last_unix_ms] = true;
-                tide_schedule_fired(schedule, id, mine->entry.last_unix_ms);
+                tide_schedules_fired(schedule, id, mine->entry.last_unix_ms);
             }
         }
         break;
@@ -236,11 +236,11 @@ static void model_step(tide_schedule *schedule, struct model_entry *model, uint6
     }
 }
 
-static void model_drain(tide_schedule *schedule, struct model_entry *model, uint64_t now,
+static void model_drain(tide_schedules *schedule, struct model_entry *model, uint64_t now,
                         uint64_t seed, uint64_t *fired)
 {
     struct tide_firing firing;
-    while (tide_schedule_next(schedule, now, &firing)) {
+    while (tide_schedules_next(schedule, now, &firing)) {
         struct model_entry *mine = &model[firing.id];
         uint64_t slot = 0, due = 0;
         assert_true(mine->there);
@@ -263,7 +263,7 @@ static void model_drain(tide_schedule *schedule, struct model_entry *model, uint
             assert_false(model_due(&model[id].entry, now, &slot, &due));
             wake = due < wake ? due : wake;
         }
-    assert_int_equal(tide_schedule_wake_at_unix_ms(schedule), wake);
+    assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), wake);
 }
 
 static void random_clocks_agree_with_the_model(void **state)
@@ -275,7 +275,7 @@ static void random_clocks_agree_with_the_model(void **state)
     for (uint64_t seed = 1; seed <= runs; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         memset(model, 0, (MODEL_IDS + 1) * sizeof *model);
-        tide_schedule *schedule = schedule_make();
+        tide_schedules *schedule = schedule_make();
         uint64_t now = tide_rng_below(&rng, GRID);
         for (int step = 0; step < 3000; step++) {
             uint64_t ahead = tide_rng_below(&rng, 40);
@@ -286,9 +286,9 @@ static void random_clocks_agree_with_the_model(void **state)
             model_step(schedule, model, now, &rng);
             model_drain(schedule, model, now, seed, &fired);
             if (step % 64 == 0)
-                tide_schedule_check(schedule);
+                tide_schedules_check(schedule);
         }
-        tide_schedule_free(schedule);
+        tide_schedules_free(schedule);
     }
     assert_true(fired > runs * 100);
     free(model);
@@ -329,16 +329,16 @@ static void random_entries_fire_the_latest_slot(void **state)
 
 static tide_status put_twenty(tide_mem *mem, size_t *count_out)
 {
-    tide_schedule *schedule = NULL;
-    tide_status rc = tide_schedule_new(mem, &schedule);
+    tide_schedules *schedule = NULL;
+    tide_status rc = tide_schedules_new(mem, &schedule);
     for (uint64_t id = 1; rc == TIDE_OK && id <= 20; id++) {
         struct tide_schedule_entry entry = {.id = id, .period_ms = 100 - id};
-        rc = tide_schedule_put(schedule, &entry);
-        tide_schedule_check(schedule);
-        *count_out = tide_schedule_count(schedule);
+        rc = tide_schedules_put(schedule, &entry);
+        tide_schedules_check(schedule);
+        *count_out = tide_schedules_count(schedule);
         assert_int_equal(*count_out, rc == TIDE_OK ? id : id - 1);
     }
-    tide_schedule_free(schedule);
+    tide_schedules_free(schedule);
     return rc;
 }
 
@@ -366,21 +366,21 @@ static void firing_never_allocates(void **state)
     (void)state;
     struct tide_mem_faulty mem;
     tide_mem_faulty_once(&mem, UINT64_MAX);
-    tide_schedule *schedule = NULL;
-    assert_int_equal(tide_schedule_new(&mem.base, &schedule), TIDE_OK);
+    tide_schedules *schedule = NULL;
+    assert_int_equal(tide_schedules_new(&mem.base, &schedule), TIDE_OK);
     uint64_t now = 0;
     for (uint64_t id = 1; id <= 200; id++) {
         struct tide_schedule_entry entry = {.id = id, .period_ms = 1 + id % 7};
-        assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK);
+        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
         uint64_t allocations = mem.allocations;
         struct tide_firing firing;
         now += 5;
-        while (tide_schedule_next(schedule, now, &firing))
+        while (tide_schedules_next(schedule, now, &firing))
             ;
-        assert_int_equal(tide_schedule_put(schedule, &entry), TIDE_OK); /* replaces */
+        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK); /* replaces */
         assert_int_equal(mem.allocations, allocations);
     }
-    tide_schedule_free(schedule);
+    tide_schedules_free(schedule);
     assert_int_equal(mem.bytes_live, 0);
 }
 
