@@ -39,7 +39,6 @@ struct account {
     bool starved;  /* loadable and nothing ready: counted in the tracker */
     uint32_t jobs;
     uint32_t ready;
-    uint32_t runnable; /* READY and WAITING: what may be given up for others */
     uint32_t promised; /* rows of the refill under way */
     struct place cursor;
     struct place hole_at;
@@ -261,7 +260,6 @@ static void slot_move(tide_tracker *tracker, uint32_t index, tide_job_state to, 
         tide_pairing_remove(tracker->timer_links, &tracker->timers, index, earlier, tracker->slots);
     slot->job.state = to;
     slot->job.since_ms = now_ms;
-    account->runnable = account->runnable + is_runnable(to) - is_runnable(from);
     account->ready = account->ready + (to == TIDE_JOB_READY) - (from == TIDE_JOB_READY);
     account_settle(tracker, account);
 }
@@ -312,26 +310,27 @@ static void slot_drop(tide_tracker *tracker, uint32_t index)
     tracker->count--;
 }
 
-/* The account that could give most; NULL: none has anything. */
+/* The account with most jobs that could run now; NULL: none has two.  One that
+ * gives up a job keeps another, so that nobody is starved in turn. */
 static const struct account *fattest(const tide_tracker *tracker)
 {
     const struct account *most = NULL;
     for (uint32_t i = 0; i < tracker->accounts_used; i++) {
         const struct account *account = &tracker->accounts[i];
-        if (account->runnable > (most == NULL ? 0 : most->runnable))
+        if (account->ready > (most == NULL ? 1 : most->ready))
             most = account;
     }
     return most;
 }
 
-/* The last in order of one account, or the waiting one with the latest time of
+/* The last READY one of an account, or the waiting one with the latest time of
  * any.  Both walk the window: they serve only an account that has nothing
  * ready while the window is full of others, which ends with the job taken in. */
-static uint32_t last_of(const tide_tracker *tracker, uint32_t account)
+static uint32_t last_ready_of(const tide_tracker *tracker, uint32_t account)
 {
     uint32_t last = NONE;
     for (uint32_t i = 0; i < tracker->slots_used; i++)
-        if (is_runnable(tracker->slots[i].job.state) && tracker->slots[i].account == account &&
+        if (tracker->slots[i].job.state == TIDE_JOB_READY && tracker->slots[i].account == account &&
             (last == NONE || worse(tracker->slots, i, last)))
             last = i;
     return last;
@@ -360,16 +359,19 @@ static uint32_t victim_for(const tide_tracker *tracker, const struct tide_brief 
     if (last != NONE)
         return last;
     last = tracker->worst;
-    if (last != NONE && tide_brief_before(brief, &tracker->slots[last].job.brief))
+    bool after = last != NONE && tide_brief_before(brief, &tracker->slots[last].job.brief);
+    if (brief->not_before_ms > now_ms)
+        return after && tracker->slots[last].job.state == TIDE_JOB_WAITING ? last : NONE;
+    if (after)
         return last;
     /* The head of every account has a place, whatever the others' priority:
      * theirs may be blocked for hours (lesson 8). */
-    if (account->ready > 0 || brief->not_before_ms > now_ms)
+    if (account->ready > 0)
         return NONE;
     const struct account *most = fattest(tracker);
-    if (most != NULL && most->runnable > account->runnable + 1) {
+    if (most != NULL) {
         TIDE_SEEN("tracker: place made for a starved account");
-        return last_of(tracker, (uint32_t)(most - tracker->accounts));
+        return last_ready_of(tracker, (uint32_t)(most - tracker->accounts));
     }
     return latest_waiting(tracker);
 }
@@ -569,14 +571,11 @@ uint64_t tide_tracker_wake_at_ms(const tide_tracker *tracker)
     return due_ms < tracker->later_ms ? due_ms : tracker->later_ms;
 }
 
-/* Would a row of this account find a place in a window that is above half? */
-static bool starved_can_load(const tide_tracker *tracker, const struct account *account)
+/* Would the head of a starved account find a place? */
+static bool starved_can_load(const tide_tracker *tracker)
 {
-    if (tracker->count < tracker->window_max || tracker->states[TIDE_JOB_BLOCKED] > 0 ||
-        tracker->states[TIDE_JOB_WAITING] > 0)
-        return true;
-    const struct account *most = fattest(tracker);
-    return most != NULL && most->runnable > account->runnable + 1;
+    return tracker->count < tracker->window_max || tracker->states[TIDE_JOB_BLOCKED] > 0 ||
+           tracker->states[TIDE_JOB_WAITING] > 0 || fattest(tracker) != NULL;
 }
 
 /* Accounts take turns in the order of their table. */
@@ -587,11 +586,10 @@ static struct account *refill_whom(tide_tracker *tracker)
         struct account *account = &tracker->accounts[index];
         if (tracker->filling ? !account->loadable : !account->starved)
             continue;
-        if (!tracker->filling && !starved_can_load(tracker, account))
-            continue;
         tracker->turn = index;
         return account;
     }
+    TIDE_ASSERT(false); /* the counters said that there is one */
     return NULL;
 }
 
@@ -608,9 +606,9 @@ bool tide_tracker_refill(tide_tracker *tracker, struct tide_refill *refill_out)
         tracker->filling = false;
     if ((tracker->filling ? tracker->loadable : tracker->starved) == 0)
         return false;
-    struct account *account = refill_whom(tracker);
-    if (account == NULL)
+    if (!tracker->filling && !starved_can_load(tracker))
         return false;
+    struct account *account = refill_whom(tracker);
 
     uint32_t room = taken < high ? high - taken : 0;
     uint32_t share = room / tracker->loadable;
@@ -712,16 +710,14 @@ static bool check_account(const tide_tracker *tracker, uint32_t index)
     const struct account *account = &tracker->accounts[index];
     uint32_t jobs = 0;
     uint32_t ready = 0;
-    uint32_t runnable = 0;
     for (uint32_t i = 0; i < tracker->slots_used; i++) {
         tide_job_state state = tracker->slots[i].job.state;
         if (state == SLOT_FREE || tracker->slots[i].account != index)
             continue;
         jobs++;
         ready += state == TIDE_JOB_READY;
-        runnable += is_runnable(state);
     }
-    if (jobs != account->jobs || ready != account->ready || runnable != account->runnable)
+    if (jobs != account->jobs || ready != account->ready)
         return false;
     return account->loadable == (account->more && !account->asked) &&
            account->starved == (account->loadable && ready == 0) &&

@@ -63,11 +63,13 @@ void tide_tracker_free(tide_tracker *tracker);
  * room; the account's `more` is set.  When the window is full of jobs that
  * order after this one, the last of them that is unclaimed (BLOCKED, WAITING
  * or READY) is given up to make room: *evicted_out is its id, else 0.
- * Beyond that order: any BLOCKED job gives way to one that can run (lesson 13),
- * and a job that can run now, of an account that has none ready here, takes the
- * place of the last job of the account with most, or of a WAITING one: so the
- * head of each account is here, whoever else is blocked (lesson 8).  More than
- * TIDE_ACCOUNTS_MAX accounts at once: TIDE_FULL, and no `more` is kept. */
+ * Three additions to that order.  Any BLOCKED job gives way to one that is not
+ * (lesson 13).  A WAITING job takes no READY one's place.  A READY job of an
+ * account that has no other READY one here takes the place of the last READY
+ * job of the account with most of them, or else of the WAITING job with the
+ * latest time: so the head of each account is here, whoever else is shut out
+ * (lesson 8).  More than TIDE_ACCOUNTS_MAX accounts at once: TIDE_FULL, and no
+ * `more` is kept. */
 tide_status tide_tracker_add(tide_tracker *tracker, const struct tide_brief *brief, uint64_t now_ms,
                              uint64_t *evicted_out);
 const struct tide_tracked *tide_tracker_find(const tide_tracker *tracker, uint64_t id);

@@ -459,11 +459,12 @@ static uint32_t model_count(const struct model *model)
     return count;
 }
 
-static uint32_t model_runnable(const struct model *model, uint32_t account)
+static uint32_t model_ready(const struct model *model, uint32_t account)
 {
     uint32_t count = 0;
     for (int i = 0; i < ROWS; i++)
-        count += runnable(&model->rows[i]) && model->rows[i].brief.account == account;
+        count += model->rows[i].here && model->rows[i].state == TIDE_JOB_READY &&
+                 model->rows[i].brief.account == account;
     return count;
 }
 
@@ -471,8 +472,8 @@ static uint32_t model_most(const struct model *model)
 {
     uint32_t most = 0;
     for (uint32_t account = 0; account < ACCOUNTS; account++)
-        if (model_runnable(model, account) > most)
-            most = model_runnable(model, account);
+        if (model_ready(model, account) > most)
+            most = model_ready(model, account);
     return most;
 }
 
@@ -516,12 +517,14 @@ static struct row *model_victim(struct model *model, const struct tide_brief *br
     if (last != NULL)
         return last;
     last = model_last(model, TIDE_JOB_STATES, UINT32_MAX);
-    if (last != NULL && tide_brief_before(brief, &last->brief))
+    bool after = last != NULL && tide_brief_before(brief, &last->brief);
+    if (brief->not_before_ms > model->now_ms)
+        return after && last->state == TIDE_JOB_WAITING ? last : NULL;
+    if (after)
         return last;
-    if (brief->not_before_ms > model->now_ms ||
-        model_last(model, TIDE_JOB_READY, brief->account) != NULL)
+    if (model_ready(model, brief->account) > 0)
         return NULL;
-    *fat_out = model_most(model) > model_runnable(model, brief->account) + 1;
+    *fat_out = model_most(model) > 1;
     return *fat_out ? last : model_latest_waiting(model);
 }
 
@@ -566,8 +569,8 @@ static void model_add(struct model *model, struct row *row)
         MODEL_ASSERT(model, gone != NULL && gone->here);
         if (fat) {
             uint32_t account = gone->brief.account;
-            MODEL_ASSERT(model, gone == model_last(model, TIDE_JOB_STATES, account));
-            MODEL_ASSERT(model, model_runnable(model, account) == model_most(model));
+            MODEL_ASSERT(model, gone == model_last(model, TIDE_JOB_READY, account));
+            MODEL_ASSERT(model, model_ready(model, account) == model_most(model));
         } else {
             MODEL_ASSERT(model, gone == victim);
         }
@@ -805,7 +808,7 @@ static void random_step(struct model *model)
 static void the_tracker_agrees_with_a_model_that_recounts_everything(void **unused)
 {
     (void)unused;
-    const uint64_t steps = scaled(40000);
+    const uint64_t steps = scaled(100000);
     for (uint64_t seed = 1; seed <= 50; seed++) {
         struct model model = {.rng = tide_rng_seeded(seed), .seed = seed, .next_id = 1};
         model.window_max = 1 + (uint32_t)tide_rng_below(&model.rng, 30);
