@@ -12,6 +12,7 @@
 
 #include "world/world.h"
 
+#define ZLIB_CONST
 #include <zlib.h>
 
 typedef struct tide_inflate {
