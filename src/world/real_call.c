@@ -423,7 +423,8 @@ static tide_status status_of(const struct net_call *call, bool sent, bool answer
     case CURLE_OK:
         return TIDE_OK;
     case CURLE_OUT_OF_MEMORY:
-        return TIDE_NO_MEMORY;
+        /* libcurl says the same when a head passes its own ceiling. */
+        return sent && !call->head_whole ? TIDE_FULL : TIDE_NO_MEMORY;
     case CURLE_OPERATION_TIMEDOUT:
         return sent ? TIDE_TIMEOUT : TIDE_NETWORK;
     case CURLE_UNSUPPORTED_PROTOCOL:
@@ -461,7 +462,7 @@ static tide_status outcome_of_curl(struct pump *pump, tide_error *err)
     tide_status rc = status_of(call, sent, answered);
     if (rc == TIDE_OK)
         return rc;
-    if (call->refused == TIDE_FULL)
+    if (rc == TIDE_FULL)
         return tide_error_set(err, rc, "%s: the head of the answer is too long", pump->what);
     const char *why = is_before_sending(call->code) && call->curl_text[0] != '\0'
                           ? call->curl_text
