@@ -26,7 +26,17 @@ struct tide_socket_reply {
     tide_socket *server;
     int fd;
     tide_status failed; /* the first failure stays */
+    bool cut;           /* a line went out in part: nothing may follow it */
 };
+
+/* The last line of an answer begins like this, and no other line does. */
+static const char end_mark[] = "{\"end\":";
+
+static bool is_end(tide_text line)
+{
+    return line.bytes >= sizeof end_mark - 1 &&
+           memcmp(line.data, end_mark, sizeof end_mark - 1) == 0;
+}
 
 struct tide_socket {
     tide_world *world;
@@ -125,7 +135,7 @@ static tide_status wait_ready(int fd, short events, int stop_fd, int timeout_ms)
     return ready == 0 ? TIDE_TIMEOUT : TIDE_OK;
 }
 
-static tide_status send_all(int fd, const char *bytes, size_t count, int stop_fd)
+static tide_status send_all(int fd, const char *bytes, size_t count, int stop_fd, int timeout_ms)
 {
     while (count > 0) {
         ssize_t sent = send(fd, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -138,7 +148,7 @@ static tide_status send_all(int fd, const char *bytes, size_t count, int stop_fd
             continue;
         if (errno != EAGAIN && errno != EWOULDBLOCK)
             return TIDE_CANCELED; /* the other side has left */
-        tide_status rc = wait_ready(fd, POLLOUT, stop_fd, TIDE_SOCKET_SEND_TIMEOUT_MS);
+        tide_status rc = wait_ready(fd, POLLOUT, stop_fd, timeout_ms);
         if (rc != TIDE_OK)
             return rc;
     }
@@ -152,16 +162,19 @@ static bool is_line(tide_text line)
            memchr(line.data, '\n', line.bytes) == NULL;
 }
 
-static tide_status send_line(int fd, tide_text line, int stop_fd)
+static tide_status send_line(int fd, tide_text line, int stop_fd, int timeout_ms)
 {
-    tide_status rc = send_all(fd, line.data, line.bytes, stop_fd);
-    return rc == TIDE_OK ? send_all(fd, "\n", 1, stop_fd) : rc;
+    tide_status rc = send_all(fd, line.data, line.bytes, stop_fd, timeout_ms);
+    return rc == TIDE_OK ? send_all(fd, "\n", 1, stop_fd, timeout_ms) : rc;
 }
+
+/* One line and the beginning of the next. */
+enum { PART_BYTES = 16 << 10, BUF_BYTES_MAX = TIDE_SOCKET_LINE_BYTES_MAX + PART_BYTES };
 
 /* Reads more of a stream of lines into `buf`.  TIDE_CANCELED at its end. */
 static tide_status receive_more(int fd, tide_buf *buf)
 {
-    char part[16 << 10];
+    char part[PART_BYTES];
     ssize_t got = recv(fd, part, sizeof part, MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
         return TIDE_OK;
@@ -199,9 +212,10 @@ tide_status tide_socket_say(tide_socket_reply *reply, tide_text line)
         reply->failed = TIDE_STOPPED;
     if (reply->failed != TIDE_OK)
         return reply->failed;
-    if (!is_line(line))
+    if (!is_line(line) || is_end(line))
         return TIDE_INVALID; /* nothing was sent, so the answer is still whole */
-    reply->failed = send_line(reply->fd, line, reply->server->stop_fd);
+    reply->failed = send_line(reply->fd, line, reply->server->stop_fd, TIDE_SOCKET_SEND_TIMEOUT_MS);
+    reply->cut = reply->failed != TIDE_OK;
     return reply->failed;
 }
 
@@ -213,9 +227,9 @@ bool tide_socket_gone(tide_socket_reply *reply)
     return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* The last line of an answer.  It is sent even when we are stopping, if it can
- * be sent at once: the client should learn how its request ended. */
-static void say_end(int fd, tide_status status, const char *text)
+/* Sends the last line of an answer.  It is sent even when we are stopping, if
+ * it can be sent at once: the client should learn how its request ended. */
+static void say_end(tide_socket *server, int fd, tide_status status, const char *text)
 {
     json_t *end = json_pack("{s:s, s:s}", "end", tide_status_name(status), "text", text);
     if (end == NULL) /* the text is not UTF-8; the status matters more */
@@ -225,7 +239,9 @@ static void say_end(int fd, tide_status status, const char *text)
     if (bytes == 0 || bytes >= sizeof line)
         bytes = (size_t)snprintf(line, sizeof line, "{\"end\":\"%s\"}", tide_status_name(status));
     json_decref(end);
-    (void)send_line(fd, (tide_text){line, bytes}, -1);
+    const bool stopping = __atomic_load_n(&server->stopping, __ATOMIC_SEQ_CST);
+    (void)send_line(fd, (tide_text){line, bytes}, stopping ? -1 : server->stop_fd,
+                    stopping ? 0 : TIDE_SOCKET_SEND_TIMEOUT_MS);
 }
 
 static void request_serve(tide_socket *server, int fd, tide_text line)
@@ -233,12 +249,9 @@ static void request_serve(tide_socket *server, int fd, tide_text line)
     tide_socket_reply reply = {.server = server, .fd = fd};
     tide_error err = {0};
     tide_status rc = server->handle(server->handle_arg, line, &reply, &err);
-    /* After a line that was cut off nothing more can be said. */
-    if (reply.failed == TIDE_OK || reply.failed == TIDE_STOPPED)
-        say_end(fd, rc, rc == TIDE_OK ? "" : err.text);
+    if (!reply.cut)
+        say_end(server, fd, rc, rc == TIDE_OK ? "" : err.text);
 }
-
-static void *shared_resize(tide_mem *mem, void *old, size_t old_bytes, size_t new_bytes);
 
 /* tide_mem is not made for threads; this one takes turns. */
 struct shared_mem {
@@ -261,7 +274,7 @@ static void peer_run(void *arg)
     tide_socket *server = peer->server;
     struct shared_mem mem = {{shared_resize}, server};
     tide_buf buf;
-    tide_buf_init(&buf, &mem.base, TIDE_SOCKET_LINE_BYTES_MAX);
+    tide_buf_init(&buf, &mem.base, BUF_BYTES_MAX);
     size_t scanned = 0;
     tide_status rc = TIDE_OK;
     while (rc == TIDE_OK) {
@@ -277,7 +290,7 @@ static void peer_run(void *arg)
         if (rc == TIDE_OK)
             rc = receive_more(peer->fd, &buf);
         if (rc == TIDE_FULL || rc == TIDE_NO_MEMORY)
-            say_end(peer->fd, rc, "the request is too long");
+            say_end(server, peer->fd, rc, "the request is too long");
     }
     tide_buf_done(&buf);
     (void)shutdown(peer->fd, SHUT_RDWR); /* closed when the slot is freed */
@@ -322,7 +335,7 @@ static void connection_take(tide_socket *self, int fd)
         rc = tide_world_thread(self->world, "tide-control", peer_run, peer, &peer->thread, NULL);
     }
     if (rc != TIDE_OK) {
-        say_end(fd, rc, "too many connections to the control socket");
+        say_end(self, fd, rc, "too many connections to the control socket");
         (void)close(fd);
     }
 }
@@ -458,8 +471,7 @@ void tide_socket_free(tide_socket *self)
 /* What the last line says, or TIDE_AGAIN if the line is not the last one. */
 static tide_status end_of(tide_text line, tide_error *err)
 {
-    static const char mark[] = "{\"end\":";
-    if (line.bytes < sizeof mark - 1 || memcmp(line.data, mark, sizeof mark - 1) != 0)
+    if (!is_end(line))
         return TIDE_AGAIN;
     json_t *end = json_loadb(line.data, line.bytes, 0, NULL);
     const char *name = json_string_value(json_object_get(end, "end"));
@@ -545,11 +557,11 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
         return tide_error_os(err, os_error, "connect to %s", path);
 
     tide_buf buf;
-    tide_buf_init(&buf, mem, TIDE_SOCKET_LINE_BYTES_MAX);
+    tide_buf_init(&buf, mem, BUF_BYTES_MAX);
     if (!peer_is_ours(fd)) /* S1, the other way round: who are we telling this? */
         rc = tide_error_set(err, TIDE_INVALID, "%s belongs to another user", path);
     if (rc == TIDE_OK) {
-        rc = send_line(fd, request, -1);
+        rc = send_line(fd, request, -1, TIDE_SOCKET_SEND_TIMEOUT_MS);
         /* A server that refuses us says so before it has read the request, so
          * its answer is read even if sending failed. */
         if (rc == TIDE_CANCELED)
