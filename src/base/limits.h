@@ -40,9 +40,6 @@ enum {
     TIDE_EDGES_MAX = 1 << 20,      /* dependencies inside one batch of new jobs (E2.2) */
     TIDE_SUSPECTS_MAX = 4096,      /* failing items under watch, per account (E6.2) */
     TIDE_SCHEDULES_MAX = 1024,     /* periodic entries of one process (E8.1) */
-    TIDE_ENQUEUE_SLICE = 500, /* rows of a bulk insert in one go (E2.5) */
-    TIDE_PURGE_SLICE = 500,   /* rows of a purge in one go (E2.5) */
-    TIDE_CLAIM_MAX = 512,     /* claims in one transaction */
 
     TIDE_CALLS_MAX = 1024,           /* HTTP calls running in one process */
     TIDE_CALLS_IDLE_MAX = 32,        /* call objects kept for the next call */
