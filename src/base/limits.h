@@ -31,9 +31,23 @@ enum {
     TIDE_ENQUEUE_SLICE = 500, /* rows of a bulk insert in one go (E2.5) */
     TIDE_PURGE_SLICE = 500,   /* rows of a purge in one go (E2.5) */
     TIDE_CLAIM_MAX = 512,     /* claims in one transaction */
+
+    TIDE_CALLS_MAX = 1024,           /* HTTP calls running in one process */
+    TIDE_CALLS_IDLE_MAX = 32,        /* call objects kept for the next call */
+    TIDE_CONNECTIONS_KEPT_MAX = 128, /* idle connections kept alive */
+    TIDE_RING_BYTES = 64 << 10,      /* of a body between the network and its sink */
+    TIDE_HEAD_BYTES_MAX = 64 << 10,  /* status line and headers of one answer */
+    TIDE_REQUEST_HEADERS_MAX = 64,
+    TIDE_REQUEST_HEADER_BYTES_MAX = 16 << 10, /* one line */
+    TIDE_URL_BYTES_MAX = 32 << 10,
+    TIDE_BODY_BYTES_DEFAULT = 16 << 20, /* of an answer, unless the request says more */
+    TIDE_LOCK_LINE_BYTES_MAX = 256,     /* who holds a file lock */
+    TIDE_SOCKET_PEERS_MAX = 32,         /* connections to the control socket */
+    TIDE_SOCKET_LINE_BYTES_MAX = 1 << 20,
 };
 
 static_assert(TIDE_CLAIM_MAX < TIDE_WINDOW_JOBS_MAX / 2, "a claim never empties the window");
 static_assert(TIDE_WORKERS_MAX < TIDE_CLAIM_MAX, "one claim can feed every worker");
+static_assert(TIDE_WORKERS_MAX * 4 <= TIDE_CALLS_MAX, "every worker can have calls running");
 
 #endif
