@@ -137,6 +137,8 @@ struct tide_job_new {
     uint8_t level;
     bool preemptible;
     bool force; /* merged by OR into an existing one (E1.5) */
+    bool part;  /* a child that is a part of its parent (E6.1): whoever waits for the
+                 * parent waits for it too */
 };
 
 struct tide_enqueued {
