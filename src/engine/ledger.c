@@ -326,6 +326,12 @@ tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t accou
     return tx->ledger->ops->alert(tx, condition, account, level, text, now_unix_ms, err);
 }
 
+tide_status tide_ledger_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
+                                       uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->alert_notified(tx, condition, account, now_unix_ms, err);
+}
+
 tide_status tide_ledger_alerts(tide_ledger *ledger,
                                bool (*visit)(const struct tide_alert_row *row, void *arg),
                                void *arg, tide_error *err)

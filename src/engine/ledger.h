@@ -443,6 +443,9 @@ struct tide_alert_row {
 /* level 0 clears it. */
 tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
                               const char *text, uint64_t now_unix_ms, tide_error *err);
+/* Remembers that somebody was told; kept while the alert lasts (E6.4). */
+tide_status tide_ledger_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
+                                       uint64_t now_unix_ms, tide_error *err);
 tide_status tide_ledger_alerts(tide_ledger *ledger,
                                bool (*visit)(const struct tide_alert_row *row, void *arg),
                                void *arg, tide_error *err);

@@ -94,6 +94,8 @@ struct tide_ledger_ops {
                                  uint64_t now_unix_ms, tide_error *err);
     tide_status (*alert)(tide_tx *tx, const char *condition, uint32_t account, int level,
                          const char *text, uint64_t now_unix_ms, tide_error *err);
+    tide_status (*alert_notified)(tide_tx *tx, const char *condition, uint32_t account,
+                                  uint64_t now_unix_ms, tide_error *err);
     tide_status (*alerts)(tide_ledger *ledger,
                           bool (*visit)(const struct tide_alert_row *row, void *arg), void *arg,
                           tide_error *err);

@@ -273,6 +273,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                       " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (condition, account) DO UPDATE SET"
                       " level = excluded.level, text = excluded.text",
     [SQL_ALERT_CLEAR] = "DELETE FROM alert WHERE condition = ?1 AND account = ?2",
+    [SQL_ALERT_NOTIFIED] = "UPDATE alert SET notified = ?3 WHERE condition = ?1 AND account = ?2",
     [SQL_ALERT_LIST] = "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
                        " FROM alert l LEFT JOIN account a ON a.id = l.account"
                        " ORDER BY l.level DESC, l.since, l.condition, l.account",

@@ -22,6 +22,7 @@
 #ifndef TIDE_ENGINE_LEDGER_SQLITE_H
 #define TIDE_ENGINE_LEDGER_SQLITE_H
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "db/db.h"
 #include "db/migrate.h"
@@ -134,6 +135,7 @@ enum tide_sql {
     SQL_SCHEDULE_BY_ID,
     SQL_ALERT_SET,
     SQL_ALERT_CLEAR,
+    SQL_ALERT_NOTIFIED,
     SQL_ALERT_LIST,
     SQL_NOTE_SET,
     SQL_NOTE_CLEAR,
@@ -181,8 +183,8 @@ struct tide_sqlite {
     tide_db db;
     tide_db side; /* checkpoints and backups; never used by the writer's thread */
     tide_mem *mem;
-    char *vfs;
-    uint64_t run; /* row of this run's id */
+    const char *vfs; /* borrowed from the world */
+    uint64_t run;    /* row of this run's id */
     bool read_only;
     bool in_tx;
     bool in_finish;
@@ -204,6 +206,7 @@ struct tide_sqlite {
     size_t tally_released_count, tally_released_capacity;
     tide_map tally_map;
 
+    tide_buf kept;   /* texts of the last answer */
     uint64_t *needs; /* scratch */
     size_t needs_count, needs_capacity;
     struct picked *picks;
@@ -236,7 +239,7 @@ tide_status tide_sql_account_exists(struct tide_sqlite *self, uint32_t account, 
 tide_status tide_sql_paused_load(struct tide_sqlite *self, tide_error *err);
 bool tide_sql_paused(const struct tide_sqlite *self, uint32_t account, uint32_t kind);
 
-/* Enqueues without writing the counters; `first_child` of changes may be NULL. */
+/* Enqueues without writing the counters.  `enqueued_out` and `children_to` may be NULL. */
 tide_status tide_sql_enqueue_rows(struct tide_sqlite *self, const struct tide_job_new *jobs,
                                   size_t count, uint64_t now_unix_ms,
                                   struct tide_enqueued *enqueued_out,
@@ -256,10 +259,18 @@ tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_
 tide_status tide_sql_tally_write(struct tide_sqlite *self, struct tally_mark mark,
                                  struct tide_changes *changes, tide_error *err);
 
+/* What a claim row knows of its job. */
+struct claimed {
+    uint64_t started, cycle, run;
+    bool noted;
+};
+/* Ends a claim: the row itself, its counters, and whoever waits for it. */
+tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_finish *finish,
+                                struct claimed *claimed, uint64_t now_unix_ms, tide_error *err);
+
 tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cycle,
                              const struct tide_item_report *items, size_t count,
                              uint64_t now_unix_ms, tide_error *err);
-tide_status tide_sql_check(struct tide_sqlite *self, tide_buf *problems, tide_error *err);
 
 /* One function for each operation, typed by the table itself. */
 #define SQL_OP(name) __typeof__(*((const struct tide_ledger_ops *)NULL)->name) tide_sql_##name
@@ -299,6 +310,7 @@ SQL_OP(schedule);
 SQL_OP(schedules);
 SQL_OP(schedule_fire);
 SQL_OP(alert);
+SQL_OP(alert_notified);
 SQL_OP(alerts);
 SQL_OP(jobs);
 SQL_OP(needs);
