@@ -224,6 +224,8 @@ struct tide_changes {
         uint64_t ordinal;
         uint64_t outstanding;
         uint64_t failed;
+        uint64_t total;
+        uint64_t bad;
     } * cycles; /* each cycle at most once per call, with its counts afterwards */
     size_t cycles_count, cycles_capacity;
     struct tide_child {

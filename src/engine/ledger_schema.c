@@ -226,7 +226,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                        " WHERE c.id = ?1",
     [SQL_CYCLE_TALLY] = "UPDATE cycle SET total = total + ?2, outstanding = outstanding + ?3,"
                         " failed = failed + ?4 WHERE id = ?1",
-    [SQL_CYCLE_GET] = "SELECT stream, ordinal, outstanding, failed FROM cycle WHERE id = ?1",
+    [SQL_CYCLE_GET] = "SELECT stream, ordinal, outstanding, failed, total,"
+                      " (SELECT count(*) FROM bad WHERE cycle = ?1 AND state = 0)"
+                      " FROM cycle WHERE id = ?1",
     [SQL_CYCLE_LIST] =
         "SELECT c.id, c.stream, c.ordinal, c.start, c.\"end\", c.total,"
         " c.outstanding, c.failed,"

@@ -115,6 +115,7 @@ static void gather_ends(tide_engine *engine, struct batch *batch)
 
 static void gather_claims(tide_engine *engine, struct batch *batch, uint64_t now_ms)
 {
+    engine->stuff_to_claim = false;
     if (engine->phase != TIDE_PHASE_RUN)
         return;
     uint64_t id = 0;
@@ -125,7 +126,6 @@ static void gather_claims(tide_engine *engine, struct batch *batch, uint64_t now
     }
     batch->claim_token = engine->token_next;
     engine->token_next += batch->claims_count;
-    engine->stuff_to_claim = false;
 }
 
 static void gather_cursors(tide_engine *engine, struct batch *batch)
