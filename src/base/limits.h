@@ -44,6 +44,7 @@ enum {
     TIDE_LOCK_LINE_BYTES_MAX = 256,     /* who holds a file lock */
     TIDE_SOCKET_PEERS_MAX = 32,         /* connections to the control socket */
     TIDE_SOCKET_LINE_BYTES_MAX = 1 << 20,
+    TIDE_SOCKET_SEND_TIMEOUT_MS = 10000, /* a client must take a line within it */
 };
 
 static_assert(TIDE_CLAIM_MAX < TIDE_WINDOW_JOBS_MAX / 2, "a claim never empties the window");
