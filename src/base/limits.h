@@ -28,9 +28,18 @@ enum {
     TIDE_CHILDREN_MAX = 100000, /* jobs one handler may create */
     TIDE_ITEMS_MAX = 10000,     /* items in one job */
     TIDE_ITEM_BYTES_MAX = 1024,
-    TIDE_ENQUEUE_SLICE = 500, /* rows of a bulk insert in one go (E2.5) */
-    TIDE_PURGE_SLICE = 500,   /* rows of a purge in one go (E2.5) */
-    TIDE_CLAIM_MAX = 512,     /* claims in one transaction */
+    TIDE_ENQUEUE_SLICE = 500,      /* rows of a bulk insert in one go (E2.5) */
+    TIDE_PURGE_SLICE = 500,        /* rows of a purge in one go (E2.5) */
+    TIDE_CLAIM_MAX = 512,          /* claims in one transaction */
+    TIDE_WINDOW_ENTRIES = 1024,    /* distinct expiries in one sliding window (E4.1) */
+    TIDE_WINDOW_SAVED_MAX = 64,    /* of them in a snapshot (E4.3b) */
+    TIDE_METHODS_MAX = 16,         /* API methods with a latency of their own (E4.2) */
+    TIDE_SAVES_OPEN_MAX = 8,       /* snapshots taken and not yet durable (E4.3b) */
+    TIDE_BANDWIDTH_SPANS_MAX = 32, /* rows of a bandwidth schedule (E4.7) */
+    TIDE_CYCLE_JOBS_MAX = 1 << 30, /* outstanding or failed jobs of one cycle (E5.2) */
+    TIDE_EDGES_MAX = 1 << 20,      /* dependencies inside one batch of new jobs (E2.2) */
+    TIDE_SUSPECTS_MAX = 4096,      /* failing items under watch, per account (E6.2) */
+    TIDE_SCHEDULES_MAX = 1024,     /* periodic entries of one process (E8.1) */
 
     TIDE_CALLS_MAX = 1024,           /* HTTP calls running in one process */
     TIDE_CALLS_IDLE_MAX = 32,        /* call objects kept for the next call */

@@ -12,7 +12,10 @@
  *   - a lane may run up to W - r(other) jobs;
  *   - beyond that it may borrow the other lane's reserved workers while that
  *     lane has nothing that could start, with preemptible jobs only;
- *   - a free worker goes to interactive first, bulk second.
+ *   - a free worker goes to interactive first, bulk second; with nothing
+ *     reserved for bulk, every ninth one goes to bulk.
+ *
+ * Jobs of account 0 have no account in common: levels do not order them.
  *
  * Invariants (tide_lanes_check()):
  *   L1  running jobs <= workers; running of a lane beyond W - r(other) are all
@@ -20,7 +23,9 @@
  *   L2  inside a lane, among accounts that are admitted, no job starts while one
  *       that orders before it (tide_brief_before) could start.
  *   L3  per account, HELD + RUNNING + PARKED <= admitted, except where the
- *       number was lowered afterwards.
+ *       number was lowered afterwards, and except that a job is claimed past
+ *       HELD and PARKED jobs of lower levels, which wait for it anyway (L4);
+ *       RUNNING alone stays <= admitted.
  *   L4  no job of an account starts while a HELD or WANTED job of that account
  *       with a smaller level number (a person waiting) exists (E3.3).
  *   L5  a lane with something to start and fewer than r running is given a
@@ -68,6 +73,7 @@ void tide_lanes_priority(tide_lanes *lanes, uint64_t id, uint8_t priority); /* w
 bool tide_lanes_next_claim(tide_lanes *lanes, uint32_t ahead, uint64_t *id_out);
 /* Takes out the next HELD job that may start on a free worker. */
 bool tide_lanes_next_start(tide_lanes *lanes, uint64_t *id_out);
+bool tide_lanes_can_start(const tide_lanes *lanes); /* is there one? */
 /* Names a RUNNING job that should be canceled and put back because a job that
  * may not wait needs its worker (borrowed, E3.1) or its account (E3.3).  Each
  * job is named once. */

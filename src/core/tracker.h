@@ -21,6 +21,10 @@
  *       no other has one.
  *   T6  an account's `more` is set whenever a job of it that could run may be
  *       in the ledger but not here.
+ *
+ * A blocked job that is not here needs no `more`: its release sets it.  A
+ * waiting one needs it from its time on: tide_tracker_wake_at_ms() counts it
+ * in, and tide_tracker_due() sets `more` then.
  */
 #ifndef TIDE_CORE_TRACKER_H
 #define TIDE_CORE_TRACKER_H
@@ -58,14 +62,22 @@ void tide_tracker_free(tide_tracker *tracker);
 /* Takes a job in.  TIDE_EXISTS: it is here already, untouched.  TIDE_FULL: no
  * room; the account's `more` is set.  When the window is full of jobs that
  * order after this one, the last of them that is unclaimed (BLOCKED, WAITING
- * or READY) is given up to make room: *evicted_out is its id, else 0. */
+ * or READY) is given up to make room: *evicted_out is its id, else 0.
+ * Three additions to that order.  Any BLOCKED job gives way to one that is not
+ * (lesson 13).  A WAITING job takes no READY one's place.  A READY job of an
+ * account that has no other READY one here takes the place of the last READY
+ * job of the account with most of them, or else of the WAITING job with the
+ * latest time: so the head of each account is here, whoever else is shut out
+ * (lesson 8).  More than TIDE_ACCOUNTS_MAX accounts at once: TIDE_FULL, and no
+ * `more` is kept. */
 tide_status tide_tracker_add(tide_tracker *tracker, const struct tide_brief *brief, uint64_t now_ms,
                              uint64_t *evicted_out);
 const struct tide_tracked *tide_tracker_find(const tide_tracker *tracker, uint64_t id);
 
 /* The ledger says how many open dependencies are left.  True: it became
  * runnable by this (READY or WAITING).  An unknown id only sets `more` of
- * `account` when open_deps is 0. */
+ * `account` when open_deps is 0.  An unclaimed job with open_deps > 0 becomes
+ * BLOCKED (again); a claimed one is left alone. */
 bool tide_tracker_release(tide_tracker *tracker, uint64_t id, uint32_t account, uint32_t open_deps,
                           uint64_t now_ms);
 
@@ -76,13 +88,15 @@ void tide_tracker_started(tide_tracker *tracker, uint64_t id, uint64_t now_ms);
 void tide_tracker_parked(tide_tracker *tracker, uint64_t id, uint64_t until_ms, uint64_t now_ms);
 void tide_tracker_ending(tide_tracker *tracker, uint64_t id,
                          uint64_t now_ms); /* from any claimed state */
-/* The ledger has it pending again (retry, put back): WAITING or READY, no token. */
+/* The ledger has it pending again (retry, put back, a claim that did not
+ * commit): WAITING or READY, no token.  From any claimed state, or CLAIMING. */
 void tide_tracker_put_back(tide_tracker *tracker, uint64_t id, uint64_t not_before_ms,
                            uint16_t attempts, uint64_t now_ms);
 void tide_tracker_remove(tide_tracker *tracker, uint64_t id); /* from any state; unknown is fine */
 void tide_tracker_beat(tide_tracker *tracker, uint64_t id, uint64_t now_ms);
 void tide_tracker_body_set(tide_tracker *tracker, uint64_t id, void *body);
-/* A raised priority (E1.5); not while it has a claim.  True if it changed. */
+/* A raised priority (E1.5); not while it has a claim or is being claimed, never
+ * lower.  True if it changed. */
 bool tide_tracker_priority(tide_tracker *tracker, uint64_t id, uint8_t priority);
 
 /* Takes out one job whose time has come (WAITING becomes READY, PARKED becomes
@@ -93,8 +107,10 @@ uint64_t tide_tracker_wake_at_ms(const tide_tracker *tracker); /* UINT64_MAX: ne
 /* Refill (E2.1): below half full, up to 80 %.  Says for which account, and
  * after which place in its order, at most how many unclaimed ready jobs to load
  * from the ledger.  Accounts take turns, so that one with a million jobs leaves
- * room for the others (lesson 8).  false: nothing to load.  The caller loads
- * and calls add for each, then tide_tracker_refilled(). */
+ * room for the others (lesson 8).  An account that has nothing ready here is
+ * served even above half.  false: nothing to load.  The caller loads and calls
+ * add for each, then tide_tracker_refilled(); accounts may be under way at the
+ * same time.  BLOCKED jobs do not count as filling the window. */
 struct tide_refill {
     uint32_t account;
     uint8_t after_priority; /* load what orders after (after_priority, after_id) */
@@ -106,8 +122,14 @@ bool tide_tracker_refill(tide_tracker *tracker, struct tide_refill *refill_out);
  * this account.  `last` is the brief of the last row, NULL when none. */
 void tide_tracker_refilled(tide_tracker *tracker, const struct tide_refill *refill, uint32_t loaded,
                            const struct tide_brief *last);
+/* The same question without taking the answer: is there anything to load? */
+bool tide_tracker_wants_refill(const tide_tracker *tracker);
 void tide_tracker_more(tide_tracker *tracker,
                        uint32_t account); /* something may be there: from the beginning */
+/* Will a refill look at this place of the account's order?  For checks of T6
+ * against the ledger. */
+bool tide_tracker_owes(const tide_tracker *tracker, uint32_t account, uint8_t priority,
+                       uint64_t id);
 
 uint32_t tide_tracker_count(const tide_tracker *tracker);
 uint32_t tide_tracker_count_state(const tide_tracker *tracker, tide_job_state state);

@@ -97,6 +97,10 @@ tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope sc
 tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
                                 uint32_t *account_out, tide_error *err);
 
+/* Whether jobs of the kind can be split.  One over its budget is then put back
+ * by reclaim instead of failing, and named in tide_changes.over_budget. */
+tide_status tide_ledger_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err);
+
 struct tide_account_row {
     uint32_t id;
     char name[201];
@@ -225,6 +229,20 @@ struct tide_changes {
         bool existed;
     } * children; /* all children of all applied finishes, in order */
     size_t children_count, children_capacity;
+    struct tide_refused {
+        size_t index; /* into the finishes of this call */
+        uint64_t id;
+        tide_status
+            status; /* TIDE_STALE: the claim is gone; else what its effect or children said */
+        char text[160];
+    } * refused; /* one for each applied_out[i] = false */
+    size_t refused_count, refused_capacity;
+    struct tide_over_budget {
+        uint64_t id;
+        uint32_t kind;
+        bool failed; /* false: put back with attempts >= attempts_max, to be split (E7.1) */
+    } * over_budget; /* by reclaim */
+    size_t over_budget_count, over_budget_capacity;
 };
 void tide_changes_init(struct tide_changes *changes, tide_mem *mem);
 void tide_changes_clear(struct tide_changes *changes);
@@ -290,12 +308,20 @@ tide_status tide_ledger_cancel(tide_tx *tx, const struct tide_job_filter *filter
                                uint64_t now_unix_ms, size_t *count_out, uint64_t *running_out,
                                size_t running_max, size_t *running_count_out,
                                struct tide_changes *changes, tide_error *err);
+/* A person accepts what failed: failed and canceled jobs become done, so that
+ * their cycle can finish and what waits for them can start (E5.2).  In slices. */
+tide_status tide_ledger_accept(tide_tx *tx, const struct tide_job_filter *filter,
+                               uint64_t now_unix_ms, size_t *count_out,
+                               struct tide_changes *changes, tide_error *err);
 tide_status tide_ledger_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err);
 
 /* Deletes finished rows older than the time, never those of an unfinished cycle
  * nor those that an unfinished job waits for (E1.2).  At most `count_max`. */
 tide_status tide_ledger_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
                               size_t *count_out, tide_error *err);
+/* Purge looks at a bounded number of rows a call (E2.5) and goes on from there:
+ * true while it has not yet come round, however few rows the last call found. */
+bool tide_ledger_purge_more(const tide_ledger *ledger);
 
 /* ---- streams, cycles, cursors (E5) ------------------------------------------ */
 
@@ -378,6 +404,11 @@ tide_status tide_ledger_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_te
                                uint64_t now_unix_ms, tide_intent_state *state_out,
                                tide_buf *outcome_out,
                                tide_error *err); /* makes it, or tells of the one there is */
+/* The same without making one: TIDE_NOT_FOUND tells a new tag from one that
+ * was made before a crash. */
+tide_status tide_ledger_intent_find(tide_ledger *ledger, tide_text tag,
+                                    tide_intent_state *state_out, tide_buf *outcome_out,
+                                    tide_error *err);
 tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
                                    tide_text outcome, uint64_t now_unix_ms, tide_error *err);
 
@@ -412,6 +443,9 @@ struct tide_alert_row {
 /* level 0 clears it. */
 tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
                               const char *text, uint64_t now_unix_ms, tide_error *err);
+/* Remembers that somebody was told; kept while the alert lasts (E6.4). */
+tide_status tide_ledger_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
+                                       uint64_t now_unix_ms, tide_error *err);
 tide_status tide_ledger_alerts(tide_ledger *ledger,
                                bool (*visit)(const struct tide_alert_row *row, void *arg),
                                void *arg, tide_error *err);

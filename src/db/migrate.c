@@ -1,0 +1,65 @@
+#include "db/migrate.h"
+#include "base/check.h"
+
+#include <stdio.h>
+
+tide_status tide_migrate_look(tide_db *db, const struct tide_schema *schema, uint32_t *version_out,
+                              tide_error *err)
+{
+    int64_t tables = 0;
+    int64_t application = 0;
+    int64_t version = 0;
+    tide_status rc = tide_db_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (rc == TIDE_OK)
+        rc = tide_db_number(db, "PRAGMA application_id", &application, err);
+    if (rc == TIDE_OK)
+        rc = tide_db_number(db, "PRAGMA user_version", &version, err);
+    if (rc != TIDE_OK)
+        return rc;
+
+    if (tables == 0 && application == 0 && version == 0) {
+        *version_out = 0;
+        return TIDE_OK;
+    }
+    if ((uint32_t)application != schema->application_id || version < 0)
+        return tide_error_set(err, TIDE_INVALID,
+                              "%s: a database of another program, not a %s; name another file",
+                              db->path, schema->what);
+    if (version > (int64_t)schema->steps_count)
+        return tide_error_set(err, TIDE_NEWER,
+                              "%s: written by a newer version (schema %lld, this program knows "
+                              "%u); use that version of the program",
+                              db->path, (long long)version, schema->steps_count);
+    *version_out = (uint32_t)version;
+    return TIDE_OK;
+}
+
+static tide_status step(tide_db *db, const struct tide_schema *schema, uint32_t version,
+                        tide_error *err)
+{
+    char mark[120];
+    (void)snprintf(mark, sizeof mark, "PRAGMA application_id = %u; PRAGMA user_version = %u",
+                   schema->application_id, version + 1);
+    tide_status rc = tide_db_exec(db, "BEGIN IMMEDIATE", err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_db_exec(db, schema->steps[version], err);
+    if (rc == TIDE_OK)
+        rc = tide_db_exec(db, mark, err);
+    if (rc == TIDE_OK)
+        rc = tide_db_exec(db, "COMMIT", err);
+    if (rc != TIDE_OK && !sqlite3_get_autocommit(db->handle))
+        (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+tide_status tide_migrate(tide_db *db, const struct tide_schema *schema, uint32_t version,
+                         tide_error *err)
+{
+    TIDE_ASSERT(schema->application_id != 0);
+    TIDE_ASSERT(version <= schema->steps_count);
+    tide_status rc = TIDE_OK;
+    for (; rc == TIDE_OK && version < schema->steps_count; version++)
+        rc = step(db, schema, version, err);
+    return rc;
+}

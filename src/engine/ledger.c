@@ -1,0 +1,383 @@
+/* ledger.c - hands each operation to the engine behind the ledger, and the few
+ * things that are the same for every engine. */
+#include "engine/ledger.h"
+#include "base/check.h"
+#include "engine/ledger_ops.h"
+
+#include <string.h>
+
+tide_status tide_ledger_open(tide_world *world, const struct tide_ledger_options *options,
+                             tide_ledger **ledger_out, tide_error *err)
+{
+    TIDE_ASSERT(world != NULL);
+    TIDE_ASSERT(options->path != NULL);
+    return tide_ledger_sqlite_open(world, options, ledger_out, err);
+}
+
+void tide_job_body_free(tide_mem *mem, struct tide_job_body *body)
+{
+    if (body != NULL)
+        tide_mem_free(mem, body, body->bytes);
+}
+
+void tide_changes_init(struct tide_changes *changes, tide_mem *mem)
+{
+    memset(changes, 0, sizeof *changes);
+    changes->mem = mem;
+}
+
+void tide_changes_clear(struct tide_changes *changes)
+{
+    changes->released_count = 0;
+    changes->cycles_count = 0;
+    changes->children_count = 0;
+    changes->refused_count = 0;
+    changes->over_budget_count = 0;
+}
+
+#define FREE_ARRAY(name)                                                                           \
+    tide_mem_free(changes->mem, changes->name, changes->name##_capacity * sizeof changes->name[0])
+
+void tide_changes_done(struct tide_changes *changes)
+{
+    if (changes->mem == NULL)
+        return;
+    FREE_ARRAY(released);
+    FREE_ARRAY(cycles);
+    FREE_ARRAY(children);
+    FREE_ARRAY(refused);
+    FREE_ARRAY(over_budget);
+    tide_changes_init(changes, changes->mem);
+}
+
+/* ---- to the engine ------------------------------------------------------------ */
+
+void tide_ledger_close(tide_ledger *ledger, bool clean)
+{
+    if (ledger == NULL)
+        return;
+    ledger->ops->close(ledger, clean);
+}
+
+tide_status tide_tx_begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
+{
+    return ledger->ops->tx_begin(ledger, tx_out, err);
+}
+
+tide_status tide_tx_commit(tide_tx *tx, tide_error *err)
+{
+    return tx->ledger->ops->tx_commit(tx, err);
+}
+
+void tide_tx_rollback(tide_tx *tx)
+{
+    if (tx == NULL)
+        return;
+    tx->ledger->ops->tx_rollback(tx);
+}
+
+struct sqlite3 *tide_tx_sqlite(tide_tx *tx)
+{
+    return tx->ledger->ops->tx_sqlite(tx);
+}
+
+tide_status tide_ledger_checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
+{
+    return ledger->ops->checkpoint(ledger, pages_left_out, err);
+}
+
+tide_status tide_ledger_backup(tide_ledger *ledger, const char *path, tide_error *err)
+{
+    return ledger->ops->backup(ledger, path, err);
+}
+
+tide_status tide_ledger_check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
+{
+    return ledger->ops->check(ledger, problems, err);
+}
+
+tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
+                             uint32_t *kind_out, tide_error *err)
+{
+    return tx->ledger->ops->kind(tx, name, scope, kind_out, err);
+}
+
+tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
+                                uint32_t *account_out, tide_error *err)
+{
+    return tx->ledger->ops->account(tx, name, provider, account_out, err);
+}
+
+tide_status tide_ledger_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
+{
+    return tx->ledger->ops->kind_splits(tx, kind, splits, err);
+}
+
+tide_status tide_ledger_accounts(tide_ledger *ledger,
+                                 bool (*visit)(const struct tide_account_row *row, void *arg),
+                                 void *arg, tide_error *err)
+{
+    return ledger->ops->accounts(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
+                                     uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->account_halt(tx, account, halted, reason, now_unix_ms, err);
+}
+
+tide_status tide_ledger_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
+{
+    return tx->ledger->ops->account_pause(tx, account, paused, err);
+}
+
+tide_status tide_ledger_governor_save(tide_tx *tx, uint32_t account, tide_text saved,
+                                      tide_error *err)
+{
+    return tx->ledger->ops->governor_save(tx, account, saved, err);
+}
+
+tide_status tide_ledger_enqueue(tide_tx *tx, const struct tide_job_new *jobs, size_t count,
+                                uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
+                                tide_error *err)
+{
+    return tx->ledger->ops->enqueue(tx, jobs, count, now_unix_ms, enqueued_out, err);
+}
+
+tide_status tide_ledger_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
+                              uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
+                              struct tide_job_body **bodies_out, tide_error *err)
+{
+    return tx->ledger->ops->claim(tx, ids, count, owner, first_token, now_unix_ms, mem, bodies_out,
+                                  err);
+}
+
+tide_status tide_ledger_finish(tide_tx *tx, const struct tide_finish *finishes, size_t count,
+                               uint64_t now_unix_ms, bool *applied_out,
+                               struct tide_changes *changes, tide_error *err)
+{
+    return tx->ledger->ops->finish(tx, finishes, count, now_unix_ms, applied_out, changes, err);
+}
+
+tide_status tide_ledger_refill(tide_ledger *ledger, uint32_t account, uint8_t after_priority,
+                               uint64_t after_id, struct tide_brief *briefs_out, size_t count_max,
+                               size_t *count_out, tide_error *err)
+{
+    return ledger->ops->refill(ledger, account, after_priority, after_id, briefs_out, count_max,
+                               count_out, err);
+}
+
+tide_status tide_ledger_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
+                                           size_t accounts_max, size_t *count_out, tide_error *err)
+{
+    return ledger->ops->accounts_with_work(ledger, accounts_out, accounts_max, count_out, err);
+}
+
+tide_status tide_ledger_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
+                              tide_error *err)
+{
+    return ledger->ops->brief(ledger, id, brief_out, err);
+}
+
+tide_status tide_ledger_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
+                                size_t *count_out, struct tide_changes *changes, tide_error *err)
+{
+    return tx->ledger->ops->reclaim(tx, owner, count_max, now_unix_ms, count_out, changes, err);
+}
+
+tide_status tide_ledger_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
+                             uint64_t now_unix_ms, bool *applied_out, tide_error *err)
+{
+    return tx->ledger->ops->beat(tx, beats, count, now_unix_ms, applied_out, err);
+}
+
+tide_status tide_ledger_retry(tide_tx *tx, const struct tide_job_filter *filter,
+                              uint64_t now_unix_ms, size_t *count_out, struct tide_changes *changes,
+                              tide_error *err)
+{
+    return tx->ledger->ops->retry(tx, filter, now_unix_ms, count_out, changes, err);
+}
+
+tide_status tide_ledger_cancel(tide_tx *tx, const struct tide_job_filter *filter,
+                               uint64_t now_unix_ms, size_t *count_out, uint64_t *running_out,
+                               size_t running_max, size_t *running_count_out,
+                               struct tide_changes *changes, tide_error *err)
+{
+    return tx->ledger->ops->cancel(tx, filter, now_unix_ms, count_out, running_out, running_max,
+                                   running_count_out, changes, err);
+}
+
+tide_status tide_ledger_accept(tide_tx *tx, const struct tide_job_filter *filter,
+                               uint64_t now_unix_ms, size_t *count_out,
+                               struct tide_changes *changes, tide_error *err)
+{
+    return tx->ledger->ops->accept(tx, filter, now_unix_ms, count_out, changes, err);
+}
+
+tide_status tide_ledger_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
+{
+    return tx->ledger->ops->kind_pause(tx, kind, paused, err);
+}
+
+tide_status tide_ledger_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
+                              size_t *count_out, tide_error *err)
+{
+    return tx->ledger->ops->purge(tx, finished_before_unix_ms, count_max, count_out, err);
+}
+
+bool tide_ledger_purge_more(const tide_ledger *ledger)
+{
+    return ledger->ops->purge_more(ledger);
+}
+
+tide_status tide_ledger_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
+                               struct tide_stream_row *row_out, tide_error *err)
+{
+    return tx->ledger->ops->stream(tx, account, name, floor, row_out, err);
+}
+
+tide_status tide_ledger_streams(tide_ledger *ledger,
+                                bool (*visit)(const struct tide_stream_row *row, void *arg),
+                                void *arg, tide_error *err)
+{
+    return ledger->ops->streams(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,
+                              uint64_t now_unix_ms, struct tide_cycle_row *row_out, tide_error *err)
+{
+    return tx->ledger->ops->cycle(tx, stream, start, end, now_unix_ms, row_out, err);
+}
+
+tide_status tide_ledger_cycles(tide_ledger *ledger, uint64_t stream,
+                               bool (*visit)(const struct tide_cycle_row *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    return ledger->ops->cycles(ledger, stream, visit, arg, err);
+}
+
+tide_status tide_ledger_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
+                                    uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->cursor_move(tx, stream, from, to, now_unix_ms, err);
+}
+
+tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
+                                 bool (*visit)(const struct tide_bad_row *row, void *arg),
+                                 void *arg, tide_error *err)
+{
+    return ledger->ops->bad_list(ledger, account, kind, visit, arg, err);
+}
+
+tide_status tide_ledger_bad_clear(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
+                                  tide_error *err)
+{
+    return tx->ledger->ops->bad_clear(tx, account, kind, item, err);
+}
+
+tide_status tide_ledger_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
+                                  tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->bad_state(tx, account, kind, item, state, now_unix_ms, err);
+}
+
+tide_status tide_ledger_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
+                               uint64_t now_unix_ms, tide_intent_state *state_out,
+                               tide_buf *outcome_out, tide_error *err)
+{
+    return tx->ledger->ops->intent(tx, job, tag, detail, now_unix_ms, state_out, outcome_out, err);
+}
+
+tide_status tide_ledger_intent_find(tide_ledger *ledger, tide_text tag,
+                                    tide_intent_state *state_out, tide_buf *outcome_out,
+                                    tide_error *err)
+{
+    return ledger->ops->intent_find(ledger, tag, state_out, outcome_out, err);
+}
+
+tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
+                                   tide_text outcome, uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->intent_end(tx, tag, state, outcome, now_unix_ms, err);
+}
+
+tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
+                                 tide_error *err)
+{
+    return tx->ledger->ops->schedule(tx, row, id_out, err);
+}
+
+tide_status tide_ledger_schedules(tide_ledger *ledger,
+                                  bool (*visit)(const struct tide_schedule_row *row, void *arg),
+                                  void *arg, tide_error *err)
+{
+    return ledger->ops->schedules(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
+                                      uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->schedule_fire(tx, schedule, slot, now_unix_ms, err);
+}
+
+tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
+                              const char *text, uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->alert(tx, condition, account, level, text, now_unix_ms, err);
+}
+
+tide_status tide_ledger_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
+                                       uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->alert_notified(tx, condition, account, now_unix_ms, err);
+}
+
+tide_status tide_ledger_alerts(tide_ledger *ledger,
+                               bool (*visit)(const struct tide_alert_row *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    return ledger->ops->alerts(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
+                             bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
+                             tide_error *err)
+{
+    return ledger->ops->jobs(ledger, filter, visit, arg, err);
+}
+
+tide_status tide_ledger_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
+                              size_t count_max, size_t *count_out, tide_error *err)
+{
+    return ledger->ops->needs(ledger, job, needs_out, count_max, count_out, err);
+}
+
+tide_status tide_ledger_counts(tide_ledger *ledger, uint64_t now_unix_ms,
+                               bool (*visit)(const struct tide_job_count *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    return ledger->ops->counts(ledger, now_unix_ms, visit, arg, err);
+}
+
+tide_status tide_ledger_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
+                                  bool *paused_out, tide_error *err)
+{
+    return ledger->ops->kind_find(ledger, name, kind_out, paused_out, err);
+}
+
+tide_status tide_ledger_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
+                                     tide_error *err)
+{
+    return ledger->ops->account_find(ledger, name, account_out, err);
+}
+
+tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)
+{
+    return tx->ledger->ops->note(tx, key, value, err);
+}
+
+tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
+                                 tide_error *err)
+{
+    return ledger->ops->note_get(ledger, key, value_out, err);
+}

@@ -1,0 +1,953 @@
+/* ledger_jobs.c - jobs from their birth to a worker, and what commands do to
+ * them.  Their ends are in ledger_finish.c. */
+#include "engine/ledger_sqlite.h"
+#include "base/check.h"
+#include "base/limits.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PICKS_MAX = 100000,     /* rows of one slice */
+    PICKS_USUAL = 500,      /* when the caller does not say */
+    PURGE_LOOK_MAX = 10000, /* rows looked at by one purge */
+    PURGE_YOUNG_MAX = 1000, /* too young ones in a row: the rest is younger still */
+};
+
+/* ---- enqueue ------------------------------------------------------------------- */
+
+static tide_status cycle_open(struct tide_sqlite *self, uint64_t cycle, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_OPEN);
+    bool row = false;
+    tide_bind_u64(stmt, 1, cycle);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!row)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no cycle %" PRIu64, cycle);
+    bool open = tide_column_u64(stmt, 0) != 0;
+    tide_db_end(stmt);
+    if (!open)
+        return tide_error_set(err, TIDE_STALE, "the cursor has passed cycle %" PRIu64, cycle);
+    return TIDE_OK;
+}
+
+static tide_status job_state(struct tide_sqlite *self, uint64_t id, tide_row_state *state_out,
+                             tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_STATE);
+    bool row = false;
+    tide_bind_u64(stmt, 1, id);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!row)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no job %" PRIu64, id);
+    *state_out = (tide_row_state)tide_column_u64(stmt, 0);
+    tide_db_end(stmt);
+    return TIDE_OK;
+}
+
+static tide_status validate_shape(const struct tide_job_new *job, size_t index, tide_error *err)
+{
+    if (job->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "payload of %zu bytes, at most %d",
+                              job->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
+    if (job->dedupe_key.bytes > TIDE_DEDUPE_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "dedupe key of %zu bytes, at most %d",
+                              job->dedupe_key.bytes, TIDE_DEDUPE_BYTES_MAX);
+    if (job->priority > TIDE_PRIORITY_MAX || job->lane >= TIDE_LANES)
+        return tide_error_set(err, TIDE_INVALID, "priority %u, lane %u", job->priority, job->lane);
+    if (job->size_bytes > INT64_MAX || job->not_before_unix_ms > INT64_MAX)
+        return tide_error_set(err, TIDE_INVALID, "a size or a time beyond all bounds");
+    if (job->needs_count + job->needs_earlier_count > TIDE_NEEDS_MAX)
+        return tide_error_set(err, TIDE_INVALID, "%zu dependencies, at most %d",
+                              job->needs_count + job->needs_earlier_count, TIDE_NEEDS_MAX);
+    for (size_t i = 0; i < job->needs_earlier_count; i++)
+        if (job->needs_earlier[i] >= index)
+            return tide_error_set(err, TIDE_INVALID, "job %zu of the call needs a later one (%u)",
+                                  index, job->needs_earlier[i]);
+    return TIDE_OK;
+}
+
+/* Everything that can be refused is refused before the first row is written:
+ * so no savepoint is needed to leave nothing behind. */
+static tide_status validate(struct tide_sqlite *self, const struct tide_job_new *jobs, size_t count,
+                            tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    uint64_t cycle = 0;
+    uint32_t kind = 0;
+    uint32_t account = 0;
+    uint32_t scope = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        const struct tide_job_new *job = &jobs[i];
+        rc = validate_shape(job, i, err);
+        if (rc == TIDE_OK && (i == 0 || job->kind != kind))
+            rc = tide_sql_kind_scope(self, job->kind, &scope, err);
+        if (rc == TIDE_OK && job->account != 0 && job->account != account)
+            rc = tide_sql_account_exists(self, job->account, err);
+        if (rc == TIDE_OK && job->cycle != 0 && job->cycle != cycle)
+            rc = cycle_open(self, job->cycle, err);
+        cycle = job->cycle;
+        kind = job->kind;
+        account = job->account;
+        for (size_t n = 0; rc == TIDE_OK && n < job->needs_count; n++) {
+            tide_row_state state;
+            rc = job_state(self, job->needs[n], &state, err);
+        }
+    }
+    return rc;
+}
+
+static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *err)
+{
+    tide_row_state state;
+    tide_status rc = job_state(self, id, &state, err);
+    if (rc != TIDE_OK || state == TIDE_ROW_DONE)
+        return rc;
+    void *needs = self->needs;
+    if (!tide_mem_grow(self->mem, &needs, &self->needs_capacity, self->needs_count + 1,
+                       TIDE_NEEDS_MAX, sizeof self->needs[0]))
+        return tide_sql_no_memory(err);
+    self->needs = needs;
+    self->needs[self->needs_count++] = id;
+    return TIDE_OK;
+}
+
+static int id_order(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a;
+    uint64_t y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The open dependencies of a new job into self->needs, each once. */
+static tide_status needs_collect(struct tide_sqlite *self, const struct tide_job_new *job,
+                                 const uint64_t *earlier, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    self->needs_count = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < job->needs_count; i++)
+        rc = needs_add(self, job->needs[i], err);
+    for (size_t i = 0; rc == TIDE_OK && i < job->needs_earlier_count; i++)
+        rc = needs_add(self, earlier[job->needs_earlier[i]], err);
+    if (rc != TIDE_OK || self->needs_count < 2)
+        return rc;
+    qsort(self->needs, self->needs_count, sizeof self->needs[0], id_order);
+    size_t kept = 1;
+    for (size_t i = 1; i < self->needs_count; i++)
+        if (self->needs[i] != self->needs[kept - 1])
+            self->needs[kept++] = self->needs[i];
+    self->needs_count = kept;
+    return TIDE_OK;
+}
+
+static unsigned traits_of(const struct tide_job_new *job)
+{
+    return (job->lane == TIDE_LANE_BULK ? TRAIT_BULK : 0u) |
+           (job->preemptible ? TRAIT_PREEMPTIBLE : 0u) | (job->force ? TRAIT_FORCE : 0u) |
+           ((unsigned)job->level << TRAIT_LEVEL_SHIFT);
+}
+
+/* A duplicate: the one that is there gets the higher priority, if it waits, and
+ * the force of both (E1.5). */
+static tide_status merge_into_existing(struct tide_sqlite *self, const struct tide_job_new *job,
+                                       struct tide_enqueued *enqueued, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_DUPLICATE);
+    bool row = false;
+    tide_bind_u64(stmt, 1, job->account);
+    tide_bind_u64(stmt, 2, job->kind);
+    tide_bind_text(stmt, 3, job->dedupe_key);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!row)
+        return tide_error_set(err, TIDE_CORRUPT,
+                              "%s: an index disagrees with its table; run a check", self->db.path);
+    bool waits = tide_column_u64(stmt, 1) == TIDE_ROW_PENDING;
+    uint64_t priority = tide_column_u64(stmt, 2);
+    uint64_t traits = tide_column_u64(stmt, 3);
+    *enqueued = (struct tide_enqueued){.id = tide_column_u64(stmt, 0),
+                                       .open_deps = tide_column_u32(stmt, 4),
+                                       .existed = true,
+                                       .raised = waits && job->priority > priority};
+    tide_db_end(stmt);
+
+    bool forced = job->force && (traits & TRAIT_FORCE) == 0;
+    if (!enqueued->raised && !forced)
+        return TIDE_OK;
+    stmt = sql_of(self, SQL_JOB_RAISE);
+    tide_bind_u64(stmt, 1, enqueued->id);
+    tide_bind_u64(stmt, 2, enqueued->raised ? job->priority : priority);
+    tide_bind_u64(stmt, 3, job->force ? traits | TRAIT_FORCE : traits);
+    return tide_db_run(&self->db, stmt, err);
+}
+
+static tide_status insert_deps(struct tide_sqlite *self, uint64_t id, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_INSERT);
+    for (size_t i = 0; rc == TIDE_OK && i < self->needs_count; i++) {
+        TIDE_ASSERT(self->needs[i] < id); /* older ones only: there are no circles (E2.2) */
+        tide_bind_u64(stmt, 1, self->needs[i]);
+        tide_bind_u64(stmt, 2, id);
+        rc = tide_db_run(&self->db, stmt, err);
+    }
+    return rc;
+}
+
+static tide_status enqueue_row(struct tide_sqlite *self, const struct tide_job_new *job,
+                               uint32_t scope, uint64_t now_unix_ms, struct tide_enqueued *enqueued,
+                               tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_INSERT);
+    bool conflict = false;
+    (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)self->needs_count);
+    tide_bind_u64(stmt, 2, job->account);
+    (void)sqlite3_bind_int(stmt, 3, job->priority);
+    tide_bind_u64(stmt, 4, job->kind);
+    tide_bind_u64(stmt, 5, scope);
+    tide_bind_text_or_null(stmt, 6, job->dedupe_key);
+    tide_bind_u64_or_null(stmt, 7, job->cycle);
+    (void)sqlite3_bind_int(stmt, 8, job->attempts);
+    (void)sqlite3_bind_int(stmt, 9, job->attempts_max);
+    (void)sqlite3_bind_int(stmt, 10, (int)traits_of(job));
+    tide_bind_u64_or_null(stmt, 11, job->not_before_unix_ms);
+    tide_bind_u64_or_null(stmt, 12, job->size_bytes);
+    tide_bind_u64(stmt, 13, now_unix_ms);
+    tide_bind_text(stmt, 14, job->payload);
+    tide_status rc = tide_db_try(&self->db, stmt, &conflict, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (conflict)
+        return merge_into_existing(self, job, enqueued, err);
+
+    *enqueued = (struct tide_enqueued){
+        .id = (uint64_t)sqlite3_last_insert_rowid(self->db.handle),
+        .open_deps = (uint32_t)self->needs_count,
+    };
+    if (self->needs_count > 0)
+        rc = insert_deps(self, enqueued->id, err);
+    if (rc == TIDE_OK && job->cycle != 0)
+        rc = tide_sql_tally_cycle(self, job->cycle, 1, 1, 0, err);
+    return rc;
+}
+
+static tide_status child_add(struct tide_sqlite *self, struct tide_changes *changes,
+                             const struct tide_job_new *job, const struct tide_enqueued *enqueued,
+                             tide_error *err)
+{
+    void *children = changes->children;
+    if (!tide_mem_grow(changes->mem, &children, &changes->children_capacity,
+                       changes->children_count + 1, (size_t)16 << 20, sizeof changes->children[0]))
+        return tide_sql_no_memory(err);
+    changes->children = children;
+    changes->children[changes->children_count++] = (struct tide_child){
+        .brief = {.id = enqueued->id,
+                  .cycle = job->cycle,
+                  .size_bytes = job->size_bytes,
+                  .not_before_ms = job->not_before_unix_ms,
+                  .account = job->account,
+                  .kind = job->kind,
+                  .open_deps = enqueued->open_deps,
+                  .attempts = job->attempts,
+                  .attempts_max = job->attempts_max,
+                  .priority = job->priority,
+                  .lane = job->lane,
+                  .level = job->level,
+                  .preemptible = job->preemptible},
+        .existed = enqueued->existed,
+    };
+    /* One that was there is told as it is, not as it was asked for. */
+    if (enqueued->existed)
+        return tide_sql_brief(&self->base, enqueued->id,
+                              &changes->children[changes->children_count - 1].brief, err);
+    return TIDE_OK;
+}
+
+tide_status tide_sql_enqueue_rows(struct tide_sqlite *self, const struct tide_job_new *jobs,
+                                  size_t count, uint64_t now_unix_ms,
+                                  struct tide_enqueued *enqueued_out,
+                                  struct tide_changes *children_to, tide_error *err)
+{
+    tide_status rc = validate(self, jobs, count, err);
+    if (rc != TIDE_OK || count == 0)
+        return rc;
+    uint64_t *ids = tide_mem_array(self->mem, count, sizeof ids[0]);
+    if (ids == NULL)
+        return tide_sql_no_memory(err);
+    uint32_t scope = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        struct tide_enqueued enqueued = {0};
+        if (i == 0 || jobs[i].kind != jobs[i - 1].kind)
+            rc = tide_sql_kind_scope(self, jobs[i].kind, &scope, err);
+        if (rc == TIDE_OK)
+            rc = needs_collect(self, &jobs[i], ids, err);
+        if (rc == TIDE_OK)
+            rc = enqueue_row(self, &jobs[i], scope, now_unix_ms, &enqueued, err);
+        ids[i] = enqueued.id;
+        if (rc == TIDE_OK && enqueued_out != NULL)
+            enqueued_out[i] = enqueued;
+        if (rc == TIDE_OK && children_to != NULL)
+            rc = child_add(self, children_to, &jobs[i], &enqueued, err);
+    }
+    tide_mem_free(self->mem, ids, count * sizeof ids[0]);
+    return rc;
+}
+
+tide_status tide_sql_enqueue(tide_tx *tx, const struct tide_job_new *jobs, size_t count,
+                             uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
+                             tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    struct tally_mark mark = tide_sql_tally_mark(self);
+    tide_status rc = tide_sql_enqueue_rows(self, jobs, count, now_unix_ms, enqueued_out, NULL, err);
+    if (rc == TIDE_OK)
+        rc = tide_sql_tally_write(self, mark, NULL, err);
+    else
+        tide_sql_tally_undo(self, mark);
+    return tide_sql_end(self, rc);
+}
+
+/* ---- claim --------------------------------------------------------------------- */
+
+static char *put_text(char *at, tide_text from, tide_text *to)
+{
+    if (from.bytes > 0)
+        memcpy(at, from.data, from.bytes);
+    at[from.bytes] = '\0';
+    *to = (tide_text){at, from.bytes};
+    return at + from.bytes + 1;
+}
+
+/* Payload, resume data and key behind the struct, in one allocation. */
+static struct tide_job_body *body_new(tide_mem *mem, tide_text payload, tide_text resume,
+                                      tide_text dedupe_key)
+{
+    size_t bytes =
+        sizeof(struct tide_job_body) + payload.bytes + resume.bytes + dedupe_key.bytes + 3;
+    struct tide_job_body *body = mem->resize(mem, NULL, 0, bytes);
+    if (body == NULL)
+        return NULL;
+    memset(body, 0, sizeof *body);
+    body->bytes = bytes;
+    char *at = (char *)(body + 1);
+    at = put_text(at, payload, &body->payload);
+    at = put_text(at, resume, &body->resume);
+    (void)put_text(at, dedupe_key, &body->dedupe_key);
+    return body;
+}
+
+struct claim {
+    uint64_t id, token, owner, now_unix_ms;
+    uint64_t cycle, bytes_done;
+    bool noted;
+};
+
+static tide_status claim_write(struct tide_sqlite *self, const struct claim *claim, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM);
+    tide_bind_u64(stmt, 1, claim->id);
+    tide_status rc = tide_db_run(&self->db, stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    stmt = sql_of(self, SQL_CLAIM_INSERT);
+    tide_bind_u64(stmt, 1, claim->id);
+    tide_bind_u64(stmt, 2, claim->token);
+    tide_bind_u64(stmt, 3, claim->owner);
+    tide_bind_u64(stmt, 4, self->run);
+    tide_bind_u64(stmt, 5, claim->now_unix_ms);
+    tide_bind_u64_or_null(stmt, 6, claim->cycle);
+    tide_bind_u64_or_null(stmt, 7, claim->noted);
+    tide_bind_u64_or_null(stmt, 8, claim->bytes_done);
+    return tide_db_run(&self->db, stmt, err);
+}
+
+/* *body_out stays NULL where the job may not be had. */
+static tide_status claim_read(struct tide_sqlite *self, struct claim *claim, tide_mem *mem,
+                              struct tide_job_body **body_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM_GET);
+    sqlite3_stmt *detail = NULL;
+    bool row = false;
+    tide_bind_u64(stmt, 1, claim->id);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK || !row)
+        return rc;
+    tide_text resume = TIDE_TEXT_NONE;
+    if (tide_sql_paused(self, tide_column_u32(stmt, 0), tide_column_u32(stmt, 1)))
+        goto done;
+    claim->cycle = tide_column_u64(stmt, 4);
+    claim->noted = tide_column_u64(stmt, 5) != 0;
+    if (claim->noted) {
+        detail = sql_of(self, SQL_DETAIL_GET);
+        tide_bind_u64(detail, 1, claim->id);
+        rc = tide_db_step(&self->db, detail, &row, err);
+        if (rc != TIDE_OK)
+            goto done;
+        if (row) {
+            resume = tide_column_text(detail, 0);
+            claim->bytes_done = tide_column_u64(detail, 1);
+        }
+    }
+    struct tide_job_body *body =
+        body_new(mem, tide_column_text(stmt, 7), resume, tide_column_text(stmt, 6));
+    if (body == NULL) {
+        rc = tide_sql_no_memory(err);
+        goto done;
+    }
+    body->id = claim->id;
+    body->token = claim->token;
+    body->attempts = (uint16_t)tide_column_u64(stmt, 2);
+    body->force = (tide_column_u64(stmt, 3) & TRAIT_FORCE) != 0;
+    *body_out = body;
+done:
+    if (detail != NULL)
+        tide_db_end(detail);
+    tide_db_end(stmt);
+    return rc;
+}
+
+tide_status tide_sql_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
+                           uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
+                           struct tide_job_body **bodies_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    TIDE_ASSERT(count <= TIDE_CLAIM_MAX);
+    struct tide_job_body *bodies[TIDE_CLAIM_MAX] = {NULL};
+    tide_status rc = tide_sql_paused_load(self, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        struct claim claim = {
+            .id = ids[i], .token = first_token + i, .owner = owner, .now_unix_ms = now_unix_ms};
+        rc = claim_read(self, &claim, mem, &bodies[i], err);
+        if (rc == TIDE_OK && bodies[i] != NULL)
+            rc = claim_write(self, &claim, err);
+    }
+    if (rc == TIDE_OK) {
+        if (count > 0)
+            memcpy(bodies_out, bodies, count * sizeof bodies[0]);
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < count; i++)
+        tide_job_body_free(mem, bodies[i]);
+    return tide_sql_end(self, rc);
+}
+
+/* ---- beats --------------------------------------------------------------------- */
+
+tide_status tide_sql_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
+                          uint64_t now_unix_ms, bool *applied_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; i < count; i++)
+        if (beats[i].resume_set && beats[i].resume.bytes > TIDE_RESUME_BYTES_MAX)
+            return tide_error_set(err, TIDE_INVALID,
+                                  "job %" PRIu64 ": resume data of %zu bytes, at most %d",
+                                  beats[i].id, beats[i].resume.bytes, TIDE_RESUME_BYTES_MAX);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        const struct tide_beat *beat = &beats[i];
+        sqlite3_stmt *stmt = sql_of(self, beat->resume_set ? SQL_CLAIM_BEAT_NOTED : SQL_CLAIM_BEAT);
+        tide_bind_u64(stmt, 1, beat->id);
+        tide_bind_u64(stmt, 2, beat->token);
+        tide_bind_u64(stmt, 3, now_unix_ms);
+        tide_bind_u64_or_null(stmt, 4, beat->bytes_done);
+        rc = tide_db_run(&self->db, stmt, err);
+        applied_out[i] = rc == TIDE_OK && sqlite3_changes(self->db.handle) == 1;
+        if (!applied_out[i] || !beat->resume_set)
+            continue;
+        stmt = sql_of(self, SQL_DETAIL_RESUME);
+        tide_bind_u64(stmt, 1, beat->id);
+        tide_bind_text_or_null(stmt, 2, beat->resume);
+        rc = tide_db_run(&self->db, stmt, err);
+    }
+    return tide_sql_end(self, rc);
+}
+
+/* ---- the window ------------------------------------------------------------------ */
+
+static void brief_read(sqlite3_stmt *stmt, struct tide_brief *brief)
+{
+    uint32_t traits = tide_column_u32(stmt, 10);
+    *brief = (struct tide_brief){
+        .id = tide_column_u64(stmt, 0),
+        .cycle = tide_column_u64(stmt, 1),
+        .size_bytes = tide_column_u64(stmt, 2),
+        .not_before_ms = tide_column_u64(stmt, 3),
+        .account = tide_column_u32(stmt, 4),
+        .kind = tide_column_u32(stmt, 5),
+        .open_deps = tide_column_u32(stmt, 6),
+        .attempts = (uint16_t)tide_column_u64(stmt, 7),
+        .attempts_max = (uint16_t)tide_column_u64(stmt, 8),
+        .priority = (uint8_t)tide_column_u64(stmt, 9),
+        .lane = (traits & TRAIT_BULK) != 0 ? TIDE_LANE_BULK : TIDE_LANE_INTERACTIVE,
+        .level = (uint8_t)(traits >> TRAIT_LEVEL_SHIFT),
+        .preemptible = (traits & TRAIT_PREEMPTIBLE) != 0,
+    };
+}
+
+tide_status tide_sql_refill(tide_ledger *ledger, uint32_t account, uint8_t after_priority,
+                            uint64_t after_id, struct tide_brief *briefs_out, size_t count_max,
+                            size_t *count_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    enum tide_sql texts[] = {SQL_REFILL_SAME, SQL_REFILL_BELOW};
+    size_t count = 0;
+    /* Always read anew: a pause may have come in another transaction. */
+    if (!self->in_tx)
+        self->paused_known = false;
+    tide_status rc = tide_sql_paused_load(self, err);
+    bool paused = rc == TIDE_OK && tide_sql_paused(self, account, 0);
+    /* First the rest of that priority, then all below it. */
+    for (int i = 0; rc == TIDE_OK && !paused && i < 2 && count < count_max; i++) {
+        sqlite3_stmt *stmt = sql_of(self, texts[i]);
+        bool row = false;
+        tide_bind_u64(stmt, 1, account);
+        (void)sqlite3_bind_int(stmt, 2, after_priority);
+        tide_bind_u64(stmt, 3, after_id);
+        tide_bind_u64(stmt, 4, count_max - count);
+        rc = tide_db_step(&self->db, stmt, &row, err);
+        while (rc == TIDE_OK && row) {
+            TIDE_ASSERT(count < count_max);
+            brief_read(stmt, &briefs_out[count++]);
+            rc = tide_db_step(&self->db, stmt, &row, err);
+        }
+    }
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return rc;
+}
+
+tide_status tide_sql_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
+                                        size_t accounts_max, size_t *count_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_NEXT_WORK);
+    size_t count = 0;
+    int64_t after = -1;
+    tide_status rc = TIDE_OK;
+    /* One seek for each account, not one step for each job. */
+    while (rc == TIDE_OK && count < accounts_max) {
+        bool row = false;
+        (void)sqlite3_bind_int64(stmt, 1, after);
+        rc = tide_db_step(&self->db, stmt, &row, err);
+        if (rc != TIDE_OK || !row)
+            break;
+        after = sqlite3_column_int64(stmt, 0);
+        tide_db_end(stmt);
+        accounts_out[count++] = (uint32_t)after;
+    }
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return rc;
+}
+
+tide_status tide_sql_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
+                           tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_BRIEF);
+    bool row = false;
+    tide_bind_u64(stmt, 1, id);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!row)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no unfinished job %" PRIu64, id);
+    brief_read(stmt, brief_out);
+    tide_db_end(stmt);
+    return TIDE_OK;
+}
+
+/* ---- slices of many -------------------------------------------------------------- */
+
+static struct picked *pick_add(struct tide_sqlite *self)
+{
+    void *picks = self->picks;
+    if (!tide_mem_grow(self->mem, &picks, &self->picks_capacity, self->picks_count + 1, PICKS_MAX,
+                       sizeof self->picks[0]))
+        return NULL;
+    self->picks = picks;
+    self->picks[self->picks_count] = (struct picked){0};
+    return &self->picks[self->picks_count++];
+}
+
+static size_t slice_of(size_t wanted)
+{
+    if (wanted == 0)
+        return PICKS_USUAL;
+    return wanted < PICKS_MAX ? wanted : PICKS_MAX;
+}
+
+/* Adds rows that the filter means, from the index that `text` names, until there
+ * are `count_max` of them. */
+static tide_status pick(struct tide_sqlite *self, enum tide_sql text,
+                        const struct tide_job_filter *filter, size_t count_max, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, text);
+    bool any_account = filter->account == UINT32_MAX;
+    bool row = false;
+    if (self->picks_count >= count_max)
+        return TIDE_OK;
+    tide_bind_u64(stmt, 1, filter->id);
+    tide_bind_u64(stmt, 2, any_account ? 0 : filter->account);
+    tide_bind_u64(stmt, 3, filter->account);
+    tide_bind_u64(stmt, 4, filter->kind);
+    (void)sqlite3_bind_int(stmt, 5, filter->state);
+    tide_bind_u64(stmt, 6, filter->cycle);
+    tide_bind_u64(stmt, 7, filter->before_id);
+    tide_bind_u64(stmt, 8, count_max - self->picks_count);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    while (rc == TIDE_OK && row) {
+        struct picked *picked = pick_add(self);
+        if (picked == NULL) {
+            tide_db_end(stmt);
+            return tide_sql_no_memory(err);
+        }
+        picked->id = tide_column_u64(stmt, 0);
+        picked->state = (uint8_t)tide_column_u64(stmt, 1);
+        picked->cycle = tide_column_u64(stmt, 2);
+        picked->kind = tide_column_u32(stmt, 3);
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    return rc;
+}
+
+static tide_status retry_one(struct tide_sqlite *self, const struct picked *picked, tide_error *err)
+{
+    if (picked->state == TIDE_ROW_PENDING) {
+        sqlite3_stmt *stmt = sql_of(self, SQL_RETRY_SOON);
+        tide_bind_u64(stmt, 1, picked->id);
+        return tide_db_run(&self->db, stmt, err);
+    }
+    enum tide_sql texts[] = {SQL_RETRY_ONE, SQL_RETRY_KEYLESS};
+    bool conflict = true;
+    tide_status rc = TIDE_OK;
+    for (int i = 0; rc == TIDE_OK && conflict && i < 2; i++) {
+        /* Another one of its key was queued since; both have to run (G5). */
+        sqlite3_stmt *stmt = sql_of(self, texts[i]);
+        tide_bind_u64(stmt, 1, picked->id);
+        rc = tide_db_try(&self->db, stmt, &conflict, err);
+    }
+    if (rc == TIDE_OK && picked->cycle != 0)
+        rc = tide_sql_tally_cycle(self, picked->cycle, 0, 1, -1, err);
+    return rc;
+}
+
+tide_status tide_sql_retry(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
+                           size_t *count_out, struct tide_changes *changes, tide_error *err)
+{
+    (void)now_unix_ms;
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    struct tally_mark mark = tide_sql_tally_mark(self);
+    size_t count_max = slice_of(filter->count_max);
+    size_t count = 0;
+    tide_status rc = TIDE_OK;
+    self->picks_count = 0;
+    if (filter->id != 0)
+        rc = pick(self, SQL_PICK_ID, filter, count_max, err);
+    else {
+        rc = pick(self, SQL_PICK_GAP, filter, count_max, err);
+        if (rc == TIDE_OK)
+            rc = pick(self, SQL_PICK_DELAYED, filter, count_max, err);
+    }
+    for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
+        const struct picked *picked = &self->picks[i];
+        if (picked->state == TIDE_ROW_RUNNING || picked->state == TIDE_ROW_DONE)
+            continue;
+        rc = retry_one(self, picked, err);
+        count++;
+    }
+    if (rc == TIDE_OK)
+        rc = tide_sql_tally_write(self, mark, changes, err);
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return tide_sql_end(self, rc);
+}
+
+static tide_status cancel_one(struct tide_sqlite *self, const struct picked *picked,
+                              uint64_t now_unix_ms, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_CANCEL_ONE);
+    tide_bind_u64(stmt, 1, picked->id);
+    tide_bind_u64(stmt, 2, now_unix_ms);
+    tide_status rc = tide_db_run(&self->db, stmt, err);
+    if (rc == TIDE_OK && picked->cycle != 0)
+        rc = tide_sql_tally_cycle(self, picked->cycle, 0, -1, 1, err);
+    return rc;
+}
+
+tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
+                            size_t *count_out, uint64_t *running_out, size_t running_max,
+                            size_t *running_count_out, struct tide_changes *changes,
+                            tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    struct tally_mark mark = tide_sql_tally_mark(self);
+    size_t count_max = slice_of(filter->count_max);
+    size_t count = 0;
+    size_t running = 0;
+    tide_status rc = TIDE_OK;
+    self->picks_count = 0;
+    if (filter->id != 0)
+        rc = pick(self, SQL_PICK_ID, filter, count_max, err);
+    else {
+        rc = pick(self, SQL_PICK_READY, filter, count_max, err);
+        if (rc == TIDE_OK)
+            rc = pick(self, SQL_PICK_BLOCKED, filter, count_max, err);
+    }
+    for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
+        if (self->picks[i].state != TIDE_ROW_PENDING)
+            continue;
+        rc = cancel_one(self, &self->picks[i], now_unix_ms, err);
+        count++;
+    }
+    if (rc == TIDE_OK)
+        rc = tide_sql_tally_write(self, mark, changes, err);
+
+    self->picks_count = 0;
+    if (rc == TIDE_OK && running_max > 0)
+        rc = pick(self, filter->id != 0 ? SQL_PICK_ID : SQL_PICK_RUNNING, filter,
+                  slice_of(running_max), err);
+    for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++)
+        if (self->picks[i].state == TIDE_ROW_RUNNING)
+            running_out[running++] = self->picks[i].id;
+    if (rc == TIDE_OK) {
+        *count_out = count;
+        *running_count_out = running;
+    }
+    return tide_sql_end(self, rc);
+}
+
+tide_status tide_sql_accept(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
+                            size_t *count_out, struct tide_changes *changes, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    struct tally_mark mark = tide_sql_tally_mark(self);
+    size_t count = 0;
+    self->picks_count = 0;
+    tide_status rc = pick(self, filter->id != 0 ? SQL_PICK_ID : SQL_PICK_GAP, filter,
+                          slice_of(filter->count_max), err);
+    for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
+        const struct picked *picked = &self->picks[i];
+        if (picked->state != TIDE_ROW_FAILED && picked->state != TIDE_ROW_CANCELED)
+            continue;
+        sqlite3_stmt *stmt = sql_of(self, SQL_ACCEPT_ONE);
+        tide_bind_u64(stmt, 1, picked->id);
+        tide_bind_u64(stmt, 2, now_unix_ms);
+        rc = tide_db_run(&self->db, stmt, err);
+        if (rc == TIDE_OK)
+            rc = tide_sql_tally_release(self, picked->id, err);
+        if (rc == TIDE_OK && picked->cycle != 0)
+            rc = tide_sql_tally_cycle(self, picked->cycle, 0, 0, -1, err);
+        count++;
+    }
+    if (rc == TIDE_OK)
+        rc = tide_sql_tally_write(self, mark, changes, err);
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return tide_sql_end(self, rc);
+}
+
+/* ---- reclaim ------------------------------------------------------------------- */
+
+static tide_status reclaim_list(struct tide_sqlite *self, uint64_t owner, size_t count_max,
+                                tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_RECLAIM_LIST);
+    bool row = false;
+    self->picks_count = 0;
+    tide_bind_u64(stmt, 1, owner);
+    tide_bind_u64(stmt, 2, count_max);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    while (rc == TIDE_OK && row) {
+        struct picked *picked = pick_add(self);
+        if (picked == NULL) {
+            tide_db_end(stmt);
+            return tide_sql_no_memory(err);
+        }
+        *picked = (struct picked){
+            .id = tide_column_u64(stmt, 0),
+            .state = (uint8_t)tide_column_u64(stmt, 1),
+            .cycle = tide_column_u64(stmt, 2),
+            .kind = tide_column_u32(stmt, 3),
+            .attempts = (uint16_t)tide_column_u64(stmt, 4),
+            .attempts_max = (uint16_t)tide_column_u64(stmt, 5),
+            .started = tide_column_u64(stmt, 6),
+            .run = tide_column_u64(stmt, 7),
+            .noted = tide_column_u64(stmt, 8) != 0,
+            .bytes_done = tide_column_u64(stmt, 9),
+            .splits = tide_column_u64(stmt, 10) != 0,
+        };
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    return rc;
+}
+
+static tide_status over_budget_add(struct tide_changes *changes, const struct picked *picked,
+                                   bool failed, tide_error *err)
+{
+    void *array = changes->over_budget;
+    if (!tide_mem_grow(changes->mem, &array, &changes->over_budget_capacity,
+                       changes->over_budget_count + 1, PICKS_MAX, sizeof changes->over_budget[0]))
+        return tide_sql_no_memory(err);
+    changes->over_budget = array;
+    changes->over_budget[changes->over_budget_count++] =
+        (struct tide_over_budget){.id = picked->id, .kind = picked->kind, .failed = failed};
+    return TIDE_OK;
+}
+
+static tide_status reclaim_one(struct tide_sqlite *self, const struct picked *picked,
+                               uint64_t now_unix_ms, struct tide_changes *changes, tide_error *err)
+{
+    /* A budget of 0 has no end. */
+    bool over = picked->attempts_max > 0 && picked->attempts + 1 >= picked->attempts_max;
+    bool fails = over && !picked->splits;
+    struct tide_finish finish = {
+        .id = picked->id,
+        .state = fails ? TIDE_ROW_FAILED : TIDE_ROW_PENDING,
+        .attempts_add = 1,
+        .status = TIDE_STALE,
+        .error = TIDE_TEXT("the process that ran it ended"),
+        .bytes_done = picked->bytes_done,
+    };
+    struct claimed claimed = {picked->started, picked->cycle, picked->run, picked->noted};
+    tide_status rc = tide_sql_finish_row(self, &finish, &claimed, now_unix_ms, err);
+    if (rc == TIDE_OK && over)
+        rc = over_budget_add(changes, picked, fails, err);
+    return rc;
+}
+
+tide_status tide_sql_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
+                             size_t *count_out, struct tide_changes *changes, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    struct tally_mark mark = tide_sql_tally_mark(self);
+    tide_status rc = reclaim_list(self, owner, slice_of(count_max), err);
+    for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++)
+        rc = reclaim_one(self, &self->picks[i], now_unix_ms, changes, err);
+    if (rc == TIDE_OK)
+        rc = tide_sql_tally_write(self, mark, changes, err);
+    if (rc == TIDE_OK)
+        *count_out = self->picks_count;
+    return tide_sql_end(self, rc);
+}
+
+/* ---- purge --------------------------------------------------------------------- */
+
+/* Why a finished row must stay: its cycle is unfinished, or somebody needs it. */
+static tide_status purge_kept(struct tide_sqlite *self, const struct picked *picked, bool *kept_out,
+                              tide_error *err)
+{
+    bool kept = false;
+    tide_status rc = TIDE_OK;
+    if (picked->cycle != 0) {
+        sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_GET);
+        bool row = false;
+        tide_bind_u64(stmt, 1, picked->cycle);
+        rc = tide_db_step(&self->db, stmt, &row, err);
+        if (rc == TIDE_OK && row) {
+            kept = tide_column_u64(stmt, 2) > 0 || tide_column_u64(stmt, 3) > 0;
+            tide_db_end(stmt);
+        }
+    }
+    /* Nobody waits for a done one (Q1). */
+    if (rc == TIDE_OK && !kept && picked->state != TIDE_ROW_DONE) {
+        sqlite3_stmt *stmt = sql_of(self, SQL_DEP_NEEDED);
+        tide_bind_u64(stmt, 1, picked->id);
+        rc = tide_db_step(&self->db, stmt, &kept, err);
+        tide_db_end(stmt);
+    }
+    if (rc == TIDE_OK)
+        *kept_out = kept;
+    return rc;
+}
+
+/* Collects finished rows that are old enough; goes on where the last one ended. */
+static tide_status purge_look(struct tide_sqlite *self, uint64_t before, size_t count_max,
+                              uint64_t newest, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_PURGE_SCAN);
+    size_t looked = 0;
+    size_t young = 0;
+    bool row = false;
+    self->picks_count = 0;
+    tide_bind_u64(stmt, 1, self->purge_after);
+    tide_bind_u64(stmt, 2, PURGE_LOOK_MAX);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    while (rc == TIDE_OK && row && self->picks_count < count_max && young < PURGE_YOUNG_MAX) {
+        uint64_t id = tide_column_u64(stmt, 0);
+        uint64_t state = tide_column_u64(stmt, 1);
+        looked++;
+        young = tide_column_u64(stmt, 3) >= before ? young + 1 : 0;
+        if (state >= TIDE_ROW_DONE && tide_column_u64(stmt, 2) < before && id < newest) {
+            struct picked *picked = pick_add(self);
+            if (picked == NULL) {
+                rc = tide_sql_no_memory(err);
+                break;
+            }
+            picked->id = id;
+            picked->state = (uint8_t)state;
+            picked->cycle = tide_column_u64(stmt, 4);
+        }
+        self->purge_after = id;
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    tide_db_end(stmt);
+    self->purge_more = row && young < PURGE_YOUNG_MAX;
+    if (!row && looked == PURGE_LOOK_MAX)
+        self->purge_more = true;
+    if (!self->purge_more)
+        self->purge_after = 0;
+    return rc;
+}
+
+static tide_status purge_one(struct tide_sqlite *self, const struct picked *picked, tide_error *err)
+{
+    static const enum tide_sql texts[] = {SQL_JOB_DELETE, SQL_DETAIL_DELETE, SQL_INTENT_DELETE_JOB,
+                                          SQL_DEP_CLEAR_JOB};
+    /* Only a failed or canceled one may still wait for others. */
+    size_t count = picked->state == TIDE_ROW_DONE ? 3 : 4;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        sqlite3_stmt *stmt = sql_of(self, texts[i]);
+        tide_bind_u64(stmt, 1, picked->id);
+        rc = tide_db_run(&self->db, stmt, err);
+    }
+    return rc;
+}
+
+tide_status tide_sql_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
+                           size_t *count_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_NEWEST);
+    bool row = false;
+    size_t count = 0;
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return tide_sql_end(self, rc);
+    uint64_t newest = row ? tide_column_u64(stmt, 0) : 0;
+    tide_db_end(stmt);
+    rc = purge_look(self, finished_before_unix_ms, slice_of(count_max), newest, err);
+    for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
+        bool kept = false;
+        rc = purge_kept(self, &self->picks[i], &kept, err);
+        if (rc != TIDE_OK || kept)
+            continue;
+        rc = purge_one(self, &self->picks[i], err);
+        count++;
+    }
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return tide_sql_end(self, rc);
+}
+
+bool tide_sql_purge_more(const tide_ledger *ledger)
+{
+    return ((const struct tide_sqlite *)ledger)->purge_more;
+}

@@ -1,0 +1,131 @@
+/* ledger_ops.h - what an engine of the ledger implements.
+ *
+ * One entry for each operation of ledger.h, with its contract.  An engine's own
+ * ledger and transaction begin with these two structs. */
+#ifndef TIDE_ENGINE_LEDGER_OPS_H
+#define TIDE_ENGINE_LEDGER_OPS_H
+
+#include "engine/ledger.h"
+
+struct tide_ledger_ops {
+    void (*close)(tide_ledger *ledger, bool clean);
+    tide_status (*tx_begin)(tide_ledger *ledger, tide_tx **tx_out, tide_error *err);
+    tide_status (*tx_commit)(tide_tx *tx, tide_error *err);
+    void (*tx_rollback)(tide_tx *tx);
+    struct sqlite3 *(*tx_sqlite)(tide_tx *tx);
+    tide_status (*checkpoint)(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err);
+    tide_status (*backup)(tide_ledger *ledger, const char *path, tide_error *err);
+    tide_status (*check)(tide_ledger *ledger, tide_buf *problems, tide_error *err);
+    tide_status (*kind)(tide_tx *tx, const char *name, tide_dedupe_scope scope, uint32_t *kind_out,
+                        tide_error *err);
+    tide_status (*account)(tide_tx *tx, const char *name, const char *provider,
+                           uint32_t *account_out, tide_error *err);
+    tide_status (*kind_splits)(tide_tx *tx, uint32_t kind, bool splits, tide_error *err);
+    tide_status (*accounts)(tide_ledger *ledger,
+                            bool (*visit)(const struct tide_account_row *row, void *arg), void *arg,
+                            tide_error *err);
+    tide_status (*account_halt)(tide_tx *tx, uint32_t account, bool halted, const char *reason,
+                                uint64_t now_unix_ms, tide_error *err);
+    tide_status (*account_pause)(tide_tx *tx, uint32_t account, bool paused, tide_error *err);
+    tide_status (*governor_save)(tide_tx *tx, uint32_t account, tide_text saved, tide_error *err);
+    tide_status (*enqueue)(tide_tx *tx, const struct tide_job_new *jobs, size_t count,
+                           uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
+                           tide_error *err);
+    tide_status (*claim)(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
+                         uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
+                         struct tide_job_body **bodies_out, tide_error *err);
+    tide_status (*finish)(tide_tx *tx, const struct tide_finish *finishes, size_t count,
+                          uint64_t now_unix_ms, bool *applied_out, struct tide_changes *changes,
+                          tide_error *err);
+    tide_status (*refill)(tide_ledger *ledger, uint32_t account, uint8_t after_priority,
+                          uint64_t after_id, struct tide_brief *briefs_out, size_t count_max,
+                          size_t *count_out, tide_error *err);
+    tide_status (*accounts_with_work)(tide_ledger *ledger, uint32_t *accounts_out,
+                                      size_t accounts_max, size_t *count_out, tide_error *err);
+    tide_status (*brief)(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
+                         tide_error *err);
+    tide_status (*reclaim)(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
+                           size_t *count_out, struct tide_changes *changes, tide_error *err);
+    tide_status (*beat)(tide_tx *tx, const struct tide_beat *beats, size_t count,
+                        uint64_t now_unix_ms, bool *applied_out, tide_error *err);
+    tide_status (*retry)(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
+                         size_t *count_out, struct tide_changes *changes, tide_error *err);
+    tide_status (*cancel)(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
+                          size_t *count_out, uint64_t *running_out, size_t running_max,
+                          size_t *running_count_out, struct tide_changes *changes, tide_error *err);
+    tide_status (*accept)(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
+                          size_t *count_out, struct tide_changes *changes, tide_error *err);
+    tide_status (*kind_pause)(tide_tx *tx, uint32_t kind, bool paused, tide_error *err);
+    tide_status (*purge)(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
+                         size_t *count_out, tide_error *err);
+    bool (*purge_more)(const tide_ledger *ledger);
+    tide_status (*stream)(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
+                          struct tide_stream_row *row_out, tide_error *err);
+    tide_status (*streams)(tide_ledger *ledger,
+                           bool (*visit)(const struct tide_stream_row *row, void *arg), void *arg,
+                           tide_error *err);
+    tide_status (*cycle)(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,
+                         uint64_t now_unix_ms, struct tide_cycle_row *row_out, tide_error *err);
+    tide_status (*cycles)(tide_ledger *ledger, uint64_t stream,
+                          bool (*visit)(const struct tide_cycle_row *row, void *arg), void *arg,
+                          tide_error *err);
+    tide_status (*cursor_move)(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
+                               uint64_t now_unix_ms, tide_error *err);
+    tide_status (*bad_list)(tide_ledger *ledger, uint32_t account, uint32_t kind,
+                            bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg,
+                            tide_error *err);
+    tide_status (*bad_clear)(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
+                             tide_error *err);
+    tide_status (*bad_state)(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
+                             tide_bad_state state, uint64_t now_unix_ms, tide_error *err);
+    tide_status (*intent)(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
+                          uint64_t now_unix_ms, tide_intent_state *state_out, tide_buf *outcome_out,
+                          tide_error *err);
+    tide_status (*intent_find)(tide_ledger *ledger, tide_text tag, tide_intent_state *state_out,
+                               tide_buf *outcome_out, tide_error *err);
+    tide_status (*intent_end)(tide_tx *tx, tide_text tag, tide_intent_state state,
+                              tide_text outcome, uint64_t now_unix_ms, tide_error *err);
+    tide_status (*schedule)(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
+                            tide_error *err);
+    tide_status (*schedules)(tide_ledger *ledger,
+                             bool (*visit)(const struct tide_schedule_row *row, void *arg),
+                             void *arg, tide_error *err);
+    tide_status (*schedule_fire)(tide_tx *tx, uint64_t schedule, uint64_t slot,
+                                 uint64_t now_unix_ms, tide_error *err);
+    tide_status (*alert)(tide_tx *tx, const char *condition, uint32_t account, int level,
+                         const char *text, uint64_t now_unix_ms, tide_error *err);
+    tide_status (*alert_notified)(tide_tx *tx, const char *condition, uint32_t account,
+                                  uint64_t now_unix_ms, tide_error *err);
+    tide_status (*alerts)(tide_ledger *ledger,
+                          bool (*visit)(const struct tide_alert_row *row, void *arg), void *arg,
+                          tide_error *err);
+    tide_status (*jobs)(tide_ledger *ledger, const struct tide_job_filter *filter,
+                        bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
+                        tide_error *err);
+    tide_status (*needs)(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
+                         size_t count_max, size_t *count_out, tide_error *err);
+    tide_status (*counts)(tide_ledger *ledger, uint64_t now_unix_ms,
+                          bool (*visit)(const struct tide_job_count *row, void *arg), void *arg,
+                          tide_error *err);
+    tide_status (*kind_find)(tide_ledger *ledger, const char *name, uint32_t *kind_out,
+                             bool *paused_out, tide_error *err);
+    tide_status (*account_find)(tide_ledger *ledger, const char *name, uint32_t *account_out,
+                                tide_error *err);
+    tide_status (*note)(tide_tx *tx, const char *key, tide_text value, tide_error *err);
+    tide_status (*note_get)(tide_ledger *ledger, const char *key, tide_buf *value_out,
+                            tide_error *err);
+};
+
+struct tide_ledger {
+    const struct tide_ledger_ops *ops;
+};
+
+struct tide_tx {
+    tide_ledger *ledger;
+};
+
+/* The engine behind a path. */
+tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_options *options,
+                                    tide_ledger **ledger_out, tide_error *err);
+
+#endif

@@ -1,0 +1,450 @@
+/* ledger_sqlite.c - opening, transactions, checkpoints, backups and the check of
+ * a ledger in a SQLite file. */
+#include "engine/ledger_sqlite.h"
+#include "base/check.h"
+#include "base/limits.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char running_key[] = "running";
+
+tide_status tide_sql_no_memory(tide_error *err)
+{
+    return tide_error_set(err, TIDE_NO_MEMORY, "ledger: no memory");
+}
+
+tide_status tide_sql_end(struct tide_sqlite *self, tide_status rc)
+{
+    if (rc == TIDE_IO || rc == TIDE_CORRUPT || rc == TIDE_DISK_FULL || rc == TIDE_NO_MEMORY)
+        self->tx_failed = rc;
+    return rc;
+}
+
+tide_status tide_sql_change_one(struct tide_sqlite *self, sqlite3_stmt *stmt, const char *what,
+                                uint64_t id, tide_error *err)
+{
+    tide_status rc = tide_db_run(&self->db, stmt, err);
+    if (rc == TIDE_OK && sqlite3_changes(self->db.handle) != 1)
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %" PRIu64, what, id);
+    return tide_sql_end(self, rc);
+}
+
+/* ---- transactions --------------------------------------------------------------- */
+
+/* After a rollback a cached name may no longer exist. */
+static void forget(struct tide_sqlite *self)
+{
+    tide_map_clear(&self->kinds);
+    tide_map_clear(&self->accounts);
+}
+
+static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    TIDE_ASSERT(!self->in_tx);
+    TIDE_ASSERT(!self->read_only);
+    if (self->broken != TIDE_OK)
+        return tide_error_set(err, self->broken,
+                              "%s: an earlier write could not be made safe; stop, check the disk "
+                              "and start again",
+                              self->db.path);
+    tide_status rc = tide_db_run(&self->db, sql_of(self, SQL_BEGIN), err);
+    if (rc != TIDE_OK)
+        return rc;
+    self->in_tx = true;
+    self->tx_failed = TIDE_OK;
+    self->paused_known = false;
+    self->tally_cycles_count = 0;
+    self->tally_released_count = 0;
+    *tx_out = &self->tx;
+    return TIDE_OK;
+}
+
+static void rollback(tide_tx *tx)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    TIDE_ASSERT(self->in_tx);
+    /* Some failures make SQLite roll back by itself. */
+    if (!sqlite3_get_autocommit(self->db.handle))
+        (void)tide_db_run(&self->db, sql_of(self, SQL_ROLLBACK), NULL);
+    self->in_tx = false;
+    forget(self);
+}
+
+static tide_status commit(tide_tx *tx, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    TIDE_ASSERT(self->in_tx);
+    tide_status rc = self->tx_failed;
+    if (rc != TIDE_OK)
+        (void)tide_error_set(err, rc, "%s: nothing was stored, because an earlier step failed (%s)",
+                             self->db.path, tide_status_name(rc));
+    else
+        rc = tide_db_run(&self->db, sql_of(self, SQL_COMMIT), err);
+    if (rc == TIDE_OK) {
+        self->in_tx = false;
+        return TIDE_OK;
+    }
+    /* Whether a failed sync left the pages on disk is not known; asking again
+     * may be answered with a lie (E1.10). */
+    if (rc == TIDE_IO)
+        self->broken = TIDE_IO;
+    rollback(tx);
+    return rc;
+}
+
+static struct sqlite3 *tx_handle(tide_tx *tx)
+{
+    return sqlite_of_tx(tx)->db.handle;
+}
+
+/* ---- opening ------------------------------------------------------------------- */
+
+static void destroy(struct tide_sqlite *self)
+{
+    tide_mem *mem = self->mem;
+    tide_db_close(&self->side);
+    tide_db_close(&self->db);
+    tide_buf_done(&self->kept);
+    tide_map_done(&self->kinds);
+    tide_map_done(&self->accounts);
+    tide_map_done(&self->tally_map);
+    tide_mem_free(mem, self->paused_accounts,
+                  self->paused_accounts_capacity * sizeof self->paused_accounts[0]);
+    tide_mem_free(mem, self->paused_kinds,
+                  self->paused_kinds_capacity * sizeof self->paused_kinds[0]);
+    tide_mem_free(mem, self->tally_cycles,
+                  self->tally_cycles_capacity * sizeof self->tally_cycles[0]);
+    tide_mem_free(mem, self->tally_released,
+                  self->tally_released_capacity * sizeof self->tally_released[0]);
+    tide_mem_free(mem, self->needs, self->needs_capacity * sizeof self->needs[0]);
+    tide_mem_free(mem, self->picks, self->picks_capacity * sizeof self->picks[0]);
+    tide_mem_free(mem, self, sizeof *self);
+}
+
+/* After an unclean stop the file is read through once, before we build on it. */
+static tide_status check_after_crash(struct tide_sqlite *self, tide_error *err)
+{
+    int64_t running = 0;
+    tide_status rc =
+        tide_db_number(&self->db, "SELECT count(*) FROM note WHERE key = 'running'", &running, err);
+    if (rc != TIDE_OK || running == 0)
+        return rc;
+    TIDE_SEEN("ledger: checked after an unclean stop");
+    tide_buf problems;
+    tide_buf_init(&problems, self->mem, 16 << 10);
+    rc = tide_db_quick_check(&self->db, &problems, err);
+    if (rc == TIDE_OK && problems.bytes > 0)
+        rc = tide_error_set(err, TIDE_CORRUPT, "%s: damaged (%.150s); restore it from a backup",
+                            self->db.path, tide_buf_cstr(&problems));
+    tide_buf_done(&problems);
+    return rc;
+}
+
+/* Marks the run, so that the next start knows whether this one ended well. */
+static tide_status record_start(struct tide_sqlite *self, const struct tide_ledger_options *options,
+                                tide_error *err)
+{
+    const char *run_id = options->run_id == NULL ? "" : options->run_id;
+    tide_tx *tx = NULL;
+    tide_status rc = begin(&self->base, &tx, err);
+    if (rc != TIDE_OK)
+        return rc;
+    sqlite3_stmt *stmt = sql_of(self, SQL_RUN_ADD);
+    tide_bind_text(stmt, 1, tide_text_of(run_id));
+    tide_bind_u64(stmt, 2, options->now_unix_ms);
+    rc = tide_db_run(&self->db, stmt, err);
+    self->run = (uint64_t)sqlite3_last_insert_rowid(self->db.handle);
+    if (rc == TIDE_OK)
+        rc = tide_sql_note(tx, running_key, tide_text_of(run_id[0] == '\0' ? "?" : run_id), err);
+    if (rc == TIDE_OK)
+        return commit(tx, err);
+    rollback(tx);
+    return rc;
+}
+
+static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_options *options,
+                             tide_error *err)
+{
+    bool exists = false;
+    tide_status rc = tide_db_exists(options->path, self->vfs, &exists, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!exists && (options->must_exist || options->read_only))
+        return tide_error_set(err, TIDE_NOT_FOUND,
+                              "%s: there is no such file; start the engine "
+                              "once to create it",
+                              options->path);
+    struct tide_db_options db = {
+        .path = options->path,
+        .vfs = self->vfs,
+        .read_only = options->read_only,
+        .must_exist = exists,
+        .busy_timeout_ms = 2000,
+        .cache_kib = 8192,
+    };
+    rc = tide_db_open(&db, self->mem, &self->db, err);
+    uint32_t version = 0;
+    if (rc == TIDE_OK)
+        rc = tide_migrate_look(&self->db, &tide_ledger_schema, &version, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (options->read_only)
+        return version == tide_ledger_schema.steps_count
+                   ? TIDE_OK
+                   : tide_error_set(err, TIDE_INVALID,
+                                    "%s: schema %u, this program needs %u; start the engine once "
+                                    "to upgrade it",
+                                    options->path, version, tide_ledger_schema.steps_count);
+    if (version > 0)
+        rc = check_after_crash(self, err);
+    if (rc == TIDE_OK)
+        rc = tide_db_wal(&self->db, err);
+    if (rc == TIDE_OK)
+        rc = tide_migrate(&self->db, &tide_ledger_schema, version, err);
+    db.must_exist = true;
+    db.cache_kib = 512;
+    if (rc == TIDE_OK)
+        rc = tide_db_open(&db, self->mem, &self->side, err);
+    return rc;
+}
+
+static const struct tide_ledger_ops sqlite_ops;
+
+tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_options *options,
+                                    tide_ledger **ledger_out, tide_error *err)
+{
+    tide_mem *mem = tide_mem_heap();
+    struct tide_sqlite *self = tide_mem_new(mem, sizeof *self);
+    if (self == NULL)
+        return tide_sql_no_memory(err);
+    self->base.ops = &sqlite_ops;
+    self->tx.ledger = &self->base;
+    self->mem = mem;
+    self->vfs = tide_world_vfs(world);
+    self->read_only = options->read_only;
+    tide_buf_init(&self->kept, mem, (size_t)4 << 20);
+    tide_map_init(&self->kinds, mem);
+    tide_map_init(&self->accounts, mem);
+    tide_map_init(&self->tally_map, mem);
+
+    tide_status rc = open_file(self, options, err);
+    if (rc == TIDE_OK)
+        rc = tide_db_prepare(&self->db, tide_ledger_sql, SQL_COUNT_OF_STATEMENTS, err);
+    if (rc == TIDE_OK && !options->read_only)
+        rc = record_start(self, options, err);
+    if (rc != TIDE_OK) {
+        destroy(self);
+        return rc;
+    }
+    *ledger_out = &self->base;
+    return TIDE_OK;
+}
+
+static void close_ledger(tide_ledger *ledger, bool clean)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    TIDE_ASSERT(!self->in_tx);
+    tide_tx *tx = NULL;
+    if (clean && !self->read_only && begin(ledger, &tx, NULL) == TIDE_OK) {
+        sqlite3_stmt *stmt = sql_of(self, SQL_NOTE_CLEAR);
+        tide_bind_text(stmt, 1, TIDE_TEXT("running"));
+        /* If this fails the next start checks the file, which is harmless. */
+        if (tide_db_run(&self->db, stmt, NULL) == TIDE_OK)
+            (void)commit(tx, NULL);
+        else
+            rollback(tx);
+    }
+    destroy(self);
+}
+
+/* ---- beside the writer ------------------------------------------------------------ */
+
+static tide_status checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    TIDE_ASSERT(!self->read_only);
+    int pages = 0;
+    int done = 0;
+    int code = sqlite3_wal_checkpoint_v2(self->side.handle, "main", SQLITE_CHECKPOINT_PASSIVE,
+                                         &pages, &done);
+    /* Busy: somebody reads or another checkpoint runs.  The rest is done next time. */
+    if (code != SQLITE_OK && code != SQLITE_BUSY)
+        return tide_db_failed(&self->side, code, "copy the log into the file", err);
+    *pages_left_out = pages > done ? (uint32_t)(pages - done) : 0;
+    return TIDE_OK;
+}
+
+static tide_status copy_into(tide_db *source, tide_db *target, tide_error *err)
+{
+    sqlite3_backup *backup = sqlite3_backup_init(target->handle, "main", source->handle, "main");
+    if (backup == NULL)
+        return tide_db_failed(target, sqlite3_extended_errcode(target->handle), "begin the copy",
+                              err);
+    /* All pages in one step: one snapshot, which no writer can restart. */
+    int code = sqlite3_backup_step(backup, -1);
+    int end = sqlite3_backup_finish(backup);
+    if (code != SQLITE_DONE)
+        return tide_db_failed(target, end == SQLITE_OK ? code : end, "copy", err);
+    /* The copy was made of a running ledger, but nothing crashed in it. */
+    return tide_db_exec(target, "DELETE FROM note WHERE key = 'running'", err);
+}
+
+static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    bool exists = false;
+    tide_status rc = tide_db_exists(path, self->vfs, &exists, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (exists)
+        return tide_error_set(err, TIDE_EXISTS, "%s: is there already; name a new file", path);
+
+    tide_db source = {0};
+    tide_db target = {0};
+    struct tide_db_options options = {
+        .path = self->db.path, .vfs = self->vfs, .read_only = true, .busy_timeout_ms = 2000};
+    rc = tide_db_open(&options, self->mem, &source, err);
+    options.path = path;
+    options.read_only = false;
+    if (rc == TIDE_OK)
+        rc = tide_db_open(&options, self->mem, &target, err);
+    if (rc == TIDE_OK)
+        rc = copy_into(&source, &target, err);
+    tide_db_close(&target);
+    tide_db_close(&source);
+    return rc;
+}
+
+/* ---- the check ------------------------------------------------------------------ */
+
+struct rule {
+    const char *name;
+    const char *sql; /* each row is a problem: an id */
+};
+
+static const struct rule rules[] = {
+    {"G1: a job in no known state", "SELECT id FROM job WHERE state NOT IN (0, 1, 2, 3, 4)"},
+    {"G1: a running job without a claim",
+     "SELECT id FROM job WHERE state = 1 AND id NOT IN (SELECT job FROM claim)"},
+    {"G1: a claim on a job that does not run",
+     "SELECT c.job FROM claim c LEFT JOIN job j ON j.id = c.job WHERE j.state IS NOT 1"},
+    {"G1: a finished job without a time, or an unfinished one with one",
+     "SELECT id FROM job WHERE (finished IS NOT NULL) <> (state >= 2)"},
+    {"G2: open_deps is not the number of open dependencies",
+     "SELECT id FROM job WHERE open_deps <> (SELECT count(*) FROM dep WHERE dep.job = job.id)"},
+    {"G2: a dependency on a job that is done or gone",
+     "SELECT d.job FROM dep d LEFT JOIN job j ON j.id = d.needs WHERE j.id IS NULL OR j.state = 2"},
+    {"G2: a dependency of no job",
+     "SELECT d.needs FROM dep d LEFT JOIN job j ON j.id = d.job WHERE j.id IS NULL"},
+    {"G2: a job runs or is done before what it needs",
+     "SELECT id FROM job WHERE open_deps > 0 AND state IN (1, 2)"},
+    {"G3: the counts of a cycle",
+     "SELECT c.id FROM cycle c LEFT JOIN (SELECT cycle, sum(state <= 1) AS o, sum(state >= 3) AS f"
+     " FROM job WHERE cycle IS NOT NULL GROUP BY cycle) j ON j.cycle = c.id"
+     " WHERE c.outstanding <> coalesce(j.o, 0) OR c.failed <> coalesce(j.f, 0)"},
+    {"G3: a job of no cycle",
+     "SELECT id FROM job WHERE cycle IS NOT NULL AND cycle NOT IN (SELECT id FROM cycle)"},
+    {"G4: unfinished work below the cursor of a stream",
+     "SELECT s.id FROM stream s JOIN cycle c ON c.stream = s.id AND c.ordinal < s.ordinal"
+     " WHERE c.outstanding > 0 OR c.failed > 0"},
+    {"G4: the ordinals of a stream",
+     "SELECT id FROM stream s WHERE ordinal > ordinal_next OR ordinal_next <>"
+     " (SELECT count(*) FROM cycle c WHERE c.stream = s.id)"},
+    {"G4: the cursor is not the end of the cycle before it",
+     "SELECT s.id FROM stream s JOIN cycle c ON c.stream = s.id AND c.ordinal = s.ordinal - 1"
+     " WHERE s.cursor IS NOT c.\"end\""},
+    {"G5: two waiting jobs with one key",
+     "SELECT min(id) FROM job WHERE state = 0 AND dedupe IS NOT NULL"
+     " GROUP BY account, kind, dedupe HAVING count(*) > 1"},
+    {"G5: two waiting or running jobs with one key",
+     "SELECT min(id) FROM job WHERE state <= 1 AND scope = 1 AND dedupe IS NOT NULL"
+     " GROUP BY account, kind, dedupe HAVING count(*) > 1"},
+};
+
+static tide_status check_rule(struct tide_sqlite *self, const struct rule *rule, tide_buf *problems,
+                              tide_error *err)
+{
+    enum { SHOWN_MAX = 5 };
+    sqlite3_stmt *stmt = NULL;
+    int code = sqlite3_prepare_v2(self->db.handle, rule->sql, -1, &stmt, NULL);
+    if (code != SQLITE_OK)
+        return tide_db_failed(&self->db, code, "prepare a check", err);
+    for (int shown = 0; (code = sqlite3_step(stmt)) == SQLITE_ROW && shown < SHOWN_MAX; shown++)
+        (void)tide_buf_print(problems, "%s: %" PRIu64 "\n", rule->name, tide_column_u64(stmt, 0));
+    tide_status rc = code == SQLITE_ROW || code == SQLITE_DONE
+                         ? TIDE_OK
+                         : tide_db_failed(&self->db, code, "check", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static tide_status check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    const size_t before = problems->bytes;
+    tide_status rc = tide_db_quick_check(&self->db, problems, err);
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof rules / sizeof rules[0]; i++)
+        rc = check_rule(self, &rules[i], problems, err);
+    if (rc == TIDE_OK && problems->bytes > before)
+        rc = tide_error_set(err, TIDE_CORRUPT, "%s: %.200s", self->db.path,
+                            tide_buf_cstr(problems) + before);
+    return rc;
+}
+
+static const struct tide_ledger_ops sqlite_ops = {
+    .close = close_ledger,
+    .tx_begin = begin,
+    .tx_commit = commit,
+    .tx_rollback = rollback,
+    .tx_sqlite = tx_handle,
+    .checkpoint = checkpoint,
+    .backup = backup,
+    .check = check,
+    .kind = tide_sql_kind,
+    .account = tide_sql_account,
+    .kind_splits = tide_sql_kind_splits,
+    .accounts = tide_sql_accounts,
+    .account_halt = tide_sql_account_halt,
+    .account_pause = tide_sql_account_pause,
+    .governor_save = tide_sql_governor_save,
+    .enqueue = tide_sql_enqueue,
+    .claim = tide_sql_claim,
+    .finish = tide_sql_finish,
+    .refill = tide_sql_refill,
+    .accounts_with_work = tide_sql_accounts_with_work,
+    .brief = tide_sql_brief,
+    .reclaim = tide_sql_reclaim,
+    .beat = tide_sql_beat,
+    .retry = tide_sql_retry,
+    .cancel = tide_sql_cancel,
+    .accept = tide_sql_accept,
+    .kind_pause = tide_sql_kind_pause,
+    .purge = tide_sql_purge,
+    .purge_more = tide_sql_purge_more,
+    .stream = tide_sql_stream,
+    .streams = tide_sql_streams,
+    .cycle = tide_sql_cycle,
+    .cycles = tide_sql_cycles,
+    .cursor_move = tide_sql_cursor_move,
+    .bad_list = tide_sql_bad_list,
+    .bad_clear = tide_sql_bad_clear,
+    .bad_state = tide_sql_bad_state,
+    .intent = tide_sql_intent,
+    .intent_find = tide_sql_intent_find,
+    .intent_end = tide_sql_intent_end,
+    .schedule = tide_sql_schedule,
+    .schedules = tide_sql_schedules,
+    .schedule_fire = tide_sql_schedule_fire,
+    .alert = tide_sql_alert,
+    .alert_notified = tide_sql_alert_notified,
+    .alerts = tide_sql_alerts,
+    .jobs = tide_sql_jobs,
+    .needs = tide_sql_needs,
+    .counts = tide_sql_counts,
+    .kind_find = tide_sql_kind_find,
+    .account_find = tide_sql_account_find,
+    .note = tide_sql_note,
+    .note_get = tide_sql_note_get,
+};

@@ -1,0 +1,905 @@
+/* Lanes (E3): examples for each rule, a brute-force model that chooses over all
+ * jobs, starvation bounds under floods, and every allocation failing in turn. */
+#include "base/limits.h"
+#include "base/rng.h"
+#include "core/lanes.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define I TIDE_LANE_INTERACTIVE
+#define B TIDE_LANE_BULK
+
+static uint64_t scaled(uint64_t count)
+{
+    const char *percent = getenv("TIDE_TEST_SCALE");
+    uint64_t scale = percent == NULL ? 100 : strtoull(percent, NULL, 10);
+    return count * scale / 100 + 1;
+}
+
+static tide_lanes *lanes_of(uint32_t workers, uint32_t interactive, uint32_t bulk)
+{
+    struct tide_lanes_limits limits = {workers, {interactive, bulk}};
+    tide_lanes *lanes = NULL;
+    assert_int_equal(tide_lanes_new(&limits, 1000, tide_mem_heap(), &lanes), TIDE_OK);
+    return lanes;
+}
+
+static struct tide_brief job(uint64_t id, int lane, uint32_t account, uint8_t priority)
+{
+    return (struct tide_brief){.id = id,
+                               .account = account,
+                               .priority = priority,
+                               .lane = (uint8_t)lane,
+                               .level = 4,
+                               .preemptible = true};
+}
+
+static void want(tide_lanes *lanes, struct tide_brief brief)
+{
+    assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_OK);
+}
+
+static void hold(tide_lanes *lanes, struct tide_brief brief)
+{
+    assert_int_equal(tide_lanes_held(lanes, &brief), TIDE_OK);
+}
+
+/* What comes next, 0: nothing. */
+static uint64_t claim(tide_lanes *lanes)
+{
+    uint64_t id = 0;
+    return tide_lanes_next_claim(lanes, 0, &id) ? id : 0;
+}
+
+static uint64_t start(tide_lanes *lanes)
+{
+    uint64_t id = 0;
+    return tide_lanes_next_start(lanes, &id) ? id : 0;
+}
+
+static uint64_t preempt(tide_lanes *lanes)
+{
+    uint64_t id = 0;
+    return tide_lanes_next_preempt(lanes, &id) ? id : 0;
+}
+
+static void higher_priority_goes_first_and_older_within_it(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(16, 2, 2);
+    want(lanes, job(3, B, 1, 30));
+    want(lanes, job(2, B, 2, 30));
+    want(lanes, job(4, B, 3, 50));
+    want(lanes, job(1, B, 1, 5));
+    tide_lanes_priority(lanes, 1, 40);
+    const uint64_t order[] = {4, 1, 2, 3};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(claim(lanes), order[i]);
+    assert_int_equal(claim(lanes), 0);
+    hold(lanes, job(3, B, 1, 30));
+    hold(lanes, job(4, B, 3, 50));
+    hold(lanes, job(2, B, 2, 30));
+    assert_int_equal(start(lanes), 4);
+    assert_int_equal(start(lanes), 2);
+    assert_int_equal(start(lanes), 3);
+    assert_int_equal(start(lanes), 0);
+    assert_int_equal(tide_lanes_running(lanes, B), 3);
+    assert_true(tide_lanes_check(lanes));
+    tide_lanes_free(lanes);
+}
+
+static void each_lane_keeps_its_reserved_workers(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(8, 2, 3);
+    for (uint64_t id = 1; id <= 20; id++) {
+        hold(lanes, job(id, I, 1, 90));
+        hold(lanes, job(100 + id, B, 2, 5));
+    }
+    while (start(lanes) != 0)
+        ;
+    assert_int_equal(tide_lanes_running(lanes, I), 5); /* 8 - 3, shared ones prefer it */
+    assert_int_equal(tide_lanes_running(lanes, B), 3);
+    assert_int_equal(preempt(lanes), 0);
+    assert_int_equal(tide_lanes_explain(lanes, 20), TIDE_WHY_LANE_FULL);
+    tide_lanes_free(lanes);
+}
+
+static void only_preemptible_jobs_borrow_and_only_from_an_empty_lane(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(4, 1, 1);
+    for (uint64_t id = 1; id <= 5; id++) {
+        struct tide_brief fixed = job(id, B, 1, 50);
+        fixed.preemptible = false;
+        hold(lanes, fixed);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_int_not_equal(start(lanes), 0);
+    assert_int_equal(start(lanes), 0); /* the fourth worker is interactive's */
+    assert_int_equal(tide_lanes_explain(lanes, 4), TIDE_WHY_LANE_FULL);
+    hold(lanes, job(9, B, 1, 5)); /* lower, but it may be put back */
+    assert_int_equal(start(lanes), 9);
+    assert_int_equal(preempt(lanes), 0);
+    /* Work arrives in the empty lane: its worker comes back. */
+    want(lanes, job(20, I, 2, 60));
+    assert_int_equal(claim(lanes), 20);
+    assert_int_equal(preempt(lanes), 9);
+    assert_int_equal(preempt(lanes), 0); /* named once */
+    tide_lanes_left(lanes, 9);
+    want(lanes, job(9, B, 1, 5));
+    hold(lanes, job(20, I, 2, 60));
+    assert_int_equal(start(lanes), 20);
+    assert_int_equal(start(lanes), 0);
+    assert_true(tide_lanes_check(lanes));
+    tide_lanes_free(lanes);
+}
+
+static void a_blocked_account_costs_the_others_nothing(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(16, 2, 2);
+    assert_int_equal(tide_lanes_admit(lanes, 1, 0), TIDE_OK);
+    for (uint64_t id = 1; id <= 500; id++)
+        want(lanes, job(id, B, 1, 99));
+    want(lanes, job(900, B, 2, 1));
+    assert_int_equal(claim(lanes), 900);
+    assert_int_equal(claim(lanes), 0);
+    assert_int_equal(tide_lanes_explain(lanes, 1), TIDE_WHY_ACCOUNT_FULL);
+    assert_int_equal(tide_lanes_admit(lanes, 1, 2), TIDE_OK);
+    assert_int_equal(claim(lanes), 1);
+    assert_int_equal(claim(lanes), 2);
+    assert_int_equal(claim(lanes), 0);
+    hold(lanes, job(1, B, 1, 99));
+    hold(lanes, job(2, B, 1, 99));
+    assert_int_equal(start(lanes), 1);
+    /* Halted between claim and start: what is held stays where it is, and does
+     * not count against what may be claimed for others. */
+    assert_int_equal(tide_lanes_admit(lanes, 1, 0), TIDE_OK);
+    assert_int_equal(start(lanes), 0);
+    assert_int_equal(tide_lanes_admit(lanes, 1, TIDE_ADMIT_ALL), TIDE_OK);
+    assert_int_equal(start(lanes), 2);
+    assert_true(tide_lanes_check(lanes));
+    tide_lanes_free(lanes);
+}
+
+static void a_parked_job_keeps_its_place_in_the_account(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(16, 2, 2);
+    assert_int_equal(tide_lanes_admit(lanes, 1, 1), TIDE_OK);
+    hold(lanes, job(1, B, 1, 30));
+    assert_int_equal(start(lanes), 1);
+    tide_lanes_parked(lanes, 1);
+    assert_int_equal(tide_lanes_running(lanes, B), 0);
+    assert_int_equal(tide_lanes_explain(lanes, 1), TIDE_WHY_UNKNOWN);
+    want(lanes, job(2, B, 1, 90));
+    assert_int_equal(claim(lanes), 0);
+    assert_int_equal(tide_lanes_explain(lanes, 2), TIDE_WHY_ACCOUNT_FULL);
+    hold(lanes, job(1, B, 1, 30));
+    assert_int_equal(start(lanes), 1);
+    tide_lanes_left(lanes, 1);
+    assert_int_equal(claim(lanes), 2);
+    tide_lanes_free(lanes);
+}
+
+static void while_a_person_waits_nothing_lower_of_that_account_starts(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(16, 2, 2);
+    hold(lanes, job(1, B, 1, 99)); /* higher priority, but level 4 */
+    hold(lanes, job(2, B, 2, 10));
+    struct tide_brief person = job(3, I, 1, 50);
+    person.level = 1;
+    want(lanes, person);
+    assert_int_equal(tide_lanes_explain(lanes, 1), TIDE_WHY_LEVEL);
+    assert_int_equal(start(lanes), 2); /* other accounts go on */
+    assert_int_equal(start(lanes), 0);
+    assert_int_equal(claim(lanes), 3);
+    assert_int_equal(start(lanes), 0); /* being claimed is waiting too */
+    hold(lanes, person);
+    assert_int_equal(start(lanes), 3);
+    assert_int_equal(start(lanes), 1);
+    tide_lanes_free(lanes);
+}
+
+static void a_person_passes_held_and_parked_jobs_of_a_full_account(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(16, 2, 2);
+    assert_int_equal(tide_lanes_admit(lanes, 1, 2), TIDE_OK);
+    hold(lanes, job(1, B, 1, 30));
+    assert_int_equal(start(lanes), 1);
+    tide_lanes_parked(lanes, 1);
+    hold(lanes, job(2, B, 1, 30));
+    struct tide_brief person = job(3, I, 1, 95);
+    person.level = 1;
+    want(lanes, person);
+    assert_int_equal(claim(lanes), 3);
+    hold(lanes, person);
+    assert_int_equal(start(lanes), 3);
+    assert_int_equal(start(lanes), 0); /* running and parked fill the account */
+    tide_lanes_left(lanes, 3);
+    assert_int_equal(start(lanes), 2);
+    assert_true(tide_lanes_check(lanes));
+    tide_lanes_free(lanes);
+}
+
+static void a_person_takes_the_account_from_running_lower_jobs(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(16, 2, 2);
+    assert_int_equal(tide_lanes_admit(lanes, 1, 2), TIDE_OK);
+    struct tide_brief fixed = job(1, B, 1, 10);
+    fixed.preemptible = false;
+    hold(lanes, fixed);
+    hold(lanes, job(2, B, 1, 30));
+    assert_int_equal(start(lanes), 2);
+    assert_int_equal(start(lanes), 1);
+    assert_int_equal(preempt(lanes), 0);
+    struct tide_brief person = job(3, I, 1, 95);
+    person.level = 1;
+    want(lanes, person);
+    assert_int_equal(claim(lanes), 0); /* the account is full */
+    assert_int_equal(preempt(lanes), 2);
+    assert_int_equal(preempt(lanes), 0);
+    tide_lanes_left(lanes, 2);
+    assert_int_equal(claim(lanes), 3);
+    hold(lanes, person);
+    assert_int_equal(start(lanes), 3);
+    /* With room in the account and a free worker nobody is disturbed. */
+    assert_int_equal(tide_lanes_admit(lanes, 1, 9), TIDE_OK);
+    person.id = 4;
+    want(lanes, person);
+    assert_int_equal(preempt(lanes), 0);
+    tide_lanes_free(lanes);
+}
+
+static void a_person_takes_a_worker_from_its_own_account(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(4, 1, 1);
+    for (uint64_t id = 1; id <= 3; id++) {
+        hold(lanes, job(id, I, 1, 30));
+        assert_int_equal(start(lanes), id);
+    }
+    hold(lanes, job(4, B, 2, 30));
+    assert_int_equal(start(lanes), 4);
+    struct tide_brief person = job(5, I, 1, 95);
+    person.level = 1;
+    hold(lanes, person);
+    assert_int_equal(start(lanes), 0);
+    assert_int_equal(preempt(lanes), 3); /* its own, the last in order */
+    tide_lanes_left(lanes, 3);
+    assert_int_equal(start(lanes), 5);
+    tide_lanes_free(lanes);
+}
+
+static void claims_run_ahead_of_the_workers_by_what_was_allowed(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(4, 1, 1);
+    uint64_t id = 0;
+    for (id = 1; id <= 50; id++) {
+        want(lanes, job(id, I, 1, 30));
+        want(lanes, job(100 + id, B, 1, 30));
+    }
+    int claims[2] = {0, 0};
+    while (tide_lanes_next_claim(lanes, 5, &id))
+        claims[id > 100]++;
+    assert_int_equal(claims[0], 3 + 5); /* four workers, one of them bulk's */
+    assert_int_equal(claims[1], 3 + 5);
+    tide_lanes_free(lanes);
+}
+
+static void with_one_worker_neither_lane_starves(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(1, 2, 2);
+    for (uint64_t id = 1; id <= 100; id++) {
+        hold(lanes, job(id, I, 1, 90));
+        hold(lanes, job(200 + id, B, 1, 5));
+    }
+    int bulk = 0;
+    for (int i = 0; i < 90; i++) {
+        uint64_t id = start(lanes);
+        assert_int_not_equal(id, 0);
+        assert_int_equal(start(lanes), 0);
+        bulk += id > 200;
+        tide_lanes_left(lanes, id);
+    }
+    assert_int_equal(bulk, 10);
+    tide_lanes_free(lanes);
+}
+
+static void odd_input_is_refused(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = NULL;
+    struct tide_lanes_limits limits = {4, {2, 2}};
+    assert_int_equal(tide_lanes_new(&limits, 9, tide_mem_heap(), &lanes), TIDE_INVALID);
+    limits = (struct tide_lanes_limits){TIDE_WORKERS_MAX + 1, {1, 1}};
+    assert_int_equal(tide_lanes_new(&limits, 9, tide_mem_heap(), &lanes), TIDE_INVALID);
+    limits = (struct tide_lanes_limits){4, {1, 1}};
+    assert_int_equal(tide_lanes_new(&limits, 0, tide_mem_heap(), &lanes), TIDE_INVALID);
+    assert_int_equal(tide_lanes_new(&limits, 2, tide_mem_heap(), &lanes), TIDE_OK);
+    struct tide_brief brief = job(1, I, 1, 30);
+    brief.level = 0;
+    assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_INVALID);
+    brief = job(1, 2, 1, 30);
+    assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_INVALID);
+    brief = job(1, I, 1, 101);
+    assert_int_equal(tide_lanes_held(lanes, &brief), TIDE_INVALID);
+    want(lanes, job(1, I, 1, 30));
+    hold(lanes, job(2, I, 1, 30));
+    brief = job(1, I, 1, 30);
+    assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_EXISTS);
+    brief = job(2, I, 1, 30);
+    assert_int_equal(tide_lanes_held(lanes, &brief), TIDE_EXISTS);
+    brief = job(3, I, 1, 30);
+    assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_FULL);
+    tide_lanes_left(lanes, 77);
+    assert_int_equal(tide_lanes_explain(lanes, 77), TIDE_WHY_UNKNOWN);
+    assert_int_equal(tide_lanes_waiting(lanes, I), 2);
+    tide_lanes_free(lanes);
+    tide_lanes_free(NULL);
+}
+
+static void every_allocation_may_fail(void **unused)
+{
+    (void)unused;
+    bool done = false;
+    for (uint64_t fail_at = 0; !done; fail_at++) {
+        struct tide_mem_faulty mem;
+        tide_mem_faulty_once(&mem, fail_at);
+        struct tide_lanes_limits limits = {4, {1, 1}};
+        tide_lanes *lanes = NULL;
+        tide_status rc = tide_lanes_new(&limits, 100, &mem.base, &lanes);
+        for (uint64_t id = 1; rc == TIDE_OK && id <= 100; id++) {
+            struct tide_brief brief = job(id, I, (uint32_t)id, 30);
+            rc = tide_lanes_wanted(lanes, &brief);
+            if (rc == TIDE_OK)
+                continue;
+            /* Refused, unchanged, and the next try works. */
+            assert_int_equal(rc, TIDE_NO_MEMORY);
+            assert_true(tide_lanes_check(lanes));
+            assert_int_equal(tide_lanes_waiting(lanes, I), id - 1);
+            rc = tide_lanes_wanted(lanes, &brief);
+        }
+        if (rc == TIDE_OK)
+            for (uint64_t id = 1; id <= 100; id++)
+                tide_lanes_left(lanes, id);
+        done = !mem.fired;
+        assert_true(rc == TIDE_OK || (mem.fired && lanes == NULL));
+        tide_lanes_free(lanes);
+        assert_int_equal(mem.bytes_live, 0);
+    }
+}
+
+static void accounts_come_and_go_beyond_the_table(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(4, 1, 1);
+    for (uint32_t account = 1; account <= 3 * TIDE_ACCOUNTS_MAX; account++) {
+        want(lanes, job(account, I, account, 30));
+        assert_int_equal(claim(lanes), account);
+        tide_lanes_left(lanes, account);
+    }
+    for (uint32_t account = 1; account <= TIDE_ACCOUNTS_MAX + 1; account++)
+        assert_int_equal(tide_lanes_admit(lanes, account, 1), TIDE_OK);
+    assert_int_equal(tide_lanes_admit(lanes, 99999, 1), TIDE_FULL);
+    assert_true(tide_lanes_check(lanes));
+    tide_lanes_free(lanes);
+}
+
+/* A flood in one lane, one job in the other, whose account is one of the
+ * flood's or not: it runs after at most one round of the workers. */
+static void a_flood_in_one_lane_delays_the_other_by_one_round_at_most(void **unused)
+{
+    (void)unused;
+    for (int flood = 0; flood < 2; flood++) {
+        tide_lanes *lanes = lanes_of(16, 2, 2);
+        uint64_t next_id = 1;
+        uint64_t running[16];
+        int count = 0;
+        for (int round = 0; round < 200; round++) {
+            while (tide_lanes_waiting(lanes, (tide_lane)flood) < 100) {
+                uint64_t id = next_id++;
+                struct tide_brief brief = job(id, flood, (uint32_t)id % 3, 99);
+                brief.preemptible = id % 2 == 0;
+                want(lanes, brief);
+            }
+            uint64_t lone = next_id++;
+            if (round >= 2)
+                want(lanes, job(lone, 1 - flood, 1, 1));
+            bool ran = false;
+            for (int step = 0; step < 2; step++) {
+                uint64_t id = 0;
+                while ((id = preempt(lanes)) != 0) {
+                    for (int i = 0; i < count; i++)
+                        if (running[i] == id)
+                            running[i] = running[--count];
+                    tide_lanes_left(lanes, id);
+                }
+                while ((id = claim(lanes)) != 0)
+                    hold(lanes, job(id, 0, 0, 0)); /* it is known: only the id counts */
+                while ((id = start(lanes)) != 0) {
+                    running[count++] = id;
+                    ran = ran || id == lone;
+                }
+            }
+            assert_true(ran || round < 2);
+            /* Some end, the lone one among them, in an order of no meaning. */
+            for (int i = count - 1; i >= 0; i--)
+                if (running[i] == lone || (running[i] + (uint64_t)round) % 3 == 0) {
+                    tide_lanes_left(lanes, running[i]);
+                    running[i] = running[--count];
+                }
+            assert_true(tide_lanes_check(lanes));
+        }
+        tide_lanes_free(lanes);
+    }
+}
+
+/* The model: all jobs in a list; each answer is found by looking at all of them. */
+
+enum { JOBS = 40, ACCOUNTS = 5 };
+typedef enum { NOWHERE, WANTED, CLAIMING, HELD, RUNNING, PARKED } where;
+
+struct entry {
+    struct tide_brief brief;
+    where where;
+    bool named;
+};
+
+struct model {
+    tide_rng rng;
+    tide_lanes *lanes;
+    struct entry jobs[JOBS];
+    uint32_t admitted[ACCOUNTS];
+    uint32_t workers;
+    uint32_t reserved[2];
+    uint32_t passed;
+    uint64_t next_id;
+    uint64_t seed;
+    uint64_t step;
+};
+
+#define MODEL_ASSERT(model, condition)                                                             \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "seed %" PRIu64 " step %" PRIu64 ": %s\n", (model)->seed,              \
+                    (model)->step, #condition);                                                    \
+            fail();                                                                                \
+        }                                                                                          \
+    } while (0)
+
+static int level(const struct entry *entry)
+{
+    return entry->brief.account == 0 ? 1 : entry->brief.level;
+}
+
+static bool waits(const struct entry *entry)
+{
+    return entry->where == WANTED || entry->where == CLAIMING || entry->where == HELD;
+}
+
+static uint32_t running_in(const struct model *model, int lane, bool named)
+{
+    uint32_t count = 0;
+    for (int i = 0; i < JOBS; i++)
+        count += model->jobs[i].where == RUNNING && (!named || model->jobs[i].named) &&
+                 (lane == 2 || model->jobs[i].brief.lane == lane);
+    return count;
+}
+
+static uint32_t free_workers(const struct model *model)
+{
+    uint32_t running = running_in(model, 2, false);
+    return model->workers > running ? model->workers - running : 0;
+}
+
+static int first_level(const struct model *model, uint32_t account)
+{
+    int first = 9;
+    for (int i = 0; i < JOBS; i++)
+        if (waits(&model->jobs[i]) && model->jobs[i].brief.account == account &&
+            level(&model->jobs[i]) < first)
+            first = level(&model->jobs[i]);
+    return first;
+}
+
+/* Running, and parked up to a level. */
+static uint32_t used_of(const struct model *model, uint32_t account, int up_to)
+{
+    uint32_t used = 0;
+    for (int i = 0; i < JOBS; i++)
+        used += model->jobs[i].brief.account == account &&
+                (model->jobs[i].where == RUNNING ||
+                 (model->jobs[i].where == PARKED && level(&model->jobs[i]) <= up_to));
+    return used;
+}
+
+static uint32_t pending_of(const struct model *model, uint32_t account, int lane, int at)
+{
+    uint32_t pending = 0;
+    for (int i = 0; i < JOBS; i++)
+        pending += model->jobs[i].brief.account == account && level(&model->jobs[i]) == at &&
+                   (lane == 2 || model->jobs[i].brief.lane == lane) &&
+                   (model->jobs[i].where == HELD || model->jobs[i].where == CLAIMING);
+    return pending;
+}
+
+/* Needs only a worker. */
+static bool startable(const struct model *model, const struct entry *entry)
+{
+    uint32_t account = entry->brief.account;
+    return entry->where == HELD && level(entry) == first_level(model, account) &&
+           used_of(model, account, level(entry)) < model->admitted[account];
+}
+
+static bool claimable(const struct model *model, const struct entry *entry)
+{
+    uint32_t account = entry->brief.account;
+    return entry->where == WANTED && level(entry) == first_level(model, account) &&
+           (uint64_t)used_of(model, account, level(entry)) +
+                   pending_of(model, account, 2, level(entry)) <
+               model->admitted[account];
+}
+
+static uint32_t lane_pending(const struct model *model, int lane)
+{
+    uint32_t sum = 0;
+    for (uint32_t account = 0; account < ACCOUNTS; account++) {
+        int at = first_level(model, account);
+        uint32_t used = used_of(model, account, at);
+        uint32_t room = model->admitted[account] > used ? model->admitted[account] - used : 0;
+        uint32_t pending = pending_of(model, account, lane, at);
+        sum += pending < room ? pending : room;
+    }
+    return sum;
+}
+
+static bool lane_claims(const struct model *model, int lane)
+{
+    for (int i = 0; i < JOBS; i++)
+        if (model->jobs[i].brief.lane == lane && claimable(model, &model->jobs[i]))
+            return true;
+    return false;
+}
+
+static bool idle(const struct model *model, int lane)
+{
+    return !lane_claims(model, lane) && lane_pending(model, lane) == 0;
+}
+
+static uint32_t capacity(const struct model *model, int lane)
+{
+    return model->workers - model->reserved[1 - lane];
+}
+
+/* The first in order that a free worker of this lane may have. */
+static struct entry *model_first(struct model *model, int lane)
+{
+    struct entry *first = NULL;
+    bool borrows = running_in(model, lane, false) >= capacity(model, lane);
+    if (free_workers(model) == 0 || (borrows && !idle(model, 1 - lane)))
+        return NULL;
+    for (int i = 0; i < JOBS; i++) {
+        struct entry *entry = &model->jobs[i];
+        if (entry->brief.lane != lane || !startable(model, entry) ||
+            (borrows && !entry->brief.preemptible))
+            continue;
+        if (first == NULL || tide_brief_before(&entry->brief, &first->brief))
+            first = entry;
+    }
+    return first;
+}
+
+static void step_start(struct model *model)
+{
+    struct entry *interactive = model_first(model, I);
+    struct entry *bulk = model_first(model, B);
+    struct entry *expected = interactive;
+    if (interactive == NULL || (bulk != NULL && model->reserved[B] == 0 && model->passed >= 8))
+        expected = bulk;
+    uint64_t id = start(model->lanes);
+    MODEL_ASSERT(model, id == (expected == NULL ? 0 : expected->brief.id));
+    if (expected == NULL)
+        return;
+    model->passed = expected == interactive && bulk != NULL ? model->passed + 1 : 0;
+    expected->where = RUNNING;
+    expected->named = false;
+    MODEL_ASSERT(model, running_in(model, 2, false) <= model->workers); /* L1 */
+}
+
+static uint32_t room_of(const struct model *model, int lane)
+{
+    uint32_t running = running_in(model, lane, false);
+    uint32_t own = capacity(model, lane) > running ? capacity(model, lane) - running : 0;
+    uint32_t room = free_workers(model);
+    if (own < room && !idle(model, 1 - lane))
+        room = own;
+    uint32_t due = model->reserved[lane] > running ? model->reserved[lane] - running : 0;
+    return due > room ? due : room;
+}
+
+static void step_claim(struct model *model)
+{
+    uint32_t ahead = (uint32_t)tide_rng_below(&model->rng, 4);
+    struct entry *expected = NULL;
+    for (int lane = 0; lane < 2 && expected == NULL; lane++) {
+        if (lane_pending(model, lane) >= room_of(model, lane) + ahead)
+            continue;
+        for (int i = 0; i < JOBS; i++) {
+            struct entry *entry = &model->jobs[i];
+            if (entry->brief.lane == lane && claimable(model, entry) &&
+                (expected == NULL || tide_brief_before(&entry->brief, &expected->brief)))
+                expected = entry;
+        }
+    }
+    uint64_t id = 0;
+    bool found = tide_lanes_next_claim(model->lanes, ahead, &id);
+    MODEL_ASSERT(model, found == (expected != NULL));
+    if (!found)
+        return;
+    MODEL_ASSERT(model, id == expected->brief.id);
+    expected->where = CLAIMING;
+}
+
+static bool lane_lacks(const struct model *model, int lane)
+{
+    uint32_t running = running_in(model, lane, false);
+    if (running >= model->reserved[lane])
+        return false;
+    uint32_t due = model->reserved[lane] - running;
+    uint32_t wants = lane_pending(model, lane) + lane_claims(model, lane);
+    if (wants < due)
+        due = wants;
+    return due > free_workers(model) + running_in(model, 2, true) &&
+           running_in(model, 1 - lane, false) - running_in(model, 1 - lane, true) >
+               capacity(model, 1 - lane);
+}
+
+static bool account_lacks(const struct model *model, const struct entry *entry)
+{
+    uint32_t account = entry->brief.account;
+    int first = first_level(model, account);
+    if (first >= level(entry) || model->admitted[account] == 0)
+        return false;
+    uint32_t waiting = 0;
+    uint32_t leaving = 0;
+    bool in[2] = {false, false};
+    for (int i = 0; i < JOBS; i++) {
+        const struct entry *other = &model->jobs[i];
+        if (other->brief.account != account)
+            continue;
+        leaving += other->where == RUNNING && other->named;
+        if (waits(other) && level(other) == first) {
+            waiting++;
+            in[other->brief.lane] = true;
+        }
+    }
+    if (waiting <= leaving)
+        return false;
+    if (used_of(model, account, first) - leaving >= model->admitted[account])
+        return true;
+    for (int lane = 0; lane < 2; lane++) {
+        uint32_t stays = running_in(model, lane, false) - running_in(model, lane, true);
+        bool none_free = free_workers(model) + running_in(model, 2, true) == 0;
+        bool helps = stays - (entry->brief.lane == lane) < capacity(model, lane);
+        if (in[lane] && helps && (none_free || stays >= capacity(model, lane)))
+            return true;
+    }
+    return false;
+}
+
+static void step_preempt(struct model *model)
+{
+    struct entry *expected = NULL;
+    bool lacks[2] = {lane_lacks(model, 0), lane_lacks(model, 1)};
+    for (int i = 0; i < JOBS; i++) {
+        struct entry *entry = &model->jobs[i];
+        if (entry->where != RUNNING || entry->named || !entry->brief.preemptible ||
+            (!lacks[1 - entry->brief.lane] && !account_lacks(model, entry)))
+            continue;
+        if (expected == NULL || tide_brief_before(&expected->brief, &entry->brief))
+            expected = entry;
+    }
+    uint64_t id = preempt(model->lanes);
+    MODEL_ASSERT(model, id == (expected == NULL ? 0 : expected->brief.id));
+    if (expected != NULL)
+        expected->named = true;
+}
+
+static void step_arrive(struct model *model)
+{
+    for (int i = 0; i < JOBS; i++) {
+        struct entry *entry = &model->jobs[i];
+        if (entry->where != NOWHERE)
+            continue;
+        entry->brief = job(model->next_id++, (int)tide_rng_below(&model->rng, 2),
+                           (uint32_t)tide_rng_below(&model->rng, ACCOUNTS),
+                           (uint8_t)tide_rng_below(&model->rng, 4));
+        entry->brief.level =
+            (uint8_t)(tide_rng_chance(&model->rng, 3, 4) ? 4 : 1 + tide_rng_below(&model->rng, 3));
+        entry->brief.preemptible = tide_rng_chance(&model->rng, 1, 2);
+        entry->named = false;
+        bool held = tide_rng_chance(&model->rng, 1, 8);
+        entry->where = held ? HELD : WANTED;
+        if (held)
+            hold(model->lanes, entry->brief);
+        else
+            want(model->lanes, entry->brief);
+        return;
+    }
+}
+
+static void step_move(struct model *model)
+{
+    struct entry *entry = &model->jobs[tide_rng_below(&model->rng, JOBS)];
+    bool leaves = tide_rng_chance(&model->rng, 1, 4);
+    if (entry->where == NOWHERE)
+        return;
+    if (leaves) {
+        tide_lanes_left(model->lanes, entry->brief.id);
+        entry->where = NOWHERE;
+    } else if (entry->where == CLAIMING || entry->where == PARKED) {
+        hold(model->lanes, entry->brief);
+        entry->where = HELD;
+    } else if (entry->where == RUNNING && tide_rng_chance(&model->rng, 1, 4)) {
+        tide_lanes_parked(model->lanes, entry->brief.id);
+        entry->where = PARKED;
+        entry->named = false;
+    } else if (entry->where == WANTED) {
+        entry->brief.priority = (uint8_t)tide_rng_below(&model->rng, 6);
+        tide_lanes_priority(model->lanes, entry->brief.id, entry->brief.priority);
+    }
+}
+
+static void model_compare(struct model *model)
+{
+    uint32_t waiting[2] = {0, 0};
+    for (int i = 0; i < JOBS; i++) {
+        struct entry *entry = &model->jobs[i];
+        if (entry->where == NOWHERE)
+            continue;
+        waiting[entry->brief.lane] += entry->where == WANTED || entry->where == HELD;
+        tide_lanes_why why = tide_lanes_explain(model->lanes, entry->brief.id);
+        if (entry->where == PARKED)
+            MODEL_ASSERT(model, why == TIDE_WHY_UNKNOWN);
+        if (entry->where == HELD) {
+            struct entry *first = model_first(model, entry->brief.lane);
+            MODEL_ASSERT(model, (why == TIDE_WHY_NOTHING) == (entry == first));
+            MODEL_ASSERT(model, (why == TIDE_WHY_LEVEL) ==
+                                    (level(entry) > first_level(model, entry->brief.account)));
+        }
+    }
+    for (int lane = 0; lane < 2; lane++) {
+        MODEL_ASSERT(model, tide_lanes_waiting(model->lanes, (tide_lane)lane) == waiting[lane]);
+        MODEL_ASSERT(model, tide_lanes_running(model->lanes, (tide_lane)lane) ==
+                                running_in(model, lane, false));
+    }
+    MODEL_ASSERT(model, tide_lanes_check(model->lanes));
+}
+
+static void step_limits(struct model *model)
+{
+    if (tide_rng_chance(&model->rng, 49, 50)) {
+        uint32_t account = 1 + (uint32_t)tide_rng_below(&model->rng, ACCOUNTS - 1);
+        uint64_t dice = tide_rng_below(&model->rng, 7);
+        model->admitted[account] = dice == 6 ? TIDE_ADMIT_ALL : (uint32_t)dice;
+        assert_int_equal(tide_lanes_admit(model->lanes, account, model->admitted[account]),
+                         TIDE_OK);
+    } else if (running_in(model, 2, false) == 0) {
+        struct tide_lanes_limits limits = {1 + (uint32_t)tide_rng_below(&model->rng, 9), {0, 0}};
+        limits.reserved[0] = (uint32_t)tide_rng_below(&model->rng, limits.workers);
+        limits.reserved[1] =
+            (uint32_t)tide_rng_below(&model->rng, limits.workers - limits.reserved[0]);
+        model->workers = limits.workers;
+        for (int lane = 0; lane < 2; lane++)
+            model->reserved[lane] = limits.workers == 1 ? 0 : limits.reserved[lane];
+        tide_lanes_limits_set(model->lanes, &limits);
+    }
+}
+
+static void the_lanes_agree_with_a_model_that_looks_at_every_job(void **unused)
+{
+    (void)unused;
+    const uint64_t steps = scaled(12000);
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        struct model model = {.rng = tide_rng_seeded(seed), .seed = seed, .next_id = 1};
+        for (int i = 0; i < ACCOUNTS; i++)
+            model.admitted[i] = TIDE_ADMIT_ALL;
+        model.workers = 3 + (uint32_t)tide_rng_below(&model.rng, 6);
+        model.reserved[0] = (uint32_t)tide_rng_below(&model.rng, 2);
+        model.reserved[1] = (uint32_t)tide_rng_below(&model.rng, 2);
+        model.lanes = lanes_of(model.workers, model.reserved[0], model.reserved[1]);
+        for (model.step = 0; model.step < steps; model.step++) {
+            switch (tide_rng_below(&model.rng, 16)) {
+            case 0:
+            case 1:
+            case 2:
+                step_arrive(&model);
+                break;
+            case 3:
+            case 4:
+            case 5:
+                step_claim(&model);
+                break;
+            case 6:
+            case 7:
+            case 8:
+                step_start(&model);
+                break;
+            case 9:
+                step_preempt(&model);
+                break;
+            case 10:
+                step_limits(&model);
+                break;
+            default:
+                step_move(&model);
+            }
+            if (model.step % 64 == 0)
+                model_compare(&model);
+        }
+        tide_lanes_free(model.lanes);
+    }
+}
+
+/* Limits lowered while jobs run: nothing starts until enough have ended, and
+ * nothing breaks. */
+static void workers_may_be_taken_away_while_jobs_run(void **unused)
+{
+    (void)unused;
+    tide_lanes *lanes = lanes_of(8, 2, 2);
+    for (uint64_t id = 1; id <= 8; id++)
+        hold(lanes, job(id, id % 2 ? I : B, 1, 30));
+    for (int i = 0; i < 8; i++)
+        assert_int_not_equal(start(lanes), 0);
+    struct tide_lanes_limits fewer = {3, {1, 1}};
+    tide_lanes_limits_set(lanes, &fewer);
+    hold(lanes, job(9, I, 1, 30));
+    for (uint64_t id = 1; id <= 5; id++) {
+        assert_int_equal(start(lanes), 0);
+        tide_lanes_left(lanes, id);
+    }
+    assert_int_equal(start(lanes), 0); /* 6, 7, 8 still run */
+    tide_lanes_left(lanes, 6);
+    assert_int_equal(start(lanes), 9);
+    assert_true(tide_lanes_check(lanes));
+    tide_lanes_free(lanes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(higher_priority_goes_first_and_older_within_it),
+        cmocka_unit_test(each_lane_keeps_its_reserved_workers),
+        cmocka_unit_test(only_preemptible_jobs_borrow_and_only_from_an_empty_lane),
+        cmocka_unit_test(a_blocked_account_costs_the_others_nothing),
+        cmocka_unit_test(a_parked_job_keeps_its_place_in_the_account),
+        cmocka_unit_test(while_a_person_waits_nothing_lower_of_that_account_starts),
+        cmocka_unit_test(a_person_passes_held_and_parked_jobs_of_a_full_account),
+        cmocka_unit_test(a_person_takes_the_account_from_running_lower_jobs),
+        cmocka_unit_test(a_person_takes_a_worker_from_its_own_account),
+        cmocka_unit_test(claims_run_ahead_of_the_workers_by_what_was_allowed),
+        cmocka_unit_test(with_one_worker_neither_lane_starves),
+        cmocka_unit_test(odd_input_is_refused),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(accounts_come_and_go_beyond_the_table),
+        cmocka_unit_test(a_flood_in_one_lane_delays_the_other_by_one_round_at_most),
+        cmocka_unit_test(the_lanes_agree_with_a_model_that_looks_at_every_job),
+        cmocka_unit_test(workers_may_be_taken_away_while_jobs_run),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
