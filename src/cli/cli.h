@@ -159,6 +159,7 @@ tide_status cli_jobs_show(struct cli *cli);
 tide_status cli_jobs_explain(struct cli *cli);
 tide_status cli_jobs_retry(struct cli *cli);
 tide_status cli_jobs_cancel(struct cli *cli);
+tide_status cli_jobs_accept(struct cli *cli);
 tide_status cli_jobs_pause(struct cli *cli);
 tide_status cli_jobs_resume(struct cli *cli);
 tide_status cli_jobs_stats(struct cli *cli);

@@ -1,4 +1,4 @@
-/* tidemark jobs retry|cancel|pause|resume|purge: changing the ledger, through
+/* tidemark jobs retry|cancel|accept|pause|resume|purge: changing the ledger, through
  * the running engine when there is one. */
 #include "cli/cli.h"
 
@@ -78,6 +78,8 @@ static tide_status write_slice(struct cli *cli, tide_control_op op,
     tide_changes_clear(changes);
     if (op == TIDE_OP_RETRY)
         rc = tide_ledger_retry(tx, filter, cli->now_unix_ms, count_out, changes, &cli->err);
+    else if (op == TIDE_OP_ACCEPT)
+        rc = tide_ledger_accept(tx, filter, cli->now_unix_ms, count_out, changes, &cli->err);
     else
         rc = tide_ledger_cancel(tx, filter, cli->now_unix_ms, count_out, change->running,
                                 RUNNING_MAX, &running, changes, &cli->err);
@@ -210,6 +212,11 @@ tide_status cli_jobs_cancel(struct cli *cli)
     return change_jobs(cli, TIDE_OP_CANCEL, "cancel", "canceled");
 }
 
+tide_status cli_jobs_accept(struct cli *cli)
+{
+    return change_jobs(cli, TIDE_OP_ACCEPT, "accept", "accepted");
+}
+
 /* ---- pause and resume -------------------------------------------------------------------- */
 
 static tide_status pause_write(struct cli *cli, const struct tide_control_filter *named,
@@ -301,7 +308,7 @@ static tide_status purge_write(struct cli *cli, uint64_t older_ms, uint64_t *cou
         else
             tide_tx_rollback(tx);
         total += rc == TIDE_OK ? count : 0;
-        if (count < TIDE_PURGE_SLICE)
+        if (!tide_ledger_purge_more(cli->ledger))
             break;
     }
     *count_out = total;

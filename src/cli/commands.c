@@ -79,6 +79,8 @@ const struct cli_command cli_commands[] = {
      "Let failed and canceled jobs run again, and waiting ones at once.", cli_jobs_retry},
     {"jobs", "cancel", "[ID]", 0, 1, jobs_change_flags, "Cancel jobs that wait or run.",
      cli_jobs_cancel},
+    {"jobs", "accept", "[ID]", 0, 1, jobs_change_flags,
+     "Accept that jobs failed, so that their cycle can finish without them.", cli_jobs_accept},
     {"jobs", "pause", "", 0, 0, jobs_pause_flags, "Start no more jobs of a kind or an account.",
      cli_jobs_pause},
     {"jobs", "resume", "", 0, 0, jobs_pause_flags, "Undo a pause.", cli_jobs_resume},

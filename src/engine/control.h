@@ -18,6 +18,7 @@
  *                                                  until (unix ms, optional)
  *   retry           filter                         count
  *   cancel          filter                         count, running (ids being canceled)
+ *   accept          filter                         count (failed ones become done, E5.2)
  *   pause, resume   kind and/or account            -
  *   halt            account, reason                -
  *   account_resume  account                        -
@@ -58,6 +59,7 @@ typedef enum tide_control_op {
     TIDE_OP_EXPLAIN,
     TIDE_OP_RETRY,
     TIDE_OP_CANCEL,
+    TIDE_OP_ACCEPT,
     TIDE_OP_PAUSE,
     TIDE_OP_RESUME,
     TIDE_OP_HALT,
