@@ -1,0 +1,387 @@
+#include "cli/cli.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+
+/* ---- finding commands ------------------------------------------------------------ */
+
+static bool group_exists(const char *group)
+{
+    for (const struct cli_command *c = cli_commands; c->group != NULL; c++)
+        if (strcmp(c->group, group) == 0)
+            return true;
+    return false;
+}
+
+static const struct cli_command *command_find(const char *group, const char *verb)
+{
+    for (const struct cli_command *c = cli_commands; c->group != NULL; c++)
+        if (strcmp(c->group, group) == 0 &&
+            (c->verb == NULL || (verb != NULL && strcmp(c->verb, verb) == 0)))
+            return c;
+    return NULL;
+}
+
+/* The nearest word of all groups, or of one group's verbs; NULL: none is near. */
+static const char *nearest_word(const char *group, const char *word)
+{
+    const char *nearest = NULL;
+    size_t best = strlen(word) / 2 + 2;
+    for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
+        const char *candidate = group == NULL                  ? c->group
+                                : strcmp(c->group, group) == 0 ? c->verb
+                                                               : NULL;
+        if (candidate == NULL)
+            continue;
+        size_t distance = tide_text_distance(tide_text_of(word), tide_text_of(candidate));
+        if (distance < best) {
+            best = distance;
+            nearest = candidate;
+        }
+    }
+    return nearest;
+}
+
+static tide_status unknown_word(struct cli *cli, const char *group, const char *word)
+{
+    const char *nearest = nearest_word(group, word);
+    char hint[200];
+    if (nearest != NULL)
+        (void)snprintf(hint, sizeof hint, "Did you mean `tidemark %s%s%s`?",
+                       group == NULL ? "" : group, group == NULL ? "" : " ", nearest);
+    else
+        (void)snprintf(hint, sizeof hint, "See `tidemark %s%s--help`.", group == NULL ? "" : group,
+                       group == NULL ? "" : " ");
+    return cli_fail(cli, TIDE_INVALID, hint, "there is no command \"%s%s%.60s\"",
+                    group == NULL ? "" : group, group == NULL ? "" : " ", word);
+}
+
+/* ---- flags ----------------------------------------------------------------------- */
+
+static const struct cli_flag *flag_find(const struct cli_flag *flags, tide_text name)
+{
+    for (; flags != NULL && flags->name != NULL; flags++)
+        if (tide_text_equal(name, tide_text_of(flags->name)))
+            return flags;
+    return NULL;
+}
+
+static tide_status unknown_flag(struct cli *cli, tide_text name)
+{
+    const struct cli_flag *lists[] = {cli->command == NULL ? NULL : cli->command->flags,
+                                      cli_global_flags};
+    const char *nearest = NULL;
+    size_t best = name.bytes / 2 + 2;
+    for (int i = 0; i < 2; i++) {
+        for (const struct cli_flag *f = lists[i]; f != NULL && f->name != NULL; f++) {
+            size_t distance = tide_text_distance(name, tide_text_of(f->name));
+            if (distance < best) {
+                best = distance;
+                nearest = f->name;
+            }
+        }
+    }
+    char hint[200];
+    const char *group = cli->command == NULL ? "" : cli->command->group;
+    const char *verb = cli->command == NULL || cli->command->verb == NULL ? "" : cli->command->verb;
+    if (nearest != NULL)
+        (void)snprintf(hint, sizeof hint, "Did you mean --%s?", nearest);
+    else
+        (void)snprintf(hint, sizeof hint, "See `tidemark %s%s%s%s--help`.", group,
+                       *group ? " " : "", verb, *verb ? " " : "");
+    return cli_fail(cli, TIDE_INVALID, hint, "unknown flag --%.*s",
+                    (int)(name.bytes > 60 ? 60 : name.bytes), name.data);
+}
+
+/* Sets a global flag.  false: it is none. */
+static bool global_set(struct cli *cli, const struct cli_flag *flag, const char *value,
+                       tide_status *rc)
+{
+    if (flag < cli_global_flags)
+        return false;
+    if (strcmp(flag->name, "home") == 0)
+        cli->home = value;
+    else if (strcmp(flag->name, "json") == 0)
+        cli->want_json = true;
+    else if (strcmp(flag->name, "verbose") == 0)
+        cli->verbose = true;
+    else if (strcmp(flag->name, "quiet") == 0)
+        cli->quiet = true;
+    else if (strcmp(flag->name, "help") == 0)
+        cli->want_help = true;
+    else if (strcmp(flag->name, "version") == 0)
+        cli->want_version = true;
+    else if (cli->sets_count < TIDE_SETTINGS_FLAGS_MAX)
+        cli->sets[cli->sets_count++] = value;
+    else
+        *rc = cli_fail(cli, TIDE_INVALID, "Put settings into config.yaml instead.",
+                       "more than %d --set flags", TIDE_SETTINGS_FLAGS_MAX);
+    return true;
+}
+
+static tide_status flag_store(struct cli *cli, const struct cli_flag *flag, bool is_global,
+                              const char *value)
+{
+    tide_status rc = TIDE_OK;
+    if (is_global) {
+        bool known = global_set(cli, flag, value, &rc);
+        TIDE_ASSERT(known);
+        return rc;
+    }
+    for (unsigned i = 0; i < cli->values_count; i++)
+        if (cli->values[i].flag == flag)
+            return cli_fail(cli, TIDE_INVALID, "Give it once.", "--%s is given twice", flag->name);
+    TIDE_ASSERT(cli->values_count < CLI_FLAGS_MAX);
+    cli->values[cli->values_count++] = (struct cli_flag_value){flag, value};
+    return TIDE_OK;
+}
+
+/* Takes `--name`, `--name VALUE` or `--name=VALUE`; *used_out words. */
+static tide_status flag_take(struct cli *cli, char **words, int count, int *used_out)
+{
+    const char *equals = strchr(words[0], '=');
+    tide_text name = tide_text_of(words[0] + 2);
+    if (equals != NULL)
+        name.bytes = (size_t)(equals - words[0]) - 2;
+    const struct cli_flag *flag =
+        cli->command == NULL ? NULL : flag_find(cli->command->flags, name);
+    bool is_global = flag == NULL;
+    if (is_global)
+        flag = flag_find(cli_global_flags, name);
+    if (flag == NULL)
+        return unknown_flag(cli, name);
+
+    *used_out = 1;
+    if (flag->argument == NULL) {
+        if (equals != NULL)
+            return cli_fail(cli, TIDE_INVALID, "Leave the value out.", "--%s takes no value",
+                            flag->name);
+        return flag_store(cli, flag, is_global, "");
+    }
+    if (equals != NULL)
+        return flag_store(cli, flag, is_global, equals + 1);
+    if (count < 2) {
+        char hint[120];
+        (void)snprintf(hint, sizeof hint, "Write --%s %s.", flag->name, flag->argument);
+        return cli_fail(cli, TIDE_INVALID, hint, "--%s needs a value", flag->name);
+    }
+    *used_out = 2;
+    return flag_store(cli, flag, is_global, words[1]);
+}
+
+/* ---- the command line ------------------------------------------------------------ */
+
+static tide_status argument_take(struct cli *cli, const char **group, const char *word)
+{
+    if (cli->command == NULL && *group == NULL) {
+        if (!group_exists(word))
+            return unknown_word(cli, NULL, word);
+        *group = word;
+        cli->command = command_find(word, NULL);
+        return TIDE_OK;
+    }
+    if (cli->command == NULL) {
+        cli->command = command_find(*group, word);
+        return cli->command != NULL ? TIDE_OK : unknown_word(cli, *group, word);
+    }
+    if (cli->arguments_count == cli->command->arguments_max) {
+        char hint[200];
+        (void)snprintf(hint, sizeof hint, "See `tidemark %s%s%s --help`.", cli->command->group,
+                       cli->command->verb == NULL ? "" : " ",
+                       cli->command->verb == NULL ? "" : cli->command->verb);
+        return cli_fail(cli, TIDE_INVALID, hint, "\"%.60s\" is one argument too many", word);
+    }
+    cli->arguments[cli->arguments_count++] = word;
+    return TIDE_OK;
+}
+
+static tide_status arguments_complete(struct cli *cli, const char *group)
+{
+    if (cli->want_help || cli->want_version)
+        return TIDE_OK;
+    if (group == NULL)
+        return cli_fail(cli, TIDE_INVALID, "See `tidemark --help`.", "no command is given");
+    char hint[200];
+    if (cli->command == NULL) {
+        (void)snprintf(hint, sizeof hint, "See `tidemark %s --help`.", group);
+        return cli_fail(cli, TIDE_INVALID, hint, "`tidemark %s` needs one more word", group);
+    }
+    if (cli->arguments_count >= cli->command->arguments_min)
+        return TIDE_OK;
+    (void)snprintf(hint, sizeof hint, "Write `tidemark %s%s%s %s`.", cli->command->group,
+                   cli->command->verb == NULL ? "" : " ",
+                   cli->command->verb == NULL ? "" : cli->command->verb, cli->command->arguments);
+    return cli_fail(cli, TIDE_INVALID, hint, "an argument is missing: %s", cli->command->arguments);
+}
+
+static char help_group[40];
+
+tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
+{
+    const char *group = NULL;
+    bool flags_end = false;
+    tide_status rc = TIDE_OK;
+    /* --json counts for the refusal of whatever stands before it, too. */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        cli->want_json = cli->want_json || strcmp(argv[i], "--json") == 0;
+    for (int i = 1; rc == TIDE_OK && i < argc;) {
+        int used = 1;
+        if (!flags_end && strcmp(argv[i], "--") == 0)
+            flags_end = true;
+        else if (!flags_end && strncmp(argv[i], "--", 2) == 0)
+            rc = flag_take(cli, argv + i, argc - i, &used);
+        else if (!flags_end && strcmp(argv[i], "-h") == 0)
+            cli->want_help = true;
+        else if (!flags_end && argv[i][0] == '-' && argv[i][1] != '\0')
+            rc = cli_fail(cli, TIDE_INVALID, "Flags have two dashes, as --help.",
+                          "unknown flag %.60s", argv[i]);
+        else
+            rc = argument_take(cli, &group, argv[i]);
+        i += used;
+    }
+    if (group != NULL)
+        (void)snprintf(help_group, sizeof help_group, "%s", group);
+    return rc == TIDE_OK ? arguments_complete(cli, group) : rc;
+}
+
+const char *cli_flag(const struct cli *cli, const char *name)
+{
+    TIDE_ASSERT(flag_find(cli->command->flags, tide_text_of(name)) != NULL);
+    for (unsigned i = 0; i < cli->values_count; i++)
+        if (strcmp(cli->values[i].flag->name, name) == 0)
+            return cli->values[i].value;
+    return NULL;
+}
+
+tide_status cli_number(struct cli *cli, const char *text, const char *what, uint64_t *number_out)
+{
+    if (tide_text_to_u64(tide_text_of(text), number_out) && *number_out <= INT64_MAX)
+        return TIDE_OK;
+    cli->exit_code = CLI_EXIT_USAGE;
+    return cli_fail(cli, TIDE_INVALID, "Give a whole number, as `tidemark jobs list` shows them.",
+                    "%s \"%.60s\" is not a number", what, text);
+}
+
+/* ---- help and completion ----------------------------------------------------------- */
+
+static void help_flags(struct cli *cli, const struct cli_flag *flags)
+{
+    for (; flags != NULL && flags->name != NULL; flags++) {
+        char head[60];
+        (void)snprintf(head, sizeof head, "--%s%s%s", flags->name,
+                       flags->argument == NULL ? "" : " ",
+                       flags->argument == NULL ? "" : flags->argument);
+        cli_print(cli, "  %-22s %s\n", head, flags->meaning);
+    }
+}
+
+static void help_command_line(struct cli *cli, const struct cli_command *c)
+{
+    char head[80];
+    (void)snprintf(head, sizeof head, "%s%s%s%s%s", c->group, c->verb == NULL ? "" : " ",
+                   c->verb == NULL ? "" : c->verb, *c->arguments ? " " : "", c->arguments);
+    cli_print(cli, "  %-26s %s\n", head, c->meaning);
+}
+
+void cli_help(struct cli *cli)
+{
+    const struct cli_command *command = cli->command;
+    if (command != NULL) {
+        cli_print(cli, "tidemark %s%s%s%s%s%s\n%s\n", command->group,
+                  command->verb == NULL ? "" : " ", command->verb == NULL ? "" : command->verb,
+                  *command->arguments ? " " : "", command->arguments,
+                  command->flags == NULL ? "" : " [flags]", command->meaning);
+        if (command->flags != NULL) {
+            cli_print(cli, "\nFlags:\n");
+            help_flags(cli, command->flags);
+        }
+    } else {
+        cli_print(cli, "tidemark %s [flags]\n", help_group[0] ? help_group : "COMMAND");
+        if (help_group[0] == '\0')
+            cli_print(cli, "Mirrors your cloud accounts onto your own disk.\n");
+        cli_print(cli, "\nCommands:\n");
+        for (const struct cli_command *c = cli_commands; c->group != NULL; c++)
+            if (help_group[0] == '\0' || strcmp(help_group, c->group) == 0)
+                help_command_line(cli, c);
+    }
+    cli_print(cli, "\nFlags of every command:\n");
+    help_flags(cli, cli_global_flags);
+    cli_print(cli, "\nExit codes: 0 done, 1 failed, 2 usage, 3 finished with bad items, "
+                   "4 needs sign-in, 5 interrupted.\n");
+}
+
+static void completion_words(struct cli *cli, const char *group)
+{
+    const char *last = "";
+    for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
+        const char *word = group == NULL ? c->group : c->verb;
+        if (word == NULL || (group != NULL && strcmp(group, c->group) != 0) ||
+            strcmp(word, last) == 0)
+            continue;
+        cli_print(cli, "%s%s", *last ? " " : "", word);
+        last = word;
+    }
+}
+
+static void completion_flags(struct cli *cli, const struct cli_flag *flags)
+{
+    for (; flags != NULL && flags->name != NULL; flags++)
+        cli_print(cli, " --%s", flags->name);
+}
+
+/* A script that knows the table of this very program. */
+void cli_completion(struct cli *cli)
+{
+    cli_print(cli, "# bash completion for tidemark; made by `tidemark completion`\n"
+                   "_tidemark()\n{\n"
+                   "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
+                   "    local group= verb= i words flags\n"
+                   "    case $previous in\n"
+                   "    --home) mapfile -t COMPREPLY < <(compgen -d -- \"$word\"); return ;;\n"
+                   "    --state) mapfile -t COMPREPLY < <(compgen -W 'pending running done failed "
+                   "canceled bad gone owed accepted retrying' -- \"$word\"); return ;;\n"
+                   "    esac\n"
+                   "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+                   "        case ${COMP_WORDS[i]} in\n"
+                   "        --home|--set) ((i++)) ;;\n"
+                   "        -*) ;;\n"
+                   "        *) if [ -z \"$group\" ]; then group=${COMP_WORDS[i]}\n"
+                   "           elif [ -z \"$verb\" ]; then verb=${COMP_WORDS[i]}; fi ;;\n"
+                   "        esac\n"
+                   "    done\n"
+                   "    flags='");
+    completion_flags(cli, cli_global_flags);
+    cli_print(cli, "'\n    case $group in\n    '') words='");
+    completion_words(cli, NULL);
+    cli_print(cli, "' ;;\n");
+    const char *last = "";
+    for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
+        if (strcmp(c->group, last) == 0 || c->verb == NULL)
+            continue;
+        last = c->group;
+        cli_print(cli, "    %s) [ -n \"$verb\" ] || words='", c->group);
+        completion_words(cli, c->group);
+        cli_print(cli, "' ;;\n");
+    }
+    cli_print(cli, "    backup) compopt -o default ;;\n    esac\n    case \"$group $verb\" in\n");
+    for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
+        if (c->flags == NULL)
+            continue;
+        cli_print(cli, "    '%s %s') flags+='", c->group, c->verb == NULL ? "" : c->verb);
+        completion_flags(cli, c->flags);
+        cli_print(cli, "' ;;\n");
+    }
+    cli_print(cli, "    esac\n"
+                   "    [[ $word == -* ]] && words=$flags\n"
+                   "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+                   "}\n"
+                   "complete -F _tidemark tidemark\n");
+}
+
+tide_status cli_completion_bash(struct cli *cli)
+{
+    cli_completion(cli);
+    tide_json_set_text(&cli->json, "completion", tide_buf_text(&cli->out));
+    return TIDE_OK;
+}

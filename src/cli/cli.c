@@ -1,0 +1,302 @@
+#include "cli/cli.h"
+
+#include "base/check.h"
+#include "world/socket.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* ---- errors ----------------------------------------------------------------------- */
+
+tide_status cli_fail(struct cli *cli, tide_status status, const char *hint, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(cli->err.text, sizeof cli->err.text, format, args);
+    va_end(args);
+    cli->err.status = status;
+    cli->err.code = 0;
+    cli->hint[0] = '\0';
+    return cli_hint(cli, status, hint);
+}
+
+tide_status cli_hint(struct cli *cli, tide_status status, const char *hint)
+{
+    if (status != TIDE_OK && hint != NULL && cli->hint[0] == '\0')
+        (void)snprintf(cli->hint, sizeof cli->hint, "%s", hint);
+    return status;
+}
+
+/* ---- directories -------------------------------------------------------------------- */
+
+static tide_status path_join(struct cli *cli, char out[CLI_PATH_BYTES], const char *dir,
+                             const char *name)
+{
+    if ((size_t)snprintf(out, CLI_PATH_BYTES, "%s/%s", dir, name) >= CLI_PATH_BYTES)
+        return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long: %.100s",
+                        dir);
+    return TIDE_OK;
+}
+
+/* $XDG_..._HOME/tidemark, or its default below $HOME; relative ones are ignored
+ * as the XDG rules say. */
+static tide_status xdg_dir(struct cli *cli, const char *variable, const char *below_home,
+                           char out[CLI_PATH_BYTES])
+{
+    const char *base = getenv(variable);
+    const char *home = getenv("HOME");
+    int used = -1;
+    if (base != NULL && base[0] == '/')
+        used = snprintf(out, CLI_PATH_BYTES, "%s/tidemark", base);
+    else if (home != NULL && home[0] == '/')
+        used = snprintf(out, CLI_PATH_BYTES, "%s/%s/tidemark", home, below_home);
+    if (used < 0 || used >= CLI_PATH_BYTES)
+        return cli_fail(cli, TIDE_INVALID, "Name a directory with --home DIR.",
+                        "neither %s nor HOME names a directory", variable);
+    return TIDE_OK;
+}
+
+static tide_status dirs_find(struct cli *cli)
+{
+    char config_dir[CLI_PATH_BYTES];
+    tide_status rc = TIDE_OK;
+    if (cli->home == NULL)
+        cli->home = getenv("TIDEMARK_HOME");
+    if (cli->home != NULL && cli->home[0] == '\0')
+        return cli_fail(cli, TIDE_INVALID, "Name a directory.", "--home is empty");
+    if (cli->home != NULL) {
+        if (strlen(cli->home) >= sizeof cli->state_dir - 32)
+            return cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "--home is too long");
+        (void)snprintf(cli->state_dir, sizeof cli->state_dir, "%s", cli->home);
+        (void)snprintf(config_dir, sizeof config_dir, "%s", cli->home);
+    } else {
+        rc = xdg_dir(cli, "XDG_STATE_HOME", ".local/state", cli->state_dir);
+        if (rc == TIDE_OK)
+            rc = xdg_dir(cli, "XDG_CONFIG_HOME", ".config", config_dir);
+    }
+    if (rc == TIDE_OK)
+        rc = path_join(cli, cli->ledger_path, cli->state_dir, TIDE_STATE_FILE);
+    if (rc == TIDE_OK)
+        rc = path_join(cli, cli->config_path, config_dir, "config.yaml");
+    return rc;
+}
+
+tide_status cli_start(struct cli *cli)
+{
+    tide_status rc = tide_world_real_new(cli->mem, &cli->world, &cli->err);
+    if (rc != TIDE_OK)
+        return cli_hint(cli, rc, "Free some memory and try again.");
+    cli->now_unix_ms = tide_world_now_unix_ms(cli->world);
+    return dirs_find(cli);
+}
+
+void cli_end(struct cli *cli)
+{
+    cli_ledger_close(cli);
+    tide_settings_free(cli->settings);
+    tide_json_done(&cli->json);
+    tide_buf_done(&cli->out);
+    if (cli->world != NULL)
+        tide_world_real_free(cli->world);
+}
+
+tide_status cli_settings(struct cli *cli)
+{
+    struct tide_settings_sources sources = {
+        .file = cli->config_path,
+        .environment = (const char *const *)environ,
+        .flags = cli->sets,
+        .flags_count = cli->sets_count,
+    };
+    if (cli->settings != NULL)
+        return TIDE_OK;
+    tide_status rc = tide_settings_load(cli->world, &sources, cli->mem, &cli->settings, &cli->err);
+    return cli_hint(cli, rc,
+                    "Correct it there, then run `tidemark config check`; "
+                    "`tidemark config list --help` tells more.");
+}
+
+/* ---- the ledger ----------------------------------------------------------------------- */
+
+/* What a person can do about a ledger that does not open. */
+static tide_status ledger_hint(struct cli *cli, tide_status rc)
+{
+    switch (rc) {
+    case TIDE_NOT_FOUND:
+        return cli_hint(cli, rc,
+                        "Nothing has run in this directory yet. Start an engine here first, or "
+                        "name another directory with --home DIR.");
+    case TIDE_CORRUPT:
+        return cli_hint(cli, rc,
+                        "Nothing was changed. Keep the file, restore a copy made by `tidemark "
+                        "backup`, and try again.");
+    case TIDE_INVALID:
+        return cli_hint(cli, rc,
+                        "Nothing was changed. Move that file away, or name another directory with "
+                        "--home DIR.");
+    case TIDE_NEWER:
+        return cli_hint(cli, rc, "Nothing was changed. Use the newer version of tidemark.");
+    case TIDE_DISK_FULL:
+        return cli_hint(cli, rc, "Make room on that disk and try again.");
+    case TIDE_BUSY:
+        return cli_hint(cli, rc, "Wait for it to finish and try again.");
+    case TIDE_IO:
+        return cli_hint(cli, rc,
+                        "Check that the directory and state.db belong to you and can be read and "
+                        "written.");
+    default:
+        return cli_hint(cli, rc, "Run `tidemark ledger check`.");
+    }
+}
+
+static tide_status ledger_must_exist(struct cli *cli)
+{
+    struct stat info;
+    if (stat(cli->ledger_path, &info) == 0 && S_ISREG(info.st_mode))
+        return TIDE_OK;
+    if (stat(cli->state_dir, &info) != 0)
+        (void)tide_error_set(&cli->err, TIDE_NOT_FOUND, "there is no directory %.300s",
+                             cli->state_dir);
+    else
+        (void)tide_error_set(&cli->err, TIDE_NOT_FOUND, "there is no ledger %.300s",
+                             cli->ledger_path);
+    return ledger_hint(cli, TIDE_NOT_FOUND);
+}
+
+static tide_status ledger_open(struct cli *cli, bool read_only)
+{
+    tide_status rc = ledger_must_exist(cli);
+    if (rc != TIDE_OK)
+        return rc;
+    char run_id[40];
+    (void)snprintf(run_id, sizeof run_id, "command-%d", (int)getpid());
+    struct tide_ledger_options options = {
+        .path = cli->ledger_path,
+        .run_id = run_id,
+        .now_unix_ms = cli->now_unix_ms,
+        .read_only = read_only,
+        .must_exist = true,
+    };
+    return ledger_hint(cli, tide_ledger_open(cli->world, &options, &cli->ledger, &cli->err));
+}
+
+tide_status cli_ledger_read(struct cli *cli)
+{
+    return cli->ledger != NULL ? TIDE_OK : ledger_open(cli, true);
+}
+
+static bool note_running(const struct tide_job_row *row, void *arg)
+{
+    (void)row;
+    *(bool *)arg = true;
+    return false;
+}
+
+/* A ledger we wrote to is clean if no row is still claimed by a dead engine;
+ * else the next engine must look, as it would have without us (E1.7). */
+void cli_ledger_close(struct cli *cli)
+{
+    if (cli->ledger != NULL) {
+        bool running = false;
+        struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+        filter.state = TIDE_ROW_RUNNING;
+        filter.count_max = 1;
+        tide_status rc = TIDE_OK;
+        if (cli->lock != NULL)
+            rc = tide_ledger_jobs(cli->ledger, &filter, note_running, &running, NULL);
+        tide_ledger_close(cli->ledger, rc == TIDE_OK && !running);
+    }
+    if (cli->lock != NULL)
+        tide_file_lock_drop(cli->world, cli->lock);
+    cli->ledger = NULL;
+    cli->lock = NULL;
+}
+
+/* Another command holds the lock for milliseconds; an engine for ever. */
+static tide_status lock_take(struct cli *cli)
+{
+    char path[CLI_PATH_BYTES], holder[80];
+    tide_status rc = path_join(cli, path, cli->state_dir, TIDE_CONTROL_LOCK);
+    if (rc != TIDE_OK)
+        return rc;
+    (void)snprintf(holder, sizeof holder, "tidemark command, process %d", (int)getpid());
+    uint64_t give_up_us = tide_world_now_us(cli->world) + TIDE_CONTROL_LOCK_WAIT_MS * 1000ull;
+    for (;;) {
+        rc = tide_file_lock_take(cli->world, path, tide_text_of(holder), &cli->lock, &cli->err);
+        uint64_t now_us = tide_world_now_us(cli->world);
+        if (rc != TIDE_BUSY || now_us >= give_up_us)
+            break;
+        (void)tide_world_sleep_until(cli->world, now_us + 20000, NULL);
+    }
+    if (rc == TIDE_BUSY)
+        return cli_hint(cli, rc,
+                        "It holds this directory but does not answer on its socket. Wait, or stop "
+                        "that process, and try again.");
+    return ledger_hint(cli, rc);
+}
+
+tide_status cli_ledger_write(struct cli *cli)
+{
+    /* The look comes first: in a directory without a ledger not even a lock
+     * file is made. */
+    tide_status rc = ledger_must_exist(cli);
+    cli_ledger_close(cli);
+    if (rc == TIDE_OK)
+        rc = lock_take(cli);
+    if (rc == TIDE_OK)
+        rc = ledger_open(cli, false);
+    return rc;
+}
+
+/* ---- the engine ------------------------------------------------------------------------ */
+
+static tide_status answer_line(void *arg, tide_text line)
+{
+    tide_buf *answer = arg;
+    if (answer->bytes > 0)
+        return TIDE_INVALID; /* an answer is one line */
+    return tide_buf_add(answer, line.data, line.bytes);
+}
+
+tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, json_t **answer_out)
+{
+    char path[CLI_PATH_BYTES];
+    tide_buf line, answer;
+    json_t *parsed = NULL;
+    tide_buf_init(&line, cli->mem, 1 << 16);
+    tide_buf_init(&answer, cli->mem, 64 << 20);
+    *runs_out = true;
+
+    tide_status rc = path_join(cli, path, cli->state_dir, TIDE_CONTROL_SOCKET);
+    if (rc == TIDE_OK)
+        rc = tide_json_line(request, &line);
+    if (rc == TIDE_OK) {
+        tide_text text = tide_buf_text(&line);
+        text.bytes--; /* the carrier ends the line */
+        rc = tide_socket_ask(cli->world, cli->mem, path, text, TIDE_CONTROL_TIMEOUT_MS, NULL,
+                             answer_line, &answer, &cli->err);
+        if (rc == TIDE_NOT_FOUND)
+            *runs_out = false;
+        else if (rc != TIDE_OK)
+            (void)cli_hint(cli, rc, "The engine did not answer. Look at its log, and try again.");
+    }
+    if (rc == TIDE_OK)
+        rc = cli_hint(cli, tide_json_parse(tide_buf_text(&answer), &parsed, &cli->err),
+                      "Engine and command are of different versions; restart the engine.");
+    if (rc == TIDE_OK)
+        rc = tide_control_answer(parsed, &cli->err);
+    if (rc == TIDE_OK) {
+        *answer_out = parsed;
+        parsed = NULL;
+    }
+    json_decref(parsed);
+    tide_json_done(request);
+    tide_buf_done(&line);
+    tide_buf_done(&answer);
+    return rc;
+}

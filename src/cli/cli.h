@@ -1,0 +1,183 @@
+/* cli.h - what every command of the program `tidemark` shares.
+ *
+ * A command is a row of a table (commands.c): its words, its arguments, its
+ * flags, one sentence and a function.  --help, the bash completion and the check
+ * of the man page all come from that table, so that they cannot disagree with
+ * what is parsed.
+ *
+ * A command writes to `out` (for people) or fills `json` (for programs); main
+ * prints one of the two at the end, active alerts first (E6.4).  Reading
+ * commands open the ledger read-only beside anything.  Changing commands ask the
+ * running engine, and write themselves only when none runs.
+ *
+ * Invariants:
+ *   C1  standard output is empty or complete: a command that fails prints no
+ *       half of a table.
+ *   C2  with --json, standard output is one JSON object with a field "alerts",
+ *       also when the command fails (then with a field "error").
+ *   C3  every error says what happened, to what, and what to do.
+ */
+#ifndef TIDE_CLI_CLI_H
+#define TIDE_CLI_CLI_H
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "engine/control.h"
+#include "engine/ledger.h"
+#include "engine/settings.h"
+#include "world/world.h"
+
+enum {
+    CLI_ARGUMENTS_MAX = 4,
+    CLI_FLAGS_MAX = 16,
+    CLI_PATH_BYTES = 4096,
+    CLI_OUT_BYTES_MAX = 256 << 20,
+    CLI_COLUMNS_MAX = 12,
+    CLI_LIST_MAX = 100000, /* rows of one list */
+};
+
+/* The exit codes of the manual. */
+enum {
+    CLI_EXIT_DONE = 0,
+    CLI_EXIT_FAILED = 1,
+    CLI_EXIT_USAGE = 2,
+    CLI_EXIT_BAD_ITEMS = 3,
+    CLI_EXIT_SIGN_IN = 4,
+    CLI_EXIT_INTERRUPTED = 5,
+};
+
+struct cli;
+
+struct cli_flag {
+    const char *name;     /* without dashes */
+    const char *argument; /* "N"; NULL: a switch */
+    const char *meaning;
+};
+
+struct cli_command {
+    const char *group;     /* "jobs" */
+    const char *verb;      /* "list"; NULL: the group is the command */
+    const char *arguments; /* "[ID]", for people */
+    unsigned arguments_min, arguments_max;
+    const struct cli_flag *flags; /* ends with a NULL name; may be NULL */
+    const char *meaning;          /* one sentence */
+    tide_status (*run)(struct cli *cli);
+};
+
+/* Both end with a NULL name or group. */
+extern const struct cli_command cli_commands[];
+extern const struct cli_flag cli_global_flags[];
+
+struct cli_flag_value {
+    const struct cli_flag *flag;
+    const char *value; /* "" for a switch */
+};
+
+struct cli {
+    tide_mem *mem;
+    tide_world *world;
+    const struct cli_command *command;
+    const char *arguments[CLI_ARGUMENTS_MAX];
+    unsigned arguments_count;
+    struct cli_flag_value values[CLI_FLAGS_MAX];
+    unsigned values_count;
+
+    const char *home; /* --home or TIDEMARK_HOME; NULL: XDG */
+    const char *sets[TIDE_SETTINGS_FLAGS_MAX];
+    unsigned sets_count;
+    bool want_json, verbose, quiet, want_help, want_version;
+
+    char state_dir[CLI_PATH_BYTES];
+    char ledger_path[CLI_PATH_BYTES];
+    char config_path[CLI_PATH_BYTES];
+    uint64_t now_unix_ms; /* read once */
+
+    tide_ledger *ledger; /* read-only, or the one being written to */
+    tide_file_lock *lock;
+    tide_settings *settings;
+
+    tide_buf out;
+    tide_json json;
+    struct cli_table *table;
+    tide_error err;
+    char hint[400]; /* what to do about it */
+    int exit_code;  /* of a command that succeeded */
+};
+
+/* ---- arguments (args.c) ---- */
+
+/* Fills `cli` from the command line.  TIDE_INVALID: usage. */
+tide_status cli_args_parse(struct cli *cli, int argc, char **argv);
+/* The value of a flag of this command; NULL when it was not given. */
+const char *cli_flag(const struct cli *cli, const char *name);
+/* A number from an argument or flag; `what` names it in the refusal. */
+tide_status cli_number(struct cli *cli, const char *text, const char *what, uint64_t *number_out);
+/* The help of a command, of a group (verb absent) or of all, into cli->out. */
+void cli_help(struct cli *cli);
+void cli_completion(struct cli *cli);
+
+/* ---- doing (cli.c) ---- */
+
+tide_status cli_start(struct cli *cli);
+void cli_end(struct cli *cli);
+/* Sets the error and, behind it, what to do about it; returns `status`. */
+tide_status cli_fail(struct cli *cli, tide_status status, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* Adds a hint to an error that came from below, unless it has one. */
+tide_status cli_hint(struct cli *cli, tide_status status, const char *hint);
+tide_status cli_settings(struct cli *cli); /* loads them once */
+
+tide_status cli_ledger_read(struct cli *cli);
+/* Asks the engine of this directory.  TIDE_OK: *answer_out is its answer, owned.
+ * TIDE_NOT_FOUND with *runs_out false: no engine runs.  Takes the request. */
+tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,
+                           json_t **answer_out);
+/* Opens the ledger for a change of our own; no engine can start meanwhile. */
+tide_status cli_ledger_write(struct cli *cli);
+void cli_ledger_close(struct cli *cli);
+
+/* ---- showing (show.c) ---- */
+
+void cli_print(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A table: headings first, then cells row by row, then the end, which prints. */
+void cli_table_begin(struct cli *cli, const char *const *headings, unsigned columns);
+void cli_cell(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void cli_cell_text(struct cli *cli, tide_text text);
+void cli_table_end(struct cli *cli, const char *when_empty);
+/* "2026-05-04 03:02:01", "-" for 0. */
+const char *cli_time(uint64_t unix_ms, char text[32]);
+/* Active alerts into the first line or the field "alerts"; then everything is
+ * written out.  Returns the exit code. */
+int cli_finish(struct cli *cli, tide_status rc);
+void cli_json_alerts(struct cli *cli, tide_json *array);
+int cli_exit_code(tide_status status);
+
+/* ---- commands ---- */
+
+tide_status cli_jobs_list(struct cli *cli);
+tide_status cli_jobs_show(struct cli *cli);
+tide_status cli_jobs_explain(struct cli *cli);
+tide_status cli_jobs_retry(struct cli *cli);
+tide_status cli_jobs_cancel(struct cli *cli);
+tide_status cli_jobs_accept(struct cli *cli);
+tide_status cli_jobs_pause(struct cli *cli);
+tide_status cli_jobs_resume(struct cli *cli);
+tide_status cli_jobs_stats(struct cli *cli);
+tide_status cli_jobs_purge(struct cli *cli);
+tide_status cli_alerts(struct cli *cli);
+tide_status cli_bad_list(struct cli *cli);
+tide_status cli_bad_explain(struct cli *cli);
+tide_status cli_bad_retry(struct cli *cli);
+tide_status cli_bad_accept(struct cli *cli);
+tide_status cli_account_list(struct cli *cli);
+tide_status cli_account_halt(struct cli *cli);
+tide_status cli_account_resume(struct cli *cli);
+tide_status cli_config_list(struct cli *cli);
+tide_status cli_config_get(struct cli *cli);
+tide_status cli_config_set(struct cli *cli);
+tide_status cli_config_check(struct cli *cli);
+tide_status cli_backup(struct cli *cli);
+tide_status cli_ledger_verify(struct cli *cli);
+tide_status cli_completion_bash(struct cli *cli);
+
+#endif

@@ -1,0 +1,286 @@
+/* tidemark bad list|explain|retry|accept: items that fail by themselves (E6). */
+#include "cli/cli.h"
+
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+struct bad_scope {
+    struct cli *cli;
+    uint32_t account, kind;
+    const char *item;  /* NULL: any */
+    const char *state; /* NULL: any */
+    tide_json items;
+    uint64_t count;
+    bool full; /* explain: with sentences */
+};
+
+static tide_status scope_find(struct bad_scope *scope)
+{
+    struct cli *cli = scope->cli;
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    struct tide_control_filter named = {
+        .account = cli_flag(cli, "account"),
+        .kind = cli_flag(cli, "kind"),
+    };
+    tide_status rc = tide_control_filter_find(&named, cli->ledger, &filter, &cli->err);
+    scope->account = filter.account;
+    scope->kind = filter.kind;
+    return cli_hint(cli, rc, "`tidemark bad list` shows the names.");
+}
+
+static bool scope_has(const struct bad_scope *scope, const struct tide_bad_row *row)
+{
+    if (scope->item != NULL && !tide_text_equal(row->item, tide_text_of(scope->item)))
+        return false;
+    return scope->state == NULL || strcmp(scope->state, tide_bad_state_name(row->state)) == 0;
+}
+
+static void bad_to_json(const struct tide_bad_row *row, tide_json *json)
+{
+    tide_json_object(json);
+    tide_json_set_text(json, "item", row->item);
+    tide_json_set_text(json, "account", row->account_name);
+    tide_json_set_text(json, "kind", row->kind_name);
+    tide_json_set_cstr(json, "state", tide_bad_state_name(row->state));
+    tide_json_set_text(json, "reason", row->reason);
+    tide_json_set_u64(json, "retries", row->retries);
+    tide_json_set_u64(json, "cycle", row->cycle);
+    tide_json_set_u64(json, "first_seen_unix_ms", row->first_seen_unix_ms);
+    tide_json_set_u64(json, "last_tried_unix_ms", row->last_tried_unix_ms);
+}
+
+static const char *state_advice(tide_bad_state state)
+{
+    switch (state) {
+    case TIDE_BAD_BAD:
+        return "It failed the same way every time while others succeeded. Try it again with "
+               "`tidemark bad retry`, or let its cycle finish without it: `tidemark bad accept`.";
+    case TIDE_BAD_GONE:
+        return "It no longer exists at the provider; nothing is to be done.";
+    case TIDE_BAD_OWED:
+        return "It stalls or resets the connection; it is retried with growing pauses and blocks "
+               "nothing.";
+    case TIDE_BAD_ACCEPTED:
+        return "A person accepted it as bad; its cycle does not wait for it.";
+    case TIDE_BAD_RETRYING:
+        return "It is being tried again.";
+    }
+    return "Its state is unknown to this version.";
+}
+
+static bool bad_row(const struct tide_bad_row *row, void *arg)
+{
+    struct bad_scope *scope = arg;
+    struct cli *cli = scope->cli;
+    char when[32];
+    tide_json json;
+    if (!scope_has(scope, row))
+        return true;
+    if (scope->count++ >= CLI_LIST_MAX)
+        return false;
+    bad_to_json(row, &json);
+    if (scope->full)
+        tide_json_set_cstr(&json, "advice", state_advice(row->state));
+    tide_json_append(&scope->items, &json);
+    cli_cell_text(cli, row->item);
+    cli_cell(cli, "%s", tide_bad_state_name(row->state));
+    cli_cell_text(cli, row->account_name);
+    cli_cell_text(cli, row->kind_name);
+    cli_cell(cli, "%" PRIu32, row->retries);
+    cli_cell(cli, "%s", cli_time(row->first_seen_unix_ms, when));
+    cli_cell(cli, "%s", cli_time(row->last_tried_unix_ms, when));
+    cli_cell_text(cli, row->reason);
+    if (scope->full)
+        cli_print(cli, "%s\n", state_advice(row->state));
+    return true;
+}
+
+static tide_status bad_show(struct cli *cli, struct bad_scope *scope)
+{
+    static const char *const headings[] = {"ITEM",    "STATE",      "ACCOUNT",    "KIND",
+                                           "RETRIES", "FIRST SEEN", "LAST TRIED", "REASON"};
+    tide_status rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = scope_find(scope);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_json_array(&scope->items);
+    cli_table_begin(cli, headings, 8);
+    rc = tide_ledger_bad_list(cli->ledger, scope->account, scope->kind, bad_row, scope, &cli->err);
+    cli_table_end(cli, "no bad items");
+    tide_json_set(&cli->json, "items", &scope->items);
+    return cli_hint(cli, rc, "Run `tidemark ledger check`.");
+}
+
+static bool bad_state_is_known(const char *name)
+{
+    for (int state = 0; state <= TIDE_BAD_RETRYING; state++)
+        if (strcmp(name, tide_bad_state_name((tide_bad_state)state)) == 0)
+            return true;
+    return false;
+}
+
+static tide_status bad_state_flag(struct cli *cli, const char **state_out)
+{
+    *state_out = cli_flag(cli, "state");
+    if (*state_out == NULL || bad_state_is_known(*state_out))
+        return TIDE_OK;
+    cli->exit_code = CLI_EXIT_USAGE;
+    return cli_fail(cli, TIDE_INVALID, "States are bad, gone, owed, accepted, retrying.",
+                    "there is no state \"%.40s\"", *state_out);
+}
+
+tide_status cli_bad_list(struct cli *cli)
+{
+    struct bad_scope scope = {.cli = cli};
+    tide_status rc = bad_state_flag(cli, &scope.state);
+    return rc == TIDE_OK ? bad_show(cli, &scope) : rc;
+}
+
+static tide_status no_item(struct cli *cli, const char *item)
+{
+    return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark bad list` shows the items there are.",
+                    "there is no bad item \"%.100s\"", item);
+}
+
+tide_status cli_bad_explain(struct cli *cli)
+{
+    struct bad_scope scope = {.cli = cli, .item = cli->arguments[0], .full = true};
+    tide_status rc = bad_state_flag(cli, &scope.state);
+    if (rc == TIDE_OK)
+        rc = bad_show(cli, &scope);
+    if (rc == TIDE_OK && scope.count == 0)
+        return no_item(cli, cli->arguments[0]);
+    return rc;
+}
+
+/* ---- retry and accept ------------------------------------------------------------------ */
+
+/* Names of rows, collected before anything is written: a list that changes
+ * under its own visit would be read twice or not at all. */
+struct bad_keys {
+    struct bad_scope scope;
+    tide_bad_state to;
+    tide_buf items; /* each terminated */
+    struct bad_key {
+        uint32_t account, kind;
+        size_t item_at, item_bytes;
+    } * keys;
+    size_t count, capacity;
+    bool failed;
+};
+
+static bool key_collect(const struct tide_bad_row *row, void *arg)
+{
+    struct bad_keys *list = arg;
+    if (!scope_has(&list->scope, row) || row->state == list->to)
+        return true;
+    if (!tide_mem_grow(list->scope.cli->mem, (void **)&list->keys, &list->capacity, list->count + 1,
+                       CLI_LIST_MAX, sizeof *list->keys)) {
+        list->failed = true;
+        return false;
+    }
+    list->keys[list->count++] =
+        (struct bad_key){row->account, row->kind, list->items.bytes, row->item.bytes};
+    list->failed = tide_buf_add(&list->items, row->item.data, row->item.bytes) != TIDE_OK;
+    return !list->failed;
+}
+
+enum { BAD_SLICE = 200 };
+
+static tide_status keys_write(struct cli *cli, const struct bad_keys *list)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t at = 0; rc == TIDE_OK && at < list->count; at += BAD_SLICE) {
+        tide_tx *tx = NULL;
+        rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
+        if (rc != TIDE_OK)
+            break;
+        for (size_t i = at; rc == TIDE_OK && i < list->count && i < at + BAD_SLICE; i++) {
+            const struct bad_key *key = &list->keys[i];
+            tide_text item = {list->items.data + key->item_at, key->item_bytes};
+            rc = tide_ledger_bad_state(tx, key->account, key->kind, item, list->to,
+                                       cli->now_unix_ms, &cli->err);
+        }
+        if (rc == TIDE_OK)
+            rc = tide_tx_commit(tx, &cli->err);
+        else
+            tide_tx_rollback(tx);
+    }
+    return rc;
+}
+
+static tide_status bad_write(struct cli *cli, tide_bad_state to, uint64_t *count_out)
+{
+    struct bad_keys list = {
+        .scope = {.cli = cli, .item = cli->arguments_count > 0 ? cli->arguments[0] : NULL},
+        .to = to,
+    };
+    tide_buf_init(&list.items, cli->mem, CLI_OUT_BYTES_MAX);
+    tide_status rc = cli_ledger_write(cli);
+    if (rc == TIDE_OK)
+        rc = scope_find(&list.scope);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_bad_list(cli->ledger, list.scope.account, list.scope.kind, key_collect,
+                                  &list, &cli->err);
+    if (rc == TIDE_OK && list.failed)
+        rc = cli_fail(cli, TIDE_FULL, "Name an account or kind.", "too many items at once");
+    if (rc == TIDE_OK)
+        rc = keys_write(cli, &list);
+    *count_out = list.count;
+    tide_buf_done(&list.items);
+    tide_mem_free(cli->mem, list.keys, list.capacity * sizeof *list.keys);
+    return rc;
+}
+
+static tide_status bad_change(struct cli *cli, tide_control_op op, tide_bad_state to,
+                              const char *past)
+{
+    const char *item = cli->arguments_count > 0 ? cli->arguments[0] : NULL;
+    uint64_t count = 0;
+    bool runs = false;
+    tide_json request;
+    json_t *answer = NULL;
+    if (item == NULL && cli->values_count == 0) {
+        cli->exit_code = CLI_EXIT_USAGE;
+        return cli_fail(cli, TIDE_INVALID, "Name an ITEM, --kind, --account, or say --all.",
+                        "which items?");
+    }
+    tide_control_request(op, &request);
+    if (item != NULL)
+        tide_json_set_cstr(&request, "item", item);
+    if (cli_flag(cli, "kind") != NULL)
+        tide_json_set_cstr(&request, "kind", cli_flag(cli, "kind"));
+    if (cli_flag(cli, "account") != NULL)
+        tide_json_set_cstr(&request, "account", cli_flag(cli, "account"));
+    tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(answer, "count", &count, &cli->err);
+    json_decref(answer);
+    if (!runs)
+        rc = bad_write(cli, to, &count);
+    if (rc != TIDE_OK)
+        return cli_hint(cli, rc, "`tidemark bad list` shows the items there are.");
+    if (count == 0 && item != NULL)
+        return no_item(cli, item);
+    if (!cli->quiet)
+        cli_print(cli, "%s %" PRIu64 " item%s%s\n", past, count, count == 1 ? "" : "s",
+                  runs || op != TIDE_OP_BAD_RETRY
+                      ? ""
+                      : "; no engine is running, the next one tries them");
+    tide_json_set_u64(&cli->json, "count", count);
+    tide_json_set_bool(&cli->json, "engine", runs);
+    return TIDE_OK;
+}
+
+tide_status cli_bad_retry(struct cli *cli)
+{
+    return bad_change(cli, TIDE_OP_BAD_RETRY, TIDE_BAD_RETRYING, "retrying");
+}
+
+tide_status cli_bad_accept(struct cli *cli)
+{
+    return bad_change(cli, TIDE_OP_BAD_ACCEPT, TIDE_BAD_ACCEPTED, "accepted");
+}

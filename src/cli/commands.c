@@ -1,0 +1,114 @@
+#include "cli/cli.h"
+
+/* The one table of commands and flags.  The end-to-end test compares its --help
+ * with the man page and the completion. */
+
+const struct cli_flag cli_global_flags[] = {
+    {"home", "DIR", "keep settings and state in DIR instead of the XDG directories"},
+    {"json", NULL, "print one JSON object instead of text"},
+    {"set", "NAME=VALUE", "give a setting another value for this run; may be repeated"},
+    {"verbose", NULL, "say more about what is done"},
+    {"quiet", NULL, "print nothing but errors and what was asked for"},
+    {"help", NULL, "show this help, also behind a command"},
+    {"version", NULL, "show the version"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag jobs_list_flags[] = {
+    {"state", "STATE", "only pending, running, done, failed or canceled ones"},
+    {"kind", "KIND", "only jobs of this kind"},
+    {"account", "ACCOUNT", "only jobs of this account"},
+    {"cycle", "N", "only jobs of this cycle"},
+    {"limit", "N", "at most N jobs (default 100)"},
+    {"before", "ID", "only jobs older than ID: the next page"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag jobs_change_flags[] = {
+    {"state", "STATE", "only jobs in this state"},
+    {"kind", "KIND", "only jobs of this kind"},
+    {"account", "ACCOUNT", "only jobs of this account"},
+    {"cycle", "N", "only jobs of this cycle"},
+    {"all", NULL, "all jobs, when nothing else is given"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag jobs_pause_flags[] = {
+    {"kind", "KIND", "this kind"},
+    {"account", "ACCOUNT", "this account"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag jobs_purge_flags[] = {
+    {"older-than", "TIME",
+     "finished longer ago than this, as 7d (default: the setting purge.after)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag bad_list_flags[] = {
+    {"kind", "KIND", "only items of this kind"},
+    {"account", "ACCOUNT", "only items of this account"},
+    {"state", "STATE", "only bad, gone, owed, accepted or retrying ones"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag bad_change_flags[] = {
+    {"kind", "KIND", "only items of this kind"},
+    {"account", "ACCOUNT", "only items of this account"},
+    {"all", NULL, "all items, when none is named"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag account_halt_flags[] = {
+    {"reason", "TEXT", "why; shown until it is resumed"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag config_list_flags[] = {
+    {"changed", NULL, "only settings that are not at their default"},
+    {NULL, NULL, NULL},
+};
+
+const struct cli_command cli_commands[] = {
+    {"jobs", "list", "", 0, 0, jobs_list_flags, "List jobs, newest first.", cli_jobs_list},
+    {"jobs", "show", "ID", 1, 1, NULL, "Show everything the ledger knows about a job.",
+     cli_jobs_show},
+    {"jobs", "explain", "ID", 1, 1, NULL, "Say why a job is not running, and what would help.",
+     cli_jobs_explain},
+    {"jobs", "retry", "[ID]", 0, 1, jobs_change_flags,
+     "Let failed and canceled jobs run again, and waiting ones at once.", cli_jobs_retry},
+    {"jobs", "cancel", "[ID]", 0, 1, jobs_change_flags, "Cancel jobs that wait or run.",
+     cli_jobs_cancel},
+    {"jobs", "accept", "[ID]", 0, 1, jobs_change_flags,
+     "Accept that jobs failed, so that their cycle can finish without them.", cli_jobs_accept},
+    {"jobs", "pause", "", 0, 0, jobs_pause_flags, "Start no more jobs of a kind or an account.",
+     cli_jobs_pause},
+    {"jobs", "resume", "", 0, 0, jobs_pause_flags, "Undo a pause.", cli_jobs_resume},
+    {"jobs", "stats", "", 0, 0, NULL, "Count jobs by account, kind and state.", cli_jobs_stats},
+    {"jobs", "purge", "", 0, 0, jobs_purge_flags, "Remove old finished jobs from the ledger.",
+     cli_jobs_purge},
+    {"alerts", NULL, "", 0, 0, NULL, "List active alerts.", cli_alerts},
+    {"bad", "list", "", 0, 0, bad_list_flags, "List items that fail by themselves.", cli_bad_list},
+    {"bad", "explain", "ITEM", 1, 1, bad_list_flags, "Say why an item is bad and what can be done.",
+     cli_bad_explain},
+    {"bad", "retry", "[ITEM]", 0, 1, bad_change_flags, "Try bad items again.", cli_bad_retry},
+    {"bad", "accept", "[ITEM]", 0, 1, bad_change_flags,
+     "Accept that items are bad, so that their cycle can finish.", cli_bad_accept},
+    {"account", "list", "", 0, 0, NULL, "List accounts and whether they are paused or halted.",
+     cli_account_list},
+    {"account", "halt", "ACCOUNT", 1, 1, account_halt_flags,
+     "Stop all work of an account within seconds; nothing in flight is lost.", cli_account_halt},
+    {"account", "resume", "ACCOUNT", 1, 1, NULL, "Undo a halt.", cli_account_resume},
+    {"config", "list", "", 0, 0, config_list_flags, "List settings with value and origin.",
+     cli_config_list},
+    {"config", "get", "NAME", 1, 1, NULL, "Show one setting.", cli_config_get},
+    {"config", "set", "NAME VALUE", 2, 2, NULL,
+     "Write a setting into the configuration file, keeping every other line.", cli_config_set},
+    {"config", "check", "", 0, 0, NULL, "Check file, environment and flags.", cli_config_check},
+    {"backup", NULL, "FILE|DIR", 1, 1, NULL,
+     "Copy the ledger, also of a running engine, into a new file.", cli_backup},
+    {"ledger", "check", "", 0, 0, NULL, "Check the ledger's file and its rules.",
+     cli_ledger_verify},
+    {"completion", NULL, "", 0, 0, NULL, "Print the bash completion.", cli_completion_bash},
+    {NULL, NULL, NULL, 0, 0, NULL, NULL, NULL},
+};

@@ -1,0 +1,52 @@
+/* tidemark - the program.  Reads the command line, runs one command, shows what
+ * it gave.  It uses nothing but the library. */
+#include "cli/cli.h"
+
+#include <signal.h>
+
+static int usage(struct cli *cli, tide_status rc)
+{
+    cli->exit_code = CLI_EXIT_USAGE;
+    return cli_finish(cli, rc);
+}
+
+/* Help and version touch no directory at all. */
+static int about(struct cli *cli)
+{
+    if (cli->want_help)
+        cli_help(cli);
+    else
+        cli_print(cli, "tidemark %s\n", TIDE_VERSION);
+    if (cli->want_help)
+        tide_json_set_text(&cli->json, "help", tide_buf_text(&cli->out));
+    else
+        tide_json_set_cstr(&cli->json, "version", TIDE_VERSION);
+    cli->command = NULL;
+    return cli_finish(cli, TIDE_OK);
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = {.mem = tide_mem_heap()};
+    /* A reader that leaves (`| head`) is an error of write(), not our death in
+     * the middle of a change. */
+    (void)signal(SIGPIPE, SIG_IGN);
+    tide_buf_init(&cli.out, cli.mem, CLI_OUT_BYTES_MAX);
+    tide_json_object(&cli.json);
+
+    int code = CLI_EXIT_DONE;
+    tide_status rc = cli_args_parse(&cli, argc, argv);
+    if (rc != TIDE_OK) {
+        cli.command = NULL;
+        code = usage(&cli, rc);
+    } else if (cli.want_help || cli.want_version) {
+        code = about(&cli);
+    } else {
+        rc = cli_start(&cli);
+        if (rc == TIDE_OK)
+            rc = cli.command->run(&cli);
+        code = cli_finish(&cli, rc);
+    }
+    cli_end(&cli);
+    return code;
+}

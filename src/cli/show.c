@@ -1,0 +1,265 @@
+#include "cli/cli.h"
+
+#include "base/check.h"
+#include "base/clocktext.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* ---- text --------------------------------------------------------------------------- */
+
+void cli_print(struct cli *cli, const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    int used = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    TIDE_ASSERT(used >= 0);
+    size_t bytes = (size_t)used < sizeof text ? (size_t)used : sizeof text - 1;
+    if (tide_buf_add(&cli->out, text, bytes) != TIDE_OK)
+        (void)cli_fail(cli, TIDE_FULL, "Ask for less, as with --limit.", "too much to show");
+}
+
+const char *cli_time(uint64_t unix_ms, char text[32])
+{
+    char full[TIDE_TIME_TEXT_BYTES];
+    tide_time_format(unix_ms, full);
+    if (strlen(full) >= 19) {
+        full[10] = ' ';
+        full[19] = '\0';
+    }
+    (void)snprintf(text, 32, "%s", full);
+    return text;
+}
+
+/* ---- tables --------------------------------------------------------------------------- */
+
+struct cli_table {
+    unsigned columns;
+    unsigned widths[CLI_COLUMNS_MAX];
+    tide_buf cells; /* each terminated */
+    unsigned column;
+    size_t rows;
+};
+
+enum { CELL_WIDTH_MAX = 60 };
+
+static unsigned text_width(const char *text)
+{
+    unsigned width = 0;
+    for (; *text != '\0'; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+void cli_table_begin(struct cli *cli, const char *const *headings, unsigned columns)
+{
+    TIDE_ASSERT(columns <= CLI_COLUMNS_MAX);
+    TIDE_ASSERT(cli->table == NULL);
+    cli->table = tide_mem_new(cli->mem, sizeof *cli->table);
+    if (cli->table == NULL)
+        return;
+    cli->table->columns = columns;
+    tide_buf_init(&cli->table->cells, cli->mem, CLI_OUT_BYTES_MAX);
+    for (unsigned i = 0; i < columns; i++)
+        cli_cell_text(cli, tide_text_of(headings[i]));
+}
+
+/* Text from outside may carry control characters, which would talk to the
+ * terminal; and bytes that are no characters. */
+void cli_cell_text(struct cli *cli, tide_text text)
+{
+    struct cli_table *table = cli->table;
+    char cell[CELL_WIDTH_MAX * 4 + 8];
+    size_t used = 0;
+    unsigned width = 0;
+    if (table == NULL)
+        return;
+    while (text.bytes > 0 && width < CELL_WIDTH_MAX) {
+        size_t bytes = tide_utf8_bytes(text);
+        bool plain = bytes > 1 ||
+                     (bytes == 1 && (unsigned char)text.data[0] >= 0x20 && text.data[0] != 0x7f);
+        memcpy(cell + used, plain ? text.data : "?", plain ? bytes : 1);
+        used += plain ? bytes : 1;
+        width++;
+        bytes += bytes == 0;
+        text.data += bytes;
+        text.bytes -= bytes;
+    }
+    if (text.bytes > 0) {
+        memcpy(cell + used, "...", 3);
+        used += 3;
+        width += 3;
+    }
+    if (used == 0)
+        cell[used++] = '-';
+    cell[used++] = '\0';
+    if (width > table->widths[table->column])
+        table->widths[table->column] = width;
+    if (tide_buf_add(&table->cells, cell, used) != TIDE_OK)
+        (void)cli_fail(cli, TIDE_FULL, "Ask for less, as with --limit.", "too much to show");
+    table->column = (table->column + 1) % table->columns;
+    table->rows += table->column == 0;
+}
+
+void cli_cell(struct cli *cli, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    int used = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    TIDE_ASSERT(used >= 0);
+    cli_cell_text(cli, tide_text_of(text));
+}
+
+void cli_table_end(struct cli *cli, const char *when_empty)
+{
+    struct cli_table *table = cli->table;
+    if (table == NULL) {
+        (void)cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+        return;
+    }
+    TIDE_ASSERT(table->column == 0);
+    const char *cell = tide_buf_cstr(&table->cells);
+    if (table->rows <= 1)
+        cli_print(cli, "%s\n", when_empty);
+    for (size_t row = 0; table->rows > 1 && row < table->rows; row++) {
+        for (unsigned i = 0; i < table->columns; i++) {
+            bool last = i + 1 == table->columns;
+            unsigned width = text_width(cell);
+            unsigned pad = last || width > table->widths[i] ? 0 : table->widths[i] - width + 2;
+            cli_print(cli, "%s%*s%s", cell, (int)pad, "", last ? "\n" : "");
+            cell += strlen(cell) + 1;
+        }
+    }
+    tide_buf_done(&table->cells);
+    tide_mem_free(cli->mem, table, sizeof *table);
+    cli->table = NULL;
+}
+
+/* ---- alerts (E6.4) ----------------------------------------------------------------------- */
+
+static const char *level_name(int level)
+{
+    return level >= 2 ? "critical" : "warning";
+}
+
+static bool alert_to_json(const struct tide_alert_row *row, void *arg)
+{
+    tide_json alert;
+    tide_json_object(&alert);
+    tide_json_set_cstr(&alert, "condition", row->condition);
+    tide_json_set_cstr(&alert, "level", level_name(row->level));
+    tide_json_set_cstr(&alert, "account", row->account == 0 ? NULL : row->account_name);
+    tide_json_set_cstr(&alert, "text", row->text);
+    tide_json_set_u64(&alert, "since_unix_ms", row->since_unix_ms);
+    tide_json_set_u64(&alert, "notified_unix_ms", row->notified_unix_ms);
+    tide_json_append(arg, &alert);
+    return true;
+}
+
+void cli_json_alerts(struct cli *cli, tide_json *array)
+{
+    tide_json_array(array);
+    if (cli->ledger != NULL)
+        (void)tide_ledger_alerts(cli->ledger, alert_to_json, array, NULL);
+}
+
+struct alert_line {
+    struct tide_alert_row worst;
+    unsigned count;
+};
+
+static bool alert_to_line(const struct tide_alert_row *row, void *arg)
+{
+    struct alert_line *line = arg;
+    if (line->count++ == 0 || row->level > line->worst.level)
+        line->worst = *row;
+    return true;
+}
+
+static void print_alert_line(struct cli *cli)
+{
+    struct alert_line line = {.count = 0};
+    if (cli->ledger == NULL ||
+        tide_ledger_alerts(cli->ledger, alert_to_line, &line, NULL) != TIDE_OK || line.count == 0)
+        return;
+    (void)printf("ALERT %s: %s%s%s: %s", level_name(line.worst.level), line.worst.condition,
+                 line.worst.account == 0 ? "" : " on ",
+                 line.worst.account == 0 ? "" : line.worst.account_name, line.worst.text);
+    if (line.count > 1)
+        (void)printf(" (and %u more: `tidemark alerts`)", line.count - 1);
+    (void)printf("\n");
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+int cli_exit_code(tide_status status)
+{
+    switch (tide_status_class(status)) {
+    case TIDE_CLASS_OK:
+        return CLI_EXIT_DONE;
+    case TIDE_CLASS_AUTH:
+        return CLI_EXIT_SIGN_IN;
+    case TIDE_CLASS_CANCELED:
+        return status == TIDE_STALE ? CLI_EXIT_FAILED : CLI_EXIT_INTERRUPTED;
+    default:
+        return CLI_EXIT_FAILED;
+    }
+}
+
+static void print_json(struct cli *cli, tide_status rc)
+{
+    tide_json alerts;
+    if (rc != TIDE_OK) {
+        tide_json error;
+        tide_json_done(&cli->json);
+        tide_json_object(&cli->json);
+        tide_json_object(&error);
+        tide_json_set_cstr(&error, "status", tide_status_name(rc));
+        tide_json_set_cstr(&error, "text", cli->err.text);
+        tide_json_set_cstr(&error, "hint", cli->hint);
+        tide_json_set(&cli->json, "error", &error);
+    }
+    cli_json_alerts(cli, &alerts);
+    tide_json_set(&cli->json, "alerts", &alerts);
+    tide_buf_clear(&cli->out);
+    if (tide_json_line(&cli->json, &cli->out) == TIDE_OK)
+        (void)fwrite(cli->out.data, 1, cli->out.bytes, stdout);
+    else
+        (void)fprintf(stderr, "tidemark: out of memory\n");
+}
+
+int cli_finish(struct cli *cli, tide_status rc)
+{
+    if (rc == TIDE_OK && cli->err.status != TIDE_OK && cli->err.status == TIDE_FULL)
+        rc = TIDE_FULL; /* the output did not fit */
+    int code = rc == TIDE_OK || cli->exit_code != 0 ? cli->exit_code : cli_exit_code(rc);
+    /* Every command shows alerts; one that needs no ledger looks for them
+     * quietly, because their absence is no reason to fail. */
+    if (cli->ledger == NULL && cli->command != NULL && rc == TIDE_OK) {
+        tide_error kept = cli->err;
+        (void)cli_ledger_read(cli);
+        cli->err = kept;
+        cli->hint[0] = '\0';
+    }
+    if (cli->want_json) {
+        print_json(cli, rc);
+    } else if (rc == TIDE_OK) {
+        print_alert_line(cli);
+        if (cli->out.bytes > 0)
+            (void)fwrite(cli->out.data, 1, cli->out.bytes, stdout);
+    } else {
+        (void)fprintf(stderr, "tidemark: %s\n", cli->err.text);
+        if (cli->hint[0] != '\0')
+            (void)fprintf(stderr, "          %s\n", cli->hint);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        (void)fprintf(stderr, "tidemark: standard output cannot be written\n");
+        code = code == 0 ? CLI_EXIT_FAILED : code;
+    }
+    return code;
+}

@@ -1,0 +1,257 @@
+#!/usr/bin/env bash
+# Every command for people and for programs, and every kind of bad input: the
+# exit code, a message that says what to do, and nothing changed.
+# cli_test.sh TIDEMARK SEED_LEDGER MAN_PAGE
+set -u
+tidemark=$1 seed=$2 man_page=$3
+unset "${!TIDEMARK_@}" XDG_STATE_HOME XDG_CONFIG_HOME
+tmp=$(mktemp -d)
+engine_pid=
+trap '[ -n "$engine_pid" ] && kill "$engine_pid" 2>/dev/null; chmod -R u+w "$tmp" 2>/dev/null; rm -rf "$tmp"' EXIT
+export HOME=$tmp/home
+mkdir -p "$HOME"
+home=$tmp/state
+failures=0 checks=0
+
+fail() { printf 'FAILED: %s\n' "$*" >&2; failures=$((failures + 1)); }
+
+# run CODE COMMAND...: runs tidemark, keeps out and err, checks the exit code.
+run() {
+    local want=$1; shift
+    checks=$((checks + 1))
+    out=$("$tidemark" "$@" 2>"$tmp/err"); code=$?
+    err=$(cat "$tmp/err")
+    [ "$code" -eq "$want" ] || fail "tidemark $*: exit code $code, expected $want: $out $err"
+    command_line="tidemark $*"
+}
+says() { [[ "$out" == *"$1"* ]] || fail "$command_line: no \"$1\" in: $out"; }
+complains() { [[ "$err" == *"$1"* ]] || fail "$command_line: no \"$1\" in: $err"; }
+holds() { jq -e "$1" >/dev/null 2>&1 <<<"$out" || fail "$command_line: not $1: $out"; }
+# both CODE WORD FILTER COMMAND...: for people, then for programs.
+both() {
+    local want=$1 word=$2 filter=$3; shift 3
+    run "$want" --home "$home" "$@"; says "$word"
+    run "$want" --home "$home" "$@" --json; holds "$filter"; holds '.alerts | type == "array"'
+}
+fresh() { rm -rf "$home"; mkdir "$home"; "$seed" "$home" || { echo "seed failed" >&2; exit 1; }; }
+sums() { (cd "$1" && find . -type f ! -name '*-shm' ! -name '*-wal' -exec sha256sum {} + | sort); }
+
+# ---- no directory is needed
+run 0 --version; says "tidemark "
+run 0 --version --json; holds '.version | length > 0'
+run 0 --help; says "jobs list"
+run 0 jobs --help; says "jobs explain ID"
+run 0 jobs list --help; says "--before ID"
+
+# ---- usage
+run 2; complains "--help"
+run 2 jbos list; complains "Did you mean \`tidemark jobs\`"
+run 2 jobs lst; complains "Did you mean \`tidemark jobs list\`"
+run 2 jobs; complains "needs one more word"
+run 2 jobs list --stat failed; complains "Did you mean --state"
+run 2 jobs list --json --nonsense-flag; holds '.error.status == "invalid"'
+run 2 jobs show; complains "ID"
+run 2 jobs show 1 2; complains "too many"
+run 2 --home "$home" jobs show one; complains "not a number"
+run 2 jobs list --limit; complains "needs a value"
+run 2 jobs list --json=yes; complains "takes no value"
+run 2 -x; complains "two dashes"
+
+# ---- looking
+fresh
+both 0 'ID' '.jobs | length == 10' jobs list
+says '"next_before":null'
+both 0 'failed' '[.jobs[].id] == [2]' jobs list --state failed
+both 0 'mail.fetch' '.jobs | length > 0 and all(.kind == "mail.fetch")' jobs list --kind mail.fetch
+both 0 'halted@' '[.jobs[].id] == [8]' jobs list --account halted@example.com
+both 0 'older ones: --before 9' '[.jobs[].id] == [10, 9] and .next_before == 9' jobs list --limit 2
+both 0 '7' '[.jobs[].id] == [8, 7]' jobs list --limit 2 --before 9
+both 0 'the provider said 500' '.job.error == "the provider said 500" and .job.payload.items == ["a","b"]' jobs show 2
+run 0 --home "$home" jobs show 6; says 'one?[31m' # control characters never reach the terminal
+both 0 'it is done' '.reasons[0].why == "done"' jobs explain 1
+both 0 'jobs retry 2' '.reasons[0].why == "failed"' jobs explain 2
+both 0 'blocked by failed job 2: retry it with `tidemark jobs retry 2`' '.reasons[0].why == "blocked_by_failed" and .reasons[0].job == 2' jobs explain 3
+both 0 'not before' '.reasons[0].why == "not_before" and .reasons[0].until_unix_ms > 0' jobs explain 4
+both 0 'canceled' '.reasons[0].why == "canceled"' jobs explain 5
+both 0 'no engine is running: start one' '.reasons[0].why == "no_engine"' jobs explain 6
+both 0 'running' '.reasons[0].why == "running"' jobs explain 7
+both 0 'halted since' '.reasons[0].why == "account_halted" and (.reasons[0].text | contains("the owner asked"))' jobs explain 8
+both 0 'jobs resume --kind verify' '.reasons[0].why == "kind_paused"' jobs explain 9
+both 0 'mail.history' '.totals.failed == 1 and .totals.done == 2 and .totals.running == 1 and .totals.blocked == 1' jobs stats
+both 0 'bad_rate' '.alerts[0].level == "critical" and .alerts[0].account == "me@example.com"' alerts
+both 0 'cannot be decoded' '[.items[].item] | sort == ["item-1", "item-2"]' bad list
+both 0 'item-2' '[.items[].item] == ["item-2"]' bad list --state gone
+both 0 'bad accept' '.items[0].reason == "cannot be decoded"' bad explain item-1
+both 0 'halted' '.accounts | length == 2 and any(.halted)' account list
+both 0 'good' '.good and .problems == []' ledger check
+
+# ---- alerts come first (E6.4)
+run 0 --home "$home" jobs stats
+[[ $(head -1 <<<"$out") == "ALERT critical: bad_rate on me@example.com: 2 % of"* ]] || fail "alert line: $out"
+run 0 --home "$home" config get workers.count
+[[ $(head -1 <<<"$out") == "ALERT critical"* ]] || fail "alert line before config: $out"
+"$seed" "$home" alert
+run 0 --home "$home" jobs stats; says 'and 1 more: `tidemark alerts`'
+
+# ---- reading leaves every byte as it was
+fresh
+before=$(sums "$home")
+for words in "jobs list" "jobs show 2" "jobs explain 3" "jobs stats" "alerts" "bad list" "account list" "ledger check" "config list"; do
+    run 0 --home "$home" $words
+done
+[ "$before" == "$(sums "$home")" ] || fail "a reading command changed a file"
+
+# ---- changing, without an engine
+fresh
+both 0 'retrying 1 job' '.count >= 0' jobs retry 2
+run 0 --home "$home" jobs show 2 --json; holds '.job.state == "pending"'
+run 0 --home "$home" jobs retry 1; says "job 1 is done: nothing to retry"
+run 0 --home "$home" jobs cancel 6; says "canceled 1 job"
+run 0 --home "$home" jobs show 6 --json; holds '.job.state == "canceled"'
+run 0 --home "$home" jobs cancel --account halted@example.com --json; holds '.count == 1 and .engine == false'
+run 0 --home "$home" jobs cancel 7 --json; holds '.count == 1'
+run 0 --home "$home" jobs show 7 --json; holds '.job.state == "canceled"'
+run 0 --home "$home" jobs retry --state canceled --json; holds '.count == 4'
+run 2 --home "$home" jobs cancel; complains "--all"
+run 0 --home "$home" jobs cancel --all --json; holds '.count > 0'
+run 0 --home "$home" jobs accept 5 --json; holds '.count == 1'
+run 0 --home "$home" jobs show 5 --json; holds '.job.state == "done"'
+both 0 'paused kind mail.fetch' '.paused' jobs pause --kind mail.fetch --account me@example.com
+run 0 --home "$home" account list --json; holds '.accounts[] | select(.account == "me@example.com").paused'
+both 0 'resumed kind mail.fetch' '.paused == false' jobs resume --kind mail.fetch --account me@example.com
+run 2 --home "$home" jobs pause; complains "--kind"
+run 0 --home "$home" jobs purge --json; holds '.count == 1'
+run 1 --home "$home" jobs show 10; complains "there is no job 10"
+run 2 --home "$home" jobs purge --older-than soon; complains "7d"
+both 0 'accepted 1 item' '.count == 1' bad accept item-1 || true
+run 0 --home "$home" bad list --json; holds 'any(.items[]; .item == "item-1" and .state == "accepted")'
+run 0 --home "$home" bad retry --all --json; holds '.count == 2'
+run 2 --home "$home" bad retry; complains "--all"
+both 0 'halted account me@example.com' '.halted' account halt me@example.com --reason "on holiday"
+run 0 --home "$home" account list; says "on holiday"
+both 0 'resumed account' '.halted == false' account resume me@example.com
+run 0 --home "$home" ledger check; says "good"
+run 0 --home "$home" --quiet jobs retry 5
+
+# ---- backup
+run 0 --home "$home" backup "$tmp/copy.db"; says "copied"
+[ "$(sqlite3 "$tmp/copy.db" 'PRAGMA integrity_check')" == ok ] || fail "the copy is damaged"
+run 1 --home "$home" backup "$tmp/copy.db"; complains "name a new file"
+mkdir "$tmp/copies"
+run 0 --home "$home" backup "$tmp/copies" --json; holds '.bytes > 0'
+ls "$tmp"/copies/state-*.db >/dev/null 2>&1 || fail "no dated copy"
+run 1 --home "$home" backup "$tmp/nowhere/copy.db"; complains "directory"
+
+# ---- settings
+both 0 'workers.count' '.settings | length > 80' config list
+both 0 '16' '.setting.number == 16 and .setting.origin == "default"' config get workers.count
+run 0 --home "$home" --quiet --set workers.count=9 config get workers.count; says 9
+printf '# mine\nworkers:\n  count: 8 # eight\n' >"$home/config.yaml"
+run 0 --home "$home" config get workers.count; says "config.yaml:3"
+run 0 --home "$home" config set workers.count 12; says "workers.count = 12"
+run 0 --home "$home" config set stall.after 20m --json; holds '.setting.number == 1200000'
+[ "$(cat "$home/config.yaml")" == $'# mine\nworkers:\n  count: 12 # eight\nstall.after: 20m' ] || fail "config set: $(cat "$home/config.yaml")"
+both 0 'settings are good' '.good and .changed == 2' config check
+TIDEMARK_WORKERS_COUNT=3 TIDEMARK_WORKERS_RESERVED_BULK=0 run 0 --home "$home" config get workers.count; says "env TIDEMARK_WORKERS_COUNT"
+TIDEMARK_NONSENSE=1 run 1 --home "$home" config check; complains TIDEMARK_NONSENSE
+run 0 --home "$home" config list --changed --json; holds '[.settings[].name] == ["workers.count", "stall.after"]'
+before=$(sums "$home")
+run 1 --home "$home" config set workers.count 65; complains "between 1 and 64"
+run 1 --home "$home" config set workers.cuont 6; complains "Did you mean workers.count"
+run 1 --home "$home" config get nonsense; complains "config list"
+run 1 --home "$home" --set workers.count=many config list; complains "whole number"
+[ "$before" == "$(sums "$home")" ] || fail "a refused setting changed a file"
+printf 'workers:\n  count: 8\n  count: 9\n' >"$home/config.yaml"
+run 1 --home "$home" config check; complains "config.yaml:3"; complains "config check"
+run 1 --home "$home" config set stall.after 5m; complains "config.yaml:3"
+printf 'a: [1\n' >"$home/config.yaml"
+run 1 --home "$home" config check; complains "not YAML"
+run 1 --home "$home" config check --json; holds '.error.status == "invalid" and (.error.hint | length > 0)'
+[ "$(cat "$home/config.yaml")" == 'a: [1' ] || fail "bad YAML was changed"
+rm "$home/config.yaml"
+TIDEMARK_HOME=$home run 0 jobs stats
+run 0 config set workers.count 5; [ -f "$HOME/.config/tidemark/config.yaml" ] || fail "no XDG config: $out $err"
+
+# ---- unknown names
+for words in "jobs show 99" "jobs explain 99" "jobs retry 99" "jobs cancel 99"; do
+    run 1 --home "$home" $words; complains "there is no job 99"; complains "tidemark jobs list"
+done
+run 1 --home "$home" jobs list --kind nonsense; complains "there is no kind"; complains "jobs stats"
+run 1 --home "$home" jobs list --account nobody; complains "there is no account"
+run 2 --home "$home" jobs list --state odd; complains "pending, running"
+run 1 --home "$home" account halt nobody; complains "account list"
+run 1 --home "$home" bad explain nothing; complains "bad list"
+run 1 --home "$home" bad retry nothing --json; holds '.error.status == "not_found"'
+
+# ---- ledgers that are none
+# refused WORD: reading and changing are refused, and no byte changes.
+refused() {
+    local words before
+    before=$(sums "$home")
+    for words in "jobs list" "jobs retry --all" "alerts" "ledger check" "jobs purge" "account halt me@example.com"; do
+        run 1 --home "$home" $words; complains "$1"
+        [ "$(wc -l <<<"$err")" -ge 2 ] || fail "$command_line: does not say what to do: $err"
+        run 1 --home "$home" $words --json; holds '.error.hint | length > 0'
+    done
+    [ "$before" == "$(sums "$home" | grep -v engine.lock)" ] || fail "a refused ledger was changed ($1)"
+}
+home=$tmp/missing; run 1 --home "$home" jobs list; complains "--home DIR"; [ -e "$home" ] && fail "made a directory"
+run 1 --home "$home" jobs retry --all; [ -e "$home" ] && fail "a change made a directory"
+mkdir "$home"; run 1 --home "$home" jobs cancel --all; complains "no ledger"
+[ -z "$(ls -A "$home")" ] || fail "files in an empty directory: $(ls -A "$home")"
+home=$tmp/state
+
+fresh; rm -f "$home"/state.db-*; head -c 100000 /dev/urandom >"$home/state.db"; refused "state.db"
+fresh; sqlite3 "$home/state.db" 'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null; rm -f "$home"/state.db-*
+size=$(stat -c %s "$home/state.db"); dd if=/dev/urandom of="$home/state.db" bs=512 seek=2 count=$((size / 512 - 2)) conv=notrunc status=none
+refused "state.db"
+rm -rf "$home"; mkdir "$home"; sqlite3 "$home/state.db" 'CREATE TABLE diary (day TEXT); PRAGMA user_version = 3'; refused "state.db"
+rm -rf "$home"; mkdir "$home"; printf 'Dear diary' >"$home/state.db"; refused "state.db"
+fresh; version=$(sqlite3 "$home/state.db" 'PRAGMA user_version'); sqlite3 "$home/state.db" "PRAGMA user_version = $((version + 1))" ; refused "newer"
+
+# ---- a directory that cannot be written
+if [ "$(id -u)" -ne 0 ]; then
+    fresh; before=$(sums "$home"); chmod 500 "$home"; chmod 400 "$home"/*
+    run 1 --home "$home" jobs retry --all; complains "belong to you"
+    run 1 --home "$home" config set workers.count 4
+    chmod -R u+w "$home"; [ "$before" == "$(sums "$home")" ] || fail "a read-only directory was changed"
+fi
+
+# ---- an engine answers
+fresh
+coproc engine { "$seed" "$home" engine; }
+engine_pid=$engine_PID
+read -r ready <&"${engine[0]}"
+[ "$ready" == ready ] || fail "the engine did not start"
+run 0 --home "$home" jobs retry --all --json; holds '.count == 42 and .engine'
+run 0 --home "$home" jobs explain 6; says "no units until the next window"
+run 0 --home "$home" jobs explain 6 --json; holds '.reasons[0].why == "quota"'
+run 1 --home "$home" account halt me@example.com; complains "the engine knows no such account"; complains "account list"
+run 0 --home "$home" jobs list --json; holds '.jobs | length == 10'
+run 0 --home "$home" jobs show 2 --json; holds '.job.state == "failed"' # the engine decided, not we
+kill "$engine_pid"; wait "$engine_pid" 2>/dev/null; engine_pid=
+run 0 --home "$home" jobs retry 2 --json; holds '.engine == false and .count == 1' # a dead socket is no engine
+
+# ---- --help, man page and completion agree
+completion=$("$tidemark" completion)
+bash -n <<<"$completion" || fail "the completion is not bash"
+man_text=$(sed 's/\\-/-/g' "$man_page")
+while read -r group verb _; do
+    name="$group${verb:+ $verb}"
+    [[ "$man_text" == *"$name"* ]] || fail "the man page lacks \"$name\""
+    [[ "$completion" == *"$group"* && "$completion" == *"${verb:-$group}"* ]] || fail "the completion lacks \"$name\""
+    for flag in $("$tidemark" $name --help | grep -o -- '^  --[a-z-]*'); do
+        [[ "$man_text" == *"$flag"* ]] || fail "the man page lacks $flag of $name"
+        [[ "$completion" == *" $flag"* ]] || fail "the completion lacks $flag of $name"
+    done
+done < <("$tidemark" --help | sed -n '/^Commands:/,/^$/p' | grep '^  ' | sed -E 's/^  //; s/ {2,}.*//; s/ [[A-Z].*//')
+if command -v man >/dev/null; then
+    warnings=$(man --warnings -l "$man_page" 2>&1 >/dev/null)
+    [ -z "$warnings" ] || fail "man page: $warnings"
+fi
+
+# ---- the output cannot be written
+"$tidemark" --home "$home" jobs list >/dev/full 2>"$tmp/err"; [ $? -eq 1 ] || fail "/dev/full"
+
+printf '%d commands run, %d failures\n' "$checks" "$failures"
+[ "$failures" -eq 0 ]
