@@ -50,6 +50,7 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     engine->accounts = accounts;
     account->id = id;
     (void)snprintf(account->name, sizeof account->name, "%s", name);
+    (void)snprintf(account->provider, sizeof account->provider, "%s", provider);
     struct tide_governor_profile profile = profile_of(engine, provider);
     uint64_t now_ms = tide_world_now_ms(engine->world);
     tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &account->governor);
@@ -77,6 +78,17 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     engine->accounts[engine->accounts_count++] = account;
     tide_account_refresh(engine, account, now_ms);
     return TIDE_OK;
+}
+
+void tide_accounts_reload(tide_engine *engine)
+{
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    for (size_t i = 0; i < engine->accounts_count; i++) {
+        struct tide_account *account = engine->accounts[i];
+        struct tide_governor_profile profile = profile_of(engine, account->provider);
+        (void)tide_governor_limits_set(account->governor, &profile);
+        tide_account_refresh(engine, account, now_ms);
+    }
 }
 
 struct load_ask {

@@ -25,10 +25,13 @@ struct kind_ask {
 static tide_status kind_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct kind_ask *ask = arg;
-    return tide_ledger_kind(transaction->tx, ask->kind->name,
-                            ask->kind->dedupe_running ? TIDE_DEDUPE_PENDING_AND_RUNNING
-                                                      : TIDE_DEDUPE_PENDING,
-                            &ask->id, err);
+    tide_status rc = tide_ledger_kind(transaction->tx, ask->kind->name,
+                                      ask->kind->dedupe_running ? TIDE_DEDUPE_PENDING_AND_RUNNING
+                                                                : TIDE_DEDUPE_PENDING,
+                                      &ask->id, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_kind_splits(transaction->tx, ask->id, ask->kind->items, err);
+    return rc;
 }
 
 tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, uint32_t *kind_out,
@@ -105,6 +108,7 @@ static void name_this_start(tide_engine *engine)
      * one (lesson 4); both stay below 2^62 and above 0. */
     engine->owner = (tide_world_random_u64(engine->world) >> 2) | 1;
     engine->token_next = (tide_world_random_u64(engine->world) >> 2) | 1;
+    engine->opened_unix_ms = tide_world_now_unix_ms(engine->world);
     engine->rng = tide_rng_seeded(tide_world_random_u64(engine->world));
 }
 
@@ -328,6 +332,8 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
     tide_lock_drop(engine->world, engine->lock);
     tide_mem_free(engine->mem, ask, sizeof *ask);
 
+    if (rc == TIDE_OK)
+        rc = tide_engine_retry_bad(engine, err);
     if (rc == TIDE_OK)
         rc = tide_world_thread(engine->world, "dispatcher", tide_dispatcher_main, engine,
                                &engine->dispatcher_thread, err);

@@ -45,6 +45,7 @@ struct tide_kind_entry {
 struct tide_account {
     uint32_t id;
     char name[TIDE_NAME_BYTES_MAX + 1];
+    char provider[33]; /* its governor's profile */
     tide_governor *governor;
     tide_badness *badness;
     char good_item[TIDE_ITEM_BYTES_MAX + 1]; /* the last one that succeeded: for probes */
@@ -80,7 +81,7 @@ struct tide_births {
         struct tide_brief brief; /* not_before_ms holds unix ms */
         bool existed;
         bool raised;
-    } *jobs;
+    } * jobs;
     size_t jobs_count, jobs_capacity;
     struct tide_cycle_birth {
         uint64_t stream;
@@ -88,7 +89,7 @@ struct tide_births {
         uint64_t cycle;
         uint64_t jobs; /* it got none: finished at once */
         char start[48], end[48];
-    } *cycles;
+    } * cycles;
     size_t cycles_count, cycles_capacity;
 };
 
@@ -168,16 +169,16 @@ struct tide_worker {
     tide_thread *thread;
     tide_job *job; /* running */
     uint32_t index;
-    bool abandoned; /* its handler does not return; its thread no longer counts */
+    bool abandoned;       /* its handler does not return; its thread no longer counts */
     uint64_t canceled_ms; /* when the supervisor asked, 0: never */
 };
 
 typedef enum tide_phase {
-    TIDE_PHASE_OPEN,    /* not started */
+    TIDE_PHASE_OPEN, /* not started */
     TIDE_PHASE_RUN,
-    TIDE_PHASE_GRACE,   /* stopping: running jobs may end */
-    TIDE_PHASE_CANCEL,  /* stopping: they were canceled */
-    TIDE_PHASE_ENDED,   /* threads are leaving */
+    TIDE_PHASE_GRACE,  /* stopping: running jobs may end */
+    TIDE_PHASE_CANCEL, /* stopping: they were canceled */
+    TIDE_PHASE_ENDED,  /* threads are leaving */
 } tide_phase;
 
 struct tide_engine {
@@ -232,18 +233,19 @@ struct tide_engine {
     uint32_t workers_idle;  /* waiting on `work` */
     uint32_t abandoned_count;
     bool writer_idle;
-    bool writer_gone; /* nobody takes wishes any more */
-    bool writer_busy; /* between gathering and applying */
-    bool stuff_to_claim; /* something became WANTED since the writer looked */
-    uint64_t pump_at_ms; /* when the dispatcher will wake up by itself */
-    uint64_t stop_at_ms; /* end of the grace */
+    bool writer_gone;            /* nobody takes wishes any more */
+    bool writer_busy;            /* between gathering and applying */
+    bool stuff_to_claim;         /* something became WANTED since the writer looked */
+    uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */
+    uint64_t stop_at_ms;         /* end of the grace */
     uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
     uint64_t started_ms;
-    uint64_t look_at_ms;  /* next look of the supervisor and the alerts */
+    uint64_t opened_unix_ms;
+    uint64_t look_at_ms; /* next look of the supervisor and the alerts */
     tide_cond *keeper;
-    uint32_t wal_pages;   /* written since the last checkpoint */
-    bool wal_short; /* the keeper copied most of the log: the rest is the writer's */
-    uint32_t waiters; /* callers in tide_engine_wait() */
+    uint32_t wal_pages; /* written since the last checkpoint */
+    bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
+    uint32_t waiters;   /* callers in tide_engine_wait() */
 
     /* counters since start */
     struct tide_progress counts;
@@ -272,6 +274,7 @@ void tide_account_refresh(tide_engine *engine, struct tide_account *account, uin
 
 /* ---- worker.c ---- */
 void tide_worker_main(void *arg);
+bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can be had */
 
 /* ---- writer.c ---- */
 void tide_writer_main(void *arg);
@@ -280,6 +283,7 @@ void tide_write_push(tide_engine *engine, struct tide_write *write); /* under th
 tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);
 tide_status tide_transaction_run(struct tide_transaction *transaction, tide_transact_fn *run,
                                  void *arg, tide_error *err); /* in a savepoint */
+void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms);
 void tide_births_apply(tide_engine *engine, struct tide_births *births, uint64_t now_ms);
 void tide_births_done(struct tide_births *births, tide_mem *mem);
 
@@ -336,7 +340,27 @@ void tide_account_badness_orders(tide_engine *engine, struct tide_account *accou
 /* ---- keeper.c ---- */
 void tide_keeper_main(void *arg);
 
-/* ---- control.c ---- */
+/* New limits for every governor after the settings changed (E11). */
+void tide_accounts_reload(tide_engine *engine);
+
+/* ---- control.c, control_jobs.c ---- */
+typedef struct tide_json tide_json;
+#define TIDE_CONTROL_ANSWER(name)                                                                  \
+    tide_status name(tide_engine *engine, const struct json_t *request, tide_json *answer,         \
+                     tide_error *err)
+TIDE_CONTROL_ANSWER(tide_control_retry);
+TIDE_CONTROL_ANSWER(tide_control_cancel);
+TIDE_CONTROL_ANSWER(tide_control_accept);
+TIDE_CONTROL_ANSWER(tide_control_pause);
+TIDE_CONTROL_ANSWER(tide_control_resume);
+TIDE_CONTROL_ANSWER(tide_control_halt);
+TIDE_CONTROL_ANSWER(tide_control_account_resume);
+TIDE_CONTROL_ANSWER(tide_control_purge);
+TIDE_CONTROL_ANSWER(tide_control_bad_retry);
+TIDE_CONTROL_ANSWER(tide_control_bad_accept);
+/* Items that a command marked for a retry while no engine ran. */
+tide_status tide_engine_retry_bad(tide_engine *engine, tide_error *err);
+void tide_window_reload(tide_engine *engine, uint64_t now_ms);
 tide_status tide_control_start(tide_engine *engine, tide_error *err);
 void tide_control_stop(tide_engine *engine);
 

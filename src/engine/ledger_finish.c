@@ -116,9 +116,13 @@ static tide_status report_cycle(struct tide_sqlite *self, uint64_t cycle,
     if (!row)
         return tide_error_set(err, TIDE_CORRUPT, "%s: cycle %" PRIu64 " is missing; run a check",
                               self->db.path, cycle);
-    struct tide_cycle_change change = {cycle, tide_column_u64(stmt, 0), tide_column_u64(stmt, 1),
-                                       tide_column_u64(stmt, 2), tide_column_u64(stmt, 3),
-                                       tide_column_u64(stmt, 4), tide_column_u64(stmt, 5)};
+    struct tide_cycle_change change = {cycle,
+                                       tide_column_u64(stmt, 0),
+                                       tide_column_u64(stmt, 1),
+                                       tide_column_u64(stmt, 2),
+                                       tide_column_u64(stmt, 3),
+                                       tide_column_u64(stmt, 4),
+                                       tide_column_u64(stmt, 5)};
     tide_db_end(stmt);
     /* The second half of every count: it was right before it was written. */
     TIDE_ASSERT((int64_t)change.outstanding >= 0);

@@ -28,7 +28,7 @@ static tide_job *stand_in(tide_engine *engine, const tide_job *stuck)
     return job;
 }
 
-static bool replace_worker(tide_engine *engine)
+bool tide_worker_add(tide_engine *engine)
 {
     if (engine->workers_count == TIDE_WORKERS_MAX)
         return false;
@@ -46,7 +46,7 @@ static void give_up(tide_engine *engine, struct tide_worker *worker, uint64_t no
 {
     tide_job *stuck = worker->job;
     tide_job *job = stand_in(engine, stuck);
-    if (job == NULL || !replace_worker(engine)) {
+    if (job == NULL || !tide_worker_add(engine)) {
         if (job != NULL)
             tide_job_drop(job);
         return; /* tried again at the next look */

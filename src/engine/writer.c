@@ -313,7 +313,7 @@ static void apply_end(tide_engine *engine, tide_job *job, bool applied, uint64_t
     tide_job_drop(job);
 }
 
-static void apply_changes(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms)
+void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms)
 {
     for (size_t i = 0; i < changes->children_count; i++)
         if (!changes->children[i].existed)
@@ -422,7 +422,7 @@ static void apply(tide_engine *engine, struct batch *batch, uint64_t now_ms)
         tide_governor_saved(batch->saving[i]->governor, batch->gathered_ms);
     for (size_t i = 0; i < batch->finishes_count; i++)
         apply_end(engine, batch->jobs[i], batch->applied[i], now_ms);
-    apply_changes(engine, &batch->changes, now_ms);
+    tide_changes_apply(engine, &batch->changes, now_ms);
     apply_claims(engine, batch, now_ms);
     engine->counts.ledger_writes++;
     /* Jobs that end as fast as we write them are claimed ahead; long ones are
