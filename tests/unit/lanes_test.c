@@ -814,7 +814,7 @@ static void step_limits(struct model *model)
 static void the_lanes_agree_with_a_model_that_looks_at_every_job(void **unused)
 {
     (void)unused;
-    const uint64_t steps = scaled(12000);
+    const uint64_t steps = scaled(40000);
     for (uint64_t seed = 1; seed <= 100; seed++) {
         struct model model = {.rng = tide_rng_seeded(seed), .seed = seed, .next_id = 1};
         for (int i = 0; i < ACCOUNTS; i++)
