@@ -27,3 +27,26 @@ bool tide_text_to_i64(tide_text text, int64_t *number_out)
     *number_out = negative ? -(int64_t)size : (int64_t)size;
     return true;
 }
+
+enum { DISTANCE_BYTES_MAX = 64 };
+
+/* One row of the table at a time; the row above is overwritten in place. */
+size_t tide_text_distance(tide_text a, tide_text b)
+{
+    size_t row[DISTANCE_BYTES_MAX + 1];
+    if (a.bytes > DISTANCE_BYTES_MAX || b.bytes > DISTANCE_BYTES_MAX)
+        return a.bytes > b.bytes ? a.bytes : b.bytes;
+    for (size_t j = 0; j <= b.bytes; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.bytes; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.bytes; j++) {
+            size_t replaced = diagonal + (a.data[i - 1] != b.data[j - 1]);
+            diagonal = row[j];
+            size_t shorter = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            row[j] = replaced < shorter ? replaced : shorter;
+        }
+    }
+    return row[b.bytes];
+}

@@ -30,4 +30,8 @@ bool tide_text_to_u64(tide_text text, uint64_t *number_out);
 /* The same with an optional '-'. */
 bool tide_text_to_i64(tide_text text, int64_t *number_out);
 
+/* How many letters must be added, dropped or replaced to turn one into the
+ * other; for "did you mean".  Texts over 64 bytes count as wholly different. */
+size_t tide_text_distance(tide_text a, tide_text b);
+
 #endif

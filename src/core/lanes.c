@@ -487,6 +487,12 @@ bool tide_lanes_next_start(tide_lanes *lanes, uint64_t *id_out)
     return true;
 }
 
+bool tide_lanes_can_start(const tide_lanes *lanes)
+{
+    return lane_first(lanes, TIDE_LANE_INTERACTIVE) != NONE ||
+           lane_first(lanes, TIDE_LANE_BULK) != NONE;
+}
+
 /* Workers this lane could give a job to now, or will get back when it has one. */
 static uint32_t lane_room(const tide_lanes *lanes, int lane)
 {

@@ -73,6 +73,7 @@ void tide_lanes_priority(tide_lanes *lanes, uint64_t id, uint8_t priority); /* w
 bool tide_lanes_next_claim(tide_lanes *lanes, uint32_t ahead, uint64_t *id_out);
 /* Takes out the next HELD job that may start on a free worker. */
 bool tide_lanes_next_start(tide_lanes *lanes, uint64_t *id_out);
+bool tide_lanes_can_start(const tide_lanes *lanes); /* is there one? */
 /* Names a RUNNING job that should be canceled and put back because a job that
  * may not wait needs its worker (borrowed, E3.1) or its account (E3.3).  Each
  * job is named once. */

@@ -593,20 +593,39 @@ static struct account *refill_whom(tide_tracker *tracker)
     return NULL;
 }
 
+/* Blocked jobs give way to runnable ones, so they do not fill the window. */
+static uint32_t refill_taken(const tide_tracker *tracker)
+{
+    return tracker->count - tracker->states[TIDE_JOB_BLOCKED] + tracker->promised;
+}
+
+static uint32_t refill_high(const tide_tracker *tracker)
+{
+    uint32_t high = tracker->window_max * 4 / 5;
+    return high == 0 ? 1 : high;
+}
+
+static bool refill_filling(const tide_tracker *tracker)
+{
+    uint32_t taken = refill_taken(tracker);
+    if (taken >= refill_high(tracker))
+        return false;
+    return tracker->filling || taken < (tracker->window_max + 1) / 2;
+}
+
+bool tide_tracker_wants_refill(const tide_tracker *tracker)
+{
+    if (refill_filling(tracker))
+        return tracker->loadable > 0;
+    return tracker->starved > 0 && starved_can_load(tracker);
+}
+
 bool tide_tracker_refill(tide_tracker *tracker, struct tide_refill *refill_out)
 {
-    /* Blocked jobs give way to runnable ones, so they do not fill the window. */
-    uint32_t taken = tracker->count - tracker->states[TIDE_JOB_BLOCKED] + tracker->promised;
-    uint32_t high = tracker->window_max * 4 / 5;
-    if (high == 0)
-        high = 1;
-    if (taken < (tracker->window_max + 1) / 2)
-        tracker->filling = true;
-    if (taken >= high)
-        tracker->filling = false;
-    if ((tracker->filling ? tracker->loadable : tracker->starved) == 0)
-        return false;
-    if (!tracker->filling && !starved_can_load(tracker))
+    uint32_t taken = refill_taken(tracker);
+    uint32_t high = refill_high(tracker);
+    tracker->filling = refill_filling(tracker);
+    if (!tide_tracker_wants_refill(tracker))
         return false;
     struct account *account = refill_whom(tracker);
 

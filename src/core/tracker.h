@@ -122,6 +122,8 @@ bool tide_tracker_refill(tide_tracker *tracker, struct tide_refill *refill_out);
  * this account.  `last` is the brief of the last row, NULL when none. */
 void tide_tracker_refilled(tide_tracker *tracker, const struct tide_refill *refill, uint32_t loaded,
                            const struct tide_brief *last);
+/* The same question without taking the answer: is there anything to load? */
+bool tide_tracker_wants_refill(const tide_tracker *tracker);
 void tide_tracker_more(tide_tracker *tracker,
                        uint32_t account); /* something may be there: from the beginning */
 /* Will a refill look at this place of the account's order?  For checks of T6

@@ -86,6 +86,11 @@ struct tide_request {
     uint32_t connect_timeout_ms; /* 0: 10 s */
     uint32_t stall_timeout_ms;   /* no byte for so long; 0: 60 s */
     uint32_t total_timeout_ms;   /* 0: no limit */
+    /* Sending it twice does no harm (GET, HEAD and OPTIONS are so anyway).  It
+     * allows a second try on a fresh connection when a kept one turns out to
+     * be dead, and an incomplete answer is TIDE_SERVER instead of
+     * TIDE_UNKNOWN. */
+    bool repeatable;
 };
 
 enum { TIDE_RESPONSE_HEADERS_MAX = 64 };
@@ -257,13 +262,30 @@ static inline tide_cancel_reason tide_canceled(const tide_cancel *cancel)
 /* Makes one HTTP call and waits for it.  TIDE_OK: an answer arrived whole,
  * whatever its code.  TIDE_NETWORK: nothing reached the other side (name,
  * connection, TLS).  TIDE_UNKNOWN: the connection ended after the request was
- * sent.  TIDE_TIMEOUT, TIDE_CANCELED, TIDE_STOPPED, TIDE_FULL; else what the
- * sink returned.  `response` was initialised by the caller and is his. */
+ * sent.  TIDE_SERVER: the answer began and then broke its own rules, or broke
+ * off, and the request may be repeated.  TIDE_TIMEOUT, TIDE_CANCELED,
+ * TIDE_STOPPED, TIDE_FULL and a failing sink say nothing about whether the
+ * request took effect.  TIDE_INVALID: it was never sent, and never can be.
+ * Else what the sink returned.  `response` was initialised by the caller and is
+ * his; it is emptied first, and its code and headers are there before the sink
+ * sees the first byte.  A body compressed by the server arrives decoded, unless
+ * the request names its own Accept-Encoding (or a Range).  Redirects are
+ * answers like any other; they are not followed. */
 static inline tide_status tide_world_call(tide_world *world, const struct tide_request *request,
                                           struct tide_response *response, const tide_cancel *cancel,
                                           tide_error *err)
 {
     return world->ops->call(world, request, response, cancel, err);
+}
+
+/* NULL: no memory.  A budget outlives the calls that use it. */
+static inline tide_byte_budget *tide_budget_new(tide_world *world, uint64_t bytes_max)
+{
+    return world->ops->budget_new(world, bytes_max);
+}
+static inline void tide_budget_free(tide_world *world, tide_byte_budget *budget)
+{
+    world->ops->budget_free(world, budget);
 }
 
 /* The name of the SQLite VFS that reaches this world's disk; NULL: the default. */
@@ -284,6 +306,22 @@ static inline tide_status tide_file_read(tide_world *world, const char *path, si
                                          tide_buf *out, tide_error *err)
 {
     return world->ops->file_read(world, path, bytes_max, out, err);
+}
+/* Durable when it returns.  TIDE_NOT_FOUND when there is none. */
+static inline tide_status tide_file_remove(tide_world *world, const char *path, tide_error *err)
+{
+    return world->ops->file_remove(world, path, err);
+}
+/* Makes a directory and those above it, private (0700); fine if it is there. */
+static inline tide_status tide_dir_make(tide_world *world, const char *path, tide_error *err)
+{
+    return world->ops->dir_make(world, path, err);
+}
+/* What is left for us on the disk that holds `path`. */
+static inline tide_status tide_disk_free(tide_world *world, const char *path, uint64_t *bytes_out,
+                                         tide_error *err)
+{
+    return world->ops->disk_free(world, path, bytes_out, err);
 }
 /* Holds `path` for this process until unlocked or until the process dies, and
  * writes `holder` (a line naming it) into it.  TIDE_BUSY: another one has it;

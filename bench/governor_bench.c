@@ -1,0 +1,116 @@
+/* governor_bench.c - what a decision costs, and what share of the quota it earns.
+ * One JSON object a line. */
+#include "unit/referee.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+static double now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void print(const char *name, double value, const char *unit, double to, const char *what)
+{
+    printf("{\"name\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",\"ratio\":%.4g,\"to\":\"%s\"}\n", name,
+           value, unit, to > 0 ? value / to : 0.0, what);
+}
+
+static void decision_cost(void)
+{
+    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    profile.window_units_max = 4000000000u; /* so large that every call is let through */
+    tide_governor *governor = NULL;
+    if (tide_governor_new(&profile, 0, tide_mem_heap(), &governor) != TIDE_OK)
+        return;
+    tide_rng rng = tide_rng_seeded(1);
+    enum { ROUNDS = 2000000 };
+    uint64_t now_ms = 1;
+    uint64_t again_ms = 0;
+    uint64_t charged = 0;
+    struct tide_governor_saved saved;
+    const double start_ns = now_ns();
+    for (int i = 0; i < ROUNDS; i++) {
+        now_ms += (uint64_t)(i & 1);
+        if (tide_governor_save_due(governor, now_ms)) {
+            tide_governor_save(governor, now_ms, now_ms, &saved);
+            tide_governor_saved(governor, now_ms);
+        }
+        if (tide_governor_charge(governor, now_ms, 4, 20, &again_ms) == TIDE_OK) {
+            const struct tide_answer answer = {
+                .units = 20, .latency_ms = 150, .status = TIDE_OK, .http = 200};
+            tide_governor_answered(governor, now_ms, &answer, &rng);
+            charged++;
+        }
+    }
+    print("governor_charge_and_answer", (now_ns() - start_ns) / (double)charged, "ns", 1000,
+          "1 us allowed");
+    tide_governor_free(governor);
+}
+
+/* A full window: the answer is a time to come back. */
+static void refusal_cost(void)
+{
+    tide_governor *governor = NULL;
+    if (tide_governor_new(tide_governor_profile_named("gmail"), 0, tide_mem_heap(), &governor) !=
+        TIDE_OK)
+        return;
+    tide_rng rng = tide_rng_seeded(1);
+    struct tide_governor_saved saved;
+    uint64_t again_ms = 0;
+    uint64_t now_ms = 1;
+    for (; now_ms < 60000; now_ms++) { /* fill the window */
+        if (tide_governor_save_due(governor, now_ms)) {
+            tide_governor_save(governor, now_ms, now_ms, &saved);
+            tide_governor_saved(governor, now_ms);
+        }
+        const struct tide_answer answer = {.units = 20, .latency_ms = 0, .http = 200};
+        if (tide_governor_charge(governor, now_ms, 4, 20, &again_ms) == TIDE_OK)
+            tide_governor_answered(governor, now_ms, &answer, &rng);
+    }
+    enum { ROUNDS = 5000000 };
+    uint64_t refused = 0;
+    const double start_ns = now_ns();
+    for (int i = 0; i < ROUNDS; i++)
+        refused += tide_governor_charge(governor, now_ms, 4, 20, &again_ms) == TIDE_AGAIN;
+    if (refused > 0)
+        print("governor_refusal", (now_ns() - start_ns) / ROUNDS, "ns", 1000, "1 us allowed");
+    tide_governor_free(governor);
+}
+
+int main(void)
+{
+    const struct tide_governor_profile *gmail = tide_governor_profile_named("gmail");
+    const struct referee_options hour = {
+        .seed = 1, .duration_ms = 3600000, .limit_units = 6000, .call_units = 20, .level = 4};
+    decision_cost();
+    refusal_cost();
+
+    struct referee_report report = referee_run(gmail, &hour);
+    print("governor_share_of_hour", report.share * 100, "%", 97, "97 % asked");
+    print("governor_windows_crossed", (double)report.crossed, "windows", 0, "0 allowed");
+    print("governor_refused", (double)report.refused * 100 / (double)report.calls, "%", 0.1,
+          "0.1 % allowed");
+    print("governor_units_in_six_seconds_max", (double)report.six_seconds_peak, "units", 600,
+          "even pace");
+
+    struct referee_options killed = hour;
+    killed.kill_every_ms = 60000;
+    report = referee_run(gmail, &killed);
+    print("governor_share_killed_every_minute", report.share * 100, "%", 97, "97 % without");
+    print("governor_windows_crossed_killed", (double)report.crossed, "windows", 0, "0 allowed");
+
+    struct referee_options storm = hour;
+    storm.duration_ms = 600000;
+    storm.storm_from_ms = 240000;
+    storm.storm_to_ms = 300000;
+    report = referee_run(gmail, &storm);
+    print("governor_recovery_unnamed", (double)report.recovered_ms / 1000, "s", 60, "60 s allowed");
+    storm.storm_names_ms = 20000;
+    report = referee_run(gmail, &storm);
+    print("governor_recovery_named", (double)report.recovered_ms / 1000, "s", 60, "60 s allowed");
+    return 0;
+}

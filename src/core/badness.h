@@ -1,0 +1,120 @@
+/* badness.h - is it the item, or is it us? (E6.2)
+ *
+ * One of these per account hears the outcome of every item that was tried on
+ * its own or named by an error, and has the last word before an item is written
+ * down as bad.  It refuses to blame an item as long as nothing else succeeds,
+ * and when too many items fail it asks for a probe of an item that is known to
+ * be good; if that fails too, it orders the account to halt instead of marking
+ * a mailbox bad.  It does not store bad items and starts no requests.
+ *
+ * Items are known by a non-zero 64-bit number (an id or a hash of one).  Memory
+ * is allocated once; if more items fail than can be watched, the one that has
+ * been quiet for longest is forgotten and starts afresh, which delays its
+ * verdict and never makes it worse.
+ *
+ * Invariants (tide_badness_check() tests B1 and B2):
+ *   B1  at most `suspects_max` items are watched, each once.
+ *   B2  `failed_in_a_row` and the count over the last 100 match the outcomes heard.
+ *   B3  no item is bad or owed while a probe is wanted or under way, while halted,
+ *       or unless another item succeeded since it first failed.
+ *   B4  throttling, network, sign-in, disk and cancellation never count.
+ *   B5  an item is bad only if all its own errors were the same; one whose
+ *       errors vary is owed in the end, so it blocks nothing for ever.
+ */
+#ifndef TIDE_CORE_BADNESS_H
+#define TIDE_CORE_BADNESS_H
+
+#include "base/mem.h"
+#include "base/status.h"
+
+typedef struct tide_badness tide_badness;
+
+enum { TIDE_BADNESS_WINDOW = 100 }; /* "the last 100" of E6.2 */
+
+/* Settings (E11); tide_badness_defaults() has the numbers of the spec. */
+struct tide_badness_settings {
+    uint32_t attempts_max;      /* 5 */
+    uint32_t row_max;           /* 20 items in a row are suspicious */
+    uint32_t window_failed_max; /* and so are more than 50 of the last 100 */
+    uint32_t stalls_min;        /* 5 stalls */
+    uint64_t stalls_over_ms;    /* over at least 10 min make an item owed */
+    uint64_t pause_first_ms;    /* 1 s, doubling, until a verdict */
+    uint64_t pause_max_ms;      /* 5 min */
+    uint64_t owed_first_ms;     /* 10 min, doubling, for what is owed */
+    uint64_t owed_max_ms;       /* 24 h */
+    uint64_t probe_again_ms;    /* 1 min until a probe without an answer is repeated */
+    uint32_t suspects_max;      /* TIDE_SUSPECTS_MAX at most */
+};
+struct tide_badness_settings tide_badness_defaults(void);
+
+struct tide_item_outcome {
+    uint64_t item;      /* not 0 */
+    tide_status status; /* TIDE_OK: it succeeded */
+    uint64_t detail;    /* tells errors of one status apart: a code, a hash of its reason */
+    uint32_t attempts;  /* charged to the item so far, this one included (E6.1) */
+};
+
+enum tide_item_verdict {
+    TIDE_ITEM_GOOD,
+    TIDE_ITEM_VANISHED,  /* recorded as gone, not bad */
+    TIDE_ITEM_BLAMELESS, /* the cause lies outside: as if it was not tried */
+    TIDE_ITEM_AGAIN,     /* try it again at `at_ms` */
+    TIDE_ITEM_HELD,      /* its budget is spent, but it may not be the culprit: again at `at_ms` */
+    TIDE_ITEM_BAD,       /* record it; it blocks nothing */
+    TIDE_ITEM_OWED,      /* name it, try it again at `at_ms`; it blocks nothing */
+};
+
+struct tide_badness_verdict {
+    enum tide_item_verdict kind;
+    uint64_t at_ms;    /* of again, held and owed; else 0 */
+    uint32_t failures; /* of the item itself, as far as remembered */
+};
+
+enum tide_badness_order_kind {
+    TIDE_BADNESS_PROBE, /* try `item` and report with tide_badness_probed() */
+    TIDE_BADNESS_HALT,  /* halt the account (E4.6) */
+};
+
+struct tide_badness_order {
+    enum tide_badness_order_kind kind;
+    uint64_t item;            /* to probe; 0: none known here, take any that is stored */
+    uint32_t failed_in_a_row; /* why */
+    uint32_t failed_of_last;
+};
+
+/* TIDE_INVALID: settings out of range.  The caller owns the result. */
+tide_status tide_badness_new(const struct tide_badness_settings *settings, tide_mem *mem,
+                             tide_badness **badness_out);
+void tide_badness_free(tide_badness *badness); /* NULL is fine. */
+
+/* Feeds one outcome of one item.  Never fails, never allocates. */
+struct tide_badness_verdict
+tide_badness_item(tide_badness *badness, const struct tide_item_outcome *outcome, uint64_t now_ms);
+
+/* Takes out the next order; false: none now.  Each is given once. */
+bool tide_badness_next(tide_badness *badness, uint64_t now_ms,
+                       struct tide_badness_order *order_out);
+/* When to ask again without news; UINT64_MAX: not needed. */
+uint64_t tide_badness_wake_at_ms(const tide_badness *badness);
+
+/* How the probe ended.  TIDE_OK clears the suspicion.  A vanished item makes
+ * way for the next known one; causes outside are tried again later;
+ * TIDE_NOT_FOUND says that there is nothing to probe with: then a suspicion
+ * halts, while a lone item is merely held.  Anything else halts. */
+void tide_badness_probed(tide_badness *badness, tide_status status, uint64_t now_ms);
+
+/* The owner resumed the account: the slate is clean, the suspects stay. */
+void tide_badness_resumed(tide_badness *badness);
+
+struct tide_badness_view {
+    uint32_t suspects;
+    uint32_t failed_in_a_row;
+    uint32_t failed_of_last; /* of the last TIDE_BADNESS_WINDOW items */
+    bool suspicious;         /* a probe is wanted or under way */
+    bool halted;
+};
+struct tide_badness_view tide_badness_view(const tide_badness *badness);
+
+void tide_badness_check(const tide_badness *badness);
+
+#endif

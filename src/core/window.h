@@ -1,0 +1,96 @@
+/* window.h - one sliding-window limit, seen from the wrong side of the network.
+ *
+ * A provider allows `limit` units in any window of W milliseconds and counts a
+ * call at an instant we do not see: somewhere between our sending it and our
+ * receiving its answer.  A charge therefore counts from sending until the
+ * answer *plus* W (E4.1).  This is the book of those charges and nothing else:
+ * it knows no rate and decides nothing; the limit is an argument, because the
+ * levels of one account look at the same book with different limits.
+ *
+ * Charges in flight are one sum.  Answered ones are a queue ordered by expiry,
+ * in steps of a grain (W / 768, rounded up) so that its size is fixed; expiry is
+ * always rounded to a later grain, which costs 0.07 % of a minute and never lies.
+ *
+ * Why no window of the provider ever holds more than the limit: take any instant
+ * x and the calls the provider counts in (x - W, x].  Let L be the one of them
+ * we charged last, at s.  Any other call i of them was charged before, and
+ * counted by the provider at c > x - W, not after its answer r; so its charge
+ * expires after r + W >= c + W > x >= s, since L was counted at or after s.
+ * Hence at s all of them stood in this book, and L was let in under the limit.
+ *
+ * Invariants (tide_window_check()):
+ *   W1  entries are ordered by expiry, strictly, and none is empty.
+ *   W2  held is the sum of the entries; used = held + in flight.
+ *   W3  every expiry is later than its answer plus W, by at most one grain while
+ *       there is a free entry (when there is none, neighbours are merged at the
+ *       later expiry).
+ */
+#ifndef TIDE_CORE_WINDOW_H
+#define TIDE_CORE_WINDOW_H
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tide_window_entry {
+    uint64_t expires_ms;
+    uint64_t units;
+};
+
+typedef struct tide_window {
+    tide_mem *mem;
+    struct tide_window_entry *entries; /* a ring; owned */
+    uint32_t head;
+    uint32_t count;
+    uint64_t window_ms;
+    uint64_t grain_ms;
+    uint64_t held;      /* units answered and not yet expired */
+    uint64_t in_flight; /* units sent and not yet answered */
+} tide_window;
+
+/* What survives a crash.  Times are wall time, so that another process, on
+ * another machine, can go on; a wall clock set forward in between forgets. */
+struct tide_window_saved {
+    uint64_t in_flight;
+    uint32_t count;
+    struct {
+        uint64_t expires_unix_ms;
+        uint64_t units;
+    } entries[TIDE_WINDOW_SAVED_MAX];
+};
+
+tide_status tide_window_init(tide_window *window, uint64_t window_ms, tide_mem *mem);
+void tide_window_done(tide_window *window); /* a zeroed one is fine */
+
+/* A charge goes in flight, and comes out of it: answered; answered by nobody, so
+ * that the provider may count it up to `counted_by_ms` (timeout, canceled); or
+ * never sent after all. */
+void tide_window_send(tide_window *window, uint64_t now_ms, uint64_t units);
+void tide_window_received(tide_window *window, uint64_t now_ms, uint64_t units);
+void tide_window_unanswered(tide_window *window, uint64_t now_ms, uint64_t counted_by_ms,
+                            uint64_t units);
+void tide_window_unsend(tide_window *window, uint64_t units);
+
+/* Units that count at `now_ms`, and how many more would fit under `limit`. */
+uint64_t tide_window_used(const tide_window *window, uint64_t now_ms);
+uint64_t tide_window_room(const tide_window *window, uint64_t now_ms, uint64_t limit);
+/* The earliest time at which `units` fit under `limit` if nothing else is sent.
+ * UINT64_MAX: time alone does not do it, an answer must come first. */
+uint64_t tide_window_frees_at_ms(const tide_window *window, uint64_t now_ms, uint64_t units,
+                                 uint64_t limit);
+
+void tide_window_save(const tide_window *window, uint64_t now_ms, uint64_t now_unix_ms,
+                      struct tide_window_saved *saved_out);
+/* Stored bytes are not trusted: ask before restoring. */
+bool tide_window_saved_is_valid(const struct tide_window_saved *saved);
+/* Adds what was saved to an initialised window.  What was in flight counts as if
+ * the provider counted it at `counted_by_ms`. */
+void tide_window_restore(tide_window *window, const struct tide_window_saved *saved,
+                         uint64_t now_ms, uint64_t now_unix_ms, uint64_t counted_by_ms);
+
+bool tide_window_check(const tide_window *window);
+
+#endif

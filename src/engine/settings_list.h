@@ -1,0 +1,237 @@
+/* settings_list.h - the one table of settings (E11.1).
+ *
+ * Every number of the engine's rules that a person may tune has one row here
+ * and no other home.  The section above each group names the rule.  Numbers
+ * that are promises about our own speed (memory of the window, CPU while idle,
+ * time to replace a worker) are tested, not set.
+ *
+ *   N(ID, name, type, default, min, max, unit, live, meaning)
+ *   T(ID, name, type, default, bytes_max, choices, live, meaning)
+ *
+ * Durations are in milliseconds, sizes in bytes.  `live` ones change on a
+ * running engine; the others at the next start.
+ */
+#ifndef TIDE_ENGINE_SETTINGS_LIST_H
+#define TIDE_ENGINE_SETTINGS_LIST_H
+
+#define TIDE_MS_SECOND 1000ull
+#define TIDE_MS_MINUTE 60000ull
+#define TIDE_MS_HOUR   3600000ull
+#define TIDE_MS_DAY    86400000ull
+#define TIDE_MB        1000000ull
+#define TIDE_MIB       1048576ull
+#define TIDE_TIB       1099511627776ull
+
+/* clang-format off */
+#define TIDE_SETTINGS(N, T) \
+    /* E1 ledger */ \
+    N(PURGE_AFTER, "purge.after", DURATION, 7 * TIDE_MS_DAY, TIDE_MS_HOUR, 3650 * TIDE_MS_DAY, "", true, \
+      "finished jobs are kept this long as the audit trail (E1.2)") \
+    N(PURGE_EVERY, "purge.every", DURATION, TIDE_MS_HOUR, TIDE_MS_MINUTE, 30 * TIDE_MS_DAY, "", true, \
+      "how often old finished jobs are removed (E1.2)") \
+    N(LEASE_DURATION, "lease.duration", DURATION, 15 * TIDE_MS_SECOND, TIDE_MS_SECOND, 10 * TIDE_MS_MINUTE, "", false, \
+      "an owner that misses its lease for this long is dead (E1.7)") \
+    N(LEASE_RESCUE_WITHIN, "lease.rescue_within", DURATION, 30 * TIDE_MS_SECOND, 2 * TIDE_MS_SECOND, 20 * TIDE_MS_MINUTE, "", false, \
+      "a dead owner's jobs run again within this time (E1.7)") \
+    N(LEDGER_TRANSACTION_MAX, "ledger.transaction_max", DURATION, 10, 1, 10 * TIDE_MS_SECOND, "", true, \
+      "bulk writes are cut into slices of about this length (E2.5)") \
+    N(LEDGER_ENQUEUE_SLICE, "ledger.enqueue_slice", INTEGER, 500, 1, 500, "jobs", true, \
+      "rows of a bulk enqueue in one go (E2.5)") \
+    N(LEDGER_PURGE_SLICE, "ledger.purge_slice", INTEGER, 500, 1, 500, "jobs", true, \
+      "rows of a purge in one go (E2.5)") \
+    /* E2 tracker */ \
+    N(TRACKER_WINDOW_JOBS, "tracker.window_jobs", INTEGER, 10000, 100, 10000, "jobs", false, \
+      "jobs held in memory; the ledger holds the rest (E2.1)") \
+    N(TRACKER_REFILL_BELOW, "tracker.refill_below", PERMILLE, 500, 1, 900, "", false, \
+      "share of the window below which it is refilled (E2.1)") \
+    N(TRACKER_REFILL_TO, "tracker.refill_to", PERMILLE, 800, 2, 1000, "", false, \
+      "share of the window up to which it is refilled (E2.1)") \
+    /* E3 lanes and priorities */ \
+    N(WORKERS_COUNT, "workers.count", INTEGER, 16, 1, 64, "threads", true, \
+      "threads that run jobs (E3.1)") \
+    N(WORKERS_RESERVED_INTERACTIVE, "workers.reserved_interactive", INTEGER, 2, 0, 32, "threads", true, \
+      "workers kept for the interactive lane (E3.1)") \
+    N(WORKERS_RESERVED_BULK, "workers.reserved_bulk", INTEGER, 2, 0, 32, "threads", true, \
+      "workers kept for the bulk lane (E3.1)") \
+    N(WORKERS_STOP_GRACE, "workers.stop_grace", DURATION, 5 * TIDE_MS_SECOND, 0, TIDE_MS_HOUR, "", true, \
+      "running jobs may end by themselves this long at shutdown (E7.4)") \
+    N(WORKERS_HALT_WITHIN, "workers.halt_within", DURATION, 5 * TIDE_MS_SECOND, 100, TIDE_MS_MINUTE, "", true, \
+      "a halted account's jobs have ended after this time (E4.6)") \
+    N(LANES_INTERACTIVE_BELOW, "lanes.interactive_below", SIZE, 10 * TIDE_MB, 0, TIDE_TIB, "", true, \
+      "transfers smaller than this go to the interactive lane (E3.1)") \
+    N(PRIORITY_REWORK, "priority.rework", INTEGER, 70, 0, 100, "", true, "priority of rework jobs (E3.4)") \
+    N(PRIORITY_MANUAL_DRAFT, "priority.manual_draft", INTEGER, 70, 0, 100, "", true, "priority of drafts a person asked for (E3.4)") \
+    N(PRIORITY_ASSISTANT_SYNC, "priority.assistant_sync", INTEGER, 65, 0, 100, "", true, "priority of the mail assistant's sync (E3.4)") \
+    N(PRIORITY_CLASSIFY, "priority.classify", INTEGER, 64, 0, 100, "", true, "priority of classification (E3.4)") \
+    N(PRIORITY_DRAFT, "priority.draft", INTEGER, 62, 0, 100, "", true, "priority of drafts (E3.4)") \
+    N(PRIORITY_ASSISTANT_PROCESS, "priority.assistant_process", INTEGER, 60, 0, 100, "", true, "priority of the mail assistant's processing (E3.4)") \
+    N(PRIORITY_CLEANUP, "priority.cleanup", INTEGER, 60, 0, 100, "", true, "priority of cleaning up (E3.4)") \
+    N(PRIORITY_DRIVE_REQUESTED, "priority.drive_requested", INTEGER, 55, 0, 100, "", true, "priority of drive transfers a person asked for (E3.4)") \
+    N(PRIORITY_DRIVE, "priority.drive", INTEGER, 45, 0, 100, "", true, "priority of other drive transfers (E3.4)") \
+    N(PRIORITY_MAIL_HISTORY, "priority.mail_history", INTEGER, 50, 0, 100, "", true, "priority of mail.history (E3.4)") \
+    N(PRIORITY_MAIL_LIST, "priority.mail_list", INTEGER, 30, 0, 100, "", true, "priority of mail.list (E3.4)") \
+    N(PRIORITY_MAIL_FETCH, "priority.mail_fetch", INTEGER, 30, 0, 100, "", true, "priority of mail.fetch (E3.4)") \
+    N(PRIORITY_CONSOLE, "priority.console", INTEGER, 28, 0, 100, "", true, "priority of Search Console jobs (E3.4)") \
+    N(PRIORITY_MAIL_ARCHIVE, "priority.mail_archive", INTEGER, 25, 0, 100, "", true, "priority of mail.archive (E3.4)") \
+    N(PRIORITY_VERIFY, "priority.verify", INTEGER, 5, 0, 100, "", true, "priority of verification (E3.4)") \
+    N(PRIORITY_PURGE, "priority.purge", INTEGER, 5, 0, 100, "", true, "priority of the purge (E3.4)") \
+    /* E4 governor */ \
+    N(GOVERNOR_SHARE, "governor.share", PERMILLE, 970, 10, 1000, "", true, \
+      "share of the published quota that is used while there is work (E4.3)") \
+    N(GOVERNOR_REFUSED_MAX, "governor.refused_max", PERMILLE, 1, 0, 1000, "", true, \
+      "share of refused calls the engine stays below (E4.3)") \
+    N(GOVERNOR_RECOVER_TO, "governor.recover_to", PERMILLE, 900, 100, 1000, "", true, \
+      "share of the rate before a throttle that must be reached again (E4.3)") \
+    N(GOVERNOR_RECOVER_WITHIN, "governor.recover_within", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_HOUR, "", true, \
+      "time to climb back after a throttle (E4.3)") \
+    N(GOVERNOR_GRANT, "governor.grant", DURATION, 15 * TIDE_MS_SECOND, TIDE_MS_SECOND, 10 * TIDE_MS_MINUTE, "", false, \
+      "length of a process's grant of a shared limit (E4.1)") \
+    N(GOVERNOR_HEALTHY_WINDOW, "governor.healthy_window", DURATION, 5 * TIDE_MS_SECOND, 100, 10 * TIDE_MS_MINUTE, "", true, \
+      "time without trouble after which rate and concurrency rise (E4.2)") \
+    N(GOVERNOR_WORKERS_STEP, "governor.workers_step", INTEGER, 1, 1, 64, "workers", true, \
+      "workers added per healthy window (E4.2)") \
+    N(GOVERNOR_RATE_STEP, "governor.rate_step", PERMILLE, 50, 1, 1000, "", true, \
+      "share of the ceiling added to the rate per healthy window (E4.2)") \
+    N(GOVERNOR_RATE_STEP_CALL, "governor.rate_step_call", PERMILLE, 500, 1, 10000, "", true, \
+      "but at least this share of one call (E4.2)") \
+    N(GOVERNOR_CUT, "governor.cut", PERMILLE, 500, 100, 950, "", true, \
+      "rate and concurrency are multiplied by this after a throttle (E4.2)") \
+    N(GOVERNOR_LATENCY_MAX, "governor.latency_max", DURATION, 1200, 10, 10 * TIDE_MS_MINUTE, "", true, \
+      "p95 latency of a method above which calls are slowed (E4.2)") \
+    N(GOVERNOR_LATENCY_FACTOR, "governor.latency_factor", PERMILLE, 3000, 1000, 100000, "", true, \
+      "or this multiple of its own best p50, whichever is more (E4.2)") \
+    N(GOVERNOR_SPEND_LEASE, "governor.spend_lease", DURATION, 2 * TIDE_MS_SECOND, 100, TIDE_MS_MINUTE, "", true, \
+      "units of this long may be spent before they are saved (E4.3b)") \
+    N(GOVERNOR_SAVE_EVERY, "governor.save_every", DURATION, 500, 10, TIDE_MS_MINUTE, "", true, \
+      "how often spent units are saved while units are spent (E4.3b)") \
+    N(GOVERNOR_STRAY, "governor.stray", DURATION, 10 * TIDE_MS_SECOND, 0, 10 * TIDE_MS_MINUTE, "", true, \
+      "how long after we hung up a call may still be counted by the provider (E4.1)") \
+    N(GOVERNOR_SMALL_JOBS, "governor.small_jobs", INTEGER, 100, 1, 10000, "jobs", true, \
+      "more small jobs than this waiting: concurrency grows freely (E4.2)") \
+    N(GOVERNOR_SMALL_BELOW, "governor.small_below", SIZE, TIDE_MB, 1, TIDE_TIB, "", true, \
+      "what counts as small there (E4.2)") \
+    N(GOVERNOR_LARGE_JOBS, "governor.large_jobs", INTEGER, 4, 1, 10000, "jobs", true, \
+      "fewer jobs than this, all large: only workers that raise the byte rate (E4.2)") \
+    N(GOVERNOR_LARGE_ABOVE, "governor.large_above", SIZE, 100 * TIDE_MB, 1, TIDE_TIB, "", true, \
+      "what counts as large there (E4.2)") \
+    N(GOVERNOR_DEFAULT_WORKERS_START, "governor.default.workers_start", INTEGER, 8, 1, 64, "workers", true, \
+      "concurrency at the start where nothing better is known (E4.2)") \
+    N(GOVERNOR_DEFAULT_WORKERS_MIN, "governor.default.workers_min", INTEGER, 2, 1, 64, "workers", true, \
+      "lowest concurrency (E4.2)") \
+    N(GOVERNOR_DEFAULT_WORKERS_MAX, "governor.default.workers_max", INTEGER, 32, 1, 64, "workers", true, \
+      "highest concurrency (E4.2)") \
+    N(GOVERNOR_DEFAULT_RATE_START, "governor.default.rate_start", INTEGER, 4, 1, 1000000, "calls/s", true, \
+      "rate at the start where nothing better is known (E4.2)") \
+    N(GOVERNOR_DEFAULT_RATE_MIN, "governor.default.rate_min", INTEGER, 1, 1, 1000000, "calls/s", true, \
+      "lowest rate (E4.2)") \
+    N(GOVERNOR_DEFAULT_RATE_MAX, "governor.default.rate_max", INTEGER, 16, 1, 1000000, "calls/s", true, \
+      "highest rate (E4.2)") \
+    N(GOVERNOR_GMAIL_WINDOW, "governor.gmail.window", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
+      "sliding window of Gmail's quota (E4.2)") \
+    N(GOVERNOR_GMAIL_WINDOW_UNITS, "governor.gmail.window_units", INTEGER, 6000, 1, 100000000, "units", true, \
+      "units a Gmail user has per window; 15000 for older projects (E4.2)") \
+    N(GOVERNOR_GMAIL_IN_FLIGHT, "governor.gmail.in_flight", INTEGER, 10, 1, 1000, "calls", true, \
+      "Gmail calls at once, every part of a batch counts (E4.2)") \
+    N(GOVERNOR_GMAIL_RESERVE, "governor.gmail.reserve", PERMILLE, 20, 0, 500, "", true, \
+      "share of the window kept for the person who waits (E4.2)") \
+    N(GOVERNOR_CONSOLE_WINDOW, "governor.console.window", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
+      "sliding window of Search Console's quotas (E4.2)") \
+    N(GOVERNOR_CONSOLE_SITE_UNITS, "governor.console.site_units", INTEGER, 1200, 1, 100000000, "units", true, \
+      "calls per window and site (E4.2)") \
+    N(GOVERNOR_CONSOLE_USER_UNITS, "governor.console.user_units", INTEGER, 1200, 1, 100000000, "units", true, \
+      "calls per window and user (E4.2)") \
+    N(GOVERNOR_CONSOLE_PROJECT_UNITS, "governor.console.project_units", INTEGER, 40000, 1, 100000000, "units", true, \
+      "calls per window and project (E4.2)") \
+    N(GOVERNOR_CONSOLE_IN_FLIGHT, "governor.console.in_flight", INTEGER, 10, 1, 1000, "batches", true, \
+      "Search Console batches at once (E4.2)") \
+    N(GOVERNOR_CONSOLE_LOAD_WAIT, "governor.console.load_wait", DURATION, 15 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
+      "pause after the load quota's message (E4.2)") \
+    N(GOVERNOR_GRAPH_IN_FLIGHT_START, "governor.graph.in_flight_start", INTEGER, 8, 1, 1000, "calls", true, \
+      "drive calls at once at the start (E4.2)") \
+    N(GOVERNOR_GRAPH_IN_FLIGHT_MAX, "governor.graph.in_flight_max", INTEGER, 16, 1, 1000, "calls", true, \
+      "drive calls at once at most (E4.2)") \
+    N(GOVERNOR_CHAT_IN_FLIGHT, "governor.chat.in_flight", INTEGER, 4, 1, 1000, "calls", true, \
+      "calls to a chat model at once (E4.2)") \
+    N(BREAKER_FAILURES, "breaker.failures", INTEGER, 5, 1, 10000, "failures", true, \
+      "failures in a row that open an account's circuit breaker (E4.5)") \
+    N(BREAKER_PAUSE_FIRST, "breaker.pause_first", DURATION, TIDE_MS_SECOND, 1, TIDE_MS_HOUR, "", true, \
+      "pause before the first probe of an open breaker; doubles (E4.5)") \
+    N(BREAKER_PAUSE_MAX, "breaker.pause_max", DURATION, 5 * TIDE_MS_MINUTE, 1, TIDE_MS_DAY, "", true, \
+      "longest pause between probes (E4.5)") \
+    N(BREAKER_PAUSE_SOFT_MAX, "breaker.pause_soft_max", DURATION, 8 * TIDE_MS_SECOND, 1, TIDE_MS_DAY, "", true, \
+      "the same after refusals and a lost network, which end soon (E4.5)") \
+    N(BANDWIDTH_DOWN, "bandwidth.down", SIZE, 0, 0, TIDE_TIB, "per second", true, \
+      "download limit of all transfers together; 0: none (E4.7)") \
+    N(BANDWIDTH_UP, "bandwidth.up", SIZE, 0, 0, TIDE_TIB, "per second", true, \
+      "upload limit of all transfers together; 0: none (E4.7)") \
+    N(BANDWIDTH_BOTH, "bandwidth.both", SIZE, 0, 0, TIDE_TIB, "per second", true, \
+      "limit of both directions together; 0: none (E4.7)") \
+    T(BANDWIDTH_SCHEDULE, "bandwidth.schedule", SCHEDULE, "", 250, NULL, true, \
+      "limits by hour, as 'mon-fri 08:00-18:00 500KiB; 18:00-08:00 full' (E4.7)") \
+    /* E5 frontier: listing */ \
+    N(LISTING_SPLIT_PAGES, "listing.split_pages", INTEGER, 20, 1, 10000, "pages", true, \
+      "a span with more pages than this is split in two (E5.5)") \
+    N(LISTING_PAGE_ITEMS, "listing.page_items", INTEGER, 500, 1, 500, "items", true, \
+      "items asked for per page (E5.5)") \
+    N(LISTING_SPAN_MIN, "listing.span_min", DURATION, TIDE_MS_SECOND, 1, TIDE_MS_DAY, "", true, \
+      "a span of this length is not split further (E5.5)") \
+    N(LISTING_MARGIN, "listing.margin", DURATION, TIDE_MS_SECOND, 0, TIDE_MS_DAY, "", true, \
+      "listing asks this much wider on both sides (E5.5)") \
+    /* E6 bad items and alerts */ \
+    N(BAD_OWED_FAILURES, "bad.owed_failures", INTEGER, 5, 1, 1000, "failures", true, \
+      "stalls or resets after which an item is owed (E6.2)") \
+    N(BAD_OWED_OVER, "bad.owed_over", DURATION, 10 * TIDE_MS_MINUTE, TIDE_MS_SECOND, 7 * TIDE_MS_DAY, "", true, \
+      "the least time they must be spread over (E6.2)") \
+    N(BAD_SYSTEMIC_IN_A_ROW, "bad.systemic_in_a_row", INTEGER, 20, 2, 100000, "items", true, \
+      "bad items in a row that make us probe a good one (E6.2)") \
+    N(BAD_SYSTEMIC_WINDOW, "bad.systemic_window", INTEGER, 100, 10, 100000, "items", true, \
+      "last items looked at for the share below (E6.2)") \
+    N(BAD_SYSTEMIC_SHARE, "bad.systemic_share", PERMILLE, 500, 1, 1000, "", true, \
+      "share of bad ones among them that makes us probe a good one (E6.2)") \
+    N(ALERTS_BAD_WINDOW, "alerts.bad_window", INTEGER, 10000, 100, 10000000, "items", true, \
+      "last items the bad rate is taken over (E6.4)") \
+    N(ALERTS_BAD_WARN, "alerts.bad_warn", PERMILLE, 2, 0, 1000, "", true, \
+      "bad rate that warns (E6.4)") \
+    N(ALERTS_BAD_CRITICAL, "alerts.bad_critical", PERMILLE, 10, 0, 1000, "", true, \
+      "bad rate that is critical (E6.4)") \
+    N(ALERTS_BAD_CRITICAL_HOUR, "alerts.bad_critical_hour", INTEGER, 200, 1, 1000000, "items", true, \
+      "more bad items than this in an hour are critical (E6.4)") \
+    N(ALERTS_STORE_BUDGET, "alerts.store_budget", SIZE, 64 * TIDE_MIB, TIDE_MIB, TIDE_TIB, "", true, \
+      "metadata an account may hold (E6.4)") \
+    N(ALERTS_STORE_WARN, "alerts.store_warn", PERMILLE, 500, 1, 1000, "", true, \
+      "share of that budget that warns (E6.4)") \
+    N(ALERTS_STORE_CRITICAL, "alerts.store_critical", PERMILLE, 800, 1, 1000, "", true, \
+      "share of that budget that is critical (E6.4)") \
+    N(ALERTS_THROTTLE_WARN, "alerts.throttle_warn", PERMILLE, 50, 1, 1000, "", true, \
+      "share of refused calls that warns (E6.4)") \
+    N(ALERTS_THROTTLE_WINDOW, "alerts.throttle_window", DURATION, 10 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
+      "time that share is taken over (E6.4)") \
+    N(ALERTS_QUEUE_FULL_AFTER, "alerts.queue_full_after", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
+      "a queue at its bound for this long warns (E6.4)") \
+    N(ALERTS_EMAIL, "alerts.email", BOOL, 0, 0, 1, "", true, \
+      "also mail alerts to the account itself (E6.4)") \
+    N(ALERTS_EMAIL_EVERY, "alerts.email_every", DURATION, TIDE_MS_HOUR, TIDE_MS_MINUTE, 7 * TIDE_MS_DAY, "", true, \
+      "at most one such mail per condition in this time (E6.4)") \
+    /* E7 supervision */ \
+    N(STALL_AFTER, "stall.after", DURATION, 10 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
+      "a running job without a beat for this long is stalled (E7.1)") \
+    N(RETRY_ATTEMPTS_MAX, "retry.attempts_max", INTEGER, 5, 1, 1000, "attempts", true, \
+      "retry budget of a job or batch (E6.1)") \
+    N(RETRY_BACKOFF_START, "retry.backoff_start", DURATION, TIDE_MS_SECOND, 1, TIDE_MS_HOUR, "", true, \
+      "pause before the first retry (E7.2)") \
+    N(RETRY_BACKOFF_FACTOR, "retry.backoff_factor", PERMILLE, 2000, 1000, 10000, "", true, \
+      "each further pause is this many times longer (E7.2)") \
+    N(RETRY_BACKOFF_MAX, "retry.backoff_max", DURATION, 5 * TIDE_MS_MINUTE, 1, TIDE_MS_DAY, "", true, \
+      "longest pause between retries (E7.2)") \
+    /* E9, E11: what can be seen, settings themselves */ \
+    T(LOG_LEVEL, "log.level", TEXT, "info", 8, "debug|info|warn|error|none", true, \
+      "least important lines that are logged (E9.2)") \
+    T(LOG_FORMAT, "log.format", TEXT, "plain", 8, "plain|json", false, \
+      "log lines as key=value or as JSON (E9.2)") \
+    T(LOG_FILE, "log.file", TEXT, "", 250, NULL, false, \
+      "file the log is appended to; empty: standard error (E9.2)") \
+    N(SETTINGS_RELOAD_EVERY, "settings.reload_every", DURATION, 2 * TIDE_MS_SECOND, 100, 5 * TIDE_MS_SECOND, "", true, \
+      "how often a running engine looks for a changed file (E11.1)")
+/* clang-format on */
+
+#endif

@@ -1,0 +1,543 @@
+/* Goal: alerts come at the thresholds of E6.4, stay while they matter, and go.
+ * Method: examples at the very edges, then random news against a model that
+ * keeps every event and counts again each time. */
+#include "core/alerts.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "base/rng.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t scaled(uint64_t count)
+{
+    const char *text = getenv("TIDE_TEST_SCALE");
+    uint64_t percent = text != NULL ? strtoull(text, NULL, 10) : 100;
+    uint64_t result = count * percent / 100;
+    return result > 0 ? result : 1;
+}
+
+enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, NOW = 100 * HOUR };
+
+static tide_alerts *alerts_make(void)
+{
+    struct tide_alerts_settings settings = tide_alerts_defaults();
+    tide_alerts *alerts = NULL;
+    assert_int_equal(tide_alerts_new(&settings, tide_mem_heap(), &alerts), TIDE_OK);
+    return alerts;
+}
+
+/* The level of one condition of one account; fills `found` if it holds. */
+static enum tide_level level_of(const tide_alerts *alerts, uint64_t account,
+                                enum tide_condition condition, struct tide_alert *found)
+{
+    struct tide_alert alert;
+    for (size_t cursor = 0; tide_alerts_each(alerts, &cursor, &alert);)
+        if (alert.account == account && alert.condition == condition) {
+            if (found != NULL)
+                *found = alert;
+            return alert.level;
+        }
+    return TIDE_LEVEL_NONE;
+}
+
+static void the_bad_rate_warns_at_two_per_mille_and_is_critical_at_one_percent(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    struct tide_alert alert;
+    assert_int_equal(tide_alerts_items(alerts, 1, 9981, 19, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_NONE);
+    assert_int_equal(tide_alerts_items(alerts, 1, 0, 1, NOW + 5), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, &alert), TIDE_LEVEL_WARN);
+    assert_int_equal(alert.since_ms, NOW + 5);
+    assert_int_equal(alert.value, 20);
+    assert_int_equal(alert.out_of, 10000);
+    char text[200];
+    size_t bytes = tide_alert_print(&alert, text, sizeof text);
+    assert_int_equal(bytes, strlen(text));
+    assert_string_equal(text, "20 of the last 10000 items are bad (0.20 %)");
+    assert_int_equal(tide_alert_print(&alert, text, 8), 7);
+    assert_string_equal(text, "20 of t");
+    assert_int_equal(tide_alerts_items(alerts, 1, 0, 79, NOW + 6), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_WARN);
+    assert_int_equal(tide_alerts_items(alerts, 1, 0, 1, NOW + 7), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, &alert), TIDE_LEVEL_CRITICAL);
+    assert_int_equal(alert.since_ms, NOW + 5);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_CRITICAL);
+    /* All of them leave the window at last. */
+    assert_int_equal(tide_alerts_items(alerts, 1, 1000000, 0, NOW + 8), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_NONE);
+    tide_alerts_check(alerts);
+    tide_alerts_free(alerts);
+}
+
+static void one_bad_item_in_a_small_account_is_no_alert(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    assert_int_equal(tide_alerts_items(alerts, 1, 3, 1, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE);
+    assert_int_equal(tide_alerts_items(alerts, 1, 0, 1, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_WARN);
+    tide_alerts_free(alerts);
+}
+
+static void an_alert_is_lowered_only_well_below_its_threshold(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    const uint64_t budget = 64 << 20;
+    assert_int_equal(tide_alerts_metadata(alerts, 3, budget / 2 - 1, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 3, TIDE_ALERT_METADATA, NULL), TIDE_LEVEL_NONE);
+    assert_int_equal(tide_alerts_metadata(alerts, 3, budget / 2, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 3, TIDE_ALERT_METADATA, NULL), TIDE_LEVEL_WARN);
+    assert_int_equal(tide_alerts_metadata(alerts, 3, budget / 10 * 9, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 3, TIDE_ALERT_METADATA, NULL), TIDE_LEVEL_CRITICAL);
+    assert_int_equal(tide_alerts_metadata(alerts, 3, budget * 65 / 100, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 3, TIDE_ALERT_METADATA, NULL), TIDE_LEVEL_CRITICAL);
+    assert_int_equal(tide_alerts_metadata(alerts, 3, budget * 63 / 100, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 3, TIDE_ALERT_METADATA, NULL), TIDE_LEVEL_WARN);
+    assert_int_equal(tide_alerts_metadata(alerts, 3, budget * 41 / 100, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 3, TIDE_ALERT_METADATA, NULL), TIDE_LEVEL_WARN);
+    assert_int_equal(tide_alerts_metadata(alerts, 3, budget * 39 / 100, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 3, TIDE_ALERT_METADATA, NULL), TIDE_LEVEL_NONE);
+    tide_alerts_free(alerts);
+}
+
+static void more_than_two_hundred_bad_items_in_an_hour_are_critical(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    for (uint64_t i = 0; i < 200; i++) /* one every 15 s, among very many good ones */
+        assert_int_equal(tide_alerts_items(alerts, 1, 100000, 1, NOW + i * 15 * SECOND), TIDE_OK);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE);
+    uint64_t now_ms = NOW + 200 * 15 * SECOND;
+    assert_int_equal(tide_alerts_items(alerts, 1, 0, 1, now_ms), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_HOUR, NULL), TIDE_LEVEL_CRITICAL);
+    /* It goes by itself, when enough of the hour has passed. */
+    uint64_t wakes = 0;
+    while (level_of(alerts, 1, TIDE_ALERT_BAD_HOUR, NULL) != TIDE_LEVEL_NONE) {
+        struct tide_alert alert;
+        enum tide_level before;
+        while (tide_alerts_next(alerts, &alert, &before))
+            ;
+        uint64_t wake_ms = tide_alerts_wake_at_ms(alerts);
+        assert_true(wake_ms > now_ms && wake_ms <= now_ms + MINUTE);
+        now_ms = wake_ms;
+        tide_alerts_tick(alerts, now_ms);
+        wakes++;
+    }
+    assert_in_range(wakes, 15, 40);
+    tide_alerts_free(alerts);
+}
+
+static void sustained_throttling_warns_above_five_percent(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    assert_int_equal(tide_alerts_calls(alerts, 1, 5, 5, NOW), TIDE_OK); /* too few to say */
+    assert_int_equal(tide_alerts_calls(alerts, 1, 995, 45, NOW + MINUTE), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_THROTTLED, NULL), TIDE_LEVEL_NONE);
+    assert_int_equal(tide_alerts_calls(alerts, 1, 1, 1, NOW + MINUTE), TIDE_OK);
+    struct tide_alert alert;
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_THROTTLED, &alert), TIDE_LEVEL_WARN);
+    assert_int_equal(alert.value, 51);
+    assert_int_equal(alert.out_of, 1001);
+    tide_alerts_tick(alerts, NOW + 12 * MINUTE);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_THROTTLED, NULL), TIDE_LEVEL_NONE);
+    tide_alerts_free(alerts);
+}
+
+static void a_queue_at_its_bound_for_a_minute_warns(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), UINT64_MAX);
+    assert_int_equal(tide_alerts_queue(alerts, 1, true, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_queue(alerts, 1, false, NOW + 59 * SECOND), TIDE_OK);
+    assert_int_equal(tide_alerts_queue(alerts, 1, true, NOW + 59 * SECOND + 1), TIDE_OK);
+    tide_alerts_tick(alerts, NOW + MINUTE);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE); /* it was away in between */
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), NOW + 119 * SECOND + 1);
+    tide_alerts_tick(alerts, NOW + 119 * SECOND + 1);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_QUEUE, NULL), TIDE_LEVEL_WARN);
+    /* A short look away does not lower it, ten seconds do. */
+    assert_int_equal(tide_alerts_queue(alerts, 1, false, NOW + 200 * SECOND), TIDE_OK);
+    assert_int_equal(tide_alerts_queue(alerts, 1, true, NOW + 205 * SECOND), TIDE_OK);
+    assert_int_equal(tide_alerts_queue(alerts, 1, false, NOW + 206 * SECOND), TIDE_OK);
+    tide_alerts_tick(alerts, NOW + 215 * SECOND);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_QUEUE, NULL), TIDE_LEVEL_WARN);
+    tide_alerts_tick(alerts, NOW + 216 * SECOND);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_QUEUE, NULL), TIDE_LEVEL_NONE);
+    tide_alerts_free(alerts);
+}
+
+static void changes_are_told_once_and_only_if_they_last(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    struct tide_alert alert;
+    enum tide_level before = TIDE_LEVEL_CRITICAL;
+    assert_int_equal(tide_alerts_metadata(alerts, 3, 40 << 20, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), 0);
+    assert_true(tide_alerts_next(alerts, &alert, &before));
+    assert_int_equal(before, TIDE_LEVEL_NONE);
+    assert_int_equal(alert.level, TIDE_LEVEL_WARN);
+    assert_int_equal(alert.threshold, 500000);
+    assert_false(tide_alerts_next(alerts, &alert, &before));
+    assert_int_equal(tide_alerts_metadata(alerts, 3, 60 << 20, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_metadata(alerts, 3, 35 << 20, NOW), TIDE_OK);
+    assert_false(tide_alerts_next(alerts, &alert, &before));
+    assert_int_equal(tide_alerts_metadata(alerts, 3, 1, NOW), TIDE_OK);
+    assert_true(tide_alerts_next(alerts, &alert, &before));
+    assert_int_equal(before, TIDE_LEVEL_WARN);
+    assert_int_equal(alert.level, TIDE_LEVEL_NONE);
+    tide_alerts_free(alerts);
+}
+
+static void a_mail_goes_out_once_an_hour_at_most(void **state)
+{
+    (void)state;
+    struct tide_alerts_settings settings = tide_alerts_defaults();
+    uint64_t last = 0;
+    assert_true(tide_alerts_may_notify(&settings, NOW, &last));
+    assert_int_equal(last, NOW);
+    assert_false(tide_alerts_may_notify(&settings, NOW + HOUR - 1, &last));
+    assert_int_equal(last, NOW);
+    assert_true(tide_alerts_may_notify(&settings, NOW + HOUR, &last));
+    /* The clock jumps back by a day: silence for an hour, not for a day. */
+    assert_false(tide_alerts_may_notify(&settings, NOW - 23 * HOUR, &last));
+    assert_false(tide_alerts_may_notify(&settings, NOW - 22 * HOUR - 1, &last));
+    assert_true(tide_alerts_may_notify(&settings, NOW - 22 * HOUR, &last));
+}
+
+static void settings_change_on_the_fly_and_senseless_ones_are_refused(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    struct tide_alerts_settings settings = tide_alerts_defaults();
+    assert_int_equal(tide_alerts_items(alerts, 1, 9990, 10, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE);
+    settings.bad_warn_ppm = 1000;
+    assert_int_equal(tide_alerts_set(alerts, &settings), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_WARN);
+    settings.bad_window_items = 5000; /* starts empty */
+    settings.bad_hour_ms = 2 * HOUR;
+    settings.throttled_window_ms = MINUTE;
+    assert_int_equal(tide_alerts_set(alerts, &settings), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_NONE);
+    tide_alerts_check(alerts);
+    settings.bad_window_items = TIDE_ALERT_ITEMS_MAX + 1;
+    assert_int_equal(tide_alerts_set(alerts, &settings), TIDE_INVALID);
+    settings = tide_alerts_defaults();
+    settings.keep_percent = 101;
+    assert_int_equal(tide_alerts_set(alerts, &settings), TIDE_INVALID);
+    tide_alerts *other = NULL;
+    assert_int_equal(tide_alerts_new(&settings, tide_mem_heap(), &other), TIDE_INVALID);
+    tide_alerts_free(alerts);
+    tide_alerts_free(NULL);
+}
+
+static void accounts_are_bounded_and_can_be_forgotten(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    for (uint64_t account = 1; account <= TIDE_ACCOUNTS_MAX; account++)
+        assert_int_equal(tide_alerts_metadata(alerts, account, account % 2 ? 60 << 20 : 0, NOW),
+                         TIDE_OK);
+    assert_int_equal(tide_alerts_metadata(alerts, 99999, 0, NOW), TIDE_FULL);
+    for (uint64_t account = 1; account <= TIDE_ACCOUNTS_MAX; account += 4)
+        tide_alerts_forget(alerts, account);
+    tide_alerts_forget(alerts, 1);
+    tide_alerts_check(alerts);
+    size_t holding = 0;
+    struct tide_alert alert;
+    for (size_t cursor = 0; tide_alerts_each(alerts, &cursor, &alert); holding++)
+        assert_int_equal(alert.account % 4, 3);
+    assert_int_equal(holding, TIDE_ACCOUNTS_MAX / 4);
+    assert_int_equal(tide_alerts_metadata(alerts, 99999, 0, NOW), TIDE_OK);
+    tide_alerts_free(alerts);
+}
+
+/* The model keeps every event, and the steps in which they fell. */
+enum { MODEL_EVENTS = 8000, MODEL_ITEMS = 40000 };
+
+struct model_event {
+    uint64_t at_ms;
+    uint32_t bad, calls, refused;
+};
+
+struct model {
+    struct model_event events[MODEL_EVENTS];
+    size_t events_count;
+    unsigned char items[MODEL_ITEMS];
+    size_t items_count;
+    uint64_t metadata;
+    uint64_t bad_max; /* at once; differs from run to run */
+    enum tide_level levels[TIDE_CONDITIONS];
+};
+
+static enum tide_level model_level(enum tide_level now, double measure, double warn,
+                                   double critical, bool more_than)
+{
+    enum tide_level levels[2]; /* at the thresholds, and at 80 % of them */
+    for (int i = 0; i < 2; i++) {
+        double share = i == 0 ? 1.0 : 0.8;
+        bool is_critical = more_than ? measure > critical * share : measure >= critical * share;
+        bool is_warn = more_than ? measure > warn * share : measure >= warn * share;
+        levels[i] = is_critical && critical > 0 ? TIDE_LEVEL_CRITICAL
+                    : is_warn && warn > 0       ? TIDE_LEVEL_WARN
+                                                : TIDE_LEVEL_NONE;
+    }
+    return levels[0] > now ? levels[0] : levels[1] < now ? levels[1] : now;
+}
+
+static void model_judge(struct model *model, uint64_t now_ms)
+{
+    uint64_t bad_hour = 0, calls = 0, refused = 0, bad = 0, seen = 0;
+    for (size_t i = 0; i < model->events_count; i++) {
+        const struct model_event *event = &model->events[i];
+        if (event->at_ms / MINUTE + 60 >= now_ms / MINUTE)
+            bad_hour += event->bad;
+        if (event->at_ms / (10 * SECOND) + 60 >= now_ms / (10 * SECOND)) {
+            calls += event->calls;
+            refused += event->refused;
+        }
+    }
+    for (size_t i = model->items_count; i > 0 && seen < 10000; i--, seen++)
+        bad += model->items[i - 1];
+    enum tide_level *levels = model->levels;
+    levels[TIDE_ALERT_BAD_RATE] =
+        model_level(levels[TIDE_ALERT_BAD_RATE],
+                    (double)bad * 1000 / (double)(seen < 1000 ? 1000 : seen), 2, 10, false);
+    levels[TIDE_ALERT_BAD_HOUR] =
+        model_level(levels[TIDE_ALERT_BAD_HOUR], (double)bad_hour, 0, 200, true);
+    levels[TIDE_ALERT_METADATA] = model_level(levels[TIDE_ALERT_METADATA], (double)model->metadata,
+                                              32 << 20, 0.8 * (64 << 20), false);
+    levels[TIDE_ALERT_THROTTLED] =
+        model_level(levels[TIDE_ALERT_THROTTLED],
+                    (double)refused * 100 / (double)(calls < 100 ? 100 : calls), 5, 0, true);
+}
+
+static void model_step(tide_alerts *alerts, struct model *model, uint64_t now_ms, tide_rng *rng)
+{
+    struct model_event event = {.at_ms = now_ms};
+    switch (tide_rng_below(rng, 4)) {
+    case 0: {
+        uint32_t good = (uint32_t)tide_rng_below(rng, 30);
+        event.bad = tide_rng_chance(rng, 1, 12) ? (uint32_t)tide_rng_below(rng, model->bad_max) : 0;
+        assert_int_equal(tide_alerts_items(alerts, 5, good, event.bad, now_ms), TIDE_OK);
+        memset(model->items + model->items_count, 0, good);
+        memset(model->items + model->items_count + good, 1, event.bad);
+        model->items_count += good + event.bad;
+        break;
+    }
+    case 1:
+        event.calls = (uint32_t)tide_rng_below(rng, 20);
+        event.refused = tide_rng_chance(rng, 1, 6) ? (uint32_t)tide_rng_below(rng, 5) : 0;
+        if (event.refused > event.calls)
+            event.refused = event.calls;
+        assert_int_equal(tide_alerts_calls(alerts, 5, event.calls, event.refused, now_ms), TIDE_OK);
+        break;
+    case 2:
+        model->metadata = tide_rng_below(rng, 64 << 20);
+        assert_int_equal(tide_alerts_metadata(alerts, 5, model->metadata, now_ms), TIDE_OK);
+        break;
+    default:
+        tide_alerts_tick(alerts, now_ms);
+        break;
+    }
+    model->events[model->events_count++] = event;
+}
+
+static void random_news_agree_with_the_model(void **state)
+{
+    (void)state;
+    struct model *model = malloc(sizeof *model);
+    assert_non_null(model);
+    uint64_t runs = scaled(60), met[TIDE_CONDITIONS][3] = {{0}};
+    for (uint64_t seed = 1; seed <= runs; seed++) {
+        tide_rng rng = tide_rng_seeded(seed);
+        memset(model, 0, sizeof *model);
+        model->bad_max = tide_rng_chance(&rng, 1, 2) ? 3 : 30;
+        tide_alerts *alerts = alerts_make();
+        uint64_t now_ms = NOW + tide_rng_below(&rng, HOUR);
+        uint64_t pace_ms = tide_rng_chance(&rng, 1, 2) ? 4 * SECOND : 20 * SECOND;
+        for (int step = 0; step < 2500; step++) {
+            now_ms += tide_rng_below(&rng, pace_ms);
+            if (tide_rng_chance(&rng, 1, 400))
+                now_ms += tide_rng_below(&rng, 90 * MINUTE);
+            /* What time alone changes comes first, as in the module. */
+            model_judge(model, now_ms);
+            model_step(alerts, model, now_ms, &rng);
+            model_judge(model, now_ms);
+            for (int i = 0; i < TIDE_ALERT_QUEUE; i++) {
+                enum tide_level level = level_of(alerts, 5, (enum tide_condition)i, NULL);
+                if (level != model->levels[i])
+                    fail_msg("seed %" PRIu64 " step %d: %s is %s, not %s", seed, step,
+                             tide_condition_name((enum tide_condition)i), tide_level_name(level),
+                             tide_level_name(model->levels[i]));
+                met[i][level]++;
+            }
+            if (step % 100 == 0)
+                tide_alerts_check(alerts);
+        }
+        tide_alerts_free(alerts);
+    }
+    for (int i = 0; i < TIDE_ALERT_QUEUE; i++) {
+        assert_true(met[i][TIDE_LEVEL_NONE] > 0);
+        assert_true(met[i][TIDE_LEVEL_WARN] + met[i][TIDE_LEVEL_CRITICAL] > 0);
+    }
+    free(model);
+}
+
+/* Many accounts under a flood of news: sums, levels and untold changes agree. */
+static void random_floods_keep_the_invariants(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    tide_rng rng = tide_rng_seeded(3);
+    uint64_t rounds = scaled(2000000), now_ms = NOW, told = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        uint64_t account = 1 + tide_rng_below(&rng, 40);
+        now_ms += tide_rng_below(&rng, 900);
+        switch (tide_rng_below(&rng, 16)) {
+        case 0:
+            assert_int_equal(
+                tide_alerts_metadata(alerts, account, tide_rng_below(&rng, 70u << 20), now_ms),
+                TIDE_OK);
+            break;
+        case 1:
+        case 2:
+        case 3:
+            assert_int_equal(
+                tide_alerts_queue(alerts, account, tide_rng_chance(&rng, 7, 8), now_ms), TIDE_OK);
+            break;
+        case 4:
+            if (tide_rng_chance(&rng, 1, 200))
+                tide_alerts_forget(alerts, account);
+            break;
+        case 5:
+        case 6:
+        case 7:
+            assert_int_equal(
+                tide_alerts_calls(alerts, account, 4, tide_rng_chance(&rng, 1, 5), now_ms),
+                TIDE_OK);
+            break;
+        default:
+            assert_int_equal(tide_alerts_items(alerts, account, tide_rng_below(&rng, 9),
+                                               tide_rng_chance(&rng, 1, 90), now_ms),
+                             TIDE_OK);
+            break;
+        }
+        struct tide_alert alert;
+        enum tide_level before;
+        while (tide_alerts_next(alerts, &alert, &before)) {
+            assert_int_not_equal(alert.level, before);
+            told++;
+        }
+        if (i % 8192 == 0)
+            tide_alerts_check(alerts);
+    }
+    assert_true(told > 10);
+    tide_alerts_free(alerts);
+}
+
+/* The queue's clock against one that looks at every second since it began. */
+static void random_queues_agree_with_a_clock_that_counts_seconds(void **state)
+{
+    (void)state;
+    uint64_t runs = scaled(40), raised_count = 0, cleared_count = 0;
+    for (uint64_t seed = 1; seed <= runs; seed++) {
+        tide_rng rng = tide_rng_seeded(seed);
+        tide_alerts *alerts = alerts_make();
+        bool at_bound = false, raised = false;
+        uint64_t at_s = 0, away_s = 0; /* seconds in a row at the bound, and away from it */
+        for (uint64_t second = 0; second < 20000; second++) {
+            uint64_t now_ms = NOW + second * SECOND;
+            if (!raised && at_bound && at_s >= 60) {
+                raised = true;
+                raised_count++;
+            } else if (raised && !at_bound && away_s >= 10) {
+                raised = false;
+                cleared_count++;
+            }
+            if (tide_rng_chance(&rng, 1, at_bound ? 60 : 8)) {
+                at_bound = !at_bound;
+                at_s = away_s = 0;
+                assert_int_equal(tide_alerts_queue(alerts, 1, at_bound, now_ms), TIDE_OK);
+            } else {
+                tide_alerts_tick(alerts, now_ms);
+            }
+            at_s++;
+            away_s++;
+            if ((level_of(alerts, 1, TIDE_ALERT_QUEUE, NULL) != TIDE_LEVEL_NONE) != raised)
+                fail_msg("seed %" PRIu64 " second %" PRIu64, seed, second);
+        }
+        tide_alerts_free(alerts);
+    }
+    assert_true(raised_count > runs);
+    assert_true(cleared_count > runs);
+}
+
+static tide_status alert_on_twenty(tide_mem *mem, enum tide_level *worst_out)
+{
+    struct tide_alerts_settings settings = tide_alerts_defaults();
+    tide_alerts *alerts = NULL;
+    tide_status rc = tide_alerts_new(&settings, mem, &alerts);
+    for (uint64_t account = 1; rc == TIDE_OK && account <= 20; account++) {
+        rc = tide_alerts_metadata(alerts, account, account == 20 ? 60 << 20 : 0, NOW);
+        tide_alerts_check(alerts);
+    }
+    if (rc == TIDE_OK)
+        *worst_out = tide_alerts_worst(alerts);
+    tide_alerts_free(alerts);
+    return rc;
+}
+
+static void alerts_survive_every_failed_allocation(void **state)
+{
+    (void)state;
+    for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
+        struct tide_mem_faulty mem;
+        tide_mem_faulty_once(&mem, fail_at);
+        enum tide_level worst = TIDE_LEVEL_NONE;
+        tide_status rc = alert_on_twenty(&mem.base, &worst);
+        assert_int_equal(mem.bytes_live, 0);
+        if (!mem.fired) {
+            assert_int_equal(rc, TIDE_OK);
+            assert_int_equal(worst, TIDE_LEVEL_CRITICAL);
+            assert_true(fail_at > 3);
+            return;
+        }
+        assert_int_equal(rc, TIDE_NO_MEMORY);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_bad_rate_warns_at_two_per_mille_and_is_critical_at_one_percent),
+        cmocka_unit_test(one_bad_item_in_a_small_account_is_no_alert),
+        cmocka_unit_test(an_alert_is_lowered_only_well_below_its_threshold),
+        cmocka_unit_test(more_than_two_hundred_bad_items_in_an_hour_are_critical),
+        cmocka_unit_test(sustained_throttling_warns_above_five_percent),
+        cmocka_unit_test(a_queue_at_its_bound_for_a_minute_warns),
+        cmocka_unit_test(changes_are_told_once_and_only_if_they_last),
+        cmocka_unit_test(a_mail_goes_out_once_an_hour_at_most),
+        cmocka_unit_test(settings_change_on_the_fly_and_senseless_ones_are_refused),
+        cmocka_unit_test(accounts_are_bounded_and_can_be_forgotten),
+        cmocka_unit_test(random_news_agree_with_the_model),
+        cmocka_unit_test(random_queues_agree_with_a_clock_that_counts_seconds),
+        cmocka_unit_test(random_floods_keep_the_invariants),
+        cmocka_unit_test(alerts_survive_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

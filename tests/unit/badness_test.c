@@ -1,0 +1,469 @@
+/* Goal: items are blamed only when others succeed, and a broken account halts
+ * instead of marking a mailbox bad.  Method: the examples of E6.2, then random
+ * outcomes against a model that keeps everything it ever heard. */
+#include "core/badness.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "base/rng.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t scaled(uint64_t count)
+{
+    const char *text = getenv("TIDE_TEST_SCALE");
+    uint64_t percent = text != NULL ? strtoull(text, NULL, 10) : 100;
+    uint64_t result = count * percent / 100;
+    return result > 0 ? result : 1;
+}
+
+enum { NOW = 1000000, MINUTE = 60000 };
+
+static tide_badness *badness_make(void)
+{
+    struct tide_badness_settings settings = tide_badness_defaults();
+    tide_badness *badness = NULL;
+    assert_int_equal(tide_badness_new(&settings, tide_mem_heap(), &badness), TIDE_OK);
+    return badness;
+}
+
+static struct tide_badness_verdict feed(tide_badness *badness, uint64_t item, tide_status status,
+                                        uint32_t attempts, uint64_t now_ms)
+{
+    struct tide_badness_verdict verdict = tide_badness_item(
+        badness, &(struct tide_item_outcome){.item = item, .status = status, .attempts = attempts},
+        now_ms);
+    tide_badness_check(badness);
+    return verdict;
+}
+
+static void the_same_error_on_every_attempt_while_others_succeed_is_bad(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    for (uint32_t attempt = 1; attempt < 5; attempt++) {
+        struct tide_badness_verdict verdict = feed(badness, 7, TIDE_SERVER, attempt, NOW);
+        assert_int_equal(verdict.kind, TIDE_ITEM_AGAIN);
+        assert_int_equal(verdict.at_ms, NOW + (1000u << (attempt - 1)));
+        assert_int_equal(feed(badness, 100 + attempt, TIDE_OK, 1, NOW).kind, TIDE_ITEM_GOOD);
+    }
+    struct tide_badness_verdict verdict = feed(badness, 7, TIDE_SERVER, 5, NOW);
+    assert_int_equal(verdict.kind, TIDE_ITEM_BAD);
+    assert_int_equal(verdict.failures, 5);
+    assert_int_equal(tide_badness_view(badness).suspects, 0);
+    assert_int_equal(feed(badness, 8, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 9, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_VANISHED);
+    tide_badness_free(badness);
+}
+
+static void a_lone_failing_item_is_held_until_a_probe_succeeds(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    (void)feed(badness, 3, TIDE_OK, 1, NOW);
+    for (uint32_t attempt = 1; attempt < 5; attempt++)
+        (void)feed(badness, 7, TIDE_SERVER, attempt, NOW);
+    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
+    assert_int_equal(order.item, 3);
+    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 6, NOW).kind, TIDE_ITEM_HELD);
+    tide_badness_probed(badness, TIDE_OK, NOW);
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 7, NOW).kind, TIDE_ITEM_BAD);
+    tide_badness_free(badness);
+}
+
+static void without_anything_to_probe_a_lone_item_stays_held_and_halts_nothing(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(order.item, 0);
+    tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
+    assert_false(tide_badness_view(badness).halted);
+    assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 2, NOW).kind, TIDE_ITEM_HELD);
+    assert_false(tide_badness_next(badness, NOW, &order)); /* not every time */
+    assert_int_equal(tide_badness_wake_at_ms(badness), NOW + MINUTE);
+    assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
+    tide_badness_free(badness);
+}
+
+static void twenty_items_in_a_row_probe_and_a_failed_probe_halts(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    (void)feed(badness, 2, TIDE_OK, 1, NOW);
+    for (uint64_t item = 101; item < 120; item++)
+        (void)feed(badness, item, TIDE_SERVER, 1, NOW);
+    for (uint32_t attempt = 2; attempt < 40; attempt++) /* one item, however often, is one item */
+        (void)feed(badness, 119, TIDE_SERVER, 1, NOW);
+    assert_false(tide_badness_next(badness, NOW, &order));
+    (void)feed(badness, 120, TIDE_SERVER, 1, NOW);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
+    assert_int_equal(order.item, 2);
+    assert_int_equal(order.failed_in_a_row, 20);
+    tide_badness_probed(badness, TIDE_GONE, NOW); /* deleted since: the next known one */
+    assert_true(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(order.item, 1);
+    tide_badness_probed(badness, TIDE_THROTTLED, NOW); /* says nothing: later */
+    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
+    tide_badness_probed(badness, TIDE_SERVER, NOW + MINUTE);
+    assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
+    assert_int_equal(order.kind, TIDE_BADNESS_HALT);
+    assert_false(tide_badness_next(badness, NOW + MINUTE, &order));
+    assert_int_equal(tide_badness_wake_at_ms(badness), UINT64_MAX);
+    assert_int_equal(feed(badness, 101, TIDE_SERVER, 5, NOW + MINUTE).kind, TIDE_ITEM_HELD);
+    tide_badness_resumed(badness);
+    assert_false(tide_badness_view(badness).halted);
+    assert_int_equal(tide_badness_view(badness).failed_in_a_row, 0);
+    tide_badness_free(badness);
+}
+
+static void a_successful_probe_clears_the_suspicion(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    for (uint64_t item = 101; item <= 120; item++)
+        (void)feed(badness, item, TIDE_PERMANENT, 1, NOW);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    tide_badness_probed(badness, TIDE_OK, NOW);
+    assert_false(tide_badness_view(badness).suspicious);
+    assert_int_equal(tide_badness_view(badness).failed_in_a_row, 0);
+    assert_int_equal(feed(badness, 110, TIDE_PERMANENT, 2, NOW).kind, TIDE_ITEM_BAD);
+    tide_badness_free(badness);
+}
+
+static void a_suspicion_with_nothing_to_probe_halts(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    for (uint64_t item = 101; item <= 120; item++)
+        assert_int_not_equal(feed(badness, item, TIDE_SERVER, 1, NOW).kind, TIDE_ITEM_BAD);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(order.item, 0);
+    tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(order.kind, TIDE_BADNESS_HALT);
+    tide_badness_free(badness);
+}
+
+static void more_than_half_of_the_last_hundred_probe(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    for (uint64_t i = 0; i < 50; i++) { /* in turns, so never many in a row */
+        (void)feed(badness, 1000 + i, TIDE_OK, 1, NOW);
+        (void)feed(badness, 2000 + i, TIDE_SERVER, 1, NOW);
+    }
+    assert_int_equal(tide_badness_view(badness).failed_of_last, 50);
+    assert_false(tide_badness_next(badness, NOW, &order));
+    (void)feed(badness, 3000, TIDE_SERVER, 1, NOW);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(order.failed_of_last, 51);
+    tide_badness_free(badness);
+}
+
+static void stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    for (uint32_t i = 0; i < 8; i++) { /* many, but within a short time */
+        assert_int_equal(feed(badness, 7, TIDE_TIMEOUT, i + 1, NOW + i).kind, TIDE_ITEM_AGAIN);
+        (void)feed(badness, 50, TIDE_OK, 1, NOW);
+    }
+    assert_int_equal(feed(badness, 7, TIDE_UNKNOWN, 9, NOW + 10 * MINUTE - 1).kind,
+                     TIDE_ITEM_AGAIN);
+    uint64_t now_ms = NOW + 10 * MINUTE, pause_ms = 10 * MINUTE;
+    for (int i = 0; i < 20; i++) {
+        struct tide_badness_verdict verdict = feed(badness, 7, TIDE_TIMEOUT, 10, now_ms);
+        assert_int_equal(verdict.kind, TIDE_ITEM_OWED);
+        assert_int_equal(verdict.at_ms - now_ms, pause_ms);
+        now_ms = verdict.at_ms;
+        pause_ms = pause_ms * 2 > 24 * 60 * MINUTE ? 24 * 60 * MINUTE : pause_ms * 2;
+    }
+    assert_int_equal(feed(badness, 7, TIDE_OK, 11, now_ms).kind, TIDE_ITEM_GOOD);
+    assert_int_equal(tide_badness_view(badness).suspects, 0);
+    tide_badness_free(badness);
+}
+
+static void an_item_whose_errors_vary_is_owed_not_bad(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    for (uint32_t attempt = 1; attempt < 10; attempt++) {
+        tide_status status = attempt % 2 ? TIDE_SERVER : TIDE_IO;
+        assert_int_equal(feed(badness, 7, status, attempt, NOW).kind, TIDE_ITEM_AGAIN);
+        (void)feed(badness, 50, TIDE_OK, 1, NOW);
+    }
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 10, NOW).kind, TIDE_ITEM_OWED);
+    tide_badness_free(badness);
+}
+
+static void causes_outside_never_count(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    const tide_status statuses[] = {TIDE_THROTTLED, TIDE_AGAIN,    TIDE_AUTH,   TIDE_NETWORK,
+                                    TIDE_DISK_FULL, TIDE_CANCELED, TIDE_STOPPED};
+    struct tide_badness_order order;
+    for (uint64_t i = 0; i < 700; i++)
+        assert_int_equal(feed(badness, i + 1, statuses[i % 7], 9, NOW).kind, TIDE_ITEM_BLAMELESS);
+    assert_int_equal(tide_badness_view(badness).suspects, 0);
+    assert_false(tide_badness_next(badness, NOW, &order));
+    tide_badness_free(badness);
+}
+
+static void memory_is_bounded_and_the_quietest_suspect_is_forgotten(void **state)
+{
+    (void)state;
+    struct tide_badness_settings settings = tide_badness_defaults();
+    settings.suspects_max = 4;
+    struct tide_mem_faulty mem;
+    tide_mem_faulty_once(&mem, UINT64_MAX);
+    tide_badness *badness = NULL;
+    assert_int_equal(tide_badness_new(&settings, &mem.base, &badness), TIDE_OK);
+    uint64_t allocations = mem.allocations;
+    for (uint64_t item = 1; item <= 4; item++)
+        (void)feed(badness, item, TIDE_SERVER, 1, NOW);
+    assert_int_equal(feed(badness, 1, TIDE_SERVER, 2, NOW).failures, 2); /* 2 is quietest now */
+    (void)feed(badness, 5, TIDE_SERVER, 1, NOW);
+    assert_int_equal(tide_badness_view(badness).suspects, 4);
+    assert_int_equal(feed(badness, 1, TIDE_SERVER, 3, NOW).failures, 3);
+    assert_int_equal(feed(badness, 2, TIDE_SERVER, 2, NOW).failures, 1);
+    assert_int_equal(mem.allocations, allocations);
+    tide_badness_free(badness);
+    assert_int_equal(mem.bytes_live, 0);
+}
+
+static void senseless_settings_are_refused(void **state)
+{
+    (void)state;
+    tide_badness *badness = NULL;
+    struct tide_badness_settings settings = tide_badness_defaults();
+    settings.suspects_max = TIDE_SUSPECTS_MAX + 1;
+    assert_int_equal(tide_badness_new(&settings, tide_mem_heap(), &badness), TIDE_INVALID);
+    settings = tide_badness_defaults();
+    settings.window_failed_max = TIDE_BADNESS_WINDOW;
+    assert_int_equal(tide_badness_new(&settings, tide_mem_heap(), &badness), TIDE_INVALID);
+    settings = tide_badness_defaults();
+    settings.pause_first_ms = 0;
+    assert_int_equal(tide_badness_new(&settings, tide_mem_heap(), &badness), TIDE_INVALID);
+    assert_null(badness);
+    tide_badness_free(NULL);
+}
+
+/* The model keeps a full history per item and of the outcomes that count. */
+enum { MODEL_ITEMS = 60, HISTORY = 400000 };
+
+struct model_item {
+    bool failing, varied;
+    tide_status last;
+    uint32_t failures, stalls, owed;
+    uint64_t stalled_ms, successes_at;
+};
+
+struct model {
+    struct model_item items[MODEL_ITEMS + 1];
+    unsigned char *history; /* 1: failed */
+    uint64_t history_count, history_from;
+    uint64_t successes;
+    bool probing, halted;
+};
+
+static bool model_suspicious(const struct model *model)
+{
+    uint32_t row = 0, failed = 0;
+    for (uint64_t i = model->history_count; i > model->history_from; i--) {
+        if (model->history_count - i >= 100)
+            break;
+        failed += model->history[i - 1];
+    }
+    for (uint64_t i = model->history_count; i > model->history_from && model->history[i - 1]; i--)
+        row++;
+    return row >= 20 || failed > 50;
+}
+
+static enum tide_item_verdict model_fail(struct model *model, uint64_t at, tide_status status,
+                                         uint32_t attempts, uint64_t now_ms)
+{
+    struct model_item *item = &model->items[at];
+    if (!item->failing) {
+        *item =
+            (struct model_item){.failing = true, .successes_at = model->successes, .last = status};
+        model->history[model->history_count++] = 1;
+    }
+    item->varied |= item->last != status;
+    item->last = status;
+    item->failures++;
+    bool stall = status == TIDE_TIMEOUT;
+    if (stall && item->stalls++ == 0)
+        item->stalled_ms = now_ms;
+    if (model_suspicious(model) && !model->halted)
+        model->probing = true;
+    bool owed = item->owed > 0 || (item->varied && item->failures >= 10) ||
+                (item->stalls >= 5 && now_ms - item->stalled_ms >= 10 * MINUTE);
+    bool bad = (attempts >= 5 || status == TIDE_PERMANENT) && !item->varied && !stall;
+    if (!owed && !bad)
+        return TIDE_ITEM_AGAIN;
+    if (model->successes == item->successes_at && !model->halted)
+        model->probing = true;
+    if (model->probing || model->halted)
+        return TIDE_ITEM_HELD;
+    if (owed) {
+        item->owed++;
+        return TIDE_ITEM_OWED;
+    }
+    item->failing = false;
+    return TIDE_ITEM_BAD;
+}
+
+static void model_probed(struct model *model, tide_status status)
+{
+    if (status == TIDE_OK) {
+        model->successes++;
+        model->history_from = model->history_count;
+        model->probing = false;
+    } else if (status == TIDE_SERVER) {
+        model->probing = false;
+        model->halted = true;
+    }
+}
+
+static void random_run(uint64_t seed, uint64_t steps, struct model *model, uint64_t *kinds)
+{
+    static const tide_status statuses[] = {TIDE_OK,     TIDE_OK,        TIDE_OK,      TIDE_SERVER,
+                                           TIDE_SERVER, TIDE_PERMANENT, TIDE_TIMEOUT, TIDE_NETWORK};
+    tide_rng rng = tide_rng_seeded(seed);
+    unsigned char *history = model->history;
+    memset(model, 0, sizeof *model);
+    model->history = history;
+    tide_badness *badness = badness_make();
+    uint64_t now_ms = NOW, good_of_8 = 1 + tide_rng_below(&rng, 6);
+    for (uint64_t step = 0; step < steps; step++) {
+        now_ms += tide_rng_below(&rng, 20000);
+        uint64_t at = 1 + tide_rng_below(&rng, MODEL_ITEMS);
+        tide_status status = tide_rng_below(&rng, 8) < good_of_8
+                                 ? TIDE_OK
+                                 : statuses[3 + (at + tide_rng_below(&rng, 9) / 8) % 5];
+        uint32_t attempts = model->items[at].failing ? model->items[at].failures + 1 : 1;
+        enum tide_item_verdict expected = TIDE_ITEM_BLAMELESS;
+        if (status == TIDE_OK) {
+            expected = TIDE_ITEM_GOOD;
+            model->items[at].failing = false;
+            model->successes++;
+            model->history[model->history_count++] = 0;
+        } else if (status != TIDE_NETWORK) {
+            expected = model_fail(model, at, status, attempts, now_ms);
+        }
+        struct tide_badness_verdict verdict = tide_badness_item(
+            badness,
+            &(struct tide_item_outcome){.item = at, .status = status, .attempts = attempts},
+            now_ms);
+        if (verdict.kind != expected)
+            fail_msg("seed %" PRIu64 " step %" PRIu64 ": verdict %d instead of %d", seed, step,
+                     (int)verdict.kind, (int)expected);
+        kinds[verdict.kind]++;
+        struct tide_badness_order order;
+        if (tide_rng_chance(&rng, 1, 4) && tide_badness_next(badness, now_ms, &order)) {
+            if (order.kind == TIDE_BADNESS_PROBE) {
+                tide_status probe = tide_rng_chance(&rng, 1, 3) ? TIDE_SERVER : TIDE_OK;
+                tide_badness_probed(badness, probe, now_ms);
+                model_probed(model, probe);
+            } else {
+                assert_true(model->halted);
+            }
+        }
+        if (model->halted && tide_rng_chance(&rng, 1, 30)) {
+            model->halted = false;
+            model->history_from = model->history_count;
+            tide_badness_resumed(badness);
+        }
+        struct tide_badness_view view = tide_badness_view(badness);
+        assert_int_equal(view.halted, model->halted);
+        assert_int_equal(view.suspicious, model->probing);
+        if (step % 512 == 0)
+            tide_badness_check(badness);
+    }
+    tide_badness_free(badness);
+}
+
+static void random_outcomes_agree_with_the_model(void **state)
+{
+    (void)state;
+    struct model *model = malloc(sizeof *model);
+    assert_non_null(model);
+    model->history = malloc(HISTORY);
+    assert_non_null(model->history);
+    uint64_t kinds[TIDE_ITEM_OWED + 1] = {0};
+    uint64_t runs = scaled(100);
+    for (uint64_t seed = 1; seed <= runs; seed++)
+        random_run(seed, 20000, model, kinds);
+    for (int kind = 0; kind <= TIDE_ITEM_OWED; kind++)
+        if (kind != TIDE_ITEM_VANISHED)
+            assert_true(kinds[kind] > 0);
+    free(model->history);
+    free(model);
+}
+
+static void badness_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    for (uint64_t fail_at = 0;; fail_at++) { /* ends: `_new` allocates finitely often */
+        struct tide_mem_faulty mem;
+        tide_mem_faulty_once(&mem, fail_at);
+        struct tide_badness_settings settings = tide_badness_defaults();
+        tide_badness *badness = NULL;
+        tide_status rc = tide_badness_new(&settings, &mem.base, &badness);
+        if (rc == TIDE_OK)
+            assert_int_equal(feed(badness, 1, TIDE_SERVER, 1, NOW).kind, TIDE_ITEM_AGAIN);
+        tide_badness_free(badness);
+        assert_int_equal(mem.bytes_live, 0);
+        if (!mem.fired) {
+            assert_int_equal(rc, TIDE_OK);
+            assert_true(fail_at >= 3);
+            return;
+        }
+        assert_int_equal(rc, TIDE_NO_MEMORY);
+        assert_null(badness);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_error_on_every_attempt_while_others_succeed_is_bad),
+        cmocka_unit_test(a_lone_failing_item_is_held_until_a_probe_succeeds),
+        cmocka_unit_test(without_anything_to_probe_a_lone_item_stays_held_and_halts_nothing),
+        cmocka_unit_test(twenty_items_in_a_row_probe_and_a_failed_probe_halts),
+        cmocka_unit_test(a_successful_probe_clears_the_suspicion),
+        cmocka_unit_test(a_suspicion_with_nothing_to_probe_halts),
+        cmocka_unit_test(more_than_half_of_the_last_hundred_probe),
+        cmocka_unit_test(stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses),
+        cmocka_unit_test(an_item_whose_errors_vary_is_owed_not_bad),
+        cmocka_unit_test(causes_outside_never_count),
+        cmocka_unit_test(memory_is_bounded_and_the_quietest_suspect_is_forgotten),
+        cmocka_unit_test(senseless_settings_are_refused),
+        cmocka_unit_test(random_outcomes_agree_with_the_model),
+        cmocka_unit_test(badness_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

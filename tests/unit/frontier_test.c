@@ -1,0 +1,428 @@
+/* Goal: the cursor never passes unfinished work and never goes back, whatever
+ * the order of events.  Method: examples of each rule, then random events
+ * against a model that keeps one record per cycle for ever. */
+#include "core/frontier.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "base/rng.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Iterations are scaled by TIDE_TEST_SCALE percent: sanitizer runs use 10. */
+static uint64_t scaled(uint64_t count)
+{
+    const char *text = getenv("TIDE_TEST_SCALE");
+    uint64_t percent = text != NULL ? strtoull(text, NULL, 10) : 100;
+    uint64_t result = count * percent / 100;
+    return result > 0 ? result : 1;
+}
+
+static tide_frontier *frontier_at(uint64_t committed)
+{
+    tide_frontier *frontier = NULL;
+    assert_int_equal(tide_frontier_new(committed, tide_mem_heap(), &frontier), TIDE_OK);
+    return frontier;
+}
+
+static void the_cursor_waits_for_the_oldest_cycle(void **state)
+{
+    (void)state;
+    tide_frontier *frontier = frontier_at(40);
+    for (uint64_t cycle = 40; cycle < 45; cycle++)
+        assert_int_equal(tide_frontier_open(frontier, cycle), TIDE_OK);
+    tide_frontier_finish(frontier, 42);
+    tide_frontier_finish(frontier, 41);
+    assert_int_equal(tide_frontier_reachable(frontier), 40);
+    tide_frontier_finish(frontier, 40);
+    assert_int_equal(tide_frontier_reachable(frontier), 43);
+    assert_int_equal(tide_frontier_cursor(frontier), 40);
+    tide_frontier_committed(frontier, 43);
+    assert_int_equal(tide_frontier_cursor(frontier), 43);
+    tide_frontier_check(frontier);
+    tide_frontier_free(frontier);
+}
+
+static void finishing_twice_changes_nothing(void **state)
+{
+    (void)state;
+    tide_frontier *frontier = frontier_at(0);
+    assert_int_equal(tide_frontier_open(frontier, 0), TIDE_OK);
+    assert_int_equal(tide_frontier_open(frontier, 1), TIDE_OK);
+    tide_frontier_finish(frontier, 1);
+    tide_frontier_finish(frontier, 1);
+    assert_int_equal(tide_frontier_totals(frontier).finished, 1);
+    tide_frontier_finish(frontier, 0);
+    tide_frontier_finish(frontier, 0);
+    assert_int_equal(tide_frontier_reachable(frontier), 2);
+    tide_frontier_check(frontier);
+    tide_frontier_free(frontier);
+}
+
+static void a_cycle_never_opened_holds_the_cursor(void **state)
+{
+    (void)state;
+    tide_frontier *frontier = frontier_at(7);
+    assert_int_equal(tide_frontier_open(frontier, 8), TIDE_OK);
+    tide_frontier_finish(frontier, 8);
+    assert_int_equal(tide_frontier_reachable(frontier), 7);
+    struct tide_cycle_view gap = {0};
+    assert_int_equal(tide_frontier_gaps(frontier, 0, &gap, 1), 1);
+    assert_int_equal(gap.cycle, 7);
+    assert_false(gap.opened);
+    assert_int_equal(tide_frontier_open(frontier, 7), TIDE_OK);
+    tide_frontier_finish(frontier, 7);
+    assert_int_equal(tide_frontier_reachable(frontier), 9);
+    tide_frontier_free(frontier);
+}
+
+static void opening_is_refused_when_known_full_or_impossible(void **state)
+{
+    (void)state;
+    tide_frontier *frontier = frontier_at(100);
+    assert_int_equal(tide_frontier_open(frontier, 99), TIDE_EXISTS);
+    assert_int_equal(tide_frontier_open(frontier, 100), TIDE_OK);
+    assert_int_equal(tide_frontier_open(frontier, 100), TIDE_EXISTS);
+    assert_int_equal(tide_frontier_open(frontier, 100 + TIDE_CYCLES_OPEN_MAX), TIDE_FULL);
+    assert_int_equal(tide_frontier_open(frontier, 99 + TIDE_CYCLES_OPEN_MAX), TIDE_OK);
+    assert_int_equal(tide_frontier_open(frontier, UINT64_MAX), TIDE_INVALID);
+    tide_frontier_check(frontier);
+    /* The oldest one finishes, and there is room for exactly one more. */
+    tide_frontier_finish(frontier, 100);
+    assert_int_equal(tide_frontier_open(frontier, 100 + TIDE_CYCLES_OPEN_MAX), TIDE_OK);
+    assert_int_equal(tide_frontier_open(frontier, 101 + TIDE_CYCLES_OPEN_MAX), TIDE_FULL);
+    tide_frontier_check(frontier);
+    tide_frontier_free(frontier);
+
+    frontier = frontier_at(UINT64_MAX - 1);
+    assert_int_equal(tide_frontier_open(frontier, UINT64_MAX - 1), TIDE_OK);
+    assert_int_equal(tide_frontier_open(frontier, UINT64_MAX), TIDE_INVALID);
+    tide_frontier_finish(frontier, UINT64_MAX - 1);
+    assert_int_equal(tide_frontier_reachable(frontier), UINT64_MAX);
+    tide_frontier_check(frontier);
+    tide_frontier_free(frontier);
+}
+
+static void the_last_job_finishes_its_cycle_split_children_included(void **state)
+{
+    (void)state;
+    tide_frontier *frontier = frontier_at(0);
+    assert_int_equal(tide_frontier_jobs_added(frontier, 0, 1), TIDE_NOT_FOUND);
+    assert_int_equal(tide_frontier_open(frontier, 0), TIDE_OK);
+    assert_int_equal(tide_frontier_jobs_added(frontier, 0, 1), TIDE_OK); /* the listing */
+    assert_int_equal(tide_frontier_jobs_added(frontier, 0, 2), TIDE_OK); /* its children */
+    assert_false(tide_frontier_job_done(frontier, 0));
+    assert_int_equal(tide_frontier_jobs_added(frontier, 0, 2), TIDE_OK); /* one child splits */
+    assert_false(tide_frontier_job_done(frontier, 0));
+    assert_false(tide_frontier_job_done(frontier, 0));
+    assert_false(tide_frontier_job_done(frontier, 0));
+    assert_int_equal(tide_frontier_reachable(frontier), 0);
+    assert_true(tide_frontier_job_done(frontier, 0));
+    assert_int_equal(tide_frontier_reachable(frontier), 1);
+    assert_int_equal(tide_frontier_jobs_added(frontier, 0, 1), TIDE_STALE);
+    tide_frontier_free(frontier);
+}
+
+static void a_finished_cycle_beyond_the_mark_takes_no_more_jobs(void **state)
+{
+    (void)state;
+    tide_frontier *frontier = frontier_at(0);
+    assert_int_equal(tide_frontier_open(frontier, 0), TIDE_OK);
+    assert_int_equal(tide_frontier_open(frontier, 2), TIDE_OK);
+    tide_frontier_finish(frontier, 2);
+    assert_int_equal(tide_frontier_jobs_added(frontier, 2, 1), TIDE_STALE);
+    assert_int_equal(tide_frontier_jobs_added(frontier, 1, 1), TIDE_NOT_FOUND);
+    assert_int_equal(tide_frontier_jobs_added(frontier, 3, 1), TIDE_NOT_FOUND);
+    assert_int_equal(tide_frontier_jobs_added(frontier, 0, TIDE_CYCLE_JOBS_MAX), TIDE_OK);
+    assert_int_equal(tide_frontier_jobs_added(frontier, 0, 1), TIDE_FULL);
+    tide_frontier_job_failed(frontier, 0);
+    assert_int_equal(tide_frontier_jobs_added(frontier, 0, 1), TIDE_FULL);
+    tide_frontier_free(frontier);
+}
+
+static void a_failed_job_is_a_gap_until_it_is_retried_or_accepted(void **state)
+{
+    (void)state;
+    tide_frontier *frontier = frontier_at(0);
+    for (uint64_t cycle = 0; cycle < 3; cycle++) {
+        assert_int_equal(tide_frontier_open(frontier, cycle), TIDE_OK);
+        assert_int_equal(tide_frontier_jobs_added(frontier, cycle, 2), TIDE_OK);
+    }
+    tide_frontier_job_failed(frontier, 0);
+    assert_false(tide_frontier_job_done(frontier, 0));
+    tide_frontier_job_failed(frontier, 2);
+    assert_false(tide_frontier_job_done(frontier, 1));
+    assert_true(tide_frontier_job_done(frontier, 1));
+    assert_int_equal(tide_frontier_reachable(frontier), 0);
+    assert_int_equal(tide_frontier_totals(frontier).with_failed, 2);
+
+    struct tide_cycle_view gaps[8];
+    assert_int_equal(tide_frontier_gaps(frontier, 0, gaps, 8), 2);
+    assert_int_equal(gaps[0].cycle, 0);
+    assert_int_equal(gaps[0].failed, 1);
+    assert_int_equal(gaps[1].cycle, 2);
+    assert_int_equal(gaps[1].outstanding, 1);
+    assert_int_equal(tide_frontier_gaps(frontier, 1, gaps, 8), 1);
+
+    tide_frontier_job_revived(frontier, 0);
+    assert_true(tide_frontier_job_done(frontier, 0));
+    assert_int_equal(tide_frontier_reachable(frontier), 2);
+    assert_false(tide_frontier_job_accepted(frontier, 2));
+    assert_true(tide_frontier_job_done(frontier, 2));
+    assert_int_equal(tide_frontier_reachable(frontier), 3);
+    assert_int_equal(tide_frontier_gaps(frontier, 0, gaps, 8), 0);
+    tide_frontier_check(frontier);
+    tide_frontier_free(frontier);
+}
+
+/* The model: every cycle that ever was, and a scan for each question. */
+enum { MODEL_CYCLES = 4000, MODEL_WINDOW = 200 };
+
+struct model_cycle {
+    bool opened, finished;
+    uint32_t outstanding, failed;
+};
+
+struct model {
+    struct model_cycle cycles[MODEL_CYCLES];
+    uint64_t reachable_before;
+};
+
+static uint64_t model_reachable(const struct model *model, uint64_t from)
+{
+    while (from < MODEL_CYCLES && model->cycles[from].finished)
+        from++;
+    return from;
+}
+
+static void model_maybe_finish(struct model_cycle *cycle, bool finished_by_it)
+{
+    bool expected = cycle->outstanding == 0 && cycle->failed == 0;
+    assert_int_equal(finished_by_it, expected);
+    cycle->finished = expected;
+}
+
+static void random_step(tide_frontier *frontier, struct model *model, tide_rng *rng)
+{
+    uint64_t base = model->reachable_before;
+    uint64_t at = base + tide_rng_below(rng, MODEL_WINDOW);
+    if (at >= MODEL_CYCLES)
+        at = MODEL_CYCLES - 1;
+    struct model_cycle *cycle = &model->cycles[at];
+    bool live = cycle->opened && !cycle->finished;
+
+    switch (tide_rng_below(rng, 8)) {
+    case 0:
+        assert_int_equal(tide_frontier_open(frontier, at), cycle->opened ? TIDE_EXISTS : TIDE_OK);
+        cycle->opened = true;
+        break;
+    case 1:
+        if (cycle->finished || (live && cycle->outstanding == 0 && cycle->failed == 0)) {
+            tide_frontier_finish(frontier, at);
+            cycle->finished = true;
+        }
+        break;
+    case 2: {
+        uint32_t count = 1 + (uint32_t)tide_rng_below(rng, 3);
+        tide_status expected = !cycle->opened    ? TIDE_NOT_FOUND
+                               : cycle->finished ? TIDE_STALE
+                                                 : TIDE_OK;
+        assert_int_equal(tide_frontier_jobs_added(frontier, at, count), expected);
+        cycle->outstanding += expected == TIDE_OK ? count : 0;
+        break;
+    }
+    case 3:
+        if (live && cycle->outstanding > 0) {
+            cycle->outstanding--;
+            cycle->failed++;
+            tide_frontier_job_failed(frontier, at);
+        }
+        break;
+    case 4:
+        if (live && cycle->failed > 0) {
+            cycle->failed--;
+            model_maybe_finish(cycle, tide_frontier_job_accepted(frontier, at));
+        }
+        break;
+    case 5:
+        if (live && cycle->failed > 0) {
+            cycle->failed--;
+            cycle->outstanding++;
+            tide_frontier_job_revived(frontier, at);
+        }
+        break;
+    default:
+        if (live && cycle->outstanding > 0) {
+            cycle->outstanding--;
+            model_maybe_finish(cycle, tide_frontier_job_done(frontier, at));
+        }
+        break;
+    }
+}
+
+static void compare_gaps(const tide_frontier *frontier, const struct model *model)
+{
+    struct tide_cycle_view views[16];
+    size_t count = tide_frontier_gaps(frontier, 0, views, 16);
+    uint64_t at = model_reachable(model, 0);
+    for (size_t i = 0; i < count; i++, at++) {
+        while (model->cycles[at].finished)
+            at++;
+        assert_int_equal(views[i].cycle, at);
+        assert_int_equal(views[i].opened, model->cycles[at].opened);
+        assert_int_equal(views[i].outstanding, model->cycles[at].outstanding);
+        assert_int_equal(views[i].failed, model->cycles[at].failed);
+    }
+    if (count < 16) /* then nothing that is open may be missing */
+        for (; at < MODEL_CYCLES; at++)
+            assert_false(model->cycles[at].opened && !model->cycles[at].finished);
+}
+
+static void random_events_agree_with_the_model(void **state)
+{
+    (void)state;
+    struct model *model = malloc(sizeof *model);
+    assert_non_null(model);
+    uint64_t steps = scaled(4000000), moved = 0;
+    for (uint64_t seed = 1; steps > 0; seed++) {
+        tide_rng rng = tide_rng_seeded(seed);
+        memset(model, 0, sizeof *model);
+        tide_frontier *frontier = frontier_at(0);
+        uint64_t run = steps < 500000 ? steps : 500000;
+        for (uint64_t step = 0; step < run; step++) {
+            random_step(frontier, model, &rng);
+            uint64_t expected = model_reachable(model, model->reachable_before);
+            if (tide_frontier_reachable(frontier) != expected)
+                fail_msg("seed %" PRIu64 " step %" PRIu64 ": %" PRIu64 " instead of %" PRIu64, seed,
+                         step, tide_frontier_reachable(frontier), expected);
+            model->reachable_before = expected;
+            if (tide_rng_chance(&rng, 1, 100))
+                tide_frontier_committed(frontier, expected);
+            if (step % 4096 == 0) {
+                tide_frontier_check(frontier);
+                compare_gaps(frontier, model);
+            }
+        }
+        moved += model->reachable_before;
+        tide_frontier_check(frontier);
+        tide_frontier_free(frontier);
+        steps -= run;
+    }
+    assert_true(moved > 0); /* the walk did reach what it is about */
+    free(model);
+}
+
+/* All orders in which six cycles can finish. */
+static void every_order_of_six_cycles_ends_at_the_same_place(void **state)
+{
+    (void)state;
+    enum { COUNT = 6, ORDERS = 720 };
+    for (int order = 0; order < ORDERS; order++) {
+        tide_frontier *frontier = frontier_at(0);
+        uint64_t left[COUNT];
+        bool finished[COUNT + 1] = {false};
+        for (uint64_t cycle = 0; cycle < COUNT; cycle++) {
+            left[cycle] = cycle;
+            assert_int_equal(tide_frontier_open(frontier, cycle), TIDE_OK);
+        }
+        for (int code = order, count = COUNT; count > 0; count--) {
+            int pick = code % count;
+            code /= count;
+            finished[left[pick]] = true;
+            tide_frontier_finish(frontier, left[pick]);
+            left[pick] = left[count - 1];
+            uint64_t expected = 0;
+            while (finished[expected])
+                expected++;
+            assert_int_equal(tide_frontier_reachable(frontier), expected);
+            tide_frontier_check(frontier);
+        }
+        assert_int_equal(tide_frontier_reachable(frontier), COUNT);
+        tide_frontier_free(frontier);
+    }
+}
+
+/* Opens forty cycles, so that the ring has to grow, and finishes them backwards. */
+static tide_status finish_forty_backwards(tide_mem *mem, uint64_t *reachable_out)
+{
+    tide_frontier *frontier = NULL;
+    tide_status rc = tide_frontier_new(0, mem, &frontier);
+
+    for (uint64_t cycle = 0; rc == TIDE_OK && cycle < 40; cycle++) {
+        rc = tide_frontier_open(frontier, cycle);
+        tide_frontier_check(frontier);
+    }
+    if (rc == TIDE_OK) {
+        for (uint64_t left = 40; left > 0; left--) {
+            assert_int_equal(tide_frontier_reachable(frontier), 0);
+            tide_frontier_finish(frontier, left - 1);
+        }
+        *reachable_out = tide_frontier_reachable(frontier);
+    }
+    tide_frontier_free(frontier);
+    return rc;
+}
+
+/* Fails the first allocation, then the second, and so on; ends because the
+ * scenario makes finitely many. */
+static void frontier_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    for (uint64_t fail_at = 0;; fail_at++) {
+        struct tide_mem_faulty mem;
+        tide_mem_faulty_once(&mem, fail_at);
+
+        uint64_t reachable = 0;
+        tide_status rc = finish_forty_backwards(&mem.base, &reachable);
+        assert_int_equal(mem.bytes_live, 0);
+        if (!mem.fired) {
+            assert_int_equal(rc, TIDE_OK);
+            assert_int_equal(reachable, 40);
+            assert_true(fail_at > 3);
+            return;
+        }
+        assert_int_equal(rc, TIDE_NO_MEMORY);
+    }
+}
+
+static void an_open_refused_for_memory_can_be_tried_again(void **state)
+{
+    (void)state;
+    struct tide_mem_faulty mem;
+    tide_mem_faulty_once(&mem, 2);
+    tide_frontier *frontier = NULL;
+    assert_int_equal(tide_frontier_new(0, &mem.base, &frontier), TIDE_OK);
+    assert_int_equal(tide_frontier_open(frontier, 0), TIDE_OK);
+    assert_int_equal(tide_frontier_open(frontier, 100), TIDE_NO_MEMORY);
+    tide_frontier_check(frontier);
+    assert_int_equal(tide_frontier_totals(frontier).opened, 1);
+    assert_int_equal(tide_frontier_open(frontier, 100), TIDE_OK);
+    assert_int_equal(tide_frontier_totals(frontier).opened, 2);
+    tide_frontier_check(frontier);
+    tide_frontier_free(frontier);
+    tide_frontier_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_cursor_waits_for_the_oldest_cycle),
+        cmocka_unit_test(finishing_twice_changes_nothing),
+        cmocka_unit_test(a_cycle_never_opened_holds_the_cursor),
+        cmocka_unit_test(opening_is_refused_when_known_full_or_impossible),
+        cmocka_unit_test(the_last_job_finishes_its_cycle_split_children_included),
+        cmocka_unit_test(a_finished_cycle_beyond_the_mark_takes_no_more_jobs),
+        cmocka_unit_test(a_failed_job_is_a_gap_until_it_is_retried_or_accepted),
+        cmocka_unit_test(random_events_agree_with_the_model),
+        cmocka_unit_test(every_order_of_six_cycles_ends_at_the_same_place),
+        cmocka_unit_test(frontier_survives_every_failed_allocation),
+        cmocka_unit_test(an_open_refused_for_memory_can_be_tried_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

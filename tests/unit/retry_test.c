@@ -1,0 +1,303 @@
+/* Goal: the table of E7.1 and E7.2.  Method: examples, then every combination
+ * of ending, status, attempts and size against the rules R1 to R5. */
+#include "core/retry.h"
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t scaled(uint64_t count)
+{
+    const char *text = getenv("TIDE_TEST_SCALE");
+    uint64_t percent = text != NULL ? strtoull(text, NULL, 10) : 100;
+    uint64_t result = count * percent / 100;
+    return result > 0 ? result : 1;
+}
+
+enum { NOW = 1000000 };
+
+static struct tide_verdict decide(struct tide_ended ended)
+{
+    struct tide_retry_policy policy = tide_retry_defaults();
+    tide_rng rng = tide_rng_seeded(7);
+    return tide_retry_decide(&policy, &ended, NOW, &rng);
+}
+
+static struct tide_verdict returned(tide_status status, uint32_t attempts, uint32_t items)
+{
+    return decide((struct tide_ended){.status = status, .attempts = attempts, .items = items});
+}
+
+static void server_errors_are_retried_until_the_budget_is_spent(void **state)
+{
+    (void)state;
+    for (uint32_t before = 0; before < 4; before++) {
+        struct tide_verdict verdict = returned(TIDE_SERVER, before, 1);
+        assert_int_equal(verdict.kind, TIDE_VERDICT_RETRY);
+        assert_int_equal(verdict.attempts, before + 1);
+        uint64_t pause_ms = 1000u << before;
+        assert_in_range(verdict.at_ms, NOW + pause_ms / 2, NOW + pause_ms);
+    }
+    assert_int_equal(returned(TIDE_SERVER, 4, 1).kind, TIDE_VERDICT_FAIL);
+    assert_int_equal(returned(TIDE_SERVER, 4, 0).kind, TIDE_VERDICT_FAIL);
+    /* A batch makes its fifth attempt in halves. */
+    assert_int_equal(returned(TIDE_SERVER, 2, 2).kind, TIDE_VERDICT_RETRY);
+    assert_int_equal(returned(TIDE_SERVER, 3, 2).kind, TIDE_VERDICT_SPLIT);
+    assert_int_equal(returned(TIDE_SERVER, 3, 2).attempts, 4);
+    assert_int_equal(returned(TIDE_SERVER, 9, 2).kind, TIDE_VERDICT_SPLIT);
+    /* A kind may have its own budget. */
+    assert_int_equal(decide((struct tide_ended){.status = TIDE_SERVER, .attempts_max = 1}).kind,
+                     TIDE_VERDICT_FAIL);
+    assert_int_equal(
+        decide((struct tide_ended){.status = TIDE_SERVER, .attempts = 8, .attempts_max = 10}).kind,
+        TIDE_VERDICT_RETRY);
+}
+
+static void causes_outside_the_job_block_the_account_and_cost_nothing(void **state)
+{
+    (void)state;
+    const tide_status statuses[] = {TIDE_THROTTLED, TIDE_AUTH, TIDE_NETWORK, TIDE_DISK_FULL};
+    const tide_class causes[] = {TIDE_CLASS_THROTTLED, TIDE_CLASS_AUTH, TIDE_CLASS_NETWORK,
+                                 TIDE_CLASS_DISK};
+    for (size_t i = 0; i < 4; i++) {
+        struct tide_verdict verdict = returned(statuses[i], 4, 1);
+        assert_int_equal(verdict.kind, TIDE_VERDICT_BLOCK);
+        assert_int_equal(verdict.cause, causes[i]);
+        assert_int_equal(verdict.attempts, 4);
+        assert_int_equal(verdict.at_ms, 0); /* until a probe succeeds */
+    }
+    struct tide_verdict named =
+        decide((struct tide_ended){.status = TIDE_THROTTLED, .again_at_ms = NOW + 900000});
+    assert_int_equal(named.kind, TIDE_VERDICT_BLOCK);
+    assert_int_equal(named.at_ms, NOW + 900000);
+    named = decide((struct tide_ended){.status = TIDE_AGAIN, .again_at_ms = NOW + 12});
+    assert_int_equal(named.kind, TIDE_VERDICT_PUT_BACK);
+    assert_int_equal(named.at_ms, NOW + 12);
+}
+
+static void cancellation_costs_nothing_and_only_the_user_ends_a_job(void **state)
+{
+    (void)state;
+    const enum tide_ending endings[] = {TIDE_ENDED_PREEMPTED, TIDE_ENDED_HALTED,
+                                        TIDE_ENDED_SHUTDOWN};
+    for (size_t i = 0; i < 3; i++) {
+        struct tide_ended ended = {
+            .ending = endings[i], .status = TIDE_CANCELED, .attempts = 4, .items = 9};
+        assert_int_equal(decide(ended).kind, TIDE_VERDICT_PUT_BACK);
+        assert_int_equal(decide(ended).attempts, 4);
+        ended.status = TIDE_TIMEOUT; /* an echo of the cancel */
+        assert_int_equal(decide(ended).kind, TIDE_VERDICT_PUT_BACK);
+        ended.status = TIDE_OK; /* it was faster */
+        assert_int_equal(decide(ended).kind, TIDE_VERDICT_DONE);
+    }
+    struct tide_ended by_user = {.ending = TIDE_ENDED_BY_USER, .status = TIDE_CANCELED};
+    assert_int_equal(decide(by_user).kind, TIDE_VERDICT_CANCEL);
+    by_user.status = TIDE_OK;
+    assert_int_equal(decide(by_user).kind, TIDE_VERDICT_DONE);
+    assert_int_equal(returned(TIDE_STALE, 4, 1).kind, TIDE_VERDICT_PUT_BACK);
+    assert_int_equal(returned(TIDE_STOPPED, 4, 1).kind, TIDE_VERDICT_PUT_BACK);
+}
+
+static void a_reclaim_costs_one_attempt_and_starts_at_once(void **state)
+{
+    (void)state;
+    struct tide_ended ended = {.ending = TIDE_ENDED_RECLAIMED, .attempts = 0, .items = 50};
+    assert_int_equal(decide(ended).kind, TIDE_VERDICT_RETRY);
+    assert_int_equal(decide(ended).attempts, 1);
+    assert_int_equal(decide(ended).at_ms, NOW);
+    ended.attempts = 4; /* a job that kills its worker does not do so for ever */
+    assert_int_equal(decide(ended).kind, TIDE_VERDICT_SPLIT);
+    ended.items = 1;
+    assert_int_equal(decide(ended).kind, TIDE_VERDICT_FAIL);
+}
+
+static void ten_minutes_without_a_beat_is_a_stall(void **state)
+{
+    (void)state;
+    struct tide_retry_policy policy = tide_retry_defaults();
+    assert_false(tide_retry_is_stalled(&policy, NOW, NOW + 599999));
+    assert_true(tide_retry_is_stalled(&policy, NOW, NOW + 600000));
+    assert_false(tide_retry_is_stalled(&policy, NOW, NOW - 5)); /* a beat of this very step */
+    assert_int_equal(tide_retry_stalled_at_ms(&policy, NOW), NOW + 600000);
+    assert_int_equal(tide_retry_stalled_at_ms(&policy, UINT64_MAX - 1), UINT64_MAX);
+
+    struct tide_ended ended = {.ending = TIDE_ENDED_STALLED, .attempts = 1, .items = 50};
+    assert_int_equal(decide(ended).kind, TIDE_VERDICT_RETRY);
+    assert_int_equal(decide(ended).attempts, 2);
+    ended.attempts = 4;
+    assert_int_equal(decide(ended).kind, TIDE_VERDICT_SPLIT);
+}
+
+static void permanent_errors_end_at_once_and_vanished_items_are_not_failures(void **state)
+{
+    (void)state;
+    assert_int_equal(returned(TIDE_PERMANENT, 0, 1).kind, TIDE_VERDICT_FAIL);
+    assert_int_equal(returned(TIDE_PERMANENT, 0, 7).kind, TIDE_VERDICT_SPLIT);
+    assert_int_equal(returned(TIDE_BUG, 0, 1).kind, TIDE_VERDICT_FAIL);
+    assert_int_equal(returned(TIDE_GONE, 0, 1).kind, TIDE_VERDICT_VANISHED);
+    assert_int_equal(returned(TIDE_SUPERSEDED, 0, 1).kind, TIDE_VERDICT_VANISHED);
+}
+
+static void pauses_double_up_to_their_cap_and_are_spread(void **state)
+{
+    (void)state;
+    struct tide_retry_policy policy = tide_retry_defaults();
+    for (uint32_t attempts = 1; attempts < 80; attempts++) {
+        uint64_t pause_ms = attempts > 9 ? 300000 : (uint64_t)1000 << (attempts - 1);
+        uint64_t low_ms = UINT64_MAX, high_ms = 0;
+        for (uint64_t seed = 0; seed < 2000; seed++) {
+            tide_rng rng = tide_rng_seeded(seed);
+            uint64_t got_ms = tide_retry_pause_ms(&policy, attempts, &rng);
+            assert_in_range(got_ms, pause_ms / 2, pause_ms);
+            low_ms = got_ms < low_ms ? got_ms : low_ms;
+            high_ms = got_ms > high_ms ? got_ms : high_ms;
+        }
+        assert_true(high_ms - low_ms > pause_ms * 2 / 5);
+    }
+    tide_rng rng = tide_rng_seeded(1);
+    assert_int_equal(tide_retry_pause_ms(&policy, 0, &rng), 0);
+    policy.pause_first_ms = UINT64_MAX / 2 + 9;
+    policy.pause_max_ms = UINT64_MAX - 1;
+    assert_true(tide_retry_pause_ms(&policy, UINT32_MAX, &rng) >= UINT64_MAX / 2 - 1);
+    struct tide_ended ended = {.status = TIDE_SERVER, .attempts = 2};
+    assert_true(tide_retry_decide(&policy, &ended, UINT64_MAX - 3, &rng).at_ms >= UINT64_MAX - 3);
+}
+
+static void senseless_policies_are_refused(void **state)
+{
+    (void)state;
+    tide_error err;
+    struct tide_retry_policy policy = tide_retry_defaults();
+    assert_int_equal(tide_retry_check(&policy, &err), TIDE_OK);
+    policy.attempts_max = 0;
+    assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
+    policy = tide_retry_defaults();
+    policy.pause_first_ms = policy.pause_max_ms + 1;
+    assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
+    policy = tide_retry_defaults();
+    policy.beat_missing_ms = 0;
+    assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
+    policy = tide_retry_defaults();
+    policy.reclaim_attempts = 2;
+    assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
+    policy = tide_retry_defaults();
+    policy.halves_attempts = 5;
+    assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
+}
+
+/* R1 said in the words of the spec, apart from the code under test. */
+static bool model_charges(const struct tide_ended *ended)
+{
+    if (ended->ending == TIDE_ENDED_STALLED || ended->ending == TIDE_ENDED_RECLAIMED)
+        return true;
+    if (ended->ending != TIDE_ENDED_RETURNED)
+        return false;
+    switch ((int)ended->status) {
+    case TIDE_OK:
+    case TIDE_THROTTLED:
+    case TIDE_AGAIN:
+    case TIDE_NETWORK:
+    case TIDE_AUTH:
+    case TIDE_DISK_FULL:
+    case TIDE_CANCELED:
+    case TIDE_STOPPED:
+    case TIDE_STALE:
+    case TIDE_GONE:
+    case TIDE_SUPERSEDED:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static void compare(const struct tide_ended *ended, uint64_t now_ms, tide_rng *rng)
+{
+    struct tide_retry_policy policy = tide_retry_defaults();
+    struct tide_verdict verdict = tide_retry_decide(&policy, ended, now_ms, rng);
+    bool charged = model_charges(ended);
+    assert_int_equal(verdict.attempts, ended->attempts + charged); /* R1, R2 */
+    bool status_counts =
+        ended->ending != TIDE_ENDED_STALLED && ended->ending != TIDE_ENDED_RECLAIMED;
+    if (ended->status == TIDE_OK && status_counts) /* R5 */
+        assert_int_equal(verdict.kind, TIDE_VERDICT_DONE);
+    else
+        assert_int_not_equal(verdict.kind, TIDE_VERDICT_DONE);
+    if (status_counts && ended->ending == TIDE_ENDED_RETURNED) {
+        assert_int_equal(tide_retry_costs_attempt(ended->status), charged);
+        assert_int_equal(tide_retry_blocks_account(ended->status),
+                         verdict.kind == TIDE_VERDICT_BLOCK);
+    }
+    if (charged && verdict.attempts >= (ended->items > 1 ? 4 : 5)) /* R4 */
+        assert_int_equal(verdict.kind, ended->items > 1 ? TIDE_VERDICT_SPLIT : TIDE_VERDICT_FAIL);
+    if (verdict.kind == TIDE_VERDICT_RETRY) { /* R3 */
+        assert_true(charged);
+        assert_true(verdict.attempts < (ended->items > 1 ? 4 : 5));
+        uint64_t pause_ms = (uint64_t)1000 << (verdict.attempts - 1);
+        uint64_t floor_ms = ended->again_at_ms > now_ms ? ended->again_at_ms : now_ms;
+        assert_true(verdict.at_ms >= floor_ms);
+        assert_true(verdict.at_ms <= now_ms + pause_ms || verdict.at_ms == floor_ms);
+    }
+    if (verdict.kind == TIDE_VERDICT_PUT_BACK)
+        assert_true(verdict.at_ms >= now_ms);
+}
+
+static void every_ending_follows_the_rules(void **state)
+{
+    (void)state;
+    tide_rng rng = tide_rng_seeded(11);
+    for (int ending = TIDE_ENDED_RETURNED; ending <= TIDE_ENDED_RECLAIMED; ending++)
+        for (int status = TIDE_BUG; status <= TIDE_OK; status++)
+            for (uint32_t attempts = 0; attempts < 8; attempts++)
+                for (uint32_t items = 0; items < 4; items++) {
+                    struct tide_ended ended = {.ending = (enum tide_ending)ending,
+                                               .status = (tide_status)status,
+                                               .attempts = attempts,
+                                               .items = items};
+                    compare(&ended, NOW, &rng);
+                    ended.again_at_ms = NOW + 77;
+                    compare(&ended, NOW, &rng);
+                    ended.again_at_ms = NOW - 77;
+                    compare(&ended, NOW, &rng);
+                }
+}
+
+static void random_endings_follow_the_rules(void **state)
+{
+    (void)state;
+    tide_rng rng = tide_rng_seeded(12);
+    uint64_t rounds = scaled(2000000);
+    for (uint64_t i = 0; i < rounds; i++) {
+        uint64_t now_ms = tide_rng_below(&rng, 1u << 30);
+        struct tide_ended ended = {
+            .ending = (enum tide_ending)tide_rng_below(&rng, TIDE_ENDED_RECLAIMED + 1),
+            .status = (tide_status)(-(int)tide_rng_below(&rng, 1 - TIDE_BUG)),
+            .attempts = (uint32_t)tide_rng_below(&rng, 12),
+            .items = (uint32_t)tide_rng_below(&rng, 100),
+            .again_at_ms = tide_rng_chance(&rng, 1, 2) ? tide_rng_below(&rng, 1u << 30) : 0,
+        };
+        compare(&ended, now_ms, &rng);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(server_errors_are_retried_until_the_budget_is_spent),
+        cmocka_unit_test(causes_outside_the_job_block_the_account_and_cost_nothing),
+        cmocka_unit_test(cancellation_costs_nothing_and_only_the_user_ends_a_job),
+        cmocka_unit_test(a_reclaim_costs_one_attempt_and_starts_at_once),
+        cmocka_unit_test(ten_minutes_without_a_beat_is_a_stall),
+        cmocka_unit_test(permanent_errors_end_at_once_and_vanished_items_are_not_failures),
+        cmocka_unit_test(pauses_double_up_to_their_cap_and_are_spread),
+        cmocka_unit_test(senseless_policies_are_refused),
+        cmocka_unit_test(every_ending_follows_the_rules),
+        cmocka_unit_test(random_endings_follow_the_rules),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,403 @@
+/* Goal: every tick once, also over restarts, two machines and a clock that
+ * jumps.  Method: examples, then random clocks against a model that walks the
+ * grid slot by slot. */
+#include "core/schedule.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "base/rng.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static uint64_t scaled(uint64_t count)
+{
+    const char *text = getenv("TIDE_TEST_SCALE");
+    uint64_t percent = text != NULL ? strtoull(text, NULL, 10) : 100;
+    uint64_t result = count * percent / 100;
+    return result > 0 ? result : 1;
+}
+
+static tide_schedules *schedule_make(void)
+{
+    tide_schedules *schedule = NULL;
+    assert_int_equal(tide_schedules_new(tide_mem_heap(), &schedule), TIDE_OK);
+    return schedule;
+}
+
+static void the_first_run_is_at_start_or_after_one_period(void **state)
+{
+    (void)state;
+    struct tide_schedule_entry entry = {
+        .id = 1, .anchor_unix_ms = 5000, .period_ms = 100, .at_start = true};
+    struct tide_firing firing;
+    assert_false(tide_schedule_due(&entry, 4999, &firing));
+    assert_true(tide_schedule_due(&entry, 5000, &firing));
+    assert_int_equal(firing.slot, 0);
+    assert_int_equal(firing.slot_unix_ms, 5000);
+    entry.at_start = false;
+    assert_false(tide_schedule_due(&entry, 5099, &firing));
+    assert_true(tide_schedule_due(&entry, 5100, &firing));
+    assert_int_equal(firing.slot, 1);
+    assert_int_equal(firing.missed, 0);
+}
+
+static void missed_ticks_collapse_into_the_latest(void **state)
+{
+    (void)state;
+    tide_schedules *schedule = schedule_make();
+    struct tide_schedule_entry entry = {.id = 9,
+                                        .anchor_unix_ms = 1000,
+                                        .period_ms = 10,
+                                        .fired = true,
+                                        .last_unix_ms = 1020}; /* as the store remembers */
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    struct tide_firing firing;
+    assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), 1030);
+    assert_true(tide_schedules_next(schedule, 1099, &firing));
+    assert_int_equal(firing.slot, 9);
+    assert_int_equal(firing.slot_unix_ms, 1090);
+    assert_int_equal(firing.missed, 6);
+    assert_false(tide_schedules_next(schedule, 1099, &firing));
+    assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), 1100);
+    tide_schedules_free(schedule);
+}
+
+static void a_clock_that_jumps_back_fires_nothing_twice(void **state)
+{
+    (void)state;
+    tide_schedules *schedule = schedule_make();
+    struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    struct tide_firing firing;
+    assert_true(tide_schedules_next(schedule, 1055, &firing));
+    assert_false(tide_schedules_next(schedule, 1000, &firing));
+    assert_false(tide_schedules_next(schedule, 1059, &firing));
+    assert_int_equal(tide_schedule_lag_ms(tide_schedules_find(schedule, 9), 1055), 0);
+    assert_int_equal(tide_schedule_lag_ms(tide_schedules_find(schedule, 9), 1000), 50);
+    assert_true(tide_schedules_next(schedule, 1060, &firing));
+    assert_int_equal(firing.slot_unix_ms, 1060);
+    tide_schedules_free(schedule);
+}
+
+static void a_slot_fired_elsewhere_is_not_fired_here(void **state)
+{
+    (void)state;
+    tide_schedules *schedule = schedule_make();
+    struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    tide_schedules_fired(schedule, 9, 1030);
+    tide_schedules_fired(schedule, 9, 1010); /* older news */
+    tide_schedules_fired(schedule, 77, 1010);
+    struct tide_firing firing;
+    assert_false(tide_schedules_next(schedule, 1039, &firing));
+    assert_true(tide_schedules_next(schedule, 1040, &firing));
+    tide_schedules_free(schedule);
+}
+
+static void a_new_period_goes_on_from_the_last_slot(void **state)
+{
+    (void)state;
+    tide_schedules *schedule = schedule_make();
+    struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    struct tide_firing firing;
+    assert_true(tide_schedules_next(schedule, 1050, &firing));
+    entry.period_ms = 40; /* the store's copy is older than what fired */
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    assert_int_equal(tide_schedules_count(schedule), 1);
+    assert_false(tide_schedules_next(schedule, 1079, &firing));
+    assert_true(tide_schedules_next(schedule, 1081, &firing));
+    assert_int_equal(firing.slot_unix_ms, 1080);
+    tide_schedules_check(schedule);
+    tide_schedules_free(schedule);
+}
+
+static void entries_are_bounded_and_checked(void **state)
+{
+    (void)state;
+    tide_schedules *schedule = schedule_make();
+    struct tide_schedule_entry entry = {.id = 0, .period_ms = 1};
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_INVALID);
+    entry = (struct tide_schedule_entry){.id = 1, .period_ms = 0};
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_INVALID);
+    entry.period_ms = 5;
+    for (entry.id = 1; entry.id <= TIDE_SCHEDULES_MAX; entry.id++)
+        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_FULL);
+    assert_true(tide_schedules_remove(schedule, 17));
+    assert_false(tide_schedules_remove(schedule, 17));
+    assert_null(tide_schedules_find(schedule, 17));
+    assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    /* Equals come by id. */
+    struct tide_firing firing;
+    for (uint64_t id = 1; id <= TIDE_SCHEDULES_MAX + 1; id++)
+        if (id != 17) {
+            assert_true(tide_schedules_next(schedule, 6, &firing));
+            assert_int_equal(firing.id, id);
+        }
+    assert_false(tide_schedules_next(schedule, 6, &firing));
+    tide_schedules_check(schedule);
+    tide_schedules_free(schedule);
+    tide_schedules_free(NULL);
+}
+
+static void the_end_of_time_is_never_reached(void **state)
+{
+    (void)state;
+    struct tide_schedule_entry entry = {.id = 1,
+                                        .anchor_unix_ms = UINT64_MAX - 5,
+                                        .period_ms = UINT64_MAX / 2,
+                                        .fired = true,
+                                        .last_unix_ms = UINT64_MAX - 1};
+    struct tide_firing firing;
+    assert_int_equal(tide_schedule_due_at_unix_ms(&entry), UINT64_MAX);
+    assert_false(tide_schedule_due(&entry, UINT64_MAX, &firing));
+    entry = (struct tide_schedule_entry){
+        .id = 1, .period_ms = 1, .fired = true, .last_unix_ms = UINT64_MAX};
+    assert_int_equal(tide_schedule_due_at_unix_ms(&entry), UINT64_MAX);
+    assert_false(tide_schedule_due(&entry, UINT64_MAX, &firing));
+}
+
+/* The model: entries in a list, and a walk along the grid for each question. */
+enum { MODEL_IDS = 24, GRID = 1 << 14 };
+
+struct model_entry {
+    bool there;
+    struct tide_schedule_entry entry;
+    bool fired_at[2 * GRID]; /* by slot time: nothing fires twice, ever */
+};
+
+static bool model_due(const struct tide_schedule_entry *entry, uint64_t now, uint64_t *slot_out,
+                      uint64_t *due_out)
+{
+    bool due = false;
+    *due_out = UINT64_MAX;
+    for (uint64_t slot = entry->at_start ? 0 : 1;; slot++) { /* ends: the grid moves on */
+        uint64_t time = entry->anchor_unix_ms + slot * entry->period_ms;
+        if (entry->fired && time <= entry->last_unix_ms)
+            continue;
+        if (*due_out == UINT64_MAX)
+            *due_out = time;
+        if (time > now)
+            return due;
+        due = true;
+        *slot_out = slot;
+    }
+}
+
+static void model_step(tide_schedules *schedule, struct model_entry *model, uint64_t now,
+                       tide_rng *rng)
+{
+    uint64_t id = 1 + tide_rng_below(rng, MODEL_IDS);
+    struct model_entry *mine = &model[id];
+    switch (tide_rng_below(rng, 16)) {
+    case 0: {
+        struct tide_schedule_entry entry = {
+            .id = id,
+            .anchor_unix_ms = tide_rng_below(rng, GRID),
+            .period_ms = 50 + tide_rng_below(rng, 500),
+            .at_start = tide_rng_chance(rng, 1, 2),
+        };
+        if (mine->there) {
+            entry.fired = mine->entry.fired;
+            entry.last_unix_ms = mine->entry.last_unix_ms;
+        }
+        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+        mine->entry = entry;
+        mine->there = true;
+        break;
+    }
+    case 1:
+        if (tide_rng_chance(rng, 1, 3)) {
+            assert_int_equal(tide_schedules_remove(schedule, id), mine->there);
+            memset(mine, 0, sizeof *mine);
+        }
+        break;
+    case 2: /* another machine was faster, for its own idea of now */
+        if (mine->there) {
+            uint64_t slot = 0, due = 0;
+            if (model_due(&mine->entry, now + 300, &slot, &due)) {
+                mine->entry.fired = true;
+                mine->entry.last_unix_ms =
+                    mine->entry.anchor_unix_ms + slot * mine->entry.period_ms;
+                mine->fired_at[mine->entry.last_unix_ms] = true;
+                tide_schedules_fired(schedule, id, mine->entry.last_unix_ms);
+            }
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void model_drain(tide_schedules *schedule, struct model_entry *model, uint64_t now,
+                        uint64_t seed, uint64_t *fired)
+{
+    struct tide_firing firing;
+    while (tide_schedules_next(schedule, now, &firing)) {
+        struct model_entry *mine = &model[firing.id];
+        uint64_t slot = 0, due = 0;
+        assert_true(mine->there);
+        if (!model_due(&mine->entry, now, &slot, &due) || slot != firing.slot)
+            fail_msg("seed %" PRIu64 ": entry %" PRIu64 " fired slot %" PRIu64, seed, firing.id,
+                     firing.slot);
+        assert_int_equal(firing.slot_unix_ms,
+                         mine->entry.anchor_unix_ms + slot * mine->entry.period_ms);
+        assert_int_equal(firing.missed, (firing.slot_unix_ms - due) / mine->entry.period_ms);
+        assert_false(mine->fired_at[firing.slot_unix_ms]);
+        mine->fired_at[firing.slot_unix_ms] = true;
+        mine->entry.fired = true;
+        mine->entry.last_unix_ms = firing.slot_unix_ms;
+        (*fired)++;
+    }
+    uint64_t wake = UINT64_MAX;
+    for (uint64_t id = 1; id <= MODEL_IDS; id++)
+        if (model[id].there) {
+            uint64_t slot = 0, due = 0;
+            assert_false(model_due(&model[id].entry, now, &slot, &due));
+            wake = due < wake ? due : wake;
+        }
+    assert_int_equal(tide_schedules_wake_at_unix_ms(schedule), wake);
+}
+
+static void random_clocks_agree_with_the_model(void **state)
+{
+    (void)state;
+    struct model_entry *model = calloc(MODEL_IDS + 1, sizeof *model);
+    assert_non_null(model);
+    uint64_t runs = scaled(40), fired = 0;
+    for (uint64_t seed = 1; seed <= runs; seed++) {
+        tide_rng rng = tide_rng_seeded(seed);
+        memset(model, 0, (MODEL_IDS + 1) * sizeof *model);
+        tide_schedules *schedule = schedule_make();
+        uint64_t now = tide_rng_below(&rng, GRID);
+        for (int step = 0; step < 3000; step++) {
+            uint64_t ahead = tide_rng_below(&rng, 40);
+            if (tide_rng_chance(&rng, 1, 50)) /* back or forth, anywhere */
+                now = tide_rng_below(&rng, GRID + GRID / 2);
+            else if (now + ahead < GRID + GRID / 2)
+                now += ahead;
+            model_step(schedule, model, now, &rng);
+            model_drain(schedule, model, now, seed, &fired);
+            if (step % 64 == 0)
+                tide_schedules_check(schedule);
+        }
+        tide_schedules_free(schedule);
+    }
+    assert_true(fired > runs * 100);
+    free(model);
+}
+
+/* The same rule for one entry, millions of times, with a closed formula. */
+static void random_entries_fire_the_latest_slot(void **state)
+{
+    (void)state;
+    tide_rng rng = tide_rng_seeded(5);
+    uint64_t rounds = scaled(3000000), fired = 0;
+    for (uint64_t i = 0; i < rounds; i++) {
+        struct tide_schedule_entry entry = {
+            .id = 1,
+            .anchor_unix_ms = tide_rng_below(&rng, 1000),
+            .period_ms = 1 + tide_rng_below(&rng, 100),
+            .at_start = tide_rng_chance(&rng, 1, 2),
+            .fired = tide_rng_chance(&rng, 1, 2),
+            .last_unix_ms = tide_rng_below(&rng, 3000),
+        };
+        uint64_t now = tide_rng_below(&rng, 4000);
+        struct tide_firing firing;
+        bool due = tide_schedule_due(&entry, now, &firing);
+        uint64_t after = entry.anchor_unix_ms + (entry.at_start ? 0 : entry.period_ms);
+        bool slot_exists = now >= after;
+        uint64_t latest = slot_exists ? now - (now - entry.anchor_unix_ms) % entry.period_ms : 0;
+        assert_int_equal(due, slot_exists && (!entry.fired || latest > entry.last_unix_ms));
+        if (due) {
+            assert_int_equal(firing.slot_unix_ms, latest);
+            assert_true(tide_schedule_due_at_unix_ms(&entry) <= latest);
+            fired++;
+        } else {
+            assert_true(tide_schedule_due_at_unix_ms(&entry) > now);
+        }
+    }
+    assert_true(fired > rounds / 10);
+}
+
+static tide_status put_twenty(tide_mem *mem, size_t *count_out)
+{
+    tide_schedules *schedule = NULL;
+    tide_status rc = tide_schedules_new(mem, &schedule);
+    for (uint64_t id = 1; rc == TIDE_OK && id <= 20; id++) {
+        struct tide_schedule_entry entry = {.id = id, .period_ms = 100 - id};
+        rc = tide_schedules_put(schedule, &entry);
+        tide_schedules_check(schedule);
+        *count_out = tide_schedules_count(schedule);
+        assert_int_equal(*count_out, rc == TIDE_OK ? id : id - 1);
+    }
+    tide_schedules_free(schedule);
+    return rc;
+}
+
+static void schedule_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    for (uint64_t fail_at = 0;; fail_at++) { /* ends: the scenario allocates finitely often */
+        struct tide_mem_faulty mem;
+        tide_mem_faulty_once(&mem, fail_at);
+        size_t count = 0;
+        tide_status rc = put_twenty(&mem.base, &count);
+        assert_int_equal(mem.bytes_live, 0);
+        if (!mem.fired) {
+            assert_int_equal(rc, TIDE_OK);
+            assert_int_equal(count, 20);
+            assert_true(fail_at > 3);
+            return;
+        }
+        assert_int_equal(rc, TIDE_NO_MEMORY);
+    }
+}
+
+static void firing_never_allocates(void **state)
+{
+    (void)state;
+    struct tide_mem_faulty mem;
+    tide_mem_faulty_once(&mem, UINT64_MAX);
+    tide_schedules *schedule = NULL;
+    assert_int_equal(tide_schedules_new(&mem.base, &schedule), TIDE_OK);
+    uint64_t now = 0;
+    for (uint64_t id = 1; id <= 200; id++) {
+        struct tide_schedule_entry entry = {.id = id, .period_ms = 1 + id % 7};
+        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+        uint64_t allocations = mem.allocations;
+        struct tide_firing firing;
+        now += 5;
+        while (tide_schedules_next(schedule, now, &firing))
+            ;
+        assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK); /* replaces */
+        assert_int_equal(mem.allocations, allocations);
+    }
+    tide_schedules_free(schedule);
+    assert_int_equal(mem.bytes_live, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_run_is_at_start_or_after_one_period),
+        cmocka_unit_test(missed_ticks_collapse_into_the_latest),
+        cmocka_unit_test(a_clock_that_jumps_back_fires_nothing_twice),
+        cmocka_unit_test(a_slot_fired_elsewhere_is_not_fired_here),
+        cmocka_unit_test(a_new_period_goes_on_from_the_last_slot),
+        cmocka_unit_test(entries_are_bounded_and_checked),
+        cmocka_unit_test(the_end_of_time_is_never_reached),
+        cmocka_unit_test(random_clocks_agree_with_the_model),
+        cmocka_unit_test(random_entries_fire_the_latest_slot),
+        cmocka_unit_test(firing_never_allocates),
+        cmocka_unit_test(schedule_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

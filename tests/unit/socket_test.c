@@ -1,0 +1,414 @@
+/* The control socket, between threads of this process and over real sockets. */
+#include "world/socket.h"
+#include "base/limits.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    tide_world *world;
+    char dir[64];
+    char path[PATH_MAX];
+    tide_cancel entered; /* rung by a handler that waits */
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    (void)snprintf(fixture->dir, sizeof fixture->dir, "/tmp/tide-socket-XXXXXX");
+    assert_non_null(mkdtemp(fixture->dir));
+    (void)snprintf(fixture->path, sizeof fixture->path, "%s/control", fixture->dir);
+    assert_int_equal(tide_world_real_new(tide_mem_heap(), &fixture->world, NULL), TIDE_OK);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_world_real_free(fixture->world);
+    (void)unlink(fixture->path);
+    assert_int_equal(rmdir(fixture->dir), 0); /* nothing was left behind */
+    free(fixture);
+    return 0;
+}
+
+static tide_text line_of(char *room, size_t room_bytes, unsigned number)
+{
+    int bytes = snprintf(room, room_bytes, "{\"n\":%u}", number);
+    return (tide_text){room, (size_t)bytes};
+}
+
+/* "count N": N lines.  "fail": TIDE_THROTTLED.  "wait": until the client or the
+ * server leaves.  "flood": lines until it must stop.  Anything else: echoed. */
+static tide_status handle(void *arg, tide_text request, tide_socket_reply *reply, tide_error *err)
+{
+    struct fixture *fixture = arg;
+    char line[64];
+    if (request.bytes > 6 && memcmp(request.data, "count ", 6) == 0) {
+        const unsigned count = (unsigned)strtoul(request.data + 6, NULL, 10);
+        for (unsigned i = 0; i < count; i++) {
+            tide_status rc = tide_socket_say(reply, line_of(line, sizeof line, i));
+            if (rc != TIDE_OK)
+                return rc;
+        }
+        return TIDE_OK;
+    }
+    if (tide_text_equal(request, TIDE_TEXT("fail")))
+        return tide_error_set(err, TIDE_THROTTLED, "too \"fast\"");
+    if (tide_text_equal(request, TIDE_TEXT("wait"))) {
+        tide_world_cancel(fixture->world, &fixture->entered, TIDE_CANCEL_USER);
+        while (!tide_socket_gone(reply))
+            (void)tide_world_sleep_until(fixture->world, tide_world_now_us(fixture->world) + 1000,
+                                         NULL);
+        return tide_error_set(err, TIDE_STOPPED, "nobody waits any more");
+    }
+    if (tide_text_equal(request, TIDE_TEXT("flood"))) {
+        tide_world_cancel(fixture->world, &fixture->entered, TIDE_CANCEL_USER);
+        tide_status rc = TIDE_OK;
+        for (unsigned i = 0; rc == TIDE_OK; i++)
+            rc = tide_socket_say(reply, line_of(line, sizeof line, i));
+        return rc;
+    }
+    if (tide_text_equal(request, TIDE_TEXT("rules"))) {
+        assert_int_equal(tide_socket_say(reply, TIDE_TEXT("a\nb")), TIDE_INVALID);
+        assert_int_equal(tide_socket_say(reply, TIDE_TEXT("")), TIDE_INVALID);
+        assert_int_equal(tide_socket_say(reply, TIDE_TEXT("{\"end\":\"ok\"}")), TIDE_INVALID);
+        return tide_socket_say(reply, TIDE_TEXT("fine"));
+    }
+    return tide_socket_say(reply, request);
+}
+
+struct lines {
+    unsigned count;
+    size_t bytes;
+    unsigned stop_at;
+    char last[64];
+};
+
+static tide_status take_line(void *arg, tide_text line)
+{
+    struct lines *lines = arg;
+    lines->count++;
+    lines->bytes += line.bytes;
+    const size_t bytes = line.bytes < sizeof lines->last ? line.bytes : sizeof lines->last - 1;
+    memcpy(lines->last, line.data, bytes);
+    lines->last[bytes] = '\0';
+    return lines->stop_at > 0 && lines->count >= lines->stop_at ? TIDE_SUPERSEDED : TIDE_OK;
+}
+
+static tide_socket *serve(struct fixture *fixture)
+{
+    tide_socket *server = NULL;
+    tide_error err = {0};
+    if (tide_socket_serve(fixture->world, tide_mem_heap(), fixture->path, handle, fixture, &server,
+                          &err) != TIDE_OK)
+        fail_msg("%s", err.text);
+    return server;
+}
+
+static tide_status ask(struct fixture *fixture, tide_text request, struct lines *lines,
+                       tide_error *err)
+{
+    return tide_socket_ask(fixture->world, tide_mem_heap(), fixture->path, request, 10000, NULL,
+                           take_line, lines, err);
+}
+
+static void a_request_gets_its_lines_and_its_end(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_socket *server = serve(fixture);
+    struct stat info;
+    assert_int_equal(stat(fixture->path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+
+    struct lines lines = {0};
+    assert_int_equal(ask(fixture, TIDE_TEXT("count 5000"), &lines, NULL), TIDE_OK);
+    assert_int_equal(lines.count, 5000);
+    assert_string_equal(lines.last, "{\"n\":4999}");
+
+    tide_error err = {0};
+    assert_int_equal(ask(fixture, TIDE_TEXT("fail"), &lines, &err), TIDE_THROTTLED);
+    assert_string_equal(err.text, "too \"fast\"");
+
+    lines = (struct lines){0};
+    assert_int_equal(ask(fixture, TIDE_TEXT("rules"), &lines, NULL), TIDE_OK);
+    assert_int_equal(lines.count, 1);
+
+    lines = (struct lines){.stop_at = 3};
+    assert_int_equal(ask(fixture, TIDE_TEXT("count 100"), &lines, NULL), TIDE_SUPERSEDED);
+    assert_int_equal(lines.count, 3);
+    assert_int_equal(ask(fixture, TIDE_TEXT("two\nlines"), &lines, NULL), TIDE_INVALID);
+    tide_socket_free(server);
+    assert_int_equal(access(fixture->path, F_OK), -1);
+    assert_int_equal(ask(fixture, TIDE_TEXT("x"), &lines, NULL), TIDE_NOT_FOUND);
+}
+
+static void lines_have_a_ceiling(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_socket *server = serve(fixture);
+    const size_t bytes = TIDE_SOCKET_LINE_BYTES_MAX;
+    char *big = malloc(bytes + (64 << 10));
+    assert_non_null(big);
+    memset(big, 'x', bytes + (64 << 10));
+    struct lines lines = {0};
+    assert_int_equal(ask(fixture, (tide_text){big, bytes - 1}, &lines, NULL), TIDE_OK);
+    assert_int_equal(lines.bytes, bytes - 1);
+    assert_int_equal(ask(fixture, (tide_text){big, bytes}, &lines, NULL), TIDE_INVALID);
+
+    /* A client that does not care about the rule is told, and cut off. */
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/control", fixture->dir);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    size_t sent = 0;
+    while (sent < bytes + (64 << 10)) {
+        ssize_t now = send(fd, big + sent, bytes + (64 << 10) - sent, MSG_NOSIGNAL);
+        if (now < 0)
+            break;
+        sent += (size_t)now;
+    }
+    char answer[200] = "";
+    ssize_t got = recv(fd, answer, sizeof answer - 1, MSG_WAITALL);
+    if (got > 0) /* a reset may overtake it */
+        assert_non_null(strstr(answer, "{\"end\":\"full\""));
+    close(fd);
+    free(big);
+    tide_socket_free(server);
+}
+
+static void only_one_server_and_stale_files_are_replaced(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_socket *first = serve(fixture);
+    tide_socket *second = NULL;
+    assert_int_equal(tide_socket_serve(fixture->world, tide_mem_heap(), fixture->path, handle,
+                                       fixture, &second, NULL),
+                     TIDE_BUSY);
+    struct lines lines = {0};
+    assert_int_equal(ask(fixture, TIDE_TEXT("hello"), &lines, NULL), TIDE_OK);
+    tide_socket_free(first);
+
+    /* A socket file whose server died without cleaning up. */
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/control", fixture->dir);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+    assert_int_equal(access(fixture->path, F_OK), 0);
+    assert_int_equal(ask(fixture, TIDE_TEXT("hello"), &lines, NULL), TIDE_NOT_FOUND);
+    second = serve(fixture);
+    assert_int_equal(ask(fixture, TIDE_TEXT("hello"), &lines, NULL), TIDE_OK);
+    tide_socket_free(second);
+
+    /* Somebody's file of that name is not ours to replace. */
+    fd = open(fixture->path, O_CREAT | O_WRONLY, 0600);
+    close(fd);
+    assert_int_equal(tide_socket_serve(fixture->world, tide_mem_heap(), fixture->path, handle,
+                                       fixture, &second, NULL),
+                     TIDE_EXISTS);
+}
+
+static void a_long_path_works_too(void **state)
+{
+    struct fixture *fixture = *state;
+    char name[100];
+    memset(name, 'd', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    char dir[PATH_MAX];
+    (void)snprintf(dir, sizeof dir, "%s/%s/%s", fixture->dir, name, name);
+    assert_int_equal(tide_dir_make(fixture->world, dir, NULL), TIDE_OK);
+    struct fixture deep = *fixture;
+    (void)snprintf(deep.path, sizeof deep.path, "%.300s/control", dir);
+    tide_socket *server = serve(&deep);
+    struct lines lines = {0};
+    assert_int_equal(ask(&deep, TIDE_TEXT("hello"), &lines, NULL), TIDE_OK);
+    assert_string_equal(lines.last, "hello");
+    tide_socket_free(server);
+    assert_int_equal(rmdir(dir), 0);
+    (void)snprintf(dir, sizeof dir, "%s/%s", fixture->dir, name);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+struct asker {
+    struct fixture *fixture;
+    tide_text request;
+    tide_cancel cancel;
+    struct lines lines;
+    tide_status status;
+};
+
+static void asker_run(void *arg)
+{
+    struct asker *asker = arg;
+    asker->status =
+        tide_socket_ask(asker->fixture->world, tide_mem_heap(), asker->fixture->path,
+                        asker->request, 0, &asker->cancel, take_line, &asker->lines, NULL);
+}
+
+static void many_clients_are_served_side_by_side(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_socket *server = serve(fixture);
+    enum { ASKERS = 8, ROUNDS = 20 };
+    for (int round = 0; round < ROUNDS; round++) { /* more than there are slots */
+        struct asker askers[ASKERS];
+        tide_thread *threads[ASKERS];
+        for (int i = 0; i < ASKERS; i++) {
+            askers[i] = (struct asker){.fixture = fixture, .request = TIDE_TEXT("count 100")};
+            assert_int_equal(tide_world_thread(fixture->world, "asker", asker_run, &askers[i],
+                                               &threads[i], NULL),
+                             TIDE_OK);
+        }
+        for (int i = 0; i < ASKERS; i++) {
+            tide_world_join(fixture->world, threads[i]);
+            assert_int_equal(askers[i].status, TIDE_OK);
+            assert_int_equal(askers[i].lines.count, 100);
+        }
+    }
+    tide_socket_free(server);
+}
+
+static void too_many_connections_are_told_so(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_socket *server = serve(fixture);
+    int fds[TIDE_SOCKET_PEERS_MAX];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/control", fixture->dir);
+    for (int i = 0; i < TIDE_SOCKET_PEERS_MAX; i++) {
+        fds[i] = socket(AF_UNIX, SOCK_STREAM, 0);
+        assert_int_equal(connect(fds[i], (struct sockaddr *)&address, sizeof address), 0);
+    }
+    struct lines lines = {0};
+    tide_error err = {0};
+    assert_int_equal(ask(fixture, TIDE_TEXT("hello"), &lines, &err), TIDE_FULL);
+    for (int i = 0; i < TIDE_SOCKET_PEERS_MAX; i++)
+        close(fds[i]);
+    /* The slots come back; the server learns of the closing in its own time. */
+    tide_status rc = TIDE_FULL;
+    while (rc == TIDE_FULL)
+        rc = ask(fixture, TIDE_TEXT("hello"), &lines, NULL);
+    assert_int_equal(rc, TIDE_OK);
+    tide_socket_free(server);
+}
+
+static void stopping_is_prompt_whatever_clients_do(void **state)
+{
+    struct fixture *fixture = *state;
+    static const tide_text requests[] = {{"wait", 4}, {"flood", 5}};
+    for (int i = 0; i < 2; i++) {
+        tide_socket *server = serve(fixture);
+        fixture->entered = (tide_cancel){0};
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0); /* asks and never reads */
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/control", fixture->dir);
+        assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+        assert_int_equal(write(fd, requests[i].data, requests[i].bytes), requests[i].bytes);
+        assert_int_equal(write(fd, "\n", 1), 1);
+        assert_int_equal(tide_world_sleep_until(fixture->world, TIDE_NEVER, &fixture->entered),
+                         TIDE_CANCELED);
+        const uint64_t from_ms = tide_world_now_ms(fixture->world);
+        tide_socket_free(server);
+        assert_true(tide_world_now_ms(fixture->world) - from_ms < 1000);
+        close(fd);
+    }
+}
+
+static void a_client_can_be_canceled_and_the_handler_learns_of_it(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_socket *server = serve(fixture);
+    struct asker asker = {.fixture = fixture, .request = TIDE_TEXT("wait")};
+    tide_thread *thread = NULL;
+    assert_int_equal(tide_world_thread(fixture->world, "asker", asker_run, &asker, &thread, NULL),
+                     TIDE_OK);
+    assert_int_equal(tide_world_sleep_until(fixture->world, TIDE_NEVER, &fixture->entered),
+                     TIDE_CANCELED);
+    tide_world_cancel(fixture->world, &asker.cancel, TIDE_CANCEL_USER);
+    tide_world_join(fixture->world, thread);
+    assert_int_equal(asker.status, TIDE_CANCELED);
+    tide_socket_free(server); /* would hang if the handler had not noticed */
+}
+
+/* A server that dies in the middle of an answer must not look like one that
+ * has said all. */
+static void a_server_that_dies_is_an_unknown_outcome(void **state)
+{
+    struct fixture *fixture = *state;
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/control", fixture->dir);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    struct asker asker = {.fixture = fixture, .request = TIDE_TEXT("x")};
+    tide_thread *thread = NULL;
+    assert_int_equal(tide_world_thread(fixture->world, "asker", asker_run, &asker, &thread, NULL),
+                     TIDE_OK);
+    int fd = accept(listener, NULL, NULL);
+    char byte = 0;
+    while (byte != '\n')
+        assert_int_equal(read(fd, &byte, 1), 1);
+    assert_int_equal(write(fd, "one\ntw", 6), 6);
+    close(fd);
+    tide_world_join(fixture->world, thread);
+    assert_int_equal(asker.status, TIDE_UNKNOWN);
+    assert_int_equal(asker.lines.count, 1);
+    close(listener);
+}
+
+static void a_server_survives_every_failed_allocation(void **state)
+{
+    struct fixture *fixture = *state;
+    for (uint64_t fail_at = 0;; fail_at++) { /* ends: serving makes finitely many */
+        struct tide_mem_faulty mem;
+        tide_mem_faulty_once(&mem, fail_at);
+        tide_socket *server = NULL;
+        tide_status rc = tide_socket_serve(fixture->world, &mem.base, fixture->path, handle,
+                                           fixture, &server, NULL);
+        if (rc == TIDE_OK) {
+            struct lines lines = {0};
+            rc = ask(fixture, TIDE_TEXT("hello"), &lines, NULL);
+            tide_socket_free(server);
+        }
+        assert_int_equal(mem.bytes_live, 0);
+        if (!mem.fired) {
+            assert_int_equal(rc, TIDE_OK);
+            return;
+        }
+        assert_int_equal(rc, TIDE_NO_MEMORY);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_request_gets_its_lines_and_its_end),
+        TEST(lines_have_a_ceiling),
+        TEST(only_one_server_and_stale_files_are_replaced),
+        TEST(a_long_path_works_too),
+        TEST(many_clients_are_served_side_by_side),
+        TEST(too_many_connections_are_told_so),
+        TEST(stopping_is_prompt_whatever_clients_do),
+        TEST(a_client_can_be_canceled_and_the_handler_learns_of_it),
+        TEST(a_server_that_dies_is_an_unknown_outcome),
+        TEST(a_server_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

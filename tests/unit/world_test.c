@@ -1,0 +1,580 @@
+/* The real world without its network: clock, randomness, threads, waits, files. */
+#include "world/real.h"
+#include "world/world.h"
+#include "base/limits.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    tide_world *world;
+    char dir[64];
+};
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    (void)snprintf(fixture->dir, sizeof fixture->dir, "/tmp/tide-world-XXXXXX");
+    assert_non_null(mkdtemp(fixture->dir));
+    assert_int_equal(tide_world_real_new(tide_mem_heap(), &fixture->world, NULL), TIDE_OK);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_world_real_free(fixture->world);
+    assert_int_equal(rmdir(fixture->dir), 0); /* every test cleans up, and so do we */
+    free(fixture);
+    return 0;
+}
+
+static const char *path_in(struct fixture *fixture, const char *name)
+{
+    static char paths[4][256];
+    static unsigned turn;
+    char *path = paths[turn++ % 4];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", fixture->dir, name);
+    return path;
+}
+
+static size_t entries_in(const char *path)
+{
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    size_t count = 0;
+    while (readdir(dir) != NULL)
+        count++;
+    closedir(dir);
+    return count - 2;
+}
+
+/* ---- time and chance ----------------------------------------------------- */
+
+static void the_clock_goes_forward_only(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t last_us = tide_world_now_us(fixture->world);
+    for (int i = 0; i < 100000; i++) {
+        const uint64_t now_us = tide_world_now_us(fixture->world);
+        assert_true(now_us >= last_us);
+        last_us = now_us;
+    }
+    assert_true(tide_world_now_unix_ms(fixture->world) > 1700000000000u);
+    assert_false(tide_world_dead(fixture->world));
+    assert_null(tide_world_vfs(fixture->world));
+}
+
+static void random_bytes_are_neither_constant_nor_repeated(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned ones[64] = {0};
+    uint64_t last = 0;
+    for (int i = 0; i < 1000; i++) {
+        const uint64_t number = tide_world_random_u64(fixture->world);
+        assert_true(number != last); /* 2^-64 to fail by chance */
+        last = number;
+        for (int bit = 0; bit < 64; bit++)
+            ones[bit] += (unsigned)(number >> bit) & 1;
+    }
+    for (int bit = 0; bit < 64; bit++) /* 500 plus or minus 12 deviations */
+        assert_in_range(ones[bit], 310, 690);
+    static char large[1 << 20];
+    tide_world_random(fixture->world, large, sizeof large);
+    assert_memory_not_equal(large, large + sizeof large / 2, 32);
+}
+
+/* ---- threads and waits --------------------------------------------------- */
+
+struct counter {
+    tide_world *world;
+    tide_lock *lock;
+    tide_cond *cond;
+    int count;
+    int turn;
+    char name[16];
+    bool signals_blocked;
+};
+
+static void count_up(void *arg)
+{
+    struct counter *counter = arg;
+    for (int i = 0; i < 10000; i++) {
+        tide_lock_take(counter->world, counter->lock);
+        counter->count++;
+        tide_lock_drop(counter->world, counter->lock);
+    }
+}
+
+static void a_lock_keeps_threads_apart(void **state)
+{
+    struct fixture *fixture = *state;
+    struct counter counter = {.world = fixture->world};
+    assert_int_equal(tide_lock_new(fixture->world, &counter.lock), TIDE_OK);
+    tide_thread *threads[4];
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(
+            tide_world_thread(fixture->world, "count", count_up, &counter, &threads[i], NULL),
+            TIDE_OK);
+    for (int i = 0; i < 4; i++)
+        tide_world_join(fixture->world, threads[i]);
+    tide_world_join(fixture->world, NULL);
+    assert_int_equal(counter.count, 40000);
+    tide_lock_free(fixture->world, counter.lock);
+}
+
+static void take_turns(void *arg)
+{
+    struct counter *counter = arg;
+    tide_lock_take(counter->world, counter->lock);
+    for (int i = 0; i < 500; i++) {
+        while (counter->turn != 1)
+            (void)tide_cond_wait(counter->world, counter->cond, counter->lock, TIDE_NEVER);
+        counter->turn = 0;
+        counter->count++;
+        tide_cond_wake_all(counter->world, counter->cond);
+    }
+    tide_lock_drop(counter->world, counter->lock);
+}
+
+static void a_condition_passes_the_turn(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_world *world = fixture->world;
+    struct counter counter = {.world = world};
+    assert_int_equal(tide_lock_new(world, &counter.lock), TIDE_OK);
+    assert_int_equal(tide_cond_new(world, &counter.cond), TIDE_OK);
+    tide_thread *thread = NULL;
+    assert_int_equal(tide_world_thread(world, "turns", take_turns, &counter, &thread, NULL),
+                     TIDE_OK);
+    tide_lock_take(world, counter.lock);
+    for (int i = 0; i < 500; i++) {
+        while (counter.turn != 0)
+            (void)tide_cond_wait(world, counter.cond, counter.lock, TIDE_NEVER);
+        assert_int_equal(counter.count, i);
+        counter.turn = 1;
+        tide_cond_wake_one(world, counter.cond);
+    }
+    tide_lock_drop(world, counter.lock);
+    tide_world_join(world, thread);
+
+    /* Nobody wakes this one. */
+    const uint64_t until_us = tide_world_now_us(world) + 20000;
+    tide_lock_take(world, counter.lock);
+    tide_status rc = TIDE_OK;
+    while (rc == TIDE_OK)
+        rc = tide_cond_wait(world, counter.cond, counter.lock, until_us);
+    tide_lock_drop(world, counter.lock);
+    assert_int_equal(rc, TIDE_TIMEOUT);
+    assert_true(tide_world_now_us(world) >= until_us);
+    tide_cond_free(world, counter.cond);
+    tide_lock_free(world, counter.lock);
+    tide_cond_free(world, NULL);
+    tide_lock_free(world, NULL);
+}
+
+static void look_at_self(void *arg)
+{
+    struct counter *counter = arg;
+    (void)pthread_getname_np(pthread_self(), counter->name, sizeof counter->name);
+    sigset_t mask;
+    counter->signals_blocked = pthread_sigmask(SIG_SETMASK, NULL, &mask) == 0 &&
+                               sigismember(&mask, SIGTERM) == 1 &&
+                               sigismember(&mask, SIGINT) == 1 && sigismember(&mask, SIGPIPE) == 1;
+}
+
+static void threads_have_names_and_take_no_signals(void **state)
+{
+    struct fixture *fixture = *state;
+    struct counter counter = {.world = fixture->world};
+    tide_thread *thread = NULL;
+    assert_int_equal(tide_world_thread(fixture->world, "a-name-that-is-too-long", look_at_self,
+                                       &counter, &thread, NULL),
+                     TIDE_OK);
+    tide_world_join(fixture->world, thread);
+    assert_string_equal(counter.name, "a-name-that-is-");
+    assert_true(counter.signals_blocked);
+    sigset_t mask;
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
+    assert_int_equal(sigismember(&mask, SIGTERM), 0); /* ours is as it was */
+}
+
+struct sleeper {
+    tide_world *world;
+    tide_world *clock;
+    tide_cancel cancel;
+    tide_cancel asleep; /* rung just before */
+    tide_status status;
+    uint64_t woke_us;
+};
+
+static void sleep_for_ever(void *arg)
+{
+    struct sleeper *sleeper = arg;
+    tide_world_cancel(sleeper->clock, &sleeper->asleep, TIDE_CANCEL_USER);
+    sleeper->status = tide_world_sleep_until(sleeper->world, TIDE_NEVER, &sleeper->cancel);
+    sleeper->woke_us = tide_world_now_us(sleeper->clock);
+}
+
+static void sleep_ends_in_time_or_when_canceled(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_world *world = fixture->world;
+    const uint64_t until_us = tide_world_now_us(world) + 10000;
+    assert_int_equal(tide_world_sleep_until(world, until_us, NULL), TIDE_OK);
+    assert_true(tide_world_now_us(world) >= until_us);
+    assert_int_equal(tide_world_sleep_until(world, 0, NULL), TIDE_OK);
+
+    uint64_t worst_us = 0;
+    for (int i = 0; i < 200; i++) {
+        struct sleeper sleeper = {.world = world, .clock = world};
+        struct sleeper other = {.world = world, .clock = world};
+        tide_thread *thread = NULL;
+        tide_thread *other_thread = NULL;
+        assert_int_equal(tide_world_thread(world, "s", sleep_for_ever, &sleeper, &thread, NULL),
+                         TIDE_OK);
+        assert_int_equal(tide_world_thread(world, "o", sleep_for_ever, &other, &other_thread, NULL),
+                         TIDE_OK);
+        if (i % 2 == 0) /* else the cancellation comes at any moment, also before */
+            (void)tide_world_sleep_until(world, TIDE_NEVER, &sleeper.asleep);
+        const uint64_t from_us = tide_world_now_us(world);
+        tide_world_cancel(world, &sleeper.cancel, TIDE_CANCEL_STALE);
+        tide_world_join(world, thread);
+        assert_int_equal(sleeper.status, TIDE_CANCELED);
+        if (i % 2 == 0 && sleeper.woke_us - from_us > worst_us)
+            worst_us = sleeper.woke_us - from_us;
+        tide_world_cancel(world, &other.cancel, TIDE_CANCEL_STOP);
+        tide_world_join(world, other_thread);
+        assert_int_equal(other.status, TIDE_CANCELED);
+        assert_int_equal(tide_world_sleep_until(world, 0, &other.cancel), TIDE_CANCELED);
+    }
+    assert_true(worst_us < 100000);
+    print_message("slowest wake of a canceled sleeper: %llu us\n", (unsigned long long)worst_us);
+}
+
+static void freeing_the_world_wakes_its_sleepers(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sleeper sleeper = {.clock = fixture->world};
+    assert_int_equal(tide_world_real_new(tide_mem_heap(), &sleeper.world, NULL), TIDE_OK);
+    tide_thread *thread = NULL;
+    assert_int_equal(
+        tide_world_thread(fixture->world, "s", sleep_for_ever, &sleeper, &thread, NULL), TIDE_OK);
+    /* Until it is really inside: a world must not be freed under one who is
+     * about to enter it. */
+    struct real_world *real = real_of(sleeper.world);
+    bool inside = false;
+    while (!inside) {
+        real_lock(&real->wait_lock);
+        inside = real->sleepers != NULL;
+        real_unlock(&real->wait_lock);
+    }
+    tide_world_real_free(sleeper.world);
+    tide_world_join(fixture->world, thread);
+    assert_int_equal(sleeper.status, TIDE_STOPPED);
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static tide_status read_back(struct fixture *fixture, const char *path, size_t bytes_max,
+                             tide_buf *buf)
+{
+    tide_buf_clear(buf);
+    return tide_file_read(fixture->world, path, bytes_max, buf, NULL);
+}
+
+static void a_replaced_file_is_the_new_one_and_leaves_no_litter(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_buf buf;
+    tide_buf_init(&buf, tide_mem_heap(), 1 << 20);
+    const char *path = path_in(fixture, "token");
+    assert_int_equal(read_back(fixture, path, 100, &buf), TIDE_NOT_FOUND);
+    assert_int_equal(tide_file_replace(fixture->world, path, TIDE_TEXT("first"), 0600, NULL),
+                     TIDE_OK);
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0600);
+    assert_int_equal(read_back(fixture, path, 100, &buf), TIDE_OK);
+    assert_string_equal(tide_buf_cstr(&buf), "first");
+
+    /* What a crash left behind is in nobody's way. */
+    int fd = open(path_in(fixture, ".token.new"), O_CREAT | O_WRONLY, 0644);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "half", 4), 4);
+    close(fd);
+    assert_int_equal(tide_file_replace(fixture->world, path, TIDE_TEXT("2"), 0600, NULL), TIDE_OK);
+    assert_int_equal(read_back(fixture, path, 100, &buf), TIDE_OK);
+    assert_string_equal(tide_buf_cstr(&buf), "2");
+    assert_int_equal(entries_in(fixture->dir), 1);
+
+    assert_int_equal(tide_file_replace(fixture->world, path, TIDE_TEXT_NONE, 0600, NULL), TIDE_OK);
+    assert_int_equal(read_back(fixture, path, 0, &buf), TIDE_OK);
+    assert_int_equal(buf.bytes, 0);
+    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_OK);
+    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_NOT_FOUND);
+    assert_int_equal(
+        tide_file_replace(fixture->world, path_in(fixture, "no/such"), TIDE_TEXT("x"), 0600, NULL),
+        TIDE_NOT_FOUND);
+    assert_int_equal(
+        tide_file_replace(fixture->world, path_in(fixture, ""), TIDE_TEXT("x"), 0600, NULL),
+        TIDE_INVALID);
+    tide_buf_done(&buf);
+}
+
+static void reading_stops_at_the_ceiling(void **state)
+{
+    struct fixture *fixture = *state;
+    static char content[100001];
+    memset(content, 'x', sizeof content);
+    const char *path = path_in(fixture, "large");
+    assert_int_equal(
+        tide_file_replace(fixture->world, path, (tide_text){content, sizeof content}, 0600, NULL),
+        TIDE_OK);
+    tide_buf buf;
+    tide_buf_init(&buf, tide_mem_heap(), 1 << 20);
+    assert_int_equal(tide_buf_add_text(&buf, "kept"), TIDE_OK);
+    const size_t refused[] = {0, 1, 16383, 16384, 16385, 100000};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        assert_int_equal(tide_file_read(fixture->world, path, refused[i], &buf, NULL), TIDE_FULL);
+        assert_string_equal(tide_buf_cstr(&buf), "kept"); /* untouched on failure */
+    }
+    assert_int_equal(tide_file_read(fixture->world, path, 100001, &buf, NULL), TIDE_OK);
+    assert_int_equal(buf.bytes, 4 + 100001);
+    assert_int_equal(read_back(fixture, path, SIZE_MAX, &buf), TIDE_OK);
+    assert_int_equal(buf.bytes, 100001);
+    tide_buf_done(&buf);
+
+    tide_buf_init(&buf, tide_mem_heap(), 1000); /* the buffer's own ceiling */
+    assert_int_equal(tide_file_read(fixture->world, path, 200000, &buf, NULL), TIDE_FULL);
+    tide_buf_done(&buf);
+    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_OK);
+}
+
+struct replacer {
+    struct fixture *fixture;
+    const char *path;
+    char letter;
+    int failures;
+};
+
+static void replace_often(void *arg)
+{
+    struct replacer *replacer = arg;
+    char content[3000];
+    memset(content, replacer->letter, sizeof content);
+    for (int i = 0; i < 50; i++)
+        if (tide_file_replace(replacer->fixture->world, replacer->path,
+                              (tide_text){content, sizeof content}, 0600, NULL) != TIDE_OK)
+            replacer->failures++;
+}
+
+static void replacing_from_many_threads_never_mixes(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *path = path_in(fixture, "shared");
+    struct replacer replacers[3];
+    tide_thread *threads[3];
+    for (int i = 0; i < 3; i++) {
+        replacers[i] = (struct replacer){fixture, path, (char)('a' + i), 0};
+        assert_int_equal(tide_world_thread(fixture->world, "replace", replace_often, &replacers[i],
+                                           &threads[i], NULL),
+                         TIDE_OK);
+    }
+    tide_buf buf;
+    tide_buf_init(&buf, tide_mem_heap(), 10000);
+    for (int i = 0; i < 200; i++) {
+        tide_status rc = read_back(fixture, path, 10000, &buf);
+        if (rc == TIDE_NOT_FOUND) /* not yet */
+            continue;
+        assert_int_equal(rc, TIDE_OK);
+        assert_int_equal(buf.bytes, 3000);
+        for (size_t k = 1; k < buf.bytes; k++)
+            assert_int_equal(buf.data[k], buf.data[0]);
+    }
+    for (int i = 0; i < 3; i++) {
+        tide_world_join(fixture->world, threads[i]);
+        assert_int_equal(replacers[i].failures, 0);
+    }
+    assert_int_equal(entries_in(fixture->dir), 1);
+    tide_buf_done(&buf);
+    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_OK);
+}
+
+static void directories_are_made_private_with_those_above(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_world *world = fixture->world;
+    assert_int_equal(tide_dir_make(world, path_in(fixture, "a//b/c/"), NULL), TIDE_OK);
+    assert_int_equal(tide_dir_make(world, path_in(fixture, "a/b/c"), NULL), TIDE_OK);
+    assert_int_equal(tide_dir_make(world, "/", NULL), TIDE_OK);
+    assert_int_equal(tide_dir_make(world, "", NULL), TIDE_INVALID);
+    struct stat info;
+    assert_int_equal(stat(path_in(fixture, "a/b/c"), &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    assert_int_equal(tide_file_replace(world, path_in(fixture, "f"), TIDE_TEXT("x"), 0600, NULL),
+                     TIDE_OK);
+    assert_int_not_equal(tide_dir_make(world, path_in(fixture, "f"), NULL), TIDE_OK);
+    assert_int_not_equal(tide_dir_make(world, path_in(fixture, "f/g"), NULL), TIDE_OK);
+    uint64_t free_bytes = 0;
+    assert_int_equal(tide_disk_free(world, fixture->dir, &free_bytes, NULL), TIDE_OK);
+    assert_true(free_bytes > 0);
+    assert_int_equal(tide_disk_free(world, path_in(fixture, "none"), &free_bytes, NULL),
+                     TIDE_NOT_FOUND);
+    assert_int_equal(tide_file_remove(world, path_in(fixture, "f"), NULL), TIDE_OK);
+    assert_int_equal(rmdir(path_in(fixture, "a/b/c")), 0);
+    assert_int_equal(rmdir(path_in(fixture, "a/b")), 0);
+    assert_int_equal(rmdir(path_in(fixture, "a")), 0);
+}
+
+static void a_held_lock_names_its_holder(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_world *world = fixture->world;
+    const char *path = path_in(fixture, "lock");
+    tide_file_lock *lock = NULL;
+    tide_file_lock *other = NULL;
+    tide_error err = {0};
+    assert_int_equal(tide_file_lock_take(world, path, TIDE_TEXT("serve, process 1"), &lock, &err),
+                     TIDE_OK);
+    assert_int_equal(tide_file_lock_take(world, path, TIDE_TEXT("second"), &other, &err),
+                     TIDE_BUSY);
+    assert_string_equal(err.text, "serve, process 1");
+    assert_null(other);
+    tide_file_lock_drop(world, lock);
+    assert_int_equal(tide_file_lock_take(world, path, TIDE_TEXT("third\nline"), &lock, &err),
+                     TIDE_OK);
+    assert_int_equal(tide_file_lock_take(world, path, TIDE_TEXT("x"), &other, &err), TIDE_BUSY);
+    assert_string_equal(err.text, "third");
+    tide_file_lock_drop(world, lock);
+    tide_file_lock_drop(world, NULL);
+    assert_int_equal(tide_file_remove(world, path, NULL), TIDE_OK);
+}
+
+/* A process that is killed leaves no lock behind (E1.7: restart at once). */
+static void a_lock_dies_with_its_process(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *path = path_in(fixture, "lock");
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        tide_file_lock *lock = NULL;
+        tide_status rc =
+            tide_file_lock_take(fixture->world, path, TIDE_TEXT("the child"), &lock, NULL);
+        char byte = rc == TIDE_OK ? 'y' : 'n';
+        if (write(ready[1], &byte, 1) != 1)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    char byte = 0;
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(byte, 'y');
+    tide_file_lock *lock = NULL;
+    tide_error err = {0};
+    assert_int_equal(tide_file_lock_take(fixture->world, path, TIDE_TEXT("parent"), &lock, &err),
+                     TIDE_BUSY);
+    assert_string_equal(err.text, "the child");
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(tide_file_lock_take(fixture->world, path, TIDE_TEXT("parent"), &lock, &err),
+                     TIDE_OK);
+    tide_file_lock_drop(fixture->world, lock);
+    assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_OK);
+    close(ready[0]);
+    close(ready[1]);
+}
+
+/* ---- memory -------------------------------------------------------------- */
+
+static void do_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static tide_status make_everything(struct fixture *fixture, tide_mem *mem)
+{
+    tide_world *world = NULL;
+    tide_lock *lock = NULL;
+    tide_cond *cond = NULL;
+    tide_thread *thread = NULL;
+    tide_file_lock *file_lock = NULL;
+    tide_status rc = tide_world_real_new(mem, &world, NULL);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_lock_new(world, &lock);
+    if (rc == TIDE_OK)
+        rc = tide_cond_new(world, &cond);
+    if (rc == TIDE_OK)
+        rc = tide_world_thread(world, "nothing", do_nothing, NULL, &thread, NULL);
+    if (rc == TIDE_OK)
+        rc =
+            tide_file_lock_take(world, path_in(fixture, "lock"), TIDE_TEXT("me"), &file_lock, NULL);
+    tide_byte_budget *budget = rc == TIDE_OK ? tide_budget_new(world, 1) : NULL;
+    if (rc == TIDE_OK && budget == NULL)
+        rc = TIDE_NO_MEMORY;
+    tide_budget_free(world, budget);
+    tide_file_lock_drop(world, file_lock);
+    tide_world_join(world, thread);
+    tide_cond_free(world, cond);
+    tide_lock_free(world, lock);
+    tide_world_real_free(world);
+    return rc;
+}
+
+/* Ends since making everything takes finitely many allocations. */
+static void the_world_survives_every_failed_allocation(void **state)
+{
+    struct fixture *fixture = *state;
+    for (uint64_t fail_at = 0;; fail_at++) {
+        struct tide_mem_faulty mem;
+        tide_mem_faulty_once(&mem, fail_at);
+        tide_status rc = make_everything(fixture, &mem.base);
+        assert_int_equal(mem.bytes_live, 0);
+        if (!mem.fired) {
+            assert_int_equal(rc, TIDE_OK);
+            break;
+        }
+        assert_int_equal(rc, TIDE_NO_MEMORY);
+    }
+    assert_int_equal(unlink(path_in(fixture, "lock")), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_clock_goes_forward_only),
+        TEST(random_bytes_are_neither_constant_nor_repeated),
+        TEST(a_lock_keeps_threads_apart),
+        TEST(a_condition_passes_the_turn),
+        TEST(threads_have_names_and_take_no_signals),
+        TEST(sleep_ends_in_time_or_when_canceled),
+        TEST(freeing_the_world_wakes_its_sleepers),
+        TEST(a_replaced_file_is_the_new_one_and_leaves_no_litter),
+        TEST(reading_stops_at_the_ceiling),
+        TEST(replacing_from_many_threads_never_mixes),
+        TEST(directories_are_made_private_with_those_above),
+        TEST(a_held_lock_names_its_holder),
+        TEST(a_lock_dies_with_its_process),
+        TEST(the_world_survives_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
