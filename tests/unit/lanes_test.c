@@ -611,6 +611,7 @@ static void step_start(struct model *model)
     struct entry *expected = interactive;
     if (interactive == NULL || (bulk != NULL && model->reserved[B] == 0 && model->passed >= 8))
         expected = bulk;
+    MODEL_ASSERT(model, tide_lanes_can_start(model->lanes) == (expected != NULL));
     uint64_t id = start(model->lanes);
     MODEL_ASSERT(model, id == (expected == NULL ? 0 : expected->brief.id));
     if (expected == NULL)
