@@ -17,6 +17,7 @@ struct pump {
     uint64_t source_left; /* bytes the source still owes */
     bool head_read;
     bool encoded;
+    tide_status ends_failed; /* what the sink or the source returned */
     tide_inflate inflate;
     char *what; /* "GET host/path", for error texts */
 };
@@ -290,8 +291,10 @@ static tide_status body_take(void *arg, const char *bytes, size_t count)
     if (count > pump->bytes_max - response->body_bytes)
         return TIDE_FULL;
     response->body_bytes += count;
-    if (pump->request->sink != NULL)
-        return pump->request->sink(pump->request->sink_arg, bytes, count);
+    if (pump->request->sink != NULL) {
+        pump->ends_failed = pump->request->sink(pump->request->sink_arg, bytes, count);
+        return pump->ends_failed;
+    }
     net_budget_force(pump->call, count);
     return tide_buf_add(&response->body, bytes, count);
 }
@@ -333,11 +336,12 @@ static tide_status ring_fill(struct pump *pump, char *room, size_t room_bytes)
         room_bytes = (size_t)pump->source_left;
     size_t got = 0;
     tide_status rc = pump->request->source(pump->request->source_arg, room, room_bytes, &got);
+    if (rc == TIDE_OK && got == 0)
+        rc = TIDE_INVALID; /* it promised more */
+    pump->ends_failed = rc;
     if (rc != TIDE_OK)
         return rc;
     TIDE_ASSERT(got <= room_bytes);
-    if (got == 0)
-        return TIDE_INVALID; /* it promised more */
     pump->source_left -= got;
 
     real_lock(&call->lock);
@@ -501,15 +505,16 @@ static tide_status outcome(struct pump *pump, tide_error *err)
 /* A failure on our own side of the rings. */
 static tide_status outcome_of_pump(struct pump *pump, tide_status rc, tide_error *err)
 {
-    const bool damaged = rc == TIDE_SERVER && pump->encoded;
+    if (pump->ends_failed != TIDE_OK)
+        return tide_error_set(err, pump->ends_failed, "%s: its own sink or source failed (%s)",
+                              pump->what, tide_status_name(pump->ends_failed));
     if (rc == TIDE_FULL)
         return tide_error_set(err, rc, "%s: the body is longer than %llu bytes", pump->what,
                               (unsigned long long)pump->bytes_max);
-    if (damaged)
+    if (rc == TIDE_SERVER)
         return tide_error_set(err, pump->call->repeatable ? TIDE_SERVER : TIDE_UNKNOWN,
                               "%s: the compressed body is damaged", pump->what);
-    return tide_error_set(err, rc, "%s: ended by its own %s (%s)", pump->what,
-                          pump->head_read ? "sink" : "source", tide_status_name(rc));
+    return tide_error_set(err, rc, "%s: no memory for the answer", pump->what);
 }
 
 static void response_clear(struct tide_response *response, uint64_t bytes_max)

@@ -117,7 +117,8 @@ static bool request_read(struct peer *peer, char *path, size_t path_room)
         memcpy(path, from + 1, path_bytes);
         path[path_bytes] = '\0';
         wanted = (size_t)(end + 4 - bytes) + length_of(bytes);
-        whole = count >= wanted || strcmp(path, "/never-read") == 0;
+        whole =
+            count >= wanted || strcmp(path, "/never-read") == 0 || strcmp(path, "/early-413") == 0;
     }
     free(bytes);
     if (whole)
@@ -202,7 +203,10 @@ static void answer(struct peer *peer, const char *path)
         answer_many_headers(peer);
     else if (strcmp(path, "/long-header") == 0)
         answer_long_header(peer);
-    else if (strcmp(path, "/never-read") == 0)
+    else if (strcmp(path, "/early-413") == 0) {
+        say_text(peer, "HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig");
+        wait_stop(peer->server);
+    } else if (strcmp(path, "/never-read") == 0)
         wait_stop(peer->server);
     else if (strcmp(path, "/one-then-close") == 0) {
         say_text(peer, HEAD "Content-Length: 5\r\n\r\nfirst");

@@ -3,6 +3,9 @@
 
 #include <ctype.h>
 #include <microhttpd.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <netinet/in.h>
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -16,6 +19,8 @@
 
 struct test_http {
     struct MHD_Daemon *daemon;
+    struct MHD_Daemon *tls_daemon; /* started when first asked for */
+    unsigned tls_port;
     struct test_bad *bad;
     unsigned port;
     uint64_t connections;
@@ -254,6 +259,62 @@ static void on_connection(void *arg, struct MHD_Connection *connection, void **s
         (void)__atomic_add_fetch(&server->connections, 1, __ATOMIC_SEQ_CST);
 }
 
+static unsigned port_of(struct MHD_Daemon *daemon)
+{
+    must(daemon != NULL, "libmicrohttpd does not start");
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
+    must(info != NULL && info->port != 0, "no port");
+    return info->port;
+}
+
+static void pem_keep(BIO *bio, char *pem, size_t room)
+{
+    int bytes = BIO_read(bio, pem, (int)room - 1);
+    must(bytes > 0, "PEM");
+    pem[bytes] = '\0';
+    BIO_free(bio);
+}
+
+/* A key and a certificate for 127.0.0.1, signed by itself. */
+static void certificate_new(char *key_pem, char *cert_pem, size_t room)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *cert = X509_new();
+    must(key != NULL && cert != NULL, "key");
+    ASN1_INTEGER_set(X509_get_serialNumber(cert), 1);
+    X509_gmtime_adj(X509_getm_notBefore(cert), -3600);
+    X509_gmtime_adj(X509_getm_notAfter(cert), 3600);
+    X509_set_pubkey(cert, key);
+    X509_NAME *name = X509_get_subject_name(cert);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"127.0.0.1", -1, -1,
+                               0);
+    X509_set_issuer_name(cert, name);
+    must(X509_sign(cert, key, EVP_sha256()) > 0, "sign");
+    BIO *bio = BIO_new(BIO_s_mem());
+    must(PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1, "key PEM");
+    pem_keep(bio, key_pem, room);
+    bio = BIO_new(BIO_s_mem());
+    must(PEM_write_bio_X509(bio, cert) == 1, "certificate PEM");
+    pem_keep(bio, cert_pem, room);
+    X509_free(cert);
+    EVP_PKEY_free(key);
+}
+
+static void tls_start(test_http *server)
+{
+    char key[4096];
+    char cert[4096];
+    certificate_new(key, cert, sizeof key);
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    server->tls_daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_TLS, 0, NULL, NULL, on_request,
+        server, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address, MHD_OPTION_NOTIFY_COMPLETED,
+        on_end, NULL, MHD_OPTION_HTTPS_MEM_KEY, key, MHD_OPTION_HTTPS_MEM_CERT, cert,
+        MHD_OPTION_END);
+    server->tls_port = port_of(server->tls_daemon);
+}
+
 test_http *test_http_start(void)
 {
     test_http *server = calloc(1, sizeof *server);
@@ -273,11 +334,7 @@ test_http *test_http_start(void)
         NULL, on_request, server, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
         MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         server, MHD_OPTION_CONNECTION_TIMEOUT, 60u, MHD_OPTION_END);
-    must(server->daemon != NULL, "libmicrohttpd does not start");
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT);
-    must(info != NULL && info->port != 0, "no port");
-    server->port = info->port;
+    server->port = port_of(server->daemon);
     server->bad = test_bad_start();
     return server;
 }
@@ -291,30 +348,40 @@ void test_http_stop(test_http *server)
     pthread_cond_broadcast(&server->stop);
     pthread_mutex_unlock(&server->lock);
     MHD_stop_daemon(server->daemon);
+    if (server->tls_daemon != NULL)
+        MHD_stop_daemon(server->tls_daemon);
     test_bad_stop(server->bad);
     pthread_cond_destroy(&server->stop);
     pthread_mutex_destroy(&server->lock);
     free(server);
 }
 
-static const char *url_of(unsigned port, const char *path)
+static const char *url_of(const char *scheme, unsigned port, const char *path)
 {
     static _Thread_local char urls[4][512];
     static _Thread_local unsigned turn;
     char *url = urls[turn++ % 4];
-    must(snprintf(url, sizeof urls[0], "http://127.0.0.1:%u%s", port, path) < (int)sizeof urls[0],
+    must(snprintf(url, sizeof urls[0], "%s://127.0.0.1:%u%s", scheme, port, path) <
+             (int)sizeof urls[0],
          "URL too long");
     return url;
 }
 
 const char *test_http_url(test_http *server, const char *path)
 {
-    return url_of(server->port, path);
+    return url_of("http", server->port, path);
 }
 
 const char *test_http_bad_url(test_http *server, const char *path)
 {
-    return url_of(test_bad_port(server->bad), path);
+    return url_of("http", test_bad_port(server->bad), path);
+}
+
+const char *test_http_tls_url(test_http *server, const char *path)
+{
+    if (server->tls_daemon == NULL)
+        tls_start(server);
+    return url_of("https", server->tls_port, path);
 }
 
 uint64_t test_http_connections(test_http *server)

@@ -34,6 +34,7 @@
  *     /one-then-close       a proper answer; the next request on the same
  *                           connection is read and the connection closed
  *     /never-read           never reads a body that is uploaded
+ *     /early-413            refuses an upload without reading it
  *
  * Behaviour that waits is ended by test_http_stop(), never by a sleep. */
 #ifndef TEST_SUPPORT_HTTP_SERVER_H
@@ -51,6 +52,8 @@ void test_http_stop(test_http *server);
 /* Absolute URLs; `path` begins with '/'.  Valid until the fourth call after. */
 const char *test_http_url(test_http *server, const char *path);
 const char *test_http_bad_url(test_http *server, const char *path);
+/* The well behaved one over TLS, with a certificate that nobody vouches for. */
+const char *test_http_tls_url(test_http *server, const char *path);
 
 uint64_t test_http_connections(test_http *server);  /* well behaved, so far */
 uint64_t test_http_requests(test_http *server);     /* likewise */
