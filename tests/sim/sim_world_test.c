@@ -632,7 +632,7 @@ static bool bank_check(struct bank *bank)
 static void bank_live_and_crash(struct bank *bank, tide_rng *rng, tide_sim_crash_kind kind)
 {
     tide_thread *threads[2] = {NULL, NULL};
-    tide_sim_crash_after(bank->sim, 1 + tide_rng_below(rng, 1500), kind);
+    tide_sim_crash_after(bank->sim, 1 + tide_rng_below(rng, 800), kind);
     (void)tide_world_thread(bank->world, "writer", bank_write, bank, &threads[0], NULL);
     (void)tide_world_thread(bank->world, "reader", bank_read, bank, &threads[1], NULL);
     (void)tide_world_sleep_until(bank->world, TIDE_NEVER, NULL);
@@ -656,7 +656,7 @@ static struct bank_sum bank_run(const char *journal, const char *synchronous, ui
         bank.sim = tide_sim_new(seed, NULL);
         bank.world = tide_sim_world(bank.sim);
         tide_rng rng = tide_sim_rng(bank.sim);
-        for (int life = 0; life < 25; life++) {
+        for (int life = 0; life < 10; life++) {
             sqlite3_int64 before = bank.committed;
             bank_live_and_crash(&bank, &rng, kind);
             sum.commits += (uint64_t)(bank.committed - before);
