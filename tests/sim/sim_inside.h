@@ -16,6 +16,7 @@ enum {
     SIM_TRACE_EVENTS = 4096,
     SIM_TRACE_TEXT_BYTES = 56,
     SIM_THREAD_NAME_BYTES = 32,
+    SIM_FAVOUR_STEPS = 300, /* mean length of a stretch in an unfair world */
 };
 
 /* What an event in the trace was. */
@@ -54,6 +55,7 @@ struct sim_event {
     uint64_t number;
     uint32_t thread;
     sim_op op;
+    char name[SIM_THREAD_NAME_BYTES]; /* the thread's */
     char text[SIM_TRACE_TEXT_BYTES];
 };
 
@@ -61,6 +63,7 @@ struct sim_trace {
     struct sim_event *events; /* a ring */
     uint64_t count;           /* ever */
     uint64_t hash;
+    FILE *file; /* everything as it happens, when asked for */
 };
 
 /* What a thread waits for. */
@@ -95,6 +98,7 @@ struct tide_thread {
     uint32_t locks_held;
     uint64_t dead_steps; /* in this life's death (S4) */
     size_t runnable_at;  /* index in sim->runnable while it can run */
+    int64_t favour;      /* in an unfair world the highest runs */
 };
 
 struct tide_lock {
@@ -134,6 +138,7 @@ struct tide_sim {
     size_t threads_capacity; /* of both */
     uint64_t deadline_us;    /* no later than the earliest of the waiting */
     uint32_t threads_ever;
+    int64_t favour_least;  /* below all threads */
     uint64_t objects_ever; /* numbers for locks, conditions, files */
 
     uint64_t crash_step; /* step numbers at which things happen; UINT64_MAX: never */

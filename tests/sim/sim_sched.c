@@ -90,6 +90,19 @@ static void wake_due(tide_sim *sim)
     sim->deadline_us = earliest_us;
 }
 
+/* Few changes between long stretches find what a fair choice seldom does: one
+ * thread does all its work while another stands between two of its steps. */
+static tide_thread *favourite(tide_sim *sim)
+{
+    if (tide_rng_chance(&sim->order, 1, SIM_FAVOUR_STEPS))
+        sim->current->favour = --sim->favour_least;
+    tide_thread *best = sim->runnable[0];
+    for (size_t i = 1; i < sim->runnable_count; i++)
+        if (sim->runnable[i]->favour > best->favour)
+            best = sim->runnable[i];
+    return best;
+}
+
 /* The seed picks one of those that can run; time jumps until there is one. */
 static tide_thread *pick(tide_sim *sim)
 {
@@ -103,6 +116,8 @@ static tide_thread *pick(tide_sim *sim)
         sim_trace_add(sim, SIM_OP_JUMP, 0, NULL);
         wake_due(sim); /* the bound may have been too early: look again */
     }
+    if (sim->options.unfair && !tide_rng_chance(&sim->order, 1, 8))
+        return favourite(sim);
     return sim->runnable[tide_rng_below(&sim->order, sim->runnable_count)];
 }
 
@@ -242,6 +257,8 @@ static tide_thread *thread_new(tide_sim *sim, const char *name)
     thread->sim = sim;
     thread->id = ++sim->threads_ever;
     thread->deadline_us = TIDE_NEVER;
+    if (sim->options.unfair) /* two alike would make the order hang on an index */
+        thread->favour = (int64_t)(tide_rng_next(&sim->order) >> 16 << 8 | (thread->id & 0xff));
     (void)snprintf(thread->name, sizeof thread->name, "%s", name);
     sim->threads[sim->threads_count++] = thread;
     if (sim->threads_count > sim->stats.threads_highest)

@@ -34,10 +34,15 @@ void sim_trace_init(struct sim_trace *trace)
 {
     trace->events = sim_alloc(SIM_TRACE_EVENTS * sizeof *trace->events);
     trace->hash = 0x6a09e667f3bcc908u;
+    const char *path = getenv("TIDE_SIM_TRACE");
+    if (path != NULL && path[0] != '\0')
+        trace->file = fopen(path, "a");
 }
 
 void sim_trace_done(struct sim_trace *trace)
 {
+    if (trace->file != NULL)
+        (void)fclose(trace->file);
     free(trace->events);
     trace->events = NULL;
 }
@@ -55,6 +60,14 @@ static uint64_t mix_text(uint64_t hash, const char *text)
     return mix(hash, 1);
 }
 
+static void event_print(const struct sim_event *event, FILE *out)
+{
+    (void)fprintf(
+        out, "%6" PRIu64 ".%06" PRIu64 " %8" PRIu64 " %3" PRIu32 " %-16s %-9s %" PRIu64 " %s\n",
+        event->now_us / 1000000, event->now_us % 1000000, event->step, event->thread, event->name,
+        op_names[event->op], event->number, event->text);
+}
+
 void sim_trace_add(tide_sim *sim, sim_op op, uint64_t number, const char *text)
 {
     struct sim_trace *trace = &sim->trace;
@@ -65,6 +78,8 @@ void sim_trace_add(tide_sim *sim, sim_op op, uint64_t number, const char *text)
     event->number = number;
     event->thread = sim->current->id;
     event->op = op;
+    /* A copy: the thread may be gone when the trace is read. */
+    memcpy(event->name, sim->current->name, sizeof event->name);
     event->text[0] = '\0';
     trace->hash = mix(trace->hash, sim->now_us);
     trace->hash = mix(trace->hash, number + ((uint64_t)op << 56) + ((uint64_t)event->thread << 40));
@@ -74,20 +89,13 @@ void sim_trace_add(tide_sim *sim, sim_op op, uint64_t number, const char *text)
         event->text[bytes] = '\0';
         trace->hash = mix_text(trace->hash, text);
     }
+    if (trace->file != NULL)
+        event_print(event, trace->file);
 }
 
 uint64_t tide_sim_trace_hash(tide_sim *sim)
 {
     return sim->trace.hash;
-}
-
-/* A thread may have ended since; its number is always known. */
-static const char *thread_name(const tide_sim *sim, uint32_t id)
-{
-    for (size_t i = 0; i < sim->threads_count; i++)
-        if (sim->threads[i]->id == id)
-            return sim->threads[i]->name;
-    return "(joined)";
 }
 
 void tide_sim_trace_print(tide_sim *sim, FILE *out, size_t count)
@@ -101,10 +109,7 @@ void tide_sim_trace_print(tide_sim *sim, FILE *out, size_t count)
                   trace->count);
     for (uint64_t i = trace->count - count; i < trace->count; i++) {
         const struct sim_event *event = &trace->events[i % SIM_TRACE_EVENTS];
-        (void)fprintf(
-            out, "%6" PRIu64 ".%06" PRIu64 " %8" PRIu64 " %3" PRIu32 " %-16s %-9s %" PRIu64 " %s\n",
-            event->now_us / 1000000, event->now_us % 1000000, event->step, event->thread,
-            thread_name(sim, event->thread), op_names[event->op], event->number, event->text);
+        event_print(event, out);
     }
 }
 

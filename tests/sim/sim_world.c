@@ -383,6 +383,7 @@ struct tide_sim_options tide_sim_options_seeded(uint64_t seed)
     struct tide_sim_options options = {
         .cost_us_max = (uint32_t)log_uniform(&rng, 1, 100),
         .yield_permille = (uint32_t)log_uniform(&rng, 20, 1000),
+        .unfair = tide_rng_chance(&rng, 1, 3),
         .spurious_permille = sometimes(&rng, 50),
         .pause_every_steps = tide_rng_chance(&rng, 1, 3) ? 20000 : 0,
         .wall_jump_every_steps = tide_rng_chance(&rng, 1, 3) ? 10000 : 0,

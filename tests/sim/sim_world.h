@@ -17,6 +17,9 @@
  * started them.  tide_sim_reboot() then decides what the disk still knows and
  * gives a living world again, with the clock moved on.
  *
+ * With TIDE_SIM_TRACE=FILE in the environment every event goes to that file as
+ * it happens, to find where two runs of a seed part.
+ *
  * Invariants (checked all the time; breaking one aborts with a report):
  *   S1  only the thread with the baton calls the world.
  *   S2  a lock is dropped by the thread that took it, and never taken twice.
@@ -48,6 +51,7 @@ typedef enum tide_sim_crash_kind {
 struct tide_sim_options {
     uint32_t cost_us_max;       /* simulated time a primitive takes; 0: 20 */
     uint32_t yield_permille;    /* a primitive gives the baton away; 0: 300, 1000: always */
+    bool unfair;                /* some threads are preferred for long stretches, others starve */
     uint32_t spurious_permille; /* a wait ends for no reason (W2) */
     uint64_t crash_at_step;     /* 0: no */
     uint32_t crash_every_steps;
