@@ -200,6 +200,9 @@ struct tide_engine {
     struct tide_control *control; /* NULL: none */
     tide_log *log;                /* NULL: none */
 
+    uint64_t interactive_below_bytes; /* settings that callers read without the lock */
+    uint64_t enqueue_slice;
+
     tide_lock *lock;
     tide_cond *work;  /* workers wait here */
     tide_cond *write; /* the writer */
