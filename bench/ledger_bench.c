@@ -4,7 +4,8 @@
  * in groups, as the writer does.  Beside it, in the same run, on a file of the
  * same schema, runs the least that could be called a queue: prepared statements
  * in a loop, nothing returned, nothing checked.  Rounds alternate, so that a
- * noisy machine hurts both.  Prints one JSON object per line.
+ * noisy machine hurts both; processor time per job is told too, which a busy
+ * machine changes less than the clock.  Prints one JSON object per line.
  *
  *     ledger_bench [JOBS [GROUP [DIR]]]
  */
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS = 3, CHECKPOINT_EVERY = 50, GROUP_MAX = TIDE_CLAIM_MAX };
@@ -27,6 +29,7 @@ struct bench {
     size_t jobs;
     size_t group;
     uint64_t tx_us_max;
+    uint64_t cpu_us; /* of the last drain */
 };
 
 static void fail(const char *what, const tide_error *err)
@@ -59,6 +62,13 @@ static tide_ledger *ledger_new(const struct bench *bench)
         .path = bench->path, .run_id = "bench", .now_unix_ms = 1790000000000u};
     must(tide_ledger_open(bench->world, &options, &ledger, &err), "open", &err);
     return ledger;
+}
+
+static uint64_t cpu_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
 static double per_second(size_t count, uint64_t us)
@@ -135,6 +145,7 @@ static double drain_ledger(struct bench *bench, tide_ledger *ledger)
     uint64_t after = 0;
     uint8_t after_priority = 255;
 
+    uint64_t cpu_began = cpu_us();
     uint64_t began = tide_world_now_us(bench->world);
     for (size_t turn = 1; done < bench->jobs; turn++) {
         if (next == window) {
@@ -177,6 +188,7 @@ static double drain_ledger(struct bench *bench, tide_ledger *ledger)
             must(tide_ledger_checkpoint(ledger, &left, &err), "checkpoint", &err);
     }
     uint64_t took = tide_world_now_us(bench->world) - began;
+    bench->cpu_us = cpu_us() - cpu_began;
     tide_changes_done(&changes);
     return per_second(bench->jobs, took);
 }
@@ -217,7 +229,8 @@ static double drain_raw(struct bench *bench, bool fenced)
                                 NULL) == SQLITE_OK);
     (void)sqlite3_exec(db,
                        "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
-                       "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY",
+                       "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;"
+                       "PRAGMA secure_delete = OFF",
                        NULL, NULL, NULL);
     (void)sqlite3_exec(side, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
     sqlite3_stmt *begin = prepare(db, "BEGIN IMMEDIATE");
@@ -230,6 +243,7 @@ static double drain_raw(struct bench *bench, bool fenced)
     sqlite3_stmt *end = prepare(db, "UPDATE job SET state = 2, started = 1790000000500,"
                                     " finished = 1790000001000, run = 1 WHERE id = ?1");
     uint64_t bytes = 0;
+    uint64_t cpu_began = cpu_us();
     uint64_t began = tide_world_now_us(bench->world);
     for (size_t at = 0, turn = 1; at < bench->jobs + bench->group; at += bench->group, turn++) {
         run(begin);
@@ -256,6 +270,7 @@ static double drain_raw(struct bench *bench, bool fenced)
             (void)sqlite3_wal_checkpoint_v2(side, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
     }
     uint64_t took = tide_world_now_us(bench->world) - began;
+    bench->cpu_us = cpu_us() - cpu_began;
     TIDE_ASSERT(bytes > 0);
     sqlite3_stmt *all[] = {begin, commit, get, start, claim, drop, end};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -299,7 +314,7 @@ int main(int argc, char **argv)
     (void)snprintf(bench.path, sizeof bench.path, "%s/state.db", dir);
     must(tide_world_real_new(tide_mem_heap(), &bench.world, &err), "world", &err);
 
-    enum { KEYED, PLAIN, DRAIN, RAW, RAW_BARE, MEASURES };
+    enum { KEYED, PLAIN, DRAIN, RAW_BARE, RAW, DRAIN_CPU, RAW_BARE_CPU, RAW_CPU, MEASURES };
     double values[MEASURES][ROUNDS];
     for (int round = 0; round < ROUNDS; round++) {
         tide_ledger *ledger = ledger_new(&bench);
@@ -310,13 +325,15 @@ int main(int argc, char **argv)
         ledger = ledger_new(&bench);
         values[KEYED][round] = enqueue_all(&bench, ledger, true);
         values[DRAIN][round] = drain_ledger(&bench, ledger);
+        values[DRAIN_CPU][round] = (double)bench.cpu_us / (double)bench.jobs;
         tide_ledger_close(ledger, true);
         forget_file(&bench);
         for (int fenced = 0; fenced < 2; fenced++) {
             ledger = ledger_new(&bench);
             (void)enqueue_all(&bench, ledger, true);
             tide_ledger_close(ledger, true);
-            values[fenced ? RAW : RAW_BARE][round] = drain_raw(&bench, fenced);
+            values[RAW_BARE + fenced][round] = drain_raw(&bench, fenced != 0);
+            values[RAW_BARE_CPU + fenced][round] = (double)bench.cpu_us / (double)bench.jobs;
             forget_file(&bench);
         }
     }
@@ -328,6 +345,10 @@ int main(int argc, char **argv)
     print("ledger_drain", drain, "jobs/s", drain / median(values[RAW]), "raw_drain");
     print("ledger_drain_to_bare", drain, "jobs/s", drain / median(values[RAW_BARE]),
           "raw_drain_without_claims");
+    double cpu = median(values[DRAIN_CPU]);
+    print("raw_drain_cpu", median(values[RAW_CPU]), "us/job", 0, NULL);
+    print("raw_drain_without_claims_cpu", median(values[RAW_BARE_CPU]), "us/job", 0, NULL);
+    print("ledger_drain_cpu", cpu, "us/job", median(values[RAW_CPU]) / cpu, "raw_drain_cpu");
     print("ledger_transaction_max", (double)bench.tx_us_max / 1000.0, "ms", 0, NULL);
     tide_world_real_free(bench.world);
     (void)rmdir(dir);

@@ -45,13 +45,29 @@ tide_status tide_sql_tally_cycle(struct tide_sqlite *self, uint64_t cycle, int t
     return TIDE_OK;
 }
 
+/* Most ledgers have no dependencies at all.  Nobody else can add one while this
+ * transaction writes, so one look serves every job it ends. */
+static tide_status deps_look(struct tide_sqlite *self, tide_error *err)
+{
+    if (self->deps_known)
+        return TIDE_OK;
+    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_ANY);
+    tide_status rc = tide_db_step(&self->db, stmt, &self->deps_any, err);
+    tide_db_end(stmt);
+    self->deps_known = rc == TIDE_OK;
+    return rc;
+}
+
 tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_error *err)
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_WAITING);
     bool row = false;
     bool any = false;
+    tide_status rc = deps_look(self, err);
+    if (rc != TIDE_OK || !self->deps_any)
+        return rc;
     tide_bind_u64(stmt, 1, job);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    rc = tide_db_step(&self->db, stmt, &row, err);
     while (rc == TIDE_OK && row) {
         any = true;
         if (!GROW(self, self->mem, tally_released, self->tally_released_count + 1)) {

@@ -191,6 +191,8 @@ static tide_status insert_deps(struct tide_sqlite *self, uint64_t id, tide_error
 {
     tide_status rc = TIDE_OK;
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_INSERT);
+    self->deps_known = true;
+    self->deps_any = true;
     for (size_t i = 0; rc == TIDE_OK && i < self->needs_count; i++) {
         TIDE_ASSERT(self->needs[i] < id); /* older ones only: there are no circles (E2.2) */
         tide_bind_u64(stmt, 1, self->needs[i]);

@@ -165,6 +165,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_DEP_WAITING] = "SELECT job FROM dep WHERE needs = ?1",
     [SQL_DEP_CLEAR] = "DELETE FROM dep WHERE needs = ?1",
     [SQL_DEP_CLEAR_JOB] = "DELETE FROM dep WHERE job = ?1",
+    [SQL_DEP_ANY] = "SELECT 1 FROM dep LIMIT 1",
     [SQL_DEP_NEEDED] = "SELECT 1 FROM dep WHERE needs = ?1 LIMIT 1",
     [SQL_DEP_NEEDS] = "SELECT d.needs, j.state FROM dep d JOIN job j ON j.id = d.needs"
                       " WHERE d.job = ?1 ORDER BY d.needs LIMIT ?2",
