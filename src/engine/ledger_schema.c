@@ -204,7 +204,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                           " finished = NULL, dedupe = NULL WHERE id = ?1",
     [SQL_RETRY_SOON] = "UPDATE job SET not_before = NULL WHERE id = ?1",
     [SQL_CANCEL_ONE] = "UPDATE job SET state = 4, finished = ?2 WHERE id = ?1",
-    [SQL_ACCEPT_ONE] = "UPDATE job SET state = 2, finished = ?2 WHERE id = ?1",
+    [SQL_ACCEPT_ONE] = "UPDATE job SET state = 2, finished = ?2, open_deps = 0 WHERE id = ?1",
     [SQL_JOB_NEWEST] = "SELECT max(id) FROM job",
     [SQL_PURGE_SCAN] = "SELECT id, state, finished, created, cycle FROM job WHERE id > ?1"
                        " ORDER BY id LIMIT ?2",
