@@ -210,12 +210,26 @@ rm -rf "$home"; mkdir "$home"; sqlite3 "$home/state.db" 'CREATE TABLE diary (day
 rm -rf "$home"; mkdir "$home"; printf 'Dear diary' >"$home/state.db"; refused "state.db"
 fresh; version=$(sqlite3 "$home/state.db" 'PRAGMA user_version'); sqlite3 "$home/state.db" "PRAGMA user_version = $((version + 1))" ; refused "newer"
 
-# ---- a directory that cannot be written
-if [ "$(id -u)" -ne 0 ]; then
-    fresh; before=$(sums "$home"); chmod 500 "$home"; chmod 400 "$home"/*
+# ---- a directory that cannot be written (root can, so it becomes somebody else)
+other=()
+if [ "$(id -u)" -eq 0 ]; then
+    command -v setpriv >/dev/null && other=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+    chmod 755 "$tmp"
+fi
+if [ "$(id -u)" -ne 0 ] || { [ ${#other[@]} -gt 0 ] && "${other[@]}" test -x "$tidemark"; }; then
+    fresh; sqlite3 "$home/state.db" 'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
+    before=$(sums "$home")
+    [ "$(id -u)" -eq 0 ] && chown -R 65534:65534 "$home"
+    chmod 400 "$home"/*; chmod 500 "$home"
+    program=$tidemark
+    tidemark=as_other
+    as_other() { "${other[@]}" "$program" "$@"; }
     run 1 --home "$home" jobs retry --all; complains "belong to you"
-    run 1 --home "$home" config set workers.count 4
-    chmod -R u+w "$home"; [ "$before" == "$(sums "$home")" ] || fail "a read-only directory was changed"
+    run 1 --home "$home" account halt me@example.com --json; holds '.error.hint | length > 0'
+    run 1 --home "$home" config set workers.count 8; complains "config.yaml"
+    tidemark=$program
+    chmod -R u+w "$home"
+    [ "$before" == "$(sums "$home")" ] || fail "a read-only directory was changed"
 fi
 
 # ---- an engine answers
