@@ -263,6 +263,14 @@ static bool is_stall(tide_status status)
     return status == TIDE_TIMEOUT || status == TIDE_UNKNOWN;
 }
 
+/* A stall is a stall, whether it ended in a timeout or in a dead connection. */
+static bool error_same(const struct suspect *suspect, const struct tide_item_outcome *outcome)
+{
+    if (is_stall(suspect->status) && is_stall(outcome->status))
+        return true;
+    return suspect->status == outcome->status && suspect->detail == outcome->detail;
+}
+
 /* Adds a failure to what is known of the item.  Only its first one counts as
  * "an item that failed": five attempts at one item are not five items. */
 static struct suspect *failure_note(tide_badness *badness, const struct tide_item_outcome *outcome,
@@ -274,7 +282,7 @@ static struct suspect *failure_note(tide_badness *badness, const struct tide_ite
         suspect = &badness->suspects[at];
         suspect_unlink(badness, at);
         suspect_link_newest(badness, at);
-        suspect->varied |= suspect->status != outcome->status || suspect->detail != outcome->detail;
+        suspect->varied |= !error_same(suspect, outcome);
     } else {
         suspect = suspect_add(badness, outcome->item);
         window_push(badness, true);

@@ -12,15 +12,7 @@ enum {
     LATENCY_MS_UNKNOWN = 1000,      /* assumed before the first answer */
     CONCURRENCY_FORGET_MS = 900000, /* a learned limit is tried again one higher */
     DAY_MS = 86400000,
-    DRIFT = 4096,           /* their clock may be this much slower: 244 ppm */
-    DEMAND_SMALL_MIN = 100, /* E4.2: more small jobs than this, grow freely */
-    DEMAND_LARGE_MAX = 4,   /* fewer jobs than this, all large: bytes decide */
-};
-
-/* A snapshot on its way to the disk. */
-struct open_save {
-    uint64_t at_ms;
-    uint64_t promised;
+    DRIFT = 4096, /* their clock may be this much slower: 244 ppm */
 };
 
 struct tide_governor {
@@ -43,39 +35,20 @@ struct tide_governor {
     unsigned concurrency; /* learned; 0: none */
     uint64_t concurrency_ms;
 
-    /* AIMD. */
-    double rate;
-    unsigned workers;
-    uint64_t healthy_since_ms;
-    uint64_t healthy_answers;
-    uint64_t healthy_bytes;
-    double bytes_rate_best; /* with as many workers as now, or fewer */
-    bool worker_on_trial;
-    uint64_t cut_ms;
-    bool succeeded_since_cut;
+    tide_aimd aimd;
     struct tide_demand demand;
-
     tide_breaker breaker;
     bool halted;
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX];
 
-    /* Spend lease: all three count units since the start. */
-    uint64_t spent;
-    uint64_t promised; /* by any snapshot taken */
-    uint64_t durable;  /* the promise on disk; spent never passes it (G3) */
-    struct open_save saves[TIDE_SAVES_OPEN_MAX];
-    unsigned save_count;
-    bool save_taken;
-    uint64_t save_ms;
-    uint64_t save_spent;
-    uint64_t save_trips;
+    tide_lease lease;     /* unused without a window */
+    uint64_t trips_saved; /* as of the last snapshot */
 
     /* What can be seen. */
     tide_latency latency; /* of all methods */
     tide_latency methods[TIDE_METHODS_MAX];
     uint64_t calls;
     uint64_t calls_by_class[TIDE_CLASS_BUG + 1];
-    uint64_t cuts;
 };
 
 static bool has_window(const tide_governor *governor)
@@ -155,10 +128,7 @@ tide_status tide_governor_new(const struct tide_governor_profile *profile, uint6
     governor->now_ms = now_ms;
     governor->tokens_at_ms = now_ms;
     governor->tokens = complete.call_units;
-    governor->rate = complete.rate_start;
-    governor->workers = complete.workers_start;
-    governor->healthy_since_ms = now_ms;
-    governor->succeeded_since_cut = true;
+    tide_aimd_init(&governor->aimd, &governor->profile);
     tide_breaker_init(&governor->breaker, &complete.breaker);
     tide_latency_init(&governor->latency, now_ms);
     for (int i = 0; i < TIDE_METHODS_MAX; i++)
@@ -177,19 +147,6 @@ tide_status tide_governor_limit_add(tide_governor *governor, struct tide_limit *
     return TIDE_OK;
 }
 
-static void clamp_position(tide_governor *governor)
-{
-    const struct tide_governor_profile *profile = &governor->profile;
-    if (governor->rate < profile->rate_min)
-        governor->rate = profile->rate_min;
-    if (governor->rate > profile->rate_max)
-        governor->rate = profile->rate_max;
-    if (governor->workers < profile->workers_min)
-        governor->workers = profile->workers_min;
-    if (governor->workers > profile->workers_max)
-        governor->workers = profile->workers_max;
-}
-
 tide_status tide_governor_limits_set(tide_governor *governor,
                                      const struct tide_governor_profile *profile)
 {
@@ -202,7 +159,7 @@ tide_status tide_governor_limits_set(tide_governor *governor,
         return TIDE_INVALID;
     governor->profile = complete;
     tide_breaker_rules_set(&governor->breaker, &complete.breaker);
-    clamp_position(governor);
+    tide_aimd_set(&governor->aimd, governor->aimd.rate, governor->aimd.workers);
     return TIDE_OK;
 }
 
@@ -212,7 +169,7 @@ static double tokens_at(const tide_governor *governor, uint64_t now_ms)
 {
     double tokens = governor->tokens;
     if (now_ms > governor->tokens_at_ms)
-        tokens += governor->rate * (double)(now_ms - governor->tokens_at_ms) / 1000;
+        tokens += governor->aimd.rate * (double)(now_ms - governor->tokens_at_ms) / 1000;
     const double burst = burst_units(governor);
     return tokens < burst ? tokens : burst;
 }
@@ -229,7 +186,7 @@ static uint64_t bucket_at_ms(const tide_governor *governor, uint64_t now_ms, uns
     const double missing = needed - tokens_at(governor, now_ms);
     if (missing <= 1e-9)
         return now_ms;
-    return now_ms + (uint64_t)(missing * 1000 / governor->rate) + 1;
+    return now_ms + (uint64_t)(missing * 1000 / governor->aimd.rate) + 1;
 }
 
 static unsigned calls_max(const tide_governor *governor)
@@ -271,7 +228,7 @@ static uint64_t limits_at_ms(const tide_governor *governor, uint64_t now_ms, uns
 
 static bool lease_covers(const tide_governor *governor, uint32_t units)
 {
-    return !has_window(governor) || governor->spent + units <= governor->durable;
+    return !has_window(governor) || tide_lease_covers(&governor->lease, units);
 }
 
 /* When a call of this size may be sent: `now_ms`, later, or UINT64_MAX when it
@@ -322,12 +279,12 @@ unsigned tide_governor_jobs_max(tide_governor *governor, uint64_t now_ms)
     if (tide_latency_count(&governor->latency) == 0)
         latency_ms = LATENCY_MS_UNKNOWN;
     const double at_once =
-        governor->rate / governor->profile.call_units * (double)latency_ms / 1000;
+        governor->aimd.rate / governor->profile.call_units * (double)latency_ms / 1000;
     unsigned jobs = at_once < TIDE_WORKERS_MAX ? (unsigned)at_once : TIDE_WORKERS_MAX;
     if (jobs == 0 || jobs < at_once)
         jobs++;
-    if (jobs > governor->workers)
-        jobs = governor->workers;
+    if (jobs > governor->aimd.workers)
+        jobs = governor->aimd.workers;
     return jobs < calls_max(governor) ? jobs : calls_max(governor);
 }
 
@@ -369,20 +326,22 @@ tide_status tide_governor_charge_batch(tide_governor *governor, uint64_t now_ms,
         return TIDE_INVALID;
     const uint64_t at_ms = fits_at_ms(governor, now_ms, level, units, calls);
     if (at_ms > now_ms) {
+        if (!lease_covers(governor, units))
+            tide_lease_want(&governor->lease, units);
         *again_at_ms_out = at_ms;
         return TIDE_AGAIN;
     }
 
     advance(governor, now_ms);
     governor->tokens -= units;
-    governor->spent += units;
     governor->in_flight += calls;
-    if (has_window(governor))
+    if (has_window(governor)) {
+        tide_lease_spend(&governor->lease, units);
         tide_window_send(&governor->window, now_ms, units);
+    }
     for (unsigned i = 0; i < governor->shared_count; i++)
         tide_window_send(&governor->shared[i]->window, now_ms, units);
     tide_breaker_sent(&governor->breaker, now_ms);
-    TIDE_ASSERT(!has_window(governor) || governor->spent <= governor->durable); /* G3 */
     return TIDE_OK;
 }
 
@@ -430,68 +389,19 @@ static void release(tide_governor *governor, uint64_t now_ms, const struct tide_
     }
 }
 
-/* ---- AIMD (E4.2). ---- */
+/* ---- What can be learned from answers. ---- */
 
-static void healthy_restart(tide_governor *governor, uint64_t now_ms)
+/* After a cut nothing saved up may burst into the refusal. */
+static void drop_tokens(tide_governor *governor)
 {
-    governor->healthy_since_ms = now_ms;
-    governor->healthy_answers = 0;
-    governor->healthy_bytes = 0;
-}
-
-static void cut(tide_governor *governor, uint64_t now_ms)
-{
-    governor->rate /= 2;
-    governor->workers /= 2;
-    clamp_position(governor);
-    governor->cut_ms = now_ms;
-    governor->succeeded_since_cut = false;
-    governor->worker_on_trial = false;
-    governor->bytes_rate_best = 0;
-    governor->cuts++;
     if (governor->tokens > governor->profile.call_units)
-        governor->tokens = governor->profile.call_units; /* no burst into the refusal */
+        governor->tokens = governor->profile.call_units;
 }
 
-static void grow_rate(tide_governor *governor)
+/* What was learned is a guess, and is tried again, rarely: one refusal in a
+ * quarter of an hour is within the 0.1 % of E4.3. */
+static void doubt_learned_limits(tide_governor *governor, uint64_t now_ms)
 {
-    const double ceiling = governor->profile.rate_max;
-    const double half_call = governor->profile.call_units / 2.0;
-    const double step = half_call > 0.05 * ceiling ? half_call : 0.05 * ceiling;
-    const double doubled = governor->rate < ceiling / 4 ? 2 * governor->rate : ceiling / 2;
-    governor->rate += step;
-    if (governor->rate < doubled)
-        governor->rate = doubled;
-}
-
-/* Few large transfers: another worker stays only if it raised the byte rate. */
-static void grow_workers_by_bytes(tide_governor *governor, double bytes_rate)
-{
-    if (bytes_rate > 1.05 * governor->bytes_rate_best) {
-        governor->bytes_rate_best = bytes_rate;
-        governor->worker_on_trial = true;
-        governor->workers++;
-    } else if (governor->worker_on_trial) {
-        governor->worker_on_trial = false;
-        governor->workers--;
-    }
-}
-
-static void grow(tide_governor *governor, uint64_t now_ms)
-{
-    const struct tide_demand *demand = &governor->demand;
-    const double seconds = (double)(now_ms - governor->healthy_since_ms) / 1000;
-    grow_rate(governor);
-    if (demand->small > DEMAND_SMALL_MIN)
-        governor->workers *= 2;
-    else if (demand->jobs > 0 && demand->jobs < DEMAND_LARGE_MAX && demand->large == demand->jobs)
-        grow_workers_by_bytes(governor, (double)governor->healthy_bytes / seconds);
-    else
-        governor->workers++;
-    clamp_position(governor);
-
-    /* What was learned is a guess, and is tried again, rarely: one refusal in a
-     * quarter of an hour is within the 0.1 % of E4.3. */
     if (governor->concurrency > 0 && now_ms >= governor->concurrency_ms + CONCURRENCY_FORGET_MS) {
         governor->concurrency_ms = now_ms;
         if (++governor->concurrency >= governor->profile.in_flight_max)
@@ -540,13 +450,9 @@ static void learn_limits(tide_governor *governor, uint64_t now_ms, const struct 
 static void answered_throttled(tide_governor *governor, uint64_t now_ms, uint64_t sent_ms,
                                const struct tide_answer *answer, tide_rng *rng)
 {
-    /* Calls that were out when the pace was cut say nothing about the new pace,
-     * and a door that stays shut says nothing about any pace. */
-    const bool fresh = governor->cuts == 0 || sent_ms > governor->cut_ms;
     learn_limits(governor, now_ms, answer);
-    if (fresh && governor->succeeded_since_cut)
-        cut(governor, now_ms);
-    healthy_restart(governor, now_ms);
+    if (tide_aimd_refused(&governor->aimd, now_ms, sent_ms))
+        drop_tokens(governor);
     tide_breaker_refused(&governor->breaker, now_ms, sent_ms,
                          answer->retry_after_ms > 0 ? now_ms + answer->retry_after_ms : 0,
                          TIDE_THROTTLED, rng);
@@ -559,24 +465,19 @@ static void answered_well(tide_governor *governor, uint64_t now_ms, uint64_t sen
     tide_latency_add(&governor->latency, now_ms, answer->latency_ms);
     if (answer->method < TIDE_METHODS_MAX)
         tide_latency_add(&governor->methods[answer->method], now_ms, answer->latency_ms);
-    if (governor->cuts == 0 || sent_ms > governor->cut_ms)
-        governor->succeeded_since_cut = true;
-    /* A pause is no sign of health: the five seconds begin with an answer. */
-    if (governor->healthy_answers++ == 0)
-        governor->healthy_since_ms = now_ms;
-    governor->healthy_bytes += answer->bytes;
-    if (now_ms < governor->healthy_since_ms + governor->profile.healthy_ms ||
+    if (!tide_aimd_succeeded(&governor->aimd, now_ms, sent_ms, answer->bytes) ||
         governor->breaker.why != TIDE_OK)
         return;
-    if (a_method_is_slow(governor, now_ms)) {
-        TIDE_SEEN("governor: a method went slow");
-        cut(governor, now_ms);
-        tide_breaker_open(&governor->breaker, now_ms, now_ms + 500 + tide_rng_below(rng, 500),
-                          TIDE_THROTTLED);
-    } else {
-        grow(governor, now_ms);
+    if (!a_method_is_slow(governor, now_ms)) {
+        tide_aimd_grow(&governor->aimd, now_ms, &governor->demand);
+        doubt_learned_limits(governor, now_ms);
+        return;
     }
-    healthy_restart(governor, now_ms);
+    TIDE_SEEN("governor: a method went slow");
+    tide_aimd_cut(&governor->aimd, now_ms);
+    drop_tokens(governor);
+    tide_breaker_open(&governor->breaker, now_ms, now_ms + 500 + tide_rng_below(rng, 500),
+                      TIDE_THROTTLED);
 }
 
 /* Worth another try, and not the provider's doing. */
@@ -605,7 +506,7 @@ void tide_governor_answered(tide_governor *governor, uint64_t now_ms,
         answered_throttled(governor, now_ms, sent_ms, answer, rng);
         break;
     case TIDE_CLASS_NETWORK:
-        healthy_restart(governor, now_ms);
+        tide_aimd_unhealthy(&governor->aimd);
         tide_breaker_refused(&governor->breaker, now_ms, sent_ms, 0, answer->status, rng);
         break;
     case TIDE_CLASS_RETRY:
@@ -614,7 +515,7 @@ void tide_governor_answered(tide_governor *governor, uint64_t now_ms,
             tide_breaker_unknown(&governor->breaker, sent_ms);
             break;
         }
-        healthy_restart(governor, now_ms);
+        tide_aimd_unhealthy(&governor->aimd);
         tide_breaker_failed(&governor->breaker, now_ms, sent_ms, answer->status, rng);
         break;
     case TIDE_CLASS_DISK:
@@ -640,10 +541,11 @@ void tide_governor_halt(tide_governor *governor, const char *reason)
 
 void tide_governor_resume(tide_governor *governor, uint64_t now_ms)
 {
+    advance(governor, now_ms);
     governor->halted = false;
     governor->halt_reason[0] = '\0';
     tide_breaker_close(&governor->breaker);
-    healthy_restart(governor, now_ms);
+    tide_aimd_unhealthy(&governor->aimd);
 }
 
 void tide_governor_pause(tide_governor *governor, uint64_t until_ms, tide_status why)
@@ -657,17 +559,16 @@ void tide_governor_pause(tide_governor *governor, uint64_t until_ms, tide_status
 
 uint64_t tide_governor_save_at_ms(const tide_governor *governor)
 {
-    const bool spending = has_window(governor);
-    if (!governor->save_taken)
-        return spending ? 0 : UINT64_MAX;
-    if (spending && governor->promised - governor->spent < lease_units(governor) / 2)
-        return 0; /* the promise runs out soon */
-    const bool changed = (spending && governor->spent != governor->save_spent) ||
-                         governor->breaker.trips_total != governor->save_trips;
-    const bool unconfirmed = spending && governor->durable < governor->promised;
-    if (!changed && !unconfirmed)
-        return UINT64_MAX;
-    return governor->save_ms + governor->profile.save_every_ms;
+    const tide_lease *lease = &governor->lease;
+    const uint32_t every_ms = governor->profile.save_every_ms;
+    uint64_t at_ms = UINT64_MAX;
+    if (governor->breaker.trips_total != governor->trips_saved) /* a pause outlives us too */
+        at_ms = lease->taken ? lease->taken_ms + every_ms : 0;
+    if (has_window(governor)) {
+        const uint64_t lease_ms = tide_lease_save_at_ms(lease, lease_units(governor), every_ms);
+        at_ms = lease_ms < at_ms ? lease_ms : at_ms;
+    }
+    return at_ms;
 }
 
 bool tide_governor_save_due(const tide_governor *governor, uint64_t now_ms)
@@ -678,13 +579,12 @@ bool tide_governor_save_due(const tide_governor *governor, uint64_t now_ms)
 void tide_governor_save(tide_governor *governor, uint64_t now_ms, uint64_t now_unix_ms,
                         struct tide_governor_saved *saved_out)
 {
-    /* A promise once given stays given: an older snapshot may hold it. */
-    governor->promised = later(governor->promised, governor->spent + lease_units(governor));
     *saved_out = (struct tide_governor_saved){
         .at_unix_ms = now_unix_ms,
-        .unrecorded_units = has_window(governor) ? governor->promised - governor->spent : 0,
-        .rate_milli = (uint64_t)(governor->rate * 1000),
-        .workers = governor->workers,
+        .unrecorded_units = tide_lease_promise(&governor->lease, now_ms,
+                                               has_window(governor) ? lease_units(governor) : 0),
+        .rate_milli = (uint64_t)(governor->aimd.rate * 1000),
+        .workers = governor->aimd.workers,
         .concurrency = governor->concurrency,
         .day_bytes_max = governor->day_bytes_max,
     };
@@ -696,40 +596,19 @@ void tide_governor_save(tide_governor *governor, uint64_t now_ms, uint64_t now_u
         tide_window_save(&governor->window, now_ms, now_unix_ms, &saved_out->window);
     if (governor->profile.learn_bytes_per_day)
         tide_window_save(&governor->day, now_ms, now_unix_ms, &saved_out->day);
-
-    governor->save_taken = true;
-    governor->save_ms = now_ms;
-    governor->save_spent = governor->spent;
-    governor->save_trips = governor->breaker.trips_total;
-
-    /* Two in one millisecond cannot be told apart later: the smaller promise
-     * stands.  Without a free place the newest gives way; its news is ignored. */
-    unsigned place = governor->save_count;
-    if (place > 0 && governor->saves[place - 1].at_ms == now_ms)
-        return;
-    if (place == TIDE_SAVES_OPEN_MAX)
-        place--;
-    governor->saves[place] = (struct open_save){now_ms, governor->promised};
-    governor->save_count = place + 1;
+    governor->trips_saved = governor->breaker.trips_total;
 }
 
 void tide_governor_saved(tide_governor *governor, uint64_t saved_at_ms)
 {
-    unsigned kept = 0;
-    for (unsigned i = 0; i < governor->save_count; i++) {
-        if (governor->saves[i].at_ms <= saved_at_ms)
-            governor->durable = later(governor->durable, governor->saves[i].promised);
-        else
-            governor->saves[kept++] = governor->saves[i];
-    }
-    governor->save_count = kept;
+    tide_lease_saved(&governor->lease, saved_at_ms);
 }
 
 tide_status tide_governor_restore(tide_governor *governor, const struct tide_governor_saved *saved,
                                   uint64_t now_ms, uint64_t now_unix_ms)
 {
-    TIDE_ASSERT(governor->spent == 0);
-    TIDE_ASSERT(governor->save_count == 0);
+    TIDE_ASSERT(!governor->lease.taken);
+    TIDE_ASSERT(governor->calls == 0 && governor->in_flight == 0);
     if (saved->unrecorded_units > UINT32_MAX || saved->workers > UINT32_MAX ||
         saved->concurrency > UINT32_MAX || saved->rate_milli > UINT64_MAX / 2)
         return TIDE_CORRUPT;
@@ -752,11 +631,9 @@ tide_status tide_governor_restore(tide_governor *governor, const struct tide_gov
     }
 
     governor->day_learned_ms = now_ms;
-    governor->rate = (double)saved->rate_milli / 1000;
-    governor->workers = (unsigned)saved->workers;
+    tide_aimd_set(&governor->aimd, (double)saved->rate_milli / 1000, (unsigned)saved->workers);
     governor->concurrency = (unsigned)saved->concurrency;
     governor->concurrency_ms = now_ms;
-    clamp_position(governor);
     if (saved->paused_until_unix_ms > now_unix_ms) {
         uint64_t pause_ms = saved->paused_until_unix_ms - now_unix_ms;
         if (pause_ms > DAY_MS)
@@ -794,15 +671,15 @@ void tide_governor_view(const tide_governor *governor, uint64_t now_ms,
         .reason = governor->halt_reason,
         .why = governor->breaker.why,
         .until_ms = governor->breaker.until_ms,
-        .rate = governor->rate,
+        .rate = governor->aimd.rate,
         .rate_max = governor->profile.rate_max,
         .tokens = tokens_at(governor, now_ms),
         .in_flight = governor->in_flight,
         .in_flight_max = calls_max(governor),
-        .workers = governor->workers,
+        .workers = governor->aimd.workers,
         .day_bytes_max = governor->day_bytes_max,
         .calls = governor->calls,
-        .cuts = governor->cuts,
+        .cuts = governor->aimd.cuts,
         .p50_ms = tide_latency_quantile_ms(&governor->latency, 500),
         .p95_ms = tide_latency_quantile_ms(&governor->latency, 950),
         .p99_ms = tide_latency_quantile_ms(&governor->latency, 990),
@@ -811,7 +688,7 @@ void tide_governor_view(const tide_governor *governor, uint64_t now_ms,
     if (has_window(governor)) {
         view_out->window_used = tide_window_used(&governor->window, now_ms);
         view_out->window_max = window_limit(governor);
-        view_out->lease_left = governor->durable - governor->spent;
+        view_out->lease_left = governor->lease.durable - governor->lease.spent;
     }
     if (governor->profile.learn_bytes_per_day)
         view_out->day_bytes = tide_window_used(&governor->day, now_ms);
@@ -825,14 +702,11 @@ const tide_latency *tide_governor_latency(const tide_governor *governor, uint32_
 
 bool tide_governor_check(const tide_governor *governor, uint64_t now_ms)
 {
-    const struct tide_governor_profile *profile = &governor->profile;
-    if (governor->rate < profile->rate_min || governor->rate > profile->rate_max ||
-        governor->workers < profile->workers_min || governor->workers > profile->workers_max)
+    if (!tide_aimd_check(&governor->aimd) || !tide_breaker_check(&governor->breaker) ||
+        !tide_latency_check(&governor->latency))
         return false; /* G4 */
-    if (!tide_breaker_check(&governor->breaker) || !tide_latency_check(&governor->latency))
-        return false;
     if (tokens_at(governor, now_ms) > burst_units(governor))
         return false; /* G5 */
     return !has_window(governor) ||
-           (governor->spent <= governor->durable && tide_window_check(&governor->window)); /* G3 */
+           (tide_lease_check(&governor->lease) && tide_window_check(&governor->window)); /* G3 */
 }

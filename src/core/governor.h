@@ -6,17 +6,9 @@
  * for the units it spends.  The governor answers yes, or when to ask again; it
  * never sends, waits, or knows what a call is for.
  *
- * What answers teach it (E4.2): five healthy seconds raise the pace and the
- * number of workers; a refusal, or a method gone slow, halves both.  Refusals
- * with no success in between only lengthen the pause: they say that the door is
- * shut, not that we walk too fast.  So the pace after a storm is half the pace
- * before it, and 90 % is reached within a minute (E4.3).  Below half of
- * the ceiling the pace doubles.  What keeps us legal is the window, not the pace.
- *
- * The spend lease (E4.3b): units may be spent only up to what the last *durable*
- * snapshot promised; a restored governor counts that whole promise as spent at
- * the time of the restore.  The lease is counted in units, so an idle account
- * neither writes nor waits when a person clicks.
+ * Its parts are modules of their own: window.h counts, aimd.h learns the pace from
+ * answers, breaker.h closes the gate after refusals and failures, lease.h makes
+ * sure that no crash forgets what was spent, latency.h knows what is slow.
  *
  * Invariants (tide_governor_check()):
  *   G1  no window of the provider ever holds more than its limit, across crashes
@@ -35,8 +27,10 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "base/status.h"
+#include "core/aimd.h"
 #include "core/governor_saved.h"
 #include "core/latency.h"
+#include "core/lease.h"
 #include "core/profile.h"
 #include "core/window.h"
 
@@ -110,12 +104,7 @@ unsigned tide_governor_jobs_max(tide_governor *governor, uint64_t now_ms);
  * will fit.  UINT64_MAX: time changes nothing (it may fit already). */
 uint64_t tide_governor_wake_at_ms(const tide_governor *governor, uint64_t now_ms);
 
-/* What waits for this account, for the rules on growing (E4.2). */
-struct tide_demand {
-    uint32_t jobs;
-    uint32_t small; /* of them below 1 MB */
-    uint32_t large; /* of them above 100 MB */
-};
+/* What waits for this account. */
 void tide_governor_demand(tide_governor *governor, const struct tide_demand *demand);
 
 /* By command (E4.6).  The reason is copied.  Calls in flight still come back. */

@@ -141,6 +141,8 @@ struct tide_job_new {
     uint8_t level;
     bool preemptible;
     bool force; /* merged by OR into an existing one (E1.5) */
+    bool part;  /* a child that is a part of its parent (E6.1): whoever waits for the
+                 * parent waits for it too */
 };
 
 struct tide_enqueued {
@@ -222,6 +224,8 @@ struct tide_changes {
         uint64_t ordinal;
         uint64_t outstanding;
         uint64_t failed;
+        uint64_t total;
+        uint64_t bad;
     } * cycles; /* each cycle at most once per call, with its counts afterwards */
     size_t cycles_count, cycles_capacity;
     struct tide_child {

@@ -45,15 +45,30 @@ tide_status tide_sql_tally_cycle(struct tide_sqlite *self, uint64_t cycle, int t
     return TIDE_OK;
 }
 
-tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_error *err)
+/* Most ledgers have no dependencies at all.  Nobody else can add one while this
+ * transaction writes, so one look serves every job it ends. */
+static tide_status deps_look(struct tide_sqlite *self, tide_error *err)
+{
+    if (self->deps_known)
+        return TIDE_OK;
+    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_ANY);
+    tide_status rc = tide_db_step(&self->db, stmt, &self->deps_any, err);
+    tide_db_end(stmt);
+    self->deps_known = rc == TIDE_OK;
+    return rc;
+}
+
+/* Whoever waits for `job` goes to the end of the log. */
+static tide_status log_dependents(struct tide_sqlite *self, uint64_t job, bool *any_out,
+                                  tide_error *err)
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_WAITING);
     bool row = false;
-    bool any = false;
     tide_bind_u64(stmt, 1, job);
     tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (any_out != NULL)
+        *any_out = row;
     while (rc == TIDE_OK && row) {
-        any = true;
         if (!GROW(self, self->mem, tally_released, self->tally_released_count + 1)) {
             tide_db_end(stmt);
             return tide_sql_no_memory(err);
@@ -61,9 +76,19 @@ tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_
         self->tally_released[self->tally_released_count++] = tide_column_u64(stmt, 0);
         rc = tide_db_step(&self->db, stmt, &row, err);
     }
+    return rc;
+}
+
+tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_error *err)
+{
+    bool any = false;
+    tide_status rc = deps_look(self, err);
+    if (rc != TIDE_OK || !self->deps_any)
+        return rc;
+    rc = log_dependents(self, job, &any, err);
     if (rc != TIDE_OK || !any)
         return rc;
-    stmt = sql_of(self, SQL_DEP_CLEAR);
+    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_CLEAR);
     tide_bind_u64(stmt, 1, job);
     return tide_db_run(&self->db, stmt, err);
 }
@@ -107,8 +132,13 @@ static tide_status report_cycle(struct tide_sqlite *self, uint64_t cycle,
     if (!row)
         return tide_error_set(err, TIDE_CORRUPT, "%s: cycle %" PRIu64 " is missing; run a check",
                               self->db.path, cycle);
-    struct tide_cycle_change change = {cycle, tide_column_u64(stmt, 0), tide_column_u64(stmt, 1),
-                                       tide_column_u64(stmt, 2), tide_column_u64(stmt, 3)};
+    struct tide_cycle_change change = {cycle,
+                                       tide_column_u64(stmt, 0),
+                                       tide_column_u64(stmt, 1),
+                                       tide_column_u64(stmt, 2),
+                                       tide_column_u64(stmt, 3),
+                                       tide_column_u64(stmt, 4),
+                                       tide_column_u64(stmt, 5)};
     tide_db_end(stmt);
     /* The second half of every count: it was right before it was written. */
     TIDE_ASSERT((int64_t)change.outstanding >= 0);
@@ -311,6 +341,44 @@ static tide_status savepoint(struct tide_sqlite *self, enum tide_sql text, tide_
     return tide_db_run(&self->db, sql_of(self, text), err);
 }
 
+/* Whoever waits for the parent waits for this part of it too (E6.1). */
+static tide_status wait_for_part(struct tide_sqlite *self, uint64_t dependent, uint64_t part,
+                                 tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_INSERT);
+    tide_bind_u64(stmt, 1, part);
+    tide_bind_u64(stmt, 2, dependent);
+    self->deps_any = true;
+    tide_status rc = tide_db_run(&self->db, stmt, err);
+    stmt = sql_of(self, SQL_JOB_RELEASE);
+    tide_bind_u64(stmt, 1, dependent);
+    (void)sqlite3_bind_int64(stmt, 2, -1);
+    return rc == TIDE_OK ? tide_db_run(&self->db, stmt, err) : rc;
+}
+
+/* The dependents are in the log of releases from `from` on: put there by the
+ * parent's own end, or, when it goes on, looked up and taken out again. */
+static tide_status wait_for_parts(struct tide_sqlite *self, const struct tide_finish *finish,
+                                  const struct tide_child *children, size_t from, tide_error *err)
+{
+    bool parts = false;
+    for (size_t i = 0; i < finish->children_count; i++)
+        parts = parts || finish->children[i].part;
+    if (!parts)
+        return TIDE_OK;
+    tide_status rc = TIDE_OK;
+    bool goes_on = finish->state != TIDE_ROW_DONE;
+    if (goes_on)
+        rc = log_dependents(self, finish->id, NULL, err);
+    size_t to = self->tally_released_count;
+    for (size_t i = 0; rc == TIDE_OK && i < finish->children_count; i++)
+        for (size_t j = from; rc == TIDE_OK && finish->children[i].part && j < to; j++)
+            rc = wait_for_part(self, self->tally_released[j], children[i].brief.id, err);
+    if (goes_on)
+        self->tally_released_count = from;
+    return rc;
+}
+
 /* A finish that brings more than its own row: all of it or nothing. */
 static tide_status finish_with_more(struct tide_sqlite *self, tide_tx *tx,
                                     const struct tide_finish *finish, struct claimed *claimed,
@@ -327,6 +395,8 @@ static tide_status finish_with_more(struct tide_sqlite *self, tide_tx *tx,
     if (rc == TIDE_OK && finish->children_count > 0)
         rc = tide_sql_enqueue_rows(self, finish->children, finish->children_count, now_unix_ms,
                                    NULL, changes, err);
+    if (rc == TIDE_OK)
+        rc = wait_for_parts(self, finish, changes->children + children_before, mark.released, err);
     if (rc == TIDE_OK && finish->items_count > 0)
         rc = tide_sql_bad_add(self, finish->id, claimed->cycle, finish->items, finish->items_count,
                               now_unix_ms, err);

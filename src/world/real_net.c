@@ -113,8 +113,8 @@ static bool budget_has(const tide_byte_budget *budget, const struct net_call *ca
            bytes <= budget->bytes_max - budget->held_bytes;
 }
 
-/* Whether going on makes sense.  Only then is libcurl asked to: it runs the
- * transfer at once, and being refused again and again would never let us sleep. */
+/* Whether going on makes sense.  Only then is libcurl asked to: it tries at
+ * once, and a refused call would try again at every turn of the loop. */
 static bool budget_allows(struct net_call *call)
 {
     tide_byte_budget *budget = call->request->budget;

@@ -139,6 +139,26 @@ static void answer_many_headers(struct peer *peer)
     say_text(peer, "\r\n");
 }
 
+/* A preliminary answer with headers of its own, then the real one in chunks
+ * with a trailer. */
+static void answer_early_hints(struct peer *peer)
+{
+    say_text(peer, "HTTP/1.1 103 Early Hints\r\n");
+    for (int i = 0; i < 60; i++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "X-Hint-%d: %d\r\n", i, i);
+        say_text(peer, line);
+    }
+    say_text(peer, "\r\n" HEAD);
+    for (int i = 0; i < 60; i++) {
+        char line[64];
+        (void)snprintf(line, sizeof line, "X-Final-%d: %d\r\n", i, i);
+        say_text(peer, line);
+    }
+    say_text(peer, "Trailer: X-Trailer\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   "5\r\nfinal\r\n0\r\nX-Trailer: late\r\n\r\n");
+}
+
 static void answer_long_header(struct peer *peer)
 {
     enum { LONG_BYTES = 200000 };
@@ -201,6 +221,8 @@ static void answer(struct peer *peer, const char *path)
         say_text(peer, "\x01\x02 this is not HTTP at all\r\n\r\n");
     else if (strcmp(path, "/many-headers") == 0)
         answer_many_headers(peer);
+    else if (strcmp(path, "/early-hints") == 0)
+        answer_early_hints(peer);
     else if (strcmp(path, "/long-header") == 0)
         answer_long_header(peer);
     else if (strcmp(path, "/early-413") == 0) {

@@ -29,6 +29,7 @@
  *     /bad-gzip             claims gzip and is not
  *     /half-gzip            a gzip body that breaks off within a proper answer
  *     /garbage              bytes that are not HTTP
+ *     /early-hints          103 with 60 headers, then 200 with 62 and a trailer
  *     /many-headers         a hundred headers
  *     /long-header          one header of 200,000 bytes
  *     /one-then-close       a proper answer; the next request on the same

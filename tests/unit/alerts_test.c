@@ -138,6 +138,20 @@ static void more_than_two_hundred_bad_items_in_an_hour_are_critical(void **state
     tide_alerts_free(alerts);
 }
 
+static void an_hour_is_at_least_sixty_and_less_than_sixty_one_minutes(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    assert_int_equal(tide_alerts_items(alerts, 1, 100000, 201, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_HOUR, NULL), TIDE_LEVEL_CRITICAL);
+    tide_alerts_tick(alerts, NOW + HOUR + MINUTE - 1);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_HOUR, NULL), TIDE_LEVEL_CRITICAL);
+    tide_alerts_tick(alerts, NOW + HOUR + MINUTE);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_HOUR, NULL), TIDE_LEVEL_NONE);
+    tide_alerts_check(alerts);
+    tide_alerts_free(alerts);
+}
+
 static void sustained_throttling_warns_above_five_percent(void **state)
 {
     (void)state;
@@ -528,6 +542,7 @@ int main(void)
         cmocka_unit_test(one_bad_item_in_a_small_account_is_no_alert),
         cmocka_unit_test(an_alert_is_lowered_only_well_below_its_threshold),
         cmocka_unit_test(more_than_two_hundred_bad_items_in_an_hour_are_critical),
+        cmocka_unit_test(an_hour_is_at_least_sixty_and_less_than_sixty_one_minutes),
         cmocka_unit_test(sustained_throttling_warns_above_five_percent),
         cmocka_unit_test(a_queue_at_its_bound_for_a_minute_warns),
         cmocka_unit_test(changes_are_told_once_and_only_if_they_last),

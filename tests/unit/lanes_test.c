@@ -611,6 +611,7 @@ static void step_start(struct model *model)
     struct entry *expected = interactive;
     if (interactive == NULL || (bulk != NULL && model->reserved[B] == 0 && model->passed >= 8))
         expected = bulk;
+    MODEL_ASSERT(model, tide_lanes_can_start(model->lanes) == (expected != NULL));
     uint64_t id = start(model->lanes);
     MODEL_ASSERT(model, id == (expected == NULL ? 0 : expected->brief.id));
     if (expected == NULL)
@@ -814,7 +815,7 @@ static void step_limits(struct model *model)
 static void the_lanes_agree_with_a_model_that_looks_at_every_job(void **unused)
 {
     (void)unused;
-    const uint64_t steps = scaled(12000);
+    const uint64_t steps = scaled(40000);
     for (uint64_t seed = 1; seed <= 100; seed++) {
         struct model model = {.rng = tide_rng_seeded(seed), .seed = seed, .next_id = 1};
         for (int i = 0; i < ACCOUNTS; i++)

@@ -212,6 +212,23 @@ static void a_header_that_would_smuggle_another_is_refused(void **state)
     assert_int_equal(test_http_requests(fixture->server), 0);
 }
 
+static void only_the_final_head_counts(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(
+        fetch(fixture, "GET", test_http_bad_url(fixture->server, "/early-hints"), &response, NULL),
+        TIDE_OK);
+    assert_int_equal(response.http, 200);
+    assert_int_equal(response.headers_count, 62);
+    assert_true(tide_text_equal(tide_response_header(&response, "X-Final-59"), TIDE_TEXT("59")));
+    assert_null(tide_response_header(&response, "X-Hint-0").data);
+    assert_null(tide_response_header(&response, "X-Trailer").data);
+    assert_string_equal(tide_buf_cstr(&response.body), "final");
+    tide_response_done(&response);
+}
+
 /* ---- compression --------------------------------------------------------- */
 
 static void a_compressed_body_arrives_decoded(void **state)
@@ -848,6 +865,45 @@ static void calls_under_one_budget_take_turns_and_never_lock_up(void **state)
     tide_budget_free(fixture->world, budget);
 }
 
+struct watching_sink {
+    tide_byte_budget *budget;
+    uint64_t held_bytes_max;
+};
+
+static tide_status sink_watch(void *arg, const char *bytes, size_t count)
+{
+    struct watching_sink *sink = arg;
+    (void)bytes;
+    (void)count;
+    const uint64_t held_bytes = real_budget_held_bytes(sink->budget);
+    if (held_bytes > sink->held_bytes_max)
+        sink->held_bytes_max = held_bytes;
+    return TIDE_OK;
+}
+
+/* What a sink has taken no longer counts; else one long download would keep
+ * the other calls of its account waiting until its end. */
+static void a_sink_gives_its_bytes_back_as_it_goes(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_byte_budget *budget = tide_budget_new(fixture->world, 1 << 20);
+    struct watching_sink sink = {.budget = budget};
+    struct tide_request request = {
+        .method = "GET",
+        .url = test_http_url(fixture->server, "/huge?bytes=5000000"),
+        .budget = budget,
+        .sink = sink_watch,
+        .sink_arg = &sink,
+    };
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
+    assert_in_range(sink.held_bytes_max, 1, TIDE_RING_BYTES + (16 << 10));
+    assert_int_equal(real_budget_held_bytes(budget), 0);
+    tide_response_done(&response);
+    tide_budget_free(fixture->world, budget);
+}
+
 /* A budget of nothing still lets one call at a time through. */
 static void the_oldest_call_is_never_refused(void **state)
 {
@@ -929,7 +985,7 @@ static void waiting_burns_no_processor_time_and_is_no_stall(void **state)
     assert_true(used_us() - before_us < 300000); /* of about 1.5 s */
     struct real_net_stats stats;
     real_net_stats(fixture->world, &stats);
-    assert_in_range(stats.budget_waits, 1, 100);
+    assert_in_range(stats.budget_waits, 1, 10);
     tide_response_done(&response);
     tide_budget_free(fixture->world, budget);
 }
@@ -996,6 +1052,7 @@ int main(void)
         TEST(head_has_no_body_and_keeps_its_connection),
         TEST(headers_are_sent_as_given_also_empty_ones),
         TEST(a_header_that_would_smuggle_another_is_refused),
+        TEST(only_the_final_head_counts),
         TEST(a_compressed_body_arrives_decoded),
         TEST(a_request_that_names_its_encoding_gets_it_raw),
         TEST(a_range_is_never_compressed),
@@ -1019,6 +1076,7 @@ int main(void)
         TEST(a_thousand_calls_share_few_connections),
         TEST(callers_on_many_threads_get_their_own_answers),
         TEST(calls_under_one_budget_take_turns_and_never_lock_up),
+        TEST(a_sink_gives_its_bytes_back_as_it_goes),
         TEST(the_oldest_call_is_never_refused),
         TEST(waiting_burns_no_processor_time_and_is_no_stall),
         TEST(a_call_survives_every_failed_allocation),

@@ -726,7 +726,11 @@ static void refill_answer(struct model *model, const struct tide_refill *refill)
 static void step_refill(struct model *model)
 {
     struct tide_refill refill;
-    if (model->refills_count < REFILLS && tide_tracker_refill(model->tracker, &refill)) {
+    bool wants = tide_tracker_wants_refill(model->tracker);
+    bool asked = tide_tracker_refill(model->tracker, &refill);
+    MODEL_ASSERT(model, wants == asked);
+    if (asked) {
+        MODEL_ASSERT(model, model->refills_count < REFILLS);
         for (int i = 0; i < model->refills_count; i++)
             MODEL_ASSERT(model, model->refills[i].account != refill.account);
         MODEL_ASSERT(model, refill.count_max > 0);

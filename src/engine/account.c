@@ -1,0 +1,329 @@
+/* account.c - remote identities and their governors (E4). */
+#include "engine/engine.h"
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tide_account *tide_engine_account_of(tide_engine *engine, uint32_t id)
+{
+    uint32_t index = 0;
+    if (id == 0 || !tide_map_get(&engine->account_index, id, &index))
+        return NULL;
+    return engine->accounts[index];
+}
+
+static struct tide_governor_profile profile_of(const tide_engine *engine, const char *provider)
+{
+    const struct tide_governor_profile *named = tide_governor_profile_named(provider);
+    if (named == NULL)
+        named = tide_governor_profile_named("default");
+    struct tide_governor_profile profile = *named;
+    tide_settings *settings = engine->settings;
+    if (strcmp(provider, "gmail") == 0) {
+        profile.window_ms = tide_setting_u32(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW);
+        profile.window_units_max = tide_setting_u64(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS);
+        profile.in_flight_max = tide_setting_u32(settings, TIDE_SET_GOVERNOR_GMAIL_IN_FLIGHT);
+        profile.reserve_permille = tide_setting_u32(settings, TIDE_SET_GOVERNOR_GMAIL_RESERVE);
+    }
+    return profile;
+}
+
+/* Takes it into memory; under the lock, or before anybody else is there. */
+static tide_status account_add(tide_engine *engine, uint32_t id, const char *name,
+                               const char *provider, tide_text saved, tide_error *err)
+{
+    if (tide_engine_account_of(engine, id) != NULL)
+        return TIDE_OK;
+    struct tide_account *account = tide_mem_new(engine->mem, sizeof *account);
+    void *accounts = engine->accounts;
+    if (account == NULL ||
+        !tide_mem_grow(engine->mem, &accounts, &engine->accounts_capacity,
+                       engine->accounts_count + 1, TIDE_ACCOUNTS_MAX, sizeof *engine->accounts)) {
+        tide_mem_free(engine->mem, account, sizeof *account);
+        return tide_error_set(err, TIDE_FULL, "no room for account %s (at most %d)", name,
+                              TIDE_ACCOUNTS_MAX);
+    }
+    engine->accounts = accounts;
+    account->id = id;
+    (void)snprintf(account->name, sizeof account->name, "%s", name);
+    (void)snprintf(account->provider, sizeof account->provider, "%s", provider);
+    struct tide_governor_profile profile = profile_of(engine, provider);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &account->governor);
+    if (rc == TIDE_OK) {
+        struct tide_badness_settings badness = tide_badness_defaults();
+        rc = tide_badness_new(&badness, engine->mem, &account->badness);
+    }
+    struct tide_governor_saved parsed;
+    if (rc == TIDE_OK && saved.bytes > 0) {
+        /* A governor that cannot be read counts as fully spent only by its own
+         * caution: it starts slowly.  It must not keep the account from running. */
+        if (tide_governor_saved_parse(saved, &parsed) == TIDE_OK)
+            (void)tide_governor_restore(account->governor, &parsed, now_ms,
+                                        tide_world_now_unix_ms(engine->world));
+    }
+    if (rc == TIDE_OK &&
+        !tide_map_put(&engine->account_index, id, (uint32_t)engine->accounts_count))
+        rc = TIDE_NO_MEMORY;
+    if (rc != TIDE_OK) {
+        tide_governor_free(account->governor);
+        tide_badness_free(account->badness);
+        tide_mem_free(engine->mem, account, sizeof *account);
+        return tide_error_set(err, rc, "account %s: %s", name, tide_status_name(rc));
+    }
+    engine->accounts[engine->accounts_count++] = account;
+    tide_account_refresh(engine, account, now_ms);
+    return TIDE_OK;
+}
+
+void tide_accounts_reload(tide_engine *engine)
+{
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    for (size_t i = 0; i < engine->accounts_count; i++) {
+        struct tide_account *account = engine->accounts[i];
+        struct tide_governor_profile profile = profile_of(engine, account->provider);
+        (void)tide_governor_limits_set(account->governor, &profile);
+        tide_account_refresh(engine, account, now_ms);
+    }
+}
+
+struct load_ask {
+    tide_engine *engine;
+    tide_status rc;
+    tide_error *err;
+};
+
+static bool load_visit(const struct tide_account_row *row, void *arg)
+{
+    struct load_ask *ask = arg;
+    ask->rc = account_add(ask->engine, row->id, row->name, row->provider, row->governor, ask->err);
+    if (ask->rc != TIDE_OK)
+        return false;
+    struct tide_account *account = tide_engine_account_of(ask->engine, row->id);
+    account->paused = row->paused;
+    account->halted = row->halted;
+    if (row->halted) {
+        (void)snprintf(account->halt_reason, sizeof account->halt_reason, "%s", row->halt_reason);
+        tide_governor_halt(account->governor, row->halt_reason);
+    }
+    tide_account_refresh(ask->engine, account, tide_world_now_ms(ask->engine->world));
+    return true;
+}
+
+tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err)
+{
+    struct load_ask ask = {engine, TIDE_OK, err};
+    tide_status rc = tide_ledger_accounts(engine->ledger, load_visit, &ask, err);
+    return rc != TIDE_OK ? rc : ask.rc;
+}
+
+void tide_engine_accounts_free(tide_engine *engine)
+{
+    for (size_t i = 0; i < engine->accounts_count; i++) {
+        tide_governor_free(engine->accounts[i]->governor);
+        tide_badness_free(engine->accounts[i]->badness);
+        tide_mem_free(engine->mem, engine->accounts[i], sizeof *engine->accounts[i]);
+    }
+    tide_mem_free(engine->mem, engine->accounts,
+                  engine->accounts_capacity * sizeof *engine->accounts);
+}
+
+/* ---- by name --------------------------------------------------------------------- */
+
+struct account_ask {
+    const char *name;
+    const char *provider;
+    uint32_t id;
+    tide_status rc;
+    tide_error err;
+};
+
+static tide_status account_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct account_ask *ask = arg;
+    return tide_ledger_account(transaction->tx, ask->name, ask->provider, &ask->id, err);
+}
+
+static void account_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    struct account_ask *ask = arg;
+    (void)now_ms;
+    ask->rc = account_add(engine, ask->id, ask->name, ask->provider, TIDE_TEXT_NONE, &ask->err);
+}
+
+tide_status tide_engine_account(tide_engine *engine, const char *name, const char *provider,
+                                uint32_t *account_out, tide_error *err)
+{
+    if (name == NULL || name[0] == '\0' || strlen(name) > TIDE_NAME_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "an account's name has 1 to %d bytes",
+                              TIDE_NAME_BYTES_MAX);
+    if (provider == NULL)
+        provider = "default";
+    if (tide_governor_profile_named(provider) == NULL)
+        return tide_error_set(err, TIDE_INVALID,
+                              "unknown provider %s: gmail, console, graph, chat or default",
+                              provider);
+    struct account_ask ask = {.name = name, .provider = provider};
+    struct tide_write write = {.run = account_run, .arg = &ask, .apply = account_apply};
+    tide_status rc = tide_write_run(engine, &write, err);
+    if (rc == TIDE_OK && ask.rc != TIDE_OK) {
+        if (err != NULL)
+            *err = ask.err;
+        return ask.rc;
+    }
+    if (rc == TIDE_OK)
+        *account_out = ask.id;
+    return rc;
+}
+
+/* ---- halt (E4.6) --------------------------------------------------------------------- */
+
+struct halt_ask {
+    uint32_t account;
+    bool halted;
+    const char *reason;
+};
+
+static tide_status halt_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct halt_ask *ask = arg;
+    return tide_ledger_account_halt(transaction->tx, ask->account, ask->halted, ask->reason,
+                                    transaction->now_unix_ms, err);
+}
+
+static void halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    struct halt_ask *ask = arg;
+    struct tide_account *account = tide_engine_account_of(engine, ask->account);
+    account->halted = ask->halted;
+    (void)snprintf(account->halt_reason, sizeof account->halt_reason, "%s",
+                   ask->halted ? ask->reason : "");
+    if (ask->halted) {
+        tide_governor_halt(account->governor, ask->reason);
+    } else {
+        tide_governor_resume(account->governor, now_ms);
+        tide_badness_resumed(account->badness);
+    }
+    for (uint32_t i = 0; ask->halted && i < engine->workers_count; i++) {
+        tide_job *job = engine->workers[i].job;
+        if (job != NULL && job->brief.account == ask->account)
+            tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_HALT);
+    }
+    tide_account_refresh(engine, account, now_ms);
+    tide_cond_wake_one(engine->world, engine->pump);
+}
+
+static tide_status halt_or_resume(tide_engine *engine, uint32_t account, bool halted,
+                                  const char *reason, tide_error *err)
+{
+    tide_lock_take(engine->world, engine->lock);
+    bool known = tide_engine_account_of(engine, account) != NULL;
+    tide_lock_drop(engine->world, engine->lock);
+    if (!known)
+        return tide_error_set(err, TIDE_NOT_FOUND, "no account %" PRIu32, account);
+    struct halt_ask ask = {account, halted, reason == NULL ? "by command" : reason};
+    struct tide_write write = {.run = halt_run, .arg = &ask, .apply = halt_apply};
+    return tide_write_run(engine, &write, err);
+}
+
+tide_status tide_engine_halt(tide_engine *engine, uint32_t account, const char *reason,
+                             tide_error *err)
+{
+    return halt_or_resume(engine, account, true, reason, err);
+}
+
+tide_status tide_engine_resume(tide_engine *engine, uint32_t account, tide_error *err)
+{
+    return halt_or_resume(engine, account, false, NULL, err);
+}
+
+/* ---- orders of badness.h (E6.2) -------------------------------------------------------- */
+
+struct order_write {
+    struct tide_write write;
+    struct halt_ask halt;
+    uint32_t account;
+    uint32_t kind;
+    uint64_t id;
+    char reason[160];
+    char item[TIDE_ITEM_BYTES_MAX + 1];
+};
+
+static void order_drop(tide_engine *engine, struct tide_write *write)
+{
+    struct order_write *order = (struct order_write *)write;
+    tide_mem_free(engine->mem, order, sizeof *order);
+}
+
+static tide_status probe_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct order_write *order = arg;
+    json_t *payload = json_pack("{s:[s]}", "items", order->item);
+    char *text = payload == NULL ? NULL : json_dumps(payload, JSON_COMPACT);
+    json_decref(payload);
+    if (text == NULL)
+        return tide_error_set(err, TIDE_INVALID, "the probe's item is not text");
+    struct tide_spec spec = {
+        .kind = order->kind, .account = order->account, .payload = text, .force = true};
+    tide_status rc = tide_transaction_enqueue(transaction, &spec, 1, &order->id, err);
+    free(text);
+    return rc;
+}
+
+static void probe_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    struct order_write *order = arg;
+    (void)now_ms;
+    tide_engine_account_of(engine, order->account)->probe_id = order->id;
+}
+
+static tide_status order_halt_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return halt_run(transaction, &((struct order_write *)arg)->halt, err);
+}
+
+static void order_halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    halt_apply(engine, &((struct order_write *)arg)->halt, now_ms);
+}
+
+static void carry_out(tide_engine *engine, struct tide_account *account,
+                      const struct tide_badness_order *what, uint64_t now_ms)
+{
+    if (what->kind == TIDE_BADNESS_PROBE && account->good_kind == 0) {
+        tide_badness_probed(account->badness, TIDE_NOT_FOUND, now_ms);
+        return;
+    }
+    struct order_write *order = tide_mem_new(engine->mem, sizeof *order);
+    if (order == NULL)
+        return; /* badness.h asks again */
+    order->account = account->id;
+    order->write = (struct tide_write){.arg = order, .drop = order_drop};
+    if (what->kind == TIDE_BADNESS_PROBE) {
+        TIDE_SEEN("account: a good item is probed");
+        order->kind = account->good_kind;
+        (void)snprintf(order->item, sizeof order->item, "%s", account->good_item);
+        order->write.run = probe_run;
+        order->write.apply = probe_apply;
+    } else {
+        TIDE_SEEN("account: halted because everything fails");
+        (void)snprintf(order->reason, sizeof order->reason,
+                       "%u items failed in a row, %u of the last %d, and one known to be good too",
+                       what->failed_in_a_row, what->failed_of_last, TIDE_BADNESS_WINDOW);
+        order->halt = (struct halt_ask){account->id, true, order->reason};
+        order->write.run = order_halt_run;
+        order->write.apply = order_halt_apply;
+    }
+    tide_write_push(engine, &order->write);
+}
+
+void tide_account_badness_orders(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
+{
+    struct tide_badness_order order;
+    for (int i = 0; i < 4 && tide_badness_next(account->badness, now_ms, &order); i++)
+        carry_out(engine, account, &order, now_ms);
+}

@@ -1,0 +1,136 @@
+/* alerting.c - conditions that somebody should look at, made durable (E6.4).
+ *
+ * core/alerts.h decides; each change of level becomes a row, so that every
+ * command can show what holds, also when no engine runs. */
+#include "engine/engine.h"
+#include "base/check.h"
+
+#include <stdio.h>
+
+enum { TICK_MS = 1000 };
+
+static struct tide_alerts_settings settings_of(const tide_settings *settings)
+{
+    struct tide_alerts_settings alerts = tide_alerts_defaults();
+    alerts.bad_warn_ppm = tide_setting_u32(settings, TIDE_SET_ALERTS_BAD_WARN) * 1000;
+    alerts.bad_critical_ppm = tide_setting_u32(settings, TIDE_SET_ALERTS_BAD_CRITICAL) * 1000;
+    alerts.bad_hour_critical = tide_setting_u32(settings, TIDE_SET_ALERTS_BAD_CRITICAL_HOUR);
+    alerts.metadata_budget_bytes = tide_setting_u64(settings, TIDE_SET_ALERTS_STORE_BUDGET);
+    alerts.metadata_warn_ppm = tide_setting_u32(settings, TIDE_SET_ALERTS_STORE_WARN) * 1000;
+    alerts.metadata_critical_ppm =
+        tide_setting_u32(settings, TIDE_SET_ALERTS_STORE_CRITICAL) * 1000;
+    alerts.throttled_warn_ppm = tide_setting_u32(settings, TIDE_SET_ALERTS_THROTTLE_WARN) * 1000;
+    alerts.throttled_window_ms = tide_setting_u64(settings, TIDE_SET_ALERTS_THROTTLE_WINDOW);
+    return alerts;
+}
+
+tide_status tide_alerting_new(tide_engine *engine)
+{
+    struct tide_alerts_settings settings = settings_of(engine->settings);
+    return tide_alerts_new(&settings, engine->mem, &engine->alerts);
+}
+
+void tide_alerting_free(tide_engine *engine)
+{
+    tide_alerts_free(engine->alerts);
+}
+
+void tide_alerting_reload(tide_engine *engine)
+{
+    struct tide_alerts_settings settings = settings_of(engine->settings);
+    (void)tide_alerts_set(engine->alerts, &settings);
+}
+
+struct alert_write {
+    struct tide_write write;
+    struct tide_alert alert;
+    char text[256];
+};
+
+static tide_status alert_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct alert_write *what = arg;
+    return tide_ledger_alert(transaction->tx, tide_condition_name(what->alert.condition),
+                             (uint32_t)what->alert.account, (int)what->alert.level, what->text,
+                             transaction->now_unix_ms, err);
+}
+
+static void alert_drop(tide_engine *engine, struct tide_write *write)
+{
+    tide_mem_free(engine->mem, write, sizeof(struct alert_write));
+}
+
+static void tell(tide_engine *engine, const struct tide_alert *alert)
+{
+    struct alert_write *what = tide_mem_new(engine->mem, sizeof *what);
+    if (what == NULL)
+        return;
+    what->alert = *alert;
+    (void)tide_alert_print(alert, what->text, sizeof what->text);
+    what->write = (struct tide_write){.run = alert_run, .arg = what, .drop = alert_drop};
+    TIDE_SEEN("alerting: an alert changed");
+    struct tide_account *account = tide_engine_account_of(engine, (uint32_t)alert->account);
+    tide_log_event(engine->log, alert->level == TIDE_LEVEL_NONE ? TIDE_LOG_INFO : TIDE_LOG_WARN,
+                   tide_world_now_unix_ms(engine->world), "alert",
+                   TIDE_F_CSTR("condition", tide_condition_name(alert->condition)),
+                   TIDE_F_CSTR("level", tide_level_name(alert->level)),
+                   TIDE_F_CSTR("account", account == NULL ? "" : account->name),
+                   TIDE_F_CSTR("detail", what->text));
+    tide_write_push(engine, &what->write);
+}
+
+/* How much waits for each account, for the rules on growing (E4.2). */
+static bool count_demand(const struct tide_tracked *tracked, void *arg)
+{
+    tide_engine *engine = arg;
+    struct tide_account *account = tide_engine_account_of(engine, tracked->brief.account);
+    if (account == NULL || tracked->state == TIDE_JOB_BLOCKED)
+        return true;
+    account->demand.jobs++;
+    uint64_t small = tide_setting_u64(engine->settings, TIDE_SET_GOVERNOR_SMALL_BELOW);
+    uint64_t large = tide_setting_u64(engine->settings, TIDE_SET_GOVERNOR_LARGE_ABOVE);
+    account->demand.small += tracked->brief.size_bytes < small;
+    account->demand.large += tracked->brief.size_bytes > large;
+    return true;
+}
+
+static void feed_demand(tide_engine *engine)
+{
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        engine->accounts[i]->demand = (struct tide_demand){0};
+    tide_tracker_each(engine->tracker, count_demand, engine);
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        tide_governor_demand(engine->accounts[i]->governor, &engine->accounts[i]->demand);
+}
+
+/* Ends that wait for the writer: this many mean that it cannot keep up. */
+enum { ENDED_BOUND = 4096 };
+
+uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms)
+{
+    bool any = false;
+    for (size_t i = 0; i < engine->accounts_count; i++) {
+        struct tide_account *account = engine->accounts[i];
+        tide_account_badness_orders(engine, account, now_ms);
+        if (account->calls == 0)
+            continue;
+        any = true;
+        (void)tide_alerts_calls(engine->alerts, account->id, (uint32_t)account->calls,
+                                (uint32_t)account->refused, now_ms);
+        account->calls = 0;
+        account->refused = 0;
+    }
+    if (any)
+        feed_demand(engine);
+    bool at_bound = engine->ended_count >= ENDED_BOUND;
+    if (at_bound || engine->queue_was_at_bound)
+        (void)tide_alerts_queue(engine->alerts, UINT32_MAX, at_bound, now_ms);
+    engine->queue_was_at_bound = at_bound;
+    tide_alerts_tick(engine->alerts, now_ms);
+    struct tide_alert alert;
+    enum tide_level before = TIDE_LEVEL_NONE;
+    while (tide_alerts_next(engine->alerts, &alert, &before))
+        tell(engine, &alert);
+    uint64_t at_ms = tide_alerts_wake_at_ms(engine->alerts);
+    return any && at_ms > now_ms + TICK_MS ? now_ms + TICK_MS : at_ms;
+}

@@ -1,0 +1,291 @@
+/* control.c - answers commands over the control socket (control.h, decision 10).
+ *
+ * A handler runs on its connection's own thread and is a caller like any other:
+ * what it changes goes through the writer, what it looks at is read under the
+ * lock. */
+#include "engine/control.h"
+#include "engine/engine.h"
+#include "base/check.h"
+#include "world/socket.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct tide_control {
+    tide_socket *socket;
+};
+
+typedef tide_status answer_fn(tide_engine *engine, const json_t *request, tide_json *answer,
+                              tide_error *err);
+
+/* ---- looking ------------------------------------------------------------------ */
+
+static tide_status answer_ping(tide_engine *engine, const json_t *request, tide_json *answer,
+                               tide_error *err)
+{
+    (void)request;
+    (void)err;
+    tide_json_set_u64(answer, "pid", (uint64_t)getpid());
+    tide_json_set_cstr(answer, "run", engine->run_id);
+    tide_json_set_cstr(answer, "version", TIDE_VERSION);
+    tide_json_set_u64(answer, "since", engine->opened_unix_ms);
+    return TIDE_OK;
+}
+
+static tide_status answer_snapshot(tide_engine *engine, const json_t *request, tide_json *answer,
+                                   tide_error *err)
+{
+    (void)request;
+    (void)err;
+    tide_json snapshot = {.value = tide_engine_snapshot_json(engine)};
+    tide_json_set(answer, "snapshot", &snapshot);
+    return TIDE_OK;
+}
+
+static tide_status answer_stop(tide_engine *engine, const json_t *request, tide_json *answer,
+                               tide_error *err)
+{
+    (void)request;
+    (void)answer;
+    (void)err;
+    tide_engine_stop(engine);
+    return TIDE_OK;
+}
+
+/* ---- why a job does not run ------------------------------------------------------ */
+
+struct why {
+    const char *word;
+    const char *text;
+    uint64_t until_ms; /* 0: unknown */
+};
+
+static struct why why_account(tide_engine *engine, const struct tide_tracked *tracked,
+                              uint64_t now_ms)
+{
+    struct tide_account *account = tide_engine_account_of(engine, tracked->brief.account);
+    struct tide_governor_view view = {.state = TIDE_GOVERNOR_RUNNING};
+    if (account != NULL)
+        tide_governor_view(account->governor, now_ms, &view);
+    if (view.state == TIDE_GOVERNOR_RUNNING)
+        return (struct why){TIDE_CONTROL_WHY_QUOTA,
+                            "its account runs as many jobs as its quota allows", 0};
+    return (struct why){TIDE_CONTROL_WHY_BACKOFF, "its account waits after a refusal or a failure",
+                        view.until_ms == UINT64_MAX ? 0 : view.until_ms};
+}
+
+static struct why why_waiting(tide_engine *engine, const struct tide_tracked *tracked,
+                              uint64_t now_ms)
+{
+    switch (tide_lanes_explain(engine->lanes, tracked->brief.id)) {
+    case TIDE_WHY_LANE_FULL:
+        return (struct why){TIDE_CONTROL_WHY_LANE_FULL, "all workers of its lane are busy", 0};
+    case TIDE_WHY_ACCOUNT_FULL:
+        return why_account(engine, tracked, now_ms);
+    case TIDE_WHY_LEVEL:
+        return (struct why){TIDE_CONTROL_WHY_LEVEL, "a person waits for another job of its account",
+                            0};
+    case TIDE_WHY_ORDER:
+        return (struct why){TIDE_CONTROL_WHY_ORDER, "jobs that order before it go first", 0};
+    case TIDE_WHY_NOTHING:
+    case TIDE_WHY_UNKNOWN:
+        break;
+    }
+    return (struct why){TIDE_CONTROL_WHY_STARTING, "it is about to run", 0};
+}
+
+static struct why why_tracked(tide_engine *engine, const struct tide_tracked *tracked,
+                              uint64_t now_ms)
+{
+    if (tracked->state == TIDE_JOB_PARKED)
+        return (struct why){TIDE_CONTROL_WHY_QUOTA, "it waits for units of its account's quota",
+                            tide_tracker_wake_at_ms(engine->tracker)};
+    if (tracked->state == TIDE_JOB_WAITING)
+        return (struct why){TIDE_CONTROL_WHY_BACKOFF, "it may not start before its time",
+                            tracked->brief.not_before_ms};
+    return why_waiting(engine, tracked, now_ms);
+}
+
+static tide_status answer_explain(tide_engine *engine, const json_t *request, tide_json *answer,
+                                  tide_error *err)
+{
+    uint64_t id = 0;
+    tide_status rc = tide_json_get_u64(request, "id", &id, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_lock_take(engine->world, engine->lock);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    const struct tide_tracked *tracked = id == 0 ? NULL : tide_tracker_find(engine->tracker, id);
+    struct why why = {TIDE_CONTROL_WHY_WINDOW, "it is not loaded yet: others are before it", 0};
+    if (tracked != NULL)
+        why = why_tracked(engine, tracked, now_ms);
+    tide_lock_drop(engine->world, engine->lock);
+    tide_json_set_cstr(answer, "why", why.word);
+    tide_json_set_cstr(answer, "text", why.text);
+    if (why.until_ms > now_ms)
+        tide_json_set_u64(answer, "until",
+                          tide_world_now_unix_ms(engine->world) + (why.until_ms - now_ms));
+    return TIDE_OK;
+}
+
+/* ---- alerts ------------------------------------------------------------------------ */
+
+static bool alert_visit(const struct tide_alert_row *row, void *arg)
+{
+    tide_json *alerts = arg;
+    tide_json alert;
+    tide_json_object(&alert);
+    tide_json_set_cstr(&alert, "condition", row->condition);
+    tide_json_set_cstr(&alert, "account", row->account_name);
+    tide_json_set_cstr(&alert, "level", tide_level_name((enum tide_level)row->level));
+    tide_json_set_u64(&alert, "since_unix_ms", row->since_unix_ms);
+    tide_json_set_cstr(&alert, "text", row->text);
+    tide_json_append(alerts, &alert);
+    return true;
+}
+
+static tide_status alerts_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_ledger_alerts(transaction->engine->ledger, alert_visit, arg, err);
+}
+
+static tide_status answer_alerts(tide_engine *engine, const json_t *request, tide_json *answer,
+                                 tide_error *err)
+{
+    (void)request;
+    tide_json alerts;
+    tide_json_array(&alerts);
+    tide_status rc = tide_transact(engine, alerts_run, &alerts, err);
+    tide_json_set(answer, "alerts", &alerts);
+    return rc;
+}
+
+/* ---- settings (E11) ------------------------------------------------------------------ */
+
+static void apply_settings(tide_engine *engine)
+{
+    tide_settings *settings = engine->settings;
+    struct tide_lanes_limits limits = {
+        .workers = engine->workers_count - engine->abandoned_count,
+        .reserved = {tide_setting_u32(settings, TIDE_SET_WORKERS_RESERVED_INTERACTIVE),
+                     tide_setting_u32(settings, TIDE_SET_WORKERS_RESERVED_BULK)}};
+    uint32_t wanted = tide_setting_u32(settings, TIDE_SET_WORKERS_COUNT);
+    /* Fewer workers: the lanes give out fewer places.  More: the supervisor
+     * starts threads for them. */
+    while (limits.workers < wanted && tide_worker_add(engine))
+        limits.workers++;
+    if (wanted < limits.workers)
+        limits.workers = wanted;
+    if (limits.reserved[0] + limits.reserved[1] >= limits.workers)
+        limits.reserved[0] = limits.reserved[1] = limits.workers >= 3 ? 1 : 0;
+    tide_lanes_limits_set(engine->lanes, &limits);
+    tide_alerting_reload(engine);
+    tide_transfer_settings(engine);
+    tide_accounts_reload(engine);
+    tide_dispatch(engine, tide_world_now_ms(engine->world));
+}
+
+static tide_status answer_reload(tide_engine *engine, const json_t *request, tide_json *answer,
+                                 tide_error *err)
+{
+    (void)request;
+    bool changed[TIDE_SETTINGS_COUNT] = {false};
+    bool restart[TIDE_SETTINGS_COUNT] = {false};
+    tide_lock_take(engine->world, engine->lock);
+    tide_status rc = tide_settings_reload(engine->settings, engine->world, changed, restart, err);
+    if (rc == TIDE_OK)
+        apply_settings(engine);
+    tide_lock_drop(engine->world, engine->lock);
+    if (rc != TIDE_OK)
+        return rc;
+    json_t *lists[2] = {json_array(), json_array()};
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
+        json_t *name = json_string(tide_setting_info((tide_setting)i)->name);
+        if (changed[i])
+            (void)json_array_append(lists[0], name);
+        if (restart[i])
+            (void)json_array_append(lists[1], name);
+        json_decref(name);
+    }
+    tide_json_set(answer, "changed", &(tide_json){.value = lists[0]});
+    tide_json_set(answer, "restart", &(tide_json){.value = lists[1]});
+    return TIDE_OK;
+}
+
+/* ---- the socket ------------------------------------------------------------------------ */
+
+static answer_fn *const answers[TIDE_OPS] = {
+    [TIDE_OP_PING] = answer_ping,
+    [TIDE_OP_SNAPSHOT] = answer_snapshot,
+    [TIDE_OP_EXPLAIN] = answer_explain,
+    [TIDE_OP_RETRY] = tide_control_retry,
+    [TIDE_OP_CANCEL] = tide_control_cancel,
+    [TIDE_OP_ACCEPT] = tide_control_accept,
+    [TIDE_OP_PAUSE] = tide_control_pause,
+    [TIDE_OP_RESUME] = tide_control_resume,
+    [TIDE_OP_HALT] = tide_control_halt,
+    [TIDE_OP_ACCOUNT_RESUME] = tide_control_account_resume,
+    [TIDE_OP_PURGE] = tide_control_purge,
+    [TIDE_OP_BAD_RETRY] = tide_control_bad_retry,
+    [TIDE_OP_BAD_ACCEPT] = tide_control_bad_accept,
+    [TIDE_OP_ALERTS] = answer_alerts,
+    [TIDE_OP_RELOAD] = answer_reload,
+    [TIDE_OP_STOP] = answer_stop,
+};
+
+static tide_status handle(void *arg, tide_text line, tide_socket_reply *reply, tide_error *err)
+{
+    tide_engine *engine = arg;
+    tide_error own = {TIDE_OK, 0, ""};
+    json_t *request = NULL;
+    tide_control_op op = TIDE_OPS;
+    tide_json answer;
+    tide_control_ok(&answer);
+    tide_status rc = tide_json_parse(line, &request, &own);
+    if (rc == TIDE_OK)
+        rc = tide_control_op_read(request, &op, &own);
+    if (rc == TIDE_OK)
+        rc = answers[op](engine, request, &answer, &own);
+    if (rc != TIDE_OK) {
+        tide_json_done(&answer);
+        own.status = rc;
+        tide_control_refusal(&own, &answer);
+    }
+    json_decref(request);
+    tide_buf text;
+    tide_buf_init(&text, engine->mem, 64 << 20);
+    rc = tide_json_line(&answer, &text);
+    tide_json_done(&answer);
+    if (rc == TIDE_OK && text.bytes > 0)
+        rc = tide_socket_say(reply, (tide_text){text.data, text.bytes - 1}); /* no newline */
+    tide_buf_done(&text);
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "the answer could not be sent");
+}
+
+tide_status tide_control_start(tide_engine *engine, tide_error *err)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_SOCKET, engine->state_dir);
+    struct tide_control *control = tide_mem_new(engine->mem, sizeof *control);
+    if (control == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the control socket");
+    tide_status rc =
+        tide_socket_serve(engine->world, engine->mem, path, handle, engine, &control->socket, err);
+    if (rc != TIDE_OK) {
+        tide_mem_free(engine->mem, control, sizeof *control);
+        return rc;
+    }
+    engine->control = control;
+    return TIDE_OK;
+}
+
+void tide_control_stop(tide_engine *engine)
+{
+    if (engine->control == NULL)
+        return;
+    tide_socket_free(engine->control->socket);
+    tide_mem_free(engine->mem, engine->control, sizeof *engine->control);
+    engine->control = NULL;
+}

@@ -1,0 +1,207 @@
+/* dispatcher.c - what moves when something changed, and what moves with time.
+ *
+ * tide_dispatch() is called under the lock by whoever changed something, so that
+ * no news waits for a thread to wake up.  The dispatcher's own thread exists for
+ * time alone: due jobs, quota coming back, stalls, schedules. */
+#include "engine/engine.h"
+#include "base/check.h"
+
+static void preempt_some(tide_engine *engine)
+{
+    uint64_t id = 0;
+    while (tide_lanes_next_preempt(engine->lanes, &id)) {
+        const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
+        TIDE_ASSERT(tracked != NULL);
+        tide_job *job = tracked->body;
+        TIDE_SEEN("dispatcher: preempted a job");
+        tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_PREEMPT);
+    }
+}
+
+static void take_due(tide_engine *engine, uint64_t now_ms)
+{
+    uint64_t id = 0;
+    while ((id = tide_tracker_due(engine->tracker, now_ms)) != 0) {
+        const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
+        if (tracked->state == TIDE_JOB_CLAIMED)
+            (void)tide_lanes_held(engine->lanes, &tracked->brief);
+        else if (tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
+            engine->stuff_to_claim = true;
+    }
+}
+
+/* The dispatcher sleeps until the earliest time anybody named. */
+static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
+{
+    uint64_t at_ms = tide_tracker_wake_at_ms(engine->tracker);
+    for (size_t i = 0; i < engine->accounts_count; i++) {
+        struct tide_account *account = engine->accounts[i];
+        uint64_t account_at_ms = tide_governor_wake_at_ms(account->governor, now_ms);
+        uint64_t save_at_ms = tide_governor_save_at_ms(account->governor);
+        at_ms = account_at_ms < at_ms ? account_at_ms : at_ms;
+        at_ms = save_at_ms < at_ms ? save_at_ms : at_ms;
+    }
+    if (engine->look_at_ms < at_ms)
+        at_ms = engine->look_at_ms;
+    if (engine->phase == TIDE_PHASE_GRACE && engine->stop_at_ms < at_ms)
+        at_ms = engine->stop_at_ms;
+    if (engine->retry_writes_at_ms != 0 && engine->retry_writes_at_ms < at_ms)
+        at_ms = engine->retry_writes_at_ms;
+    return at_ms;
+}
+
+static bool writer_has_work(const tide_engine *engine)
+{
+    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
+           engine->save_due;
+}
+
+void tide_dispatch(tide_engine *engine, uint64_t now_ms)
+{
+    take_due(engine, now_ms);
+    preempt_some(engine);
+
+    if (engine->writer_idle && writer_has_work(engine))
+        tide_cond_wake_one(engine->world, engine->write);
+    if (engine->workers_idle > 0 && tide_lanes_can_start(engine->lanes))
+        tide_cond_wake_one(engine->world, engine->work); /* that one wakes the next */
+    if (tide_tracker_wake_at_ms(engine->tracker) < engine->pump_at_ms)
+        tide_cond_wake_one(engine->world, engine->pump);
+}
+
+void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
+{
+    if (tide_engine_kind_of(engine, brief->kind) == NULL)
+        return; /* no handler in this process: it stays in the ledger */
+    uint64_t evicted = 0;
+    tide_status rc = tide_tracker_add(engine->tracker, brief, now_ms, &evicted);
+    if (evicted != 0)
+        tide_lanes_left(engine->lanes, evicted);
+    if (rc != TIDE_OK)
+        return; /* known already, or no room: refill will find it */
+    const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, brief->id);
+    if (tracked->state == TIDE_JOB_READY &&
+        tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
+        engine->stuff_to_claim = true;
+}
+
+void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
+{
+    uint32_t admitted = 0;
+    if (!account->paused && !account->halted)
+        admitted = tide_governor_jobs_max(account->governor, now_ms);
+    (void)tide_lanes_admit(engine->lanes, account->id, admitted);
+    if (admitted > 0 && admitted != account->admitted)
+        engine->stuff_to_claim = true;
+    account->admitted = admitted;
+    /* A pause has an end that the dispatcher must not sleep through. */
+    if (tide_governor_wake_at_ms(account->governor, now_ms) < engine->pump_at_ms)
+        tide_cond_wake_one(engine->world, engine->pump);
+}
+
+/* Claimed jobs that are not running go back at once; running ones get the grace
+ * of E7.4, and are canceled at its end. */
+static bool is_held(const struct tide_tracked *tracked)
+{
+    return tracked->state == TIDE_JOB_CLAIMED || tracked->state == TIDE_JOB_PARKED;
+}
+
+struct held_list {
+    uint64_t ids[256];
+    size_t count;
+};
+
+static bool collect_held(const struct tide_tracked *tracked, void *arg)
+{
+    struct held_list *list = arg;
+    if (is_held(tracked))
+        list->ids[list->count++] = tracked->brief.id;
+    return list->count < sizeof list->ids / sizeof list->ids[0];
+}
+
+static void put_back_held(tide_engine *engine, uint64_t now_ms)
+{
+    struct held_list list = {{0}, 0};
+    do {
+        list.count = 0;
+        tide_tracker_each(engine->tracker, collect_held, &list);
+        for (size_t i = 0; i < list.count; i++) {
+            const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, list.ids[i]);
+            tide_job_put_back(tracked->body, TIDE_ROW_PENDING, TIDE_STOPPED, now_ms);
+        }
+    } while (list.count > 0);
+}
+
+static bool anything_runs(const tide_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->workers_count; i++)
+        if (engine->workers[i].job != NULL && !engine->workers[i].abandoned)
+            return true;
+    return false;
+}
+
+static void stop_step(tide_engine *engine, uint64_t now_ms)
+{
+    put_back_held(engine, now_ms);
+    if (engine->phase == TIDE_PHASE_GRACE && now_ms >= engine->stop_at_ms) {
+        engine->phase = TIDE_PHASE_CANCEL;
+        for (uint32_t i = 0; i < engine->workers_count; i++)
+            if (engine->workers[i].job != NULL)
+                tide_world_cancel(engine->world, &engine->workers[i].job->cancel, TIDE_CANCEL_STOP);
+    }
+    /* A full disk takes no put-backs: the next start reclaims what is left. */
+    bool cannot_write = engine->phase == TIDE_PHASE_CANCEL && engine->retry_writes_at_ms != 0;
+    bool idle = !anything_runs(engine) && engine->ended_count == 0 &&
+                engine->writes_first == NULL && !engine->writer_busy;
+    if (idle || engine->fatal != TIDE_OK || (cannot_write && !anything_runs(engine)))
+        engine->phase = TIDE_PHASE_ENDED;
+}
+
+static void time_step(tide_engine *engine, uint64_t now_ms)
+{
+    for (size_t i = 0; i < engine->accounts_count; i++) {
+        tide_account_refresh(engine, engine->accounts[i], now_ms);
+        if (tide_governor_save_due(engine->accounts[i]->governor, now_ms))
+            engine->save_due = true;
+    }
+    if (engine->retry_writes_at_ms != 0 && now_ms >= engine->retry_writes_at_ms) {
+        engine->retry_writes_at_ms = 0;
+        tide_cond_wake_one(engine->world, engine->write);
+    }
+    if (now_ms >= engine->look_at_ms) {
+        uint64_t next_ms = tide_supervise(engine, now_ms);
+        uint64_t schedule_ms = tide_schedule_look(engine, now_ms);
+        uint64_t alerts_ms = tide_alerting_look(engine, now_ms);
+        next_ms = schedule_ms < next_ms ? schedule_ms : next_ms;
+        next_ms = alerts_ms < next_ms ? alerts_ms : next_ms;
+        engine->look_at_ms = next_ms;
+    }
+    if (engine->phase == TIDE_PHASE_GRACE || engine->phase == TIDE_PHASE_CANCEL)
+        stop_step(engine, now_ms);
+    tide_dispatch(engine, now_ms);
+}
+
+void tide_dispatcher_main(void *arg)
+{
+    tide_engine *engine = arg;
+    tide_lock_take(engine->world, engine->lock);
+    while (engine->phase != TIDE_PHASE_ENDED) {
+        uint64_t now_ms = tide_world_now_ms(engine->world);
+        time_step(engine, now_ms);
+        if (engine->phase == TIDE_PHASE_ENDED)
+            break;
+        engine->pump_at_ms = wake_at(engine, now_ms);
+        uint64_t deadline_us =
+            engine->pump_at_ms > TIDE_NEVER / 1000 ? TIDE_NEVER : engine->pump_at_ms * 1000;
+        tide_status rc = tide_cond_wait(engine->world, engine->pump, engine->lock, deadline_us);
+        engine->pump_at_ms = 0; /* awake: nobody needs to wake it */
+        if (rc == TIDE_STOPPED)
+            engine->phase = TIDE_PHASE_ENDED;
+    }
+    /* Everybody leaves; whoever waits learns of it. */
+    tide_cond_wake_all(engine->world, engine->work);
+    tide_cond_wake_all(engine->world, engine->write);
+    tide_cond_wake_all(engine->world, engine->keeper);
+    tide_cond_wake_all(engine->world, engine->news);
+    tide_lock_drop(engine->world, engine->lock);
+}

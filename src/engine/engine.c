@@ -1,0 +1,573 @@
+/* engine.c - opening, starting, waiting, stopping. */
+#include "engine/engine.h"
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- kinds ----------------------------------------------------------------- */
+
+struct tide_kind_entry *tide_engine_kind_of(tide_engine *engine, uint32_t id)
+{
+    uint32_t index = 0;
+    if (id == 0 || !tide_map_get(&engine->kind_index, id, &index))
+        return NULL;
+    return &engine->kinds[index];
+}
+
+struct kind_ask {
+    const struct tide_kind *kind;
+    uint32_t id;
+};
+
+static tide_status kind_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct kind_ask *ask = arg;
+    tide_status rc = tide_ledger_kind(transaction->tx, ask->kind->name,
+                                      ask->kind->dedupe_running ? TIDE_DEDUPE_PENDING_AND_RUNNING
+                                                                : TIDE_DEDUPE_PENDING,
+                                      &ask->id, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_kind_splits(transaction->tx, ask->id, ask->kind->items, err);
+    return rc;
+}
+
+tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, uint32_t *kind_out,
+                             tide_error *err)
+{
+    if (kind->name == NULL || kind->name[0] == '\0' || strlen(kind->name) > TIDE_NAME_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "a kind's name has 1 to %d bytes",
+                              TIDE_NAME_BYTES_MAX);
+    if (kind->handler == NULL)
+        return tide_error_set(err, TIDE_INVALID, "kind %s has no handler", kind->name);
+    if (kind->priority > TIDE_PRIORITY_MAX || kind->level > 4)
+        return tide_error_set(err, TIDE_INVALID, "kind %s: priority up to %d, level 1 to 4",
+                              kind->name, TIDE_PRIORITY_MAX);
+    if (engine->phase != TIDE_PHASE_OPEN)
+        return tide_error_set(err, TIDE_INVALID, "kind %s: kinds are defined before the start",
+                              kind->name);
+    if (engine->kinds_count == TIDE_KINDS_MAX)
+        return tide_error_set(err, TIDE_FULL, "more than %d kinds", TIDE_KINDS_MAX);
+
+    struct kind_ask ask = {kind, 0};
+    struct tide_write write = {.run = kind_run, .arg = &ask};
+    tide_status rc = tide_write_run(engine, &write, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (tide_engine_kind_of(engine, ask.id) != NULL)
+        return tide_error_set(err, TIDE_EXISTS, "kind %s is defined already", kind->name);
+    size_t bytes = strlen(kind->name) + 1;
+    char *name = tide_mem_new(engine->mem, bytes);
+    if (name == NULL || !tide_map_put(&engine->kind_index, ask.id, engine->kinds_count)) {
+        tide_mem_free(engine->mem, name, bytes);
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for kind %s", kind->name);
+    }
+    memcpy(name, kind->name, bytes);
+    struct tide_kind_entry *entry = &engine->kinds[engine->kinds_count++];
+    entry->kind = *kind;
+    entry->kind.name = name;
+    entry->id = ask.id;
+    if (kind->priority == 0)
+        entry->kind.priority = 50;
+    if (kind->level == 0)
+        entry->kind.level = 4;
+    if (kind->attempts_max == 0)
+        entry->kind.attempts_max =
+            (uint16_t)tide_setting_u64(engine->settings, TIDE_SET_RETRY_ATTEMPTS_MAX);
+    if (kind->stall_after_ms == 0)
+        entry->kind.stall_after_ms = tide_setting_u32(engine->settings, TIDE_SET_STALL_AFTER);
+    if (kind_out != NULL)
+        *kind_out = ask.id;
+    return TIDE_OK;
+}
+
+/* ---- opening ------------------------------------------------------------------- */
+
+extern char **environ;
+
+static tide_status open_settings(tide_engine *engine, const struct tide_engine_options *options,
+                                 tide_error *err)
+{
+    engine->settings = options->settings;
+    if (engine->settings != NULL)
+        return TIDE_OK;
+    struct tide_settings_sources sources = {.environment = (const char *const *)environ};
+    engine->settings_owned = true;
+    return tide_settings_load(engine->world, &sources, engine->mem, &engine->settings, err);
+}
+
+static void name_this_start(tide_engine *engine)
+{
+    unsigned char random[16];
+    tide_world_random(engine->world, random, sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        (void)snprintf(engine->run_id + 2 * i, 3, "%02x", random[i]);
+    /* Names and tokens are random per start, so that two processes never share
+     * one (lesson 4); both stay below 2^62 and above 0. */
+    engine->owner = (tide_world_random_u64(engine->world) >> 2) | 1;
+    engine->token_next = (tide_world_random_u64(engine->world) >> 2) | 1;
+    engine->opened_unix_ms = tide_world_now_unix_ms(engine->world);
+    engine->rng = tide_rng_seeded(tide_world_random_u64(engine->world));
+}
+
+static tide_status take_state_dir(tide_engine *engine, const char *state_dir, tide_error *err)
+{
+    if (state_dir == NULL || strlen(state_dir) >= sizeof engine->state_dir)
+        return tide_error_set(err, TIDE_INVALID, "no state directory, or its name is too long");
+    (void)snprintf(engine->state_dir, sizeof engine->state_dir, "%s", state_dir);
+    tide_status rc = engine->world->ops->dir_make(engine->world, state_dir, err);
+    if (rc != TIDE_OK)
+        return rc;
+    char path[4096];
+    char holder[96];
+    (void)snprintf(path, sizeof path, "%s/engine.lock", state_dir);
+    int bytes =
+        snprintf(holder, sizeof holder, "process %ld, run %s", (long)getpid(), engine->run_id);
+    rc = tide_file_lock_take(engine->world, path, (tide_text){holder, (size_t)bytes},
+                             &engine->file_lock, err);
+    if (rc != TIDE_BUSY || err == NULL)
+        return rc;
+    char first[200];
+    (void)snprintf(first, sizeof first, "%.190s", err->text);
+    return tide_error_set(err, TIDE_BUSY,
+                          "another engine works in %.150s (%s): stop it, or use another directory",
+                          state_dir, first);
+}
+
+/* Everything a dead predecessor left running goes back, and pays an attempt (E1.7). */
+static tide_status reclaim(tide_engine *engine, tide_error *err)
+{
+    enum { SLICE = 500 };
+    struct tide_changes changes;
+    tide_changes_init(&changes, engine->mem);
+    tide_status rc = TIDE_OK;
+    size_t count = SLICE;
+    while (rc == TIDE_OK && count == SLICE) {
+        tide_tx *tx = NULL;
+        tide_changes_clear(&changes);
+        rc = tide_tx_begin(engine->ledger, &tx, err);
+        if (rc != TIDE_OK)
+            break;
+        rc = tide_ledger_reclaim(tx, engine->owner, SLICE, tide_world_now_unix_ms(engine->world),
+                                 &count, &changes, err);
+        if (rc == TIDE_OK)
+            rc = tide_tx_commit(tx, err);
+        else
+            tide_tx_rollback(tx);
+    }
+    tide_changes_done(&changes);
+    return rc;
+}
+
+struct streams_load {
+    struct tide_stream_row rows[TIDE_STREAMS_MAX];
+    struct {
+        char name[TIDE_NAME_BYTES_MAX + 1];
+        char cursor[256];
+    } texts[TIDE_STREAMS_MAX];
+    size_t count;
+};
+
+/* Rows first, cycles after: a statement is not used while it is being read. */
+static bool collect_stream(const struct tide_stream_row *row, void *arg)
+{
+    struct streams_load *load = arg;
+    if (load->count == TIDE_STREAMS_MAX)
+        return false;
+    struct tide_stream_row *copy = &load->rows[load->count];
+    char *name = load->texts[load->count].name;
+    char *cursor = load->texts[load->count++].cursor;
+    *copy = *row;
+    (void)snprintf(name, TIDE_NAME_BYTES_MAX + 1, "%.*s", (int)row->name.bytes,
+                   row->name.bytes > 0 ? row->name.data : "");
+    (void)snprintf(cursor, 256, "%.*s", (int)row->cursor.bytes,
+                   row->cursor.bytes > 0 ? row->cursor.data : "");
+    copy->name = tide_text_of(name);
+    copy->cursor = tide_text_of(cursor);
+    return true;
+}
+
+static tide_status load_streams(tide_engine *engine, tide_error *err)
+{
+    struct streams_load *load = tide_mem_new(engine->mem, sizeof *load);
+    if (load == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for streams");
+    tide_status rc = tide_ledger_streams(engine->ledger, collect_stream, load, err);
+    for (size_t i = 0; rc == TIDE_OK && i < load->count; i++)
+        rc = tide_engine_stream_load(engine, &load->rows[i], err);
+    tide_mem_free(engine->mem, load, sizeof *load);
+    return rc;
+}
+
+static tide_status open_ledger(tide_engine *engine, tide_error *err)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/state.db", engine->state_dir);
+    struct tide_ledger_options options = {.path = path,
+                                          .run_id = engine->run_id,
+                                          .now_unix_ms = tide_world_now_unix_ms(engine->world)};
+    tide_status rc = tide_ledger_open(engine->world, &options, &engine->ledger, err);
+    if (rc == TIDE_OK)
+        rc = reclaim(engine, err);
+    if (rc == TIDE_OK)
+        rc = tide_engine_accounts_load(engine, err);
+    if (rc == TIDE_OK)
+        rc = load_streams(engine, err);
+    return rc;
+}
+
+static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error *err)
+{
+    tide_world *world = engine->world;
+    tide_settings *settings = engine->settings;
+    uint32_t window = tide_setting_u32(settings, TIDE_SET_TRACKER_WINDOW_JOBS);
+    if (workers == 0)
+        workers = tide_setting_u32(settings, TIDE_SET_WORKERS_COUNT);
+    if (workers > TIDE_WORKERS_MAX)
+        return tide_error_set(err, TIDE_INVALID, "%u workers; at most %d", workers,
+                              TIDE_WORKERS_MAX);
+    struct tide_lanes_limits limits = {
+        .workers = workers,
+        .reserved = {tide_setting_u32(settings, TIDE_SET_WORKERS_RESERVED_INTERACTIVE),
+                     tide_setting_u32(settings, TIDE_SET_WORKERS_RESERVED_BULK)}};
+    if (limits.reserved[0] + limits.reserved[1] >= workers)
+        limits.reserved[0] = limits.reserved[1] = workers >= 3 ? 1 : 0;
+    engine->workers_count = workers;
+    tide_transfer_settings(engine);
+    tide_map_init(&engine->kind_index, engine->mem);
+    tide_map_init(&engine->account_index, engine->mem);
+    tide_map_init(&engine->stream_index, engine->mem);
+    tide_status rc = tide_lock_new(world, &engine->lock);
+    tide_cond **conds[] = {&engine->work, &engine->write, &engine->pump, &engine->news,
+                           &engine->keeper};
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof conds / sizeof conds[0]; i++)
+        rc = tide_cond_new(world, conds[i]);
+    if (rc == TIDE_OK)
+        rc = tide_tracker_new(window, engine->mem, &engine->tracker);
+    if (rc == TIDE_OK)
+        rc = tide_lanes_new(&limits, window, engine->mem, &engine->lanes);
+    if (rc == TIDE_OK)
+        rc = tide_alerting_new(engine);
+    if (rc == TIDE_OK)
+        rc = tide_scheduler_new(engine);
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc, "no memory for the engine");
+    return TIDE_OK;
+}
+
+tide_status tide_engine_open(const struct tide_engine_options *options, tide_engine **engine_out,
+                             tide_error *err)
+{
+    tide_mem *mem = tide_mem_heap();
+    tide_engine *engine = tide_mem_new(mem, sizeof *engine);
+    if (engine == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the engine");
+    engine->mem = mem;
+    engine->world = options->world;
+    engine->log = options->log;
+    tide_status rc = TIDE_OK;
+    if (engine->world == NULL) {
+        rc = tide_world_real_new(mem, &engine->world, err);
+        engine->world_owned = rc == TIDE_OK;
+    }
+    if (rc == TIDE_OK)
+        rc = open_settings(engine, options, err);
+    if (rc == TIDE_OK) {
+        name_this_start(engine);
+        rc = make_parts(engine, options->workers, err);
+    }
+    if (rc == TIDE_OK)
+        rc = take_state_dir(engine, options->state_dir, err);
+    if (rc == TIDE_OK)
+        rc = open_ledger(engine, err);
+    if (rc == TIDE_OK)
+        rc = tide_world_thread(engine->world, "writer", tide_writer_main, engine,
+                               &engine->writer_thread, err);
+    if (rc == TIDE_OK)
+        rc = tide_engine_own_kinds(engine, err);
+    if (rc == TIDE_OK && !options->no_control_socket)
+        rc = tide_control_start(engine, err);
+    if (rc != TIDE_OK) {
+        (void)tide_engine_close(engine);
+        return rc;
+    }
+    *engine_out = engine;
+    return TIDE_OK;
+}
+
+/* ---- starting ------------------------------------------------------------------------ */
+
+struct work_ask {
+    uint32_t accounts[TIDE_ACCOUNTS_MAX];
+    size_t count;
+};
+
+static tide_status work_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct work_ask *ask = arg;
+    return tide_ledger_accounts_with_work(transaction->engine->ledger, ask->accounts,
+                                          TIDE_ACCOUNTS_MAX, &ask->count, err);
+}
+
+tide_status tide_engine_start(tide_engine *engine, tide_error *err)
+{
+    if (engine->phase != TIDE_PHASE_OPEN)
+        return tide_error_set(err, TIDE_INVALID, "the engine was started before");
+    struct work_ask *ask = tide_mem_new(engine->mem, sizeof *ask);
+    if (ask == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to start");
+    struct tide_write write = {.run = work_run, .arg = ask};
+    tide_status rc = tide_write_run(engine, &write, err);
+    tide_lock_take(engine->world, engine->lock);
+    for (size_t i = 0; rc == TIDE_OK && i < ask->count; i++)
+        tide_tracker_more(engine->tracker, ask->accounts[i]);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        tide_account_refresh(engine, engine->accounts[i], now_ms);
+    if (rc == TIDE_OK) {
+        engine->phase = TIDE_PHASE_RUN;
+        engine->started_ms = now_ms;
+        tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                       "engine started", TIDE_F_CSTR("state", engine->state_dir),
+                       TIDE_F_U64("workers", engine->workers_count));
+        engine->stuff_to_claim = true;
+    }
+    tide_lock_drop(engine->world, engine->lock);
+    tide_mem_free(engine->mem, ask, sizeof *ask);
+
+    if (rc == TIDE_OK)
+        rc = tide_engine_retry_bad(engine, err);
+    if (rc == TIDE_OK)
+        rc = tide_world_thread(engine->world, "dispatcher", tide_dispatcher_main, engine,
+                               &engine->dispatcher_thread, err);
+    if (rc == TIDE_OK)
+        rc = tide_world_thread(engine->world, "keeper", tide_keeper_main, engine,
+                               &engine->keeper_thread, err);
+    for (uint32_t i = 0; rc == TIDE_OK && i < engine->workers_count; i++) {
+        struct tide_worker *worker = &engine->workers[i];
+        worker->engine = engine;
+        worker->index = i;
+        rc = tide_world_thread(engine->world, "worker", tide_worker_main, worker, &worker->thread,
+                               err);
+    }
+    if (rc == TIDE_OK) {
+        tide_lock_take(engine->world, engine->lock);
+        tide_cond_wake_one(engine->world, engine->write);
+        tide_lock_drop(engine->world, engine->lock);
+    }
+    return rc;
+}
+
+/* ---- waiting --------------------------------------------------------------------------- */
+
+struct quiet_look {
+    tide_engine *engine;
+    bool active;
+};
+
+static bool look_active(const struct tide_tracked *tracked, void *arg)
+{
+    struct quiet_look *look = arg;
+    struct tide_account *account = tide_engine_account_of(look->engine, tracked->brief.account);
+    bool stands = tracked->state == TIDE_JOB_BLOCKED;
+    if (account != NULL && (account->halted || account->paused) &&
+        (tracked->state == TIDE_JOB_READY || tracked->state == TIDE_JOB_WAITING))
+        stands = true;
+    look->active = !stands;
+    return stands;
+}
+
+static bool busy(tide_engine *engine)
+{
+    return engine->ended_count > 0 || engine->writes_first != NULL || engine->writer_busy ||
+           engine->stuff_to_claim ||
+           tide_tracker_count_state(engine->tracker, TIDE_JOB_RUNNING) > 0 ||
+           tide_tracker_count_state(engine->tracker, TIDE_JOB_CLAIMED) > 0 ||
+           tide_tracker_count_state(engine->tracker, TIDE_JOB_CLAIMING) > 0;
+}
+
+static bool is_quiet(tide_engine *engine)
+{
+    if (busy(engine) || tide_tracker_wants_refill(engine->tracker))
+        return false;
+    struct quiet_look look = {engine, false};
+    tide_tracker_each(engine->tracker, look_active, &look);
+    return !look.active;
+}
+
+void tide_engine_quiet(tide_engine *engine)
+{
+    if (engine->waiters > 0 && !busy(engine))
+        tide_cond_wake_all(engine->world, engine->news);
+}
+
+tide_status tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err)
+{
+    uint64_t now_us = tide_world_now_us(engine->world);
+    uint64_t deadline_us =
+        wait_ms > (TIDE_NEVER - now_us) / 1000 ? TIDE_NEVER : now_us + wait_ms * 1000;
+    tide_status rc = TIDE_OK;
+    tide_lock_take(engine->world, engine->lock);
+    engine->waiters++;
+    while (rc == TIDE_OK && engine->phase == TIDE_PHASE_RUN && !is_quiet(engine))
+        rc = tide_cond_wait(engine->world, engine->news, engine->lock, deadline_us);
+    engine->waiters--;
+    if (engine->fatal != TIDE_OK) {
+        rc = engine->fatal;
+        if (err != NULL)
+            *err = engine->fatal_err;
+    } else if (rc == TIDE_OK && engine->phase != TIDE_PHASE_RUN) {
+        rc = tide_error_set(err, TIDE_STOPPED, "the engine was stopped");
+    } else if (rc == TIDE_TIMEOUT) {
+        (void)tide_error_set(err, rc, "there is still work to do");
+    }
+    tide_lock_drop(engine->world, engine->lock);
+    return rc;
+}
+
+void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error *err)
+{
+    if (engine->fatal == TIDE_OK) {
+        engine->fatal = status;
+        engine->fatal_err = *err;
+        tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
+                       "engine stops by itself", TIDE_F_CSTR("status", tide_status_name(status)),
+                       TIDE_F_CSTR("detail", err->text));
+    }
+    if (engine->phase == TIDE_PHASE_OPEN || engine->dispatcher_thread == NULL)
+        engine->phase = TIDE_PHASE_ENDED;
+    else if (engine->phase == TIDE_PHASE_RUN)
+        engine->phase = TIDE_PHASE_GRACE;
+    engine->stop_at_ms = 0;
+    tide_cond_wake_all(engine->world, engine->pump);
+    tide_cond_wake_all(engine->world, engine->news);
+}
+
+/* ---- stopping ----------------------------------------------------------------------------- */
+
+void tide_engine_stop(tide_engine *engine)
+{
+    tide_lock_take(engine->world, engine->lock);
+    if (engine->phase == TIDE_PHASE_OPEN) {
+        engine->phase = TIDE_PHASE_ENDED;
+        tide_cond_wake_all(engine->world, engine->write);
+    } else if (engine->phase == TIDE_PHASE_RUN) {
+        engine->phase = TIDE_PHASE_GRACE;
+        engine->stop_at_ms = tide_world_now_ms(engine->world) +
+                             tide_setting_u64(engine->settings, TIDE_SET_WORKERS_STOP_GRACE);
+    }
+    tide_cond_wake_all(engine->world, engine->pump);
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+static void free_jobs(tide_engine *engine)
+{
+    while (engine->ended_first != NULL) {
+        tide_job *job = engine->ended_first;
+        engine->ended_first = job->next;
+        tide_job_drop(job);
+    }
+    while (engine->free_jobs != NULL) {
+        tide_job *job = engine->free_jobs;
+        engine->free_jobs = job->next;
+        tide_mem_free(engine->mem, job, sizeof *job);
+    }
+}
+
+static bool drop_body(const struct tide_tracked *tracked, void *arg)
+{
+    (void)arg;
+    bool ending = tracked->state == TIDE_JOB_ENDING; /* those are in `ended` */
+    if (tracked->body != NULL && !ending)
+        tide_job_drop(tracked->body);
+    return true;
+}
+
+static void free_engine(tide_engine *engine, bool clean)
+{
+    tide_world *world = engine->world;
+    if (engine->tracker != NULL)
+        tide_tracker_each(engine->tracker, drop_body, NULL);
+    free_jobs(engine);
+    if (engine->ledger != NULL)
+        tide_ledger_close(engine->ledger, clean);
+    tide_alerting_free(engine);
+    tide_scheduler_free(engine);
+    tide_tracker_free(engine->tracker);
+    tide_lanes_free(engine->lanes);
+    tide_engine_accounts_free(engine);
+    for (size_t i = 0; i < engine->streams_count; i++)
+        tide_stream_free(engine, engine->streams[i]);
+    tide_mem_free(engine->mem, engine->streams, engine->streams_capacity * sizeof *engine->streams);
+    for (uint32_t i = 0; i < engine->kinds_count; i++)
+        tide_mem_free(engine->mem, (void *)(uintptr_t)engine->kinds[i].kind.name,
+                      strlen(engine->kinds[i].kind.name) + 1);
+    tide_map_done(&engine->kind_index);
+    tide_map_done(&engine->account_index);
+    tide_map_done(&engine->stream_index);
+    tide_cond *conds[] = {engine->work, engine->write, engine->pump, engine->news, engine->keeper};
+    for (size_t i = 0; i < sizeof conds / sizeof conds[0]; i++)
+        if (conds[i] != NULL)
+            tide_cond_free(world, conds[i]);
+    if (engine->lock != NULL)
+        tide_lock_free(world, engine->lock);
+    if (engine->file_lock != NULL)
+        tide_file_lock_drop(world, engine->file_lock);
+    if (engine->settings_owned)
+        tide_settings_free(engine->settings);
+    if (engine->world_owned)
+        tide_world_real_free(world);
+    tide_mem_free(engine->mem, engine, sizeof *engine);
+}
+
+tide_status tide_engine_close(tide_engine *engine)
+{
+    if (engine == NULL)
+        return TIDE_OK;
+    tide_world *world = engine->world;
+    if (engine->lock != NULL)
+        tide_engine_stop(engine);
+    tide_control_stop(engine);
+    if (engine->dispatcher_thread != NULL)
+        tide_world_join(world, engine->dispatcher_thread);
+    if (engine->writer_thread != NULL)
+        tide_world_join(world, engine->writer_thread);
+    if (engine->keeper_thread != NULL)
+        tide_world_join(world, engine->keeper_thread);
+    bool stuck = false;
+    for (uint32_t i = 0; i < engine->workers_count; i++) {
+        struct tide_worker *worker = &engine->workers[i];
+        if (worker->thread != NULL && worker->abandoned && worker->job != NULL)
+            stuck = true;
+        else if (worker->thread != NULL)
+            tide_world_join(world, worker->thread);
+    }
+    if (stuck)
+        return TIDE_TIMEOUT; /* its thread may still touch the engine: leave it whole */
+    bool clean = engine->fatal == TIDE_OK && engine->ended_count == 0 && !tide_world_dead(world);
+    free_engine(engine, clean);
+    return TIDE_OK;
+}
+
+void tide_job_log(const tide_job *job, tide_log_level level, const char *event, tide_text detail)
+{
+    tide_engine *engine = job->engine;
+    if (engine->log == NULL)
+        return;
+    tide_log_event(engine->log, level, tide_world_now_unix_ms(engine->world), event,
+                   TIDE_F_U64("job", job->brief.id), TIDE_F_CSTR("kind", job->kind->kind.name),
+                   TIDE_F_CSTR("account", job->account == NULL ? "" : job->account->name),
+                   TIDE_F_U64("attempt", (uint64_t)job->brief.attempts + 1),
+                   TIDE_F_TEXT("detail", detail));
+}
+
+bool tide_engine_check(tide_engine *engine)
+{
+    size_t ended = 0;
+    for (tide_job *job = engine->ended_first; job != NULL; job = job->next)
+        ended++;
+    return ended == engine->ended_count && tide_tracker_check(engine->tracker) &&
+           tide_lanes_check(engine->lanes);
+}

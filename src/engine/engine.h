@@ -1,0 +1,386 @@
+/* engine.h - the running engine, for the files of this folder only.
+ *
+ * One lock guards everything that decides: tracker, lanes, governors, frontiers,
+ * queues.  It is held for microseconds, never over a wait, a database or a
+ * handler (W3).  Four sorts of threads meet at it:
+ *
+ *   workers     take a HELD job, run its handler, leave its end in `ended`
+ *   writer      takes ends, writes and claims together, commits them as one
+ *               transaction, applies the results (writer.c)
+ *   dispatcher  wakes up for time: due jobs, quota, stalls, schedules
+ *   callers     put a tide_write into the queue and wait for it
+ *
+ * Invariants (tide_engine_check() under the lock; the simulation after steps):
+ *   N1  tracker: a subset of the ledger's unfinished jobs (E2.3).
+ *   N2  a job is in `ended` exactly once between its end and its commit.
+ *   N3  effects synced < done < cursor: a cursor is moved in a transaction after
+ *       the one that wrote the last `done` before it (E1.4).
+ *   N4  memory, not the disk, runs behind: the tracker learns of a change only
+ *       after its transaction is durable.
+ */
+#ifndef TIDE_ENGINE_ENGINE_H
+#define TIDE_ENGINE_ENGINE_H
+
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "core/alerts.h"
+#include "core/badness.h"
+#include "core/bandwidth.h"
+#include "core/frontier.h"
+#include "core/governor.h"
+#include "core/lanes.h"
+#include "core/retry.h"
+#include "core/schedule.h"
+#include "core/tracker.h"
+#include "engine/ledger.h"
+#include "engine/settings.h"
+#include "tidemark.h"
+#include "world/world.h"
+
+struct tide_kind_entry {
+    struct tide_kind kind; /* name is owned */
+    uint32_t id;           /* the ledger's */
+};
+
+struct tide_account {
+    uint32_t id;
+    char name[TIDE_NAME_BYTES_MAX + 1];
+    char provider[33]; /* its governor's profile */
+    tide_governor *governor;
+    tide_badness *badness;
+    char good_item[TIDE_ITEM_BYTES_MAX + 1]; /* the last one that succeeded: for probes */
+    uint32_t good_kind;
+    uint64_t probe_id; /* the job that probes it, 0: none */
+    uint32_t admitted; /* jobs the lanes were told it may have */
+    bool paused;
+    bool halted;
+    char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];
+    uint64_t calls, refused; /* since the last look of the alerts */
+    struct tide_demand demand;
+};
+
+/* What is known of an unfinished cycle, for people (E9.1). */
+struct tide_cycle_live {
+    uint64_t ordinal;
+    uint64_t total, outstanding, failed, bad;
+    uint64_t beat_ms; /* when something of it ended last */
+    char start[48], end[48];
+};
+
+struct tide_stream {
+    uint64_t id;
+    tide_frontier *frontier;
+    char name[TIDE_NAME_BYTES_MAX + 1];
+    char cursor[256];
+    tide_map live_index; /* ordinal + 1 to an index of `live` */
+    struct tide_cycle_live *live;
+    size_t live_count, live_capacity;
+};
+
+/* What a transaction made, told to the core once it is durable (N4). */
+struct tide_births {
+    struct tide_birth {
+        struct tide_brief brief; /* not_before_ms holds unix ms */
+        bool existed;
+        bool raised;
+    } * jobs;
+    size_t jobs_count, jobs_capacity;
+    struct tide_cycle_birth {
+        uint64_t stream;
+        uint64_t ordinal;
+        uint64_t cycle;
+        uint64_t jobs; /* it got none: finished at once */
+        char start[48], end[48];
+    } * cycles;
+    size_t cycles_count, cycles_capacity;
+};
+
+struct tide_transaction {
+    tide_engine *engine;
+    tide_tx *tx;
+    uint64_t now_unix_ms;
+    struct tide_births births;
+};
+
+/* One caller's wish for the next transaction.  Lives on the caller's stack until
+ * `done`. */
+struct tide_write {
+    struct tide_write *next;
+    tide_transact_fn *run;
+    void *arg;
+    struct tide_transaction transaction;
+    /* Runs under the lock once it is durable; may be NULL. */
+    void (*apply)(tide_engine *engine, void *arg, uint64_t now_ms);
+    /* Set for a wish nobody waits for: frees it.  Else it is the caller's. */
+    void (*drop)(tide_engine *engine, struct tide_write *write);
+    bool done;
+    tide_status status;
+    tide_error err;
+};
+
+/* An effect a handler asked for, run with its `done`. */
+struct tide_effect {
+    struct tide_effect *next;
+    tide_transact_fn *run;
+    void *arg;
+};
+
+struct tide_job_item {
+    tide_text text;
+    tide_status status; /* TIDE_OK: open; see `done` */
+    bool done;
+    bool failed;
+    char *reason;
+};
+
+struct tide_job {
+    tide_engine *engine;
+    const struct tide_kind_entry *kind;
+    struct tide_account *account; /* NULL: none */
+    struct tide_brief brief;
+    struct tide_job_body *body;
+    tide_cancel cancel;
+    tide_job *next; /* in `ended` or the free list */
+
+    /* the handler's own */
+    tide_arena arena;
+    struct tide_job_new *children;
+    size_t children_count, children_capacity;
+    struct tide_effect *effects;
+    struct tide_job_item *items;
+    size_t items_count;
+    bool items_read;
+    bool resume_set;
+    tide_text resume;
+    uint64_t bytes_done;
+    uint64_t beat_ms;
+    uint64_t again_at_ms;
+
+    /* its end */
+    tide_status status;
+    tide_error err;
+    struct tide_finish finish;
+    struct tide_transaction effects_transaction;
+    bool second_try; /* its effect failed: this finish only puts it back */
+    bool given_up;   /* the supervisor took it from a worker that does not return */
+    uint64_t started_us;
+};
+
+struct tide_worker {
+    tide_engine *engine;
+    tide_thread *thread;
+    tide_job *job; /* running */
+    uint32_t index;
+    bool abandoned;       /* its handler does not return; its thread no longer counts */
+    uint64_t canceled_ms; /* when the supervisor asked, 0: never */
+};
+
+typedef enum tide_phase {
+    TIDE_PHASE_OPEN, /* not started */
+    TIDE_PHASE_RUN,
+    TIDE_PHASE_GRACE,  /* stopping: running jobs may end */
+    TIDE_PHASE_CANCEL, /* stopping: they were canceled */
+    TIDE_PHASE_ENDED,  /* threads are leaving */
+} tide_phase;
+
+struct tide_engine {
+    tide_world *world;
+    bool world_owned;
+    tide_mem *mem;
+    struct tide_settings *settings;
+    bool settings_owned;
+    char state_dir[4096 - 64];
+    char run_id[33];
+    uint64_t owner;      /* random per start (lesson 4) */
+    uint64_t token_next; /* of claims, rising over restarts */
+    tide_ledger *ledger; /* the writer thread's once started */
+    tide_file_lock *file_lock;
+    struct tide_control *control; /* NULL: none */
+    tide_log *log;                /* NULL: none */
+
+    uint64_t interactive_below_bytes; /* settings that callers read without the lock */
+    uint64_t enqueue_slice;
+
+    tide_lock *lock;
+    tide_cond *work;  /* workers wait here */
+    tide_cond *write; /* the writer */
+    tide_cond *pump;  /* the dispatcher */
+    tide_cond *news;  /* callers: their write is done, the engine is quiet or ended */
+
+    /* under the lock from here on */
+    tide_phase phase;
+    tide_status fatal; /* why it stopped by itself, TIDE_OK: it did not */
+    tide_error fatal_err;
+    tide_rng rng;
+    tide_tracker *tracker;
+    tide_lanes *lanes;
+    tide_alerts *alerts;
+    tide_bandwidth bandwidth;
+    bool bandwidth_limited;
+    tide_schedules *schedules;
+    struct tide_schedule_plan *plans;
+    tide_map kind_index;
+    struct tide_kind_entry kinds[TIDE_KINDS_MAX];
+    uint32_t kinds_count;
+    tide_map account_index; /* account id to index */
+    struct tide_account **accounts;
+    size_t accounts_count, accounts_capacity;
+    tide_map stream_index;
+    struct tide_stream **streams;
+    size_t streams_count, streams_capacity;
+
+    tide_job *ended_first, *ended_last; /* N2 */
+    size_t ended_count;
+    tide_job *free_jobs;
+    struct tide_write *writes_first, *writes_last;
+    uint32_t ahead; /* claims beyond what can start now, from our own pace */
+
+    tide_thread *writer_thread, *dispatcher_thread, *keeper_thread;
+    struct tide_worker workers[TIDE_WORKERS_MAX];
+    uint32_t workers_count; /* threads started, abandoned ones included */
+    uint32_t workers_idle;  /* waiting on `work` */
+    uint32_t abandoned_count;
+    bool writer_idle;
+    bool writer_gone;            /* nobody takes wishes any more */
+    bool writer_busy;            /* between gathering and applying */
+    bool stuff_to_claim;         /* something became WANTED since the writer looked */
+    bool save_due;               /* a governor wants its spending saved (E4.3b) */
+    uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */
+    uint64_t stop_at_ms;         /* end of the grace */
+    uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
+    uint64_t started_ms;
+    uint64_t opened_unix_ms;
+    uint64_t look_at_ms; /* next look of the supervisor and the alerts */
+    tide_cond *keeper;
+    uint32_t wal_pages; /* written since the last checkpoint */
+    bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
+    bool queue_was_at_bound;
+    uint32_t waiters; /* callers in tide_engine_wait() */
+
+    /* counters since start */
+    struct tide_progress counts;
+};
+
+/* ---- engine.c ---- */
+struct tide_kind_entry *tide_engine_kind_of(tide_engine *engine, uint32_t id);
+struct tide_account *tide_engine_account_of(tide_engine *engine, uint32_t id);
+struct tide_stream *tide_engine_stream_of(tide_engine *engine, uint64_t id);
+bool tide_engine_check(tide_engine *engine); /* N1, N2 as far as memory tells; under the lock */
+/* Tells those who wait for quiet, when it may have come. */
+void tide_engine_quiet(tide_engine *engine);
+void tide_job_log(const tide_job *job, tide_log_level level, const char *event, tide_text detail);
+void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error *err);
+/* Takes a stream in when it is not known yet, with its unfinished cycles. */
+tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_stream_row *row,
+                                    tide_error *err);
+
+/* ---- dispatcher.c ---- */
+/* Moves everything that may move now: due jobs, preemptions, wake-ups.  Called
+ * under the lock by whoever changed something. */
+void tide_dispatch(tide_engine *engine, uint64_t now_ms);
+void tide_dispatcher_main(void *arg);
+/* A job the ledger has pending: into the window if there is room. */
+void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms);
+void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
+
+/* ---- worker.c ---- */
+void tide_worker_main(void *arg);
+bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can be had */
+
+/* ---- writer.c ---- */
+void tide_writer_main(void *arg);
+void tide_write_push(tide_engine *engine, struct tide_write *write); /* under the lock */
+/* Puts it in the queue and waits until it is durable or refused. */
+tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);
+tide_status tide_transaction_run(struct tide_transaction *transaction, tide_transact_fn *run,
+                                 void *arg, tide_error *err); /* in a savepoint */
+void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms);
+void tide_births_apply(tide_engine *engine, struct tide_births *births, uint64_t now_ms);
+void tide_births_done(struct tide_births *births, tide_mem *mem);
+
+/* ---- finish.c ---- */
+/* Decides what a job's end means and fills job->finish.  True: it goes to the
+ * writer; false: it is parked and comes back by itself.  Under the lock. */
+bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms);
+/* Ends a claimed job that did not run: put back, or canceled. */
+void tide_job_put_back(tide_job *job, tide_row_state state, tide_status why, uint64_t now_ms);
+void tide_ended_push(tide_engine *engine, tide_job *job);
+
+/* ---- job.c ---- */
+tide_job *tide_job_take(tide_engine *engine, const struct tide_brief *brief,
+                        struct tide_job_body *body); /* NULL: no memory */
+void tide_job_drop(tide_job *job);
+
+/* ---- enqueue.c ---- */
+tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, tide_error *err);
+void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64_t now_unix_ms,
+                       struct tide_job_new *job_out); /* a checked one */
+
+/* ---- supervisor.c, scheduler.c, alerting.c ---- */
+uint64_t tide_supervise(tide_engine *engine, uint64_t now_ms); /* next look */
+uint64_t tide_schedule_look(tide_engine *engine, uint64_t now_ms);
+uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms);
+tide_status tide_scheduler_new(tide_engine *engine);
+void tide_scheduler_free(tide_engine *engine);
+tide_status tide_alerting_new(tide_engine *engine);
+void tide_alerting_free(tide_engine *engine);
+void tide_alerting_reload(tide_engine *engine); /* the settings changed */
+
+/* ---- purge.c ---- */
+tide_status tide_engine_own_kinds(tide_engine *engine, tide_error *err);
+tide_status tide_engine_purge(tide_engine *engine, uint64_t older_ms, const tide_cancel *cancel,
+                              uint64_t *count_out, tide_error *err);
+
+/* ---- stream.c ---- */
+void tide_stream_free(tide_engine *engine, struct tide_stream *stream);
+const struct tide_cycle_live *tide_stream_live(const struct tide_stream *stream, uint64_t ordinal);
+/* What the ledger says about a cycle now; a finished one is forgotten. */
+void tide_stream_cycle_is(tide_engine *engine, struct tide_stream *stream,
+                          const struct tide_cycle_live *live);
+
+/* ---- snapshot.c ---- */
+struct json_t *tide_engine_snapshot_json(tide_engine *engine);
+
+/* ---- transfer.c ---- */
+void tide_transfer_settings(tide_engine *engine); /* at start, and when they changed */
+/* tide_world_call() within the bandwidth that the settings allow (E4.7). */
+tide_status tide_transfer_call(tide_job *job, const struct tide_request *request,
+                               struct tide_response *response, tide_error *err);
+
+/* ---- account.c ---- */
+tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err);
+void tide_engine_accounts_free(tide_engine *engine);
+/* Carries out what badness.h wants: a probe of a good item, or a halt. */
+void tide_account_badness_orders(tide_engine *engine, struct tide_account *account,
+                                 uint64_t now_ms);
+
+/* ---- keeper.c ---- */
+void tide_keeper_main(void *arg);
+
+/* New limits for every governor after the settings changed (E11). */
+void tide_accounts_reload(tide_engine *engine);
+
+/* ---- control.c, control_jobs.c ---- */
+typedef struct tide_json tide_json;
+#define TIDE_CONTROL_ANSWER(name)                                                                  \
+    tide_status name(tide_engine *engine, const struct json_t *request, tide_json *answer,         \
+                     tide_error *err)
+TIDE_CONTROL_ANSWER(tide_control_retry);
+TIDE_CONTROL_ANSWER(tide_control_cancel);
+TIDE_CONTROL_ANSWER(tide_control_accept);
+TIDE_CONTROL_ANSWER(tide_control_pause);
+TIDE_CONTROL_ANSWER(tide_control_resume);
+TIDE_CONTROL_ANSWER(tide_control_halt);
+TIDE_CONTROL_ANSWER(tide_control_account_resume);
+TIDE_CONTROL_ANSWER(tide_control_purge);
+TIDE_CONTROL_ANSWER(tide_control_bad_retry);
+TIDE_CONTROL_ANSWER(tide_control_bad_accept);
+/* Items that a command marked for a retry while no engine ran. */
+tide_status tide_engine_retry_bad(tide_engine *engine, tide_error *err);
+void tide_window_reload(tide_engine *engine, uint64_t now_ms);
+tide_status tide_control_start(tide_engine *engine, tide_error *err);
+void tide_control_stop(tide_engine *engine);
+
+#endif

@@ -1,0 +1,364 @@
+/* enqueue.c - new jobs: checked, put in order, written in slices (E1.5, E1.6, E2.5). */
+#include "engine/engine.h"
+#include "base/check.h"
+#include "core/deps.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+static tide_status payload_check(const struct tide_kind_entry *kind, tide_text payload,
+                                 tide_error *err)
+{
+    uint32_t bytes_max =
+        kind->kind.payload_bytes_max != 0 ? kind->kind.payload_bytes_max : 64 << 10;
+    if (payload.bytes > bytes_max)
+        return tide_error_set(err, TIDE_INVALID,
+                              "payload of %zu bytes for kind %s; at most %u are allowed",
+                              payload.bytes, kind->kind.name, bytes_max);
+    if (payload.bytes == 2 && memcmp(payload.data, "{}", 2) == 0)
+        return TIDE_OK;
+    json_error_t json_error;
+    json_t *parsed = json_loadb(payload.data, payload.bytes, JSON_REJECT_DUPLICATES, &json_error);
+    bool object = json_is_object(parsed);
+    json_decref(parsed);
+    if (parsed == NULL)
+        return tide_error_set(err, TIDE_INVALID, "payload for kind %s is not JSON: %s",
+                              kind->kind.name, json_error.text);
+    if (!object)
+        return tide_error_set(err, TIDE_INVALID, "payload for kind %s is not a JSON object",
+                              kind->kind.name);
+    return TIDE_OK;
+}
+
+static uint8_t lane_of(const tide_engine *engine, const struct tide_kind *kind, uint64_t size_bytes)
+{
+    if (kind->lane == TIDE_KIND_INTERACTIVE)
+        return TIDE_LANE_INTERACTIVE;
+    uint64_t below = __atomic_load_n(&engine->interactive_below_bytes, __ATOMIC_RELAXED);
+    if (kind->lane == TIDE_KIND_BULK && size_bytes > 0 && size_bytes < below)
+        return TIDE_LANE_INTERACTIVE; /* a small transfer (E3.1) */
+    return TIDE_LANE_BULK;
+}
+
+static tide_text payload_of(const struct tide_spec *spec)
+{
+    return spec->payload == NULL ? TIDE_TEXT("{}") : tide_text_of(spec->payload);
+}
+
+tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, tide_error *err)
+{
+    struct tide_kind_entry *entry = tide_engine_kind_of(engine, spec->kind);
+    if (entry == NULL)
+        return tide_error_set(err, TIDE_INVALID,
+                              "unknown kind %" PRIu32 ": define it with tide_engine_kind() first",
+                              spec->kind);
+    if (spec->account != 0 && tide_engine_account_of(engine, spec->account) == NULL)
+        return tide_error_set(err, TIDE_INVALID, "unknown account %" PRIu32, spec->account);
+    if (spec->priority > TIDE_PRIORITY_MAX)
+        return tide_error_set(err, TIDE_INVALID, "priority %d; 0 to %d are allowed", spec->priority,
+                              TIDE_PRIORITY_MAX);
+    if (spec->needs_count > TIDE_NEEDS_MAX)
+        return tide_error_set(err, TIDE_INVALID, "%zu dependencies; at most %d are allowed",
+                              spec->needs_count, TIDE_NEEDS_MAX);
+    tide_text dedupe = tide_text_of(spec->dedupe);
+    if (dedupe.bytes > TIDE_DEDUPE_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "dedupe key of %zu bytes; at most %d are allowed",
+                              dedupe.bytes, TIDE_DEDUPE_BYTES_MAX);
+    return payload_check(entry, payload_of(spec), err);
+}
+
+void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64_t now_unix_ms,
+                       struct tide_job_new *job_out)
+{
+    struct tide_kind_entry *entry = tide_engine_kind_of(engine, spec->kind);
+    TIDE_ASSERT(entry != NULL); /* tide_spec_check() came first */
+    const struct tide_kind *kind = &entry->kind;
+    *job_out = (struct tide_job_new){
+        .account = spec->account,
+        .kind = spec->kind,
+        .cycle = spec->cycle,
+        .dedupe_key = tide_text_of(spec->dedupe),
+        .payload = payload_of(spec),
+        .needs = spec->needs,
+        .needs_count = spec->needs_count,
+        .size_bytes = spec->size_bytes,
+        .not_before_unix_ms = spec->delay_ms > 0 ? now_unix_ms + spec->delay_ms : 0,
+        .attempts_max = kind->attempts_max,
+        .priority = spec->priority > 0   ? (uint8_t)spec->priority
+                    : spec->priority < 0 ? 0
+                                         : kind->priority,
+        .lane = lane_of(engine, kind, spec->size_bytes),
+        .level = kind->level,
+        .preemptible = !kind->not_preemptible,
+        .force = spec->force,
+    };
+}
+
+/* ---- inside a transaction --------------------------------------------------------- */
+
+static tide_status births_add(struct tide_transaction *transaction, const struct tide_job_new *job,
+                              const struct tide_enqueued *enqueued, tide_error *err)
+{
+    struct tide_births *births = &transaction->births;
+    void *jobs = births->jobs;
+    if (!tide_mem_grow(transaction->engine->mem, &jobs, &births->jobs_capacity,
+                       births->jobs_count + 1, SIZE_MAX / sizeof *births->jobs,
+                       sizeof *births->jobs))
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to remember new jobs");
+    births->jobs = jobs;
+    births->jobs[births->jobs_count++] = (struct tide_birth){
+        .brief = {.id = enqueued->id,
+                  .cycle = job->cycle,
+                  .size_bytes = job->size_bytes,
+                  .not_before_ms = job->not_before_unix_ms,
+                  .account = job->account,
+                  .kind = job->kind,
+                  .open_deps = enqueued->open_deps,
+                  .attempts = job->attempts,
+                  .attempts_max = job->attempts_max,
+                  .priority = job->priority,
+                  .lane = job->lane,
+                  .level = job->level,
+                  .preemptible = job->preemptible},
+        .existed = enqueued->existed,
+        .raised = enqueued->raised,
+    };
+    for (size_t i = 0; i < births->cycles_count; i++)
+        if (births->cycles[i].cycle == job->cycle && !enqueued->existed)
+            births->cycles[i].jobs++;
+    return TIDE_OK;
+}
+
+enum { CHUNK = 64 };
+
+static tide_status enqueue_chunk(struct tide_transaction *transaction,
+                                 const struct tide_job_new *jobs, size_t count, uint64_t *ids_out,
+                                 tide_error *err)
+{
+    struct tide_enqueued enqueued[CHUNK];
+    TIDE_ASSERT(count <= CHUNK);
+    tide_status rc =
+        tide_ledger_enqueue(transaction->tx, jobs, count, transaction->now_unix_ms, enqueued, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        ids_out[i] = enqueued[i].id;
+        rc = births_add(transaction, &jobs[i], &enqueued[i], err);
+    }
+    return rc;
+}
+
+/* `ids` holds the id of every spec that is already written, by its index in the
+ * caller's array; `order` says in which sequence to write them. */
+struct slice {
+    tide_engine *engine;
+    const struct tide_spec *specs;
+    const uint32_t *order; /* NULL: as they stand */
+    size_t first, count;
+    uint64_t *ids;
+};
+
+static const struct tide_spec *slice_spec(const struct slice *slice, size_t at, size_t *index_out)
+{
+    *index_out = slice->order != NULL ? slice->order[at] : at;
+    return &slice->specs[*index_out];
+}
+
+/* Dependencies given as indexes become ids: what they name was written earlier. */
+static tide_status resolve_needs(const struct slice *slice, const struct tide_spec *spec,
+                                 tide_arena *arena, struct tide_job_new *job, tide_error *err)
+{
+    if (spec->needs_index_count == 0)
+        return TIDE_OK;
+    size_t count = spec->needs_count + spec->needs_index_count;
+    uint64_t *needs = tide_arena_take(arena, count * sizeof *needs);
+    if (needs == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for dependencies");
+    for (size_t i = 0; i < spec->needs_count; i++)
+        needs[i] = spec->needs[i];
+    for (size_t i = 0; i < spec->needs_index_count; i++)
+        needs[spec->needs_count + i] = slice->ids[spec->needs_index[i]];
+    job->needs = needs;
+    job->needs_count = count;
+    return TIDE_OK;
+}
+
+/* How many of the next specs go into one call of the ledger: they must not need
+ * each other, because the ids of this chunk are not known yet. */
+static bool needs_within(const struct slice *slice, const struct tide_spec *spec)
+{
+    for (size_t i = 0; i < spec->needs_index_count; i++)
+        if (slice->ids[spec->needs_index[i]] == 0)
+            return true;
+    return false;
+}
+
+static tide_status slice_write(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct slice *slice = arg;
+    struct tide_job_new jobs[CHUNK];
+    uint64_t ids[CHUNK];
+    tide_arena arena;
+    tide_arena_init(&arena, slice->engine->mem, 16 << 20);
+    tide_status rc = TIDE_OK;
+    size_t at = slice->first;
+    size_t end = slice->first + slice->count;
+    while (rc == TIDE_OK && at < end) {
+        size_t count = 0;
+        while (rc == TIDE_OK && count < CHUNK && at + count < end) {
+            size_t index = 0;
+            const struct tide_spec *spec = slice_spec(slice, at + count, &index);
+            if (needs_within(slice, spec))
+                break;
+            tide_spec_convert(slice->engine, spec, transaction->now_unix_ms, &jobs[count]);
+            rc = resolve_needs(slice, spec, &arena, &jobs[count], err);
+            count++;
+        }
+        TIDE_ASSERT(rc != TIDE_OK || count > 0); /* the order is topological */
+        if (rc == TIDE_OK)
+            rc = enqueue_chunk(transaction, jobs, count, ids, err);
+        for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+            size_t index = 0;
+            (void)slice_spec(slice, at + i, &index);
+            slice->ids[index] = ids[i];
+        }
+        at += count;
+        tide_arena_reset(&arena);
+    }
+    tide_arena_done(&arena);
+    if (rc != TIDE_OK)
+        for (size_t i = slice->first; i < end; i++) {
+            size_t index = 0;
+            (void)slice_spec(slice, i, &index);
+            slice->ids[index] = 0;
+        }
+    return rc;
+}
+
+/* ---- order ---------------------------------------------------------------------------- */
+
+static bool in_order(const struct tide_spec *specs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < specs[i].needs_index_count; j++)
+            if (specs[i].needs_index[j] >= i)
+                return false;
+    return true;
+}
+
+static tide_status find_order(tide_engine *engine, const struct tide_spec *specs, size_t count,
+                              uint32_t **order_out, tide_error *err)
+{
+    size_t edges_count = 0;
+    for (size_t i = 0; i < count; i++)
+        edges_count += specs[i].needs_index_count;
+    struct tide_edge *edges = tide_mem_array(engine->mem, edges_count, sizeof *edges);
+    uint32_t *order = tide_mem_array(engine->mem, count, sizeof *order);
+    tide_status rc = TIDE_OK;
+    if (edges == NULL || order == NULL) {
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory to order %zu jobs", count);
+        goto done;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < specs[i].needs_index_count; j++)
+            edges[at++] = (struct tide_edge){(uint32_t)i, specs[i].needs_index[j]};
+    rc = tide_deps_order((uint32_t)count, edges, edges_count, engine->mem, order, NULL, err);
+    if (rc == TIDE_OK) {
+        *order_out = order;
+        order = NULL;
+    }
+
+done:
+    tide_mem_free(engine->mem, edges, edges_count * sizeof *edges);
+    tide_mem_free(engine->mem, order, count * sizeof *order);
+    return rc;
+}
+
+static tide_status check_all(tide_engine *engine, const struct tide_spec *specs, size_t count,
+                             tide_error *err)
+{
+    if (count >= UINT32_MAX)
+        return tide_error_set(err, TIDE_INVALID, "too many jobs in one call");
+    for (size_t i = 0; i < count; i++) {
+        tide_status rc = tide_spec_check(engine, &specs[i], err);
+        if (rc != TIDE_OK)
+            return rc;
+        for (size_t j = 0; j < specs[i].needs_index_count; j++)
+            if (specs[i].needs_index[j] >= count)
+                return tide_error_set(err, TIDE_INVALID,
+                                      "job %zu needs job %" PRIu32 " of a call of %zu", i,
+                                      specs[i].needs_index[j], count);
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_transaction_enqueue(tide_transaction *transaction, const struct tide_spec *specs,
+                                     size_t count, uint64_t *ids_out, tide_error *err)
+{
+    tide_engine *engine = transaction->engine;
+    tide_status rc = check_all(engine, specs, count, err);
+    if (rc != TIDE_OK || count == 0)
+        return rc;
+    struct slice slice = {.engine = engine, .specs = specs, .first = 0, .count = count};
+    uint32_t *order = NULL;
+    if (!in_order(specs, count))
+        rc = find_order(engine, specs, count, &order, err);
+    slice.order = order;
+    slice.ids = tide_mem_array(engine->mem, count, sizeof *slice.ids);
+    if (rc == TIDE_OK && slice.ids == NULL)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu jobs", count);
+    if (rc == TIDE_OK)
+        rc = slice_write(transaction, &slice, err);
+    if (rc == TIDE_OK && ids_out != NULL)
+        memcpy(ids_out, slice.ids, count * sizeof *ids_out);
+    tide_mem_free(engine->mem, slice.ids, count * sizeof *slice.ids);
+    tide_mem_free(engine->mem, order, count * sizeof *order);
+    return rc;
+}
+
+tide_status tide_enqueue(tide_engine *engine, const struct tide_spec *specs, size_t count,
+                         uint64_t *ids_out, tide_error *err)
+{
+    tide_status rc = check_all(engine, specs, count, err);
+    if (rc != TIDE_OK || count == 0)
+        return rc;
+    uint32_t *order = NULL;
+    if (!in_order(specs, count))
+        rc = find_order(engine, specs, count, &order, err);
+    uint64_t *ids = tide_mem_array(engine->mem, count, sizeof *ids);
+    if (rc == TIDE_OK && ids == NULL)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu jobs", count);
+
+    struct slice slice = {.engine = engine, .specs = specs, .order = order, .ids = ids};
+    size_t slice_max = __atomic_load_n(&engine->enqueue_slice, __ATOMIC_RELAXED);
+    while (rc == TIDE_OK && slice.first < count) {
+        slice.count = count - slice.first < slice_max ? count - slice.first : slice_max;
+        struct tide_write write = {.run = slice_write, .arg = &slice};
+        rc = tide_write_run(engine, &write, err);
+        if (rc == TIDE_OK)
+            slice.first += slice.count;
+    }
+    if (rc != TIDE_OK && slice.first > 0 && err != NULL) {
+        char reason[200];
+        (void)snprintf(reason, sizeof reason, "%.190s", err->text);
+        (void)tide_error_set(err, rc, "%zu of %zu jobs were enqueued, then: %s", slice.first, count,
+                             reason);
+    }
+    if (ids != NULL && ids_out != NULL)
+        memcpy(ids_out, ids, count * sizeof *ids_out);
+    tide_mem_free(engine->mem, ids, count * sizeof *ids);
+    tide_mem_free(engine->mem, order, count * sizeof *order);
+    return rc;
+}
+
+tide_status tide_transact(tide_engine *engine, tide_transact_fn *run, void *arg, tide_error *err)
+{
+    struct tide_write write = {.run = run, .arg = arg};
+    return tide_write_run(engine, &write, err);
+}
+
+struct sqlite3 *tide_transaction_sqlite(tide_transaction *transaction)
+{
+    return tide_tx_sqlite(transaction->tx);
+}

@@ -1,0 +1,503 @@
+/* finish.c - from what a handler returned to what the ledger will say.
+ *
+ * The policies are pure (core/retry.h, core/splitter.h); this file asks them and
+ * fills a tide_finish.  The texts it points to live in the job's arena until the
+ * writer has committed it. */
+#include "engine/engine.h"
+#include "base/check.h"
+
+#include "core/splitter.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PARK_MS_MAX = 60000, /* a longer wait goes back to the ledger */
+    BLOCK_NETWORK_MS = 5000,
+    BLOCK_DISK_MS = 10000,
+    BLOCK_AUTH_MS = 300000,
+};
+
+void tide_ended_push(tide_engine *engine, tide_job *job)
+{
+    job->next = NULL;
+    if (engine->ended_last != NULL)
+        engine->ended_last->next = job;
+    else
+        engine->ended_first = job;
+    engine->ended_last = job;
+    engine->ended_count++;
+}
+
+static uint64_t to_unix_ms(tide_engine *engine, uint64_t at_ms, uint64_t now_ms)
+{
+    if (at_ms == 0 || at_ms <= now_ms)
+        return 0;
+    return tide_world_now_unix_ms(engine->world) + (at_ms - now_ms);
+}
+
+static struct tide_retry_policy policy_of(const tide_engine *engine, const tide_job *job)
+{
+    struct tide_retry_policy policy = tide_retry_defaults();
+    policy.pause_first_ms = tide_setting_u64(engine->settings, TIDE_SET_RETRY_BACKOFF_START);
+    policy.pause_max_ms = tide_setting_u64(engine->settings, TIDE_SET_RETRY_BACKOFF_MAX);
+    policy.attempts_max = job->brief.attempts_max;
+    return policy;
+}
+
+static enum tide_ending ending_of(const tide_job *job)
+{
+    switch (tide_canceled(&job->cancel)) {
+    case TIDE_CANCEL_USER:
+        return TIDE_ENDED_BY_USER;
+    case TIDE_CANCEL_PREEMPT:
+        return TIDE_ENDED_PREEMPTED;
+    case TIDE_CANCEL_HALT:
+        return TIDE_ENDED_HALTED;
+    case TIDE_CANCEL_STALL:
+        return TIDE_ENDED_STALLED;
+    case TIDE_CANCEL_STOP:
+    case TIDE_CANCEL_STALE:
+        return TIDE_ENDED_SHUTDOWN;
+    case TIDE_CANCEL_NONE:
+        break;
+    }
+    return TIDE_ENDED_RETURNED;
+}
+
+/* ---- effects ------------------------------------------------------------------- */
+
+static tide_status run_effects(void *arg, tide_tx *tx, tide_error *err)
+{
+    tide_job *job = arg;
+    struct tide_transaction *transaction = &job->effects_transaction;
+    transaction->engine = job->engine;
+    transaction->tx = tx;
+    transaction->now_unix_ms = tide_world_now_unix_ms(job->engine->world);
+    transaction->births.jobs_count = 0;
+    transaction->births.cycles_count = 0;
+    tide_status rc = TIDE_OK;
+    for (struct tide_effect *effect = job->effects; rc == TIDE_OK && effect != NULL;
+         effect = effect->next)
+        rc = effect->run(transaction, effect->arg, err);
+    return rc;
+}
+
+static void with_effects(tide_job *job)
+{
+    job->finish.children = job->children;
+    job->finish.children_count = job->children_count;
+    if (job->effects != NULL) {
+        job->finish.effect = run_effects;
+        job->finish.effect_arg = job;
+    }
+}
+
+/* ---- an account that has to wait ------------------------------------------------- */
+
+static void block_account(tide_job *job, tide_class cause, uint64_t at_ms, uint64_t now_ms)
+{
+    if (job->account == NULL || cause == TIDE_CLASS_THROTTLED)
+        return; /* the governor saw the refusal itself */
+    uint64_t pause_ms = cause == TIDE_CLASS_AUTH   ? BLOCK_AUTH_MS
+                        : cause == TIDE_CLASS_DISK ? BLOCK_DISK_MS
+                                                   : BLOCK_NETWORK_MS;
+    uint64_t until_ms = at_ms > now_ms ? at_ms : now_ms + pause_ms;
+    TIDE_SEEN("finish: an account was blocked, not its job");
+    tide_governor_pause(job->account->governor, until_ms, job->status);
+    tide_account_refresh(job->engine, job->account, now_ms);
+}
+
+/* ---- items ------------------------------------------------------------------------- */
+
+static tide_text payload_with(tide_job *job, const struct tide_item_fate *fates, int fate, int only)
+{
+    json_error_t json_error;
+    json_t *payload = json_loadb(job->body->payload.data, job->body->payload.bytes, 0, &json_error);
+    json_t *items = json_array();
+    for (size_t i = 0; i < job->items_count; i++)
+        if (only >= 0 ? (size_t)only == i : (int)fates[i].fate == fate)
+            (void)json_array_append_new(
+                items, json_stringn_nocheck(job->items[i].text.data, job->items[i].text.bytes));
+    (void)json_object_set_new(payload, "items", items);
+    char *text = json_dumps(payload, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(payload);
+    size_t bytes = text == NULL ? 0 : strlen(text);
+    char *kept = text == NULL ? NULL : tide_arena_copy(&job->arena, text, bytes);
+    free(text);
+    return kept == NULL ? TIDE_TEXT_NONE : (tide_text){kept, bytes};
+}
+
+/* A job for some of this one's items, in the same cycle.  Whoever waits for this
+ * job waits for its parts too. */
+static struct tide_job_new *add_part(tide_job *job, tide_text payload, uint32_t attempts,
+                                     uint64_t at_ms, uint64_t now_ms)
+{
+    void *children = job->children;
+    if (payload.bytes == 0 ||
+        !tide_mem_grow(job->engine->mem, &children, &job->children_capacity,
+                       job->children_count + 1, TIDE_CHILDREN_MAX, sizeof *job->children))
+        return NULL;
+    job->children = children;
+    struct tide_job_new *part = &job->children[job->children_count++];
+    *part = (struct tide_job_new){
+        .account = job->brief.account,
+        .kind = job->brief.kind,
+        .cycle = job->brief.cycle,
+        .payload = payload,
+        .not_before_unix_ms = to_unix_ms(job->engine, at_ms, now_ms),
+        .attempts = (uint16_t)attempts,
+        .attempts_max = job->brief.attempts_max,
+        .priority = job->brief.priority,
+        .lane = job->brief.lane,
+        .level = job->brief.level,
+        .preemptible = job->brief.preemptible,
+        .force = job->body->force,
+        .part = true,
+    };
+    return part;
+}
+
+/* An owed item is named, and tried again with growing pauses outside its cycle, so
+ * that it blocks nothing (E6.2). */
+static bool add_owed(tide_job *job, tide_text payload, uint64_t at_ms, uint64_t now_ms)
+{
+    struct tide_job_new *owed = add_part(job, payload, 0, at_ms, now_ms);
+    if (owed == NULL)
+        return false;
+    owed->cycle = 0;
+    owed->part = false;
+    return true;
+}
+
+static tide_status item_report(const struct tide_item_fate *fate)
+{
+    if (fate->fate == TIDE_FATE_GONE)
+        return TIDE_GONE;
+    return fate->fate == TIDE_FATE_OWED ? TIDE_TIMEOUT : fate->reason;
+}
+
+/* What becomes of the items, with the last word of badness.h. */
+struct items_plan {
+    struct tide_item_fate *fates;
+    uint64_t *at_ms; /* when an item that goes alone, or is owed, is tried again */
+    struct tide_split_plan split;
+};
+
+static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t now_ms)
+{
+    const uint32_t *counts = plan->split.counts;
+    size_t reports_max = counts[TIDE_FATE_GONE] + counts[TIDE_FATE_BAD] + counts[TIDE_FATE_OWED];
+    struct tide_item_report *reports = NULL;
+    if (reports_max > 0) {
+        reports = tide_arena_take(&job->arena, reports_max * sizeof *reports);
+        if (reports == NULL)
+            return false;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < job->items_count; i++) {
+        const struct tide_item_fate *fate = &plan->fates[i];
+        bool alone = fate->fate == TIDE_FATE_ALONE;
+        bool owed = fate->fate == TIDE_FATE_OWED;
+        tide_text payload = TIDE_TEXT_NONE;
+        if (alone || owed)
+            payload = payload_with(job, plan->fates, 0, (int)i);
+        if (alone &&
+            add_part(job, payload, plan->split.alone_attempts, plan->at_ms[i], now_ms) == NULL)
+            return false;
+        if (owed && !add_owed(job, payload, plan->at_ms[i], now_ms))
+            return false;
+        if (!owed && fate->fate != TIDE_FATE_GONE && fate->fate != TIDE_FATE_BAD)
+            continue;
+        const char *reason = job->items[i].reason;
+        reports[count++] = (struct tide_item_report){
+            .item = job->items[i].text,
+            .reason = tide_text_of(reason != NULL ? reason : job->err.text),
+            .status = item_report(fate)};
+    }
+    job->finish.items = reports;
+    job->finish.items_count = count;
+    return true;
+}
+
+static void count_items(tide_job *job, const struct tide_split_plan *plan, uint64_t now_ms)
+{
+    tide_engine *engine = job->engine;
+    engine->counts.bad += plan->counts[TIDE_FATE_BAD];
+    if (plan->rest == TIDE_REST_SPLIT)
+        engine->counts.split++;
+    if (job->account != NULL)
+        (void)tide_alerts_items(engine->alerts, job->account->id,
+                                plan->counts[TIDE_FATE_STORED] + plan->counts[TIDE_FATE_GONE],
+                                plan->counts[TIDE_FATE_BAD], now_ms);
+}
+
+/* Fills the finish from the plan.  false: no memory for it. */
+static bool finish_by_plan(tide_job *job, const struct items_plan *plan, uint64_t now_ms)
+{
+    struct tide_finish *finish = &job->finish;
+    const struct tide_split_plan *split = &plan->split;
+    if (!report_items(job, plan, now_ms))
+        return false;
+    finish->state = TIDE_ROW_DONE;
+    if (split->rest == TIDE_REST_SPLIT) {
+        TIDE_SEEN("finish: a batch was split in two");
+        for (int half = TIDE_FATE_FIRST; half <= TIDE_FATE_SECOND; half++)
+            if (add_part(job, payload_with(job, plan->fates, half, -1), split->attempts,
+                         split->at_ms, now_ms) == NULL)
+                return false;
+        finish->status = TIDE_SUPERSEDED;
+        finish->error = TIDE_TEXT("split in two");
+    } else if (split->rest != TIDE_REST_NONE) {
+        finish->state = TIDE_ROW_PENDING;
+        finish->attempts_add = (int16_t)(split->attempts - job->brief.attempts);
+        finish->not_before_unix_ms = to_unix_ms(job->engine, split->at_ms, now_ms);
+        if (split->counts[TIDE_FATE_FIRST] < job->items_count) {
+            finish->payload = payload_with(job, plan->fates, TIDE_FATE_FIRST, -1);
+            if (finish->payload.bytes == 0)
+                return false;
+        }
+        if (split->rest == TIDE_REST_PUT_BACK && split->cause != TIDE_CLASS_OK)
+            block_account(job, split->cause, split->at_ms, now_ms);
+    }
+    with_effects(job);
+    count_items(job, split, now_ms);
+    return true;
+}
+
+/* ---- is it the item, or is it us? (E6.2) ------------------------------------------ */
+
+static uint64_t number_of(tide_text item)
+{
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < item.bytes; i++)
+        hash = (hash ^ (unsigned char)item.data[i]) * 0x100000001b3u;
+    return hash == 0 ? 1 : hash;
+}
+
+static void change_fate(struct items_plan *plan, size_t i, enum tide_fate fate)
+{
+    plan->split.counts[plan->fates[i].fate]--;
+    plan->split.counts[fate]++;
+    plan->fates[i].fate = fate;
+}
+
+static void judge_item(tide_job *job, struct items_plan *plan, size_t i, uint64_t now_ms)
+{
+    struct tide_item_fate *fate = &plan->fates[i];
+    if (fate->fate == TIDE_FATE_FIRST || fate->fate == TIDE_FATE_SECOND)
+        return;
+    const char *reason = job->items[i].reason != NULL ? job->items[i].reason : job->err.text;
+    bool stored = fate->fate == TIDE_FATE_STORED;
+    struct tide_item_outcome outcome = {.item = number_of(job->items[i].text),
+                                        .status = stored ? TIDE_OK : fate->reason,
+                                        .detail = number_of(tide_text_of(reason)),
+                                        .attempts = plan->split.alone_attempts};
+    if (fate->fate == TIDE_FATE_BAD || fate->fate == TIDE_FATE_OWED)
+        outcome.attempts = job->brief.attempts + 1u;
+    struct tide_badness_verdict verdict =
+        tide_badness_item(job->account->badness, &outcome, now_ms);
+    if (fate->fate != TIDE_FATE_BAD && fate->fate != TIDE_FATE_OWED)
+        return;
+    switch (verdict.kind) {
+    case TIDE_ITEM_BAD:
+        change_fate(plan, i, TIDE_FATE_BAD);
+        break;
+    case TIDE_ITEM_OWED:
+        TIDE_SEEN("finish: an item is owed");
+        change_fate(plan, i, TIDE_FATE_OWED);
+        plan->at_ms[i] = verdict.at_ms;
+        break;
+    case TIDE_ITEM_AGAIN:
+    case TIDE_ITEM_HELD:
+    case TIDE_ITEM_BLAMELESS:
+        change_fate(plan, i, TIDE_FATE_ALONE);
+        plan->at_ms[i] = verdict.at_ms;
+        break;
+    case TIDE_ITEM_GOOD:
+    case TIDE_ITEM_VANISHED:
+        break;
+    }
+}
+
+static void judge_items(tide_job *job, struct items_plan *plan, uint64_t now_ms)
+{
+    struct tide_account *account = job->account;
+    if (account == NULL)
+        return;
+    if (account->probe_id == job->brief.id) {
+        account->probe_id = 0;
+        tide_status status = plan->split.counts[TIDE_FATE_STORED] > 0 ? TIDE_OK
+                             : job->items[0].failed                   ? job->items[0].status
+                                                                      : job->status;
+        tide_badness_probed(account->badness, status, now_ms);
+    }
+    for (size_t i = 0; i < job->items_count; i++)
+        judge_item(job, plan, i, now_ms);
+    for (size_t i = 0; i < job->items_count; i++)
+        if (plan->fates[i].fate == TIDE_FATE_STORED &&
+            job->items[i].text.bytes < sizeof account->good_item) {
+            memcpy(account->good_item, job->items[i].text.data, job->items[i].text.bytes);
+            account->good_item[job->items[i].text.bytes] = '\0';
+            account->good_kind = job->brief.kind;
+            break;
+        }
+    tide_account_badness_orders(job->engine, account, now_ms);
+}
+
+/* What an attempt brought, item by item.  false: the plan could not be made. */
+static bool finish_items(tide_job *job, const struct tide_retry_policy *policy, uint64_t now_ms)
+{
+    size_t count = job->items_count;
+    struct tide_split_item *items = tide_arena_take(&job->arena, count * sizeof *items);
+    struct items_plan plan = {.fates = tide_arena_take(&job->arena, count * sizeof *plan.fates),
+                              .at_ms = tide_arena_take(&job->arena, count * sizeof *plan.at_ms)};
+    if (items == NULL || plan.fates == NULL || plan.at_ms == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (job->items[i].failed)
+            items[i] = (struct tide_split_item){TIDE_SEEN_ERROR, job->items[i].status};
+        else if (job->items[i].done || job->status == TIDE_OK)
+            items[i].seen = TIDE_SEEN_STORED;
+    }
+    struct tide_split_input input = {.items = items,
+                                     .count = (uint32_t)count,
+                                     .batch_status = job->status,
+                                     .attempts = job->brief.attempts,
+                                     .attempts_max = job->brief.attempts_max,
+                                     .again_at_ms = job->again_at_ms};
+    if (tide_splitter_plan(policy, &input, now_ms, &job->engine->rng, plan.fates, &plan.split) !=
+        TIDE_OK)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        plan.at_ms[i] = plan.split.alone_at_ms;
+    judge_items(job, &plan, now_ms);
+    return finish_by_plan(job, &plan, now_ms);
+}
+
+/* ---- one job ---------------------------------------------------------------------- */
+
+static void finish_by_verdict(tide_job *job, const struct tide_verdict *verdict, uint64_t now_ms)
+{
+    struct tide_finish *finish = &job->finish;
+    finish->attempts_add = (int16_t)(verdict->attempts - job->brief.attempts);
+    finish->not_before_unix_ms = to_unix_ms(job->engine, verdict->at_ms, now_ms);
+    switch (verdict->kind) {
+    case TIDE_VERDICT_DONE:
+    case TIDE_VERDICT_VANISHED:
+        finish->state = TIDE_ROW_DONE;
+        with_effects(job);
+        break;
+    case TIDE_VERDICT_FAIL:
+    case TIDE_VERDICT_SPLIT: /* nothing to split: it has no items */
+        finish->state = TIDE_ROW_FAILED;
+        break;
+    case TIDE_VERDICT_CANCEL:
+        finish->state = TIDE_ROW_CANCELED;
+        break;
+    case TIDE_VERDICT_BLOCK:
+        finish->state = TIDE_ROW_PENDING;
+        block_account(job, verdict->cause, verdict->at_ms, now_ms);
+        if (job->account == NULL && verdict->at_ms <= now_ms)
+            finish->not_before_unix_ms = to_unix_ms(job->engine, now_ms + BLOCK_NETWORK_MS, now_ms);
+        break;
+    case TIDE_VERDICT_RETRY:
+    case TIDE_VERDICT_PUT_BACK:
+        finish->state = TIDE_ROW_PENDING;
+        break;
+    }
+}
+
+static void count_end(tide_job *job)
+{
+    struct tide_progress *counts = &job->engine->counts;
+    const struct tide_finish *finish = &job->finish;
+    if (finish->state == TIDE_ROW_DONE) {
+        counts->done++;
+        tide_job_log(job, TIDE_LOG_DEBUG,
+                     finish->status == TIDE_SUPERSEDED ? "job split" : "job done", finish->error);
+    } else if (finish->state == TIDE_ROW_FAILED) {
+        counts->failed++;
+        tide_job_log(job, TIDE_LOG_ERROR, "job failed", finish->error);
+    } else if (finish->attempts_add > 0) {
+        counts->retried++;
+        tide_job_log(job, TIDE_LOG_WARN, "job is tried again", finish->error);
+    } else {
+        tide_job_log(job, TIDE_LOG_DEBUG, "job put back", finish->error);
+    }
+    for (size_t i = 0; i < finish->items_count; i++)
+        tide_job_log(job, TIDE_LOG_WARN,
+                     finish->items[i].status == TIDE_GONE ? "item is gone" : "item is bad",
+                     finish->items[i].item);
+}
+
+/* Out of quota: it keeps its claim and its place, and comes back by itself.  No
+ * row is written (E4.3a). */
+static bool park(tide_job *job, uint64_t now_ms)
+{
+    tide_engine *engine = job->engine;
+    if (job->again_at_ms > now_ms + PARK_MS_MAX || engine->phase != TIDE_PHASE_RUN)
+        return false;
+    if (!job->kind->kind.items) {
+        job->children_count = 0; /* the next run makes them anew */
+        job->effects = NULL;
+    }
+    uint64_t at_ms = job->again_at_ms > now_ms ? job->again_at_ms : now_ms + 1;
+    job->again_at_ms = 0;
+    tide_tracker_parked(engine->tracker, job->brief.id, at_ms, now_ms);
+    tide_lanes_parked(engine->lanes, job->brief.id);
+    return true;
+}
+
+bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
+{
+    tide_engine *engine = job->engine;
+    enum tide_ending ending = ending_of(job);
+    job->status = status;
+    if (status == TIDE_AGAIN && ending == TIDE_ENDED_RETURNED && park(job, now_ms))
+        return false;
+
+    tide_tracker_ending(engine->tracker, job->brief.id, now_ms);
+    tide_lanes_left(engine->lanes, job->brief.id);
+    job->finish = (struct tide_finish){.id = job->brief.id,
+                                       .token = job->body->token,
+                                       .status = status,
+                                       .bytes_done = job->bytes_done};
+    if (status != TIDE_OK)
+        job->finish.error = tide_text_of(job->err.text);
+    job->finish.resume_set = job->resume_set && status != TIDE_OK;
+    job->finish.resume = job->resume;
+
+    struct tide_retry_policy policy = policy_of(engine, job);
+    struct tide_ended ended = {.ending = ending,
+                               .status = status,
+                               .attempts = job->brief.attempts,
+                               .attempts_max = job->brief.attempts_max,
+                               .items = (uint32_t)job->items_count,
+                               .again_at_ms = job->again_at_ms};
+    struct tide_verdict verdict = tide_retry_decide(&policy, &ended, now_ms, &engine->rng);
+    bool by_items = job->kind->kind.items && job->items_count > 0 && ending != TIDE_ENDED_BY_USER &&
+                    status != TIDE_PERMANENT;
+    if (!by_items || !finish_items(job, &policy, now_ms)) {
+        job->children_count = by_items ? 0 : job->children_count;
+        finish_by_verdict(job, &verdict, now_ms);
+    }
+    count_end(job);
+    return true;
+}
+
+void tide_job_put_back(tide_job *job, tide_row_state state, tide_status why, uint64_t now_ms)
+{
+    tide_engine *engine = job->engine;
+    tide_tracker_ending(engine->tracker, job->brief.id, now_ms);
+    tide_lanes_left(engine->lanes, job->brief.id);
+    job->finish = (struct tide_finish){.id = job->brief.id,
+                                       .token = job->body->token,
+                                       .state = state,
+                                       .status = why,
+                                       .resume_set = job->resume_set,
+                                       .resume = job->resume,
+                                       .bytes_done = job->bytes_done};
+    tide_ended_push(engine, job);
+}

@@ -1,0 +1,449 @@
+/* job.c - what a handler can ask for while it runs its job. */
+#include "engine/engine.h"
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    JOB_ARENA_BYTES_MAX = 64 << 20, /* children, items and resume data of one run */
+    AGAIN_DEFAULT_MS = 250, /* nobody can name the time: a running call has to answer first */
+};
+
+/* ---- life ------------------------------------------------------------------- */
+
+tide_job *tide_job_take(tide_engine *engine, const struct tide_brief *brief,
+                        struct tide_job_body *body)
+{
+    tide_job *job = engine->free_jobs;
+    if (job != NULL)
+        engine->free_jobs = job->next;
+    else
+        job = tide_mem_new(engine->mem, sizeof *job);
+    if (job == NULL)
+        return NULL;
+    memset(job, 0, sizeof *job);
+    job->engine = engine;
+    job->brief = *brief;
+    job->brief.attempts = body->attempts; /* the row's own, as claimed */
+    job->body = body;
+    job->kind = tide_engine_kind_of(engine, brief->kind);
+    TIDE_ASSERT(job->kind != NULL);
+    job->account = tide_engine_account_of(engine, brief->account);
+    tide_arena_init(&job->arena, engine->mem, JOB_ARENA_BYTES_MAX);
+    return job;
+}
+
+void tide_job_drop(tide_job *job)
+{
+    tide_engine *engine = job->engine;
+    tide_job_body_free(engine->mem, job->body);
+    tide_arena_done(&job->arena);
+    tide_births_done(&job->effects_transaction.births, engine->mem);
+    tide_mem_free(engine->mem, job->children, job->children_capacity * sizeof *job->children);
+    job->children = NULL;
+    job->next = engine->free_jobs;
+    engine->free_jobs = job;
+}
+
+/* ---- facts --------------------------------------------------------------------- */
+
+uint64_t tide_job_id(const tide_job *job)
+{
+    return job->brief.id;
+}
+
+uint32_t tide_job_account(const tide_job *job)
+{
+    return job->brief.account;
+}
+
+uint64_t tide_job_cycle(const tide_job *job)
+{
+    return job->brief.cycle;
+}
+
+uint16_t tide_job_attempt(const tide_job *job)
+{
+    return (uint16_t)(job->body->attempts + 1);
+}
+
+bool tide_job_forced(const tide_job *job)
+{
+    return job->body->force;
+}
+
+tide_text tide_job_payload(const tide_job *job)
+{
+    return job->body->payload;
+}
+
+tide_text tide_job_resume(const tide_job *job)
+{
+    return job->resume_set ? job->resume : job->body->resume;
+}
+
+tide_engine *tide_job_engine(const tide_job *job)
+{
+    return job->engine;
+}
+
+uint64_t tide_job_now_ms(const tide_job *job)
+{
+    return tide_world_now_ms(job->engine->world);
+}
+
+bool tide_job_canceled(const tide_job *job)
+{
+    return tide_canceled(&job->cancel) != TIDE_CANCEL_NONE;
+}
+
+void tide_job_beat(tide_job *job, uint64_t bytes_done)
+{
+    __atomic_store_n(&job->beat_ms, tide_world_now_ms(job->engine->world), __ATOMIC_RELAXED);
+    if (bytes_done > job->bytes_done)
+        job->bytes_done = bytes_done;
+}
+
+tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms)
+{
+    uint64_t until_us = tide_world_now_us(job->engine->world) + wait_ms * 1000;
+    tide_status rc = tide_world_sleep_until(job->engine->world, until_us, &job->cancel);
+    tide_job_beat(job, 0);
+    return rc;
+}
+
+tide_status tide_job_again(tide_job *job, uint64_t at_ms)
+{
+    job->again_at_ms = at_ms;
+    return TIDE_AGAIN;
+}
+
+/* ---- items ----------------------------------------------------------------------- */
+
+static void read_items(tide_job *job)
+{
+    job->items_read = true;
+    json_error_t json_error;
+    json_t *payload = json_loadb(job->body->payload.data, job->body->payload.bytes, 0, &json_error);
+    json_t *items = json_object_get(payload, "items");
+    size_t count = json_array_size(items);
+    if (count > TIDE_ITEMS_MAX)
+        count = 0;
+    if (count > 0)
+        job->items = tide_arena_take(&job->arena, count * sizeof *job->items);
+    for (size_t i = 0; job->items != NULL && i < count; i++) {
+        json_t *item = json_array_get(items, i);
+        size_t bytes = json_string_length(item);
+        char *copy = tide_arena_copy(&job->arena, json_string_value(item), bytes);
+        if (copy == NULL || !json_is_string(item))
+            break;
+        job->items[job->items_count++].text = (tide_text){copy, bytes};
+    }
+    json_decref(payload);
+}
+
+size_t tide_job_items(tide_job *job)
+{
+    if (!job->items_read)
+        read_items(job);
+    return job->items_count;
+}
+
+tide_text tide_job_item(tide_job *job, size_t index)
+{
+    TIDE_ASSERT(index < tide_job_items(job));
+    return job->items[index].text;
+}
+
+bool tide_job_item_open(tide_job *job, size_t index)
+{
+    TIDE_ASSERT(index < tide_job_items(job));
+    return !job->items[index].done && !job->items[index].failed;
+}
+
+void tide_job_item_done(tide_job *job, size_t index)
+{
+    TIDE_ASSERT(index < tide_job_items(job));
+    job->items[index].done = true;
+    job->items[index].failed = false;
+    tide_job_beat(job, 0);
+}
+
+void tide_job_item_failed(tide_job *job, size_t index, tide_status status, const char *reason)
+{
+    TIDE_ASSERT(index < tide_job_items(job));
+    TIDE_ASSERT(status != TIDE_OK);
+    struct tide_job_item *item = &job->items[index];
+    item->failed = true;
+    item->status = status;
+    item->reason = tide_arena_copy(&job->arena, reason, strlen(reason));
+}
+
+/* ---- calls under the governor ------------------------------------------------------ */
+
+/* Units may be spent only as far as the ledger knows of it (E4.3b). */
+static void save_if_due(tide_engine *engine, const struct tide_account *account, uint64_t now_ms)
+{
+    if (engine->save_due || !tide_governor_save_due(account->governor, now_ms))
+        return;
+    engine->save_due = true;
+    if (engine->writer_idle)
+        tide_cond_wake_one(engine->world, engine->write);
+}
+
+static tide_status charge(tide_job *job, uint32_t units, tide_error *err)
+{
+    if (job->account == NULL)
+        return TIDE_OK;
+    tide_engine *engine = job->engine;
+    uint64_t again_at_ms = TIDE_NEVER;
+    tide_lock_take(engine->world, engine->lock);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    tide_status rc =
+        tide_governor_charge(job->account->governor, now_ms, job->brief.level, units, &again_at_ms);
+    save_if_due(engine, job->account, now_ms);
+    tide_lock_drop(engine->world, engine->lock);
+    if (rc == TIDE_STOPPED)
+        return tide_error_set(err, TIDE_CANCELED, "account %s is halted", job->account->name);
+    if (rc == TIDE_AGAIN) {
+        job->again_at_ms = again_at_ms == TIDE_NEVER ? now_ms + AGAIN_DEFAULT_MS : again_at_ms;
+        return tide_error_set(err, TIDE_AGAIN, "no quota left for account %s now",
+                              job->account->name);
+    }
+    return rc;
+}
+
+static void answered(tide_job *job, uint32_t units, uint32_t method,
+                     const struct tide_response *response, uint32_t latency_ms, tide_status status,
+                     uint64_t retry_after_ms)
+{
+    if (job->account == NULL)
+        return;
+    tide_engine *engine = job->engine;
+    struct tide_answer answer = {.units = units,
+                                 .latency_ms = latency_ms,
+                                 .status = status,
+                                 .http = response->http,
+                                 .retry_after_ms = retry_after_ms,
+                                 .method = method};
+    tide_lock_take(engine->world, engine->lock);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    tide_governor_answered(job->account->governor, now_ms, &answer, &engine->rng);
+    job->account->calls++;
+    if (status == TIDE_THROTTLED)
+        job->account->refused++;
+    tide_account_refresh(engine, job->account, now_ms);
+    tide_dispatch(engine, now_ms);
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,
+                          const struct tide_request *request, struct tide_response *response,
+                          tide_error *err)
+{
+    if (tide_job_canceled(job))
+        return tide_error_set(err, TIDE_CANCELED, "canceled");
+    tide_status rc = charge(job, units, err);
+    if (rc != TIDE_OK)
+        return rc;
+    uint64_t sent_us = tide_world_now_us(job->engine->world);
+    rc = tide_transfer_call(job, request, response, err);
+    uint64_t retry_after_ms = 0;
+    if (rc == TIDE_OK)
+        rc = (judge != NULL ? judge : tide_http_judge)(response, &retry_after_ms, err);
+    uint32_t latency_ms = (uint32_t)((tide_world_now_us(job->engine->world) - sent_us) / 1000);
+    answered(job, units, method, response, latency_ms, rc, retry_after_ms);
+    tide_job_beat(job, 0);
+    return rc;
+}
+
+tide_status tide_http_judge(const struct tide_response *response, uint64_t *retry_after_ms_out,
+                            tide_error *err)
+{
+    uint64_t seconds = 0;
+    if (tide_text_to_u64(tide_response_header(response, "Retry-After"), &seconds) &&
+        seconds < 86400)
+        *retry_after_ms_out = seconds * 1000;
+    int http = response->http;
+    tide_status status = TIDE_PERMANENT;
+    if (http >= 200 && http < 300)
+        return TIDE_OK;
+    if (http == 401)
+        status = TIDE_AUTH;
+    else if (http == 404 || http == 410)
+        status = TIDE_GONE;
+    else if (http == 429 || (http == 503 && *retry_after_ms_out > 0))
+        status = TIDE_THROTTLED;
+    else if (http == 408)
+        status = TIDE_TIMEOUT;
+    else if (http >= 500)
+        status = TIDE_SERVER;
+    if (err != NULL) {
+        (void)tide_error_set(err, status, "the server answered %d", http);
+        err->code = http;
+    }
+    return status;
+}
+
+/* ---- what goes with the end ----------------------------------------------------------- */
+
+/* Children are kept by value in the job until its end commits; their texts live
+ * in its arena. */
+static tide_text keep(tide_job *job, tide_text text, bool *failed)
+{
+    if (text.bytes == 0)
+        return TIDE_TEXT_NONE;
+    char *copy = tide_arena_copy(&job->arena, text.data, text.bytes);
+    if (copy == NULL)
+        *failed = true;
+    return (tide_text){copy, text.bytes};
+}
+
+tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_error *err)
+{
+    struct tide_job_new child;
+    tide_engine *engine = job->engine;
+    tide_status rc = tide_spec_check(engine, spec, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_spec_convert(engine, spec, tide_world_now_unix_ms(engine->world), &child);
+    if (spec->needs_index_count > 0)
+        return tide_error_set(err, TIDE_INVALID, "a child names jobs it needs by id, not by index");
+    if (spec->account == 0)
+        child.account = job->brief.account;
+    if (spec->cycle == 0 && !spec->no_cycle)
+        child.cycle = job->brief.cycle;
+    void *children = job->children;
+    if (!tide_mem_grow(engine->mem, &children, &job->children_capacity, job->children_count + 1,
+                       TIDE_CHILDREN_MAX, sizeof *job->children))
+        return tide_error_set(err, TIDE_FULL, "a job may create at most %d jobs",
+                              TIDE_CHILDREN_MAX);
+    job->children = children;
+    bool failed = false;
+    child.dedupe_key = keep(job, child.dedupe_key, &failed);
+    child.payload = keep(job, child.payload, &failed);
+    tide_text needs =
+        keep(job, (tide_text){(const char *)child.needs, child.needs_count * sizeof *child.needs},
+             &failed);
+    child.needs = (const uint64_t *)(const void *)needs.data;
+    if (failed)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a child job");
+    job->children[job->children_count++] = child;
+    return TIDE_OK;
+}
+
+tide_status tide_job_effect(tide_job *job, tide_transact_fn *run, void *arg, tide_error *err)
+{
+    struct tide_effect *effect = tide_arena_take(&job->arena, sizeof *effect);
+    if (effect == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for an effect");
+    effect->run = run;
+    effect->arg = arg;
+    struct tide_effect **last = &job->effects;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = effect;
+    return TIDE_OK;
+}
+
+tide_status tide_job_resume_set(tide_job *job, tide_text resume, tide_error *err)
+{
+    if (resume.bytes > TIDE_RESUME_BYTES_MAX)
+        return tide_error_set(err, TIDE_FULL, "resume data of %zu bytes; at most %d are kept",
+                              resume.bytes, TIDE_RESUME_BYTES_MAX);
+    bool failed = false;
+    tide_text kept = keep(job, resume, &failed);
+    if (failed)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for resume data");
+    job->resume = kept;
+    job->resume_set = true;
+    return TIDE_OK;
+}
+
+/* ---- durable before it returns --------------------------------------------------------- */
+
+static tide_status save_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    tide_job *job = arg;
+    struct tide_beat beat = {.id = job->brief.id,
+                             .token = job->body->token,
+                             .bytes_done = job->bytes_done,
+                             .resume_set = job->resume_set,
+                             .resume = job->resume};
+    bool applied = false;
+    tide_status rc =
+        tide_ledger_beat(transaction->tx, &beat, 1, transaction->now_unix_ms, &applied, err);
+    if (rc == TIDE_OK && !applied)
+        return tide_error_set(err, TIDE_STALE, "the claim on job %" PRIu64 " was lost",
+                              job->brief.id);
+    return rc;
+}
+
+tide_status tide_job_save(tide_job *job, tide_text resume, tide_error *err)
+{
+    tide_status rc = tide_job_resume_set(job, resume, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_job_beat(job, 0);
+    struct tide_write write = {.run = save_run, .arg = job};
+    return tide_write_run(job->engine, &write, err);
+}
+
+struct intent_ask {
+    tide_job *job;
+    tide_text tag, detail;
+    tide_intent_state state;
+    bool existed;
+};
+
+static tide_status intent_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct intent_ask *ask = arg;
+    tide_buf outcome;
+    tide_buf_init(&outcome, ask->job->engine->mem, TIDE_RESUME_BYTES_MAX);
+    tide_status rc = save_run(transaction, ask->job, err); /* fenced: a zombie makes no intent */
+    if (rc == TIDE_OK)
+        rc =
+            tide_ledger_intent_find(ask->job->engine->ledger, ask->tag, &ask->state, &outcome, err);
+    ask->existed = rc == TIDE_OK;
+    if (rc == TIDE_NOT_FOUND)
+        rc = tide_ledger_intent(transaction->tx, ask->job->brief.id, ask->tag, ask->detail,
+                                transaction->now_unix_ms, &ask->state, &outcome, err);
+    tide_buf_done(&outcome);
+    return rc;
+}
+
+tide_status tide_job_intent(tide_job *job, const char *tag, const char *detail, tide_error *err)
+{
+    struct intent_ask ask = {.job = job, .tag = tide_text_of(tag), .detail = tide_text_of(detail)};
+    struct tide_write write = {.run = intent_run, .arg = &ask};
+    tide_status rc = tide_write_run(job->engine, &write, err);
+    if (rc == TIDE_OK && ask.existed)
+        return tide_error_set(err, TIDE_EXISTS, "the intent %.100s was made before", tag);
+    return rc;
+}
+
+static tide_status intent_end_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct intent_ask *ask = arg;
+    return tide_ledger_intent_end(transaction->tx, ask->tag, ask->state, ask->detail,
+                                  transaction->now_unix_ms, err);
+}
+
+tide_status tide_job_intent_end(tide_job *job, const char *tag, tide_status outcome,
+                                const char *detail, tide_error *err)
+{
+    struct intent_ask ask = {.job = job,
+                             .tag = tide_text_of(tag),
+                             .detail = tide_text_of(detail),
+                             .state = TIDE_INTENT_FAILED};
+    if (outcome == TIDE_OK)
+        ask.state = TIDE_INTENT_DONE;
+    else if (outcome == TIDE_UNKNOWN)
+        ask.state = TIDE_INTENT_UNKNOWN;
+    struct tide_write write = {.run = intent_end_run, .arg = &ask};
+    return tide_write_run(job->engine, &write, err);
+}

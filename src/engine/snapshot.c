@@ -1,0 +1,238 @@
+/* snapshot.c - everything that can be seen of a running engine, in one look (E9.1).
+ *
+ * Taken under the lock from memory alone: no database work, no waiting. */
+#include "engine/engine.h"
+#include "base/check.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GAPS_SHOWN = 32, METHODS_SHOWN = TIDE_METHODS_MAX };
+
+void tide_engine_progress(tide_engine *engine, struct tide_progress *progress_out)
+{
+    tide_lock_take(engine->world, engine->lock);
+    struct tide_progress progress = engine->counts;
+    for (int lane = 0; lane < TIDE_LANES; lane++) {
+        progress.running[lane] = tide_lanes_running(engine->lanes, (tide_lane)lane);
+        progress.waiting[lane] = tide_lanes_waiting(engine->lanes, (tide_lane)lane);
+    }
+    progress.window = tide_tracker_count(engine->tracker);
+    progress.tracker_bytes = tide_tracker_bytes(engine->tracker);
+    progress.idle = engine->writer_idle && engine->ended_count == 0 &&
+                    progress.running[0] + progress.running[1] == 0;
+    tide_lock_drop(engine->world, engine->lock);
+    *progress_out = progress;
+}
+
+static json_t *number(uint64_t value)
+{
+    return json_integer((json_int_t)value);
+}
+
+static void put(json_t *object, const char *name, json_t *value)
+{
+    (void)json_object_set_new(object, name, value);
+}
+
+/* ---- accounts ---------------------------------------------------------------- */
+
+struct account_jobs {
+    uint32_t account;
+    uint64_t states[TIDE_JOB_STATES];
+    uint64_t bytes;
+};
+
+static bool count_job(const struct tide_tracked *tracked, void *arg)
+{
+    struct account_jobs *jobs = arg;
+    if (tracked->brief.account == jobs->account) {
+        jobs->states[tracked->state]++;
+        jobs->bytes += tracked->brief.size_bytes;
+    }
+    return true;
+}
+
+static const char *governor_state_name(enum tide_governor_state state)
+{
+    switch (state) {
+    case TIDE_GOVERNOR_RUNNING:
+        return "running";
+    case TIDE_GOVERNOR_PAUSED:
+        return "paused";
+    case TIDE_GOVERNOR_OPEN:
+        return "breaker_open";
+    case TIDE_GOVERNOR_PROBING:
+        return "probing";
+    case TIDE_GOVERNOR_HALTED:
+        return "halted";
+    }
+    return "unknown";
+}
+
+static json_t *classes_json(const struct tide_governor_view *view)
+{
+    static const char *const names[] = {"ok",   "retry",    "throttled", "auth",      "network",
+                                        "disk", "canceled", "gone",      "permanent", "bug"};
+    json_t *classes = json_object();
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (view->calls_by_class[i] > 0)
+            put(classes, names[i], number(view->calls_by_class[i]));
+    return classes;
+}
+
+static json_t *methods_json(const tide_governor *governor)
+{
+    json_t *methods = json_array();
+    for (uint32_t i = 0; i < METHODS_SHOWN; i++) {
+        const tide_latency *latency = tide_governor_latency(governor, i);
+        if (latency == NULL || tide_latency_count(latency) == 0)
+            continue;
+        (void)json_array_append_new(
+            methods, json_pack("{s:i, s:I, s:I, s:I, s:I}", "method", (int)i, "calls",
+                               (json_int_t)tide_latency_count(latency), "p50_ms",
+                               (json_int_t)tide_latency_quantile_ms(latency, 500), "p95_ms",
+                               (json_int_t)tide_latency_quantile_ms(latency, 950), "p99_ms",
+                               (json_int_t)tide_latency_quantile_ms(latency, 990)));
+    }
+    return methods;
+}
+
+static json_t *account_json(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
+{
+    struct account_jobs jobs = {.account = account->id};
+    tide_tracker_each(engine->tracker, count_job, &jobs);
+    struct tide_governor_view view;
+    tide_governor_view(account->governor, now_ms, &view);
+    json_t *json = json_object();
+    put(json, "account", json_string(account->name));
+    put(json, "paused", json_boolean(account->paused));
+    put(json, "state", json_string(account->halted ? "halted" : governor_state_name(view.state)));
+    if (account->halted)
+        put(json, "reason", json_string(account->halt_reason));
+    else if (view.state != TIDE_GOVERNOR_RUNNING) {
+        put(json, "reason", json_string(tide_status_name(view.why)));
+        if (view.until_ms != UINT64_MAX && view.until_ms > now_ms)
+            put(json, "for_ms", number(view.until_ms - now_ms));
+    }
+    put(json, "running", number(jobs.states[TIDE_JOB_RUNNING]));
+    put(json, "parked", number(jobs.states[TIDE_JOB_PARKED]));
+    put(json, "waiting",
+        number(jobs.states[TIDE_JOB_READY] + jobs.states[TIDE_JOB_CLAIMING] +
+               jobs.states[TIDE_JOB_CLAIMED]));
+    put(json, "delayed", number(jobs.states[TIDE_JOB_WAITING]));
+    put(json, "blocked", number(jobs.states[TIDE_JOB_BLOCKED]));
+    put(json, "bytes", number(jobs.bytes));
+    put(json, "rate_units_per_s", json_real(view.rate));
+    put(json, "rate_max_units_per_s", json_real(view.rate_max));
+    put(json, "tokens", json_real(view.tokens));
+    put(json, "window_used_units", number(view.window_used));
+    put(json, "window_max_units", number(view.window_max));
+    put(json, "in_flight", number(view.in_flight));
+    put(json, "in_flight_max", number(view.in_flight_max));
+    put(json, "workers", number(view.workers));
+    put(json, "calls", number(view.calls));
+    put(json, "calls_by_class", classes_json(&view));
+    put(json, "methods", methods_json(account->governor));
+    struct tide_badness_view badness = tide_badness_view(account->badness);
+    put(json, "failing_items", number(badness.suspects));
+    return json;
+}
+
+/* ---- streams ------------------------------------------------------------------- */
+
+static json_t *stream_json(const struct tide_stream *stream, uint64_t now_ms)
+{
+    struct tide_frontier_totals totals = tide_frontier_totals(stream->frontier);
+    json_t *json = json_object();
+    put(json, "stream", number(stream->id));
+    put(json, "name", json_string(stream->name));
+    put(json, "tidemark", json_string(stream->cursor));
+    put(json, "cycles_finished", number(tide_frontier_cursor(stream->frontier)));
+    put(json, "cycles_open", number(totals.opened));
+    put(json, "cycles_finished_beyond", number(totals.finished));
+    json_t *gaps = json_array();
+    struct tide_cycle_view views[GAPS_SHOWN];
+    size_t count = tide_frontier_gaps(stream->frontier, 0, views, GAPS_SHOWN);
+    for (size_t i = 0; i < count; i++) {
+        const struct tide_cycle_live *live = tide_stream_live(stream, views[i].cycle);
+        if (live == NULL)
+            continue;
+        json_t *gap = json_pack("{s:I, s:s, s:s}", "ordinal", (json_int_t)live->ordinal, "start",
+                                live->start, "end", live->end);
+        put(gap, "total", number(live->total));
+        put(gap, "outstanding", number(live->outstanding));
+        put(gap, "failed", number(live->failed));
+        put(gap, "bad", number(live->bad));
+        put(gap, "done", number(live->total - live->outstanding - live->failed));
+        put(gap, "last_beat_ms_ago", number(now_ms - live->beat_ms));
+        (void)json_array_append_new(gaps, gap);
+    }
+    put(json, "open", gaps);
+    return json;
+}
+
+/* ---- all ------------------------------------------------------------------------- */
+
+static json_t *lanes_json(tide_engine *engine)
+{
+    static const char *const names[TIDE_LANES] = {"interactive", "bulk"};
+    json_t *lanes = json_object();
+    for (int lane = 0; lane < TIDE_LANES; lane++)
+        put(lanes, names[lane],
+            json_pack("{s:I, s:I}", "running",
+                      (json_int_t)tide_lanes_running(engine->lanes, (tide_lane)lane), "waiting",
+                      (json_int_t)tide_lanes_waiting(engine->lanes, (tide_lane)lane)));
+    return lanes;
+}
+
+/* From the pace of the last seconds; null while nothing is known. */
+static json_t *time_left_json(tide_engine *engine, uint64_t now_ms)
+{
+    uint64_t run_ms = now_ms - engine->started_ms;
+    uint64_t left = tide_tracker_count(engine->tracker);
+    if (engine->counts.done == 0 || run_ms == 0)
+        return json_null();
+    return json_real((double)left * (double)run_ms / (double)engine->counts.done / 1000.0);
+}
+
+json_t *tide_engine_snapshot_json(tide_engine *engine)
+{
+    json_t *json = json_object();
+    tide_lock_take(engine->world, engine->lock);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    put(json, "run", json_string(engine->run_id));
+    put(json, "lanes", lanes_json(engine));
+    put(json, "window", number(tide_tracker_count(engine->tracker)));
+    put(json, "tracker_bytes", number(tide_tracker_bytes(engine->tracker)));
+    put(json, "done", number(engine->counts.done));
+    put(json, "failed", number(engine->counts.failed));
+    put(json, "retried", number(engine->counts.retried));
+    put(json, "split", number(engine->counts.split));
+    put(json, "bad", number(engine->counts.bad));
+    put(json, "transactions", number(engine->counts.ledger_writes));
+    put(json, "window_left_s", time_left_json(engine, now_ms));
+    json_t *accounts = json_array();
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        (void)json_array_append_new(accounts, account_json(engine, engine->accounts[i], now_ms));
+    put(json, "accounts", accounts);
+    json_t *streams = json_array();
+    for (size_t i = 0; i < engine->streams_count; i++)
+        (void)json_array_append_new(streams, stream_json(engine->streams[i], now_ms));
+    put(json, "streams", streams);
+    tide_lock_drop(engine->world, engine->lock);
+    return json;
+}
+
+tide_status tide_engine_snapshot(tide_engine *engine, tide_buf *json_out, tide_error *err)
+{
+    json_t *json = tide_engine_snapshot_json(engine);
+    char *text = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (text == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a snapshot");
+    tide_status rc = tide_buf_add_text(json_out, text);
+    free(text);
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for a snapshot");
+}

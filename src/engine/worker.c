@@ -1,0 +1,95 @@
+/* worker.c - a thread that runs handlers, one at a time.
+ *
+ * A worker takes its next job itself, under the lock, so that the end of one job
+ * and the start of the next cost no change of thread. */
+#include "engine/engine.h"
+#include "base/check.h"
+
+static tide_job *next_job(tide_engine *engine, uint64_t now_ms)
+{
+    uint64_t id = 0;
+    if (engine->phase != TIDE_PHASE_RUN || !tide_lanes_next_start(engine->lanes, &id))
+        return NULL;
+    const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
+    TIDE_ASSERT(tracked != NULL);
+    TIDE_ASSERT(tracked->body != NULL);
+    tide_job *job = tracked->body;
+    tide_tracker_started(engine->tracker, id, now_ms);
+    if (engine->workers_idle > 0 && tide_lanes_can_start(engine->lanes))
+        tide_cond_wake_one(engine->world, engine->work);
+    if (engine->look_at_ms > now_ms + 1000) {
+        engine->look_at_ms = now_ms + 1000; /* from now on somebody watches (E7.1) */
+        if (engine->pump_at_ms > engine->look_at_ms)
+            tide_cond_wake_one(engine->world, engine->pump);
+    }
+    return job;
+}
+
+/* The handler's whole world for this job; called without the lock. */
+static tide_status run_handler(tide_job *job)
+{
+    job->err.text[0] = '\0';
+    job->err.status = TIDE_OK;
+    if (job->kind->kind.items && job->brief.attempts >= job->brief.attempts_max &&
+        tide_job_items(job) > 0) {
+        /* Its process died with it as often as it may: it is split unrun, until the
+         * item that kills us is alone and named (E7.1). */
+        TIDE_SEEN("worker: a job over its budget was split unrun");
+        return tide_error_set(&job->err, TIDE_UNKNOWN, "it ended with its process %u times",
+                              job->brief.attempts);
+    }
+    tide_status status = job->kind->kind.handler(job, job->kind->kind.context, &job->err);
+    if (status != TIDE_OK && job->err.text[0] == '\0')
+        (void)tide_error_set(&job->err, status, "%s", tide_status_name(status));
+    return status;
+}
+
+static void run_one(struct tide_worker *worker, tide_job *job, uint64_t now_ms)
+{
+    tide_engine *engine = worker->engine;
+    worker->job = job;
+    worker->canceled_ms = 0;
+    job->started_us = tide_world_now_us(engine->world);
+    __atomic_store_n(&job->beat_ms, now_ms, __ATOMIC_RELAXED);
+    tide_lock_drop(engine->world, engine->lock);
+
+    tide_status status = run_handler(job);
+
+    tide_lock_take(engine->world, engine->lock);
+    if (job->given_up) {
+        /* The supervisor gave this job away while we were stuck in its handler;
+         * the claim is fenced and the job is somebody else's.  Change nothing
+         * (E1.8), and leave: another thread has our place. */
+        TIDE_SEEN("worker: a given-up handler came back");
+        worker->job = NULL;
+        tide_job_drop(job);
+        return;
+    }
+    worker->job = NULL;
+    now_ms = tide_world_now_ms(engine->world);
+    if (tide_job_conclude(job, status, now_ms))
+        tide_ended_push(engine, job);
+    tide_dispatch(engine, now_ms);
+}
+
+void tide_worker_main(void *arg)
+{
+    struct tide_worker *worker = arg;
+    tide_engine *engine = worker->engine;
+
+    tide_lock_take(engine->world, engine->lock);
+    while (!worker->abandoned && engine->phase != TIDE_PHASE_ENDED) {
+        uint64_t now_ms = tide_world_now_ms(engine->world);
+        tide_job *job = next_job(engine, now_ms);
+        if (job != NULL) {
+            run_one(worker, job, now_ms);
+            continue;
+        }
+        engine->workers_idle++;
+        tide_status rc = tide_cond_wait(engine->world, engine->work, engine->lock, TIDE_NEVER);
+        engine->workers_idle--;
+        if (rc == TIDE_STOPPED)
+            break;
+    }
+    tide_lock_drop(engine->world, engine->lock);
+}
