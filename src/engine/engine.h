@@ -292,6 +292,7 @@ bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can
 
 /* ---- writer.c ---- */
 void tide_writer_main(void *arg);
+bool tide_writer_has_work(const tide_engine *engine);
 void tide_write_push(tide_engine *engine, struct tide_write *write); /* under the lock */
 /* Puts it in the queue and waits until it is durable or refused. */
 tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);

@@ -533,6 +533,14 @@ static void copy_rest_of_log(tide_engine *engine)
         tide_engine_fail(engine, rc, &err);
 }
 
+bool tide_writer_has_work(const tide_engine *engine)
+{
+    if (engine->retry_writes_at_ms != 0)
+        return false; /* the dispatcher wakes it then */
+    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
+           engine->save_due;
+}
+
 /* ---- the thread ------------------------------------------------------------------------ */
 
 static void write_batch(tide_engine *engine, struct batch *batch)
@@ -580,8 +588,8 @@ void tide_writer_main(void *arg)
             continue;
         }
         refill(engine);
-        if (engine->stuff_to_claim)
-            continue;
+        if (tide_writer_has_work(engine))
+            continue; /* it came while the refill read without the lock */
         tide_engine_quiet(engine);
         engine->writer_idle = true;
         tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, TIDE_NEVER);
