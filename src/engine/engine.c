@@ -218,6 +218,16 @@ static tide_status open_ledger(tide_engine *engine, tide_error *err)
     return rc;
 }
 
+void tide_engine_cache_settings(tide_engine *engine)
+{
+    __atomic_store_n(&engine->interactive_below_bytes,
+                     tide_setting_u64(engine->settings, TIDE_SET_LANES_INTERACTIVE_BELOW),
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&engine->enqueue_slice,
+                     tide_setting_u64(engine->settings, TIDE_SET_LEDGER_ENQUEUE_SLICE),
+                     __ATOMIC_RELAXED);
+}
+
 static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error *err)
 {
     tide_world *world = engine->world;
@@ -236,6 +246,7 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
         limits.reserved[0] = limits.reserved[1] = workers >= 3 ? 1 : 0;
     engine->workers_count = workers;
     tide_transfer_settings(engine);
+    tide_engine_cache_settings(engine);
     tide_map_init(&engine->kind_index, engine->mem);
     tide_map_init(&engine->account_index, engine->mem);
     tide_map_init(&engine->stream_index, engine->mem);

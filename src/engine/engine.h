@@ -267,6 +267,7 @@ struct tide_engine {
 struct tide_kind_entry *tide_engine_kind_of(tide_engine *engine, uint32_t id);
 struct tide_account *tide_engine_account_of(tide_engine *engine, uint32_t id);
 struct tide_stream *tide_engine_stream_of(tide_engine *engine, uint64_t id);
+void tide_engine_cache_settings(tide_engine *engine);
 bool tide_engine_check(tide_engine *engine); /* N1, N2 as far as memory tells; under the lock */
 /* Tells those who wait for quiet, when it may have come. */
 void tide_engine_quiet(tide_engine *engine);

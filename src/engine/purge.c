@@ -12,8 +12,7 @@ static tide_status purge_run(tide_transaction *transaction, void *arg, tide_erro
     struct purge_ask *ask = arg;
     uint64_t now_unix_ms = transaction->now_unix_ms;
     uint64_t before = now_unix_ms > ask->older_ms ? now_unix_ms - ask->older_ms : 0;
-    tide_status rc =
-        tide_ledger_purge(transaction->tx, before, TIDE_PURGE_SLICE, &ask->count, err);
+    tide_status rc = tide_ledger_purge(transaction->tx, before, TIDE_PURGE_SLICE, &ask->count, err);
     ask->more = rc == TIDE_OK && tide_ledger_purge_more(transaction->engine->ledger);
     return rc;
 }
