@@ -426,6 +426,9 @@ void tide_engine_quiet(tide_engine *engine)
 {
     if (engine->waiters > 0 && !busy(engine))
         tide_cond_wake_all(engine->world, engine->news);
+    /* A stop waits for the writer's last word, not for the end of its grace. */
+    if (engine->phase == TIDE_PHASE_GRACE || engine->phase == TIDE_PHASE_CANCEL)
+        tide_cond_wake_one(engine->world, engine->pump);
 }
 
 tide_status tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err)

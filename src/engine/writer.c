@@ -319,6 +319,7 @@ static void apply_end(tide_engine *engine, struct batch *batch, size_t index, ui
         tide_births_apply(engine, &job->effects_transaction.births, now_ms);
     if (applied && job->finish.state == TIDE_ROW_PENDING) {
         uint16_t attempts = (uint16_t)(job->brief.attempts + job->finish.attempts_add);
+        tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
         tide_tracker_put_back(engine->tracker, id,
                               to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms),
                               attempts, now_ms);
@@ -494,6 +495,9 @@ static void refill(tide_engine *engine)
         return;
     if (wanted.count_max > REFILL_MAX)
         wanted.count_max = REFILL_MAX;
+    /* The tracker believes that nothing is left to load; until we know better,
+     * nobody may take that for quiet. */
+    engine->writer_busy = true;
     tide_lock_drop(engine->world, engine->lock);
     static _Thread_local struct tide_brief briefs[REFILL_MAX];
     size_t count = 0;
@@ -501,6 +505,7 @@ static void refill(tide_engine *engine)
     tide_status rc = tide_ledger_refill(engine->ledger, wanted.account, wanted.after_priority,
                                         wanted.after_id, briefs, wanted.count_max, &count, &err);
     tide_lock_take(engine->world, engine->lock);
+    engine->writer_busy = false;
     if (rc != TIDE_OK) {
         tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
         tide_tracker_more(engine->tracker, wanted.account);
