@@ -319,6 +319,7 @@ static void apply_end(tide_engine *engine, struct batch *batch, size_t index, ui
         tide_births_apply(engine, &job->effects_transaction.births, now_ms);
     if (applied && job->finish.state == TIDE_ROW_PENDING) {
         uint16_t attempts = (uint16_t)(job->brief.attempts + job->finish.attempts_add);
+        tide_tracker_body_set(engine->tracker, id, NULL); /* it ends below */
         tide_tracker_put_back(engine->tracker, id,
                               to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms),
                               attempts, now_ms);
