@@ -446,7 +446,9 @@ static tide_status sim_cond_wait(tide_world *world, tide_cond *cond, tide_lock *
     /* Nobody runs between the release and the wait, so no wake-up is lost. */
     lock_release(sim, lock);
     tide_status rc = TIDE_OK;
-    if (sim_fault(sim, &sim->order, sim->options.spurious_permille * 1000)) {
+    if (sim->dead) {
+        switch_to(sim, pick(sim)); /* whoever waits here may wait for another one's end */
+    } else if (sim_fault(sim, &sim->order, sim->options.spurious_permille * 1000)) {
         sim->stats.spurious++;
         switch_to(sim, pick(sim));
         rc = sim->dead ? TIDE_STOPPED : TIDE_OK;
