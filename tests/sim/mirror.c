@@ -689,7 +689,9 @@ static tide_status run_counted(struct mirror *mirror, tide_job *job, work *run, 
     struct mirror_account *account = mirror_account_of(mirror, tide_job_account(job));
     if (account != NULL)
         account->running++;
+    tide_sim_note(mirror->sim, "job %" PRIu64 " %s starts", tide_job_id(job), job->kind->kind.name);
     tide_status rc = run(mirror, job, err);
+    tide_sim_note(mirror->sim, "job %" PRIu64 " ends: %s", tide_job_id(job), tide_status_name(rc));
     while (mirror->plan.plant == PLANT_CANCEL_IGNORED && account != NULL &&
            tide_job_canceled(job) && !tide_world_dead(mirror->world))
         if (tide_world_sleep_until(mirror->world, tide_world_now_us(mirror->world) + 9000000,

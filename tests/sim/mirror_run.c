@@ -3,6 +3,7 @@
 #include "mirror.h"
 
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 
 enum { MINUTE_US = 60000000, ROUNDS_MAX = 600 };
@@ -161,6 +162,36 @@ static tide_status retry_failed(struct mirror *mirror)
     return rc;
 }
 
+/* For the report of a world that does not come to rest. */
+static tide_status show_left(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct mirror *mirror = arg;
+    sqlite3_stmt *stmt = NULL;
+    (void)err;
+    (void)sqlite3_prepare_v2(
+        tide_transaction_sqlite(transaction),
+        "SELECT j.id, k.name, j.account, j.state, j.open_deps, j.attempts, j.cycle, j.not_before,"
+        " d.error, substr(j.payload, 1, 60), (SELECT group_concat(needs) FROM dep WHERE job = j.id)"
+        " FROM job j JOIN kind k ON k.id = j.kind LEFT JOIN detail d ON d.job = j.id"
+        " WHERE j.state <> 2 ORDER BY j.id LIMIT 12",
+        -1, &stmt, NULL);
+    (void)fprintf(stderr, "server time %" PRIu64 ", wall %" PRIu64 ", unfinished:\n",
+                  tide_sim_net_unix_ms(mirror->sim), tide_world_now_unix_ms(mirror->world));
+    while (sqlite3_step(stmt) == SQLITE_ROW) {
+        uint64_t id = (uint64_t)sqlite3_column_int64(stmt, 0);
+        const struct tide_tracked *tracked = tide_tracker_find(mirror->engine->tracker, id);
+        (void)fprintf(stderr, "  window=%d", tracked == NULL ? -1 : (int)tracked->state);
+        for (int i = 0; i < sqlite3_column_count(stmt); i++)
+            (void)fprintf(stderr, " %s",
+                          sqlite3_column_type(stmt, i) == SQLITE_NULL
+                              ? "-"
+                              : (const char *)sqlite3_column_text(stmt, i));
+        (void)fprintf(stderr, "\n");
+    }
+    (void)sqlite3_finalize(stmt);
+    return TIDE_OK;
+}
+
 static bool settled(struct mirror *mirror, uint64_t *left_out)
 {
     uint64_t since = 0;
@@ -195,8 +226,10 @@ static void live_to_the_end(struct mirror *mirror)
     if (mirror_open(mirror, &err) != TIDE_OK)
         tide_sim_fail(mirror->sim, "the engine did not open in a calm world: %s", err.text);
     for (int round = 0; !settled(mirror, &left); round++) {
-        if (round == ROUNDS_MAX)
+        if (round == ROUNDS_MAX) {
+            (void)tide_transact(mirror->engine, show_left, mirror, NULL);
             tide_sim_fail(mirror->sim, "%" PRIu64 " jobs and streams do not come to rest", left);
+        }
         help(mirror);
         tide_status rc = tide_engine_wait(mirror->engine, 60000, &err);
         if (rc != TIDE_OK && rc != TIDE_TIMEOUT)
