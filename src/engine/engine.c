@@ -478,7 +478,8 @@ void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error 
 void tide_engine_stop(tide_engine *engine)
 {
     tide_lock_take(engine->world, engine->lock);
-    if (engine->phase == TIDE_PHASE_OPEN) {
+    if (engine->phase == TIDE_PHASE_OPEN || engine->dispatcher_thread == NULL) {
+        /* Not started, or not wholly: there is nobody to walk through the grace. */
         engine->phase = TIDE_PHASE_ENDED;
         tide_cond_wake_all(engine->world, engine->write);
     } else if (engine->phase == TIDE_PHASE_RUN) {

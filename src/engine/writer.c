@@ -590,6 +590,8 @@ void tide_writer_main(void *arg)
             refill(engine);
             tide_dispatch(engine, tide_world_now_ms(engine->world));
             tide_engine_quiet(engine);
+            if (engine->phase != TIDE_PHASE_RUN) /* this may have been all it waited for */
+                tide_cond_wake_one(engine->world, engine->pump);
             continue;
         }
         refill(engine);
