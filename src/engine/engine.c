@@ -1,6 +1,7 @@
 /* engine.c - opening, starting, waiting, stopping. */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "engine/control.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,18 +123,31 @@ static tide_status take_state_dir(tide_engine *engine, const char *state_dir, ti
         return rc;
     char path[4096];
     char holder[96];
-    (void)snprintf(path, sizeof path, "%s/engine.lock", state_dir);
-    int bytes =
-        snprintf(holder, sizeof holder, "process %ld, run %s", (long)getpid(), engine->run_id);
-    rc = tide_file_lock_take(engine->world, path, (tide_text){holder, (size_t)bytes},
-                             &engine->file_lock, err);
-    if (rc != TIDE_BUSY || err == NULL)
-        return rc;
-    char first[200];
-    (void)snprintf(first, sizeof first, "%.190s", err->text);
-    return tide_error_set(err, TIDE_BUSY,
-                          "another engine works in %.150s (%s): stop it, or use another directory",
-                          state_dir, first);
+    (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_LOCK, state_dir);
+    int bytes = snprintf(holder, sizeof holder, "engine, process %ld, run %s", (long)getpid(),
+                         engine->run_id);
+    uint64_t give_up_us =
+        tide_world_now_us(engine->world) + TIDE_CONTROL_LOCK_WAIT_MS * (uint64_t)1000;
+    tide_error busy = {TIDE_OK, 0, ""};
+    for (;;) {
+        rc = tide_file_lock_take(engine->world, path, (tide_text){holder, (size_t)bytes},
+                                 &engine->file_lock, &busy);
+        /* A command holds it for the length of one change: that is worth a moment. */
+        uint64_t now_us = tide_world_now_us(engine->world);
+        if (rc != TIDE_BUSY || strstr(busy.text, "engine, process") != NULL || now_us > give_up_us)
+            break;
+        rc = tide_world_sleep_until(engine->world, now_us + 20000, NULL);
+        if (rc != TIDE_OK)
+            return tide_error_set(err, rc, "stopped while waiting for %s", path);
+    }
+    if (rc == TIDE_BUSY)
+        return tide_error_set(
+            err, TIDE_BUSY,
+            "another one works in %.120s (%.150s): stop it, or use another directory", state_dir,
+            busy.text);
+    if (rc != TIDE_OK && err != NULL)
+        *err = busy;
+    return rc;
 }
 
 /* Everything a dead predecessor left running goes back, and pays an attempt (E1.7). */
