@@ -4,7 +4,7 @@
  *   killable run SCENARIO DIR [--kill-at N] [--kill-mode before|after|torn]
  *   killable verify SCENARIO DIR
  *   killable campaign [--scenario S] [--every K] [--random N] [--part I/N]
- *                     [--seconds S] [--seed N] [--tmp DIR]
+ *                     [--seconds S] [--seed N] [--modes all|one] --tmp DIR
  *
  * The campaign counts the operations of a scenario, then lets it die at each of
  * them, in every mode, each time on a fresh directory.  After the kill the files
@@ -41,6 +41,7 @@ struct campaign {
     uint64_t random;
     uint64_t part, parts;
     uint64_t seconds; /* per scenario, 0: no limit */
+    bool one_mode;    /* at each point, in turn */
     const char *tmp;
     uint64_t seed;
     tide_rng rng;
@@ -253,6 +254,8 @@ static bool scenario_sweep(struct campaign *campaign, const struct scenario *sce
     /* A run with other timing has a few operations more: they are tried too. */
     for (uint64_t at = 1 + tide_rng_below(&campaign->rng, every); at <= ops + 5; at += every) {
         for (int mode = 0; mode < KILL_MODES; mode++) {
+            if (campaign->one_mode && (uint64_t)mode != at / every % KILL_MODES)
+                continue;
             if ((tried++ % campaign->parts) != campaign->part)
                 continue;
             if (campaign->seconds != 0 && seconds_now() - begun >= campaign->seconds) {
@@ -368,6 +371,7 @@ static int campaign_main(int argc, char **argv)
         .random = option_u64(argc, argv, "--random", 0),
         .seconds = option_u64(argc, argv, "--seconds", 0),
         .seed = option_u64(argc, argv, "--seed", 1),
+        .one_mode = strcmp(option(argc, argv, "--modes", "all"), "one") == 0,
         .parts = 1,
         .tmp = option(argc, argv, "--tmp", NULL),
         .witness = witness_new(),
