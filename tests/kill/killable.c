@@ -5,6 +5,8 @@
  *   killable verify SCENARIO DIR
  *   killable campaign [--scenario S] [--every K] [--random N] [--part I/N]
  *                     [--seconds S] [--seed N] [--modes all|one] --tmp DIR
+ *   killable pending COUNT DIR     how long a start with so many waiting jobs takes,
+ *                                  after a kill, until its first job runs
  *
  * The campaign counts the operations of a scenario, then lets it die at each of
  * them, in every mode, each time on a fresh directory.  After the kill the files
@@ -363,6 +365,90 @@ static struct witness *witness_new(void)
     return witness;
 }
 
+/* ---- a start with much to do ------------------------------------------------------------------------ */
+
+struct pending {
+    struct witness *witness;
+    uint64_t begun_us;
+    uint32_t kind;
+};
+
+static uint64_t us_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Remembers when the first one ran; then holds its worker until the kill. */
+static tide_status first_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct pending *pending = context;
+    (void)err;
+    if (__atomic_add_fetch(&pending->witness->handler_runs, 1, __ATOMIC_SEQ_CST) == 1)
+        pending->witness->calls_us[0] = us_now() - pending->begun_us;
+    return tide_job_sleep(job, 60000);
+}
+
+static tide_engine *pending_open(struct pending *pending, const char *dir)
+{
+    tide_engine *engine = NULL;
+    tide_error err;
+    struct tide_kind kind = {
+        .name = "wait", .handler = first_handler, .context = pending, .attempts_max = 60000};
+    struct tide_engine_options options = {.state_dir = dir};
+    pending->begun_us = us_now();
+    if (tide_engine_open(&options, &engine, &err) != TIDE_OK ||
+        tide_engine_kind(engine, &kind, &pending->kind, &err) != TIDE_OK)
+        wrong("open: %s", err.text);
+    pending->witness->opened_us = us_now() - pending->begun_us;
+    return engine;
+}
+
+/* In a child: opens, fills up to `count` on the first go, starts, and waits for the
+ * kill that comes once a job runs. */
+static void pending_child(struct pending *pending, const char *dir, uint64_t count)
+{
+    tide_engine *engine = pending_open(pending, dir);
+    tide_error err;
+    struct tide_spec *specs = count == 0 ? NULL : calloc(count, sizeof *specs);
+    for (uint64_t i = 0; i < count; i++)
+        specs[i] = (struct tide_spec){.kind = pending->kind, .payload = "{\"key\":\"value\"}"};
+    if (count > 0 && tide_enqueue(engine, specs, count, NULL, &err) != TIDE_OK)
+        wrong("enqueue: %s", err.text);
+    free(specs);
+    if (tide_engine_start(engine, &err) != TIDE_OK)
+        wrong("start: %s", err.text);
+    (void)tide_engine_wait(engine, TIDE_WAIT_FOR_EVER, &err);
+}
+
+static int pending_main(uint64_t count, const char *dir)
+{
+    struct pending pending = {.witness = witness_new()};
+    for (int turn = 0; turn < 4; turn++) {
+        memset(pending.witness, 0, offsetof(struct witness, calls_us));
+        pid_t child = fork();
+        if (child < 0)
+            wrong("fork: %s", strerror(errno));
+        if (child == 0) {
+            pending_child(&pending, dir, turn == 0 ? count : 0);
+            _exit(0);
+        }
+        while (__atomic_load_n(&pending.witness->handler_runs, __ATOMIC_SEQ_CST) == 0)
+            sleep_us(1000);
+        sleep_us(50000);
+        (void)kill(child, SIGKILL);
+        if (child_wait(child) != ENDED_KILLED)
+            wrong("the child ended by itself");
+        if (turn > 0)
+            (void)printf("%" PRIu64 " jobs waiting, after a kill: open %" PRIu64
+                         " ms, first job after %" PRIu64 " ms, %" PRIu64 " jobs running\n",
+                         count, pending.witness->opened_us / 1000,
+                         pending.witness->calls_us[0] / 1000, pending.witness->handler_runs);
+    }
+    return 0;
+}
+
 static int campaign_main(int argc, char **argv)
 {
     struct campaign campaign = {
@@ -423,6 +509,10 @@ int main(int argc, char **argv)
                      witness->ops, witness->handler_runs, witness->opened_us);
         return 0;
     }
+    uint64_t count = 0;
+    if (argc == 4 && strcmp(argv[1], "pending") == 0 &&
+        tide_text_to_u64(tide_text_of(argv[2]), &count) && count > 0)
+        return pending_main(count, argv[3]);
     if (argc == 4 && strcmp(argv[1], "verify") == 0) {
         scenario_verify(scenario_must(argv[2]), argv[3], witness);
         (void)puts("good");
