@@ -197,6 +197,7 @@ struct tide_engine {
     uint64_t token_next; /* of claims, rising over restarts */
     tide_ledger *ledger; /* the writer thread's once started */
     tide_file_lock *file_lock;
+    tide_map died_often; /* jobs over their budget by the death of a process; fixed once open */
     struct tide_control *control; /* NULL: none */
     tide_log *log;                /* NULL: none */
 

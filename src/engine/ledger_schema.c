@@ -262,7 +262,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_SCHEDULE_SET] = "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start,"
                          " payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
                          " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
-                         " period = excluded.period, anchor = excluded.anchor,"
+                         /* The grid outlives the process; another period is another grid. */
+                         " anchor = iif(period = excluded.period, anchor, excluded.anchor),"
+                         " period = excluded.period,"
                          " per_account = excluded.per_account, at_start = excluded.at_start,"
                          " payload = excluded.payload",
     [SQL_SCHEDULE_GET] = "SELECT id FROM schedule WHERE name = ?1",

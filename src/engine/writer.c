@@ -163,6 +163,7 @@ static bool gather(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     batch->gathered_ms = now_ms;
     if (engine->retry_writes_at_ms > now_ms)
         return false;
+    engine->retry_writes_at_ms = 0;
     gather_ends(engine, batch);
     gather_claims(engine, batch, now_ms);
     gather_cursors(engine, batch);
@@ -599,7 +600,10 @@ void tide_writer_main(void *arg)
             continue; /* it came while the refill read without the lock */
         tide_engine_quiet(engine);
         engine->writer_idle = true;
-        tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, TIDE_NEVER);
+        /* Before the start and at the end there is no dispatcher to end a pause. */
+        uint64_t until_us = engine->retry_writes_at_ms == 0 ? TIDE_NEVER
+                                                            : engine->retry_writes_at_ms * 1000;
+        tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, until_us);
         engine->writer_idle = false;
         if (rc == TIDE_STOPPED)
             break;
