@@ -391,8 +391,11 @@ static double engine_drain(const char *name, size_t jobs, uint64_t *writes_out)
     double rate = (double)jobs / seconds_since(start_us);
     struct tide_progress progress;
     tide_engine_progress(engine, &progress);
-    if (progress.done != jobs)
-        die("drain", "jobs are missing");
+    if (progress.done != jobs) {
+        char why[80];
+        (void)snprintf(why, sizeof why, "%" PRIu64 " of %zu were done", progress.done, jobs);
+        die("drain", why);
+    }
     *writes_out = progress.ledger_writes;
     engine_close(engine);
     return rate;
