@@ -38,6 +38,7 @@ typedef struct tide_job tide_job;
 typedef struct tide_transaction tide_transaction;
 struct tide_world;
 struct tide_settings;
+struct tide_log;
 struct tide_request;
 struct tide_response;
 struct sqlite3;
@@ -49,6 +50,7 @@ struct tide_engine_options {
     struct tide_world *world;       /* NULL: the real one, owned by the engine */
     struct tide_settings *settings; /* NULL: built-in defaults and the environment; borrowed */
     uint32_t workers;               /* 0: the setting workers.count */
+    struct tide_log *log;           /* lifecycle lines (E9.2); NULL: none; borrowed */
     bool no_control_socket;         /* commands cannot reach this engine */
 };
 

@@ -34,10 +34,17 @@ size_t tide_utf8_bytes(tide_text text)
     return 0;
 }
 
-static bool text_is_utf8(tide_text text)
+/* A zero byte is UTF-8, but it ends a C string: readers of ours, and of many
+ * others, refuse it or see half of the text. */
+static size_t clean_bytes(tide_text text)
+{
+    return text.bytes > 0 && text.data[0] == '\0' ? 0 : tide_utf8_bytes(text);
+}
+
+static bool text_is_clean(tide_text text)
 {
     while (text.bytes > 0) {
-        size_t bytes = tide_utf8_bytes(text);
+        size_t bytes = clean_bytes(text);
         if (bytes == 0)
             return false;
         text.data += bytes;
@@ -46,12 +53,12 @@ static bool text_is_utf8(tide_text text)
     return true;
 }
 
-/* A JSON string; what is not UTF-8 becomes U+FFFD, byte by byte (J1). */
+/* A JSON string; what is not UTF-8, and zero, becomes U+FFFD byte by byte (J1). */
 static json_t *string_of(tide_text text)
 {
     if (text.bytes == 0)
         return json_string("");
-    if (text_is_utf8(text))
+    if (text_is_clean(text))
         return json_stringn_nocheck(text.data, text.bytes);
     TIDE_SEEN("json: text is not UTF-8");
     size_t room = 0;
@@ -61,7 +68,7 @@ static json_t *string_of(tide_text text)
     tide_buf_init(&clean, tide_mem_heap(), room);
     tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && text.bytes > 0) {
-        size_t bytes = tide_utf8_bytes(text);
+        size_t bytes = clean_bytes(text);
         rc = bytes > 0 ? tide_buf_add(&clean, text.data, bytes)
                        : tide_buf_add_text(&clean, "\xef\xbf\xbd");
         bytes += bytes == 0;

@@ -7,7 +7,8 @@
  *
  * Invariants:
  *   J1  a line from tide_json_line() is valid JSON in UTF-8 without a newline
- *       inside: bytes that are not UTF-8 were replaced by U+FFFD on the way in.
+ *       inside: bytes that are not UTF-8, and zeros, were replaced by U+FFFD on
+ *       the way in.
  *   J2  a builder that failed once stays failed, so that one check at the end
  *       is enough.
  */

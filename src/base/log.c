@@ -64,12 +64,21 @@ static bool ends_secret(char c)
            c == '}' || c == ')';
 }
 
+/* "Bearer " or "Basic ": the scheme in front of a secret. */
+static size_t scheme_bytes(tide_text text)
+{
+    if (starts_with_word(text, "bearer "))
+        return 7;
+    return starts_with_word(text, "basic ") ? 6 : 0;
+}
+
 /* How many bytes at the front introduce a secret ("Bearer ", "token=",
  * "secret":"), 0 when they do not. */
 static size_t secret_lead(tide_text text)
 {
-    if (starts_with_word(text, "bearer ") || starts_with_word(text, "basic "))
-        return text.data[5] == ' ' ? 6 : 7;
+    size_t scheme = scheme_bytes(text);
+    if (scheme > 0)
+        return scheme;
     for (int i = 0; i < SECRET_WORDS; i++) {
         if (!starts_with_word(text, secret_words[i]))
             continue;
@@ -81,7 +90,7 @@ static size_t secret_lead(tide_text text)
         at++;
         while (at < text.bytes && (text.data[at] == '"' || text.data[at] == ' '))
             at++;
-        return at;
+        return at + scheme_bytes((tide_text){text.data + at, text.bytes - at});
     }
     return 0;
 }
@@ -91,7 +100,7 @@ static size_t secret_lead(tide_text text)
 static void add_char(struct line *line, tide_text rest, size_t *used_out)
 {
     unsigned char c = (unsigned char)rest.data[0];
-    size_t bytes = tide_utf8_bytes(rest);
+    size_t bytes = c == '\0' ? 0 : tide_utf8_bytes(rest);
     char escaped[8];
     *used_out = bytes == 0 ? 1 : bytes;
     if (bytes == 0) {

@@ -110,6 +110,8 @@ struct cli {
 tide_status cli_args_parse(struct cli *cli, int argc, char **argv);
 /* The value of a flag of this command; NULL when it was not given. */
 const char *cli_flag(const struct cli *cli, const char *name);
+/* A state from a flag; NULL is fine. */
+tide_status cli_state_check(struct cli *cli, const char *state);
 /* A number from an argument or flag; `what` names it in the refusal. */
 tide_status cli_number(struct cli *cli, const char *text, const char *what, uint64_t *number_out);
 /* The help of a command, of a group (verb absent) or of all, into cli->out. */

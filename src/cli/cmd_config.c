@@ -1,8 +1,6 @@
 /* tidemark config list|get|set|check (E11). */
 #include "cli/cli.h"
 
-#include "base/check.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -103,18 +101,20 @@ tide_status cli_config_get(struct cli *cli)
     return TIDE_OK;
 }
 
-/* The directory of the file, made on first use; its parents are the user's. */
+/* The directories above the file, made on first use. */
 static tide_status config_dir_make(struct cli *cli)
 {
-    char dir[CLI_PATH_BYTES];
-    (void)snprintf(dir, sizeof dir, "%s", cli->config_path);
-    char *slash = strrchr(dir, '/');
-    TIDE_ASSERT(slash != NULL);
-    *slash = '\0';
-    if (mkdir(dir, 0700) == 0 || errno == EEXIST)
-        return TIDE_OK;
-    return cli_hint(cli, tide_error_os(&cli->err, errno, "cannot make the directory %.200s", dir),
-                    "Make it yourself, or name another one with --home DIR.");
+    char path[CLI_PATH_BYTES];
+    (void)snprintf(path, sizeof path, "%s", cli->config_path);
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0700) != 0 && errno != EEXIST)
+            return cli_hint(
+                cli, tide_error_os(&cli->err, errno, "cannot make the directory %.200s", path),
+                "Make it yourself, or name another one with --home DIR.");
+        *slash = '/';
+    }
+    return TIDE_OK;
 }
 
 tide_status cli_config_set(struct cli *cli)

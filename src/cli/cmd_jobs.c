@@ -48,6 +48,16 @@ static void job_to_json(const struct tide_job_row *row, tide_json *job)
     tide_json_set_text(job, "error", row->error);
 }
 
+tide_status cli_state_check(struct cli *cli, const char *state)
+{
+    tide_row_state parsed = TIDE_ROW_PENDING;
+    if (state == NULL || tide_row_state_parse(tide_text_of(state), &parsed))
+        return TIDE_OK;
+    cli->exit_code = CLI_EXIT_USAGE;
+    return cli_fail(cli, TIDE_INVALID, "States are pending, running, done, failed, canceled.",
+                    "there is no state \"%.40s\"", state);
+}
+
 /* ---- list ------------------------------------------------------------------------- */
 
 struct listing {
@@ -90,8 +100,8 @@ static tide_status list_filter(struct cli *cli, struct tide_job_filter *filter)
         .state = cli_flag(cli, "state"),
     };
     uint64_t limit = 100, before = 0;
-    tide_status rc = TIDE_OK;
-    if (cli_flag(cli, "cycle") != NULL)
+    tide_status rc = cli_state_check(cli, named.state);
+    if (rc == TIDE_OK && cli_flag(cli, "cycle") != NULL)
         rc = cli_number(cli, cli_flag(cli, "cycle"), "--cycle", &named.cycle);
     if (rc == TIDE_OK && cli_flag(cli, "limit") != NULL)
         rc = cli_number(cli, cli_flag(cli, "limit"), "--limit", &limit);
@@ -106,8 +116,6 @@ static tide_status list_filter(struct cli *cli, struct tide_job_filter *filter)
         rc = cli_ledger_read(cli);
     if (rc == TIDE_OK)
         rc = tide_control_filter_find(&named, cli->ledger, filter, &cli->err);
-    if (rc == TIDE_INVALID)
-        cli->exit_code = CLI_EXIT_USAGE;
     filter->count_max = (size_t)limit;
     filter->before_id = before;
     return cli_hint(cli, rc, "`tidemark account list` and `tidemark jobs stats` show the names.");

@@ -25,7 +25,8 @@ static tide_status filter_of_flags(struct cli *cli, struct tide_control_filter *
     named->account = cli_flag(cli, "account");
     named->kind = cli_flag(cli, "kind");
     named->state = cli_flag(cli, "state");
-    if (cli->arguments_count > 0)
+    rc = cli_state_check(cli, named->state);
+    if (rc == TIDE_OK && cli->arguments_count > 0)
         rc = cli_number(cli, cli->arguments[0], "the id", &named->id);
     if (rc == TIDE_OK && cli->arguments_count > 0 && named->id == 0)
         rc = cli_fail(cli, TIDE_NOT_FOUND, "Ids start at 1.", "there is no job 0");
@@ -179,8 +180,6 @@ static tide_status change_jobs(struct cli *cli, tide_control_op op, const char *
     rc = ask_with_filter(cli, op, &change, &runs);
     if (!runs)
         rc = write_with_filter(cli, op, &change);
-    if (rc == TIDE_INVALID)
-        cli->exit_code = CLI_EXIT_USAGE;
     if (rc != TIDE_OK)
         return cli_hint(cli, rc, "`tidemark account list` and `tidemark jobs stats` show names.");
 

@@ -87,11 +87,11 @@ static tide_status set_up(tide_db *db, const struct tide_db_options *options, ti
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DQS_DDL, 0, NULL);
 
-    char pragmas[200];
+    char pragmas[256];
     (void)snprintf(pragmas, sizeof pragmas,
                    "PRAGMA cache_size = -%u; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
                    "PRAGMA page_size = 4096; PRAGMA synchronous = FULL;"
-                   "PRAGMA wal_autocheckpoint = 0",
+                   "PRAGMA wal_autocheckpoint = 0; PRAGMA secure_delete = OFF",
                    options->cache_kib == 0 ? 4096u : options->cache_kib);
     return tide_db_exec(db, pragmas, err);
 }

@@ -69,8 +69,42 @@ static void tell(tide_engine *engine, const struct tide_alert *alert)
     (void)tide_alert_print(alert, what->text, sizeof what->text);
     what->write = (struct tide_write){.run = alert_run, .arg = what, .drop = alert_drop};
     TIDE_SEEN("alerting: an alert changed");
+    struct tide_account *account = tide_engine_account_of(engine, (uint32_t)alert->account);
+    tide_log_event(engine->log, alert->level == TIDE_LEVEL_NONE ? TIDE_LOG_INFO : TIDE_LOG_WARN,
+                   tide_world_now_unix_ms(engine->world), "alert",
+                   TIDE_F_CSTR("condition", tide_condition_name(alert->condition)),
+                   TIDE_F_CSTR("level", tide_level_name(alert->level)),
+                   TIDE_F_CSTR("account", account == NULL ? "" : account->name),
+                   TIDE_F_CSTR("detail", what->text));
     tide_write_push(engine, &what->write);
 }
+
+/* How much waits for each account, for the rules on growing (E4.2). */
+static bool count_demand(const struct tide_tracked *tracked, void *arg)
+{
+    tide_engine *engine = arg;
+    struct tide_account *account = tide_engine_account_of(engine, tracked->brief.account);
+    if (account == NULL || tracked->state == TIDE_JOB_BLOCKED)
+        return true;
+    account->demand.jobs++;
+    uint64_t small = tide_setting_u64(engine->settings, TIDE_SET_GOVERNOR_SMALL_BELOW);
+    uint64_t large = tide_setting_u64(engine->settings, TIDE_SET_GOVERNOR_LARGE_ABOVE);
+    account->demand.small += tracked->brief.size_bytes < small;
+    account->demand.large += tracked->brief.size_bytes > large;
+    return true;
+}
+
+static void feed_demand(tide_engine *engine)
+{
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        engine->accounts[i]->demand = (struct tide_demand){0};
+    tide_tracker_each(engine->tracker, count_demand, engine);
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        tide_governor_demand(engine->accounts[i]->governor, &engine->accounts[i]->demand);
+}
+
+/* Ends that wait for the writer: this many mean that it cannot keep up. */
+enum { ENDED_BOUND = 4096 };
 
 uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms)
 {
@@ -86,6 +120,12 @@ uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms)
         account->calls = 0;
         account->refused = 0;
     }
+    if (any)
+        feed_demand(engine);
+    bool at_bound = engine->ended_count >= ENDED_BOUND;
+    if (at_bound || engine->queue_was_at_bound)
+        (void)tide_alerts_queue(engine->alerts, UINT32_MAX, at_bound, now_ms);
+    engine->queue_was_at_bound = at_bound;
     tide_alerts_tick(engine->alerts, now_ms);
     struct tide_alert alert;
     enum tide_level before = TIDE_LEVEL_NONE;

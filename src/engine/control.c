@@ -182,6 +182,8 @@ static void apply_settings(tide_engine *engine)
         limits.reserved[0] = limits.reserved[1] = limits.workers >= 3 ? 1 : 0;
     tide_lanes_limits_set(engine->lanes, &limits);
     tide_alerting_reload(engine);
+    tide_transfer_settings(engine);
+    tide_engine_cache_settings(engine);
     tide_accounts_reload(engine);
     tide_dispatch(engine, tide_world_now_ms(engine->world));
 }

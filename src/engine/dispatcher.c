@@ -37,8 +37,9 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
     for (size_t i = 0; i < engine->accounts_count; i++) {
         struct tide_account *account = engine->accounts[i];
         uint64_t account_at_ms = tide_governor_wake_at_ms(account->governor, now_ms);
-        if (account_at_ms < at_ms)
-            at_ms = account_at_ms;
+        uint64_t save_at_ms = tide_governor_save_at_ms(account->governor);
+        at_ms = account_at_ms < at_ms ? account_at_ms : at_ms;
+        at_ms = save_at_ms < at_ms ? save_at_ms : at_ms;
     }
     if (engine->look_at_ms < at_ms)
         at_ms = engine->look_at_ms;
@@ -51,7 +52,8 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
 
 static bool writer_has_work(const tide_engine *engine)
 {
-    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim;
+    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
+           engine->save_due;
 }
 
 void tide_dispatch(tide_engine *engine, uint64_t now_ms)
@@ -89,8 +91,12 @@ void tide_account_refresh(tide_engine *engine, struct tide_account *account, uin
     if (!account->paused && !account->halted)
         admitted = tide_governor_jobs_max(account->governor, now_ms);
     (void)tide_lanes_admit(engine->lanes, account->id, admitted);
-    if (admitted > 0)
+    if (admitted > 0 && admitted != account->admitted)
         engine->stuff_to_claim = true;
+    account->admitted = admitted;
+    /* A pause has an end that the dispatcher must not sleep through. */
+    if (tide_governor_wake_at_ms(account->governor, now_ms) < engine->pump_at_ms)
+        tide_cond_wake_one(engine->world, engine->pump);
 }
 
 /* Claimed jobs that are not running go back at once; running ones get the grace
@@ -143,16 +149,21 @@ static void stop_step(tide_engine *engine, uint64_t now_ms)
             if (engine->workers[i].job != NULL)
                 tide_world_cancel(engine->world, &engine->workers[i].job->cancel, TIDE_CANCEL_STOP);
     }
+    /* A full disk takes no put-backs: the next start reclaims what is left. */
+    bool cannot_write = engine->phase == TIDE_PHASE_CANCEL && engine->retry_writes_at_ms != 0;
     bool idle = !anything_runs(engine) && engine->ended_count == 0 &&
                 engine->writes_first == NULL && !engine->writer_busy;
-    if (idle || engine->fatal != TIDE_OK)
+    if (idle || engine->fatal != TIDE_OK || (cannot_write && !anything_runs(engine)))
         engine->phase = TIDE_PHASE_ENDED;
 }
 
 static void time_step(tide_engine *engine, uint64_t now_ms)
 {
-    for (size_t i = 0; i < engine->accounts_count; i++)
+    for (size_t i = 0; i < engine->accounts_count; i++) {
         tide_account_refresh(engine, engine->accounts[i], now_ms);
+        if (tide_governor_save_due(engine->accounts[i]->governor, now_ms))
+            engine->save_due = true;
+    }
     if (engine->retry_writes_at_ms != 0 && now_ms >= engine->retry_writes_at_ms) {
         engine->retry_writes_at_ms = 0;
         tide_cond_wake_one(engine->world, engine->write);

@@ -218,6 +218,16 @@ static tide_status open_ledger(tide_engine *engine, tide_error *err)
     return rc;
 }
 
+void tide_engine_cache_settings(tide_engine *engine)
+{
+    __atomic_store_n(&engine->interactive_below_bytes,
+                     tide_setting_u64(engine->settings, TIDE_SET_LANES_INTERACTIVE_BELOW),
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&engine->enqueue_slice,
+                     tide_setting_u64(engine->settings, TIDE_SET_LEDGER_ENQUEUE_SLICE),
+                     __ATOMIC_RELAXED);
+}
+
 static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error *err)
 {
     tide_world *world = engine->world;
@@ -235,6 +245,8 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
     if (limits.reserved[0] + limits.reserved[1] >= workers)
         limits.reserved[0] = limits.reserved[1] = workers >= 3 ? 1 : 0;
     engine->workers_count = workers;
+    tide_transfer_settings(engine);
+    tide_engine_cache_settings(engine);
     tide_map_init(&engine->kind_index, engine->mem);
     tide_map_init(&engine->account_index, engine->mem);
     tide_map_init(&engine->stream_index, engine->mem);
@@ -265,6 +277,7 @@ tide_status tide_engine_open(const struct tide_engine_options *options, tide_eng
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the engine");
     engine->mem = mem;
     engine->world = options->world;
+    engine->log = options->log;
     tide_status rc = TIDE_OK;
     if (engine->world == NULL) {
         rc = tide_world_real_new(mem, &engine->world, err);
@@ -327,6 +340,9 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
     if (rc == TIDE_OK) {
         engine->phase = TIDE_PHASE_RUN;
         engine->started_ms = now_ms;
+        tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                       "engine started", TIDE_F_CSTR("state", engine->state_dir),
+                       TIDE_F_U64("workers", engine->workers_count));
         engine->stuff_to_claim = true;
     }
     tide_lock_drop(engine->world, engine->lock);
@@ -427,6 +443,9 @@ void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error 
     if (engine->fatal == TIDE_OK) {
         engine->fatal = status;
         engine->fatal_err = *err;
+        tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
+                       "engine stops by itself", TIDE_F_CSTR("status", tide_status_name(status)),
+                       TIDE_F_CSTR("detail", err->text));
     }
     if (engine->phase == TIDE_PHASE_OPEN || engine->dispatcher_thread == NULL)
         engine->phase = TIDE_PHASE_ENDED;
@@ -541,6 +560,18 @@ tide_status tide_engine_close(tide_engine *engine)
     bool clean = engine->fatal == TIDE_OK && engine->ended_count == 0 && !tide_world_dead(world);
     free_engine(engine, clean);
     return TIDE_OK;
+}
+
+void tide_job_log(const tide_job *job, tide_log_level level, const char *event, tide_text detail)
+{
+    tide_engine *engine = job->engine;
+    if (engine->log == NULL)
+        return;
+    tide_log_event(engine->log, level, tide_world_now_unix_ms(engine->world), event,
+                   TIDE_F_U64("job", job->brief.id), TIDE_F_CSTR("kind", job->kind->kind.name),
+                   TIDE_F_CSTR("account", job->account == NULL ? "" : job->account->name),
+                   TIDE_F_U64("attempt", (uint64_t)job->brief.attempts + 1),
+                   TIDE_F_TEXT("detail", detail));
 }
 
 bool tide_engine_check(tide_engine *engine)

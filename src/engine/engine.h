@@ -22,10 +22,12 @@
 #define TIDE_ENGINE_ENGINE_H
 
 #include "base/limits.h"
+#include "base/log.h"
 #include "base/map.h"
 #include "base/rng.h"
 #include "core/alerts.h"
 #include "core/badness.h"
+#include "core/bandwidth.h"
 #include "core/frontier.h"
 #include "core/governor.h"
 #include "core/lanes.h"
@@ -51,10 +53,12 @@ struct tide_account {
     char good_item[TIDE_ITEM_BYTES_MAX + 1]; /* the last one that succeeded: for probes */
     uint32_t good_kind;
     uint64_t probe_id; /* the job that probes it, 0: none */
+    uint32_t admitted; /* jobs the lanes were told it may have */
     bool paused;
     bool halted;
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];
     uint64_t calls, refused; /* since the last look of the alerts */
+    struct tide_demand demand;
 };
 
 /* What is known of an unfinished cycle, for people (E9.1). */
@@ -194,6 +198,10 @@ struct tide_engine {
     tide_ledger *ledger; /* the writer thread's once started */
     tide_file_lock *file_lock;
     struct tide_control *control; /* NULL: none */
+    tide_log *log;                /* NULL: none */
+
+    uint64_t interactive_below_bytes; /* settings that callers read without the lock */
+    uint64_t enqueue_slice;
 
     tide_lock *lock;
     tide_cond *work;  /* workers wait here */
@@ -209,6 +217,8 @@ struct tide_engine {
     tide_tracker *tracker;
     tide_lanes *lanes;
     tide_alerts *alerts;
+    tide_bandwidth bandwidth;
+    bool bandwidth_limited;
     tide_schedules *schedules;
     struct tide_schedule_plan *plans;
     tide_map kind_index;
@@ -236,6 +246,7 @@ struct tide_engine {
     bool writer_gone;            /* nobody takes wishes any more */
     bool writer_busy;            /* between gathering and applying */
     bool stuff_to_claim;         /* something became WANTED since the writer looked */
+    bool save_due;               /* a governor wants its spending saved (E4.3b) */
     uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */
     uint64_t stop_at_ms;         /* end of the grace */
     uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
@@ -245,7 +256,8 @@ struct tide_engine {
     tide_cond *keeper;
     uint32_t wal_pages; /* written since the last checkpoint */
     bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
-    uint32_t waiters;   /* callers in tide_engine_wait() */
+    bool queue_was_at_bound;
+    uint32_t waiters; /* callers in tide_engine_wait() */
 
     /* counters since start */
     struct tide_progress counts;
@@ -255,9 +267,11 @@ struct tide_engine {
 struct tide_kind_entry *tide_engine_kind_of(tide_engine *engine, uint32_t id);
 struct tide_account *tide_engine_account_of(tide_engine *engine, uint32_t id);
 struct tide_stream *tide_engine_stream_of(tide_engine *engine, uint64_t id);
+void tide_engine_cache_settings(tide_engine *engine);
 bool tide_engine_check(tide_engine *engine); /* N1, N2 as far as memory tells; under the lock */
 /* Tells those who wait for quiet, when it may have come. */
 void tide_engine_quiet(tide_engine *engine);
+void tide_job_log(const tide_job *job, tide_log_level level, const char *event, tide_text detail);
 void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error *err);
 /* Takes a stream in when it is not known yet, with its unfinished cycles. */
 tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_stream_row *row,
@@ -329,6 +343,12 @@ void tide_stream_cycle_is(tide_engine *engine, struct tide_stream *stream,
 
 /* ---- snapshot.c ---- */
 struct json_t *tide_engine_snapshot_json(tide_engine *engine);
+
+/* ---- transfer.c ---- */
+void tide_transfer_settings(tide_engine *engine); /* at start, and when they changed */
+/* tide_world_call() within the bandwidth that the settings allow (E4.7). */
+tide_status tide_transfer_call(tide_job *job, const struct tide_request *request,
+                               struct tide_response *response, tide_error *err);
 
 /* ---- account.c ---- */
 tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err);

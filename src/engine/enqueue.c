@@ -36,7 +36,7 @@ static uint8_t lane_of(const tide_engine *engine, const struct tide_kind *kind, 
 {
     if (kind->lane == TIDE_KIND_INTERACTIVE)
         return TIDE_LANE_INTERACTIVE;
-    uint64_t below = tide_setting_u64(engine->settings, TIDE_SET_LANES_INTERACTIVE_BELOW);
+    uint64_t below = __atomic_load_n(&engine->interactive_below_bytes, __ATOMIC_RELAXED);
     if (kind->lane == TIDE_KIND_BULK && size_bytes > 0 && size_bytes < below)
         return TIDE_LANE_INTERACTIVE; /* a small transfer (E3.1) */
     return TIDE_LANE_BULK;
@@ -331,7 +331,7 @@ tide_status tide_enqueue(tide_engine *engine, const struct tide_spec *specs, siz
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu jobs", count);
 
     struct slice slice = {.engine = engine, .specs = specs, .order = order, .ids = ids};
-    size_t slice_max = tide_setting_u64(engine->settings, TIDE_SET_LEDGER_ENQUEUE_SLICE);
+    size_t slice_max = __atomic_load_n(&engine->enqueue_slice, __ATOMIC_RELAXED);
     while (rc == TIDE_OK && slice.first < count) {
         slice.count = count - slice.first < slice_max ? count - slice.first : slice_max;
         struct tide_write write = {.run = slice_write, .arg = &slice};

@@ -412,12 +412,24 @@ static void finish_by_verdict(tide_job *job, const struct tide_verdict *verdict,
 static void count_end(tide_job *job)
 {
     struct tide_progress *counts = &job->engine->counts;
-    if (job->finish.state == TIDE_ROW_DONE)
+    const struct tide_finish *finish = &job->finish;
+    if (finish->state == TIDE_ROW_DONE) {
         counts->done++;
-    else if (job->finish.state == TIDE_ROW_FAILED)
+        tide_job_log(job, TIDE_LOG_DEBUG,
+                     finish->status == TIDE_SUPERSEDED ? "job split" : "job done", finish->error);
+    } else if (finish->state == TIDE_ROW_FAILED) {
         counts->failed++;
-    else if (job->finish.attempts_add > 0)
+        tide_job_log(job, TIDE_LOG_ERROR, "job failed", finish->error);
+    } else if (finish->attempts_add > 0) {
         counts->retried++;
+        tide_job_log(job, TIDE_LOG_WARN, "job is tried again", finish->error);
+    } else {
+        tide_job_log(job, TIDE_LOG_DEBUG, "job put back", finish->error);
+    }
+    for (size_t i = 0; i < finish->items_count; i++)
+        tide_job_log(job, TIDE_LOG_WARN,
+                     finish->items[i].status == TIDE_GONE ? "item is gone" : "item is bad",
+                     finish->items[i].item);
 }
 
 /* Out of quota: it keeps its claim and its place, and comes back by itself.  No

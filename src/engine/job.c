@@ -27,6 +27,7 @@ tide_job *tide_job_take(tide_engine *engine, const struct tide_brief *brief,
     memset(job, 0, sizeof *job);
     job->engine = engine;
     job->brief = *brief;
+    job->brief.attempts = body->attempts; /* the row's own, as claimed */
     job->body = body;
     job->kind = tide_engine_kind_of(engine, brief->kind);
     TIDE_ASSERT(job->kind != NULL);
@@ -183,6 +184,16 @@ void tide_job_item_failed(tide_job *job, size_t index, tide_status status, const
 
 /* ---- calls under the governor ------------------------------------------------------ */
 
+/* Units may be spent only as far as the ledger knows of it (E4.3b). */
+static void save_if_due(tide_engine *engine, const struct tide_account *account, uint64_t now_ms)
+{
+    if (engine->save_due || !tide_governor_save_due(account->governor, now_ms))
+        return;
+    engine->save_due = true;
+    if (engine->writer_idle)
+        tide_cond_wake_one(engine->world, engine->write);
+}
+
 static tide_status charge(tide_job *job, uint32_t units, tide_error *err)
 {
     if (job->account == NULL)
@@ -193,6 +204,7 @@ static tide_status charge(tide_job *job, uint32_t units, tide_error *err)
     uint64_t now_ms = tide_world_now_ms(engine->world);
     tide_status rc =
         tide_governor_charge(job->account->governor, now_ms, job->brief.level, units, &again_at_ms);
+    save_if_due(engine, job->account, now_ms);
     tide_lock_drop(engine->world, engine->lock);
     if (rc == TIDE_STOPPED)
         return tide_error_set(err, TIDE_CANCELED, "account %s is halted", job->account->name);
@@ -238,7 +250,7 @@ tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_j
     if (rc != TIDE_OK)
         return rc;
     uint64_t sent_us = tide_world_now_us(job->engine->world);
-    rc = tide_world_call(job->engine->world, request, response, &job->cancel, err);
+    rc = tide_transfer_call(job, request, response, err);
     uint64_t retry_after_ms = 0;
     if (rc == TIDE_OK)
         rc = (judge != NULL ? judge : tide_http_judge)(response, &retry_after_ms, err);
@@ -384,6 +396,7 @@ struct intent_ask {
     tide_job *job;
     tide_text tag, detail;
     tide_intent_state state;
+    bool existed;
 };
 
 static tide_status intent_run(tide_transaction *transaction, void *arg, tide_error *err)
@@ -393,6 +406,10 @@ static tide_status intent_run(tide_transaction *transaction, void *arg, tide_err
     tide_buf_init(&outcome, ask->job->engine->mem, TIDE_RESUME_BYTES_MAX);
     tide_status rc = save_run(transaction, ask->job, err); /* fenced: a zombie makes no intent */
     if (rc == TIDE_OK)
+        rc =
+            tide_ledger_intent_find(ask->job->engine->ledger, ask->tag, &ask->state, &outcome, err);
+    ask->existed = rc == TIDE_OK;
+    if (rc == TIDE_NOT_FOUND)
         rc = tide_ledger_intent(transaction->tx, ask->job->brief.id, ask->tag, ask->detail,
                                 transaction->now_unix_ms, &ask->state, &outcome, err);
     tide_buf_done(&outcome);
@@ -401,9 +418,12 @@ static tide_status intent_run(tide_transaction *transaction, void *arg, tide_err
 
 tide_status tide_job_intent(tide_job *job, const char *tag, const char *detail, tide_error *err)
 {
-    struct intent_ask ask = {job, tide_text_of(tag), tide_text_of(detail), TIDE_INTENT_MADE};
+    struct intent_ask ask = {.job = job, .tag = tide_text_of(tag), .detail = tide_text_of(detail)};
     struct tide_write write = {.run = intent_run, .arg = &ask};
-    return tide_write_run(job->engine, &write, err);
+    tide_status rc = tide_write_run(job->engine, &write, err);
+    if (rc == TIDE_OK && ask.existed)
+        return tide_error_set(err, TIDE_EXISTS, "the intent %.100s was made before", tag);
+    return rc;
 }
 
 static tide_status intent_end_run(tide_transaction *transaction, void *arg, tide_error *err)
@@ -416,7 +436,10 @@ static tide_status intent_end_run(tide_transaction *transaction, void *arg, tide
 tide_status tide_job_intent_end(tide_job *job, const char *tag, tide_status outcome,
                                 const char *detail, tide_error *err)
 {
-    struct intent_ask ask = {job, tide_text_of(tag), tide_text_of(detail), TIDE_INTENT_FAILED};
+    struct intent_ask ask = {.job = job,
+                             .tag = tide_text_of(tag),
+                             .detail = tide_text_of(detail),
+                             .state = TIDE_INTENT_FAILED};
     if (outcome == TIDE_OK)
         ask.state = TIDE_INTENT_DONE;
     else if (outcome == TIDE_UNKNOWN)

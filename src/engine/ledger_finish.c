@@ -45,6 +45,19 @@ tide_status tide_sql_tally_cycle(struct tide_sqlite *self, uint64_t cycle, int t
     return TIDE_OK;
 }
 
+/* Most ledgers have no dependencies at all.  Nobody else can add one while this
+ * transaction writes, so one look serves every job it ends. */
+static tide_status deps_look(struct tide_sqlite *self, tide_error *err)
+{
+    if (self->deps_known)
+        return TIDE_OK;
+    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_ANY);
+    tide_status rc = tide_db_step(&self->db, stmt, &self->deps_any, err);
+    tide_db_end(stmt);
+    self->deps_known = rc == TIDE_OK;
+    return rc;
+}
+
 /* Whoever waits for `job` goes to the end of the log. */
 static tide_status log_dependents(struct tide_sqlite *self, uint64_t job, bool *any_out,
                                   tide_error *err)
@@ -69,7 +82,10 @@ static tide_status log_dependents(struct tide_sqlite *self, uint64_t job, bool *
 tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_error *err)
 {
     bool any = false;
-    tide_status rc = log_dependents(self, job, &any, err);
+    tide_status rc = deps_look(self, err);
+    if (rc != TIDE_OK || !self->deps_any)
+        return rc;
+    rc = log_dependents(self, job, &any, err);
     if (rc != TIDE_OK || !any)
         return rc;
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_CLEAR);
@@ -332,6 +348,7 @@ static tide_status wait_for_part(struct tide_sqlite *self, uint64_t dependent, u
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_INSERT);
     tide_bind_u64(stmt, 1, part);
     tide_bind_u64(stmt, 2, dependent);
+    self->deps_any = true;
     tide_status rc = tide_db_run(&self->db, stmt, err);
     stmt = sql_of(self, SQL_JOB_RELEASE);
     tide_bind_u64(stmt, 1, dependent);

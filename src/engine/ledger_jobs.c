@@ -191,6 +191,8 @@ static tide_status insert_deps(struct tide_sqlite *self, uint64_t id, tide_error
 {
     tide_status rc = TIDE_OK;
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_INSERT);
+    self->deps_known = true;
+    self->deps_any = true;
     for (size_t i = 0; rc == TIDE_OK && i < self->needs_count; i++) {
         TIDE_ASSERT(self->needs[i] < id); /* older ones only: there are no circles (E2.2) */
         tide_bind_u64(stmt, 1, self->needs[i]);
@@ -740,6 +742,11 @@ tide_status tide_sql_accept(tide_tx *tx, const struct tide_job_filter *filter, u
         tide_bind_u64(stmt, 1, picked->id);
         tide_bind_u64(stmt, 2, now_unix_ms);
         rc = tide_db_run(&self->db, stmt, err);
+        /* A canceled one may still have waited for others; it no longer does. */
+        stmt = sql_of(self, SQL_DEP_CLEAR_JOB);
+        tide_bind_u64(stmt, 1, picked->id);
+        if (rc == TIDE_OK)
+            rc = tide_db_run(&self->db, stmt, err);
         if (rc == TIDE_OK)
             rc = tide_sql_tally_release(self, picked->id, err);
         if (rc == TIDE_OK && picked->cycle != 0)

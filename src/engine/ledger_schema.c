@@ -165,6 +165,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_DEP_WAITING] = "SELECT job FROM dep WHERE needs = ?1",
     [SQL_DEP_CLEAR] = "DELETE FROM dep WHERE needs = ?1",
     [SQL_DEP_CLEAR_JOB] = "DELETE FROM dep WHERE job = ?1",
+    [SQL_DEP_ANY] = "SELECT 1 FROM dep LIMIT 1",
     [SQL_DEP_NEEDED] = "SELECT 1 FROM dep WHERE needs = ?1 LIMIT 1",
     [SQL_DEP_NEEDS] = "SELECT d.needs, j.state FROM dep d JOIN job j ON j.id = d.needs"
                       " WHERE d.job = ?1 ORDER BY d.needs LIMIT ?2",
@@ -203,7 +204,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                           " finished = NULL, dedupe = NULL WHERE id = ?1",
     [SQL_RETRY_SOON] = "UPDATE job SET not_before = NULL WHERE id = ?1",
     [SQL_CANCEL_ONE] = "UPDATE job SET state = 4, finished = ?2 WHERE id = ?1",
-    [SQL_ACCEPT_ONE] = "UPDATE job SET state = 2, finished = ?2 WHERE id = ?1",
+    [SQL_ACCEPT_ONE] = "UPDATE job SET state = 2, finished = ?2, open_deps = 0 WHERE id = ?1",
     [SQL_JOB_NEWEST] = "SELECT max(id) FROM job",
     [SQL_PURGE_SCAN] = "SELECT id, state, finished, created, cycle FROM job WHERE id > ?1"
                        " ORDER BY id LIMIT ?2",

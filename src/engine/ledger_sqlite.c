@@ -55,6 +55,7 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->in_tx = true;
     self->tx_failed = TIDE_OK;
     self->paused_known = false;
+    self->deps_known = false;
     self->tally_cycles_count = 0;
     self->tally_released_count = 0;
     *tx_out = &self->tx;

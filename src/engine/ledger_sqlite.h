@@ -80,6 +80,7 @@ enum tide_sql {
     SQL_DEP_WAITING,
     SQL_DEP_CLEAR,
     SQL_DEP_CLEAR_JOB,
+    SQL_DEP_ANY,
     SQL_DEP_NEEDED,
     SQL_DEP_NEEDS,
     SQL_JOB_RELEASE,
@@ -189,6 +190,8 @@ struct tide_sqlite {
     bool in_tx;
     bool in_finish;
     bool paused_known; /* in this transaction */
+    bool deps_known;   /* likewise */
+    bool deps_any;     /* anybody waits for anybody */
     bool purge_more;
     tide_status tx_failed; /* only a rollback is left */
     tide_status broken;    /* a sync failed: the store must be reopened (E1.10) */

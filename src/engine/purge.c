@@ -4,6 +4,7 @@
 struct purge_ask {
     uint64_t older_ms;
     size_t count;
+    bool more;
 };
 
 static tide_status purge_run(tide_transaction *transaction, void *arg, tide_error *err)
@@ -11,17 +12,19 @@ static tide_status purge_run(tide_transaction *transaction, void *arg, tide_erro
     struct purge_ask *ask = arg;
     uint64_t now_unix_ms = transaction->now_unix_ms;
     uint64_t before = now_unix_ms > ask->older_ms ? now_unix_ms - ask->older_ms : 0;
-    return tide_ledger_purge(transaction->tx, before, TIDE_PURGE_SLICE, &ask->count, err);
+    tide_status rc = tide_ledger_purge(transaction->tx, before, TIDE_PURGE_SLICE, &ask->count, err);
+    ask->more = rc == TIDE_OK && tide_ledger_purge_more(transaction->engine->ledger);
+    return rc;
 }
 
 tide_status tide_engine_purge(tide_engine *engine, uint64_t older_ms, const tide_cancel *cancel,
                               uint64_t *count_out, tide_error *err)
 {
-    struct purge_ask ask = {.older_ms = older_ms, .count = TIDE_PURGE_SLICE};
+    struct purge_ask ask = {.older_ms = older_ms, .more = true};
     uint64_t total = 0;
     tide_status rc = TIDE_OK;
     /* In slices, so that a click never waits for them (E2.5). */
-    while (rc == TIDE_OK && ask.count == TIDE_PURGE_SLICE &&
+    while (rc == TIDE_OK && ask.more &&
            (cancel == NULL || tide_canceled(cancel) == TIDE_CANCEL_NONE)) {
         rc = tide_transact(engine, purge_run, &ask, err);
         if (rc == TIDE_OK)
@@ -35,7 +38,9 @@ static tide_status purge_handler(tide_job *job, void *context, tide_error *err)
 {
     tide_engine *engine = context;
     uint64_t count = 0;
+    tide_lock_take(engine->world, engine->lock);
     uint64_t older_ms = tide_setting_u64(engine->settings, TIDE_SET_PURGE_AFTER);
+    tide_lock_drop(engine->world, engine->lock);
     tide_status rc = tide_engine_purge(engine, older_ms, &job->cancel, &count, err);
     return rc == TIDE_OK && tide_job_canceled(job) ? TIDE_CANCELED : rc;
 }

@@ -52,6 +52,8 @@ static void give_up(tide_engine *engine, struct tide_worker *worker, uint64_t no
         return; /* tried again at the next look */
     }
     TIDE_SEEN("supervisor: gave up on a handler that does not return");
+    tide_job_log(stuck, TIDE_LOG_ERROR, "worker replaced",
+                 TIDE_TEXT("its handler ignores its cancellation"));
     stuck->given_up = true;
     worker->abandoned = true;
     engine->abandoned_count++;
@@ -70,6 +72,7 @@ static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint
         if (now_ms < beat_ms + job->kind->kind.stall_after_ms)
             return;
         TIDE_SEEN("supervisor: a job stalled");
+        tide_job_log(job, TIDE_LOG_WARN, "job stalled", TIDE_TEXT("no beat; canceled"));
         tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_STALL);
     }
     if (worker->canceled_ms == 0)

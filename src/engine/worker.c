@@ -30,6 +30,14 @@ static tide_status run_handler(tide_job *job)
 {
     job->err.text[0] = '\0';
     job->err.status = TIDE_OK;
+    if (job->kind->kind.items && job->brief.attempts >= job->brief.attempts_max &&
+        tide_job_items(job) > 0) {
+        /* Its process died with it as often as it may: it is split unrun, until the
+         * item that kills us is alone and named (E7.1). */
+        TIDE_SEEN("worker: a job over its budget was split unrun");
+        return tide_error_set(&job->err, TIDE_UNKNOWN, "it ended with its process %u times",
+                              job->brief.attempts);
+    }
     tide_status status = job->kind->kind.handler(job, job->kind->kind.context, &job->err);
     if (status != TIDE_OK && job->err.text[0] == '\0')
         (void)tide_error_set(&job->err, status, "%s", tide_status_name(status));

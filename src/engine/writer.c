@@ -142,6 +142,7 @@ static void gather_cursors(tide_engine *engine, struct batch *batch)
 static void gather_governors(tide_engine *engine, struct batch *batch, uint64_t now_ms)
 {
     uint64_t now_unix_ms = tide_world_now_unix_ms(engine->world);
+    engine->save_due = false;
     for (size_t i = 0; i < engine->accounts_count && batch->saving_count < CURSORS_MAX; i++) {
         struct tide_account *account = engine->accounts[i];
         if (!tide_governor_save_due(account->governor, now_ms))
@@ -277,21 +278,41 @@ static tide_status commit(tide_engine *engine, struct batch *batch, tide_error *
 
 /* ---- apply, under the lock ------------------------------------------------------- */
 
-static void apply_end(tide_engine *engine, tide_job *job, bool applied, uint64_t now_ms)
+/* Its own effect or a child was refused; the row is still ours.  The job fails
+ * or goes back and pays an attempt, like any other failure. */
+static void end_again(tide_engine *engine, tide_job *job, const struct tide_refused *refused)
 {
+    TIDE_SEEN("writer: an effect was refused");
+    bool last = job->brief.attempts + 1 >= job->brief.attempts_max;
+    bool permanent = tide_status_class(refused->status) == TIDE_CLASS_PERMANENT;
+    (void)tide_error_set(&job->err, refused->status, "its end was refused: %s", refused->text);
+    job->second_try = true;
+    job->finish =
+        (struct tide_finish){.id = job->brief.id,
+                             .token = job->body->token,
+                             .state = last || permanent ? TIDE_ROW_FAILED : TIDE_ROW_PENDING,
+                             .attempts_add = 1,
+                             .status = refused->status,
+                             .error = tide_text_of(job->err.text)};
+    tide_ended_push(engine, job);
+}
+
+static const struct tide_refused *refusal_of(const struct batch *batch, size_t index)
+{
+    for (size_t i = 0; i < batch->changes.refused_count; i++)
+        if (batch->changes.refused[i].index == index)
+            return &batch->changes.refused[i];
+    return NULL;
+}
+
+static void apply_end(tide_engine *engine, struct batch *batch, size_t index, uint64_t now_ms)
+{
+    tide_job *job = batch->jobs[index];
     uint64_t id = job->brief.id;
-    if (!applied && !job->second_try && job->effects != NULL) {
-        /* Its own effect was refused; the row is still ours.  The job goes back
-         * and pays an attempt. */
-        TIDE_SEEN("writer: an effect was refused");
-        job->second_try = true;
-        job->finish = (struct tide_finish){.id = id,
-                                           .token = job->body->token,
-                                           .state = TIDE_ROW_PENDING,
-                                           .attempts_add = 1,
-                                           .status = TIDE_INVALID,
-                                           .error = TIDE_TEXT("its effect was refused")};
-        tide_ended_push(engine, job);
+    bool applied = batch->applied[index];
+    const struct tide_refused *refused = applied ? NULL : refusal_of(batch, index);
+    if (refused != NULL && refused->status != TIDE_STALE && !job->second_try) {
+        end_again(engine, job, refused);
         return;
     }
     if (applied)
@@ -421,7 +442,7 @@ static void apply(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     for (size_t i = 0; i < batch->saving_count; i++)
         tide_governor_saved(batch->saving[i]->governor, batch->gathered_ms);
     for (size_t i = 0; i < batch->finishes_count; i++)
-        apply_end(engine, batch->jobs[i], batch->applied[i], now_ms);
+        apply_end(engine, batch, i, now_ms);
     tide_changes_apply(engine, &batch->changes, now_ms);
     apply_claims(engine, batch, now_ms);
     engine->counts.ledger_writes++;

@@ -2,11 +2,11 @@
  *
  * seed_ledger DIR         makes DIR/state.db
  * seed_ledger DIR alert   adds a second alert to it
- * seed_ledger DIR engine  answers on DIR/engine.sock until "stop" is asked
+ * seed_ledger DIR engine  answers on DIR/engine.sock until its input ends
  *
- * Jobs by id: 1 done, 2 failed, 3 waits for 2, 4 waits until a day from now,
+ * Jobs by id: 1 done long ago, 2 failed, 3 waits for 2, 4 waits until a day from now,
  * 5 canceled, 6 can run, 7 running under an owner that is gone, 8 belongs to a
- * halted account, 9 of a paused kind, 10 done long ago. */
+ * halted account, 9 of a paused kind, 10 done. */
 #include "engine/control.h"
 #include "engine/ledger.h"
 #include "world/socket.h"
@@ -115,14 +115,14 @@ static void jobs_end(struct seed *seed)
         {TIDE_TEXT("item-2"), TIDE_TEXT("not there any more"), TIDE_GONE},
     };
     finish(seed, 1, (struct tide_finish){.state = TIDE_ROW_DONE, .items = bad, .items_count = 2},
-           seed->now);
+           seed->now - 30ull * DAY_MS);
     finish(seed, 2,
            (struct tide_finish){.state = TIDE_ROW_FAILED,
                                 .attempts_add = 5,
                                 .status = TIDE_SERVER,
                                 .error = TIDE_TEXT("the provider said 500")},
            seed->now);
-    finish(seed, 10, (struct tide_finish){.state = TIDE_ROW_DONE}, seed->now - 30ull * DAY_MS);
+    finish(seed, 10, (struct tide_finish){.state = TIDE_ROW_DONE}, seed->now);
 
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
     struct tide_changes changes;
@@ -143,16 +143,9 @@ static void jobs_end(struct seed *seed)
 
 /* ---- an engine that only answers --------------------------------------------------- */
 
-struct fake {
-    tide_world *world;
-    tide_lock *lock;
-    tide_cond *cond;
-    bool stop;
-};
-
 static tide_status answer(void *arg, tide_text line, tide_socket_reply *reply, tide_error *error)
 {
-    struct fake *fake = arg;
+    (void)arg;
     json_t *request = NULL;
     tide_control_op op = TIDE_OPS;
     tide_json out;
@@ -177,29 +170,19 @@ static tide_status answer(void *arg, tide_text line, tide_socket_reply *reply, t
     tide_buf_done(&text);
     tide_json_done(&out);
     json_decref(request);
-    tide_lock_take(fake->world, fake->lock);
-    fake->stop = fake->stop || op == TIDE_OP_STOP;
-    tide_cond_wake_all(fake->world, fake->cond);
-    tide_lock_drop(fake->world, fake->lock);
     return TIDE_OK;
 }
 
+/* Until its standard input ends: it never outlives the test that started it. */
 static void serve(tide_world *world, const char *path)
 {
-    struct fake fake = {.world = world};
     tide_socket *socket = NULL;
-    must(tide_lock_new(world, &fake.lock), "lock");
-    must(tide_cond_new(world, &fake.cond), "cond");
-    must(tide_socket_serve(world, tide_mem_heap(), path, answer, &fake, &socket, &err), "serve");
+    must(tide_socket_serve(world, tide_mem_heap(), path, answer, NULL, &socket, &err), "serve");
     (void)printf("ready\n");
     (void)fflush(stdout);
-    tide_lock_take(world, fake.lock);
-    while (!fake.stop)
-        (void)tide_cond_wait(world, fake.cond, fake.lock, tide_world_now_us(world) + 60000000);
-    tide_lock_drop(world, fake.lock);
+    while (getchar() != EOF)
+        ;
     tide_socket_free(socket);
-    tide_cond_free(world, fake.cond);
-    tide_lock_free(world, fake.lock);
 }
 
 int main(int argc, char **argv)

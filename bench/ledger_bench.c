@@ -1,0 +1,356 @@
+/* ledger_bench.c - how fast the ledger is, beside what SQLite itself can do.
+ *
+ * Enqueues and drains jobs without work, with synchronous=FULL, history kept,
+ * in groups, as the writer does.  Beside it, in the same run, on a file of the
+ * same schema, runs the least that could be called a queue: prepared statements
+ * in a loop, nothing returned, nothing checked.  Rounds alternate, so that a
+ * noisy machine hurts both; processor time per job is told too, which a busy
+ * machine changes less than the clock.  Prints one JSON object per line.
+ *
+ *     ledger_bench [JOBS [GROUP [DIR]]]
+ */
+#include "base/check.h"
+#include "base/limits.h"
+#include "engine/ledger.h"
+
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROUNDS = 3, CHECKPOINT_EVERY = 50, GROUP_MAX = TIDE_CLAIM_MAX };
+
+struct bench {
+    tide_world *world;
+    char path[400];
+    size_t jobs;
+    size_t group;
+    uint64_t tx_us_max;
+    uint64_t cpu_us; /* of the last drain */
+};
+
+static void fail(const char *what, const tide_error *err)
+{
+    (void)fprintf(stderr, "ledger_bench: %s: %s\n", what, err == NULL ? "" : err->text);
+    exit(1);
+}
+
+static void must(tide_status rc, const char *what, const tide_error *err)
+{
+    if (rc != TIDE_OK)
+        fail(what, err);
+}
+
+static void forget_file(const struct bench *bench)
+{
+    static const char *const endings[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < 3; i++) {
+        char path[420];
+        (void)snprintf(path, sizeof path, "%s%s", bench->path, endings[i]);
+        (void)unlink(path);
+    }
+}
+
+static tide_ledger *ledger_new(const struct bench *bench)
+{
+    tide_error err = {.text = ""};
+    tide_ledger *ledger = NULL;
+    struct tide_ledger_options options = {
+        .path = bench->path, .run_id = "bench", .now_unix_ms = 1790000000000u};
+    must(tide_ledger_open(bench->world, &options, &ledger, &err), "open", &err);
+    return ledger;
+}
+
+static uint64_t cpu_us(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
+static double per_second(size_t count, uint64_t us)
+{
+    return (double)count * 1e6 / (double)(us == 0 ? 1 : us);
+}
+
+/* Returns jobs per second. */
+static double enqueue_all(struct bench *bench, tide_ledger *ledger, bool keys)
+{
+    static struct tide_job_new jobs[TIDE_ENQUEUE_SLICE];
+    static struct tide_enqueued enqueued[TIDE_ENQUEUE_SLICE];
+    static char texts[TIDE_ENQUEUE_SLICE][96];
+    static char names[TIDE_ENQUEUE_SLICE][40];
+    tide_error err = {.text = ""};
+    tide_tx *tx = NULL;
+    uint32_t kind = 0;
+    uint32_t account = 0;
+    must(tide_tx_begin(ledger, &tx, &err), "begin", &err);
+    must(tide_ledger_kind(tx, "noop", TIDE_DEDUPE_PENDING, &kind, &err), "kind", &err);
+    must(tide_ledger_account(tx, "a@example.com", "test", &account, &err), "account", &err);
+    must(tide_tx_commit(tx, &err), "commit", &err);
+
+    uint64_t began = tide_world_now_us(bench->world);
+    for (size_t at = 0; at < bench->jobs; at += TIDE_ENQUEUE_SLICE) {
+        size_t count =
+            bench->jobs - at < TIDE_ENQUEUE_SLICE ? bench->jobs - at : (size_t)TIDE_ENQUEUE_SLICE;
+        for (size_t i = 0; i < count; i++) {
+            int key = snprintf(names[i], sizeof names[i], "message-%010zu", at + i);
+            int text =
+                snprintf(texts[i], sizeof texts[i], "{\"n\":%zu,\"folder\":\"inbox\"}", at + i);
+            jobs[i] = (struct tide_job_new){.account = account,
+                                            .kind = kind,
+                                            .payload = {texts[i], (size_t)text},
+                                            .attempts_max = 5,
+                                            .priority = 30,
+                                            .lane = 1,
+                                            .level = 4,
+                                            .preemptible = true};
+            if (keys)
+                jobs[i].dedupe_key = (tide_text){names[i], (size_t)key};
+        }
+        uint64_t tx_began = tide_world_now_us(bench->world);
+        must(tide_tx_begin(ledger, &tx, &err), "begin", &err);
+        must(tide_ledger_enqueue(tx, jobs, count, 1790000000000u, enqueued, &err), "enqueue", &err);
+        must(tide_tx_commit(tx, &err), "commit", &err);
+        uint64_t took = tide_world_now_us(bench->world) - tx_began;
+        if (took > bench->tx_us_max)
+            bench->tx_us_max = took;
+    }
+    uint64_t took = tide_world_now_us(bench->world) - began;
+    uint32_t left = 0;
+    must(tide_ledger_checkpoint(ledger, &left, &err), "checkpoint", &err);
+    return per_second(bench->jobs, took);
+}
+
+/* Finish the last group and claim the next in one transaction, as the writer does. */
+static double drain_ledger(struct bench *bench, tide_ledger *ledger)
+{
+    tide_error err = {.text = ""};
+    tide_mem *mem = tide_mem_heap();
+    struct tide_changes changes;
+    tide_changes_init(&changes, mem);
+    static struct tide_brief briefs[10000];
+    static struct tide_finish finishes[GROUP_MAX];
+    static struct tide_job_body *bodies[GROUP_MAX];
+    static uint64_t ids[GROUP_MAX];
+    static bool applied[GROUP_MAX];
+    size_t window = 0;
+    size_t next = 0;
+    size_t running = 0;
+    size_t done = 0;
+    uint64_t token = 1000000;
+    uint64_t after = 0;
+    uint8_t after_priority = 255;
+
+    uint64_t cpu_began = cpu_us();
+    uint64_t began = tide_world_now_us(bench->world);
+    for (size_t turn = 1; done < bench->jobs; turn++) {
+        if (next == window) {
+            must(tide_ledger_refill(ledger, 1, after_priority, after, briefs, 8000, &window, &err),
+                 "refill", &err);
+            next = 0;
+            if (window > 0) {
+                after = briefs[window - 1].id;
+                after_priority = briefs[window - 1].priority;
+            }
+        }
+        for (size_t i = 0; i < running; i++)
+            finishes[i] = (struct tide_finish){
+                .id = bodies[i]->id, .token = bodies[i]->token, .state = TIDE_ROW_DONE};
+        size_t claims = window - next < bench->group ? window - next : bench->group;
+        for (size_t i = 0; i < claims; i++)
+            ids[i] = briefs[next + i].id;
+        tide_tx *tx = NULL;
+        tide_changes_clear(&changes);
+        uint64_t tx_began = tide_world_now_us(bench->world);
+        must(tide_tx_begin(ledger, &tx, &err), "begin", &err);
+        must(tide_ledger_finish(tx, finishes, running, 1790000001000u, applied, &changes, &err),
+             "finish", &err);
+        for (size_t i = 0; i < running; i++) {
+            TIDE_ASSERT(applied[i]);
+            tide_job_body_free(mem, bodies[i]);
+        }
+        done += running;
+        must(tide_ledger_claim(tx, ids, claims, 7, token, 1790000000500u, mem, bodies, &err),
+             "claim", &err);
+        must(tide_tx_commit(tx, &err), "commit", &err);
+        uint64_t took = tide_world_now_us(bench->world) - tx_began;
+        if (took > bench->tx_us_max)
+            bench->tx_us_max = took;
+        running = claims;
+        next += claims;
+        token += claims;
+        uint32_t left = 0;
+        if (turn % CHECKPOINT_EVERY == 0)
+            must(tide_ledger_checkpoint(ledger, &left, &err), "checkpoint", &err);
+    }
+    uint64_t took = tide_world_now_us(bench->world) - began;
+    bench->cpu_us = cpu_us() - cpu_began;
+    tide_changes_done(&changes);
+    return per_second(bench->jobs, took);
+}
+
+/* ---- the least that could be called a queue ------------------------------------- */
+
+static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) != SQLITE_OK) {
+        (void)fprintf(stderr, "ledger_bench: %s: %s\n", sql, sqlite3_errmsg(db));
+        exit(1);
+    }
+    return stmt;
+}
+
+static void run(sqlite3_stmt *stmt)
+{
+    int code = sqlite3_step(stmt);
+    TIDE_ASSERT(code == SQLITE_DONE || code == SQLITE_ROW);
+    (void)sqlite3_reset(stmt);
+}
+
+static void run_id(sqlite3_stmt *stmt, size_t id)
+{
+    (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)id);
+    run(stmt);
+}
+
+/* `fenced`: with a claim row that is written and deleted; else two updates only. */
+static double drain_raw(struct bench *bench, bool fenced)
+{
+    sqlite3 *db = NULL;
+    sqlite3 *side = NULL;
+    TIDE_ASSERT(sqlite3_open_v2(bench->path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                                NULL) == SQLITE_OK);
+    TIDE_ASSERT(sqlite3_open_v2(bench->path, &side, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX,
+                                NULL) == SQLITE_OK);
+    (void)sqlite3_exec(db,
+                       "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+                       "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY;"
+                       "PRAGMA secure_delete = OFF",
+                       NULL, NULL, NULL);
+    (void)sqlite3_exec(side, "PRAGMA synchronous = FULL", NULL, NULL, NULL);
+    sqlite3_stmt *begin = prepare(db, "BEGIN IMMEDIATE");
+    sqlite3_stmt *commit = prepare(db, "COMMIT");
+    sqlite3_stmt *get = prepare(db, "SELECT payload FROM job WHERE id = ?1 AND state = 0");
+    sqlite3_stmt *start = prepare(db, "UPDATE job SET state = 1 WHERE id = ?1");
+    sqlite3_stmt *claim = prepare(db, "INSERT INTO claim (job, token, owner, run, started)"
+                                      " VALUES (?1, ?2, 7, 1, 1790000000500)");
+    sqlite3_stmt *drop = prepare(db, "DELETE FROM claim WHERE job = ?1 AND token = ?2");
+    sqlite3_stmt *end = prepare(db, "UPDATE job SET state = 2, started = 1790000000500,"
+                                    " finished = 1790000001000, run = 1 WHERE id = ?1");
+    uint64_t bytes = 0;
+    uint64_t cpu_began = cpu_us();
+    uint64_t began = tide_world_now_us(bench->world);
+    for (size_t at = 0, turn = 1; at < bench->jobs + bench->group; at += bench->group, turn++) {
+        run(begin);
+        for (size_t i = at < bench->group ? 0 : at - bench->group; i < at && i < bench->jobs; i++) {
+            if (fenced) {
+                (void)sqlite3_bind_int64(drop, 2, (sqlite3_int64)(i + 1000000));
+                run_id(drop, i + 1);
+            }
+            run_id(end, i + 1);
+        }
+        for (size_t i = at; i < at + bench->group && i < bench->jobs; i++) {
+            (void)sqlite3_bind_int64(get, 1, (sqlite3_int64)(i + 1));
+            TIDE_ASSERT(sqlite3_step(get) == SQLITE_ROW);
+            bytes += (uint64_t)sqlite3_column_bytes(get, 0);
+            (void)sqlite3_reset(get);
+            run_id(start, i + 1);
+            if (fenced) {
+                (void)sqlite3_bind_int64(claim, 2, (sqlite3_int64)(i + 1000000));
+                run_id(claim, i + 1);
+            }
+        }
+        run(commit);
+        if (turn % CHECKPOINT_EVERY == 0)
+            (void)sqlite3_wal_checkpoint_v2(side, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    }
+    uint64_t took = tide_world_now_us(bench->world) - began;
+    bench->cpu_us = cpu_us() - cpu_began;
+    TIDE_ASSERT(bytes > 0);
+    sqlite3_stmt *all[] = {begin, commit, get, start, claim, drop, end};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        (void)sqlite3_finalize(all[i]);
+    (void)sqlite3_close(db);
+    (void)sqlite3_close(side);
+    return per_second(bench->jobs, took);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof values[0], by_value);
+    return values[ROUNDS / 2];
+}
+
+static void print(const char *name, double value, const char *unit, double ratio, const char *to)
+{
+    (void)printf("{\"name\":\"%s\",\"value\":%.1f,\"unit\":\"%s\"", name, value, unit);
+    if (to != NULL)
+        (void)printf(",\"ratio\":%.3f,\"to\":\"%s\"", ratio, to);
+    (void)printf("}\n");
+    (void)fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    tide_error err = {.text = ""};
+    struct bench bench = {.jobs = argc > 1 ? strtoul(argv[1], NULL, 10) : 200000,
+                          .group = argc > 2 ? strtoul(argv[2], NULL, 10) : 128};
+    char dir[300];
+    (void)snprintf(dir, sizeof dir, "%s/tide-bench-XXXXXX", argc > 3 ? argv[3] : "/tmp");
+    if (bench.group == 0 || bench.group > GROUP_MAX || bench.jobs == 0 || mkdtemp(dir) == NULL)
+        fail("usage: ledger_bench [JOBS [GROUP [DIR]]]", NULL);
+    (void)snprintf(bench.path, sizeof bench.path, "%s/state.db", dir);
+    must(tide_world_real_new(tide_mem_heap(), &bench.world, &err), "world", &err);
+
+    enum { KEYED, PLAIN, DRAIN, RAW_BARE, RAW, DRAIN_CPU, RAW_BARE_CPU, RAW_CPU, MEASURES };
+    double values[MEASURES][ROUNDS];
+    for (int round = 0; round < ROUNDS; round++) {
+        tide_ledger *ledger = ledger_new(&bench);
+        values[PLAIN][round] = enqueue_all(&bench, ledger, false);
+        tide_ledger_close(ledger, true);
+        forget_file(&bench);
+
+        ledger = ledger_new(&bench);
+        values[KEYED][round] = enqueue_all(&bench, ledger, true);
+        values[DRAIN][round] = drain_ledger(&bench, ledger);
+        values[DRAIN_CPU][round] = (double)bench.cpu_us / (double)bench.jobs;
+        tide_ledger_close(ledger, true);
+        forget_file(&bench);
+        for (int fenced = 0; fenced < 2; fenced++) {
+            ledger = ledger_new(&bench);
+            (void)enqueue_all(&bench, ledger, true);
+            tide_ledger_close(ledger, true);
+            values[RAW_BARE + fenced][round] = drain_raw(&bench, fenced != 0);
+            values[RAW_BARE_CPU + fenced][round] = (double)bench.cpu_us / (double)bench.jobs;
+            forget_file(&bench);
+        }
+    }
+    double drain = median(values[DRAIN]);
+    print("ledger_enqueue_dedupe", median(values[KEYED]), "jobs/s", 0, NULL);
+    print("ledger_enqueue_plain", median(values[PLAIN]), "jobs/s", 0, NULL);
+    print("raw_drain", median(values[RAW]), "jobs/s", 0, NULL);
+    print("raw_drain_without_claims", median(values[RAW_BARE]), "jobs/s", 0, NULL);
+    print("ledger_drain", drain, "jobs/s", drain / median(values[RAW]), "raw_drain");
+    print("ledger_drain_to_bare", drain, "jobs/s", drain / median(values[RAW_BARE]),
+          "raw_drain_without_claims");
+    double cpu = median(values[DRAIN_CPU]);
+    print("raw_drain_cpu", median(values[RAW_CPU]), "us/job", 0, NULL);
+    print("raw_drain_without_claims_cpu", median(values[RAW_BARE_CPU]), "us/job", 0, NULL);
+    print("ledger_drain_cpu", cpu, "us/job", median(values[RAW_CPU]) / cpu, "raw_drain_cpu");
+    print("ledger_transaction_max", (double)bench.tx_us_max / 1000.0, "ms", 0, NULL);
+    tide_world_real_free(bench.world);
+    (void)rmdir(dir);
+    return 0;
+}
