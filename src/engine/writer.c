@@ -495,6 +495,7 @@ static void refill(tide_engine *engine)
         return;
     if (wanted.count_max > REFILL_MAX)
         wanted.count_max = REFILL_MAX;
+    engine->writer_reads = true;
     tide_lock_drop(engine->world, engine->lock);
     static _Thread_local struct tide_brief briefs[REFILL_MAX];
     size_t count = 0;
@@ -502,6 +503,7 @@ static void refill(tide_engine *engine)
     tide_status rc = tide_ledger_refill(engine->ledger, wanted.account, wanted.after_priority,
                                         wanted.after_id, briefs, wanted.count_max, &count, &err);
     tide_lock_take(engine->world, engine->lock);
+    engine->writer_reads = false;
     if (rc != TIDE_OK) {
         tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
         tide_tracker_more(engine->tracker, wanted.account);
