@@ -104,7 +104,7 @@ static tide_status validate(struct tide_sqlite *self, const struct tide_job_new 
 
 static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *err)
 {
-    tide_row_state state;
+    tide_row_state state = TIDE_ROW_PENDING;
     tide_status rc = job_state(self, id, &state, err);
     if (rc != TIDE_OK || state == TIDE_ROW_DONE)
         return rc;

@@ -324,6 +324,7 @@ static void apply_end(tide_engine *engine, struct batch *batch, size_t index, ui
         tide_tracker_put_back(engine->tracker, id,
                               to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms),
                               attempts, now_ms);
+        tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
         const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
         if (tracked->state == TIDE_JOB_READY &&
             tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
