@@ -25,7 +25,6 @@ static const char schema_first[] =
     /* scope 0: while it waits; scope 1: while it waits or runs (E1.5). */
     "CREATE UNIQUE INDEX job_dedupe ON job (account, kind, dedupe)"
     " WHERE dedupe IS NOT NULL AND state <= scope;"
-    "CREATE INDEX job_delayed ON job (not_before) WHERE state = 0 AND not_before IS NOT NULL;"
     "CREATE INDEX job_gap ON job (cycle) WHERE state >= 3;"
     "CREATE TABLE claim (job INTEGER PRIMARY KEY, token INTEGER NOT NULL, owner INTEGER NOT NULL,"
     " run INTEGER NOT NULL, started INTEGER NOT NULL, cycle INTEGER, noted INTEGER,"
@@ -56,12 +55,21 @@ static const char schema_first[] =
     " payload TEXT) STRICT;"
     "CREATE TABLE note (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;";
 
+/* Jobs that commands look for and claims do not: failed, canceled, blocked and
+ * delayed ones.  One index for all of them, because each index costs every claim
+ * a cursor, used or not; a job that is queued, runs and is done is never in it. */
+#define ASIDE_OF(j)                                                                                \
+    "(" j "state >= 3 OR (" j "state = 0 AND (" j "open_deps > 0 OR " j "not_before IS NOT "       \
+                                                                        "NULL)))"
+#define ASIDE ASIDE_OF("")
+
 /* Version 2: alerts, schedules that run at start, forced splits, and the index
  * that lets a cancel find blocked jobs without walking the history. */
 static const char schema_second[] =
     "ALTER TABLE schedule ADD COLUMN at_start INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE kind ADD COLUMN splits INTEGER NOT NULL DEFAULT 0;"
-    "CREATE INDEX job_blocked ON job (account, id) WHERE state = 0 AND open_deps > 0;"
+    "DROP INDEX job_gap;"
+    "CREATE INDEX job_aside ON job (state, not_before) WHERE " ASIDE ";"
     "CREATE TABLE alert (condition TEXT NOT NULL, account INTEGER NOT NULL, level INTEGER NOT NULL,"
     " since INTEGER NOT NULL, notified INTEGER, text TEXT, PRIMARY KEY (condition, account))"
     " STRICT, WITHOUT ROWID;";
@@ -190,13 +198,14 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
         " FROM claim c JOIN job j ON j.id = c.job LEFT JOIN kind k ON k.id = j.kind"
         " WHERE c.owner <> ?1 LIMIT ?2",
     [SQL_PICK_ID] = PICK "WHERE id = ?1 AND" FILTER "LIMIT ?8",
-    [SQL_PICK_GAP] = PICK "INDEXED BY job_gap WHERE state >= 3 AND" FILTER "LIMIT ?8",
-    [SQL_PICK_DELAYED] = PICK
-    "INDEXED BY job_delayed WHERE state = 0 AND not_before IS NOT NULL AND" FILTER "LIMIT ?8",
+    [SQL_PICK_GAP] =
+        PICK "INDEXED BY job_aside WHERE " ASIDE " AND state >= 3 AND" FILTER "LIMIT ?8",
+    [SQL_PICK_DELAYED] = PICK "INDEXED BY job_aside WHERE " ASIDE
+                              " AND state = 0 AND not_before IS NOT NULL AND" FILTER "LIMIT ?8",
     [SQL_PICK_READY] =
         PICK "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0 AND" FILTER "LIMIT ?8",
-    [SQL_PICK_BLOCKED] =
-        PICK "INDEXED BY job_blocked WHERE state = 0 AND open_deps > 0 AND" FILTER "LIMIT ?8",
+    [SQL_PICK_BLOCKED] = PICK "INDEXED BY job_aside WHERE " ASIDE
+                              " AND state = 0 AND open_deps > 0 AND" FILTER "LIMIT ?8",
     [SQL_PICK_RUNNING] = PICK "WHERE id IN (SELECT job FROM claim) AND" FILTER "LIMIT ?8",
     [SQL_RETRY_ONE] = "UPDATE job SET state = 0, attempts = 0, not_before = NULL, finished = NULL"
                       " WHERE id = ?1",
@@ -289,9 +298,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                          "WHERE j.id = ?1 AND" LIST_FILTER "LIMIT ?8",
     [SQL_LIST_RUNNING] = LIST "claim c CROSS JOIN job j ON j.id = c.job" LIST_JOINS
                               "WHERE ?1 = 0 AND" LIST_FILTER "ORDER BY c.job DESC LIMIT ?8",
-    [SQL_LIST_GAP] =
-        LIST "job j INDEXED BY job_gap LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
-             "WHERE ?1 = 0 AND j.state >= 3 AND" LIST_FILTER "ORDER BY j.id DESC LIMIT ?8",
+    [SQL_LIST_GAP] = LIST "job j INDEXED BY job_aside LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
+                          "WHERE ?1 = 0 AND " ASIDE_OF("j.") " AND j.state >= 3 AND" LIST_FILTER
+                                                             "ORDER BY j.id DESC LIMIT ?8",
     [SQL_LIST_ALL] = LIST "job j LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
                           "WHERE ?1 = 0 AND" LIST_FILTER "ORDER BY j.id DESC LIMIT ?8",
     [SQL_COUNTS] = "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name,"
