@@ -60,7 +60,7 @@ static const char schema_first[] =
  * a cursor, used or not; a job that is queued, runs and is done is never in it. */
 #define ASIDE_OF(j)                                                                                \
     "(" j "state >= 3 OR (" j "state = 0 AND (" j "open_deps > 0 OR " j "not_before IS NOT "       \
-                                                                        "NULL)))"
+    "NULL)))"
 #define ASIDE ASIDE_OF("")
 
 /* Version 2: alerts, schedules that run at start, forced splits, and the index
@@ -96,6 +96,14 @@ const struct tide_schema tide_ledger_schema = {
 #define BRIEF                                                                                      \
     "SELECT id, cycle, size, not_before, account, kind, open_deps, attempts, attempts_max,"        \
     " priority, traits FROM job "
+
+#define REFILL_SAME                                                                                \
+    BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"                                 \
+          " AND account = ?1 AND priority = ?2 AND id > ?3 "
+#define REFILL_BELOW                                                                               \
+    BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"                                 \
+          " AND account = ?1 AND priority < ?2 AND ?3 >= 0 "
+#define NOT_PAUSED "kind NOT IN (SELECT id FROM kind WHERE paused = 1) "
 
 #define LIST                                                                                       \
     "SELECT j.id, j.cycle, j.size, coalesce(c.bytes_done, d.bytes_done), c.owner, c.token,"        \
@@ -152,12 +160,12 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_CLAIM_INSERT] = "INSERT INTO claim (job, token, owner, run, started, cycle, noted, beat,"
                          " bytes_done) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, ?8)",
     [SQL_CLAIM_GET] = "SELECT started, cycle, noted, run FROM claim WHERE job = ?1 AND token = ?2",
-    [SQL_CLAIM_DELETE] = "DELETE FROM claim WHERE job = ?1",
+    [SQL_CLAIM_DELETE] = "DELETE FROM claim WHERE job = ?1 AND token = ?2",
     [SQL_CLAIM_BEAT] = "UPDATE claim SET beat = ?3, bytes_done = ?4 WHERE job = ?1 AND token = ?2",
     [SQL_CLAIM_BEAT_NOTED] = "UPDATE claim SET beat = ?3, bytes_done = ?4, noted = 1"
                              " WHERE job = ?1 AND token = ?2",
-    [SQL_FINISH_DONE] = "UPDATE job SET state = 2, attempts = max(0, min(65535, attempts + ?2)),"
-                        " started = ?3, finished = ?4, run = ?5, noted = ?6 WHERE id = ?1",
+    [SQL_FINISH_DONE] = "UPDATE job SET state = 2, started = ?2, finished = ?3, run = ?4,"
+                        " noted = ?5 WHERE id = ?1",
     [SQL_FINISH_OTHER] = FINISH_SET " WHERE id = ?1",
     [SQL_FINISH_KEYLESS] = FINISH_SET ", dedupe = NULL WHERE id = ?1",
     [SQL_DETAIL_SET] = "INSERT INTO detail (job, status, bytes_done, error, resume)"
@@ -180,21 +188,18 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_JOB_RELEASE] = "UPDATE job SET open_deps = open_deps - ?2 WHERE id = ?1",
     [SQL_JOB_RELEASED] = "SELECT account, open_deps, state FROM job WHERE id = ?1",
     [SQL_JOB_ACCOUNT_KIND] = "SELECT account, kind FROM job WHERE id = ?1",
-    [SQL_REFILL_SAME] = BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"
-                              " AND account = ?1 AND priority = ?2 AND id > ?3"
-                              " AND kind NOT IN (SELECT id FROM kind WHERE paused = 1)"
-                              " ORDER BY id LIMIT ?4",
-    [SQL_REFILL_BELOW] = BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"
-                               " AND account = ?1 AND priority < ?2 AND ?3 >= 0"
-                               " AND kind NOT IN (SELECT id FROM kind WHERE paused = 1)"
-                               " ORDER BY priority DESC, id LIMIT ?4",
+    [SQL_REFILL_SAME] = REFILL_SAME "ORDER BY id LIMIT ?4",
+    [SQL_REFILL_BELOW] = REFILL_BELOW "ORDER BY priority DESC, id LIMIT ?4",
+    [SQL_REFILL_SAME_PAUSED] = REFILL_SAME "AND " NOT_PAUSED "ORDER BY id LIMIT ?4",
+    [SQL_REFILL_BELOW_PAUSED] =
+        REFILL_BELOW "AND " NOT_PAUSED "ORDER BY priority DESC, id LIMIT ?4",
     [SQL_ACCOUNT_NEXT_WORK] = "SELECT account FROM job INDEXED BY job_ready"
                               " WHERE state = 0 AND open_deps = 0 AND account > ?1"
                               " ORDER BY account LIMIT 1",
     [SQL_BRIEF] = BRIEF "WHERE id = ?1 AND state <= 1",
     [SQL_RECLAIM_LIST] =
         "SELECT c.job, j.state, c.cycle, j.kind, j.attempts, j.attempts_max,"
-        " c.started, c.run, c.noted, c.bytes_done, k.splits"
+        " c.started, c.run, c.noted, c.bytes_done, k.splits, c.token"
         " FROM claim c JOIN job j ON j.id = c.job LEFT JOIN kind k ON k.id = j.kind"
         " WHERE c.owner <> ?1 LIMIT ?2",
     [SQL_PICK_ID] = PICK "WHERE id = ?1 AND" FILTER "LIMIT ?8",
