@@ -163,6 +163,7 @@ static bool gather(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     batch->gathered_ms = now_ms;
     if (engine->retry_writes_at_ms > now_ms)
         return false;
+    engine->retry_writes_at_ms = 0;
     gather_ends(engine, batch);
     gather_claims(engine, batch, now_ms);
     gather_cursors(engine, batch);
@@ -323,6 +324,7 @@ static void apply_end(tide_engine *engine, struct batch *batch, size_t index, ui
         tide_tracker_put_back(engine->tracker, id,
                               to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms),
                               attempts, now_ms);
+        tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
         const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
         if (tracked->state == TIDE_JOB_READY &&
             tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
@@ -538,6 +540,14 @@ static void copy_rest_of_log(tide_engine *engine)
         tide_engine_fail(engine, rc, &err);
 }
 
+bool tide_writer_has_work(const tide_engine *engine)
+{
+    if (engine->retry_writes_at_ms != 0)
+        return false; /* the dispatcher wakes it then */
+    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
+           engine->save_due;
+}
+
 /* ---- the thread ------------------------------------------------------------------------ */
 
 static void write_batch(tide_engine *engine, struct batch *batch)
@@ -582,14 +592,19 @@ void tide_writer_main(void *arg)
             refill(engine);
             tide_dispatch(engine, tide_world_now_ms(engine->world));
             tide_engine_quiet(engine);
+            if (engine->phase != TIDE_PHASE_RUN) /* this may have been all it waited for */
+                tide_cond_wake_one(engine->world, engine->pump);
             continue;
         }
         refill(engine);
-        if (engine->stuff_to_claim)
-            continue;
+        if (tide_writer_has_work(engine))
+            continue; /* it came while the refill read without the lock */
         tide_engine_quiet(engine);
         engine->writer_idle = true;
-        tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, TIDE_NEVER);
+        /* Before the start and at the end there is no dispatcher to end a pause. */
+        uint64_t until_us = engine->retry_writes_at_ms == 0 ? TIDE_NEVER
+                                                            : engine->retry_writes_at_ms * 1000;
+        tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, until_us);
         engine->writer_idle = false;
         if (rc == TIDE_STOPPED)
             break;
