@@ -221,6 +221,9 @@ static void live_to_the_end(struct mirror *mirror)
     mirror->faults = false;
     mirror->disturbed_ms = tide_world_now_ms(mirror->world);
     tide_sim_faults(mirror->sim, false);
+    /* Somebody sets the clock. */
+    tide_sim_wall_jump(mirror->sim, (int64_t)tide_sim_net_unix_ms(mirror->sim) -
+                                        (int64_t)tide_world_now_unix_ms(mirror->world));
     for (size_t i = 0; i < MIRROR_ACCOUNTS; i++)
         tide_sim_provider_faults(mirror->accounts[i].provider, false);
     if (mirror_open(mirror, &err) != TIDE_OK)
