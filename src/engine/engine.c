@@ -170,6 +170,11 @@ static tide_status reclaim(tide_engine *engine, tide_error *err)
             rc = tide_tx_commit(tx, err);
         else
             tide_tx_rollback(tx);
+        /* Forgotten by a further crash, which costs each of them one more at most. */
+        for (size_t i = 0; rc == TIDE_OK && i < changes.over_budget_count; i++)
+            if (!changes.over_budget[i].failed &&
+                !tide_map_put(&engine->died_often, changes.over_budget[i].id, 1))
+                rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for jobs to split");
     }
     tide_changes_done(&changes);
     return rc;
@@ -264,6 +269,7 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
     tide_map_init(&engine->kind_index, engine->mem);
     tide_map_init(&engine->account_index, engine->mem);
     tide_map_init(&engine->stream_index, engine->mem);
+    tide_map_init(&engine->died_often, engine->mem);
     tide_status rc = tide_lock_new(world, &engine->lock);
     tide_cond **conds[] = {&engine->work, &engine->write, &engine->pump, &engine->news,
                            &engine->keeper};
@@ -407,7 +413,7 @@ static bool look_active(const struct tide_tracked *tracked, void *arg)
 static bool busy(tide_engine *engine)
 {
     return engine->ended_count > 0 || engine->writes_first != NULL || engine->writer_busy ||
-           engine->stuff_to_claim ||
+           engine->writer_reads || engine->stuff_to_claim ||
            tide_tracker_count_state(engine->tracker, TIDE_JOB_RUNNING) > 0 ||
            tide_tracker_count_state(engine->tracker, TIDE_JOB_CLAIMED) > 0 ||
            tide_tracker_count_state(engine->tracker, TIDE_JOB_CLAIMING) > 0;
@@ -426,6 +432,9 @@ void tide_engine_quiet(tide_engine *engine)
 {
     if (engine->waiters > 0 && !busy(engine))
         tide_cond_wake_all(engine->world, engine->news);
+    /* A stop waits for the writer's last word, not for the end of its grace. */
+    if (engine->phase == TIDE_PHASE_GRACE || engine->phase == TIDE_PHASE_CANCEL)
+        tide_cond_wake_one(engine->world, engine->pump);
 }
 
 tide_status tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err)
@@ -533,6 +542,7 @@ static void free_engine(tide_engine *engine, bool clean)
     tide_map_done(&engine->kind_index);
     tide_map_done(&engine->account_index);
     tide_map_done(&engine->stream_index);
+    tide_map_done(&engine->died_often);
     tide_cond *conds[] = {engine->work, engine->write, engine->pump, engine->news, engine->keeper};
     for (size_t i = 0; i < sizeof conds / sizeof conds[0]; i++)
         if (conds[i] != NULL)
