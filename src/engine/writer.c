@@ -330,9 +330,13 @@ static void apply_end(tide_engine *engine, struct batch *batch, size_t index, ui
             tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
             engine->stuff_to_claim = true;
     } else {
-        if (!applied)
-            TIDE_SEEN("writer: a stale end changed nothing");
         tide_tracker_remove(engine->tracker, id);
+        if (!applied) {
+            /* Somebody else decides about it now; it may be pending again. */
+            TIDE_SEEN("writer: a stale end changed nothing");
+            tide_tracker_more(engine->tracker, job->brief.account);
+            engine->stuff_to_claim = true;
+        }
     }
     tide_job_drop(job);
 }
