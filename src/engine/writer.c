@@ -448,6 +448,8 @@ static void apply(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     }
     for (size_t i = 0; i < batch->saving_count; i++)
         tide_governor_saved(batch->saving[i]->governor, batch->gathered_ms);
+    if (batch->saving_count > 0)
+        tide_cond_wake_one(engine->world, engine->pump); /* the next one has its time now */
     for (size_t i = 0; i < batch->finishes_count; i++)
         apply_end(engine, batch, i, now_ms);
     tide_changes_apply(engine, &batch->changes, now_ms);
