@@ -29,11 +29,14 @@ static void apply(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT])
     (void)tide_tracker_refill_set(engine->tracker, engine->tuning.refill_below_permille,
                                   engine->tuning.refill_to_permille);
     tide_alerting_reload(engine);
+    engine->look_at_ms = 0; /* new thresholds judge what is known already */
     tide_transfer_settings(engine);
     tide_accounts_reload(engine);
     if (changed[TIDE_SET_PURGE_EVERY])
         tide_schedule_period(engine, TIDE_PURGE_NAME, engine->tuning.purge_every_ms);
+    engine->stuff_to_claim = true; /* new places want jobs */
     tide_dispatch(engine, tide_world_now_ms(engine->world));
+    tide_cond_wake_one(engine->world, engine->pump);
 }
 
 static void tell(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT],
