@@ -11,6 +11,7 @@
  */
 #include "base/check.h"
 #include "base/limits.h"
+#include "db/db.h"
 #include "engine/ledger.h"
 
 #include <inttypes.h>
@@ -312,6 +313,7 @@ int main(int argc, char **argv)
     if (bench.group == 0 || bench.group > GROUP_MAX || bench.jobs == 0 || mkdtemp(dir) == NULL)
         fail("usage: ledger_bench [JOBS [GROUP [DIR]]]", NULL);
     (void)snprintf(bench.path, sizeof bench.path, "%s/state.db", dir);
+    tide_db_tune_process();
     must(tide_world_real_new(tide_mem_heap(), &bench.world, &err), "world", &err);
 
     enum { KEYED, PLAIN, DRAIN, RAW_BARE, RAW, DRAIN_CPU, RAW_BARE_CPU, RAW_CPU, MEASURES };

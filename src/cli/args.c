@@ -215,8 +215,6 @@ static tide_status arguments_complete(struct cli *cli, const char *group)
     return cli_fail(cli, TIDE_INVALID, hint, "an argument is missing: %s", cli->command->arguments);
 }
 
-static char help_group[40];
-
 tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
 {
     const char *group = NULL;
@@ -240,8 +238,7 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
             rc = argument_take(cli, &group, argv[i]);
         i += used;
     }
-    if (group != NULL)
-        (void)snprintf(help_group, sizeof help_group, "%s", group);
+    cli->group = group;
     return rc == TIDE_OK ? arguments_complete(cli, group) : rc;
 }
 
@@ -297,12 +294,12 @@ void cli_help(struct cli *cli)
             help_flags(cli, command->flags);
         }
     } else {
-        cli_print(cli, "tidemark %s [flags]\n", help_group[0] ? help_group : "COMMAND");
-        if (help_group[0] == '\0')
+        cli_print(cli, "tidemark %s [flags]\n", cli->group != NULL ? cli->group : "COMMAND");
+        if (cli->group == NULL)
             cli_print(cli, "Mirrors your cloud accounts onto your own disk.\n");
         cli_print(cli, "\nCommands:\n");
         for (const struct cli_command *c = cli_commands; c->group != NULL; c++)
-            if (help_group[0] == '\0' || strcmp(help_group, c->group) == 0)
+            if (cli->group == NULL || strcmp(cli->group, c->group) == 0)
                 help_command_line(cli, c);
     }
     cli_print(cli, "\nFlags of every command:\n");

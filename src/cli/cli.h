@@ -76,6 +76,7 @@ struct cli_flag_value {
 struct cli {
     tide_mem *mem;
     tide_world *world;
+    const char *group; /* the first word, also when no command was found; NULL: none */
     const struct cli_command *command;
     const char *arguments[CLI_ARGUMENTS_MAX];
     unsigned arguments_count;

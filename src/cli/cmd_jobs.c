@@ -292,12 +292,13 @@ static void reason_add(struct explained *e, const char *why, tide_json *reason, 
     tide_json_set_cstr(reason, "why", why);
     tide_json_set_cstr(reason, "text", text);
     tide_json_append(&e->reasons, reason);
-    cli_print(e->cli, "%s %s\n", e->count++ == 0 ? " " : " ", text);
+    cli_print(e->cli, "  %s\n", text);
+    e->count++;
 }
 
 static void explain_finished(struct explained *e)
 {
-    char text[700], when[32];
+    char text[700], when[32], beat[32];
     uint64_t id = e->row.id;
     switch (e->row.state) {
     case TIDE_ROW_DONE:
@@ -317,14 +318,8 @@ static void explain_finished(struct explained *e)
     default:
         (void)snprintf(text, sizeof text, "it is running since %s, attempt %u of %u, last beat %s",
                        cli_time(e->row.started_unix_ms, when), e->row.attempts + 1,
-                       e->row.attempts_max, e->row.beat_unix_ms == 0 ? "none yet" : "seen");
-        if (e->row.beat_unix_ms != 0) {
-            char beat[32];
-            (void)snprintf(text, sizeof text,
-                           "it is running since %s, attempt %u of %u, last beat %s",
-                           cli_time(e->row.started_unix_ms, when), e->row.attempts + 1,
-                           e->row.attempts_max, cli_time(e->row.beat_unix_ms, beat));
-        }
+                       e->row.attempts_max,
+                       e->row.beat_unix_ms == 0 ? "none yet" : cli_time(e->row.beat_unix_ms, beat));
     }
     reason_add(e, tide_row_state_name(e->row.state), NULL, text);
 }

@@ -50,18 +50,12 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
     return at_ms;
 }
 
-static bool writer_has_work(const tide_engine *engine)
-{
-    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
-           engine->save_due;
-}
-
 void tide_dispatch(tide_engine *engine, uint64_t now_ms)
 {
     take_due(engine, now_ms);
     preempt_some(engine);
 
-    if (engine->writer_idle && writer_has_work(engine))
+    if (engine->writer_idle && tide_writer_has_work(engine))
         tide_cond_wake_one(engine->world, engine->write);
     if (engine->workers_idle > 0 && tide_lanes_can_start(engine->lanes))
         tide_cond_wake_one(engine->world, engine->work); /* that one wakes the next */

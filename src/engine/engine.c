@@ -1,6 +1,7 @@
 /* engine.c - opening, starting, waiting, stopping. */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "engine/control.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -122,18 +123,31 @@ static tide_status take_state_dir(tide_engine *engine, const char *state_dir, ti
         return rc;
     char path[4096];
     char holder[96];
-    (void)snprintf(path, sizeof path, "%s/engine.lock", state_dir);
-    int bytes =
-        snprintf(holder, sizeof holder, "process %ld, run %s", (long)getpid(), engine->run_id);
-    rc = tide_file_lock_take(engine->world, path, (tide_text){holder, (size_t)bytes},
-                             &engine->file_lock, err);
-    if (rc != TIDE_BUSY || err == NULL)
-        return rc;
-    char first[200];
-    (void)snprintf(first, sizeof first, "%.190s", err->text);
-    return tide_error_set(err, TIDE_BUSY,
-                          "another engine works in %.150s (%s): stop it, or use another directory",
-                          state_dir, first);
+    (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_LOCK, state_dir);
+    int bytes = snprintf(holder, sizeof holder, "engine, process %ld, run %s", (long)getpid(),
+                         engine->run_id);
+    uint64_t give_up_us =
+        tide_world_now_us(engine->world) + TIDE_CONTROL_LOCK_WAIT_MS * (uint64_t)1000;
+    tide_error busy = {TIDE_OK, 0, ""};
+    for (;;) {
+        rc = tide_file_lock_take(engine->world, path, (tide_text){holder, (size_t)bytes},
+                                 &engine->file_lock, &busy);
+        /* A command holds it for the length of one change: that is worth a moment. */
+        uint64_t now_us = tide_world_now_us(engine->world);
+        if (rc != TIDE_BUSY || strstr(busy.text, "engine, process") != NULL || now_us > give_up_us)
+            break;
+        rc = tide_world_sleep_until(engine->world, now_us + 20000, NULL);
+        if (rc != TIDE_OK)
+            return tide_error_set(err, rc, "stopped while waiting for %s", path);
+    }
+    if (rc == TIDE_BUSY)
+        return tide_error_set(
+            err, TIDE_BUSY,
+            "another one works in %.120s (%.150s): stop it, or use another directory", state_dir,
+            busy.text);
+    if (rc != TIDE_OK && err != NULL)
+        *err = busy;
+    return rc;
 }
 
 /* Everything a dead predecessor left running goes back, and pays an attempt (E1.7). */
@@ -156,6 +170,11 @@ static tide_status reclaim(tide_engine *engine, tide_error *err)
             rc = tide_tx_commit(tx, err);
         else
             tide_tx_rollback(tx);
+        /* Forgotten by a further crash, which costs each of them one more at most. */
+        for (size_t i = 0; rc == TIDE_OK && i < changes.over_budget_count; i++)
+            if (!changes.over_budget[i].failed &&
+                !tide_map_put(&engine->died_often, changes.over_budget[i].id, 1))
+                rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for jobs to split");
     }
     tide_changes_done(&changes);
     return rc;
@@ -250,6 +269,7 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
     tide_map_init(&engine->kind_index, engine->mem);
     tide_map_init(&engine->account_index, engine->mem);
     tide_map_init(&engine->stream_index, engine->mem);
+    tide_map_init(&engine->died_often, engine->mem);
     tide_status rc = tide_lock_new(world, &engine->lock);
     tide_cond **conds[] = {&engine->work, &engine->write, &engine->pump, &engine->news,
                            &engine->keeper};
@@ -412,6 +432,9 @@ void tide_engine_quiet(tide_engine *engine)
 {
     if (engine->waiters > 0 && !busy(engine))
         tide_cond_wake_all(engine->world, engine->news);
+    /* A stop waits for the writer's last word, not for the end of its grace. */
+    if (engine->phase == TIDE_PHASE_GRACE || engine->phase == TIDE_PHASE_CANCEL)
+        tide_cond_wake_one(engine->world, engine->pump);
 }
 
 tide_status tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err)
@@ -461,7 +484,8 @@ void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error 
 void tide_engine_stop(tide_engine *engine)
 {
     tide_lock_take(engine->world, engine->lock);
-    if (engine->phase == TIDE_PHASE_OPEN) {
+    if (engine->phase == TIDE_PHASE_OPEN || engine->dispatcher_thread == NULL) {
+        /* Not started, or not wholly: there is nobody to walk through the grace. */
         engine->phase = TIDE_PHASE_ENDED;
         tide_cond_wake_all(engine->world, engine->write);
     } else if (engine->phase == TIDE_PHASE_RUN) {
@@ -518,6 +542,7 @@ static void free_engine(tide_engine *engine, bool clean)
     tide_map_done(&engine->kind_index);
     tide_map_done(&engine->account_index);
     tide_map_done(&engine->stream_index);
+    tide_map_done(&engine->died_often);
     tide_cond *conds[] = {engine->work, engine->write, engine->pump, engine->news, engine->keeper};
     for (size_t i = 0; i < sizeof conds / sizeof conds[0]; i++)
         if (conds[i] != NULL)

@@ -197,6 +197,7 @@ struct tide_engine {
     uint64_t token_next; /* of claims, rising over restarts */
     tide_ledger *ledger; /* the writer thread's once started */
     tide_file_lock *file_lock;
+    tide_map died_often; /* jobs over their budget by the death of a process; fixed once open */
     struct tide_control *control; /* NULL: none */
     tide_log *log;                /* NULL: none */
 
@@ -293,6 +294,7 @@ bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can
 
 /* ---- writer.c ---- */
 void tide_writer_main(void *arg);
+bool tide_writer_has_work(const tide_engine *engine);
 void tide_write_push(tide_engine *engine, struct tide_write *write); /* under the lock */
 /* Puts it in the queue and waits until it is durable or refused. */
 tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);

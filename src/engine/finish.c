@@ -233,6 +233,15 @@ static void count_items(tide_job *job, const struct tide_split_plan *plan, uint6
                                 plan->counts[TIDE_FATE_BAD], now_ms);
 }
 
+/* An item that was bad or owed comes alone; when it succeeds it is forgotten, with
+ * its `done`. */
+static tide_status forget_bad(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const tide_job *job = arg;
+    return tide_ledger_bad_clear(transaction->tx, job->brief.account, job->brief.kind,
+                                 job->items[0].text, err);
+}
+
 /* Fills the finish from the plan.  false: no memory for it. */
 static bool finish_by_plan(tide_job *job, const struct items_plan *plan, uint64_t now_ms)
 {
@@ -261,6 +270,9 @@ static bool finish_by_plan(tide_job *job, const struct items_plan *plan, uint64_
         if (split->rest == TIDE_REST_PUT_BACK && split->cause != TIDE_CLASS_OK)
             block_account(job, split->cause, split->at_ms, now_ms);
     }
+    if (job->items_count == 1 && plan->fates[0].fate == TIDE_FATE_STORED &&
+        tide_job_effect(job, forget_bad, job, NULL) != TIDE_OK)
+        return false;
     with_effects(job);
     count_items(job, split, now_ms);
     return true;

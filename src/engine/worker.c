@@ -30,13 +30,15 @@ static tide_status run_handler(tide_job *job)
 {
     job->err.text[0] = '\0';
     job->err.status = TIDE_OK;
-    if (job->kind->kind.items && job->brief.attempts >= job->brief.attempts_max &&
+    uint32_t died = 0;
+    if (job->kind->kind.items && tide_map_get(&job->engine->died_often, job->brief.id, &died) &&
         tide_job_items(job) > 0) {
         /* Its process died with it as often as it may: it is split unrun, until the
-         * item that kills us is alone and named (E7.1). */
+         * item that kills us is alone and named (E7.1).  Attempts alone do not tell:
+         * the parts of a split inherit them (E6.1). */
         TIDE_SEEN("worker: a job over its budget was split unrun");
-        return tide_error_set(&job->err, TIDE_UNKNOWN, "it ended with its process %u times",
-                              job->brief.attempts);
+        return tide_error_set(&job->err, TIDE_UNKNOWN,
+                              "its process ended with it, after %u attempts", job->brief.attempts);
     }
     tide_status status = job->kind->kind.handler(job, job->kind->kind.context, &job->err);
     if (status != TIDE_OK && job->err.text[0] == '\0')

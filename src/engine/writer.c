@@ -163,6 +163,7 @@ static bool gather(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     batch->gathered_ms = now_ms;
     if (engine->retry_writes_at_ms > now_ms)
         return false;
+    engine->retry_writes_at_ms = 0;
     gather_ends(engine, batch);
     gather_claims(engine, batch, now_ms);
     gather_cursors(engine, batch);
@@ -319,6 +320,7 @@ static void apply_end(tide_engine *engine, struct batch *batch, size_t index, ui
         tide_births_apply(engine, &job->effects_transaction.births, now_ms);
     if (applied && job->finish.state == TIDE_ROW_PENDING) {
         uint16_t attempts = (uint16_t)(job->brief.attempts + job->finish.attempts_add);
+        tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
         tide_tracker_put_back(engine->tracker, id,
                               to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms),
                               attempts, now_ms);
@@ -495,7 +497,9 @@ static void refill(tide_engine *engine)
         return;
     if (wanted.count_max > REFILL_MAX)
         wanted.count_max = REFILL_MAX;
-    engine->writer_reads = true;
+    /* The tracker believes that nothing is left to load; until we know better,
+     * nobody may take that for quiet. */
+    engine->writer_busy = true;
     tide_lock_drop(engine->world, engine->lock);
     static _Thread_local struct tide_brief briefs[REFILL_MAX];
     size_t count = 0;
@@ -503,7 +507,7 @@ static void refill(tide_engine *engine)
     tide_status rc = tide_ledger_refill(engine->ledger, wanted.account, wanted.after_priority,
                                         wanted.after_id, briefs, wanted.count_max, &count, &err);
     tide_lock_take(engine->world, engine->lock);
-    engine->writer_reads = false;
+    engine->writer_busy = false;
     if (rc != TIDE_OK) {
         tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
         tide_tracker_more(engine->tracker, wanted.account);
@@ -534,6 +538,14 @@ static void copy_rest_of_log(tide_engine *engine)
     engine->wal_short = false;
     if (store_is_lost(rc))
         tide_engine_fail(engine, rc, &err);
+}
+
+bool tide_writer_has_work(const tide_engine *engine)
+{
+    if (engine->retry_writes_at_ms != 0)
+        return false; /* the dispatcher wakes it then */
+    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
+           engine->save_due;
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */
@@ -580,14 +592,19 @@ void tide_writer_main(void *arg)
             refill(engine);
             tide_dispatch(engine, tide_world_now_ms(engine->world));
             tide_engine_quiet(engine);
+            if (engine->phase != TIDE_PHASE_RUN) /* this may have been all it waited for */
+                tide_cond_wake_one(engine->world, engine->pump);
             continue;
         }
         refill(engine);
-        if (engine->stuff_to_claim)
-            continue;
+        if (tide_writer_has_work(engine))
+            continue; /* it came while the refill read without the lock */
         tide_engine_quiet(engine);
         engine->writer_idle = true;
-        tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, TIDE_NEVER);
+        /* Before the start and at the end there is no dispatcher to end a pause. */
+        uint64_t until_us = engine->retry_writes_at_ms == 0 ? TIDE_NEVER
+                                                            : engine->retry_writes_at_ms * 1000;
+        tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, until_us);
         engine->writer_idle = false;
         if (rc == TIDE_STOPPED)
             break;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -393,6 +394,61 @@ static void amounts_that_overflow_are_refused(void **state)
     assert_string_equal(text, "2 d 3 h");
 }
 
+static void write_file(tide_world *world, const char *path, const char *text)
+{
+    assert_int_equal(tide_file_replace(world, path, tide_text_of(text), 0600, NULL), TIDE_OK);
+}
+
+/* E11.1: live ones change on a running engine, the others wait for the next
+ * start, and a file that became wrong changes nothing. */
+static void a_reload_tells_what_changed(void **state)
+{
+    (void)state;
+    tide_error err = {0};
+    tide_world *world = NULL;
+    tide_settings *settings = NULL;
+    bool changed[TIDE_SETTINGS_COUNT], restart[TIDE_SETTINGS_COUNT];
+    char dir[] = "/tmp/tide-settings-XXXXXX", path[64];
+    const char *flags[] = {"retry.attempts_max=9"};
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/config.yaml", dir);
+    struct tide_settings_sources sources = {.file = path, .flags = flags, .flags_count = 1};
+
+    assert_int_equal(tide_world_real_new(tide_mem_heap(), &world, &err), TIDE_OK);
+    /* No file at all is fine. */
+    assert_int_equal(tide_settings_load(world, &sources, tide_mem_heap(), &settings, &err),
+                     TIDE_OK);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 16);
+
+    write_file(world, path, "workers.count: 8\ntracker.window_jobs: 500\nretry.attempts_max: 3\n");
+    assert_int_equal(tide_settings_reload(settings, world, changed, restart, &err), TIDE_OK);
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
+        assert_int_equal(changed[i], i == TIDE_SET_WORKERS_COUNT);
+        assert_int_equal(restart[i], i == TIDE_SET_TRACKER_WINDOW_JOBS);
+    }
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 8);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_TRACKER_WINDOW_JOBS), 10000);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_RETRY_ATTEMPTS_MAX), 9); /* the flag */
+
+    write_file(world, path, "workers.count: 32\nworkers.reserved_bulk: x\n");
+    assert_int_equal(tide_settings_reload(settings, world, changed, restart, &err), TIDE_INVALID);
+    assert_non_null(strstr(err.text, "config.yaml:2"));
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 8);
+
+    write_file(world, path, "# nothing\n");
+    assert_int_equal(tide_settings_edit_file(world, path, TIDE_TEXT("workers.count"),
+                                             TIDE_TEXT("24"), tide_mem_heap(), &err),
+                     TIDE_OK);
+    assert_int_equal(tide_settings_reload(settings, world, changed, restart, &err), TIDE_OK);
+    assert_true(changed[TIDE_SET_WORKERS_COUNT]);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 24);
+
+    tide_settings_free(settings);
+    tide_world_real_free(world);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
 /* Fail the first allocation, then the second, and so on. */
 static void settings_survive_every_failed_allocation(void **state)
 {
@@ -434,6 +490,7 @@ int main(void)
         cmocka_unit_test(times_durations_and_sizes_survive_print_and_parse),
         cmocka_unit_test(known_times_are_printed_right),
         cmocka_unit_test(amounts_that_overflow_are_refused),
+        cmocka_unit_test(a_reload_tells_what_changed),
         cmocka_unit_test(settings_survive_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
