@@ -1,7 +1,7 @@
 #include "db/db.h"
 #include "base/check.h"
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -105,15 +105,11 @@ static tide_status set_up(tide_db *db, const struct tide_db_options *options, ti
 /* SQLite counts the bytes of every allocation under one lock for the whole
  * process, and allocates some times a statement: a seventh of the writer's time,
  * for numbers nobody here reads.  Refused once SQLite runs, which is harmless. */
-static void count_no_memory(void)
-{
-    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-}
-
 static void configure(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, count_no_memory);
+    static atomic_flag done = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&done))
+        (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
 tide_status tide_db_exists(const char *path, const char *vfs, bool *exists_out, tide_error *err)
