@@ -76,6 +76,11 @@ tide_status tide_db_failed(tide_db *db, int code, const char *what, tide_error *
     return status;
 }
 
+void tide_db_tune_process(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 static tide_status set_up(tide_db *db, const struct tide_db_options *options, tide_error *err)
 {
     (void)sqlite3_extended_result_codes(db->handle, 1);

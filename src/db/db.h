@@ -48,6 +48,11 @@ tide_status tide_db_open(const struct tide_db_options *options, tide_mem *mem, t
 tide_status tide_db_wal(tide_db *db, tide_error *err);
 void tide_db_close(tide_db *db); /* a zeroed one is fine */
 
+/* For our own programs, before their first database and thread: SQLite stops
+ * counting its memory, which costs a lock for each allocation (about 8 % of a
+ * drain).  Process-wide, so a library must not decide it.  Harmless when late. */
+void tide_db_tune_process(void);
+
 /* Whether the file is there, asked of the VFS that would open it. */
 tide_status tide_db_exists(const char *path, const char *vfs, bool *exists_out, tide_error *err);
 

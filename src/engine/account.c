@@ -32,6 +32,23 @@ static struct tide_governor_profile profile_of(const tide_engine *engine, const 
     return profile;
 }
 
+static struct tide_badness_settings badness_of(const tide_engine *engine)
+{
+    const tide_settings *settings = engine->settings;
+    struct tide_badness_settings badness = tide_badness_defaults();
+    badness.attempts_max = tide_setting_u32(settings, TIDE_SET_RETRY_ATTEMPTS_MAX);
+    badness.pause_first_ms = tide_setting_u64(settings, TIDE_SET_RETRY_BACKOFF_START);
+    badness.pause_max_ms = tide_setting_u64(settings, TIDE_SET_RETRY_BACKOFF_MAX);
+    badness.row_max = tide_setting_u32(settings, TIDE_SET_BAD_SYSTEMIC_IN_A_ROW);
+    badness.stalls_min = tide_setting_u32(settings, TIDE_SET_BAD_OWED_FAILURES);
+    badness.stalls_over_ms = tide_setting_u64(settings, TIDE_SET_BAD_OWED_OVER);
+    uint32_t share = tide_setting_u32(settings, TIDE_SET_BAD_SYSTEMIC_SHARE);
+    badness.window_failed_max = share * TIDE_BADNESS_WINDOW / 1000;
+    if (badness.window_failed_max >= TIDE_BADNESS_WINDOW)
+        badness.window_failed_max = TIDE_BADNESS_WINDOW - 1;
+    return badness;
+}
+
 /* Takes it into memory; under the lock, or before anybody else is there. */
 static tide_status account_add(tide_engine *engine, uint32_t id, const char *name,
                                const char *provider, tide_text saved, tide_error *err)
@@ -55,7 +72,7 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     uint64_t now_ms = tide_world_now_ms(engine->world);
     tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &account->governor);
     if (rc == TIDE_OK) {
-        struct tide_badness_settings badness = tide_badness_defaults();
+        struct tide_badness_settings badness = badness_of(engine);
         rc = tide_badness_new(&badness, engine->mem, &account->badness);
     }
     struct tide_governor_saved parsed;
@@ -213,6 +230,8 @@ static void halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         if (job != NULL && job->brief.account == ask->account)
             tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_HALT);
     }
+    if (ask->halted)
+        tide_dispatch_put_back(engine, account, now_ms);
     tide_account_refresh(engine, account, now_ms);
     tide_cond_wake_one(engine->world, engine->pump);
 }

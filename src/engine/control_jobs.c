@@ -59,6 +59,26 @@ struct change {
     size_t running_count;
 };
 
+static bool job_seen(const struct tide_job_row *row, void *arg)
+{
+    (void)row;
+    *(bool *)arg = true;
+    return false;
+}
+
+/* Who names one job wants to hear that there is none. */
+static tide_status job_must_exist(tide_ledger *ledger, uint64_t id, tide_error *err)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.id = id;
+    filter.count_max = 1;
+    bool seen = false;
+    tide_status rc = tide_ledger_jobs(ledger, &filter, job_seen, &seen, err);
+    if (rc == TIDE_OK && !seen)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no job %" PRIu64, id);
+    return rc;
+}
+
 static tide_status change_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct change *change = arg;
@@ -69,6 +89,8 @@ static tide_status change_run(tide_transaction *transaction, void *arg, tide_err
     tide_status rc =
         tide_control_filter_read(change->request, transaction->engine->ledger, &filter, err);
     filter.count_max = SLICE;
+    if (rc == TIDE_OK && filter.id != 0)
+        rc = job_must_exist(transaction->engine->ledger, filter.id, err);
     if (rc != TIDE_OK)
         return rc;
     if (change->op == TIDE_OP_RETRY)
@@ -201,6 +223,8 @@ static void pause_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     struct tide_account *account = tide_engine_account_of(engine, pause->account_id);
     if (account != NULL) {
         account->paused = pause->paused;
+        if (pause->paused)
+            tide_dispatch_put_back(engine, account, now_ms);
         tide_account_refresh(engine, account, now_ms);
     }
     tide_window_reload(engine, now_ms);

@@ -37,7 +37,10 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
     for (size_t i = 0; i < engine->accounts_count; i++) {
         struct tide_account *account = engine->accounts[i];
         uint64_t account_at_ms = tide_governor_wake_at_ms(account->governor, now_ms);
+        /* One that is due is the writer's; waiting for its time would be a spin as
+         * long as the writer is at the disk.  He wakes us after it (writer.c). */
         uint64_t save_at_ms = tide_governor_save_at_ms(account->governor);
+        save_at_ms = save_at_ms <= now_ms ? TIDE_NEVER : save_at_ms;
         at_ms = account_at_ms < at_ms ? account_at_ms : at_ms;
         at_ms = save_at_ms < at_ms ? save_at_ms : at_ms;
     }
@@ -50,18 +53,12 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
     return at_ms;
 }
 
-static bool writer_has_work(const tide_engine *engine)
-{
-    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
-           engine->save_due;
-}
-
 void tide_dispatch(tide_engine *engine, uint64_t now_ms)
 {
     take_due(engine, now_ms);
     preempt_some(engine);
 
-    if (engine->writer_idle && writer_has_work(engine))
+    if (engine->writer_idle && tide_writer_has_work(engine))
         tide_cond_wake_one(engine->world, engine->write);
     if (engine->workers_idle > 0 && tide_lanes_can_start(engine->lanes))
         tide_cond_wake_one(engine->world, engine->work); /* that one wakes the next */
@@ -107,6 +104,7 @@ static bool is_held(const struct tide_tracked *tracked)
 }
 
 struct held_list {
+    const struct tide_account *account; /* NULL: of all */
     uint64_t ids[256];
     size_t count;
 };
@@ -114,14 +112,16 @@ struct held_list {
 static bool collect_held(const struct tide_tracked *tracked, void *arg)
 {
     struct held_list *list = arg;
-    if (is_held(tracked))
+    if (is_held(tracked) &&
+        (list->account == NULL || list->account->id == tracked->brief.account))
         list->ids[list->count++] = tracked->brief.id;
     return list->count < sizeof list->ids / sizeof list->ids[0];
 }
 
-static void put_back_held(tide_engine *engine, uint64_t now_ms)
+void tide_dispatch_put_back(tide_engine *engine, const struct tide_account *account,
+                            uint64_t now_ms)
 {
-    struct held_list list = {{0}, 0};
+    struct held_list list = {.account = account};
     do {
         list.count = 0;
         tide_tracker_each(engine->tracker, collect_held, &list);
@@ -142,7 +142,7 @@ static bool anything_runs(const tide_engine *engine)
 
 static void stop_step(tide_engine *engine, uint64_t now_ms)
 {
-    put_back_held(engine, now_ms);
+    tide_dispatch_put_back(engine, /* account= */ NULL, now_ms);
     if (engine->phase == TIDE_PHASE_GRACE && now_ms >= engine->stop_at_ms) {
         engine->phase = TIDE_PHASE_CANCEL;
         for (uint32_t i = 0; i < engine->workers_count; i++)

@@ -432,6 +432,9 @@ void tide_engine_quiet(tide_engine *engine)
 {
     if (engine->waiters > 0 && !busy(engine))
         tide_cond_wake_all(engine->world, engine->news);
+    /* A stop waits for the writer's last word, not for the end of its grace. */
+    if (engine->phase == TIDE_PHASE_GRACE || engine->phase == TIDE_PHASE_CANCEL)
+        tide_cond_wake_one(engine->world, engine->pump);
 }
 
 tide_status tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err)
@@ -481,7 +484,8 @@ void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error 
 void tide_engine_stop(tide_engine *engine)
 {
     tide_lock_take(engine->world, engine->lock);
-    if (engine->phase == TIDE_PHASE_OPEN) {
+    if (engine->phase == TIDE_PHASE_OPEN || engine->dispatcher_thread == NULL) {
+        /* Not started, or not wholly: there is nobody to walk through the grace. */
         engine->phase = TIDE_PHASE_ENDED;
         tide_cond_wake_all(engine->world, engine->write);
     } else if (engine->phase == TIDE_PHASE_RUN) {

@@ -283,6 +283,10 @@ tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_strea
  * under the lock by whoever changed something. */
 void tide_dispatch(tide_engine *engine, uint64_t now_ms);
 void tide_dispatcher_main(void *arg);
+/* Gives back what is claimed and does not run: of one account that may not run
+ * now, or of all (NULL) at a stop. */
+void tide_dispatch_put_back(tide_engine *engine, const struct tide_account *account,
+                            uint64_t now_ms);
 /* A job the ledger has pending: into the window if there is room. */
 void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms);
 void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
@@ -293,6 +297,7 @@ bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can
 
 /* ---- writer.c ---- */
 void tide_writer_main(void *arg);
+bool tide_writer_has_work(const tide_engine *engine);
 void tide_write_push(tide_engine *engine, struct tide_write *write); /* under the lock */
 /* Puts it in the queue and waits until it is durable or refused. */
 tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);

@@ -236,10 +236,16 @@ tide_status tide_sql_tally_write(struct tide_sqlite *self, struct tally_mark mar
 
 /* ---- finishing ------------------------------------------------------------------- */
 
-/* The fence (E1.8): no row of that job with that token, nothing happens. */
+/* What the claim knows of its job, from memory where this process made it. */
 static tide_status claim_get(struct tide_sqlite *self, const struct tide_finish *finish,
                              struct claimed *claimed_out, bool *found_out, tide_error *err)
 {
+    const struct claim_known *known = &self->known[finish->id % CLAIMS_KNOWN];
+    if (known->id == finish->id && known->token == finish->token) {
+        *claimed_out = known->facts;
+        *found_out = true;
+        return TIDE_OK;
+    }
     sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_GET);
     tide_bind_u64(stmt, 1, finish->id);
     tide_bind_u64(stmt, 2, finish->token);
@@ -277,11 +283,10 @@ static tide_status write_done(struct tide_sqlite *self, const struct tide_finish
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_FINISH_DONE);
     tide_bind_u64(stmt, 1, finish->id);
-    (void)sqlite3_bind_int(stmt, 2, finish->attempts_add);
-    tide_bind_u64(stmt, 3, claimed->started);
-    tide_bind_u64(stmt, 4, now_unix_ms);
-    tide_bind_u64(stmt, 5, claimed->run);
-    tide_bind_u64_or_null(stmt, 6, claimed->noted);
+    tide_bind_u64(stmt, 2, claimed->started);
+    tide_bind_u64(stmt, 3, now_unix_ms);
+    tide_bind_u64(stmt, 4, claimed->run);
+    tide_bind_u64_or_null(stmt, 5, claimed->noted);
     return tide_db_run(&self->db, stmt, err);
 }
 
@@ -319,12 +324,16 @@ tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_fini
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_DELETE);
     tide_bind_u64(stmt, 1, finish->id);
+    tide_bind_u64(stmt, 2, finish->token);
     tide_status rc = tide_db_run(&self->db, stmt, err);
+    /* The fence (E1.8): no row of that job with that token, nothing happens. */
+    if (rc == TIDE_OK && sqlite3_changes(self->db.handle) != 1)
+        return tide_error_set(err, TIDE_STALE, "job %" PRIu64 " was given away", finish->id);
     if (rc == TIDE_OK)
         rc = write_detail(self, finish, &claimed->noted, err);
     if (rc != TIDE_OK)
         return rc;
-    if (finish->state == TIDE_ROW_DONE && finish->payload.bytes == 0)
+    if (finish->state == TIDE_ROW_DONE && finish->payload.bytes == 0 && finish->attempts_add == 0)
         rc = write_done(self, finish, claimed, now_unix_ms, err);
     else
         rc = write_other(self, finish, claimed, now_unix_ms, err);
@@ -460,19 +469,25 @@ static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
     if (rc != TIDE_OK)
         return rc;
     if (!found) {
-        TIDE_SEEN("ledger: a stale finish");
         *own_out = tide_error_set(err, TIDE_STALE, "job %" PRIu64 " was given away", finish->id);
         return TIDE_OK;
     }
     *own_out = validate(finish, err);
     if (*own_out != TIDE_OK)
         return TIDE_OK;
-    if (finish->children_count == 0 && finish->items_count == 0 && finish->effect == NULL)
-        return tide_sql_finish_row(self, finish, &claimed, now_unix_ms, err);
+    if (finish->children_count == 0 && finish->items_count == 0 && finish->effect == NULL) {
+        rc = tide_sql_finish_row(self, finish, &claimed, now_unix_ms, err);
+        if (rc != TIDE_STALE)
+            return rc;
+        *own_out = rc;
+        return TIDE_OK;
+    }
     rc = finish_with_more(self, tx, finish, &claimed, now_unix_ms, changes, err);
     if (rc == TIDE_OK || self->tx_failed != TIDE_OK)
         return rc;
-    *own_out = rc;
+    /* Only a lost claim is called stale: an effect that says so found another
+     * value than it expected, and the row is still ours. */
+    *own_out = rc == TIDE_STALE ? TIDE_SUPERSEDED : rc;
     return TIDE_OK;
 }
 
@@ -490,6 +505,8 @@ tide_status tide_sql_finish(tide_tx *tx, const struct tide_finish *finishes, siz
         tide_status own = TIDE_OK;
         rc = finish_one(self, tx, &finishes[i], now_unix_ms, changes, &own, &own_error);
         applied_out[i] = rc == TIDE_OK && own == TIDE_OK;
+        if (own == TIDE_STALE)
+            TIDE_SEEN("ledger: a stale finish");
         if (rc == TIDE_OK && own != TIDE_OK)
             rc = refuse(changes, i, finishes[i].id, own, own_error.text, &own_error);
     }

@@ -104,7 +104,7 @@ static tide_status validate(struct tide_sqlite *self, const struct tide_job_new 
 
 static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *err)
 {
-    tide_row_state state;
+    tide_row_state state = TIDE_ROW_PENDING;
     tide_status rc = job_state(self, id, &state, err);
     if (rc != TIDE_OK || state == TIDE_ROW_DONE)
         return rc;
@@ -366,6 +366,8 @@ static tide_status claim_write(struct tide_sqlite *self, const struct claim *cla
     tide_bind_u64_or_null(stmt, 6, claim->cycle);
     tide_bind_u64_or_null(stmt, 7, claim->noted);
     tide_bind_u64_or_null(stmt, 8, claim->bytes_done);
+    self->known[claim->id % CLAIMS_KNOWN] = (struct claim_known){
+        claim->id, claim->token, {claim->now_unix_ms, claim->cycle, self->run, claim->noted}};
     return tide_db_run(&self->db, stmt, err);
 }
 
@@ -462,6 +464,7 @@ tide_status tide_sql_beat(tide_tx *tx, const struct tide_beat *beats, size_t cou
         applied_out[i] = rc == TIDE_OK && sqlite3_changes(self->db.handle) == 1;
         if (!applied_out[i] || !beat->resume_set)
             continue;
+        self->known[beat->id % CLAIMS_KNOWN].id = 0;
         stmt = sql_of(self, SQL_DETAIL_RESUME);
         tide_bind_u64(stmt, 1, beat->id);
         tide_bind_text_or_null(stmt, 2, beat->resume);
@@ -497,7 +500,8 @@ tide_status tide_sql_refill(tide_ledger *ledger, uint32_t account, uint8_t after
                             size_t *count_out, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
-    enum tide_sql texts[] = {SQL_REFILL_SAME, SQL_REFILL_BELOW};
+    static const enum tide_sql texts[2][2] = {{SQL_REFILL_SAME, SQL_REFILL_BELOW},
+                                              {SQL_REFILL_SAME_PAUSED, SQL_REFILL_BELOW_PAUSED}};
     size_t count = 0;
     /* Always read anew: a pause may have come in another transaction. */
     if (!self->in_tx)
@@ -506,7 +510,7 @@ tide_status tide_sql_refill(tide_ledger *ledger, uint32_t account, uint8_t after
     bool paused = rc == TIDE_OK && tide_sql_paused(self, account, 0);
     /* First the rest of that priority, then all below it. */
     for (int i = 0; rc == TIDE_OK && !paused && i < 2 && count < count_max; i++) {
-        sqlite3_stmt *stmt = sql_of(self, texts[i]);
+        sqlite3_stmt *stmt = sql_of(self, texts[self->paused_kinds_count > 0][i]);
         bool row = false;
         tide_bind_u64(stmt, 1, account);
         (void)sqlite3_bind_int(stmt, 2, after_priority);
@@ -789,6 +793,7 @@ static tide_status reclaim_list(struct tide_sqlite *self, uint64_t owner, size_t
             .noted = tide_column_u64(stmt, 8) != 0,
             .bytes_done = tide_column_u64(stmt, 9),
             .splits = tide_column_u64(stmt, 10) != 0,
+            .token = tide_column_u64(stmt, 11),
         };
         rc = tide_db_step(&self->db, stmt, &row, err);
     }
@@ -816,6 +821,7 @@ static tide_status reclaim_one(struct tide_sqlite *self, const struct picked *pi
     bool fails = over && !picked->splits;
     struct tide_finish finish = {
         .id = picked->id,
+        .token = picked->token,
         .state = fails ? TIDE_ROW_FAILED : TIDE_ROW_PENDING,
         .attempts_add = 1,
         .status = TIDE_STALE,

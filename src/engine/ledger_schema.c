@@ -25,7 +25,6 @@ static const char schema_first[] =
     /* scope 0: while it waits; scope 1: while it waits or runs (E1.5). */
     "CREATE UNIQUE INDEX job_dedupe ON job (account, kind, dedupe)"
     " WHERE dedupe IS NOT NULL AND state <= scope;"
-    "CREATE INDEX job_delayed ON job (not_before) WHERE state = 0 AND not_before IS NOT NULL;"
     "CREATE INDEX job_gap ON job (cycle) WHERE state >= 3;"
     "CREATE TABLE claim (job INTEGER PRIMARY KEY, token INTEGER NOT NULL, owner INTEGER NOT NULL,"
     " run INTEGER NOT NULL, started INTEGER NOT NULL, cycle INTEGER, noted INTEGER,"
@@ -56,12 +55,21 @@ static const char schema_first[] =
     " payload TEXT) STRICT;"
     "CREATE TABLE note (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;";
 
+/* Jobs that commands look for and claims do not: failed, canceled, blocked and
+ * delayed ones.  One index for all of them, because each index costs every claim
+ * a cursor, used or not; a job that is queued, runs and is done is never in it. */
+#define ASIDE_OF(j)                                                                                \
+    "(" j "state >= 3 OR (" j "state = 0 AND (" j "open_deps > 0 OR " j "not_before IS NOT "       \
+    "NULL)))"
+#define ASIDE ASIDE_OF("")
+
 /* Version 2: alerts, schedules that run at start, forced splits, and the index
  * that lets a cancel find blocked jobs without walking the history. */
 static const char schema_second[] =
     "ALTER TABLE schedule ADD COLUMN at_start INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE kind ADD COLUMN splits INTEGER NOT NULL DEFAULT 0;"
-    "CREATE INDEX job_blocked ON job (account, id) WHERE state = 0 AND open_deps > 0;"
+    "DROP INDEX job_gap;"
+    "CREATE INDEX job_aside ON job (state, not_before) WHERE " ASIDE ";"
     "CREATE TABLE alert (condition TEXT NOT NULL, account INTEGER NOT NULL, level INTEGER NOT NULL,"
     " since INTEGER NOT NULL, notified INTEGER, text TEXT, PRIMARY KEY (condition, account))"
     " STRICT, WITHOUT ROWID;";
@@ -88,6 +96,14 @@ const struct tide_schema tide_ledger_schema = {
 #define BRIEF                                                                                      \
     "SELECT id, cycle, size, not_before, account, kind, open_deps, attempts, attempts_max,"        \
     " priority, traits FROM job "
+
+#define REFILL_SAME                                                                                \
+    BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"                                 \
+          " AND account = ?1 AND priority = ?2 AND id > ?3 "
+#define REFILL_BELOW                                                                               \
+    BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"                                 \
+          " AND account = ?1 AND priority < ?2 AND ?3 >= 0 "
+#define NOT_PAUSED "kind NOT IN (SELECT id FROM kind WHERE paused = 1) "
 
 #define LIST                                                                                       \
     "SELECT j.id, j.cycle, j.size, coalesce(c.bytes_done, d.bytes_done), c.owner, c.token,"        \
@@ -144,12 +160,12 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_CLAIM_INSERT] = "INSERT INTO claim (job, token, owner, run, started, cycle, noted, beat,"
                          " bytes_done) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, ?8)",
     [SQL_CLAIM_GET] = "SELECT started, cycle, noted, run FROM claim WHERE job = ?1 AND token = ?2",
-    [SQL_CLAIM_DELETE] = "DELETE FROM claim WHERE job = ?1",
+    [SQL_CLAIM_DELETE] = "DELETE FROM claim WHERE job = ?1 AND token = ?2",
     [SQL_CLAIM_BEAT] = "UPDATE claim SET beat = ?3, bytes_done = ?4 WHERE job = ?1 AND token = ?2",
     [SQL_CLAIM_BEAT_NOTED] = "UPDATE claim SET beat = ?3, bytes_done = ?4, noted = 1"
                              " WHERE job = ?1 AND token = ?2",
-    [SQL_FINISH_DONE] = "UPDATE job SET state = 2, attempts = max(0, min(65535, attempts + ?2)),"
-                        " started = ?3, finished = ?4, run = ?5, noted = ?6 WHERE id = ?1",
+    [SQL_FINISH_DONE] = "UPDATE job SET state = 2, started = ?2, finished = ?3, run = ?4,"
+                        " noted = ?5 WHERE id = ?1",
     [SQL_FINISH_OTHER] = FINISH_SET " WHERE id = ?1",
     [SQL_FINISH_KEYLESS] = FINISH_SET ", dedupe = NULL WHERE id = ?1",
     [SQL_DETAIL_SET] = "INSERT INTO detail (job, status, bytes_done, error, resume)"
@@ -172,31 +188,29 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_JOB_RELEASE] = "UPDATE job SET open_deps = open_deps - ?2 WHERE id = ?1",
     [SQL_JOB_RELEASED] = "SELECT account, open_deps, state FROM job WHERE id = ?1",
     [SQL_JOB_ACCOUNT_KIND] = "SELECT account, kind FROM job WHERE id = ?1",
-    [SQL_REFILL_SAME] = BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"
-                              " AND account = ?1 AND priority = ?2 AND id > ?3"
-                              " AND kind NOT IN (SELECT id FROM kind WHERE paused = 1)"
-                              " ORDER BY id LIMIT ?4",
-    [SQL_REFILL_BELOW] = BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"
-                               " AND account = ?1 AND priority < ?2 AND ?3 >= 0"
-                               " AND kind NOT IN (SELECT id FROM kind WHERE paused = 1)"
-                               " ORDER BY priority DESC, id LIMIT ?4",
+    [SQL_REFILL_SAME] = REFILL_SAME "ORDER BY id LIMIT ?4",
+    [SQL_REFILL_BELOW] = REFILL_BELOW "ORDER BY priority DESC, id LIMIT ?4",
+    [SQL_REFILL_SAME_PAUSED] = REFILL_SAME "AND " NOT_PAUSED "ORDER BY id LIMIT ?4",
+    [SQL_REFILL_BELOW_PAUSED] =
+        REFILL_BELOW "AND " NOT_PAUSED "ORDER BY priority DESC, id LIMIT ?4",
     [SQL_ACCOUNT_NEXT_WORK] = "SELECT account FROM job INDEXED BY job_ready"
                               " WHERE state = 0 AND open_deps = 0 AND account > ?1"
                               " ORDER BY account LIMIT 1",
     [SQL_BRIEF] = BRIEF "WHERE id = ?1 AND state <= 1",
     [SQL_RECLAIM_LIST] =
         "SELECT c.job, j.state, c.cycle, j.kind, j.attempts, j.attempts_max,"
-        " c.started, c.run, c.noted, c.bytes_done, k.splits"
+        " c.started, c.run, c.noted, c.bytes_done, k.splits, c.token"
         " FROM claim c JOIN job j ON j.id = c.job LEFT JOIN kind k ON k.id = j.kind"
         " WHERE c.owner <> ?1 LIMIT ?2",
     [SQL_PICK_ID] = PICK "WHERE id = ?1 AND" FILTER "LIMIT ?8",
-    [SQL_PICK_GAP] = PICK "INDEXED BY job_gap WHERE state >= 3 AND" FILTER "LIMIT ?8",
-    [SQL_PICK_DELAYED] = PICK
-    "INDEXED BY job_delayed WHERE state = 0 AND not_before IS NOT NULL AND" FILTER "LIMIT ?8",
+    [SQL_PICK_GAP] =
+        PICK "INDEXED BY job_aside WHERE " ASIDE " AND state >= 3 AND" FILTER "LIMIT ?8",
+    [SQL_PICK_DELAYED] = PICK "INDEXED BY job_aside WHERE " ASIDE
+                              " AND state = 0 AND not_before IS NOT NULL AND" FILTER "LIMIT ?8",
     [SQL_PICK_READY] =
         PICK "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0 AND" FILTER "LIMIT ?8",
-    [SQL_PICK_BLOCKED] =
-        PICK "INDEXED BY job_blocked WHERE state = 0 AND open_deps > 0 AND" FILTER "LIMIT ?8",
+    [SQL_PICK_BLOCKED] = PICK "INDEXED BY job_aside WHERE " ASIDE
+                              " AND state = 0 AND open_deps > 0 AND" FILTER "LIMIT ?8",
     [SQL_PICK_RUNNING] = PICK "WHERE id IN (SELECT job FROM claim) AND" FILTER "LIMIT ?8",
     [SQL_RETRY_ONE] = "UPDATE job SET state = 0, attempts = 0, not_before = NULL, finished = NULL"
                       " WHERE id = ?1",
@@ -291,9 +305,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                          "WHERE j.id = ?1 AND" LIST_FILTER "LIMIT ?8",
     [SQL_LIST_RUNNING] = LIST "claim c CROSS JOIN job j ON j.id = c.job" LIST_JOINS
                               "WHERE ?1 = 0 AND" LIST_FILTER "ORDER BY c.job DESC LIMIT ?8",
-    [SQL_LIST_GAP] =
-        LIST "job j INDEXED BY job_gap LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
-             "WHERE ?1 = 0 AND j.state >= 3 AND" LIST_FILTER "ORDER BY j.id DESC LIMIT ?8",
+    [SQL_LIST_GAP] = LIST "job j INDEXED BY job_aside LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
+                          "WHERE ?1 = 0 AND " ASIDE_OF("j.") " AND j.state >= 3 AND" LIST_FILTER
+                                                             "ORDER BY j.id DESC LIMIT ?8",
     [SQL_LIST_ALL] = LIST "job j LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
                           "WHERE ?1 = 0 AND" LIST_FILTER "ORDER BY j.id DESC LIMIT ?8",
     [SQL_COUNTS] = "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name,"

@@ -88,6 +88,8 @@ enum tide_sql {
     SQL_JOB_ACCOUNT_KIND,
     SQL_REFILL_SAME,
     SQL_REFILL_BELOW,
+    SQL_REFILL_SAME_PAUSED,
+    SQL_REFILL_BELOW_PAUSED,
     SQL_ACCOUNT_NEXT_WORK,
     SQL_BRIEF,
     SQL_RECLAIM_LIST,
@@ -168,6 +170,7 @@ struct tally_cycle {
 
 struct picked {
     uint64_t id;
+    uint64_t token;
     uint64_t cycle;
     uint64_t started;
     uint64_t run;
@@ -176,6 +179,20 @@ struct picked {
     uint16_t attempts, attempts_max;
     uint8_t state;
     bool noted, splits;
+};
+
+/* What a claim row knows of its job. */
+struct claimed {
+    uint64_t started, cycle, run;
+    bool noted;
+};
+/* The last claims of this process, by id.  Only a shortcut for reading: whether
+ * a claim still holds is decided by the row (E1.8).  Facts of one (job, token)
+ * change with a beat that brings resume data alone, which forgets the entry. */
+enum { CLAIMS_KNOWN = 1024 };
+struct claim_known {
+    uint64_t id, token;
+    struct claimed facts;
 };
 
 struct tide_sqlite {
@@ -209,6 +226,7 @@ struct tide_sqlite {
     size_t tally_released_count, tally_released_capacity;
     tide_map tally_map;
 
+    struct claim_known known[CLAIMS_KNOWN];
     tide_buf kept;   /* texts of the last answer */
     uint64_t *needs; /* scratch */
     size_t needs_count, needs_capacity;
@@ -262,12 +280,8 @@ tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_
 tide_status tide_sql_tally_write(struct tide_sqlite *self, struct tally_mark mark,
                                  struct tide_changes *changes, tide_error *err);
 
-/* What a claim row knows of its job. */
-struct claimed {
-    uint64_t started, cycle, run;
-    bool noted;
-};
-/* Ends a claim: the row itself, its counters, and whoever waits for it. */
+/* Ends a claim: the row itself, its counters, and whoever waits for it.
+ * TIDE_STALE, and nothing changed, where the claim is no longer held. */
 tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_finish *finish,
                                 struct claimed *claimed, uint64_t now_unix_ms, tide_error *err);
 

@@ -7,10 +7,7 @@
 #include "engine/engine.h"
 #include "base/check.h"
 
-enum {
-    LOOK_EVERY_MS = 1000,
-    IGNORED_MS_MAX = 60000, /* how long a handler may ignore its cancellation */
-};
+enum { LOOK_EVERY_MS = 1000 };
 
 /* The row goes back although its handler has not returned: a stand-in carries the
  * finish, because the job itself still belongs to the stuck thread. */
@@ -77,7 +74,8 @@ static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint
     }
     if (worker->canceled_ms == 0)
         worker->canceled_ms = now_ms;
-    else if (now_ms >= worker->canceled_ms + IGNORED_MS_MAX)
+    else if (now_ms >= worker->canceled_ms +
+                           tide_setting_u64(engine->settings, TIDE_SET_STALL_IGNORED_MAX))
         give_up(engine, worker, now_ms);
 }
 

@@ -320,17 +320,23 @@ static void apply_end(tide_engine *engine, struct batch *batch, size_t index, ui
         tide_births_apply(engine, &job->effects_transaction.births, now_ms);
     if (applied && job->finish.state == TIDE_ROW_PENDING) {
         uint16_t attempts = (uint16_t)(job->brief.attempts + job->finish.attempts_add);
+        tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
         tide_tracker_put_back(engine->tracker, id,
                               to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms),
                               attempts, now_ms);
+        tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
         const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
         if (tracked->state == TIDE_JOB_READY &&
             tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
             engine->stuff_to_claim = true;
     } else {
-        if (!applied)
-            TIDE_SEEN("writer: a stale end changed nothing");
         tide_tracker_remove(engine->tracker, id);
+        if (!applied) {
+            /* Somebody else decides about it now; it may be pending again. */
+            TIDE_SEEN("writer: a stale end changed nothing");
+            tide_tracker_more(engine->tracker, job->brief.account);
+            engine->stuff_to_claim = true;
+        }
     }
     tide_job_drop(job);
 }
@@ -442,6 +448,8 @@ static void apply(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     }
     for (size_t i = 0; i < batch->saving_count; i++)
         tide_governor_saved(batch->saving[i]->governor, batch->gathered_ms);
+    if (batch->saving_count > 0)
+        tide_cond_wake_one(engine->world, engine->pump); /* the next one has its time now */
     for (size_t i = 0; i < batch->finishes_count; i++)
         apply_end(engine, batch, i, now_ms);
     tide_changes_apply(engine, &batch->changes, now_ms);
@@ -495,8 +503,8 @@ static void refill(tide_engine *engine)
         return;
     if (wanted.count_max > REFILL_MAX)
         wanted.count_max = REFILL_MAX;
-    /* The tracker no longer wants what is on its way to it: to whoever waits for
-     * quiet meanwhile, the writer is what is busy. */
+    /* The tracker believes that nothing is left to load; until we know better,
+     * nobody may take that for quiet. */
     engine->writer_busy = true;
     tide_lock_drop(engine->world, engine->lock);
     static _Thread_local struct tide_brief briefs[REFILL_MAX];
@@ -536,6 +544,14 @@ static void copy_rest_of_log(tide_engine *engine)
     engine->wal_short = false;
     if (store_is_lost(rc))
         tide_engine_fail(engine, rc, &err);
+}
+
+bool tide_writer_has_work(const tide_engine *engine)
+{
+    if (engine->retry_writes_at_ms != 0)
+        return false; /* the dispatcher wakes it then */
+    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
+           engine->save_due;
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */
@@ -582,11 +598,13 @@ void tide_writer_main(void *arg)
             refill(engine);
             tide_dispatch(engine, tide_world_now_ms(engine->world));
             tide_engine_quiet(engine);
+            if (engine->phase != TIDE_PHASE_RUN) /* this may have been all it waited for */
+                tide_cond_wake_one(engine->world, engine->pump);
             continue;
         }
         refill(engine);
-        if (engine->stuff_to_claim)
-            continue;
+        if (tide_writer_has_work(engine))
+            continue; /* it came while the refill read without the lock */
         tide_engine_quiet(engine);
         engine->writer_idle = true;
         /* Before the start and at the end there is no dispatcher to end a pause. */

@@ -116,7 +116,9 @@ static tide_thread *pick(tide_sim *sim)
         sim_trace_add(sim, SIM_OP_JUMP, 0, NULL);
         wake_due(sim); /* the bound may have been too early: look again */
     }
-    if (sim->options.unfair && !tide_rng_chance(&sim->order, 1, 8))
+    /* In a dead world everybody gets out: whoever waits for another one's last
+     * words asks again and again, and must not be preferred for it. */
+    if (sim->options.unfair && !sim->dead && !tide_rng_chance(&sim->order, 1, 8))
         return favourite(sim);
     return sim->runnable[tide_rng_below(&sim->order, sim->runnable_count)];
 }
@@ -444,7 +446,9 @@ static tide_status sim_cond_wait(tide_world *world, tide_cond *cond, tide_lock *
     /* Nobody runs between the release and the wait, so no wake-up is lost. */
     lock_release(sim, lock);
     tide_status rc = TIDE_OK;
-    if (sim_fault(sim, &sim->order, sim->options.spurious_permille * 1000)) {
+    if (sim->dead) {
+        switch_to(sim, pick(sim)); /* whoever waits here may wait for another one's end */
+    } else if (sim_fault(sim, &sim->order, sim->options.spurious_permille * 1000)) {
         sim->stats.spurious++;
         switch_to(sim, pick(sim));
         rc = sim->dead ? TIDE_STOPPED : TIDE_OK;

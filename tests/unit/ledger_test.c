@@ -73,10 +73,18 @@ static void begin(struct fixture *f)
     OK(tide_tx_begin(f->ledger, &f->tx, &f->err));
 }
 
+static void undo(struct fixture *f)
+{
+    tide_tx_rollback(f->tx);
+    f->tx = NULL;
+}
+
 /* Commits and tests every invariant. */
 static void commit(struct fixture *f)
 {
-    OK(tide_tx_commit(f->tx, &f->err));
+    tide_tx *tx = f->tx;
+    f->tx = NULL;
+    OK(tide_tx_commit(tx, &f->err));
     tide_buf problems;
     tide_buf_init(&problems, tide_mem_heap(), 1 << 16);
     tide_status rc = tide_ledger_check(f->ledger, &problems, &f->err);
@@ -115,6 +123,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
+    if (f->tx != NULL) /* the test failed inside a transaction */
+        tide_tx_rollback(f->tx);
     tide_ledger_close(f->ledger, true);
     tide_changes_done(&f->changes);
     tide_world_real_free(f->world);
@@ -782,7 +792,7 @@ static void children_appear_only_with_the_commit(void **state)
     begin(f);
     OK(tide_ledger_finish(f->tx, &finish_it, 1, NOW, &applied, &f->changes, &f->err));
     assert_true(applied);
-    tide_tx_rollback(f->tx);
+    undo(f);
     assert_state(f, id, TIDE_ROW_RUNNING);
     struct tide_brief brief;
     assert_int_equal(refill(f, f->account, &brief, 1), 0);
@@ -813,6 +823,7 @@ static void a_failed_allocation_in_a_claim_loses_nothing(void **state)
         assert_int_equal(mem.bytes_live, 0);
         /* What failed like this can only be rolled back, whatever is asked. */
         assert_int_equal(tide_tx_commit(f->tx, &f->err), TIDE_NO_MEMORY);
+        f->tx = NULL;
         for (size_t i = 0; i < 3; i++)
             assert_state(f, ids[i], TIDE_ROW_PENDING);
     }
@@ -1402,7 +1413,7 @@ static void a_rollback_leaves_nothing(void **state)
     OK(tide_ledger_kind(f->tx, "fleeting", TIDE_DEDUPE_PENDING, &kind, &f->err));
     job.kind = kind;
     OK(tide_ledger_enqueue(f->tx, &job, 1, NOW, &enqueued, &f->err));
-    tide_tx_rollback(f->tx);
+    undo(f);
     assert_int_equal(look(f, enqueued.id).count, 0);
     begin(f);
     assert_int_equal(tide_ledger_enqueue(f->tx, &job, 1, NOW, &enqueued, &f->err), TIDE_NOT_FOUND);
@@ -1907,12 +1918,14 @@ static void random_transaction(struct random_run *r)
         operations[which](r);
     }
     if (tide_rng_chance(&r->rng, 1, 8)) {
-        tide_tx_rollback(r->f->tx);
+        undo(r->f);
         r->now = r->before;
-    } else if (tide_rng_chance(&r->rng, 1, 8))
+    } else if (tide_rng_chance(&r->rng, 1, 8)) {
         commit(r->f); /* with the check */
-    else
+    } else {
         OK(tide_tx_commit(r->f->tx, &r->f->err));
+        r->f->tx = NULL;
+    }
     for (size_t i = 0; i < 10; i++)
         if (r->now.jobs_count > 0)
             compare_job(r, &r->now.jobs[tide_rng_below(&r->rng, r->now.jobs_count)]);
