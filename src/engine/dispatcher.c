@@ -37,7 +37,10 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
     for (size_t i = 0; i < engine->accounts_count; i++) {
         struct tide_account *account = engine->accounts[i];
         uint64_t account_at_ms = tide_governor_wake_at_ms(account->governor, now_ms);
+        /* One that is due is the writer's; waiting for its time would be a spin as
+         * long as the writer is at the disk.  He wakes us after it (writer.c). */
         uint64_t save_at_ms = tide_governor_save_at_ms(account->governor);
+        save_at_ms = save_at_ms <= now_ms ? TIDE_NEVER : save_at_ms;
         at_ms = account_at_ms < at_ms ? account_at_ms : at_ms;
         at_ms = save_at_ms < at_ms ? save_at_ms : at_ms;
     }

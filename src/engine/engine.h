@@ -246,7 +246,6 @@ struct tide_engine {
     bool writer_idle;
     bool writer_gone;            /* nobody takes wishes any more */
     bool writer_busy;            /* between gathering and applying */
-    bool writer_reads;           /* a refill is under way: what it brings is not known yet */
     bool stuff_to_claim;         /* something became WANTED since the writer looked */
     bool save_due;               /* a governor wants its spending saved (E4.3b) */
     uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */

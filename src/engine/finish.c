@@ -177,6 +177,8 @@ static bool add_owed(tide_job *job, tide_text payload, uint64_t at_ms, uint64_t 
 
 static tide_status item_report(const struct tide_item_fate *fate)
 {
+    if (fate->fate == TIDE_FATE_STORED)
+        return TIDE_OK;
     if (fate->fate == TIDE_FATE_GONE)
         return TIDE_GONE;
     return fate->fate == TIDE_FATE_OWED ? TIDE_TIMEOUT : fate->reason;
@@ -192,7 +194,11 @@ struct items_plan {
 static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t now_ms)
 {
     const uint32_t *counts = plan->split.counts;
-    size_t reports_max = counts[TIDE_FATE_GONE] + counts[TIDE_FATE_BAD] + counts[TIDE_FATE_OWED];
+    /* What is owed, probed or retried by command runs outside any cycle: there a
+     * success forgets what was recorded about the item. */
+    bool clears = job->brief.cycle == 0;
+    size_t reports_max = counts[TIDE_FATE_GONE] + counts[TIDE_FATE_BAD] + counts[TIDE_FATE_OWED] +
+                         (clears ? counts[TIDE_FATE_STORED] : 0);
     struct tide_item_report *reports = NULL;
     if (reports_max > 0) {
         reports = tide_arena_take(&job->arena, reports_max * sizeof *reports);
@@ -212,7 +218,8 @@ static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t 
             return false;
         if (owed && !add_owed(job, payload, plan->at_ms[i], now_ms))
             return false;
-        if (!owed && fate->fate != TIDE_FATE_GONE && fate->fate != TIDE_FATE_BAD)
+        bool cleared = clears && fate->fate == TIDE_FATE_STORED;
+        if (!owed && !cleared && fate->fate != TIDE_FATE_GONE && fate->fate != TIDE_FATE_BAD)
             continue;
         const char *reason = job->items[i].reason;
         reports[count++] = (struct tide_item_report){

@@ -183,7 +183,9 @@ tide_status tide_ledger_claim(tide_tx *tx, const uint64_t *ids, size_t count, ui
 struct tide_item_report {
     tide_text item;
     tide_text reason;
-    tide_status status; /* TIDE_GONE: vanished, TIDE_TIMEOUT: owed, else bad */
+    /* TIDE_GONE: vanished, TIDE_TIMEOUT: owed, TIDE_OK: good after all, what was
+     * recorded is forgotten; else bad */
+    tide_status status;
 };
 
 struct tide_finish {
@@ -236,8 +238,8 @@ struct tide_changes {
     struct tide_refused {
         size_t index; /* into the finishes of this call */
         uint64_t id;
-        tide_status
-            status; /* TIDE_STALE: the claim is gone; else what its effect or children said */
+        tide_status status; /* TIDE_STALE: the claim is gone; else what its effect or children said
+                     * (for whose own TIDE_STALE stands TIDE_SUPERSEDED) */
         char text[160];
     } * refused; /* one for each applied_out[i] = false */
     size_t refused_count, refused_capacity;

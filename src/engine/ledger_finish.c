@@ -485,7 +485,9 @@ static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
     rc = finish_with_more(self, tx, finish, &claimed, now_unix_ms, changes, err);
     if (rc == TIDE_OK || self->tx_failed != TIDE_OK)
         return rc;
-    *own_out = rc;
+    /* Only a lost claim is called stale: an effect that says so found another
+     * value than it expected, and the row is still ours. */
+    *own_out = rc == TIDE_STALE ? TIDE_SUPERSEDED : rc;
     return TIDE_OK;
 }
 

@@ -271,14 +271,19 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
     uint64_t account = tide_column_u64(stmt, 0);
     uint64_t kind = tide_column_u64(stmt, 1);
     tide_db_end(stmt);
-    stmt = sql_of(self, SQL_BAD_ADD);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         if (items[i].item.bytes == 0 || items[i].item.bytes > TIDE_ITEM_BYTES_MAX)
             return tide_error_set(err, TIDE_INVALID, "an item's name has 1 to %d bytes, not %zu",
                                   TIDE_ITEM_BYTES_MAX, items[i].item.bytes);
+        bool clear = items[i].status == TIDE_OK;
+        stmt = sql_of(self, clear ? SQL_BAD_CLEAR : SQL_BAD_ADD);
         tide_bind_u64(stmt, 1, account);
         tide_bind_u64(stmt, 2, kind);
         tide_bind_text(stmt, 3, items[i].item);
+        if (clear) {
+            rc = tide_db_run(&self->db, stmt, err);
+            continue;
+        }
         (void)sqlite3_bind_int(stmt, 4, (int)bad_state_of(items[i].status));
         tide_bind_u64_or_null(stmt, 5, cycle);
         tide_bind_u64(stmt, 6, now_unix_ms);

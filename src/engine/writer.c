@@ -330,9 +330,13 @@ static void apply_end(tide_engine *engine, struct batch *batch, size_t index, ui
             tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
             engine->stuff_to_claim = true;
     } else {
-        if (!applied)
-            TIDE_SEEN("writer: a stale end changed nothing");
         tide_tracker_remove(engine->tracker, id);
+        if (!applied) {
+            /* Somebody else decides about it now; it may be pending again. */
+            TIDE_SEEN("writer: a stale end changed nothing");
+            tide_tracker_more(engine->tracker, job->brief.account);
+            engine->stuff_to_claim = true;
+        }
     }
     tide_job_drop(job);
 }
@@ -444,6 +448,8 @@ static void apply(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     }
     for (size_t i = 0; i < batch->saving_count; i++)
         tide_governor_saved(batch->saving[i]->governor, batch->gathered_ms);
+    if (batch->saving_count > 0)
+        tide_cond_wake_one(engine->world, engine->pump); /* the next one has its time now */
     for (size_t i = 0; i < batch->finishes_count; i++)
         apply_end(engine, batch, i, now_ms);
     tide_changes_apply(engine, &batch->changes, now_ms);
@@ -602,8 +608,8 @@ void tide_writer_main(void *arg)
         tide_engine_quiet(engine);
         engine->writer_idle = true;
         /* Before the start and at the end there is no dispatcher to end a pause. */
-        uint64_t until_us = engine->retry_writes_at_ms == 0 ? TIDE_NEVER
-                                                            : engine->retry_writes_at_ms * 1000;
+        uint64_t until_us =
+            engine->retry_writes_at_ms == 0 ? TIDE_NEVER : engine->retry_writes_at_ms * 1000;
         tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, until_us);
         engine->writer_idle = false;
         if (rc == TIDE_STOPPED)

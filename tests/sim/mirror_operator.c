@@ -129,6 +129,23 @@ static tide_status click(struct mirror *mirror, tide_rng *rng)
     return tide_enqueue(mirror->engine, &spec, 1, NULL, NULL);
 }
 
+/* New mail that can be read: without any success no item is called bad (E6.2). */
+static tide_status fetch_again(struct mirror *mirror, tide_rng *rng)
+{
+    struct mirror_account *account = &mirror->accounts[tide_rng_below(rng, MIRROR_ACCOUNTS)];
+    size_t count = 0;
+    const struct tide_sim_item *items = tide_sim_provider_items(account->provider, &count);
+    const struct tide_sim_item *item = &items[tide_rng_below(rng, count)];
+    if (item->kind != TIDE_SIM_ITEM_PLAIN ||
+        !tide_sim_item_there(item, tide_sim_net_unix_ms(mirror->sim)))
+        return TIDE_OK;
+    char payload[100];
+    (void)snprintf(payload, sizeof payload, "{\"items\":[\"%s\"]}", item->id);
+    struct tide_spec spec = {
+        .kind = mirror->kinds.fetch, .account = account->id, .payload = payload};
+    return tide_enqueue(mirror->engine, &spec, 1, NULL, NULL);
+}
+
 struct note_ask {
     struct mirror *mirror;
     char tag[40];
@@ -349,7 +366,9 @@ static tide_status act(struct mirror *mirror, tide_rng *rng)
     if (mirror->plan.plant != PLANT_NONE && tide_rng_chance(rng, 1, 4))
         plant(mirror);
     if (!mirror->faults) /* the end: only what helps to see */
-        return tide_rng_chance(rng, 1, 2) ? click(mirror, rng) : mirror_audit(mirror);
+        return tide_rng_chance(rng, 1, 3)   ? click(mirror, rng)
+               : tide_rng_chance(rng, 1, 2) ? fetch_again(mirror, rng)
+                                            : mirror_audit(mirror);
     switch (tide_rng_below(rng, 16)) {
     case 0:
     case 1:

@@ -202,8 +202,31 @@ static bool settled(struct mirror *mirror, uint64_t *left_out)
            since > mirror->plan.provider[0].start_unix_ms + mirror->plan.provider[0].grow_ms + 1;
 }
 
+/* While the clock was wrong, times far ahead were written; what waits for them
+ * is called by hand, as a person would do who sees the clock set right. */
+static void help_after_jumps(struct mirror *mirror)
+{
+    uint64_t id = 1;
+    char sql[200];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce(min(id), 0) FROM job WHERE state = 0 AND not_before > %" PRIu64
+                   " AND (payload NOT LIKE '%%items%%' OR cycle IS NOT NULL)",
+                   tide_world_now_unix_ms(mirror->world) + 3600000);
+    while (id != 0 && mirror_sql(mirror, sql, &id) == TIDE_OK)
+        if (id != 0 && tide_retry_job(mirror->engine, id, NULL) != TIDE_OK)
+            break;
+    for (size_t i = 0; i < MIRROR_ACCOUNTS; i++) {
+        struct tide_spec spec = {.kind = mirror->kinds.changes,
+                                 .account = mirror->accounts[i].id,
+                                 .dedupe = "schedule:follow"};
+        (void)tide_enqueue(mirror->engine, &spec, 1, NULL, NULL);
+    }
+}
+
 static void help(struct mirror *mirror)
 {
+    if (mirror->plan.sim.wall_jump_every_steps > 0)
+        help_after_jumps(mirror);
     static const char *const kinds[] = {"list", "fetch", "note", "step"};
     for (size_t i = 0; i < MIRROR_ACCOUNTS; i++) {
         (void)tide_engine_resume(mirror->engine, mirror->accounts[i].id, NULL);
@@ -221,6 +244,9 @@ static void live_to_the_end(struct mirror *mirror)
     mirror->faults = false;
     mirror->disturbed_ms = tide_world_now_ms(mirror->world);
     tide_sim_faults(mirror->sim, false);
+    /* Somebody sets the clock. */
+    tide_sim_wall_jump(mirror->sim, (int64_t)tide_sim_net_unix_ms(mirror->sim) -
+                                        (int64_t)tide_world_now_unix_ms(mirror->world));
     for (size_t i = 0; i < MIRROR_ACCOUNTS; i++)
         tide_sim_provider_faults(mirror->accounts[i].provider, false);
     if (mirror_open(mirror, &err) != TIDE_OK)
