@@ -74,8 +74,8 @@ static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint
     }
     if (worker->canceled_ms == 0)
         worker->canceled_ms = now_ms;
-    else if (now_ms >= worker->canceled_ms +
-                           tide_setting_u64(engine->settings, TIDE_SET_STALL_IGNORED_MAX))
+    else if (now_ms >=
+             worker->canceled_ms + tide_setting_u64(engine->settings, TIDE_SET_STALL_IGNORED_MAX))
         give_up(engine, worker, now_ms);
 }
 

@@ -95,15 +95,13 @@ static tide_status item_handler(tide_job *job, void *context, tide_error *err)
 
 /* ---- the snapshot (E9.1) ------------------------------------------------------------------- */
 
-static const char *const engine_fields[] = {"run",     "lanes",    "window",        "tracker_bytes",
-                                            "done",    "failed",   "retried",       "split",
-                                            "bad",     "accounts", "window_left_s", "streams",
-                                            "transactions"};
+static const char *const engine_fields[] = {
+    "run",   "lanes", "window",   "tracker_bytes", "done",    "failed",      "retried",
+    "split", "bad",   "accounts", "window_left_s", "streams", "transactions"};
 static const char *const account_fields[] = {
-    "account",         "state",   "running", "waiting",        "blocked",
-    "delayed",         "parked",  "bytes",   "tokens",         "rate_units_per_s",
-    "window_used_units", "workers", "calls",   "calls_by_class", "methods",
-    "in_flight",       "failing_items"};
+    "account", "state",          "running", "waiting",          "blocked",           "delayed",
+    "parked",  "bytes",          "tokens",  "rate_units_per_s", "window_used_units", "workers",
+    "calls",   "calls_by_class", "methods", "in_flight",        "failing_items"};
 static const char *const cycle_fields[] = {"ordinal", "start", "end",         "total",
                                            "done",    "bad",   "outstanding", "last_beat_ms_ago"};
 
@@ -337,10 +335,9 @@ static void many_bad_items_raise_an_alert_that_outlives_the_engine(void **state)
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 1};
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "items",
-                                                  .handler = item_handler,
-                                                  .context = &seen,
-                                                  .items = true});
+    uint32_t kind =
+        define(f, &(struct tide_kind){
+                      .name = "items", .handler = item_handler, .context = &seen, .items = true});
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
     start(f);
@@ -378,7 +375,8 @@ static void a_reload_changes_the_number_of_workers_while_it_runs(void **state)
     struct world_seen seen = {{0}, 0};
     char path[128];
     (void)snprintf(path, sizeof path, "%s/config.yaml", f->dir);
-    write_config(f, "workers.count: 2\nworkers.reserved_interactive: 0\nworkers.reserved_bulk: 0\n");
+    write_config(f,
+                 "workers.count: 2\nworkers.reserved_interactive: 0\nworkers.reserved_bulk: 0\n");
     OK(tide_settings_load(f->world,
                           &(struct tide_settings_sources){
                               .file = path, .flags = short_flags, .flags_count = SHORT_FLAGS},
