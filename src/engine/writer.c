@@ -10,6 +10,7 @@
 #include "base/check.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -23,6 +24,7 @@ enum {
 struct cursor_move {
     uint64_t stream;
     uint64_t from, to;
+    char cursor[256]; /* its value there */
 };
 
 struct batch {
@@ -113,7 +115,8 @@ static void gather_cursors(tide_engine *engine, struct batch *batch)
         uint64_t from = tide_frontier_cursor(stream->frontier);
         uint64_t to = tide_frontier_reachable(stream->frontier);
         if (from < to)
-            batch->moves[batch->moves_count++] = (struct cursor_move){stream->id, from, to};
+            batch->moves[batch->moves_count++] =
+                (struct cursor_move){.stream = stream->id, .from = from, .to = to};
     }
 }
 
@@ -259,9 +262,13 @@ static tide_status write_rest(tide_engine *engine, struct batch *batch, tide_tx 
     if (batch->claims_count > 0)
         rc = tide_ledger_claim(tx, batch->claim_ids, batch->claims_count, engine->owner,
                                batch->claim_token, now_unix_ms, engine->mem, batch->bodies, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->moves_count; i++)
-        rc = tide_ledger_cursor_move(tx, batch->moves[i].stream, batch->moves[i].from,
-                                     batch->moves[i].to, now_unix_ms, err);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->moves_count; i++) {
+        struct cursor_move *move = &batch->moves[i];
+        rc = tide_ledger_cursor_move(tx, move->stream, move->from, move->to, now_unix_ms,
+                                     &batch->text, err);
+        (void)snprintf(move->cursor, sizeof move->cursor, "%.*s", (int)batch->text.bytes,
+                       batch->text.bytes > 0 ? batch->text.data : "");
+    }
     for (size_t i = 0; rc == TIDE_OK && i < batch->saving_count; i++) {
         tide_buf_clear(&batch->text);
         rc = tide_governor_saved_print(&batch->saved[i], &batch->text);
@@ -519,6 +526,7 @@ static void apply(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     for (size_t i = 0; i < batch->moves_count; i++) {
         struct tide_stream *stream = tide_engine_stream_of(engine, batch->moves[i].stream);
         tide_frontier_committed(stream->frontier, batch->moves[i].to);
+        memcpy(stream->cursor, batch->moves[i].cursor, sizeof stream->cursor);
     }
     for (size_t i = 0; i < batch->saving_count; i++)
         tide_governor_saved(batch->saving[i]->governor, batch->gathered_ms);
