@@ -33,7 +33,7 @@ static struct tide_sim_provider_options provider_seeded(tide_rng *rng, uint64_t 
         .units_get = 20,
         .refused_are_charged = tide_rng_chance(rng, 1, 2),
         .error_permille = sometimes(rng, 80),
-        .refuse_permille = sometimes(rng, 30),
+        .refuse_permille = sometimes(rng, tide_rng_chance(rng, 1, 4) ? 300 : 30),
         .garbage_permille = sometimes(rng, 20),
         .loop_permille = sometimes(rng, 20),
     };
@@ -78,6 +78,10 @@ struct mirror_plan mirror_plan_seeded(uint64_t seed)
     plan.batch = 1 + (uint32_t)tide_rng_below(&rng, 12);
     plan.page = 1 + (uint32_t)tide_rng_below(&rng, 30);
     plan.crash_steps_max = 500u << tide_rng_below(&rng, 6);
+    plan.whole_batches = tide_rng_chance(&rng, 1, 3);
+    plan.impatient = tide_rng_chance(&rng, 1, 4);
+    plan.slow_spell = tide_rng_chance(&rng, 1, 6);
+    plan.rescues = tide_rng_chance(&rng, 1, 4);
     plan.stubborn = !plan.calm && tide_rng_chance(&rng, 1, 4);
     const char *planted = getenv("TIDE_PLANT");
     if (planted != NULL)
