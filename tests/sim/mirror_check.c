@@ -149,7 +149,7 @@ static bool is_born(struct mirror *mirror)
 {
     struct sqlite3 *db = open_file(mirror, "/state/state.db");
     sqlite3_stmt *stmt = NULL;
-    bool born = sqlite3_prepare_v2(db, "SELECT count(*) FROM job", -1, &stmt, NULL) == SQLITE_OK;
+    bool born = sqlite3_prepare_v2(db, "SELECT count(*) FROM alert", -1, &stmt, NULL) == SQLITE_OK;
     (void)sqlite3_finalize(stmt);
     (void)sqlite3_close(db);
     return born;

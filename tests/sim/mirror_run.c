@@ -211,10 +211,11 @@ static bool settled(struct mirror *mirror, uint64_t *left_out)
 static void help_after_jumps(struct mirror *mirror)
 {
     uint64_t id = 1;
-    char sql[200];
+    char sql[300];
     (void)snprintf(sql, sizeof sql,
                    "SELECT coalesce(min(id), 0) FROM job WHERE state = 0 AND not_before > %" PRIu64
-                   " AND (payload NOT LIKE '%%items%%' OR cycle IS NOT NULL)",
+                   " AND coalesce(json_extract(payload, '$.items[0]'), '') NOT IN"
+                   " (SELECT item FROM bad WHERE state = 2)",
                    tide_world_now_unix_ms(mirror->world) + 3600000);
     while (id != 0 && mirror_sql(mirror, sql, &id) == TIDE_OK)
         if (id != 0 && tide_retry_job(mirror->engine, id, NULL) != TIDE_OK)
