@@ -132,10 +132,10 @@ static double thread_cpu_seconds(const char *name)
         FILE *file = fopen(path, "r");
         if (file == NULL)
             continue;
-        (void)fscanf(file, "%31s", found);
+        bool named = fscanf(file, "%31s", found) == 1;
         (void)fclose(file);
         (void)snprintf(path, sizeof path, "/proc/self/task/%.12s/schedstat", task->d_name);
-        file = strcmp(found, name) == 0 ? fopen(path, "r") : NULL;
+        file = named && strcmp(found, name) == 0 ? fopen(path, "r") : NULL;
         if (file == NULL)
             continue;
         if (fscanf(file, "%llu", &ns) == 1)

@@ -230,6 +230,8 @@ static void halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         if (job != NULL && job->brief.account == ask->account)
             tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_HALT);
     }
+    if (ask->halted)
+        tide_dispatch_put_back(engine, account, now_ms);
     tide_account_refresh(engine, account, now_ms);
     tide_cond_wake_one(engine->world, engine->pump);
 }

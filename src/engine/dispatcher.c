@@ -104,6 +104,7 @@ static bool is_held(const struct tide_tracked *tracked)
 }
 
 struct held_list {
+    const struct tide_account *account; /* NULL: of all */
     uint64_t ids[256];
     size_t count;
 };
@@ -111,14 +112,15 @@ struct held_list {
 static bool collect_held(const struct tide_tracked *tracked, void *arg)
 {
     struct held_list *list = arg;
-    if (is_held(tracked))
+    if (is_held(tracked) && (list->account == NULL || list->account->id == tracked->brief.account))
         list->ids[list->count++] = tracked->brief.id;
     return list->count < sizeof list->ids / sizeof list->ids[0];
 }
 
-static void put_back_held(tide_engine *engine, uint64_t now_ms)
+void tide_dispatch_put_back(tide_engine *engine, const struct tide_account *account,
+                            uint64_t now_ms)
 {
-    struct held_list list = {{0}, 0};
+    struct held_list list = {.account = account};
     do {
         list.count = 0;
         tide_tracker_each(engine->tracker, collect_held, &list);
@@ -139,7 +141,7 @@ static bool anything_runs(const tide_engine *engine)
 
 static void stop_step(tide_engine *engine, uint64_t now_ms)
 {
-    put_back_held(engine, now_ms);
+    tide_dispatch_put_back(engine, /* account= */ NULL, now_ms);
     if (engine->phase == TIDE_PHASE_GRACE && now_ms >= engine->stop_at_ms) {
         engine->phase = TIDE_PHASE_CANCEL;
         for (uint32_t i = 0; i < engine->workers_count; i++)

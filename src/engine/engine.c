@@ -413,7 +413,7 @@ static bool look_active(const struct tide_tracked *tracked, void *arg)
 static bool busy(tide_engine *engine)
 {
     return engine->ended_count > 0 || engine->writes_first != NULL || engine->writer_busy ||
-           engine->writer_reads || engine->stuff_to_claim ||
+           engine->stuff_to_claim ||
            tide_tracker_count_state(engine->tracker, TIDE_JOB_RUNNING) > 0 ||
            tide_tracker_count_state(engine->tracker, TIDE_JOB_CLAIMED) > 0 ||
            tide_tracker_count_state(engine->tracker, TIDE_JOB_CLAIMING) > 0;

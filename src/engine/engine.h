@@ -246,7 +246,6 @@ struct tide_engine {
     bool writer_idle;
     bool writer_gone;            /* nobody takes wishes any more */
     bool writer_busy;            /* between gathering and applying */
-    bool writer_reads;           /* a refill is under way: what it brings is not known yet */
     bool stuff_to_claim;         /* something became WANTED since the writer looked */
     bool save_due;               /* a governor wants its spending saved (E4.3b) */
     uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */
@@ -254,7 +253,8 @@ struct tide_engine {
     uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
     uint64_t started_ms;
     uint64_t opened_unix_ms;
-    uint64_t look_at_ms; /* next look of the supervisor and the alerts */
+    uint64_t beats_at_ms; /* when beats go to the ledger next */
+    uint64_t look_at_ms;  /* next look of the supervisor and the alerts */
     tide_cond *keeper;
     uint32_t wal_pages; /* written since the last checkpoint */
     bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
@@ -284,6 +284,10 @@ tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_strea
  * under the lock by whoever changed something. */
 void tide_dispatch(tide_engine *engine, uint64_t now_ms);
 void tide_dispatcher_main(void *arg);
+/* Gives back what is claimed and does not run: of one account that may not run
+ * now, or of all (NULL) at a stop. */
+void tide_dispatch_put_back(tide_engine *engine, const struct tide_account *account,
+                            uint64_t now_ms);
 /* A job the ledger has pending: into the window if there is room. */
 void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms);
 void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms);

@@ -140,6 +140,10 @@ static struct tide_job_new *add_part(tide_job *job, tide_text payload, uint32_t 
                        job->children_count + 1, TIDE_CHILDREN_MAX, sizeof *job->children))
         return NULL;
     job->children = children;
+    /* Over its budget a job is split unrun (worker.c); a part that was never tried
+     * has at least one try, whatever it inherits. */
+    if (attempts >= job->brief.attempts_max)
+        attempts = job->brief.attempts_max - 1u;
     struct tide_job_new *part = &job->children[job->children_count++];
     *part = (struct tide_job_new){
         .account = job->brief.account,

@@ -215,6 +215,8 @@
     /* E7 supervision */ \
     N(STALL_AFTER, "stall.after", DURATION, 10 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
       "a running job without a beat for this long is stalled (E7.1)") \
+    N(STALL_IGNORED_MAX, "stall.ignored_max", DURATION, TIDE_MS_MINUTE, 100, TIDE_MS_DAY, "", true, \
+      "a handler that ignores its cancellation this long loses its worker (E7.2)") \
     N(RETRY_ATTEMPTS_MAX, "retry.attempts_max", INTEGER, 5, 1, 1000, "attempts", true, \
       "retry budget of a job or batch (E6.1)") \
     N(RETRY_BACKOFF_START, "retry.backoff_start", DURATION, TIDE_MS_SECOND, 1, TIDE_MS_HOUR, "", true, \

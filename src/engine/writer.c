@@ -608,8 +608,8 @@ void tide_writer_main(void *arg)
         tide_engine_quiet(engine);
         engine->writer_idle = true;
         /* Before the start and at the end there is no dispatcher to end a pause. */
-        uint64_t until_us = engine->retry_writes_at_ms == 0 ? TIDE_NEVER
-                                                            : engine->retry_writes_at_ms * 1000;
+        uint64_t until_us =
+            engine->retry_writes_at_ms == 0 ? TIDE_NEVER : engine->retry_writes_at_ms * 1000;
         tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, until_us);
         engine->writer_idle = false;
         if (rc == TIDE_STOPPED)

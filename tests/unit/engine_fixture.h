@@ -206,9 +206,19 @@ __attribute__((unused)) static void start(struct fixture *f)
     OK(tide_engine_start(f->engine, err));
 }
 
+/* Waits for the end of all work; shows what the engine is at when it does not come. */
 __attribute__((unused)) static void finish(struct fixture *f)
 {
-    OK(tide_engine_wait(f->engine, TEST_WAIT_MS, err));
+    tide_error err = {TIDE_OK, 0, ""};
+    tide_status rc = tide_engine_wait(f->engine, TEST_WAIT_MS, &err);
+    if (rc == TIDE_OK)
+        return;
+    tide_buf json;
+    tide_buf_init(&json, tide_mem_heap(), 1 << 20);
+    (void)tide_engine_snapshot(f->engine, &json, NULL);
+    print_message("%.*s\n", (int)json.bytes, json.data);
+    tide_buf_done(&json);
+    fail_msg("waiting for the end: %s: %s", tide_status_name(rc), err.text);
 }
 
 __attribute__((unused)) static struct tide_progress progress(struct fixture *f)

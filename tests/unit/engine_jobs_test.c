@@ -50,7 +50,7 @@ static void a_cycle_of_dependencies_is_refused_before_anything_is_written(void *
     uint64_t ran = 0;
     fixture_open(f);
     uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
-    enum { COUNT = 2000 };
+    enum { COUNT = 600 }; /* more than one slice */
     static struct tide_spec specs[COUNT];
     static uint32_t needs[COUNT];
     for (uint32_t i = 0; i < COUNT; i++) {
@@ -230,6 +230,7 @@ static void while_one_runs_one_more_may_wait_or_not_as_the_kind_says(void **stat
 {
     struct fixture *f = *state;
     struct gate gate = {0};
+    f->workers = 2; /* both are held */
     fixture_open(f);
     uint32_t wakes = define(f, &(struct tide_kind){"wakes", gate_handler, .context = &gate});
     uint32_t alone = define(f, &(struct tide_kind){.name = "alone",
@@ -669,8 +670,12 @@ static void run_batch(struct fixture *f, bool by_name)
     enqueue(f, (struct tide_spec){.kind = after, .needs = &id, .needs_count = 1});
     start(f);
     finish(f);
-    for (int i = 0; i < 100; i++)
-        assert_int_equal(get(&seen.stored[i]), i == 13 || i == 77 || i == 50 ? 0 : 1);
+    uint64_t stored = 0;
+    for (int i = 0; i < 100; i++) {
+        stored += get(&seen.stored[i]);
+        assert_int_equal(get(&seen.stored[i]) > 0, i != 13 && i != 77 && i != 50);
+    }
+    assert_in_range(stored, 97, 99); /* a good item may be probed for each bad one (E6.2) */
     assert_int_equal(get(&seen.after), 1); /* not before the last part has ended */
     assert_int_equal(sql(f, "SELECT count(*) FROM bad WHERE item IN ('13','77')"), 2);
     assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 3); /* and the one that is gone */

@@ -1,0 +1,549 @@
+/* engine_run_test.c - what happens to a job while it runs: calls under the
+ * governor, cancellation, preemption, halts, stalls, schedules. */
+#include "engine_fixture.h"
+
+#include "support/http_server.h"
+
+/* ---- calls -------------------------------------------------------------------------- */
+
+struct fetch {
+    const char *url;
+    uint64_t tries;
+    uint64_t answered;
+    uint64_t canceled;
+    uint64_t parked; /* times the governor said "not now" */
+    uint64_t in_call;
+    uint64_t last_http;
+};
+
+static tide_status fetch_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct fetch *fetch = context;
+    (void)add(&fetch->tries, 1);
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    struct tide_request request = {.method = "GET", .url = fetch->url};
+    (void)add(&fetch->in_call, 1);
+    tide_status rc = tide_job_call(job, 1, 0, NULL, &request, &response, err);
+    (void)add(&fetch->in_call, UINT64_MAX);
+    __atomic_store_n(&fetch->last_http, (uint64_t)response.http, __ATOMIC_SEQ_CST);
+    tide_response_done(&response);
+    if (rc == TIDE_OK)
+        (void)add(&fetch->answered, 1);
+    if (rc == TIDE_AGAIN)
+        (void)add(&fetch->parked, 1);
+    if (rc == TIDE_CANCELED)
+        (void)add(&fetch->canceled, 1);
+    return rc;
+}
+
+static uint32_t account_of(struct fixture *f, const char *provider)
+{
+    uint32_t account = 0;
+    OK(tide_engine_account(f->engine, "a@example.org", provider, &account, err));
+    return account;
+}
+
+static void accounts_are_found_again_and_checked(void **state)
+{
+    struct fixture *f = *state;
+    fixture_open(f);
+    uint32_t account = account_of(f, "gmail");
+    assert_int_equal(account_of(f, "gmail"), account);
+    uint32_t other = 0;
+    REFUSED(tide_engine_account(f->engine, "b", "no such thing", &other, err), TIDE_INVALID);
+    REFUSED(tide_engine_account(f->engine, "", "gmail", &other, err), TIDE_INVALID);
+    REFUSED(tide_engine_account(f->engine, NULL, "gmail", &other, err), TIDE_INVALID);
+    assert_int_equal(other, 0);
+    REFUSED(tide_engine_halt(f->engine, 4711, "why", err), TIDE_NOT_FOUND);
+    REFUSED(tide_engine_resume(f->engine, 4711, err), TIDE_NOT_FOUND);
+}
+
+/* The default profile begins with 4 calls a second: ten jobs must be parked, hold
+ * no worker meanwhile, and all come to their end. */
+static void a_job_without_quota_parks_and_comes_back_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct fetch fetch = {.url = test_http_url(server, "/plain")};
+    uint64_t ran = 0;
+    f->workers = 2;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
+    uint32_t other = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    uint32_t account = account_of(f, "default");
+    start(f);
+    for (int i = 0; i < 24; i++)
+        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    UNTIL(get(&fetch.parked) > 0);
+    /* Nobody waits for quota while another account has work (E4.3a). */
+    enqueue(f, (struct tide_spec){.kind = other});
+    UNTIL(get(&ran) == 1);
+    assert_true(get(&fetch.answered) < 24);
+    finish(f);
+    assert_int_equal(get(&fetch.answered), 24);
+    assert_int_equal(test_http_requests(server), 24);
+    assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
+    test_http_stop(server);
+}
+
+static void a_refusal_pauses_the_account_and_costs_no_attempt(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct fetch fetch = {.url = test_http_url(server, "/status?code=429")};
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
+    uint32_t account = account_of(f, "default");
+    for (int i = 0; i < 20; i++)
+        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    start(f);
+    UNTIL(get(&fetch.last_http) == 429);
+    /* Retry-After says 7 s: nothing more is sent for a while. */
+    UNTIL(progress(f).running[1] == 0 && progress(f).running[0] == 0);
+    uint64_t sent = test_http_requests(server);
+    REFUSED(tide_engine_wait(f->engine, 500, err), TIDE_TIMEOUT);
+    assert_int_equal(test_http_requests(server), sent);
+    assert_true(sent <= 16);
+    assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state IN (3, 4)"), 0);
+    test_http_stop(server);
+}
+
+static void an_account_without_network_waits_and_its_jobs_pay_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct fetch fetch = {.url = "http://127.0.0.1:1/"};
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
+    uint32_t account = account_of(f, "default");
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    start(f);
+    UNTIL(get(&fetch.tries) > 0 && row_state(f, id) == 0);
+    assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 0);
+    uint64_t tries = get(&fetch.tries);
+    REFUSED(tide_engine_wait(f->engine, 300, err), TIDE_TIMEOUT);
+    assert_true(get(&fetch.tries) <= tries + 1); /* one probe at most */
+}
+
+static void failing_servers_open_the_breaker(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct fetch fetch = {.url = test_http_url(server, "/status?code=500")};
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){.name = "fetch",
+                                                  .handler = fetch_handler,
+                                                  .context = &fetch,
+                                                  .attempts_max = 1000});
+    uint32_t account = account_of(f, "graph");
+    for (int i = 0; i < 100; i++)
+        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    start(f);
+    UNTIL(get(&fetch.tries) >= 5);
+    uint64_t until_ms = test_now_ms() + 700;
+    while (test_now_ms() < until_ms)
+        test_pause();
+    /* Closed it would have sent a hundred and more by now. */
+    assert_true(test_http_requests(server) < 40);
+    test_http_stop(server);
+}
+
+/* ---- cancel (E7.3) -------------------------------------------------------------------- */
+
+static void cancel_reaches_jobs_that_wait_and_calls_that_run(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct fetch fetch = {.url = test_http_url(server, "/delay?ms=20000")};
+    f->workers = 1;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
+    uint64_t running = enqueue(f, (struct tide_spec){.kind = kind});
+    uint64_t waiting = enqueue(f, (struct tide_spec){.kind = kind});
+    uint64_t delayed = enqueue(f, (struct tide_spec){.kind = kind, .delay_ms = 60000});
+    uint64_t blocked =
+        enqueue(f, (struct tide_spec){.kind = kind, .needs = &running, .needs_count = 1});
+    start(f);
+    UNTIL(get(&fetch.in_call) == 1 && test_http_requests(server) == 1);
+    OK(tide_cancel_job(f->engine, waiting, err));
+    OK(tide_cancel_job(f->engine, delayed, err));
+    UNTIL(row_state(f, waiting) == 4 && row_state(f, delayed) == 4);
+    uint64_t before_ms = test_now_ms();
+    OK(tide_cancel_job(f->engine, running, err));
+    UNTIL(get(&fetch.canceled) == 1);
+    uint64_t took_ms = test_now_ms() - before_ms;
+    print_message("a running call ended %" PRIu64 " ms after its cancellation\n", took_ms);
+    assert_true(took_ms < 2000);
+    finish(f);
+    assert_int_equal(row_state(f, running), 4);
+    assert_int_equal(row_state(f, blocked), 0); /* blocked by the canceled one */
+    assert_int_equal(get(&fetch.tries), 1);
+    test_http_stop(server);
+}
+
+static void a_canceled_job_can_be_retried(void **state)
+{
+    struct fixture *f = *state;
+    struct gate gate = {0};
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"gate", gate_handler, .context = &gate});
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    UNTIL(get(&gate.arrived) == 1);
+    OK(tide_cancel_job(f->engine, id, err));
+    finish(f);
+    assert_int_equal(row_state(f, id), 4);
+    gate_open(&gate);
+    OK(tide_retry_job(f->engine, id, err));
+    finish(f);
+    assert_int_equal(row_state(f, id), 2);
+    OK(tide_cancel_job(f->engine, id, err)); /* what is done stays done */
+    assert_int_equal(row_state(f, id), 2);
+}
+
+/* ---- lanes (E3) ---------------------------------------------------------------------------- */
+
+static tide_status stamp_handler(tide_job *job, void *context, tide_error *err)
+{
+    (void)job;
+    (void)err;
+    __atomic_store_n((uint64_t *)context, test_now_ms(), __ATOMIC_SEQ_CST);
+    return TIDE_OK;
+}
+
+static void bulk_gives_an_interactive_job_its_worker_back(void **state)
+{
+    struct fixture *f = *state;
+    struct gate gate = {0};
+    uint64_t started_ms = 0;
+    fixture_settings(f, "workers.count=6");
+    fixture_open(f);
+    uint32_t bulk = define(f, &(struct tide_kind){"bulk", gate_handler, .context = &gate});
+    uint32_t click = define(f, &(struct tide_kind){.name = "click",
+                                                   .handler = stamp_handler,
+                                                   .context = &started_ms,
+                                                   .lane = TIDE_KIND_INTERACTIVE});
+    for (int i = 0; i < 20; i++)
+        enqueue(f, (struct tide_spec){.kind = bulk});
+    start(f);
+    UNTIL(get(&gate.arrived) == 6); /* also on the workers reserved for clicks */
+    uint64_t before_ms = test_now_ms();
+    enqueue(f, (struct tide_spec){.kind = click});
+    UNTIL(get(&started_ms) != 0);
+    uint64_t took_ms = get(&started_ms) - before_ms;
+    print_message("a click started after %" PRIu64 " ms\n", took_ms);
+    assert_true(took_ms < 2000); /* 50 ms by E3.1; the sanitizers and a busy disk are slower */
+    gate_open(&gate);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 21);
+    assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0); /* preemption is free */
+}
+
+static void jobs_that_may_not_be_preempted_are_not(void **state)
+{
+    struct fixture *f = *state;
+    struct gate gate = {0};
+    fixture_settings(f, "workers.count=6");
+    fixture_open(f);
+    uint32_t bulk = define(f, &(struct tide_kind){.name = "bulk",
+                                                  .handler = gate_handler,
+                                                  .context = &gate,
+                                                  .not_preemptible = true});
+    for (int i = 0; i < 20; i++)
+        enqueue(f, (struct tide_spec){.kind = bulk});
+    start(f);
+    UNTIL(get(&gate.arrived) == 4);
+    REFUSED(tide_engine_wait(f->engine, 50, err), TIDE_TIMEOUT);
+    assert_int_equal(get(&gate.arrived), 4); /* the reserved two stay free */
+    gate_open(&gate);
+    finish(f);
+    assert_int_equal(get(&gate.arrived), 20);
+}
+
+static void while_a_person_waits_no_lower_level_of_the_account_runs(void **state)
+{
+    struct fixture *f = *state;
+    struct gate low = {0};
+    struct gate high = {0};
+    fixture_open(f);
+    uint32_t sync = define(f, &(struct tide_kind){"sync", gate_handler, .context = &low});
+    uint32_t read = define(f, &(struct tide_kind){.name = "read",
+                                                  .handler = gate_handler,
+                                                  .context = &high,
+                                                  .level = 1,
+                                                  .lane = TIDE_KIND_INTERACTIVE});
+    uint32_t account = account_of(f, "default");
+    for (int i = 0; i < 3; i++)
+        enqueue(f, (struct tide_spec){.kind = sync, .account = account});
+    start(f);
+    UNTIL(get(&low.arrived) >= 1);
+    for (int i = 0; i < 12; i++)
+        enqueue(f, (struct tide_spec){.kind = read, .account = account});
+    /* More of them than the account may run at once: while one waits, nobody
+     * below starts. */
+    UNTIL(get(&high.arrived) >= 1);
+    gate_open(&low);
+    gate_open(&high);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 15);
+    assert_int_equal(get(&high.arrived), 12);
+    assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
+}
+
+/* ---- halt (E4.6) ----------------------------------------------------------------------------- */
+
+static void a_halt_ends_an_accounts_jobs_and_survives_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    struct gate gate = {0};
+    uint64_t ran = 0;
+    struct tide_kind kind = {"gate", gate_handler, .context = &gate};
+    struct tide_kind counts = {"count", count_handler, .context = &ran};
+    fixture_open(f);
+    uint32_t id = define(f, &kind);
+    uint32_t count = define(f, &counts);
+    uint32_t account = account_of(f, "default");
+    for (int i = 0; i < 20; i++)
+        enqueue(f, (struct tide_spec){.kind = id, .account = account});
+    start(f);
+    UNTIL(get(&gate.arrived) >= 2);
+    uint64_t before_ms = test_now_ms();
+    OK(tide_engine_halt(f->engine, account, "the owner left", err));
+    finish(f); /* what is halted does not count as work */
+    assert_true(test_now_ms() - before_ms < 5000);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 0 AND attempts = 0"), 20);
+    enqueue(f, (struct tide_spec){.kind = count}); /* others go on */
+    finish(f);
+    assert_int_equal(get(&ran), 1);
+    fixture_close(f);
+    gate_open(&gate);
+    fixture_open(f);
+    define(f, &kind);
+    define(f, &counts);
+    start(f);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 1);
+    OK(tide_engine_resume(f->engine, account_of(f, "default"), err));
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 21);
+}
+
+/* ---- everything fails (E6.2) ---------------------------------------------------------------- */
+
+struct store {
+    uint64_t broken;
+    uint64_t probes; /* runs of the item known to be good, after it went wrong */
+};
+
+static tide_status store_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct store *store = context;
+    (void)err;
+    bool broken = get(&store->broken) != 0;
+    for (size_t i = 0; i < tide_job_items(job); i++) {
+        if (broken && strcmp(tide_job_item(job, i).data, "good") == 0)
+            (void)add(&store->probes, 1);
+        if (broken)
+            tide_job_item_failed(job, i, TIDE_PERMANENT, "400 bad request");
+        else
+            tide_job_item_done(job, i);
+    }
+    return TIDE_OK;
+}
+
+static void when_everything_fails_the_account_halts_instead(void **state)
+{
+    struct fixture *f = *state;
+    struct store store = {0};
+    fixture_open(f);
+    uint32_t kind = define(
+        f, &(struct tide_kind){
+               .name = "store", .handler = store_handler, .context = &store, .items = true});
+    uint32_t account = account_of(f, "default");
+    start(f);
+    enqueue(f, (struct tide_spec){
+                   .kind = kind, .account = account, .payload = "{\"items\":[\"good\"]}"});
+    finish(f);
+    (void)add(&store.broken, 1);
+    for (int i = 0; i < 60; i++) {
+        char payload[48];
+        (void)snprintf(payload, sizeof payload, "{\"items\":[\"m%d\"]}", i);
+        enqueue(f, (struct tide_spec){.kind = kind, .account = account, .payload = payload});
+    }
+    UNTIL(sql(f, "SELECT halted FROM account") == 1);
+    finish(f);
+    assert_true(get(&store.probes) >= 1);
+    print_message("%" PRId64 " items were called bad before the halt\n",
+                  sql(f, "SELECT count(*) FROM bad WHERE state = 0"));
+    assert_true(sql(f, "SELECT count(*) FROM bad") < 20);
+    assert_true(sql(f, "SELECT length(halt_reason) FROM account") > 10);
+    (void)add(&store.broken, UINT64_MAX);
+    OK(tide_engine_resume(f->engine, account, err));
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
+}
+
+/* ---- stalls (E7.1, E7.2) ------------------------------------------------------------------- */
+
+static tide_status stall_handler(tide_job *job, void *context, tide_error *err)
+{
+    (void)err;
+    uint64_t *runs = context;
+    if (add(runs, 1) > 1)
+        return TIDE_OK;
+    return tide_job_sleep(job, 60000); /* no beat: only the cancellation ends it */
+}
+
+static void a_job_without_a_beat_is_canceled_and_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t runs = 0;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){.name = "stall",
+                                                  .handler = stall_handler,
+                                                  .context = &runs,
+                                                  .stall_after_ms = 100});
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    finish(f);
+    assert_int_equal(get(&runs), 2);
+    assert_int_equal(row_state(f, id), 2);
+    assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 1);
+}
+
+struct zombie {
+    uint64_t runs;
+    uint64_t release;
+    uint64_t stale; /* what the zombie was told when it came back */
+    uint64_t left;
+};
+
+static tide_status zombie_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct zombie *zombie = context;
+    if (add(&zombie->runs, 1) > 1)
+        return TIDE_OK;
+    while (get(&zombie->release) == 0)
+        test_pause();
+    if (tide_job_save(job, TIDE_TEXT("from the grave"), err) == TIDE_STALE)
+        (void)add(&zombie->stale, 1);
+    (void)add(&zombie->left, 1);
+    return TIDE_OK;
+}
+
+static void a_handler_that_never_returns_loses_its_worker_and_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct zombie zombie = {0};
+    f->workers = 1;
+    fixture_settings(f, "stall.ignored_max=100ms");
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){.name = "zombie",
+                                                  .handler = zombie_handler,
+                                                  .context = &zombie,
+                                                  .stall_after_ms = 100});
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    finish(f); /* on the worker that took its place */
+    assert_int_equal(get(&zombie.runs), 2);
+    assert_int_equal(row_state(f, id), 2);
+    assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 1);
+    (void)add(&zombie.release, 1);
+    UNTIL(get(&zombie.left) == 1);
+    assert_int_equal(get(&zombie.stale), 1);
+    assert_int_equal(sql(f, "SELECT count(*) FROM detail WHERE resume IS NOT NULL"), 0);
+    assert_int_equal(row_state(f, id), 2);
+}
+
+/* ---- schedules (E8) -------------------------------------------------------------------------- */
+
+static void a_schedule_fires_once_per_slot_and_missed_slots_collapse(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ran = 0;
+    struct tide_kind kind = {"tick", count_handler, .context = &ran};
+    fixture_open(f);
+    uint32_t id = define(f, &kind);
+    struct tide_schedule tick = {
+        .name = "every 300 ms", .kind = id, .period_ms = 300, .at_start = true};
+    REFUSED(tide_engine_schedule(f->engine, &(struct tide_schedule){.kind = id}, err),
+            TIDE_INVALID);
+    REFUSED(tide_engine_schedule(
+                f->engine, &(struct tide_schedule){.name = "x", .kind = 4711, .period_ms = 1}, err),
+            TIDE_INVALID);
+    OK(tide_engine_schedule(f->engine, &tick, err));
+    uint64_t before_ms = test_now_ms();
+    start(f);
+    UNTIL(get(&ran) == 1); /* at the start */
+    UNTIL(get(&ran) == 3);
+    uint64_t took_ms = test_now_ms() - before_ms;
+    assert_true(took_ms >= 290);
+    fixture_close(f);
+    uint64_t ran_before = get(&ran);
+    (void)nanosleep(&(struct timespec){0, 700000000}, NULL); /* two slots pass unseen */
+    fixture_open(f);
+    tick.kind = define(f, &kind);
+    OK(tide_engine_schedule(f->engine, &tick, err));
+    before_ms = test_now_ms();
+    start(f);
+    UNTIL(get(&ran) == ran_before + 1); /* one for all that were missed */
+    if (test_now_ms() - before_ms < 150)
+        assert_int_equal(get(&ran), ran_before + 1);
+    UNTIL(get(&ran) == ran_before + 2);
+    assert_int_equal(sql(f, "SELECT count(DISTINCT created) = count(*) FROM job"), 1);
+}
+
+static tide_status whose_handler(tide_job *job, void *context, tide_error *err)
+{
+    (void)err;
+    (void)add(context, 1ull << (8 * tide_job_account(job)));
+    return TIDE_OK;
+}
+
+static void a_schedule_per_account_leaves_out_the_halted(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ran = 0;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"whose", whose_handler, .context = &ran});
+    uint32_t accounts[3];
+    static const char *const names[] = {"a", "b", "c"};
+    for (int i = 0; i < 3; i++)
+        OK(tide_engine_account(f->engine, names[i], NULL, &accounts[i], err));
+    OK(tide_engine_halt(f->engine, accounts[1], "away", err));
+    OK(tide_engine_schedule(f->engine,
+                            &(struct tide_schedule){.name = "hourly",
+                                                    .kind = kind,
+                                                    .period_ms = 3600000,
+                                                    .at_start = true,
+                                                    .per_account = true},
+                            err));
+    start(f);
+    UNTIL(get(&ran) != 0);
+    finish(f);
+    UNTIL(get(&ran) == (1ull << (8 * accounts[0])) + (1ull << (8 * accounts[2])));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(accounts_are_found_again_and_checked),
+        TEST(a_job_without_quota_parks_and_comes_back_by_itself),
+        TEST(a_refusal_pauses_the_account_and_costs_no_attempt),
+        TEST(an_account_without_network_waits_and_its_jobs_pay_nothing),
+        TEST(failing_servers_open_the_breaker),
+        TEST(cancel_reaches_jobs_that_wait_and_calls_that_run),
+        TEST(a_canceled_job_can_be_retried),
+        TEST(bulk_gives_an_interactive_job_its_worker_back),
+        TEST(jobs_that_may_not_be_preempted_are_not),
+        TEST(while_a_person_waits_no_lower_level_of_the_account_runs),
+        TEST(a_halt_ends_an_accounts_jobs_and_survives_a_restart),
+        TEST(when_everything_fails_the_account_halts_instead),
+        TEST(a_job_without_a_beat_is_canceled_and_tried_again),
+        TEST(a_handler_that_never_returns_loses_its_worker_and_changes_nothing),
+        TEST(a_schedule_fires_once_per_slot_and_missed_slots_collapse),
+        TEST(a_schedule_per_account_leaves_out_the_halted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
