@@ -314,6 +314,15 @@ static int usage(void)
 static int run_one(uint64_t seed)
 {
     struct mirror_plan plan = mirror_plan_seeded(seed);
+    (void)printf("lives %u, workers %u, items %u + %u, batch %u, quota %u;%s%s%s%s%s%s%s%s\n",
+                 plan.lives, plan.workers, plan.provider[0].items_count,
+                 plan.provider[1].items_count, plan.batch, plan.provider[0].units_per_minute,
+                 plan.calm ? " calm" : "", plan.strict_quota ? " strict-quota" : "",
+                 plan.whole_batches ? " whole-batches" : "", plan.impatient ? " impatient" : "",
+                 plan.provider[0].stalls_permille > 0 ? " stalling-items" : "",
+                 plan.slow_spell ? " slow-spell" : "", plan.rescues ? " rescues" : "",
+                 plan.stubborn ? " stubborn" : "");
+    (void)fflush(stdout);
     struct mirror_totals totals = mirror_run(&plan);
     (void)printf("seed %" PRIu64 " ok: %" PRIu64 " steps, %.0f s simulated, %" PRIu64
                  " crashes, %" PRIu64 " jobs done, %" PRIu64 " calls\n",
