@@ -243,7 +243,10 @@ static tide_status group(struct mirror *mirror, tide_rng *rng)
     if (tide_rng_chance(rng, 1, 2))
         what.account = mirror->accounts[tide_rng_below(rng, MIRROR_ACCOUNTS)].id;
     what.rng = tide_rng_seeded(tide_rng_next(rng));
-    return tide_transact(mirror->engine, group_run, &what, NULL);
+    tide_status rc = tide_transact(mirror->engine, group_run, &what, NULL);
+    tide_sim_note(mirror->sim, "group %" PRIu64 " of %zu: %s", what.group, what.count,
+                  tide_status_name(rc));
+    return rc;
 }
 
 /* ---- what it does to jobs and accounts ------------------------------------------------ */
