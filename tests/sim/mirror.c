@@ -735,7 +735,12 @@ static tide_status define_kinds(struct mirror *mirror, tide_error *err)
         uint32_t *id;
     } all[] = {
         {{.name = "list", .handler = list_handler, .priority = 30}, &kinds->list},
-        {{.name = "fetch", .handler = fetch_handler, .priority = 30, .items = true}, &kinds->fetch},
+        {{.name = "fetch",
+          .handler = fetch_handler,
+          .priority = 30,
+          .items = true,
+          .stall_after_ms = mirror->plan.impatient ? 15000 : 0},
+         &kinds->fetch},
         {{.name = "changes", .handler = changes_handler, .priority = 40}, &kinds->changes},
         {{.name = "note",
           .handler = note_handler,
