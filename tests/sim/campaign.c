@@ -29,7 +29,19 @@ enum {
 };
 
 /* Seeds that found a bug once; they run first, always. */
-static const uint64_t named_seeds[] = {1};
+static const uint64_t named_seeds[] = {
+    2,    /* a waiter and the writer in a dead world */
+    4,    /* a put-back job's body was freed twice */
+    8,    /* likewise; and a stalled batch that never paid */
+    71,   /* an effect's own TIDE_STALE was taken for a lost claim */
+    97,   /* likewise */
+    115,  /* an engine whose start failed could not be closed */
+    149,  /* a stop waited for a timer, nobody told it that all was written */
+    480,  /* a full disk before the start; and a dispatcher that span */
+    656,  /* a given-up worker in a dead world */
+    129,  /* a clock that ran ahead for weeks */
+    5042, /* likewise, and purge */
+};
 
 /* Marks that the simulated mirror cannot reach, and why. */
 static const char *const exempt[] = {
