@@ -39,9 +39,7 @@ static uint64_t to_unix_ms(tide_engine *engine, uint64_t at_ms, uint64_t now_ms)
 
 static struct tide_retry_policy policy_of(const tide_engine *engine, const tide_job *job)
 {
-    struct tide_retry_policy policy = tide_retry_defaults();
-    policy.pause_first_ms = tide_setting_u64(engine->settings, TIDE_SET_RETRY_BACKOFF_START);
-    policy.pause_max_ms = tide_setting_u64(engine->settings, TIDE_SET_RETRY_BACKOFF_MAX);
+    struct tide_retry_policy policy = tide_tuning_retry(engine->settings);
     policy.attempts_max = job->brief.attempts_max;
     return policy;
 }
