@@ -253,7 +253,8 @@ struct tide_engine {
     uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
     uint64_t started_ms;
     uint64_t opened_unix_ms;
-    uint64_t look_at_ms; /* next look of the supervisor and the alerts */
+    uint64_t beats_at_ms; /* when beats go to the ledger next */
+    uint64_t look_at_ms;  /* next look of the supervisor and the alerts */
     tide_cond *keeper;
     uint32_t wal_pages; /* written since the last checkpoint */
     bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
