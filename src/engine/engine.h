@@ -305,7 +305,6 @@ tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_e
 tide_status tide_transaction_run(struct tide_transaction *transaction, tide_transact_fn *run,
                                  void *arg, tide_error *err); /* in a savepoint */
 void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms);
-void tide_births_apply(tide_engine *engine, struct tide_births *births, uint64_t now_ms);
 void tide_births_done(struct tide_births *births, tide_mem *mem);
 
 /* ---- finish.c ---- */

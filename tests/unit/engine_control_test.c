@@ -369,19 +369,25 @@ static void write_config(struct fixture *f, const char *yaml)
     OK(tide_file_replace(f->world, path, tide_text_of(yaml), 0600, err));
 }
 
-static void a_reload_changes_the_number_of_workers_while_it_runs(void **state)
+/* Settings of a file that can change, under the short pauses of the tests. */
+static void open_with_config(struct fixture *f, const char *yaml)
 {
-    struct fixture *f = *state;
-    struct world_seen seen = {{0}, 0};
     char path[128];
     (void)snprintf(path, sizeof path, "%s/config.yaml", f->dir);
-    write_config(f,
-                 "workers.count: 2\nworkers.reserved_interactive: 0\nworkers.reserved_bulk: 0\n");
+    write_config(f, yaml);
     OK(tide_settings_load(f->world,
                           &(struct tide_settings_sources){
                               .file = path, .flags = short_flags, .flags_count = SHORT_FLAGS},
                           tide_mem_heap(), &f->settings, err));
     fixture_open(f);
+}
+
+static void a_reload_changes_the_number_of_workers_while_it_runs(void **state)
+{
+    struct fixture *f = *state;
+    struct world_seen seen = {{0}, 0};
+    open_with_config(f, "workers.count: 2\nworkers.reserved_interactive: 0\n"
+                        "workers.reserved_bulk: 0\n");
     uint32_t kind = define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
     for (int i = 0; i < 20; i++)
         enqueue(f, (struct tide_spec){.kind = kind});
@@ -448,6 +454,8 @@ static void *crowd_main(void *arg)
     (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_SOCKET, f->dir);
     for (unsigned i = 0; get(&crowd->leave) == 0; i++) {
         json_t *answer = NULL;
+        write_config(f, i % 2 == 0 ? "workers.count: 5\nbandwidth.down: 1GiB\n"
+                                   : "workers.count: 9\nlanes.interactive_below: 5\n");
         const char *request = requests[i % (sizeof requests / sizeof requests[0])];
         (void)tide_socket_ask(f->world, tide_mem_heap(), path, tide_text_of(request), 15000, NULL,
                               take_line, &answer, NULL);
@@ -455,7 +463,7 @@ static void *crowd_main(void *arg)
         (void)add(&crowd->asked, 1);
         uint32_t account = 0;
         char name[32];
-        (void)snprintf(name, sizeof name, "account %u", i % 50);
+        (void)snprintf(name, sizeof name, "account %u", i % 500);
         (void)tide_engine_account(f->engine, name, "default", &account, NULL);
         uint64_t stream = 0;
         (void)tide_stream_open(f->engine, account, "line", NULL, &stream, NULL);
@@ -469,7 +477,7 @@ static void a_crowd_may_ask_while_jobs_run(void **state)
     struct fixture *f = *state;
     struct world_seen seen = {{0}, 0};
     gate_open(&seen.gate);
-    fixture_open(f);
+    open_with_config(f, "workers.count: 5\n");
     uint32_t kind = define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
@@ -478,10 +486,18 @@ static void a_crowd_may_ask_while_jobs_run(void **state)
     pthread_t threads[3];
     for (int i = 0; i < 3; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, crowd_main, &crowd), 0);
+    /* A refused call looks at everything and waits for nobody: many of them meet
+     * the writer at its work. */
+    struct tide_spec wrong[64];
+    for (int i = 0; i < 64; i++)
+        wrong[i] = (struct tide_spec){.kind = i < 63 ? kind : 4711, .account = account};
     size_t jobs = scaled(400);
-    for (size_t i = 0; i < jobs; i++)
+    for (size_t i = 0; i < jobs; i++) {
         enqueue(f, (struct tide_spec){
                        .kind = kind, .account = i % 2 == 0 ? account : 0, .size_bytes = i});
+        for (int j = 0; j < 50; j++)
+            assert_int_equal(tide_enqueue(f->engine, wrong, 64, NULL, NULL), TIDE_INVALID);
+    }
     UNTIL(get(&crowd.asked) > 60);
     (void)add(&crowd.leave, 1);
     for (int i = 0; i < 3; i++)
