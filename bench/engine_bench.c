@@ -301,7 +301,8 @@ static void raw_open(struct raw *raw, const char *path)
         die(path, "cannot be opened");
     const char *pragmas =
         "PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0;"
-        "PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 1000";
+        "PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 1000;"
+        "PRAGMA secure_delete = OFF";
     raw_check(raw, sqlite3_exec(raw->db, pragmas, NULL, NULL, NULL) == SQLITE_OK, "pragmas");
     raw->begin = raw_prepare(raw, "BEGIN IMMEDIATE");
     raw->commit = raw_prepare(raw, "COMMIT");

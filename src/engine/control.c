@@ -181,6 +181,7 @@ static void apply_settings(tide_engine *engine)
     if (limits.reserved[0] + limits.reserved[1] >= limits.workers)
         limits.reserved[0] = limits.reserved[1] = limits.workers >= 3 ? 1 : 0;
     tide_lanes_limits_set(engine->lanes, &limits);
+    engine->stuff_to_claim = true; /* more may run now */
     tide_alerting_reload(engine);
     tide_transfer_settings(engine);
     tide_engine_cache_settings(engine);

@@ -112,8 +112,7 @@ struct held_list {
 static bool collect_held(const struct tide_tracked *tracked, void *arg)
 {
     struct held_list *list = arg;
-    if (is_held(tracked) &&
-        (list->account == NULL || list->account->id == tracked->brief.account))
+    if (is_held(tracked) && (list->account == NULL || list->account->id == tracked->brief.account))
         list->ids[list->count++] = tracked->brief.id;
     return list->count < sizeof list->ids / sizeof list->ids[0];
 }

@@ -575,7 +575,8 @@ tide_status tide_engine_close(tide_engine *engine)
     bool stuck = false;
     for (uint32_t i = 0; i < engine->workers_count; i++) {
         struct tide_worker *worker = &engine->workers[i];
-        if (worker->thread != NULL && worker->abandoned && worker->job != NULL)
+        if (worker->thread != NULL && worker->abandoned && worker->job != NULL &&
+            !tide_world_dead(world)) /* in a dead world every handler returns */
             stuck = true;
         else if (worker->thread != NULL)
             tide_world_join(world, worker->thread);

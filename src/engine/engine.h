@@ -253,7 +253,8 @@ struct tide_engine {
     uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
     uint64_t started_ms;
     uint64_t opened_unix_ms;
-    uint64_t look_at_ms; /* next look of the supervisor and the alerts */
+    uint64_t beats_at_ms; /* when beats go to the ledger next */
+    uint64_t look_at_ms;  /* next look of the supervisor and the alerts */
     tide_cond *keeper;
     uint32_t wal_pages; /* written since the last checkpoint */
     bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
@@ -304,7 +305,6 @@ tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_e
 tide_status tide_transaction_run(struct tide_transaction *transaction, tide_transact_fn *run,
                                  void *arg, tide_error *err); /* in a savepoint */
 void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms);
-void tide_births_apply(tide_engine *engine, struct tide_births *births, uint64_t now_ms);
 void tide_births_done(struct tide_births *births, tide_mem *mem);
 
 /* ---- finish.c ---- */

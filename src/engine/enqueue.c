@@ -47,6 +47,15 @@ static tide_text payload_of(const struct tide_spec *spec)
     return spec->payload == NULL ? TIDE_TEXT("{}") : tide_text_of(spec->payload);
 }
 
+/* Accounts may come while the engine runs; the lock guards their map. */
+static bool account_known(tide_engine *engine, uint32_t account)
+{
+    tide_lock_take(engine->world, engine->lock);
+    bool known = tide_engine_account_of(engine, account) != NULL;
+    tide_lock_drop(engine->world, engine->lock);
+    return known;
+}
+
 tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, tide_error *err)
 {
     struct tide_kind_entry *entry = tide_engine_kind_of(engine, spec->kind);
@@ -54,7 +63,7 @@ tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, t
         return tide_error_set(err, TIDE_INVALID,
                               "unknown kind %" PRIu32 ": define it with tide_engine_kind() first",
                               spec->kind);
-    if (spec->account != 0 && tide_engine_account_of(engine, spec->account) == NULL)
+    if (spec->account != 0 && !account_known(engine, spec->account))
         return tide_error_set(err, TIDE_INVALID, "unknown account %" PRIu32, spec->account);
     if (spec->priority > TIDE_PRIORITY_MAX)
         return tide_error_set(err, TIDE_INVALID, "priority %d; 0 to %d are allowed", spec->priority,

@@ -477,6 +477,13 @@ bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
 {
     tide_engine *engine = job->engine;
     enum tide_ending ending = ending_of(job);
+    if (ending == TIDE_ENDED_STALLED && tide_status_class(status) == TIDE_CLASS_CANCELED) {
+        /* We ended it because it did not move: that is the items' fault, not a
+         * person's wish, and it pays (E7.1). */
+        status = TIDE_TIMEOUT;
+        (void)tide_error_set(&job->err, status, "no sign of life for %u ms",
+                             job->kind->kind.stall_after_ms);
+    }
     job->status = status;
     if (status == TIDE_AGAIN && ending == TIDE_ENDED_RETURNED && park(job, now_ms))
         return false;

@@ -104,7 +104,7 @@ void tide_job_beat(tide_job *job, uint64_t bytes_done)
 {
     __atomic_store_n(&job->beat_ms, tide_world_now_ms(job->engine->world), __ATOMIC_RELAXED);
     if (bytes_done > job->bytes_done)
-        job->bytes_done = bytes_done;
+        __atomic_store_n(&job->bytes_done, bytes_done, __ATOMIC_RELAXED);
 }
 
 tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms)

@@ -257,9 +257,9 @@ tide_status tide_ledger_cycles(tide_ledger *ledger, uint64_t stream,
 }
 
 tide_status tide_ledger_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
-                                    uint64_t now_unix_ms, tide_error *err)
+                                    uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err)
 {
-    return tx->ledger->ops->cursor_move(tx, stream, from, to, now_unix_ms, err);
+    return tx->ledger->ops->cursor_move(tx, stream, from, to, now_unix_ms, cursor_out, err);
 }
 
 tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,

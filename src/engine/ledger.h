@@ -365,11 +365,12 @@ tide_status tide_ledger_cycle(tide_tx *tx, uint64_t stream, tide_text start, tid
 tide_status tide_ledger_cycles(tide_ledger *ledger, uint64_t stream,
                                bool (*visit)(const struct tide_cycle_row *row, void *arg),
                                void *arg, tide_error *err);
-/* Moves the cursor to `to`, whose value is the end of cycle to-1.  TIDE_STALE if
+/* Moves the cursor to `to`, whose value is the end of cycle to-1; cursor_out (may
+ * be NULL) is replaced by it.  TIDE_STALE if
  * it no longer stands at `from`; TIDE_BUG if a cycle in between is unfinished:
  * the second half of the frontier's assertion (G4). */
 tide_status tide_ledger_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
-                                    uint64_t now_unix_ms, tide_error *err);
+                                    uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err);
 
 /* ---- bad items, intents, schedules, alerts ---------------------------------- */
 

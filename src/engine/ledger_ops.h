@@ -70,7 +70,7 @@ struct tide_ledger_ops {
                           bool (*visit)(const struct tide_cycle_row *row, void *arg), void *arg,
                           tide_error *err);
     tide_status (*cursor_move)(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
-                               uint64_t now_unix_ms, tide_error *err);
+                               uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err);
     tide_status (*bad_list)(tide_ledger *ledger, uint32_t account, uint32_t kind,
                             bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg,
                             tide_error *err);

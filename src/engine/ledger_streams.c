@@ -225,7 +225,7 @@ static tide_status span_finished(struct tide_sqlite *self, uint64_t stream, uint
 }
 
 tide_status tide_sql_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
-                                 uint64_t now_unix_ms, tide_error *err)
+                                 uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     uint64_t ordinal = 0;
@@ -259,6 +259,11 @@ tide_status tide_sql_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
     tide_bind_text_or_null(stmt, 4, tide_column_text(end, 0));
     tide_bind_u64(stmt, 5, now_unix_ms);
     rc = tide_sql_change_one(self, stmt, "stream", stream, err);
+    if (rc == TIDE_OK && cursor_out != NULL) {
+        tide_text value = tide_column_text(end, 0);
+        tide_buf_clear(cursor_out);
+        rc = tide_buf_add(cursor_out, value.data, value.bytes);
+    }
     tide_db_end(end);
     return rc;
 }

@@ -7,7 +7,10 @@
 #include "engine/engine.h"
 #include "base/check.h"
 
-enum { LOOK_EVERY_MS = 1000 };
+enum {
+    LOOK_EVERY_MS = 1000,
+    BEAT_EVERY_MS = 10000, /* how often signs of life reach the ledger */
+};
 
 /* The row goes back although its handler has not returned: a stand-in carries the
  * finish, because the job itself still belongs to the stuck thread. */
@@ -74,9 +77,64 @@ static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint
     }
     if (worker->canceled_ms == 0)
         worker->canceled_ms = now_ms;
-    else if (now_ms >= worker->canceled_ms +
-                           tide_setting_u64(engine->settings, TIDE_SET_STALL_IGNORED_MAX))
+    else if (now_ms >=
+             worker->canceled_ms + tide_setting_u64(engine->settings, TIDE_SET_STALL_IGNORED_MAX))
         give_up(engine, worker, now_ms);
+}
+
+/* ---- beats in the ledger (E1.1) ----------------------------------------------- */
+
+struct beat_write {
+    struct tide_write write;
+    struct tide_beat beats[TIDE_WORKERS_MAX];
+    bool applied[TIDE_WORKERS_MAX];
+    size_t count;
+};
+
+static tide_status beat_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct beat_write *beat = arg;
+    return tide_ledger_beat(transaction->tx, beat->beats, beat->count, transaction->now_unix_ms,
+                            beat->applied, err);
+}
+
+/* A beat that no longer applies: the claim was given away, and whoever runs the
+ * job here should leave it (E1.8). */
+static void beat_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    struct beat_write *beat = arg;
+    (void)now_ms;
+    for (size_t i = 0; i < beat->count; i++)
+        for (uint32_t w = 0; !beat->applied[i] && w < engine->workers_count; w++) {
+            tide_job *job = engine->workers[w].job;
+            if (job != NULL && job->brief.id == beat->beats[i].id &&
+                job->body->token == beat->beats[i].token)
+                tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_STALE);
+        }
+}
+
+static void beat_drop(tide_engine *engine, struct tide_write *write)
+{
+    tide_mem_free(engine->mem, write, sizeof(struct beat_write));
+}
+
+static void save_beats(tide_engine *engine)
+{
+    struct beat_write *beat = tide_mem_new(engine->mem, sizeof *beat);
+    if (beat == NULL)
+        return;
+    for (uint32_t i = 0; i < engine->workers_count; i++) {
+        const tide_job *job = engine->workers[i].job;
+        if (job == NULL || engine->workers[i].abandoned)
+            continue;
+        beat->beats[beat->count++] =
+            (struct tide_beat){.id = job->brief.id,
+                               .token = job->body->token,
+                               .bytes_done = __atomic_load_n(&job->bytes_done, __ATOMIC_RELAXED)};
+    }
+    beat->write =
+        (struct tide_write){.run = beat_run, .arg = beat, .apply = beat_apply, .drop = beat_drop};
+    tide_write_push(engine, &beat->write);
 }
 
 uint64_t tide_supervise(tide_engine *engine, uint64_t now_ms)
@@ -88,6 +146,11 @@ uint64_t tide_supervise(tide_engine *engine, uint64_t now_ms)
             continue;
         any = true;
         look_at_worker(engine, worker, now_ms);
+    }
+    if (any && now_ms >= engine->beats_at_ms) {
+        if (engine->beats_at_ms != 0)
+            save_beats(engine);
+        engine->beats_at_ms = now_ms + BEAT_EVERY_MS;
     }
     return any ? now_ms + LOOK_EVERY_MS : TIDE_NEVER;
 }

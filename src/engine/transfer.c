@@ -39,8 +39,10 @@ void tide_transfer_settings(tide_engine *engine)
     }
     tide_bandwidth_init(&engine->bandwidth, tide_world_now_ms(engine->world));
     (void)tide_bandwidth_set(&engine->bandwidth, &rates, spans, count);
-    engine->bandwidth_limited =
+    bool limited =
         rates.down_bytes_per_s + rates.up_bytes_per_s + rates.both_bytes_per_s > 0 || count > 0;
+    /* Calls look at it without the lock; a reload may change it meanwhile. */
+    __atomic_store_n(&engine->bandwidth_limited, limited, __ATOMIC_RELAXED);
 }
 
 /* Waits until `bytes` more may pass.  The connection is paused meanwhile. */
@@ -111,7 +113,7 @@ tide_status tide_transfer_call(tide_job *job, const struct tide_request *request
                                struct tide_response *response, tide_error *err)
 {
     tide_world *world = job->engine->world;
-    if (!job->engine->bandwidth_limited)
+    if (!__atomic_load_n(&job->engine->bandwidth_limited, __ATOMIC_RELAXED))
         return tide_world_call(world, request, response, &job->cancel, err);
     struct metered metered = {job, request, response, 0};
     struct tide_request limited = *request;

@@ -10,6 +10,7 @@
 #include "base/check.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -23,6 +24,7 @@ enum {
 struct cursor_move {
     uint64_t stream;
     uint64_t from, to;
+    char cursor[256]; /* its value there */
 };
 
 struct batch {
@@ -33,6 +35,7 @@ struct batch {
     uint64_t claim_ids[TIDE_CLAIM_MAX];
     struct tide_job_body *bodies[TIDE_CLAIM_MAX];
     size_t claims_count;
+    size_t claims_known; /* the first of them are in the window; the rest are newborn */
     uint64_t claim_token;
     struct tide_write *writes;      /* all that were waiting */
     struct tide_write *writes_left; /* those the time did not reach */
@@ -70,32 +73,6 @@ static void offer_stored(tide_engine *engine, const struct tide_brief *stored, u
     tide_dispatch_offer(engine, &brief, now_ms);
 }
 
-void tide_births_apply(tide_engine *engine, struct tide_births *births, uint64_t now_ms)
-{
-    for (size_t i = 0; i < births->cycles_count; i++) {
-        struct tide_cycle_birth *birth = &births->cycles[i];
-        struct tide_stream *stream = tide_engine_stream_of(engine, birth->stream);
-        if (stream == NULL)
-            continue;
-        (void)tide_frontier_open(stream->frontier, birth->ordinal);
-        struct tide_cycle_live live = {.ordinal = birth->ordinal,
-                                       .total = birth->jobs,
-                                       .outstanding = birth->jobs,
-                                       .beat_ms = now_ms};
-        memcpy(live.start, birth->start, sizeof live.start);
-        memcpy(live.end, birth->end, sizeof live.end);
-        tide_stream_cycle_is(engine, stream, &live);
-    }
-    for (size_t i = 0; i < births->jobs_count; i++) {
-        struct tide_birth *birth = &births->jobs[i];
-        if (!birth->existed)
-            offer_stored(engine, &birth->brief, now_ms);
-        else if (birth->raised &&
-                 tide_tracker_priority(engine->tracker, birth->brief.id, birth->brief.priority))
-            tide_lanes_priority(engine->lanes, birth->brief.id, birth->brief.priority);
-    }
-}
-
 /* ---- gather ------------------------------------------------------------------ */
 
 static void gather_ends(tide_engine *engine, struct batch *batch)
@@ -116,6 +93,8 @@ static void gather_ends(tide_engine *engine, struct batch *batch)
 static void gather_claims(tide_engine *engine, struct batch *batch, uint64_t now_ms)
 {
     engine->stuff_to_claim = false;
+    batch->claims_known = 0;
+    batch->claim_token = engine->token_next;
     if (engine->phase != TIDE_PHASE_RUN)
         return;
     uint64_t id = 0;
@@ -124,6 +103,7 @@ static void gather_claims(tide_engine *engine, struct batch *batch, uint64_t now
         tide_tracker_claiming(engine->tracker, id, now_ms);
         batch->claim_ids[batch->claims_count++] = id;
     }
+    batch->claims_known = batch->claims_count;
     batch->claim_token = engine->token_next;
     engine->token_next += batch->claims_count;
 }
@@ -135,7 +115,8 @@ static void gather_cursors(tide_engine *engine, struct batch *batch)
         uint64_t from = tide_frontier_cursor(stream->frontier);
         uint64_t to = tide_frontier_reachable(stream->frontier);
         if (from < to)
-            batch->moves[batch->moves_count++] = (struct cursor_move){stream->id, from, to};
+            batch->moves[batch->moves_count++] =
+                (struct cursor_move){.stream = stream->id, .from = from, .to = to};
     }
 }
 
@@ -234,6 +215,46 @@ static tide_status write_wishes(tide_engine *engine, struct batch *batch, tide_t
     return TIDE_OK;
 }
 
+/* A job that is born while nothing else waits and a worker is free is claimed in
+ * the transaction that writes it: a click costs one sync, not two. */
+static bool may_start_at_birth(tide_engine *engine, const struct tide_birth *birth,
+                               uint64_t now_unix_ms)
+{
+    const struct tide_brief *brief = &birth->brief;
+    if (birth->existed || brief->open_deps > 0 || brief->not_before_ms > now_unix_ms ||
+        tide_engine_kind_of(engine, brief->kind) == NULL)
+        return false;
+    /* With an account, only if the window is empty: then none of its jobs runs. */
+    struct tide_account *account = tide_engine_account_of(engine, brief->account);
+    if (account != NULL)
+        return account->admitted > 0 && tide_tracker_count(engine->tracker) == 0;
+    return true;
+}
+
+static void claim_newborn(tide_engine *engine, struct batch *batch, uint64_t now_unix_ms)
+{
+    tide_lock_take(engine->world, engine->lock);
+    uint32_t waiting = tide_lanes_waiting(engine->lanes, TIDE_LANE_INTERACTIVE) +
+                       tide_lanes_waiting(engine->lanes, TIDE_LANE_BULK);
+    bool quiet = engine->phase == TIDE_PHASE_RUN && waiting == 0 && batch->claims_count == 0 &&
+                 tide_tracker_count(engine->tracker) < TIDE_WORKERS_MAX;
+    size_t room = quiet ? engine->workers_idle : 0;
+    for (struct tide_write *write = batch->writes; write != NULL && room > 0; write = write->next)
+        for (size_t i = 0; i < write->transaction.births.jobs_count && room > 0; i++) {
+            const struct tide_birth *birth = &write->transaction.births.jobs[i];
+            if (!may_start_at_birth(engine, birth, now_unix_ms))
+                continue;
+            batch->claim_ids[batch->claims_count++] = birth->brief.id;
+            room--;
+            if (birth->brief.account != 0)
+                room = 0; /* one: its account was asked for one */
+        }
+    engine->token_next += batch->claims_count - batch->claims_known;
+    tide_lock_drop(engine->world, engine->lock);
+    memset(batch->bodies + batch->claims_known, 0,
+           (batch->claims_count - batch->claims_known) * sizeof batch->bodies[0]);
+}
+
 static tide_status write_rest(tide_engine *engine, struct batch *batch, tide_tx *tx,
                               uint64_t now_unix_ms, tide_error *err)
 {
@@ -241,9 +262,13 @@ static tide_status write_rest(tide_engine *engine, struct batch *batch, tide_tx 
     if (batch->claims_count > 0)
         rc = tide_ledger_claim(tx, batch->claim_ids, batch->claims_count, engine->owner,
                                batch->claim_token, now_unix_ms, engine->mem, batch->bodies, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->moves_count; i++)
-        rc = tide_ledger_cursor_move(tx, batch->moves[i].stream, batch->moves[i].from,
-                                     batch->moves[i].to, now_unix_ms, err);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->moves_count; i++) {
+        struct cursor_move *move = &batch->moves[i];
+        rc = tide_ledger_cursor_move(tx, move->stream, move->from, move->to, now_unix_ms,
+                                     &batch->text, err);
+        (void)snprintf(move->cursor, sizeof move->cursor, "%.*s", (int)batch->text.bytes,
+                       batch->text.bytes > 0 ? batch->text.data : "");
+    }
     for (size_t i = 0; rc == TIDE_OK && i < batch->saving_count; i++) {
         tide_buf_clear(&batch->text);
         rc = tide_governor_saved_print(&batch->saved[i], &batch->text);
@@ -269,6 +294,8 @@ static tide_status commit(tide_engine *engine, struct batch *batch, tide_error *
                                 batch->applied, &batch->changes, err);
     if (rc == TIDE_OK)
         rc = write_wishes(engine, batch, tx, now_unix_ms, err);
+    if (rc == TIDE_OK && batch->writes != NULL)
+        claim_newborn(engine, batch, now_unix_ms);
     if (rc == TIDE_OK)
         rc = write_rest(engine, batch, tx, now_unix_ms, err);
     if (rc == TIDE_OK)
@@ -306,6 +333,9 @@ static const struct tide_refused *refusal_of(const struct batch *batch, size_t i
     return NULL;
 }
 
+static void apply_births(tide_engine *engine, const struct tide_births *births, struct batch *batch,
+                         uint64_t now_ms);
+
 static void apply_end(tide_engine *engine, struct batch *batch, size_t index, uint64_t now_ms)
 {
     tide_job *job = batch->jobs[index];
@@ -317,7 +347,7 @@ static void apply_end(tide_engine *engine, struct batch *batch, size_t index, ui
         return;
     }
     if (applied)
-        tide_births_apply(engine, &job->effects_transaction.births, now_ms);
+        apply_births(engine, &job->effects_transaction.births, NULL, now_ms);
     if (applied && job->finish.state == TIDE_ROW_PENDING) {
         uint16_t attempts = (uint16_t)(job->brief.attempts + job->finish.attempts_add);
         tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
@@ -376,9 +406,10 @@ static void forget_claim(tide_engine *engine, uint64_t id)
     tide_tracker_remove(engine->tracker, id);
 }
 
-static void apply_claims(tide_engine *engine, struct batch *batch, uint64_t now_ms)
+static void apply_claims(tide_engine *engine, struct batch *batch, size_t from, size_t to,
+                         uint64_t now_ms)
 {
-    for (size_t i = 0; i < batch->claims_count; i++) {
+    for (size_t i = from; i < to; i++) {
         uint64_t id = batch->claim_ids[i];
         struct tide_job_body *body = batch->bodies[i];
         const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
@@ -400,6 +431,56 @@ static void apply_claims(tide_engine *engine, struct batch *batch, uint64_t now_
     }
 }
 
+static void apply_cycles(tide_engine *engine, const struct tide_births *births, uint64_t now_ms)
+{
+    for (size_t i = 0; i < births->cycles_count; i++) {
+        const struct tide_cycle_birth *birth = &births->cycles[i];
+        struct tide_stream *stream = tide_engine_stream_of(engine, birth->stream);
+        if (stream == NULL)
+            continue;
+        (void)tide_frontier_open(stream->frontier, birth->ordinal);
+        struct tide_cycle_live live = {.ordinal = birth->ordinal,
+                                       .total = birth->jobs,
+                                       .outstanding = birth->jobs,
+                                       .beat_ms = now_ms};
+        memcpy(live.start, birth->start, sizeof live.start);
+        memcpy(live.end, birth->end, sizeof live.end);
+        tide_stream_cycle_is(engine, stream, &live);
+    }
+}
+
+/* A job that was claimed at its birth goes on at once, before anything else can
+ * take it out of the window again. */
+static void apply_newborn(tide_engine *engine, struct batch *batch, uint64_t id, uint64_t now_ms)
+{
+    size_t next = batch->claims_known;
+    if (next == batch->claims_count || batch->claim_ids[next] != id)
+        return;
+    TIDE_ASSERT(tide_tracker_find(engine->tracker, id) != NULL);
+    tide_tracker_claiming(engine->tracker, id, now_ms);
+    apply_claims(engine, batch, next, next + 1, now_ms);
+    batch->claims_known++;
+}
+
+/* `batch` is NULL for what a finished job bore: nothing of that is claimed yet. */
+static void apply_births(tide_engine *engine, const struct tide_births *births, struct batch *batch,
+                         uint64_t now_ms)
+{
+    apply_cycles(engine, births, now_ms);
+    for (size_t i = 0; i < births->jobs_count; i++) {
+        const struct tide_birth *birth = &births->jobs[i];
+        uint64_t id = birth->brief.id;
+        if (!birth->existed) {
+            offer_stored(engine, &birth->brief, now_ms);
+            if (batch != NULL)
+                apply_newborn(engine, batch, id, now_ms);
+        } else if (birth->raised &&
+                   tide_tracker_priority(engine->tracker, id, birth->brief.priority)) {
+            tide_lanes_priority(engine->lanes, id, birth->brief.priority);
+        }
+    }
+}
+
 static void end_writes(tide_engine *engine, struct batch *batch, tide_status rc,
                        const tide_error *err, uint64_t now_ms)
 {
@@ -411,7 +492,7 @@ static void end_writes(tide_engine *engine, struct batch *batch, tide_status rc,
             write->status = rc;
             write->err = *err;
         } else if (write->status == TIDE_OK) {
-            tide_births_apply(engine, &write->transaction.births, now_ms);
+            apply_births(engine, &write->transaction.births, batch, now_ms);
             if (write->apply != NULL)
                 write->apply(engine, write->arg, now_ms);
         }
@@ -445,6 +526,7 @@ static void apply(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     for (size_t i = 0; i < batch->moves_count; i++) {
         struct tide_stream *stream = tide_engine_stream_of(engine, batch->moves[i].stream);
         tide_frontier_committed(stream->frontier, batch->moves[i].to);
+        memcpy(stream->cursor, batch->moves[i].cursor, sizeof stream->cursor);
     }
     for (size_t i = 0; i < batch->saving_count; i++)
         tide_governor_saved(batch->saving[i]->governor, batch->gathered_ms);
@@ -453,7 +535,7 @@ static void apply(tide_engine *engine, struct batch *batch, uint64_t now_ms)
     for (size_t i = 0; i < batch->finishes_count; i++)
         apply_end(engine, batch, i, now_ms);
     tide_changes_apply(engine, &batch->changes, now_ms);
-    apply_claims(engine, batch, now_ms);
+    apply_claims(engine, batch, 0, batch->claims_known, now_ms);
     engine->counts.ledger_writes++;
     /* Jobs that end as fast as we write them are claimed ahead; long ones are
      * not, so that few are given back when the process dies. */
@@ -476,7 +558,9 @@ static void unapply(tide_engine *engine, struct batch *batch, tide_status rc, co
             engine->ended_last = job;
         engine->ended_count++;
     }
-    for (size_t i = 0; i < batch->claims_count; i++) {
+    for (size_t i = batch->claims_known; i < batch->claims_count; i++)
+        tide_job_body_free(engine->mem, batch->bodies[i]);
+    for (size_t i = 0; i < batch->claims_known; i++) {
         struct tide_brief brief = tide_tracker_find(engine->tracker, batch->claim_ids[i])->brief;
         tide_job_body_free(engine->mem, batch->bodies[i]);
         forget_claim(engine, brief.id);

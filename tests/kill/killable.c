@@ -240,6 +240,22 @@ static uint64_t seconds_now(void)
     return (uint64_t)now.tv_sec;
 }
 
+/* About the golden section of `count`, and without a common divisor: its multiples
+ * visit every number below `count` once, the first ones far apart. */
+static uint64_t stride_of(uint64_t count)
+{
+    for (uint64_t stride = count * 618 / 1000 + 1;; stride++) {
+        uint64_t a = stride, b = count;
+        while (b != 0) {
+            uint64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            return stride;
+    }
+}
+
 static bool scenario_sweep(struct campaign *campaign, const struct scenario *scenario)
 {
     directory_new(campaign);
@@ -252,21 +268,24 @@ static bool scenario_sweep(struct campaign *campaign, const struct scenario *sce
     uint64_t runs = campaign->witness->handler_runs;
     directory_done(campaign);
     uint64_t every = scenario->slow ? campaign->every * 4 : campaign->every;
-    uint64_t begun = seconds_now(), tried = 0;
-    /* A run with other timing has a few operations more: they are tried too. */
-    for (uint64_t at = 1 + tide_rng_below(&campaign->rng, every); at <= ops + 5; at += every) {
-        for (int mode = 0; mode < KILL_MODES; mode++) {
-            if (campaign->one_mode && (uint64_t)mode != at / every % KILL_MODES)
-                continue;
-            if ((tried++ % campaign->parts) != campaign->part)
-                continue;
-            if (campaign->seconds != 0 && seconds_now() - begun >= campaign->seconds) {
-                campaign->skipped++;
-                continue;
-            }
-            if (!point_try(campaign, scenario, at, (kill_mode)mode, runs))
-                return false;
-        }
+    uint64_t first = 1 + tide_rng_below(&campaign->rng, every);
+    uint64_t begun = seconds_now();
+    /* A run with other timing has a few operations more: they are tried too.  The
+     * order strides over all of them, so that a limit of time leaves an even sample. */
+    uint64_t total = (ops + 5 - first) / every + 1;
+    uint64_t choices = campaign->one_mode ? total : total * KILL_MODES;
+    uint64_t stride = stride_of(choices);
+    for (uint64_t i = 0; i < choices; i++) {
+        uint64_t choice = i * stride % choices;
+        uint64_t point = choice % total;
+        kill_mode mode = (kill_mode)((point + choice / total) % KILL_MODES);
+        if ((point + choice / total) % campaign->parts != campaign->part)
+            continue;
+        uint64_t at = first + point * every;
+        if (campaign->seconds != 0 && seconds_now() - begun >= campaign->seconds)
+            campaign->skipped++;
+        else if (!point_try(campaign, scenario, at, mode, runs))
+            return false;
     }
     (void)printf("%-9s %5" PRIu64 " operations, %" PRIu64 " s\n", scenario->name, ops,
                  seconds_now() - begun);

@@ -508,7 +508,31 @@ void verify_backup(struct stage *stage)
 
 /* ---- config: a file that is replaced while others read it ------------------------------------------------ */
 
-enum { CHANGES = 8 };
+enum { CHANGES = 8, REMARKS = 100 };
+
+static const char config_end[] = "# the end\n";
+
+/* Long enough to be torn; its last line tells a whole file from a part. */
+static void config_make(struct stage *stage, const char *path)
+{
+    tide_buf yaml;
+    tide_buf_init(&yaml, tide_mem_heap(), 1 << 16);
+    (void)tide_buf_print(&yaml, "retry.attempts_max: 1\n");
+    for (int i = 0; i < REMARKS; i++)
+        (void)tide_buf_print(&yaml, "# remark %d: whoever edits this file keeps it whole\n", i);
+    (void)tide_buf_print(&yaml, "%s", config_end);
+    must(stage, tide_file_replace(stage->world, path, tide_buf_text(&yaml), 0600, &stage->err),
+         "config.yaml");
+    tide_buf_done(&yaml);
+}
+
+static tide_status config_made(tide_transaction *transaction, struct stage *stage, tide_error *err)
+{
+    (void)transaction;
+    (void)stage;
+    (void)err;
+    return TIDE_OK;
+}
 
 void run_config(struct stage *stage)
 {
@@ -517,6 +541,9 @@ void run_config(struct stage *stage)
     plan_once(stage, "config", backup_plan);
     engine_start(stage);
     path_of(stage, "config.yaml", path);
+    if (!mark_is_set(stage, "config made"))
+        config_make(stage, path);
+    plan_once(stage, "config made", config_made);
     for (int i = 1; i <= CHANGES; i++) {
         (void)snprintf(value, sizeof value, "%d", i);
         must(stage,
@@ -527,22 +554,26 @@ void run_config(struct stage *stage)
     engine_wait(stage);
 }
 
-/* Old or new, never a mixture; nothing but one temporary file may be left. */
+/* Old or new, never a mixture, and never none once there was one. */
 void midway_config(struct stage *stage)
 {
     char path[PATH_BYTES];
     tide_buf yaml;
     tide_settings *settings = NULL;
     path_of(stage, "config.yaml", path);
+    if (number_of(stage->db, "SELECT count(*) FROM mark WHERE name = 'config made'") == 0)
+        return;
     tide_buf_init(&yaml, tide_mem_heap(), 1 << 16);
+    must(stage, tide_file_read(stage->world, path, 1 << 16, &yaml, &stage->err), "read");
     must(stage, tide_settings_new(tide_mem_heap(), &settings), "settings");
-    if (tide_file_read(stage->world, path, 1 << 16, &yaml, &stage->err) == TIDE_OK) {
-        must(stage, tide_settings_add_yaml(settings, path, tide_buf_text(&yaml), &stage->err),
-             "config.yaml");
-        uint64_t value = tide_setting_u64(settings, TIDE_SET_RETRY_ATTEMPTS_MAX);
-        if (value < 1 || value > CHANGES)
-            wrong("retry.attempts_max is %" PRIu64, value);
-    }
+    must(stage, tide_settings_add_yaml(settings, path, tide_buf_text(&yaml), &stage->err),
+         "config.yaml");
+    uint64_t value = tide_setting_u64(settings, TIDE_SET_RETRY_ATTEMPTS_MAX);
+    size_t end_bytes = sizeof config_end - 1;
+    if (value < 1 || value > CHANGES)
+        wrong("retry.attempts_max is %" PRIu64, value);
+    if (yaml.bytes < end_bytes || memcmp(yaml.data + yaml.bytes - end_bytes, config_end, end_bytes))
+        wrong("config.yaml lost its end");
     tide_settings_free(settings);
     tide_buf_done(&yaml);
 }
@@ -555,7 +586,7 @@ void verify_config(struct stage *stage)
     path_of(stage, "config.yaml", path);
     tide_buf_init(&yaml, tide_mem_heap(), 1 << 16);
     must(stage, tide_file_read(stage->world, path, 1 << 16, &yaml, &stage->err), "read");
-    if (strstr(tide_buf_cstr(&yaml), "8") == NULL)
+    if (strstr(tide_buf_cstr(&yaml), "retry.attempts_max: 8\n") == NULL)
         wrong("the last value is not in the file: %s", tide_buf_cstr(&yaml));
     tide_buf_done(&yaml);
     path_of(stage, ".config.yaml.new", path);

@@ -64,9 +64,13 @@ struct mirror_plan {
     uint32_t batch;
     uint32_t page;
     uint32_t crash_steps_max;
-    bool stubborn;     /* some handlers ignore their cancellation */
-    bool strict_quota; /* nothing in this world lets the provider count what we cannot know */
-    bool calm;         /* times can be checked: no thread or process stands still */
+    bool whole_batches; /* errors do not name their item: batches fail as a whole */
+    bool impatient;     /* a fetch without a beat for 15 s counts as stalled (E7.1) */
+    bool slow_spell;    /* the providers are slow for a while */
+    bool rescues;       /* another machine takes our claims away (E1.8) */
+    bool stubborn;      /* some handlers ignore their cancellation */
+    bool strict_quota;  /* nothing in this world lets the provider count what we cannot know */
+    bool calm;          /* times can be checked: no thread or process stands still */
 };
 struct mirror_plan mirror_plan_seeded(uint64_t seed);
 
@@ -108,6 +112,7 @@ struct mirror_totals {
     uint64_t halt_ms_max;
     uint64_t quota_permille_max; /* of the limit, by the provider's count */
     uint64_t strict_quotas;
+    uint64_t rescues;
 };
 
 struct mirror {

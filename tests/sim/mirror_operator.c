@@ -33,6 +33,8 @@ static bool audit_tracked(const struct tide_tracked *tracked, void *arg)
     uint64_t token = (uint64_t)sqlite3_column_int64(audit->row, 1);
     bool waits = tracked->state == TIDE_JOB_BLOCKED || tracked->state == TIDE_JOB_WAITING ||
                  tracked->state == TIDE_JOB_READY || tracked->state == TIDE_JOB_CLAIMING;
+    if (!waits && audit->mirror->plan.rescues)
+        return true; /* a zombie: its row is another machine's */
     if (state > TIDE_ROW_RUNNING)
         tide_sim_fail(sim, "C3: job %" PRIu64 " is in the window (%d) but finished (%d)", id,
                       (int)tracked->state, state);
@@ -181,13 +183,19 @@ struct group_ask {
     struct mirror *mirror;
     uint64_t group;
     size_t count;
-    bool chain;
+    enum { CHAIN, GRAPH, FLAT } shape;
     uint32_t account;
     tide_rng rng;
 };
 
-/* A chain (each needs the one before), or a graph in which each step needs a few
- * earlier ones; written in shuffled order half of the time. */
+static size_t needs_of(const struct group_ask *what, size_t step, tide_rng *rng)
+{
+    size_t count = what->shape == CHAIN ? 1 : what->shape == GRAPH ? tide_rng_below(rng, 4) : 0;
+    return count > step ? step : count;
+}
+
+/* A chain (each needs the one before), a graph in which each step needs a few
+ * earlier ones, or many that need nothing. */
 static tide_status group_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct group_ask *what = arg;
@@ -196,12 +204,11 @@ static tide_status group_run(tide_transaction *transaction, void *arg, tide_erro
     uint32_t(*needs)[3] = calloc(what->count, sizeof *needs);
     tide_rng rng = what->rng;
     for (size_t i = 0; i < what->count; i++) {
-        size_t needs_count = i == 0 ? 0 : what->chain ? 1 : tide_rng_below(&rng, 4);
-        needs_count = needs_count > i ? i : needs_count;
+        size_t needs_count = needs_of(what, i, &rng);
         char list[60] = "";
         size_t bytes = 0;
         for (size_t j = 0; j < needs_count; j++) {
-            needs[i][j] = (uint32_t)(what->chain ? i - 1 : (i - 1 - j));
+            needs[i][j] = (uint32_t)(i - 1 - j);
             bytes += (size_t)snprintf(list + bytes, sizeof list - bytes, "%s%u", j > 0 ? "," : "",
                                       needs[i][j]);
         }
@@ -231,12 +238,15 @@ static tide_status group_run(tide_transaction *transaction, void *arg, tide_erro
 static tide_status group(struct mirror *mirror, tide_rng *rng)
 {
     struct group_ask what = {.mirror = mirror, .group = mirror->groups_made++};
-    what.chain = tide_rng_chance(rng, 1, 2);
+    what.shape = (int)tide_rng_below(rng, 3);
     what.count = 1 + tide_rng_below(rng, tide_rng_chance(rng, 1, 8) ? GROUP_MAX : 12);
     if (tide_rng_chance(rng, 1, 2))
         what.account = mirror->accounts[tide_rng_below(rng, MIRROR_ACCOUNTS)].id;
     what.rng = tide_rng_seeded(tide_rng_next(rng));
-    return tide_transact(mirror->engine, group_run, &what, NULL);
+    tide_status rc = tide_transact(mirror->engine, group_run, &what, NULL);
+    tide_sim_note(mirror->sim, "group %" PRIu64 " of %zu: %s", what.group, what.count,
+                  tide_status_name(rc));
+    return rc;
 }
 
 /* ---- what it does to jobs and accounts ------------------------------------------------ */
@@ -315,6 +325,40 @@ static tide_status look(struct mirror *mirror)
     return rc;
 }
 
+/* Another machine believes that we are dead and takes our claims: what our
+ * handlers do from now on must change nothing (E1.8). */
+struct rescue {
+    struct tide_changes changes;
+    size_t count;
+};
+
+static tide_status rescue_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct rescue *rescue = arg;
+    tide_changes_clear(&rescue->changes);
+    return tide_ledger_reclaim(transaction->tx, 77, 1000, transaction->now_unix_ms, &rescue->count,
+                               &rescue->changes, err);
+}
+
+static void rescue_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    struct rescue *rescue = arg;
+    tide_changes_apply(engine, &rescue->changes, now_ms);
+}
+
+static tide_status rescue(struct mirror *mirror)
+{
+    if (!mirror->plan.rescues)
+        return TIDE_OK;
+    struct rescue what = {.count = 0};
+    tide_changes_init(&what.changes, tide_mem_heap());
+    struct tide_write write = {.run = rescue_run, .arg = &what, .apply = rescue_apply};
+    tide_status rc = tide_write_run(mirror->engine, &write, NULL);
+    tide_changes_done(&what.changes);
+    mirror->totals.rescues += rc == TIDE_OK && what.count > 0;
+    return rc;
+}
+
 static tide_status stubborn(struct mirror *mirror)
 {
     if (!mirror->plan.stubborn)
@@ -369,7 +413,7 @@ static tide_status act(struct mirror *mirror, tide_rng *rng)
         return tide_rng_chance(rng, 1, 3)   ? click(mirror, rng)
                : tide_rng_chance(rng, 1, 2) ? fetch_again(mirror, rng)
                                             : mirror_audit(mirror);
-    switch (tide_rng_below(rng, 16)) {
+    switch (tide_rng_below(rng, 17)) {
     case 0:
     case 1:
     case 2:
@@ -393,6 +437,8 @@ static tide_status act(struct mirror *mirror, tide_rng *rng)
         return stubborn(mirror);
     case 13:
         return look(mirror);
+    case 14:
+        return rescue(mirror);
     default:
         return mirror_audit(mirror);
     }

@@ -33,7 +33,7 @@ static struct tide_sim_provider_options provider_seeded(tide_rng *rng, uint64_t 
         .units_get = 20,
         .refused_are_charged = tide_rng_chance(rng, 1, 2),
         .error_permille = sometimes(rng, 80),
-        .refuse_permille = sometimes(rng, 30),
+        .refuse_permille = sometimes(rng, tide_rng_chance(rng, 1, 4) ? 300 : 30),
         .garbage_permille = sometimes(rng, 20),
         .loop_permille = sometimes(rng, 20),
     };
@@ -78,6 +78,10 @@ struct mirror_plan mirror_plan_seeded(uint64_t seed)
     plan.batch = 1 + (uint32_t)tide_rng_below(&rng, 12);
     plan.page = 1 + (uint32_t)tide_rng_below(&rng, 30);
     plan.crash_steps_max = 500u << tide_rng_below(&rng, 6);
+    plan.whole_batches = tide_rng_chance(&rng, 1, 3);
+    plan.impatient = tide_rng_chance(&rng, 1, 4);
+    plan.slow_spell = tide_rng_chance(&rng, 1, 6);
+    plan.rescues = tide_rng_chance(&rng, 1, 4);
     plan.stubborn = !plan.calm && tide_rng_chance(&rng, 1, 4);
     const char *planted = getenv("TIDE_PLANT");
     if (planted != NULL)
@@ -207,10 +211,11 @@ static bool settled(struct mirror *mirror, uint64_t *left_out)
 static void help_after_jumps(struct mirror *mirror)
 {
     uint64_t id = 1;
-    char sql[200];
+    char sql[300];
     (void)snprintf(sql, sizeof sql,
                    "SELECT coalesce(min(id), 0) FROM job WHERE state = 0 AND not_before > %" PRIu64
-                   " AND (payload NOT LIKE '%%items%%' OR cycle IS NOT NULL)",
+                   " AND coalesce(json_extract(payload, '$.items[0]'), '') NOT IN"
+                   " (SELECT item FROM bad WHERE state = 2)",
                    tide_world_now_unix_ms(mirror->world) + 3600000);
     while (id != 0 && mirror_sql(mirror, sql, &id) == TIDE_OK)
         if (id != 0 && tide_retry_job(mirror->engine, id, NULL) != TIDE_OK)

@@ -131,11 +131,10 @@ __attribute__((unused)) static void fixture_settings(struct fixture *f, const ch
 
 __attribute__((unused)) static tide_status fixture_try_open(struct fixture *f, tide_error *err)
 {
-    return tide_engine_open(&(struct tide_engine_options){.state_dir = f->dir,
-                                                          .world = f->world,
-                                                          .settings = f->settings,
-                                                          .workers = f->workers},
-                            &f->engine, err);
+    return tide_engine_open(
+        &(struct tide_engine_options){
+            .state_dir = f->dir, .world = f->world, .settings = f->settings, .workers = f->workers},
+        &f->engine, err);
 }
 
 __attribute__((unused)) static void fixture_open(struct fixture *f)

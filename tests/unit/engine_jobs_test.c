@@ -55,8 +55,8 @@ static void a_cycle_of_dependencies_is_refused_before_anything_is_written(void *
     static uint32_t needs[COUNT];
     for (uint32_t i = 0; i < COUNT; i++) {
         needs[i] = (i + 1) % COUNT;
-        specs[i] = (struct tide_spec){
-            .kind = kind, .needs_index = &needs[i], .needs_index_count = 1};
+        specs[i] =
+            (struct tide_spec){.kind = kind, .needs_index = &needs[i], .needs_index_count = 1};
     }
     REFUSED(tide_enqueue(f->engine, specs, COUNT, NULL, err), TIDE_INVALID);
     assert_int_equal(sql(f, "SELECT count(*) FROM job"), 0);
@@ -151,9 +151,9 @@ static void needs_may_be_named_in_any_order_and_mixed_with_ids(void **state)
     };
     OK(tide_enqueue(f->engine, specs, 5, ids, err));
     for (int i = 0; i < 5; i++)
-        assert_int_equal(sql(f, "SELECT json_extract(payload, '$.n') FROM job WHERE id = %" PRIu64,
-                             ids[i]),
-                         i + 1);
+        assert_int_equal(
+            sql(f, "SELECT json_extract(payload, '$.n') FROM job WHERE id = %" PRIu64, ids[i]),
+            i + 1);
     start(f);
     finish(f);
     assert_true(done_at[0] < done_at[5]);
@@ -233,10 +233,9 @@ static void while_one_runs_one_more_may_wait_or_not_as_the_kind_says(void **stat
     f->workers = 2; /* both are held */
     fixture_open(f);
     uint32_t wakes = define(f, &(struct tide_kind){"wakes", gate_handler, .context = &gate});
-    uint32_t alone = define(f, &(struct tide_kind){.name = "alone",
-                                                   .handler = gate_handler,
-                                                   .context = &gate,
-                                                   .dedupe_running = true});
+    uint32_t alone = define(
+        f, &(struct tide_kind){
+               .name = "alone", .handler = gate_handler, .context = &gate, .dedupe_running = true});
     struct tide_spec spec = {.kind = wakes, .dedupe = "x"};
     struct tide_spec only = {.kind = alone, .dedupe = "x"};
     uint64_t first = enqueue(f, spec);
@@ -334,8 +333,7 @@ static tide_status parent_handler(tide_job *job, void *context, tide_error *err)
     }
     memset(payload, '!', sizeof payload); /* borrowed for the call only */
     uint32_t index = 0;
-    struct tide_spec wrong = {
-        .kind = family->child, .needs_index = &index, .needs_index_count = 1};
+    struct tide_spec wrong = {.kind = family->child, .needs_index = &index, .needs_index_count = 1};
     if (tide_job_enqueue(job, &wrong, err) != TIDE_INVALID)
         return TIDE_PERMANENT;
     tide_status rc = tide_job_effect(job, effect_run, family, err);
@@ -492,9 +490,10 @@ static void a_failing_job_is_tried_again_until_its_budget_is_spent(void **state)
     fixture_open(f);
     uint32_t kinds[3] = {
         define(f, &(struct tide_kind){"thrice", failing_handler, .context = &thrice}),
-        define(f, &(struct tide_kind){
-                      .name = "never", .handler = failing_handler, .context = &never,
-                      .attempts_max = 4}),
+        define(f, &(struct tide_kind){.name = "never",
+                                      .handler = failing_handler,
+                                      .context = &never,
+                                      .attempts_max = 4}),
         define(f, &(struct tide_kind){"at once", failing_handler, .context = &at_once})};
     uint64_t ids[3];
     for (int i = 0; i < 3; i++)
@@ -507,9 +506,8 @@ static void a_failing_job_is_tried_again_until_its_budget_is_spent(void **state)
     assert_int_equal(row_state(f, ids[0]), 2);
     assert_int_equal(row_state(f, ids[1]), 3);
     assert_int_equal(row_state(f, ids[2]), 3);
-    assert_int_equal(sql(f, "SELECT error = 'try 4 went wrong' FROM detail WHERE job = %" PRIu64,
-                         ids[1]),
-                     1);
+    assert_int_equal(
+        sql(f, "SELECT error = 'try 4 went wrong' FROM detail WHERE job = %" PRIu64, ids[1]), 1);
     struct tide_progress seen = progress(f);
     assert_int_equal(seen.done, 1);
     assert_int_equal(seen.failed, 2);
@@ -522,10 +520,9 @@ static void pauses_between_attempts_grow(void **state)
     struct failing never = {.status = TIDE_TIMEOUT};
     fixture_settings(f, "retry.backoff_start=40ms;retry.backoff_max=80ms");
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "never",
-                                                  .handler = failing_handler,
-                                                  .context = &never,
-                                                  .attempts_max = 4});
+    uint32_t kind = define(
+        f, &(struct tide_kind){
+               .name = "never", .handler = failing_handler, .context = &never, .attempts_max = 4});
     enqueue(f, (struct tide_spec){.kind = kind});
     start(f);
     uint64_t before_ms = test_now_ms();
@@ -657,9 +654,9 @@ static void run_batch(struct fixture *f, bool by_name)
     memset(&seen, 0, sizeof seen);
     seen.by_name = by_name;
     fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){
-               .name = "batch", .handler = batch_handler, .context = &seen, .items = true});
+    uint32_t kind =
+        define(f, &(struct tide_kind){
+                      .name = "batch", .handler = batch_handler, .context = &seen, .items = true});
     uint32_t after = define(f, &(struct tide_kind){"after", after_handler, .context = &seen});
     uint32_t account = 0;
     OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
@@ -675,15 +672,14 @@ static void run_batch(struct fixture *f, bool by_name)
         stored += get(&seen.stored[i]);
         assert_int_equal(get(&seen.stored[i]) > 0, i != 13 && i != 77 && i != 50);
     }
-    assert_in_range(stored, 97, 99); /* a good item may be probed for each bad one (E6.2) */
+    assert_in_range(stored, 97, 99);       /* a good item may be probed for each bad one (E6.2) */
     assert_int_equal(get(&seen.after), 1); /* not before the last part has ended */
     assert_int_equal(sql(f, "SELECT count(*) FROM bad WHERE item IN ('13','77')"), 2);
     assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 3); /* and the one that is gone */
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"),
                      sql(f, "SELECT count(*) FROM job"));
     assert_int_equal(progress(f).bad, 2);
-    print_message("%" PRIu64 " calls, %" PRIu64 " splits\n", get(&seen.calls),
-                  progress(f).split);
+    print_message("%" PRIu64 " calls, %" PRIu64 " splits\n", get(&seen.calls), progress(f).split);
     /* E6.3: k (5 + 2 log2 n) extra, with log2 100 rounded up. */
     assert_true(get(&seen.calls) <= 1 + 2 * (5 + 2 * 7));
     if (!by_name)
@@ -749,8 +745,7 @@ static void the_cursor_never_passes_unfinished_work(void **state)
         char payload[16];
         (void)snprintf(payload, sizeof payload, "{\"n\":%d}", i);
         OK(tide_cycle_open(f->engine, stream, i == 0 ? "" : ends[i - 1], ends[i],
-                           &(struct tide_spec){.kind = kind, .payload = payload}, 1, &ids[i],
-                           err));
+                           &(struct tide_spec){.kind = kind, .payload = payload}, 1, &ids[i], err));
     }
     assert_int_equal(stream_state(f, stream).cycles_opened, 4);
     UNTIL(get(&cycles.gates[3].arrived) == 1);
@@ -788,8 +783,8 @@ static tide_status opener_handler(tide_job *job, void *context, tide_error *err)
     if (strcmp(tide_job_payload(job).data, "{}") != 0)
         return TIDE_OK;
     /* One child in this cycle, one outside of it. */
-    tide_status rc = tide_job_enqueue(
-        job, &(struct tide_spec){.kind = kinds[1], .payload = "{\"n\":0}"}, err);
+    tide_status rc =
+        tide_job_enqueue(job, &(struct tide_spec){.kind = kinds[1], .payload = "{\"n\":0}"}, err);
     if (rc == TIDE_OK)
         rc = tide_job_enqueue(
             job, &(struct tide_spec){.kind = kinds[0], .payload = "{\"x\":0}", .no_cycle = true},
@@ -807,8 +802,8 @@ static void children_belong_to_the_cycle_of_their_parent(void **state)
     kinds[1] = define(f, &(struct tide_kind){"slice", cycle_handler, .context = &cycles});
     uint64_t stream = 0;
     OK(tide_stream_open(f->engine, 0, "history", NULL, &stream, err));
-    OK(tide_cycle_open(f->engine, stream, "", "end", &(struct tide_spec){.kind = kinds[0]}, 1,
-                       NULL, err));
+    OK(tide_cycle_open(f->engine, stream, "", "end", &(struct tide_spec){.kind = kinds[0]}, 1, NULL,
+                       err));
     start(f);
     UNTIL(get(&cycles.gates[0].arrived) == 1);
     assert_int_equal(row_state(f, 1), 2);

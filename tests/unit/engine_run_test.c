@@ -132,10 +132,9 @@ static void failing_servers_open_the_breaker(void **state)
     test_http *server = test_http_start();
     struct fetch fetch = {.url = test_http_url(server, "/status?code=500")};
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "fetch",
-                                                  .handler = fetch_handler,
-                                                  .context = &fetch,
-                                                  .attempts_max = 1000});
+    uint32_t kind = define(
+        f, &(struct tide_kind){
+               .name = "fetch", .handler = fetch_handler, .context = &fetch, .attempts_max = 1000});
     uint32_t account = account_of(f, "graph");
     for (int i = 0; i < 100; i++)
         enqueue(f, (struct tide_spec){.kind = kind, .account = account});
@@ -246,10 +245,9 @@ static void jobs_that_may_not_be_preempted_are_not(void **state)
     struct gate gate = {0};
     fixture_settings(f, "workers.count=6");
     fixture_open(f);
-    uint32_t bulk = define(f, &(struct tide_kind){.name = "bulk",
-                                                  .handler = gate_handler,
-                                                  .context = &gate,
-                                                  .not_preemptible = true});
+    uint32_t bulk = define(
+        f, &(struct tide_kind){
+               .name = "bulk", .handler = gate_handler, .context = &gate, .not_preemptible = true});
     for (int i = 0; i < 20; i++)
         enqueue(f, (struct tide_spec){.kind = bulk});
     start(f);
@@ -357,9 +355,9 @@ static void when_everything_fails_the_account_halts_instead(void **state)
     struct fixture *f = *state;
     struct store store = {0};
     fixture_open(f);
-    uint32_t kind = define(
-        f, &(struct tide_kind){
-               .name = "store", .handler = store_handler, .context = &store, .items = true});
+    uint32_t kind =
+        define(f, &(struct tide_kind){
+                      .name = "store", .handler = store_handler, .context = &store, .items = true});
     uint32_t account = account_of(f, "default");
     start(f);
     enqueue(f, (struct tide_spec){
@@ -400,10 +398,9 @@ static void a_job_without_a_beat_is_canceled_and_tried_again(void **state)
     struct fixture *f = *state;
     uint64_t runs = 0;
     fixture_open(f);
-    uint32_t kind = define(f, &(struct tide_kind){.name = "stall",
-                                                  .handler = stall_handler,
-                                                  .context = &runs,
-                                                  .stall_after_ms = 100});
+    uint32_t kind = define(
+        f, &(struct tide_kind){
+               .name = "stall", .handler = stall_handler, .context = &runs, .stall_after_ms = 100});
     uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
     start(f);
     finish(f);

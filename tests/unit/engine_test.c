@@ -335,7 +335,8 @@ static void there_is_a_ceiling_for_kinds(void **state)
     int count = 0;
     for (; count < TIDE_KINDS_MAX + 1 && rc == TIDE_OK; count++) {
         (void)snprintf(name, sizeof name, "kind %d", count);
-        rc = tide_engine_kind(f->engine, &(struct tide_kind){.name = name, .handler = count_handler}, NULL, NULL);
+        rc = tide_engine_kind(
+            f->engine, &(struct tide_kind){.name = name, .handler = count_handler}, NULL, NULL);
     }
     assert_int_equal(rc, TIDE_FULL);
     assert_true(count >= TIDE_KINDS_MAX - 2); /* the engine has a few of its own */

@@ -1064,7 +1064,7 @@ static uint64_t cycle_with_jobs(struct fixture *f, uint64_t stream, const char *
 static tide_status move(struct fixture *f, uint64_t stream, uint64_t from, uint64_t to)
 {
     begin(f);
-    tide_status rc = tide_ledger_cursor_move(f->tx, stream, from, to, NOW, &f->err);
+    tide_status rc = tide_ledger_cursor_move(f->tx, stream, from, to, NOW, NULL, &f->err);
     commit(f);
     return rc;
 }
@@ -1825,7 +1825,8 @@ static void do_cycle(struct random_run *r)
     bool may = to <= m->cycles_count;
     for (uint64_t i = m->ordinal; may && i < to; i++)
         may = model_cycle_count(m, i, false) == 0 && model_cycle_count(m, i, true) == 0;
-    tide_status rc = tide_ledger_cursor_move(r->f->tx, r->stream, m->ordinal, to, NOW, &r->f->err);
+    tide_status rc =
+        tide_ledger_cursor_move(r->f->tx, r->stream, m->ordinal, to, NOW, NULL, &r->f->err);
     assert_int_equal(rc, may ? TIDE_OK : TIDE_BUG);
     if (may)
         m->ordinal = to;
