@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         uint8_t op = fuzz_u8(&input);
         /* Rarely far ahead, mostly near; also just below what is reachable. */
         uint64_t ahead = fuzz_u8(&input);
-        uint64_t cycle = before + (op & 0x80 ? ahead * 300 : ahead % SPAN) - (op & 0x40 ? 2 : 0);
+        uint64_t cycle = before + (op & 0x80 ? ahead * 20 : ahead % SPAN) - (op & 0x40 ? 2 : 0);
         step(frontier, op & 7, cycle, fuzz_u8(&input) & 3);
         tide_frontier_check(frontier);
         TIDE_ASSERT(tide_frontier_reachable(frontier) >= before); /* F1 */
