@@ -1,10 +1,5 @@
 #include "core/aimd.h"
 
-enum {
-    DEMAND_SMALL_MIN = 100, /* more small jobs than this: grow freely */
-    DEMAND_LARGE_MAX = 4,   /* fewer jobs than this, all large: bytes decide */
-};
-
 void tide_aimd_init(tide_aimd *aimd, const struct tide_governor_profile *profile)
 {
     *aimd = (tide_aimd){.profile = profile, .succeeded_since_cut = true};
@@ -46,12 +41,14 @@ bool tide_aimd_succeeded(tide_aimd *aimd, uint64_t now_ms, uint64_t sent_ms, uin
 
 void tide_aimd_cut(tide_aimd *aimd, uint64_t now_ms)
 {
-    tide_aimd_set(aimd, aimd->rate / 2, aimd->workers / 2);
+    const unsigned kept = aimd->profile->cut_permille;
+    tide_aimd_set(aimd, aimd->rate * (kept / 1000.0),
+                  (unsigned)((uint64_t)aimd->workers * kept / 1000));
     tide_aimd_unhealthy(aimd);
     aimd->cuts++;
     aimd->cut_ms = now_ms;
     aimd->succeeded_since_cut = false;
-    aimd->worker_on_trial = false;
+    aimd->workers_on_trial = 0;
     aimd->bytes_rate_best = 0;
 }
 
@@ -67,8 +64,10 @@ bool tide_aimd_refused(tide_aimd *aimd, uint64_t now_ms, uint64_t sent_ms)
 static double rate_grown(const tide_aimd *aimd)
 {
     const double ceiling = aimd->profile->rate_max;
-    const double half_call = aimd->profile->call_units / 2.0;
-    const double step = half_call > 0.05 * ceiling ? half_call : 0.05 * ceiling;
+    const double by_call =
+        aimd->profile->call_units * (aimd->profile->rate_step_call_permille / 1000.0);
+    const double by_ceiling = aimd->profile->rate_step_permille / 1000.0 * ceiling;
+    const double step = by_call > by_ceiling ? by_call : by_ceiling;
     const double doubled = aimd->rate < ceiling / 4 ? 2 * aimd->rate : ceiling / 2;
     return aimd->rate + step > doubled ? aimd->rate + step : doubled;
 }
@@ -78,20 +77,20 @@ static unsigned workers_by_bytes(tide_aimd *aimd, double bytes_rate)
 {
     if (bytes_rate > 1.05 * aimd->bytes_rate_best) {
         aimd->bytes_rate_best = bytes_rate;
-        aimd->worker_on_trial = true;
-        return aimd->workers + 1;
+        aimd->workers_on_trial = aimd->profile->workers_step;
+        return aimd->workers + aimd->workers_on_trial;
     }
-    const unsigned failed = aimd->worker_on_trial ? 1 : 0;
-    aimd->worker_on_trial = false;
-    return aimd->workers - failed;
+    const unsigned failed = aimd->workers_on_trial;
+    aimd->workers_on_trial = 0;
+    return aimd->workers > failed ? aimd->workers - failed : 0;
 }
 
 void tide_aimd_grow(tide_aimd *aimd, uint64_t now_ms, const struct tide_demand *demand)
 {
-    unsigned workers = aimd->workers + 1;
-    if (demand->small > DEMAND_SMALL_MIN) {
+    unsigned workers = aimd->workers + aimd->profile->workers_step;
+    if (demand->small > aimd->profile->small_jobs) {
         workers = aimd->workers * 2;
-    } else if (demand->jobs > 0 && demand->jobs < DEMAND_LARGE_MAX &&
+    } else if (demand->jobs > 0 && demand->jobs < aimd->profile->large_jobs &&
                demand->large == demand->jobs) {
         const double healthy_s = (double)(now_ms - aimd->healthy_since_ms) / 1000;
         workers = workers_by_bytes(aimd, (double)aimd->healthy_bytes / healthy_s);

@@ -2,7 +2,8 @@
  *
  * Healthy time of `healthy_ms`, begun by an answer, raises the pace by
  * max(half a call, 5 % of the ceiling) and the workers by one; a refusal, or a
- * method gone slow, halves both.  It knows nothing of windows or pauses: what is
+ * method gone slow, halves both.  (The profile has these numbers; here are its
+ * defaults.)  It knows nothing of windows or pauses: what is
  * legal and when to try again are decided elsewhere.
  *
  * Three refinements.  Calls that were out at a cut say nothing about the new
@@ -25,9 +26,9 @@
 /* What waits for the account, for the rules on growing. */
 struct tide_demand {
     uint32_t jobs;
-    uint32_t small; /* of them below 1 MB: with more than 100 of these, workers double */
-    uint32_t large; /* of them above 100 MB: fewer than 4 jobs, all large, and a worker
-                     * must raise the byte rate to stay */
+    uint32_t small; /* of them below 1 MB: with more than small_jobs of these, workers double */
+    uint32_t large; /* of them above 100 MB: fewer than large_jobs jobs, all large, and a
+                     * worker must raise the byte rate to stay */
 };
 
 typedef struct tide_aimd {
@@ -41,7 +42,7 @@ typedef struct tide_aimd {
     uint64_t cut_ms; /* the last one */
     bool succeeded_since_cut;
     double bytes_rate_best; /* with as many workers as now, or fewer */
-    bool worker_on_trial;
+    unsigned workers_on_trial;
 } tide_aimd;
 
 void tide_aimd_init(tide_aimd *aimd, const struct tide_governor_profile *profile);

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/map.h"
+#include "core/retry.h"
 
 #include <string.h>
 
@@ -57,6 +58,7 @@ struct tide_badness_settings tide_badness_defaults(void)
         .stalls_min = 5,
         .stalls_over_ms = 10 * 60 * 1000,
         .pause_first_ms = 1000,
+        .pause_factor_permille = 2000,
         .pause_max_ms = 5 * 60 * 1000,
         .owed_first_ms = 10 * 60 * 1000,
         .owed_max_ms = 24 * 60 * 60 * 1000,
@@ -70,8 +72,9 @@ static bool settings_valid(const struct tide_badness_settings *settings)
     return settings->attempts_max > 0 && settings->row_max > 0 &&
            settings->window_failed_max < TIDE_BADNESS_WINDOW && settings->stalls_min > 0 &&
            settings->pause_first_ms > 0 && settings->pause_first_ms <= settings->pause_max_ms &&
-           settings->owed_first_ms > 0 && settings->owed_first_ms <= settings->owed_max_ms &&
-           settings->suspects_max > 0 && settings->suspects_max <= TIDE_SUSPECTS_MAX;
+           settings->pause_factor_permille >= 1000 && settings->owed_first_ms > 0 &&
+           settings->owed_first_ms <= settings->owed_max_ms && settings->suspects_max > 0 &&
+           settings->suspects_max <= TIDE_SUSPECTS_MAX;
 }
 
 tide_status tide_badness_new(const struct tide_badness_settings *settings, tide_mem *mem,
@@ -96,6 +99,14 @@ tide_status tide_badness_new(const struct tide_badness_settings *settings, tide_
     for (uint32_t i = 0; i < settings->suspects_max; i++)
         badness->suspects[i].newer = i + 1 < settings->suspects_max ? i + 1 : NIL;
     *badness_out = badness;
+    return TIDE_OK;
+}
+
+tide_status tide_badness_set(tide_badness *badness, const struct tide_badness_settings *settings)
+{
+    if (!settings_valid(settings) || settings->suspects_max != badness->settings.suspects_max)
+        return TIDE_INVALID;
+    badness->settings = *settings;
     return TIDE_OK;
 }
 
@@ -224,11 +235,18 @@ static void probe_want(tide_badness *badness, bool suspicious, uint64_t now_ms)
         badness->probe_at_ms = now_ms;
 }
 
-static uint64_t pause_after(uint64_t now_ms, uint64_t first_ms, uint64_t max_ms, uint32_t times)
+enum { DOUBLING = 2000 }; /* permille */
+
+static uint64_t pause_after(uint64_t now_ms, uint64_t first_ms, uint32_t factor_permille,
+                            uint64_t max_ms, uint32_t times)
 {
     uint64_t pause_ms = first_ms;
-    for (uint32_t i = 1; i < times && pause_ms < max_ms; i++)
-        pause_ms = pause_ms > max_ms / 2 ? max_ms : pause_ms * 2;
+    for (uint32_t i = 1; i < times; i++) {
+        const uint64_t longer_ms = tide_retry_longer_ms(pause_ms, factor_permille, max_ms);
+        if (longer_ms <= pause_ms)
+            break;
+        pause_ms = longer_ms;
+    }
     uint64_t at_ms = 0;
     return __builtin_add_overflow(now_ms, pause_ms, &at_ms) ? UINT64_MAX : at_ms;
 }
@@ -241,8 +259,8 @@ static struct tide_badness_verdict verdict_later(const tide_badness *badness,
     return (struct tide_badness_verdict){
         .kind = kind,
         .failures = suspect->failures,
-        .at_ms = pause_after(now_ms, settings->pause_first_ms, settings->pause_max_ms,
-                             suspect->failures),
+        .at_ms = pause_after(now_ms, settings->pause_first_ms, settings->pause_factor_permille,
+                             settings->pause_max_ms, suspect->failures),
     };
 }
 
@@ -253,8 +271,8 @@ static struct tide_badness_verdict verdict_owed(const tide_badness *badness,
     return (struct tide_badness_verdict){
         .kind = TIDE_ITEM_OWED,
         .failures = suspect->failures,
-        .at_ms = pause_after(now_ms, badness->settings.owed_first_ms, badness->settings.owed_max_ms,
-                             suspect->owed),
+        .at_ms = pause_after(now_ms, badness->settings.owed_first_ms, DOUBLING,
+                             badness->settings.owed_max_ms, suspect->owed),
     };
 }
 
@@ -417,8 +435,8 @@ static void halt(tide_badness *badness)
 
 static void probe_later(tide_badness *badness, uint64_t now_ms)
 {
-    badness->probe_at_ms =
-        pause_after(now_ms, badness->settings.probe_again_ms, badness->settings.probe_again_ms, 1);
+    badness->probe_at_ms = pause_after(now_ms, badness->settings.probe_again_ms, DOUBLING,
+                                       badness->settings.probe_again_ms, 1);
 }
 
 void tide_badness_probed(tide_badness *badness, tide_status status, uint64_t now_ms)

@@ -33,17 +33,18 @@ enum { TIDE_BADNESS_WINDOW = 100 }; /* "the last 100" of E6.2 */
 
 /* Settings (E11); tide_badness_defaults() has the numbers of the spec. */
 struct tide_badness_settings {
-    uint32_t attempts_max;      /* 5 */
-    uint32_t row_max;           /* 20 items in a row are suspicious */
-    uint32_t window_failed_max; /* and so are more than 50 of the last 100 */
-    uint32_t stalls_min;        /* 5 stalls */
-    uint64_t stalls_over_ms;    /* over at least 10 min make an item owed */
-    uint64_t pause_first_ms;    /* 1 s, doubling, until a verdict */
-    uint64_t pause_max_ms;      /* 5 min */
-    uint64_t owed_first_ms;     /* 10 min, doubling, for what is owed */
-    uint64_t owed_max_ms;       /* 24 h */
-    uint64_t probe_again_ms;    /* 1 min until a probe without an answer is repeated */
-    uint32_t suspects_max;      /* TIDE_SUSPECTS_MAX at most */
+    uint32_t attempts_max;          /* 5 */
+    uint32_t row_max;               /* 20 items in a row are suspicious */
+    uint32_t window_failed_max;     /* and so are more than 50 of the last 100 */
+    uint32_t stalls_min;            /* 5 stalls */
+    uint64_t stalls_over_ms;        /* over at least 10 min make an item owed */
+    uint64_t pause_first_ms;        /* 1 s, until a verdict */
+    uint32_t pause_factor_permille; /* 2000: each further one is twice as long */
+    uint64_t pause_max_ms;          /* 5 min */
+    uint64_t owed_first_ms;         /* 10 min, doubling, for what is owed */
+    uint64_t owed_max_ms;           /* 24 h */
+    uint64_t probe_again_ms;        /* 1 min until a probe without an answer is repeated */
+    uint32_t suspects_max;          /* TIDE_SUSPECTS_MAX at most */
 };
 struct tide_badness_settings tide_badness_defaults(void);
 
@@ -86,6 +87,9 @@ struct tide_badness_order {
 tide_status tide_badness_new(const struct tide_badness_settings *settings, tide_mem *mem,
                              tide_badness **badness_out);
 void tide_badness_free(tide_badness *badness); /* NULL is fine. */
+/* On a running engine.  TIDE_INVALID: out of range, or another suspects_max;
+ * nothing changed. */
+tide_status tide_badness_set(tide_badness *badness, const struct tide_badness_settings *settings);
 
 /* Feeds one outcome of one item.  Never fails, never allocates. */
 struct tide_badness_verdict

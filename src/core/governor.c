@@ -8,7 +8,6 @@
 enum {
     BURST_MS = 1000,                /* the bucket holds so much of the ceiling */
     LATENCY_COUNT_MIN = 100,        /* samples before a p95 is believed */
-    LATENCY_MS_ALLOWED = 1200,      /* no p95 below this is slow (E4.2) */
     LATENCY_MS_UNKNOWN = 1000,      /* assumed before the first answer */
     CONCURRENCY_FORGET_MS = 900000, /* a learned limit is tried again one higher */
     DAY_MS = 86400000,
@@ -422,7 +421,9 @@ static bool a_method_is_slow(tide_governor *governor, uint64_t now_ms)
         if (tide_latency_count(method) < LATENCY_COUNT_MIN)
             continue;
         const uint32_t p95_ms = tide_latency_quantile_ms(method, 950);
-        if (p95_ms > LATENCY_MS_ALLOWED && p95_ms > 3 * tide_latency_best_p50_ms(method)) {
+        const uint64_t ordinary_ms = (uint64_t)tide_latency_best_p50_ms(method) *
+                                     governor->profile.latency_factor_permille / 1000;
+        if (p95_ms > governor->profile.latency_max_ms && p95_ms > ordinary_ms) {
             tide_latency_forget(method, now_ms);
             return true;
         }

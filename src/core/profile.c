@@ -71,7 +71,8 @@ static tide_status check(const struct tide_governor_profile *p)
     const bool fits = p->window_ms == 0 || p->call_units <= p->window_units_max *
                                                                 p->share_permille / 1000 *
                                                                 (1000 - p->reserve_permille) / 1000;
-    return rates && workers && window && shares && fits ? TIDE_OK : TIDE_INVALID;
+    const bool cuts = p->cut_permille < 1000; /* or a refusal would teach nothing */
+    return rates && workers && window && shares && fits && cuts ? TIDE_OK : TIDE_INVALID;
 }
 
 tide_status tide_profile_complete(const struct tide_governor_profile *profile,
@@ -85,6 +86,14 @@ tide_status tide_profile_complete(const struct tide_governor_profile *profile,
     fill_unsigned(&p.workers_min, smaller(2, p.workers_max));
     fill_unsigned(&p.workers_start, p.workers_min > 8 ? p.workers_min : smaller(8, p.workers_max));
     fill_unsigned(&p.healthy_ms, 5000);
+    fill_unsigned(&p.workers_step, 1);
+    fill_unsigned(&p.rate_step_permille, 50);
+    fill_unsigned(&p.rate_step_call_permille, 500);
+    fill_unsigned(&p.cut_permille, 500);
+    fill_unsigned(&p.latency_max_ms, 1200);
+    fill_unsigned(&p.latency_factor_permille, 3000);
+    fill_unsigned(&p.small_jobs, 100);
+    fill_unsigned(&p.large_jobs, 4);
     fill_unsigned(&p.spend_lease_ms, 2000);
     fill_unsigned(&p.save_every_ms, 500);
     fill_unsigned(&p.stray_ms, 10000);

@@ -8,6 +8,7 @@ struct tide_retry_policy tide_retry_defaults(void)
     return (struct tide_retry_policy){
         .attempts_max = 5,
         .pause_first_ms = 1000,
+        .pause_factor_permille = 2000,
         .pause_max_ms = 5 * 60 * 1000,
         .beat_missing_ms = 10 * 60 * 1000,
         .reclaim_attempts = 1,
@@ -23,6 +24,8 @@ tide_status tide_retry_check(const struct tide_retry_policy *policy, tide_error 
         return tide_error_set(err, TIDE_INVALID,
                               "first pause %" PRIu64 " ms must lie in 1..%" PRIu64 " ms",
                               policy->pause_first_ms, policy->pause_max_ms);
+    if (policy->pause_factor_permille < 1000)
+        return tide_error_set(err, TIDE_INVALID, "pauses must not become shorter");
     if (policy->beat_missing_ms == 0)
         return tide_error_set(err, TIDE_INVALID, "every job would be stalled at once");
     if (policy->reclaim_attempts > 1) /* R2 */
@@ -48,16 +51,31 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+uint64_t tide_retry_longer_ms(uint64_t pause_ms, uint32_t factor_permille, uint64_t max_ms)
+{
+    /* In two parts, so that only what does not fit 64 bits overflows. */
+    uint64_t longer_ms = 0;
+    const uint64_t rest_ms = pause_ms % 1000 * factor_permille / 1000;
+    if (__builtin_mul_overflow(pause_ms / 1000, (uint64_t)factor_permille, &longer_ms) ||
+        __builtin_add_overflow(longer_ms, rest_ms, &longer_ms))
+        return max_ms;
+    return longer_ms < max_ms ? longer_ms : max_ms;
+}
+
 uint64_t tide_retry_pause_ms(const struct tide_retry_policy *policy, uint32_t attempts,
                              tide_rng *rng)
 {
     if (attempts == 0)
         return 0;
     uint64_t pause_ms = policy->pause_first_ms;
-    /* Stops as soon as the cap is reached, so neither the loop nor the product
-     * can run away. */
-    for (uint32_t i = 1; i < attempts && pause_ms < policy->pause_max_ms; i++)
-        pause_ms = pause_ms > policy->pause_max_ms / 2 ? policy->pause_max_ms : pause_ms * 2;
+    /* Stops as soon as it grows no more, so that the loop cannot run away. */
+    for (uint32_t i = 1; i < attempts; i++) {
+        const uint64_t longer_ms =
+            tide_retry_longer_ms(pause_ms, policy->pause_factor_permille, policy->pause_max_ms);
+        if (longer_ms <= pause_ms)
+            break;
+        pause_ms = longer_ms;
+    }
     if (pause_ms > policy->pause_max_ms)
         pause_ms = policy->pause_max_ms;
     /* Half of it is random: a thousand jobs that failed together must not come

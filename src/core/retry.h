@@ -11,7 +11,7 @@
  *       network loss, sign-in, a full disk, preemption, halt and shutdown are free.
  *   R2  attempts never decrease and grow by at most one per ending.
  *   R3  a retry lies in [now + half the pause, now + pause], where the pause
- *       doubles from its first value up to its cap; a reclaim starts at once (E1.7).
+ *       grows from its first value up to its cap; a reclaim starts at once (E1.7).
  *   R4  over its budget a job with several items is split, any other one fails.
  *       A batch is split when halves_attempts of its budget are left: its fifth
  *       attempt is made in two halves.  A fifth one in one piece would break
@@ -30,12 +30,13 @@
 
 /* Settings (E11); tide_retry_defaults() has the numbers of the spec. */
 struct tide_retry_policy {
-    uint32_t attempts_max;     /* 5 */
-    uint64_t pause_first_ms;   /* 1 s, doubling */
-    uint64_t pause_max_ms;     /* 5 min */
-    uint64_t beat_missing_ms;  /* 10 min without a beat is a stall */
-    uint32_t reclaim_attempts; /* 1: a job that kills its worker must not do so for ever */
-    uint32_t halves_attempts;  /* 1: how many of its attempts a batch keeps for its halves */
+    uint32_t attempts_max;          /* 5 */
+    uint64_t pause_first_ms;        /* 1 s */
+    uint32_t pause_factor_permille; /* 2000: each further one is twice as long */
+    uint64_t pause_max_ms;          /* 5 min */
+    uint64_t beat_missing_ms;       /* 10 min without a beat is a stall */
+    uint32_t reclaim_attempts;      /* 1: a job that kills its worker must not do so for ever */
+    uint32_t halves_attempts;       /* 1: how many of its attempts a batch keeps for its halves */
 };
 struct tide_retry_policy tide_retry_defaults(void);
 /* TIDE_INVALID with a reason if the numbers make no sense together. */
@@ -83,7 +84,7 @@ struct tide_verdict tide_retry_decide(const struct tide_retry_policy *policy,
                                       tide_rng *rng);
 
 /* The pause after `attempts` failed ones, with jitter: between half and all of
- * min(first * 2^(attempts-1), cap), and 0 for none. */
+ * min(first * factor^(attempts-1), cap), and 0 for none. */
 uint64_t tide_retry_pause_ms(const struct tide_retry_policy *policy, uint32_t attempts,
                              tide_rng *rng);
 
@@ -91,6 +92,9 @@ uint64_t tide_retry_pause_ms(const struct tide_retry_policy *policy, uint32_t at
  * without items is given up.  `attempts_max` 0: the policy's. */
 uint32_t tide_retry_budget(const struct tide_retry_policy *policy, uint32_t attempts_max,
                            uint32_t items);
+
+/* One step of it: pause_ms * factor, at most max_ms. */
+uint64_t tide_retry_longer_ms(uint64_t pause_ms, uint32_t factor_permille, uint64_t max_ms);
 
 /* Whether failing with this status says anything about the job itself. */
 bool tide_retry_costs_attempt(tide_status status);

@@ -48,6 +48,7 @@ struct account {
 struct tide_tracker {
     tide_mem *mem;
     uint32_t window_max;
+    uint32_t below_permille, to_permille; /* of it, for the refill */
     uint32_t count;
     uint32_t free;
     uint32_t slots_used; /* slots beyond were never used */
@@ -116,6 +117,8 @@ tide_status tide_tracker_new(uint32_t window_max, tide_mem *mem, tide_tracker **
         return TIDE_NO_MEMORY;
     tracker->mem = mem;
     tracker->window_max = window_max;
+    tracker->below_permille = 500;
+    tracker->to_permille = 800;
     tracker->free = tracker->worst = tracker->blocked = tracker->timers = NONE;
     tracker->later_ms = UINT64_MAX;
     tide_map_init(&tracker->ids, mem);
@@ -131,6 +134,16 @@ tide_status tide_tracker_new(uint32_t window_max, tide_mem *mem, tide_tracker **
         return TIDE_NO_MEMORY;
     }
     *tracker_out = tracker;
+    return TIDE_OK;
+}
+
+tide_status tide_tracker_refill_set(tide_tracker *tracker, uint32_t below_permille,
+                                    uint32_t to_permille)
+{
+    if (below_permille == 0 || below_permille >= to_permille || to_permille > 1000)
+        return TIDE_INVALID;
+    tracker->below_permille = below_permille;
+    tracker->to_permille = to_permille;
     return TIDE_OK;
 }
 
@@ -601,7 +614,7 @@ static uint32_t refill_taken(const tide_tracker *tracker)
 
 static uint32_t refill_high(const tide_tracker *tracker)
 {
-    uint32_t high = tracker->window_max * 4 / 5;
+    uint32_t high = tracker->window_max * tracker->to_permille / 1000;
     return high == 0 ? 1 : high;
 }
 
@@ -610,7 +623,8 @@ static bool refill_filling(const tide_tracker *tracker)
     uint32_t taken = refill_taken(tracker);
     if (taken >= refill_high(tracker))
         return false;
-    return tracker->filling || taken < (tracker->window_max + 1) / 2;
+    uint32_t low = (tracker->window_max * tracker->below_permille + 999) / 1000;
+    return tracker->filling || taken < low;
 }
 
 bool tide_tracker_wants_refill(const tide_tracker *tracker)

@@ -58,6 +58,10 @@ typedef struct tide_tracker tide_tracker;
 
 tide_status tide_tracker_new(uint32_t window_max, tide_mem *mem, tide_tracker **tracker_out);
 void tide_tracker_free(tide_tracker *tracker);
+/* Refill below one share of the window, up to another [500 and 800 permille].
+ * TIDE_INVALID: not 0 < below < to <= 1000; nothing changed. */
+tide_status tide_tracker_refill_set(tide_tracker *tracker, uint32_t below_permille,
+                                    uint32_t to_permille);
 
 /* Takes a job in.  TIDE_EXISTS: it is here already, untouched.  TIDE_FULL: no
  * room; the account's `more` is set.  When the window is full of jobs that
@@ -104,7 +108,7 @@ bool tide_tracker_priority(tide_tracker *tracker, uint64_t id, uint8_t priority)
 uint64_t tide_tracker_due(tide_tracker *tracker, uint64_t now_ms);
 uint64_t tide_tracker_wake_at_ms(const tide_tracker *tracker); /* UINT64_MAX: never */
 
-/* Refill (E2.1): below half full, up to 80 %.  Says for which account, and
+/* Refill (E2.1): below half full, up to 80 %, unless set otherwise.  Says for which account, and
  * after which place in its order, at most how many unclaimed ready jobs to load
  * from the ledger.  Accounts take turns, so that one with a million jobs leaves
  * room for the others (lesson 8).  An account that has nothing ready here is

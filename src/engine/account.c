@@ -16,39 +16,6 @@ struct tide_account *tide_engine_account_of(tide_engine *engine, uint32_t id)
     return engine->accounts[index];
 }
 
-static struct tide_governor_profile profile_of(const tide_engine *engine, const char *provider)
-{
-    const struct tide_governor_profile *named = tide_governor_profile_named(provider);
-    if (named == NULL)
-        named = tide_governor_profile_named("default");
-    struct tide_governor_profile profile = *named;
-    tide_settings *settings = engine->settings;
-    if (strcmp(provider, "gmail") == 0) {
-        profile.window_ms = tide_setting_u32(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW);
-        profile.window_units_max = tide_setting_u64(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS);
-        profile.in_flight_max = tide_setting_u32(settings, TIDE_SET_GOVERNOR_GMAIL_IN_FLIGHT);
-        profile.reserve_permille = tide_setting_u32(settings, TIDE_SET_GOVERNOR_GMAIL_RESERVE);
-    }
-    return profile;
-}
-
-static struct tide_badness_settings badness_of(const tide_engine *engine)
-{
-    const tide_settings *settings = engine->settings;
-    struct tide_badness_settings badness = tide_badness_defaults();
-    badness.attempts_max = tide_setting_u32(settings, TIDE_SET_RETRY_ATTEMPTS_MAX);
-    badness.pause_first_ms = tide_setting_u64(settings, TIDE_SET_RETRY_BACKOFF_START);
-    badness.pause_max_ms = tide_setting_u64(settings, TIDE_SET_RETRY_BACKOFF_MAX);
-    badness.row_max = tide_setting_u32(settings, TIDE_SET_BAD_SYSTEMIC_IN_A_ROW);
-    badness.stalls_min = tide_setting_u32(settings, TIDE_SET_BAD_OWED_FAILURES);
-    badness.stalls_over_ms = tide_setting_u64(settings, TIDE_SET_BAD_OWED_OVER);
-    uint32_t share = tide_setting_u32(settings, TIDE_SET_BAD_SYSTEMIC_SHARE);
-    badness.window_failed_max = share * TIDE_BADNESS_WINDOW / 1000;
-    if (badness.window_failed_max >= TIDE_BADNESS_WINDOW)
-        badness.window_failed_max = TIDE_BADNESS_WINDOW - 1;
-    return badness;
-}
-
 /* Takes it into memory; under the lock, or before anybody else is there. */
 static tide_status account_add(tide_engine *engine, uint32_t id, const char *name,
                                const char *provider, tide_text saved, tide_error *err)
@@ -68,11 +35,11 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     account->id = id;
     (void)snprintf(account->name, sizeof account->name, "%s", name);
     (void)snprintf(account->provider, sizeof account->provider, "%s", provider);
-    struct tide_governor_profile profile = profile_of(engine, provider);
+    struct tide_governor_profile profile = tide_tuning_profile(engine->settings, provider);
     uint64_t now_ms = tide_world_now_ms(engine->world);
     tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &account->governor);
     if (rc == TIDE_OK) {
-        struct tide_badness_settings badness = badness_of(engine);
+        struct tide_badness_settings badness = tide_tuning_badness(engine->settings);
         rc = tide_badness_new(&badness, engine->mem, &account->badness);
     }
     struct tide_governor_saved parsed;
@@ -100,9 +67,12 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
 void tide_accounts_reload(tide_engine *engine)
 {
     uint64_t now_ms = tide_world_now_ms(engine->world);
+    struct tide_badness_settings badness = tide_tuning_badness(engine->settings);
     for (size_t i = 0; i < engine->accounts_count; i++) {
         struct tide_account *account = engine->accounts[i];
-        struct tide_governor_profile profile = profile_of(engine, account->provider);
+        (void)tide_badness_set(account->badness, &badness);
+        struct tide_governor_profile profile =
+            tide_tuning_profile(engine->settings, account->provider);
         (void)tide_governor_limits_set(account->governor, &profile);
         tide_account_refresh(engine, account, now_ms);
     }

@@ -9,24 +9,9 @@
 
 enum { TICK_MS = 1000 };
 
-static struct tide_alerts_settings settings_of(const tide_settings *settings)
-{
-    struct tide_alerts_settings alerts = tide_alerts_defaults();
-    alerts.bad_warn_ppm = tide_setting_u32(settings, TIDE_SET_ALERTS_BAD_WARN) * 1000;
-    alerts.bad_critical_ppm = tide_setting_u32(settings, TIDE_SET_ALERTS_BAD_CRITICAL) * 1000;
-    alerts.bad_hour_critical = tide_setting_u32(settings, TIDE_SET_ALERTS_BAD_CRITICAL_HOUR);
-    alerts.metadata_budget_bytes = tide_setting_u64(settings, TIDE_SET_ALERTS_STORE_BUDGET);
-    alerts.metadata_warn_ppm = tide_setting_u32(settings, TIDE_SET_ALERTS_STORE_WARN) * 1000;
-    alerts.metadata_critical_ppm =
-        tide_setting_u32(settings, TIDE_SET_ALERTS_STORE_CRITICAL) * 1000;
-    alerts.throttled_warn_ppm = tide_setting_u32(settings, TIDE_SET_ALERTS_THROTTLE_WARN) * 1000;
-    alerts.throttled_window_ms = tide_setting_u64(settings, TIDE_SET_ALERTS_THROTTLE_WINDOW);
-    return alerts;
-}
-
 tide_status tide_alerting_new(tide_engine *engine)
 {
-    struct tide_alerts_settings settings = settings_of(engine->settings);
+    struct tide_alerts_settings settings = tide_tuning_alerts(engine->settings);
     return tide_alerts_new(&settings, engine->mem, &engine->alerts);
 }
 
@@ -37,7 +22,7 @@ void tide_alerting_free(tide_engine *engine)
 
 void tide_alerting_reload(tide_engine *engine)
 {
-    struct tide_alerts_settings settings = settings_of(engine->settings);
+    struct tide_alerts_settings settings = tide_tuning_alerts(engine->settings);
     (void)tide_alerts_set(engine->alerts, &settings);
 }
 
@@ -87,10 +72,8 @@ static bool count_demand(const struct tide_tracked *tracked, void *arg)
     if (account == NULL || tracked->state == TIDE_JOB_BLOCKED)
         return true;
     account->demand.jobs++;
-    uint64_t small = tide_setting_u64(engine->settings, TIDE_SET_GOVERNOR_SMALL_BELOW);
-    uint64_t large = tide_setting_u64(engine->settings, TIDE_SET_GOVERNOR_LARGE_ABOVE);
-    account->demand.small += tracked->brief.size_bytes < small;
-    account->demand.large += tracked->brief.size_bytes > large;
+    account->demand.small += tracked->brief.size_bytes < engine->tuning.small_below_bytes;
+    account->demand.large += tracked->brief.size_bytes > engine->tuning.large_above_bytes;
     return true;
 }
 

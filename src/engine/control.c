@@ -1,10 +1,11 @@
-/* control.c - answers commands over the control socket (control.h, decision 10).
+/* control.c - answers commands over the control socket (control.h, decision 11).
  *
  * A handler runs on its connection's own thread and is a caller like any other:
  * what it changes goes through the writer, what it looks at is read under the
  * lock. */
 #include "engine/control.h"
 #include "engine/engine.h"
+#include "engine/reload.h"
 #include "base/check.h"
 #include "world/socket.h"
 
@@ -164,42 +165,13 @@ static tide_status answer_alerts(tide_engine *engine, const json_t *request, tid
 
 /* ---- settings (E11) ------------------------------------------------------------------ */
 
-static void apply_settings(tide_engine *engine)
-{
-    tide_settings *settings = engine->settings;
-    struct tide_lanes_limits limits = {
-        .workers = engine->workers_count - engine->abandoned_count,
-        .reserved = {tide_setting_u32(settings, TIDE_SET_WORKERS_RESERVED_INTERACTIVE),
-                     tide_setting_u32(settings, TIDE_SET_WORKERS_RESERVED_BULK)}};
-    uint32_t wanted = tide_setting_u32(settings, TIDE_SET_WORKERS_COUNT);
-    /* Fewer workers: the lanes give out fewer places.  More: the supervisor
-     * starts threads for them. */
-    while (limits.workers < wanted && tide_worker_add(engine))
-        limits.workers++;
-    if (wanted < limits.workers)
-        limits.workers = wanted;
-    if (limits.reserved[0] + limits.reserved[1] >= limits.workers)
-        limits.reserved[0] = limits.reserved[1] = limits.workers >= 3 ? 1 : 0;
-    tide_lanes_limits_set(engine->lanes, &limits);
-    engine->stuff_to_claim = true; /* more may run now */
-    tide_alerting_reload(engine);
-    tide_transfer_settings(engine);
-    tide_engine_cache_settings(engine);
-    tide_accounts_reload(engine);
-    tide_dispatch(engine, tide_world_now_ms(engine->world));
-}
-
 static tide_status answer_reload(tide_engine *engine, const json_t *request, tide_json *answer,
                                  tide_error *err)
 {
     (void)request;
     bool changed[TIDE_SETTINGS_COUNT] = {false};
     bool restart[TIDE_SETTINGS_COUNT] = {false};
-    tide_lock_take(engine->world, engine->lock);
-    tide_status rc = tide_settings_reload(engine->settings, engine->world, changed, restart, err);
-    if (rc == TIDE_OK)
-        apply_settings(engine);
-    tide_lock_drop(engine->world, engine->lock);
+    tide_status rc = tide_engine_reload(engine, changed, restart, err);
     if (rc != TIDE_OK)
         return rc;
     json_t *lists[2] = {json_array(), json_array()};

@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 #include "base/check.h"
 #include "engine/control.h"
+#include "engine/reload.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,11 +75,6 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
         entry->kind.priority = 50;
     if (kind->level == 0)
         entry->kind.level = 4;
-    if (kind->attempts_max == 0)
-        entry->kind.attempts_max =
-            (uint16_t)tide_setting_u64(engine->settings, TIDE_SET_RETRY_ATTEMPTS_MAX);
-    if (kind->stall_after_ms == 0)
-        entry->kind.stall_after_ms = tide_setting_u32(engine->settings, TIDE_SET_STALL_AFTER);
     if (kind_out != NULL)
         *kind_out = ask.id;
     return TIDE_OK;
@@ -239,33 +235,31 @@ static tide_status open_ledger(tide_engine *engine, tide_error *err)
 
 void tide_engine_cache_settings(tide_engine *engine)
 {
-    __atomic_store_n(&engine->interactive_below_bytes,
-                     tide_setting_u64(engine->settings, TIDE_SET_LANES_INTERACTIVE_BELOW),
+    struct tide_tuning tuning = tide_tuning_engine(engine->settings);
+    engine->tuning = tuning;
+    __atomic_store_n(&engine->interactive_below_bytes, tuning.interactive_below_bytes,
                      __ATOMIC_RELAXED);
-    __atomic_store_n(&engine->enqueue_slice,
-                     tide_setting_u64(engine->settings, TIDE_SET_LEDGER_ENQUEUE_SLICE),
-                     __ATOMIC_RELAXED);
+    __atomic_store_n(&engine->enqueue_slice, tuning.enqueue_slice, __ATOMIC_RELAXED);
+    __atomic_store_n(&engine->purge_slice, tuning.purge_slice, __ATOMIC_RELAXED);
+    __atomic_store_n(&engine->wishes_us_max, tuning.wishes_us_max, __ATOMIC_RELAXED);
+    __atomic_store_n(&engine->attempts_max, tuning.attempts_max, __ATOMIC_RELAXED);
+    if (engine->log != NULL && tuning.log_level_given)
+        tide_log_level_set(engine->log, tuning.log_level);
 }
 
 static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error *err)
 {
     tide_world *world = engine->world;
-    tide_settings *settings = engine->settings;
-    uint32_t window = tide_setting_u32(settings, TIDE_SET_TRACKER_WINDOW_JOBS);
+    tide_engine_cache_settings(engine);
+    uint32_t window = engine->tuning.window_jobs;
     if (workers == 0)
-        workers = tide_setting_u32(settings, TIDE_SET_WORKERS_COUNT);
+        workers = engine->tuning.workers;
     if (workers > TIDE_WORKERS_MAX)
         return tide_error_set(err, TIDE_INVALID, "%u workers; at most %d", workers,
                               TIDE_WORKERS_MAX);
-    struct tide_lanes_limits limits = {
-        .workers = workers,
-        .reserved = {tide_setting_u32(settings, TIDE_SET_WORKERS_RESERVED_INTERACTIVE),
-                     tide_setting_u32(settings, TIDE_SET_WORKERS_RESERVED_BULK)}};
-    if (limits.reserved[0] + limits.reserved[1] >= workers)
-        limits.reserved[0] = limits.reserved[1] = workers >= 3 ? 1 : 0;
-    engine->workers_count = workers;
+    struct tide_lanes_limits limits = tide_tuning_lanes(engine->settings, workers);
+    engine->workers_count = engine->workers_wanted = workers;
     tide_transfer_settings(engine);
-    tide_engine_cache_settings(engine);
     tide_map_init(&engine->kind_index, engine->mem);
     tide_map_init(&engine->account_index, engine->mem);
     tide_map_init(&engine->stream_index, engine->mem);
@@ -277,6 +271,9 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
         rc = tide_cond_new(world, conds[i]);
     if (rc == TIDE_OK)
         rc = tide_tracker_new(window, engine->mem, &engine->tracker);
+    if (rc == TIDE_OK)
+        rc = tide_tracker_refill_set(engine->tracker, engine->tuning.refill_below_permille,
+                                     engine->tuning.refill_to_permille);
     if (rc == TIDE_OK)
         rc = tide_lanes_new(&limits, window, engine->mem, &engine->lanes);
     if (rc == TIDE_OK)
@@ -385,6 +382,8 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
     }
     if (rc == TIDE_OK) {
         tide_lock_take(engine->world, engine->lock);
+        engine->workers_started = true;
+        tide_reload_workers(engine); /* the settings may have changed meanwhile */
         tide_cond_wake_one(engine->world, engine->write);
         tide_lock_drop(engine->world, engine->lock);
     }
@@ -490,8 +489,7 @@ void tide_engine_stop(tide_engine *engine)
         tide_cond_wake_all(engine->world, engine->write);
     } else if (engine->phase == TIDE_PHASE_RUN) {
         engine->phase = TIDE_PHASE_GRACE;
-        engine->stop_at_ms = tide_world_now_ms(engine->world) +
-                             tide_setting_u64(engine->settings, TIDE_SET_WORKERS_STOP_GRACE);
+        engine->stop_at_ms = tide_world_now_ms(engine->world) + engine->tuning.stop_grace_ms;
     }
     tide_cond_wake_all(engine->world, engine->pump);
     tide_lock_drop(engine->world, engine->lock);

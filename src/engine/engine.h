@@ -36,6 +36,7 @@
 #include "core/tracker.h"
 #include "engine/ledger.h"
 #include "engine/settings.h"
+#include "engine/tuning.h"
 #include "tidemark.h"
 #include "world/world.h"
 
@@ -203,6 +204,10 @@ struct tide_engine {
 
     uint64_t interactive_below_bytes; /* settings that callers read without the lock */
     uint64_t enqueue_slice;
+    uint64_t wishes_us_max;
+    uint32_t purge_slice;
+    uint16_t attempts_max;
+    bool bandwidth_limited;
 
     tide_lock *lock;
     tide_cond *work;  /* workers wait here */
@@ -219,7 +224,9 @@ struct tide_engine {
     tide_lanes *lanes;
     tide_alerts *alerts;
     tide_bandwidth bandwidth;
-    bool bandwidth_limited;
+    struct tide_tuning tuning;
+    uint64_t settings_print;   /* of the file when the keeper looked last; its own */
+    uint64_t settings_look_ms; /* when it looks again */
     tide_schedules *schedules;
     struct tide_schedule_plan *plans;
     tide_map kind_index;
@@ -243,6 +250,8 @@ struct tide_engine {
     uint32_t workers_count; /* threads started, abandoned ones included */
     uint32_t workers_idle;  /* waiting on `work` */
     uint32_t abandoned_count;
+    uint32_t workers_wanted;
+    bool workers_started; /* tide_engine_start() is through with their threads */
     bool writer_idle;
     bool writer_gone;            /* nobody takes wishes any more */
     bool writer_busy;            /* between gathering and applying */
@@ -327,6 +336,8 @@ void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64
 
 /* ---- supervisor.c, scheduler.c, alerting.c ---- */
 uint64_t tide_supervise(tide_engine *engine, uint64_t now_ms); /* next look */
+/* Another period for the schedule of that name, if there is one; under the lock. */
+void tide_schedule_period(tide_engine *engine, const char *name, uint64_t period_ms);
 uint64_t tide_schedule_look(tide_engine *engine, uint64_t now_ms);
 uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms);
 tide_status tide_scheduler_new(tide_engine *engine);
@@ -336,6 +347,7 @@ void tide_alerting_free(tide_engine *engine);
 void tide_alerting_reload(tide_engine *engine); /* the settings changed */
 
 /* ---- purge.c ---- */
+#define TIDE_PURGE_NAME "tidemark.purge" /* kind and schedule */
 tide_status tide_engine_own_kinds(tide_engine *engine, tide_error *err);
 tide_status tide_engine_purge(tide_engine *engine, uint64_t older_ms, const tide_cancel *cancel,
                               uint64_t *count_out, tide_error *err);

@@ -94,7 +94,9 @@ void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64
         .needs_count = spec->needs_count,
         .size_bytes = spec->size_bytes,
         .not_before_unix_ms = spec->delay_ms > 0 ? now_unix_ms + spec->delay_ms : 0,
-        .attempts_max = kind->attempts_max,
+        .attempts_max = kind->attempts_max > 0
+                            ? kind->attempts_max
+                            : __atomic_load_n(&engine->attempts_max, __ATOMIC_RELAXED),
         .priority = spec->priority > 0   ? (uint8_t)spec->priority
                     : spec->priority < 0 ? 0
                                          : kind->priority,

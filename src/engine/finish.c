@@ -39,9 +39,7 @@ static uint64_t to_unix_ms(tide_engine *engine, uint64_t at_ms, uint64_t now_ms)
 
 static struct tide_retry_policy policy_of(const tide_engine *engine, const tide_job *job)
 {
-    struct tide_retry_policy policy = tide_retry_defaults();
-    policy.pause_first_ms = tide_setting_u64(engine->settings, TIDE_SET_RETRY_BACKOFF_START);
-    policy.pause_max_ms = tide_setting_u64(engine->settings, TIDE_SET_RETRY_BACKOFF_MAX);
+    struct tide_retry_policy policy = tide_tuning_retry(engine->settings);
     policy.attempts_max = job->brief.attempts_max;
     return policy;
 }
@@ -432,6 +430,19 @@ static void finish_by_verdict(tide_job *job, const struct tide_verdict *verdict,
     }
 }
 
+/* The statuses are those of item_report(). */
+static void log_item(const tide_job *job, const struct tide_item_report *report)
+{
+    if (report->status == TIDE_OK)
+        tide_job_log(job, TIDE_LOG_INFO, "item is good again", report->item);
+    else if (report->status == TIDE_GONE)
+        tide_job_log(job, TIDE_LOG_WARN, "item is gone", report->item);
+    else if (report->status == TIDE_TIMEOUT)
+        tide_job_log(job, TIDE_LOG_WARN, "item is owed", report->item);
+    else
+        tide_job_log(job, TIDE_LOG_WARN, "item is bad", report->item);
+}
+
 static void count_end(tide_job *job)
 {
     struct tide_progress *counts = &job->engine->counts;
@@ -450,9 +461,7 @@ static void count_end(tide_job *job)
         tide_job_log(job, TIDE_LOG_DEBUG, "job put back", finish->error);
     }
     for (size_t i = 0; i < finish->items_count; i++)
-        tide_job_log(job, TIDE_LOG_WARN,
-                     finish->items[i].status == TIDE_GONE ? "item is gone" : "item is bad",
-                     finish->items[i].item);
+        log_item(job, &finish->items[i]);
 }
 
 /* Out of quota: it keeps its claim and its place, and comes back by itself.  No

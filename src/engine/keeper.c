@@ -1,9 +1,11 @@
-/* keeper.c - copies the log back into the database, beside the writer (E2.5).
+/* keeper.c - copies the log back into the database, beside the writer (E2.5), and
+ * looks whether the settings changed (reload.h).
  *
  * SQLite starts its log over only when all of it was copied.  Beside a busy
  * writer a copy is never complete, so the keeper does the bulk of it and leaves
  * the short rest to the writer, between two transactions. */
 #include "engine/engine.h"
+#include "engine/reload.h"
 
 void tide_keeper_main(void *arg)
 {
@@ -11,9 +13,12 @@ void tide_keeper_main(void *arg)
     enum { PAGES = 1000 }; /* about 4 MB */
     tide_lock_take(engine->world, engine->lock);
     while (engine->phase != TIDE_PHASE_ENDED) {
+        uint64_t look_ms = tide_reload_look(engine, tide_world_now_ms(engine->world));
+        if (engine->phase == TIDE_PHASE_ENDED)
+            break; /* it came to that while the lock was dropped */
         if (engine->wal_pages < PAGES || engine->wal_short) {
-            tide_status rc =
-                tide_cond_wait(engine->world, engine->keeper, engine->lock, TIDE_NEVER);
+            uint64_t until_us = look_ms == TIDE_NEVER ? TIDE_NEVER : look_ms * 1000;
+            tide_status rc = tide_cond_wait(engine->world, engine->keeper, engine->lock, until_us);
             if (rc == TIDE_STOPPED)
                 break;
             continue;

@@ -12,7 +12,8 @@ static tide_status purge_run(tide_transaction *transaction, void *arg, tide_erro
     struct purge_ask *ask = arg;
     uint64_t now_unix_ms = transaction->now_unix_ms;
     uint64_t before = now_unix_ms > ask->older_ms ? now_unix_ms - ask->older_ms : 0;
-    tide_status rc = tide_ledger_purge(transaction->tx, before, TIDE_PURGE_SLICE, &ask->count, err);
+    uint32_t slice = __atomic_load_n(&transaction->engine->purge_slice, __ATOMIC_RELAXED);
+    tide_status rc = tide_ledger_purge(transaction->tx, before, slice, &ask->count, err);
     ask->more = rc == TIDE_OK && tide_ledger_purge_more(transaction->engine->ledger);
     return rc;
 }
@@ -39,7 +40,7 @@ static tide_status purge_handler(tide_job *job, void *context, tide_error *err)
     tide_engine *engine = context;
     uint64_t count = 0;
     tide_lock_take(engine->world, engine->lock);
-    uint64_t older_ms = tide_setting_u64(engine->settings, TIDE_SET_PURGE_AFTER);
+    uint64_t older_ms = engine->tuning.purge_after_ms;
     tide_lock_drop(engine->world, engine->lock);
     tide_status rc = tide_engine_purge(engine, older_ms, &job->cancel, &count, err);
     return rc == TIDE_OK && tide_job_canceled(job) ? TIDE_CANCELED : rc;
@@ -47,19 +48,17 @@ static tide_status purge_handler(tide_job *job, void *context, tide_error *err)
 
 tide_status tide_engine_own_kinds(tide_engine *engine, tide_error *err)
 {
-    struct tide_kind purge = {.name = "tidemark.purge",
+    struct tide_kind purge = {.name = TIDE_PURGE_NAME,
                               .handler = purge_handler,
                               .context = engine,
                               .lane = TIDE_KIND_BULK_ONLY,
-                              .priority = 5,
+                              .priority = engine->tuning.purge_priority,
                               .dedupe_running = true};
     uint32_t kind = 0;
     tide_status rc = tide_engine_kind(engine, &purge, &kind, err);
     if (rc != TIDE_OK)
         return rc;
-    struct tide_schedule schedule = {.name = "tidemark.purge",
-                                     .kind = kind,
-                                     .period_ms =
-                                         tide_setting_u64(engine->settings, TIDE_SET_PURGE_EVERY)};
+    struct tide_schedule schedule = {
+        .name = TIDE_PURGE_NAME, .kind = kind, .period_ms = engine->tuning.purge_every_ms};
     return tide_engine_schedule(engine, &schedule, err);
 }

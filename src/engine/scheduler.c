@@ -121,6 +121,23 @@ tide_status tide_engine_schedule(tide_engine *engine, const struct tide_schedule
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "schedule %s", schedule->name);
 }
 
+/* Until the next start, when the row gets it too. */
+void tide_schedule_period(tide_engine *engine, const char *name, uint64_t period_ms)
+{
+    for (const struct tide_schedule_plan *plan = engine->plans; plan != NULL; plan = plan->next) {
+        const struct tide_schedule_entry *entry =
+            strcmp(plan->name, name) == 0 ? tide_schedules_find(engine->schedules, plan->id) : NULL;
+        if (entry == NULL)
+            continue;
+        struct tide_schedule_entry changed = *entry;
+        changed.period_ms = period_ms;
+        (void)tide_schedules_put(engine->schedules, &changed); /* it is there: no room is needed */
+        engine->look_at_ms = 0;
+        tide_cond_wake_one(engine->world, engine->pump);
+        return;
+    }
+}
+
 /* ---- firing -------------------------------------------------------------------- */
 
 struct firing_write {

@@ -41,6 +41,7 @@ struct tide_settings {
     struct value values[TIDE_SETTINGS_COUNT];
     tide_arena arena; /* copies of the sources */
     struct tide_settings_sources sources;
+    bool loaded; /* from these sources, which can be read again */
 };
 
 enum { SOURCES_BYTES_MAX = 1 << 20, ENVIRONMENT_MAX = 4096 };
@@ -492,6 +493,7 @@ tide_status tide_settings_load(tide_world *world, const struct tide_settings_sou
     if (rc != TIDE_OK)
         return tide_error_set(err, rc, "out of memory while reading settings");
     rc = sources_copy(settings, sources, err);
+    settings->loaded = rc == TIDE_OK;
     if (rc == TIDE_OK)
         rc = layers_read(settings, world, err);
     if (rc != TIDE_OK) {
@@ -507,14 +509,39 @@ static bool value_equal(tide_setting setting, const struct value *a, const struc
     return table[setting].text != NULL ? strcmp(a->text, b->text) == 0 : a->number == b->number;
 }
 
+const char *tide_settings_file(const tide_settings *settings)
+{
+    return settings->loaded ? settings->sources.file : NULL;
+}
+
+tide_status tide_settings_again(const tide_settings *settings, tide_world *world,
+                                tide_settings **fresh_out, tide_error *err)
+{
+    if (settings->loaded)
+        return tide_settings_load(world, &settings->sources, settings->mem, fresh_out, err);
+    tide_status rc = tide_settings_new(settings->mem, fresh_out);
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc, "out of memory while reading settings");
+    memcpy((*fresh_out)->values, settings->values, sizeof settings->values);
+    return TIDE_OK;
+}
+
 tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
                                  bool changed_out[TIDE_SETTINGS_COUNT],
                                  bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
 {
     tide_settings *fresh = NULL;
-    tide_status rc = tide_settings_load(world, &settings->sources, settings->mem, &fresh, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_settings_again(settings, world, &fresh, err);
+    if (rc == TIDE_OK)
+        rc = tide_settings_take(settings, fresh, changed_out, restart_out, err);
+    tide_settings_free(fresh);
+    return rc;
+}
+
+tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
+                               bool changed_out[TIDE_SETTINGS_COUNT],
+                               bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
+{
     /* Live and fixed values of two files may not agree with each other (S5):
      * try the mixture before it counts. */
     struct value before;
@@ -527,13 +554,12 @@ tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
             settings->values[i] = fresh->values[i];
         fresh->values[i] = before;
     }
-    rc = tide_settings_check(settings, err);
+    tide_status rc = tide_settings_check(settings, err);
     if (rc != TIDE_OK) {
         memcpy(settings->values, fresh->values, sizeof settings->values);
         memset(changed_out, 0, TIDE_SETTINGS_COUNT * sizeof *changed_out);
         memset(restart_out, 0, TIDE_SETTINGS_COUNT * sizeof *restart_out);
     }
-    tide_settings_free(fresh);
     return rc;
 }
 
@@ -545,7 +571,6 @@ static const struct pair {
     bool strictly;
 } pairs[] = {
     {TIDE_SET_TRACKER_REFILL_BELOW, TIDE_SET_TRACKER_REFILL_TO, true},
-    {TIDE_SET_LEASE_DURATION, TIDE_SET_LEASE_RESCUE_WITHIN, true},
     {TIDE_SET_RETRY_BACKOFF_START, TIDE_SET_RETRY_BACKOFF_MAX, false},
     {TIDE_SET_BREAKER_PAUSE_FIRST, TIDE_SET_BREAKER_PAUSE_MAX, false},
     {TIDE_SET_BREAKER_PAUSE_FIRST, TIDE_SET_BREAKER_PAUSE_SOFT_MAX, false},
@@ -557,7 +582,6 @@ static const struct pair {
     {TIDE_SET_GOVERNOR_SAVE_EVERY, TIDE_SET_GOVERNOR_SPEND_LEASE, false},
     {TIDE_SET_GOVERNOR_SMALL_BELOW, TIDE_SET_GOVERNOR_LARGE_ABOVE, false},
     {TIDE_SET_ALERTS_BAD_WARN, TIDE_SET_ALERTS_BAD_CRITICAL, false},
-    {TIDE_SET_ALERTS_STORE_WARN, TIDE_SET_ALERTS_STORE_CRITICAL, false},
 };
 
 static tide_status pair_refused(const tide_settings *settings, tide_setting small,

@@ -98,10 +98,22 @@ tide_status tide_settings_load(tide_world *world, const struct tide_settings_sou
                                tide_mem *mem, tide_settings **settings_out, tide_error *err);
 /* Reads the file again.  changed_out[s]: the value of a live setting changed
  * and counts from now on.  restart_out[s]: it changed but is not live; the old
- * value stays.  On a failure everything stays as it was. */
+ * value stays.  On a failure everything stays as it was.  Settings that were put
+ * together layer by layer have nothing to read again: nothing changes. */
 tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
                                  bool changed_out[TIDE_SETTINGS_COUNT],
                                  bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err);
+
+/* The two halves of it, for callers with a lock: reading and judging the sources,
+ * and taking over what they say.  `fresh` is the caller's to free, and is used
+ * up by the second. */
+tide_status tide_settings_again(const tide_settings *settings, tide_world *world,
+                                tide_settings **fresh_out, tide_error *err);
+tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
+                               bool changed_out[TIDE_SETTINGS_COUNT],
+                               bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err);
+/* The file that tide_settings_load() was given; NULL: none.  Never changes. */
+const char *tide_settings_file(const tide_settings *settings);
 
 /* The layers one by one, in this order, for tests and for callers that have the
  * bytes already.  `check` settles S5 at the end. */

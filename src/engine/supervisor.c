@@ -69,7 +69,8 @@ static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint
     tide_job *job = worker->job;
     uint64_t beat_ms = __atomic_load_n(&job->beat_ms, __ATOMIC_RELAXED);
     if (tide_canceled(&job->cancel) == TIDE_CANCEL_NONE) {
-        if (now_ms < beat_ms + job->kind->kind.stall_after_ms)
+        uint32_t own_ms = job->kind->kind.stall_after_ms;
+        if (now_ms < beat_ms + (own_ms > 0 ? own_ms : engine->tuning.stall_after_ms))
             return;
         TIDE_SEEN("supervisor: a job stalled");
         tide_job_log(job, TIDE_LOG_WARN, "job stalled", TIDE_TEXT("no beat; canceled"));
@@ -77,8 +78,7 @@ static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint
     }
     if (worker->canceled_ms == 0)
         worker->canceled_ms = now_ms;
-    else if (now_ms >=
-             worker->canceled_ms + tide_setting_u64(engine->settings, TIDE_SET_STALL_IGNORED_MAX))
+    else if (now_ms >= worker->canceled_ms + engine->tuning.stall_ignored_ms)
         give_up(engine, worker, now_ms);
 }
 

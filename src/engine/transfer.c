@@ -21,27 +21,12 @@ static unsigned minute_of_week(tide_engine *engine)
 
 void tide_transfer_settings(tide_engine *engine)
 {
-    const tide_settings *settings = engine->settings;
-    struct tide_bandwidth_rates rates = {tide_setting_u64(settings, TIDE_SET_BANDWIDTH_DOWN),
-                                         tide_setting_u64(settings, TIDE_SET_BANDWIDTH_UP),
-                                         tide_setting_u64(settings, TIDE_SET_BANDWIDTH_BOTH)};
-    struct tide_setting_window windows[TIDE_SETTING_WINDOWS_MAX];
-    size_t windows_count = tide_setting_windows(settings, TIDE_SET_BANDWIDTH_SCHEDULE, windows);
-    struct tide_bandwidth_span spans[TIDE_BANDWIDTH_SPANS_MAX];
-    unsigned count = 0;
-    for (size_t i = 0; i < windows_count && count < TIDE_BANDWIDTH_SPANS_MAX; i++) {
-        const struct tide_setting_window *window = &windows[i];
-        spans[count++] = (struct tide_bandwidth_span){
-            window->days,
-            window->from_minute,
-            window->to_minute,
-            {window->down_bytes_per_s, window->up_bytes_per_s, window->both_bytes_per_s}};
-    }
+    struct tide_tuning_bandwidth tuned;
+    tide_tuning_bandwidth(engine->settings, &tuned);
     tide_bandwidth_init(&engine->bandwidth, tide_world_now_ms(engine->world));
-    (void)tide_bandwidth_set(&engine->bandwidth, &rates, spans, count);
-    bool limited =
-        rates.down_bytes_per_s + rates.up_bytes_per_s + rates.both_bytes_per_s > 0 || count > 0;
-    /* Calls look at it without the lock; a reload may change it meanwhile. */
+    (void)tide_bandwidth_set(&engine->bandwidth, &tuned.rates, tuned.spans, tuned.spans_count);
+    bool limited = tuned.spans_count > 0 || tuned.rates.down_bytes_per_s > 0 ||
+                   tuned.rates.up_bytes_per_s > 0 || tuned.rates.both_bytes_per_s > 0;
     __atomic_store_n(&engine->bandwidth_limited, limited, __ATOMIC_RELAXED);
 }
 

@@ -14,9 +14,8 @@
 #include <string.h>
 
 enum {
-    FINISHES_MAX = 256,   /* of one transaction, so that it stays below 10 ms (E2.5) */
-    WRITES_US_MAX = 4000, /* wishes are taken until so much time is spent */
-    REFILL_MAX = 512,     /* rows between two transactions */
+    FINISHES_MAX = 256, /* of one transaction, so that it stays below 10 ms (E2.5) */
+    REFILL_MAX = 512,   /* rows between two transactions */
     CURSORS_MAX = 64,
     WAL_PAGES_KEEPER = 1000, /* about 4 MB: the keeper copies the log back */
 };
@@ -193,7 +192,8 @@ tide_status tide_transaction_run(struct tide_transaction *transaction, tide_tran
 static tide_status write_wishes(tide_engine *engine, struct batch *batch, tide_tx *tx,
                                 uint64_t now_unix_ms, tide_error *err)
 {
-    uint64_t until_us = tide_world_now_us(engine->world) + WRITES_US_MAX;
+    uint64_t until_us = tide_world_now_us(engine->world) +
+                        __atomic_load_n(&engine->wishes_us_max, __ATOMIC_RELAXED);
     for (struct tide_write *write = batch->writes; write != NULL; write = write->next) {
         write->transaction.engine = engine;
         write->transaction.tx = tx;

@@ -144,7 +144,7 @@ ls "$tmp"/copies/state-*.db >/dev/null 2>&1 || fail "no dated copy"
 run 1 --home "$home" backup "$tmp/nowhere/copy.db"; complains "directory"
 
 # ---- settings
-both 0 'workers.count' '.settings | length > 80' config list
+both 0 'workers.count' '.settings | length > 60' config list
 both 0 '16' '.setting.number == 16 and .setting.origin == "default"' config get workers.count
 run 0 --home "$home" --quiet --set workers.count=9 config get workers.count; says 9
 printf '# mine\nworkers:\n  count: 8 # eight\n' >"$home/config.yaml"

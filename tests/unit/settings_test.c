@@ -98,7 +98,7 @@ static void values_are_read_in_their_units(void **state)
         tide_setting setting;
         uint64_t number;
     } cases[] = {
-        {"alerts.store_budget=128MiB", TIDE_SET_ALERTS_STORE_BUDGET, 128ull << 20},
+        {"governor.large_above=128MiB", TIDE_SET_GOVERNOR_LARGE_ABOVE, 128ull << 20},
         {"lanes.interactive_below=5MB", TIDE_SET_LANES_INTERACTIVE_BELOW, 5000000},
         {"retry.backoff_start=500ms", TIDE_SET_RETRY_BACKOFF_START, 500},
         {"purge.after=2w", TIDE_SET_PURGE_AFTER, 14 * TIDE_MS_DAY},
@@ -106,7 +106,6 @@ static void values_are_read_in_their_units(void **state)
         {"alerts.bad_warn=0.2%", TIDE_SET_ALERTS_BAD_WARN, 2},
         {"alerts.bad_warn=7", TIDE_SET_ALERTS_BAD_WARN, 7},
         {"governor.share=95%", TIDE_SET_GOVERNOR_SHARE, 950},
-        {"alerts.email=yes", TIDE_SET_ALERTS_EMAIL, 1},
     };
     tide_settings *settings = settings_of(tide_mem_heap());
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -114,7 +113,6 @@ static void values_are_read_in_their_units(void **state)
         assert_int_equal(tide_settings_add_flag(settings, cases[i].assignment, &err), TIDE_OK);
         assert_int_equal(tide_setting_u64(settings, cases[i].setting), cases[i].number);
     }
-    assert_true(tide_setting_bool(settings, TIDE_SET_ALERTS_EMAIL));
     tide_settings_free(settings);
 }
 
@@ -232,8 +230,10 @@ static void an_edit_changes_one_value_and_no_other_byte(void **state)
          "# mine\nworkers:\n  count: 32  # few\n  reserved_bulk: 1\n"},
         {"stall.after: \"5m\" # x\n", "stall.after", "20m", "stall.after: 20m # x\n"},
         {"stall.after: '5m'", "workers.count", "8", "stall.after: '5m'\nworkers.count: 8\n"},
-        {"# only words\n", "log.file", "it's", "# only words\nlog.file: 'it''s'\n"},
-        {"log:\n  file: 'x'\n", "log.file", "a: b # c", "log:\n  file: 'a: b # c'\n"},
+        {"# only words\n", "bandwidth.schedule", "08:00-09:00 full",
+         "# only words\nbandwidth.schedule: '08:00-09:00 full'\n"},
+        {"bandwidth:\n  schedule: ''\n", "bandwidth.schedule", "08:00-09:00 1MiB; 09:00-10:00 full",
+         "bandwidth:\n  schedule: '08:00-09:00 1MiB; 09:00-10:00 full'\n"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tide_error err = {0};
@@ -255,7 +255,7 @@ static void an_edit_that_cannot_be_safe_is_refused(void **state)
     static const char *const cases[][3] = {
         {"{workers.count: 8}\n", "stall.after", "1m"}, /* the end is not a line of the mapping */
         {"workers.count: 8\n...\n", "stall.after", "1m"},
-        {"log.file: |\n  a\n", "log.file", "b"},
+        {"bandwidth.schedule: |\n  08:00-09:00 full\n", "bandwidth.schedule", "09:00-10:00 full"},
         {"workers.cuont: 8\n", "stall.after", "1m"}, /* wrong already */
         {"", "workers.count", "65"},
         {"", "workers.reserved_bulk", "14"}, /* does not agree with the others */
@@ -442,6 +442,17 @@ static void a_reload_tells_what_changed(void **state)
     assert_int_equal(tide_settings_reload(settings, world, changed, restart, &err), TIDE_OK);
     assert_true(changed[TIDE_SET_WORKERS_COUNT]);
     assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 24);
+
+    assert_string_equal(tide_settings_file(settings), path);
+    tide_settings_free(settings);
+
+    /* Put together by hand: there is nothing to read again, and nothing is lost. */
+    settings = settings_of(tide_mem_heap());
+    assert_int_equal(tide_settings_add_flag(settings, "workers.count=7", &err), TIDE_OK);
+    assert_int_equal(tide_settings_reload(settings, world, changed, restart, &err), TIDE_OK);
+    assert_false(changed[TIDE_SET_WORKERS_COUNT]);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 7);
+    assert_null(tide_settings_file(settings));
 
     tide_settings_free(settings);
     tide_world_real_free(world);

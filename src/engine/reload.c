@@ -1,0 +1,117 @@
+#include "engine/reload.h"
+
+#include "engine/engine.h"
+
+/* ---- applying -------------------------------------------------------------------- */
+
+void tide_reload_workers(tide_engine *engine)
+{
+    uint32_t wanted = engine->workers_wanted;
+    if (engine->phase == TIDE_PHASE_OPEN)
+        engine->workers_count = wanted; /* their threads are started by and by */
+    uint32_t have = engine->workers_count - engine->abandoned_count;
+    while (have < wanted && engine->workers_started && engine->phase == TIDE_PHASE_RUN &&
+           tide_worker_add(engine))
+        have++;
+    /* Fewer workers: the lanes give out fewer places, the threads stay idle. */
+    struct tide_lanes_limits limits =
+        tide_tuning_lanes(engine->settings, wanted < have ? wanted : have);
+    tide_lanes_limits_set(engine->lanes, &limits);
+}
+
+static void apply(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT])
+{
+    tide_engine_cache_settings(engine);
+    /* A program that chose a number of workers keeps it until somebody sets another. */
+    if (changed[TIDE_SET_WORKERS_COUNT])
+        engine->workers_wanted = engine->tuning.workers;
+    tide_reload_workers(engine);
+    (void)tide_tracker_refill_set(engine->tracker, engine->tuning.refill_below_permille,
+                                  engine->tuning.refill_to_permille);
+    tide_alerting_reload(engine);
+    engine->look_at_ms = 0; /* new thresholds judge what is known already */
+    tide_transfer_settings(engine);
+    tide_accounts_reload(engine);
+    if (changed[TIDE_SET_PURGE_EVERY])
+        tide_schedule_period(engine, TIDE_PURGE_NAME, engine->tuning.purge_every_ms);
+    engine->stuff_to_claim = true; /* new places want jobs */
+    tide_dispatch(engine, tide_world_now_ms(engine->world));
+    tide_cond_wake_one(engine->world, engine->pump);
+}
+
+static void tell(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT],
+                 const bool restart[TIDE_SETTINGS_COUNT])
+{
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+        if (changed[i] || restart[i])
+            tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                           changed[i] ? "setting changed" : "setting changes at the next start",
+                           TIDE_F_CSTR("name", tide_setting_info((tide_setting)i)->name));
+}
+
+tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTINGS_COUNT],
+                               bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
+{
+    tide_settings *fresh = NULL;
+    tide_status rc = tide_settings_again(engine->settings, engine->world, &fresh, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_lock_take(engine->world, engine->lock);
+    rc = tide_settings_take(engine->settings, fresh, changed_out, restart_out, err);
+    if (rc == TIDE_OK)
+        apply(engine, changed_out);
+    tide_lock_drop(engine->world, engine->lock);
+    tide_settings_free(fresh);
+    if (rc == TIDE_OK)
+        tell(engine, changed_out, restart_out);
+    return rc;
+}
+
+/* ---- looking ----------------------------------------------------------------------- */
+
+/* What the file holds, as a number that is never 0; a file that is missing or
+ * cannot be read is a content of its own. */
+static uint64_t print_of(tide_engine *engine, const char *path)
+{
+    tide_buf content;
+    tide_buf_init(&content, engine->mem, TIDE_SETTINGS_FILE_BYTES_MAX);
+    tide_status rc =
+        tide_file_read(engine->world, path, TIDE_SETTINGS_FILE_BYTES_MAX, &content, NULL);
+    uint64_t print = 0xcbf29ce484222325u ^ (uint64_t)(int64_t)rc; /* FNV-1a */
+    for (size_t i = 0; rc == TIDE_OK && i < content.bytes; i++)
+        print = (print ^ (unsigned char)content.data[i]) * 0x100000001b3u;
+    tide_buf_done(&content);
+    return print | 1;
+}
+
+static void look(tide_engine *engine, const char *path)
+{
+    uint64_t print = print_of(engine, path);
+    if (print == engine->settings_print)
+        return;
+    engine->settings_print = print;
+    bool changed[TIDE_SETTINGS_COUNT] = {false};
+    bool restart[TIDE_SETTINGS_COUNT] = {false};
+    tide_error err = {TIDE_OK, 0, ""};
+    tide_status rc = tide_engine_reload(engine, changed, restart, &err);
+    if (rc == TIDE_NO_MEMORY)
+        engine->settings_print = 0; /* it is not the file's fault: try again */
+    if (rc != TIDE_OK)
+        tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
+                       "settings refused", TIDE_F_CSTR("status", tide_status_name(rc)),
+                       TIDE_F_CSTR("detail", err.text));
+}
+
+uint64_t tide_reload_look(tide_engine *engine, uint64_t now_ms)
+{
+    const char *path = tide_settings_file(engine->settings);
+    if (path == NULL)
+        return TIDE_NEVER; /* D2 */
+    if (now_ms >= engine->settings_look_ms) {
+        tide_lock_drop(engine->world, engine->lock);
+        look(engine, path);
+        tide_lock_take(engine->world, engine->lock);
+        engine->settings_look_ms = now_ms + engine->tuning.reload_every_ms;
+    }
+    return engine->settings_look_ms;
+}

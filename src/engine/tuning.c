@@ -1,0 +1,194 @@
+#include "engine/tuning.h"
+
+#include "base/check.h"
+#include "base/limits.h"
+
+#include <string.h>
+
+#define U32(id) tide_setting_u32(settings, TIDE_SET_##id)
+#define U64(id) tide_setting_u64(settings, TIDE_SET_##id)
+
+_Static_assert((int)TIDE_SETTING_WINDOWS_MAX <= (int)TIDE_BANDWIDTH_SPANS_MAX,
+               "every schedule that is accepted fits");
+
+struct tide_tuning tide_tuning_engine(const tide_settings *settings)
+{
+    struct tide_tuning tuning = {
+        .workers = U32(WORKERS_COUNT),
+        .window_jobs = U32(TRACKER_WINDOW_JOBS),
+        .refill_below_permille = U32(TRACKER_REFILL_BELOW),
+        .refill_to_permille = U32(TRACKER_REFILL_TO),
+        .enqueue_slice = U32(LEDGER_ENQUEUE_SLICE),
+        .purge_slice = U32(LEDGER_PURGE_SLICE),
+        /* Two fifths of a transaction: ends, claims and the disk need the rest. */
+        .wishes_us_max = U64(LEDGER_TRANSACTION_MAX) * 400,
+        .interactive_below_bytes = U64(LANES_INTERACTIVE_BELOW),
+        .small_below_bytes = U64(GOVERNOR_SMALL_BELOW),
+        .large_above_bytes = U64(GOVERNOR_LARGE_ABOVE),
+        .purge_after_ms = U64(PURGE_AFTER),
+        .purge_every_ms = U64(PURGE_EVERY),
+        .purge_priority = (uint8_t)U32(PRIORITY_PURGE),
+        .attempts_max = (uint16_t)U32(RETRY_ATTEMPTS_MAX),
+        .stall_after_ms = U32(STALL_AFTER),
+        .stall_ignored_ms = U64(STALL_IGNORED_MAX),
+        .stop_grace_ms = U64(WORKERS_STOP_GRACE),
+        .reload_every_ms = U64(SETTINGS_RELOAD_EVERY),
+        .log_level_given = tide_setting_layer(settings, TIDE_SET_LOG_LEVEL) != TIDE_ORIGIN_DEFAULT,
+    };
+    bool known = tide_log_level_parse(tide_text_of(tide_setting_text(settings, TIDE_SET_LOG_LEVEL)),
+                                      &tuning.log_level);
+    TIDE_ASSERT(known); /* the table's choices are these names */
+    return tuning;
+}
+
+/* ---- governors (E4) ---------------------------------------------------------- */
+
+static unsigned smaller(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* So many at once, from the first call on. */
+static void profile_at_once(struct tide_governor_profile *profile, unsigned start, unsigned max)
+{
+    profile->in_flight_max = max;
+    profile->workers_max = max;
+    profile->workers_start = start;
+    profile->workers_min = smaller(profile->workers_min, start);
+}
+
+static void profile_by_provider(struct tide_governor_profile *profile,
+                                const tide_settings *settings, const char *provider)
+{
+    if (strcmp(provider, "gmail") == 0) {
+        profile->window_ms = U32(GOVERNOR_GMAIL_WINDOW);
+        profile->window_units_max = U64(GOVERNOR_GMAIL_WINDOW_UNITS);
+        profile->in_flight_max = U32(GOVERNOR_GMAIL_IN_FLIGHT);
+        profile->reserve_permille = U32(GOVERNOR_GMAIL_RESERVE);
+        return;
+    }
+    if (strcmp(provider, "console") == 0) {
+        profile->window_ms = U32(GOVERNOR_CONSOLE_WINDOW);
+        profile->window_units_max = U64(GOVERNOR_CONSOLE_SITE_UNITS);
+        profile->in_flight_max = U32(GOVERNOR_CONSOLE_IN_FLIGHT);
+        return;
+    }
+    if (strcmp(provider, "graph") == 0) {
+        profile_at_once(profile, U32(GOVERNOR_GRAPH_IN_FLIGHT_START),
+                        U32(GOVERNOR_GRAPH_IN_FLIGHT_MAX));
+        return;
+    }
+    if (strcmp(provider, "chat") == 0)
+        profile_at_once(profile, U32(GOVERNOR_CHAT_IN_FLIGHT), U32(GOVERNOR_CHAT_IN_FLIGHT));
+    else
+        profile->in_flight_max = profile->workers_max;
+    profile->rate_min = U32(GOVERNOR_DEFAULT_RATE_MIN);
+    profile->rate_start = U32(GOVERNOR_DEFAULT_RATE_START);
+    profile->rate_max = U32(GOVERNOR_DEFAULT_RATE_MAX);
+}
+
+struct tide_governor_profile tide_tuning_profile(const tide_settings *settings,
+                                                 const char *provider)
+{
+    const struct tide_governor_profile *named = tide_governor_profile_named(provider);
+    if (named == NULL)
+        named = tide_governor_profile_named("default");
+    struct tide_governor_profile profile = *named;
+    profile.workers_min = U32(GOVERNOR_DEFAULT_WORKERS_MIN);
+    profile.workers_start = U32(GOVERNOR_DEFAULT_WORKERS_START);
+    profile.workers_max = U32(GOVERNOR_DEFAULT_WORKERS_MAX);
+    profile.share_permille = U32(GOVERNOR_SHARE);
+    profile.healthy_ms = U32(GOVERNOR_HEALTHY_WINDOW);
+    profile.workers_step = U32(GOVERNOR_WORKERS_STEP);
+    profile.rate_step_permille = U32(GOVERNOR_RATE_STEP);
+    profile.rate_step_call_permille = U32(GOVERNOR_RATE_STEP_CALL);
+    profile.cut_permille = U32(GOVERNOR_CUT);
+    profile.latency_max_ms = U32(GOVERNOR_LATENCY_MAX);
+    profile.latency_factor_permille = U32(GOVERNOR_LATENCY_FACTOR);
+    profile.small_jobs = U32(GOVERNOR_SMALL_JOBS);
+    profile.large_jobs = U32(GOVERNOR_LARGE_JOBS);
+    profile.spend_lease_ms = U32(GOVERNOR_SPEND_LEASE);
+    profile.save_every_ms = U32(GOVERNOR_SAVE_EVERY);
+    profile.stray_ms = U32(GOVERNOR_STRAY);
+    profile.breaker = (struct tide_breaker_rules){
+        .failures_max = U32(BREAKER_FAILURES),
+        .pause_ms_first = U32(BREAKER_PAUSE_FIRST),
+        .pause_ms_max = U32(BREAKER_PAUSE_MAX),
+        .pause_ms_soft_max = U32(BREAKER_PAUSE_SOFT_MAX),
+    };
+    profile_by_provider(&profile, settings, provider);
+    return profile;
+}
+
+/* ---- endings, bad items, alerts (E6, E7) ----------------------------------------- */
+
+struct tide_retry_policy tide_tuning_retry(const tide_settings *settings)
+{
+    struct tide_retry_policy policy = tide_retry_defaults();
+    policy.attempts_max = U32(RETRY_ATTEMPTS_MAX);
+    policy.pause_first_ms = U64(RETRY_BACKOFF_START);
+    policy.pause_factor_permille = U32(RETRY_BACKOFF_FACTOR);
+    policy.pause_max_ms = U64(RETRY_BACKOFF_MAX);
+    policy.beat_missing_ms = U64(STALL_AFTER);
+    if (policy.halves_attempts >= policy.attempts_max)
+        policy.halves_attempts = policy.attempts_max - 1;
+    return policy;
+}
+
+struct tide_badness_settings tide_tuning_badness(const tide_settings *settings)
+{
+    struct tide_badness_settings badness = tide_badness_defaults();
+    badness.attempts_max = U32(RETRY_ATTEMPTS_MAX);
+    badness.pause_first_ms = U64(RETRY_BACKOFF_START);
+    badness.pause_factor_permille = U32(RETRY_BACKOFF_FACTOR);
+    badness.pause_max_ms = U64(RETRY_BACKOFF_MAX);
+    badness.row_max = U32(BAD_SYSTEMIC_IN_A_ROW);
+    badness.window_failed_max = U32(BAD_SYSTEMIC_SHARE) * TIDE_BADNESS_WINDOW / 1000;
+    badness.stalls_min = U32(BAD_OWED_FAILURES);
+    badness.stalls_over_ms = U64(BAD_OWED_OVER);
+    return badness;
+}
+
+struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings)
+{
+    struct tide_alerts_settings alerts = tide_alerts_defaults();
+    alerts.bad_window_items = U32(ALERTS_BAD_WINDOW);
+    if (alerts.bad_items_min > alerts.bad_window_items)
+        alerts.bad_items_min = alerts.bad_window_items;
+    alerts.bad_warn_ppm = U32(ALERTS_BAD_WARN) * 1000;
+    alerts.bad_critical_ppm = U32(ALERTS_BAD_CRITICAL) * 1000;
+    alerts.bad_hour_critical = U32(ALERTS_BAD_CRITICAL_HOUR);
+    alerts.throttled_warn_ppm = U32(ALERTS_THROTTLE_WARN) * 1000;
+    alerts.throttled_window_ms = U64(ALERTS_THROTTLE_WINDOW);
+    alerts.queue_warn_ms = U64(ALERTS_QUEUE_FULL_AFTER);
+    return alerts;
+}
+
+/* ---- lanes, bandwidth (E3.1, E4.7) --------------------------------------------------- */
+
+struct tide_lanes_limits tide_tuning_lanes(const tide_settings *settings, uint32_t workers)
+{
+    struct tide_lanes_limits limits = {
+        .workers = workers,
+        .reserved = {U32(WORKERS_RESERVED_INTERACTIVE), U32(WORKERS_RESERVED_BULK)}};
+    if (limits.reserved[0] + limits.reserved[1] >= workers)
+        limits.reserved[0] = limits.reserved[1] = workers >= 3 ? 1 : 0;
+    return limits;
+}
+
+void tide_tuning_bandwidth(const tide_settings *settings, struct tide_tuning_bandwidth *out)
+{
+    struct tide_setting_window windows[TIDE_SETTING_WINDOWS_MAX];
+    size_t count = tide_setting_windows(settings, TIDE_SET_BANDWIDTH_SCHEDULE, windows);
+    memset(out, 0, sizeof *out);
+    out->rates =
+        (struct tide_bandwidth_rates){U64(BANDWIDTH_DOWN), U64(BANDWIDTH_UP), U64(BANDWIDTH_BOTH)};
+    for (size_t i = 0; i < count; i++) {
+        const struct tide_setting_window *window = &windows[i];
+        out->spans[out->spans_count++] = (struct tide_bandwidth_span){
+            window->days,
+            window->from_minute,
+            window->to_minute,
+            {window->down_bytes_per_s, window->up_bytes_per_s, window->both_bytes_per_s}};
+    }
+}

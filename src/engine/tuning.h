@@ -1,0 +1,65 @@
+/* tuning.h - from settings to what the parts of the engine take (E11.1).
+ *
+ * The only place that knows both sides: a setting's name and unit, and the field
+ * it becomes.  Pure: it reads settings, keeps nothing, and never fails, because
+ * the bounds of the table (settings_list.h) are such that every accepted value
+ * makes something the core accepts.  It does not know when settings change
+ * (reload.h does).
+ *
+ * Invariants (tests/unit/tuning_test.c, for every row of the table):
+ *   U1  a setting changed alone changes its own fields and no others, and at
+ *       least one.
+ *   U2  the least and the greatest value of each give valid parts.
+ *   U3  the defaults of the table are the defaults of the core.
+ */
+#ifndef TIDE_ENGINE_TUNING_H
+#define TIDE_ENGINE_TUNING_H
+
+#include "base/log.h"
+#include "core/alerts.h"
+#include "core/badness.h"
+#include "core/bandwidth.h"
+#include "core/lanes.h"
+#include "core/profile.h"
+#include "core/retry.h"
+#include "engine/settings.h"
+
+/* Numbers that the engine itself reads, outside of any part of the core. */
+struct tide_tuning {
+    uint32_t workers;
+    uint32_t window_jobs;
+    uint32_t refill_below_permille, refill_to_permille;
+    uint32_t enqueue_slice, purge_slice; /* jobs */
+    uint64_t wishes_us_max;              /* of one transaction, spent on callers' wishes */
+    uint64_t interactive_below_bytes;
+    uint64_t small_below_bytes, large_above_bytes;
+    uint64_t purge_after_ms, purge_every_ms;
+    uint8_t purge_priority;
+    uint16_t attempts_max; /* of a kind that names none */
+    uint32_t stall_after_ms;
+    uint64_t stall_ignored_ms;
+    uint64_t stop_grace_ms;
+    uint64_t reload_every_ms;
+    bool log_level_given; /* somebody set it: it overrules the program's */
+    tide_log_level log_level;
+};
+struct tide_tuning tide_tuning_engine(const tide_settings *settings);
+
+/* "gmail", "console", "graph", "chat"; any other is "default". */
+struct tide_governor_profile tide_tuning_profile(const tide_settings *settings,
+                                                 const char *provider);
+struct tide_badness_settings tide_tuning_badness(const tide_settings *settings);
+struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings);
+struct tide_retry_policy tide_tuning_retry(const tide_settings *settings);
+/* Places for so many workers.  More reserved than there are: one per lane, or
+ * none with fewer than three workers (E3.1). */
+struct tide_lanes_limits tide_tuning_lanes(const tide_settings *settings, uint32_t workers);
+
+struct tide_tuning_bandwidth {
+    struct tide_bandwidth_rates rates;
+    struct tide_bandwidth_span spans[TIDE_SETTING_WINDOWS_MAX];
+    unsigned spans_count;
+};
+void tide_tuning_bandwidth(const tide_settings *settings, struct tide_tuning_bandwidth *out);
+
+#endif

@@ -1,0 +1,246 @@
+/* Settings that change under a running engine, by editing the file (E11.1). */
+#include "engine/engine.h"
+#include "engine/reload.h"
+#include "engine_fixture.h"
+
+#define COMMON                                                                                     \
+    "settings.reload_every: 100ms\nworkers.reserved_interactive: 0\nworkers.reserved_bulk: 0\n"
+
+static void write_settings(struct fixture *f, const char *yaml)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/config.yaml", f->dir);
+    char text[1024];
+    int bytes = snprintf(text, sizeof text, COMMON "%s", yaml);
+    OK(tide_file_replace(f->world, path, (tide_text){text, (size_t)bytes}, 0600, err));
+}
+
+static void load_settings(struct fixture *f, const char *yaml)
+{
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/config.yaml", f->dir);
+    write_settings(f, yaml);
+    struct tide_settings_sources sources = {.file = path};
+    OK(tide_settings_load(f->world, &sources, tide_mem_heap(), &f->settings, err));
+}
+
+/* How often the keeper has looked at the file, as far as time tells. */
+static uint64_t look_ms(struct fixture *f)
+{
+    tide_lock_take(f->world, f->engine->lock);
+    uint64_t at_ms = f->engine->settings_look_ms;
+    tide_lock_drop(f->world, f->engine->lock);
+    return at_ms;
+}
+
+static void wait_for_looks(struct fixture *f, int looks)
+{
+    while (looks-- > 0) {
+        uint64_t before_ms = look_ms(f);
+        UNTIL(look_ms(f) > before_ms);
+    }
+}
+
+static uint32_t workers_wanted(struct fixture *f)
+{
+    tide_lock_take(f->world, f->engine->lock);
+    uint32_t wanted = f->engine->workers_wanted;
+    tide_lock_drop(f->world, f->engine->lock);
+    return wanted;
+}
+
+static void enqueue_many(struct fixture *f, uint32_t kind, int count)
+{
+    for (int i = 0; i < count; i++)
+        (void)enqueue(f, (struct tide_spec){.kind = kind});
+}
+
+/* Remembers how many run at once at most. */
+struct crowd {
+    uint64_t now, most, all;
+};
+
+static tide_status crowd_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct crowd *crowd = context;
+    (void)err;
+    uint64_t now = add(&crowd->now, 1);
+    uint64_t most = get(&crowd->most);
+    while (now > most && !__atomic_compare_exchange_n(&crowd->most, &most, now, false,
+                                                      __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
+    tide_status rc = tide_job_sleep(job, 1);
+    (void)add(&crowd->all, 1);
+    (void)__atomic_sub_fetch(&crowd->now, 1, __ATOMIC_SEQ_CST);
+    return rc;
+}
+
+static void workers_come_and_go_with_the_file(void **state)
+{
+    struct fixture *f = *state;
+    struct gate gate = {0};
+    struct crowd crowd = {0};
+    load_settings(f, "workers.count: 2\n");
+    fixture_open(f);
+    uint32_t gated =
+        define(f, &(struct tide_kind){.name = "gated", .handler = gate_handler, .context = &gate});
+    uint32_t crowded = define(
+        f, &(struct tide_kind){.name = "crowded", .handler = crowd_handler, .context = &crowd});
+    start(f);
+    enqueue_many(f, gated, 6);
+    UNTIL(get(&gate.arrived) == 2);
+    uint64_t edited_ms = test_now_ms();
+    write_settings(f, "workers.count: 6\n");
+    UNTIL(get(&gate.arrived) == 6);
+    assert_true(test_now_ms() - edited_ms < 5000); /* E11.1 */
+    gate_open(&gate);
+    finish(f);
+
+    write_settings(f, "workers.count: 1\n");
+    UNTIL(workers_wanted(f) == 1);
+    enqueue_many(f, crowded, 20);
+    finish(f);
+    assert_int_equal(get(&crowd.all), 20);
+    assert_int_equal(get(&crowd.most), 1);
+}
+
+static void a_number_of_workers_chosen_by_the_program_outlives_other_changes(void **state)
+{
+    struct fixture *f = *state;
+    load_settings(f, "workers.count: 2\n");
+    f->workers = 5;
+    fixture_open(f);
+    /* Before the start too. */
+    bool changed[TIDE_SETTINGS_COUNT], restart[TIDE_SETTINGS_COUNT];
+    write_settings(f, "workers.count: 2\nstall.after: 7m\n");
+    OK(tide_engine_reload(f->engine, changed, restart, err));
+    assert_true(changed[TIDE_SET_STALL_AFTER]);
+    assert_int_equal(workers_wanted(f), 5);
+    write_settings(f, "workers.count: 3\n");
+    OK(tide_engine_reload(f->engine, changed, restart, err));
+    assert_int_equal(workers_wanted(f), 3);
+
+    struct gate gate = {0};
+    uint32_t gated =
+        define(f, &(struct tide_kind){.name = "gated", .handler = gate_handler, .context = &gate});
+    start(f);
+    enqueue_many(f, gated, 3);
+    UNTIL(get(&gate.arrived) == 3);
+    gate_open(&gate);
+    finish(f);
+}
+
+static void a_new_threshold_judges_what_happened_before(void **state)
+{
+    struct fixture *f = *state;
+    load_settings(f, "alerts.bad_warn: 100%\nalerts.bad_critical: 100%\n");
+    fixture_open(f);
+    uint32_t account = 0;
+    OK(tide_engine_account(f->engine, "anna", "gmail", &account, err));
+    start(f);
+    tide_lock_take(f->world, f->engine->lock);
+    uint64_t now_ms = tide_world_now_ms(f->world);
+    OK(tide_alerts_items(f->engine->alerts, account, 950, 50, now_ms));
+    tide_lock_drop(f->world, f->engine->lock);
+    wait_for_looks(f, 2);
+    assert_int_equal(sql(f, "SELECT count(*) FROM alert WHERE condition = 'bad_rate'"), 0);
+
+    write_settings(f, "alerts.bad_warn: 1%\nalerts.bad_critical: 100%\n");
+    UNTIL(sql(f, "SELECT level FROM alert WHERE condition = 'bad_rate'") == TIDE_LEVEL_WARN);
+    write_settings(f, "alerts.bad_warn: 1%\nalerts.bad_critical: 2%\n");
+    UNTIL(sql(f, "SELECT level FROM alert WHERE condition = 'bad_rate'") == TIDE_LEVEL_CRITICAL);
+}
+
+static void rates_and_schedules_change_with_the_file(void **state)
+{
+    struct fixture *f = *state;
+    load_settings(f, "");
+    fixture_open(f);
+    uint32_t account = 0;
+    OK(tide_engine_account(f->engine, "anna", "gmail", &account, err));
+    start(f);
+    write_settings(f, "governor.gmail.window_units: 15000\ngovernor.gmail.window: 30s\n"
+                      "bandwidth.down: 1MiB\nretry.attempts_max: 3\npurge.every: 2h\n");
+    UNTIL(__atomic_load_n(&f->engine->bandwidth_limited, __ATOMIC_RELAXED));
+    struct tide_governor_view view;
+    tide_lock_take(f->world, f->engine->lock);
+    tide_governor_view(tide_engine_account_of(f->engine, account)->governor,
+                       tide_world_now_ms(f->world), &view);
+    struct tide_tuning tuning = f->engine->tuning;
+    tide_lock_drop(f->world, f->engine->lock);
+    assert_int_equal(view.window_max, 15000); /* although the window's length has to wait */
+    assert_int_equal(tuning.attempts_max, 3);
+    assert_int_equal(tuning.purge_every_ms, 2 * TIDE_MS_HOUR);
+    assert_int_equal(__atomic_load_n(&f->engine->attempts_max, __ATOMIC_RELAXED), 3);
+}
+
+struct lines {
+    uint64_t refused, changed;
+};
+
+static void count_lines(void *arg, const char *line, size_t bytes)
+{
+    struct lines *lines = arg;
+    if (memmem(line, bytes, "settings refused", 16) != NULL)
+        (void)add(&lines->refused, 1);
+    if (memmem(line, bytes, "setting changed", 15) != NULL)
+        (void)add(&lines->changed, 1);
+}
+
+static void a_broken_file_is_told_once_and_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct lines lines = {0};
+    tide_log log;
+    tide_log_init(&log, TIDE_LOG_INFO, TIDE_LOG_PLAIN, "test", count_lines, &lines);
+    load_settings(f, "workers.count: 2\n");
+    OK(tide_engine_open(
+        &(struct tide_engine_options){
+            .state_dir = f->dir, .world = f->world, .settings = f->settings, .log = &log},
+        &f->engine, err));
+    start(f);
+    write_settings(f, "workers.count: 4\nworkers.cuont: 5\n");
+    UNTIL(get(&lines.refused) == 1);
+    wait_for_looks(f, 3);
+    assert_int_equal(get(&lines.refused), 1);
+    assert_int_equal(get(&lines.changed), 0);
+    assert_int_equal(workers_wanted(f), 2);
+
+    write_settings(f, "workers.count: 4\n");
+    UNTIL(workers_wanted(f) == 4);
+    UNTIL(get(&lines.changed) == 1);
+    assert_int_equal(get(&lines.refused), 1);
+}
+
+/* D2, and E11.1's other half: what was set by hand is not lost by a reload. */
+static void an_engine_without_a_file_never_looks_for_one(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t count = 0;
+    fixture_settings(f, "workers.count=3;workers.reserved_bulk=0;workers.reserved_interactive=0");
+    fixture_open(f);
+    uint32_t kind = define(
+        f, &(struct tide_kind){.name = "count", .handler = count_handler, .context = &count});
+    start(f);
+    enqueue_many(f, kind, 10);
+    finish(f);
+    bool changed[TIDE_SETTINGS_COUNT], restart[TIDE_SETTINGS_COUNT];
+    OK(tide_engine_reload(f->engine, changed, restart, err));
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
+        assert_false(changed[i] || restart[i]);
+    assert_int_equal(workers_wanted(f), 3);
+    assert_int_equal(look_ms(f), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(workers_come_and_go_with_the_file),
+        TEST(a_number_of_workers_chosen_by_the_program_outlives_other_changes),
+        TEST(a_new_threshold_judges_what_happened_before),
+        TEST(rates_and_schedules_change_with_the_file),
+        TEST(a_broken_file_is_told_once_and_changes_nothing),
+        TEST(an_engine_without_a_file_never_looks_for_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
