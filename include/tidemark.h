@@ -2,7 +2,8 @@
  *
  * Register job kinds with handlers, enqueue jobs (one, many, with dependencies,
  * in a transaction of your own), run.  Kill the program anywhere and start it
- * again: nothing is lost, done twice or out of order.
+ * again: what was accepted is still there, what was done is not done again, and
+ * no cursor passes unfinished work.  A job that was running runs once more.
  *
  *     tide_engine *engine;
  *     tide_engine_open(&(struct tide_engine_options){.state_dir = "state"}, &engine, &err);
@@ -11,7 +12,7 @@
  *                      &hello, &err);
  *     tide_enqueue(engine, &(struct tide_spec){.kind = hello}, 1, NULL, &err);
  *     tide_engine_start(engine, &err);
- *     tide_engine_wait(engine, TIDE_WAIT_FOR_EVER);
+ *     tide_engine_wait(engine, TIDE_WAIT_FOR_EVER, &err);
  *     tide_engine_close(engine);
  *
  * A handler is linear C on a worker thread: fetch, decode, store, return a

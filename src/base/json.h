@@ -3,7 +3,8 @@
  * jansson parses and prints; this gives it our statuses, a sticky failure for
  * building, and typed access that says which field was wrong.  It refuses
  * nothing that is valid JSON except what is larger than the caller's ceiling,
- * deeper than jansson's own bound, or has a key twice.
+ * deeper than jansson's own bound, has a key twice, or a whole number that does
+ * not fit an int64_t.
  *
  * Invariants:
  *   J1  a line from tide_json_line() is valid JSON in UTF-8 without a newline

@@ -55,7 +55,9 @@ bool tide_log_key_is_secret(const char *key)
 static bool starts_with_word(tide_text text, const char *word)
 {
     size_t bytes = strlen(word);
-    return text.bytes >= bytes && strncasecmp(text.data, word, bytes) == 0;
+    /* Words are in small letters; most texts differ in the first one. */
+    return text.bytes >= bytes && (text.data[0] | 0x20) == word[0] &&
+           strncasecmp(text.data, word, bytes) == 0;
 }
 
 static bool ends_secret(char c)
@@ -64,12 +66,22 @@ static bool ends_secret(char c)
            c == '}' || c == ')';
 }
 
+/* What may stand around a name, its colon and its secret: quotes of either kind,
+ * also escaped ones (JSON inside JSON), and space. */
+static size_t around_bytes(tide_text text, size_t at)
+{
+    size_t from = at;
+    while (at < text.bytes && text.data[at] != '\0' &&
+           strchr("\"'\\ \t\r\n", text.data[at]) != NULL)
+        at++;
+    return at - from;
+}
+
 /* "Bearer " or "Basic ": the scheme in front of a secret. */
 static size_t scheme_bytes(tide_text text)
 {
-    if (starts_with_word(text, "bearer "))
-        return 7;
-    return starts_with_word(text, "basic ") ? 6 : 0;
+    size_t bytes = starts_with_word(text, "bearer ") ? 7 : starts_with_word(text, "basic ") ? 6 : 0;
+    return bytes == 0 ? 0 : bytes + around_bytes(text, bytes);
 }
 
 /* How many bytes at the front introduce a secret ("Bearer ", "token=",
@@ -83,16 +95,22 @@ static size_t secret_lead(tide_text text)
         if (!starts_with_word(text, secret_words[i]))
             continue;
         size_t at = strlen(secret_words[i]);
-        while (at < text.bytes && strchr("\"' ", text.data[at]) != NULL && text.data[at] != '\0')
-            at++;
+        at += around_bytes(text, at);
         if (at >= text.bytes || (text.data[at] != '=' && text.data[at] != ':'))
             return 0;
         at++;
-        while (at < text.bytes && (text.data[at] == '"' || text.data[at] == ' '))
-            at++;
+        at += around_bytes(text, at);
         return at + scheme_bytes((tide_text){text.data + at, text.bytes - at});
     }
     return 0;
+}
+
+static bool holds_secret(tide_text text)
+{
+    for (; text.bytes > 0; text.data++, text.bytes--)
+        if (secret_lead(text) > 0)
+            return true;
+    return false;
 }
 
 /* ---- values ------------------------------------------------------------------ */
@@ -131,7 +149,8 @@ static void add_quoted(struct line *line, tide_text text)
         }
         if (lead > 0) {
             line_add_cstr(line, "(hidden)");
-            while (text.bytes > 0 && !ends_secret(text.data[0])) {
+            /* "token= password: x": the empty one must not swallow the next name. */
+            while (text.bytes > 0 && !ends_secret(text.data[0]) && secret_lead(text) == 0) {
                 text.data++;
                 text.bytes--;
             }
@@ -175,7 +194,7 @@ static void add_field(struct line *line, tide_log_format format, const struct ti
     if (tide_log_key_is_secret(field->key)) {
         line_add_cstr(line, "\"(hidden)\"");
     } else if (field->type == TIDE_FIELD_TEXT) {
-        if (format == TIDE_LOG_PLAIN && is_plain(field->text) && secret_lead(field->text) == 0)
+        if (format == TIDE_LOG_PLAIN && is_plain(field->text) && !holds_secret(field->text))
             line_add(line, field->text.data, field->text.bytes);
         else
             add_quoted(line, field->text);

@@ -18,8 +18,10 @@ bool tide_text_to_u64(tide_text text, uint64_t *number_out)
 
 bool tide_text_to_i64(tide_text text, int64_t *number_out)
 {
-    bool negative = text.bytes > 0 && text.data[0] == '-';
     uint64_t size = 0;
+    if (text.bytes == 0) /* its data may be NULL, to which nothing can be added */
+        return false;
+    bool negative = text.data[0] == '-';
     if (!tide_text_to_u64((tide_text){text.data + negative, text.bytes - negative}, &size))
         return false;
     if (size > (uint64_t)INT64_MAX)

@@ -1,4 +1,4 @@
-/* control.c - answers commands over the control socket (control.h, decision 10).
+/* control.c - answers commands over the control socket (control.h, decision 11).
  *
  * A handler runs on its connection's own thread and is a caller like any other:
  * what it changes goes through the writer, what it looks at is read under the

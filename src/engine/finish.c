@@ -359,9 +359,7 @@ static void judge_items(tide_job *job, struct items_plan *plan, uint64_t now_ms)
     for (size_t i = 0; i < job->items_count; i++)
         if (plan->fates[i].fate == TIDE_FATE_STORED &&
             job->items[i].text.bytes < sizeof account->good_item) {
-            memcpy(account->good_item, job->items[i].text.data, job->items[i].text.bytes);
-            account->good_item[job->items[i].text.bytes] = '\0';
-            account->good_kind = job->brief.kind;
+            tide_account_good_item(job->engine, account, job->brief.kind, job->items[i].text);
             break;
         }
     tide_account_badness_orders(job->engine, account, now_ms);
@@ -430,6 +428,19 @@ static void finish_by_verdict(tide_job *job, const struct tide_verdict *verdict,
     }
 }
 
+/* The statuses are those of item_report(). */
+static void log_item(const tide_job *job, const struct tide_item_report *report)
+{
+    if (report->status == TIDE_OK)
+        tide_job_log(job, TIDE_LOG_INFO, "item is good again", report->item);
+    else if (report->status == TIDE_GONE)
+        tide_job_log(job, TIDE_LOG_WARN, "item is gone", report->item);
+    else if (report->status == TIDE_TIMEOUT)
+        tide_job_log(job, TIDE_LOG_WARN, "item is owed", report->item);
+    else
+        tide_job_log(job, TIDE_LOG_WARN, "item is bad", report->item);
+}
+
 static void count_end(tide_job *job)
 {
     struct tide_progress *counts = &job->engine->counts;
@@ -448,9 +459,7 @@ static void count_end(tide_job *job)
         tide_job_log(job, TIDE_LOG_DEBUG, "job put back", finish->error);
     }
     for (size_t i = 0; i < finish->items_count; i++)
-        tide_job_log(job, TIDE_LOG_WARN,
-                     finish->items[i].status == TIDE_GONE ? "item is gone" : "item is bad",
-                     finish->items[i].item);
+        log_item(job, &finish->items[i]);
 }
 
 /* Out of quota: it keeps its claim and its place, and comes back by itself.  No

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static const char running_key[] = "running";
@@ -223,6 +224,7 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
     self->base.ops = &sqlite_ops;
     self->tx.ledger = &self->base;
     self->mem = mem;
+    self->world = world;
     self->vfs = tide_world_vfs(world);
     self->read_only = options->read_only;
     tide_buf_init(&self->kept, mem, (size_t)4 << 20);
@@ -302,12 +304,17 @@ static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err
     if (exists)
         return tide_error_set(err, TIDE_EXISTS, "%s: is there already; name a new file", path);
 
+    /* A killed copy must not look like a ledger: it gets its name when it is whole. */
+    char partial[4096];
+    if ((size_t)snprintf(partial, sizeof partial, "%s.partial", path) >= sizeof partial)
+        return tide_error_set(err, TIDE_INVALID, "%.100s...: the name is too long", path);
+    (void)tide_file_remove(self->world, partial, NULL);
     tide_db source = {0};
     tide_db target = {0};
     struct tide_db_options options = {
         .path = self->db.path, .vfs = self->vfs, .read_only = true, .busy_timeout_ms = 2000};
     rc = tide_db_open(&options, self->mem, &source, err);
-    options.path = path;
+    options.path = partial;
     options.read_only = false;
     if (rc == TIDE_OK)
         rc = tide_db_open(&options, self->mem, &target, err);
@@ -315,6 +322,9 @@ static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err
         rc = copy_into(&source, &target, err);
     tide_db_close(&target);
     tide_db_close(&source);
+    if (rc == TIDE_OK)
+        return tide_file_rename(self->world, partial, path, err);
+    (void)tide_file_remove(self->world, partial, NULL);
     return rc;
 }
 

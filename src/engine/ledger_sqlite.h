@@ -201,8 +201,9 @@ struct tide_sqlite {
     tide_db db;
     tide_db side; /* checkpoints and backups; never used by the writer's thread */
     tide_mem *mem;
-    const char *vfs; /* borrowed from the world */
-    uint64_t run;    /* row of this run's id */
+    tide_world *world; /* borrowed */
+    const char *vfs;   /* borrowed from the world */
+    uint64_t run;      /* row of this run's id */
     bool read_only;
     bool in_tx;
     bool in_finish;

@@ -94,6 +94,7 @@ static const struct tide_world_ops real_ops = {
     .file_read = real_file_read,
     .file_replace = real_file_replace,
     .file_remove = real_file_remove,
+    .file_rename = real_file_rename,
     .dir_make = real_dir_make,
     .disk_free = real_disk_free,
     .file_lock = real_file_lock,

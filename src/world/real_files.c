@@ -252,6 +252,25 @@ tide_status real_file_remove(tide_world *world, const char *path, tide_error *er
     return rc;
 }
 
+tide_status real_file_rename(tide_world *world, const char *path, const char *to, tide_error *err)
+{
+    (void)world;
+    int dir_fd = -1;
+    const char *name = NULL;
+    tide_status rc = dir_of(to, &dir_fd, &name, err);
+    if (rc != TIDE_OK)
+        return rc;
+    /* A link refuses a name that is taken; a rename would replace it. */
+    if (linkat(AT_FDCWD, path, dir_fd, name, 0) < 0)
+        rc = tide_error_os(err, errno, "rename %s to %s", path, to);
+    else if (fsync(dir_fd) < 0)
+        rc = tide_error_os(err, errno, "sync directory of %s", to);
+    else if (unlink(path) < 0)
+        rc = tide_error_os(err, errno, "remove %s", path);
+    (void)close(dir_fd);
+    return rc;
+}
+
 /* ---- locks --------------------------------------------------------------- */
 
 /* The line of the one who holds the lock, made fit to be printed. */

@@ -1,5 +1,5 @@
 /* socket.h - the control socket: how a command talks to the engine that holds
- * its directory (design decision 10).
+ * its directory (docs/decisions.md, 11).
  *
  * A unix stream socket, private to the user.  A request is one line of JSON;
  * the answer is any number of lines of JSON (progress, rows) and then one last

@@ -144,6 +144,8 @@ struct tide_world_ops {
     tide_status (*file_replace)(tide_world *world, const char *path, tide_text content,
                                 unsigned mode, tide_error *err);
     tide_status (*file_remove)(tide_world *world, const char *path, tide_error *err);
+    tide_status (*file_rename)(tide_world *world, const char *path, const char *to,
+                               tide_error *err);
     tide_status (*dir_make)(tide_world *world, const char *path, tide_error *err);
     tide_status (*disk_free)(tide_world *world, const char *path, uint64_t *bytes_out,
                              tide_error *err);
@@ -307,6 +309,14 @@ static inline tide_status tide_file_read(tide_world *world, const char *path, si
 {
     return world->ops->file_read(world, path, bytes_max, out, err);
 }
+/* Gives a finished file its name, durably; both in one directory.  TIDE_EXISTS: the
+ * name is taken, nothing changed. */
+static inline tide_status tide_file_rename(tide_world *world, const char *path, const char *to,
+                                           tide_error *err)
+{
+    return world->ops->file_rename(world, path, to, err);
+}
+
 /* Durable when it returns.  TIDE_NOT_FOUND when there is none. */
 static inline tide_status tide_file_remove(tide_world *world, const char *path, tide_error *err)
 {

@@ -524,6 +524,29 @@ tide_status sim_file_remove(tide_world *world, const char *path, tide_error *err
     return TIDE_OK;
 }
 
+tide_status sim_file_rename(tide_world *world, const char *path, const char *to, tide_error *err)
+{
+    tide_sim *sim = sim_of(world);
+    sim_step(sim, SIM_OP_FILE, 0, path);
+    if (sim->dead)
+        return stopped(err, path);
+    struct sim_inode *inode = sim_disk_find(sim->disk, path);
+    if (inode == NULL)
+        return tide_error_set(err, TIDE_NOT_FOUND, "rename %s: no such file", path);
+    if (sim_disk_find(sim->disk, to) != NULL)
+        return tide_error_set(err, TIDE_EXISTS, "rename %s: %s is there", path, to);
+    struct sim_name *name = name_find(sim->disk, to);
+    if (name == NULL)
+        name = name_add(sim->disk, to);
+    inode->references++;
+    name_set(name, inode);
+    sim_disk_unlink(sim->disk, path, false);
+    if (wait_for_disk(sim->disk) == TIDE_STOPPED)
+        return stopped(err, path);
+    sim_disk_sync_dir(sim->disk, to);
+    return TIDE_OK;
+}
+
 /* With all its parents.  Directories are durable at once: no rule of ours
  * hangs on losing one. */
 tide_status sim_dir_make(tide_world *world, const char *path, tide_error *err)

@@ -215,6 +215,7 @@ tide_status sim_file_read(tide_world *world, const char *path, size_t bytes_max,
 tide_status sim_file_replace(tide_world *world, const char *path, tide_text content, unsigned mode,
                              tide_error *err);
 tide_status sim_file_remove(tide_world *world, const char *path, tide_error *err);
+tide_status sim_file_rename(tide_world *world, const char *path, const char *to, tide_error *err);
 tide_status sim_dir_make(tide_world *world, const char *path, tide_error *err);
 tide_status sim_disk_room_left(tide_world *world, const char *path, uint64_t *bytes_out,
                                tide_error *err);

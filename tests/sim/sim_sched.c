@@ -555,6 +555,7 @@ const struct tide_world_ops sim_ops = {
     .file_read = sim_file_read,
     .file_replace = sim_file_replace,
     .file_remove = sim_file_remove,
+    .file_rename = sim_file_rename,
     .dir_make = sim_dir_make,
     .disk_free = sim_disk_room_left,
     .file_lock = sim_file_lock,

@@ -60,6 +60,12 @@ static void secrets_never_reach_a_line(void **state)
         "PASSWORD=hush-5",
         "Basic hush-6",
         "got api_key = hush-7, sorry",
+        "x-token:hush-8",
+        "password='hush-9'",
+        "Bearer  hush-10",
+        "{\\\"token\\\":\\\"hush-11\\\"}",
+        "secret=\r\nhush-12",
+        "token= password: hush-13",
     };
     tide_log_format formats[] = {TIDE_LOG_PLAIN, TIDE_LOG_JSON};
     for (size_t f = 0; f < 2; f++) {
