@@ -125,6 +125,48 @@ static void random_answers_keep_the_bounds(void **state)
     }
 }
 
+/* Everything a setting may change (E11.1), away from its default. */
+static void steps_and_cuts_are_those_of_the_profile(void **state)
+{
+    (void)state;
+    struct tide_governor_profile profile = profile_named("default"); /* 1 to 16 calls/s, 2 to 32 */
+    profile.workers_step = 3;
+    profile.rate_step_permille = 100;
+    profile.cut_permille = 750;
+    profile.small_jobs = 10;
+    profile.large_jobs = 2;
+    tide_aimd aimd;
+    tide_aimd_init(&aimd, &profile);
+    tide_aimd_set(&aimd, 10, 12);
+    tide_aimd_grow(&aimd, 1000, &no_demand);
+    assert_int_equal(aimd.workers, 15);
+    assert_true(aimd.rate > 11.59 && aimd.rate < 11.61);
+    profile.rate_step_call_permille = 2000; /* two calls are more than a tenth of 16 */
+    tide_aimd_set(&aimd, 10, 12);
+    tide_aimd_grow(&aimd, 1000, &(struct tide_demand){.jobs = 11, .small = 11});
+    assert_int_equal(aimd.workers, 24);
+    assert_true(aimd.rate == 12);
+    tide_aimd_grow(&aimd, 2000, &(struct tide_demand){.jobs = 10, .small = 10});
+    assert_int_equal(aimd.workers, 27);
+    tide_aimd_set(&aimd, 16, 20);
+    tide_aimd_cut(&aimd, 3000);
+    assert_int_equal(aimd.workers, 15);
+    assert_true(aimd.rate == 12);
+
+    /* One large job: three workers on trial raise nothing, and go together. */
+    const struct tide_demand large = {.jobs = 1, .large = 1};
+    (void)tide_aimd_succeeded(&aimd, 4000, 3990, 1000000);
+    tide_aimd_grow(&aimd, 5000, &large);
+    assert_int_equal(aimd.workers, 18);
+    (void)tide_aimd_succeeded(&aimd, 6000, 5990, 1000000);
+    tide_aimd_grow(&aimd, 7000, &large);
+    assert_int_equal(aimd.workers, 15);
+    assert_true(tide_aimd_check(&aimd));
+
+    profile.cut_permille = 1000;
+    assert_int_equal(tide_profile_complete(&profile, &profile), TIDE_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +174,7 @@ int main(void)
         cmocka_unit_test(only_news_cuts_and_a_shut_door_cuts_once),
         cmocka_unit_test(health_begins_with_an_answer_and_ends_with_trouble),
         cmocka_unit_test(random_answers_keep_the_bounds),
+        cmocka_unit_test(steps_and_cuts_are_those_of_the_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -447,6 +447,35 @@ static void badness_survives_every_failed_allocation(void **state)
     }
 }
 
+static void settings_change_while_items_are_watched(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_settings settings = tide_badness_defaults();
+    settings.row_max = 3;
+    settings.pause_factor_permille = 3000;
+    assert_int_equal(tide_badness_set(badness, &settings), TIDE_OK);
+    struct tide_badness_order order;
+    struct tide_item_outcome bad = {.item = 1, .status = TIDE_SERVER, .attempts = 1};
+    assert_int_equal(tide_badness_item(badness, &bad, NOW).at_ms, NOW + 1000);
+    bad.attempts = 2;
+    assert_int_equal(tide_badness_item(badness, &bad, NOW).at_ms, NOW + 3000);
+    for (uint64_t item = 2; item <= 3; item++) {
+        bad.item = item;
+        (void)tide_badness_item(badness, &bad, NOW);
+    }
+    assert_true(tide_badness_next(badness, NOW, &order)); /* three in a row, not twenty */
+    assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
+    tide_badness_check(badness);
+
+    settings.suspects_max--;
+    assert_int_equal(tide_badness_set(badness, &settings), TIDE_INVALID);
+    settings.suspects_max++;
+    settings.pause_factor_permille = 999;
+    assert_int_equal(tide_badness_set(badness, &settings), TIDE_INVALID);
+    tide_badness_free(badness);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +491,7 @@ int main(void)
         cmocka_unit_test(causes_outside_never_count),
         cmocka_unit_test(memory_is_bounded_and_the_quietest_suspect_is_forgotten),
         cmocka_unit_test(senseless_settings_are_refused),
+        cmocka_unit_test(settings_change_while_items_are_watched),
         cmocka_unit_test(random_outcomes_agree_with_the_model),
         cmocka_unit_test(badness_survives_every_failed_allocation),
     };

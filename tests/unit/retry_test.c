@@ -285,6 +285,25 @@ static void random_endings_follow_the_rules(void **state)
     }
 }
 
+static void pauses_grow_by_the_factor_that_was_set(void **state)
+{
+    (void)state;
+    struct tide_retry_policy policy = tide_retry_defaults();
+    tide_rng rng = tide_rng_seeded(3);
+    policy.pause_factor_permille = 1500;
+    static const uint64_t expected_ms[] = {1000, 1500, 2250, 3375, 5062};
+    for (uint32_t i = 0; i < 5; i++)
+        assert_in_range(tide_retry_pause_ms(&policy, i + 1, &rng), expected_ms[i] / 2,
+                        expected_ms[i]);
+    policy.pause_factor_permille = 1000; /* and it never grows: a billion attempts are no loop */
+    assert_in_range(tide_retry_pause_ms(&policy, 1000000000, &rng), 500, 1000);
+    assert_int_equal(tide_retry_longer_ms(UINT64_MAX / 2, 3000, UINT64_MAX - 5), UINT64_MAX - 5);
+    assert_int_equal(tide_retry_longer_ms(UINT64_MAX / 2, 2000, UINT64_MAX), UINT64_MAX - 1);
+    tide_error err;
+    policy.pause_factor_permille = 999;
+    assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +314,7 @@ int main(void)
         cmocka_unit_test(ten_minutes_without_a_beat_is_a_stall),
         cmocka_unit_test(permanent_errors_end_at_once_and_vanished_items_are_not_failures),
         cmocka_unit_test(pauses_double_up_to_their_cap_and_are_spread),
+        cmocka_unit_test(pauses_grow_by_the_factor_that_was_set),
         cmocka_unit_test(senseless_policies_are_refused),
         cmocka_unit_test(every_ending_follows_the_rules),
         cmocka_unit_test(random_endings_follow_the_rules),

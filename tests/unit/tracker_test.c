@@ -299,6 +299,25 @@ static void refill_starts_below_half_and_stops_at_four_fifths(void **unused)
     tide_tracker_free(tracker);
 }
 
+static void refill_starts_and_stops_where_it_was_set(void **unused)
+{
+    (void)unused;
+    tide_tracker *tracker = tracker_of(100);
+    struct tide_refill refill;
+    assert_int_equal(tide_tracker_refill_set(tracker, 0, 900), TIDE_INVALID);
+    assert_int_equal(tide_tracker_refill_set(tracker, 500, 500), TIDE_INVALID);
+    assert_int_equal(tide_tracker_refill_set(tracker, 500, 1001), TIDE_INVALID);
+    assert_int_equal(tide_tracker_refill_set(tracker, 200, 600), TIDE_OK);
+    for (uint64_t id = 1; id <= 20; id++)
+        must_add(tracker, job(id, 1, 30), 10);
+    tide_tracker_more(tracker, 1);
+    assert_false(tide_tracker_refill(tracker, &refill));
+    tide_tracker_remove(tracker, 20);
+    assert_true(tide_tracker_refill(tracker, &refill));
+    assert_int_equal(refill.count_max, 41);
+    tide_tracker_free(tracker);
+}
+
 static void one_account_with_a_million_leaves_room_for_a_thousand_with_ten(void **unused)
 {
     (void)unused;
@@ -892,6 +911,7 @@ int main(void)
         cmocka_unit_test(the_head_of_a_small_account_gets_in_beside_a_flood),
         cmocka_unit_test(a_waiting_job_given_up_is_looked_for_at_its_time),
         cmocka_unit_test(refill_starts_below_half_and_stops_at_four_fifths),
+        cmocka_unit_test(refill_starts_and_stops_where_it_was_set),
         cmocka_unit_test(one_account_with_a_million_leaves_room_for_a_thousand_with_ten),
         cmocka_unit_test(a_full_window_takes_less_than_three_megabytes),
         cmocka_unit_test(accounts_come_and_go_beyond_the_table),
