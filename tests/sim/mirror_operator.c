@@ -183,7 +183,7 @@ struct group_ask {
     struct mirror *mirror;
     uint64_t group;
     size_t count;
-    enum { CHAIN, GRAPH, FLAT } shape;
+    enum group_shape { CHAIN, GRAPH, FLAT } shape;
     uint32_t account;
     tide_rng rng;
 };
@@ -238,7 +238,7 @@ static tide_status group_run(tide_transaction *transaction, void *arg, tide_erro
 static tide_status group(struct mirror *mirror, tide_rng *rng)
 {
     struct group_ask what = {.mirror = mirror, .group = mirror->groups_made++};
-    what.shape = (int)tide_rng_below(rng, 3);
+    what.shape = (enum group_shape)tide_rng_below(rng, 3);
     what.count = 1 + tide_rng_below(rng, tide_rng_chance(rng, 1, 8) ? GROUP_MAX : 12);
     if (tide_rng_chance(rng, 1, 2))
         what.account = mirror->accounts[tide_rng_below(rng, MIRROR_ACCOUNTS)].id;
