@@ -64,6 +64,74 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     return TIDE_OK;
 }
 
+/* ---- a good item, for probes ----------------------------------------------------------- */
+
+struct good_write {
+    struct tide_write write;
+    uint32_t account;
+    uint32_t kind;
+    char item[TIDE_ITEM_BYTES_MAX + 1];
+};
+
+static void good_key(uint32_t account, char key[32])
+{
+    (void)snprintf(key, 32, "good:%" PRIu32, account);
+}
+
+static tide_status good_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct good_write *good = arg;
+    char key[32];
+    char value[TIDE_ITEM_BYTES_MAX + 16];
+    good_key(good->account, key);
+    int bytes = snprintf(value, sizeof value, "%" PRIu32 " %s", good->kind, good->item);
+    return tide_ledger_note(transaction->tx, key, (tide_text){value, (size_t)bytes}, err);
+}
+
+static void good_drop(tide_engine *engine, struct tide_write *write)
+{
+    tide_mem_free(engine->mem, write, sizeof(struct good_write));
+}
+
+void tide_account_good_item(tide_engine *engine, struct tide_account *account, uint32_t kind,
+                            tide_text item)
+{
+    TIDE_ASSERT(item.bytes < sizeof account->good_item);
+    memcpy(account->good_item, item.data, item.bytes);
+    account->good_item[item.bytes] = '\0';
+    account->good_kind = kind;
+    if (account->good_stored)
+        return;
+    struct good_write *good = tide_mem_new(engine->mem, sizeof *good);
+    if (good == NULL)
+        return;
+    account->good_stored = true;
+    good->account = account->id;
+    good->kind = kind;
+    memcpy(good->item, account->good_item, item.bytes + 1);
+    good->write = (struct tide_write){.run = good_run, .arg = good, .drop = good_drop};
+    tide_write_push(engine, &good->write);
+}
+
+static void good_load(tide_engine *engine, struct tide_account *account)
+{
+    char key[32];
+    tide_buf value;
+    tide_buf_init(&value, engine->mem, TIDE_ITEM_BYTES_MAX + 16);
+    good_key(account->id, key);
+    if (tide_ledger_note_get(engine->ledger, key, &value, NULL) == TIDE_OK) {
+        const char *text = tide_buf_cstr(&value);
+        const char *space = strchr(text, ' ');
+        uint64_t kind = 0;
+        if (space != NULL && tide_text_to_u64((tide_text){text, (size_t)(space - text)}, &kind) &&
+            kind <= UINT32_MAX && strlen(space + 1) < sizeof account->good_item) {
+            (void)snprintf(account->good_item, sizeof account->good_item, "%s", space + 1);
+            account->good_kind = (uint32_t)kind;
+        }
+    }
+    tide_buf_done(&value);
+}
+
 void tide_accounts_reload(tide_engine *engine)
 {
     uint64_t now_ms = tide_world_now_ms(engine->world);
@@ -105,6 +173,8 @@ tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err)
 {
     struct load_ask ask = {engine, TIDE_OK, err};
     tide_status rc = tide_ledger_accounts(engine->ledger, load_visit, &ask, err);
+    for (size_t i = 0; rc == TIDE_OK && i < engine->accounts_count; i++)
+        good_load(engine, engine->accounts[i]);
     return rc != TIDE_OK ? rc : ask.rc;
 }
 
@@ -283,7 +353,8 @@ static void order_halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
 static void carry_out(tide_engine *engine, struct tide_account *account,
                       const struct tide_badness_order *what, uint64_t now_ms)
 {
-    if (what->kind == TIDE_BADNESS_PROBE && account->good_kind == 0) {
+    if (what->kind == TIDE_BADNESS_PROBE &&
+        tide_engine_kind_of(engine, account->good_kind) == NULL) {
         tide_badness_probed(account->badness, TIDE_NOT_FOUND, now_ms);
         return;
     }

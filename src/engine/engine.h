@@ -53,6 +53,7 @@ struct tide_account {
     tide_badness *badness;
     char good_item[TIDE_ITEM_BYTES_MAX + 1]; /* the last one that succeeded: for probes */
     uint32_t good_kind;
+    bool good_stored;  /* one of this run is in the ledger, for the next run */
     uint64_t probe_id; /* the job that probes it, 0: none */
     uint32_t admitted; /* jobs the lanes were told it may have */
     bool paused;
@@ -371,6 +372,10 @@ tide_status tide_transfer_call(tide_job *job, const struct tide_request *request
 /* ---- account.c ---- */
 tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err);
 void tide_engine_accounts_free(tide_engine *engine);
+/* An item that can be fetched is remembered, also for the next run: when one bad item
+ * is all that is left after a restart, somebody must tell it from a bad day (E6.2). */
+void tide_account_good_item(tide_engine *engine, struct tide_account *account, uint32_t kind,
+                            tide_text item);
 /* Carries out what badness.h wants: a probe of a good item, or a halt. */
 void tide_account_badness_orders(tide_engine *engine, struct tide_account *account,
                                  uint64_t now_ms);

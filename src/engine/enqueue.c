@@ -8,6 +8,27 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What could not be read back as items would be lost without a word. */
+static tide_status items_check(const struct tide_kind_entry *kind, const json_t *payload,
+                               tide_error *err)
+{
+    const json_t *items = json_object_get(payload, "items");
+    size_t count = json_array_size(items);
+    if (!json_is_array(items) || count == 0 || count > TIDE_ITEMS_MAX)
+        return tide_error_set(err, TIDE_INVALID,
+                              "payload for kind %s: \"items\" must be a list of 1 to %d texts",
+                              kind->kind.name, TIDE_ITEMS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(items, i);
+        size_t bytes = json_string_length(item);
+        if (!json_is_string(item) || bytes == 0 || bytes > TIDE_ITEM_BYTES_MAX)
+            return tide_error_set(err, TIDE_INVALID,
+                                  "payload for kind %s: item %zu is not a text of 1 to %d bytes",
+                                  kind->kind.name, i, TIDE_ITEM_BYTES_MAX);
+    }
+    return TIDE_OK;
+}
+
 static tide_status payload_check(const struct tide_kind_entry *kind, tide_text payload,
                                  tide_error *err)
 {
@@ -17,12 +38,15 @@ static tide_status payload_check(const struct tide_kind_entry *kind, tide_text p
         return tide_error_set(err, TIDE_INVALID,
                               "payload of %zu bytes for kind %s; at most %u are allowed",
                               payload.bytes, kind->kind.name, bytes_max);
-    if (payload.bytes == 2 && memcmp(payload.data, "{}", 2) == 0)
+    if (payload.bytes == 2 && memcmp(payload.data, "{}", 2) == 0 && !kind->kind.items)
         return TIDE_OK;
     json_error_t json_error;
     json_t *parsed = json_loadb(payload.data, payload.bytes, JSON_REJECT_DUPLICATES, &json_error);
     bool object = json_is_object(parsed);
+    tide_status rc = object && kind->kind.items ? items_check(kind, parsed, err) : TIDE_OK;
     json_decref(parsed);
+    if (rc != TIDE_OK)
+        return rc;
     if (parsed == NULL)
         return tide_error_set(err, TIDE_INVALID, "payload for kind %s is not JSON: %s",
                               kind->kind.name, json_error.text);

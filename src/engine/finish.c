@@ -359,9 +359,7 @@ static void judge_items(tide_job *job, struct items_plan *plan, uint64_t now_ms)
     for (size_t i = 0; i < job->items_count; i++)
         if (plan->fates[i].fate == TIDE_FATE_STORED &&
             job->items[i].text.bytes < sizeof account->good_item) {
-            memcpy(account->good_item, job->items[i].text.data, job->items[i].text.bytes);
-            account->good_item[job->items[i].text.bytes] = '\0';
-            account->good_kind = job->brief.kind;
+            tide_account_good_item(job->engine, account, job->brief.kind, job->items[i].text);
             break;
         }
     tide_account_badness_orders(job->engine, account, now_ms);

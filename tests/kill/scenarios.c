@@ -510,7 +510,7 @@ static const char *const quick_retries[] = {"retry.backoff_start=1ms", "retry.ba
                                             NULL};
 static const char *const small_slices[] = {"ledger.enqueue_slice=100", NULL};
 static const char *const small_window[] = {
-    "governor.gmail.window=1s",   "governor.gmail.window_units=400", "governor.save_every=10ms",
+    "governor.gmail.window=1s",   "governor.gmail.window_units=600", "governor.save_every=10ms",
     "governor.spend_lease=100ms", "governor.gmail.reserve=0",        NULL};
 
 const struct scenario scenarios[] = {

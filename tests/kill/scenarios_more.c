@@ -344,7 +344,7 @@ void verify_purge(struct stage *stage)
 
 /* ---- governor: a crash loop crosses no window (E4.3b) ----------------------------------------------- */
 
-enum { CALLS = 30, CALL_UNITS = 20, WINDOW_UNITS = 400, WINDOW_US = 1000000 };
+enum { CALLS = 30, CALL_UNITS = 20, WINDOW_UNITS = 600, WINDOW_US = 1000000 };
 
 struct witness *provider_witness;
 
