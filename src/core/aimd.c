@@ -21,6 +21,14 @@ void tide_aimd_unhealthy(tide_aimd *aimd)
 {
     aimd->healthy_answers = 0;
     aimd->healthy_bytes = 0;
+    aimd->healthy_failed = 0;
+}
+
+void tide_aimd_failed(tide_aimd *aimd)
+{
+    aimd->healthy_failed++;
+    if (aimd->healthy_failed > 1 + aimd->healthy_answers / 10)
+        tide_aimd_unhealthy(aimd);
 }
 
 static bool is_news(const tide_aimd *aimd, uint64_t sent_ms)

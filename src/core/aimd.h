@@ -38,6 +38,7 @@ typedef struct tide_aimd {
     uint64_t healthy_since_ms;
     uint64_t healthy_answers;
     uint64_t healthy_bytes;
+    uint64_t healthy_failed; /* calls the provider failed meanwhile */
     uint64_t cuts;
     uint64_t cut_ms; /* the last one */
     bool succeeded_since_cut;
@@ -53,6 +54,9 @@ void tide_aimd_set(tide_aimd *aimd, double rate, unsigned workers);
 bool tide_aimd_succeeded(tide_aimd *aimd, uint64_t now_ms, uint64_t sent_ms, uint64_t bytes);
 /* true: it was a lesson, and the pace was cut. */
 bool tide_aimd_refused(tide_aimd *aimd, uint64_t now_ms, uint64_t sent_ms);
+/* The provider failed a call.  A few failures are part of life and do not keep the
+ * pace down; more than one in ten are no health. */
+void tide_aimd_failed(tide_aimd *aimd);
 /* Something else went wrong: no growth for now. */
 void tide_aimd_unhealthy(tide_aimd *aimd);
 void tide_aimd_cut(tide_aimd *aimd, uint64_t now_ms);

@@ -516,7 +516,7 @@ void tide_governor_answered(tide_governor *governor, uint64_t now_ms,
             tide_breaker_unknown(&governor->breaker, sent_ms);
             break;
         }
-        tide_aimd_unhealthy(&governor->aimd);
+        tide_aimd_failed(&governor->aimd);
         tide_breaker_failed(&governor->breaker, now_ms, sent_ms, answer->status, rng);
         break;
     case TIDE_CLASS_DISK:

@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum {
-    PARK_MS_MAX = 60000, /* a longer wait goes back to the ledger */
+    PARK_MS_MAX = 60000,       /* a longer wait goes back to the ledger */
+    BLOCK_THROTTLED_MS = 1000, /* a handler says so, without a call of ours */
     BLOCK_NETWORK_MS = 5000,
     BLOCK_DISK_MS = 10000,
     BLOCK_AUTH_MS = 300000,
@@ -96,11 +97,16 @@ static void with_effects(tide_job *job)
 
 static void block_account(tide_job *job, tide_class cause, uint64_t at_ms, uint64_t now_ms)
 {
-    if (job->account == NULL || cause == TIDE_CLASS_THROTTLED)
+    if (job->account == NULL)
+        return;
+    struct tide_governor_view view;
+    tide_governor_view(job->account->governor, now_ms, &view);
+    if (cause == TIDE_CLASS_THROTTLED && view.state != TIDE_GOVERNOR_RUNNING)
         return; /* the governor saw the refusal itself */
-    uint64_t pause_ms = cause == TIDE_CLASS_AUTH   ? BLOCK_AUTH_MS
-                        : cause == TIDE_CLASS_DISK ? BLOCK_DISK_MS
-                                                   : BLOCK_NETWORK_MS;
+    uint64_t pause_ms = cause == TIDE_CLASS_AUTH        ? BLOCK_AUTH_MS
+                        : cause == TIDE_CLASS_DISK      ? BLOCK_DISK_MS
+                        : cause == TIDE_CLASS_THROTTLED ? BLOCK_THROTTLED_MS
+                                                        : BLOCK_NETWORK_MS;
     uint64_t until_ms = at_ms > now_ms ? at_ms : now_ms + pause_ms;
     TIDE_SEEN("finish: an account was blocked, not its job");
     tide_governor_pause(job->account->governor, until_ms, job->status);
@@ -514,8 +520,7 @@ bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
                                .items = (uint32_t)job->items_count,
                                .again_at_ms = job->again_at_ms};
     struct tide_verdict verdict = tide_retry_decide(&policy, &ended, now_ms, &engine->rng);
-    bool by_items = job->kind->kind.items && job->items_count > 0 && ending != TIDE_ENDED_BY_USER &&
-                    status != TIDE_PERMANENT;
+    bool by_items = job->kind->kind.items && job->items_count > 0 && ending != TIDE_ENDED_BY_USER;
     if (!by_items || !finish_items(job, &policy, now_ms)) {
         job->children_count = by_items ? 0 : job->children_count;
         finish_by_verdict(job, &verdict, now_ms);

@@ -217,8 +217,8 @@ static tide_status charge(tide_job *job, uint32_t units, tide_error *err)
 }
 
 static void answered(tide_job *job, uint32_t units, uint32_t method,
-                     const struct tide_response *response, uint32_t latency_ms, tide_status status,
-                     uint64_t retry_after_ms)
+                     const struct tide_response *response, uint64_t bytes, uint32_t latency_ms,
+                     tide_status status, uint64_t retry_after_ms)
 {
     if (job->account == NULL)
         return;
@@ -228,7 +228,8 @@ static void answered(tide_job *job, uint32_t units, uint32_t method,
                                  .status = status,
                                  .http = response->http,
                                  .retry_after_ms = retry_after_ms,
-                                 .method = method};
+                                 .method = method,
+                                 .bytes = bytes};
     tide_lock_take(engine->world, engine->lock);
     uint64_t now_ms = tide_world_now_ms(engine->world);
     tide_governor_answered(job->account->governor, now_ms, &answer, &engine->rng);
@@ -255,7 +256,9 @@ tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_j
     if (rc == TIDE_OK)
         rc = (judge != NULL ? judge : tide_http_judge)(response, &retry_after_ms, err);
     uint32_t latency_ms = (uint32_t)((tide_world_now_us(job->engine->world) - sent_us) / 1000);
-    answered(job, units, method, response, latency_ms, rc, retry_after_ms);
+    uint64_t sent_bytes = request->source != NULL ? request->source_bytes : request->body.bytes;
+    answered(job, units, method, response, sent_bytes + response->body_bytes, latency_ms, rc,
+             retry_after_ms);
     tide_job_beat(job, 0);
     return rc;
 }

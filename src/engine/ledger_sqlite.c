@@ -178,6 +178,11 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
                               "%s: there is no such file; start the engine "
                               "once to create it",
                               options->path);
+    /* Private from birth: SQLite would follow the umask.  An empty file is a new one,
+     * and the log takes its mode from it.  If it cannot be made, the open below says
+     * why, with advice. */
+    if (!exists)
+        (void)tide_file_replace(self->world, options->path, TIDE_TEXT_NONE, 0600, NULL);
     struct tide_db_options db = {
         .path = options->path,
         .vfs = self->vfs,

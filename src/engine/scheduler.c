@@ -172,6 +172,11 @@ static tide_status firing_run(tide_transaction *transaction, void *arg, tide_err
 static void firing_drop(tide_engine *engine, struct tide_write *write)
 {
     struct firing_write *fire = (struct firing_write *)write;
+    if (write->status != TIDE_OK)
+        tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
+                       "schedule missed a slot", TIDE_F_CSTR("schedule", fire->plan->name),
+                       TIDE_F_U64("slot", fire->firing.slot_unix_ms),
+                       TIDE_F_CSTR("detail", write->err.text));
     tide_mem_free(engine->mem, fire,
                   sizeof *fire + fire->accounts_count * sizeof fire->accounts[0]);
 }
@@ -186,8 +191,13 @@ static void fire(tide_engine *engine, const struct tide_firing *firing)
     size_t room = plan->per_account ? engine->accounts_count : 1;
     struct firing_write *fire =
         tide_mem_new(engine->mem, sizeof *fire + (room > 0 ? room : 1) * sizeof fire->accounts[0]);
-    if (fire == NULL)
-        return; /* this slot is missed; the next one comes (E8.1) */
+    if (fire == NULL) {
+        /* This slot is missed; the next one comes (E8.1). */
+        tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
+                       "schedule missed a slot", TIDE_F_CSTR("schedule", plan->name),
+                       TIDE_F_U64("slot", firing->slot_unix_ms));
+        return;
+    }
     fire->plan = plan;
     fire->firing = *firing;
     for (size_t i = 0; plan->per_account && i < engine->accounts_count; i++)

@@ -59,7 +59,13 @@ static void give_up(tide_engine *engine, struct tide_worker *worker, uint64_t no
     engine->abandoned_count++;
     tide_tracker_body_set(engine->tracker, job->brief.id, job);
     (void)tide_error_set(&job->err, TIDE_TIMEOUT, "its handler did not return");
-    tide_job_put_back(job, TIDE_ROW_PENDING, TIDE_TIMEOUT, now_ms);
+    /* Every such attempt costs a thread: over its budget the job fails for good. */
+    tide_row_state state = TIDE_ROW_PENDING;
+    if (tide_canceled(&stuck->cancel) == TIDE_CANCEL_USER)
+        state = TIDE_ROW_CANCELED;
+    else if (job->brief.attempts + 1 >= job->brief.attempts_max)
+        state = TIDE_ROW_FAILED;
+    tide_job_put_back(job, state, TIDE_TIMEOUT, now_ms);
     job->finish.attempts_add = 1;
     job->finish.error = tide_text_of(job->err.text);
 }

@@ -78,6 +78,36 @@ static void only_news_cuts_and_a_shut_door_cuts_once(void **state)
     assert_int_equal(aimd.cuts, 2);
 }
 
+/* One call in a hundred fails at many providers: the pace must still climb. */
+static void a_few_failures_do_not_keep_the_pace_down(void **state)
+{
+    (void)state;
+    struct tide_governor_profile profile;
+    assert_int_equal(tide_profile_complete(tide_governor_profile_named("gmail"), &profile),
+                     TIDE_OK);
+    tide_aimd aimd;
+    tide_aimd_init(&aimd, &profile);
+    tide_aimd_cut(&aimd, 1000);
+    double cut_rate = aimd.rate;
+    uint64_t now_ms = 2000;
+    const struct tide_demand demand = {.jobs = 10};
+    for (int i = 0; i < 300; i++, now_ms += 200) {
+        if (i % 50 == 49)
+            tide_aimd_failed(&aimd);
+        else if (tide_aimd_succeeded(&aimd, now_ms, now_ms - 100, 0))
+            tide_aimd_grow(&aimd, now_ms, &demand);
+    }
+    assert_true(aimd.rate > cut_rate);
+    cut_rate = aimd.rate;
+    for (int i = 0; i < 300; i++, now_ms += 200) {
+        if (i % 3 == 0)
+            tide_aimd_failed(&aimd);
+        else if (tide_aimd_succeeded(&aimd, now_ms, now_ms - 100, 0))
+            tide_aimd_grow(&aimd, now_ms, &demand);
+    }
+    assert_true(aimd.rate <= cut_rate); /* a third of them is no health */
+}
+
 static void health_begins_with_an_answer_and_ends_with_trouble(void **state)
 {
     (void)state;
@@ -172,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_climb_after_one_cut_takes_less_than_a_minute_in_every_profile),
         cmocka_unit_test(only_news_cuts_and_a_shut_door_cuts_once),
+        cmocka_unit_test(a_few_failures_do_not_keep_the_pace_down),
         cmocka_unit_test(health_begins_with_an_answer_and_ends_with_trouble),
         cmocka_unit_test(random_answers_keep_the_bounds),
         cmocka_unit_test(steps_and_cuts_are_those_of_the_profile),
