@@ -157,6 +157,13 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_JOB_CLAIM_GET] = "SELECT account, kind, attempts, traits, cycle, noted, dedupe, payload"
                           " FROM job WHERE id = ?1 AND state = 0 AND open_deps = 0",
     [SQL_JOB_CLAIM] = "UPDATE job SET state = 1 WHERE id = ?1",
+    [SQL_JOB_CLAIM_RUN_GET] =
+        "SELECT account, kind, attempts, traits, cycle, noted, dedupe, payload, id FROM job"
+        " WHERE id BETWEEN ?1 AND ?2 AND +state = 0 AND +open_deps = 0 ORDER BY id",
+    [SQL_JOB_CLAIM_RUN] = "UPDATE job SET state = 1 WHERE id BETWEEN ?1 AND ?2",
+    [SQL_CLAIM_INSERT_RUN] = "INSERT INTO claim (job, token, owner, run, started, cycle)"
+                             " SELECT id, id + ?3, ?4, ?5, ?6, cycle FROM job"
+                             " WHERE id BETWEEN ?1 AND ?2",
     [SQL_CLAIM_INSERT] = "INSERT INTO claim (job, token, owner, run, started, cycle, noted, beat,"
                          " bytes_done) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, ?8)",
     [SQL_CLAIM_GET] = "SELECT started, cycle, noted, run FROM claim WHERE job = ?1 AND token = ?2",
