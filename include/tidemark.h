@@ -206,6 +206,11 @@ tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_j
                           const struct tide_request *request, struct tide_response *response,
                           tide_error *err);
 tide_judge tide_http_judge;
+/* The same for an HTTP batch: `units` for all of its `parts` are charged before it is
+ * sent, and every part counts in flight (E4.4). */
+tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
+                           tide_judge *judge, const struct tide_request *request,
+                           struct tide_response *response, tide_error *err);
 
 /* A child job: it appears if and only if this job's `done` does (E1.6). */
 tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_error *err);

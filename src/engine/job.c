@@ -9,7 +9,6 @@
 
 enum {
     JOB_ARENA_BYTES_MAX = 64 << 20, /* children, items and resume data of one run */
-    AGAIN_DEFAULT_MS = 250, /* nobody can name the time: a running call has to answer first */
 };
 
 /* ---- life ------------------------------------------------------------------- */
@@ -180,115 +179,6 @@ void tide_job_item_failed(tide_job *job, size_t index, tide_status status, const
     item->failed = true;
     item->status = status;
     item->reason = tide_arena_copy(&job->arena, reason, strlen(reason));
-}
-
-/* ---- calls under the governor ------------------------------------------------------ */
-
-/* Units may be spent only as far as the ledger knows of it (E4.3b). */
-static void save_if_due(tide_engine *engine, const struct tide_account *account, uint64_t now_ms)
-{
-    if (engine->save_due || !tide_governor_save_due(account->governor, now_ms))
-        return;
-    engine->save_due = true;
-    if (engine->writer_idle)
-        tide_cond_wake_one(engine->world, engine->write);
-}
-
-static tide_status charge(tide_job *job, uint32_t units, tide_error *err)
-{
-    if (job->account == NULL)
-        return TIDE_OK;
-    tide_engine *engine = job->engine;
-    uint64_t again_at_ms = TIDE_NEVER;
-    tide_lock_take(engine->world, engine->lock);
-    uint64_t now_ms = tide_world_now_ms(engine->world);
-    tide_status rc =
-        tide_governor_charge(job->account->governor, now_ms, job->brief.level, units, &again_at_ms);
-    save_if_due(engine, job->account, now_ms);
-    tide_lock_drop(engine->world, engine->lock);
-    if (rc == TIDE_STOPPED)
-        return tide_error_set(err, TIDE_CANCELED, "account %s is halted", job->account->name);
-    if (rc == TIDE_AGAIN) {
-        job->again_at_ms = again_at_ms == TIDE_NEVER ? now_ms + AGAIN_DEFAULT_MS : again_at_ms;
-        return tide_error_set(err, TIDE_AGAIN, "no quota left for account %s now",
-                              job->account->name);
-    }
-    return rc;
-}
-
-static void answered(tide_job *job, uint32_t units, uint32_t method,
-                     const struct tide_response *response, uint64_t bytes, uint32_t latency_ms,
-                     tide_status status, uint64_t retry_after_ms)
-{
-    if (job->account == NULL)
-        return;
-    tide_engine *engine = job->engine;
-    struct tide_answer answer = {.units = units,
-                                 .latency_ms = latency_ms,
-                                 .status = status,
-                                 .http = response->http,
-                                 .retry_after_ms = retry_after_ms,
-                                 .method = method,
-                                 .bytes = bytes};
-    tide_lock_take(engine->world, engine->lock);
-    uint64_t now_ms = tide_world_now_ms(engine->world);
-    tide_governor_answered(job->account->governor, now_ms, &answer, &engine->rng);
-    job->account->calls++;
-    if (status == TIDE_THROTTLED)
-        job->account->refused++;
-    tide_account_refresh(engine, job->account, now_ms);
-    tide_dispatch(engine, now_ms);
-    tide_lock_drop(engine->world, engine->lock);
-}
-
-tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,
-                          const struct tide_request *request, struct tide_response *response,
-                          tide_error *err)
-{
-    if (tide_job_canceled(job))
-        return tide_error_set(err, TIDE_CANCELED, "canceled");
-    tide_status rc = charge(job, units, err);
-    if (rc != TIDE_OK)
-        return rc;
-    uint64_t sent_us = tide_world_now_us(job->engine->world);
-    rc = tide_transfer_call(job, request, response, err);
-    uint64_t retry_after_ms = 0;
-    if (rc == TIDE_OK)
-        rc = (judge != NULL ? judge : tide_http_judge)(response, &retry_after_ms, err);
-    uint32_t latency_ms = (uint32_t)((tide_world_now_us(job->engine->world) - sent_us) / 1000);
-    uint64_t sent_bytes = request->source != NULL ? request->source_bytes : request->body.bytes;
-    answered(job, units, method, response, sent_bytes + response->body_bytes, latency_ms, rc,
-             retry_after_ms);
-    tide_job_beat(job, 0);
-    return rc;
-}
-
-tide_status tide_http_judge(const struct tide_response *response, uint64_t *retry_after_ms_out,
-                            tide_error *err)
-{
-    uint64_t seconds = 0;
-    if (tide_text_to_u64(tide_response_header(response, "Retry-After"), &seconds) &&
-        seconds < 86400)
-        *retry_after_ms_out = seconds * 1000;
-    int http = response->http;
-    tide_status status = TIDE_PERMANENT;
-    if (http >= 200 && http < 300)
-        return TIDE_OK;
-    if (http == 401)
-        status = TIDE_AUTH;
-    else if (http == 404 || http == 410)
-        status = TIDE_GONE;
-    else if (http == 429 || (http == 503 && *retry_after_ms_out > 0))
-        status = TIDE_THROTTLED;
-    else if (http == 408)
-        status = TIDE_TIMEOUT;
-    else if (http >= 500)
-        status = TIDE_SERVER;
-    if (err != NULL) {
-        (void)tide_error_set(err, status, "the server answered %d", http);
-        err->code = http;
-    }
-    return status;
 }
 
 /* ---- what goes with the end ----------------------------------------------------------- */

@@ -87,6 +87,50 @@ static void a_job_without_quota_parks_and_comes_back_by_itself(void **state)
     test_http_stop(server);
 }
 
+struct batch_call {
+    const char *url;
+    uint32_t parts;
+    uint64_t answered;
+};
+
+static tide_status batch_call_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct batch_call *batch = context;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    struct tide_request request = {.method = "GET", .url = batch->url};
+    tide_status rc =
+        tide_job_batch(job, batch->parts, batch->parts, 0, NULL, &request, &response, err);
+    tide_response_done(&response);
+    if (rc == TIDE_OK)
+        (void)add(&batch->answered, 1);
+    return rc;
+}
+
+/* Every part of a batch is a call to the provider: more of them than may be in flight
+ * can never be sent, and the job says so instead of waiting for ever (E4.4). */
+static void a_batch_is_charged_for_every_part(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct batch_call fits = {.url = test_http_url(server, "/plain"), .parts = 4};
+    struct batch_call too_large = {.url = fits.url, .parts = 1000};
+    fixture_open(f);
+    uint32_t small = define(f, &(struct tide_kind){"small", batch_call_handler, .context = &fits});
+    uint32_t large =
+        define(f, &(struct tide_kind){"large", batch_call_handler, .context = &too_large});
+    uint32_t account = account_of(f, "default");
+    start(f);
+    enqueue(f, (struct tide_spec){.kind = small, .account = account});
+    enqueue(f, (struct tide_spec){.kind = large, .account = account});
+    finish(f);
+    assert_int_equal(get(&fits.answered), 1);
+    assert_int_equal(get(&too_large.answered), 0);
+    assert_int_equal(test_http_requests(server), 1);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 3"), 1);
+    test_http_stop(server);
+}
+
 static void a_refusal_pauses_the_account_and_costs_no_attempt(void **state)
 {
     struct fixture *f = *state;
@@ -527,6 +571,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(accounts_are_found_again_and_checked),
         TEST(a_job_without_quota_parks_and_comes_back_by_itself),
+        TEST(a_batch_is_charged_for_every_part),
         TEST(a_refusal_pauses_the_account_and_costs_no_attempt),
         TEST(an_account_without_network_waits_and_its_jobs_pay_nothing),
         TEST(failing_servers_open_the_breaker),

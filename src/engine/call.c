@@ -1,0 +1,153 @@
+/* call.c - a handler's calls, under its account's governor (E4). */
+#include "engine/engine.h"
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+/* Nobody can name the time: a running call has to answer first. */
+enum { AGAIN_DEFAULT_MS = 250 };
+
+/* Units may be spent only as far as the ledger knows of it (E4.3b). */
+static void save_if_due(tide_engine *engine, const struct tide_account *account, uint64_t now_ms)
+{
+    if (engine->save_due || !tide_governor_save_due(account->governor, now_ms))
+        return;
+    engine->save_due = true;
+    if (engine->writer_idle)
+        tide_cond_wake_one(engine->world, engine->write);
+}
+
+static tide_status charge(tide_job *job, uint32_t units, uint32_t parts, tide_error *err)
+{
+    if (job->account == NULL)
+        return TIDE_OK;
+    tide_engine *engine = job->engine;
+    uint64_t again_at_ms = TIDE_NEVER;
+    tide_lock_take(engine->world, engine->lock);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    tide_status rc = tide_governor_charge_batch(job->account->governor, now_ms, job->brief.level,
+                                                units, parts, &again_at_ms);
+    save_if_due(engine, job->account, now_ms);
+    tide_lock_drop(engine->world, engine->lock);
+    if (rc == TIDE_STOPPED)
+        return tide_error_set(err, TIDE_CANCELED, "account %s is halted", job->account->name);
+    if (rc == TIDE_AGAIN) {
+        job->again_at_ms = again_at_ms == TIDE_NEVER ? now_ms + AGAIN_DEFAULT_MS : again_at_ms;
+        return tide_error_set(err, TIDE_AGAIN, "no quota left for account %s now",
+                              job->account->name);
+    }
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc,
+                              "a call of %" PRIu32 " units in %" PRIu32
+                              " parts can never fit the quota of account %s: make it smaller",
+                              units, parts, job->account->name);
+    return TIDE_OK;
+}
+
+static void answered(tide_job *job, const struct tide_answer *answer)
+{
+    if (job->account == NULL)
+        return;
+    tide_engine *engine = job->engine;
+    tide_lock_take(engine->world, engine->lock);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    tide_governor_answered(job->account->governor, now_ms, answer, &engine->rng);
+    job->account->calls++;
+    if (answer->status == TIDE_THROTTLED)
+        job->account->refused++;
+    tide_account_refresh(engine, job->account, now_ms);
+    tide_dispatch(engine, now_ms);
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
+                           tide_judge *judge, const struct tide_request *request,
+                           struct tide_response *response, tide_error *err)
+{
+    TIDE_ASSERT(parts > 0);
+    if (tide_job_canceled(job))
+        return tide_error_set(err, TIDE_CANCELED, "canceled");
+    tide_status rc = charge(job, units, parts, err);
+    if (rc != TIDE_OK)
+        return rc;
+    struct tide_answer answer = {.units = units, .calls = parts, .method = method};
+    uint64_t sent_us = tide_world_now_us(job->engine->world);
+    rc = tide_transfer_call(job, request, response, err);
+    if (rc == TIDE_OK)
+        rc = (judge != NULL ? judge : tide_http_judge)(response, &answer.retry_after_ms, err);
+    answer.latency_ms = (uint32_t)((tide_world_now_us(job->engine->world) - sent_us) / 1000);
+    answer.status = rc;
+    answer.http = response->http;
+    answer.bytes = response->body_bytes +
+                   (request->source != NULL ? request->source_bytes : request->body.bytes);
+    answered(job, &answer);
+    tide_job_beat(job, 0);
+    return rc;
+}
+
+tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,
+                          const struct tide_request *request, struct tide_response *response,
+                          tide_error *err)
+{
+    return tide_job_batch(job, units, 1, method, judge, request, response, err);
+}
+
+/* ---- what an answer means ------------------------------------------------------- */
+
+static bool http_date(tide_text text, time_t *time_out)
+{
+    char copy[40];
+    struct tm parts = {0};
+    if (text.bytes == 0 || text.bytes >= sizeof copy)
+        return false;
+    memcpy(copy, text.data, text.bytes);
+    copy[text.bytes] = '\0';
+    const char *end = strptime(copy, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+    if (end == NULL || *end != '\0')
+        return false;
+    *time_out = timegm(&parts);
+    return true;
+}
+
+enum { RETRY_AFTER_S_MAX = 86400 };
+
+/* Seconds, or a date: then the answer's own Date tells how far away it is, whatever
+ * our clock says. */
+static uint64_t retry_after_ms(const struct tide_response *response)
+{
+    tide_text text = tide_response_header(response, "Retry-After");
+    uint64_t seconds = 0;
+    time_t until = 0;
+    time_t now = 0;
+    if (!tide_text_to_u64(text, &seconds) && http_date(text, &until) &&
+        http_date(tide_response_header(response, "Date"), &now) && until > now)
+        seconds = (uint64_t)(until - now);
+    return seconds < RETRY_AFTER_S_MAX ? seconds * 1000 : (uint64_t)RETRY_AFTER_S_MAX * 1000;
+}
+
+tide_status tide_http_judge(const struct tide_response *response, uint64_t *retry_after_ms_out,
+                            tide_error *err)
+{
+    *retry_after_ms_out = retry_after_ms(response);
+    int http = response->http;
+    tide_status status = TIDE_PERMANENT;
+    if (http >= 200 && http < 300)
+        return TIDE_OK;
+    if (http == 401)
+        status = TIDE_AUTH;
+    else if (http == 404 || http == 410)
+        status = TIDE_GONE;
+    else if (http == 429 || (http == 503 && *retry_after_ms_out > 0))
+        status = TIDE_THROTTLED;
+    else if (http == 408)
+        status = TIDE_TIMEOUT;
+    else if (http >= 500)
+        status = TIDE_SERVER;
+    if (err != NULL) {
+        (void)tide_error_set(err, status, "the server answered %d", http);
+        err->code = http;
+    }
+    return status;
+}
