@@ -144,19 +144,7 @@ static tide_status births_add(struct tide_transaction *transaction, const struct
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to remember new jobs");
     births->jobs = jobs;
     births->jobs[births->jobs_count++] = (struct tide_birth){
-        .brief = {.id = enqueued->id,
-                  .cycle = job->cycle,
-                  .size_bytes = job->size_bytes,
-                  .not_before_ms = job->not_before_unix_ms,
-                  .account = job->account,
-                  .kind = job->kind,
-                  .open_deps = enqueued->open_deps,
-                  .attempts = job->attempts,
-                  .attempts_max = job->attempts_max,
-                  .priority = job->priority,
-                  .lane = job->lane,
-                  .level = job->level,
-                  .preemptible = job->preemptible},
+        .brief = tide_enqueued_brief(job, enqueued),
         .existed = enqueued->existed,
         .raised = enqueued->raised,
     };

@@ -381,3 +381,21 @@ tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf 
 {
     return ledger->ops->note_get(ledger, key, value_out, err);
 }
+
+struct tide_brief tide_enqueued_brief(const struct tide_job_new *job,
+                                      const struct tide_enqueued *enqueued)
+{
+    return (struct tide_brief){.id = enqueued->id,
+                               .cycle = job->cycle,
+                               .size_bytes = job->size_bytes,
+                               .not_before_ms = job->not_before_unix_ms,
+                               .account = job->account,
+                               .kind = job->kind,
+                               .open_deps = enqueued->open_deps,
+                               .attempts = job->attempts,
+                               .attempts_max = job->attempts_max,
+                               .priority = job->priority,
+                               .lane = job->lane,
+                               .level = job->level,
+                               .preemptible = job->preemptible};
+}

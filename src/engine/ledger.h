@@ -159,6 +159,10 @@ tide_status tide_ledger_enqueue(tide_tx *tx, const struct tide_job_new *jobs, si
                                 uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
                                 tide_error *err);
 
+/* A job as it was just written; not_before_ms holds unix ms. */
+struct tide_brief tide_enqueued_brief(const struct tide_job_new *job,
+                                      const struct tide_enqueued *enqueued);
+
 /* What a worker needs beside the brief.  One allocation; free with
  * tide_job_body_free(). */
 struct tide_job_body {

@@ -249,19 +249,7 @@ static tide_status child_add(struct tide_sqlite *self, struct tide_changes *chan
         return tide_sql_no_memory(err);
     changes->children = children;
     changes->children[changes->children_count++] = (struct tide_child){
-        .brief = {.id = enqueued->id,
-                  .cycle = job->cycle,
-                  .size_bytes = job->size_bytes,
-                  .not_before_ms = job->not_before_unix_ms,
-                  .account = job->account,
-                  .kind = job->kind,
-                  .open_deps = enqueued->open_deps,
-                  .attempts = job->attempts,
-                  .attempts_max = job->attempts_max,
-                  .priority = job->priority,
-                  .lane = job->lane,
-                  .level = job->level,
-                  .preemptible = job->preemptible},
+        .brief = tide_enqueued_brief(job, enqueued),
         .existed = enqueued->existed,
     };
     /* One that was there is told as it is, not as it was asked for. */
