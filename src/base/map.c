@@ -81,11 +81,15 @@ bool tide_map_get(const tide_map *map, uint64_t key, uint32_t *value_out)
 bool tide_map_put(tide_map *map, uint64_t key, uint32_t value)
 {
     TIDE_ASSERT(key != 0);
+    struct tide_map_cell *cell = map->capacity == 0 ? NULL : cell_for(map, key);
+    if (cell != NULL && cell->key == key) {
+        cell->value = value; /* replacing needs no room, so it cannot fail */
+        return true;
+    }
     if (!tide_map_reserve(map, map->count + 1))
         return false;
-    struct tide_map_cell *cell = cell_for(map, key);
-    if (cell->key == 0)
-        map->count++;
+    cell = cell_for(map, key);
+    map->count++;
     cell->key = key;
     cell->value = value;
     return true;
