@@ -19,6 +19,14 @@ struct tide_kind_entry *tide_engine_kind_of(tide_engine *engine, uint32_t id)
     return &engine->kinds[index];
 }
 
+static bool not_started(tide_engine *engine)
+{
+    tide_lock_take(engine->world, engine->lock);
+    bool open = engine->phase == TIDE_PHASE_OPEN;
+    tide_lock_drop(engine->world, engine->lock);
+    return open;
+}
+
 struct kind_ask {
     const struct tide_kind *kind;
     uint32_t id;
@@ -47,7 +55,7 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
     if (kind->priority > TIDE_PRIORITY_MAX || kind->level > 4)
         return tide_error_set(err, TIDE_INVALID, "kind %s: priority up to %d, level 1 to 4",
                               kind->name, TIDE_PRIORITY_MAX);
-    if (engine->phase != TIDE_PHASE_OPEN)
+    if (!not_started(engine))
         return tide_error_set(err, TIDE_INVALID, "kind %s: kinds are defined before the start",
                               kind->name);
     if (engine->kinds_count == TIDE_KINDS_MAX)
@@ -341,7 +349,7 @@ static tide_status work_run(tide_transaction *transaction, void *arg, tide_error
 
 tide_status tide_engine_start(tide_engine *engine, tide_error *err)
 {
-    if (engine->phase != TIDE_PHASE_OPEN)
+    if (!not_started(engine))
         return tide_error_set(err, TIDE_INVALID, "the engine was started before");
     struct work_ask *ask = tide_mem_new(engine->mem, sizeof *ask);
     if (ask == NULL)
