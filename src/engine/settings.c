@@ -789,6 +789,10 @@ static tide_status edit_verify(const char *path, const tide_settings *before, ti
                                 "%s cannot be edited safely; set %s there by hand", path,
                                 table[setting].name);
     }
+    /* A value that equals its default looks right also where the file lost it. */
+    if (rc == TIDE_OK && tide_setting_layer(after, setting) != TIDE_ORIGIN_FILE)
+        rc = tide_error_set(err, TIDE_INVALID, "%s cannot be edited safely; set %s there by hand",
+                            path, table[setting].name);
     tide_settings_free(after);
     tide_settings_free(wanted);
     return rc;
