@@ -167,7 +167,6 @@ struct tide_job {
     struct tide_transaction effects_transaction;
     bool second_try; /* its effect failed: this finish only puts it back */
     bool given_up;   /* the supervisor took it from a worker that does not return */
-    uint64_t started_us;
 };
 
 struct tide_worker {

@@ -51,7 +51,6 @@ static void run_one(struct tide_worker *worker, tide_job *job, uint64_t now_ms)
     tide_engine *engine = worker->engine;
     worker->job = job;
     worker->canceled_ms = 0;
-    job->started_us = tide_world_now_us(engine->world);
     __atomic_store_n(&job->beat_ms, now_ms, __ATOMIC_RELAXED);
     tide_lock_drop(engine->world, engine->lock);
     tide_job_log(job, TIDE_LOG_DEBUG, "job started", TIDE_TEXT_NONE);
