@@ -1,0 +1,26 @@
+/* chat.h - a chat model that follows rules instead of weights.
+ *
+ * OpenAI-compatible chat completions and Anthropic messages, both with tools,
+ * in front of one deterministic model: it reads the conversation, recognises
+ * mail in it, classifies it by words, headers and senders, picks the tool that fits and fills
+ * its arguments from the schema, and drafts short, sensible replies.
+ * Fixtures (POST /_cloud/chat) override it for requests that contain a text.
+ *
+ * Invariants:
+ *   L1  the same conversation gives the same answer.
+ *   L2  a tool call always validates against the tool's schema, unless a fault
+ *       asks for the contrary.
+ */
+#ifndef BOX_CHAT_H
+#define BOX_CHAT_H
+
+#include "logic/service.h"
+
+struct box_chat_state *box_chat_new(uint64_t seed);
+void box_chat_free(struct box_chat_state *chat);
+/* {"contains":"text","reply":"...", "tool":{"name","arguments"}} */
+tide_status box_chat_add_fixture(struct box_chat_state *chat, const json_t *fixture,
+                                 tide_error *err);
+void box_chat_clear_fixtures(struct box_chat_state *chat);
+
+#endif
