@@ -54,6 +54,7 @@ box_refusal box_quota_charge(struct box_quota *quota, const struct box_call *cal
                              uint64_t *retry_at_ms_out);
 /* Slots in flight. */
 bool box_quota_enter(struct box_quota *quota, const struct box_user *user);
+uint32_t box_quota_in_flight(const struct box_quota *quota, uint32_t user_number);
 void box_quota_leave(struct box_quota *quota, uint32_t user_number, uint32_t slots);
 /* Fills the answer as the real service would. */
 void box_quota_refuse(struct box_call *call, box_refusal refusal, uint64_t retry_at_ms);
