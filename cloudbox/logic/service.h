@@ -121,9 +121,13 @@ struct box_user *box_cloud_user_at(box_cloud *cloud, size_t index); /* NULL: pas
 struct box_user *box_cloud_user_need(box_cloud *cloud, tide_text email);
 const struct box_options *box_cloud_options(const box_cloud *cloud);
 tide_rng *box_cloud_rng(box_cloud *cloud);
-/* Hands one change to --state; `change` is taken.  Silent while replaying. */
+/* Hands one change to --state; `change` is taken.  Silent while replaying.  Its
+ * "op" begins with "auth-" or "push-" when that part replays it. */
 void box_cloud_keep(box_cloud *cloud, json_t *change);
-uint64_t box_cloud_now(const box_cloud *cloud); /* of the call being served */
+uint64_t box_cloud_now(const box_cloud *cloud);     /* of the call being served */
+uint64_t box_cloud_outside(const box_cloud *cloud); /* the same on the caller's clock */
+/* After box_clock_set() or box_clock_speed(): time has moved, and is kept. */
+void box_cloud_clock_changed(box_cloud *cloud);
 
 struct box_auth *box_cloud_auth(box_cloud *cloud);
 struct box_quota *box_cloud_quota(box_cloud *cloud);
