@@ -77,11 +77,12 @@ struct box_service {
     const char *const *batch_paths; /* NULL-terminated, e.g. "/batch/gmail/v1"; may be NULL */
 };
 
-extern const struct box_service box_gmail;   /* gmail*.c */
-extern const struct box_service box_signin;  /* signin.c */
-extern const struct box_service box_console; /* console*.c */
-extern const struct box_service box_chat;    /* chat*.c */
-extern const struct box_service box_control; /* control.c: /_cloud/... */
+extern const struct box_service box_gmail;     /* gmail*.c */
+extern const struct box_service box_signin;    /* signin.c */
+extern const struct box_service box_console;   /* console*.c */
+extern const struct box_service box_chat;      /* chat*.c */
+extern const struct box_service box_discovery; /* discovery.c: the APIs' descriptions */
+extern const struct box_service box_control;   /* control.c: /_cloud/... */
 
 /* ---- for handlers ---- */
 
