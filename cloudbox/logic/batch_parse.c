@@ -147,8 +147,7 @@ static size_t split(tide_text body, tide_text boundary, tide_text *texts, size_t
             continue;
         if (start != NULL) {
             if (count < max)
-                texts[count] =
-                    without_line_end((tide_text){start, (size_t)(line.data - start)});
+                texts[count] = without_line_end((tide_text){start, (size_t)(line.data - start)});
             count++;
         }
         start = rest.data;
@@ -237,7 +236,8 @@ static const char *read_part_head(tide_text *rest, struct box_part *part)
             return "A header of the part is malformed.";
         if (same_word(header.name, "Content-ID"))
             part->content_id = header.value;
-        if (same_word(header.name, "Content-Type") && !starts_with(header.value, "application/http"))
+        if (same_word(header.name, "Content-Type") &&
+            !starts_with(header.value, "application/http"))
             return "The part must have the content type application/http.";
     }
     return NULL;
@@ -245,8 +245,8 @@ static const char *read_part_head(tide_text *rest, struct box_part *part)
 
 /* Headers of the inner request, then those of the outer one that it lacks.  What
  * describes the outer body or connection stays outside. */
-static const char *read_headers(tide_text *rest, const struct box_request *outer,
-                                tide_arena *arena, struct box_request *request)
+static const char *read_headers(tide_text *rest, const struct box_request *outer, tide_arena *arena,
+                                struct box_request *request)
 {
     struct box_header *headers =
         tide_arena_take(arena, (BOX_HEADERS_MAX + outer->headers_count) * sizeof *headers);
