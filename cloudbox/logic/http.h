@@ -113,6 +113,8 @@ void box_add_cstr(tide_buf *out, const char *text);
 void box_print(tide_buf *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A JSON string in quotes; bytes that are not UTF-8 become U+FFFD. */
 void box_add_json_text(tide_buf *out, tide_text text);
+/* A jansson string of any bytes, those that are not UTF-8 replaced. */
+json_t *box_json_text(tide_text text);
 /* Base64url with padding, as Gmail sends it.  Fast: this is the inner loop of
  * messages.get. */
 void box_add_base64url(tide_buf *out, tide_text bytes);
