@@ -334,8 +334,7 @@ static json_t *thread_entry(struct listing *listing, uint32_t slot)
     json_t *entry = json_object();
     TIDE_ASSERT(entry != NULL);
     box_page_set_id(entry, "id", message->thread_id);
-    json_t *text = json_stringn(tide_buf_cstr(&snippet), snippet.bytes);
-    box_page_set_value(entry, "snippet", text != NULL ? text : json_string(""));
+    box_page_set_value(entry, "snippet", box_json_text(tide_buf_text(&snippet)));
     box_page_set_number(entry, "historyId", history_id);
     tide_buf_done(&snippet);
     return entry;
