@@ -85,8 +85,7 @@ void box_gmail_threads_modify(struct box_call *call)
     if (body == NULL)
         return;
     struct box_relabel relabel;
-    if (box_gmail_known(call, body, modify_names) &&
-        box_gmail_relabel_read(call, body, &relabel)) {
+    if (box_gmail_known(call, body, modify_names) && box_gmail_relabel_read(call, body, &relabel)) {
         for (uint32_t slot = first; slot != BOX_SLOT_NONE; slot = living_after(mailbox, slot))
             if (box_gmail_relabel_fits(mailbox, slot, &relabel))
                 box_gmail_relabel(mailbox, slot, &relabel);
