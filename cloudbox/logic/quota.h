@@ -65,7 +65,6 @@ void box_quota_told(struct box_quota *quota, const struct box_user *user, uint64
                     uint64_t until_ms);
 /* Slots in flight. */
 bool box_quota_enter(struct box_quota *quota, const struct box_user *user);
-uint32_t box_quota_in_flight(const struct box_quota *quota, uint32_t user_number);
 void box_quota_leave(struct box_quota *quota, uint32_t user_number, uint32_t slots);
 uint32_t box_quota_in_flight(const struct box_quota *quota, uint32_t user_number);
 /* "user-minute", "concurrency", ...: the refusal's name in the record. */
