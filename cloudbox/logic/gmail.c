@@ -370,17 +370,3 @@ void box_gmail_relabel(box_mailbox *mailbox, uint32_t slot, const struct box_rel
     box_mailbox_relabel(mailbox, slot, relabel->add, relabel->add_count, relabel->take,
                         relabel->take_count);
 }
-
-void box_gmail_remove(box_mailbox *mailbox, uint32_t slot)
-{
-    if (box_mailbox_has_label(mailbox, slot, BOX_LABEL_DRAFT)) {
-        for (uint32_t i = 0; i < box_mailbox_drafts(mailbox); i++) {
-            const struct box_draft *draft = box_mailbox_draft_at(mailbox, i);
-            if (!draft->gone && draft->slot == slot) {
-                box_mailbox_draft_remove(mailbox, i);
-                return;
-            }
-        }
-    }
-    box_mailbox_remove(mailbox, slot);
-}

@@ -163,7 +163,7 @@ void box_gmail_messages_delete(struct box_call *call)
     const uint32_t slot = box_gmail_message_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;
-    box_gmail_remove(call->user->mailbox, slot);
+    box_mailbox_remove(call->user->mailbox, slot);
     box_call_reply_empty(call);
 }
 
@@ -222,7 +222,7 @@ void box_gmail_messages_batch_delete(struct box_call *call)
         for (size_t i = 0; i < json_array_size(ids); i++) {
             const uint32_t slot = find_id(call, ids, i);
             if (slot != BOX_SLOT_NONE)
-                box_gmail_remove(call->user->mailbox, slot);
+                box_mailbox_remove(call->user->mailbox, slot);
         }
         box_call_reply_empty(call);
     }

@@ -124,7 +124,7 @@ void box_gmail_threads_delete(struct box_call *call)
         return;
     while (slot != BOX_SLOT_NONE) {
         const uint32_t next = living_after(mailbox, slot);
-        box_gmail_remove(mailbox, slot);
+        box_mailbox_remove(mailbox, slot);
         slot = next;
     }
     box_call_reply_empty(call);
