@@ -92,7 +92,7 @@ struct box_answer {
     char type[64]; /* Content-Type */
     struct {
         char name[32];
-        char value[512];
+        char value[2048]; /* a redirect carries state, code and scopes */
     } headers[BOX_ANSWER_HEADERS_MAX];
     size_t headers_count;
     tide_buf body;
@@ -113,6 +113,8 @@ void box_add_cstr(tide_buf *out, const char *text);
 void box_print(tide_buf *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A JSON string in quotes; bytes that are not UTF-8 become U+FFFD. */
 void box_add_json_text(tide_buf *out, tide_text text);
+/* A jansson string of any bytes, those that are not UTF-8 replaced. */
+json_t *box_json_text(tide_text text);
 /* Base64url with padding, as Gmail sends it.  Fast: this is the inner loop of
  * messages.get. */
 void box_add_base64url(tide_buf *out, tide_text bytes);

@@ -77,11 +77,12 @@ struct box_service {
     const char *const *batch_paths; /* NULL-terminated, e.g. "/batch/gmail/v1"; may be NULL */
 };
 
-extern const struct box_service box_gmail;   /* gmail*.c */
-extern const struct box_service box_signin;  /* signin.c */
-extern const struct box_service box_console; /* console*.c */
-extern const struct box_service box_chat;    /* chat*.c */
-extern const struct box_service box_control; /* control.c: /_cloud/... */
+extern const struct box_service box_gmail;     /* gmail*.c */
+extern const struct box_service box_signin;    /* signin.c */
+extern const struct box_service box_console;   /* console*.c */
+extern const struct box_service box_chat;      /* chat*.c */
+extern const struct box_service box_discovery; /* discovery.c: the APIs' descriptions */
+extern const struct box_service box_control;   /* control.c: /_cloud/... */
 
 /* ---- for handlers ---- */
 
@@ -121,9 +122,13 @@ struct box_user *box_cloud_user_at(box_cloud *cloud, size_t index); /* NULL: pas
 struct box_user *box_cloud_user_need(box_cloud *cloud, tide_text email);
 const struct box_options *box_cloud_options(const box_cloud *cloud);
 tide_rng *box_cloud_rng(box_cloud *cloud);
-/* Hands one change to --state; `change` is taken.  Silent while replaying. */
+/* Hands one change to --state; `change` is taken.  Silent while replaying.  Its
+ * "op" begins with "auth-" or "push-" when that part replays it. */
 void box_cloud_keep(box_cloud *cloud, json_t *change);
-uint64_t box_cloud_now(const box_cloud *cloud); /* of the call being served */
+uint64_t box_cloud_now(const box_cloud *cloud);     /* of the call being served */
+uint64_t box_cloud_outside(const box_cloud *cloud); /* the same on the caller's clock */
+/* After box_clock_set() or box_clock_speed(): time has moved, and is kept. */
+void box_cloud_clock_changed(box_cloud *cloud);
 
 struct box_auth *box_cloud_auth(box_cloud *cloud);
 struct box_quota *box_cloud_quota(box_cloud *cloud);
