@@ -126,7 +126,10 @@ void box_secret_drop(struct box_auth *auth, uint32_t slot)
             at = auth->secrets[at].next;
         auth->secrets[at].next = secret->next;
     }
+    if (secret->kind == BOX_SECRET_CODE)
+        auth->codes--;
     tide_mem_free(tide_mem_heap(), secret->text, secret->text_bytes + 1);
+    tide_mem_free(tide_mem_heap(), secret->ask, sizeof *secret->ask);
     *secret = (struct box_secret){.kind = BOX_SECRET_NONE, .next = auth->free_slot};
     auth->free_slot = slot;
     auth->living--;
@@ -169,7 +172,55 @@ uint32_t box_secret_add(struct box_auth *auth, tide_text text, const struct box_
         made->next = first;
     TIDE_ASSERT(tide_map_put(&auth->by_hash, hash, slot));
     auth->living++;
+    if (made->kind == BOX_SECRET_CODE)
+        auth->codes++;
     return slot;
+}
+
+/* Dead refresh tokens stay: they are answered differently from unknown ones. */
+static bool is_spent(const struct box_auth *auth, const struct box_secret *secret, uint64_t now_ms)
+{
+    if (secret->kind == BOX_SECRET_CODE)
+        return now_ms >= secret->expires_ms;
+    if (secret->kind != BOX_SECRET_ACCESS)
+        return false;
+    return now_ms >= secret->expires_ms ||
+           (secret->grant != 0 && !box_grant_lives(auth, secret->grant, now_ms));
+}
+
+void box_secrets_sweep(struct box_auth *auth, uint64_t now_ms)
+{
+    if (auth->living < auth->sweep_at && auth->codes < BOX_CODES_MAX)
+        return;
+    for (uint32_t slot = 1; slot < auth->secrets_count; slot++) {
+        if (is_spent(auth, &auth->secrets[slot], now_ms))
+            box_secret_drop(auth, slot);
+    }
+    /* Twice what is left, so that a sweep costs O(1) per secret that was added. */
+    auth->sweep_at = 2 * auth->living < SWEEP_AT_LEAST ? SWEEP_AT_LEAST : 2 * auth->living;
+    if (auth->sweep_at > BOX_SECRETS_MAX / 2)
+        auth->sweep_at = BOX_SECRETS_MAX / 2;
+}
+
+void box_letters(uint64_t seed, uint64_t serial, size_t count, char *text_out)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    tide_rng rng = tide_rng_seeded(mix(seed, 2 * serial));
+    for (size_t i = 0; i < count; i++)
+        text_out[i] = letters[tide_rng_next(&rng) >> 58];
+    text_out[count] = '\0';
+}
+
+void box_secret_text(struct box_auth *auth, const char *prefix, size_t count, tide_buf *out)
+{
+    char text[256];
+    TIDE_ASSERT(count < sizeof text);
+    do {
+        tide_buf_clear(out);
+        box_letters(auth->seed, auth->serial++, count, text);
+        box_print(out, "%s%s", prefix, text);
+    } while (box_secret_find(auth, tide_buf_text(out)) != 0); /* a fixed token may look so */
 }
 
 /* ---- life, and the gate's question ---- */
@@ -201,23 +252,58 @@ void box_auth_free(struct box_auth *auth)
             box_secret_drop(auth, slot);
     }
     tide_mem *heap = tide_mem_heap();
+    box_accounts_done(auth);
+    box_key_free(auth->key);
+    tide_mem_free(heap, auth->tickets, BOX_TICKETS_MAX * sizeof auth->tickets[0]);
+    tide_mem_free(heap, auth->grants, auth->grants_capacity * sizeof auth->grants[0]);
+    tide_mem_free(heap, auth->clients, auth->clients_capacity * sizeof auth->clients[0]);
     tide_mem_free(heap, auth->secrets, auth->secrets_capacity * sizeof auth->secrets[0]);
     tide_map_done(&auth->by_hash);
     tide_mem_free(heap, auth, sizeof *auth);
 }
 
-bool box_auth_check(struct box_auth *auth, tide_text token, uint64_t now_ms,
-                    struct box_principal *principal_out)
+/* An access token that is good at this moment, else NULL (A2). */
+static const struct box_secret *token_alive(const struct box_auth *auth, tide_text token,
+                                            uint64_t now_ms)
 {
     const uint32_t slot = box_secret_find(auth, token);
     if (slot == 0)
-        return false;
+        return NULL;
     const struct box_secret *secret = &auth->secrets[slot];
     if (secret->kind != BOX_SECRET_FIXED && secret->kind != BOX_SECRET_ACCESS)
-        return false;
+        return NULL;
     if (now_ms >= secret->expires_ms)
+        return NULL;
+    if (secret->grant != 0 && !box_grant_lives(auth, secret->grant, now_ms))
+        return NULL;
+    return secret;
+}
+
+bool box_auth_check(struct box_auth *auth, tide_text token, uint64_t now_ms,
+                    struct box_principal *principal_out)
+{
+    const struct box_secret *secret = token_alive(auth, token, now_ms);
+    if (secret == NULL)
         return false;
-    *principal_out = (struct box_principal){.user = secret->user, .scopes = secret->scopes};
+    *principal_out = (struct box_principal){
+        .user = secret->user,
+        .scopes = secret->scopes,
+        .project = secret->client == 0 ? 0 : auth->clients[secret->client].project,
+    };
+    return true;
+}
+
+bool box_auth_facts(const struct box_auth *auth, tide_text token, uint64_t now_ms,
+                    struct box_token_facts *facts_out)
+{
+    const struct box_secret *secret = token_alive(auth, token, now_ms);
+    if (secret == NULL)
+        return false;
+    *facts_out = (struct box_token_facts){.user = secret->user,
+                                          .client = secret->client,
+                                          .scopes = secret->scopes,
+                                          .expires_ms = secret->expires_ms,
+                                          .offline = secret->grant != 0};
     return true;
 }
 
@@ -228,8 +314,11 @@ tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct bo
         return TIDE_INVALID;
     const uint32_t slot = box_secret_find(auth, token);
     if (slot != 0) {
-        const struct box_secret *old = &auth->secrets[slot];
-        return old->kind == BOX_SECRET_FIXED && old->user == user ? TIDE_OK : TIDE_EXISTS;
+        struct box_secret *old = &auth->secrets[slot];
+        if (old->kind != BOX_SECRET_FIXED || old->user != user)
+            return TIDE_EXISTS;
+        old->expires_ms = UINT64_MAX; /* it may have been revoked */
+        return TIDE_OK;
     }
     const struct box_secret fixed = {
         .kind = BOX_SECRET_FIXED, .user = user, .scopes = BOX_SCOPE_ALL, .expires_ms = UINT64_MAX};
