@@ -39,13 +39,11 @@ struct listing {
 
 /* ---- what is asked ---- */
 
-/* A token that may only see metadata may not search: that would be a way to
+/* A token bound to metadata may not search: that would be a way to
  * read bodies word by word. */
 static bool query_allowed(struct box_call *call, tide_text q)
 {
-    const uint32_t readers =
-        BOX_SCOPE_MAIL | BOX_SCOPE_MODIFY | BOX_SCOPE_READONLY | BOX_SCOPE_COMPOSE;
-    if (q.bytes == 0 || (call->scopes & BOX_SCOPE_METADATA) == 0 || (call->scopes & readers) != 0)
+    if (q.bytes == 0 || !box_gmail_metadata_bound(call))
         return true;
     box_fail(call, 403, "global", "forbidden", "PERMISSION_DENIED",
              "Metadata scope does not support 'q' parameter");

@@ -206,13 +206,9 @@ static bool is_padding(char c)
     return c == '=' || c == '\r' || c == '\n';
 }
 
-bool box_base64_decode(tide_text text, tide_buf *out)
+/* Decodes into `to`; the number of bytes, or SIZE_MAX. */
+static size_t decode_digits(tide_text text, char *to)
 {
-    while (text.bytes > 0 && is_padding(text.data[text.bytes - 1]))
-        text.bytes--;
-    char *to = tide_buf_reserve(out, text.bytes / 4 * 3 + 3);
-    if (to == NULL)
-        return false;
     uint32_t bits = 0;
     unsigned digits = 0;
     size_t count = 0;
@@ -221,7 +217,7 @@ bool box_base64_decode(tide_text text, tide_buf *out)
         if (digit < 0 && (text.data[i] == '\r' || text.data[i] == '\n'))
             continue;
         if (digit < 0)
-            return false;
+            return SIZE_MAX;
         bits = bits << 6 | (uint32_t)digit;
         if (++digits % 4 == 0) {
             to[count++] = (char)(bits >> 16);
@@ -230,16 +226,28 @@ bool box_base64_decode(tide_text text, tide_buf *out)
         }
     }
     if (digits % 4 == 1)
-        return false;
+        return SIZE_MAX;
     if (digits % 4 == 2)
         to[count++] = (char)(bits >> 4);
     if (digits % 4 == 3) {
         to[count++] = (char)(bits >> 10);
         to[count++] = (char)(bits >> 2);
     }
-    out->bytes += count;
-    out->data[out->bytes] = '\0';
-    return true;
+    return count;
+}
+
+bool box_base64_decode(tide_text text, tide_buf *out)
+{
+    while (text.bytes > 0 && is_padding(text.data[text.bytes - 1]))
+        text.bytes--;
+    char *to = tide_buf_reserve(out, text.bytes / 4 * 3 + 3);
+    if (to == NULL)
+        return false;
+    const size_t count = decode_digits(text, to);
+    if (count != SIZE_MAX)
+        out->bytes += count;
+    out->data[out->bytes] = '\0'; /* also after a failure: it wrote behind the end */
+    return count != SIZE_MAX;
 }
 
 /* ---- reading a target ---- */
