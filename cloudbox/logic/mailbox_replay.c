@@ -356,6 +356,8 @@ static tide_status replay_relabel(const struct replay *replay)
         rc = get_set(replay, &set);
     if (rc == TIDE_OK)
         rc = expect_history(replay, box_relabel_steps(replay->mailbox, slot, set));
+    if (rc == TIDE_OK && set == replay->mailbox->slots[slot].label_set)
+        rc = misfit(replay, "labels"); /* what changes nothing was never reported */
     if (rc == TIDE_OK)
         box_apply_relabel(replay->mailbox, slot, set);
     return rc;
