@@ -427,7 +427,7 @@ static void a_large_mailbox_is_right_after_large_changes(void **state)
 {
     (void)state;
     const char *scale = getenv("TIDE_TEST_SCALE");
-    uint32_t count = scale != NULL && atol(scale) < 100 ? 25000 : 250000;
+    uint32_t count = scale != NULL && strtoul(scale, NULL, 10) < 100 ? 25000 : 250000;
     box_mailbox *mailbox = mailbox_with(count);
     const uint16_t inbox[] = {BOX_LABEL_INBOX};
     const uint16_t star[] = {BOX_LABEL_STARRED};
