@@ -221,7 +221,7 @@ static void ask(struct world *world)
 static void a_mailbox_answers_as_a_plain_list_would(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 15; seed++) {
+    for (uint64_t seed = 1; seed <= 40; seed++) {
         print_message("seed %" PRIu64 "\n", seed);
         struct world *world = world_new(seed, sizes[seed % 5]);
         for (uint32_t i = 0; i < scaled(OPS); i++) {
