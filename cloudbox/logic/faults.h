@@ -4,10 +4,16 @@
  * and a message id, how often it strikes (rate 0..1, or the next `count`
  * calls, after skipping `after`), and what happens.  Rules are drawn in
  * order; the first that strikes wins; latency and trickle add up with it.
+ * Each rule has its own chance, so that one more rule moves no other.
  *
  *   {"method":"gmail.users.messages.get","rate":0.01,"fault":"503"}
  *   {"method":"*","count":3,"fault":"reset-after"}
  *   {"method":"gmail.users.messages.get","id":"18c...","fault":"poison"}
+ *
+ * "poison" draws by message id instead of by call: the same messages fail for ever.
+ * "batch" is a method here: a fault on it concerns the request as a whole, "*" does
+ * not mean it (its parts are meant); a fault of the wire on a part cuts the whole answer.
+ * "ms" of "429-time" is how far the told time lies ahead.
  *
  * Faults: "401" "403" (no permission) "403-rate" "403-user-rate" "403-daily" "404" "429"
  * "429-time" "500" "502" "503" "504"; "latency" (ms, jitter_ms); "stall-start" "stall-head"
@@ -31,9 +37,10 @@ void box_faults_free(struct box_faults *faults);
 /* One rule from its JSON; err names the field.  `id_out` numbers it. */
 tide_status box_faults_add(struct box_faults *faults, const json_t *rule, uint32_t *id_out,
                            tide_error *err);
-/* 0: all. */
-void box_faults_remove(struct box_faults *faults, uint32_t id);
-json_t *box_faults_list(const struct box_faults *faults); /* with how often each struck */
+/* 0: all.  false: there is no such rule. */
+bool box_faults_remove(struct box_faults *faults, uint32_t id);
+/* [{"rule":1,"fault":"503","method":"*",...,"seen":n,"struck":n}] */
+json_t *box_faults_list(const struct box_faults *faults);
 
 /* Before the handler: fills the answer and returns true if the call ends here. */
 bool box_faults_before(struct box_faults *faults, struct box_call *call);

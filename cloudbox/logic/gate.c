@@ -120,6 +120,7 @@ static bool admit(struct box_call *call, tide_text user, struct box_principal *p
     }
     if (!box_auth_check(call->cloud->auth, token, call->now_ms, principal)) {
         box_fail(call, 401, "global", "authError", "UNAUTHENTICATED", "Invalid Credentials");
+        box_referee_dead_token(call->cloud->referee, token);
         return false;
     }
     call->user = principal->user;
@@ -139,12 +140,6 @@ static bool admit(struct box_call *call, tide_text user, struct box_principal *p
 }
 
 /* ---- price and place ---- */
-
-static uint32_t units_of(const struct box_call *call)
-{
-    return box_quota_get(call->cloud->quota).rules == BOX_QUOTA_LEGACY ? call->method->units_legacy
-                                                                       : call->method->units;
-}
 
 /* Takes a slot and pays; on refusal neither is kept. */
 static box_refusal charge(struct box_call *call, uint32_t project)
@@ -203,7 +198,8 @@ static void serve_method(struct box_call *call, tide_text user)
             box_faults_after(call->cloud->faults, call);
         }
     }
-    box_referee_call(call->cloud->referee, call, refusal, units_of(call));
+    box_referee_call(call->cloud->referee, call, refusal,
+                     box_quota_units(call->cloud->quota, call->method));
 }
 
 /* A call that no method takes. */

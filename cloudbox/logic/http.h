@@ -92,7 +92,7 @@ struct box_answer {
     char type[64]; /* Content-Type */
     struct {
         char name[32];
-        char value[512];
+        char value[2048]; /* a redirect carries state, code and scopes */
     } headers[BOX_ANSWER_HEADERS_MAX];
     size_t headers_count;
     tide_buf body;

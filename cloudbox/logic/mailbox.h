@@ -101,7 +101,8 @@ tide_status box_mailbox_replay(box_mailbox *mailbox, const json_t *change, tide_
 
 /* ---- looking ---- */
 
-uint32_t box_mailbox_slots(const box_mailbox *mailbox); /* also tombstones */
+const char *box_mailbox_email(const box_mailbox *mailbox); /* whose it is; "" */
+uint32_t box_mailbox_slots(const box_mailbox *mailbox);    /* also tombstones */
 uint32_t box_mailbox_messages(const box_mailbox *mailbox);
 uint32_t box_mailbox_threads(const box_mailbox *mailbox);
 uint64_t box_mailbox_history_id(const box_mailbox *mailbox); /* the latest */

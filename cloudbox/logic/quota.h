@@ -1,9 +1,10 @@
 /* quota.h - what the providers allow, counted exactly.
  *
  * Sliding windows with a resolution of one millisecond: a charge at t counts in
- * (t, t + length].  A meter holds one bucket per millisecond of its minute (per
- * second for the 10-minute and day windows), so that charging is O(1) and the
- * count is exact however many calls there are.
+ * [t, t + length).  A window holds one bucket for each millisecond in which
+ * something was charged (each second for the 10-minute and day windows, rounded
+ * to the strict side), so charging is O(1), the count is exact however many calls
+ * there are, and a quiet user costs next to nothing.
  *
  * Gmail 2026: 6,000 units a minute per user and project, 1,200,000 per project;
  * legacy: 15,000 a minute per user.  In flight per user: 10, every part of a batch counts.
@@ -11,6 +12,10 @@
  * 30,000,000 a day per project, and a load quota in 10-minute and one-day windows whose price grows
  * with the range and with grouping by page or query; other console calls 20 a
  * second and 200 a minute per user.
+ *
+ * A user who was told a time ("Retry after ...") and asks before it is refused,
+ * is written down by the referee, and the time moves later: by 5 s, then 10 s, ...
+ * Calls that were on their way when the time was told (one second) only get refused.
  *
  * Invariants:
  *   Q1  a call is let through only if no window would hold more than its limit.
@@ -21,6 +26,7 @@
 #define BOX_QUOTA_H
 
 #include "logic/service.h"
+#include "logic/user.h"
 
 /* One sliding window. */
 typedef struct box_window box_window;
@@ -52,14 +58,25 @@ typedef enum box_refusal {
 /* Charges the call, or says why not; `retry_at_ms_out` when it would fit. */
 box_refusal box_quota_charge(struct box_quota *quota, const struct box_call *call, uint32_t project,
                              uint64_t *retry_at_ms_out);
+/* What a method costs under the rules in force. */
+uint32_t box_quota_units(const struct box_quota *quota, const struct box_method *method);
+/* The user was told to stay away until `until_ms` (also by a fault). */
+void box_quota_told(struct box_quota *quota, const struct box_user *user, uint64_t now_ms,
+                    uint64_t until_ms);
 /* Slots in flight. */
 bool box_quota_enter(struct box_quota *quota, const struct box_user *user);
-uint32_t box_quota_in_flight(const struct box_quota *quota, uint32_t user_number);
 void box_quota_leave(struct box_quota *quota, uint32_t user_number, uint32_t slots);
+uint32_t box_quota_in_flight(const struct box_quota *quota, uint32_t user_number);
+/* "user-minute", "concurrency", ...: the refusal's name in the record. */
+const char *box_refusal_name(box_refusal refusal);
+/* "2026-09-11T20:00:00.000Z" */
+enum { BOX_TIME_TEXT_BYTES = 32 };
+void box_time_text(uint64_t unix_ms, char text_out[BOX_TIME_TEXT_BYTES]);
 /* Fills the answer as the real service would. */
 void box_quota_refuse(struct box_call *call, box_refusal refusal, uint64_t retry_at_ms);
 
-/* Limits can be changed while running (POST /_cloud/quota); 0 leaves as is. */
+/* Limits can be changed while running (POST /_cloud/quota); 0 leaves as is.  With
+ * other rules the units per user become those of the rules. */
 struct box_quota_limits {
     box_quota_rules rules;
     uint32_t user_units_per_minute;
@@ -72,5 +89,9 @@ struct box_quota_limits {
 };
 void box_quota_set(struct box_quota *quota, const struct box_quota_limits *limits);
 struct box_quota_limits box_quota_get(const struct box_quota *quota);
+/* {"rules":"2026","user_units_per_minute":6000,...} */
+json_t *box_quota_json(const struct box_quota *quota);
+/* false: there are no such rules. */
+bool box_quota_rules_of(tide_text name, box_quota_rules *rules_out);
 
 #endif

@@ -18,6 +18,29 @@
 
 #include "logic/quota.h"
 
+/* The record, as GET /_cloud/stats gives it (?user=EMAIL: only that one,
+ * ?fetched=1: with "ids"):
+ *
+ *   {"now": ms, "since": ms,
+ *    "quota": {"rules":"2026", "user_units_per_minute", "project_units_per_minute",
+ *              "concurrency_max", "console_per_minute", "load_per_10_minutes",
+ *              "load_per_day", "chat_per_minute"},
+ *    "users": {"EMAIL": {
+ *       "calls", "units",                      asked; units of refused calls too
+ *       "granted_units_highest_in_60s", "offered_units_highest_in_60s",
+ *       "in_flight_highest", "refused": {"user-minute": n, ...}, "violations": n,
+ *       "bytes_in", "bytes_out",               bodies, without heads
+ *       "methods": {"gmail.users.messages.get": {"calls", "units", "status": {"200": n}}},
+ *       "fetched": {"messages": distinct, "total": n, "most": n, "ids": {"ID": n}}}},
+ *    "sites": {"SITE": {"calls", "granted_calls_highest_in_60s",
+ *                       "offered_calls_highest_in_60s", "refused": {...}}},
+ *    "nobody": {...}                           as a user: calls without sign-in
+ *    "violations": [{"kind", "count", "first": [{"at": ms, "user", "detail"}]}],
+ *    "strays": {"404": n},
+ *    "push": {...}}                            push.h
+ *
+ * "total" and "most" are exact up to 255 fetches of one message. */
+
 struct box_referee *box_referee_new(box_cloud *cloud);
 void box_referee_free(struct box_referee *referee);
 
@@ -30,6 +53,12 @@ void box_referee_in_flight(struct box_referee *referee, const struct box_user *u
 void box_referee_fetched(struct box_referee *referee, const struct box_user *user, uint32_t slot);
 void box_referee_violation(struct box_referee *referee, const struct box_user *user,
                            const char *kind);
+/* The same with words about it; `user` may be NULL. */
+void box_referee_violation_of(struct box_referee *referee, const struct box_user *user,
+                              const char *kind, tide_text detail);
+/* A token was refused (401).  The first time is life; using it again two seconds
+ * later is the violation "dead-token". */
+void box_referee_dead_token(struct box_referee *referee, tide_text token);
 /* Calls outside the API (unknown path, broken request). */
 void box_referee_stray(struct box_referee *referee, int status);
 

@@ -77,11 +77,12 @@ struct box_service {
     const char *const *batch_paths; /* NULL-terminated, e.g. "/batch/gmail/v1"; may be NULL */
 };
 
-extern const struct box_service box_gmail;   /* gmail*.c */
-extern const struct box_service box_signin;  /* signin.c */
-extern const struct box_service box_console; /* console*.c */
-extern const struct box_service box_chat;    /* chat*.c */
-extern const struct box_service box_control; /* control.c: /_cloud/... */
+extern const struct box_service box_gmail;     /* gmail*.c */
+extern const struct box_service box_signin;    /* signin.c */
+extern const struct box_service box_console;   /* console*.c */
+extern const struct box_service box_chat;      /* chat*.c */
+extern const struct box_service box_discovery; /* discovery.c: the APIs' descriptions */
+extern const struct box_service box_control;   /* control.c: /_cloud/... */
 
 /* ---- for handlers ---- */
 
@@ -136,6 +137,7 @@ struct box_faults *box_cloud_faults(box_cloud *cloud);
 struct box_push *box_cloud_push(box_cloud *cloud);
 struct box_sites *box_cloud_sites(box_cloud *cloud);
 struct box_chat_state *box_cloud_chat(box_cloud *cloud);
+struct box_uploads *box_cloud_uploads(box_cloud *cloud);
 struct box_clock *box_cloud_clock(box_cloud *cloud);
 
 /* Runs one call through the whole gate, as the front end or a batch gives it. */
