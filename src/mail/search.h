@@ -1,0 +1,73 @@
+/* search.h - finding mail: Gmail's operators over any number of shards.
+ *
+ * from: to: cc: bcc: subject: after: before: older_than: newer_than:
+ * has:attachment filename: label: in: is: larger: smaller: rfc822msgid: OR, |,
+ * {either or}, (groups), "phrases", -negation (M10).  Unlike Gmail, an operator
+ * that does not exist is an error that names it: a wrong query must not look
+ * like an empty archive.
+ *
+ * Words are found in any script.  Text without spaces between words (CJK, Thai)
+ * is indexed character by character and searched as a phrase.
+ *
+ * Newest first by default: shards are walked from the newest, each in rowid
+ * order (archive.h A4), and the walk ends with the page.  Ranked on request,
+ * over a capped set of candidates.
+ *
+ * Invariants:
+ *   S1  what a query finds is what matching every stored message would find.
+ *   S2  a page continues exactly behind the one before it, also when mail was
+ *       added meanwhile.
+ */
+#ifndef TIDE_MAIL_SEARCH_H
+#define TIDE_MAIL_SEARCH_H
+
+#include "mail/archive.h"
+
+typedef struct tide_query tide_query;
+
+enum {
+    TIDE_QUERY_BYTES_MAX = 8192,
+    TIDE_QUERY_NODES_MAX = 512,
+    TIDE_QUERY_DEEP = 50,
+    TIDE_SEARCH_PAGE_MAX = 1000,
+    TIDE_SEARCH_RANKED_MAX = 10000, /* candidates that are ranked */
+};
+
+/* `now_ms` for older_than and newer_than; dates without a time are midnight in
+ * the zone `utc_offset_s`.  TIDE_INVALID: err says what, where, and what was
+ * perhaps meant. */
+tide_status tide_query_parse(tide_text text, int64_t now_ms, int32_t utc_offset_s, tide_mem *mem,
+                             tide_query **query_out, tide_error *err);
+void tide_query_free(tide_query *query); /* NULL is fine */
+
+struct tide_search {
+    const tide_query *query; /* NULL: everything */
+    bool ranked;
+    bool oldest_first;
+    uint32_t limit;  /* 0: 50 */
+    tide_text after; /* the token of the page before; empty: the first page */
+    bool snippets;
+};
+
+struct tide_found {
+    struct tide_stored stored;
+    tide_text from, subject; /* decoded */
+    tide_text snippet;       /* with the matches between \x01 and \x02; "" unless asked for */
+    double rank;
+};
+/* Calls `visit` for each match of the page; *more_out says whether there is a
+ * next one, its token is written to `next`. */
+tide_status tide_search_run(tide_archive *archive, const struct tide_search *search,
+                            bool (*visit)(const struct tide_found *found, void *arg), void *arg,
+                            tide_buf *next, bool *more_out, tide_error *err);
+/* How many there are, and their bytes. */
+tide_status tide_search_count(tide_archive *archive, const tide_query *query, uint64_t *count_out,
+                              uint64_t *bytes_out, tide_error *err);
+
+/* ---- for the index ---- */
+
+/* Text as it goes into the index and into a query: characters of scripts without
+ * spaces stand alone. */
+tide_status tide_search_fold(tide_text text, tide_buf *out);
+
+#endif

@@ -1,0 +1,81 @@
+/* oauth.h - signing in to an account, and staying signed in (M16).
+ *
+ * Three ways: the browser with a loopback redirect and PKCE; headless, where a
+ * link is printed and the address that the browser ended at is pasted back; a
+ * service account's key with delegation.  After that: access tokens, refreshed
+ * before they expire, by one thread at a time however many ask.
+ *
+ * Invariants:
+ *   O1  a token is durable (secrets.h) before it is used.
+ *   O2  a refresh happens at most once at a time per account; the others wait.
+ *   O3  invalid_grant ends in TIDE_AUTH, once, with the command that mends it; it
+ *       is not retried.
+ *   O4  no token, code or verifier is ever in an error or a log.
+ */
+#ifndef TIDE_NET_OAUTH_H
+#define TIDE_NET_OAUTH_H
+
+#include "base/buf.h"
+#include "net/secrets.h"
+#include "world/world.h"
+
+/* Endpoints and client; zero means Google's. */
+struct tide_oauth_client {
+    char client_id[256];
+    char client_secret[256]; /* of a desktop client: not a secret */
+    char auth_url[512];      /* "https://accounts.google.com/o/oauth2/v2/auth" */
+    char token_url[512];     /* "https://oauth2.googleapis.com/token" */
+    char revoke_url[512];
+};
+/* A client file as Google's console gives it ("installed" or "web"), or ours.
+ * TIDE_INVALID names what is missing. */
+tide_status tide_oauth_client_read(tide_text json, struct tide_oauth_client *client_out,
+                                   tide_error *err);
+/* Everything at one address: an emulator. */
+void tide_oauth_client_at(const char *origin, struct tide_oauth_client *client_out);
+
+/* ---- signing in ---- */
+
+typedef struct tide_oauth_flow tide_oauth_flow;
+struct tide_oauth_ask {
+    const struct tide_oauth_client *client;
+    const char *scopes;     /* separated by spaces */
+    const char *login_hint; /* the address */
+    bool headless;          /* no listener: the answer is pasted */
+};
+/* Listens on 127.0.0.1 (unless headless) and makes the link. */
+tide_status tide_oauth_flow_start(tide_world *world, const struct tide_oauth_ask *ask,
+                                  tide_mem *mem, tide_oauth_flow **flow_out, tide_error *err);
+const char *tide_oauth_flow_link(const tide_oauth_flow *flow);
+/* Waits for the browser, at most so long. */
+tide_status tide_oauth_flow_wait(tide_oauth_flow *flow, uint64_t wait_ms, tide_error *err);
+/* Headless: what the person pasted, a whole address or the code alone. */
+tide_status tide_oauth_flow_paste(tide_oauth_flow *flow, tide_text pasted, tide_error *err);
+/* Redeems the code.  `grant_out` is JSON to be kept as a secret; the scopes that
+ * were really given are in `scopes_out` (people can untick them). */
+tide_status tide_oauth_flow_finish(tide_oauth_flow *flow, tide_buf *grant_out, tide_buf *scopes_out,
+                                   tide_error *err);
+void tide_oauth_flow_free(tide_oauth_flow *flow); /* NULL is fine */
+
+/* A grant out of a service account's key file, acting for `user`. */
+tide_status tide_oauth_service_account(tide_text key_json, const char *user, const char *scopes,
+                                       tide_buf *grant_out, tide_error *err);
+/* A grant that is one fixed bearer token, for emulators. */
+tide_status tide_oauth_fixed(const char *bearer, tide_buf *grant_out, tide_error *err);
+
+/* ---- staying signed in ---- */
+
+typedef struct tide_tokens tide_tokens;
+/* Of one account; the grant is read from the secret `name` and written back when
+ * it changes. */
+tide_status tide_tokens_open(tide_world *world, tide_secrets *secrets, const char *name,
+                             tide_mem *mem, tide_tokens **tokens_out, tide_error *err);
+void tide_tokens_close(tide_tokens *tokens); /* NULL is fine */
+/* A token that is good for at least a minute; any thread.  TIDE_AUTH (O3). */
+tide_status tide_tokens_get(tide_tokens *tokens, const tide_cancel *cancel, tide_buf *bearer_out,
+                            tide_error *err);
+/* The server refused this one with 401: the next get refreshes, once. */
+void tide_tokens_refused(tide_tokens *tokens, tide_text bearer);
+tide_status tide_tokens_revoke(tide_tokens *tokens, tide_error *err);
+
+#endif
