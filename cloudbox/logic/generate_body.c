@@ -4,260 +4,12 @@
 #define ADD(pen, literal) box_pen_add(pen, literal, sizeof(literal) - 1)
 
 enum {
+    TEXT_BYTES = 1500,  /* of prose; what is larger has something beside it */
     PARTS_LEAST = 1400, /* what a multipart needs below its headers */
     ATTACHMENTS_MAX = 4,
     BOUNDARY_BYTES = 18, /* "=_", a letter, 15 hex digits */
     CLOSE_BYTES = BOUNDARY_BYTES + 8,
 };
-
-/* ---- lines ---- */
-
-static bool enough(const struct box_stage *stage)
-{
-    return stage->peek != NULL && stage->peek->bytes >= BOX_PEEK_BYTES;
-}
-
-static void remember(struct box_stage *stage, const char *text, size_t bytes)
-{
-    struct box_peek *peek = stage->peek;
-    if (peek == NULL || peek->bytes >= BOX_PEEK_BYTES)
-        return;
-    TIDE_ASSERT(peek->bytes + bytes < sizeof peek->text);
-    memcpy(peek->text + peek->bytes, text, bytes);
-    peek->text[peek->bytes + bytes] = '\n';
-    peek->bytes += bytes + 1;
-}
-
-/* One line of text between a prefix and a suffix that a reader does not see. */
-static bool say(struct box_stage *stage, struct box_sink *sink, const char *before,
-                const char *text, size_t bytes, const char *after)
-{
-    char room[BOX_LINE_ROOM];
-    struct box_pen pen = {room, 0};
-    box_pen_text(&pen, before);
-    box_pen_add(&pen, text, bytes);
-    box_pen_text(&pen, after);
-    if (!box_sink_line(sink, room, pen.at))
-        return false;
-    remember(stage, text, bytes);
-    return true;
-}
-
-static bool say_slots(struct box_stage *stage, struct box_sink *sink, const char *before,
-                      const char *text, const char *after)
-{
-    char room[BOX_LINE_ROOM];
-    struct box_pen pen = {room, 0};
-    box_stage_expand(stage, text, &pen);
-    return say(stage, sink, before, room, pen.at, after);
-}
-
-static void gap(struct box_sink *sink)
-{
-    (void)box_sink_line(sink, "", 0);
-}
-
-/* Paragraphs of sentences from a pool until no more fit. */
-static void fill(struct box_stage *stage, struct box_sink *sink, const char *const *pool,
-                 size_t pool_count, const char *before, const char *after, uint64_t salt)
-{
-    enum { TRIES = 5, SENTENCES_MAX = 4 };
-    tide_rng rng = tide_rng_seeded(stage->traits->hash ^ salt);
-    uint32_t failed = 0;
-    while (failed < TRIES && !enough(stage)) {
-        char room[BOX_LINE_ROOM];
-        struct box_pen pen = {room, 0};
-        size_t left = sink->limit > sink->pen->at ? sink->limit - sink->pen->at : 0;
-        uint64_t sentences = left > 1500 ? 1 + tide_rng_below(&rng, SENTENCES_MAX) : 1;
-        for (uint64_t i = 0; i < sentences && pen.at < 600; i++) {
-            if (i > 0)
-                ADD(&pen, " ");
-            box_stage_expand(stage, pool[tide_rng_below(&rng, pool_count)], &pen);
-        }
-        if (!say(stage, sink, before, room, pen.at, after))
-            failed++;
-        else if (*after == '\0')
-            gap(sink);
-    }
-}
-
-/* ---- what is said ---- */
-
-static const char *const *core(const struct box_stage *stage, size_t *count_out)
-{
-    const char *const *lines;
-    size_t count = 0, count_max;
-    if (stage->notice != NULL) {
-        lines = stage->notice->paragraphs;
-        count_max = BOX_NOTICE_PARAGRAPHS;
-    } else if (stage->traits->root == stage->traits->n) {
-        lines = stage->topic->opening;
-        count_max = BOX_TOPIC_PARAGRAPHS;
-    } else {
-        lines = &stage->topic->replies[(stage->traits->hash >> 44) % BOX_TOPIC_REPLIES];
-        count_max = 1;
-    }
-    while (count < count_max && lines[count] != NULL)
-        count++;
-    *count_out = count;
-    return lines;
-}
-
-static bool personal(const struct box_stage *stage)
-{
-    return stage->notice == NULL || stage->notice->from == NULL;
-}
-
-static void say_hello(struct box_stage *stage, struct box_sink *sink, const char *before,
-                      const char *after)
-{
-    char room[BOX_LINE_ROOM];
-    struct box_pen pen = {room, 0};
-    tide_text name = stage->traits->mine ? box_first_name(stage->other.name) : stage->owner_name;
-    box_pen_text(&pen, stage->tongue->hello);
-    if (name.bytes > 0) {
-        ADD(&pen, " ");
-        box_pen_add(&pen, name.data, name.bytes);
-    }
-    ADD(&pen, ",");
-    (void)say(stage, sink, before, room, pen.at, after);
-}
-
-static void say_bye(struct box_stage *stage, struct box_sink *sink, const char *before,
-                    const char *after)
-{
-    tide_text name = stage->traits->mine ? stage->owner_name : box_first_name(stage->other.name);
-    (void)say(stage, sink, before, stage->tongue->bye, strlen(stage->tongue->bye), after);
-    (void)say(stage, sink, before, name.data, name.bytes, after);
-}
-
-static void pool_of(const struct box_stage *stage, const char *const **pool_out, size_t *count_out)
-{
-    const struct box_tongue *tongue = stage->tongue;
-    if (personal(stage)) {
-        *pool_out = tongue->sentences;
-        *count_out = tongue->sentences_count;
-    } else if (stage->traits->kind == BOX_NEWSLETTER) {
-        *pool_out = tongue->articles;
-        *count_out = tongue->articles_count;
-    } else {
-        *pool_out = tongue->print;
-        *count_out = tongue->print_count;
-    }
-}
-
-/* The message before, as mail programs quote it. */
-static void say_quotation(struct box_stage *stage, struct box_sink *sink)
-{
-    const struct box_tongue *tongue = stage->tongue;
-    char room[BOX_LINE_ROOM];
-    struct box_pen pen = {room, 0};
-    box_pen_text(&pen, stage->other.name);
-    ADD(&pen, " ");
-    box_pen_text(&pen, tongue->wrote);
-    ADD(&pen, ":");
-    gap(sink);
-    (void)say(stage, sink, "", room, pen.at, "");
-    for (size_t i = 0; i < BOX_TOPIC_PARAGRAPHS && stage->topic->opening[i] != NULL; i++)
-        (void)say_slots(stage, sink, "> ", stage->topic->opening[i], "");
-}
-
-static void text_lines(struct box_stage *stage, struct box_sink *sink)
-{
-    enum { BYE_BYTES = 240 };
-    size_t count, pool_count, limit = sink->limit;
-    const char *const *lines = core(stage, &count);
-    const char *const *pool;
-    pool_of(stage, &pool, &pool_count);
-    bool reply = stage->traits->root != stage->traits->n;
-    if (personal(stage)) {
-        say_hello(stage, sink, "", "");
-        gap(sink);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (say_slots(stage, sink, "", lines[i], ""))
-            gap(sink);
-    }
-    size_t left = limit > sink->pen->at ? limit - sink->pen->at : 0;
-    if (personal(stage) && left > BYE_BYTES) {
-        /* What is left is shared with what a reply quotes. */
-        sink->limit = reply ? sink->pen->at + (left - BYE_BYTES) / 2 : limit - BYE_BYTES;
-        fill(stage, sink, pool, pool_count, "", "", 1);
-        sink->limit = limit;
-        say_bye(stage, sink, "", "");
-        if (reply)
-            say_quotation(stage, sink);
-        fill(stage, sink, pool, pool_count, reply ? "> " : "", "", 2);
-    } else {
-        fill(stage, sink, pool, pool_count, "", "", 1);
-    }
-}
-
-static void css_lines(struct box_stage *stage, struct box_sink *sink, size_t until)
-{
-    uint64_t hash = stage->traits->hash;
-    for (uint32_t i = 0; sink->pen->at < until && stage->peek == NULL; i++) {
-        char room[160];
-        struct box_pen pen = {room, 0};
-        hash = box_mix(hash, i);
-        ADD(&pen, ".m");
-        box_pen_number(&pen, i, 1);
-        ADD(&pen, "{font-family:Helvetica,Arial,sans-serif;padding:");
-        box_pen_number(&pen, hash % 40, 1);
-        ADD(&pen, "px ");
-        box_pen_number(&pen, (hash >> 8) % 40, 1);
-        ADD(&pen, "px;color:#");
-        box_pen_hex(&pen, hash >> 16, 6);
-        ADD(&pen, ";line-height:1.");
-        box_pen_number(&pen, (hash >> 44) % 9, 1);
-        ADD(&pen, "}");
-        if (!box_sink_line(sink, room, pen.at))
-            return;
-    }
-}
-
-static bool markup(struct box_sink *sink, const char *line)
-{
-    return box_sink_line(sink, line, strlen(line));
-}
-
-static void html_lines(struct box_stage *stage, struct box_sink *sink)
-{
-    enum { END_BYTES = 260 };
-    static const char cell[] = "<tr><td class=\"m1\" style=\"padding:8px 0\"><p>";
-    size_t count, pool_count, limit = sink->limit;
-    size_t start = sink->pen->at;
-    const char *const *lines = core(stage, &count);
-    const char *const *pool;
-    pool_of(stage, &pool, &pool_count);
-    bool person = personal(stage);
-    const char *before = person ? "<div>" : cell;
-    const char *after = person ? "</div>" : "</p></td></tr>";
-    sink->limit = limit - END_BYTES;
-    (void)markup(sink, "<!DOCTYPE html><html><head>");
-    if (!person) {
-        (void)markup(sink, "<style>");
-        css_lines(stage, sink, start + (limit - start) * 2 / 5);
-        (void)markup(sink, "</style>");
-    }
-    (void)markup(sink,
-                 person ? "</head><body>" : "</head><body><table width=\"600\" border=\"0\">");
-    if (person) {
-        say_hello(stage, sink, before, after);
-    } else {
-        char room[BOX_LINE_ROOM];
-        struct box_pen pen = {room, 0};
-        box_stage_subject(stage, &pen);
-        (void)say(stage, sink, "<tr><td><h2>", room, pen.at, "</h2></td></tr>");
-    }
-    for (size_t i = 0; i < count; i++)
-        (void)say_slots(stage, sink, before, lines[i], after);
-    fill(stage, sink, pool, pool_count, before, after, 1);
-    sink->limit = limit;
-    if (person)
-        say_bye(stage, sink, before, after);
-    (void)markup(sink, person ? "</body></html>" : "</table></body></html>");
-}
 
 /* ---- parts ---- */
 
@@ -319,12 +71,12 @@ static void put_text_head(struct box_stage *stage, const char *subtype, box_char
     ADD(pen, "\r\n\r\n");
 }
 
-static void text_part(struct box_stage *stage, size_t limit)
+static void text_part(struct box_stage *stage, size_t limit, bool whole)
 {
     struct box_sink sink;
     put_text_head(stage, "plain", stage->charset, stage->coding);
     box_sink_init(&sink, &stage->pen, stage->charset, stage->coding, limit);
-    text_lines(stage, &sink);
+    box_say_text(stage, &sink, whole);
     box_sink_end(&sink);
 }
 
@@ -333,7 +85,7 @@ static void html_part(struct box_stage *stage, size_t limit)
     struct box_sink sink;
     put_text_head(stage, "html", stage->charset, stage->coding);
     box_sink_init(&sink, &stage->pen, stage->charset, stage->coding, limit);
-    html_lines(stage, &sink);
+    box_say_html(stage, &sink);
     box_sink_end(&sink);
 }
 
@@ -343,7 +95,8 @@ static void alternatives(struct box_stage *stage, char letter, size_t limit)
     size_t left = limit - stage->pen.at;
     put_multipart(stage, "alternative", letter);
     put_delimiter(stage, letter);
-    text_part(stage, stage->pen.at + left * (personal(stage) ? 4 : 3) / 10);
+    size_t share = left * (box_personal(stage) ? 4 : 3) / 10;
+    text_part(stage, stage->pen.at + (share < TEXT_BYTES ? share : TEXT_BYTES), false);
     if (stage->peek != NULL)
         return;
     put_delimiter(stage, letter);
@@ -451,7 +204,7 @@ static void file_part(struct box_stage *stage, const struct file_type *type, uin
 
 static void lay_text(struct box_stage *stage)
 {
-    text_part(stage, stage->traits->bytes - 2);
+    text_part(stage, stage->traits->bytes - 2, true);
     if (stage->peek == NULL)
         pad(stage);
 }
@@ -478,7 +231,7 @@ static void lay_files(struct box_stage *stage)
     static const uint8_t by_draw[8] = {PDF, PDF, DOCX, XLSX, PNG, ZIP, JPEG, PDF};
     uint64_t hash = box_mix(stage->traits->hash, 41);
     size_t left = stage->traits->bytes - stage->pen.at;
-    size_t for_text = left / 4 < 4000 ? left / 4 : 2500 + hash % 1500;
+    size_t for_text = left / 4 < TEXT_BYTES ? left / 4 : 800 + hash % 1000;
     put_multipart(stage, "mixed", 'm');
     put_delimiter(stage, 'm');
     size_t limit = stage->pen.at + for_text;
@@ -489,7 +242,7 @@ static void lay_files(struct box_stage *stage)
         put_close(stage, 'a');
         ADD(&stage->pen, "\r\n");
     } else {
-        text_part(stage, limit);
+        text_part(stage, limit, false);
         if (stage->peek != NULL)
             return;
     }
@@ -510,15 +263,23 @@ static void lay_files(struct box_stage *stage)
     pad(stage);
 }
 
-/* HTML with a picture that it shows. */
+/* HTML with a picture that it shows, a person's with a plain text beside it. */
 static void lay_related(struct box_stage *stage)
 {
     size_t left = stage->traits->bytes - stage->pen.at;
+    size_t share = left * 6 / 10 < 2 * TEXT_BYTES ? left * 6 / 10 : 2 * TEXT_BYTES;
     put_multipart(stage, "related", 'r');
     put_delimiter(stage, 'r');
-    html_part(stage, stage->pen.at + left * 6 / 10);
+    if (box_personal(stage))
+        alternatives(stage, 'a', stage->pen.at + share);
+    else
+        html_part(stage, stage->pen.at + share);
     if (stage->peek != NULL)
         return;
+    if (box_personal(stage)) {
+        put_close(stage, 'a');
+        ADD(&stage->pen, "\r\n");
+    }
     put_delimiter(stage, 'r');
     file_part(stage, &file_types[PNG], 0, "inline", stage->traits->bytes - CLOSE_BYTES);
     put_close(stage, 'r');
@@ -600,12 +361,7 @@ static void inner_message(struct box_stage *stage, size_t limit)
     ADD(pen, "@inner.example>\r\nMIME-Version: 1.0\r\n");
     put_text_head(stage, "plain", BOX_ASCII, BOX_7BIT);
     box_sink_init(&sink, pen, BOX_ASCII, BOX_7BIT, limit);
-    box_lang lang = stage->lang;
-    stage->lang = BOX_EN;
-    const struct box_tongue *english = box_tongue(BOX_EN);
-    (void)say_slots(stage, &sink, "", "We offer {q} pieces of {b} at {a} USD each.", "");
-    fill(stage, &sink, english->print, english->print_count, "", "", 3);
-    stage->lang = lang;
+    box_say_offer(stage, &sink);
 }
 
 static void lay_forward(struct box_stage *stage)
@@ -613,7 +369,8 @@ static void lay_forward(struct box_stage *stage)
     size_t left = stage->traits->bytes - stage->pen.at;
     put_multipart(stage, "mixed", 'm');
     put_delimiter(stage, 'm');
-    text_part(stage, stage->pen.at + left * 4 / 10);
+    size_t share = left * 4 / 10 < TEXT_BYTES ? left * 4 / 10 : TEXT_BYTES;
+    text_part(stage, stage->pen.at + share, false);
     if (stage->peek != NULL)
         return;
     put_delimiter(stage, 'm');
@@ -631,7 +388,7 @@ static void lay_report(struct box_stage *stage)
     put_boundary(stage, 'm');
     ADD(pen, "\"\r\n\r\n");
     put_delimiter(stage, 'm');
-    text_part(stage, pen->at + left * 4 / 10);
+    text_part(stage, pen->at + (left * 4 / 10 < TEXT_BYTES ? left * 4 / 10 : TEXT_BYTES), false);
     if (stage->peek != NULL)
         return;
     put_delimiter(stage, 'm');
@@ -683,9 +440,12 @@ void box_stage_body(struct box_stage *stage)
     default:
         break;
     }
-    if (draw < 55)
+    bool large = stage->traits->bytes - stage->pen.at > 3 * TEXT_BYTES;
+    if (large && box_personal(stage) && kind != BOX_REVIEW && kind != BOX_FORUM)
+        lay_related(stage);
+    else if (draw < 55 || (large && !box_personal(stage) && draw < 88))
         lay_alternative(stage);
-    else if (!personal(stage) && draw >= 88)
+    else if (!box_personal(stage) && draw >= 88)
         lay_html(stage);
     else
         lay_text(stage);

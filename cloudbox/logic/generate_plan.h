@@ -48,7 +48,7 @@ uint64_t box_mix(uint64_t a, uint64_t b);
 /* Writes the message into `room`, which has bytes + BOX_ROOM_SPARE.  With `stop_after`
  * it may end early, once that many bytes of plain text are in `text_out`
  * (UTF-8, as a reader sees it); then only what was written counts. */
-enum { BOX_ROOM_SPARE = 32 << 10, BOX_PEEK_BYTES = 1400 };
+enum { BOX_ROOM_SPARE = 32 << 10, BOX_PEEK_BYTES = 900 };
 struct box_peek {
     char text[BOX_PEEK_BYTES + 4096];
     size_t bytes;

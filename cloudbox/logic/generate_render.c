@@ -221,15 +221,14 @@ static void put_slot(const struct box_stage *stage, struct box_pen *pen, char sl
 void box_stage_expand(const struct box_stage *stage, const char *text, struct box_pen *pen)
 {
     for (;;) {
-        const char *slot = strchr(text, '{');
-        if (slot == NULL)
-            break;
+        const char *slot = strchrnul(text, '{');
         box_pen_add(pen, text, (size_t)(slot - text));
+        if (*slot == '\0')
+            return;
         TIDE_ASSERT(slot[2] == '}');
         put_slot(stage, pen, slot[1]);
         text = slot + 3;
     }
-    box_pen_text(pen, text);
 }
 
 void box_stage_subject(const struct box_stage *stage, struct box_pen *pen)

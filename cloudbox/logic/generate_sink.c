@@ -1,6 +1,5 @@
 #include "logic/generate_sink.h"
 #include "base/check.h"
-#include "base/rng.h"
 
 static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 static const char hex_upper[] = "0123456789ABCDEF";
@@ -22,17 +21,6 @@ const char *box_coding_name(box_coding coding)
 }
 
 /* ---- the pen ---- */
-
-void box_pen_add(struct box_pen *pen, const char *bytes, size_t count)
-{
-    memcpy(pen->room + pen->at, bytes, count);
-    pen->at += count;
-}
-
-void box_pen_text(struct box_pen *pen, const char *terminated)
-{
-    box_pen_add(pen, terminated, strlen(terminated));
-}
 
 void box_pen_fill(struct box_pen *pen, char byte, size_t count)
 {
@@ -59,22 +47,30 @@ void box_pen_hex(struct box_pen *pen, uint64_t number, uint32_t digits)
         pen->room[pen->at++] = lower[number >> (4 * digits) & 15];
 }
 
-/* Eight characters from one number: five bits of each byte choose among
- * A to P and a to p.  Half the speed of memset, and every line differs. */
+/* Five bits of each byte choose among A to P and a to p. */
+static inline uint64_t noise_of(uint64_t number)
+{
+    return ((number ^ number >> 29) & 0x2f2f2f2f2f2f2f2fu) + 0x4141414141414141u;
+}
+
+/* One multiplication for eight characters: large messages are mostly this. */
 void box_pen_noise(struct box_pen *pen, size_t count, uint64_t *state)
 {
     TIDE_ASSERT(count % 4 == 0);
-    tide_rng rng = {*state};
+    uint64_t number = *state;
     char *p = pen->room + pen->at;
     pen->at += count;
-    while (count > 0) {
-        uint64_t word = (tide_rng_next(&rng) & 0x2f2f2f2f2f2f2f2fu) + 0x4141414141414141u;
-        size_t part = count < 8 ? count : 8;
-        memcpy(p, &word, part);
-        p += part;
-        count -= part;
+    for (; count > 0; count -= count < 8 ? count : 8) {
+        number = number * 0x5851f42d4c957f2du + 0x14057b7ef767814fu;
+        uint64_t word = noise_of(number);
+        if (count < 8) {
+            memcpy(p, &word, 4);
+            break;
+        }
+        memcpy(p, &word, 8);
+        p += 8;
     }
-    *state = rng.state;
+    *state = number;
 }
 
 /* ---- charsets ---- */
@@ -183,6 +179,19 @@ static size_t letter_at(const char *utf8, uint32_t *letter_out)
     return 4;
 }
 
+static bool is_ascii(const char *text, size_t bytes)
+{
+    uint64_t high = 0, word = 0;
+    size_t at = 0;
+    for (; at + 8 <= bytes; at += 8) {
+        memcpy(&word, text + at, 8);
+        high |= word;
+    }
+    for (; at < bytes; at++)
+        high |= (unsigned char)text[at];
+    return (high & 0x8080808080808080u) == 0;
+}
+
 /* No charset here needs more bytes than UTF-8. */
 static size_t convert(box_charset charset, const char *utf8, size_t bytes, char *out)
 {
@@ -246,10 +255,7 @@ static void one_word(struct box_pen *pen, box_charset charset, const char *bytes
 
 void box_pen_words(struct box_pen *pen, box_charset charset, tide_text utf8)
 {
-    bool ascii = true;
-    for (size_t i = 0; i < utf8.bytes; i++)
-        ascii = ascii && (unsigned char)utf8.data[i] < 0x80;
-    if (ascii || charset == BOX_ASCII) {
+    if (charset == BOX_ASCII || is_ascii(utf8.data, utf8.bytes)) {
         box_pen_add(pen, utf8.data, utf8.bytes);
         return;
     }
@@ -286,28 +292,52 @@ void box_sink_init(struct box_sink *sink, struct box_pen *pen, box_charset chars
     *sink = (struct box_sink){.pen = pen, .limit = limit, .charset = charset, .coding = coding};
 }
 
+/* How many bytes from `at` need no quoting and fit `room` columns. */
+static size_t plain_run(const char *bytes, size_t at, size_t count, size_t room)
+{
+    size_t end = count - at < room ? count : at + room;
+    size_t run = at;
+    const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
+    for (; run + 8 <= end; run += 8) {
+        uint64_t word;
+        memcpy(&word, bytes + run, 8);
+        uint64_t equals = word ^ (ones * '=');
+        /* A byte above ASCII, below the space, or '='; may be wrong only by doubting. */
+        if (((word | (word - ones * ' ') | (equals - ones)) & tops) != 0)
+            break;
+    }
+    while (run < end && bytes[run] >= ' ' && bytes[run] != '=' && bytes[run] != 0x7f)
+        run++;
+    /* A space at the end of a line would be dropped on the way. */
+    if (run == count && run > at && bytes[run - 1] == ' ')
+        run--;
+    return run - at;
+}
+
 static void put_quoted(struct box_sink *sink, const char *bytes, size_t count)
 {
     char *p = sink->pen->room + sink->pen->at;
-    uint32_t column = 0;
-    for (size_t i = 0; i < count; i++) {
-        unsigned char byte = (unsigned char)bytes[i];
-        bool plain = byte >= ' ' && byte < 0x7f && byte != '=' && !(byte == ' ' && i + 1 == count);
-        uint32_t width = plain ? 1 : 3;
-        if (column + width > LINE_MAX_QUOTED) {
+    size_t column = 0;
+    for (size_t i = 0; i < count;) {
+        size_t run = plain_run(bytes, i, count, LINE_MAX_QUOTED - column);
+        memcpy(p, bytes + i, run);
+        p += run;
+        i += run;
+        column += run;
+        if (i == count)
+            break;
+        if (column + 3 > LINE_MAX_QUOTED) {
             memcpy(p, "=\r\n", 3);
             p += 3;
             column = 0;
+            continue;
         }
-        if (plain) {
-            *p++ = (char)byte;
-        } else {
-            p[0] = '=';
-            p[1] = hex_upper[byte >> 4];
-            p[2] = hex_upper[byte & 15];
-            p += 3;
-        }
-        column += width;
+        unsigned char byte = (unsigned char)bytes[i++];
+        p[0] = '=';
+        p[1] = hex_upper[byte >> 4];
+        p[2] = hex_upper[byte & 15];
+        p += 3;
+        column += 3;
     }
     memcpy(p, "\r\n", 2);
     sink->pen->at = (size_t)(p + 2 - sink->pen->room);
@@ -353,12 +383,13 @@ bool box_sink_line(struct box_sink *sink, const char *utf8, size_t bytes)
     char converted[BOX_SINK_LINE_BYTES_MAX + 2];
     TIDE_ASSERT(bytes <= BOX_SINK_LINE_BYTES_MAX);
     /* The cheap way to know that it cannot fit, before any work (K1). */
-    if (sink->charset <= BOX_UTF8 && sink->pen->at + bytes + 2 > sink->limit)
+    size_t least = sink->charset <= BOX_UTF8 ? bytes : bytes / 2;
+    if (sink->pen->at + least + 2 > sink->limit)
         return false;
     struct box_sink before = *sink;
     size_t at = sink->pen->at;
     const char *text = utf8;
-    if (sink->charset > BOX_UTF8) {
+    if (sink->charset > BOX_UTF8 && !is_ascii(utf8, bytes)) {
         bytes = convert(sink->charset, utf8, bytes, converted);
         text = converted;
     }
@@ -380,6 +411,21 @@ bool box_sink_line(struct box_sink *sink, const char *utf8, size_t bytes)
     *sink = before;
     sink->pen->at = at;
     return false;
+}
+
+bool box_sink_block(struct box_sink *sink, const char *lines, size_t bytes)
+{
+    if (sink->coding != BOX_BASE64) {
+        if (sink->pen->at + bytes > sink->limit)
+            return false;
+        box_pen_add(sink->pen, lines, bytes);
+        return true;
+    }
+    size_t encoded = (bytes + 2) / 3 * 4;
+    if (sink->pen->at + encoded + encoded / LINE_BASE64 * 2 + 12 > sink->limit)
+        return false;
+    put_base64(sink, lines, bytes);
+    return true;
 }
 
 void box_sink_end(struct box_sink *sink)

@@ -32,8 +32,18 @@ struct box_pen {
     size_t at;
 };
 
-void box_pen_add(struct box_pen *pen, const char *bytes, size_t count);
-void box_pen_text(struct box_pen *pen, const char *terminated);
+/* Inline: with a literal the compiler knows the length, and most are short. */
+static inline void box_pen_add(struct box_pen *pen, const char *bytes, size_t count)
+{
+    memcpy(pen->room + pen->at, bytes, count);
+    pen->at += count;
+}
+
+static inline void box_pen_text(struct box_pen *pen, const char *terminated)
+{
+    box_pen_add(pen, terminated, strlen(terminated));
+}
+
 void box_pen_fill(struct box_pen *pen, char byte, size_t count);
 void box_pen_number(struct box_pen *pen, uint64_t number, uint32_t digits_least);
 void box_pen_hex(struct box_pen *pen, uint64_t number, uint32_t digits);
@@ -58,6 +68,9 @@ void box_sink_init(struct box_sink *sink, struct box_pen *pen, box_charset chars
 enum { BOX_SINK_LINE_BYTES_MAX = 2000 };
 /* Adds the text and a line end.  false: it does not fit (K1). */
 bool box_sink_line(struct box_sink *sink, const char *utf8, size_t bytes);
+/* Adds whole lines that no encoding but base64 would change: ASCII, at most 75
+ * columns, no '=', no space at a line's end. */
+bool box_sink_block(struct box_sink *sink, const char *lines, size_t bytes);
 /* Completes the encoding; the last line has its end. */
 void box_sink_end(struct box_sink *sink);
 

@@ -1,7 +1,7 @@
 /* generate_stage.h - one message while it is being written.
  *
- * Private to generate_render.c (who writes what, headers) and
- * generate_body.c (the parts below them).
+ * Private to generate_render.c (who writes, headers), generate_say.c (what is
+ * said) and generate_body.c (parts and layouts).
  */
 #ifndef BOX_GENERATE_STAGE_H
 #define BOX_GENERATE_STAGE_H
@@ -36,6 +36,12 @@ void box_stage_subject(const struct box_stage *stage, struct box_pen *pen);
 tide_text box_first_name(const char *name);
 void box_pen_date(struct box_pen *pen, uint64_t date_ms);  /* as in a Date header */
 void box_pen_stamp(struct box_pen *pen, uint64_t date_ms); /* 20240314T093000Z */
+/* Written by a person, not by a company's machine. */
+bool box_personal(const struct box_stage *stage);
+/* What the message says, up to the sink's limit; with `whole` until there. */
+void box_say_text(struct box_stage *stage, struct box_sink *sink, bool whole);
+void box_say_html(struct box_stage *stage, struct box_sink *sink);
+void box_say_offer(struct box_stage *stage, struct box_sink *sink);
 /* Content-Type and all that follows, so that the message has its full size. */
 void box_stage_body(struct box_stage *stage);
 
