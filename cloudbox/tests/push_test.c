@@ -644,8 +644,8 @@ static void watches_and_topics_survive_and_deliveries_do_not(void **state)
         "{\"op\":\"push-stop\",\"email\":\"nobody@example.com\"}",
         "{\"op\":\"push-topic\",\"topic\":\"x\",\"url\":\"y\"}",
         "{\"op\":\"push-watch\",\"email\":\"anna@example.com\"}",
-        "{\"op\":\"push-watch\",\"email\":\"anna@example.com\",\"topic\":\"x\",\"labels\":[],"
-        "\"exclude\":false,\"expires\":1}",
+        ("{\"op\":\"push-watch\",\"email\":\"anna@example.com\",\"topic\":\"x\",\"labels\":[],"
+         "\"exclude\":false,\"expires\":1}"),
     };
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++)
         assert_int_not_equal(box_cloud_replay(again.cloud, tide_text_of(broken[i]), NULL), TIDE_OK);
