@@ -97,6 +97,9 @@ bool box_auth_ticket_take(struct box_auth *auth, tide_text ticket, uint64_t now_
 const char *box_auth_code(struct box_auth *auth, const struct box_ask *ask, struct box_user *user,
                           uint32_t scopes, uint64_t now_ms);
 
+/* What a code stands for; 0: there is no such code. */
+uint32_t box_auth_code_scopes(const struct box_auth *auth, tide_text code);
+
 /* What a token request brought; the texts are borrowed until the next change. */
 struct box_issue {
     struct box_user *user;

@@ -214,9 +214,12 @@ static struct box_user *subject_of(struct box_auth *auth, const struct box_accou
                                    struct box_oauth_error *error_out)
 {
     const tide_text subject = claim_text(claims, "sub");
-    if (subject.bytes == 0 || tide_text_equal(subject, tide_text_of(account->email)))
-        return box_cloud_user_need(auth->cloud, tide_text_of(account->email));
-    struct box_user *user = box_cloud_user(auth->cloud, subject);
+    const bool itself =
+        subject.bytes == 0 || tide_text_equal(subject, tide_text_of(account->email));
+    struct box_user *user = itself ? box_cloud_user_need(auth->cloud, tide_text_of(account->email))
+                                   : box_cloud_user(auth->cloud, subject);
+    if (itself && user != NULL)
+        return user;
     if (user == NULL) {
         (void)refuse(error_out, 400, "invalid_grant", "Invalid email or User ID");
         return NULL;

@@ -318,6 +318,13 @@ const char *box_auth_code(struct box_auth *auth, const struct box_ask *ask, stru
     return auth->secrets[slot].text;
 }
 
+uint32_t box_auth_code_scopes(const struct box_auth *auth, tide_text code)
+{
+    const uint32_t slot = box_secret_find(auth, code);
+    return slot != 0 && auth->secrets[slot].kind == BOX_SECRET_CODE ? auth->secrets[slot].scopes
+                                                                    : 0;
+}
+
 /* ---- tokens ---- */
 
 static bool refuse(struct box_oauth_error *error_out, int http, const char *error, const char *text)

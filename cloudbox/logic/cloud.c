@@ -37,6 +37,7 @@ box_cloud *box_cloud_new(const struct box_options *options)
     cloud->push = box_push_new(cloud);
     cloud->sites = box_sites_new(options->seed);
     cloud->chat = box_chat_new(options->seed);
+    cloud->uploads = box_uploads_new();
     return cloud;
 }
 
@@ -44,6 +45,7 @@ void box_cloud_free(box_cloud *cloud)
 {
     if (cloud == NULL)
         return;
+    box_uploads_free(cloud->uploads);
     box_chat_free(cloud->chat);
     box_sites_free(cloud->sites);
     box_push_free(cloud->push);
@@ -491,6 +493,11 @@ struct box_push *box_cloud_push(box_cloud *cloud)
 struct box_sites *box_cloud_sites(box_cloud *cloud)
 {
     return cloud->sites;
+}
+
+struct box_uploads *box_cloud_uploads(box_cloud *cloud)
+{
+    return cloud->uploads;
 }
 
 struct box_chat_state *box_cloud_chat(box_cloud *cloud)

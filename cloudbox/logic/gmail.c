@@ -28,7 +28,9 @@ enum {
 #define AT "/gmail/v1/users/{userId}"
 /* One method: its price from May 2026 on, then the older one. */
 #define METHOD(name, verb, path, scopes, units, legacy, handle)                                    \
-    {"gmail.users." name, verb, path, scopes, BOX_METER_GMAIL, units, legacy, handle}
+    {                                                                                              \
+        "gmail.users." name, verb, path, scopes, BOX_METER_GMAIL, units, legacy, handle            \
+    }
 /* A way in for large messages.  Discovery also names /resumable/upload, which
  * older clients use. */
 #define UPLOAD(name, verb, path, scopes, units, handle)                                            \
@@ -216,8 +218,7 @@ static void add_content(struct box_call *call, json_t *message, uint32_t slot, b
         tide_buf text;
         tide_buf_init(&text, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
         box_add_base64url(&text, raw);
-        json_object_set_new(message, "raw",
-                            json_stringn_nocheck(tide_buf_cstr(&text), text.bytes));
+        json_object_set_new(message, "raw", json_stringn_nocheck(tide_buf_cstr(&text), text.bytes));
         tide_buf_done(&text);
     }
     tide_buf_done(&scratch);
@@ -236,8 +237,7 @@ json_t *box_gmail_message(struct box_call *call, uint32_t slot, box_format forma
         tide_buf snippet;
         tide_buf_init(&snippet, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
         box_mailbox_snippet(mailbox, slot, &snippet);
-        json_t *text = json_stringn(tide_buf_cstr(&snippet), snippet.bytes);
-        json_object_set_new(message, "snippet", text != NULL ? text : json_string(""));
+        json_object_set_new(message, "snippet", box_json_text(tide_buf_text(&snippet)));
         tide_buf_done(&snippet);
     }
     if (format == BOX_FORMAT_FULL || format == BOX_FORMAT_METADATA)
@@ -298,6 +298,7 @@ bool box_gmail_list(struct box_call *call, const json_t *object, const char *nam
         return false;
     }
     if (json_array_size(list) > count_max) {
+        box_referee_violation(box_cloud_referee(call->cloud), call->user, "list-size");
         box_fail_argument(call, "%s cannot exceed %zu", too_many, count_max);
         return false;
     }
@@ -369,18 +370,4 @@ void box_gmail_relabel(box_mailbox *mailbox, uint32_t slot, const struct box_rel
     TIDE_ASSERT(box_gmail_relabel_fits(mailbox, slot, relabel));
     box_mailbox_relabel(mailbox, slot, relabel->add, relabel->add_count, relabel->take,
                         relabel->take_count);
-}
-
-void box_gmail_remove(box_mailbox *mailbox, uint32_t slot)
-{
-    if (box_mailbox_has_label(mailbox, slot, BOX_LABEL_DRAFT)) {
-        for (uint32_t i = 0; i < box_mailbox_drafts(mailbox); i++) {
-            const struct box_draft *draft = box_mailbox_draft_at(mailbox, i);
-            if (!draft->gone && draft->slot == slot) {
-                box_mailbox_draft_remove(mailbox, i);
-                return;
-            }
-        }
-    }
-    box_mailbox_remove(mailbox, slot);
 }

@@ -77,8 +77,6 @@ bool box_gmail_relabel_read(struct box_call *call, const json_t *body,
 bool box_gmail_relabel_fits(const box_mailbox *mailbox, uint32_t slot,
                             const struct box_relabel *relabel);
 void box_gmail_relabel(box_mailbox *mailbox, uint32_t slot, const struct box_relabel *relabel);
-/* Deletes for good; a draft's message goes with its draft. */
-void box_gmail_remove(box_mailbox *mailbox, uint32_t slot);
 
 /* ---- messages that come in (gmail_post.c) ---- */
 

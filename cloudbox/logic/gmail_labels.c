@@ -25,9 +25,9 @@ static const char palette[] =
     "#54240e#633e04#521d28#202124#083018";
 
 /* Names that no user label may have, besides the ids of system labels. */
-static const char *const reserved[] = {
-    "all mail", "archive", "chats",     "drafts",    "muted",     "scheduled",
-    "sent",     "snoozed", "sent mail", "voicemail", "important", NULL};
+static const char *const reserved[] = {"all mail",  "archive",   "chats",     "drafts",
+                                       "muted",     "scheduled", "sent",      "snoozed",
+                                       "sent mail", "voicemail", "important", NULL};
 
 /* ---- answers ---- */
 
@@ -255,8 +255,7 @@ void box_gmail_labels_create(struct box_call *call)
     struct box_label wanted = label_default();
     if (read_label(call, body, &wanted)) {
         uint32_t number = 0;
-        const tide_status status =
-            box_mailbox_label_create(call->user->mailbox, &wanted, &number);
+        const tide_status status = box_mailbox_label_create(call->user->mailbox, &wanted, &number);
         reply_status(call, status, number);
     }
     json_decref(body);

@@ -39,13 +39,11 @@ struct listing {
 
 /* ---- what is asked ---- */
 
-/* A token that may only see metadata may not search: that would be a way to
+/* A token bound to metadata may not search: that would be a way to
  * read bodies word by word. */
 static bool query_allowed(struct box_call *call, tide_text q)
 {
-    const uint32_t readers =
-        BOX_SCOPE_MAIL | BOX_SCOPE_MODIFY | BOX_SCOPE_READONLY | BOX_SCOPE_COMPOSE;
-    if (q.bytes == 0 || (call->scopes & BOX_SCOPE_METADATA) == 0 || (call->scopes & readers) != 0)
+    if (q.bytes == 0 || !box_gmail_metadata_bound(call))
         return true;
     box_fail(call, 403, "global", "forbidden", "PERMISSION_DENIED",
              "Metadata scope does not support 'q' parameter");
@@ -328,16 +326,17 @@ static json_t *thread_entry(struct listing *listing, uint32_t slot)
         }
         other_slot = other->next_in_thread;
     }
-    tide_buf snippet;
-    tide_buf_init(&snippet, tide_mem_heap(), 64 << 10);
-    box_mailbox_snippet(listing->mailbox, newest_slot, &snippet);
     json_t *entry = json_object();
     TIDE_ASSERT(entry != NULL);
     box_page_set_id(entry, "id", message->thread_id);
-    json_t *text = json_stringn(tide_buf_cstr(&snippet), snippet.bytes);
-    box_page_set_value(entry, "snippet", text != NULL ? text : json_string(""));
+    if (!box_gmail_metadata_bound(listing->call)) { /* it is a piece of the body */
+        tide_buf snippet;
+        tide_buf_init(&snippet, tide_mem_heap(), 64 << 10);
+        box_mailbox_snippet(listing->mailbox, newest_slot, &snippet);
+        box_page_set_value(entry, "snippet", box_json_text(tide_buf_text(&snippet)));
+        tide_buf_done(&snippet);
+    }
     box_page_set_number(entry, "historyId", history_id);
-    tide_buf_done(&snippet);
     return entry;
 }
 

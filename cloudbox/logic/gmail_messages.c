@@ -6,9 +6,10 @@
 
 #include <inttypes.h>
 
-static const char *const modify_names[] = {
-    "addLabelIds", "removeLabelIds", "addClassificationLabels", "removeClassificationLabelIds",
-    NULL};
+static const char answer_type[] = "application/json; charset=UTF-8";
+static const char *const modify_names[] = {"addLabelIds", "removeLabelIds",
+                                           "addClassificationLabels",
+                                           "removeClassificationLabelIds", NULL};
 static const char *const batch_modify_names[] = {"ids",
                                                  "addLabelIds",
                                                  "removeLabelIds",
@@ -43,7 +44,8 @@ static void reply_raw(struct box_call *call, uint32_t slot)
     box_mailbox *mailbox = call->user->mailbox;
     const struct box_message *message = box_mailbox_at(mailbox, slot);
     const tide_text wish = box_call_param(call, "prettyPrint");
-    const bool pretty = !tide_text_equal(wish, TIDE_TEXT("false"));
+    const bool pretty =
+        !tide_text_equal(wish, TIDE_TEXT("false")) && !tide_text_equal(wish, TIDE_TEXT("0"));
     const char *gap = pretty ? ",\n  " : ",", *colon = pretty ? ": " : ":";
     tide_buf *out = &call->answer->body;
     tide_buf scratch;
@@ -63,10 +65,10 @@ static void reply_raw(struct box_call *call, uint32_t slot)
     box_print(out, "%s\"sizeEstimate\"%s%" PRIu32 "%s\"raw\"%s\"", gap, colon, message->bytes, gap,
               colon);
     box_add_base64url(out, box_mailbox_raw(mailbox, slot, &scratch));
-    box_print(out,
-              "\"%s\"historyId\"%s\"%" PRIu64 "\"%s\"internalDate\"%s\"%" PRIu64 "\"%s}%s", gap,
-              colon, message->history_id, gap, colon, message->date_ms, pretty ? "\n" : "",
+    box_print(out, "\"%s\"historyId\"%s\"%" PRIu64 "\"%s\"internalDate\"%s\"%" PRIu64 "\"%s}%s",
+              gap, colon, message->history_id, gap, colon, message->date_ms, pretty ? "\n" : "",
               pretty ? "\n" : "");
+    memcpy(call->answer->type, answer_type, sizeof answer_type);
     tide_buf_done(&scratch);
     box_referee_fetched(box_cloud_referee(call->cloud), call->user, slot);
 }
@@ -79,7 +81,7 @@ void box_gmail_messages_get(struct box_call *call)
     const uint32_t slot = box_gmail_message_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;
-    if (format == BOX_FORMAT_RAW && box_call_param(call, "fields").data == NULL)
+    if (format == BOX_FORMAT_RAW && box_call_param(call, "fields").bytes == 0)
         reply_raw(call, slot);
     else
         box_call_reply(call, box_gmail_message(call, slot, format));
@@ -120,8 +122,7 @@ void box_gmail_messages_modify(struct box_call *call)
     if (body == NULL)
         return;
     struct box_relabel relabel;
-    if (box_gmail_known(call, body, modify_names) &&
-        box_gmail_relabel_read(call, body, &relabel)) {
+    if (box_gmail_known(call, body, modify_names) && box_gmail_relabel_read(call, body, &relabel)) {
         if (box_gmail_relabel_fits(mailbox, slot, &relabel)) {
             box_gmail_relabel(mailbox, slot, &relabel);
             box_call_reply(call, box_gmail_message_brief(mailbox, slot));
@@ -162,7 +163,7 @@ void box_gmail_messages_delete(struct box_call *call)
     const uint32_t slot = box_gmail_message_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;
-    box_gmail_remove(call->user->mailbox, slot);
+    box_mailbox_remove(call->user->mailbox, slot);
     box_call_reply_empty(call);
 }
 
@@ -221,7 +222,7 @@ void box_gmail_messages_batch_delete(struct box_call *call)
         for (size_t i = 0; i < json_array_size(ids); i++) {
             const uint32_t slot = find_id(call, ids, i);
             if (slot != BOX_SLOT_NONE)
-                box_gmail_remove(call->user->mailbox, slot);
+                box_mailbox_remove(call->user->mailbox, slot);
         }
         box_call_reply_empty(call);
     }

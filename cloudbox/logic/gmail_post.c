@@ -12,9 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const message_names[] = {
-    "id",      "threadId",     "labelIds", "snippet", "historyId", "internalDate",
-    "payload", "sizeEstimate", "raw",      "classificationLabelValues", NULL};
+static const char *const message_names[] = {"id",        "threadId",
+                                            "labelIds",  "snippet",
+                                            "historyId", "internalDate",
+                                            "payload",   "sizeEstimate",
+                                            "raw",       "classificationLabelValues",
+                                            NULL};
 static const char *const draft_names[] = {"id", "message", NULL};
 
 /* What a post turned out to be. */
@@ -137,8 +140,8 @@ static bool read_thread(struct box_call *call, struct incoming *in)
 static bool read_labels(struct box_call *call, struct incoming *in)
 {
     const json_t *list;
-    if (!box_gmail_list(call, in->message, "labelIds", BOX_MODIFY_LABELS_MAX,
-                        "Number of label ids", &list))
+    if (!box_gmail_list(call, in->message, "labelIds", BOX_MODIFY_LABELS_MAX, "Number of label ids",
+                        &list))
         return false;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *id = json_array_get(list, i);
@@ -208,19 +211,13 @@ static void draft_create(struct box_call *call, struct incoming *in)
     reply_draft(call, box_mailbox_draft_create(call->user->mailbox, &message));
 }
 
-/* Replaces a draft's message; it stays in its thread unless another is named
- * (Google does not say; a draft that is saved again should not wander). */
+/* The message gets another id, the draft keeps its own; it stays in its thread
+ * unless another is named (Google does not say; a draft that is saved again
+ * should not wander). */
 static void draft_replace(struct box_call *call, uint32_t draft, tide_text raw, tide_text thread_id)
 {
-    box_mailbox *mailbox = call->user->mailbox;
-    char thread[BOX_ID_TEXT_BYTES];
-    const uint32_t slot = box_mailbox_draft_at(mailbox, draft)->slot;
-    box_id_text(box_mailbox_at(mailbox, slot)->thread_id, thread);
-    const struct box_insert message = {
-        .raw = raw,
-        .date_ms = call->now_ms,
-        .thread_id = thread_id.data != NULL ? thread_id : tide_text_of(thread)};
-    box_mailbox_draft_update(mailbox, draft, &message);
+    const struct box_insert message = {.raw = raw, .date_ms = call->now_ms, .thread_id = thread_id};
+    box_mailbox_draft_update(call->user->mailbox, draft, &message);
 }
 
 static void draft_update(struct box_call *call, const struct box_post *post, struct incoming *in)
@@ -263,8 +260,8 @@ static void draft_send(struct box_call *call, const struct box_post *post, struc
         box_fail_argument(call, "Missing draft id");
         return;
     }
-    const uint32_t draft = box_mailbox_draft_find(
-        mailbox, (tide_text){json_string_value(id), json_string_length(id)});
+    const uint32_t draft =
+        box_mailbox_draft_find(mailbox, (tide_text){json_string_value(id), json_string_length(id)});
     if (draft == BOX_SLOT_NONE) {
         box_fail_missing(call);
         return;

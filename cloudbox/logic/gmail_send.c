@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "logic/mime.h"
-#include "logic/push.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -160,8 +159,7 @@ static void add_date(tide_buf *out, uint64_t now_ms)
     static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
     const uint64_t seconds = now_ms / 1000, day = seconds / 86400, rest = seconds % 86400;
     const uint64_t z = day + 719468, era = z / 146097, of_era = z % 146097;
-    const uint64_t year_of_era =
-        (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    const uint64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
     const uint64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     const uint64_t shifted = (5 * of_year + 2) / 153; /* months since March */
     const uint64_t month = shifted < 10 ? shifted + 2 : shifted - 10;
@@ -176,7 +174,8 @@ void box_send_complete(struct box_call *call, tide_text raw, tide_buf *out)
 {
     /* New lines end as the message's own do. */
     const char *first = memchr(raw.data, '\n', raw.bytes);
-    const char *line_end = first != NULL && (first == raw.data || first[-1] != '\r') ? "\n" : "\r\n";
+    const char *line_end =
+        first != NULL && (first == raw.data || first[-1] != '\r') ? "\n" : "\r\n";
     if (!has_field(raw, "Date")) {
         box_add_cstr(out, "Date: ");
         add_date(out, call->now_ms);
@@ -214,17 +213,12 @@ void box_send_deliver(struct box_call *call, tide_text raw, const struct box_rec
     tide_buf copy;
     tide_buf_init(&copy, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
     add_without_bcc(raw, &copy);
-    const struct box_insert message = {.raw = tide_buf_text(&copy),
-                                       .date_ms = call->now_ms,
-                                       .labels = labels,
-                                       .labels_count = 2};
+    const struct box_insert message = {
+        .raw = tide_buf_text(&copy), .date_ms = call->now_ms, .labels = labels, .labels_count = 2};
     for (size_t i = 0; i < to->users_count; i++) {
         struct box_user *user = to->users[i];
         TIDE_ASSERT(user != call->user);
-        box_mailbox_clock(user->mailbox, call->now_ms);
         box_mailbox_insert(user->mailbox, &message);
-        /* The gate looks only after the caller's own mailbox. */
-        box_push_changed(box_cloud_push(call->cloud), user, call->now_ms);
     }
     tide_buf_done(&copy);
 }

@@ -10,8 +10,8 @@
 #include "logic/gmail.h"
 
 struct box_recipients {
-    size_t count;                             /* addresses in To, Cc and Bcc */
-    bool self;                                /* the sender is one of them */
+    size_t count;                               /* addresses in To, Cc and Bcc */
+    bool self;                                  /* the sender is one of them */
     struct box_user *users[BOX_RECIPIENTS_MAX]; /* other users here, each once */
     size_t users_count;
 };

@@ -85,8 +85,7 @@ void box_gmail_threads_modify(struct box_call *call)
     if (body == NULL)
         return;
     struct box_relabel relabel;
-    if (box_gmail_known(call, body, modify_names) &&
-        box_gmail_relabel_read(call, body, &relabel)) {
+    if (box_gmail_known(call, body, modify_names) && box_gmail_relabel_read(call, body, &relabel)) {
         for (uint32_t slot = first; slot != BOX_SLOT_NONE; slot = living_after(mailbox, slot))
             if (box_gmail_relabel_fits(mailbox, slot, &relabel))
                 box_gmail_relabel(mailbox, slot, &relabel);
@@ -125,7 +124,7 @@ void box_gmail_threads_delete(struct box_call *call)
         return;
     while (slot != BOX_SLOT_NONE) {
         const uint32_t next = living_after(mailbox, slot);
-        box_gmail_remove(mailbox, slot);
+        box_mailbox_remove(mailbox, slot);
         slot = next;
     }
     box_call_reply_empty(call);

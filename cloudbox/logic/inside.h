@@ -8,6 +8,7 @@
 #include "logic/clock.h"
 #include "logic/console.h"
 #include "logic/faults.h"
+#include "logic/gmail.h"
 #include "logic/push.h"
 #include "logic/quota.h"
 #include "logic/referee.h"
@@ -44,6 +45,7 @@ struct box_cloud {
     struct box_push *push;
     struct box_sites *sites;
     struct box_chat_state *chat;
+    struct box_uploads *uploads;
 };
 
 #endif

@@ -60,6 +60,52 @@ struct box_query {
     uint16_t labels[BOX_QUERY_LABELS_MAX]; /* of the plan */
 };
 
+/* ---- while parsing ---- */
+
+typedef enum box_operator {
+    BOX_OP_WORD, /* none: a bare word */
+    BOX_OP_UNKNOWN,
+    BOX_OP_AFTER,
+    BOX_OP_BCC,
+    BOX_OP_BEFORE,
+    BOX_OP_CATEGORY,
+    BOX_OP_CC,
+    BOX_OP_DELIVERED_TO,
+    BOX_OP_FILENAME,
+    BOX_OP_FROM,
+    BOX_OP_HAS,
+    BOX_OP_IN,
+    BOX_OP_IS,
+    BOX_OP_LABEL,
+    BOX_OP_LARGER,
+    BOX_OP_LIST,
+    BOX_OP_MESSAGE_ID,
+    BOX_OP_NEWER_THAN,
+    BOX_OP_OLDER_THAN,
+    BOX_OP_SMALLER,
+    BOX_OP_SUBJECT,
+    BOX_OP_TO,
+} box_operator;
+
+struct box_query_making {
+    uint64_t now_ms;
+    const box_mailbox *mailbox;
+    tide_arena *arena;
+    size_t nodes;
+    bool beyond;     /* a bound was reached: the whole query matches nothing (Q1) */
+    bool spam_trash; /* a term asks for them */
+};
+
+struct box_query_node *box_query_node_new(struct box_query_making *making, box_term term);
+/* The node of an operator with its value.  NULL: nothing that counts, such as
+ * punctuation on its own. */
+struct box_query_node *box_query_term(struct box_query_making *making, box_operator op,
+                                      tide_text value, bool negated);
+/* Equal, case aside; `name` is in lower case. */
+bool box_query_same(tide_text text, const char *name);
+
+/* ---- words ---- */
+
 /* Words in a form in which equal ones are equal bytes: " cafe 日 本 ".  Case and
  * the accents of Latin letters are gone, anything between words is one blank,
  * a character of a script without spaces is a word of its own.  Nothing is

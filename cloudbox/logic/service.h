@@ -137,6 +137,7 @@ struct box_faults *box_cloud_faults(box_cloud *cloud);
 struct box_push *box_cloud_push(box_cloud *cloud);
 struct box_sites *box_cloud_sites(box_cloud *cloud);
 struct box_chat_state *box_cloud_chat(box_cloud *cloud);
+struct box_uploads *box_cloud_uploads(box_cloud *cloud);
 struct box_clock *box_cloud_clock(box_cloud *cloud);
 
 /* Runs one call through the whole gate, as the front end or a batch gives it. */

@@ -1,0 +1,41 @@
+/* server.h - the cloud behind HTTP/1.1, by libmicrohttpd.
+ *
+ * One daemon with one polling thread: the logic is single-threaded, so more
+ * threads would only wait for each other.  The server reads requests as they
+ * are on the wire (the target is never decoded here), hands them to the logic
+ * and lets wire.c carry the answers out.
+ *
+ * Invariants:
+ *   V1  every served request is reported finished exactly once, also when its
+ *       client is gone or the server ends.
+ *   V2  no request body over BOX_BODY_BYTES_MAX is ever held.
+ *   V3  box_server_stop() returns soon, whatever connections wait for.
+ */
+#ifndef BOX_SERVE_SERVER_H
+#define BOX_SERVE_SERVER_H
+
+#include "serve/deliver.h"
+#include "serve/options.h"
+#include "serve/shared.h"
+#include "serve/wire.h"
+
+typedef struct box_server box_server;
+
+/* `deliver` may be NULL.  All are borrowed. */
+tide_status box_server_start(const struct box_settings *settings, struct box_shared *shared,
+                             box_deliver *deliver, box_server **server_out, tide_error *err);
+void box_server_stop(box_server *server); /* frees it; NULL is fine */
+
+/* "http://127.0.0.1:4443" */
+const char *box_server_origin(const box_server *server);
+
+/* ---- for wire.c ---- */
+
+box_timers *box_server_timers(box_server *server);
+bool box_server_is_tls(const box_server *server);
+bool box_server_is_stopping(const box_server *server);
+/* Packs the answer if its client asked for it. */
+void box_server_pack(struct box_exchange *exchange);
+void box_exchange_release(struct box_exchange *exchange);
+
+#endif
