@@ -6,10 +6,12 @@
  * window (E4.3b); after a storm it is back at 90 % within 60 s.
  * Method: fetch jobs of 25 items for one account, calls of 20 units, one call in a
  * hundred slow by seconds; a second account without quota shows that no worker
- * waits for the first one's units (E4.3a).
+ * waits for the first one's units (E4.3a).  The provider is the cloud in a box, the very one
+ * that tidemark-cloud serves, under its rules of 2026; its referee does the counting.
  *
  * Prints a JSON line per figure: {"name","value","unit","ratio","to"}. */
 #include "sim.h"
+#include "sim_cloud.h"
 #include "tidemark.h"
 #include "engine/settings.h"
 
@@ -25,11 +27,15 @@ enum {
     JOBS_PER_LIFE = 900,
     STORM_MS = 60000,
     WARM_UP_MS = 120000, /* until the first windows are full */
+    MESSAGES = 500,
+    THINK_US_MAX = 200000,
 };
 
 struct hour {
     tide_sim *sim;
-    tide_sim_provider *provider;
+    tide_sim_cloud *cloud;
+    char (*ids)[24]; /* of the messages */
+    size_t ids_count;
     uint64_t item_next;
     uint64_t free_ran;
     bool storm;
@@ -42,10 +48,13 @@ static tide_status fetch(tide_job *job, void *context, tide_error *err)
     for (size_t i = 0; rc == TIDE_OK && i < tide_job_items(job); i++) {
         if (!tide_job_item_open(job, i))
             continue;
-        char url[128];
-        (void)snprintf(url, sizeof url, "http://provider/items/%.*s",
+        char url[160];
+        (void)snprintf(url, sizeof url,
+                       "http://provider/gmail/v1/users/me/messages/%.*s?format=minimal",
                        (int)tide_job_item(job, i).bytes, tide_job_item(job, i).data);
-        struct tide_request request = {.method = "GET", .url = url};
+        const struct tide_header header = {TIDE_TEXT("Authorization"), TIDE_TEXT("Bearer me")};
+        struct tide_request request = {
+            .method = "GET", .url = url, .headers = &header, .headers_count = 1};
         struct tide_response response;
         tide_response_init(&response, tide_mem_heap());
         rc = tide_job_call(job, GET_UNITS, 1, NULL, &request, &response, err);
@@ -71,9 +80,10 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
                     tide_rng *rng, struct tide_sim_answer *answer)
 {
     struct hour *hour = arg;
-    tide_sim_provider_call(hour->provider, request, now_unix_ms, rng, answer);
+    answer->think_us = tide_rng_below(rng, THINK_US_MAX);
     if (tide_rng_chance(rng, 1, 100)) /* a stall of 1 to 5 s before the answer */
         answer->think_us += 1000000 + tide_rng_below(rng, 4000000);
+    tide_sim_cloud_call(hour->cloud, request, now_unix_ms, rng, answer);
 }
 
 static void expect(struct hour *hour, tide_status rc, const tide_error *err)
@@ -88,15 +98,13 @@ static void expect(struct hour *hour, tide_status rc, const tide_error *err)
 static void enqueue(struct hour *hour, tide_engine *engine, uint32_t kind, uint32_t account,
                     uint32_t jobs)
 {
-    size_t count = 0;
-    const struct tide_sim_item *items = tide_sim_provider_items(hour->provider, &count);
     tide_error err;
     for (uint32_t i = 0; i < jobs; i++) {
         char payload[ITEMS_PER_JOB * 48 + 32];
         int used = snprintf(payload, sizeof payload, "{\"items\":[");
         for (int k = 0; k < ITEMS_PER_JOB; k++)
             used += snprintf(payload + used, sizeof payload - (size_t)used, "%s\"%s\"",
-                             k == 0 ? "" : ",", items[hour->item_next++ % count].id);
+                             k == 0 ? "" : ",", hour->ids[hour->item_next++ % hour->ids_count]);
         (void)snprintf(payload + used, sizeof payload - (size_t)used, "]}");
         struct tide_spec spec = {.kind = kind, .account = account, .payload = payload};
         expect(hour, tide_enqueue(engine, &spec, 1, NULL, &err), &err);
@@ -144,17 +152,82 @@ static void figure(const char *name, double value, const char *unit, double rati
                  name, value, unit, ratio, to);
 }
 
+/* ---- what the referee says ---- */
+
+struct truth {
+    uint64_t calls;
+    uint64_t used; /* units of calls that were answered */
+    uint64_t over_quota;
+    uint64_t over_concurrency;
+    uint64_t highest; /* units in any 60 s, granted or not */
+};
+
+static struct truth truth_of(struct hour *hour)
+{
+    json_t *stats = tide_sim_cloud_ask(hour->cloud, "GET", "/_cloud/stats", TIDE_TEXT_NONE,
+                                       tide_sim_net_unix_ms(hour->sim), NULL);
+    const json_t *me = json_object_get(json_object_get(stats, "users"), "me@example.org");
+    const json_t *get = json_object_get(json_object_get(me, "methods"), "gmail.users.messages.get");
+    const json_t *refused = json_object_get(me, "refused");
+#define COUNT(object, key) (uint64_t) json_integer_value(json_object_get(object, key))
+    const struct truth truth = {
+        .calls = COUNT(get, "calls"),
+        .used = COUNT(json_object_get(get, "status"), "200") * GET_UNITS,
+        .over_quota = COUNT(refused, "user-minute"),
+        .over_concurrency = COUNT(refused, "concurrency"),
+        .highest = COUNT(me, "offered_units_highest_in_60s"),
+    };
+#undef COUNT
+    json_decref(stats);
+    return truth;
+}
+
+static void quota(struct hour *hour, uint32_t units_per_minute)
+{
+    char body[64];
+    int http = 0;
+    (void)snprintf(body, sizeof body, "{\"user_units_per_minute\":%u}", units_per_minute);
+    json_decref(tide_sim_cloud_ask(hour->cloud, "POST", "/_cloud/quota", tide_text_of(body),
+                                   tide_sim_net_unix_ms(hour->sim), &http));
+    if (http != 200)
+        (void)fprintf(stderr, "quota_bench: the quota was not changed: %d\n", http);
+}
+
 static struct hour hour_new(uint64_t seed)
 {
     struct hour hour = {.item_next = 0};
-    hour.provider = tide_sim_provider_new(
-        &(struct tide_sim_provider_options){.seed = seed,
-                                            .items_count = 500,
-                                            .units_per_minute = UNITS_PER_MINUTE,
-                                            .units_get = GET_UNITS,
-                                            .concurrency_max = 10,
-                                            .think_us_max = 200000});
+    hour.cloud = tide_sim_cloud_new(
+        &(struct box_options){.seed = seed, .quota = BOX_QUOTA_2026, .concurrency_max = 10});
     return hour;
+}
+
+/* The mailbox comes into being when the world's clock is known. */
+static void hour_fill(struct hour *hour)
+{
+    tide_error err = {TIDE_OK, 0, ""};
+    box_cloud *box = tide_sim_cloud_box(hour->cloud);
+    const tide_text me = TIDE_TEXT("me@example.org");
+    const struct box_mailbox_options options = {.messages = MESSAGES,
+                                                .now_unix_ms = tide_sim_net_unix_ms(hour->sim)};
+    expect(hour, box_cloud_add_mailbox(box, me, &options, &err), &err);
+    expect(hour, box_cloud_add_token(box, TIDE_TEXT("me"), me, &err), &err);
+    hour->ids = calloc(MESSAGES, sizeof *hour->ids);
+    json_t *list = tide_sim_cloud_ask(hour->cloud, "GET",
+                                      "/gmail/v1/users/me/messages?maxResults=500&access_token=me",
+                                      TIDE_TEXT_NONE, tide_sim_net_unix_ms(hour->sim), NULL);
+    size_t index = 0;
+    const json_t *message = NULL;
+    json_array_foreach(json_object_get(list, "messages"), index, message)(void)
+        snprintf(hour->ids[hour->ids_count++], sizeof hour->ids[0], "%s",
+                 json_string_value(json_object_get(message, "id")));
+    json_decref(list);
+}
+
+static void hour_end(struct hour *hour)
+{
+    tide_sim_free(hour->sim);
+    tide_sim_cloud_free(hour->cloud);
+    free(hour->ids);
 }
 
 static void hour_begin(struct hour *hour, uint64_t seed)
@@ -163,6 +236,7 @@ static void hour_begin(struct hour *hour, uint64_t seed)
     options.net.provide = provide;
     options.net.provide_arg = hour;
     hour->sim = tide_sim_new(seed, &options);
+    hour_fill(hour);
 }
 
 /* Seconds until ten of them used 90 % of what they may: shorter spans are ragged,
@@ -171,13 +245,13 @@ static void hour_begin(struct hour *hour, uint64_t seed)
  * beyond the storm's end. */
 static uint64_t recovery(struct hour *hour)
 {
-    uint64_t before = tide_sim_provider_truth(hour->provider).units;
-    for (int i = 0; i < 120 && tide_sim_provider_truth(hour->provider).units == before; i++)
+    uint64_t before = truth_of(hour).used;
+    for (int i = 0; i < 120 && truth_of(hour).used == before; i++)
         pass(hour, 1000);
-    uint64_t marks[37] = {tide_sim_provider_truth(hour->provider).units};
+    uint64_t marks[37] = {truth_of(hour).used};
     for (uint64_t i = 1; i < sizeof marks / sizeof marks[0]; i++) {
         pass(hour, 5000);
-        marks[i] = tide_sim_provider_truth(hour->provider).units;
+        marks[i] = truth_of(hour).used;
         if (i >= 2 && marks[i] - marks[i - 2] >= UNITS_PER_MINUTE / 6 * 9 / 10)
             return i * 5;
     }
@@ -201,29 +275,28 @@ static bool steady(uint64_t seed, uint64_t minutes)
     start_life(&hour, &life);
     pass(&hour, WARM_UP_MS);
     bool no_wait = hour.free_ran == 200; /* at the lowest priority, beside a full account */
-    struct tide_sim_truth before = tide_sim_provider_truth(hour.provider);
+    struct truth before = truth_of(&hour);
     pass(&hour, minutes * 60000);
-    struct tide_sim_truth after = tide_sim_provider_truth(hour.provider);
-    double used = (double)(after.units - before.units) / (double)(minutes * UNITS_PER_MINUTE);
-    double calls = (double)(after.requests - before.requests);
+    struct truth after = truth_of(&hour);
+    double used = (double)(after.used - before.used) / (double)(minutes * UNITS_PER_MINUTE);
+    double calls = (double)(after.calls - before.calls);
     double refused = (double)(after.over_quota + after.over_concurrency - before.over_quota -
                               before.over_concurrency) /
                      calls;
 
-    tide_sim_provider_quota(hour.provider, 1); /* the storm: everything is refused */
+    quota(&hour, 1); /* the storm: everything is refused */
     pass(&hour, STORM_MS);
-    tide_sim_provider_quota(hour.provider, UNITS_PER_MINUTE);
+    quota(&hour, UNITS_PER_MINUTE);
     uint64_t recovered_s = recovery(&hour);
     figure("quota_hour_used", used * 100, "%", used / 0.97, "97 %");
     figure("quota_hour_windows_crossed", (double)(after.over_quota), "calls", 0, "none");
     figure("quota_hour_refused", refused * 100, "%", refused / 0.001, "0.1 %");
-    figure("quota_hour_highest_window", (double)after.units_highest, "units",
-           (double)after.units_highest / UNITS_PER_MINUTE, "6000 units");
+    figure("quota_hour_highest_window", (double)after.highest, "units",
+           (double)after.highest / UNITS_PER_MINUTE, "6000 units");
     figure("quota_storm_recovered", (double)recovered_s, "s", (double)recovered_s / 60, "60 s");
     figure("quota_other_account_served", no_wait ? 1 : 0, "yes", 1, "no worker waits for quota");
     (void)tide_engine_close(life.engine);
-    tide_sim_free(hour.sim);
-    tide_sim_provider_free(hour.provider);
+    hour_end(&hour);
     return used >= 0.97 && after.over_quota == 0 && refused < 0.001 && recovered_s > 0 &&
            recovered_s <= 60 && no_wait;
 }
@@ -248,12 +321,11 @@ static bool killed(uint64_t seed, uint64_t lives)
         tide_sim_reboot(hour.sim);
     }
     tide_sim_net_settle(hour.sim);
-    struct tide_sim_truth truth = tide_sim_provider_truth(hour.provider);
-    double used = (double)truth.units / ((double)ms / 60000 * UNITS_PER_MINUTE);
+    struct truth truth = truth_of(&hour);
+    double used = (double)truth.used / ((double)ms / 60000 * UNITS_PER_MINUTE);
     figure("quota_killed_used", used * 100, "%", used, "the quota");
     figure("quota_killed_windows_crossed", (double)truth.over_quota, "calls", 0, "none");
-    tide_sim_free(hour.sim);
-    tide_sim_provider_free(hour.provider);
+    hour_end(&hour);
     return truth.over_quota == 0;
 }
 

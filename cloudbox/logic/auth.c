@@ -307,10 +307,20 @@ bool box_auth_facts(const struct box_auth *auth, tide_text token, uint64_t now_m
     return true;
 }
 
+/* What can stand in an Authorization header. */
+static bool is_header_text(tide_text text)
+{
+    for (size_t i = 0; i < text.bytes; i++) {
+        if (text.data[i] <= ' ' || text.data[i] > '~')
+            return false;
+    }
+    return text.bytes > 0;
+}
+
 tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct box_user *user)
 {
     TIDE_ASSERT(user != NULL);
-    if (token.bytes == 0 || token.bytes > BOX_SECRET_BYTES_MAX)
+    if (!is_header_text(token) || token.bytes > BOX_SECRET_BYTES_MAX)
         return TIDE_INVALID;
     const uint32_t slot = box_secret_find(auth, token);
     if (slot != 0) {
@@ -322,5 +332,10 @@ tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct bo
     }
     const struct box_secret fixed = {
         .kind = BOX_SECRET_FIXED, .user = user, .scopes = BOX_SCOPE_ALL, .expires_ms = UINT64_MAX};
-    return box_secret_add(auth, token, &fixed) == 0 ? TIDE_FULL : TIDE_OK;
+    const uint32_t made = box_secret_add(auth, token, &fixed);
+    if (made == 0)
+        return TIDE_FULL;
+    box_auth_keep(auth, json_pack("{s:s, s:o, s:s}", "op", "auth-token", "token",
+                                  box_json_text(token), "email", user->email));
+    return TIDE_OK;
 }

@@ -289,6 +289,18 @@ static tide_status replay_client(struct box_auth *auth, const json_t *change, ti
     return rc;
 }
 
+static tide_status replay_token(struct box_auth *auth, const json_t *change, tide_error *err)
+{
+    tide_text token;
+    struct box_user *user = NULL;
+    tide_status rc = get_user(auth, change, &user, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(change, "token", &token, err);
+    if (rc == TIDE_OK)
+        rc = box_auth_add_token(auth, token, user);
+    return rc;
+}
+
 static tide_status replay_key(struct box_auth *auth, const json_t *change, tide_error *err)
 {
     tide_text pem;
@@ -352,6 +364,7 @@ static const struct {
     {"auth-access", replay_access},   {"auth-revoke", replay_revoke},
     {"auth-drop", replay_drop},       {"auth-testing", replay_testing},
     {"auth-account", replay_account}, {"auth-delegate", replay_delegate},
+    {"auth-token", replay_token},
 };
 
 tide_status box_auth_replay(struct box_auth *auth, const json_t *change, tide_error *err)

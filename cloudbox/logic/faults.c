@@ -301,15 +301,17 @@ tide_status box_faults_add(struct box_faults *faults, const json_t *value, uint3
     return TIDE_OK;
 }
 
-void box_faults_remove(struct box_faults *faults, uint32_t id)
+bool box_faults_remove(struct box_faults *faults, uint32_t id)
 {
     size_t kept = 0;
     for (size_t i = 0; i < faults->rules_count; i++) {
         if (id != 0 && faults->rules[i].number != id)
             faults->rules[kept++] = faults->rules[i];
     }
+    const bool found = id == 0 || kept < faults->rules_count;
     faults->rules_count = kept;
     memset(faults->drawn, 0, sizeof faults->drawn);
+    return found;
 }
 
 static json_t *rule_json(const struct rule *rule)

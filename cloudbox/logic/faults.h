@@ -37,8 +37,8 @@ void box_faults_free(struct box_faults *faults);
 /* One rule from its JSON; err names the field.  `id_out` numbers it. */
 tide_status box_faults_add(struct box_faults *faults, const json_t *rule, uint32_t *id_out,
                            tide_error *err);
-/* 0: all. */
-void box_faults_remove(struct box_faults *faults, uint32_t id);
+/* 0: all.  false: there is no such rule. */
+bool box_faults_remove(struct box_faults *faults, uint32_t id);
 /* [{"rule":1,"fault":"503","method":"*",...,"seen":n,"struck":n}] */
 json_t *box_faults_list(const struct box_faults *faults);
 

@@ -120,6 +120,7 @@ static bool admit(struct box_call *call, tide_text user, struct box_principal *p
     }
     if (!box_auth_check(call->cloud->auth, token, call->now_ms, principal)) {
         box_fail(call, 401, "global", "authError", "UNAUTHENTICATED", "Invalid Credentials");
+        box_referee_dead_token(call->cloud->referee, token);
         return false;
     }
     call->user = principal->user;

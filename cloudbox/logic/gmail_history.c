@@ -91,19 +91,6 @@ static bool is_wanted(const struct asked *asked, const box_mailbox *mailbox,
            (!asked->by_label || set_has(mailbox, record->label_set, asked->label));
 }
 
-static json_t *labels_json(const box_mailbox *mailbox, uint32_t label_set)
-{
-    size_t count = 0;
-    const uint16_t *labels = box_mailbox_labels(mailbox, label_set, &count);
-    json_t *list = json_array();
-    TIDE_ASSERT(list != NULL);
-    for (size_t i = 0; i < count; i++) {
-        const struct box_label *label = box_mailbox_label(mailbox, labels[i]);
-        TIDE_ASSERT(json_array_append_new(list, json_string_nocheck(label->id)) == 0);
-    }
-    return list;
-}
-
 /* An array of one. */
 static void set_single(json_t *object, const char *key, json_t *element)
 {
@@ -128,14 +115,12 @@ static json_t *record_json(const box_mailbox *mailbox, const struct box_record *
     json_t *change = json_object();
     TIDE_ASSERT(change != NULL);
     json_t *inner = message_json(message);
-    json_t *labels = labels_json(mailbox, record->label_set);
-    if (json_array_size(labels) > 0)
+    json_t *labels = box_gmail_label_ids(mailbox, record->label_set);
+    if (labels != NULL)
         box_page_set_value(inner, "labelIds", labels);
-    else
-        json_decref(labels);
     box_page_set_value(change, "message", inner);
     if (record->change == BOX_CHANGE_LABELED || record->change == BOX_CHANGE_UNLABELED)
-        box_page_set_value(change, "labelIds", labels_json(mailbox, record->changed));
+        box_page_set_value(change, "labelIds", box_gmail_label_ids(mailbox, record->changed));
 
     json_t *entry = json_object();
     TIDE_ASSERT(entry != NULL);

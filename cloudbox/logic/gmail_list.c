@@ -326,15 +326,17 @@ static json_t *thread_entry(struct listing *listing, uint32_t slot)
         }
         other_slot = other->next_in_thread;
     }
-    tide_buf snippet;
-    tide_buf_init(&snippet, tide_mem_heap(), 64 << 10);
-    box_mailbox_snippet(listing->mailbox, newest_slot, &snippet);
     json_t *entry = json_object();
     TIDE_ASSERT(entry != NULL);
     box_page_set_id(entry, "id", message->thread_id);
-    box_page_set_value(entry, "snippet", box_json_text(tide_buf_text(&snippet)));
+    if (!box_gmail_metadata_bound(listing->call)) { /* it is a piece of the body */
+        tide_buf snippet;
+        tide_buf_init(&snippet, tide_mem_heap(), 64 << 10);
+        box_mailbox_snippet(listing->mailbox, newest_slot, &snippet);
+        box_page_set_value(entry, "snippet", box_json_text(tide_buf_text(&snippet)));
+        tide_buf_done(&snippet);
+    }
     box_page_set_number(entry, "historyId", history_id);
-    tide_buf_done(&snippet);
     return entry;
 }
 

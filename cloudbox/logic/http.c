@@ -149,6 +149,30 @@ static const char alphabet_url[] =
 static const char alphabet_standard[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+/* Two digits at once: all 4096 pairs, in order. */
+#define PAIRS(a)                                                                                   \
+    {a, 'A'}, {a, 'B'}, {a, 'C'}, {a, 'D'}, {a, 'E'}, {a, 'F'}, {a, 'G'}, {a, 'H'}, {a, 'I'},      \
+        {a, 'J'}, {a, 'K'}, {a, 'L'}, {a, 'M'}, {a, 'N'}, {a, 'O'}, {a, 'P'}, {a, 'Q'}, {a, 'R'},  \
+        {a, 'S'}, {a, 'T'}, {a, 'U'}, {a, 'V'}, {a, 'W'}, {a, 'X'}, {a, 'Y'}, {a, 'Z'}, {a, 'a'},  \
+        {a, 'b'}, {a, 'c'}, {a, 'd'}, {a, 'e'}, {a, 'f'}, {a, 'g'}, {a, 'h'}, {a, 'i'}, {a, 'j'},  \
+        {a, 'k'}, {a, 'l'}, {a, 'm'}, {a, 'n'}, {a, 'o'}, {a, 'p'}, {a, 'q'}, {a, 'r'}, {a, 's'},  \
+        {a, 't'}, {a, 'u'}, {a, 'v'}, {a, 'w'}, {a, 'x'}, {a, 'y'}, {a, 'z'}, {a, '0'}, {a, '1'},  \
+        {a, '2'}, {a, '3'}, {a, '4'}, {a, '5'}, {a, '6'}, {a, '7'}, {a, '8'}, {a, '9'}, {a, '-'},  \
+    {                                                                                              \
+        a, '_'                                                                                     \
+    }
+static const char pairs_url[4096][2] = {
+    PAIRS('A'), PAIRS('B'), PAIRS('C'), PAIRS('D'), PAIRS('E'), PAIRS('F'), PAIRS('G'), PAIRS('H'),
+    PAIRS('I'), PAIRS('J'), PAIRS('K'), PAIRS('L'), PAIRS('M'), PAIRS('N'), PAIRS('O'), PAIRS('P'),
+    PAIRS('Q'), PAIRS('R'), PAIRS('S'), PAIRS('T'), PAIRS('U'), PAIRS('V'), PAIRS('W'), PAIRS('X'),
+    PAIRS('Y'), PAIRS('Z'), PAIRS('a'), PAIRS('b'), PAIRS('c'), PAIRS('d'), PAIRS('e'), PAIRS('f'),
+    PAIRS('g'), PAIRS('h'), PAIRS('i'), PAIRS('j'), PAIRS('k'), PAIRS('l'), PAIRS('m'), PAIRS('n'),
+    PAIRS('o'), PAIRS('p'), PAIRS('q'), PAIRS('r'), PAIRS('s'), PAIRS('t'), PAIRS('u'), PAIRS('v'),
+    PAIRS('w'), PAIRS('x'), PAIRS('y'), PAIRS('z'), PAIRS('0'), PAIRS('1'), PAIRS('2'), PAIRS('3'),
+    PAIRS('4'), PAIRS('5'), PAIRS('6'), PAIRS('7'), PAIRS('8'), PAIRS('9'), PAIRS('-'), PAIRS('_'),
+};
+#undef PAIRS
+
 static void add_encoded(tide_buf *out, tide_text bytes, const char *alphabet)
 {
     if (bytes.bytes == 0)
@@ -177,9 +201,27 @@ static void add_encoded(tide_buf *out, tide_text bytes, const char *alphabet)
     out->bytes += (bytes.bytes + 2) / 3 * 4;
 }
 
+/* Six bytes a step, four lookups: this is the inner loop of messages.get. */
 void box_add_base64url(tide_buf *out, tide_text bytes)
 {
-    add_encoded(out, bytes, alphabet_url);
+    TIDE_ASSERT(bytes.bytes < BOX_ANSWER_BYTES_MAX / 2);
+    char *to = tide_buf_reserve(out, (bytes.bytes + 2) / 3 * 4);
+    TIDE_ASSERT(to != NULL);
+    const unsigned char *from = (const unsigned char *)bytes.data;
+    size_t done = 0;
+    for (; bytes.bytes - done >= 8; done += 6, from += 6, to += 8) {
+        /* Compilers make one load of this. */
+        const uint64_t eight = (uint64_t)from[0] << 56 | (uint64_t)from[1] << 48 |
+                               (uint64_t)from[2] << 40 | (uint64_t)from[3] << 32 |
+                               (uint64_t)from[4] << 24 | (uint64_t)from[5] << 16 |
+                               (uint64_t)from[6] << 8 | from[7];
+        memcpy(to, pairs_url[eight >> 52], 2);
+        memcpy(to + 2, pairs_url[eight >> 40 & 4095], 2);
+        memcpy(to + 4, pairs_url[eight >> 28 & 4095], 2);
+        memcpy(to + 6, pairs_url[eight >> 16 & 4095], 2);
+    }
+    out->bytes += done / 3 * 4;
+    add_encoded(out, (tide_text){(const char *)from, bytes.bytes - done}, alphabet_url);
 }
 
 void box_add_base64(tide_buf *out, tide_text bytes)

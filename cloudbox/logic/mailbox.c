@@ -172,6 +172,11 @@ void box_mailbox_free(box_mailbox *mailbox)
 
 /* ---- looking ---- */
 
+const char *box_mailbox_email(const box_mailbox *mailbox)
+{
+    return mailbox->generator.email;
+}
+
 uint32_t box_mailbox_slots(const box_mailbox *mailbox)
 {
     return (uint32_t)mailbox->slots_count;

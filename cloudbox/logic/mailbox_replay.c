@@ -120,7 +120,8 @@ void box_report_draft(box_mailbox *mailbox, const char *op, uint32_t draft, uint
     json_t *change = report_new(mailbox, op);
     put_draft(change, mailbox, draft);
     put_id(change, "id", mailbox->slots[slot].id);
-    put_number(change, "date_ms", mailbox->slots[slot].date_ms);
+    if (!mailbox->slots[slot].gone)
+        put_number(change, "date_ms", mailbox->slots[slot].date_ms);
     report(mailbox, change);
 }
 
@@ -316,11 +317,16 @@ static tide_status replay_draft_update(const struct replay *replay)
 static tide_status replay_draft_remove(const struct replay *replay)
 {
     uint32_t draft = 0;
+    uint32_t slot = 0;
     tide_status rc = get_draft(replay, &draft);
+    if (rc == TIDE_OK)
+        rc = get_slot(replay, &slot);
+    if (rc == TIDE_OK && slot != replay->mailbox->drafts[draft].slot)
+        rc = misfit(replay, "id");
     if (rc == TIDE_OK)
         rc = expect_history(replay, 1);
     if (rc == TIDE_OK)
-        box_apply_remove(replay->mailbox, replay->mailbox->drafts[draft].slot);
+        box_apply_remove(replay->mailbox, slot);
     return rc;
 }
 
@@ -350,6 +356,8 @@ static tide_status replay_relabel(const struct replay *replay)
         rc = get_set(replay, &set);
     if (rc == TIDE_OK)
         rc = expect_history(replay, box_relabel_steps(replay->mailbox, slot, set));
+    if (rc == TIDE_OK && set == replay->mailbox->slots[slot].label_set)
+        rc = misfit(replay, "labels"); /* what changes nothing was never reported */
     if (rc == TIDE_OK)
         box_apply_relabel(replay->mailbox, slot, set);
     return rc;

@@ -112,14 +112,20 @@ static tide_text take_bare(struct parser *parser)
     return (tide_text){parser->text.data + start, parser->at - start};
 }
 
-/* A Message-ID may hold nearly anything but blanks. */
+/* A Message-ID in its brackets may hold nearly anything but blanks. */
 static tide_text take_message_id(struct parser *parser)
 {
-    const size_t start = parser->at;
-    while (peek(parser) >= 0 && !is_blank(peek(parser)) &&
-           (parser->deep == 0 || (peek(parser) != ')' && peek(parser) != '}')))
-        parser->at++;
-    return (tide_text){parser->text.data + start, parser->at - start};
+    size_t at = parser->at;
+    if (peek(parser) != '<')
+        return take_bare(parser);
+    while (at < parser->text.bytes && !is_blank((unsigned char)parser->text.data[at]) &&
+           parser->text.data[at] != '>')
+        at++;
+    if (at == parser->text.bytes || parser->text.data[at] != '>')
+        return take_bare(parser);
+    const tide_text id = {parser->text.data + parser->at, at + 1 - parser->at};
+    parser->at = at + 1;
+    return id;
 }
 
 /* Behind the opening quote; one that is never closed goes on to the end. */

@@ -296,6 +296,10 @@ static node *text_term(struct box_query_making *making, box_operator op, tide_te
         {BOX_OP_CC, BOX_QUERY_CC},     {BOX_OP_BCC, BOX_QUERY_BCC},
         {BOX_OP_LIST, BOX_QUERY_LIST}, {BOX_OP_DELIVERED_TO, BOX_QUERY_DELIVERED_TO},
     };
+    const bool address =
+        op != BOX_OP_WORD && op != BOX_OP_SUBJECT && op != BOX_OP_FILENAME && op != BOX_OP_LIST;
+    if (address && box_query_same(value, "me"))
+        value = tide_text_of(box_mailbox_email(making->mailbox));
     tide_buf folded;
     tide_buf_init(&folded, tide_mem_heap(), 4 * BOX_QUERY_BYTES_MAX + 16384);
     box_query_fold(value, &folded);

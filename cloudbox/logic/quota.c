@@ -489,6 +489,34 @@ struct box_quota_limits box_quota_get(const struct box_quota *quota)
     return quota->limits;
 }
 
+static const char *const rules_names[] = {"off", "2026", "legacy"};
+
+bool box_quota_rules_of(tide_text name, box_quota_rules *rules_out)
+{
+    for (int i = BOX_QUOTA_OFF; i <= BOX_QUOTA_LEGACY; i++) {
+        if (tide_text_equal(name, tide_text_of(rules_names[i]))) {
+            *rules_out = (box_quota_rules)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+json_t *box_quota_json(const struct box_quota *quota)
+{
+    const struct box_quota_limits *limits = &quota->limits;
+    json_t *object = json_pack(
+        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "rules", rules_names[limits->rules],
+        "user_units_per_minute", (json_int_t)limits->user_units_per_minute,
+        "project_units_per_minute", (json_int_t)limits->project_units_per_minute, "concurrency_max",
+        (json_int_t)limits->concurrency_max, "console_per_minute",
+        (json_int_t)limits->console_per_minute, "load_per_10_minutes",
+        (json_int_t)limits->load_per_10_minutes, "load_per_day", (json_int_t)limits->load_per_day,
+        "chat_per_minute", (json_int_t)limits->chat_per_minute);
+    TIDE_ASSERT(object != NULL);
+    return object;
+}
+
 /* ---- refusing ---- */
 
 const char *box_refusal_name(box_refusal refusal)

@@ -89,5 +89,9 @@ struct box_quota_limits {
 };
 void box_quota_set(struct box_quota *quota, const struct box_quota_limits *limits);
 struct box_quota_limits box_quota_get(const struct box_quota *quota);
+/* {"rules":"2026","user_units_per_minute":6000,...} */
+json_t *box_quota_json(const struct box_quota *quota);
+/* false: there are no such rules. */
+bool box_quota_rules_of(tide_text name, box_quota_rules *rules_out);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/map.h"
+#include "logic/clock.h"
 #include "logic/console.h"
 #include "logic/push.h"
 
@@ -17,6 +18,8 @@ enum {
     STRAYS_MAX = 600, /* by status */
     SITE_BYTES = 256,
     MINUTE_MS = 60000,
+    DEAD_MAX = 10000, /* refused tokens that are remembered */
+    DEAD_GRACE_S = 2, /* calls on their way when the token was refused */
 };
 
 struct tally {
@@ -83,6 +86,8 @@ struct box_referee {
     size_t kinds_count;
     size_t kinds_capacity;
     uint64_t strays[STRAYS_MAX];
+    tide_map dead; /* hash of a token that was refused -> seconds since dead_from_ms */
+    uint64_t dead_from_ms;
 };
 
 struct box_referee *box_referee_new(box_cloud *cloud)
@@ -91,6 +96,7 @@ struct box_referee *box_referee_new(box_cloud *cloud)
     TIDE_ASSERT(referee != NULL);
     referee->cloud = cloud;
     tide_map_init(&referee->numbers, tide_mem_heap());
+    tide_map_init(&referee->dead, tide_mem_heap());
     return referee;
 }
 
@@ -112,6 +118,7 @@ static void referee_empty(struct box_referee *referee)
     tide_mem_free(mem, referee->sites, referee->sites_capacity * sizeof *referee->sites);
     tide_mem_free(mem, referee->kinds, referee->kinds_capacity * sizeof *referee->kinds);
     tide_map_done(&referee->numbers);
+    tide_map_done(&referee->dead);
 }
 
 void box_referee_free(struct box_referee *referee)
@@ -128,6 +135,7 @@ void box_referee_reset(struct box_referee *referee)
     referee_empty(referee);
     *referee = (struct box_referee){.cloud = cloud, .since_ms = box_cloud_now(cloud)};
     tide_map_init(&referee->numbers, tide_mem_heap());
+    tide_map_init(&referee->dead, tide_mem_heap());
 }
 
 /* ---- writing down ---- */
@@ -298,6 +306,28 @@ void box_referee_violation(struct box_referee *referee, const struct box_user *u
     box_referee_violation_of(referee, user, kind, TIDE_TEXT_NONE);
 }
 
+void box_referee_dead_token(struct box_referee *referee, tide_text token)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < token.bytes; i++)
+        hash = (hash ^ (unsigned char)token.data[i]) * 0x100000001b3u;
+    hash = hash == 0 ? 1 : hash;
+    const uint64_t now_ms = box_cloud_now(referee->cloud);
+    if (referee->dead.count == 0)
+        referee->dead_from_ms = now_ms;
+    const uint32_t now_s = (uint32_t)((now_ms - referee->dead_from_ms) / 1000);
+    const uint32_t speed = box_cloud_clock(referee->cloud)->speed_permille;
+    const uint32_t grace_s = DEAD_GRACE_S * (speed < 1000 ? 1 : speed / 1000);
+
+    uint32_t refused_s = 0;
+    if (tide_map_get(&referee->dead, hash, &refused_s)) {
+        if (now_s - refused_s >= grace_s)
+            box_referee_violation(referee, NULL, "dead-token");
+    } else if (referee->dead.count < DEAD_MAX) {
+        TIDE_ASSERT(tide_map_put(&referee->dead, hash, now_s));
+    }
+}
+
 void box_referee_stray(struct box_referee *referee, int status)
 {
     referee->strays[status > 0 && status < STRAYS_MAX ? status : 0]++;
@@ -403,22 +433,6 @@ static json_t *record_json(const struct box_referee *referee, uint32_t number,
     return object;
 }
 
-static json_t *quota_json(const struct box_referee *referee)
-{
-    static const char *const rules[] = {"off", "2026", "legacy"};
-    const struct box_quota_limits limits = box_quota_get(box_cloud_quota(referee->cloud));
-    json_t *object = json_object();
-    set(object, "rules", json_string(rules[limits.rules]));
-    set_count(object, "user_units_per_minute", limits.user_units_per_minute);
-    set_count(object, "project_units_per_minute", limits.project_units_per_minute);
-    set_count(object, "concurrency_max", limits.concurrency_max);
-    set_count(object, "console_per_minute", limits.console_per_minute);
-    set_count(object, "load_per_10_minutes", limits.load_per_10_minutes);
-    set_count(object, "load_per_day", limits.load_per_day);
-    set_count(object, "chat_per_minute", limits.chat_per_minute);
-    return object;
-}
-
 static json_t *sites_json(const struct box_referee *referee)
 {
     json_t *sites = json_object();
@@ -491,7 +505,7 @@ json_t *box_referee_stats(struct box_referee *referee, const struct box_user *us
     json_t *stats = json_object();
     set_count(stats, "now", box_cloud_now(referee->cloud));
     set_count(stats, "since", referee->since_ms);
-    set(stats, "quota", quota_json(referee));
+    set(stats, "quota", box_quota_json(box_cloud_quota(referee->cloud)));
     set(stats, "users", users);
     if (user == NULL && referee->records_capacity > 0 && referee->records[0].used)
         set(stats, "nobody", record_json(referee, 0, NULL, false));

@@ -56,6 +56,9 @@ void box_referee_violation(struct box_referee *referee, const struct box_user *u
 /* The same with words about it; `user` may be NULL. */
 void box_referee_violation_of(struct box_referee *referee, const struct box_user *user,
                               const char *kind, tide_text detail);
+/* A token was refused (401).  The first time is life; using it again two seconds
+ * later is the violation "dead-token". */
+void box_referee_dead_token(struct box_referee *referee, tide_text token);
 /* Calls outside the API (unknown path, broken request). */
 void box_referee_stray(struct box_referee *referee, int status);
 

@@ -1,0 +1,102 @@
+/* Labels of the Gmail service: their life, their counts, their refusals. */
+#include "gmail_world.h"
+
+static void labels_are_made_changed_counted_and_removed(void **state)
+{
+    (void)state;
+    struct world world;
+    char label[BOX_ID_TEXT_BYTES], id[BOX_ID_TEXT_BYTES], more[100];
+    world_init(&world);
+    assert_int_equal(call(&world, "POST", "/labels",
+                          "{\"name\":\"Work/Now\",\"color\":{\"textColor\":\"#ffffff\","
+                          "\"backgroundColor\":\"#fb4c2f\"}}"),
+                     200);
+    snprintf(label, sizeof label, "%s", text_at(&world, "id"));
+    assert_string_equal(text_at(&world, "labelListVisibility"), "labelShow");
+    assert_string_equal(text_at(&world, "messageListVisibility"), "show");
+    assert_string_equal(text_at(&world, "type"), "user");
+    snprintf(more, sizeof more, ",\"labelIds\":[\"%s\",\"UNREAD\"]", label);
+    insert(&world, TIDE_TEXT("Subject: counted\r\n\r\nx"), more, id);
+    assert_int_equal(call(&world, "GET", PATH("/labels/%s", label), NULL), 200);
+    assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 1);
+    assert_int_equal(json_integer_value(at(&world, "messagesUnread")), 1);
+    assert_int_equal(json_integer_value(at(&world, "threadsTotal")), 1);
+    assert_int_equal(json_integer_value(at(&world, "threadsUnread")), 1);
+
+    assert_int_equal(
+        call(&world, "PATCH", PATH("/labels/%s", label), "{\"labelListVisibility\":\"labelHide\"}"),
+        200);
+    assert_string_equal(text_at(&world, "name"), "Work/Now");
+    assert_string_equal(text_at(&world, "color.backgroundColor"), "#fb4c2f");
+    assert_int_equal(call(&world, "PUT", PATH("/labels/%s", label), "{\"name\":\"Later\"}"), 200);
+    assert_string_equal(text_at(&world, "labelListVisibility"), "labelShow");
+    assert_null(at(&world, "color"));
+
+    assert_int_equal(call(&world, "GET", "/labels", NULL), 200);
+    assert_int_equal(json_array_size(at(&world, "labels")),
+                     BOX_LABELS_SYSTEM + 1 +
+                         box_mailbox_labels_count(mailbox_of(&world, "bob@example.com")) -
+                         BOX_LABELS_SYSTEM);
+    assert_null(json_object_get(json_array_get(at(&world, "labels"), 0), "messagesTotal"));
+    assert_int_equal(call(&world, "DELETE", PATH("/labels/%s", label), NULL), 204);
+    assert_int_equal(call(&world, "GET", PATH("/labels/%s", label), NULL), 404);
+    call(&world, "GET", PATH("/messages/%s?format=minimal", id), NULL);
+    assert_labels(at(&world, "labelIds"), "UNREAD");
+    world_done(&world);
+}
+
+static void labels_refuse_what_gmail_refuses(void **state)
+{
+    (void)state;
+    struct world world;
+    char label[BOX_ID_TEXT_BYTES];
+    world_init(&world);
+    static const char *const names[] = {"",   "  ", "inbox", "Category_Social", "Sent",  "Muted",
+                                        "/x", "x/", "a//b",  "DRAFT",           "Trash", "Drafts"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char body[100];
+        snprintf(body, sizeof body, "{\"name\":\"%s\"}", names[i]);
+        call(&world, "POST", "/labels", body);
+        assert_refused(&world, 400, "Invalid label name");
+    }
+    call(&world, "POST", "/labels", "{}");
+    assert_refused(&world, 400, "Invalid label name");
+    assert_int_equal(call(&world, "POST", "/labels", "{\"name\":\"Mine\"}"), 200);
+    snprintf(label, sizeof label, "%s", text_at(&world, "id"));
+    call(&world, "POST", "/labels", "{\"name\":\"MINE\"}");
+    assert_refused(&world, 409, "Label name exists or conflicts");
+    assert_string_equal(text_at(&world, "error.status"), "ABORTED");
+    assert_int_equal(call(&world, "POST", "/labels", "{\"name\":\"Other\"}"), 200);
+    call(&world, "PATCH", PATH("/labels/%s", label), "{\"name\":\"other\"}");
+    assert_refused(&world, 409, "Label name exists or conflicts");
+    assert_int_equal(call(&world, "PATCH", PATH("/labels/%s", label), "{\"name\":\"MINE\"}"), 200);
+
+    call(&world, "POST", "/labels", "{\"name\":\"c\",\"color\":{\"textColor\":\"#ffffff\"}}");
+    assert_refused(&world, 400, "Label color needs both textColor and backgroundColor");
+    call(&world, "POST", "/labels",
+         "{\"name\":\"c\",\"color\":{\"textColor\":\"#ffffff\",\"backgroundColor\":\"#123456\"}}");
+    assert_refused(&world, 400, "Label color #123456 is not on the allowed color palette");
+    call(&world, "POST", "/labels", "{\"name\":\"c\",\"labelListVisibility\":\"maybe\"}");
+    assert_refused(&world, 400, "Invalid value at 'label.labelListVisibility': \"maybe\"");
+    call(&world, "PUT", PATH("/labels/%s", label), "{\"id\":\"Label_9\",\"name\":\"n\"}");
+    assert_refused(&world, 400, "Label id in the body does not match the path");
+
+    call(&world, "DELETE", "/labels/INBOX", NULL);
+    assert_refused(&world, 400, "Invalid delete request");
+    call(&world, "PATCH", "/labels/INBOX", "{\"name\":\"x\"}");
+    assert_refused(&world, 400, "Cannot modify a system label");
+    assert_int_equal(call(&world, "DELETE", "/labels/Label_77", NULL), 404);
+    assert_int_equal(call(&world, "PUT", "/labels/Label_77", "{\"name\":\"x\"}"), 404);
+    assert_int_equal(call(&world, "GET", "/labels/INBOX", NULL), 200);
+    assert_int_equal(json_integer_value(at(&world, "messagesTotal")), 0);
+    world_done(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(labels_are_made_changed_counted_and_removed),
+        cmocka_unit_test(labels_refuse_what_gmail_refuses),
+    };
+    return cmocka_run_group_tests_name("gmail_labels", tests, NULL, NULL);
+}
