@@ -298,6 +298,7 @@ bool box_gmail_list(struct box_call *call, const json_t *object, const char *nam
         return false;
     }
     if (json_array_size(list) > count_max) {
+        box_referee_violation(box_cloud_referee(call->cloud), call->user, "list-size");
         box_fail_argument(call, "%s cannot exceed %zu", too_many, count_max);
         return false;
     }

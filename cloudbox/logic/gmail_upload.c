@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "logic/gmail_multipart.h"
+#include "logic/referee.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -337,6 +338,7 @@ static bool range_fits(struct box_call *call, struct upload *upload, const struc
         return false;
     }
     if (!range->probe && end != total && call->request->body.bytes % BOX_UPLOAD_CHUNK_BYTES != 0) {
+        box_referee_violation(box_cloud_referee(call->cloud), call->user, "chunk-size");
         box_fail_argument(call, "Every chunk but the last must be a multiple of %d bytes",
                           BOX_UPLOAD_CHUNK_BYTES);
         return false;

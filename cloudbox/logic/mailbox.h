@@ -85,7 +85,8 @@ struct box_message {
 
 struct box_mailbox_spec {
     uint64_t seed;
-    uint32_t generated;  /* messages from the generator, slots 0..generated-1 */
+    uint32_t generated;  /* messages from the generator, slots 0..generated-1; with any of
+                            them come the generator's user labels, Label_1 and on */
     uint32_t size_bytes; /* see struct box_mailbox_options */
     uint64_t now_ms;
     uint64_t history_keep_ms; /* generated mail younger than this has history records */
@@ -96,7 +97,9 @@ struct box_mailbox_spec {
 };
 box_mailbox *box_mailbox_new(const struct box_mailbox_spec *spec);
 void box_mailbox_free(box_mailbox *mailbox); /* NULL is fine */
-/* Applies a change that `changed` was given; reports nothing. */
+/* Applies a change that `changed` was given; reports nothing.  The clock becomes the
+ * change's.  TIDE_CORRUPT or TIDE_INVALID: it was not made from this state; nothing
+ * is changed. */
 tide_status box_mailbox_replay(box_mailbox *mailbox, const json_t *change, tide_error *err);
 
 /* ---- looking ---- */
@@ -107,10 +110,10 @@ uint32_t box_mailbox_messages(const box_mailbox *mailbox);
 uint32_t box_mailbox_threads(const box_mailbox *mailbox);
 uint64_t box_mailbox_history_id(const box_mailbox *mailbox); /* the latest */
 const struct box_message *box_mailbox_at(const box_mailbox *mailbox, uint32_t slot);
-/* By the text of an id; gone ones are not found. */
+/* By the text of an id, 16 hex digits in lower case; gone ones are not found. */
 uint32_t box_mailbox_find(const box_mailbox *mailbox, tide_text id);
-/* The first slot of a thread with at least one message left, else BOX_SLOT_NONE;
- * follow next_in_thread and skip the gone. */
+/* The first message left of a thread, or BOX_SLOT_NONE; follow next_in_thread and
+ * skip the gone. */
 uint32_t box_mailbox_thread(const box_mailbox *mailbox, tide_text thread_id);
 void box_id_text(uint64_t id, char text_out[BOX_ID_TEXT_BYTES]);
 
@@ -142,7 +145,7 @@ struct box_walk {
     tide_text message_id; /* RFC 822 Message-ID without <>; data == NULL: any */
 };
 /* Calls `visit` newest first from behind `at`; false from it stops the walk
- * there.  Gone messages are skipped. */
+ * there.  Gone messages are skipped.  `visit` must not change the mailbox. */
 void box_mailbox_walk(box_mailbox *mailbox, const struct box_walk *walk, struct box_walk_at at,
                       bool (*visit)(void *arg, uint32_t slot), void *arg);
 /* How many messages a walk would visit at most: an estimate from the indexes. */
@@ -159,9 +162,11 @@ struct box_insert {
 };
 /* Adds a message and its history.  The bytes are copied. */
 uint32_t box_mailbox_insert(box_mailbox *mailbox, const struct box_insert *insert);
-/* Adds and takes labels; no history when nothing changes. */
+/* Adds and takes labels; no history when nothing changes.  What is in both is
+ * taken.  Beyond BOX_MESSAGE_LABELS_MAX nothing is added. */
 void box_mailbox_relabel(box_mailbox *mailbox, uint32_t slot, const uint16_t *add, size_t add_count,
                          const uint16_t *take, size_t take_count);
+/* For good; a draft goes with its message. */
 void box_mailbox_remove(box_mailbox *mailbox, uint32_t slot);
 
 /* ---- labels ---- */
@@ -171,16 +176,19 @@ const struct box_label *box_mailbox_label(const box_mailbox *mailbox, uint32_t n
 bool box_mailbox_label_by_id(const box_mailbox *mailbox, tide_text id, uint32_t *number_out);
 /* By name as queries write it: case aside, ' ' and '/' equal to '-'. */
 bool box_mailbox_label_by_name(const box_mailbox *mailbox, tide_text name, uint32_t *number_out);
-/* Threads with at least one message that carries it (and one that is unread). */
+/* Threads with at least one message that carries it, and those of them where such a
+ * message is unread.  Counted at once and then known until one of them changes. */
 void box_mailbox_label_threads(box_mailbox *mailbox, uint32_t number, uint32_t *threads_out,
                                uint32_t *unread_out);
 /* TIDE_EXISTS: the name is taken (case aside); TIDE_FULL; TIDE_INVALID: empty or
  * too long.  Only the texts of `wanted` are read. */
 tide_status box_mailbox_label_create(box_mailbox *mailbox, const struct box_label *wanted,
                                      uint32_t *number_out);
+/* Takes over all texts.  TIDE_NOT_FOUND: it is gone; TIDE_INVALID also for another
+ * name on a system label. */
 tide_status box_mailbox_label_update(box_mailbox *mailbox, uint32_t number,
                                      const struct box_label *wanted);
-/* Takes it off every message; user labels only. */
+/* Takes it off every message, each with its record, oldest first; user labels only. */
 void box_mailbox_label_remove(box_mailbox *mailbox, uint32_t number);
 
 /* ---- drafts: an id of their own around a message that is replaced ---- */
@@ -195,11 +203,13 @@ const struct box_draft *box_mailbox_draft_at(const box_mailbox *mailbox, uint32_
 uint32_t box_mailbox_draft_find(const box_mailbox *mailbox, tide_text id); /* or BOX_SLOT_NONE */
 /* The message gets DRAFT. */
 uint32_t box_mailbox_draft_create(box_mailbox *mailbox, const struct box_insert *insert);
-/* The draft's id stays, its message is another one with a new id. */
+/* The draft's id stays, its message is another one with a new id, in the same
+ * thread unless another one is named. */
 void box_mailbox_draft_update(box_mailbox *mailbox, uint32_t draft,
                               const struct box_insert *insert);
 void box_mailbox_draft_remove(box_mailbox *mailbox, uint32_t draft); /* with its message */
-/* The draft is gone; its content is inserted as a sent message. */
+/* The draft is gone; its content is inserted as a sent message of the same thread,
+ * with its labels but SENT instead of DRAFT. */
 uint32_t box_mailbox_draft_send(box_mailbox *mailbox, uint32_t draft, uint64_t date_ms);
 
 /* ---- history (X4) ---- */
@@ -223,10 +233,11 @@ struct box_record {
 uint32_t box_mailbox_history_after(const box_mailbox *mailbox, uint64_t after);
 uint32_t box_mailbox_history_count(const box_mailbox *mailbox);
 const struct box_record *box_mailbox_history_at(const box_mailbox *mailbox, uint32_t index);
-/* Start ids below this one are expired (404). */
+/* Start ids below this one are expired (404): the highest id without a record. */
 uint64_t box_mailbox_history_oldest(const box_mailbox *mailbox);
 /* Forgets records older than history_keep_ms; called with the cloud's clock. */
 void box_mailbox_history_expire(box_mailbox *mailbox, uint64_t now_ms);
+/* All records, and every history id given out so far: the latest one moves on. */
 void box_mailbox_history_expire_all(box_mailbox *mailbox);
 /* The time that later changes are recorded at. */
 void box_mailbox_clock(box_mailbox *mailbox, uint64_t now_ms);

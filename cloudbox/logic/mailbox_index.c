@@ -263,7 +263,7 @@ static size_t walk_end(const box_mailbox *mailbox, const struct box_index *index
 static struct key *same_message_id(const box_mailbox *mailbox, tide_text message_id,
                                    size_t *count_out)
 {
-    uint64_t hash = box_message_id_hash(message_id);
+    uint64_t hash = box_message_id_hash(box_message_id_bare(message_id));
     uint32_t *slots = NULL;
     size_t capacity = 0;
     size_t count = 0;

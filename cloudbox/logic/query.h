@@ -1,11 +1,17 @@
 /* query.h - Gmail's search language, as the API understands it.
  *
- * Words, "phrases", implicit AND, OR and |, (groups), {either or}, -negation,
- * and the operators from: to: cc: bcc: subject: label: in: is: has: category:
- * after: before: older: newer: older_than: newer_than: larger: smaller: size:
- * filename: rfc822msgid: list: deliveredto:.  An operator that does not exist or has a value that
- * makes no sense matches nothing: the API answers 200 with no results, so a
- * wrong query looks like an empty mailbox.
+ * Words, "phrases", implicit AND, OR and | (which bind first), (groups), {either
+ * or}, -negation, and the operators from: to: cc: bcc: subject: label: in: is:
+ * has: category: after: before: older: newer: older_than: newer_than: larger:
+ * smaller: size: filename: rfc822msgid: list: deliveredto:, each also over a
+ * group: subject:(a b).  An operator that does not exist or has a value that
+ * makes no sense matches nothing, negated or not: the API answers 200 with no
+ * results, so a wrong query looks like an empty mailbox.
+ *
+ * Words are whole words, case and Latin accents aside; in scripts without
+ * spaces any piece will do.  from:, to: and the like take pieces of words; "me"
+ * is the mailbox's owner.  k and M are 1024 and 1024 squared bytes; a month of
+ * older_than has 30 days, a year 365.
  *
  * Dates without a time are midnight in Pacific standard time (UTC-8 all year);
  * numbers are epoch seconds; after is inclusive, before exclusive.
@@ -30,7 +36,9 @@ enum {
     BOX_QUERY_LABELS_MAX = 16
 };
 
-/* In the arena; lives as long.  `now_ms` for older_than and newer_than. */
+/* In the arena; lives as long, but means something only until the mailbox next
+ * changes: labels that no message has are decided here.  `now_ms` for older_than
+ * and newer_than. */
 const box_query *box_query_parse(tide_text text, uint64_t now_ms, const box_mailbox *mailbox,
                                  tide_arena *arena);
 
