@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { MESSAGES_MAX = 10000000, ROWS_MAX = 50000, SPEED_MAX = 1000000 };
+enum { MESSAGES_MAX = 3000000, ROWS_MAX = 50000, SPEED_MAX = 1000000 };
 
 /* ---- the record ---- */
 
