@@ -10,6 +10,7 @@ struct item {
     tide_buf plain;
     tide_buf angle;
     tide_buf comment;
+    tide_buf tight; /* scratch */
     bool has_angle;
     bool has_at; /* an @ outside brackets, quotes and comments */
 };
@@ -19,6 +20,7 @@ struct reader {
     tide_text value;
     size_t at;
     size_t no_quote_from; /* no closing quote at or after it: keeps the search linear */
+    size_t word_ends;     /* of tide_header_word_bytes() */
     unsigned groups;
     bool deep;
     struct item item;
@@ -98,6 +100,50 @@ static tide_status add_clean(struct reader *reader, tide_text raw)
     return rc;
 }
 
+/* An address without the comments inside it, and without the white space that
+ * RFC 5322 allows around its dots. */
+static tide_status add_address(struct reader *reader, tide_text raw)
+{
+    tide_buf *tight = &reader->item.tight;
+    tide_buf_clear(tight);
+    tide_status rc = TIDE_OK;
+    unsigned depth = 0;
+    bool quoted = false;
+    for (size_t i = 0; rc == TIDE_OK && i < raw.bytes; i++) {
+        char c = raw.data[i];
+        quoted ^= c == '"' && depth == 0;
+        depth += !quoted && c == '(';
+        bool dropped = depth > 0;
+        depth -= !quoted && c == ')' && depth > 0;
+        bool joint = tight->bytes > 0 && strchr(".@", tight->data[tight->bytes - 1]) != NULL;
+        dropped = dropped || (!quoted && joint && (c == ' ' || (c >= '\t' && c <= '\r')));
+        if (!quoted && (c == '.' || c == '@')) {
+            while (tight->bytes > 0 && tight->data[tight->bytes - 1] == ' ')
+                tight->bytes--;
+        }
+        if (!dropped)
+            rc = tide_buf_add(tight, &c, 1);
+    }
+    return rc == TIDE_OK ? add_clean(reader, tide_buf_text(tight)) : rc;
+}
+
+/* "Name <address>", or just the address when the name says no more. */
+static tide_status add_pair(struct reader *reader, tide_text name, tide_text address)
+{
+    tide_status rc = add_separator(reader);
+    size_t begin = reader->out->bytes;
+    if (rc == TIDE_OK && !tide_text_equal(name, address))
+        rc = add_name(reader, name);
+    bool named = reader->out->bytes > begin;
+    if (rc == TIDE_OK && named)
+        rc = tide_buf_add(reader->out, "<", 1);
+    if (rc == TIDE_OK)
+        rc = add_address(reader, address);
+    if (rc == TIDE_OK && named)
+        rc = tide_buf_add(reader->out, ">", 1);
+    return rc;
+}
+
 /* What is known at a comma, a semicolon or the end. */
 static tide_status item_end(struct reader *reader)
 {
@@ -107,35 +153,14 @@ static tide_status item_end(struct reader *reader)
     tide_text angle = tide_text_trimmed(tide_buf_text(&item->angle));
     tide_text comment = tide_text_trimmed(tide_buf_text(&item->comment));
     tide_status rc = TIDE_OK;
-    if (item->has_angle && angle.bytes > 0) {
-        if (name.bytes == 0)
-            name = comment;
+    if (item->has_angle && angle.bytes > 0)
+        rc = add_pair(reader, name.bytes > 0 ? name : comment, angle);
+    else if (plain.bytes > 0 && item->has_at)
+        rc = add_pair(reader, comment, plain);
+    else if (plain.bytes > 0) {
         rc = add_separator(reader);
         if (rc == TIDE_OK)
-            rc = add_name(reader, name);
-        bool named = reader->out->bytes > 0 && reader->out->data[reader->out->bytes - 1] == ' ' &&
-                     name.bytes > 0;
-        if (rc == TIDE_OK && named)
-            rc = tide_buf_add(reader->out, "<", 1);
-        if (rc == TIDE_OK)
-            rc = add_clean(reader, angle);
-        if (rc == TIDE_OK && named)
-            rc = tide_buf_add(reader->out, ">", 1);
-    } else if (plain.bytes > 0 && item->has_at && comment.bytes > 0) {
-        rc = add_separator(reader);
-        if (rc == TIDE_OK)
-            rc = add_name(reader, comment);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(reader->out, "<", 1);
-        if (rc == TIDE_OK)
-            rc = add_clean(reader, plain);
-        if (rc == TIDE_OK)
-            rc = tide_buf_add(reader->out, ">", 1);
-    } else if (plain.bytes > 0 || comment.bytes > 0) {
-        tide_text shown = item->has_at ? plain : name.bytes > 0 ? name : comment;
-        rc = add_separator(reader);
-        if (rc == TIDE_OK)
-            rc = add_clean(reader, shown);
+            rc = add_clean(reader, name.bytes > 0 ? name : plain);
     }
     item_clear(item);
     return rc;
@@ -258,6 +283,15 @@ static tide_status read_run(struct reader *reader)
     bool literal = false;
     while (reader->at < value.bytes) {
         char c = value.data[reader->at];
+        /* Commas and colons inside an encoded word should not be there, and mean
+         * nothing. */
+        size_t word = c == '=' && reader->at + 1 < value.bytes && value.data[reader->at + 1] == '?'
+                          ? tide_header_word_bytes(value, reader->at, &reader->word_ends)
+                          : 0;
+        if (word > 0) {
+            reader->at += word;
+            continue;
+        }
         literal = (literal || (c == '[' && reader->item.has_at)) && c != ']';
         if (c == '@')
             reader->item.has_at = true;
@@ -301,8 +335,9 @@ tide_status tide_address_add(tide_decoder *decoder, tide_text value, tide_buf *o
     struct reader reader = {.decoder = decoder, .value = value, .out = out};
     reader.no_quote_from = SIZE_MAX;
     tide_buf *const bufs[] = {&reader.item.name, &reader.item.plain, &reader.item.angle,
-                              &reader.item.comment};
-    for (size_t i = 0; i < 4; i++)
+                              &reader.item.comment, &reader.item.tight};
+    size_t count = sizeof bufs / sizeof bufs[0];
+    for (size_t i = 0; i < count; i++)
         tide_buf_init(bufs[i], decoder->mem, TIDE_MESSAGE_HEADER_BYTES_MAX + 1);
     tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && !reader.deep && reader.at < value.bytes)
@@ -314,7 +349,7 @@ tide_status tide_address_add(tide_decoder *decoder, tide_text value, tide_buf *o
         out->data[--out->bytes] = '\0';
     if (reader.deep)
         *deep_out = true;
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < count; i++)
         tide_buf_done(bufs[i]);
     return rc;
 }

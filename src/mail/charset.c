@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/json.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <iconv.h>
 
@@ -232,6 +233,8 @@ static const struct set sets[] = {
     {"utf32be", "UTF-32BE", FAMILY_MULTI},
 };
 
+static_assert(sizeof sets / sizeof sets[0] == TIDE_CHARSETS, "a converter for each");
+
 static struct set set_of(tide_text label)
 {
     char name[LABEL_BYTES_MAX];
@@ -257,7 +260,9 @@ static struct set set_of(tide_text label)
 struct census {
     bool ascii;
     bool utf8;            /* all of it is valid */
-    size_t multi;         /* characters of several bytes */
+    size_t multi;         /* characters of two bytes ... */
+    size_t wide;          /* ... and of more */
+    size_t bad;           /* bytes of no character */
     bool escapes;         /* ESC, as in ISO-2022-JP */
     const char *bom_name; /* what a byte order mark says */
 };
@@ -289,11 +294,12 @@ static struct census census_of(tide_text text)
             break;
         census.ascii = false;
         size_t bytes = tide_utf8_bytes((tide_text){text.data + i, text.bytes - i});
-        if (bytes == 0)
-            census.utf8 = false;
-        census.multi += bytes > 0;
+        census.bad += bytes == 0;
+        census.multi += bytes == 2;
+        census.wide += bytes > 2;
         i += bytes > 0 ? bytes : 1;
     }
+    census.utf8 = census.bad == 0;
     if (census.ascii)
         census.escapes = text.bytes > 0 && memchr(text.data, '\x1b', text.bytes) != NULL;
     return census;
@@ -341,25 +347,26 @@ static tide_status add_latin(tide_decoder *decoder, tide_text bytes, tide_clean 
     return rc == TIDE_OK ? clean_rc : rc;
 }
 
-static bool converter_open(tide_decoder *decoder, const char *name)
+/* One for each set, kept: alternating sets in a header full of encoded words
+ * would else load and unload their tables for every word. */
+static iconv_t converter_of(tide_decoder *decoder, const char *name)
 {
-    if (decoder->converter != NULL && decoder->converter_name == name) {
-        (void)iconv(decoder->converter, NULL, NULL, NULL, NULL);
-        return true;
+    size_t index = 0;
+    while (sets[index].iconv_name == NULL || strcmp(sets[index].iconv_name, name) != 0)
+        index++;
+    TIDE_ASSERT(index < sizeof sets / sizeof sets[0]);
+    if (decoder->converters[index] != NULL) {
+        (void)iconv(decoder->converters[index], NULL, NULL, NULL, NULL);
+    } else {
+        iconv_t opened = iconv_open("UTF-8", name);
+        decoder->converters[index] = opened != (iconv_t)-1 ? opened : NULL;
     }
-    if (decoder->converter != NULL)
-        (void)iconv_close(decoder->converter);
-    decoder->converter = NULL;
-    decoder->converter_name = name;
-    iconv_t opened = iconv_open("UTF-8", name);
-    if (opened == (iconv_t)-1)
-        return false;
-    decoder->converter = opened;
-    return true;
+    return decoder->converters[index];
 }
 
 /* One step of iconv into `wide`.  *bad_out: the first byte of the rest is wrong. */
-static tide_status convert_step(tide_decoder *decoder, tide_text *rest, bool *bad_out)
+static tide_status convert_step(tide_decoder *decoder, iconv_t converter, tide_text *rest,
+                                bool *bad_out)
 {
     size_t room = decoder->wide.bytes_max - decoder->wide.bytes;
     room = room > WIDE_STEP_BYTES ? WIDE_STEP_BYTES : room;
@@ -370,7 +377,7 @@ static tide_status convert_step(tide_decoder *decoder, tide_text *rest, bool *ba
         return TIDE_NO_MEMORY;
     char *in = (char *)(uintptr_t)rest->data;
     size_t in_bytes = rest->bytes, out_bytes = room;
-    size_t done = iconv(decoder->converter, &in, &in_bytes, &out, &out_bytes);
+    size_t done = iconv(converter, &in, &in_bytes, &out, &out_bytes);
     bool stuck = in_bytes == rest->bytes && out_bytes == room;
     *bad_out = stuck || (done == (size_t)-1 && errno != E2BIG);
     decoder->wide.bytes += room - out_bytes;
@@ -379,8 +386,15 @@ static tide_status convert_step(tide_decoder *decoder, tide_text *rest, bool *ba
     return TIDE_OK;
 }
 
-static tide_status add_guess(tide_decoder *decoder, const struct census *census, tide_text bytes,
-                             tide_clean how, tide_buf *out);
+/* Without any label.  A text with many good characters and few bad bytes is
+ * damaged UTF-8; longer ones hardly come about by accident. */
+static tide_status add_unlabelled(tide_decoder *decoder, const struct census *census,
+                                  tide_text bytes, tide_clean how, tide_buf *out)
+{
+    if (census->utf8 || census->multi + 4 * census->wide > 8 * census->bad)
+        return tide_clean_add(bytes, how, out);
+    return add_latin(decoder, bytes, how, out);
+}
 
 /* A label that turns out wrong is given up on the way: C2 holds, because then
  * the rest is read without it. */
@@ -388,10 +402,10 @@ static tide_status add_iconv(tide_decoder *decoder, const char *name, tide_text 
                              tide_clean how, tide_buf *out)
 {
     struct census census = census_of(bytes);
-    if (!converter_open(decoder, name)) {
+    iconv_t converter = converter_of(decoder, name);
+    if (converter == NULL) {
         TIDE_SEEN("charset: no converter");
-        return census.escapes ? tide_clean_add(bytes, how, out)
-                              : add_guess(decoder, &census, bytes, how, out);
+        return add_unlabelled(decoder, &census, bytes, how, out);
     }
     tide_buf_clear(&decoder->wide);
     size_t errors = 0;
@@ -399,7 +413,7 @@ static tide_status add_iconv(tide_decoder *decoder, const char *name, tide_text 
     tide_status rc = TIDE_OK;
     while (rc == TIDE_OK && rest.bytes > 0) {
         bool bad = false;
-        rc = convert_step(decoder, &rest, &bad);
+        rc = convert_step(decoder, converter, &rest, &bad);
         if (rc != TIDE_OK || !bad || rest.bytes == 0)
             continue;
         errors++;
@@ -410,15 +424,14 @@ static tide_status add_iconv(tide_decoder *decoder, const char *name, tide_text 
         rest = (tide_text){rest.data + 1, rest.bytes - 1};
     }
     /* Valid UTF-8 that its label cannot read: the label is wrong. */
-    if (errors > 0 && census.utf8 && census.multi > 0)
+    if (errors > 0 && census.utf8 && !census.ascii)
         return tide_clean_add(bytes, how, out);
     tide_status clean_rc = tide_clean_add(tide_buf_text(&decoder->wide), how, out);
     if (rc == TIDE_OK)
         rc = clean_rc;
     if (rc == TIDE_OK && rest.bytes > 0) {
         TIDE_SEEN("charset: label given up");
-        census.escapes = false;
-        rc = add_guess(decoder, &census, rest, how, out);
+        rc = add_unlabelled(decoder, &census, rest, how, out);
     }
     return rc;
 }
@@ -428,10 +441,10 @@ static tide_status add_guess(tide_decoder *decoder, const struct census *census,
 {
     if (census->escapes && memmem(bytes.data, bytes.bytes, "\x1b$", 2) != NULL)
         return add_iconv(decoder, "ISO-2022-JP-2", bytes, how, out);
-    /* A text with many good characters and some bad bytes is damaged UTF-8. */
-    if (census->utf8 || census->multi > bytes.bytes / 16)
-        return tide_clean_add(bytes, how, out);
-    return add_latin(decoder, bytes, how, out);
+    struct set hint = set_of(decoder->hint);
+    if (!census->utf8 && (hint.kind == FAMILY_SINGLE || hint.kind == FAMILY_MULTI))
+        return add_iconv(decoder, hint.iconv_name, bytes, how, out);
+    return add_unlabelled(decoder, census, bytes, how, out);
 }
 
 static const char *utf16_order(tide_text bytes)
@@ -482,8 +495,8 @@ tide_status tide_charset_add(tide_decoder *decoder, tide_text label, tide_text b
     case FAMILY_LATIN:
         return census.utf8 ? tide_clean_add(bytes, how, out) : add_latin(decoder, bytes, how, out);
     case FAMILY_UTF8:
-        return census.utf8 || census.multi > 0 ? tide_clean_add(bytes, how, out)
-                                               : add_latin(decoder, bytes, how, out);
+        return census.utf8 || census.multi + census.wide > 0 ? tide_clean_add(bytes, how, out)
+                                                             : add_latin(decoder, bytes, how, out);
     case FAMILY_GUESS:
         break;
     }
@@ -501,8 +514,10 @@ void tide_decoder_init(tide_decoder *decoder, tide_mem *mem)
 
 void tide_decoder_done(tide_decoder *decoder)
 {
-    if (decoder->converter != NULL)
-        (void)iconv_close(decoder->converter);
+    for (size_t i = 0; i < TIDE_CHARSETS; i++) {
+        if (decoder->converters[i] != NULL)
+            (void)iconv_close(decoder->converters[i]);
+    }
     if (decoder->mem != NULL) {
         tide_buf_done(&decoder->bytes);
         tide_buf_done(&decoder->word);

@@ -23,14 +23,16 @@ typedef enum tide_clean {
     TIDE_CLEAN_LINE, /* one line: runs of white space become one space, none in front */
 } tide_clean;
 
-/* What decoding keeps between calls: room, and the last converter. */
+enum { TIDE_CHARSETS = 85 }; /* that are known by name */
+
+/* What decoding keeps between calls: room, and converters. */
 typedef struct tide_decoder {
     tide_mem *mem;
-    void *converter; /* an iconv_t; NULL when there is none */
-    const char *converter_name;
-    tide_buf bytes; /* decoded from base64 or quoted-printable */
-    tide_buf word;  /* the same of an encoded word */
-    tide_buf wide;  /* out of iconv */
+    tide_text hint;                  /* the set of bytes of which nothing is said; "".  Borrowed. */
+    void *converters[TIDE_CHARSETS]; /* iconv_t; NULL until it is needed */
+    tide_buf bytes;                  /* decoded from base64 or quoted-printable */
+    tide_buf word;                   /* the same of an encoded word */
+    tide_buf wide;                   /* out of iconv */
 } tide_decoder;
 
 void tide_decoder_init(tide_decoder *decoder, tide_mem *mem);

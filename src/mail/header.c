@@ -115,6 +115,12 @@ static bool word_read(tide_text value, size_t at, size_t *ends, struct word *wor
     return true;
 }
 
+size_t tide_header_word_bytes(tide_text value, size_t at, size_t *ends)
+{
+    struct word word;
+    return word_read(value, at, ends, &word) ? word.bytes : 0;
+}
+
 static bool same_charset(tide_text a, tide_text b)
 {
     if (a.bytes != b.bytes)

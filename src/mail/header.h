@@ -33,6 +33,10 @@ tide_header_line tide_header_read(tide_text rest, char line_end, struct tide_hea
 /* Text with encoded words (RFC 2047), unfolded; 8-bit bytes are guessed. */
 tide_status tide_header_words(tide_decoder *decoder, tide_text value, tide_buf *out);
 
+/* The bytes of the encoded word at `at`, where there is a "=?"; 0: it is none.
+ * *ends is 0 at the first call for a value and kept between calls (H1). */
+size_t tide_header_word_bytes(tide_text value, size_t at, size_t *ends);
+
 /* "text/html" of a Content-Type, in its two halves; false: there is no slash. */
 bool tide_header_type(tide_text value, tide_text *major_out, tide_text *minor_out);
 

@@ -10,6 +10,7 @@ enum {
     DATE_BYTES_MAX = 120,
     NAME_BYTES_MAX = 200, /* of an attachment; file systems allow 255 */
     EXTENSION_BYTES_MAX = 16,
+    HINT_BYTES_MAX = 60,
     META_BYTES_MAX = 2048, /* where an HTML page says its charset */
     TEXT_SOURCE_BYTES_MAX = 4 * TIDE_MESSAGE_TEXT_BYTES_MAX, /* read for the text of a message */
 };
@@ -19,6 +20,7 @@ struct work {
     tide_arena *arena;
     tide_decoder decoder;
     struct tide_parts parts;
+    tide_buf hint;                     /* the charset of the first text */
     tide_buf field;                    /* one header, on its way to the arena */
     tide_buf utf8;                     /* one part, converted */
     tide_buf text;                     /* of the whole message */
@@ -130,6 +132,20 @@ static void find_fields(const struct work *work, const struct tide_part *part,
     }
 }
 
+/* Bytes in headers that say nothing of their set are likely in that of the text. */
+static tide_status find_hint(struct work *work)
+{
+    tide_status rc = TIDE_OK;
+    bool found = false;
+    for (size_t i = 0; rc == TIDE_OK && !found && i < work->parts.count; i++) {
+        const struct tide_part *part = &work->parts.part[i];
+        if (tide_text_equal_nocase(part->major, "text") && part->type.bytes > 0)
+            rc = tide_header_param_raw(part->type, "charset", &work->hint, &found);
+    }
+    work->decoder.hint = tide_buf_text(&work->hint);
+    return rc == TIDE_FULL ? TIDE_OK : rc;
+}
+
 /* All headers of one name, as one list. */
 static tide_status read_addresses(struct work *work, const struct tide_part *part,
                                   const struct fields *fields, int field, tide_text *kept_out)
@@ -205,18 +221,32 @@ static tide_status read_ids(struct work *work, tide_text value, bool one, tide_t
                          : rc;
 }
 
+/* Comments and the white space around colons taken away: GMime stumbles over
+ * both. */
+static size_t date_settle(tide_text value, char text[DATE_BYTES_MAX + 1])
+{
+    size_t bytes = 0;
+    unsigned depth = 0;
+    for (size_t i = 0; i < value.bytes && i < DATE_BYTES_MAX; i++) {
+        char c = value.data[i] > ' ' && value.data[i] < 0x7f ? value.data[i] : ' ';
+        depth += c == '(';
+        bool comment = depth > 0;
+        depth -= c == ')' && depth > 0;
+        char last = bytes > 0 ? text[bytes - 1] : ' ';
+        if (comment || (c == ' ' && (last == ' ' || last == ':')))
+            continue;
+        bytes -= c == ':' && last == ' ' && bytes > 0;
+        text[bytes++] = c;
+    }
+    text[bytes] = '\0';
+    return bytes;
+}
+
 static bool read_date(tide_text value, int64_t *date_ms_out)
 {
     char text[DATE_BYTES_MAX + 1];
-    size_t bytes = value.bytes < DATE_BYTES_MAX ? value.bytes : DATE_BYTES_MAX;
-    bool digit = false;
-    for (size_t i = 0; i < bytes; i++) {
-        char c = value.data[i];
-        digit |= c >= '0' && c <= '9';
-        text[i] = c >= ' ' && c < 0x7f ? c : ' ';
-    }
-    text[bytes] = '\0';
-    if (!digit)
+    size_t bytes = date_settle(value, text);
+    if (strcspn(text, "0123456789") == bytes)
         return false;
     GDateTime *date = g_mime_utils_header_decode_date(text);
     if (date == NULL)
@@ -497,10 +527,10 @@ static bool is_inlined(const struct work *work, const struct tide_part *part)
 {
     if (is_attached(part))
         return false;
-    if (tide_text_starts_nocase(part->disposition, "inline"))
+    if (part->parent != TIDE_PART_NONE &&
+        is_type(&work->parts.part[part->parent], "multipart", "related"))
         return true;
-    return part->has_id && part->parent != TIDE_PART_NONE &&
-           is_type(&work->parts.part[part->parent], "multipart", "related");
+    return part->has_id && tide_text_starts_nocase(part->disposition, "inline");
 }
 
 /* Of text only what is attached or has a name; of the rest everything. */
@@ -577,7 +607,9 @@ static tide_status read_message(struct work *work, struct tide_message *message)
         return rc;
     TIDE_ASSERT(work->parts.count > 0);
     work->problem = work->parts.problem;
-    rc = read_fields(work, message);
+    rc = find_hint(work);
+    if (rc == TIDE_OK)
+        rc = read_fields(work, message);
     if (rc == TIDE_OK)
         rc = read_parts(work);
     if (rc == TIDE_OK)
@@ -599,6 +631,7 @@ tide_status tide_message_parse(tide_text raw, tide_arena *arena, struct tide_mes
     struct work work = {.raw = raw, .arena = arena, .sibling = TIDE_PART_NONE};
     struct tide_message message = {.parsed = TIDE_PARSED_WHOLE};
     tide_decoder_init(&work.decoder, arena->mem);
+    tide_buf_init(&work.hint, arena->mem, HINT_BYTES_MAX);
     tide_buf_init(&work.field, arena->mem, TIDE_MESSAGE_TEXT_BYTES_MAX);
     tide_buf_init(&work.utf8, arena->mem, TIDE_MESSAGE_TEXT_BYTES_MAX);
     tide_buf_init(&work.text, arena->mem, TIDE_MESSAGE_TEXT_BYTES_MAX);
@@ -612,6 +645,7 @@ tide_status tide_message_parse(tide_text raw, tide_arena *arena, struct tide_mes
     tide_buf_done(&work.text);
     tide_buf_done(&work.utf8);
     tide_buf_done(&work.field);
+    tide_buf_done(&work.hint);
     tide_decoder_done(&work.decoder);
     return rc;
 }

@@ -2,8 +2,9 @@
 #include "base/check.h"
 
 enum {
-    BOUNDARY_BYTES_MAX = 1000, /* RFC 2046 allows 70 */
-    BOUNDARY_ROOM = 64 << 10,  /* of all that are open */
+    BOUNDARY_BYTES_MAX = 16 << 10, /* RFC 2046 allows 70 */
+    BOUNDARY_ROOM = 1 << 20,       /* of all that are open */
+    JUNK_LINES_MAX = 4,
 };
 
 /* A container that is open.  A message inside has no boundary: it ends with
@@ -61,6 +62,14 @@ static int frame_with(const struct scan *scan, const char *text, size_t bytes)
     return -1;
 }
 
+static size_t trimmed(const char *line, size_t bytes)
+{
+    while (bytes > 0 && (line[bytes - 1] == ' ' || line[bytes - 1] == '\t' ||
+                         line[bytes - 1] == '\r' || line[bytes - 1] == '\n'))
+        bytes--;
+    return bytes;
+}
+
 /* Whether the line at `at` is a boundary of an open multipart. */
 static int boundary_at(const struct scan *scan, size_t at, bool *closes_out)
 {
@@ -74,14 +83,12 @@ static int boundary_at(const struct scan *scan, size_t at, bool *closes_out)
     if (end == NULL && looked < left)
         return -1;
     size_t bytes = end != NULL ? (size_t)(end - line) : looked - 2;
-    while (bytes > 0 && (line[bytes - 1] == ' ' || line[bytes - 1] == '\t' ||
-                         line[bytes - 1] == '\r' || line[bytes - 1] == '\n'))
-        bytes--;
+    bytes = trimmed(line, bytes);
     /* A boundary may itself end in dashes, so the whole line is tried first. */
     int frame = frame_with(scan, line, bytes);
     *closes_out = false;
     if (frame < 0 && bytes > 2 && line[bytes - 1] == '-' && line[bytes - 2] == '-') {
-        frame = frame_with(scan, line, bytes - 2);
+        frame = frame_with(scan, line, trimmed(line, bytes - 2));
         *closes_out = frame >= 0;
     }
     return frame;
@@ -164,8 +171,8 @@ static void note_header(struct tide_part *part, const struct tide_header *header
     }
 }
 
-/* A line in the head that is no header: left out when headers go on behind it
- * (or it is the first line of an mbox), else the body begins here. */
+/* A line in the head that is no header: left out when headers go on soon behind
+ * it (or it is the first line of an mbox), else the body begins here. */
 static bool junk_is_skipped(const struct scan *scan, const struct tide_part *part, size_t bytes)
 {
     tide_text rest = rest_of(scan);
@@ -174,15 +181,19 @@ static bool junk_is_skipped(const struct scan *scan, const struct tide_part *par
         return true;
     if (part->headers == 0)
         return false;
-    struct tide_header header;
-    size_t next_bytes = 0, lines = 0;
-    tide_text next = {rest.data + bytes, rest.bytes - bytes};
-    const char *line_end =
-        next.bytes == 0 ? NULL : memchr(next.data, scan->parts.line_end, next.bytes);
-    if (line_end != NULL)
-        next.bytes = (size_t)(line_end - next.data) + 1;
-    return tide_header_read(next, scan->parts.line_end, &header, &next_bytes, &lines) ==
-           TIDE_HEADER_LINE_NAMED;
+    for (int i = 0; i < JUNK_LINES_MAX; i++) {
+        rest = (tide_text){rest.data + bytes, rest.bytes - bytes};
+        const char *end =
+            rest.bytes == 0 ? NULL : memchr(rest.data, scan->parts.line_end, rest.bytes);
+        size_t next = end == NULL ? rest.bytes : (size_t)(end - rest.data) + 1;
+        struct tide_header header;
+        size_t lines = 0;
+        tide_header_line kind = tide_header_read((tide_text){rest.data, next}, scan->parts.line_end,
+                                                 &header, &bytes, &lines);
+        if (kind != TIDE_HEADER_LINE_JUNK)
+            return kind == TIDE_HEADER_LINE_NAMED;
+    }
+    return false;
 }
 
 /* Walks over the headers of `part`, to where its body begins.  What is beyond a
@@ -265,8 +276,7 @@ static tide_status push_multi(struct scan *scan, uint32_t index, bool *opened_ou
         return rc;
     size_t bytes = scan->boundaries.bytes - before;
     const char *text = bytes > 0 ? scan->boundaries.data + before : "";
-    while (bytes > 0 && (text[bytes - 1] == ' ' || text[bytes - 1] == '\t'))
-        bytes--;
+    bytes = trimmed(text, bytes);
     *opened_out = rc == TIDE_OK && found && bytes > 0 && bytes <= BOUNDARY_BYTES_MAX;
     if (!*opened_out) {
         scan->boundaries.bytes = before;
