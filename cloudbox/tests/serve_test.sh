@@ -103,7 +103,7 @@ for option in $(grep -oE '^  --[a-z-]+' <<<"$help"); do
     check grep -qF -- ".B ${option//-/\\-}" "$man_page"
     has "$completion" "$option"
 done
-is "$(grep -c '^\.B \\-\\-' "$man_page")" "$(grep -cE '^  --' <<<"$help")"
+is "$(grep -A1 '^\.TP' "$man_page" | grep -c '^\.B \\-\\-')" "$(grep -cE '^  --' <<<"$help")"
 
 # ---- without any option: a mailbox to look at -----------------------------------------
 start
@@ -125,7 +125,7 @@ start "${user[@]}" "${free[@]}" --corpus ada@example.com=mail
 has "$(cat err)" "skipped mail/empty.eml"
 has "$(cat err)" "skipped mail/lost.eml"
 has "$(cat err)" "3 messages for ada@example.com"
-get "$gmail/messages?maxResults=500" >list
+get "$gmail/messages?maxResults=500&includeSpamTrash=true" >list
 is "$(jq '.messages | length' list)" 53
 for n in 52 51 50; do raw_of "$(jq -r ".messages[$n].id" list)" >"raw.$n"; done
 check cmp raw.50 mail/1.eml
@@ -326,7 +326,7 @@ for round in 1 2 3; do
     wait "$writer" 2>/dev/null
     extra=()
     start "${user[@]}" "${free[@]}" --state kept
-    get "$gmail/messages?maxResults=500" | jq -r '.messages[].id' | sort >there
+    get "$gmail/messages?maxResults=500&includeSpamTrash=true" | jq -r '.messages[].id' | sort >there
     is "$(grep . answered | sort | comm -23 - there)" ""
 done
 stop
