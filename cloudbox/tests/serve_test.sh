@@ -318,11 +318,12 @@ rm -f kept
 start "${user[@]}" "${free[@]}" --state kept
 for round in 1 2 3; do
     : >answered
-    (for n in $(seq 500); do insert "$n" >>answered 2>/dev/null || exit; done) &
+    (for n in $(seq 500); do insert "$n" >>answered 2>/dev/null; done) &
     writer=$!
     extra+=($writer)
     for _ in $(seq 200); do [ "$(wc -l <answered)" -ge $((round * 5)) ] && break; sleep 0.05; done
     stop KILL
+    kill "$writer"
     wait "$writer" 2>/dev/null
     extra=()
     start "${user[@]}" "${free[@]}" --state kept
@@ -330,6 +331,25 @@ for round in 1 2 3; do
     is "$(grep . answered | sort | comm -23 - there)" ""
 done
 stop
+
+# ---- pushes: one cloud notifies another ------------------------------------------------
+start --verbose
+sink=$origin
+extra=("$pid")
+mv err sink.err
+start "${user[@]}" "${free[@]}" --verbose --topic "projects/p/topics/t=$sink/_cloud/stats/reset"
+get -o body -H 'Content-Type: application/json' -d '{"topicName":"projects/p/topics/t"}' "$gmail/watch"
+insert 1 >/dev/null
+for _ in $(seq 100); do
+    grep -q "^push .*/_cloud/stats/reset: 200" err && break
+    sleep 0.1
+done
+has "$(cat err)" "/_cloud/stats/reset: 200"
+has "$(cat sink.err)" "POST /_cloud/stats/reset 200"
+stop
+pid=${extra[0]} extra=()
+stop
+is "$code" 0
 
 # ---- a service account ------------------------------------------------------------------
 start "${user[@]}" --service-account robot@project.iam.gserviceaccount.com=key.json --state robots
