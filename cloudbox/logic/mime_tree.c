@@ -413,8 +413,18 @@ static size_t decode_quoted(tide_text text, char *out)
     return written;
 }
 
+/* GMime decodes the lines behind "begin 644 name". */
 static size_t decode_uu(tide_text text, char *out, size_t room)
 {
+    while (text.bytes > 0) {
+        const char *end = memchr(text.data, '\n', text.bytes);
+        size_t line = end == NULL ? text.bytes : (size_t)(end - text.data) + 1;
+        bool begin = line > 6 && memcmp(text.data, "begin ", 6) == 0;
+        text.data += line;
+        text.bytes -= line;
+        if (begin)
+            break;
+    }
     GMimeEncoding coder;
     g_mime_encoding_init_decode(&coder, GMIME_CONTENT_ENCODING_UUENCODE);
     TIDE_ASSERT(g_mime_encoding_outlen(&coder, text.bytes) <= room);

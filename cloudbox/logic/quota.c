@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/map.h"
 #include "logic/clock.h"
+#include "logic/chat.h"
 #include "logic/console.h"
 #include "logic/referee.h"
 
@@ -597,25 +598,6 @@ static void refuse_console(struct box_call *call)
                  "Search Analytics QPS quota exceeded");
 }
 
-/* Two dialects; which one is spoken shows in the path. */
-static void refuse_chat(struct box_call *call, uint64_t retry_at_ms)
-{
-    struct box_answer *answer = call->answer;
-    const bool anthropic = strstr(call->method->path, "/messages") != NULL;
-    const char *text = "Rate limit reached for requests. Please try again later.";
-    box_answer_clear(answer);
-    box_answer_json(answer, 429,
-                    anthropic ? json_pack("{s:s,s:{s:s,s:s}}", "type", "error", "error", "type",
-                                          "rate_limit_error", "message", text)
-                              : json_pack("{s:{s:s,s:s,s:n,s:s}}", "error", "message", text, "type",
-                                          "requests", "param", "code", "rate_limit_exceeded"),
-                    false);
-    const uint64_t wait_ms = retry_at_ms > call->now_ms ? retry_at_ms - call->now_ms : 0;
-    char seconds[24];
-    (void)snprintf(seconds, sizeof seconds, "%llu", (unsigned long long)(wait_ms + 999) / 1000);
-    box_answer_header(answer, "retry-after", seconds);
-}
-
 void box_quota_refuse(struct box_call *call, box_refusal refusal, uint64_t retry_at_ms)
 {
     TIDE_ASSERT(refusal != BOX_ALLOWED);
@@ -648,7 +630,7 @@ void box_quota_refuse(struct box_call *call, box_refusal refusal, uint64_t retry
         break;
     default:
         TIDE_ASSERT(refusal == BOX_OVER_CHAT);
-        refuse_chat(call, retry_at_ms);
+        box_chat_refuse(call, retry_at_ms);
         break;
     }
 }
