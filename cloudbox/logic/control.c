@@ -419,6 +419,9 @@ static const struct {
     {serve_token_add, "a bearer token that never expires: {\"user\",\"token\"}"},
     {serve_token_expire, "access tokens expire now: {\"user\"}"},
     {serve_token_revoke, "the grant is gone: {\"user\"}"},
+    {box_control_auth,
+     "{\"testing\":true}, {\"password_changed\":EMAIL}, {\"client\":{\"id\",\"secret\"}} "
+     "or {\"delegate\":{\"account\",\"user\",\"scope\"}}"},
     {serve_watch_expire, "watches end: {\"user\"}"},
     {serve_clock, "the cloud's time"},
     {serve_clock_set, "{\"set\":unix ms} or {\"advance\":\"1h\"}, {\"speed\":60}"},
@@ -452,6 +455,7 @@ static const struct box_method methods[] = {
     METHOD("cloud.token.add", BOX_POST, "/_cloud/token"),
     METHOD("cloud.token.expire", BOX_POST, "/_cloud/token/expire"),
     METHOD("cloud.token.revoke", BOX_POST, "/_cloud/token/revoke"),
+    METHOD("cloud.auth", BOX_POST, "/_cloud/auth"),
     METHOD("cloud.watch.expire", BOX_POST, "/_cloud/watch/expire"),
     METHOD("cloud.clock.get", BOX_GET, "/_cloud/clock"),
     METHOD("cloud.clock.set", BOX_POST, "/_cloud/clock"),
