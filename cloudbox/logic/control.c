@@ -481,7 +481,10 @@ static void serve_index(struct box_call *call)
     box_answer_clear(call->answer);
     (void)snprintf(call->answer->type, sizeof call->answer->type, "text/html; charset=utf-8");
     box_add_cstr(out, "<!DOCTYPE html>\n<html lang=en>\n<meta charset=utf-8>\n"
-                      "<title>tidemark-cloud</title>\n<h1>tidemark-cloud</h1>\n"
+                      "<title>tidemark-cloud</title>\n<style>body{font:16px/1.5 "
+                      "system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}"
+                      "pre{white-space:pre-wrap;font-size:14px}:root{color-scheme:light dark}"
+                      "</style>\n<h1>tidemark-cloud</h1>\n"
                       "<p>A cloud in a box. Nothing here is real.\n<h2>Control</h2>\n<pre>\n");
     for (size_t i = 0; i < box_control.methods_count; i++)
         box_print(out, "%-6s %-24s %s\n", box_verb_name(methods[i].verb), methods[i].path,

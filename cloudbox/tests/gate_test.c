@@ -231,6 +231,7 @@ static void mail_arrives_is_sorted_and_deleted(void **state)
     json_t *two = post(cloud, START_MS, 200, "/_cloud/mail?user=a@x.org&labels=STARRED&date=1000",
                        "Subject: y\r\n\r\nthere\r\n");
     const char *id_one = json_string_value(json_object_get(one, "id"));
+    assert_true(json_is_string(json_object_get(one, "historyId")));
     const char *id_two = json_string_value(json_object_get(two, "id"));
     const uint32_t slot_one = box_mailbox_find(user->mailbox, tide_text_of(id_one));
     const uint32_t slot_two = box_mailbox_find(user->mailbox, tide_text_of(id_two));
@@ -494,6 +495,7 @@ static void the_record_is_served_and_reset(void **state)
     json_t *stats = ask_json(cloud, START_MS, 200,
                              &(struct ask){.target = "/_cloud/stats?user=a@x.org&fetched=1"});
     assert_int_equal(json_integer_value(inside(stats, "users", "a@x.org", "calls", NULL)), 1);
+    assert_int_equal(json_integer_value(inside(stats, "since", NULL)), START_MS);
     json_decref(stats);
     post_only(cloud, START_MS, 200, "/_cloud/stats/reset", "");
     stats = ask_json(cloud, START_MS, 200, &(struct ask){.target = "/_cloud/stats"});
