@@ -325,7 +325,8 @@ static void completed(void *cls, struct MHD_Connection *connection, void **conte
 
 /* ---- starting and stopping ---- */
 
-static void log_library(void *cls, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void log_library(void *cls, const char *format,
+                                                              va_list args)
 {
     const box_server *server = cls;
     if (server->settings->verbose)

@@ -103,7 +103,7 @@ for option in $(grep -oE '^  --[a-z-]+' <<<"$help"); do
     check grep -qF -- ".B ${option//-/\\-}" "$man_page"
     has "$completion" "$option"
 done
-is "$(grep -c '^\.B \\-\\-' "$man_page")" "$(grep -cE '^  --' <<<"$help")"
+is "$(grep -A1 '^\.TP' "$man_page" | grep -c '^\.B \\-\\-')" "$(grep -cE '^  --' <<<"$help")"
 
 # ---- without any option: a mailbox to look at -----------------------------------------
 start
@@ -125,7 +125,7 @@ start "${user[@]}" "${free[@]}" --corpus ada@example.com=mail
 has "$(cat err)" "skipped mail/empty.eml"
 has "$(cat err)" "skipped mail/lost.eml"
 has "$(cat err)" "3 messages for ada@example.com"
-get "$gmail/messages?maxResults=500" >list
+get "$gmail/messages?maxResults=500&includeSpamTrash=true" >list
 is "$(jq '.messages | length' list)" 53
 for n in 52 51 50; do raw_of "$(jq -r ".messages[$n].id" list)" >"raw.$n"; done
 check cmp raw.50 mail/1.eml
@@ -318,18 +318,38 @@ rm -f kept
 start "${user[@]}" "${free[@]}" --state kept
 for round in 1 2 3; do
     : >answered
-    (for n in $(seq 500); do insert "$n" >>answered 2>/dev/null || exit; done) &
+    (for n in $(seq 500); do insert "$n" >>answered 2>/dev/null; done) &
     writer=$!
     extra+=($writer)
     for _ in $(seq 200); do [ "$(wc -l <answered)" -ge $((round * 5)) ] && break; sleep 0.05; done
     stop KILL
+    kill "$writer"
     wait "$writer" 2>/dev/null
     extra=()
     start "${user[@]}" "${free[@]}" --state kept
-    get "$gmail/messages?maxResults=500" | jq -r '.messages[].id' | sort >there
+    get "$gmail/messages?maxResults=500&includeSpamTrash=true" | jq -r '.messages[].id' | sort >there
     is "$(grep . answered | sort | comm -23 - there)" ""
 done
 stop
+
+# ---- pushes: one cloud notifies another ------------------------------------------------
+start --verbose
+sink=$origin
+extra=("$pid")
+mv err sink.err
+start "${user[@]}" "${free[@]}" --verbose --topic "projects/p/topics/t=$sink/_cloud/stats/reset"
+get -o body -H 'Content-Type: application/json' -d '{"topicName":"projects/p/topics/t"}' "$gmail/watch"
+insert 1 >/dev/null
+for _ in $(seq 100); do
+    grep -q "^push .*/_cloud/stats/reset: 200" err && break
+    sleep 0.1
+done
+has "$(cat err)" "/_cloud/stats/reset: 200"
+has "$(cat sink.err)" "POST /_cloud/stats/reset 200"
+stop
+pid=${extra[0]} extra=()
+stop
+is "$code" 0
 
 # ---- a service account ------------------------------------------------------------------
 start "${user[@]}" --service-account robot@project.iam.gserviceaccount.com=key.json --state robots
