@@ -356,6 +356,12 @@ static tide_status open_parts(struct scan *scan, uint32_t parent)
 static void end_part(struct scan *scan, uint32_t index, size_t end)
 {
     struct tide_part *part = &scan->parts.part[index];
+    /* The line that parts the head from an empty body belongs to the boundary;
+     * an empty message in that body has not even a head. */
+    if (end < part->head_begin)
+        part->head_begin = part->head_end = end;
+    if (end < part->begin)
+        part->begin = end > part->head_end ? end : part->head_end;
     part->end = end > part->begin ? end : part->begin;
 }
 
@@ -405,7 +411,7 @@ static tide_status walk(struct scan *scan)
         end_parts(scan, frame + 1, body_end(scan, scan->at));
         skip_line(scan);
         if (closes)
-            end_parts(scan, frame, scan->at);
+            end_parts(scan, frame, body_end(scan, scan->at));
         else
             rc = open_parts(scan, multi);
     }
