@@ -418,6 +418,19 @@ static tide_status text_check(tide_text text, tide_error *err)
     return TIDE_OK;
 }
 
+/* An empty query is for everything, but one of punctuation is a mistake. */
+static node *nothing_read(struct parser *parser)
+{
+    parser->at = 0;
+    for (size_t blank; (blank = blank_bytes(parser)) > 0;)
+        parser->at += blank;
+    if (parser->at == parser->text.bytes)
+        return tide_query_node_new(&parser->making, TIDE_TERM_ALL, 1);
+    parser->making.rc = tide_error_set(parser->making.err, TIDE_INVALID,
+                                       "the query has no letter and no digit to search for");
+    return NULL;
+}
+
 tide_status tide_query_parse(tide_text text, int64_t now_ms, int32_t utc_offset_s, tide_mem *mem,
                              tide_query **query_out, tide_error *err)
 {
@@ -444,7 +457,7 @@ tide_status tide_query_parse(tide_text text, int64_t now_ms, int32_t utc_offset_
         const struct tide_query_written outer = {.op = TIDE_OP_WORD};
         root = take_sequence(&parser, &outer, -1);
         if (root == NULL && !failed(&parser))
-            root = tide_query_node_new(&parser.making, TIDE_TERM_ALL, 1);
+            root = nothing_read(&parser);
     }
     if (failed(&parser)) {
         tide_query_free(query);
