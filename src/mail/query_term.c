@@ -53,8 +53,8 @@ const char *tide_query_nearest(tide_text name, const char *const *names, size_t 
         const tide_text known = tide_text_of(names[i]);
         const size_t distance = tide_text_distance(name, known);
         const size_t longer = name.bytes > known.bytes ? name.bytes : known.bytes;
-        /* Half the letters wrong is another word. */
-        if (distance < best && distance <= 3 && distance * 2 < longer) {
+        /* More than half of the letters wrong is another word. */
+        if (distance < best && distance <= 3 && distance * 2 <= longer) {
             best = distance;
             nearest = names[i];
         }
