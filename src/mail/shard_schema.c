@@ -38,6 +38,7 @@ static const char version_1[] =
     "CREATE UNIQUE INDEX message_gmail_id ON message (gmail_id);\n"
     "CREATE INDEX message_thread ON message (thread_id);\n"
     "CREATE INDEX message_mark ON message (mark, id) WHERE mark < 2;\n"
+    "CREATE INDEX message_problem ON message (id) WHERE problem IS NOT NULL;\n"
     "CREATE TABLE content (\n"
     "  -- The bytes of a message, once, however many messages have them.\n"
     "  id INTEGER PRIMARY KEY,\n"
