@@ -352,9 +352,10 @@ static tide_status add_latin(tide_decoder *decoder, tide_text bytes, tide_clean 
 static iconv_t converter_of(tide_decoder *decoder, const char *name)
 {
     size_t index = 0;
-    while (sets[index].iconv_name == NULL || strcmp(sets[index].iconv_name, name) != 0)
+    while (index < TIDE_CHARSETS &&
+           (sets[index].iconv_name == NULL || strcmp(sets[index].iconv_name, name) != 0))
         index++;
-    TIDE_ASSERT(index < sizeof sets / sizeof sets[0]);
+    TIDE_ASSERT(index < TIDE_CHARSETS);
     if (decoder->converters[index] != NULL) {
         (void)iconv(decoder->converters[index], NULL, NULL, NULL, NULL);
     } else {

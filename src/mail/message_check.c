@@ -5,6 +5,7 @@ enum {
     BOUNDARY_BYTES_MAX = 16 << 10, /* RFC 2046 allows 70 */
     BOUNDARY_ROOM = 1 << 20,       /* of all that are open */
     JUNK_LINES_MAX = 4,
+    VALUE_BYTES_MAX = 16 << 10, /* of Content-Type and Content-Disposition: read several times */
 };
 
 /* A container that is open.  A message inside has no boundary: it ends with
@@ -23,6 +24,8 @@ struct scan {
     size_t frames_count;
     struct frame frames[TIDE_MESSAGE_PARTS_DEEP];
     uint32_t hashes[TIDE_MESSAGE_PARTS_DEEP]; /* beside the frames, to be compared fast */
+    uint64_t filter;  /* a bit for each hash: most lines need no comparing */
+    size_t header_at; /* a header is known to begin here, behind junk */
     tide_buf boundaries;
 };
 
@@ -53,6 +56,8 @@ static int frame_with(const struct scan *scan, const char *text, size_t bytes)
     if (bytes == 0 || bytes > BOUNDARY_BYTES_MAX)
         return -1;
     uint32_t hash = hash_of(text, bytes);
+    if ((scan->filter >> (hash & 63) & 1) == 0)
+        return -1;
     for (size_t i = scan->frames_count; i > 0; i--) {
         const struct frame *frame = &scan->frames[i - 1];
         if (scan->hashes[i - 1] == hash && frame->boundary_bytes == bytes &&
@@ -153,19 +158,30 @@ static tide_encoding encoding_of(tide_text value)
     return TIDE_ENCODING_PLAIN;
 }
 
-/* Of a header that comes twice the first one counts. */
-static void note_header(struct tide_part *part, const struct tide_header *header, bool *encoded)
+static tide_text value_cut(struct scan *scan, tide_text value)
 {
+    if (value.bytes > VALUE_BYTES_MAX) {
+        problem_set(scan, "a header longer than the ceiling");
+        value.bytes = VALUE_BYTES_MAX;
+    }
+    return value;
+}
+
+/* Of a header that comes twice the first one counts. */
+static void note_header(struct scan *scan, struct tide_part *part, const struct tide_header *header,
+                        bool *encoded)
+{
+    part->headers++;
     if (header->name.bytes < 10 || (header->name.data[0] | 0x20) != 'c')
         return;
     if (part->type.bytes == 0 && tide_text_equal_nocase(header->name, "content-type")) {
-        part->type = header->value;
+        part->type = value_cut(scan, header->value);
     } else if (!*encoded && tide_text_equal_nocase(header->name, "content-transfer-encoding")) {
         part->encoding = encoding_of(header->value);
         *encoded = true;
     } else if (part->disposition.bytes == 0 &&
                tide_text_equal_nocase(header->name, "content-disposition")) {
-        part->disposition = header->value;
+        part->disposition = value_cut(scan, header->value);
     } else if (tide_text_equal_nocase(header->name, "content-id")) {
         part->has_id = true;
     }
@@ -173,7 +189,7 @@ static void note_header(struct tide_part *part, const struct tide_header *header
 
 /* A line in the head that is no header: left out when headers go on soon behind
  * it (or it is the first line of an mbox), else the body begins here. */
-static bool junk_is_skipped(const struct scan *scan, const struct tide_part *part, size_t bytes)
+static bool junk_is_skipped(struct scan *scan, const struct tide_part *part, size_t bytes)
 {
     tide_text rest = rest_of(scan);
     tide_text line = {rest.data, bytes};
@@ -181,6 +197,8 @@ static bool junk_is_skipped(const struct scan *scan, const struct tide_part *par
         return true;
     if (part->headers == 0)
         return false;
+    if (scan->at < scan->header_at)
+        return true;
     for (int i = 0; i < JUNK_LINES_MAX; i++) {
         rest = (tide_text){rest.data + bytes, rest.bytes - bytes};
         const char *end =
@@ -190,49 +208,96 @@ static bool junk_is_skipped(const struct scan *scan, const struct tide_part *par
         size_t lines = 0;
         tide_header_line kind = tide_header_read((tide_text){rest.data, next}, scan->parts.line_end,
                                                  &header, &bytes, &lines);
+        if (kind == TIDE_HEADER_LINE_NAMED)
+            scan->header_at = (size_t)(rest.data - scan->raw.data);
         if (kind != TIDE_HEADER_LINE_JUNK)
             return kind == TIDE_HEADER_LINE_NAMED;
     }
     return false;
 }
 
-/* Walks over the headers of `part`, to where its body begins.  What is beyond a
- * ceiling is walked over and not noted: head_end is where noting ended. */
-static void read_head(struct scan *scan, struct tide_part *part)
+/* How many of `bytes`, which are `lines` lines, are within what is left of the
+ * ceilings of a head. */
+static size_t head_room(struct scan *scan, size_t bytes, size_t lines, size_t bytes_left,
+                        size_t lines_left)
 {
-    size_t lines_total = 0;
-    bool full = false, encoded = false, closes = false, cut = false;
-    part->head_begin = part->head_end = scan->at;
+    size_t room = bytes;
+    if (lines > lines_left) {
+        problem_set(scan, "more header lines than the ceiling");
+        room = 0;
+        for (; lines_left > 0; lines_left--) {
+            tide_text rest = {scan->raw.data + scan->at + room, bytes - room};
+            const char *end = memchr(rest.data, scan->parts.line_end, rest.bytes);
+            room = end == NULL ? bytes : (size_t)(end - scan->raw.data) + 1 - scan->at;
+        }
+    }
+    if (room > bytes_left) {
+        problem_set(scan, "headers longer than the ceiling");
+        room = bytes_left;
+    }
+    return room;
+}
+
+/* Behind the ceiling: to the line that ends the head, without a look. */
+static bool skip_head(struct scan *scan)
+{
+    char line_end = scan->parts.line_end;
+    while (scan->at < scan->raw.bytes) {
+        const char *line = scan->raw.data + scan->at;
+        size_t left = scan->raw.bytes - scan->at;
+        bool closes = false;
+        if (*line == '-' && boundary_at(scan, scan->at, &closes) >= 0)
+            return true;
+        bool blank = *line == line_end || (*line == '\r' && left > 1 && line[1] == line_end);
+        skip_line(scan);
+        if (blank)
+            return false;
+    }
+    return false;
+}
+
+/* Notes the headers of `part` up to the ceilings, of which the last one may be
+ * cut.  true: a boundary ended them. */
+static bool note_headers(struct scan *scan, struct tide_part *part)
+{
+    size_t lines_left = TIDE_MESSAGE_HEADER_LINES_MAX;
+    bool encoded = false, closes = false;
     while (scan->at < scan->raw.bytes) {
         struct tide_header header;
         size_t bytes = 0, lines = 0;
-        cut = boundary_at(scan, scan->at, &closes) >= 0;
-        if (cut)
-            break;
+        if (scan->raw.data[scan->at] == '-' && boundary_at(scan, scan->at, &closes) >= 0)
+            return true;
         tide_header_line kind =
             tide_header_read(rest_of(scan), scan->parts.line_end, &header, &bytes, &lines);
         if (kind == TIDE_HEADER_LINE_JUNK && !junk_is_skipped(scan, part, bytes))
-            break;
+            return false;
+        if (kind == TIDE_HEADER_LINE_BLANK) {
+            scan->at += bytes;
+            return false;
+        }
+        size_t bytes_left =
+            TIDE_MESSAGE_HEADER_BYTES_MAX - (size_t)(part->head_end - part->head_begin);
+        size_t room = head_room(scan, bytes, lines, bytes_left, lines_left);
+        size_t cut = 0;
+        if (room < bytes)
+            kind = tide_header_read((tide_text){scan->raw.data + scan->at, room},
+                                    scan->parts.line_end, &header, &cut, &lines);
+        if (kind == TIDE_HEADER_LINE_NAMED)
+            note_header(scan, part, &header, &encoded);
+        part->head_end = scan->at + room;
         scan->at += bytes;
-        if (kind == TIDE_HEADER_LINE_BLANK)
-            break;
-        lines_total += lines;
-        if (lines_total > TIDE_MESSAGE_HEADER_LINES_MAX) {
-            problem_set(scan, "more header lines than the ceiling");
-            full = true;
-        }
-        if (scan->at - part->head_begin > TIDE_MESSAGE_HEADER_BYTES_MAX) {
-            problem_set(scan, "headers longer than the ceiling");
-            full = true;
-        }
-        if (full)
-            continue;
-        part->head_end = scan->at;
-        if (kind == TIDE_HEADER_LINE_NAMED) {
-            part->headers++;
-            note_header(part, &header, &encoded);
-        }
+        if (room < bytes)
+            return skip_head(scan);
+        lines_left -= lines;
     }
+    return false;
+}
+
+/* Walks over the head of `part`, to where its body begins. */
+static void read_head(struct scan *scan, struct tide_part *part)
+{
+    part->head_begin = part->head_end = scan->at;
+    bool cut = note_headers(scan, part);
     size_t begin = cut ? body_end(scan, scan->at) : scan->at;
     if (begin < part->head_begin)
         begin = part->head_begin;
@@ -284,6 +349,7 @@ static tide_status push_multi(struct scan *scan, uint32_t index, bool *opened_ou
     }
     scan->boundaries.bytes = before + bytes;
     scan->hashes[scan->frames_count] = hash_of(text, bytes);
+    scan->filter |= (uint64_t)1 << (scan->hashes[scan->frames_count] & 63);
     scan->frames[scan->frames_count++] = (struct frame){index, (uint32_t)before, (uint32_t)bytes};
     return TIDE_OK;
 }
@@ -356,6 +422,12 @@ static tide_status open_parts(struct scan *scan, uint32_t parent)
 static void end_part(struct scan *scan, uint32_t index, size_t end)
 {
     struct tide_part *part = &scan->parts.part[index];
+    /* The line that parts the head from an empty body belongs to the boundary;
+     * an empty message in that body has not even a head. */
+    if (end < part->head_begin)
+        part->head_begin = part->head_end = end;
+    if (end < part->begin)
+        part->begin = end > part->head_end ? end : part->head_end;
     part->end = end > part->begin ? end : part->begin;
 }
 
@@ -370,6 +442,9 @@ static void end_parts(struct scan *scan, size_t frames_left, size_t end)
         end_part(scan, frame->part, end);
         scan->boundaries.bytes = frame->boundary_at;
     }
+    scan->filter = 0;
+    for (size_t i = 0; i < scan->frames_count; i++)
+        scan->filter |= (uint64_t)1 << (scan->hashes[i] & 63);
 }
 
 /* ---- the whole ---- */
@@ -405,7 +480,7 @@ static tide_status walk(struct scan *scan)
         end_parts(scan, frame + 1, body_end(scan, scan->at));
         skip_line(scan);
         if (closes)
-            end_parts(scan, frame, scan->at);
+            end_parts(scan, frame, body_end(scan, scan->at));
         else
             rc = open_parts(scan, multi);
     }
@@ -434,6 +509,8 @@ tide_status tide_parts_scan(tide_text raw, tide_mem *mem, struct tide_parts *par
     scan.at = 0;
     scan.leaf = TIDE_PART_NONE;
     scan.frames_count = 0;
+    scan.filter = 0;
+    scan.header_at = 0;
     scan.parts = (struct tide_parts){.mem = mem, .line_end = line_end_of(raw)};
     tide_buf_init(&scan.boundaries, mem, BOUNDARY_ROOM);
     skip_front(&scan);
