@@ -469,7 +469,7 @@ int main(int argc, char **argv)
     }
     if (argc <= 1)
         (void)rmdir(bench.dir);
-    tide_world_free(bench.world);
+    tide_world_real_free(bench.world);
     free(bench.weights);
     return bench.missed ? 1 : 0;
 }
