@@ -99,6 +99,11 @@ bool tide_job_canceled(const tide_job *job)
     return tide_canceled(&job->cancel) != TIDE_CANCEL_NONE;
 }
 
+const struct tide_cancel *tide_job_cancellation(const tide_job *job)
+{
+    return &job->cancel;
+}
+
 void tide_job_beat(tide_job *job, uint64_t bytes_done)
 {
     __atomic_store_n(&job->beat_ms, tide_world_now_ms(job->engine->world), __ATOMIC_RELAXED);
