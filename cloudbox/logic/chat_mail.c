@@ -416,7 +416,7 @@ static void note_keywords(tide_text text, struct box_facts *facts)
                                        "that",  "have",      "please", "will", "would",
                                        "could", "regarding", NULL};
     size_t from = 0;
-    for (size_t i = 0; i <= text.bytes; i++) {
+    for (size_t i = 0; text.bytes > 0 && i <= text.bytes; i++) {
         if (i < text.bytes && is_word_byte(text.data[i]))
             continue;
         const tide_text word = {text.data + from, i - from};
