@@ -24,7 +24,7 @@ static void look(box_cloud *cloud, const char *target)
 
 static bool add_next(tide_buf *out, const box_mailbox *mailbox, const char *name)
 {
-    const uint32_t drafts = mailbox->drafts_count;
+    const size_t drafts = mailbox->drafts_count;
     char id[BOX_ID_TEXT_BYTES];
     switch (name[0]) {
     case 'h':
