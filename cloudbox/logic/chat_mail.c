@@ -262,6 +262,8 @@ static void note_addresses(tide_text text, struct box_facts *facts)
 
 static void note_links(tide_text text, struct box_facts *facts)
 {
+    if (text.bytes == 0)
+        return;
     const char *end = text.data + text.bytes;
     while (text.bytes > 8) {
         const char *at = find(text, "http");
