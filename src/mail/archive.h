@@ -26,6 +26,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "mail/content.h"
 #include "world/world.h"
 
 typedef struct tide_archive tide_archive;
@@ -37,7 +38,6 @@ enum {
     TIDE_ARCHIVE_QUEUE_BYTES = 32 << 20, /* between fetchers and writer (M3) */
     TIDE_ARCHIVE_SHARDS_MAX = 4096,
     TIDE_GMAIL_ID_BYTES_MAX = 64,
-    TIDE_CONTENT_HASH_BYTES = 32, /* SHA-256 */
 };
 
 struct tide_archive_options {
@@ -95,8 +95,9 @@ tide_status tide_archive_label_name(tide_archive *archive, tide_text id, tide_te
 /* ---- reading (each reader thread its own read_only archive) ---- */
 
 struct tide_stored {
-    uint32_t shard; /* with rowid: where it is */
+    uint32_t shard; /* its key (struct tide_shard_state); with rowid: where it is */
     int64_t rowid;
+    int64_t content; /* row of its bytes in the shard */
     char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
     char thread_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
     char history_id[32];
@@ -135,6 +136,7 @@ tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
                                 void (*damaged)(const struct tide_damage *damage, void *arg),
                                 void *arg, uint64_t *checked_out, tide_error *err);
 struct tide_shard_state {
+    uint32_t key;  /* ascends with year and part; the same in every process and for ever */
     char name[32]; /* "2019-2" */
     char id[40];
     uint64_t generation;

@@ -141,12 +141,16 @@ struct tide_world_ops {
     const char *(*vfs)(tide_world *world);
     tide_status (*file_read)(tide_world *world, const char *path, size_t bytes_max, tide_buf *out,
                              tide_error *err);
+    tide_status (*file_read_private)(tide_world *world, const char *path, size_t bytes_max,
+                                     tide_buf *out, tide_error *err);
     tide_status (*file_replace)(tide_world *world, const char *path, tide_text content,
                                 unsigned mode, tide_error *err);
     tide_status (*file_remove)(tide_world *world, const char *path, tide_error *err);
     tide_status (*file_rename)(tide_world *world, const char *path, const char *to,
                                tide_error *err);
     tide_status (*dir_make)(tide_world *world, const char *path, tide_error *err);
+    tide_status (*dir_list)(tide_world *world, const char *path,
+                            void (*visit)(const char *name, void *arg), void *arg, tide_error *err);
     tide_status (*disk_free)(tide_world *world, const char *path, uint64_t *bytes_out,
                              tide_error *err);
     tide_status (*file_lock)(tide_world *world, const char *path, tide_text holder,
@@ -309,6 +313,14 @@ static inline tide_status tide_file_read(tide_world *world, const char *path, si
 {
     return world->ops->file_read(world, path, bytes_max, out, err);
 }
+/* The same for a file that holds a secret.  TIDE_INVALID, with the command that
+ * mends it, if it is not ours alone: a plain file of this user that nobody else may
+ * read or write. */
+static inline tide_status tide_file_read_private(tide_world *world, const char *path,
+                                                 size_t bytes_max, tide_buf *out, tide_error *err)
+{
+    return world->ops->file_read_private(world, path, bytes_max, out, err);
+}
 /* Gives a finished file its name, durably; both in one directory.  TIDE_EXISTS: the
  * name is taken, nothing changed. */
 static inline tide_status tide_file_rename(tide_world *world, const char *path, const char *to,
@@ -326,6 +338,14 @@ static inline tide_status tide_file_remove(tide_world *world, const char *path, 
 static inline tide_status tide_dir_make(tide_world *world, const char *path, tide_error *err)
 {
     return world->ops->dir_make(world, path, err);
+}
+/* Calls `visit` with the name of each entry but "." and "..", in no order.
+ * TIDE_NOT_FOUND when there is no such directory. */
+static inline tide_status tide_dir_list(tide_world *world, const char *path,
+                                        void (*visit)(const char *name, void *arg), void *arg,
+                                        tide_error *err)
+{
+    return world->ops->dir_list(world, path, visit, arg, err);
 }
 /* What is left for us on the disk that holds `path`. */
 static inline tide_status tide_disk_free(tide_world *world, const char *path, uint64_t *bytes_out,
