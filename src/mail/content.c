@@ -310,8 +310,11 @@ static size_t run_take(tide_text raw, struct line first, struct tide_cut *cut)
 tide_status tide_content_compare(void *arg, const char *bytes, size_t count)
 {
     struct tide_comparison *with = arg;
-    if (count > with->raw.bytes - with->at || memcmp(with->raw.data + with->at, bytes, count) != 0)
+    if (count > with->raw.bytes - with->at ||
+        memcmp(with->raw.data + with->at, bytes, count) != 0) {
+        with->differs = true;
         return TIDE_CORRUPT;
+    }
     with->at += count;
     return TIDE_OK;
 }
@@ -351,7 +354,7 @@ static bool cut_is_exact(tide_text raw, const struct tide_cut *cut)
 {
     enum { ROOM = 12 << 10 }; /* whole groups */
     uint8_t block[ROOM];
-    struct tide_comparison with = {{raw.data + cut->begin, cut->end - cut->begin}, 0};
+    struct tide_comparison with = {{raw.data + cut->begin, cut->end - cut->begin}, 0, false};
     struct liner liner = {
         .line = cut->line, .crlf = cut->crlf, .write = tide_content_compare, .arg = &with};
     size_t from = cut->begin;

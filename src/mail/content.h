@@ -68,6 +68,7 @@ typedef tide_status tide_join_write(void *arg, const char *bytes, size_t count);
 struct tide_comparison {
     tide_text raw;
     size_t at;
+    bool differs;
 };
 tide_join_write tide_content_compare;
 /* Gives the decoded bytes of the n-th cut; borrowed until the next call. */

@@ -144,6 +144,21 @@ tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char
     return tide_transact(mail->engine, write_row, &row, err);
 }
 
+static tide_status remove_row(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct tide_mail_row *row = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_status rc = tide_mail_row_get(db, row->account, row, err);
+    return rc == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : rc;
+}
+
+tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err)
+{
+    struct tide_mail_row row = {.account = 0};
+    const tide_status rc = tide_engine_account(mail->engine, email, "gmail", &row.account, err);
+    return rc == TIDE_OK ? tide_transact(mail->engine, remove_row, &row, err) : rc;
+}
+
 struct accounts_ask {
     void (*visit)(const char *email, const char *endpoint, void *arg);
     void *arg;

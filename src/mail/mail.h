@@ -55,6 +55,8 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err); /* NULL is fine *
 /* An account of the mail system; its grant is the secret of its name. */
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
                                   tide_error *err);
+/* Forgets it, not its archive.  TIDE_NOT_FOUND. */
+tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err);
 /* The name of the secret that holds its grant. */
 void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYTES_MAX]);
 /* Visits all of them; the texts are borrowed for the call. */

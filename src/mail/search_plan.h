@@ -1,11 +1,11 @@
 /* search_plan.h - how a query is answered; private to search*.c.
  *
- * A query becomes a plan (search_sql.c): a tree of streams.  Each stream gives
+ * A query becomes a plan (search_sql.c): a tree of flows.  Each flow gives
  * ids of messages of one shard in the order of the walk and can be told to go
- * on from a later one (search_stream.c).  Whatever words there are become as few
+ * on from a later one (search_flow.c).  Whatever words there are become as few
  * MATCH expressions as possible, because FTS5 joins words faster than anybody
  * outside of it; labels, sizes and the rest walk the indexes of the shard.
- * Streams are joined by leaping: whoever lags is told to catch up, by steps when
+ * Flows are joined by leaping: whoever lags is told to catch up, by steps when
  * it is near and by a new search when it is not.  So nothing is sorted, nothing
  * is collected, and a page costs what it shows plus what lies between.
  *
@@ -14,7 +14,7 @@
  * one after the other.
  *
  * Invariants:
- *   P1  a stream gives every id it stands for inside its bounds, once, in order.
+ *   P1  a flow gives every id it stands for inside its bounds, once, in order.
  *   P2  an AND has an include at least; what it excludes is never in it.
  */
 #ifndef TIDE_MAIL_SEARCH_PLAN_H
@@ -104,20 +104,20 @@ struct tide_searching {
  * word where one should be. */
 tide_status tide_plan_make(struct tide_searching *searching, const tide_query *query);
 
-/* ---- streams (search_stream.c) ---- */
+/* ---- flows (search_flow.c) ---- */
 
 /* Keys ascend in the direction of the walk: ids, or ids negated. */
 #define TIDE_KEY_FIRST (-INT64_MAX)
 #define TIDE_KEY_END   INT64_MAX
 
-typedef struct tide_stream tide_stream;
+typedef struct tide_flow tide_flow;
 
 /* One shard being walked. */
 struct tide_walk {
     struct tide_searching *searching;
     struct tide_shard *shard;
     tide_arena arena;
-    tide_stream *streams; /* all of them, for closing */
+    tide_flow *flows; /* all of them, for closing */
     sqlite3_stmt *columns[2];
     bool began;
 };
@@ -125,12 +125,12 @@ struct tide_walk {
 tide_status tide_walk_open(struct tide_walk *walk, struct tide_searching *searching,
                            struct tide_shard *shard);
 void tide_walk_close(struct tide_walk *walk); /* a zeroed one is fine */
-/* The stream of a plan over the ids low..high, not yet anywhere. */
-tide_status tide_stream_open(struct tide_walk *walk, const struct tide_plan *plan, int64_t low,
-                             int64_t high, tide_stream **stream_out);
+/* The flow of a plan over the ids low..high, not yet anywhere. */
+tide_status tide_flow_open(struct tide_walk *walk, const struct tide_plan *plan, int64_t low,
+                           int64_t high, tide_flow **flow_out);
 /* Goes to the first key at or behind `key`; never back. */
-tide_status tide_stream_seek(struct tide_walk *walk, tide_stream *stream, int64_t key);
-int64_t tide_stream_key(const tide_stream *stream);
+tide_status tide_flow_seek(struct tide_walk *walk, tide_flow *flow, int64_t key);
+int64_t tide_flow_key(const tide_flow *flow);
 static inline int64_t tide_key_of(bool descending, int64_t id)
 {
     return descending ? -id : id;

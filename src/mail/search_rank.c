@@ -17,7 +17,7 @@ enum {
     SAMPLE = 5000,    /* messages in which words are counted */
     PHRASES_MAX = 16, /* that count */
     COLUMNS = 5,
-    STEPS = 150, /* as in search_stream.c */
+    STEPS = 150, /* as in search_flow.c */
 };
 
 static const double weights[COLUMNS] = {5, 3, 2, 1, 3}; /* subject, from, to, text, files */

@@ -1,4 +1,4 @@
-/* search_sql.c - from a query's tree to a plan of streams.
+/* search_sql.c - from a query's tree to a plan of flows.
  *
  * Each node becomes a part: a MATCH expression as long as everything below it is
  * words, a plan from there on upwards.  Either may be negated: who joins parts

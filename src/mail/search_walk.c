@@ -19,7 +19,7 @@ int tide_place_order(bool descending, const struct tide_place *a, const struct t
 
 struct part {
     struct tide_walk walk;
-    tide_stream *stream;
+    tide_flow *flow;
 };
 
 /* The shards of one year, [first, first + count) of the list. */
@@ -53,9 +53,9 @@ static tide_status part_open(struct year *year, size_t index, const struct tide_
     if (rc == TIDE_NOT_FOUND) /* its writer is still making it (shard.h H3) */
         return TIDE_OK;
     if (rc == TIDE_OK)
-        rc = tide_stream_open(&part->walk, plan, 0, INT64_MAX - 1, &part->stream);
+        rc = tide_flow_open(&part->walk, plan, 0, INT64_MAX - 1, &part->flow);
     if (rc == TIDE_OK)
-        rc = tide_stream_seek(&part->walk, part->stream, key_first(year, shard, start));
+        rc = tide_flow_seek(&part->walk, part->flow, key_first(year, shard, start));
     return rc;
 }
 
@@ -66,8 +66,8 @@ static struct part *part_next(struct year *year)
     struct part *best = NULL;
     for (size_t i = 0; i < year->count; i++) {
         struct part *part = &year->parts[descending ? year->count - 1 - i : i];
-        if (part->stream != NULL && tide_stream_key(part->stream) != TIDE_KEY_END &&
-            (best == NULL || tide_stream_key(part->stream) < tide_stream_key(best->stream)))
+        if (part->flow != NULL && tide_flow_key(part->flow) != TIDE_KEY_END &&
+            (best == NULL || tide_flow_key(part->flow) < tide_flow_key(best->flow)))
             best = part;
     }
     return best;
@@ -89,12 +89,12 @@ static tide_status year_walk(struct year *year, const struct tide_plan *plan,
         struct part *part = part_next(year);
         if (part == NULL)
             break;
-        const int64_t key = tide_stream_key(part->stream);
+        const int64_t key = tide_flow_key(part->flow);
         const struct tide_place place = {part->walk.shard->key,
                                          tide_key_of(searching->descending, key)};
         *ended = !visit(arg, &place);
         if (!*ended)
-            rc = tide_stream_seek(&part->walk, part->stream, key + 1);
+            rc = tide_flow_seek(&part->walk, part->flow, key + 1);
     }
     for (size_t i = 0; i < year->count; i++)
         tide_walk_close(&year->parts[i].walk);

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 
 /* What a row says about a message: FIND, AT and WALK are read by one function. */
+/* Without its bytes a message is still a row, and has to be missed by name. */
 #define STORED                                                                                     \
     "SELECT m.id, m.gmail_id, m.thread_id, m.history_id, m.internal_ms, m.bytes, c.hash, m.mark,"  \
-    " m.gone_ms, m.content FROM message m JOIN content c ON c.id = m.content "
+    " m.gone_ms, m.content, m.problem FROM message m LEFT JOIN content c ON c.id = m.content "
 
 static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_BEGIN] = "BEGIN",
@@ -25,6 +26,13 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_FIND] = STORED "WHERE m.gmail_id = ?1",
     [TIDE_SHARD_AT] = STORED "WHERE m.id = ?1",
     [TIDE_SHARD_WALK] = STORED "WHERE m.id >= ?1 AND m.id < ?2 ORDER BY m.id LIMIT ?3",
+    [TIDE_SHARD_REPLACED] =
+        "SELECT m.id, m.gmail_id, m.thread_id, m.history_id, m.internal_ms, c.bytes, c.hash,"
+        " m.mark, m.gone_ms, e.content FROM earlier e JOIN message m ON m.id = e.message"
+        " JOIN content c ON c.id = e.content ORDER BY e.rowid LIMIT ?3 OFFSET ?1 + ?2 * 0",
+    [TIDE_SHARD_HAS] = "SELECT 1 FROM message WHERE gmail_id = ?1",
+    [TIDE_SHARD_PROBLEMS] =
+        STORED "WHERE m.problem IS NOT NULL AND m.id > ?1 ORDER BY m.id LIMIT 1",
     [TIDE_SHARD_LABELS_OF] = "SELECT l.label FROM message_label m JOIN label l ON l.id = m.label"
                              " WHERE m.message = ?1 ORDER BY l.label",
     [TIDE_SHARD_CONTENT] =
@@ -60,11 +68,10 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_GONE] = "UPDATE message SET gone_ms = ?2 WHERE id = ?1 AND gone_ms IS NULL",
     [TIDE_SHARD_HISTORY] = "UPDATE message SET history_id = ?2 WHERE id = ?1",
     [TIDE_SHARD_LABEL_FIND] = "SELECT id FROM label WHERE label = ?1",
-    [TIDE_SHARD_LABEL_ADD] = "INSERT INTO label (label) VALUES (?1)",
-    [TIDE_SHARD_LABEL_NAME] =
-        "INSERT INTO label (label, name, type) VALUES (?1, ?2, ?3) ON CONFLICT (label) DO UPDATE"
-        " SET name = excluded.name, type = excluded.type"
-        " WHERE name IS NOT excluded.name OR type IS NOT excluded.type",
+    [TIDE_SHARD_LABEL_ADD] = "INSERT INTO label (label, name, type) VALUES (?1, ?2, ?3)",
+    [TIDE_SHARD_LABEL_DIFFERS] =
+        "SELECT 1 FROM label WHERE label = ?1 AND (name IS NOT ?2 OR type IS NOT ?3)",
+    [TIDE_SHARD_LABEL_NAME] = "UPDATE label SET name = ?2, type = ?3 WHERE label = ?1",
     [TIDE_SHARD_LABELS_NOW] = "SELECT label FROM message_label WHERE message = ?1",
     [TIDE_SHARD_LABEL_PUT] = "INSERT OR IGNORE INTO message_label (message, label) VALUES (?1, ?2)",
     [TIDE_SHARD_LABEL_TAKE] = "DELETE FROM message_label WHERE message = ?1 AND label = ?2",
@@ -72,14 +79,18 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                                " AND added = ?3 AND history_id = ?4",
     [TIDE_SHARD_CHANGE_ADD] = "INSERT INTO label_change (message, label, added, at_ms, history_id)"
                               " VALUES (?1, ?2, ?3, ?4, ?5)",
-    [TIDE_SHARD_TO_INDEX] = "SELECT id, gmail_id, content, bytes, deaths FROM message"
-                            " WHERE mark = 0 ORDER BY id DESC LIMIT ?1",
+    [TIDE_SHARD_TO_INDEX] = "SELECT m.id, m.gmail_id, m.content, m.bytes, m.deaths, c.hash"
+                            " FROM message m LEFT JOIN content c ON c.id = m.content"
+                            " WHERE m.mark = 0 ORDER BY m.id DESC LIMIT ?1",
     [TIDE_SHARD_MARK] = "UPDATE message SET mark = ?2, problem = ?3 WHERE id = ?1",
     [TIDE_SHARD_MARKED] = "SELECT id, deaths FROM message WHERE mark = 1",
     [TIDE_SHARD_DIED] =
         "UPDATE message SET deaths = deaths + 1, mark = ?2, problem = ?3 WHERE id = ?1",
+    [TIDE_SHARD_AGAIN] = "UPDATE message SET mark = 0, deaths = 0, problem = NULL WHERE id IN"
+                         " (SELECT id FROM message WHERE problem IS NOT NULL) AND mark = 3",
+    /* Head and words are written together: where the one is, the other is. */
     [TIDE_SHARD_HEAD_ADD] =
-        "INSERT OR REPLACE INTO head (id, message_id, date_ms, \"from\", \"to\", cc, bcc, subject,"
+        "INSERT OR IGNORE INTO head (id, message_id, date_ms, \"from\", \"to\", cc, bcc, subject,"
         " files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     [TIDE_SHARD_WORDS_ADD] = "INSERT INTO words (rowid, subject, \"from\", \"to\", text, files)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -144,6 +155,7 @@ static tide_status state_load(struct tide_shard *shard, const char *account, tid
         shard->raw_bytes = tide_column_u64(row, 6);
         shard->oldest_ms = sqlite3_column_int64(row, 7);
         shard->newest_ms = sqlite3_column_int64(row, 8);
+        shard->known = true;
         tide_column_copy(row, 9, shard->id_least, sizeof shard->id_least);
         tide_column_copy(row, 10, shard->id_greatest, sizeof shard->id_greatest);
     }
@@ -180,7 +192,7 @@ static tide_status size_look(struct tide_shard *shard, uint64_t bytes_max, tide_
     uint64_t bytes = 0;
     tide_status rc = tide_shard_bytes(shard, &bytes, err);
     if (rc == TIDE_OK)
-        shard->full = bytes >= bytes_max;
+        shard->full = bytes >= bytes_max && shard->messages > 0; /* else it would never end */
     return rc;
 }
 
@@ -193,6 +205,15 @@ tide_status tide_shard_bytes(struct tide_shard *shard, uint64_t *bytes_out, tide
         *bytes_out = tide_column_u64(row, 0);
     tide_db_end(row);
     return rc;
+}
+
+static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
+{
+    struct tide_shard *shard = arg;
+    (void)handle;
+    (void)name;
+    shard->wal_pages = pages;
+    return SQLITE_OK;
 }
 
 static tide_status open_to_write(const tide_shards *shards, struct tide_shard *shard,
@@ -209,6 +230,7 @@ static tide_status open_to_write(const tide_shards *shards, struct tide_shard *s
         rc = tide_db_prepare(&shard->db, statements, TIDE_SHARD_SQL, err);
     if (rc != TIDE_OK)
         return rc;
+    (void)sqlite3_wal_hook(shard->db.handle, log_grew, shard);
     rc = state_load(shard, shards->account, err);
     if (rc == TIDE_NOT_FOUND) {
         TIDE_SEEN("shard: made in two steps");
@@ -265,7 +287,6 @@ void tide_shard_close(struct tide_shard *shard)
         tide_shard_rollback(shard);
     tide_db_close(&shard->db);
     shard->open = false;
-    shard->recovered = false;
 }
 
 /* ---- transactions ---------------------------------------------------------------- */
@@ -319,8 +340,11 @@ tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error
     int code = sqlite3_wal_checkpoint_v2(
         shard->db.handle, NULL, all ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE,
         &pages, &moved);
-    if (code == SQLITE_OK)
+    if (code == SQLITE_OK) {
+        if (moved == pages)
+            shard->wal_pages = 0;
         return TIDE_OK;
+    }
     return tide_db_failed(&shard->db, code, "move the log into the file", err);
 }
 
@@ -339,7 +363,7 @@ bool tide_shard_may_have(const struct tide_shard *shard, tide_text gmail_id)
     return order[0] >= 0 && order[1] <= 0;
 }
 
-static void hash_copy(sqlite3_stmt *row, int at, uint8_t hash_out[TIDE_CONTENT_HASH_BYTES])
+void tide_shard_hash(sqlite3_stmt *row, int at, uint8_t hash_out[TIDE_CONTENT_HASH_BYTES])
 {
     memset(hash_out, 0, TIDE_CONTENT_HASH_BYTES);
     if (sqlite3_column_bytes(row, at) == TIDE_CONTENT_HASH_BYTES)
@@ -356,7 +380,7 @@ void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
     tide_column_copy(row, 3, stored_out->history_id, sizeof stored_out->history_id);
     stored_out->internal_ms = sqlite3_column_int64(row, 4);
     stored_out->bytes = tide_column_u64(row, 5);
-    hash_copy(row, 6, stored_out->hash);
+    tide_shard_hash(row, 6, stored_out->hash);
     stored_out->indexed = sqlite3_column_int(row, 7) == TIDE_MARK_INDEXED;
     stored_out->gone = sqlite3_column_type(row, 8) != SQLITE_NULL;
     stored_out->content = sqlite3_column_int64(row, 9);
@@ -481,7 +505,7 @@ static tide_status read_content(struct reading *reading, int64_t content,
     if (rc == TIDE_OK && !there)
         rc = tide_error_set(err, TIDE_CORRUPT, "its bytes are missing");
     if (rc == TIDE_OK) {
-        hash_copy(row, 0, hash_out);
+        tide_shard_hash(row, 0, hash_out);
         *bytes_out = tide_column_u64(row, 1);
         rc = read_body(reading, row, err);
     }

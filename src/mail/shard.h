@@ -50,6 +50,9 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_FIND,
     TIDE_SHARD_AT,
     TIDE_SHARD_WALK,
+    TIDE_SHARD_REPLACED,
+    TIDE_SHARD_HAS,
+    TIDE_SHARD_PROBLEMS,
     TIDE_SHARD_LABELS_OF,
     TIDE_SHARD_CONTENT,
     TIDE_SHARD_CUTS,
@@ -73,6 +76,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_HISTORY,
     TIDE_SHARD_LABEL_FIND,
     TIDE_SHARD_LABEL_ADD,
+    TIDE_SHARD_LABEL_DIFFERS,
     TIDE_SHARD_LABEL_NAME,
     TIDE_SHARD_LABELS_NOW,
     TIDE_SHARD_LABEL_PUT,
@@ -83,6 +87,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_MARK,
     TIDE_SHARD_MARKED,
     TIDE_SHARD_DIED,
+    TIDE_SHARD_AGAIN,
     TIDE_SHARD_HEAD_ADD,
     TIDE_SHARD_WORDS_ADD,
     TIDE_SHARD_SQL,
@@ -95,11 +100,14 @@ struct tide_shard {
     int64_t start_ms, end_ms; /* of the year */
     char name[32];
     tide_db db; /* when open */
+    bool seen;  /* by the last look */
     bool open;
     bool in_tx;
     bool full;      /* it has passed its size: new messages go to the next part */
     bool recovered; /* marks of a run that died were looked at */
     bool indexed;   /* nothing is left to index */
+    bool known;     /* it was open once: what follows is known */
+    int wal_pages;  /* in its log */
     uint32_t pins;
     uint64_t used; /* for closing the one that was not used for longest */
     /* While open for writing: as in its row, the running transaction included. */
@@ -162,6 +170,8 @@ tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *
 /* Reads a row of the columns that FIND, AT and WALK share. */
 void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
                        struct tide_stored *stored_out);
+/* A column that is a hash; zeros when it is not one. */
+void tide_shard_hash(sqlite3_stmt *row, int at, uint8_t hash_out[TIDE_CONTENT_HASH_BYTES]);
 /* The whole message, put together, hash checked (A2). */
 tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_t content,
                            tide_buf *out, tide_error *err);

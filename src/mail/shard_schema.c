@@ -37,7 +37,9 @@ static const char version_1[] =
     ");\n"
     "CREATE UNIQUE INDEX message_gmail_id ON message (gmail_id);\n"
     "CREATE INDEX message_thread ON message (thread_id);\n"
+    "CREATE INDEX message_bytes ON message (bytes);\n"
     "CREATE INDEX message_mark ON message (mark, id) WHERE mark < 2;\n"
+    "CREATE INDEX message_problem ON message (id) WHERE problem IS NOT NULL;\n"
     "CREATE TABLE content (\n"
     "  -- The bytes of a message, once, however many messages have them.\n"
     "  id INTEGER PRIMARY KEY,\n"
@@ -115,6 +117,7 @@ static const char version_1[] =
     "  files INTEGER NOT NULL       -- attachments\n"
     ");\n"
     "CREATE INDEX head_message_id ON head (message_id);\n"
+    "CREATE INDEX head_files ON head (id) WHERE files > 0;\n"
     /* Phrases need the positions that only detail=full keeps. */
     "CREATE VIRTUAL TABLE words USING fts5(\n"
     "  -- The words of a message; rowid is message.id.  \"to\" has To, Cc and Bcc,\n"

@@ -112,17 +112,41 @@ static void name_seen(const char *name, void *arg)
     struct look *look = arg;
     int32_t year = 0;
     uint32_t part = 0;
-    struct tide_shard *shard = NULL;
-    if (look->rc == TIDE_OK && name_read(name, &year, &part) &&
-        tide_shards_get(look->shards, tide_shard_key(year, part)) == NULL)
+    if (look->rc != TIDE_OK || !name_read(name, &year, &part))
+        return;
+    struct tide_shard *shard = tide_shards_get(look->shards, tide_shard_key(year, part));
+    if (shard == NULL)
         look->rc = add(look->shards, year, part, &shard, look->err);
+    if (look->rc == TIDE_OK)
+        shard->seen = true;
+}
+
+/* A file that was taken away is forgotten, unless it is open: then it can still
+ * be read. */
+static void forget_unseen(tide_shards *shards)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < shards->count; i++) {
+        struct tide_shard *shard = shards->list[i];
+        if (shard->seen || shard->open)
+            shards->list[kept++] = shard;
+        else
+            tide_mem_free(shards->mem, shard, sizeof *shard);
+    }
+    shards->count = kept;
 }
 
 tide_status tide_shards_look(tide_shards *shards, tide_error *err)
 {
     struct look look = {.shards = shards, .err = err};
+    for (size_t i = 0; i < shards->count; i++)
+        shards->list[i]->seen = false;
     tide_status rc = tide_dir_list(shards->world, shards->dir, name_seen, &look, err);
-    return rc == TIDE_OK ? look.rc : rc;
+    if (rc == TIDE_OK)
+        rc = look.rc;
+    if (rc == TIDE_OK)
+        forget_unseen(shards);
+    return rc;
 }
 
 /* ---- opening ------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* search_stream.c - ids of one shard in order, and joining them by leaps. */
+/* search_flow.c - ids of one shard in order, and joining them by leaps. */
 #include "mail/search_plan.h"
 
 #include "base/check.h"
@@ -16,11 +16,11 @@ enum {
     WALK_BYTES_MAX = 64 << 20,
 };
 
-struct tide_stream {
+struct tide_flow {
     const struct tide_plan *plan;
-    tide_stream *first, *excludes; /* of an AND or OR */
-    tide_stream *next;             /* beside it */
-    tide_stream *made_before;
+    tide_flow *first, *excludes; /* of an AND or OR */
+    tide_flow *next;             /* beside it */
+    tide_flow *made_before;
     sqlite3_stmt *stmt;
     int64_t *set; /* keys in order, instead of a statement */
     size_t set_count, set_at;
@@ -89,8 +89,8 @@ void tide_walk_close(struct tide_walk *walk)
 {
     if (walk->shard == NULL)
         return;
-    for (tide_stream *stream = walk->streams; stream != NULL; stream = stream->made_before)
-        (void)sqlite3_finalize(stream->stmt);
+    for (tide_flow *flow = walk->flows; flow != NULL; flow = flow->made_before)
+        (void)sqlite3_finalize(flow->stmt);
     for (size_t i = 0; i < sizeof walk->columns / sizeof walk->columns[0]; i++)
         (void)sqlite3_finalize(walk->columns[i]);
     /* It has read only: a failure changes nothing, and the next BEGIN tells. */
@@ -118,18 +118,18 @@ static tide_status prepare(struct tide_walk *walk, const char *text, sqlite3_stm
 
 /* ---- opening ---- */
 
-/* Binds what does not change between searches of the same stream. */
-static void bind(sqlite3_stmt *stmt, const tide_stream *stream)
+/* Binds what does not change between searches of the same flow. */
+static void bind(sqlite3_stmt *stmt, const tide_flow *flow)
 {
-    const struct tide_plan *plan = stream->plan;
+    const struct tide_plan *plan = flow->plan;
     if (plan->kind == TIDE_PLAN_BYTES) {
         (void)sqlite3_bind_int64(stmt, 1, plan->low);
         (void)sqlite3_bind_int64(stmt, 4, plan->high);
     } else if (plan->text.bytes > 0) {
         tide_bind_text(stmt, 1, plan->text);
     }
-    (void)sqlite3_bind_int64(stmt, 2, stream->low);
-    (void)sqlite3_bind_int64(stmt, 3, stream->high);
+    (void)sqlite3_bind_int64(stmt, 2, flow->low);
+    (void)sqlite3_bind_int64(stmt, 3, flow->high);
 }
 
 static int key_order(const void *a, const void *b)
@@ -139,7 +139,7 @@ static int key_order(const void *a, const void *b)
 }
 
 /* Messages of a size, from its index, if they are few. */
-static tide_status set_load(struct tide_walk *walk, tide_stream *stream, bool *few_out)
+static tide_status set_load(struct tide_walk *walk, tide_flow *flow, bool *few_out)
 {
     struct tide_shard *shard = walk->shard;
     sqlite3_stmt *stmt = NULL;
@@ -149,7 +149,7 @@ static tide_status set_load(struct tide_walk *walk, tide_stream *stream, bool *f
     tide_status rc = prepare(walk, set_text, &stmt);
     if (rc != TIDE_OK)
         return rc;
-    bind(stmt, stream);
+    bind(stmt, flow);
     (void)sqlite3_bind_int64(stmt, 5, SET_MAX + 1);
     while (rc == TIDE_OK && count <= SET_MAX) {
         rc = tide_db_step(&shard->db, stmt, &more, walk->searching->err);
@@ -164,30 +164,30 @@ static tide_status set_load(struct tide_walk *walk, tide_stream *stream, bool *f
     if (!*few_out)
         return rc;
     qsort(keys, count, sizeof keys[0], key_order);
-    stream->set = tide_arena_take(&walk->arena, count * sizeof keys[0] + 1);
-    if (stream->set == NULL)
+    flow->set = tide_arena_take(&walk->arena, count * sizeof keys[0] + 1);
+    if (flow->set == NULL)
         return no_memory(walk);
-    memcpy(stream->set, keys, count * sizeof keys[0]);
-    stream->set_count = count;
+    memcpy(flow->set, keys, count * sizeof keys[0]);
+    flow->set_count = count;
     return TIDE_OK;
 }
 
-static tide_status leaf_open(struct tide_walk *walk, tide_stream *stream)
+static tide_status leaf_open(struct tide_walk *walk, tide_flow *flow)
 {
-    const tide_plan_kind kind = stream->plan->kind;
-    if (stream->low > stream->high || kind == TIDE_PLAN_NONE) {
-        stream->key = TIDE_KEY_END;
+    const tide_plan_kind kind = flow->plan->kind;
+    if (flow->low > flow->high || kind == TIDE_PLAN_NONE) {
+        flow->key = TIDE_KEY_END;
         return TIDE_OK;
     }
     if (kind == TIDE_PLAN_BYTES) {
         bool few = false;
-        const tide_status rc = set_load(walk, stream, &few);
+        const tide_status rc = set_load(walk, flow, &few);
         if (rc != TIDE_OK || few)
             return rc;
     }
-    const tide_status rc = prepare(walk, texts[kind][walk->searching->descending], &stream->stmt);
+    const tide_status rc = prepare(walk, texts[kind][walk->searching->descending], &flow->stmt);
     if (rc == TIDE_OK)
-        bind(stream->stmt, stream);
+        bind(flow->stmt, flow);
     return rc;
 }
 
@@ -208,11 +208,11 @@ static void bounds_narrow(const struct tide_shard *shard, const struct tide_plan
 }
 
 static tide_status list_open(struct tide_walk *walk, const struct tide_plan *plans, int64_t low,
-                             int64_t high, tide_stream **list_out)
+                             int64_t high, tide_flow **list_out)
 {
-    tide_stream **at = list_out;
+    tide_flow **at = list_out;
     for (const struct tide_plan *plan = plans; plan != NULL; plan = plan->next) {
-        const tide_status rc = tide_stream_open(walk, plan, low, high, at);
+        const tide_status rc = tide_flow_open(walk, plan, low, high, at);
         if (rc != TIDE_OK)
             return rc;
         at = &(*at)->next;
@@ -220,77 +220,76 @@ static tide_status list_open(struct tide_walk *walk, const struct tide_plan *pla
     return TIDE_OK;
 }
 
-tide_status tide_stream_open(struct tide_walk *walk, const struct tide_plan *plan, int64_t low,
-                             int64_t high, tide_stream **stream_out)
+tide_status tide_flow_open(struct tide_walk *walk, const struct tide_plan *plan, int64_t low,
+                           int64_t high, tide_flow **flow_out)
 {
-    tide_stream *stream = tide_arena_take(&walk->arena, sizeof *stream);
-    if (stream == NULL)
+    tide_flow *flow = tide_arena_take(&walk->arena, sizeof *flow);
+    if (flow == NULL)
         return no_memory(walk);
-    stream->made_before = walk->streams;
-    walk->streams = stream;
+    flow->made_before = walk->flows;
+    walk->flows = flow;
     bounds_narrow(walk->shard, plan, &low, &high);
-    stream->plan = plan;
-    stream->low = low;
-    stream->high = high;
-    stream->key = INT64_MIN; /* before every key */
-    *stream_out = stream;
+    flow->plan = plan;
+    flow->low = low;
+    flow->high = high;
+    flow->key = INT64_MIN; /* before every key */
+    *flow_out = flow;
     if (plan->kind != TIDE_PLAN_AND && plan->kind != TIDE_PLAN_OR)
-        return leaf_open(walk, stream);
+        return leaf_open(walk, flow);
     TIDE_ASSERT(plan->first != NULL); /* P2 */
-    const tide_status rc = list_open(walk, plan->first, low, high, &stream->first);
-    return rc == TIDE_OK ? list_open(walk, plan->excludes, low, high, &stream->excludes) : rc;
+    const tide_status rc = list_open(walk, plan->first, low, high, &flow->first);
+    return rc == TIDE_OK ? list_open(walk, plan->excludes, low, high, &flow->excludes) : rc;
 }
 
 /* ---- seeking ---- */
 
 /* Searches anew from `key` on. */
-static void restart(struct tide_walk *walk, tide_stream *stream, int64_t key)
+static void restart(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     const bool descending = walk->searching->descending;
-    (void)sqlite3_reset(stream->stmt);
-    stream->running = true;
+    (void)sqlite3_reset(flow->stmt);
+    flow->running = true;
     const int64_t id = tide_key_of(descending, key);
     if (descending)
-        (void)sqlite3_bind_int64(stream->stmt, 3, id < stream->high ? id : stream->high);
+        (void)sqlite3_bind_int64(flow->stmt, 3, id < flow->high ? id : flow->high);
     else
-        (void)sqlite3_bind_int64(stream->stmt, 2, id > stream->low ? id : stream->low);
+        (void)sqlite3_bind_int64(flow->stmt, 2, id > flow->low ? id : flow->low);
 }
 
-static tide_status leaf_step(struct tide_walk *walk, tide_stream *stream)
+static tide_status leaf_step(struct tide_walk *walk, tide_flow *flow)
 {
     bool row = false;
-    const tide_status rc = tide_db_step(&walk->shard->db, stream->stmt, &row, walk->searching->err);
-    stream->key = rc == TIDE_OK && row ? tide_key_of(walk->searching->descending,
-                                                     sqlite3_column_int64(stream->stmt, 0))
-                                       : TIDE_KEY_END;
+    const tide_status rc = tide_db_step(&walk->shard->db, flow->stmt, &row, walk->searching->err);
+    flow->key = rc == TIDE_OK && row
+                    ? tide_key_of(walk->searching->descending, sqlite3_column_int64(flow->stmt, 0))
+                    : TIDE_KEY_END;
     return rc;
 }
 
-static tide_status leaf_seek(struct tide_walk *walk, tide_stream *stream, int64_t key)
+static tide_status leaf_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
-    if (stream->set != NULL) {
-        while (stream->set_at < stream->set_count && stream->set[stream->set_at] < key)
-            stream->set_at++;
-        stream->key =
-            stream->set_at < stream->set_count ? stream->set[stream->set_at] : TIDE_KEY_END;
+    if (flow->set != NULL) {
+        while (flow->set_at < flow->set_count && flow->set[flow->set_at] < key)
+            flow->set_at++;
+        flow->key = flow->set_at < flow->set_count ? flow->set[flow->set_at] : TIDE_KEY_END;
         return TIDE_OK;
     }
-    const int steps = stream->plan->kind == TIDE_PLAN_WORDS ? STEPS_WORDS : STEPS_ROWS;
+    const int steps = flow->plan->kind == TIDE_PLAN_WORDS ? STEPS_WORDS : STEPS_ROWS;
     tide_status rc = TIDE_OK;
-    if (stream->running)
-        for (int i = 0; i < steps && rc == TIDE_OK && stream->key < key; i++)
-            rc = leaf_step(walk, stream);
-    if (rc != TIDE_OK || stream->key >= key)
+    if (flow->running)
+        for (int i = 0; i < steps && rc == TIDE_OK && flow->key < key; i++)
+            rc = leaf_step(walk, flow);
+    if (rc != TIDE_OK || flow->key >= key)
         return rc;
-    restart(walk, stream, key);
-    return leaf_step(walk, stream);
+    restart(walk, flow, key);
+    return leaf_step(walk, flow);
 }
 
 /* Whether the words stand in the one column of head that was asked for; the
  * index has Cc and Bcc together with To. */
-static tide_status column_check(struct tide_walk *walk, const tide_stream *stream, bool *holds_out)
+static tide_status column_check(struct tide_walk *walk, const tide_flow *flow, bool *holds_out)
 {
-    const size_t index = stream->plan->column[0] == 'b';
+    const size_t index = flow->plan->column[0] == 'b';
     struct tide_shard *shard = walk->shard;
     tide_error *err = walk->searching->err;
     tide_status rc = TIDE_OK;
@@ -302,51 +301,51 @@ static tide_status column_check(struct tide_walk *walk, const tide_stream *strea
     tide_buf sequence;
     tide_buf_init(&sequence, walk->searching->mem, 64 << 20);
     bool row = false;
-    (void)sqlite3_bind_int64(stmt, 1, tide_key_of(walk->searching->descending, stream->key));
+    (void)sqlite3_bind_int64(stmt, 1, tide_key_of(walk->searching->descending, flow->key));
     rc = tide_db_step(&shard->db, stmt, &row, err);
     if (rc == TIDE_OK && row)
         rc =
             tide_words_sequence(&walk->searching->words, tide_column_text(stmt, 0), &sequence, err);
     *holds_out =
-        rc == TIDE_OK && tide_sequence_contains(tide_buf_text(&sequence), stream->plan->sequence);
+        rc == TIDE_OK && tide_sequence_contains(tide_buf_text(&sequence), flow->plan->sequence);
     tide_db_end(stmt);
     tide_buf_done(&sequence);
     return rc;
 }
 
-static tide_status words_seek(struct tide_walk *walk, tide_stream *stream, int64_t key)
+static tide_status words_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     for (;;) {
-        tide_status rc = leaf_seek(walk, stream, key);
-        if (rc != TIDE_OK || stream->plan->column == NULL || stream->key == TIDE_KEY_END)
+        tide_status rc = leaf_seek(walk, flow, key);
+        if (rc != TIDE_OK || flow->plan->column == NULL || flow->key == TIDE_KEY_END)
             return rc;
         bool holds = false;
-        rc = column_check(walk, stream, &holds);
+        rc = column_check(walk, flow, &holds);
         if (rc != TIDE_OK || holds)
             return rc;
-        key = stream->key + 1;
+        key = flow->key + 1;
     }
 }
 
-static tide_status or_seek(struct tide_walk *walk, tide_stream *stream, int64_t key)
+static tide_status or_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     int64_t least = TIDE_KEY_END;
-    for (tide_stream *child = stream->first; child != NULL; child = child->next) {
-        const tide_status rc = tide_stream_seek(walk, child, key);
+    for (tide_flow *child = flow->first; child != NULL; child = child->next) {
+        const tide_status rc = tide_flow_seek(walk, child, key);
         if (rc != TIDE_OK)
             return rc;
         least = child->key < least ? child->key : least;
     }
-    stream->key = least;
+    flow->key = least;
     return TIDE_OK;
 }
 
 /* Makes all includes stand on one key at or behind `*key`. */
-static tide_status and_agree(struct tide_walk *walk, tide_stream *stream, int64_t *key)
+static tide_status and_agree(struct tide_walk *walk, tide_flow *flow, int64_t *key)
 {
-    tide_stream *leader = NULL; /* the one that said *key; the others follow */
-    for (tide_stream *child = stream->first; child != NULL;) {
-        tide_status rc = child == leader ? TIDE_OK : tide_stream_seek(walk, child, *key);
+    tide_flow *leader = NULL; /* the one that said *key; the others follow */
+    for (tide_flow *child = flow->first; child != NULL;) {
+        tide_status rc = child == leader ? TIDE_OK : tide_flow_seek(walk, child, *key);
         if (rc != TIDE_OK)
             return rc;
         if (child->key > *key) {
@@ -354,7 +353,7 @@ static tide_status and_agree(struct tide_walk *walk, tide_stream *stream, int64_
             if (*key == TIDE_KEY_END)
                 return TIDE_OK;
             leader = child;
-            child = stream->first;
+            child = flow->first;
         } else {
             child = child->next;
         }
@@ -362,40 +361,40 @@ static tide_status and_agree(struct tide_walk *walk, tide_stream *stream, int64_
     return TIDE_OK;
 }
 
-static tide_status and_seek(struct tide_walk *walk, tide_stream *stream, int64_t key)
+static tide_status and_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     for (;;) {
-        tide_status rc = and_agree(walk, stream, &key);
+        tide_status rc = and_agree(walk, flow, &key);
         if (rc != TIDE_OK)
             return rc;
         bool excluded = false;
-        for (tide_stream *child = stream->excludes;
-             child != NULL && !excluded && key != TIDE_KEY_END; child = child->next) {
-            rc = tide_stream_seek(walk, child, key);
+        for (tide_flow *child = flow->excludes; child != NULL && !excluded && key != TIDE_KEY_END;
+             child = child->next) {
+            rc = tide_flow_seek(walk, child, key);
             if (rc != TIDE_OK)
                 return rc;
             excluded = child->key == key;
         }
         if (!excluded) {
-            stream->key = key;
+            flow->key = key;
             return TIDE_OK;
         }
         key++;
     }
 }
 
-tide_status tide_stream_seek(struct tide_walk *walk, tide_stream *stream, int64_t key)
+tide_status tide_flow_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     TIDE_ASSERT(key >= TIDE_KEY_FIRST);
-    if (stream->key >= key)
+    if (flow->key >= key)
         return TIDE_OK;
-    switch (stream->plan->kind) {
+    switch (flow->plan->kind) {
     case TIDE_PLAN_AND:
-        return and_seek(walk, stream, key);
+        return and_seek(walk, flow, key);
     case TIDE_PLAN_OR:
-        return or_seek(walk, stream, key);
+        return or_seek(walk, flow, key);
     case TIDE_PLAN_WORDS:
-        return words_seek(walk, stream, key);
+        return words_seek(walk, flow, key);
     case TIDE_PLAN_ALL:
     case TIDE_PLAN_NONE:
     case TIDE_PLAN_LABEL:
@@ -404,10 +403,10 @@ tide_status tide_stream_seek(struct tide_walk *walk, tide_stream *stream, int64_
     case TIDE_PLAN_MESSAGE_ID:
         break;
     }
-    return leaf_seek(walk, stream, key);
+    return leaf_seek(walk, flow, key);
 }
 
-int64_t tide_stream_key(const tide_stream *stream)
+int64_t tide_flow_key(const tide_flow *flow)
 {
-    return stream->key;
+    return flow->key;
 }
