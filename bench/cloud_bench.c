@@ -322,8 +322,8 @@ static double program(const char *path, size_t *answer_bytes_out)
 {
     const struct server server = start_cloud(path);
     json_decref(curl_ask(server.port, "/_cloud/quota",
-                         "{\"user_units_per_minute\":4000000000,"
-                         "\"project_units_per_minute\":4000000000}"));
+                         "{\"user_units_per_minute\":2000000000,"
+                         "\"project_units_per_minute\":2000000000}"));
     struct ids ids = ids_of(server.port);
     const struct load load = {server.port, 8, 100000, get_raw, &ids, "Authorization: Bearer t\r\n"};
     const double per_core = measure("cloud_get_raw_10k", &load, server.pid, 22000);

@@ -333,8 +333,15 @@ static tide_status replay_account(struct box_auth *auth, const json_t *change, t
     if (rc != TIDE_OK)
         return rc;
     box_key *key = box_key_from_pem(pem);
-    if (key == NULL || box_account_find(auth, email) != NULL ||
-        box_account_add(auth, email, key) == NULL) {
+    if (key == NULL)
+        return tide_error_set(err, TIDE_CORRUPT, "the key of a service account is broken");
+    struct box_account *account = box_account_find(auth, email);
+    if (account != NULL) { /* made again by the set-up: the key that was handed out stays */
+        box_key_free(account->key);
+        account->key = key;
+        return TIDE_OK;
+    }
+    if (box_account_add(auth, email, key) == NULL) {
         box_key_free(key);
         return tide_error_set(err, TIDE_CORRUPT, "a broken service account");
     }

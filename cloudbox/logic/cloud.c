@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "logic/batch.h"
 #include "logic/inside.h"
+#include "logic/mime.h"
 #include "logic/services.h"
 
 #include <ctype.h>
@@ -18,6 +19,7 @@ box_cloud *box_cloud_new(const struct box_options *options)
 {
     box_cloud *cloud = tide_mem_new(tide_mem_heap(), sizeof *cloud);
     TIDE_ASSERT(cloud != NULL);
+    box_mime_start();
     cloud->options = *options;
     if (cloud->options.services == NULL)
         cloud->options.services = box_services_all;

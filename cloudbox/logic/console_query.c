@@ -1,6 +1,7 @@
 #include "logic/console_query.h"
 
 #include "base/check.h"
+#include "logic/pattern.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -211,81 +212,10 @@ static bool day_read(struct box_call *call, const json_t *body, const char *came
 
 /* ---- filters ---- */
 
-/* Whether the counts and parentheses of a regular expression are modest, and
- * nothing refers back: the bounds RE2 keeps, and what POSIX needs to be fast. */
-static bool regex_is_modest(const char *text, size_t bytes)
-{
-    uint64_t repeats = 1;
-    size_t depth = 0;
-    for (size_t i = 0; i < bytes; i++) {
-        if (text[i] == '\\' && i + 1 < bytes) {
-            i++;
-            if (text[i] >= '1' && text[i] <= '9')
-                return false;
-        } else if (text[i] == '(' && ++depth > BOX_REGEX_DEPTH_MAX) {
-            return false;
-        } else if (text[i] == ')' && depth > 0) {
-            depth--;
-        } else if (text[i] == '{') {
-            uint64_t count = 0;
-            uint64_t highest = 1;
-            for (i++; i < bytes && text[i] != '}'; i++) {
-                count =
-                    text[i] >= '0' && text[i] <= '9' ? count * 10 + (uint64_t)(text[i] - '0') : 0;
-                if (count > BOX_REGEX_REPEAT_MAX)
-                    return false;
-                highest = count > highest ? count : highest;
-            }
-            repeats *= highest;
-            if (repeats > BOX_REGEX_REPEAT_MAX || repeats * bytes > BOX_REGEX_SIZE_MAX)
-                return false;
-        }
-    }
-    return true;
-}
-
-/* From RE2's spelling to POSIX's.  `to` has room for six times the text. */
-static void regex_translate(const char *text, size_t bytes, char *to)
-{
-    size_t at = 0;
-    bool in_set = false;
-    size_t i = bytes >= 4 && memcmp(text, "(?i)", 4) == 0 ? 4 : 0;
-    for (; i < bytes; i++) {
-        const char next = i + 1 < bytes ? text[i + 1] : '\0';
-        if (text[i] == '\\' && (next == 'd' || next == 'D')) {
-            const char *set =
-                in_set ? (next == 'd' ? "0-9" : "") : (next == 'd' ? "[0-9]" : "[^0-9]");
-            memcpy(to + at, set, strlen(set));
-            at += strlen(set);
-            i++;
-        } else if (text[i] == '\\' && next != '\0') {
-            /* Inside a set POSIX takes a backslash for itself. */
-            if (!in_set)
-                to[at++] = '\\';
-            to[at++] = next;
-            i++;
-        } else if (!in_set && text[i] == '(' && next == '?' && i + 2 < bytes &&
-                   text[i + 2] == ':') {
-            to[at++] = '(';
-            i += 2;
-        } else {
-            if (text[i] == '[' && !in_set)
-                in_set = true;
-            else if (text[i] == ']')
-                in_set = false;
-            to[at++] = text[i];
-        }
-    }
-    to[at] = '\0';
-}
-
 static bool regex_read(struct box_call *call, struct box_filter *filter)
 {
-    char *translated = tide_arena_take(call->scratch, filter->bytes * 6 + 1);
-    TIDE_ASSERT(translated != NULL);
-    regex_translate(filter->text, filter->bytes, translated);
-    if (!regex_is_modest(filter->text, filter->bytes) ||
-        regcomp(&filter->regex, translated, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
+    const tide_text text = {filter->text, filter->bytes};
+    if (!box_pattern_compile(text, true, call->scratch, &filter->regex))
         return refuse(call, "Invalid regular expression: '%.200s'.", filter->text);
     return true;
 }

@@ -5,10 +5,7 @@
  * be in camel or snake case, names of values in any case with or without
  * underscores; a field nobody knows is refused.
  *
- * Regular expressions are RE2 at Google and POSIX extended here.  What both
- * know means the same; \d, \D and (?: are translated, a leading (?i) is dropped
- * since nothing regards case.  What would be slow (back references, large or
- * nested counts) is refused, as RE2 refuses it.
+ * Regular expressions are RE2 at Google and pattern.h here; nothing regards case.
  */
 #ifndef BOX_CONSOLE_QUERY_H
 #define BOX_CONSOLE_QUERY_H
@@ -24,9 +21,6 @@ enum {
     BOX_ANALYTICS_ROWS_MAX = 50000, /* that one query can ever reach */
     BOX_FILTERS_MAX = 64,
     BOX_FILTER_BYTES_MAX = 4096,
-    BOX_REGEX_REPEAT_MAX = 1000,
-    BOX_REGEX_SIZE_MAX = 32 << 10, /* with its counts written out */
-    BOX_REGEX_DEPTH_MAX = 50,
 };
 
 typedef enum box_dimension {

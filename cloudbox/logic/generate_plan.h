@@ -45,9 +45,9 @@ uint32_t box_parent(const struct box_generator *generator, uint32_t n);
 size_t box_message_id(const struct box_traits *traits, char text_out[BOX_MESSAGE_ID_BYTES_MAX]);
 uint64_t box_mix(uint64_t a, uint64_t b);
 
-/* Writes the message into `room`, which has bytes + BOX_ROOM_SPARE.  With `stop_after`
- * it may end early, once that many bytes of plain text are in `text_out`
- * (UTF-8, as a reader sees it); then only what was written counts. */
+/* Writes the message into `room`, which has bytes + BOX_ROOM_SPARE.  With `peek`
+ * it stops behind the first text, or once BOX_PEEK_BYTES of it are in `peek`
+ * (UTF-8, as a reader sees it); then twice BOX_ROOM_SPARE is room enough. */
 enum { BOX_ROOM_SPARE = 32 << 10, BOX_PEEK_BYTES = 900 };
 struct box_peek {
     char text[BOX_PEEK_BYTES + 4096];

@@ -21,7 +21,8 @@ static void remember(struct box_stage *stage, const char *text, size_t bytes)
     peek->bytes += bytes + 1;
 }
 
-/* One line of text between a prefix and a suffix that a reader does not see. */
+/* One line of text between a prefix and a suffix, which are markup that a reader
+ * does not see, or "> ". */
 static bool say(struct box_stage *stage, struct box_sink *sink, const char *before,
                 const char *text, size_t bytes, const char *after)
 {
@@ -37,6 +38,8 @@ static bool say(struct box_stage *stage, struct box_sink *sink, const char *befo
         if (!box_sink_line(sink, room, pen.at))
             return false;
     }
+    if (*before == '>') /* the mark of a quotation is seen */
+        remember(stage, before, 1);
     remember(stage, text, bytes);
     return true;
 }

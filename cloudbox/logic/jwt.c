@@ -180,6 +180,20 @@ void box_jwt_sign(const box_key *key, json_t *claims, tide_buf *out)
     box_add_base64url_bare(out, (tide_text){(const char *)signature, signature_bytes});
 }
 
+static bool is_base64url(tide_text piece)
+{
+    /* Google's older libraries pad their pieces, and Google takes them. */
+    for (int i = 0; i < 2 && piece.bytes > 0 && piece.data[piece.bytes - 1] == '='; i++)
+        piece.bytes--;
+    for (size_t i = 0; i < piece.bytes; i++) {
+        const char c = piece.data[i];
+        const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_')
+            return false;
+    }
+    return piece.bytes > 0;
+}
+
 /* header, claims, signature; false: not three pieces of the right letters. */
 static bool split(tide_text token, tide_text pieces_out[3])
 {
@@ -188,17 +202,14 @@ static bool split(tide_text token, tide_text pieces_out[3])
     size_t piece = 0;
     size_t start = 0;
     for (size_t i = 0; i <= token.bytes; i++) {
-        const char c = i < token.bytes ? token.data[i] : '.';
-        if (c == '.') {
-            if (piece == 3 || i == start)
-                return false;
-            pieces_out[piece++] = (tide_text){token.data + start, i - start};
-            start = i + 1;
+        if (i < token.bytes && token.data[i] != '.')
             continue;
-        }
-        const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_')
+        if (piece == 3)
             return false;
+        pieces_out[piece] = (tide_text){token.data + start, i - start};
+        if (!is_base64url(pieces_out[piece++]))
+            return false;
+        start = i + 1;
     }
     return piece == 3;
 }

@@ -1,7 +1,9 @@
 /* mime.h - what Gmail tells about a message beyond its bytes.
  *
- * GMime parses; this turns its tree into Gmail's: headers as a list, part ids
- * "", "0", "1.0", bodies decoded, large ones and files behind an attachment id.
+ * Headers as a list, part ids "", "0", "1.0", bodies decoded and texts in UTF-8,
+ * large ones and files behind an attachment id.  GMime reads parameters and encoded
+ * words; the structure is found in one pass of our own (mime_tree.h), so that no
+ * nesting can exhaust the stack.
  * Any bytes are accepted, for any bytes can be in a mailbox: what cannot be
  * parsed is one text/plain part.
  *
@@ -33,7 +35,8 @@ bool box_mime_attachment(tide_text raw, tide_text attachment_id, tide_buf *out);
 
 /* What searching and threading look at; texts in `arena`, decoded to UTF-8. */
 struct box_view {
-    tide_text from, to, cc, bcc, subject, message_id, list_id, delivered_to;
+    tide_text from, to, cc, bcc, subject, list_id, delivered_to; /* several To are joined */
+    tide_text message_id;                                        /* without <> */
     tide_text references; /* References and In-Reply-To, as they stand */
     bool has_date;
     uint64_t date_ms;    /* the Date header */

@@ -35,15 +35,15 @@ struct topic {
 };
 
 struct watch {
-    struct box_user *user; /* NULL: a free place */
-    uint32_t next;         /* the user's next one, or the next free place; 1-based */
+    struct box_user *user;
+    uint32_t next; /* the user's next one; 0: the last */
     char topic[BOX_TOPIC_NAME_BYTES_MAX + 1];
     uint16_t labels[BOX_WATCH_LABELS_MAX];
     size_t labels_count;
     bool exclude;
-    uint64_t expires_ms;
-    uint64_t seen;    /* the history up to here was looked at */
-    uint64_t born_ms; /* of its last notification; 0: none yet */
+    uint64_t expires_ms; /* 0: it was ended */
+    uint64_t seen;       /* the history up to here was looked at */
+    uint64_t born_ms;    /* of its last notification; 0: none yet */
 };
 
 struct box_push {
@@ -54,7 +54,6 @@ struct box_push {
     struct watch *watches; /* [0] is not used */
     size_t watches_count;
     size_t watches_capacity;
-    uint32_t free_place;
     tide_map by_user; /* number -> first watch */
     struct box_push_queue queue;
     uint64_t message_id;
@@ -223,36 +222,34 @@ static size_t watches_of(const struct box_push *push, const struct box_user *use
 /* 0: no room. */
 static uint32_t watch_add(struct box_push *push, struct box_user *user)
 {
-    uint32_t place = push->free_place;
-    if (place != 0) {
-        push->free_place = push->watches[place].next;
-    } else {
-        void *array = push->watches;
-        const bool grown =
-            tide_mem_grow(tide_mem_heap(), &array, &push->watches_capacity, push->watches_count + 1,
-                          BOX_WATCHES_MAX, sizeof(struct watch));
-        push->watches = array;
-        if (!grown)
-            return 0;
-        place = (uint32_t)push->watches_count++;
-    }
+    void *array = push->watches;
+    const bool grown =
+        tide_mem_grow(tide_mem_heap(), &array, &push->watches_capacity, push->watches_count + 1,
+                      BOX_WATCHES_MAX, sizeof(struct watch));
+    push->watches = array;
+    if (!grown)
+        return 0;
+    const uint32_t place = (uint32_t)push->watches_count++;
     push->watches[place] = (struct watch){.user = user, .next = first_watch(push, user)};
     TIDE_ASSERT(tide_map_put(&push->by_user, user->number, place));
     return place;
 }
 
-static void watches_drop(struct box_push *push, const struct box_user *user)
+/* The places stay, for they know when their last notification was born (P1). */
+static void watches_end(struct box_push *push, const struct box_user *user)
 {
-    uint32_t place = first_watch(push, user);
-    while (place != 0) {
-        struct watch *watch = &push->watches[place];
-        const uint32_t next = watch->next;
-        watch->user = NULL;
-        watch->next = push->free_place;
-        push->free_place = place;
-        place = next;
+    for (uint32_t i = first_watch(push, user); i != 0; i = push->watches[i].next)
+        push->watches[i].expires_ms = 0;
+}
+
+/* Whether one would still notify at that time. */
+static bool watches_any(const struct box_push *push, const struct box_user *user, uint64_t now_ms)
+{
+    for (uint32_t i = first_watch(push, user); i != 0; i = push->watches[i].next) {
+        if (now_ms < push->watches[i].expires_ms)
+            return true;
     }
-    (void)tide_map_remove(&push->by_user, user->number);
+    return false;
 }
 
 /* ---- notifications ---- */
@@ -511,8 +508,8 @@ void box_push_watch(struct box_call *call)
 void box_push_stop(struct box_call *call)
 {
     struct box_push *push = box_cloud_push(call->cloud);
-    if (first_watch(push, call->user) != 0) {
-        watches_drop(push, call->user);
+    if (watches_any(push, call->user, call->now_ms)) {
+        watches_end(push, call->user);
         box_cloud_keep(push->cloud,
                        json_pack("{s:s, s:s}", "op", "push-stop", "email", call->user->email));
     }
@@ -521,8 +518,7 @@ void box_push_stop(struct box_call *call)
 
 void box_push_expire(struct box_push *push, const struct box_user *user)
 {
-    for (uint32_t i = first_watch(push, user); i != 0; i = push->watches[i].next)
-        push->watches[i].expires_ms = 0;
+    watches_end(push, user);
     box_cloud_keep(push->cloud, json_pack("{s:s, s:s}", "op", "push-expire", "email", user->email));
 }
 
@@ -597,7 +593,7 @@ json_t *box_push_stats(const struct box_push *push)
     const struct box_push_queue *queue = &push->queue;
     size_t watches = 0;
     for (size_t i = 1; i < push->watches_count; i++)
-        watches += push->watches[i].user != NULL;
+        watches += box_cloud_now(push->cloud) < push->watches[i].expires_ms;
     json_t *stats =
         json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "watches",
                   (json_int_t)watches, "born", (json_int_t)push->counts.born, "limited",
@@ -660,10 +656,9 @@ tide_status box_push_replay(struct box_push *push, const json_t *change, tide_er
         return tide_error_set(err, TIDE_CORRUPT, "a watch of nobody");
     if (tide_text_equal(op, TIDE_TEXT("push-watch")))
         return replay_watch(push, user, change, err);
-    if (tide_text_equal(op, TIDE_TEXT("push-stop")))
-        watches_drop(push, user);
-    else if (tide_text_equal(op, TIDE_TEXT("push-expire")))
-        box_push_expire(push, user);
+    if (tide_text_equal(op, TIDE_TEXT("push-stop")) ||
+        tide_text_equal(op, TIDE_TEXT("push-expire")))
+        watches_end(push, user);
     else
         return tide_error_set(err, TIDE_CORRUPT, "no such change of push: %.*s",
                               (int)(op.bytes > 40 ? 40 : op.bytes), op.data);

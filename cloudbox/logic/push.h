@@ -25,9 +25,9 @@ enum {
     BOX_TOPICS_MAX = 1000,
     BOX_TOPIC_NAME_BYTES_MAX = 300,
     BOX_TOPIC_URL_BYTES_MAX = 800, /* it is also in the signed token, which has its own limit */
-    BOX_WATCHES_MAX = 20000,
     BOX_WATCH_LABELS_MAX = 100,
     BOX_WATCHES_PER_USER_MAX = 8,
+    BOX_WATCHES_MAX = 8 * 10000 + 1, /* of BOX_USERS_MAX users */
     BOX_DELIVERIES_WAITING_MAX = 10000,
 };
 

@@ -33,8 +33,8 @@ box_handler box_signin_userinfo_v2;
 
 /* Nobody between us and the client may keep this answer. */
 void box_answer_secret(struct box_answer *answer);
-/* Query and form body together.  false: the answer says what is wrong with them
- * ("twice" names the same parameter given twice). */
+/* Form body and query together, each name once.  false: the answer says what is
+ * wrong with them. */
 bool box_signin_form(struct box_call *call, struct box_param *params, size_t *count_out);
 void box_oauth_fail(struct box_call *call, int http, const char *error, const char *text);
 

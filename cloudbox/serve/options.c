@@ -73,7 +73,7 @@ static tide_status refuse(tide_error *err, const char *option, tide_text value, 
 static tide_status take_number(const char *option, tide_text value, uint64_t low, uint64_t high,
                                uint64_t *number_out, tide_error *err)
 {
-    uint64_t number;
+    uint64_t number = 0;
     if (!tide_text_to_u64(value, &number) || number < low || number > high) {
         char wanted[100];
         (void)snprintf(wanted, sizeof wanted, "give a number from %" PRIu64 " to %" PRIu64, low,
@@ -87,7 +87,7 @@ static tide_status take_number(const char *option, tide_text value, uint64_t low
 static tide_status take_u32(const char *option, tide_text value, uint32_t low, uint32_t high,
                             uint32_t *number_out, tide_error *err)
 {
-    uint64_t number;
+    uint64_t number = 0;
     tide_status rc = take_number(option, value, low, high, &number, err);
     if (rc == TIDE_OK)
         *number_out = (uint32_t)number;
@@ -148,7 +148,7 @@ static tide_status take_listen(struct box_settings *settings, tide_text value, t
     (void)split_last(value, ':', &host, &port);
     if (host.bytes >= 2 && host.data[0] == '[' && host.data[host.bytes - 1] == ']')
         host = (tide_text){host.data + 1, host.bytes - 2};
-    uint64_t number;
+    uint64_t number = 0;
     if (!tide_text_to_u64(port, &number) || number > 65535 || host.bytes == 0 ||
         host.bytes >= sizeof settings->host)
         return refuse(err, "listen", value, wanted);
@@ -232,7 +232,7 @@ static tide_status take_inversions(struct box_settings *settings, tide_text valu
 static tide_status take_history_days(struct box_settings *settings, tide_text value,
                                      tide_error *err)
 {
-    uint64_t days;
+    uint64_t days = 0;
     tide_status rc = take_number("history-days", value, 1, 36500, &days, err);
     if (rc == TIDE_OK)
         settings->cloud.history_keep_ms = days * 86400000;
@@ -252,7 +252,7 @@ static tide_status take_seed(struct box_settings *settings, tide_text value, tid
 
 static tide_status take_clock(struct box_settings *settings, tide_text value, tide_error *err)
 {
-    uint64_t unix_ms;
+    uint64_t unix_ms = 0;
     if ((!tide_text_to_u64(value, &unix_ms) && !tide_time_parse(value, &unix_ms)) || unix_ms == 0 ||
         unix_ms > UINT64_C(253402300799999))
         return refuse(err, "clock", value,

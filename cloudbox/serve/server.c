@@ -5,14 +5,17 @@
 #include "serve/listen.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum {
-    /* A target of 64 KiB and as many bytes of headers, with room for the
-     * library's own notes and the answer's head. */
-    CONNECTION_BYTES = 160 << 10,
+    /* A target of 64 KiB or as many bytes of headers, with room for the rest.  Not
+     * more: the library clears all of it after every request. */
+    CONNECTION_BYTES = 96 << 10,
     CONNECTIONS_MAX = 60000,
     IDLE_S = 240,
     KEPT_BYTES_MAX = 1 << 20, /* of a buffer that waits for its next use */
@@ -26,6 +29,9 @@ struct box_server {
     struct box_shared *shared;
     box_deliver *deliver;
     struct MHD_Daemon *daemon;
+    pthread_t thread; /* runs the daemon */
+    bool has_thread;
+    int wake_fd; /* ends its sleep */
     box_timers *timers;
     box_gzip *gzip;
     struct box_tls_files tls;
@@ -319,7 +325,8 @@ static void completed(void *cls, struct MHD_Connection *connection, void **conte
 
 /* ---- starting and stopping ---- */
 
-static void log_library(void *cls, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void log_library(void *cls, const char *format,
+                                                              va_list args)
 {
     const box_server *server = cls;
     if (server->settings->verbose)
@@ -340,7 +347,7 @@ static unsigned connections_max(void)
 
 static tide_status start_daemon(box_server *server, int listen_fd, tide_error *err)
 {
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, server->tls.cert},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, server->tls.key},
@@ -363,6 +370,51 @@ static tide_status start_daemon(box_server *server, int listen_fd, tide_error *e
     return TIDE_OK;
 }
 
+void box_server_wake(box_server *server)
+{
+    uint64_t one = 1;
+    (void)!write(server->wake_fd, &one, sizeof one); /* full: it is awake */
+}
+
+/* The library could run a thread of its own, but in it a full batch of events (128,
+ * MHD 0.9.75) is followed by a second wait before any of them is looked at: 128
+ * busy connections would stand still until somebody else calls.  Waiting here
+ * and letting it look without waiting avoids that. */
+static void *run(void *arg)
+{
+    box_server *server = arg;
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    TIDE_ASSERT(info != NULL);
+    struct pollfd fds[] = {{.fd = info->epoll_fd, .events = POLLIN},
+                           {.fd = server->wake_fd, .events = POLLIN}};
+    while (!box_server_is_stopping(server)) {
+        MHD_UNSIGNED_LONG_LONG timeout_ms;
+        bool limited = MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES;
+        (void)poll(fds, 2, !limited ? -1 : timeout_ms > 60000 ? 60000 : (int)timeout_ms);
+        uint64_t ignored;
+        if (fds[1].revents != 0) /* drained before looking, so that no call is missed */
+            (void)!read(server->wake_fd, &ignored, sizeof ignored);
+        (void)MHD_run(server->daemon);
+    }
+    return NULL;
+}
+
+static void start_thread(box_server *server)
+{
+    int rc = pthread_create(&server->thread, NULL, run, server);
+    TIDE_ASSERT(rc == 0);
+    server->has_thread = true;
+}
+
+static void stop_thread(box_server *server)
+{
+    if (!server->has_thread)
+        return;
+    box_server_wake(server);
+    (void)pthread_join(server->thread, NULL);
+}
+
 tide_status box_server_start(const struct box_settings *settings, struct box_shared *shared,
                              box_deliver *deliver, box_server **server_out, tide_error *err)
 {
@@ -372,6 +424,8 @@ tide_status box_server_start(const struct box_settings *settings, struct box_sha
     server->shared = shared;
     server->deliver = deliver;
     atomic_init(&server->stopping, false);
+    server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    TIDE_ASSERT(server->wake_fd >= 0);
 
     tide_status rc = TIDE_OK;
     int listen_fd = -1;
@@ -385,6 +439,8 @@ tide_status box_server_start(const struct box_settings *settings, struct box_sha
         server->gzip = box_gzip_new();
         rc = start_daemon(server, listen_fd, err);
     }
+    if (rc == TIDE_OK)
+        start_thread(server);
     if (rc != TIDE_OK) {
         box_server_stop(server);
         return rc;
@@ -402,11 +458,13 @@ void box_server_stop(box_server *server)
     atomic_store(&server->stopping, true);
     if (server->timers != NULL)
         box_timers_stop(server->timers);
+    stop_thread(server);
     if (server->daemon != NULL)
         MHD_stop_daemon(server->daemon);
     box_timers_free(server->timers);
     box_gzip_free(server->gzip);
     box_tls_files_done(&server->tls);
+    (void)close(server->wake_fd);
     while (server->unused != NULL) {
         struct box_exchange *exchange = server->unused;
         server->unused = exchange->next;

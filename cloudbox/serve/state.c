@@ -236,7 +236,9 @@ static tide_status append(box_state *state, tide_text json, tide_error *err)
             continue;
         if (written < 0) {
             int os_error = errno;
-            (void)ftruncate(state->fd, state->bytes); /* no half line stays behind */
+            if (ftruncate(state->fd, state->bytes) != 0) /* no half line stays behind */
+                return tide_error_os(err, os_error, "write %s, or take the half line back",
+                                     state->file);
             return tide_error_os(err, os_error, "write %s", state->file);
         }
         at += (size_t)written;

@@ -34,7 +34,6 @@ struct box_exchange {
     struct box_server *server;
     struct MHD_Connection *connection;
     struct box_exchange *next; /* unused ones */
-    struct box_exchange *open_next;
     int references;
     box_stage stage;
     const char *method;

@@ -24,7 +24,7 @@ static size_t times(const char *text, const char *word)
 }
 
 /* `count` gets of messages m0, m1, ... */
-static char *gets(size_t count)
+static char *many_gets(size_t count)
 {
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), 1 << 20);
@@ -44,7 +44,7 @@ static void parts_are_answered_in_their_order_under_their_names(void **state)
 {
     (void)state;
     box_cloud *cloud = cloud_with(&plain);
-    char *body = gets(10);
+    char *body = many_gets(10);
     struct box_answer answer;
     assert_int_equal(batch(cloud, body, &answer), 200);
     assert_memory_equal(answer.type, "multipart/mixed; boundary=batch_", 32);
@@ -83,7 +83,7 @@ static void the_answer_is_well_formed(void **state)
 {
     (void)state;
     box_cloud *cloud = cloud_with(&plain);
-    char *body = gets(5);
+    char *body = many_gets(5);
     struct box_answer answer;
     assert_int_equal(batch(cloud, body, &answer), 200);
     char delimiter[80];
@@ -203,7 +203,7 @@ static void more_than_a_hundred_parts_are_refused_as_a_whole(void **state)
     (void)state;
     box_cloud *cloud = cloud_with(&plain);
     struct box_answer answer;
-    char *body = gets(101);
+    char *body = many_gets(101);
     assert_int_equal(batch(cloud, body, &answer), 400);
     assert_non_null(strstr(tide_buf_cstr(&answer.body),
                            "Inner request count exceeds the limit. Received: 101, Limit: 100"));
@@ -214,7 +214,7 @@ static void more_than_a_hundred_parts_are_refused_as_a_whole(void **state)
     const json_t *violation = json_array_get(json_object_get(stats, "violations"), 0);
     assert_string_equal(json_string_value(json_object_get(violation, "kind")), "batch-size");
     json_decref(stats);
-    body = gets(100);
+    body = many_gets(100);
     assert_int_equal(batch(cloud, body, &answer), 200);
     assert_int_equal(handled, 100);
     box_answer_done(&answer);
@@ -294,7 +294,7 @@ static void every_part_pays_and_takes_a_slot(void **state)
     (void)state;
     box_cloud *cloud = cloud_with(&(struct box_options){.seed = 2, .quota = BOX_QUOTA_2026});
     struct box_answer answer;
-    char *body = gets(25);
+    char *body = many_gets(25);
     assert_int_equal(batch(cloud, body, &answer), 200);
     const char *text = tide_buf_cstr(&answer.body);
     assert_int_equal(times(text, "HTTP/1.1 200 OK"), 10);
@@ -321,7 +321,7 @@ static void parts_one_after_another_share_one_slot_and_add_up_their_time(void **
         box_cloud *cloud = cloud_with(&(struct box_options){
             .seed = 2, .quota = BOX_QUOTA_2026, .latency_ms = 50, .batch_serial = serial == 1});
         struct box_answer answer;
-        char *body = gets(serial == 1 ? 25 : 10);
+        char *body = many_gets(serial == 1 ? 25 : 10);
         assert_int_equal(batch(cloud, body, &answer), 200);
         assert_int_equal(times(tide_buf_cstr(&answer.body), "HTTP/1.1 200 OK"),
                          serial == 1 ? 25 : 10);
@@ -364,7 +364,7 @@ static void faults_strike_parts_or_the_whole(void **state)
         box_cloud *cloud = cloud_with(&plain);
         add_fault(cloud, cases[i].rule);
         struct box_answer answer;
-        char *body = gets(10);
+        char *body = many_gets(10);
         assert_int_equal(batch(cloud, body, &answer), cases[i].status);
         const char *text = tide_buf_cstr(&answer.body);
         assert_int_equal(times(text, "Content-ID: <response-"), cases[i].parts);
@@ -386,7 +386,7 @@ static void damaged_batches_do_no_damage(void **state)
     (void)state;
     tide_rng rng = tide_rng_seeded(17);
     box_cloud *cloud = cloud_with(&plain);
-    char *good = gets(4);
+    char *good = many_gets(4);
     const size_t bytes = strlen(good);
     for (uint64_t round = 0; round < scaled(20000); round++) {
         char *bad = strdup(good);

@@ -258,7 +258,7 @@ static void poison_stays_with_its_messages(void **state)
     int count = 0;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < MESSAGES; i++) {
-            char id[16];
+            char id[24];
             (void)snprintf(id, sizeof id, "%016x", (unsigned)i * 77);
             const bool failed = get_message(cloud, START_MS, id) == 500;
             if (round == 0)

@@ -125,6 +125,38 @@ bool tide_time_parse(tide_text text, uint64_t *unix_ms_out)
     return true;
 }
 
+/* Takes one of some three-letter names, case and all; its place is counted from 1. */
+static bool take_name(tide_text *text, const char *names, unsigned *place_out)
+{
+    for (unsigned i = 0; names[(size_t)i * 3] != '\0' && text->bytes >= 3; i++) {
+        if (memcmp(text->data, names + (size_t)i * 3, 3) != 0)
+            continue;
+        *place_out = i + 1;
+        text->data += 3;
+        text->bytes -= 3;
+        return true;
+    }
+    return false;
+}
+
+bool tide_time_http_parse(tide_text text, uint64_t *unix_ms_out)
+{
+    unsigned weekday = 0, day = 0, month = 0, year = 0, hour = 0, minute = 0, second = 0;
+    if (!take_name(&text, "MonTueWedThuFriSatSun", &weekday) || !take_char(&text, ',') ||
+        !take_char(&text, ' ') || !take_number(&text, 2, &day) || !take_char(&text, ' ') ||
+        !take_name(&text, "JanFebMarAprMayJunJulAugSepOctNovDec", &month) ||
+        !take_char(&text, ' ') || !take_number(&text, 4, &year) || !take_char(&text, ' ') ||
+        !take_number(&text, 2, &hour) || !take_char(&text, ':') ||
+        !take_number(&text, 2, &minute) || !take_char(&text, ':') ||
+        !take_number(&text, 2, &second) || !tide_text_equal(text, TIDE_TEXT(" GMT")))
+        return false;
+    if (!date_is_real(year, month, day) || hour > 23 || minute > 59 || second > 60)
+        return false;
+    *unix_ms_out = (uint64_t)days_of_date(year, month, day) * MS_PER_DAY +
+                   ((uint64_t)hour * 3600 + minute * 60 + second) * 1000;
+    return true;
+}
+
 /* ---- durations and sizes ---------------------------------------------------- */
 
 struct unit {

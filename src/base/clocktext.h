@@ -29,6 +29,10 @@ void tide_time_format(uint64_t unix_ms, char text_out[TIDE_TIME_TEXT_BYTES]);
  * midnight).  Only UTC: "Z" or nothing. */
 bool tide_time_parse(tide_text text, uint64_t *unix_ms_out);
 
+/* A time as HTTP's headers have it: "Sun, 06 Nov 1994 08:49:37 GMT", this form and
+ * no other.  The name of the day is not compared with the date. */
+bool tide_time_http_parse(tide_text text, uint64_t *unix_ms_out);
+
 /* Exact: the largest unit that divides it ("90s", "1500ms", "7d", "0ms"). */
 void tide_duration_format(uint64_t duration_ms, char text_out[TIDE_DURATION_TEXT_BYTES]);
 /* "500ms", "10s", "5m", "2h", "7d", "1w"; sums as "1h30m"; a bare "0". */

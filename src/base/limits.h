@@ -54,6 +54,8 @@ enum {
     TIDE_SOCKET_PEERS_MAX = 32,         /* connections to the control socket */
     TIDE_SOCKET_LINE_BYTES_MAX = 1 << 20,
     TIDE_SOCKET_SEND_TIMEOUT_MS = 10000, /* a client must take a line within it */
+    TIDE_LOOPBACK_PEERS_MAX = 8,         /* browsers open connections they never use */
+    TIDE_LOOPBACK_HEAD_BYTES_MAX = 32 << 10,
 };
 
 static_assert(TIDE_CLAIM_MAX < TIDE_WINDOW_JOBS_MAX / 2, "a claim never empties the window");

@@ -94,6 +94,31 @@ void tide_mem_faulty_once(struct tide_mem_faulty *mem, uint64_t fail_at)
     mem->fail_at = fail_at;
 }
 
+/* Never in place: the old bytes could not be wiped after they moved. */
+static void *wiping_resize(tide_mem *base, void *old, size_t old_bytes, size_t new_bytes)
+{
+    tide_mem *under = ((struct tide_mem_wiping *)base)->under;
+    void *moved = NULL;
+    if (new_bytes > 0) {
+        moved = under->resize(under, NULL, 0, new_bytes);
+        if (moved == NULL)
+            return NULL; /* as with realloc, the old ones stay */
+        if (old != NULL)
+            memcpy(moved, old, old_bytes < new_bytes ? old_bytes : new_bytes);
+    }
+    if (old != NULL) {
+        explicit_bzero(old, old_bytes);
+        (void)under->resize(under, old, old_bytes, 0);
+    }
+    return moved;
+}
+
+void tide_mem_wiping_init(struct tide_mem_wiping *mem, tide_mem *under)
+{
+    mem->base.resize = wiping_resize;
+    mem->under = under;
+}
+
 struct tide_arena_block {
     struct tide_arena_block *next;
     size_t bytes;

@@ -43,6 +43,14 @@ struct tide_mem_faulty {
 };
 void tide_mem_faulty_once(struct tide_mem_faulty *mem, uint64_t fail_at);
 
+/* Wipes what it gives back: memory that is freed or moved by a growing buffer is
+ * overwritten first.  For secrets.  Embedded value; `under` is borrowed. */
+struct tide_mem_wiping {
+    tide_mem base;
+    tide_mem *under;
+};
+void tide_mem_wiping_init(struct tide_mem_wiping *mem, tide_mem *under);
+
 /* An arena: many small allocations, freed together.  Embedded value. */
 typedef struct tide_arena {
     tide_mem *mem;

@@ -1,10 +1,9 @@
 /* call.c - a handler's calls, under its account's governor (E4). */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "base/clocktext.h"
 
 #include <inttypes.h>
-#include <string.h>
-#include <time.h>
 
 /* Nobody can name the time: a running call has to answer first. */
 enum { AGAIN_DEFAULT_MS = 250 };
@@ -96,21 +95,6 @@ tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_j
 
 /* ---- what an answer means ------------------------------------------------------- */
 
-static bool http_date(tide_text text, time_t *time_out)
-{
-    char copy[40];
-    struct tm parts = {0};
-    if (text.bytes == 0 || text.bytes >= sizeof copy)
-        return false;
-    memcpy(copy, text.data, text.bytes);
-    copy[text.bytes] = '\0';
-    const char *end = strptime(copy, "%a, %d %b %Y %H:%M:%S GMT", &parts);
-    if (end == NULL || *end != '\0')
-        return false;
-    *time_out = timegm(&parts);
-    return true;
-}
-
 enum { RETRY_AFTER_S_MAX = 86400 };
 
 /* Seconds, or a date: then the answer's own Date tells how far away it is, whatever
@@ -119,11 +103,12 @@ static uint64_t retry_after_ms(const struct tide_response *response)
 {
     tide_text text = tide_response_header(response, "Retry-After");
     uint64_t seconds = 0;
-    time_t until = 0;
-    time_t now = 0;
-    if (!tide_text_to_u64(text, &seconds) && http_date(text, &until) &&
-        http_date(tide_response_header(response, "Date"), &now) && until > now)
-        seconds = (uint64_t)(until - now);
+    uint64_t until_ms = 0;
+    uint64_t now_ms = 0;
+    if (!tide_text_to_u64(text, &seconds) && tide_time_http_parse(text, &until_ms) &&
+        tide_time_http_parse(tide_response_header(response, "Date"), &now_ms) &&
+        until_ms > now_ms)
+        seconds = (until_ms - now_ms) / 1000;
     return seconds < RETRY_AFTER_S_MAX ? seconds * 1000 : (uint64_t)RETRY_AFTER_S_MAX * 1000;
 }
 

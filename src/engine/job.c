@@ -99,6 +99,11 @@ bool tide_job_canceled(const tide_job *job)
     return tide_canceled(&job->cancel) != TIDE_CANCEL_NONE;
 }
 
+const struct tide_cancel *tide_job_cancel(const tide_job *job)
+{
+    return &job->cancel;
+}
+
 void tide_job_beat(tide_job *job, uint64_t bytes_done)
 {
     __atomic_store_n(&job->beat_ms, tide_world_now_ms(job->engine->world), __ATOMIC_RELAXED);
@@ -226,6 +231,11 @@ tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_e
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a child job");
     job->children[job->children_count++] = child;
     return TIDE_OK;
+}
+
+void *tide_job_memory(tide_job *job, size_t bytes)
+{
+    return tide_arena_take(&job->arena, bytes);
 }
 
 tide_status tide_job_effect(tide_job *job, tide_transact_fn *run, void *arg, tide_error *err)

@@ -37,7 +37,7 @@ bool tide_text_starts_nocase(tide_text a, const char *wanted)
 
 bool tide_text_equal_nocase(tide_text a, const char *wanted)
 {
-    return tide_text_starts_nocase(a, wanted) && wanted[a.bytes] == '\0';
+    return a.bytes == strlen(wanted) && tide_text_starts_nocase(a, wanted);
 }
 
 tide_text tide_text_trimmed(tide_text text)

@@ -47,8 +47,9 @@ static bool is_blank(tide_text line)
     return i == line.bytes;
 }
 
-tide_header_line tide_header_read(tide_text rest, char line_end, struct tide_header *header_out,
-                                  size_t *bytes_out, size_t *lines_out)
+tide_header_line tide_header_read(tide_text rest, char line_end,
+                                  struct tide_mail_header *header_out, size_t *bytes_out,
+                                  size_t *lines_out)
 {
     size_t bytes = line_bytes(rest, line_end);
     size_t lines = 1;

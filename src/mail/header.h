@@ -13,7 +13,7 @@
 
 #include "mail/charset.h"
 
-struct tide_header {
+struct tide_mail_header {
     tide_text name;  /* without the colon */
     tide_text value; /* all its lines, trimmed */
 };
@@ -27,8 +27,9 @@ typedef enum tide_header_line {
 /* Reads what begins at the front of `rest`, where `line_end` (\n, or \r in a
  * message that has no other) ends lines.  *bytes_out is how far it goes, its
  * line end included; *lines_out how many lines that were. */
-tide_header_line tide_header_read(tide_text rest, char line_end, struct tide_header *header_out,
-                                  size_t *bytes_out, size_t *lines_out);
+tide_header_line tide_header_read(tide_text rest, char line_end,
+                                  struct tide_mail_header *header_out, size_t *bytes_out,
+                                  size_t *lines_out);
 
 /* Text with encoded words (RFC 2047), unfolded; 8-bit bytes are guessed. */
 tide_status tide_header_words(tide_decoder *decoder, tide_text value, tide_buf *out);

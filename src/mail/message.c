@@ -105,7 +105,7 @@ static int field_of(tide_text name)
 
 /* The next header of a head that was walked before; false: no more. */
 static bool next_header(const struct work *work, const struct tide_part *part, size_t *at,
-                        struct tide_header *header_out)
+                        struct tide_mail_header *header_out)
 {
     while (*at < part->head_end) {
         size_t bytes = 0, lines = 0;
@@ -123,7 +123,7 @@ static void find_fields(const struct work *work, const struct tide_part *part,
                         struct fields *fields)
 {
     memset(fields, 0, sizeof *fields);
-    struct tide_header header;
+    struct tide_mail_header header;
     for (size_t at = (size_t)part->head_begin; next_header(work, part, &at, &header);) {
         int field = field_of(header.name);
         /* An empty one does not hide a full one behind it. */
@@ -156,7 +156,7 @@ static tide_status read_addresses(struct work *work, const struct tide_part *par
     if (fields->count[field] == 1) {
         rc = tide_address_add(&work->decoder, fields->first[field], &work->field, &deep);
     } else if (fields->count[field] > 1) {
-        struct tide_header header;
+        struct tide_mail_header header;
         for (size_t at = (size_t)part->head_begin;
              rc == TIDE_OK && next_header(work, part, &at, &header);) {
             if (field_of(header.name) == field)
@@ -444,7 +444,7 @@ static tide_status add_text(struct work *work, const struct tide_part *part)
 /* A message inside the message is found by its subject too. */
 static tide_status add_inner_subject(struct work *work, const struct tide_part *part)
 {
-    struct tide_header header;
+    struct tide_mail_header header;
     for (size_t at = (size_t)part->head_begin; next_header(work, part, &at, &header);) {
         if (field_of(header.name) != FIELD_SUBJECT)
             continue;

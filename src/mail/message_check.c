@@ -168,8 +168,8 @@ static tide_text value_cut(struct scan *scan, tide_text value)
 }
 
 /* Of a header that comes twice the first one counts. */
-static void note_header(struct scan *scan, struct tide_part *part, const struct tide_header *header,
-                        bool *encoded)
+static void note_header(struct scan *scan, struct tide_part *part,
+                        const struct tide_mail_header *header, bool *encoded)
 {
     part->headers++;
     if (header->name.bytes < 10 || (header->name.data[0] | 0x20) != 'c')
@@ -204,7 +204,7 @@ static bool junk_is_skipped(struct scan *scan, const struct tide_part *part, siz
         const char *end =
             rest.bytes == 0 ? NULL : memchr(rest.data, scan->parts.line_end, rest.bytes);
         size_t next = end == NULL ? rest.bytes : (size_t)(end - rest.data) + 1;
-        struct tide_header header;
+        struct tide_mail_header header;
         size_t lines = 0;
         tide_header_line kind = tide_header_read((tide_text){rest.data, next}, scan->parts.line_end,
                                                  &header, &bytes, &lines);
@@ -263,7 +263,7 @@ static bool note_headers(struct scan *scan, struct tide_part *part)
     size_t lines_left = TIDE_MESSAGE_HEADER_LINES_MAX;
     bool encoded = false, closes = false;
     while (scan->at < scan->raw.bytes) {
-        struct tide_header header;
+        struct tide_mail_header header;
         size_t bytes = 0, lines = 0;
         if (scan->raw.data[scan->at] == '-' && boundary_at(scan, scan->at, &closes) >= 0)
             return true;

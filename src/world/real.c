@@ -92,6 +92,7 @@ static const struct tide_world_ops real_ops = {
     .budget_free = real_budget_free,
     .vfs = default_vfs,
     .file_read = real_file_read,
+    .file_read_private = real_file_read_private,
     .file_replace = real_file_replace,
     .file_remove = real_file_remove,
     .file_rename = real_file_rename,

@@ -68,6 +68,8 @@ void real_sleepers_stop(struct real_world *real); /* returns when they have left
 /* real_files.c */
 tide_status real_file_read(tide_world *world, const char *path, size_t bytes_max, tide_buf *out,
                            tide_error *err);
+tide_status real_file_read_private(tide_world *world, const char *path, size_t bytes_max,
+                                   tide_buf *out, tide_error *err);
 tide_status real_file_replace(tide_world *world, const char *path, tide_text content, unsigned mode,
                               tide_error *err);
 tide_status real_file_remove(tide_world *world, const char *path, tide_error *err);

@@ -42,9 +42,23 @@ static tide_status read_up_to(int fd, const char *path, size_t bytes_max, tide_b
         if (total_bytes > bytes_max)
             return tide_error_set(err, TIDE_FULL, "%s is longer than %zu bytes", path, bytes_max);
         tide_status rc = tide_buf_add(out, step, (size_t)got);
+        explicit_bzero(step, (size_t)got); /* it may be a secret */
         if (rc != TIDE_OK)
             return tide_error_set(err, rc, "no room for the content of %s", path);
     }
+}
+
+static tide_status read_whole(int fd, const char *path, size_t bytes_max, tide_buf *out,
+                              tide_error *err)
+{
+    const size_t before_bytes = out->bytes;
+    tide_status rc = read_up_to(fd, path, bytes_max, out, err);
+    if (rc != TIDE_OK && out->data != NULL) {
+        out->bytes = before_bytes;
+        out->data[before_bytes] = '\0';
+    }
+    (void)close(fd);
+    return rc;
 }
 
 tide_status real_file_read(tide_world *world, const char *path, size_t bytes_max, tide_buf *out,
@@ -54,14 +68,45 @@ tide_status real_file_read(tide_world *world, const char *path, size_t bytes_max
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return tide_error_os(err, errno, "open %s", path);
-    const size_t before_bytes = out->bytes;
-    tide_status rc = read_up_to(fd, path, bytes_max, out, err);
-    if (rc != TIDE_OK && out->data != NULL) {
-        out->bytes = before_bytes;
-        out->data[before_bytes] = '\0';
+    return read_whole(fd, path, bytes_max, out, err);
+}
+
+/* The open file is looked at, not its name: what was checked is what is read. */
+static tide_status check_private(int fd, const char *path, tide_error *err)
+{
+    struct stat info;
+    if (fstat(fd, &info) < 0)
+        return tide_error_os(err, errno, "look at %s", path);
+    if (!S_ISREG(info.st_mode))
+        return tide_error_set(err, TIDE_INVALID, "%s is not a plain file", path);
+    if (info.st_uid != geteuid())
+        return tide_error_set(err, TIDE_INVALID,
+                              "%s holds a secret and belongs to another user: run `chown %u %s`",
+                              path, (unsigned)geteuid(), path);
+    if ((info.st_mode & 077) != 0)
+        return tide_error_set(err, TIDE_INVALID,
+                              "%s holds a secret and others can read or write it: run "
+                              "`chmod 600 %s`",
+                              path, path);
+    return TIDE_OK;
+}
+
+tide_status real_file_read_private(tide_world *world, const char *path, size_t bytes_max,
+                                   tide_buf *out, tide_error *err)
+{
+    (void)world;
+    /* Nobody waits for a pipe that was put in its place. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ELOOP)
+        return tide_error_set(err, TIDE_INVALID, "%s is not a plain file", path);
+    if (fd < 0)
+        return tide_error_os(err, errno, "open %s", path);
+    tide_status rc = check_private(fd, path, err);
+    if (rc != TIDE_OK) {
+        (void)close(fd);
+        return rc;
     }
-    (void)close(fd);
-    return rc;
+    return read_whole(fd, path, bytes_max, out, err);
 }
 
 /* ---- directories --------------------------------------------------------- */

@@ -141,6 +141,8 @@ struct tide_world_ops {
     const char *(*vfs)(tide_world *world);
     tide_status (*file_read)(tide_world *world, const char *path, size_t bytes_max, tide_buf *out,
                              tide_error *err);
+    tide_status (*file_read_private)(tide_world *world, const char *path, size_t bytes_max,
+                                     tide_buf *out, tide_error *err);
     tide_status (*file_replace)(tide_world *world, const char *path, tide_text content,
                                 unsigned mode, tide_error *err);
     tide_status (*file_remove)(tide_world *world, const char *path, tide_error *err);
@@ -310,6 +312,14 @@ static inline tide_status tide_file_read(tide_world *world, const char *path, si
                                          tide_buf *out, tide_error *err)
 {
     return world->ops->file_read(world, path, bytes_max, out, err);
+}
+/* The same for a file that holds a secret.  TIDE_INVALID, with the command that
+ * mends it, if it is not ours alone: a plain file of this user that nobody else may
+ * read or write. */
+static inline tide_status tide_file_read_private(tide_world *world, const char *path,
+                                                 size_t bytes_max, tide_buf *out, tide_error *err)
+{
+    return world->ops->file_read_private(world, path, bytes_max, out, err);
 }
 /* Gives a finished file its name, durably; both in one directory.  TIDE_EXISTS: the
  * name is taken, nothing changed. */

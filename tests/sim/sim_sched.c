@@ -553,6 +553,7 @@ const struct tide_world_ops sim_ops = {
     .budget_free = sim_budget_free,
     .vfs = sim_disk_vfs,
     .file_read = sim_file_read,
+    .file_read_private = sim_file_read, /* there is one user here */
     .file_replace = sim_file_replace,
     .file_remove = sim_file_remove,
     .file_rename = sim_file_rename,

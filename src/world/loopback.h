@@ -1,0 +1,52 @@
+/* loopback.h - one answer from a browser on this machine.
+ *
+ * Listens on 127.0.0.1, on a port the system picks, for the redirect that ends a
+ * sign-in (RFC 8252).  It serves no files and keeps nothing: it shows the target of
+ * each well-formed GET to the caller, answers with a page of one sentence, and ends
+ * with the first target that the caller takes.  What the target means, and whether
+ * its state is right, is the caller's to say.
+ *
+ * There is no thread: the one that waits does the work.  Real sockets, so only for
+ * the real world; a simulated one signs in by pasting.
+ *
+ * Invariants:
+ *   L1  nobody but this machine can reach it; a request whose Host is not ours (a
+ *       name that was made to point here) is refused.
+ *   L2  at most TIDE_LOOPBACK_PEERS_MAX connections, with one head of at most
+ *       TIDE_LOOPBACK_HEAD_BYTES_MAX each; the oldest one makes room for a new one,
+ *       so connections that stay silent delay nobody.
+ *   L3  nothing of a request is in the answer, a log or an error.
+ */
+#ifndef TIDE_WORLD_LOOPBACK_H
+#define TIDE_WORLD_LOOPBACK_H
+
+#include "world/world.h"
+
+typedef struct tide_loopback tide_loopback;
+
+typedef enum tide_loopback_verdict {
+    TIDE_LOOPBACK_TAKEN,     /* 200; the wait is over */
+    TIDE_LOOPBACK_WRONG,     /* 400; wait on */
+    TIDE_LOOPBACK_ELSEWHERE, /* 404; wait on: browsers ask for an icon */
+} tide_loopback_verdict;
+
+/* Looks at "/path?query", borrowed.  `sentence_out` is what the person will read:
+ * a constant without anything HTML would mind. */
+typedef tide_loopback_verdict tide_loopback_look(void *arg, tide_text target,
+                                                 const char **sentence_out);
+
+tide_status tide_loopback_open(tide_mem *mem, tide_loopback **loopback_out, tide_error *err);
+void tide_loopback_close(tide_loopback *loopback); /* NULL is fine */
+unsigned tide_loopback_port(const tide_loopback *loopback);
+
+/* TIDE_OK: a target was taken.  TIDE_TIMEOUT; TIDE_CANCELED within 50 ms of
+ * `cancel` (may be NULL); TIDE_STOPPED.  It may be called again. */
+tide_status tide_loopback_wait(tide_loopback *loopback, tide_world *world, uint64_t wait_ms,
+                               const tide_cancel *cancel, tide_loopback_look *look, void *look_arg,
+                               tide_error *err);
+
+/* What a head (up to and with its empty line) asks for.  200 and the target, or
+ * the code that refuses it: 400, 405, 421 (another host), 505.  For tests. */
+int tide_loopback_head_read(tide_text head, unsigned port, tide_text *target_out);
+
+#endif
