@@ -174,7 +174,7 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
         .labels_count = count,
         .raw = tide_buf_text(&message->raw),
     };
-    return tide_archive_put(user->archive, &incoming, tide_job_cancel(job), ticket_out, err);
+    return tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err);
 }
 
 static tide_status fetch_one(struct tide_mail_user *user, tide_job *job, tide_mem *mem,
@@ -229,7 +229,7 @@ static tide_status settle(struct fetch *fetch, tide_error *err)
     if (fetch->last == 0)
         return TIDE_OK;
     const tide_status rc =
-        tide_archive_sync(fetch->user->archive, fetch->last, tide_job_cancel(fetch->job), err);
+        tide_archive_sync(fetch->user->archive, fetch->last, tide_job_cancellation(fetch->job), err);
     if (rc != TIDE_OK)
         return rc;
     uint64_t stored = 0;

@@ -216,7 +216,7 @@ tide_status tide_mail_history(tide_job *job, void *context, tide_error *err)
     if (rc == TIDE_GONE)
         rc = relist(history, err);
     if (rc == TIDE_OK && history->ticket > 0)
-        rc = tide_archive_sync(history->user->archive, history->ticket, tide_job_cancel(job), err);
+        rc = tide_archive_sync(history->user->archive, history->ticket, tide_job_cancellation(job), err);
     if (rc != TIDE_OK || history->end[0] == '\0')
         return rc;
     return tide_job_effect(job, write_mark, history, err);
