@@ -38,7 +38,6 @@ struct hour {
     size_t ids_count;
     uint64_t item_next;
     uint64_t free_ran;
-    bool storm;
 };
 
 static tide_status fetch(tide_job *job, void *context, tide_error *err)
@@ -182,15 +181,20 @@ static struct truth truth_of(struct hour *hour)
     return truth;
 }
 
-static void quota(struct hour *hour, uint32_t units_per_minute)
+/* A storm: every call is refused, in turn in two of the ways providers refuse. */
+static void storm(struct hour *hour, bool on)
 {
-    char body[64];
-    int http = 0;
-    (void)snprintf(body, sizeof body, "{\"user_units_per_minute\":%u}", units_per_minute);
-    json_decref(tide_sim_cloud_ask(hour->cloud, "POST", "/_cloud/quota", tide_text_of(body),
-                                   tide_sim_net_unix_ms(hour->sim), &http));
-    if (http != 200)
-        (void)fprintf(stderr, "quota_bench: the quota was not changed: %d\n", http);
+    static const char *const rules[] = {
+        "{\"method\":\"gmail.*\",\"rate\":0.5,\"fault\":\"429\"}",
+        "{\"method\":\"gmail.*\",\"rate\":1,\"fault\":\"403-user-rate\"}"};
+    for (size_t i = 0; i < (on ? sizeof rules / sizeof rules[0] : 1); i++) {
+        int http = 0;
+        json_decref(tide_sim_cloud_ask(hour->cloud, on ? "POST" : "DELETE", "/_cloud/faults",
+                                       on ? tide_text_of(rules[i]) : TIDE_TEXT_NONE,
+                                       tide_sim_net_unix_ms(hour->sim), &http));
+        if (http / 100 != 2)
+            (void)fprintf(stderr, "quota_bench: no storm: %d\n", http);
+    }
 }
 
 static struct hour hour_new(uint64_t seed)
@@ -284,9 +288,9 @@ static bool steady(uint64_t seed, uint64_t minutes)
                               before.over_concurrency) /
                      calls;
 
-    quota(&hour, 1); /* the storm: everything is refused */
+    storm(&hour, true);
     pass(&hour, STORM_MS);
-    quota(&hour, UNITS_PER_MINUTE);
+    storm(&hour, false);
     uint64_t recovered_s = recovery(&hour);
     figure("quota_hour_used", used * 100, "%", used / 0.97, "97 %");
     figure("quota_hour_windows_crossed", (double)(after.over_quota), "calls", 0, "none");

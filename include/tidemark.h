@@ -215,6 +215,9 @@ tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32
 
 /* A child job: it appears if and only if this job's `done` does (E1.6). */
 tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_error *err);
+/* Zeroed memory that lives until this job's end is written: for what effects
+ * need.  NULL: none left. */
+void *tide_job_memory(tide_job *job, size_t bytes);
 /* Runs in the transaction that writes this job's `done` (E1.4). */
 tide_status tide_job_effect(tide_job *job, tide_transact_fn *effect, void *arg, tide_error *err);
 /* Sign of life, and how far a transfer has come.  Cheap; call it often. */
@@ -227,7 +230,7 @@ tide_status tide_job_save(tide_job *job, tide_text resume, tide_error *err);
 tide_status tide_job_again(tide_job *job, uint64_t at_ms);
 /* Somebody wants it to end; waits and calls end by themselves (E7.3). */
 bool tide_job_canceled(const tide_job *job);
-/* The same as a token, for what waits on the job's behalf; borrowed. */
+/* The same as a token for waits of the handler's own (world.h); borrowed. */
 const struct tide_cancel *tide_job_cancellation(const tide_job *job);
 tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms); /* TIDE_CANCELED when so */
 

@@ -419,6 +419,9 @@ static const struct {
     {serve_token_add, "a bearer token that never expires: {\"user\",\"token\"}"},
     {serve_token_expire, "access tokens expire now: {\"user\"}"},
     {serve_token_revoke, "the grant is gone: {\"user\"}"},
+    {box_control_auth,
+     "{\"testing\":true}, {\"password_changed\":EMAIL}, {\"client\":{\"id\",\"secret\"}} "
+     "or {\"delegate\":{\"account\",\"user\",\"scope\"}}"},
     {serve_watch_expire, "watches end: {\"user\"}"},
     {serve_clock, "the cloud's time"},
     {serve_clock_set, "{\"set\":unix ms} or {\"advance\":\"1h\"}, {\"speed\":60}"},
@@ -452,6 +455,7 @@ static const struct box_method methods[] = {
     METHOD("cloud.token.add", BOX_POST, "/_cloud/token"),
     METHOD("cloud.token.expire", BOX_POST, "/_cloud/token/expire"),
     METHOD("cloud.token.revoke", BOX_POST, "/_cloud/token/revoke"),
+    METHOD("cloud.auth", BOX_POST, "/_cloud/auth"),
     METHOD("cloud.watch.expire", BOX_POST, "/_cloud/watch/expire"),
     METHOD("cloud.clock.get", BOX_GET, "/_cloud/clock"),
     METHOD("cloud.clock.set", BOX_POST, "/_cloud/clock"),
@@ -477,7 +481,10 @@ static void serve_index(struct box_call *call)
     box_answer_clear(call->answer);
     (void)snprintf(call->answer->type, sizeof call->answer->type, "text/html; charset=utf-8");
     box_add_cstr(out, "<!DOCTYPE html>\n<html lang=en>\n<meta charset=utf-8>\n"
-                      "<title>tidemark-cloud</title>\n<h1>tidemark-cloud</h1>\n"
+                      "<title>tidemark-cloud</title>\n<style>body{font:16px/1.5 "
+                      "system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}"
+                      "pre{white-space:pre-wrap;font-size:14px}:root{color-scheme:light dark}"
+                      "</style>\n<h1>tidemark-cloud</h1>\n"
                       "<p>A cloud in a box. Nothing here is real.\n<h2>Control</h2>\n<pre>\n");
     for (size_t i = 0; i < box_control.methods_count; i++)
         box_print(out, "%-6s %-24s %s\n", box_verb_name(methods[i].verb), methods[i].path,

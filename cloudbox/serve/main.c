@@ -1,5 +1,7 @@
 /* tidemark-cloud: starts what the options ask for, says that it is ready, and
  * ends cleanly on SIGTERM and SIGINT. */
+#include "logic/mime.h"
+#include "serve/account.h"
 #include "serve/server.h"
 #include "serve/setup.h"
 
@@ -44,6 +46,21 @@ static void greet(const struct box_settings *settings, const char *origin)
     (void)fflush(stdout);
 }
 
+/* Only now is it known where their keys shall ask for tokens. */
+static tide_status write_accounts(const struct box_settings *settings, struct box_shared *shared,
+                                  const char *origin, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    (void)pthread_mutex_lock(&shared->lock);
+    for (size_t i = 0; rc == TIDE_OK && i < settings->service_accounts.count; i++) {
+        const struct box_setting *item = &settings->service_accounts.items[i];
+        /* The file's name ends its argument, hence is terminated. */
+        rc = box_account_write(shared->cloud, item->left, item->right.data, origin, err);
+    }
+    (void)pthread_mutex_unlock(&shared->lock);
+    return rc;
+}
+
 static tide_status run(struct box_settings *settings, struct box_shared *shared, tide_error *err)
 {
     sigset_t ends;
@@ -60,6 +77,8 @@ static tide_status run(struct box_settings *settings, struct box_shared *shared,
         deliver = box_deliver_start(shared, settings->verbose);
         rc = box_server_start(settings, shared, deliver, &server, err);
     }
+    if (rc == TIDE_OK)
+        rc = write_accounts(settings, shared, box_server_origin(server), err);
     if (rc == TIDE_OK) {
         greet(settings, box_server_origin(server));
         wait_for_end(&ends, state);
@@ -93,6 +112,7 @@ int main(int argc, char **argv)
         box_settings_completion(stdout);
     } else {
         (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+        box_mime_start();
         box_shared_init(&shared);
         if (run(&settings, &shared, &err) != TIDE_OK) {
             fprintf(stderr, "tidemark-cloud: %s\n", err.text);

@@ -325,7 +325,8 @@ static void completed(void *cls, struct MHD_Connection *connection, void **conte
 
 /* ---- starting and stopping ---- */
 
-static void log_library(void *cls, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void log_library(void *cls, const char *format,
+                                                              va_list args)
 {
     const box_server *server = cls;
     if (server->settings->verbose)
@@ -369,6 +370,12 @@ static tide_status start_daemon(box_server *server, int listen_fd, tide_error *e
     return TIDE_OK;
 }
 
+void box_server_wake(box_server *server)
+{
+    uint64_t one = 1;
+    (void)!write(server->wake_fd, &one, sizeof one); /* full: it is awake */
+}
+
 /* The library could run a thread of its own, but in it a full batch of events (128,
  * MHD 0.9.75) is followed by a second wait before any of them is looked at: 128
  * busy connections would stand still until somebody else calls.  Waiting here
@@ -385,6 +392,9 @@ static void *run(void *arg)
         MHD_UNSIGNED_LONG_LONG timeout_ms;
         bool limited = MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES;
         (void)poll(fds, 2, !limited ? -1 : timeout_ms > 60000 ? 60000 : (int)timeout_ms);
+        uint64_t ignored;
+        if (fds[1].revents != 0) /* drained before looking, so that no call is missed */
+            (void)!read(server->wake_fd, &ignored, sizeof ignored);
         (void)MHD_run(server->daemon);
     }
     return NULL;
@@ -392,8 +402,6 @@ static void *run(void *arg)
 
 static void start_thread(box_server *server)
 {
-    server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    TIDE_ASSERT(server->wake_fd >= 0);
     int rc = pthread_create(&server->thread, NULL, run, server);
     TIDE_ASSERT(rc == 0);
     server->has_thread = true;
@@ -401,13 +409,10 @@ static void start_thread(box_server *server)
 
 static void stop_thread(box_server *server)
 {
-    uint64_t one = 1;
     if (!server->has_thread)
         return;
-    ssize_t written = write(server->wake_fd, &one, sizeof one);
-    TIDE_ASSERT(written == sizeof one);
+    box_server_wake(server);
     (void)pthread_join(server->thread, NULL);
-    (void)close(server->wake_fd);
 }
 
 tide_status box_server_start(const struct box_settings *settings, struct box_shared *shared,
@@ -419,6 +424,8 @@ tide_status box_server_start(const struct box_settings *settings, struct box_sha
     server->shared = shared;
     server->deliver = deliver;
     atomic_init(&server->stopping, false);
+    server->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    TIDE_ASSERT(server->wake_fd >= 0);
 
     tide_status rc = TIDE_OK;
     int listen_fd = -1;
@@ -457,6 +464,7 @@ void box_server_stop(box_server *server)
     box_timers_free(server->timers);
     box_gzip_free(server->gzip);
     box_tls_files_done(&server->tls);
+    (void)close(server->wake_fd);
     while (server->unused != NULL) {
         struct box_exchange *exchange = server->unused;
         server->unused = exchange->next;

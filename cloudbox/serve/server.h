@@ -32,6 +32,8 @@ const char *box_server_origin(const box_server *server);
 /* ---- for wire.c ---- */
 
 box_timers *box_server_timers(box_server *server);
+/* A connection was resumed: the daemon shall look.  Any thread. */
+void box_server_wake(box_server *server);
 bool box_server_is_tls(const box_server *server);
 bool box_server_is_stopping(const box_server *server);
 /* Packs the answer if its client asked for it. */

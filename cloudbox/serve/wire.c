@@ -25,7 +25,9 @@ static int socket_of(const struct box_exchange *exchange)
 void box_wire_ring(struct box_timer *timer)
 {
     struct box_exchange *exchange = (struct box_exchange *)timer;
+    box_server *server = exchange->server; /* the exchange may be gone after the next line */
     MHD_resume_connection(exchange->connection);
+    box_server_wake(server);
 }
 
 static void wait_for(struct box_exchange *exchange, uint32_t wait_ms)

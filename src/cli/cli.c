@@ -73,9 +73,12 @@ static tide_status dirs_find(struct cli *cli)
         if (strlen(cli->home) >= sizeof cli->state_dir - 32)
             return cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "--home is too long");
         (void)snprintf(cli->state_dir, sizeof cli->state_dir, "%s", cli->home);
+        (void)snprintf(cli->data_dir, sizeof cli->data_dir, "%s", cli->home);
         (void)snprintf(config_dir, sizeof config_dir, "%s", cli->home);
     } else {
         rc = xdg_dir(cli, "XDG_STATE_HOME", ".local/state", cli->state_dir);
+        if (rc == TIDE_OK)
+            rc = xdg_dir(cli, "XDG_DATA_HOME", ".local/share", cli->data_dir);
         if (rc == TIDE_OK)
             rc = xdg_dir(cli, "XDG_CONFIG_HOME", ".config", config_dir);
     }

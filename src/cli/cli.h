@@ -89,6 +89,7 @@ struct cli {
     bool want_json, verbose, quiet, want_help, want_version;
 
     char state_dir[CLI_PATH_BYTES];
+    char data_dir[CLI_PATH_BYTES]; /* what people want to keep: archives */
     char ledger_path[CLI_PATH_BYTES];
     char config_path[CLI_PATH_BYTES];
     uint64_t now_unix_ms; /* read once */
@@ -182,5 +183,13 @@ tide_status cli_config_check(struct cli *cli);
 tide_status cli_backup(struct cli *cli);
 tide_status cli_ledger_verify(struct cli *cli);
 tide_status cli_completion_bash(struct cli *cli);
+tide_status cli_account_add(struct cli *cli);
+tide_status cli_account_remove(struct cli *cli);
+tide_status cli_mail_sync(struct cli *cli);
+tide_status cli_mail_status(struct cli *cli);
+tide_status cli_mail_search(struct cli *cli);
+tide_status cli_mail_show(struct cli *cli);
+tide_status cli_mail_verify(struct cli *cli);
+tide_status cli_mail_export(struct cli *cli);
 
 #endif

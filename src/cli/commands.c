@@ -64,6 +64,48 @@ static const struct cli_flag account_halt_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag account_add_flags[] = {
+    {"client", "FILE", "your own OAuth client, as Google's console gives it"},
+    {"headless", NULL, "print the link and take the answer, where there is no browser"},
+    {"service-account", "FILE", "the key of a service account with domain-wide delegation"},
+    {"endpoint", "URL", "another server than Google's: an emulator"},
+    {"bearer", "TOKEN", "a fixed token, for emulators only"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_sync_flags[] = {
+    {"force", NULL, "list the whole account again; what is stored is not fetched again"},
+    {"newest-first", NULL, "take the newest slices of time first"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_search_flags[] = {
+    {"account", "EMAIL", "in the archive of this account"},
+    {"limit", "N", "at most N messages (default 20)"},
+    {"after-page", "TOKEN", "the page after the one that named this token"},
+    {"rank", NULL, "the best matches first instead of the newest"},
+    {"oldest-first", NULL, "the oldest first"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_show_flags[] = {
+    {"account", "EMAIL", "in the archive of this account"},
+    {"raw", NULL, "the message byte for byte"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_verify_flags[] = {
+    {"account", "EMAIL", "the archive of this account"},
+    {"sample", "N", "only one message in N"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_export_flags[] = {
+    {"account", "EMAIL", "from the archive of this account"},
+    {"format", "FORMAT", "eml (one file a message, the default) or maildir"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag config_list_flags[] = {
     {"changed", NULL, "only settings that are not at their default"},
     {NULL, NULL, NULL},
@@ -94,6 +136,22 @@ const struct cli_command cli_commands[] = {
     {"bad", "retry", "[ITEM]", 0, 1, bad_change_flags, "Try bad items again.", cli_bad_retry},
     {"bad", "accept", "[ITEM]", 0, 1, bad_change_flags,
      "Accept that items are bad, so that their cycle can finish.", cli_bad_accept},
+    {"mail", "sync", "[EMAIL...]", 0, 4, mail_sync_flags,
+     "Bring the archive up to date with Gmail; stop it as you like, it goes on where it was.",
+     cli_mail_sync},
+    {"mail", "status", "[EMAIL...]", 0, 4, NULL,
+     "Show how far each account is: its tidemark, what is stored, what is left.", cli_mail_status},
+    {"mail", "search", "QUERY...", 1, 4, mail_search_flags,
+     "Find mail with Gmail's operators, newest first.", cli_mail_search},
+    {"mail", "show", "ID", 1, 1, mail_show_flags, "Show a message.", cli_mail_show},
+    {"mail", "verify", "", 0, 0, mail_verify_flags, "Read everything back and compare its hash.",
+     cli_mail_verify},
+    {"mail", "export", "DIR [QUERY]", 1, 2, mail_export_flags, "Write messages as files.",
+     cli_mail_export},
+    {"account", "add", "gmail EMAIL", 2, 2, account_add_flags,
+     "Sign in to an account and keep its sign-in.", cli_account_add},
+    {"account", "remove", "EMAIL", 1, 1, NULL,
+     "Forget an account and its sign-in; its archive stays.", cli_account_remove},
     {"account", "list", "", 0, 0, NULL, "List accounts and whether they are paused or halted.",
      cli_account_list},
     {"account", "halt", "ACCOUNT", 1, 1, account_halt_flags,

@@ -233,6 +233,11 @@ tide_status tide_job_enqueue(tide_job *job, const struct tide_spec *spec, tide_e
     return TIDE_OK;
 }
 
+void *tide_job_memory(tide_job *job, size_t bytes)
+{
+    return tide_arena_take(&job->arena, bytes);
+}
+
 tide_status tide_job_effect(tide_job *job, tide_transact_fn *run, void *arg, tide_error *err)
 {
     struct tide_effect *effect = tide_arena_take(&job->arena, sizeof *effect);

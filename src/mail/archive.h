@@ -26,6 +26,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "mail/content.h"
 #include "world/world.h"
 
 typedef struct tide_archive tide_archive;
@@ -37,17 +38,25 @@ enum {
     TIDE_ARCHIVE_QUEUE_BYTES = 32 << 20, /* between fetchers and writer (M3) */
     TIDE_ARCHIVE_SHARDS_MAX = 4096,
     TIDE_GMAIL_ID_BYTES_MAX = 64,
-    TIDE_CONTENT_HASH_BYTES = 32, /* SHA-256 */
+};
+
+struct tide_message;
+/* How a message is read and how its words are prepared (message.h, search.h).
+ * Borrowed; called on the thread that indexes. */
+struct tide_indexer {
+    tide_status (*parse)(tide_text raw, tide_arena *arena, struct tide_message *message_out);
+    tide_status (*fold)(tide_text text, tide_buf *out);
 };
 
 struct tide_archive_options {
     const char *dir;     /* made when missing, unless read_only */
     const char *account; /* checked against what the shards say */
     tide_world *world;
-    bool read_only;           /* beside a writer; sees what is committed */
-    uint64_t shard_bytes_max; /* 0: 4 GiB */
-    int level;                /* zstd; 0: 3 */
-    bool index_later;         /* storing only; tide_archive_index() does the rest */
+    bool read_only;                     /* beside a writer; sees what is committed */
+    uint64_t shard_bytes_max;           /* 0: 4 GiB */
+    int level;                          /* zstd; 0: 3 */
+    bool index_later;                   /* storing only; tide_archive_index() does the rest */
+    const struct tide_indexer *indexer; /* NULL: nothing is indexed */
 };
 tide_status tide_archive_open(const struct tide_archive_options *options, tide_mem *mem,
                               tide_archive **archive_out, tide_error *err);
@@ -63,19 +72,39 @@ struct tide_incoming {
     int64_t internal_ms;
     const tide_text *labels; /* label ids */
     size_t labels_count;
-    tide_text raw; /* taken over: copied or kept until written */
+    tide_text raw;  /* copied ... */
+    tide_buf *take; /* ... or, when not NULL, taken over with its room and left empty; `raw` is
+                     * ignored.  Saves a copy of a large message (M3). */
 };
-/* Queues it; waits while the queue is full.  *ticket_out covers it. */
+/* Queues it; waits while the queue is full.  *ticket_out covers it.
+ *
+ * Putting what is there again is harmless (A3): labels and thread follow if its
+ * history id is not older, and it is no longer gone.  Its place follows the
+ * internal date that it came with first.  Other bytes than before replace them;
+ * the earlier ones stay in the shard. */
 tide_status tide_archive_put(tide_archive *archive, const struct tide_incoming *message,
                              const tide_cancel *cancel, uint64_t *ticket_out, tide_error *err);
-/* Waits until everything up to `ticket` is durable (A1). */
+/* Waits until everything up to `ticket` is durable (A1), which it hurries.
+ *
+ * When a commit fails, everybody who waits is told and nothing is acknowledged.
+ * For lack of room or memory, or because somebody else's program holds a file,
+ * what is queued stays queued and is tried again: a later sync may succeed.  Any
+ * other failure is final (E1.10): every put and sync fails until the archive is
+ * opened again, and what was not covered has to be put again. */
 tide_status tide_archive_sync(tide_archive *archive, uint64_t ticket, const tide_cancel *cancel,
                               tide_error *err);
-/* Which of these ids are not stored: out[i] true.  One query per shard. */
+/* Moves everything committed out of the logs into the shard files themselves. */
+tide_status tide_archive_checkpoint(tide_archive *archive, const tide_cancel *cancel,
+                                    tide_error *err);
+/* Which of these ids are not stored: out[i] true.  What is queued counts as
+ * missing: it is not durable yet. */
 tide_status tide_archive_missing(tide_archive *archive, const tide_text *ids, size_t count,
                                  bool *missing_out, tide_error *err);
 
-/* What the server says changed; recorded with its time, the copy stays. */
+/* What the server says changed; recorded with its time, the copy stays.  A change
+ * older than what the message was stored with is recorded only; one that is
+ * recorded already is skipped, so that a history may be replayed.  Changes of
+ * messages that are not stored are forgotten: they come with their labels. */
 struct tide_label_change {
     tide_text gmail_id;
     tide_text label;
@@ -92,11 +121,13 @@ tide_status tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t
 tide_status tide_archive_label_name(tide_archive *archive, tide_text id, tide_text name,
                                     tide_text type, uint64_t *ticket_out, tide_error *err);
 
-/* ---- reading (each reader thread its own read_only archive) ---- */
+/* ---- reading (any thread; several take turns, so that a thread which reads much
+ * is better off with a read_only archive of its own) ---- */
 
 struct tide_stored {
-    uint32_t shard; /* with rowid: where it is */
+    uint32_t shard; /* its key (struct tide_shard_state); with rowid: where it is */
     int64_t rowid;
+    int64_t content; /* row of its bytes in the shard */
     char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
     char thread_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
     char history_id[32];
@@ -121,10 +152,20 @@ tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to
 
 /* ---- proof and care ---- */
 
-/* Indexes what is stored and not yet indexed, at most `count_max`; a message
- * that is marked as being indexed from a run that died is skipped and named. */
+/* Indexes what is stored and not yet indexed, newest first, at most `count_max`.
+ * Messages that were being indexed when an earlier run died are tried one by
+ * one; one that was alone when it died again is marked as unreadable, with its
+ * reason, and not tried any more (M9). */
 tide_status tide_archive_index(tide_archive *archive, uint64_t count_max, uint64_t *done_out,
                                tide_error *err);
+/* Those that could not be indexed, or not wholly: each with its reason. */
+tide_status tide_archive_unreadable(tide_archive *archive,
+                                    void (*visit)(const struct tide_stored *stored,
+                                                  const char *problem, void *arg),
+                                    void *arg, tide_error *err);
+/* Tries those that are marked as unreadable again with the next index run. */
+tide_status tide_archive_index_again(tide_archive *archive, const tide_cancel *cancel,
+                                     tide_error *err);
 struct tide_damage {
     const char *shard;
     char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1]; /* "" when it is the shard itself */
@@ -135,6 +176,7 @@ tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
                                 void (*damaged)(const struct tide_damage *damage, void *arg),
                                 void *arg, uint64_t *checked_out, tide_error *err);
 struct tide_shard_state {
+    uint32_t key;  /* ascends with year and part; the same in every process and for ever */
     char name[32]; /* "2019-2" */
     char id[40];
     uint64_t generation;
@@ -143,6 +185,7 @@ struct tide_shard_state {
     uint64_t raw_bytes;
     int64_t oldest_ms, newest_ms;
 };
+/* Looks for new ones, and counts them; the shards are in the order of their keys. */
 size_t tide_archive_shards(tide_archive *archive);
 tide_status tide_archive_shard(tide_archive *archive, size_t index,
                                struct tide_shard_state *state_out, tide_error *err);

@@ -97,6 +97,7 @@ static const struct tide_world_ops real_ops = {
     .file_remove = real_file_remove,
     .file_rename = real_file_rename,
     .dir_make = real_dir_make,
+    .dir_list = real_dir_list,
     .disk_free = real_disk_free,
     .file_lock = real_file_lock,
     .file_unlock = real_file_unlock,

@@ -2,6 +2,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -180,6 +181,26 @@ tide_status real_dir_make(tide_world *world, const char *path, tide_error *err)
             return rc;
     }
     return TIDE_OK;
+}
+
+tide_status real_dir_list(tide_world *world, const char *path,
+                          void (*visit)(const char *name, void *arg), void *arg, tide_error *err)
+{
+    (void)world;
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return tide_error_os(err, errno, "open directory %s", path);
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(dir);
+        if (entry == NULL)
+            break;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            visit(entry->d_name, arg);
+    }
+    const int os_error = errno;
+    (void)closedir(dir);
+    return os_error == 0 ? TIDE_OK : tide_error_os(err, os_error, "read directory %s", path);
 }
 
 tide_status real_disk_free(tide_world *world, const char *path, uint64_t *bytes_out,

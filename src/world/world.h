@@ -149,6 +149,8 @@ struct tide_world_ops {
     tide_status (*file_rename)(tide_world *world, const char *path, const char *to,
                                tide_error *err);
     tide_status (*dir_make)(tide_world *world, const char *path, tide_error *err);
+    tide_status (*dir_list)(tide_world *world, const char *path,
+                            void (*visit)(const char *name, void *arg), void *arg, tide_error *err);
     tide_status (*disk_free)(tide_world *world, const char *path, uint64_t *bytes_out,
                              tide_error *err);
     tide_status (*file_lock)(tide_world *world, const char *path, tide_text holder,
@@ -336,6 +338,14 @@ static inline tide_status tide_file_remove(tide_world *world, const char *path, 
 static inline tide_status tide_dir_make(tide_world *world, const char *path, tide_error *err)
 {
     return world->ops->dir_make(world, path, err);
+}
+/* Calls `visit` with the name of each entry but "." and "..", in no order.
+ * TIDE_NOT_FOUND when there is no such directory. */
+static inline tide_status tide_dir_list(tide_world *world, const char *path,
+                                        void (*visit)(const char *name, void *arg), void *arg,
+                                        tide_error *err)
+{
+    return world->ops->dir_list(world, path, visit, arg, err);
 }
 /* What is left for us on the disk that holds `path`. */
 static inline tide_status tide_disk_free(tide_world *world, const char *path, uint64_t *bytes_out,

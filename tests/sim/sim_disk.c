@@ -570,6 +570,29 @@ tide_status sim_dir_make(tide_world *world, const char *path, tide_error *err)
     return TIDE_OK;
 }
 
+/* Files only, in the order in which their names first appeared. */
+tide_status sim_dir_list(tide_world *world, const char *path,
+                         void (*visit)(const char *name, void *arg), void *arg, tide_error *err)
+{
+    tide_sim *sim = sim_of(world);
+    struct sim_disk *disk = sim->disk;
+    sim_step(sim, SIM_OP_FILE, 0, path);
+    if (sim->dead)
+        return stopped(err, path);
+    size_t bytes = strlen(path);
+    while (bytes > 0 && path[bytes - 1] == '/')
+        bytes--;
+    if (!dir_exists(disk, path, bytes))
+        return tide_error_set(err, TIDE_NOT_FOUND, "%s: no such directory", path);
+    for (size_t i = 0; i < disk->names_count; i++) {
+        const char *name = disk->names[i].path;
+        if (strncmp(name, path, bytes) == 0 && name[bytes] == '/' &&
+            strchr(name + bytes + 1, '/') == NULL && name_inode(&disk->names[i]) != NULL)
+            visit(name + bytes + 1, arg);
+    }
+    return TIDE_OK;
+}
+
 tide_status sim_disk_room_left(tide_world *world, const char *path, uint64_t *bytes_out,
                                tide_error *err)
 {

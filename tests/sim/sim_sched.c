@@ -558,6 +558,7 @@ const struct tide_world_ops sim_ops = {
     .file_remove = sim_file_remove,
     .file_rename = sim_file_rename,
     .dir_make = sim_dir_make,
+    .dir_list = sim_dir_list,
     .disk_free = sim_disk_room_left,
     .file_lock = sim_file_lock,
     .file_unlock = sim_file_unlock,

@@ -911,6 +911,13 @@ static void a_replaced_file_is_the_old_or_the_new_one(void **state)
     assert_true(new_count > 20);
 }
 
+static void file_seen(const char *name, void *arg)
+{
+    uint32_t *files = arg;
+    assert_string_equal(name, "c");
+    (*files)++;
+}
+
 static void files_follow_the_contract(void **state)
 {
     (void)state;
@@ -923,6 +930,11 @@ static void files_follow_the_contract(void **state)
     assert_int_equal(tide_file_replace(world, "/a/b/c", TIDE_TEXT("x"), 0600, &err), TIDE_IO);
     assert_int_equal(tide_dir_make(world, "/a/b", &err), TIDE_OK);
     assert_int_equal(tide_file_replace(world, "/a/b/c", TIDE_TEXT("four"), 0600, &err), TIDE_OK);
+    assert_int_equal(tide_file_replace(world, "/a/b2", TIDE_TEXT("x"), 0600, &err), TIDE_OK);
+    uint32_t files = 0;
+    assert_int_equal(tide_dir_list(world, "/a/b", file_seen, &files, &err), TIDE_OK);
+    assert_int_equal(files, 1);
+    assert_int_equal(tide_dir_list(world, "/a/c", file_seen, &files, &err), TIDE_NOT_FOUND);
     assert_int_equal(tide_file_read(world, "/a/b/c", 3, &content, &err), TIDE_FULL);
     assert_int_equal(tide_file_read(world, "/a/b/c", 4, &content, &err), TIDE_OK);
     assert_int_equal(tide_file_remove(world, "/a/b/c", &err), TIDE_OK);

@@ -10,6 +10,8 @@
 #include "logic/cloud.h"
 #include "logic/mailbox.h"
 #include "logic/mime.h"
+#include "logic/service.h"
+#include "logic/user.h"
 #include "sim.h"
 #include "sim_cloud.h"
 

@@ -414,6 +414,19 @@ static void replacing_from_many_threads_never_mixes(void **state)
     assert_int_equal(tide_file_remove(fixture->world, path, NULL), TIDE_OK);
 }
 
+struct names {
+    size_t count;
+    bool a, f;
+};
+
+static void name_seen(const char *name, void *arg)
+{
+    struct names *names = arg;
+    names->count++;
+    names->a = names->a || strcmp(name, "a") == 0;
+    names->f = names->f || strcmp(name, "f") == 0;
+}
+
 static void directories_are_made_private_with_those_above(void **state)
 {
     struct fixture *fixture = *state;
@@ -429,6 +442,13 @@ static void directories_are_made_private_with_those_above(void **state)
                      TIDE_OK);
     assert_int_not_equal(tide_dir_make(world, path_in(fixture, "f"), NULL), TIDE_OK);
     assert_int_not_equal(tide_dir_make(world, path_in(fixture, "f/g"), NULL), TIDE_OK);
+    struct names names = {0};
+    assert_int_equal(tide_dir_list(world, fixture->dir, name_seen, &names, NULL), TIDE_OK);
+    assert_int_equal(names.count, 2);
+    assert_true(names.a);
+    assert_true(names.f);
+    assert_int_equal(tide_dir_list(world, path_in(fixture, "none"), name_seen, &names, NULL),
+                     TIDE_NOT_FOUND);
     uint64_t free_bytes = 0;
     assert_int_equal(tide_disk_free(world, fixture->dir, &free_bytes, NULL), TIDE_OK);
     assert_true(free_bytes > 0);

@@ -54,7 +54,7 @@ exec 3< <(exec "$cloud" --listen 127.0.0.1:443 --tls cert.pem,key.pem --auto-con
 read -r _ <&3 || { cat cloud.log; exit 1; }
 
 # ---- sign in through the page, as a person would; the browser is curl ----
-export HOME=$dir NOTMUCH_CONFIG=$dir/notmuch-config BROWSER="curl -sSL -o /dev/null %s"
+export HOME=$dir NOTMUCH_CONFIG=$dir/notmuch-config BROWSER="curl -sSL -o /dev/null %s &"
 mkdir mail
 cat >"$NOTMUCH_CONFIG" <<CONFIG
 [database]
@@ -71,7 +71,7 @@ mkdir mail/gmail
 cd mail/gmail
 gmi init "$user" >"$dir/init.log" 2>&1 || { cat "$dir/init.log"; exit 1; }
 
-# ---- the whole mailbox, byte for byte ----
+# ---- the whole mailbox, byte for byte but for the line ends, which it turns ----
 gmi pull >"$dir/pull.log" 2>&1 || { tail -n 40 "$dir/pull.log"; exit 1; }
 api=https://gmail.googleapis.com/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer referee' "$@"; }
@@ -84,7 +84,7 @@ wrong=0
 while read -r file; do
     id=$(basename "$file" | sed 's/[:.].*//')
     ask "$api/messages/$id?format=raw&fields=raw" | jq -r .raw | tr -- '-_' '+/' |
-        base64 -d >"$dir/raw"
+        base64 -d | sed 's/\r$//' >"$dir/raw"
     cmp -s "$dir/raw" "$file" || wrong=$((wrong + 1))
 done < <(find mail -type f | sort | awk 'NR % 20 == 1')
 echo "compared every twentieth: $wrong differ"

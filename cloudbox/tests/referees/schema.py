@@ -170,6 +170,8 @@ def call(method_id, args=None, body=None, expect=(200, 204), **query):
     if status not in expect:
         problems.append("%s: status %d: %.200s" % (method_id, status, answer))
         return {}
+    if status >= 400:
+        return {}
     if "response" not in method:
         if answer.strip() not in (b"", b"{}"):
             problems.append("%s: a body where none belongs" % method_id)
@@ -247,7 +249,7 @@ def console_calls():
         call("webmasters.sitemaps.get", dict(at, feedpath="https://example.com/sitemap.xml"), expect=(200, 404))
         for kind in ("web", "image", "video", "news", "discover", "googleNews"):
             for dimensions in ([], ["date"], ["query", "page"], ["country", "device"], ["date", "query", "page", "country", "device"]):
-                if kind in ("discover", "googleNews") and "query" in dimensions:
+                if kind in ("discover", "googleNews") and {"query", "device"} & set(dimensions):
                     continue
                 call("webmasters.searchanalytics.query", at, {
                     "startDate": "2026-06-01", "endDate": "2026-06-03", "type": kind,

@@ -1,0 +1,69 @@
+/* A query as somebody types it: parsed or refused, planned, and its words asked
+ * of an index, which must understand every expression that is made of them. */
+#include "fuzz.h"
+#include "mail/search_plan.h"
+
+static sqlite3_stmt *asked;
+
+static void index_make(void)
+{
+    sqlite3 *handle = NULL;
+    TIDE_ASSERT(sqlite3_open(":memory:", &handle) == SQLITE_OK);
+    TIDE_ASSERT(
+        sqlite3_exec(handle,
+                     "CREATE VIRTUAL TABLE words USING fts5(subject, \"from\", \"to\", text,"
+                     " files, content='', tokenize='unicode61 remove_diacritics 2');"
+                     "INSERT INTO words (rowid, subject, text) VALUES (1, 'a b', 'c d')",
+                     NULL, NULL, NULL) == SQLITE_OK);
+    TIDE_ASSERT(sqlite3_prepare_v2(handle, "SELECT rowid FROM words WHERE words MATCH ?1", -1,
+                                   &asked, NULL) == SQLITE_OK);
+}
+
+static void ask(tide_text match)
+{
+    TIDE_ASSERT(match.data[match.bytes] == '\0');
+    (void)sqlite3_bind_text(asked, 1, match.data, (int)match.bytes, SQLITE_STATIC);
+    int code = sqlite3_step(asked);
+    TIDE_ASSERT(code == SQLITE_ROW || code == SQLITE_DONE);
+    (void)sqlite3_reset(asked);
+}
+
+static void ask_all(const struct tide_plan *plan)
+{
+    for (; plan != NULL; plan = plan->next) {
+        if (plan->kind == TIDE_PLAN_WORDS)
+            ask(plan->text);
+        TIDE_ASSERT((plan->first != NULL) ==
+                    (plan->kind == TIDE_PLAN_AND || plan->kind == TIDE_PLAN_OR));
+        ask_all(plan->first);
+        ask_all(plan->excludes);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (asked == NULL)
+        index_make();
+    tide_text text = fuzz_exact((tide_text){(const char *)data, bytes});
+    tide_query *query = NULL;
+    tide_error err = {TIDE_OK, 0, ""};
+    tide_status rc = tide_query_parse(text, 1710072000000, 3600, tide_mem_heap(), &query, &err);
+    free((void *)(uintptr_t)text.data);
+    TIDE_ASSERT(rc == TIDE_OK || (rc == TIDE_INVALID && err.text[0] != '\0'));
+    if (rc != TIDE_OK)
+        return 0;
+    tide_query_check(query);
+    tide_shards shards = {.mem = tide_mem_heap(), .account = "me@example.com"};
+    struct tide_searching searching;
+    TIDE_ASSERT(tide_searching_init(&searching, &shards, tide_mem_heap(), &err) == TIDE_OK);
+    rc = tide_plan_make(&searching, query);
+    TIDE_ASSERT(rc == TIDE_OK || rc == TIDE_INVALID); /* a label of no archive */
+    if (rc == TIDE_OK) {
+        ask_all(searching.plan.root);
+        if (searching.plan.hits.bytes > 0)
+            ask(searching.plan.hits);
+    }
+    tide_searching_done(&searching);
+    tide_query_free(query);
+    return 0;
+}

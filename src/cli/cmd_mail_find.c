@@ -1,0 +1,223 @@
+/* tidemark mail search|show|verify: the archive, beside anything (M9, M10). */
+#include "cli/mail_home.h"
+
+#include "base/clocktext.h"
+#include "mail/message.h"
+#include "mail/search.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { PAGE_DEFAULT = 20, RAW_BYTES_MAX = 200 << 20, TEXT_ARENA_BYTES = 256 << 20 };
+
+/* ---- search ---- */
+
+struct finding {
+    struct cli *cli;
+    tide_json list;
+    unsigned count;
+};
+
+static bool found_row(const struct tide_found *found, void *arg)
+{
+    struct finding *finding = arg;
+    char when[32];
+    tide_json one;
+    finding->count++;
+    cli_cell(finding->cli, "%s", found->stored.gmail_id);
+    cli_cell(finding->cli, "%s", cli_time((uint64_t)found->stored.internal_ms, when));
+    cli_cell_text(finding->cli, found->from);
+    cli_cell_text(finding->cli, found->subject);
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "id", found->stored.gmail_id);
+    tide_json_set_cstr(&one, "thread", found->stored.thread_id);
+    tide_json_set_i64(&one, "internal_unix_ms", found->stored.internal_ms);
+    tide_json_set_u64(&one, "bytes", found->stored.bytes);
+    tide_json_set_text(&one, "from", found->from);
+    tide_json_set_text(&one, "subject", found->subject);
+    tide_json_set_text(&one, "snippet", found->snippet);
+    tide_json_append(&finding->list, &one);
+    return true;
+}
+
+static tide_status search_pages(struct cli *cli, tide_archive *archive, const tide_query *query)
+{
+    static const char *const headings[] = {"ID", "DATE", "FROM", "SUBJECT"};
+    struct finding finding = {.cli = cli};
+    uint64_t limit = PAGE_DEFAULT;
+    bool more = false;
+    tide_buf next;
+    tide_buf_init(&next, cli->mem, 4096);
+    tide_json_array(&finding.list);
+    tide_status rc = TIDE_OK;
+    if (cli_flag(cli, "limit") != NULL)
+        rc = cli_number(cli, cli_flag(cli, "limit"), "--limit", &limit);
+    const struct tide_search search = {
+        .query = query,
+        .ranked = cli_flag(cli, "rank") != NULL,
+        .oldest_first = cli_flag(cli, "oldest-first") != NULL,
+        .limit = limit > TIDE_SEARCH_PAGE_MAX ? TIDE_SEARCH_PAGE_MAX : (uint32_t)limit,
+        .after = tide_text_of(cli_flag(cli, "after-page")),
+        .snippets = cli->want_json,
+    };
+    cli_table_begin(cli, headings, 4);
+    if (rc == TIDE_OK)
+        rc = tide_search_run(archive, &search, found_row, &finding, &next, &more, &cli->err);
+    cli_table_end(cli, "nothing matches");
+    if (rc == TIDE_OK && more)
+        cli_print(cli, "more: tidemark mail search ... --after-page %s\n", tide_buf_cstr(&next));
+    tide_json_set(&cli->json, "messages", &finding.list);
+    if (more)
+        tide_json_set_text(&cli->json, "next", tide_buf_text(&next));
+    tide_buf_done(&next);
+    return rc;
+}
+
+tide_status cli_mail_search(struct cli *cli)
+{
+    struct mail_home home = {0};
+    char email[256];
+    tide_archive *archive = NULL;
+    tide_query *query = NULL;
+    tide_buf words;
+    tide_buf_init(&words, cli->mem, TIDE_QUERY_BYTES_MAX);
+    tide_status rc = TIDE_OK;
+    for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
+        rc = tide_buf_print(&words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
+    if (rc != TIDE_OK)
+        rc = cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the query is too long");
+    if (rc == TIDE_OK)
+        rc = tide_query_parse(tide_buf_text(&words), (int64_t)cli->now_unix_ms, 0, cli->mem, &query,
+                              &cli->err);
+    rc = cli_hint(cli, rc, "`tidemark mail search --help` shows the operators.");
+    if (rc == TIDE_OK)
+        rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
+    if (rc == TIDE_OK)
+        rc = search_pages(cli, archive, query);
+    tide_query_free(query);
+    tide_buf_done(&words);
+    const tide_status closed = tide_archive_close(archive, &cli->err);
+    return rc == TIDE_OK ? closed : rc;
+}
+
+/* ---- show ---- */
+
+static tide_status show_message(struct cli *cli, tide_text raw)
+{
+    struct tide_message message;
+    tide_arena arena;
+    tide_arena_init(&arena, cli->mem, TEXT_ARENA_BYTES);
+    tide_message_start();
+    const tide_status rc = tide_message_parse(raw, &arena, &message);
+    if (rc == TIDE_OK) {
+        const struct {
+            const char *name;
+            tide_text value;
+        } heads[] = {{"From", message.from},
+                     {"To", message.to},
+                     {"Cc", message.cc},
+                     {"Subject", message.subject},
+                     {"Message-ID", message.message_id}};
+        for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+            if (heads[i].value.bytes > 0)
+                cli_print(cli, "%s: %.*s\n", heads[i].name, (int)heads[i].value.bytes,
+                          heads[i].value.data);
+            tide_json_set_text(&cli->json, heads[i].name, heads[i].value);
+        }
+        tide_json files;
+        tide_json_array(&files);
+        for (size_t i = 0; i < message.attachments_count; i++) {
+            const struct tide_attachment *file = &message.attachments[i];
+            tide_json one;
+            cli_print(cli, "Attachment: %.*s (%.*s)\n", (int)file->name.bytes, file->name.data,
+                      (int)file->type.bytes, file->type.data);
+            tide_json_object(&one);
+            tide_json_set_text(&one, "name", file->name);
+            tide_json_set_text(&one, "type", file->type);
+            tide_json_append(&files, &one);
+        }
+        tide_json_set(&cli->json, "attachments", &files);
+        if (message.problem != NULL)
+            cli_print(cli, "Note: %s\n", message.problem);
+        cli_print(cli, "\n%.*s\n", (int)message.text.bytes, message.text.data);
+        tide_json_set_text(&cli->json, "text", message.text);
+    }
+    tide_arena_done(&arena);
+    return rc;
+}
+
+tide_status cli_mail_show(struct cli *cli)
+{
+    struct mail_home home = {0};
+    char email[256];
+    tide_archive *archive = NULL;
+    struct tide_stored stored;
+    tide_buf raw;
+    tide_buf_init(&raw, cli->mem, RAW_BYTES_MAX);
+    tide_status rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
+    if (rc == TIDE_OK)
+        rc = tide_archive_find(archive, tide_text_of(cli->arguments[0]), &stored, &cli->err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = cli_fail(cli, rc, "`tidemark mail search` finds the ids of messages.",
+                      "there is no message %.100s in the archive of %s", cli->arguments[0], email);
+    if (rc == TIDE_OK)
+        rc = tide_archive_raw(archive, &stored, &raw, &cli->err);
+    rc = cli_hint(cli, rc, "Run `tidemark mail verify`; `tidemark mail sync --force` heals it.");
+    if (rc == TIDE_OK && cli_flag(cli, "raw") != NULL)
+        rc = tide_buf_add(&cli->out, tide_buf_cstr(&raw), raw.bytes);
+    else if (rc == TIDE_OK)
+        rc = show_message(cli, tide_buf_text(&raw));
+    tide_buf_done(&raw);
+    const tide_status closed = tide_archive_close(archive, &cli->err);
+    return rc == TIDE_OK ? closed : rc;
+}
+
+/* ---- verify ---- */
+
+struct verifying {
+    struct cli *cli;
+    tide_json list;
+    uint64_t damaged;
+};
+
+static void damage_row(const struct tide_damage *damage, void *arg)
+{
+    struct verifying *verifying = arg;
+    tide_json one;
+    verifying->damaged++;
+    cli_print(verifying->cli, "DAMAGED  %s  %s  %s\n", damage->shard,
+              damage->gmail_id[0] == '\0' ? "-" : damage->gmail_id, damage->what);
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "shard", damage->shard);
+    tide_json_set_cstr(&one, "id", damage->gmail_id);
+    tide_json_set_cstr(&one, "what", damage->what);
+    tide_json_append(&verifying->list, &one);
+}
+
+tide_status cli_mail_verify(struct cli *cli)
+{
+    struct mail_home home = {0};
+    char email[256];
+    tide_archive *archive = NULL;
+    struct verifying verifying = {.cli = cli};
+    uint64_t sample = 0;
+    uint64_t checked = 0;
+    tide_json_array(&verifying.list);
+    tide_status rc = TIDE_OK;
+    if (cli_flag(cli, "sample") != NULL)
+        rc = cli_number(cli, cli_flag(cli, "sample"), "--sample", &sample);
+    if (rc == TIDE_OK)
+        rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
+    if (rc == TIDE_OK)
+        rc = tide_archive_verify(archive, (uint32_t)sample, damage_row, &verifying, &checked,
+                                 &cli->err);
+    if (rc == TIDE_OK)
+        cli_print(cli, "%s: %" PRIu64 " messages read back, %" PRIu64 " damaged\n", email, checked,
+                  verifying.damaged);
+    tide_json_set_u64(&cli->json, "checked", checked);
+    tide_json_set(&cli->json, "damage", &verifying.list);
+    if (rc == TIDE_OK && verifying.damaged > 0)
+        cli->exit_code = CLI_EXIT_BAD_ITEMS;
+    const tide_status closed = tide_archive_close(archive, &cli->err);
+    return rc == TIDE_OK ? closed : rc;
+}

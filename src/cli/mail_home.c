@@ -1,0 +1,111 @@
+#include "cli/mail_home.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <string.h>
+
+tide_status mail_home_places(struct cli *cli, struct mail_home *home)
+{
+    if ((size_t)snprintf(home->archive_dir, sizeof home->archive_dir, "%s/archive",
+                         cli->data_dir) >= sizeof home->archive_dir ||
+        (size_t)snprintf(home->secrets_dir, sizeof home->secrets_dir, "%s/secrets",
+                         cli->state_dir) >= sizeof home->secrets_dir)
+        return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
+    return TIDE_OK;
+}
+
+tide_status mail_home_open(struct cli *cli, struct mail_home *home)
+{
+    tide_status rc = mail_home_places(cli, home);
+    if (rc == TIDE_OK)
+        rc = cli_settings(cli);
+    if (rc != TIDE_OK)
+        return rc;
+    const struct tide_engine_options engine = {
+        .state_dir = cli->state_dir, .world = cli->world, .settings = cli->settings};
+    rc = tide_engine_open(&engine, &home->engine, &cli->err);
+    if (rc == TIDE_BUSY)
+        return cli_hint(cli, rc, "Wait for it to end, or stop it, and run this command again.");
+    if (rc == TIDE_OK)
+        rc = tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+                               &home->secrets, &cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    const struct tide_mail_options mail = {.engine = home->engine,
+                                           .world = cli->world,
+                                           .secrets = home->secrets,
+                                           .archive_dir = home->archive_dir};
+    return tide_mail_open(&mail, cli->mem, &home->mail, &cli->err);
+}
+
+tide_status mail_home_close(struct cli *cli, struct mail_home *home)
+{
+    tide_error err = {TIDE_OK, 0, ""};
+    const tide_status stopped = tide_engine_close(home->engine);
+    const tide_status closed = tide_mail_close(home->mail, &err);
+    tide_secrets_close(home->secrets);
+    if (closed != TIDE_OK && cli->err.status == TIDE_OK)
+        cli->err = err;
+    return stopped == TIDE_OK ? closed : stopped;
+}
+
+/* ---- which account ---- */
+
+struct choice {
+    unsigned count;
+    char email[256];
+};
+
+/* The folders of the archive are its accounts: no ledger is needed to read mail. */
+static void choose(const char *dir, struct choice *choice)
+{
+    DIR *folder = opendir(dir);
+    if (folder == NULL)
+        return;
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        if (strchr(entry->d_name, '@') == NULL)
+            continue;
+        choice->count++;
+        (void)snprintf(choice->email, sizeof choice->email, "%s", entry->d_name);
+    }
+    (void)closedir(folder);
+}
+
+tide_status mail_home_account(struct cli *cli, struct mail_home *home, const char *named,
+                              char email_out[256])
+{
+    struct choice choice = {0};
+    if (named != NULL) {
+        (void)snprintf(email_out, 256, "%s", named);
+        return TIDE_OK;
+    }
+    choose(home->archive_dir, &choice);
+    if (choice.count == 0)
+        return cli_fail(cli, TIDE_NOT_FOUND,
+                        "Add one with `tidemark account add gmail EMAIL`, then run "
+                        "`tidemark mail sync`.",
+                        "there is no mail archive in %s", home->archive_dir);
+    if (choice.count > 1)
+        return cli_fail(cli, TIDE_INVALID, "Name one with --account EMAIL.",
+                        "there are %u mail accounts", choice.count);
+    (void)snprintf(email_out, 256, "%s", choice.email);
+    return TIDE_OK;
+}
+
+tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const char *named,
+                              char email_out[256], tide_archive **archive_out)
+{
+    char dir[CLI_PATH_BYTES + 300];
+    tide_status rc = mail_home_places(cli, home);
+    if (rc == TIDE_OK)
+        rc = mail_home_account(cli, home, named, email_out);
+    if (rc != TIDE_OK)
+        return rc;
+    (void)snprintf(dir, sizeof dir, "%s/%s", home->archive_dir, email_out);
+    const struct tide_archive_options options = {
+        .dir = dir, .account = email_out, .world = cli->world, .read_only = true};
+    rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);
+    return cli_hint(cli, rc,
+                    "`tidemark mail sync` makes the archive; `tidemark account list` "
+                    "shows the accounts.");
+}

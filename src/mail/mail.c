@@ -1,0 +1,338 @@
+#include "mail/mail.h"
+
+#include "base/check.h"
+#include "mail/mail_inside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- rows ---- */
+
+static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    (void)arg;
+    return tide_mail_tables(tide_transaction_sqlite(transaction), err);
+}
+
+static tide_status read_row(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct tide_mail_row *row = arg;
+    return tide_mail_row_get(tide_transaction_sqlite(transaction), row->account, row, err);
+}
+
+tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_mail_row *row_out,
+                               tide_error *err)
+{
+    struct tide_mail_row row = {.account = account};
+    const tide_status rc = tide_transact(mail->engine, read_row, &row, err);
+    if (rc == TIDE_OK)
+        *row_out = row;
+    return rc;
+}
+
+static tide_status write_row(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_mail_row_put(tide_transaction_sqlite(transaction), arg, err);
+}
+
+tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, uint64_t *stream_out,
+                             tide_error *err)
+{
+    char name[32];
+    (void)snprintf(name, sizeof name, "mail.%" PRIu32, row->epoch);
+    return tide_stream_open(mail->engine, row->account, name, "0", stream_out, err);
+}
+
+/* ---- life ---- */
+
+static tide_status define_kinds(tide_mail *mail, tide_error *err)
+{
+    /* A plan goes first; lists before fetches, so that the size of the work is
+     * known early; history is short. */
+    const struct {
+        struct tide_kind kind;
+        uint32_t *number;
+    } kinds[] = {
+        {{.name = "mail.plan", .handler = tide_mail_plan, .priority = 80, .dedupe_running = true},
+         &mail->plan_kind},
+        {{.name = "mail.list", .handler = tide_mail_list, .priority = 60}, &mail->list_kind},
+        {{.name = "mail.history", .handler = tide_mail_history, .priority = 70},
+         &mail->history_kind},
+        {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true}, &mail->fetch_kind},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct tide_kind kind = kinds[i].kind;
+        kind.context = mail;
+        const tide_status rc = tide_engine_kind(mail->engine, &kind, kinds[i].number, err);
+        if (rc != TIDE_OK)
+            return rc;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
+                           tide_mail **mail_out, tide_error *err)
+{
+    tide_mail *mail = tide_mem_new(mem, sizeof *mail);
+    if (mail == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the mail system");
+    mail->mem = mem;
+    mail->world = options->world;
+    mail->engine = options->engine;
+    mail->secrets = options->secrets;
+    (void)snprintf(mail->archive_dir, sizeof mail->archive_dir, "%s", options->archive_dir);
+    tide_status rc = tide_lock_new(mail->world, &mail->lock);
+    if (rc == TIDE_OK)
+        rc = define_kinds(mail, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(mail->engine, make_tables, NULL, err);
+    if (rc != TIDE_OK) {
+        (void)tide_mail_close(mail, NULL);
+        return rc;
+    }
+    *mail_out = mail;
+    return TIDE_OK;
+}
+
+static tide_status user_close(tide_mail *mail, struct tide_mail_user *user, tide_error *err)
+{
+    const tide_status rc = tide_archive_close(user->archive, err);
+    tide_gmail_close(user->gmail);
+    tide_tokens_close(user->tokens);
+    tide_mem_free(mail->mem, user, sizeof *user);
+    return rc;
+}
+
+tide_status tide_mail_close(tide_mail *mail, tide_error *err)
+{
+    if (mail == NULL)
+        return TIDE_OK;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; i < mail->users_count; i++) {
+        const tide_status closed = user_close(mail, mail->users[i], err);
+        if (rc == TIDE_OK)
+            rc = closed;
+    }
+    if (mail->lock != NULL)
+        tide_lock_free(mail->world, mail->lock);
+    tide_mem_free(mail->mem, mail, sizeof *mail);
+    return rc;
+}
+
+/* ---- accounts ---- */
+
+void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYTES_MAX])
+{
+    (void)snprintf(name_out, TIDE_SECRET_NAME_BYTES_MAX, "gmail/%s", email);
+}
+
+tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
+                                  tide_error *err)
+{
+    struct tide_mail_row row = {.account = 0};
+    tide_status rc = tide_engine_account(mail->engine, email, "gmail", &row.account, err);
+    if (rc != TIDE_OK)
+        return rc;
+    const uint32_t account = row.account;
+    rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        return rc;
+    row.account = account; /* what a known account has done so far stays */
+    (void)snprintf(row.email, sizeof row.email, "%s", email);
+    (void)snprintf(row.endpoint, sizeof row.endpoint, "%s", endpoint == NULL ? "" : endpoint);
+    return tide_transact(mail->engine, write_row, &row, err);
+}
+
+static tide_status remove_row(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct tide_mail_row *row = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_status rc = tide_mail_row_get(db, row->account, row, err);
+    return rc == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : rc;
+}
+
+tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err)
+{
+    struct tide_mail_row row = {.account = 0};
+    const tide_status rc = tide_engine_account(mail->engine, email, "gmail", &row.account, err);
+    return rc == TIDE_OK ? tide_transact(mail->engine, remove_row, &row, err) : rc;
+}
+
+struct accounts_ask {
+    void (*visit)(const char *email, const char *endpoint, void *arg);
+    void *arg;
+};
+
+static void account_visit(const struct tide_mail_row *row, void *arg)
+{
+    const struct accounts_ask *ask = arg;
+    ask->visit(row->email, row->endpoint, ask->arg);
+}
+
+static tide_status accounts_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return tide_mail_rows(tide_transaction_sqlite(transaction), account_visit, arg, err);
+}
+
+tide_status tide_mail_accounts(tide_mail *mail,
+                               void (*visit)(const char *email, const char *endpoint, void *arg),
+                               void *arg, tide_error *err)
+{
+    struct accounts_ask ask = {visit, arg};
+    return tide_transact(mail->engine, accounts_run, &ask, err);
+}
+
+static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
+                             struct tide_mail_user **user_out, tide_error *err)
+{
+    char secret[TIDE_SECRET_NAME_BYTES_MAX];
+    char dir[4096 + 256];
+    struct tide_mail_user *user = tide_mem_new(mail->mem, sizeof *user);
+    if (user == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %s", row->email);
+    user->account = row->account;
+    (void)snprintf(user->email, sizeof user->email, "%s", row->email);
+    (void)snprintf(dir, sizeof dir, "%s/%s", mail->archive_dir, row->email);
+    tide_mail_secret_name(row->email, secret);
+    tide_status rc =
+        tide_tokens_open(mail->world, mail->secrets, secret, mail->mem, &user->tokens, err);
+    if (rc == TIDE_OK)
+        rc = tide_gmail_open(row->endpoint[0] == '\0' ? NULL : row->endpoint, user->tokens,
+                             mail->mem, &user->gmail, err);
+    const struct tide_archive_options options = {
+        .dir = dir, .account = row->email, .world = mail->world};
+    if (rc == TIDE_OK)
+        rc = tide_archive_open(&options, mail->mem, &user->archive, err);
+    if (rc != TIDE_OK) {
+        (void)user_close(mail, user, NULL);
+        return rc;
+    }
+    *user_out = user;
+    return TIDE_OK;
+}
+
+static struct tide_mail_user *user_known(tide_mail *mail, uint32_t account)
+{
+    for (size_t i = 0; i < mail->users_count; i++)
+        if (mail->users[i]->account == account)
+            return mail->users[i];
+    return NULL;
+}
+
+tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
+                           tide_error *err)
+{
+    tide_lock_take(mail->world, mail->lock);
+    struct tide_mail_user *user = user_known(mail, account);
+    tide_lock_drop(mail->world, mail->lock);
+    if (user != NULL) {
+        *user_out = user;
+        return TIDE_OK;
+    }
+    struct tide_mail_row row;
+    tide_status rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    /* Two jobs may come here at once; the archive must be opened once. */
+    tide_lock_take(mail->world, mail->lock);
+    user = user_known(mail, account);
+    if (user == NULL && mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
+        rc = tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
+                            TIDE_MAIL_ACCOUNTS_MAX);
+    else if (user == NULL)
+        rc = user_open(mail, &row, &user, err);
+    if (rc == TIDE_OK && user_known(mail, account) == NULL)
+        mail->users[mail->users_count++] = user;
+    tide_lock_drop(mail->world, mail->lock);
+    if (rc == TIDE_OK)
+        *user_out = user;
+    return rc;
+}
+
+/* ---- running ---- */
+
+tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err)
+{
+    uint32_t account = 0;
+    tide_status rc = tide_engine_account(mail->engine, run->email, "gmail", &account, err);
+    struct tide_mail_row row;
+    if (rc == TIDE_OK)
+        rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    char payload[128];
+    char dedupe[64];
+    (void)snprintf(
+        payload, sizeof payload, "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 "}",
+        run->force ? "true" : "false", run->newest_first ? "true" : "false", run->slice_days);
+    (void)snprintf(dedupe, sizeof dedupe, "plan/%" PRIu32, account);
+    const struct tide_spec spec = {
+        .kind = mail->plan_kind, .account = account, .payload = payload, .dedupe = dedupe};
+    return tide_enqueue(mail->engine, &spec, 1, NULL, err);
+}
+
+struct state_ask {
+    uint64_t stream;
+    uint64_t finished;
+    struct tide_mail_state *state;
+};
+
+static tide_status state_mark(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct state_ask *ask = arg;
+    const tide_status rc = tide_mail_mark_get(tide_transaction_sqlite(transaction), ask->stream,
+                                              ask->finished, ask->state->history_id, err);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+static tide_status state_archive(tide_mail *mail, uint32_t account, struct tide_mail_state *state,
+                                 tide_error *err)
+{
+    struct tide_mail_user *user = NULL;
+    tide_status rc = tide_mail_user(mail, account, &user, err);
+    if (rc != TIDE_OK)
+        return rc;
+    state->shards = tide_archive_shards(user->archive);
+    for (size_t i = 0; rc == TIDE_OK && i < state->shards; i++) {
+        struct tide_shard_state shard;
+        rc = tide_archive_shard(user->archive, i, &shard, err);
+        if (rc != TIDE_OK)
+            break;
+        state->stored += shard.messages;
+        state->raw_bytes += shard.raw_bytes;
+        state->archive_bytes += shard.bytes;
+    }
+    return rc;
+}
+
+tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail_state *state_out,
+                            tide_error *err)
+{
+    struct tide_mail_state state = {.fetched = __atomic_load_n(&mail->fetched, __ATOMIC_RELAXED)};
+    struct tide_mail_row row;
+    struct tide_stream_state stream;
+    uint32_t account = 0;
+    struct state_ask ask = {.state = &state};
+    tide_status rc = tide_engine_account(mail->engine, email, "gmail", &account, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_stream(mail, &row, &ask.stream, err);
+    if (rc == TIDE_OK)
+        rc = tide_stream_state(mail->engine, ask.stream, &stream, err);
+    if (rc != TIDE_OK)
+        return rc;
+    state.messages_total = row.messages_total;
+    state.last_run_ms = row.last_run_ms;
+    state.cycles = stream.cycles_opened;
+    state.cycles_open = stream.cycles_opened - stream.cycles_finished;
+    (void)tide_text_to_u64(tide_text_of(stream.cursor), &state.watermark_ms);
+    ask.finished = stream.cycles_finished;
+    rc = tide_transact(mail->engine, state_mark, &ask, err);
+    if (rc == TIDE_OK)
+        rc = state_archive(mail, account, &state, err);
+    if (rc == TIDE_OK)
+        *state_out = state;
+    return rc;
+}

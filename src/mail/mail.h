@@ -1,0 +1,94 @@
+/* mail.h - the Gmail mirror on the engine: its kinds of jobs and its own rows.
+ *
+ * A run of an account begins with one job, mail.plan, which looks where the
+ * account stands and opens cycles of its stream:
+ *
+ *   first run      a cycle per slice of time, oldest first, each beginning with a mail.list;
+ *                  the history id that was read before is noted with the last one
+ *   later runs     one cycle with a mail.history; when the id has expired, with
+ *                  a mail.list for every slice instead
+ *
+ * mail.list makes a mail.fetch of every 50 ids that are not stored; mail.fetch
+ * gets them raw, puts them into the archive and waits for the disk before an id
+ * counts as done.  The stream's cursor is the watermark (M4): a cycle's end is
+ * the time up to which everything is stored or recorded as bad, once it and all
+ * before it are finished.  The history id is used from the last finished cycle that
+ * has one, so it is adopted when everything listed is durable, and not before (M6a).
+ *
+ * Invariants:
+ *   W1  every message with internalDate < watermark is in the archive, in the
+ *       registry of bad items, or gone from the server.
+ *   W2  an id counts as done only after the archive synced it.
+ *   W3  the archive proves itself before a run (M4): a shard that is missing, another one
+ *       or older than the ledger remembers lets the watermark start again.
+ */
+#ifndef TIDE_MAIL_MAIL_H
+#define TIDE_MAIL_MAIL_H
+
+#include "cloud/gmail.h"
+#include "mail/archive.h"
+#include "net/secrets.h"
+#include "tidemark.h"
+#include "world/world.h"
+
+typedef struct tide_mail tide_mail;
+
+enum {
+    TIDE_MAIL_ACCOUNTS_MAX = 256,
+    TIDE_MAIL_FETCH_IDS = 50, /* of one job: 10 s of quota (M2) */
+};
+
+struct tide_mail_options {
+    tide_engine *engine;     /* borrowed; not started yet */
+    tide_world *world;       /* borrowed */
+    tide_secrets *secrets;   /* borrowed */
+    const char *archive_dir; /* each account has a folder in it */
+};
+/* Defines the kinds mail.* and makes the mail system's tables. */
+tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
+                           tide_mail **mail_out, tide_error *err);
+/* After the engine is closed.  Commits and closes the archives. */
+tide_status tide_mail_close(tide_mail *mail, tide_error *err); /* NULL is fine */
+
+/* ---- accounts ---- */
+
+/* An account of the mail system; its grant is the secret of its name. */
+tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
+                                  tide_error *err);
+/* Forgets it, not its archive.  TIDE_NOT_FOUND. */
+tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err);
+/* The name of the secret that holds its grant. */
+void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYTES_MAX]);
+/* Visits all of them; the texts are borrowed for the call. */
+tide_status tide_mail_accounts(tide_mail *mail,
+                               void (*visit)(const char *email, const char *endpoint, void *arg),
+                               void *arg, tide_error *err);
+
+/* ---- running ---- */
+
+struct tide_mail_run {
+    const char *email;
+    bool force;          /* the whole account again; what is stored is not fetched again */
+    bool newest_first;   /* slices by their age; the watermark stays honest */
+    uint32_t slice_days; /* 0: chosen from the number of messages */
+};
+/* Enqueues the plan; one run of an account at a time, a second one joins it. */
+tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err);
+
+struct tide_mail_state {
+    uint64_t watermark_ms;   /* 0: none yet */
+    uint64_t cycles_open;    /* opened and not behind the watermark */
+    uint64_t cycles;         /* in all */
+    char history_id[64];     /* the adopted one; "" */
+    uint64_t messages_total; /* as the server said at the last plan; 0: unknown */
+    uint64_t stored;         /* in the archive */
+    uint64_t raw_bytes;
+    uint64_t archive_bytes;
+    size_t shards;
+    uint64_t fetched; /* by this process */
+    uint64_t last_run_ms;
+};
+tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail_state *state_out,
+                            tide_error *err);
+
+#endif

@@ -1,0 +1,187 @@
+/* shard.h - one file of an archive, and the set of them that one thread uses.
+ *
+ * Inside src/mail only.  The archive and the search share it: both walk shards
+ * in the order of their keys and read with the statements and the schema that
+ * stand here (shard_schema.c).  A set and everything in it belong to one thread
+ * at a time; it starts none and takes no lock.
+ *
+ * Invariants:
+ *   H1  a set is sorted by key; a key is found at most once.
+ *   H2  at most TIDE_SHARDS_OPEN_MAX shards of a set are open, beyond those that
+ *       are pinned or in a transaction.
+ *   H3  a file that is not wholly made yet (a crash, or its writer is at it) is
+ *       not there for readers and is made anew by the writer.
+ *   H4  message.id = (internal_ms - start_ms) * TIDE_SHARD_SLOTS + slot (A4).
+ */
+#ifndef TIDE_MAIL_SHARD_H
+#define TIDE_MAIL_SHARD_H
+
+#include "db/migrate.h"
+#include "mail/archive.h"
+
+extern const struct tide_schema tide_shard_schema;
+
+enum {
+    TIDE_SHARD_PATH_BYTES = 4096,
+    TIDE_SHARD_SLOTS = 1024, /* messages of one millisecond in one shard */
+    TIDE_SHARD_PARTS_MAX = 4096,
+    TIDE_SHARD_YEAR_MAX = 9999,
+    TIDE_SHARDS_OPEN_MAX = 64,
+    TIDE_SHARD_BUSY_MS = 5000,   /* for somebody's sqlite3 on the same file */
+    TIDE_SHARD_WAL_PAGES = 1000, /* a log longer than this is moved into the file */
+};
+
+#define TIDE_SHARD_PAGE_BYTES "8192"
+
+/* message.mark (M9) */
+enum {
+    TIDE_MARK_STORED = 0,
+    TIDE_MARK_BEGUN = 1,
+    TIDE_MARK_INDEXED = 2,
+    TIDE_MARK_UNREADABLE = 3,
+};
+
+typedef enum tide_shard_sql {
+    TIDE_SHARD_BEGIN,
+    TIDE_SHARD_COMMIT,
+    TIDE_SHARD_ROLLBACK,
+    TIDE_SHARD_STATE,
+    TIDE_SHARD_BYTES,
+    TIDE_SHARD_FIND,
+    TIDE_SHARD_AT,
+    TIDE_SHARD_WALK,
+    TIDE_SHARD_REPLACED,
+    TIDE_SHARD_HAS,
+    TIDE_SHARD_PROBLEMS,
+    TIDE_SHARD_LABELS_OF,
+    TIDE_SHARD_CONTENT,
+    TIDE_SHARD_CUTS,
+    TIDE_SHARD_PIECE,
+    TIDE_SHARD_READ_SQL, /* so many can be prepared on a file that is only read */
+
+    TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,
+    TIDE_SHARD_STATE_ADD,
+    TIDE_SHARD_STATE_SAVE,
+    TIDE_SHARD_CONTENT_FIND,
+    TIDE_SHARD_CONTENT_ADD,
+    TIDE_SHARD_CUT_ADD,
+    TIDE_SHARD_PIECE_FIND,
+    TIDE_SHARD_PIECE_ADD,
+    TIDE_SHARD_SLOT,
+    TIDE_SHARD_MESSAGE_ADD,
+    TIDE_SHARD_MESSAGE_AGAIN,
+    TIDE_SHARD_MESSAGE_CONTENT,
+    TIDE_SHARD_EARLIER_ADD,
+    TIDE_SHARD_GONE,
+    TIDE_SHARD_HISTORY,
+    TIDE_SHARD_LABEL_FIND,
+    TIDE_SHARD_LABEL_ADD,
+    TIDE_SHARD_LABEL_DIFFERS,
+    TIDE_SHARD_LABEL_NAME,
+    TIDE_SHARD_LABELS_NOW,
+    TIDE_SHARD_LABEL_PUT,
+    TIDE_SHARD_LABEL_TAKE,
+    TIDE_SHARD_CHANGE_FIND,
+    TIDE_SHARD_CHANGE_ADD,
+    TIDE_SHARD_TO_INDEX,
+    TIDE_SHARD_MARK,
+    TIDE_SHARD_MARKED,
+    TIDE_SHARD_DIED,
+    TIDE_SHARD_AGAIN,
+    TIDE_SHARD_HEAD_ADD,
+    TIDE_SHARD_WORDS_ADD,
+    TIDE_SHARD_SQL,
+} tide_shard_sql;
+
+struct tide_shard {
+    uint32_t key; /* year * TIDE_SHARD_PARTS_MAX + part */
+    int32_t year;
+    uint32_t part;            /* from 1 */
+    int64_t start_ms, end_ms; /* of the year */
+    char name[32];
+    tide_db db; /* when open */
+    bool seen;  /* by the last look */
+    bool open;
+    bool in_tx;
+    bool full;      /* it has passed its size: new messages go to the next part */
+    bool recovered; /* marks of a run that died were looked at */
+    bool indexed;   /* nothing is left to index */
+    bool known;     /* it was open once: what follows is known */
+    int wal_pages;  /* in its log */
+    uint32_t pins;
+    uint64_t used; /* for closing the one that was not used for longest */
+    /* While open for writing: as in its row, the running transaction included. */
+    char id[40];
+    uint64_t generation, messages, raw_bytes;
+    int64_t oldest_ms, newest_ms;
+    /* No Gmail id in it sorts outside of these; empty while there is none. */
+    char id_least[TIDE_GMAIL_ID_BYTES_MAX + 1];
+    char id_greatest[TIDE_GMAIL_ID_BYTES_MAX + 1];
+};
+
+typedef struct tide_shards {
+    tide_mem *mem;
+    tide_world *world;
+    const char *dir;     /* borrowed */
+    const char *account; /* borrowed */
+    bool read_only;
+    uint64_t bytes_max;       /* of a shard */
+    struct tide_shard **list; /* by key */
+    size_t count, capacity;
+    size_t open_count;
+    uint64_t uses;
+} tide_shards;
+
+void tide_shards_init(tide_shards *shards, const struct tide_archive_options *options,
+                      tide_mem *mem);
+void tide_shards_done(tide_shards *shards); /* rolls back what is not committed */
+/* Looks for files that have appeared. */
+tide_status tide_shards_look(tide_shards *shards, tide_error *err);
+/* NULL when there is none. */
+struct tide_shard *tide_shards_get(tide_shards *shards, uint32_t key);
+/* Opens it if it is not.  TIDE_NOT_FOUND: it is not wholly made (H3). */
+tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide_error *err);
+/* Makes a shard, with its file, and opens it. */
+tide_status tide_shards_make(tide_shards *shards, int32_t year, uint32_t part,
+                             struct tide_shard **shard_out, tide_error *err);
+/* Closes it, unless it is pinned or in a transaction. */
+void tide_shards_close(tide_shards *shards, struct tide_shard *shard);
+
+/* For the set; everybody else asks the set. */
+tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard, tide_error *err);
+void tide_shard_close(struct tide_shard *shard);
+/* Its row as it is now. */
+tide_status tide_shard_state_load(struct tide_shard *shard, tide_error *err);
+/* Of the file, with what is still in its log. */
+tide_status tide_shard_bytes(struct tide_shard *shard, uint64_t *bytes_out, tide_error *err);
+
+/* A transaction of one shard, with its row as it stands now. */
+tide_status tide_shard_begin(struct tide_shard *shard, tide_error *err);
+tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide_error *err);
+void tide_shard_rollback(struct tide_shard *shard);
+/* Moves the log into the file; `all` waits for nobody but leaves nothing behind if it can. */
+tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error *err);
+
+/* Whether it may have that id (its least and greatest say so). */
+bool tide_shard_may_have(const struct tide_shard *shard, tide_text gmail_id);
+/* Fills all of it but `shard`; false in *found_out: not there. */
+tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
+                            struct tide_stored *stored_out, tide_error *err);
+/* Reads a row of the columns that FIND, AT and WALK share. */
+void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
+                       struct tide_stored *stored_out);
+/* A column that is a hash; zeros when it is not one. */
+void tide_shard_hash(sqlite3_stmt *row, int at, uint8_t hash_out[TIDE_CONTENT_HASH_BYTES]);
+/* The whole message, put together, hash checked (A2). */
+tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_t content,
+                           tide_buf *out, tide_error *err);
+
+/* Calendar, UTC. */
+int32_t tide_shard_year(int64_t ms);
+int64_t tide_shard_year_ms(int32_t year); /* its first millisecond */
+static inline uint32_t tide_shard_key(int32_t year, uint32_t part)
+{
+    return (uint32_t)year * TIDE_SHARD_PARTS_MAX + part;
+}
+
+#endif
