@@ -250,6 +250,20 @@ static tide_status open_to_read(const tide_shards *shards, struct tide_shard *sh
     return rc == TIDE_OK ? state_load(shard, shards->account, err) : rc;
 }
 
+/* Only the first steps of making a shard use a rollback journal.  Somebody who may
+ * only read cannot undo them, and need not: there is nothing in it yet (H3). */
+static tide_status failed_to_open(const tide_shards *shards, const struct tide_shard *shard,
+                                  const tide_error *failure, tide_error *err)
+{
+    if (shards->read_only && failure->code == SQLITE_READONLY_ROLLBACK) {
+        TIDE_SEEN("shard: a reader met one that is not wholly made");
+        return tide_error_set(err, TIDE_NOT_FOUND, "%s: not wholly made", shard->name);
+    }
+    if (err != NULL)
+        *err = *failure;
+    return failure->status;
+}
+
 tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard, tide_error *err)
 {
     TIDE_ASSERT(!shard->open);
@@ -264,16 +278,17 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
         .busy_timeout_ms = TIDE_SHARD_BUSY_MS,
     };
     uint32_t version = 0;
-    rc = tide_db_open(&options, shards->mem, &shard->db, err);
+    tide_error failure = {0};
+    rc = tide_db_open(&options, shards->mem, &shard->db, &failure);
     if (rc != TIDE_OK)
-        return rc;
-    rc = tide_migrate_look(&shard->db, &tide_shard_schema, &version, err);
+        return failed_to_open(shards, shard, &failure, err);
+    rc = tide_migrate_look(&shard->db, &tide_shard_schema, &version, &failure);
     if (rc == TIDE_OK)
-        rc = shards->read_only ? open_to_read(shards, shard, version, err)
-                               : open_to_write(shards, shard, version, err);
+        rc = shards->read_only ? open_to_read(shards, shard, version, &failure)
+                               : open_to_write(shards, shard, version, &failure);
     if (rc != TIDE_OK) {
         tide_db_close(&shard->db);
-        return rc;
+        return failed_to_open(shards, shard, &failure, err);
     }
     shard->open = true;
     return TIDE_OK;
