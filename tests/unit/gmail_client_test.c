@@ -508,7 +508,7 @@ static void a_message_arrives_as_it_is_stored(void **state)
     for (size_t i = 0; i < 40; i++)
         (void)snprintf(ids[i], sizeof ids[i], "%.*s", (int)f->ids[i].bytes, f->ids[i].data);
     for (size_t i = 0; i < 40; i++) {
-        (void)snprintf(f->id, sizeof f->id, "%s", ids[i]);
+        (void)snprintf(f->id, sizeof f->id, "%.63s", ids[i]);
         run_ok(f, play_get);
         assert_true(tide_text_equal(f->message.id, tide_text_of(f->id)));
         assert_stored(f, f->message.id, tide_buf_text(&f->message.raw));
