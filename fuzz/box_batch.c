@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                                    .origin = TIDE_TEXT("http://127.0.0.1:1")},
              FUZZ_START_MS);
     fuzz_cloud_end(cloud);
-    free((void *)(uintptr_t)type.data);
-    free((void *)(uintptr_t)body.data);
+    fuzz_text_free(type);
+    fuzz_text_free(body);
     return 0;
 }

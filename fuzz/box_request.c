@@ -4,17 +4,7 @@
  * it holds stays whole. */
 #include "box.h"
 
-enum { REQUESTS_MAX = 8, MESSAGES_MAX = 100000 };
-
-/* One huge mailbox may be asked for; eight would only measure the memory. */
-static bool is_large(box_cloud *cloud)
-{
-    uint64_t messages = 0;
-    const struct box_user *user = NULL;
-    for (size_t i = 0; (user = box_cloud_user_at(cloud, i)) != NULL; i++)
-        messages += box_mailbox_messages(user->mailbox);
-    return messages > MESSAGES_MAX;
-}
+enum { REQUESTS_MAX = 8 };
 
 static void ask_one(box_cloud *cloud, tide_text text, uint64_t now_ms)
 {
@@ -48,15 +38,16 @@ static void ask_one(box_cloud *cloud, tide_text text, uint64_t now_ms)
                                    .body = exact_body,
                                    .origin = TIDE_TEXT("http://127.0.0.1:1")},
              now_ms);
-    free((void *)(uintptr_t)exact_target.data);
-    free((void *)(uintptr_t)exact_body.data);
+    fuzz_text_free(exact_target);
+    fuzz_text_free(exact_body);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct fuzz_input input = {data, bytes};
     box_cloud *cloud = fuzz_cloud();
-    for (uint64_t i = 0; i < REQUESTS_MAX && !is_large(cloud) && (i == 0 || fuzz_more(&input)); i++)
+    for (uint64_t i = 0;
+         i < REQUESTS_MAX && !fuzz_cloud_is_large(cloud) && (i == 0 || fuzz_more(&input)); i++)
         ask_one(cloud, fuzz_text(&input, '\x1e'), FUZZ_START_MS + i * 500);
     fuzz_cloud_end(cloud);
     return 0;

@@ -230,8 +230,8 @@ tide_status tide_job_save(tide_job *job, tide_text resume, tide_error *err);
 tide_status tide_job_again(tide_job *job, uint64_t at_ms);
 /* Somebody wants it to end; waits and calls end by themselves (E7.3). */
 bool tide_job_canceled(const tide_job *job);
-/* The same as a token for waits of the handler's own (world.h); borrowed. */
-const struct tide_cancel *tide_job_cancel(const tide_job *job);
+/* The same as a token, for what waits on the job's behalf; borrowed. */
+const struct tide_cancel *tide_job_cancellation(const tide_job *job);
 tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms); /* TIDE_CANCELED when so */
 
 /* E1.9: before an effect that cannot be repeated.  Durable when it returns.

@@ -327,14 +327,17 @@ tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct bo
         struct box_secret *old = &auth->secrets[slot];
         if (old->kind != BOX_SECRET_FIXED || old->user != user)
             return TIDE_EXISTS;
-        old->expires_ms = UINT64_MAX; /* it may have been revoked */
-        return TIDE_OK;
+        if (old->expires_ms == UINT64_MAX)
+            return TIDE_OK;
+        old->expires_ms = UINT64_MAX; /* it was revoked and is good again, also after a replay */
+    } else {
+        const struct box_secret fixed = {.kind = BOX_SECRET_FIXED,
+                                         .user = user,
+                                         .scopes = BOX_SCOPE_ALL,
+                                         .expires_ms = UINT64_MAX};
+        if (box_secret_add(auth, token, &fixed) == 0)
+            return TIDE_FULL;
     }
-    const struct box_secret fixed = {
-        .kind = BOX_SECRET_FIXED, .user = user, .scopes = BOX_SCOPE_ALL, .expires_ms = UINT64_MAX};
-    const uint32_t made = box_secret_add(auth, token, &fixed);
-    if (made == 0)
-        return TIDE_FULL;
     box_auth_keep(auth, json_pack("{s:s, s:o, s:s}", "op", "auth-token", "token",
                                   box_json_text(token), "email", user->email));
     return TIDE_OK;

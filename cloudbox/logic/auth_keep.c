@@ -284,8 +284,8 @@ static tide_status replay_client(struct box_auth *auth, const json_t *change, ti
     tide_status rc = tide_json_get_text(change, "id", &id, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_text(change, "secret", &secret, err);
-    if (rc == TIDE_OK)
-        rc = box_auth_add_client(auth, id, secret);
+    if (rc == TIDE_OK && box_auth_add_client(auth, id, secret) != TIDE_OK)
+        rc = tide_error_set(err, TIDE_CORRUPT, "a client that cannot be");
     return rc;
 }
 
@@ -296,8 +296,8 @@ static tide_status replay_token(struct box_auth *auth, const json_t *change, tid
     tide_status rc = get_user(auth, change, &user, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_text(change, "token", &token, err);
-    if (rc == TIDE_OK)
-        rc = box_auth_add_token(auth, token, user);
+    if (rc == TIDE_OK && box_auth_add_token(auth, token, user) != TIDE_OK)
+        rc = tide_error_set(err, TIDE_CORRUPT, "a token that cannot be");
     return rc;
 }
 
@@ -357,8 +357,8 @@ static tide_status replay_delegate(struct box_auth *auth, const json_t *change, 
         rc = tide_json_get_text(change, "account", &account, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_text(change, "scope", &scope, err);
-    if (rc == TIDE_OK)
-        rc = box_auth_delegate(auth, account, user, box_scopes_parse(scope));
+    if (rc == TIDE_OK && box_auth_delegate(auth, account, user, box_scopes_parse(scope)) != TIDE_OK)
+        rc = tide_error_set(err, TIDE_CORRUPT, "a delegation that cannot be");
     return rc;
 }
 

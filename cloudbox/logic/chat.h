@@ -16,8 +16,8 @@
  *
  * Invariants:
  *   L1  the same conversation gives the same answer.
- *   L2  a tool call always validates against the tool's schema, unless a fault
- *       asks for the contrary.
+ *   L2  a tool call validates against the tool's schema whenever the schema can be
+ *       met (chat_schema.h, V1), unless a fault asks for the contrary.
  */
 #ifndef BOX_CHAT_H
 #define BOX_CHAT_H

@@ -262,6 +262,8 @@ static void note_addresses(tide_text text, struct box_facts *facts)
 
 static void note_links(tide_text text, struct box_facts *facts)
 {
+    if (text.bytes == 0)
+        return;
     const char *end = text.data + text.bytes;
     while (text.bytes > 8) {
         const char *at = find(text, "http");
@@ -416,7 +418,7 @@ static void note_keywords(tide_text text, struct box_facts *facts)
                                        "that",  "have",      "please", "will", "would",
                                        "could", "regarding", NULL};
     size_t from = 0;
-    for (size_t i = 0; i <= text.bytes; i++) {
+    for (size_t i = 0; text.bytes > 0 && i <= text.bytes; i++) {
         if (i < text.bytes && is_word_byte(text.data[i]))
             continue;
         const tide_text word = {text.data + from, i - from};

@@ -165,13 +165,24 @@ static json_t *select_from(const struct active *active, const json_t *value, siz
     return NULL;
 }
 
-json_t *box_fields_select(tide_text fields, const json_t *value, tide_arena *arena)
+static bool parse(tide_text fields, tide_arena *arena, struct node *root)
 {
     if (fields.bytes == 0 || fields.bytes > FIELDS_BYTES_MAX)
-        return NULL;
-    struct node root = {0};
+        return false;
     struct parser parser = {.text = fields, .arena = arena};
-    if (!take_list(&parser, &root, 0) || parser.at != fields.bytes)
+    return take_list(&parser, root, 0) && parser.at == fields.bytes;
+}
+
+bool box_fields_valid(tide_text fields, tide_arena *arena)
+{
+    struct node root = {0};
+    return parse(fields, arena, &root);
+}
+
+json_t *box_fields_select(tide_text fields, const json_t *value, tide_arena *arena)
+{
+    struct node root = {0};
+    if (!parse(fields, arena, &root))
         return NULL;
 
     struct active active = {.nodes = {&root}, .count = 1};

@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+/* Whether the text is a selection: asked before anything is changed. */
+bool box_fields_valid(tide_text fields, tide_arena *arena);
 /* A new value with only what `fields` selects; the caller owns it.  NULL: the
  * text is not a selection (400 "Invalid field selection").  A name the
  * value does not have selects nothing. */

@@ -7,6 +7,7 @@
  * units.  Faults come behind the charge: a failed call has its price (the
  * strict reading of what Google does). */
 #include "base/check.h"
+#include "logic/fields.h"
 #include "logic/inside.h"
 
 #include <ctype.h>
@@ -179,6 +180,19 @@ static void add_latency(struct box_call *call)
 
 /* ---- the gate ---- */
 
+/* A selection that is none is refused before the handler, which would have done its
+ * work by the time it answers (B2).  false: answered with 400. */
+static bool fields_fit(struct box_call *call)
+{
+    const tide_text fields = box_call_param(call, "fields");
+    if (fields.bytes == 0 || box_fields_valid(fields, call->scratch))
+        return true;
+    box_fail(call, 400, "global", "invalidParameter", "INVALID_ARGUMENT",
+             "Invalid field selection %.*s", (int)(fields.bytes > 200 ? 200 : fields.bytes),
+             fields.data);
+    return false;
+}
+
 static void serve_method(struct box_call *call, tide_text user)
 {
     struct box_principal principal = {0};
@@ -194,7 +208,8 @@ static void serve_method(struct box_call *call, tide_text user)
     if (refusal == BOX_ALLOWED) {
         add_latency(call);
         if (!box_faults_before(call->cloud->faults, call)) {
-            call->method->handle(call);
+            if (fields_fit(call))
+                call->method->handle(call);
             box_faults_after(call->cloud->faults, call);
         }
     }

@@ -152,9 +152,13 @@ static bool read_text(struct box_call *call, const json_t *body, const char *nam
     return true;
 }
 
-static bool one_of(struct box_call *call, const char *name, const char *value,
+/* Whether `value`, which is what the body says of `name`, is allowed; a body that
+ * says nothing leaves what was there, also when that was never set. */
+static bool one_of(struct box_call *call, const json_t *body, const char *name, const char *value,
                    const char *const *allowed)
 {
+    if (!json_is_string(json_object_get(body, name)))
+        return true;
     for (size_t i = 0; allowed[i] != NULL; i++)
         if (strcmp(allowed[i], value) == 0)
             return true;
@@ -207,8 +211,8 @@ static bool read_label(struct box_call *call, const json_t *body, struct box_lab
         !read_text(call, body, "messageListVisibility", label->message_visibility,
                    sizeof label->message_visibility) ||
         !read_color(call, body, label) ||
-        !one_of(call, "labelListVisibility", label->list_visibility, in_list) ||
-        !one_of(call, "messageListVisibility", label->message_visibility, in_messages))
+        !one_of(call, body, "labelListVisibility", label->list_visibility, in_list) ||
+        !one_of(call, body, "messageListVisibility", label->message_visibility, in_messages))
         return false;
     if (id[0] != '\0' && label->id[0] != '\0' && strcmp(id, label->id) != 0) {
         box_fail_argument(call, "Label id in the body does not match the path");

@@ -235,6 +235,12 @@ static bool read_ask(struct box_call *call, struct box_ask *ask)
         box_page_error(call, 400, "invalid_request", "The state or the nonce is too long.");
         return false;
     }
+    json_t *nonce = json_string(ask->nonce); /* it is signed, in JSON */
+    if (nonce == NULL) {
+        box_page_error(call, 400, "invalid_request", "Invalid parameter value for nonce");
+        return false;
+    }
+    json_decref(nonce);
     ask->with_granted = box_call_flag(call, "include_granted_scopes");
     return true;
 }

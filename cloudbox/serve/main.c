@@ -16,6 +16,7 @@ static void block_signals(sigset_t *ends)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    (void)sigaction(SIGXFSZ, &ignore, NULL); /* a file that may not grow is an error of write */
     (void)sigemptyset(ends);
     (void)sigaddset(ends, SIGTERM);
     (void)sigaddset(ends, SIGINT);

@@ -332,6 +332,29 @@ for round in 1 2 3; do
 done
 stop
 
+# A disk that is full: what cannot be kept is not answered, and the cloud ends.
+rm -f kept ready
+mkfifo ready
+(ulimit -f 40 && exec "$cloud" --listen 127.0.0.1:0 "${user[@]}" "${free[@]}" --state kept >ready 2>err) &
+pid=$!
+read -r -t 60 _ origin <ready
+gmail=$origin/gmail/v1/users/me
+: >answered
+for n in $(seq 300); do
+    got=$(insert "$n" 2>/dev/null)
+    [ -z "$got" ] && break
+    echo "$got" >>answered
+done
+wait "$pid"
+is $? 1
+pid=
+has "$(cat err)" "write kept"
+check [ "$(wc -l <answered)" -gt 10 ]
+start "${user[@]}" "${free[@]}" --state kept
+get "$gmail/messages?maxResults=500&includeSpamTrash=true" | jq -r '.messages[].id' | sort >there
+is "$(sort answered | comm -23 - there)" ""
+stop
+
 # ---- pushes: one cloud notifies another ------------------------------------------------
 start --verbose
 sink=$origin

@@ -41,6 +41,23 @@ char *tide_buf_reserve(tide_buf *buf, size_t count)
     return buf->data + buf->bytes;
 }
 
+tide_status tide_buf_room(tide_buf *buf, size_t bytes)
+{
+    TIDE_ASSERT(buf->mem != NULL);
+    size_t wanted = 0;
+    if (__builtin_add_overflow(bytes, 1u, &wanted))
+        return TIDE_FULL;
+    if (wanted <= buf->capacity)
+        return TIDE_OK;
+    char *data = buf->mem->resize(buf->mem, buf->data, buf->capacity, wanted);
+    if (data == NULL)
+        return TIDE_NO_MEMORY;
+    data[buf->bytes] = '\0';
+    buf->data = data;
+    buf->capacity = wanted;
+    return TIDE_OK;
+}
+
 tide_status tide_buf_add(tide_buf *buf, const void *bytes, size_t count)
 {
     char *room = tide_buf_reserve(buf, count);

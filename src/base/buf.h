@@ -28,6 +28,10 @@ tide_status tide_buf_print(tide_buf *buf, const char *format, ...)
 /* Room for `count` more bytes at the end, to be filled by the caller, who then
  * adds to buf->bytes.  NULL past the ceiling. */
 char *tide_buf_reserve(tide_buf *buf, size_t count);
+/* Room for `bytes` in all and no more, for a content whose size is known: it
+ * grows in one go, not by doubling, and the new room is not cleared.  The
+ * ceiling does not count here.  A buffer that has the room stays as it is. */
+tide_status tide_buf_room(tide_buf *buf, size_t bytes);
 /* "" while empty. */
 const char *tide_buf_cstr(const tide_buf *buf);
 tide_text tide_buf_text(const tide_buf *buf);

@@ -99,7 +99,7 @@ bool tide_job_canceled(const tide_job *job)
     return tide_canceled(&job->cancel) != TIDE_CANCEL_NONE;
 }
 
-const struct tide_cancel *tide_job_cancel(const tide_job *job)
+const struct tide_cancel *tide_job_cancellation(const tide_job *job)
 {
     return &job->cancel;
 }

@@ -92,15 +92,10 @@ static tide_status refusal_read(tide_text body, struct refusal *refusal_out)
 
 static limit limit_of_reason(const char *reason)
 {
-    static const char *const rate[] = {"rateLimitExceeded",
-                                       "userRateLimitExceeded",
-                                       "concurrentLimitExceeded",
-                                       "quotaExceeded",
-                                       "limitExceeded",
-                                       "servingLimitExceeded",
-                                       "RATE_LIMIT_EXCEEDED",
-                                       "RESOURCE_QUOTA_EXCEEDED",
-                                       NULL};
+    static const char *const rate[] = {
+        "rateLimitExceeded",   "userRateLimitExceeded",   "concurrentLimitExceeded",
+        "quotaExceeded",       "limitExceeded",           "servingLimitExceeded",
+        "RATE_LIMIT_EXCEEDED", "RESOURCE_QUOTA_EXCEEDED", NULL};
     if (strcmp(reason, "dailyLimitExceeded") == 0)
         return LIMIT_DAILY;
     return is_one_of(reason, rate) ? LIMIT_RATE : LIMIT_NONE;
@@ -337,8 +332,8 @@ tide_status tide_google_judge(const struct tide_response *response, uint64_t *re
     if (!tide_time_http_parse(tide_response_header(response, "Date"), &now_unix_ms))
         now_unix_ms = 0;
     uint64_t in_body_ms = 0;
-    tide_status rc = tide_google_judge_body(http, tide_buf_text(&response->body), now_unix_ms,
-                                            &in_body_ms, err);
+    tide_status rc =
+        tide_google_judge_body(http, tide_buf_text(&response->body), now_unix_ms, &in_body_ms, err);
     if (http == 503 && in_header_ms > 0 && rc == TIDE_SERVER) {
         rc = TIDE_THROTTLED;
         if (err != NULL)

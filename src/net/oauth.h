@@ -25,13 +25,15 @@ struct tide_oauth_client {
     char client_secret[256]; /* of a desktop client: not a secret */
     char auth_url[512];      /* "https://accounts.google.com/o/oauth2/v2/auth" */
     char token_url[512];     /* "https://oauth2.googleapis.com/token" */
-    char revoke_url[512];
+    char revoke_url[512];    /* "https://oauth2.googleapis.com/revoke" */
 };
-/* A client file as Google's console gives it ("installed" or "web"), or ours.
- * TIDE_INVALID names what is missing. */
+/* A client file as Google's console gives it ("installed" or "web"), or ours: the
+ * fields of the struct in one object.  Addresses are https, or http on this machine
+ * (anything else would send tokens in clear).  TIDE_INVALID names what is missing
+ * or wrong; no value of the file is in the text. */
 tide_status tide_oauth_client_read(tide_text json, struct tide_oauth_client *client_out,
                                    tide_error *err);
-/* Everything at one address: an emulator. */
+/* Everything at one address: an emulator, which lets any client in. */
 void tide_oauth_client_at(const char *origin, struct tide_oauth_client *client_out);
 
 /* ---- signing in ---- */
@@ -47,17 +49,26 @@ struct tide_oauth_ask {
 tide_status tide_oauth_flow_start(tide_world *world, const struct tide_oauth_ask *ask,
                                   tide_mem *mem, tide_oauth_flow **flow_out, tide_error *err);
 const char *tide_oauth_flow_link(const tide_oauth_flow *flow);
-/* Waits for the browser, at most so long. */
-tide_status tide_oauth_flow_wait(tide_oauth_flow *flow, uint64_t wait_ms, tide_error *err);
-/* Headless: what the person pasted, a whole address or the code alone. */
+/* Waits for the browser, at most so long; `cancel` may be NULL.  A request with a
+ * wrong state is refused and waited past.  TIDE_AUTH: the person said no. */
+tide_status tide_oauth_flow_wait(tide_oauth_flow *flow, uint64_t wait_ms, const tide_cancel *cancel,
+                                 tide_error *err);
+/* Headless: what the person pasted, a whole address or the code alone.
+ * TIDE_INVALID: that was neither, or of another sign-in; ask again. */
 tide_status tide_oauth_flow_paste(tide_oauth_flow *flow, tide_text pasted, tide_error *err);
-/* Redeems the code.  `grant_out` is JSON to be kept as a secret; the scopes that
- * were really given are in `scopes_out` (people can untick them). */
-tide_status tide_oauth_flow_finish(tide_oauth_flow *flow, tide_buf *grant_out, tide_buf *scopes_out,
-                                   tide_error *err);
+/* Redeems the code.  `grant_out` is JSON to be kept as a secret (wipe it); the
+ * scopes that were really given are in `scopes_out` (people can untick them).
+ * After TIDE_NETWORK it may be called again. */
+tide_status tide_oauth_flow_finish(tide_oauth_flow *flow, const tide_cancel *cancel,
+                                   tide_buf *grant_out, tide_buf *scopes_out, tide_error *err);
 void tide_oauth_flow_free(tide_oauth_flow *flow); /* NULL is fine */
 
-/* A grant out of a service account's key file, acting for `user`. */
+/* Whether every one of the scopes `asked` (separated by spaces) is among `given`. */
+bool tide_oauth_scopes_cover(tide_text given, const char *asked);
+
+/* A grant out of a service account's key file, acting for `user` (NULL or "": for
+ * itself).  The key is tried out, nothing is sent.  TIDE_INVALID says what is wrong
+ * with the file, without a value of it. */
 tide_status tide_oauth_service_account(tide_text key_json, const char *user, const char *scopes,
                                        tide_buf *grant_out, tide_error *err);
 /* A grant that is one fixed bearer token, for emulators. */
@@ -66,16 +77,25 @@ tide_status tide_oauth_fixed(const char *bearer, tide_buf *grant_out, tide_error
 /* ---- staying signed in ---- */
 
 typedef struct tide_tokens tide_tokens;
-/* Of one account; the grant is read from the secret `name` and written back when
- * it changes. */
+/* Of one account; the grant is read from the secret `name` and written back when it
+ * changes.  It is read again before each refresh, so that a new sign-in, also by
+ * another process, is noticed.  TIDE_AUTH: there is none.  A name "gmail/ADDRESS"
+ * makes the errors say `tidemark account add gmail ADDRESS`.  `secrets` is borrowed
+ * and outlives it. */
 tide_status tide_tokens_open(tide_world *world, tide_secrets *secrets, const char *name,
                              tide_mem *mem, tide_tokens **tokens_out, tide_error *err);
 void tide_tokens_close(tide_tokens *tokens); /* NULL is fine */
-/* A token that is good for at least a minute; any thread.  TIDE_AUTH (O3). */
+/* A token that is good for at least a minute (or half its life, if that is short);
+ * any thread.  Replaces what is in `bearer_out`.  TIDE_AUTH (O3); what keeps the
+ * token server from answering (TIDE_NETWORK, TIDE_SERVER, TIDE_THROTTLED,
+ * TIDE_TIMEOUT) is told to all who waited for the same refresh, never TIDE_UNKNOWN.
+ * TIDE_CANCELED within 100 ms of `cancel` (may be NULL). */
 tide_status tide_tokens_get(tide_tokens *tokens, const tide_cancel *cancel, tide_buf *bearer_out,
                             tide_error *err);
 /* The server refused this one with 401: the next get refreshes, once. */
 void tide_tokens_refused(tide_tokens *tokens, tide_text bearer);
+/* Gives the grant back to the provider (a key or a fixed token cannot be) and
+ * removes the secret; one that is dead already is fine.  On failure it stays. */
 tide_status tide_tokens_revoke(tide_tokens *tokens, tide_error *err);
 
 #endif

@@ -228,8 +228,11 @@ static struct peer *peer_place(tide_loopback *self)
 static void peer_accept(tide_loopback *self)
 {
     const int fd = accept4(self->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return; /* it has left again, or there are too many files: the next look tells */
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+            (void)poll(NULL, 0, LOOK_MS); /* it stays ready; looking again at once would spin */
+        return;
+    }
     struct peer *peer = peer_place(self);
     peer->fd = fd;
     peer->order = ++self->accepted;
@@ -281,8 +284,7 @@ tide_status tide_loopback_wait(tide_loopback *self, tide_world *world, uint64_t 
 
 static tide_status listen_here(tide_loopback *self, tide_error *err)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t bytes = sizeof address;
     self->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (self->listener < 0 ||

@@ -1,0 +1,251 @@
+#include "cloud/gmail_answer.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+/* ---- fields ---- */
+
+/* Absent is success, and leaves the output alone.  A wrong type is the server's
+ * fault, not ours: it may be right the next time. */
+static tide_status optional(tide_status rc, tide_error *err)
+{
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK;
+    if (rc == TIDE_INVALID && err != NULL)
+        err->status = TIDE_SERVER;
+    return rc == TIDE_INVALID ? TIDE_SERVER : rc;
+}
+
+static tide_status text_of(const json_t *object, const char *key, tide_text *text_out,
+                           tide_error *err)
+{
+    return optional(tide_json_get_text(object, key, text_out, err), err);
+}
+
+static tide_status array_of(const json_t *object, const char *key, const json_t **array_out,
+                            tide_error *err)
+{
+    return optional(tide_json_get_array(object, key, array_out, err), err);
+}
+
+static tide_status copy_of(const json_t *object, const char *key, char *copy, size_t room,
+                           tide_error *err)
+{
+    tide_text text = TIDE_TEXT("");
+    const tide_status rc = text_of(object, key, &text, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (text.bytes >= room)
+        return tide_error_set(err, TIDE_SERVER, "field \"%s\" has %zu bytes", key, text.bytes);
+    memcpy(copy, text.data, text.bytes);
+    copy[text.bytes] = '\0';
+    return TIDE_OK;
+}
+
+/* 64-bit numbers come as texts; the short ones of emulators also as numbers. */
+static tide_status i64_of(const json_t *object, const char *key, int64_t *number_out,
+                          tide_error *err)
+{
+    const json_t *value = json_object_get(object, key);
+    if (value == NULL || json_is_null(value))
+        return TIDE_OK;
+    if (json_is_integer(value)) {
+        *number_out = json_integer_value(value);
+        return TIDE_OK;
+    }
+    const tide_text text = {json_string_value(value), json_string_length(value)};
+    if (!json_is_string(value) || !tide_text_to_i64(text, number_out))
+        return tide_error_set(err, TIDE_SERVER, "field \"%s\" is not a whole number", key);
+    return TIDE_OK;
+}
+
+static tide_status texts_check(const json_t *array, const char *key, tide_error *err)
+{
+    for (size_t i = 0; i < json_array_size(array); i++)
+        if (!json_is_string(json_array_get(array, i)))
+            return tide_error_set(err, TIDE_SERVER, "\"%s\" holds something that is no text", key);
+    return TIDE_OK;
+}
+
+/* Every element is an object with a text that is not empty. */
+static tide_status named_check(const json_t *array, const char *list, const char *key,
+                               tide_error *err)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *element = json_array_get(array, i);
+        if (!json_is_object(element) || json_string_length(json_object_get(element, key)) == 0)
+            return tide_error_set(err, TIDE_SERVER, "an entry of \"%s\" has no \"%s\"", list, key);
+    }
+    return TIDE_OK;
+}
+
+/* ---- answers ---- */
+
+tide_status tide_gmail_answer_parse(tide_text body, json_t **value_out, tide_error *err)
+{
+    json_t *value = NULL;
+    const tide_status rc = tide_json_parse(body, &value, err);
+    if (rc != TIDE_OK)
+        return optional(rc, err);
+    if (!json_is_object(value)) {
+        json_decref(value);
+        return tide_error_set(err, TIDE_SERVER, "not a JSON object");
+    }
+    *value_out = value;
+    return TIDE_OK;
+}
+
+tide_status tide_gmail_answer_profile(const json_t *value, struct tide_gmail_profile *profile_out,
+                                      tide_error *err)
+{
+    struct tide_gmail_profile profile = {.messages = 0};
+    int64_t messages = 0;
+    tide_status rc = copy_of(value, "emailAddress", profile.email, sizeof profile.email, err);
+    if (rc == TIDE_OK)
+        rc = copy_of(value, "historyId", profile.history_id, sizeof profile.history_id, err);
+    if (rc == TIDE_OK)
+        rc = i64_of(value, "messagesTotal", &messages, err);
+    if (rc == TIDE_OK && messages < 0)
+        rc = tide_error_set(err, TIDE_SERVER, "field \"messagesTotal\" is negative");
+    if (rc != TIDE_OK)
+        return rc;
+    profile.messages = (uint64_t)messages;
+    *profile_out = profile;
+    return TIDE_OK;
+}
+
+tide_status tide_gmail_answer_page(json_t *value, struct tide_gmail_page *page_out, tide_error *err)
+{
+    struct tide_gmail_page page = {.value = value, .next = TIDE_TEXT("")};
+    tide_status rc = array_of(value, "messages", &page.ids, err);
+    if (rc == TIDE_OK)
+        rc = named_check(page.ids, "messages", "id", err);
+    if (rc == TIDE_OK)
+        rc = text_of(value, "nextPageToken", &page.next, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (json_array_size(page.ids) == 0)
+        page.ids = NULL;
+    *page_out = page;
+    return TIDE_OK;
+}
+
+/* [{"message":{"id",...,"labelIds":[]},"labelIds":[]}]; the labels that changed are
+ * what the two kinds about labels are for, so there they must be. */
+static tide_status changes_check(const json_t *record, const char *kind, bool of_labels,
+                                 tide_error *err)
+{
+    const json_t *changes = NULL;
+    tide_status rc = array_of(record, kind, &changes, err);
+    for (size_t i = 0; rc == TIDE_OK && i < json_array_size(changes); i++) {
+        const json_t *change = json_array_get(changes, i);
+        const json_t *message = json_object_get(change, "message");
+        const json_t *labels = NULL;
+        if (json_string_length(json_object_get(message, "id")) == 0)
+            return tide_error_set(err, TIDE_SERVER, "an entry of \"%s\" names no message", kind);
+        rc = array_of(message, "labelIds", &labels, err);
+        if (rc == TIDE_OK)
+            rc = texts_check(labels, "labelIds", err);
+        labels = NULL;
+        if (rc == TIDE_OK)
+            rc = array_of(change, "labelIds", &labels, err);
+        if (rc == TIDE_OK)
+            rc = texts_check(labels, "labelIds", err);
+        if (rc == TIDE_OK && of_labels && labels == NULL)
+            rc = tide_error_set(err, TIDE_SERVER, "an entry of \"%s\" names no label", kind);
+    }
+    return rc;
+}
+
+static tide_status record_check(const json_t *record, tide_error *err)
+{
+    if (!json_is_object(record))
+        return tide_error_set(err, TIDE_SERVER, "a record of \"history\" is not an object");
+    tide_text id;
+    tide_status rc = text_of(record, "id", &id, err);
+    if (rc == TIDE_OK)
+        rc = changes_check(record, "messagesAdded", false, err);
+    if (rc == TIDE_OK)
+        rc = changes_check(record, "messagesDeleted", false, err);
+    if (rc == TIDE_OK)
+        rc = changes_check(record, "labelsAdded", true, err);
+    if (rc == TIDE_OK)
+        rc = changes_check(record, "labelsRemoved", true, err);
+    return rc;
+}
+
+tide_status tide_gmail_answer_history(json_t *value, struct tide_gmail_history *history_out,
+                                      tide_error *err)
+{
+    struct tide_gmail_history history = {
+        .value = value, .next = TIDE_TEXT(""), .history_id = TIDE_TEXT("")};
+    tide_status rc = array_of(value, "history", &history.records, err);
+    for (size_t i = 0; rc == TIDE_OK && i < json_array_size(history.records); i++)
+        rc = record_check(json_array_get(history.records, i), err);
+    if (rc == TIDE_OK)
+        rc = text_of(value, "nextPageToken", &history.next, err);
+    if (rc == TIDE_OK)
+        rc = text_of(value, "historyId", &history.history_id, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (json_array_size(history.records) == 0)
+        history.records = NULL;
+    *history_out = history;
+    return TIDE_OK;
+}
+
+tide_status tide_gmail_answer_id(const json_t *value, tide_text *id_out, tide_error *err)
+{
+    tide_text id = TIDE_TEXT("");
+    const tide_status rc = text_of(value, "id", &id, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (id.bytes == 0)
+        return tide_error_set(err, TIDE_SERVER, "field \"id\" is missing");
+    *id_out = id;
+    return TIDE_OK;
+}
+
+tide_status tide_gmail_answer_message(json_t *value, tide_text id,
+                                      struct tide_gmail_message *message_out, tide_error *err)
+{
+    tide_text seen = TIDE_TEXT(""), thread_id = TIDE_TEXT(""), history_id = TIDE_TEXT("");
+    const json_t *labels = NULL;
+    int64_t internal_ms = 0;
+    tide_status rc = tide_gmail_answer_id(value, &seen, err);
+    if (rc == TIDE_OK && !tide_text_equal(seen, id))
+        rc = tide_error_set(err, TIDE_SERVER, "the answer is about message \"%.60s\"", seen.data);
+    if (rc == TIDE_OK)
+        rc = text_of(value, "threadId", &thread_id, err);
+    if (rc == TIDE_OK)
+        rc = text_of(value, "historyId", &history_id, err);
+    if (rc == TIDE_OK)
+        rc = i64_of(value, "internalDate", &internal_ms, err);
+    if (rc == TIDE_OK)
+        rc = array_of(value, "labelIds", &labels, err);
+    if (rc == TIDE_OK)
+        rc = texts_check(labels, "labelIds", err);
+    if (rc != TIDE_OK)
+        return rc;
+    message_out->id = seen;
+    message_out->thread_id = thread_id;
+    message_out->history_id = history_id;
+    message_out->internal_ms = internal_ms;
+    message_out->labels = json_object_get(value, "labelIds");
+    if (json_array_size(message_out->labels) == 0)
+        message_out->labels = NULL;
+    message_out->fields = value;
+    return TIDE_OK;
+}
+
+tide_status tide_gmail_answer_labels(const json_t *value, tide_error *err)
+{
+    const json_t *labels = NULL;
+    tide_status rc = array_of(value, "labels", &labels, err);
+    if (rc == TIDE_OK)
+        rc = named_check(labels, "labels", "id", err);
+    if (rc == TIDE_OK)
+        rc = named_check(labels, "labels", "name", err);
+    return rc;
+}

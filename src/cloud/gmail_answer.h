@@ -1,0 +1,29 @@
+/* gmail_answer.h - what the Gmail API answered, checked all through (G3).
+ *
+ * Each function takes a JSON value, looks at every field somebody may use, and
+ * fills a struct of gmail.h that borrows from it.  Missing is fine, unknown is
+ * fine, a wrong type is TIDE_SERVER with the field's name.  No I/O.
+ */
+#ifndef TIDE_CLOUD_GMAIL_ANSWER_H
+#define TIDE_CLOUD_GMAIL_ANSWER_H
+
+#include "cloud/gmail.h"
+
+/* One JSON object; owned by the caller. */
+tide_status tide_gmail_answer_parse(tide_text body, json_t **value_out, tide_error *err);
+
+tide_status tide_gmail_answer_profile(const json_t *value, struct tide_gmail_profile *profile_out,
+                                      tide_error *err);
+/* On success the struct owns `value`, else the caller still does. */
+tide_status tide_gmail_answer_page(json_t *value, struct tide_gmail_page *page_out,
+                                   tide_error *err);
+tide_status tide_gmail_answer_history(json_t *value, struct tide_gmail_history *history_out,
+                                      tide_error *err);
+/* Of the message `id` (G4).  `raw` is left alone. */
+tide_status tide_gmail_answer_message(json_t *value, tide_text id,
+                                      struct tide_gmail_message *message_out, tide_error *err);
+tide_status tide_gmail_answer_labels(const json_t *value, tide_error *err);
+/* The "id" of something that was made; borrowed from `value`. */
+tide_status tide_gmail_answer_id(const json_t *value, tide_text *id_out, tide_error *err);
+
+#endif

@@ -1,0 +1,39 @@
+/* keyring.h - the desktop's keyring, where there is one.
+ *
+ * Built on libsecret, which speaks to whatever Secret Service the desktop runs; a
+ * build without it has no keyring.  The functions are reached through a table so
+ * that a test can hand in a keyring of its own.
+ *
+ * Invariants:
+ *   K1  nothing waits for ever: opening gives up after 5 s, an operation (which may
+ *       have to ask a person for a password) after 60 s.
+ *   K2  without a session bus nothing is started and nobody is asked.
+ *   K3  no value is ever in an error.
+ */
+#ifndef TIDE_WORLD_KEYRING_H
+#define TIDE_WORLD_KEYRING_H
+
+#include "world/world.h"
+
+typedef struct tide_keyring tide_keyring;
+
+struct tide_keyring_ops {
+    tide_status (*put)(tide_keyring *keyring, const char *name, tide_text value, tide_error *err);
+    /* TIDE_NOT_FOUND; appends to `out`. */
+    tide_status (*get)(tide_keyring *keyring, const char *name, tide_buf *out, tide_error *err);
+    /* TIDE_NOT_FOUND when there is none. */
+    tide_status (*remove)(tide_keyring *keyring, const char *name, tide_error *err);
+    void (*close)(tide_keyring *keyring);
+};
+
+struct tide_keyring {
+    const struct tide_keyring_ops *ops;
+};
+
+/* `home` keeps the secrets of two state directories apart; it is copied.
+ * TIDE_NOT_FOUND: none is built in, or none answers.  Any thread may use it; they
+ * take turns. */
+tide_status tide_keyring_open(const char *home, tide_mem *mem, tide_keyring **keyring_out,
+                              tide_error *err);
+
+#endif
