@@ -134,7 +134,7 @@ void box_talk_id(const struct box_talk *talk, const char *prefix, uint32_t nth, 
 void box_event(tide_buf *out, const char *name, json_t *value)
 {
     TIDE_ASSERT(value != NULL);
-    char *text = json_dumps(value, JSON_COMPACT);
+    char *text = json_dumps(value, JSON_COMPACT | BOX_JSON_REALS);
     TIDE_ASSERT(text != NULL);
     if (name != NULL)
         box_print(out, "event: %s\n", name);

@@ -449,7 +449,7 @@ static json_t *key_value(const struct view *view, const char *key)
 
 static void write_json(const json_t *value, tide_buf *out)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | BOX_JSON_REALS);
     TIDE_ASSERT(text != NULL);
     box_add_cstr(out, text);
     free(text);
@@ -545,8 +545,8 @@ uint64_t box_said_bytes(const struct box_said *said)
 {
     uint64_t bytes = said->text.bytes;
     for (size_t i = 0; i < said->calls_count; i++)
-        bytes +=
-            said->calls[i].name.bytes + json_dumpb(said->calls[i].arguments, NULL, 0, JSON_COMPACT);
+        bytes += said->calls[i].name.bytes +
+                 json_dumpb(said->calls[i].arguments, NULL, 0, JSON_COMPACT | BOX_JSON_REALS);
     return bytes;
 }
 

@@ -307,7 +307,7 @@ static bool read_request(struct box_call *call, const json_t *body, struct box_t
 static json_t *arguments_text(const struct box_talk *talk, const struct box_said *said, size_t i,
                               bool bad)
 {
-    char *text = json_dumps(said->calls[i].arguments, JSON_COMPACT);
+    char *text = json_dumps(said->calls[i].arguments, JSON_COMPACT | BOX_JSON_REALS);
     TIDE_ASSERT(text != NULL);
     size_t bytes = strlen(text);
     if (bad)

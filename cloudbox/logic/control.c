@@ -8,6 +8,7 @@
 #include "logic/auth.h"
 #include "logic/chat.h"
 #include "logic/clock.h"
+#include "logic/console_data.h"
 #include "logic/control_read.h"
 #include "logic/faults.h"
 #include "logic/push.h"
@@ -16,7 +17,13 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { MESSAGES_MAX = 3000000, ROWS_MAX = 50000, SPEED_MAX = 1000000 };
+/* As much as the command line takes. */
+enum {
+    MESSAGES_MAX = 20 * 1000 * 1000,
+    SIZE_BYTES_MIN = 1000,
+    SIZE_BYTES_MAX = 50 << 20,
+    SPEED_MAX = 1000000,
+};
 
 /* ---- the record ---- */
 
@@ -344,7 +351,8 @@ static void serve_users_add(struct box_call *call)
     tide_error err = {0};
     if (body != NULL && box_control_text(call, body, "email", &email) &&
         box_control_number(call, body, "messages", 0, MESSAGES_MAX, 0, &messages) &&
-        box_control_number(call, body, "size_bytes", 1000, 25 << 20, 0, &size_bytes) &&
+        box_control_number(call, body, "size_bytes", SIZE_BYTES_MIN, SIZE_BYTES_MAX, 0,
+                           &size_bytes) &&
         box_control_number(call, body, "seed", 1, INT64_MAX, 0, &seed)) {
         const struct box_mailbox_options options = {.messages = (uint32_t)messages,
                                                     .size_bytes = (uint32_t)size_bytes,
@@ -367,7 +375,7 @@ static void serve_sites_add(struct box_call *call)
     uint64_t rows = 0;
     tide_error err = {0};
     if (user != NULL && box_control_text(call, body, "site", &site) &&
-        box_control_number(call, body, "rows_per_day", 0, ROWS_MAX, 1000, &rows)) {
+        box_control_number(call, body, "rows_per_day", 1, BOX_SITE_ROWS_MAX, 1000, &rows)) {
         if (box_cloud_add_site(call->cloud, site, tide_text_of(user->email), (uint32_t)rows,
                                &err) == TIDE_OK)
             box_call_reply(call, json_object());
@@ -419,6 +427,9 @@ static const struct {
     {serve_token_add, "a bearer token that never expires: {\"user\",\"token\"}"},
     {serve_token_expire, "access tokens expire now: {\"user\"}"},
     {serve_token_revoke, "the grant is gone: {\"user\"}"},
+    {box_control_auth,
+     "{\"testing\":true}, {\"password_changed\":EMAIL}, {\"client\":{\"id\",\"secret\"}} "
+     "or {\"delegate\":{\"account\",\"user\",\"scope\"}}"},
     {serve_watch_expire, "watches end: {\"user\"}"},
     {serve_clock, "the cloud's time"},
     {serve_clock_set, "{\"set\":unix ms} or {\"advance\":\"1h\"}, {\"speed\":60}"},
@@ -452,6 +463,7 @@ static const struct box_method methods[] = {
     METHOD("cloud.token.add", BOX_POST, "/_cloud/token"),
     METHOD("cloud.token.expire", BOX_POST, "/_cloud/token/expire"),
     METHOD("cloud.token.revoke", BOX_POST, "/_cloud/token/revoke"),
+    METHOD("cloud.auth", BOX_POST, "/_cloud/auth"),
     METHOD("cloud.watch.expire", BOX_POST, "/_cloud/watch/expire"),
     METHOD("cloud.clock.get", BOX_GET, "/_cloud/clock"),
     METHOD("cloud.clock.set", BOX_POST, "/_cloud/clock"),
@@ -477,7 +489,10 @@ static void serve_index(struct box_call *call)
     box_answer_clear(call->answer);
     (void)snprintf(call->answer->type, sizeof call->answer->type, "text/html; charset=utf-8");
     box_add_cstr(out, "<!DOCTYPE html>\n<html lang=en>\n<meta charset=utf-8>\n"
-                      "<title>tidemark-cloud</title>\n<h1>tidemark-cloud</h1>\n"
+                      "<title>tidemark-cloud</title>\n<style>body{font:16px/1.5 "
+                      "system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}"
+                      "pre{white-space:pre-wrap;font-size:14px}:root{color-scheme:light dark}"
+                      "</style>\n<h1>tidemark-cloud</h1>\n"
                       "<p>A cloud in a box. Nothing here is real.\n<h2>Control</h2>\n<pre>\n");
     for (size_t i = 0; i < box_control.methods_count; i++)
         box_print(out, "%-6s %-24s %s\n", box_verb_name(methods[i].verb), methods[i].path,

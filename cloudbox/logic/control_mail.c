@@ -3,7 +3,8 @@
 #include "base/check.h"
 #include "logic/control_read.h"
 
-#include <strings.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 enum { MAIL_BYTES_MAX = 150 << 20 };
 
@@ -94,8 +95,10 @@ static void deliver(struct box_call *call, struct delivery *delivery)
     char thread_id[BOX_ID_TEXT_BYTES];
     box_id_text(message->id, id);
     box_id_text(message->thread_id, thread_id);
-    box_call_reply(call, json_pack("{s:s, s:s, s:I}", "id", id, "threadId", thread_id, "historyId",
-                                   (json_int_t)message->history_id));
+    char history_id[24]; /* a text, as the API gives it */
+    (void)snprintf(history_id, sizeof history_id, "%" PRIu64, message->history_id);
+    box_call_reply(call, json_pack("{s:s, s:s, s:s}", "id", id, "threadId", thread_id, "historyId",
+                                   history_id));
 }
 
 void box_control_mail(struct box_call *call)

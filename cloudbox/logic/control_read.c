@@ -31,21 +31,36 @@ static bool field_is_known(struct box_call *call, const char *field, const char 
     return false;
 }
 
+static bool fields_are_known(struct box_call *call, const json_t *object, const char *const *fields)
+{
+    const char *field = NULL;
+    json_t *value = NULL;
+    json_object_foreach((json_t *)object, field, value)
+    {
+        if (!field_is_known(call, field, fields))
+            return false;
+    }
+    return true;
+}
+
 json_t *box_control_body(struct box_call *call, const char *const *fields)
 {
     json_t *body = box_call_body(call);
     if (body == NULL)
         return NULL;
-    const char *field = NULL;
-    json_t *value = NULL;
-    json_object_foreach(body, field, value)
-    {
-        if (!field_is_known(call, field, fields)) {
-            json_decref(body);
-            return NULL;
-        }
-    }
-    return body;
+    if (fields_are_known(call, body, fields))
+        return body;
+    json_decref(body);
+    return NULL;
+}
+
+bool box_control_object(struct box_call *call, const json_t *object, const char *name,
+                        const char *const *fields)
+{
+    if (json_is_object(object))
+        return fields_are_known(call, object, fields);
+    box_fail_argument(call, "\"%s\" must be an object", name);
+    return false;
 }
 
 bool box_control_text(struct box_call *call, const json_t *body, const char *field,

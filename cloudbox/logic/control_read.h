@@ -14,6 +14,9 @@ enum { BOX_CONTROL_IDS_MAX = 100000 };
 /* The body as an object with no other fields than these (NULL-terminated).  The
  * caller owns it. */
 json_t *box_control_body(struct box_call *call, const char *const *fields);
+/* The same check of an object inside a body, which is called `name` there. */
+bool box_control_object(struct box_call *call, const json_t *object, const char *name,
+                        const char *const *fields);
 /* The existing user that a field of the body names. */
 struct box_user *box_control_user(struct box_call *call, const json_t *body);
 struct box_user *box_control_user_of(struct box_call *call, tide_text email);
@@ -41,5 +44,8 @@ void box_control_failed(struct box_call *call, const tide_error *err);
 void box_control_mail(struct box_call *call);
 void box_control_mail_delete(struct box_call *call);
 void box_control_mail_label(struct box_call *call);
+
+/* ---- control_auth.c ---- */
+void box_control_auth(struct box_call *call);
 
 #endif

@@ -135,7 +135,8 @@ void box_answer_json(struct box_answer *answer, int status, json_t *value, bool 
     answer->status = status;
     (void)snprintf(answer->type, sizeof answer->type, "application/json; charset=UTF-8");
     tide_buf_clear(&answer->body);
-    const size_t flags = (pretty ? JSON_INDENT(2) : JSON_COMPACT) | JSON_ENCODE_ANY;
+    const size_t flags =
+        (pretty ? JSON_INDENT(2) : JSON_COMPACT) | JSON_ENCODE_ANY | BOX_JSON_REALS;
     TIDE_ASSERT(json_dump_callback(value, add_dumped, &answer->body, flags) == 0);
     if (pretty)
         box_add(&answer->body, "\n", 1);

@@ -121,6 +121,8 @@ void box_add_base64url(tide_buf *out, tide_text bytes);
 void box_add_base64(tide_buf *out, tide_text bytes);
 /* Either alphabet, padding optional, line ends skipped.  false: not base64. */
 bool box_base64_decode(tide_text text, tide_buf *out);
+/* For jansson's dumps: 0.9 reads 0.9 and not 0.90000000000000002. */
+#define BOX_JSON_REALS JSON_REAL_PRECISION(15)
 /* A body from a jansson value, which is taken; `pretty` as Google's default. */
 void box_answer_json(struct box_answer *answer, int status, json_t *value, bool pretty);
 

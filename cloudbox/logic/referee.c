@@ -225,6 +225,8 @@ void box_referee_call(struct box_referee *referee, const struct box_call *call, 
     TIDE_ASSERT(call->method != NULL);
     TIDE_ASSERT(refusal < BOX_REFUSALS);
     const uint32_t user = call->user == NULL ? 0 : call->user->number;
+    if (referee->since_ms == 0) /* the cloud's clock starts with its first call */
+        referee->since_ms = call->now_ms;
     struct record *record = record_of(referee, user);
     record->calls++;
     record->units += units;

@@ -1,5 +1,6 @@
 /* tidemark-cloud: starts what the options ask for, says that it is ready, and
  * ends cleanly on SIGTERM and SIGINT. */
+#include "logic/mime.h"
 #include "serve/account.h"
 #include "serve/server.h"
 #include "serve/setup.h"
@@ -15,6 +16,7 @@ static void block_signals(sigset_t *ends)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    (void)sigaction(SIGXFSZ, &ignore, NULL); /* a file that may not grow is an error of write */
     (void)sigemptyset(ends);
     (void)sigaddset(ends, SIGTERM);
     (void)sigaddset(ends, SIGINT);
@@ -111,6 +113,7 @@ int main(int argc, char **argv)
         box_settings_completion(stdout);
     } else {
         (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+        box_mime_start();
         box_shared_init(&shared);
         if (run(&settings, &shared, &err) != TIDE_OK) {
             fprintf(stderr, "tidemark-cloud: %s\n", err.text);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "serve/gzip.h"
 #include "serve/listen.h"
+#include "serve/state.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -114,6 +115,7 @@ static struct box_exchange *exchange_take(box_server *server)
     exchange->served = false;
     exchange->gzipped = false;
     exchange->stalled = false;
+    exchange->unkept = false;
     exchange->sent_early = false;
     exchange->trickle_from_ms = 0;
     return exchange;
@@ -303,6 +305,8 @@ static void serve(struct box_exchange *exchange)
         server->deliver == NULL ? UINT64_MAX : box_cloud_wake_at_ms(shared->cloud, now_unix_ms);
     (void)pthread_mutex_unlock(&shared->lock);
     exchange->served = true;
+    /* What could not be written down was not done: nobody is told of it. */
+    exchange->unkept = shared->state != NULL && box_state_error(shared->state, NULL) != TIDE_OK;
     if (server->deliver != NULL)
         box_deliver_wake_by(server->deliver, wake_at_ms);
 }
@@ -369,7 +373,8 @@ static void completed(void *cls, struct MHD_Connection *connection, void **conte
 
 /* ---- starting and stopping ---- */
 
-static void log_library(void *cls, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void log_library(void *cls, const char *format,
+                                                              va_list args)
 {
     const box_server *server = cls;
     if (server->settings->verbose)

@@ -158,8 +158,8 @@ static void describe(const json_t *header, tide_buf *out)
 {
     size_t i;
     json_t *item;
-    box_print(out, "--seed %" JSON_INTEGER_FORMAT,
-              json_integer_value(json_object_get(header, "seed")));
+    box_print(out, "--seed %" PRIu64,
+              (uint64_t)json_integer_value(json_object_get(header, "seed")));
     json_array_foreach(json_object_get(header, "mailboxes"), i, item)
     {
         json_int_t size = json_integer_value(json_object_get(item, "size"));
@@ -250,6 +250,7 @@ tide_status box_setup(struct box_settings *settings, struct box_shared *shared, 
         settings->cloud.keep = box_state_keep;
         settings->cloud.keep_arg = state;
     }
+    shared->state = state;
     shared->cloud = box_cloud_new(&settings->cloud);
     tide_status rc = fill(settings, shared->cloud, state, made_unix_ms, clock_unix_ms, err);
     if (rc == TIDE_OK && state != NULL)

@@ -12,8 +12,11 @@
 #include <pthread.h>
 #include <time.h>
 
+struct box_state;
+
 struct box_shared {
     box_cloud *cloud;
+    struct box_state *state; /* NULL: nothing is kept */
     pthread_mutex_t lock;
     uint64_t start_unix_ms;
     uint64_t start_ms; /* monotonic */

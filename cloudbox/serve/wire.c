@@ -237,7 +237,7 @@ enum MHD_Result box_wire_answer(struct box_exchange *exchange)
 {
     const struct box_plan *plan = &exchange->answer.plan;
     TIDE_ASSERT(exchange->served);
-    if (exchange->timer.vanished || box_server_is_stopping(exchange->server) ||
+    if (exchange->timer.vanished || exchange->unkept || box_server_is_stopping(exchange->server) ||
         exchange->stage == BOX_STAGE_ENDING)
         return MHD_NO; /* closes */
     if (exchange->stage == BOX_STAGE_BODY && plan->delay_ms > 0) {

@@ -46,6 +46,7 @@ struct box_exchange {
     bool served; /* answer.ticket is held */
     bool gzipped;
     bool stalled;
+    bool unkept;     /* its change could not be written down: no answer */
     bool sent_early; /* refused before or while its body came */
     uint64_t started_ms;
     uint64_t trickle_from_ms;

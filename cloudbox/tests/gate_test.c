@@ -2,6 +2,7 @@
 #include "gate_support.h"
 
 #include "logic/control_read.h"
+#include "logic/jwt.h"
 
 static const struct box_options plain = {.seed = 5};
 
@@ -176,6 +177,25 @@ static void bad_input_is_named(void **state)
         {"/_cloud/sites", "{\"site\":\"what\",\"user\":\"a@x.org\"}", ""},
         {"/_cloud/token", "{\"user\":\"a@x.org\"}", "\\\"token\\\" is missing"},
         {"/_cloud/topics", "{\"topic\":\"x\"}", "\\\"url\\\" is missing"},
+        {"/_cloud/auth", "{}", "give one of"},
+        {"/_cloud/auth", "{\"testing\":true,\"password_changed\":\"a@x.org\"}", "give one of"},
+        {"/_cloud/auth", "{\"test\":true}", "did you mean \\\"testing\\\"?"},
+        {"/_cloud/auth", "{\"testing\":1}", "must be true or false"},
+        {"/_cloud/auth", "{\"password_changed\":7}", "must be an address"},
+        {"/_cloud/auth", "{\"password_changed\":\"c@x.org\"}", "there is no user c@x.org"},
+        {"/_cloud/auth", "{\"client\":\"x\"}", "\\\"client\\\" must be an object"},
+        {"/_cloud/auth", "{\"client\":{\"secret\":\"s\"}}", "\\\"id\\\" is missing"},
+        {"/_cloud/auth", "{\"client\":{\"id\":\"x\",\"secret\":7}}", "must be a text"},
+        {"/_cloud/auth", "{\"client\":{\"id\":\"x\",\"secrets\":\"s\"}}", "did you mean"},
+        {"/_cloud/auth", "{\"client\":{\"id\":\"\\u0001\"}}", "cannot be registered"},
+        {"/_cloud/auth", "{\"delegate\":{\"account\":\"r@p\",\"user\":\"a@x.org\"}}",
+         "\\\"scope\\\" is missing"},
+        {"/_cloud/auth",
+         "{\"delegate\":{\"account\":\"r@p\",\"user\":\"a@x.org\",\"scope\":\"openid nix\"}}",
+         "there is no scope nix"},
+        {"/_cloud/auth",
+         "{\"delegate\":{\"account\":\"r@p\",\"user\":\"a@x.org\",\"scope\":\"openid\"}}",
+         "there is no service account r@p"},
     };
     box_cloud *cloud = cloud_with(&plain);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -211,6 +231,7 @@ static void mail_arrives_is_sorted_and_deleted(void **state)
     json_t *two = post(cloud, START_MS, 200, "/_cloud/mail?user=a@x.org&labels=STARRED&date=1000",
                        "Subject: y\r\n\r\nthere\r\n");
     const char *id_one = json_string_value(json_object_get(one, "id"));
+    assert_true(json_is_string(json_object_get(one, "historyId")));
     const char *id_two = json_string_value(json_object_get(two, "id"));
     const uint32_t slot_one = box_mailbox_find(user->mailbox, tide_text_of(id_one));
     const uint32_t slot_two = box_mailbox_find(user->mailbox, tide_text_of(id_two));
@@ -344,6 +365,165 @@ static void users_tokens_and_sites_can_be_added(void **state)
     box_cloud_free(cloud);
 }
 
+static void keep_line(void *arg, tide_text line)
+{
+    tide_buf *kept = arg;
+    box_add(kept, line.data, line.bytes);
+    box_add(kept, "\n", 1);
+}
+
+/* What the control page adds is there again after a restart, also when an option
+ * names it a second time. */
+static void a_kept_site_comes_back(void **state)
+{
+    (void)state;
+    tide_buf kept;
+    tide_buf_init(&kept, tide_mem_heap(), 1 << 20);
+    struct box_options keeping = plain;
+    keeping.keep = keep_line;
+    keeping.keep_arg = &kept;
+    box_cloud *cloud = cloud_with(&keeping);
+    tide_buf_clear(&kept); /* the options' own users and tokens */
+    post_only(cloud, START_MS, 200, "/_cloud/sites",
+              "{\"site\":\"sc-domain:x.org\",\"user\":\"a@x.org\",\"rows_per_day\":5}");
+    post_only(cloud, START_MS, 409, "/_cloud/sites",
+              "{\"site\":\"sc-domain:x.org\",\"user\":\"a@x.org\"}");
+    box_cloud_free(cloud);
+    assert_true(kept.bytes > 0);
+    const tide_text line = {kept.data, kept.bytes - 1}; /* one */
+    assert_null(memchr(line.data, '\n', line.bytes));
+
+    cloud = cloud_with(&plain);
+    tide_error err = {0};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(box_cloud_replay(cloud, line, &err), TIDE_OK);
+    assert_int_equal(box_sites_number(box_cloud_sites(cloud), TIDE_TEXT("sc-domain:x.org")), 1);
+    box_cloud_free(cloud);
+    tide_buf_done(&kept);
+}
+
+/* ---- what an administrator does ---- */
+
+/* Somebody signed in to `client` for Gmail and has a refresh token. */
+static void sign_in(box_cloud *cloud, const char *client, uint64_t now_ms, struct box_issue *issue)
+{
+    struct box_auth *auth = box_cloud_auth(cloud);
+    struct box_ask asked = {.client = box_auth_client(auth, tide_text_of(client)),
+                            .scopes = BOX_SCOPE_READONLY};
+    (void)snprintf(asked.redirect_uri, sizeof asked.redirect_uri, "http://127.0.0.1:9/");
+    assert_int_not_equal(asked.client, 0);
+    const char *code =
+        box_auth_code(auth, &asked, box_cloud_user(cloud, TIDE_TEXT("a@x.org")), ~0u, now_ms);
+    assert_non_null(code);
+    const struct box_redeem redeem = {.code = tide_text_of(code),
+                                      .redirect_uri = tide_text_of(asked.redirect_uri),
+                                      .client = asked.client};
+    struct box_oauth_error error;
+    assert_true(box_auth_redeem(auth, &redeem, now_ms, issue, &error));
+    assert_non_null(issue->refresh);
+}
+
+static bool refreshes(box_cloud *cloud, const char *client, const char *refresh, uint64_t now_ms)
+{
+    struct box_auth *auth = box_cloud_auth(cloud);
+    struct box_issue issue;
+    struct box_oauth_error error;
+    return box_auth_refresh(auth, box_auth_client(auth, tide_text_of(client)),
+                            tide_text_of(refresh), TIDE_TEXT_NONE, now_ms, &issue, &error);
+}
+
+static void grants_die_of_testing_and_of_a_new_password(void **state)
+{
+    (void)state;
+    const uint64_t day_ms = UINT64_C(86400000);
+    box_cloud *cloud = cloud_with(&plain);
+    struct box_issue issue;
+    char refresh[512];
+    post_only(cloud, START_MS, 200, "/_cloud/auth", "{\"testing\":true}");
+    sign_in(cloud, "app", START_MS, &issue);
+    assert_int_equal(issue.refresh_expires_in_s, 7 * 86400);
+    (void)snprintf(refresh, sizeof refresh, "%s", issue.refresh);
+    assert_true(refreshes(cloud, "app", refresh, START_MS + 6 * day_ms));
+    post_only(cloud, START_MS + 6 * day_ms, 200, "/_cloud/auth", "{\"testing\":false}");
+    /* What was granted in testing keeps its end, what comes now has none. */
+    assert_false(refreshes(cloud, "app", refresh, START_MS + 7 * day_ms));
+    sign_in(cloud, "app", START_MS + 8 * day_ms, &issue);
+    assert_int_equal(issue.refresh_expires_in_s, 0);
+    (void)snprintf(refresh, sizeof refresh, "%s", issue.refresh);
+    post_only(cloud, START_MS + 8 * day_ms, 200, "/_cloud/auth",
+              "{\"password_changed\":\"b@x.org\"}");
+    assert_true(refreshes(cloud, "app", refresh, START_MS + 8 * day_ms));
+    post_only(cloud, START_MS + 8 * day_ms, 200, "/_cloud/auth",
+              "{\"password_changed\":\"A@x.org\"}");
+    assert_false(refreshes(cloud, "app", refresh, START_MS + 8 * day_ms));
+    box_cloud_free(cloud);
+}
+
+static void a_registered_client_shuts_the_others_out(void **state)
+{
+    (void)state;
+    box_cloud *cloud = cloud_with(&plain);
+    struct box_auth *auth = box_cloud_auth(cloud);
+    const uint32_t before = box_auth_client(auth, TIDE_TEXT("anybody"));
+    assert_int_not_equal(before, 0);
+    post_only(cloud, START_MS, 200, "/_cloud/auth",
+              "{\"client\":{\"id\":\"app\",\"secret\":\"s3\"}}");
+    post_only(cloud, START_MS, 200, "/_cloud/auth", "{\"client\":{\"id\":\"desktop\"}}");
+    assert_int_equal(box_auth_client(auth, TIDE_TEXT("anybody")), 0);
+    const uint32_t app = box_auth_client(auth, TIDE_TEXT("app"));
+    const uint32_t desktop = box_auth_client(auth, TIDE_TEXT("desktop"));
+    assert_int_not_equal(app, 0);
+    assert_true(box_auth_client_proves(auth, app, TIDE_TEXT("s3")));
+    assert_false(box_auth_client_proves(auth, app, TIDE_TEXT("s4")));
+    assert_false(box_auth_client_proves(auth, app, TIDE_TEXT_NONE));
+    assert_true(box_auth_client_proves(auth, desktop, TIDE_TEXT_NONE));
+    assert_false(box_auth_client_proves(auth, desktop, TIDE_TEXT("s3")));
+    box_cloud_free(cloud);
+}
+
+static bool acts_for(box_cloud *cloud, const box_key *key, const char *user, const char *scope)
+{
+    const json_int_t now_s = (json_int_t)(START_MS / 1000);
+    tide_buf token;
+    tide_buf_init(&token, tide_mem_heap(), 64 << 10);
+    box_jwt_sign(key,
+                 json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "iss", "robot@p.example", "sub", user,
+                           "scope", scope, "aud", "https://oauth2.googleapis.com/token", "iat",
+                           now_s, "exp", now_s + 3600),
+                 &token);
+    struct box_issue issue;
+    struct box_oauth_error error;
+    const bool good = box_auth_assert(box_cloud_auth(cloud), tide_buf_text(&token), TIDE_TEXT_NONE,
+                                      START_MS, &issue, &error);
+    tide_buf_done(&token);
+    return good;
+}
+
+static void a_service_account_acts_for_whom_it_was_told(void **state)
+{
+    (void)state;
+    static const char readonly[] = "https://www.googleapis.com/auth/gmail.readonly";
+    static const char modify[] = "https://www.googleapis.com/auth/gmail.modify";
+    box_cloud *cloud = cloud_with(&plain);
+    json_t *file = NULL;
+    assert_int_equal(
+        box_auth_make_service_account(box_cloud_auth(cloud), TIDE_TEXT("robot@p.example"), &file),
+        TIDE_OK);
+    box_key *key =
+        box_key_from_pem(tide_text_of(json_string_value(json_object_get(file, "private_key"))));
+    assert_non_null(key);
+    assert_true(acts_for(cloud, key, "b@x.org", modify));
+    post_only(cloud, START_MS, 200, "/_cloud/auth",
+              "{\"delegate\":{\"account\":\"robot@p.example\",\"user\":\"a@x.org\",\"scope\":"
+              "\"https://www.googleapis.com/auth/gmail.readonly openid\"}}");
+    assert_true(acts_for(cloud, key, "a@x.org", readonly));
+    assert_false(acts_for(cloud, key, "a@x.org", modify));
+    assert_false(acts_for(cloud, key, "b@x.org", readonly));
+    box_key_free(key);
+    json_decref(file);
+    box_cloud_free(cloud);
+}
+
 static void the_record_is_served_and_reset(void **state)
 {
     (void)state;
@@ -352,6 +532,7 @@ static void the_record_is_served_and_reset(void **state)
     json_t *stats = ask_json(cloud, START_MS, 200,
                              &(struct ask){.target = "/_cloud/stats?user=a@x.org&fetched=1"});
     assert_int_equal(json_integer_value(inside(stats, "users", "a@x.org", "calls", NULL)), 1);
+    assert_int_equal(json_integer_value(inside(stats, "since", NULL)), START_MS);
     json_decref(stats);
     post_only(cloud, START_MS, 200, "/_cloud/stats/reset", "");
     stats = ask_json(cloud, START_MS, 200, &(struct ask){.target = "/_cloud/stats"});
@@ -394,6 +575,10 @@ int main(void)
         cmocka_unit_test(limits_are_read_and_changed),
         cmocka_unit_test(rules_come_and_go),
         cmocka_unit_test(users_tokens_and_sites_can_be_added),
+        cmocka_unit_test(a_kept_site_comes_back),
+        cmocka_unit_test(grants_die_of_testing_and_of_a_new_password),
+        cmocka_unit_test(a_registered_client_shuts_the_others_out),
+        cmocka_unit_test(a_service_account_acts_for_whom_it_was_told),
         cmocka_unit_test(the_record_is_served_and_reset),
         cmocka_unit_test(durations_are_read_exactly),
     };

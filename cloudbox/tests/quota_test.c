@@ -400,6 +400,41 @@ static void the_console_counts_sites_users_and_load(void **state)
     box_cloud_free(cloud);
 }
 
+/* The pace of a backfill: a property's days one by one, with every dimension. */
+static void one_day_queries_at_full_pace_never_meet_the_load_quota(void **state)
+{
+    (void)state;
+    box_cloud *cloud = cloud_with(&rules_2026);
+    tide_error err = {0};
+    assert_int_equal(
+        box_cloud_add_site(cloud, TIDE_TEXT("sc-domain:x.org"), TIDE_TEXT("a@x.org"), 10, &err),
+        TIDE_OK);
+    const struct ask day = {.verb = BOX_POST,
+                            .target =
+                                "/webmasters/v3/sites/sc-domain%3Ax.org/searchAnalytics/query",
+                            .token = "a",
+                            .body = "{\"startDate\":\"2026-09-01\",\"endDate\":\"2026-09-01\","
+                                    "\"dimensions\":[\"date\",\"query\",\"page\",\"country\","
+                                    "\"device\"]}"};
+    for (uint64_t i = 0; i < 1200 * 11; i++) {
+        const int status = ask_status(cloud, START_MS + i * 50, &day);
+        if (status != 200)
+            fail_msg("query %llu: %d", (unsigned long long)i, status);
+    }
+    /* A year of the same costs 365 times as much, which the quota does notice. */
+    const struct ask year = {.verb = BOX_POST,
+                             .target = day.target,
+                             .token = "a",
+                             .body = "{\"startDate\":\"2025-09-02\",\"endDate\":\"2026-09-01\","
+                                     "\"dimensions\":[\"page\",\"query\"]}"};
+    const uint64_t later_ms = START_MS + UINT64_C(3600000);
+    int granted = 0;
+    while (granted < 100 && ask_status(cloud, later_ms, &year) == 200)
+        granted++;
+    assert_int_equal(granted, 1000000 / (365 * 40));
+    box_cloud_free(cloud);
+}
+
 static void the_chat_refuses_in_the_dialect_it_speaks(void **state)
 {
     (void)state;
@@ -467,6 +502,7 @@ int main(void)
         cmocka_unit_test(asking_before_the_told_time_moves_it),
         cmocka_unit_test(ten_calls_in_flight_and_not_one_more),
         cmocka_unit_test(the_console_counts_sites_users_and_load),
+        cmocka_unit_test(one_day_queries_at_full_pace_never_meet_the_load_quota),
         cmocka_unit_test(the_chat_refuses_in_the_dialect_it_speaks),
         cmocka_unit_test(other_rules_bring_their_own_budget),
         cmocka_unit_test(times_are_written_as_google_writes_them),

@@ -77,6 +77,7 @@ refuse 2 "takes no value" --quiet=1
 refuse 2 "EMAIL=MESSAGES" --mailbox ada=1
 refuse 2 "from 0 to" --mailbox ada@example.com=many
 refuse 2 "50 MiB" --mailbox ada@example.com=1,size=1GiB
+refuse 2 "from 1000 bytes" --mailbox ada@example.com=1,size=999
 refuse 2 "twice" --mailbox a@example.com=1 --mailbox a@example.com=2
 refuse 2 "2026, legacy or off" --quota 2025
 refuse 2 "TOKEN=EMAIL" --token secret
@@ -103,7 +104,7 @@ for option in $(grep -oE '^  --[a-z-]+' <<<"$help"); do
     check grep -qF -- ".B ${option//-/\\-}" "$man_page"
     has "$completion" "$option"
 done
-is "$(grep -c '^\.B \\-\\-' "$man_page")" "$(grep -cE '^  --' <<<"$help")"
+is "$(grep -A1 '^\.TP' "$man_page" | grep -c '^\.B \\-\\-')" "$(grep -cE '^  --' <<<"$help")"
 
 # ---- without any option: a mailbox to look at -----------------------------------------
 start
@@ -125,7 +126,7 @@ start "${user[@]}" "${free[@]}" --corpus ada@example.com=mail
 has "$(cat err)" "skipped mail/empty.eml"
 has "$(cat err)" "skipped mail/lost.eml"
 has "$(cat err)" "3 messages for ada@example.com"
-get "$gmail/messages?maxResults=500" >list
+get "$gmail/messages?maxResults=500&includeSpamTrash=true" >list
 is "$(jq '.messages | length' list)" 53
 for n in 52 51 50; do raw_of "$(jq -r ".messages[$n].id" list)" >"raw.$n"; done
 check cmp raw.50 mail/1.eml
@@ -318,18 +319,61 @@ rm -f kept
 start "${user[@]}" "${free[@]}" --state kept
 for round in 1 2 3; do
     : >answered
-    (for n in $(seq 500); do insert "$n" >>answered 2>/dev/null || exit; done) &
+    (for n in $(seq 500); do insert "$n" >>answered 2>/dev/null; done) &
     writer=$!
     extra+=($writer)
     for _ in $(seq 200); do [ "$(wc -l <answered)" -ge $((round * 5)) ] && break; sleep 0.05; done
     stop KILL
+    kill "$writer"
     wait "$writer" 2>/dev/null
     extra=()
     start "${user[@]}" "${free[@]}" --state kept
-    get "$gmail/messages?maxResults=500" | jq -r '.messages[].id' | sort >there
+    get "$gmail/messages?maxResults=500&includeSpamTrash=true" | jq -r '.messages[].id' | sort >there
     is "$(grep . answered | sort | comm -23 - there)" ""
 done
 stop
+
+# A disk that is full: what cannot be kept is not answered, and the cloud ends.
+rm -f kept ready
+mkfifo ready
+(ulimit -f 40 && exec "$cloud" --listen 127.0.0.1:0 "${user[@]}" "${free[@]}" --state kept >ready 2>err) &
+pid=$!
+read -r -t 60 _ origin <ready
+gmail=$origin/gmail/v1/users/me
+: >answered
+for n in $(seq 300); do
+    got=$(insert "$n" 2>/dev/null)
+    [ -z "$got" ] && break
+    echo "$got" >>answered
+done
+wait "$pid"
+is $? 1
+pid=
+has "$(cat err)" "write kept"
+check [ "$(wc -l <answered)" -gt 10 ]
+start "${user[@]}" "${free[@]}" --state kept
+get "$gmail/messages?maxResults=500&includeSpamTrash=true" | jq -r '.messages[].id' | sort >there
+is "$(sort answered | comm -23 - there)" ""
+stop
+
+# ---- pushes: one cloud notifies another ------------------------------------------------
+start --verbose
+sink=$origin
+extra=("$pid")
+mv err sink.err
+start "${user[@]}" "${free[@]}" --verbose --topic "projects/p/topics/t=$sink/_cloud/stats/reset"
+get -o body -H 'Content-Type: application/json' -d '{"topicName":"projects/p/topics/t"}' "$gmail/watch"
+insert 1 >/dev/null
+for _ in $(seq 100); do
+    grep -q "^push .*/_cloud/stats/reset: 200" err && break
+    sleep 0.1
+done
+has "$(cat err)" "/_cloud/stats/reset: 200"
+has "$(cat sink.err)" "POST /_cloud/stats/reset 200"
+stop
+pid=${extra[0]} extra=()
+stop
+is "$code" 0
 
 # ---- a service account ------------------------------------------------------------------
 start "${user[@]}" --service-account robot@project.iam.gserviceaccount.com=key.json --state robots
