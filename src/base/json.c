@@ -281,9 +281,31 @@ void tide_json_set_raw(tide_json *json, const char *key, tide_text text)
     put(json, key, value != NULL ? value : string_of(text));
 }
 
-static int buf_append(const char *bytes, size_t count, void *arg)
+struct target {
+    tide_buf *out;
+    tide_status rc; /* why it ended */
+};
+
+static int target_append(const char *bytes, size_t count, void *arg)
 {
-    return tide_buf_add(arg, bytes, count) == TIDE_OK ? 0 : -1;
+    struct target *target = arg;
+    target->rc = tide_buf_add(target->out, bytes, count);
+    return target->rc == TIDE_OK ? 0 : -1;
+}
+
+/* The dumped value at the end of `out`, which is as it was on failure. */
+static tide_status dump_value(const json_t *value, size_t flags, const char *end, tide_buf *out)
+{
+    const size_t bytes_before = out->bytes;
+    struct target target = {out, TIDE_NO_MEMORY}; /* what else keeps jansson from dumping */
+    if (json_dump_callback(value, target_append, &target, flags) == 0)
+        target.rc = tide_buf_add_text(out, end);
+    if (target.rc != TIDE_OK) {
+        out->bytes = bytes_before;
+        if (out->data != NULL)
+            out->data[bytes_before] = '\0';
+    }
+    return target.rc;
 }
 
 static tide_status dump(const tide_json *json, size_t flags, tide_buf *out)
@@ -291,14 +313,7 @@ static tide_status dump(const tide_json *json, size_t flags, tide_buf *out)
     if (json->failed)
         return TIDE_NO_MEMORY;
     TIDE_ASSERT(json->value != NULL);
-    size_t bytes_before = out->bytes;
-    int failed = json_dump_callback(json->value, buf_append, out, flags);
-    if (failed == 0 && tide_buf_add(out, "\n", 1) == TIDE_OK)
-        return TIDE_OK;
-    out->bytes = bytes_before;
-    if (out->data != NULL)
-        out->data[bytes_before] = '\0';
-    return TIDE_FULL;
+    return dump_value(json->value, flags, "\n", out);
 }
 
 tide_status tide_json_line(const tide_json *json, tide_buf *line)
@@ -316,13 +331,7 @@ tide_status tide_json_escape(tide_text text, tide_buf *out)
     json_t *value = string_of(text);
     if (value == NULL)
         return TIDE_NO_MEMORY;
-    size_t bytes_before = out->bytes;
-    int failed = json_dump_callback(value, buf_append, out, JSON_ENCODE_ANY);
+    tide_status rc = dump_value(value, JSON_ENCODE_ANY, "", out);
     json_decref(value);
-    if (failed == 0)
-        return TIDE_OK;
-    out->bytes = bytes_before;
-    if (out->data != NULL)
-        out->data[bytes_before] = '\0';
-    return TIDE_FULL;
+    return rc;
 }
