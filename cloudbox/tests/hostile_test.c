@@ -469,7 +469,7 @@ static void slow_clients_hold_nobody_up(void **state)
         client_open(&clients[i], *state);
     for (size_t at = 0; at < sizeof NORMAL - 1; at++) {
         for (size_t i = 0; i < SLOW; i++)
-            assert_true(client_send(&clients[i], NORMAL + at, 1));
+            assert_true(client_send(&clients[i], &NORMAL[at], 1));
         assert_int_equal(ask_text(*state, NORMAL), 200);
     }
     for (size_t i = 0; i < SLOW; i++) {
