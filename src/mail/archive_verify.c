@@ -30,7 +30,7 @@ static void report(struct verifying *verifying, const char *shard, const char *g
 {
     struct tide_damage damage = {.shard = shard};
     (void)snprintf(damage.gmail_id, sizeof damage.gmail_id, "%s", gmail_id);
-    (void)snprintf(damage.what, sizeof damage.what, "%s", what);
+    (void)snprintf(damage.what, sizeof damage.what, "%.*s", (int)sizeof damage.what - 1, what);
     verifying->damaged(&damage, verifying->arg);
 }
 

@@ -142,7 +142,8 @@ static inline void corpus_dir(struct corpus *corpus, const char *path, int deep)
     for (int i = 0; i < found; i++) {
         char file[4096];
         struct stat info;
-        (void)snprintf(file, sizeof file, "%s/%s", path, names[i]->d_name);
+        int bytes = snprintf(file, sizeof file, "%s/%s", path, names[i]->d_name);
+        assert_true(bytes > 0 && (size_t)bytes < sizeof file);
         if (names[i]->d_name[0] != '.' && stat(file, &info) == 0) {
             if (S_ISDIR(info.st_mode) && deep > 0)
                 corpus_dir(corpus, file, deep - 1);
