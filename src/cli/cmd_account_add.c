@@ -89,11 +89,11 @@ static tide_status sign_in(struct cli *cli, const char *email, tide_buf *grant)
                       "Sign in with your browser. If none opens, use this link:\n\n  %s\n\n",
                       tide_oauth_flow_link(flow));
         open_browser(tide_oauth_flow_link(flow));
-        rc = tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, &cli->err);
+        rc = tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, NULL, &cli->err);
         rc = cli_hint(cli, rc, "Run the command again, with --headless where there is no browser.");
     }
     if (rc == TIDE_OK)
-        rc = tide_oauth_flow_finish(flow, grant, &scopes, &cli->err);
+        rc = tide_oauth_flow_finish(flow, NULL, grant, &scopes, &cli->err);
     if (rc == TIDE_OK && strstr(tide_buf_cstr(&scopes), "gmail.readonly") == NULL &&
         strstr(tide_buf_cstr(&scopes), "mail.google.com") == NULL)
         rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",

@@ -53,7 +53,7 @@ static const struct method_row rows[METHODS] = {
 
 enum {
     ENDPOINT_BYTES_MAX = 500,
-    BEARER_BYTES_MAX = 8 << 10,
+    BEARER_BYTES_MAX = 16 << 10,
     REFUSAL_BYTES_MAX = 64 << 10, /* of an error's body, when a message was expected */
     SMALL_BYTES_MAX = 1 << 20,    /* answers without lists */
     PAGE_BYTES_MAX = 4 << 20,

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "mail/mail_inside.h"
+#include "mail/message.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,6 +75,7 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
                            tide_mail **mail_out, tide_error *err)
 {
+    tide_message_start(); /* before any thread parses */
     tide_mail *mail = tide_mem_new(mem, sizeof *mail);
     if (mail == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the mail system");

@@ -77,10 +77,11 @@ tide_status tide_oauth_fixed(const char *bearer, tide_buf *grant_out, tide_error
 /* ---- staying signed in ---- */
 
 typedef struct tide_tokens tide_tokens;
-/* Of one account; the grant is read from the secret `name` ("gmail/ADDRESS/token":
- * the middle is what errors call the account) and written back when it changes.
- * It is read again before each refresh, so a new sign-in, also by another process,
- * is noticed.  TIDE_AUTH: there is none.  `secrets` is borrowed. */
+/* Of one account; the grant is read from the secret `name` and written back when it
+ * changes.  It is read again before each refresh, so that a new sign-in, also by
+ * another process, is noticed.  TIDE_AUTH: there is none.  A name "gmail/ADDRESS"
+ * makes the errors say `tidemark account add gmail ADDRESS`.  `secrets` is borrowed
+ * and outlives it. */
 tide_status tide_tokens_open(tide_world *world, tide_secrets *secrets, const char *name,
                              tide_mem *mem, tide_tokens **tokens_out, tide_error *err);
 void tide_tokens_close(tide_tokens *tokens); /* NULL is fine */

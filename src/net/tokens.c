@@ -10,7 +10,7 @@ enum {
     MARGIN_MS = 60000,      /* a token must be good for so long */
     LIFE_MS_MAX = 86400000, /* of a stored one, whatever the clock says */
     WAIT_SLICE_MS = 100,    /* how often who waits looks at its cancel token */
-    ACCOUNT_SHOWN_BYTES = 128,
+    ACCOUNT_SHOWN_BYTES = 160,
 };
 
 struct tide_tokens {
@@ -37,14 +37,13 @@ struct tide_tokens {
 
 /* ---- opening ---- */
 
-/* "gmail/ada@example.com/token" is Ada's. */
+/* "gmail/ada@example.com" is "gmail ada@example.com": what the command takes. */
 static void account_of(const char *name, char account_out[ACCOUNT_SHOWN_BYTES])
 {
-    const char *first = strchr(name, '/');
-    const char *last = strrchr(name, '/');
-    const size_t bytes = first != NULL && first < last ? (size_t)(last - first - 1) : strlen(name);
-    (void)snprintf(account_out, ACCOUNT_SHOWN_BYTES, "%.*s", (int)bytes,
-                   first != NULL && first < last ? first + 1 : name);
+    const size_t provider = strcspn(name, "/");
+    const char *rest = name[provider] == '/' ? name + provider + 1 : "";
+    (void)snprintf(account_out, ACCOUNT_SHOWN_BYTES, "%.*s%s%.*s", (int)provider, name,
+                   rest[0] == '\0' ? "" : " ", (int)strcspn(rest, "/"), rest);
 }
 
 static tide_status needs_sign_in(const tide_tokens *self, const char *why, tide_error *err)
