@@ -143,7 +143,7 @@ static tide_status list_page(tide_mail *mail, tide_job *job, const struct slice_
     return rc;
 }
 
-tide_status tide_mail_list(tide_job *job, void *context, tide_error *err)
+static tide_status list_run(tide_job *job, void *context, tide_error *err)
 {
     struct slice_page slice = {.token = TIDE_TEXT_NONE};
     json_t *payload = NULL;
@@ -288,7 +288,7 @@ static tide_status remember_shards(struct fetch *fetch, tide_error *err)
     return rc == TIDE_OK ? tide_job_effect(fetch->job, write_shards, fetch, err) : rc;
 }
 
-tide_status tide_mail_fetch(tide_job *job, void *context, tide_error *err)
+static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
 {
     struct fetch *fetch = tide_job_memory(job, sizeof *fetch);
     if (fetch == NULL)
@@ -323,4 +323,14 @@ tide_status tide_mail_fetch(tide_job *job, void *context, tide_error *err)
     if (rc == TIDE_OK && settled == TIDE_OK && fetch->last > 0)
         return remember_shards(fetch, err);
     return rc == TIDE_OK ? settled : rc;
+}
+
+tide_status tide_mail_list(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, list_run(job, context, err), err);
+}
+
+tide_status tide_mail_fetch(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, fetch_run(job, context, err), err);
 }

@@ -222,7 +222,7 @@ static tide_status read_payload(struct history *history, tide_error *err)
     return rc;
 }
 
-tide_status tide_mail_history(tide_job *job, void *context, tide_error *err)
+static tide_status history_run(tide_job *job, void *context, tide_error *err)
 {
     struct history *history = tide_job_memory(job, sizeof *history);
     if (history == NULL)
@@ -244,4 +244,9 @@ tide_status tide_mail_history(tide_job *job, void *context, tide_error *err)
     if (rc != TIDE_OK || history->end[0] == '\0')
         return rc;
     return tide_job_effect(job, write_mark, history, err);
+}
+
+tide_status tide_mail_history(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, history_run(job, context, err), err);
 }

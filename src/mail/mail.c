@@ -252,6 +252,30 @@ tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_u
     return rc;
 }
 
+tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err)
+{
+    if (rc != TIDE_AUTH)
+        return rc;
+    tide_lock_take(mail->world, mail->lock);
+    const struct tide_mail_user *user = user_known(mail, tide_job_account(job));
+    (void)snprintf(mail->signed_out, sizeof mail->signed_out, "%s",
+                   user == NULL ? "the account" : user->email);
+    (void)snprintf(mail->signed_out_text, sizeof mail->signed_out_text, "%s",
+                   err == NULL ? "" : err->text);
+    tide_lock_drop(mail->world, mail->lock);
+    return rc;
+}
+
+bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[400])
+{
+    tide_lock_take(mail->world, mail->lock);
+    const bool out = mail->signed_out[0] != '\0';
+    memcpy(email_out, mail->signed_out, sizeof mail->signed_out);
+    memcpy(text_out, mail->signed_out_text, sizeof mail->signed_out_text);
+    tide_lock_drop(mail->world, mail->lock);
+    return out;
+}
+
 /* ---- running ---- */
 
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err)

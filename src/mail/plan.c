@@ -350,7 +350,7 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
     return rc;
 }
 
-tide_status tide_mail_plan(tide_job *job, void *context, tide_error *err)
+static tide_status plan_run(tide_job *job, void *context, tide_error *err)
 {
     struct plan *plan = tide_job_memory(job, sizeof *plan);
     if (plan == NULL)
@@ -382,4 +382,9 @@ tide_status tide_mail_plan(tide_job *job, void *context, tide_error *err)
         return rc;
     plan->row.last_run_ms = plan->now_ms;
     return tide_job_effect(job, write_plan, plan, err);
+}
+
+tide_status tide_mail_plan(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, plan_run(job, context, err), err);
 }

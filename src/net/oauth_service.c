@@ -13,7 +13,7 @@
 enum {
     KEY_BITS_MIN = 2048,
     SIGNATURE_BYTES_MAX = 2048,
-    JWT_BYTES_MAX = 16 << 10,
+    JWT_BYTES_MAX = 32 << 10,
     ASSERTION_LIFE_S = 3600, /* the longest that Google takes */
     SKEW_S = 30,             /* a clock that is a little ahead is not refused */
 };

@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "base/json.h"
 
+#include <time.h>
+
 enum { HELD_MAX = 4096 };
 
 /* An answer that is still leaving. */
@@ -67,6 +69,17 @@ static tide_text target_of(const char *url)
     return path == NULL ? TIDE_TEXT("/") : tide_text_of(path);
 }
 
+/* As every server on the wire does. */
+static void date(uint64_t now_unix_ms, struct tide_sim_answer *answer)
+{
+    const time_t now_s = (time_t)(now_unix_ms / 1000);
+    struct tm parts;
+    char text[40];
+    TIDE_ASSERT(gmtime_r(&now_s, &parts) != NULL);
+    TIDE_ASSERT(strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts) > 0);
+    tide_sim_answer_header(answer, "Date", text);
+}
+
 static void carry(const struct box_answer *from, struct tide_sim_answer *answer)
 {
     const struct box_plan *plan = &from->plan;
@@ -107,6 +120,7 @@ void tide_sim_cloud_call(void *arg, const struct tide_request *request, uint64_t
     struct box_answer from;
     box_answer_init(&from);
     box_cloud_serve(cloud->box, &inner, now_unix_ms, &from);
+    date(now_unix_ms, answer);
     carry(&from, answer);
     const uint64_t leaves_ms = now_unix_ms + answer->think_us / 1000;
     hold(cloud, &from, leaves_ms + (from.plan.fate == BOX_FATE_STALL ? from.plan.stall_ms : 0));

@@ -508,7 +508,7 @@ static void a_message_arrives_as_it_is_stored(void **state)
     for (size_t i = 0; i < 40; i++)
         (void)snprintf(ids[i], sizeof ids[i], "%.*s", (int)f->ids[i].bytes, f->ids[i].data);
     for (size_t i = 0; i < 40; i++) {
-        (void)snprintf(f->id, sizeof f->id, "%.63s", ids[i]);
+        memcpy(f->id, ids[i], sizeof f->id);
         run_ok(f, play_get);
         assert_true(tide_text_equal(f->message.id, tide_text_of(f->id)));
         assert_stored(f, f->message.id, tide_buf_text(&f->message.raw));
@@ -1050,6 +1050,23 @@ static void every_allocation_fails_in_turn(void **state)
     }
 }
 
+/* A fixed token has no successor: nothing more is sent. */
+static void a_fixed_token_that_is_refused_stays_so(void **state)
+{
+    (void)state;
+    tide_buf grant;
+    tide_buf_init(&grant, tide_mem_heap(), 1000);
+    assert_int_equal(tide_oauth_fixed("me-3", &grant, NULL), TIDE_OK);
+    struct fixture *f = begin_with(ORIGIN, tide_buf_cstr(&grant), 1);
+    run_ok(f, play_profile);
+    assert_string_equal(f->authorization, "Bearer me-3");
+    strike(f, "401", "");
+    assert_int_equal(run(f, play_profile), TIDE_AUTH);
+    assert_int_equal(f->requests, 1);
+    end(f);
+    tide_buf_done(&grant);
+}
+
 /* ---- where they go ---- */
 
 static void an_address_is_a_scheme_a_host_and_no_more(void **state)
@@ -1122,6 +1139,7 @@ int main(void)
         cmocka_unit_test(every_refusal_has_its_status),
         cmocka_unit_test(half_an_answer_is_none),
         cmocka_unit_test(a_stale_token_is_refreshed_once),
+        cmocka_unit_test(a_fixed_token_that_is_refused_stays_so),
         cmocka_unit_test(answers_of_the_wrong_shape_are_the_servers_fault),
         cmocka_unit_test(a_long_refusal_is_not_kept),
         cmocka_unit_test(every_allocation_fails_in_turn),

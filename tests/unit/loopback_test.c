@@ -1,0 +1,365 @@
+/* The listener for a browser's answer, over real sockets on this machine. */
+#include "world/loopback.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "base/rng.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct fixture {
+    tide_world *world;
+    tide_loopback *loopback;
+    tide_thread *thread;
+    tide_cancel cancel;
+    uint64_t wait_ms;
+    tide_status ended;
+    tide_error err;
+    char targets[16][256]; /* as they were shown to the caller */
+    size_t targets_count;
+};
+
+/* "/take..." is taken, "/wrong..." is wrong, the rest is elsewhere. */
+static tide_loopback_verdict look(void *arg, tide_text target, const char **sentence_out)
+{
+    struct fixture *fixture = arg;
+    TIDE_ASSERT(fixture->targets_count < 16);
+    (void)snprintf(fixture->targets[fixture->targets_count++], 256, "%.*s", (int)target.bytes,
+                   target.data);
+    *sentence_out = "A sentence.";
+    if (target.bytes >= 5 && memcmp(target.data, "/take", 5) == 0)
+        return TIDE_LOOPBACK_TAKEN;
+    if (target.bytes >= 6 && memcmp(target.data, "/wrong", 6) == 0)
+        return TIDE_LOOPBACK_WRONG;
+    return TIDE_LOOPBACK_ELSEWHERE;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    assert_int_equal(tide_world_real_new(tide_mem_heap(), &fixture->world, NULL), TIDE_OK);
+    assert_int_equal(tide_loopback_open(tide_mem_heap(), &fixture->loopback, NULL), TIDE_OK);
+    assert_in_range(tide_loopback_port(fixture->loopback), 1, 65535);
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_loopback_close(fixture->loopback);
+    tide_world_real_free(fixture->world);
+    free(fixture);
+    return 0;
+}
+
+static void wait_run(void *arg)
+{
+    struct fixture *fixture = arg;
+    fixture->ended = tide_loopback_wait(fixture->loopback, fixture->world, fixture->wait_ms,
+                                        &fixture->cancel, look, fixture, &fixture->err);
+}
+
+static void wait_start(struct fixture *fixture)
+{
+    fixture->wait_ms = 60000;
+    assert_int_equal(
+        tide_world_thread(fixture->world, "wait", wait_run, fixture, &fixture->thread, NULL),
+        TIDE_OK);
+}
+
+static void wait_end(struct fixture *fixture, tide_status expected)
+{
+    tide_world_join(fixture->world, fixture->thread);
+    fixture->thread = NULL;
+    assert_int_equal(fixture->ended, expected);
+}
+
+/* ---- a browser ---- */
+
+static int dial(const struct fixture *fixture)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                        .sin_port =
+                                            htons((uint16_t)tide_loopback_port(fixture->loopback))};
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static void say(int fd, const char *text, size_t bytes)
+{
+    while (bytes > 0) {
+        const ssize_t sent = send(fd, text, bytes, MSG_NOSIGNAL);
+        if (sent <= 0)
+            return; /* it has heard enough */
+        text += sent;
+        bytes -= (size_t)sent;
+    }
+}
+
+/* The whole answer; its code. */
+static int hear(int fd, char answer[4096])
+{
+    size_t bytes = 0;
+    ssize_t got = 0;
+    while (bytes < 4095 && (got = recv(fd, answer + bytes, 4095 - bytes, 0)) > 0)
+        bytes += (size_t)got;
+    answer[bytes] = '\0';
+    (void)close(fd);
+    int http = 0;
+    return sscanf(answer, "HTTP/1.1 %d", &http) == 1 ? http : 0;
+}
+
+/* Sends a request line with our Host and gives the code of the answer. */
+static int ask(const struct fixture *fixture, const char *line)
+{
+    char request[1024];
+    char answer[4096];
+    const int fd = dial(fixture);
+    const int bytes = snprintf(request, sizeof request, "%s\r\nHost: 127.0.0.1:%u\r\n\r\n", line,
+                               tide_loopback_port(fixture->loopback));
+    assert_in_range(bytes, 1, sizeof request - 1);
+    say(fd, request, (size_t)bytes);
+    return hear(fd, answer);
+}
+
+static void the_first_target_that_is_taken_ends_the_wait(void **state)
+{
+    struct fixture *fixture = *state;
+    wait_start(fixture);
+    assert_int_equal(ask(fixture, "GET /favicon.ico HTTP/1.1"), 404);
+    assert_int_equal(ask(fixture, "GET /wrong?state=1 HTTP/1.1"), 400);
+    assert_int_equal(ask(fixture, "POST /take HTTP/1.1"), 405);
+    assert_int_equal(ask(fixture, "HEAD /take HTTP/1.1"), 405);
+    assert_int_equal(ask(fixture, "GET http://127.0.0.1/take HTTP/1.1"), 400);
+    assert_int_equal(ask(fixture, "GET /take"), 400);
+    assert_int_equal(ask(fixture, "GET /take HTTP/2.0"), 505);
+    assert_int_equal(ask(fixture, "GET /take?code=4%2F0abc&state=x HTTP/1.1"), 200);
+    wait_end(fixture, TIDE_OK);
+    assert_int_equal(fixture->targets_count, 3);
+    assert_string_equal(fixture->targets[0], "/favicon.ico");
+    assert_string_equal(fixture->targets[2], "/take?code=4%2F0abc&state=x");
+    /* And once more, with the same listener. */
+    wait_start(fixture);
+    assert_int_equal(ask(fixture, "GET /take HTTP/1.0"), 200);
+    wait_end(fixture, TIDE_OK);
+}
+
+static void the_page_is_private_and_repeats_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    char request[256];
+    char answer[4096];
+    wait_start(fixture);
+    const int fd = dial(fixture);
+    const int bytes = snprintf(request, sizeof request,
+                               "GET /take?code=SeCrEt HTTP/1.1\r\nhOsT:  localhost:%u \r\n"
+                               "Cookie: SeCrEt\r\n\r\nSeCrEt",
+                               tide_loopback_port(fixture->loopback));
+    say(fd, request, (size_t)bytes);
+    assert_int_equal(hear(fd, answer), 200);
+    wait_end(fixture, TIDE_OK);
+    assert_null(strstr(answer, "SeCrEt"));
+    assert_non_null(strstr(answer, "<p>A sentence.</p>"));
+    assert_non_null(strstr(answer, "Cache-Control: no-store\r\n"));
+    assert_non_null(strstr(answer, "Content-Security-Policy: default-src 'none'\r\n"));
+    const char *length = strstr(answer, "Content-Length: ");
+    const char *body = strstr(answer, "\r\n\r\n");
+    assert_non_null(length);
+    assert_non_null(body);
+    assert_int_equal(strtol(length + 16, NULL, 10), strlen(body + 4));
+}
+
+/* L1: a page elsewhere whose name was made to point at 127.0.0.1. */
+static void another_host_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const hosts[] = {"Host: evil.example:%u\r\n", "Host: 127.0.0.1\r\n", "",
+                                        "Host: 127.0.0.1:%u\r\nHost: evil.example\r\n",
+                                        "Host: 127.0.0.1:%u0\r\n"};
+    static const int codes[] = {421, 421, 400, 421, 421};
+    wait_start(fixture);
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        char line[128];
+        char request[256];
+        char answer[4096];
+        const char *mark = strstr(hosts[i], "%u");
+        if (mark == NULL)
+            (void)snprintf(line, sizeof line, "%s", hosts[i]);
+        else
+            (void)snprintf(line, sizeof line, "%.*s%u%s", (int)(mark - hosts[i]), hosts[i],
+                           tide_loopback_port(fixture->loopback), mark + 2);
+        const int fd = dial(fixture);
+        const int bytes = snprintf(request, sizeof request, "GET /take HTTP/1.1\r\n%s\r\n", line);
+        say(fd, request, (size_t)bytes);
+        assert_int_equal(hear(fd, answer), codes[i]);
+    }
+    assert_int_equal(fixture->targets_count, 0);
+    assert_int_equal(ask(fixture, "GET /take HTTP/1.1"), 200);
+    wait_end(fixture, TIDE_OK);
+}
+
+/* L2: more silent connections than there is room for, as browsers make them. */
+static void silent_connections_delay_nobody(void **state)
+{
+    struct fixture *fixture = *state;
+    int silent[2 * TIDE_LOOPBACK_PEERS_MAX];
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
+        silent[i] = dial(fixture);
+    wait_start(fixture);
+    say(silent[0], "GET /ta", 7);
+    assert_int_equal(ask(fixture, "GET /take HTTP/1.1"), 200);
+    wait_end(fixture, TIDE_OK);
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
+        (void)close(silent[i]);
+}
+
+static void a_request_may_come_byte_by_byte_but_not_without_end(void **state)
+{
+    struct fixture *fixture = *state;
+    char answer[4096];
+    char request[128];
+    wait_start(fixture);
+    int fd = dial(fixture);
+    char *endless = malloc(2 * TIDE_LOOPBACK_HEAD_BYTES_MAX);
+    assert_non_null(endless);
+    memset(endless, 'x', 2 * TIDE_LOOPBACK_HEAD_BYTES_MAX);
+    say(fd, endless, TIDE_LOOPBACK_HEAD_BYTES_MAX);
+    assert_int_equal(hear(fd, answer), 431);
+    free(endless);
+
+    fd = dial(fixture);
+    const int bytes =
+        snprintf(request, sizeof request, "GET /take HTTP/1.1\nHost: 127.0.0.1:%u\n\n",
+                 tide_loopback_port(fixture->loopback));
+    for (int i = 0; i < bytes; i++)
+        say(fd, request + i, 1);
+    assert_int_equal(hear(fd, answer), 200);
+    wait_end(fixture, TIDE_OK);
+}
+
+static void a_wait_ends_with_its_time_or_when_canceled(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(tide_loopback_wait(fixture->loopback, fixture->world, 0, NULL, look, fixture,
+                                        &fixture->err),
+                     TIDE_TIMEOUT);
+    assert_int_equal(tide_loopback_wait(fixture->loopback, fixture->world, 20, NULL, look, fixture,
+                                        &fixture->err),
+                     TIDE_TIMEOUT);
+    wait_start(fixture);
+    assert_int_equal(ask(fixture, "GET /other HTTP/1.1"), 404); /* it is waiting */
+    tide_world_cancel(fixture->world, &fixture->cancel, TIDE_CANCEL_USER);
+    wait_end(fixture, TIDE_CANCELED);
+}
+
+static void nobody_but_this_machine_can_reach_it(void **state)
+{
+    const struct fixture *fixture = *state;
+    char line[256];
+    char wanted[64];
+    bool found = false;
+    (void)snprintf(wanted, sizeof wanted, " 0100007F:%04X ", tide_loopback_port(fixture->loopback));
+    FILE *file = fopen("/proc/net/tcp", "r");
+    if (file == NULL)
+        skip();
+    while (!found && fgets(line, sizeof line, file) != NULL)
+        found = strstr(line, wanted) != NULL;
+    (void)fclose(file);
+    assert_true(found);
+}
+
+/* Random heads made of likely pieces: a target is given out only for a GET of our host. */
+static void whatever_is_sent_only_a_get_of_ours_has_a_target(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {"GET",
+                                         " ",
+                                         "/",
+                                         "?a=b",
+                                         "HTTP/1.1",
+                                         "\r\n",
+                                         "\n",
+                                         "Host:",
+                                         " ",
+                                         "127.0.0.1:80",
+                                         "evil",
+                                         "POST",
+                                         "\r",
+                                         "\x01",
+                                         "host: localhost:80\r\n",
+                                         "GET / HTTP/1.1\r\n",
+                                         "X: y\r\n",
+                                         "\xff"};
+    const uint64_t seed = 8;
+    const char *scale = getenv("TIDE_TEST_SCALE");
+    const long rounds = 1000000L * (scale == NULL ? 100 : strtol(scale, NULL, 10)) / 100;
+    tide_rng rng = tide_rng_seeded(seed);
+    long taken = 0;
+    for (long round = 0; round < rounds; round++) {
+        char head[256];
+        size_t bytes = 0;
+        for (uint64_t left = tide_rng_below(&rng, 10); left > 0; left--) {
+            const char *piece = pieces[tide_rng_below(&rng, sizeof pieces / sizeof pieces[0])];
+            memcpy(head + bytes, piece, strlen(piece));
+            bytes += strlen(piece);
+        }
+        tide_text target = TIDE_TEXT_NONE;
+        const int http = tide_loopback_head_read((tide_text){head, bytes}, 80, &target);
+        if (http != 200) {
+            assert_null(target.data);
+            continue;
+        }
+        taken++;
+        if (memcmp(head, "GET ", 4) != 0 || target.data[0] != '/' ||
+            memchr(target.data, ' ', target.bytes) != NULL ||
+            (memmem(head, bytes, "127.0.0.1:80", 12) == NULL &&
+             memmem(head, bytes, "localhost:80", 12) == NULL))
+            fail_msg("seed %llu, round %ld: %.*s", (unsigned long long)seed, round, (int)bytes,
+                     head);
+    }
+    assert_true(taken > rounds / 10000);
+}
+
+static void an_allocation_that_fails_is_reported(void **state)
+{
+    (void)state;
+    struct tide_mem_faulty mem;
+    tide_loopback *loopback = NULL;
+    tide_mem_faulty_once(&mem, 0);
+    assert_int_equal(tide_loopback_open(&mem.base, &loopback, NULL), TIDE_NO_MEMORY);
+    assert_null(loopback);
+    assert_int_equal(mem.bytes_live, 0);
+    tide_loopback_close(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define LISTENING(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+        LISTENING(the_first_target_that_is_taken_ends_the_wait),
+        LISTENING(the_page_is_private_and_repeats_nothing),
+        LISTENING(another_host_is_refused),
+        LISTENING(silent_connections_delay_nobody),
+        LISTENING(a_request_may_come_byte_by_byte_but_not_without_end),
+        LISTENING(a_wait_ends_with_its_time_or_when_canceled),
+        LISTENING(nobody_but_this_machine_can_reach_it),
+        cmocka_unit_test(whatever_is_sent_only_a_get_of_ours_has_a_target),
+        cmocka_unit_test(an_allocation_that_fails_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
