@@ -446,8 +446,12 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < VOCABULARY; i++)
         bench.weights[i] = (i > 0 ? bench.weights[i - 1] : 0) + 1.0 / (i + 8);
     must(tide_world_real_new(tide_mem_heap(), &bench.world, &err), "world", &err);
-    (void)snprintf(bench.dir, sizeof bench.dir, "%s",
-                   argc > 1 ? argv[1] : "/tmp/tide-bench-XXXXXX");
+    const char *temp = getenv("TMPDIR");
+    if (argc > 1)
+        (void)snprintf(bench.dir, sizeof bench.dir, "%s", argv[1]);
+    else
+        (void)snprintf(bench.dir, sizeof bench.dir, "%s/tide-bench-XXXXXX",
+                       temp == NULL ? "/tmp" : temp);
     if (argc <= 1 && mkdtemp(bench.dir) == NULL)
         return 1;
     must(tide_dir_make(bench.world, bench.dir, &err), "directory", &err);

@@ -146,8 +146,13 @@ enum { PLAN_BYTES_MAX = 16 << 20 };
 tide_status tide_searching_init(struct tide_searching *searching, tide_shards *shards,
                                 tide_mem *mem, tide_error *err)
 {
-    *searching =
-        (struct tide_searching){.shards = shards, .mem = mem, .descending = true, .err = err};
+    *searching = (struct tide_searching){
+        .steps = {.words = 150, .probe = 40, .rows = 12, .set = TIDE_SEARCH_SET_MAX},
+        .shards = shards,
+        .mem = mem,
+        .descending = true,
+        .err = err,
+    };
     tide_arena_init(&searching->arena, mem, PLAN_BYTES_MAX);
     const tide_status rc = tide_words_init(&searching->words, mem, err);
     if (rc != TIDE_OK)
