@@ -2,8 +2,14 @@
 
 #include "base/check.h"
 
+static uint64_t bounded(unsigned __int128 ms)
+{
+    return ms > BOX_CLOCK_MS_MAX ? BOX_CLOCK_MS_MAX : (uint64_t)ms;
+}
+
 void box_clock_init(struct box_clock *clock, uint64_t inside_ms, uint64_t outside_ms)
 {
+    inside_ms = bounded(inside_ms);
     *clock = (struct box_clock){.outside_ms = outside_ms,
                                 .inside_ms = inside_ms,
                                 .speed_permille = 1000,
@@ -15,7 +21,7 @@ uint64_t box_clock_at(struct box_clock *clock, uint64_t outside_ms)
     if (outside_ms > clock->outside_ms) {
         const unsigned __int128 passed =
             (unsigned __int128)(outside_ms - clock->outside_ms) * clock->speed_permille / 1000;
-        const uint64_t inside_ms = clock->inside_ms + (uint64_t)passed;
+        const uint64_t inside_ms = bounded(clock->inside_ms + passed);
         if (inside_ms > clock->latest_ms)
             clock->latest_ms = inside_ms;
     }
@@ -25,7 +31,7 @@ uint64_t box_clock_at(struct box_clock *clock, uint64_t outside_ms)
 void box_clock_set(struct box_clock *clock, uint64_t inside_ms, uint64_t outside_ms)
 {
     const uint64_t now_ms = box_clock_at(clock, outside_ms);
-    clock->inside_ms = inside_ms > now_ms ? inside_ms : now_ms;
+    clock->inside_ms = bounded(inside_ms > now_ms ? inside_ms : now_ms);
     clock->outside_ms = outside_ms;
     clock->latest_ms = clock->inside_ms;
 }

@@ -1,10 +1,13 @@
 /* clock.h - the cloud's own time: the caller's clock, moved and sped up.
  *
- * So that a month of expiries or an hour of quota passes in seconds. */
+ * So that a month of expiries or an hour of quota passes in seconds.  It ends with the
+ * year 9999 and stands still then, so that no sum of times overflows. */
 #ifndef BOX_CLOCK_H
 #define BOX_CLOCK_H
 
 #include <stdint.h>
+
+#define BOX_CLOCK_MS_MAX UINT64_C(253402300799999)
 
 struct box_clock {
     uint64_t outside_ms;     /* the caller's clock when it was last set */

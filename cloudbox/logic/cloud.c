@@ -191,6 +191,11 @@ tide_status box_cloud_add_mailbox(box_cloud *cloud, tide_text email,
     if (!email_is_plain(email))
         return tide_error_set(err, TIDE_INVALID, "not an e-mail address: %.*s",
                               (int)(email.bytes > 200 ? 200 : email.bytes), email.data);
+    if (options->messages > BOX_MAILBOX_MESSAGES_MAX ||
+        (options->size_bytes != 0 && options->size_bytes < BOX_MAILBOX_SIZE_MIN) ||
+        options->size_bytes > BOX_MAILBOX_SIZE_MAX || options->now_unix_ms > BOX_CLOCK_MS_MAX)
+        return tide_error_set(err, TIDE_INVALID, "a mailbox of %u messages of %u bytes cannot be",
+                              options->messages, options->size_bytes);
     uint64_t hash = 0;
     if (member_of(cloud, email, &hash) != NULL)
         return tide_error_set(err, TIDE_EXISTS, "there is a user %.*s already", (int)email.bytes,
@@ -323,6 +328,8 @@ static tide_status replay_user(box_cloud *cloud, const json_t *change, tide_erro
         rc = tide_json_get_u64(change, "seed", &seed, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(change, "now", &now_ms, err);
+    if (rc == TIDE_OK && (messages > UINT32_MAX || size > UINT32_MAX))
+        rc = tide_error_set(err, TIDE_CORRUPT, "a mailbox that cannot be");
     if (rc != TIDE_OK)
         return rc;
     const struct box_mailbox_options options = {.messages = (uint32_t)messages,
@@ -366,6 +373,9 @@ static tide_status replay_clock(box_cloud *cloud, const json_t *change, tide_err
         rc = tide_json_get_u64(change, "outside", &outside_ms, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(change, "speed", &speed, err);
+    if (rc == TIDE_OK &&
+        (inside_ms > BOX_CLOCK_MS_MAX || outside_ms > BOX_CLOCK_MS_MAX || speed > UINT32_MAX))
+        rc = tide_error_set(err, TIDE_CORRUPT, "a time that cannot be");
     if (rc != TIDE_OK)
         return rc;
     box_clock_init(&cloud->clock, inside_ms, outside_ms);

@@ -57,13 +57,20 @@ void box_cloud_finished(box_cloud *cloud, const struct box_ticket *ticket, uint6
 
 /* ---- setting up (before or between calls) ---- */
 
+enum {
+    BOX_MAILBOX_MESSAGES_MAX = 20 * 1000 * 1000,
+    BOX_MAILBOX_SIZE_MIN = 1000, /* what every kind of generated message fits into */
+    BOX_MAILBOX_SIZE_MAX = 50 << 20,
+};
+
 struct box_mailbox_options {
     uint32_t messages;
     uint32_t size_bytes;  /* every message exactly so large; 0: a realistic spread */
     uint64_t seed;        /* 0: from the cloud's seed and the address */
     uint64_t now_unix_ms; /* the newest message is a little older */
 };
-/* A user with a generated mailbox; an existing user gets none (TIDE_EXISTS). */
+/* A user with a generated mailbox; an existing user gets none (TIDE_EXISTS).
+ * TIDE_INVALID: not an address, or a size beyond the bounds above. */
 tide_status box_cloud_add_mailbox(box_cloud *cloud, tide_text email,
                                   const struct box_mailbox_options *options, tide_error *err);
 /* One real message, older than all generated ones.  The user must exist. */

@@ -17,13 +17,7 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* As much as the command line takes. */
-enum {
-    MESSAGES_MAX = 20 * 1000 * 1000,
-    SIZE_BYTES_MIN = 1000,
-    SIZE_BYTES_MAX = 50 << 20,
-    SPEED_MAX = 1000000,
-};
+enum { SPEED_MAX = 1000000 };
 
 /* ---- the record ---- */
 
@@ -205,8 +199,8 @@ static bool read_clock(struct box_call *call, const json_t *body, struct clock_w
         box_fail_argument(call, "either \"set\" or \"advance\"");
         return false;
     }
-    /* The year 9999; time goes forward only. */
-    if (!box_control_number(call, body, "set", now_ms, 253402300799999, 0, &wish->set_ms))
+    /* Time goes forward only. */
+    if (!box_control_number(call, body, "set", now_ms, BOX_CLOCK_MS_MAX, 0, &wish->set_ms))
         return false;
     if (advance != NULL) {
         const tide_text text = {json_string_value(advance), json_string_length(advance)};
@@ -350,8 +344,8 @@ static void serve_users_add(struct box_call *call)
     uint64_t seed = 0;
     tide_error err = {0};
     if (body != NULL && box_control_text(call, body, "email", &email) &&
-        box_control_number(call, body, "messages", 0, MESSAGES_MAX, 0, &messages) &&
-        box_control_number(call, body, "size_bytes", SIZE_BYTES_MIN, SIZE_BYTES_MAX, 0,
+        box_control_number(call, body, "messages", 0, BOX_MAILBOX_MESSAGES_MAX, 0, &messages) &&
+        box_control_number(call, body, "size_bytes", BOX_MAILBOX_SIZE_MIN, BOX_MAILBOX_SIZE_MAX, 0,
                            &size_bytes) &&
         box_control_number(call, body, "seed", 1, INT64_MAX, 0, &seed)) {
         const struct box_mailbox_options options = {.messages = (uint32_t)messages,

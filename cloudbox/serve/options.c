@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/clocktext.h"
+#include "logic/clock.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -254,7 +255,7 @@ static tide_status take_clock(struct box_settings *settings, tide_text value, ti
 {
     uint64_t unix_ms = 0;
     if ((!tide_text_to_u64(value, &unix_ms) && !tide_time_parse(value, &unix_ms)) || unix_ms == 0 ||
-        unix_ms > UINT64_C(253402300799999))
+        unix_ms > BOX_CLOCK_MS_MAX)
         return refuse(err, "clock", value,
                       "give milliseconds since 1970 or a time as 2026-05-04T03:02:01Z");
     settings->cloud.start_unix_ms = unix_ms;
