@@ -289,7 +289,8 @@ struct target {
 static int target_append(const char *bytes, size_t count, void *arg)
 {
     struct target *target = arg;
-    target->rc = tide_buf_add(target->out, bytes, count);
+    if (target->rc == TIDE_OK)
+        target->rc = tide_buf_add(target->out, bytes, count);
     return target->rc == TIDE_OK ? 0 : -1;
 }
 
@@ -297,9 +298,11 @@ static int target_append(const char *bytes, size_t count, void *arg)
 static tide_status dump_value(const json_t *value, size_t flags, const char *end, tide_buf *out)
 {
     const size_t bytes_before = out->bytes;
-    struct target target = {out, TIDE_NO_MEMORY}; /* what else keeps jansson from dumping */
-    if (json_dump_callback(value, target_append, &target, flags) == 0)
-        target.rc = tide_buf_add_text(out, end);
+    struct target target = {out, TIDE_OK};
+    /* jansson does not look at every result, so ours is kept beside its own. */
+    const int failed = json_dump_callback(value, target_append, &target, flags);
+    if (target.rc == TIDE_OK)
+        target.rc = failed == 0 ? tide_buf_add_text(out, end) : TIDE_NO_MEMORY;
     if (target.rc != TIDE_OK) {
         out->bytes = bytes_before;
         if (out->data != NULL)
