@@ -9,10 +9,11 @@
 
 /* ---- texts ---- */
 
+/* At most so many bytes of a text, and never a null one: it is walked with pointers. */
 static tide_text cut(tide_text text, size_t bytes_max)
 {
     if (text.bytes <= bytes_max)
-        return text;
+        return text.data == NULL ? TIDE_TEXT("") : text;
     while (bytes_max > 0 && ((unsigned char)text.data[bytes_max] & 0xc0) == 0x80)
         bytes_max--; /* not inside a character */
     return (tide_text){text.data, bytes_max};
@@ -262,8 +263,6 @@ static void note_addresses(tide_text text, struct box_facts *facts)
 
 static void note_links(tide_text text, struct box_facts *facts)
 {
-    if (text.bytes == 0)
-        return;
     const char *end = text.data + text.bytes;
     while (text.bytes > 8) {
         const char *at = find(text, "http");
@@ -418,7 +417,7 @@ static void note_keywords(tide_text text, struct box_facts *facts)
                                        "that",  "have",      "please", "will", "would",
                                        "could", "regarding", NULL};
     size_t from = 0;
-    for (size_t i = 0; text.bytes > 0 && i <= text.bytes; i++) {
+    for (size_t i = 0; i <= text.bytes; i++) {
         if (i < text.bytes && is_word_byte(text.data[i]))
             continue;
         const tide_text word = {text.data + from, i - from};
@@ -488,13 +487,14 @@ static const char *language_of(tide_text text)
 
 void box_facts_read(tide_text text, tide_arena *arena, struct box_facts *facts_out)
 {
-    *facts_out = (struct box_facts){.currency = "EUR"};
+    *facts_out = (struct box_facts){.currency = "EUR", .summary = TIDE_TEXT("")};
     text = cut(text, BOX_FACTS_BYTES_MAX);
     facts_out->is_mail = mail_from_json(text, arena, facts_out) || mail_from_lines(text, facts_out);
     if (!facts_out->is_mail) {
         facts_out->around = text;
         facts_out->body = text;
     }
+    facts_out->body = cut(facts_out->body, BOX_FACTS_BYTES_MAX);
     facts_out->from = cut(facts_out->from, BOX_FACTS_SENTENCE_MAX);
     facts_out->subject = cut(facts_out->subject, BOX_FACTS_SENTENCE_MAX);
     facts_out->to = cut(facts_out->to, BOX_FACTS_SENTENCE_MAX);

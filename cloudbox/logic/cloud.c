@@ -284,7 +284,12 @@ tide_status box_cloud_add_site(box_cloud *cloud, tide_text site, tide_text email
     if (user == NULL)
         return tide_error_set(err, TIDE_INVALID, "not an e-mail address: %.*s",
                               (int)(email.bytes > 200 ? 200 : email.bytes), email.data);
-    return box_sites_add(cloud->sites, site, user, rows_per_day, err);
+    const tide_status rc = box_sites_add(cloud->sites, site, user, rows_per_day, err);
+    if (rc == TIDE_OK)
+        box_cloud_keep(cloud,
+                       json_pack("{s:s, s:o, s:s, s:I}", "op", "site", "site", box_json_text(site),
+                                 "email", user->email, "rows", (json_int_t)rows_per_day));
+    return rc;
 }
 
 tide_status box_cloud_add_topic(box_cloud *cloud, tide_text topic, tide_text url, tide_error *err)
@@ -325,6 +330,23 @@ static tide_status replay_user(box_cloud *cloud, const json_t *change, tide_erro
                                                 .seed = seed,
                                                 .now_unix_ms = now_ms};
     return box_cloud_add_mailbox(cloud, email, &options, err);
+}
+
+/* A property that the options name again is there already. */
+static tide_status replay_site(box_cloud *cloud, const json_t *change, tide_error *err)
+{
+    tide_text site, email;
+    uint64_t rows = 0;
+    tide_status rc = tide_json_get_text(change, "site", &site, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(change, "email", &email, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(change, "rows", &rows, err);
+    if (rc == TIDE_OK && rows > UINT32_MAX)
+        rc = tide_error_set(err, TIDE_CORRUPT, "too many rows a day");
+    if (rc == TIDE_OK)
+        rc = box_cloud_add_site(cloud, site, email, (uint32_t)rows, err);
+    return rc == TIDE_EXISTS ? TIDE_OK : rc;
 }
 
 void box_cloud_clock_changed(box_cloud *cloud)
@@ -373,6 +395,8 @@ static tide_status replay_change(box_cloud *cloud, const json_t *change, tide_er
         return rc;
     if (tide_text_equal(op, TIDE_TEXT("user")))
         return replay_user(cloud, change, err);
+    if (tide_text_equal(op, TIDE_TEXT("site")))
+        return replay_site(cloud, change, err);
     if (tide_text_equal(op, TIDE_TEXT("clock")))
         return replay_clock(cloud, change, err);
     if (op.bytes > 5 && memcmp(op.data, "auth-", 5) == 0)

@@ -8,6 +8,7 @@
 #include "logic/auth.h"
 #include "logic/chat.h"
 #include "logic/clock.h"
+#include "logic/console_data.h"
 #include "logic/control_read.h"
 #include "logic/faults.h"
 #include "logic/push.h"
@@ -16,7 +17,13 @@
 #include <stdio.h>
 #include <strings.h>
 
-enum { MESSAGES_MAX = 3000000, ROWS_MAX = 50000, SPEED_MAX = 1000000 };
+/* As much as the command line takes. */
+enum {
+    MESSAGES_MAX = 20 * 1000 * 1000,
+    SIZE_BYTES_MIN = 1000,
+    SIZE_BYTES_MAX = 50 << 20,
+    SPEED_MAX = 1000000,
+};
 
 /* ---- the record ---- */
 
@@ -344,7 +351,8 @@ static void serve_users_add(struct box_call *call)
     tide_error err = {0};
     if (body != NULL && box_control_text(call, body, "email", &email) &&
         box_control_number(call, body, "messages", 0, MESSAGES_MAX, 0, &messages) &&
-        box_control_number(call, body, "size_bytes", 1000, 25 << 20, 0, &size_bytes) &&
+        box_control_number(call, body, "size_bytes", SIZE_BYTES_MIN, SIZE_BYTES_MAX, 0,
+                           &size_bytes) &&
         box_control_number(call, body, "seed", 1, INT64_MAX, 0, &seed)) {
         const struct box_mailbox_options options = {.messages = (uint32_t)messages,
                                                     .size_bytes = (uint32_t)size_bytes,
@@ -367,7 +375,7 @@ static void serve_sites_add(struct box_call *call)
     uint64_t rows = 0;
     tide_error err = {0};
     if (user != NULL && box_control_text(call, body, "site", &site) &&
-        box_control_number(call, body, "rows_per_day", 0, ROWS_MAX, 1000, &rows)) {
+        box_control_number(call, body, "rows_per_day", 1, BOX_SITE_ROWS_MAX, 1000, &rows)) {
         if (box_cloud_add_site(call->cloud, site, tide_text_of(user->email), (uint32_t)rows,
                                &err) == TIDE_OK)
             box_call_reply(call, json_object());

@@ -182,10 +182,16 @@ void box_send_complete(struct box_call *call, tide_text raw, tide_buf *out)
         box_add_cstr(out, line_end);
     }
     if (!has_field(raw, "Message-ID")) {
-        tide_rng *rng = box_cloud_rng(call->cloud);
+        /* From what never comes again, so that none is given out twice, also not by a
+         * cloud that was started anew with its state. */
+        tide_rng rng = tide_rng_seeded(box_cloud_options(call->cloud)->seed ^
+                                       (uint64_t)call->user->number << 40 ^
+                                       box_mailbox_history_id(call->user->mailbox));
+        const uint64_t high = tide_rng_next(&rng);
+        const uint64_t low = tide_rng_next(&rng);
         const char *domain = strchr(call->user->email, '@');
-        box_print(out, "Message-ID: <%016" PRIx64 "%016" PRIx64 "@%s>%s", tide_rng_next(rng),
-                  tide_rng_next(rng), domain != NULL ? domain + 1 : "localhost", line_end);
+        box_print(out, "Message-ID: <%016" PRIx64 "%016" PRIx64 "@%s>%s", high, low,
+                  domain != NULL ? domain + 1 : "localhost", line_end);
     }
     if (!has_field(raw, "From"))
         box_print(out, "From: %s%s", call->user->email, line_end);

@@ -222,8 +222,10 @@ static void start(struct box_call *call, struct box_post *post)
     if (meta == NULL)
         return;
     struct upload *upload = place(box_cloud_uploads(call->cloud));
-    tide_rng *rng = box_cloud_rng(call->cloud);
-    const uint64_t high = tide_rng_next(rng), low = tide_rng_next(rng);
+    /* With the time in it: after a restart chance begins anew, and a client with an
+     * old session must not find itself in somebody's new one. */
+    tide_rng rng = tide_rng_seeded(tide_rng_next(box_cloud_rng(call->cloud)) ^ call->now_ms);
+    const uint64_t high = tide_rng_next(&rng), low = tide_rng_next(&rng);
     snprintf(upload->id, sizeof upload->id, "%016" PRIx64 "%016" PRIx64, high, low);
     upload->user = call->user->number;
     upload->born_ms = call->now_ms;

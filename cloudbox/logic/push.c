@@ -21,6 +21,7 @@ enum {
     APART_MS = 1000,          /* P1 */
     TOKEN_LIFE_S = 3600,      /* of the bearer */
     TOKEN_REUSED_MS = 600000, /* signing costs a millisecond: one token serves a while */
+    MESSAGE_IDS_PER_MS = 64,
 };
 
 static const char PUSHER[] = "pubsub-push@tidemark-cloud.iam.gserviceaccount.com";
@@ -56,7 +57,8 @@ struct box_push {
     size_t watches_capacity;
     tide_map by_user; /* number -> first watch */
     struct box_push_queue queue;
-    uint64_t message_id;
+    uint64_t message_id_first; /* of the seed */
+    uint64_t message_id;       /* the last one given out */
     struct {
         uint64_t born, limited, filtered, lost, duplicated, unheard;
     } counts;
@@ -72,7 +74,7 @@ struct box_push *box_push_new(box_cloud *cloud)
     push->watches_count = 1;
     tide_map_init(&push->by_user, tide_mem_heap());
     box_push_queue_init(&push->queue);
-    push->message_id =
+    push->message_id_first =
         UINT64_C(1000000000000000) + tide_rng_below(box_cloud_rng(cloud), UINT64_C(1) << 48);
     return push;
 }
@@ -277,6 +279,15 @@ static bool fault_strikes(struct box_push *push, struct box_user *user, uint64_t
     return box_faults_strikes(box_cloud_faults(push->cloud), &call, fault);
 }
 
+/* Ids grow with the time, so that a cloud that was started anew with its state does
+ * not give one out again: subscribers forget what they have seen before. */
+static uint64_t next_message_id(struct box_push *push, uint64_t now_ms)
+{
+    const uint64_t by_time = push->message_id_first + now_ms * MESSAGE_IDS_PER_MS;
+    push->message_id = by_time > push->message_id ? by_time : push->message_id + 1;
+    return push->message_id;
+}
+
 /* One notification for every subscription of the watch's topic. */
 static void give_birth(struct box_push *push, struct watch *watch, uint64_t now_ms)
 {
@@ -288,7 +299,7 @@ static void give_birth(struct box_push *push, struct watch *watch, uint64_t now_
     push->counts.born++;
     struct box_push_item item = {.user = watch->user,
                                  .history_id = box_mailbox_history_id(watch->user->mailbox),
-                                 .message_id = push->message_id++,
+                                 .message_id = next_message_id(push, now_ms),
                                  .born_ms = now_ms,
                                  .due_ms = now_ms};
     if (fault_strikes(push, watch->user, now_ms, "push-loss")) {

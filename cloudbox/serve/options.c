@@ -270,8 +270,9 @@ static tide_status take_mailbox(struct box_settings *settings, tide_text value, 
     tide_text rest = value, size, count;
     if (cut_suffix(&rest, "size", &size)) {
         uint64_t bytes;
-        if (!tide_size_parse(size, &bytes) || bytes == 0 || bytes > BOX_MAILBOX_SIZE_MAX)
-            return refuse(err, "mailbox", value, "a size is from 1 to 50 MiB");
+        if (!tide_size_parse(size, &bytes) || bytes < BOX_MAILBOX_SIZE_MIN ||
+            bytes > BOX_MAILBOX_SIZE_MAX)
+            return refuse(err, "mailbox", value, "a size is from 1000 bytes to 50 MiB");
         item.size_bytes = (uint32_t)bytes;
     }
     if (!split_last(rest, '=', &item.left, &count) || !is_email(item.left))

@@ -18,6 +18,7 @@
 enum {
     BOX_SETTINGS_MAX = 10000, /* of one repeated option */
     BOX_MAILBOX_MESSAGES_MAX = 20 * 1000 * 1000,
+    BOX_MAILBOX_SIZE_MIN = 1000, /* what every kind of generated message fits into */
     BOX_MAILBOX_SIZE_MAX = 50 << 20,
 };
 

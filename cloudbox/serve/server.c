@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,7 +22,8 @@ enum {
     IDLE_S = 240,
     KEPT_BYTES_MAX = 1 << 20, /* of a buffer that waits for its next use */
     UNUSED_MAX = 256,
-    BODY_FIRST_BYTES = 1 << 20, /* reserved on the word of a Content-Length */
+    /* Reserved on the word of a Content-Length, and touched: not much, since it may lie. */
+    BODY_FIRST_BYTES = 60 << 10,
     ORIGIN_BYTES_MAX = 300,
 };
 
@@ -141,26 +143,38 @@ void box_exchange_release(struct box_exchange *exchange)
 
 /* ---- a request comes in ---- */
 
-/* The target as it is on the wire; an absolute one loses its scheme and host. */
+/* The target as it is on the wire; an absolute one loses its scheme and host, and
+ * may then begin with its query. */
 static tide_text origin_form(tide_text target)
 {
-    size_t scheme = target.bytes >= 7 && strncasecmp(target.data, "http://", 7) == 0    ? 7
-                    : target.bytes >= 8 && strncasecmp(target.data, "https://", 8) == 0 ? 8
-                                                                                        : 0;
-    if (scheme == 0)
-        return target;
-    const char *slash = memchr(target.data + scheme, '/', target.bytes - scheme);
-    if (slash == NULL)
-        return TIDE_TEXT("/");
-    return (tide_text){slash, target.bytes - (size_t)(slash - target.data)};
+    size_t at = target.bytes >= 7 && strncasecmp(target.data, "http://", 7) == 0    ? 7
+                : target.bytes >= 8 && strncasecmp(target.data, "https://", 8) == 0 ? 8
+                                                                                    : 0;
+    while (at > 0 && at < target.bytes && target.data[at] != '/' && target.data[at] != '?')
+        at++;
+    return (tide_text){target.data + at, target.bytes - at};
+}
+
+/* The library would take the query apart in its own memory, of which a few thousand
+ * parameters leave nothing: such a request was never answered.  We read the target
+ * ourselves, so that its copy may end where the query begins. */
+static void hide_query(const char *uri)
+{
+    char *question = uri == NULL ? NULL : strchr((char *)(uintptr_t)uri, '?');
+    if (question != NULL && question[1] != '\0')
+        question[1] = '\0';
 }
 
 static void *request_begins(void *cls, const char *uri, struct MHD_Connection *connection)
 {
     struct box_exchange *exchange = exchange_take(cls);
-    tide_text target = origin_form(tide_text_of(uri == NULL ? "" : uri));
+    tide_text whole = tide_text_of(uri == NULL ? "" : uri);
+    tide_text target = origin_form(whole);
     exchange->connection = connection;
+    if (target.bytes < whole.bytes && (target.bytes == 0 || target.data[0] == '?'))
+        box_add(&exchange->target, "/", 1);
     box_add(&exchange->target, target.data, target.bytes);
+    hide_query(uri);
     return exchange;
 }
 
@@ -192,16 +206,46 @@ static tide_text header_of(const struct box_exchange *exchange, const char *name
     return box_request_header(&request, name);
 }
 
-static enum MHD_Result begin(struct box_exchange *exchange, const char *method)
+static bool same_word(tide_text text, const char *word)
 {
+    return text.bytes == strlen(word) && strncasecmp(text.data, word, text.bytes) == 0;
+}
+
+/* What is wrong with a head; NULL: nothing.  The library itself would do without a
+ * Host, take the first Content-Length, and a coding it does not know for a body
+ * that never ends. */
+static const char *head_wrong(const struct box_exchange *exchange, const char *version,
+                              int *status_out)
+{
+    const tide_text coding = header_of(exchange, "transfer-encoding");
+    int announced = coding.data != NULL;
+    for (size_t i = 0; i < exchange->headers_count; i++)
+        announced += same_word(exchange->headers[i].name, "content-length");
+    *status_out = 501;
+    if (coding.data != NULL && !same_word(coding, "chunked"))
+        return "of the transfer codings only chunked is understood\n";
+    *status_out = 400;
+    if (header_of(exchange, "host").data == NULL && strcmp(version, MHD_HTTP_VERSION_1_1) == 0)
+        return "the Host is missing\n";
+    return announced > 1 ? "the length of the body is said twice\n" : NULL;
+}
+
+static enum MHD_Result begin(struct box_exchange *exchange, const char *method, const char *version)
+{
+    int status = 0;
     exchange->method = method;
     exchange->stage = BOX_STAGE_BODY;
     exchange->started_ms = box_timers_now_ms();
     (void)MHD_get_connection_values_n(exchange->connection, MHD_HEADER_KIND, take_header, exchange);
+    if (exchange->target.bytes > BOX_TARGET_BYTES_MAX)
+        return box_wire_refuse(exchange, 414, "the target is too long\n");
     if (exchange->headers_count > BOX_HEADERS_MAX)
         return box_wire_refuse(exchange, 431, "too many headers\n");
     tide_text length = header_of(exchange, "content-length");
     uint64_t bytes = 0;
+    const char *wrong = head_wrong(exchange, version, &status);
+    if (wrong != NULL)
+        return box_wire_refuse(exchange, status, wrong);
     if (length.data == NULL)
         return MHD_YES;
     if (!tide_text_to_u64(length, &bytes) || bytes > BOX_BODY_BYTES_MAX)
@@ -281,10 +325,10 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
                               size_t *bytes, void **context)
 {
     struct box_exchange *exchange = *context;
-    (void)cls, (void)url, (void)version;
+    (void)cls, (void)url;
     TIDE_ASSERT(exchange != NULL && exchange->connection == connection);
     if (exchange->stage == BOX_STAGE_HEAD)
-        return begin(exchange, method);
+        return begin(exchange, method, version);
     if (*bytes > 0)
         return take_body(exchange, data, bytes);
     if (!exchange->served)

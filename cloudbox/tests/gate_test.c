@@ -365,6 +365,43 @@ static void users_tokens_and_sites_can_be_added(void **state)
     box_cloud_free(cloud);
 }
 
+static void keep_line(void *arg, tide_text line)
+{
+    tide_buf *kept = arg;
+    box_add(kept, line.data, line.bytes);
+    box_add(kept, "\n", 1);
+}
+
+/* What the control page adds is there again after a restart, also when an option
+ * names it a second time. */
+static void a_kept_site_comes_back(void **state)
+{
+    (void)state;
+    tide_buf kept;
+    tide_buf_init(&kept, tide_mem_heap(), 1 << 20);
+    struct box_options keeping = plain;
+    keeping.keep = keep_line;
+    keeping.keep_arg = &kept;
+    box_cloud *cloud = cloud_with(&keeping);
+    tide_buf_clear(&kept); /* the options' own users and tokens */
+    post_only(cloud, START_MS, 200, "/_cloud/sites",
+              "{\"site\":\"sc-domain:x.org\",\"user\":\"a@x.org\",\"rows_per_day\":5}");
+    post_only(cloud, START_MS, 409, "/_cloud/sites",
+              "{\"site\":\"sc-domain:x.org\",\"user\":\"a@x.org\"}");
+    box_cloud_free(cloud);
+    assert_true(kept.bytes > 0);
+    const tide_text line = {kept.data, kept.bytes - 1}; /* one */
+    assert_null(memchr(line.data, '\n', line.bytes));
+
+    cloud = cloud_with(&plain);
+    tide_error err = {0};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(box_cloud_replay(cloud, line, &err), TIDE_OK);
+    assert_int_equal(box_sites_number(box_cloud_sites(cloud), TIDE_TEXT("sc-domain:x.org")), 1);
+    box_cloud_free(cloud);
+    tide_buf_done(&kept);
+}
+
 /* ---- what an administrator does ---- */
 
 /* Somebody signed in to `client` for Gmail and has a refresh token. */
@@ -538,6 +575,7 @@ int main(void)
         cmocka_unit_test(limits_are_read_and_changed),
         cmocka_unit_test(rules_come_and_go),
         cmocka_unit_test(users_tokens_and_sites_can_be_added),
+        cmocka_unit_test(a_kept_site_comes_back),
         cmocka_unit_test(grants_die_of_testing_and_of_a_new_password),
         cmocka_unit_test(a_registered_client_shuts_the_others_out),
         cmocka_unit_test(a_service_account_acts_for_whom_it_was_told),

@@ -77,6 +77,7 @@ refuse 2 "takes no value" --quiet=1
 refuse 2 "EMAIL=MESSAGES" --mailbox ada=1
 refuse 2 "from 0 to" --mailbox ada@example.com=many
 refuse 2 "50 MiB" --mailbox ada@example.com=1,size=1GiB
+refuse 2 "from 1000 bytes" --mailbox ada@example.com=1,size=999
 refuse 2 "twice" --mailbox a@example.com=1 --mailbox a@example.com=2
 refuse 2 "2026, legacy or off" --quota 2025
 refuse 2 "TOKEN=EMAIL" --token secret

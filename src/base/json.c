@@ -281,34 +281,38 @@ void tide_json_set_raw(tide_json *json, const char *key, tide_text text)
     put(json, key, value != NULL ? value : string_of(text));
 }
 
-struct target {
+/* Where the library's text goes, and why it went no further.  The library does not
+ * look at every failure of ours and goes on after some, so the first one stays. */
+struct printed {
     tide_buf *out;
-    tide_status rc; /* why it ended */
+    tide_status rc;
 };
 
-static int target_append(const char *bytes, size_t count, void *arg)
+static int print_more(const char *bytes, size_t count, void *arg)
 {
-    struct target *target = arg;
-    if (target->rc == TIDE_OK)
-        target->rc = tide_buf_add(target->out, bytes, count);
-    return target->rc == TIDE_OK ? 0 : -1;
+    struct printed *printed = arg;
+    if (printed->rc == TIDE_OK)
+        printed->rc = tide_buf_add(printed->out, bytes, count);
+    return printed->rc == TIDE_OK ? 0 : -1;
 }
 
-/* The dumped value at the end of `out`, which is as it was on failure. */
-static tide_status dump_value(const json_t *value, size_t flags, const char *end, tide_buf *out)
+/* All of it, or the buffer is as it was. */
+static tide_status print(const json_t *value, size_t flags, const char *end, tide_buf *out)
 {
     const size_t bytes_before = out->bytes;
-    struct target target = {out, TIDE_OK};
-    /* jansson does not look at every result, so ours is kept beside its own. */
-    const int failed = json_dump_callback(value, target_append, &target, flags);
-    if (target.rc == TIDE_OK)
-        target.rc = failed == 0 ? tide_buf_add_text(out, end) : TIDE_NO_MEMORY;
-    if (target.rc != TIDE_OK) {
-        out->bytes = bytes_before;
-        if (out->data != NULL)
-            out->data[bytes_before] = '\0';
-    }
-    return target.rc;
+    struct printed printed = {out, TIDE_OK};
+    const int failed = json_dump_callback(value, print_more, &printed, flags);
+    tide_status rc = printed.rc;
+    if (failed != 0 && rc == TIDE_OK)
+        rc = TIDE_NO_MEMORY; /* the library's own */
+    if (rc == TIDE_OK)
+        rc = tide_buf_add_text(out, end);
+    if (rc == TIDE_OK)
+        return TIDE_OK;
+    out->bytes = bytes_before;
+    if (out->data != NULL)
+        out->data[bytes_before] = '\0';
+    return rc;
 }
 
 static tide_status dump(const tide_json *json, size_t flags, tide_buf *out)
@@ -316,7 +320,7 @@ static tide_status dump(const tide_json *json, size_t flags, tide_buf *out)
     if (json->failed)
         return TIDE_NO_MEMORY;
     TIDE_ASSERT(json->value != NULL);
-    return dump_value(json->value, flags, "\n", out);
+    return print(json->value, flags, "\n", out);
 }
 
 tide_status tide_json_line(const tide_json *json, tide_buf *line)
@@ -334,7 +338,7 @@ tide_status tide_json_escape(tide_text text, tide_buf *out)
     json_t *value = string_of(text);
     if (value == NULL)
         return TIDE_NO_MEMORY;
-    tide_status rc = dump_value(value, JSON_ENCODE_ANY, "", out);
+    const tide_status rc = print(value, JSON_ENCODE_ANY, "", out);
     json_decref(value);
     return rc;
 }

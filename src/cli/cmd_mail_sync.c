@@ -60,6 +60,8 @@ struct live {
     uint64_t started_ms;
     uint64_t stored_at_start;
     unsigned lines; /* of the block on the screen */
+    char signed_out[256];
+    char why[400];
 };
 
 static void totals(struct cli *cli, const struct live *live, struct tide_mail_state *sum)
@@ -114,7 +116,8 @@ static tide_status run(struct cli *cli, struct live *live)
         rc = tide_engine_wait(live->home->engine, TICK_MS, &cli->err);
         if (rc == TIDE_OK)
             break;
-        if (interrupted && !asked) {
+        const bool out = tide_mail_signed_out(live->home->mail, live->signed_out, live->why);
+        if ((interrupted || out) && !asked) {
             asked = true;
             tide_engine_stop(live->home->engine);
         }
@@ -190,9 +193,18 @@ tide_status cli_mail_sync(struct cli *cli)
     struct tide_progress progress = {0};
     if (home.engine != NULL)
         tide_engine_progress(home.engine, &progress);
-    if (rc == TIDE_OK || rc == TIDE_STOPPED)
+    if (live.signed_out[0] != '\0') {
+        char hint[400];
+        (void)snprintf(
+            hint, sizeof hint,
+            "Sign in again with `tidemark account add gmail %.100s` and the flags it was "
+            "added with; nothing that is stored is lost.",
+            live.signed_out);
+        rc = cli_fail(cli, TIDE_AUTH, hint, "%s: %.250s", live.signed_out, live.why);
+    } else if (rc == TIDE_OK || rc == TIDE_STOPPED) {
         report(cli, &home, &names);
-    if (rc == TIDE_STOPPED || interrupted) {
+    }
+    if (rc == TIDE_STOPPED || (rc == TIDE_OK && interrupted)) {
         cli->exit_code = CLI_EXIT_INTERRUPTED;
         rc = TIDE_OK;
     } else if (rc == TIDE_OK && (progress.bad > 0 || progress.failed > 0)) {

@@ -53,7 +53,7 @@ static const struct method_row rows[METHODS] = {
 
 enum {
     ENDPOINT_BYTES_MAX = 500,
-    BEARER_BYTES_MAX = 8 << 10,
+    BEARER_BYTES_MAX = 16 << 10,
     REFUSAL_BYTES_MAX = 64 << 10, /* of an error's body, when a message was expected */
     SMALL_BYTES_MAX = 1 << 20,    /* answers without lists */
     PAGE_BYTES_MAX = 4 << 20,
@@ -63,6 +63,7 @@ enum {
     INSERT_JSON_BYTES_MAX = 1 << 20,
     BOUNDARIES_MAX = 100000,
     HEADERS_MAX = 4,
+    UNDER_WAY_MS_MAX = 60000, /* of a call whose token is refused in the end */
 };
 
 #define GOOGLE     "https://gmail.googleapis.com"
@@ -73,6 +74,10 @@ struct tide_gmail {
     tide_tokens *tokens;
     bool compress;
     char endpoint[ENDPOINT_BYTES_MAX + 1];
+    /* Atomic (G5): when a token was refused and none has been taken since, 0: never
+     * so; and what it was, as a number that tells it from others. */
+    uint64_t doubt_ms;
+    uint64_t refused;
 };
 
 tide_status tide_gmail_open(const char *endpoint, tide_tokens *tokens, tide_mem *mem,
@@ -226,8 +231,33 @@ static tide_status call_signed(struct ask *ask, tide_text authorization, tide_er
                          &ask->response, err);
 }
 
-/* One try.  *refused_out: the token was not good enough. */
-static tide_status call_once(struct ask *ask, bool *refused_out, tide_error *err)
+static uint64_t number_of(tide_text bearer)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < bearer.bytes; i++)
+        hash = (hash ^ (unsigned char)bearer.data[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* The server did not take this token: whether another one is worth a try.  It is
+ * not if this is already the one that came after a refusal, however long ago that
+ * was: the second try may have had to wait for units, and a job that begins anew
+ * each time would go on for ever.  Calls that were under way with the same token are
+ * in the same position as the first. */
+static bool refused_first(tide_gmail *gmail, tide_text bearer, uint64_t now_ms)
+{
+    const uint64_t number = number_of(bearer);
+    const uint64_t before = __atomic_exchange_n(&gmail->refused, number, __ATOMIC_ACQ_REL);
+    uint64_t since_ms = 0;
+    tide_tokens_refused(gmail->tokens, bearer);
+    if (__atomic_compare_exchange_n(&gmail->doubt_ms, &since_ms, now_ms + 1, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return true;
+    return before == number && now_ms < since_ms + UNDER_WAY_MS_MAX;
+}
+
+/* One try.  *again_out: with another token it may work. */
+static tide_status call_once(struct ask *ask, bool *again_out, tide_error *err)
 {
     tide_gmail *gmail = ask->gmail;
     tide_buf bearer, authorization;
@@ -240,9 +270,10 @@ static tide_status call_once(struct ask *ask, bool *refused_out, tide_error *err
             rc = call_signed(ask, tide_buf_text(&authorization), err);
         else
             (void)tide_error_set(err, rc, "no room for a token");
-        *refused_out = rc == TIDE_AUTH && ask->response.http == 401;
-        if (*refused_out)
-            tide_tokens_refused(gmail->tokens, tide_buf_text(&bearer));
+        if (rc == TIDE_AUTH && ask->response.http == 401)
+            *again_out = refused_first(gmail, tide_buf_text(&bearer), tide_job_now_ms(ask->job));
+        else if (ask->response.http != 401 && ask->response.http != 0 && ask->response.http < 500)
+            __atomic_store_n(&gmail->doubt_ms, 0, __ATOMIC_RELEASE);
     }
     tide_secret_wipe(&authorization);
     tide_secret_wipe(&bearer);
@@ -251,18 +282,17 @@ static tide_status call_once(struct ask *ask, bool *refused_out, tide_error *err
     return rc;
 }
 
-/* The call, and one more if the token had gone stale: a second refusal of a fresh
- * one is no matter of time. */
+/* The call, and one more if its token had gone stale (G5). */
 static tide_status call(struct ask *ask, tide_error *err)
 {
     if (ask->failed != TIDE_OK)
         return tide_error_set(err, ask->failed, "%s: the request is too long to be sent",
                               rows[ask->method].name);
-    bool refused = false;
-    tide_status rc = call_once(ask, &refused, err);
-    if (rc == TIDE_AUTH && refused) {
+    bool again = false;
+    tide_status rc = call_once(ask, &again, err);
+    if (rc == TIDE_AUTH && again) {
         TIDE_SEEN("gmail: a token was refused");
-        rc = call_once(ask, &refused, err);
+        rc = call_once(ask, &again, err);
     }
     return rc;
 }

@@ -28,6 +28,8 @@
  *       What a function gives out has been checked all through: every entry of
  *       a page has its "id", every list of labels is a list of texts.
  *   G4  an answer to get is about the message that was asked for.
+ *   G5  a refused token costs one more call.  If the next one is refused as well,
+ *       before any was taken, that is TIDE_AUTH, also when a wait for units came in between.
  */
 #ifndef TIDE_CLOUD_GMAIL_H
 #define TIDE_CLOUD_GMAIL_H

@@ -106,8 +106,7 @@ static uint64_t retry_after_ms(const struct tide_response *response)
     uint64_t until_ms = 0;
     uint64_t now_ms = 0;
     if (!tide_text_to_u64(text, &seconds) && tide_time_http_parse(text, &until_ms) &&
-        tide_time_http_parse(tide_response_header(response, "Date"), &now_ms) &&
-        until_ms > now_ms)
+        tide_time_http_parse(tide_response_header(response, "Date"), &now_ms) && until_ms > now_ms)
         seconds = (until_ms - now_ms) / 1000;
     return seconds < RETRY_AFTER_S_MAX ? seconds * 1000 : (uint64_t)RETRY_AFTER_S_MAX * 1000;
 }

@@ -2,8 +2,11 @@
 #include "mail/archive_inside.h"
 #include "base/check.h"
 #include "base/limits.h"
+#include "mail/message.h"
+#include "mail/search.h"
 
 #include <stdio.h>
+#include <threads.h>
 
 /* ---- turns ------------------------------------------------------------------------ */
 
@@ -123,6 +126,9 @@ static tide_status no_memory(const struct tide_archive_options *options, tide_er
     return tide_error_set(err, TIDE_NO_MEMORY, "%s: no memory to open the archive", options->dir);
 }
 
+static const struct tide_indexer default_indexer = {tide_message_parse, tide_search_fold};
+static once_flag parser_started = ONCE_FLAG_INIT;
+
 /* Copies the options, with our own copies of their texts. */
 static tide_status keep_options(tide_archive *archive, const struct tide_archive_options *options,
                                 tide_error *err)
@@ -145,6 +151,8 @@ static tide_status keep_options(tide_archive *archive, const struct tide_archive
         archive->options.shard_bytes_max = (uint64_t)4 << 30;
     if (options->level == 0)
         archive->options.level = 3;
+    if (options->indexer == NULL)
+        archive->options.indexer = &default_indexer;
     return TIDE_OK;
 }
 
@@ -221,7 +229,7 @@ static tide_status threads_start(tide_archive *archive, tide_error *err)
     struct tide_writer *writer = archive->writer;
     tide_status rc = tide_world_thread(archive->world, "archive", tide_archive_writer_run, archive,
                                        &writer->thread, err);
-    if (rc == TIDE_OK && !archive->options.index_later && archive->options.indexer != NULL)
+    if (rc == TIDE_OK && !archive->options.index_later)
         rc = tide_world_thread(archive->world, "archive-index", tide_archive_indexer_run, archive,
                                &writer->indexer, err);
     return rc;
@@ -238,6 +246,8 @@ tide_status tide_archive_open(const struct tide_archive_options *options, tide_m
         return no_memory(options, err);
     archive->mem = mem;
     archive->world = options->world;
+    if (!options->read_only)
+        call_once(&parser_started, tide_message_start);
     tide_status rc = keep_options(archive, options, err);
     if (rc == TIDE_OK)
         rc = readers_open(archive, err);

@@ -437,9 +437,8 @@ static void index_turn_drop(tide_archive *archive)
 tide_status tide_archive_index(tide_archive *archive, uint64_t count_max, uint64_t *done_out,
                                tide_error *err)
 {
-    if (archive->writer == NULL || archive->options.indexer == NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: not opened for indexing",
-                              archive->options.dir);
+    if (archive->writer == NULL)
+        return tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
     uint64_t done = 0;
     size_t count = 1;
     tide_status rc = index_turn(archive, err);

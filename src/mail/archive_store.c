@@ -93,7 +93,7 @@ static tide_status add_piece(struct storing *storing, tide_text piece, int64_t *
     sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_PIECE_ADD);
     (void)sqlite3_bind_blob(stmt, 1, hash, sizeof hash, SQLITE_STATIC);
     tide_bind_u64(stmt, 2, piece.bytes);
-    (void)sqlite3_bind_int(stmt, 3, packed.codec);
+    (void)sqlite3_bind_int(stmt, 3, (int)packed.codec);
     bind_blob(stmt, 4, packed.body);
     rc = tide_db_run(&shard->db, stmt, err);
     (void)sqlite3_clear_bindings(stmt);
@@ -137,7 +137,7 @@ static tide_status add_content(struct storing *storing, tide_text body,
     (void)sqlite3_bind_blob(stmt, 1, hash, TIDE_CONTENT_HASH_BYTES, SQLITE_STATIC);
     tide_bind_u64(stmt, 2, storing->raw.bytes);
     tide_bind_u64(stmt, 3, body.bytes);
-    (void)sqlite3_bind_int(stmt, 4, packed.codec);
+    (void)sqlite3_bind_int(stmt, 4, (int)packed.codec);
     bind_blob(stmt, 5, packed.body);
     rc = tide_db_run(&shard->db, stmt, err);
     (void)sqlite3_clear_bindings(stmt);

@@ -67,6 +67,12 @@ tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user
 
 /* ---- a slice ---- */
 
+struct slice_page {
+    uint64_t after_s, before_s;
+    uint64_t page;
+    tide_text token; /* none: the first page */
+};
+
 /* A page's ids into jobs; what is not an id of reasonable length is the server's fault. */
 static tide_status take_page(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                              const struct tide_gmail_page *page, tide_error *err)
@@ -88,55 +94,70 @@ static tide_status take_page(tide_mail *mail, struct tide_mail_user *user, tide_
     return tide_mail_fetch_missing(mail, user, job, ids, count, err);
 }
 
-static tide_status list_pages(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
-                              const char *query, tide_error *err)
+/* The next page is a job of its own: one call each, so that nothing is asked
+ * twice when the account's units run out between two pages (E4.3a). */
+static tide_status next_page(tide_mail *mail, tide_job *job, const struct slice_page *slice,
+                             tide_text token, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    char token[1024] = "";
-    for (int pages = 0; rc == TIDE_OK; pages++) {
-        struct tide_gmail_page page = {0};
-        rc = tide_gmail_list(user->gmail, job, query, tide_text_of(token), &page, err);
-        if (rc == TIDE_OK)
-            rc = take_page(mail, user, job, &page, err);
-        tide_job_beat(job, (uint64_t)pages);
-        const bool last = page.next.bytes == 0;
-        if (rc == TIDE_OK && !last &&
-            (page.next.bytes >= sizeof token || pages == PAGES_MAX ||
-             tide_text_equal(page.next, tide_text_of(token))))
-            rc = tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
-        if (rc == TIDE_OK && !last)
-            (void)snprintf(token, sizeof token, "%.*s", (int)page.next.bytes, page.next.data);
-        tide_gmail_page_done(&page);
-        if (last)
-            break;
-    }
+    tide_json payload;
+    tide_buf line;
+    if (tide_text_equal(token, slice->token) || slice->page == PAGES_MAX)
+        return tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
+    tide_buf_init(&line, mail->mem, 16 << 10);
+    tide_json_object(&payload);
+    tide_json_set_u64(&payload, "after", slice->after_s);
+    tide_json_set_u64(&payload, "before", slice->before_s);
+    tide_json_set_u64(&payload, "page", slice->page + 1);
+    tide_json_set_text(&payload, "token", token);
+    tide_status rc = tide_json_line(&payload, &line);
+    tide_json_done(&payload);
+    if (rc != TIDE_OK)
+        rc = tide_error_set(err, TIDE_SERVER, "a page token of %zu bytes", token.bytes);
+    const struct tide_spec spec = {
+        .kind = mail->list_kind, .account = tide_job_account(job), .payload = tide_buf_cstr(&line)};
+    if (rc == TIDE_OK)
+        rc = tide_job_enqueue(job, &spec, err);
+    tide_buf_done(&line);
     return rc;
 }
 
-tide_status tide_mail_list(tide_job *job, void *context, tide_error *err)
+static tide_status list_page(tide_mail *mail, tide_job *job, const struct slice_page *slice,
+                             tide_error *err)
 {
-    tide_mail *mail = context;
     struct tide_mail_user *user = NULL;
-    json_t *payload = NULL;
-    uint64_t after_s = 0;
-    uint64_t before_s = 0;
-    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "after", &after_s, err);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "before", &before_s, err);
-    json_decref(payload);
-    if (rc == TIDE_OK)
-        rc = tide_mail_user(mail, tide_job_account(job), &user, err);
-    if (rc != TIDE_OK)
-        return rc;
+    struct tide_gmail_page page = {0};
     char query[96];
-    if (after_s == 0)
-        (void)snprintf(query, sizeof query, "before:%" PRIu64, before_s + OVERLAP_S);
+    if (slice->after_s == 0)
+        (void)snprintf(query, sizeof query, "before:%" PRIu64, slice->before_s + OVERLAP_S);
     else
         (void)snprintf(query, sizeof query, "after:%" PRIu64 " before:%" PRIu64,
-                       after_s - OVERLAP_S, before_s + OVERLAP_S);
-    return list_pages(mail, user, job, query, err);
+                       slice->after_s - OVERLAP_S, slice->before_s + OVERLAP_S);
+    tide_status rc = tide_mail_user(mail, tide_job_account(job), &user, err);
+    if (rc == TIDE_OK)
+        rc = tide_gmail_list(user->gmail, job, query, slice->token, &page, err);
+    if (rc == TIDE_OK)
+        rc = take_page(mail, user, job, &page, err);
+    if (rc == TIDE_OK && page.next.bytes > 0)
+        rc = next_page(mail, job, slice, page.next, err);
+    tide_gmail_page_done(&page);
+    return rc;
+}
+
+static tide_status list_run(tide_job *job, void *context, tide_error *err)
+{
+    struct slice_page slice = {.token = TIDE_TEXT_NONE};
+    json_t *payload = NULL;
+    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "after", &slice.after_s, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "before", &slice.before_s, err);
+    if (rc == TIDE_OK && tide_json_get_text(payload, "token", &slice.token, NULL) == TIDE_OK)
+        rc = tide_json_get_u64(payload, "page", &slice.page, err);
+    if (rc == TIDE_OK)
+        rc = list_page(context, job, &slice, err);
+    json_decref(payload);
+    return rc;
 }
 
 /* ---- messages ---- */
@@ -228,8 +249,8 @@ static tide_status settle(struct fetch *fetch, tide_error *err)
 {
     if (fetch->last == 0)
         return TIDE_OK;
-    const tide_status rc =
-        tide_archive_sync(fetch->user->archive, fetch->last, tide_job_cancellation(fetch->job), err);
+    const tide_status rc = tide_archive_sync(fetch->user->archive, fetch->last,
+                                             tide_job_cancellation(fetch->job), err);
     if (rc != TIDE_OK)
         return rc;
     uint64_t stored = 0;
@@ -267,7 +288,7 @@ static tide_status remember_shards(struct fetch *fetch, tide_error *err)
     return rc == TIDE_OK ? tide_job_effect(fetch->job, write_shards, fetch, err) : rc;
 }
 
-tide_status tide_mail_fetch(tide_job *job, void *context, tide_error *err)
+static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
 {
     struct fetch *fetch = tide_job_memory(job, sizeof *fetch);
     if (fetch == NULL)
@@ -302,4 +323,14 @@ tide_status tide_mail_fetch(tide_job *job, void *context, tide_error *err)
     if (rc == TIDE_OK && settled == TIDE_OK && fetch->last > 0)
         return remember_shards(fetch, err);
     return rc == TIDE_OK ? settled : rc;
+}
+
+tide_status tide_mail_list(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, list_run(job, context, err), err);
+}
+
+tide_status tide_mail_fetch(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, fetch_run(job, context, err), err);
 }

@@ -168,6 +168,8 @@ tide_status tide_header_words(tide_decoder *decoder, tide_text value, tide_buf *
     size_t ends = 0;
     bool after_word = false;
     tide_status rc = TIDE_OK;
+    if (value.bytes == 0)
+        return TIDE_OK;
     tide_buf_clear(&decoder->word);
     for (size_t at = 0; rc == TIDE_OK && at < value.bytes;) {
         const char *found = memmem(value.data + at, value.bytes - at, "=?", 2);

@@ -20,6 +20,9 @@ struct history {
     tide_mail *mail;
     struct tide_mail_user *user;
     tide_job *job;
+    json_t *payload; /* owned by the handler; token points into it */
+    tide_text token;
+    uint64_t page;
     char start[64];
     uint64_t stream;
     uint64_t ordinal;
@@ -132,28 +135,46 @@ static tide_status take_page(struct history *history, const struct tide_gmail_hi
     return rc;
 }
 
+/* The next page is a job of its own, of the same cycle; only the last one notes
+ * the id to adopt. */
+static tide_status next_page(struct history *history, tide_text token, tide_error *err)
+{
+    tide_json payload;
+    tide_buf line;
+    if (tide_text_equal(token, history->token) || history->page == PAGES_MAX)
+        return tide_error_set(err, TIDE_SERVER, "history names the same page again");
+    tide_buf_init(&line, history->mail->mem, 16 << 10);
+    tide_json_object(&payload);
+    tide_json_set_cstr(&payload, "start", history->start);
+    tide_json_set_u64(&payload, "stream", history->stream);
+    tide_json_set_u64(&payload, "ordinal", history->ordinal);
+    tide_json_set_u64(&payload, "page", history->page + 1);
+    tide_json_set_text(&payload, "token", token);
+    tide_status rc = tide_json_line(&payload, &line);
+    tide_json_done(&payload);
+    if (rc != TIDE_OK)
+        rc = tide_error_set(err, TIDE_SERVER, "a page token of %zu bytes", token.bytes);
+    const struct tide_spec spec = {.kind = history->mail->history_kind,
+                                   .account = tide_job_account(history->job),
+                                   .payload = tide_buf_cstr(&line)};
+    if (rc == TIDE_OK)
+        rc = tide_job_enqueue(history->job, &spec, err);
+    tide_buf_done(&line);
+    return rc;
+}
+
 static tide_status walk(struct history *history, tide_error *err)
 {
-    char token[1024] = "";
-    tide_status rc = TIDE_OK;
-    for (int pages = 0; rc == TIDE_OK; pages++) {
-        struct tide_gmail_history page = {0};
-        rc = tide_gmail_history(history->user->gmail, history->job, tide_text_of(history->start),
-                                tide_text_of(token), &page, err);
-        if (rc == TIDE_OK)
-            rc = take_page(history, &page, err);
-        tide_job_beat(history->job, (uint64_t)pages);
-        const bool last = page.next.bytes == 0;
-        if (rc == TIDE_OK && !last &&
-            (page.next.bytes >= sizeof token || pages == PAGES_MAX ||
-             tide_text_equal(page.next, tide_text_of(token))))
-            rc = tide_error_set(err, TIDE_SERVER, "history names the same page again");
-        if (rc == TIDE_OK && !last)
-            (void)snprintf(token, sizeof token, "%.*s", (int)page.next.bytes, page.next.data);
-        tide_gmail_history_done(&page);
-        if (last)
-            break;
+    struct tide_gmail_history page = {0};
+    tide_status rc = tide_gmail_history(history->user->gmail, history->job,
+                                        tide_text_of(history->start), history->token, &page, err);
+    if (rc == TIDE_OK)
+        rc = take_page(history, &page, err);
+    if (rc == TIDE_OK && page.next.bytes > 0) {
+        rc = next_page(history, page.next, err);
+        history->end[0] = '\0'; /* adopted with the last page */
     }
+    tide_gmail_history_done(&page);
     return rc;
 }
 
@@ -185,9 +206,9 @@ static tide_status relist(struct history *history, tide_error *err)
 
 static tide_status read_payload(struct history *history, tide_error *err)
 {
-    json_t *payload = NULL;
     tide_text start;
-    tide_status rc = tide_json_parse(tide_job_payload(history->job), &payload, err);
+    tide_status rc = tide_json_parse(tide_job_payload(history->job), &history->payload, err);
+    const json_t *payload = history->payload;
     if (rc == TIDE_OK)
         rc = tide_json_get_text(payload, "start", &start, err);
     if (rc == TIDE_OK && start.bytes < sizeof history->start)
@@ -196,11 +217,12 @@ static tide_status read_payload(struct history *history, tide_error *err)
         rc = tide_json_get_u64(payload, "stream", &history->stream, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(payload, "ordinal", &history->ordinal, err);
-    json_decref(payload);
+    if (rc == TIDE_OK && tide_json_get_text(payload, "token", &history->token, NULL) == TIDE_OK)
+        rc = tide_json_get_u64(payload, "page", &history->page, err);
     return rc;
 }
 
-tide_status tide_mail_history(tide_job *job, void *context, tide_error *err)
+static tide_status history_run(tide_job *job, void *context, tide_error *err)
 {
     struct history *history = tide_job_memory(job, sizeof *history);
     if (history == NULL)
@@ -215,9 +237,16 @@ tide_status tide_mail_history(tide_job *job, void *context, tide_error *err)
         rc = walk(history, err);
     if (rc == TIDE_GONE)
         rc = relist(history, err);
+    json_decref(history->payload);
     if (rc == TIDE_OK && history->ticket > 0)
-        rc = tide_archive_sync(history->user->archive, history->ticket, tide_job_cancellation(job), err);
+        rc = tide_archive_sync(history->user->archive, history->ticket, tide_job_cancellation(job),
+                               err);
     if (rc != TIDE_OK || history->end[0] == '\0')
         return rc;
     return tide_job_effect(job, write_mark, history, err);
+}
+
+tide_status tide_mail_history(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, history_run(job, context, err), err);
 }

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "mail/mail_inside.h"
+#include "mail/message.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -74,6 +75,7 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
                            tide_mail **mail_out, tide_error *err)
 {
+    tide_message_start(); /* before any thread parses */
     tide_mail *mail = tide_mem_new(mem, sizeof *mail);
     if (mail == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the mail system");
@@ -248,6 +250,30 @@ tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_u
     if (rc == TIDE_OK)
         *user_out = user;
     return rc;
+}
+
+tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err)
+{
+    if (rc != TIDE_AUTH)
+        return rc;
+    tide_lock_take(mail->world, mail->lock);
+    const struct tide_mail_user *user = user_known(mail, tide_job_account(job));
+    (void)snprintf(mail->signed_out, sizeof mail->signed_out, "%s",
+                   user == NULL ? "the account" : user->email);
+    (void)snprintf(mail->signed_out_text, sizeof mail->signed_out_text, "%s",
+                   err == NULL ? "" : err->text);
+    tide_lock_drop(mail->world, mail->lock);
+    return rc;
+}
+
+bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[400])
+{
+    tide_lock_take(mail->world, mail->lock);
+    const bool out = mail->signed_out[0] != '\0';
+    memcpy(email_out, mail->signed_out, sizeof mail->signed_out);
+    memcpy(text_out, mail->signed_out_text, sizeof mail->signed_out_text);
+    tide_lock_drop(mail->world, mail->lock);
+    return out;
 }
 
 /* ---- running ---- */

@@ -75,6 +75,10 @@ struct tide_mail_run {
 /* Enqueues the plan; one run of an account at a time, a second one joins it. */
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err);
 
+/* Whether an account of this process needs its owner to sign in again; the text
+ * says why.  Its work waits meanwhile. */
+bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[400]);
+
 struct tide_mail_state {
     uint64_t watermark_ms;   /* 0: none yet */
     uint64_t cycles_open;    /* opened and not behind the watermark */

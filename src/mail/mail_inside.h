@@ -24,7 +24,9 @@ struct tide_mail {
     tide_lock *lock; /* over users */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
-    uint64_t fetched; /* atomic */
+    uint64_t fetched;     /* atomic */
+    char signed_out[256]; /* the last account whose sign-in was refused; under lock */
+    char signed_out_text[400];
 };
 
 /* The account of a job, opened when it is not yet.  Borrowed. */
@@ -36,6 +38,9 @@ tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_ma
 /* Its stream, by the epoch of its row. */
 tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, uint64_t *stream_out,
                              tide_error *err);
+
+/* How every handler ends: a refused sign-in is noted for whoever is watching. */
+tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err);
 
 /* Handlers; context is the tide_mail. */
 tide_handler tide_mail_plan;    /* plan.c */

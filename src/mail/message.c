@@ -122,7 +122,10 @@ static bool next_header(const struct work *work, const struct tide_part *part, s
 static void find_fields(const struct work *work, const struct tide_part *part,
                         struct fields *fields)
 {
-    memset(fields, 0, sizeof *fields);
+    for (size_t i = 0; i < FIELDS; i++) {
+        fields->first[i] = TIDE_TEXT("");
+        fields->count[i] = 0;
+    }
     struct tide_mail_header header;
     for (size_t at = (size_t)part->head_begin; next_header(work, part, &at, &header);) {
         int field = field_of(header.name);
@@ -628,6 +631,8 @@ static tide_status read_message(struct work *work, struct tide_message *message)
 
 tide_status tide_message_parse(tide_text raw, tide_arena *arena, struct tide_message *message_out)
 {
+    if (raw.bytes == 0)
+        raw = TIDE_TEXT(""); /* its data may be NULL */
     struct work work = {.raw = raw, .arena = arena, .sibling = TIDE_PART_NONE};
     struct tide_message message = {.parsed = TIDE_PARSED_WHOLE};
     tide_decoder_init(&work.decoder, arena->mem);

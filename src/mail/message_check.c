@@ -505,7 +505,7 @@ static void settle(struct scan *scan)
 tide_status tide_parts_scan(tide_text raw, tide_mem *mem, struct tide_parts *parts_out)
 {
     struct scan scan;
-    scan.raw = raw;
+    scan.raw = raw.bytes > 0 ? raw : TIDE_TEXT("");
     scan.at = 0;
     scan.leaf = TIDE_PART_NONE;
     scan.frames_count = 0;

@@ -30,6 +30,9 @@ struct plan {
     bool by_history;
     struct tide_slices slices; /* when listing */
     bool one_cycle;            /* all slices in one cycle: the watermark must not go back */
+    bool asked;                /* the server was asked for its profile */
+    uint64_t none_s, some_s;   /* there is no mail before, there is some before */
+    bool labels;               /* were read */
 };
 
 /* ---- does the archive still hold what the ledger remembers? (M4, W3) ---- */
@@ -90,29 +93,71 @@ static tide_status read_mark(tide_transaction *transaction, void *arg, tide_erro
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
+/* ---- going on after a wait ----
+ *
+ * Each call may find no units left, and then the job comes back later (E4.3a):
+ * what was learned so far comes back with it. */
+
+static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error *err)
+{
+    char text[320];
+    const int used = snprintf(text, sizeof text,
+                              "{\"now\":%" PRIu64 ",\"history_id\":\"%s\",\"messages\":%" PRIu64
+                              ",\"none\":%" PRIu64 ",\"some\":%" PRIu64 ",\"labels\":%s}",
+                              plan->now_ms, plan->history_id, plan->row.messages_total,
+                              plan->none_s, plan->some_s, plan->labels ? "true" : "false");
+    TIDE_ASSERT(used > 0 && (size_t)used < sizeof text);
+    return tide_job_resume_set(job, (tide_text){text, (size_t)used}, err);
+}
+
+static tide_status plan_resume(struct plan *plan, tide_job *job, tide_error *err)
+{
+    json_t *kept = NULL;
+    tide_text history_id = TIDE_TEXT_NONE;
+    if (tide_job_resume(job).bytes == 0)
+        return TIDE_OK;
+    tide_status rc = tide_json_parse(tide_job_resume(job), &kept, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(kept, "now", &plan->now_ms, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(kept, "messages", &plan->row.messages_total, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(kept, "none", &plan->none_s, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(kept, "some", &plan->some_s, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_bool(kept, "labels", &plan->labels, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(kept, "history_id", &history_id, err);
+    if (rc == TIDE_OK && history_id.bytes < sizeof plan->history_id)
+        (void)snprintf(plan->history_id, sizeof plan->history_id, "%.*s", (int)history_id.bytes,
+                       history_id.data);
+    plan->asked = rc == TIDE_OK && plan->some_s > 0;
+    json_decref(kept);
+    return rc;
+}
+
 /* The oldest year that has mail, found by halving: five calls instead of a
  * thousand empty slices. */
-static tide_status probe_oldest(struct plan *plan, tide_job *job, uint64_t *oldest_s_out,
-                                tide_error *err)
+static tide_status probe_oldest(struct plan *plan, tide_job *job, tide_error *err)
 {
-    uint64_t none_s = GMAIL_BEGAN_S; /* nothing before it */
-    uint64_t some_s = plan->now_ms / 1000;
-    while (some_s > none_s + 366 * (uint64_t)TIDE_DAY_S) {
-        const uint64_t middle_s = none_s + (some_s - none_s) / 2;
+    while (plan->some_s > plan->none_s + 366 * (uint64_t)TIDE_DAY_S) {
+        const uint64_t middle_s = plan->none_s + (plan->some_s - plan->none_s) / 2;
         char query[64];
         (void)snprintf(query, sizeof query, "before:%" PRIu64, middle_s);
         struct tide_gmail_page page = {0};
-        const tide_status rc =
-            tide_gmail_list(plan->user->gmail, job, query, TIDE_TEXT_NONE, &page, err);
+        tide_status rc = tide_gmail_list(plan->user->gmail, job, query, TIDE_TEXT_NONE, &page, err);
         if (rc != TIDE_OK)
             return rc;
         if (page.ids == NULL && page.next.bytes == 0)
-            none_s = middle_s;
+            plan->none_s = middle_s;
         else
-            some_s = middle_s;
+            plan->some_s = middle_s;
         tide_gmail_page_done(&page);
+        rc = plan_keep(plan, job, err);
+        if (rc != TIDE_OK)
+            return rc;
     }
-    *oldest_s_out = none_s;
     return TIDE_OK;
 }
 
@@ -153,15 +198,21 @@ static tide_status read_server(struct plan *plan, tide_job *job, tide_error *err
 
 static tide_status plan_slices(struct plan *plan, tide_job *job, tide_error *err)
 {
-    uint64_t oldest_s = 0;
-    tide_status rc = read_server(plan, job, err);
+    tide_status rc = TIDE_OK;
+    if (!plan->asked) {
+        rc = read_server(plan, job, err);
+        plan->none_s = GMAIL_BEGAN_S; /* nothing before it */
+        plan->some_s = plan->now_ms / 1000;
+        if (rc == TIDE_OK)
+            rc = plan_keep(plan, job, err);
+    }
     if (rc == TIDE_OK)
-        rc = probe_oldest(plan, job, &oldest_s, err);
+        rc = probe_oldest(plan, job, err);
     if (rc != TIDE_OK)
         return rc;
     const uint32_t days =
         plan->slice_days > 0 ? plan->slice_days : tide_slice_days(plan->row.messages_total);
-    plan->slices = tide_slices_plan(oldest_s, plan->now_ms / 1000 + 1, days);
+    plan->slices = tide_slices_plan(plan->none_s, plan->now_ms / 1000 + 1, days);
     return TIDE_OK;
 }
 
@@ -169,9 +220,12 @@ static tide_status plan_slices(struct plan *plan, tide_job *job, tide_error *err
 static tide_status read_labels(struct plan *plan, tide_job *job, tide_error *err)
 {
     json_t *labels = NULL;
+    if (plan->labels)
+        return TIDE_OK;
     tide_status rc = tide_gmail_labels(plan->user->gmail, job, &labels, err);
     if (rc != TIDE_OK)
         return rc;
+    plan->labels = true;
     uint64_t ticket = 0;
     size_t index = 0;
     const json_t *label = NULL;
@@ -296,7 +350,7 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
     return rc;
 }
 
-tide_status tide_mail_plan(tide_job *job, void *context, tide_error *err)
+static tide_status plan_run(tide_job *job, void *context, tide_error *err)
 {
     struct plan *plan = tide_job_memory(job, sizeof *plan);
     if (plan == NULL)
@@ -308,11 +362,13 @@ tide_status tide_mail_plan(tide_job *job, void *context, tide_error *err)
         rc = prove(plan, err);
     if (rc == TIDE_OK)
         rc = tide_transact(plan->mail->engine, read_mark, plan, err);
+    const bool known = plan->history_id[0] != '\0';
+    if (rc == TIDE_OK)
+        rc = plan_resume(plan, job, err);
     if (rc != TIDE_OK)
         return rc;
     const uint64_t open = plan->state.cycles_opened - plan->state.cycles_finished;
     const bool first = plan->state.cycles_opened == 0;
-    const bool known = plan->history_id[0] != '\0';
     if (first || plan->force) {
         plan->one_cycle = !first;
         rc = plan_slices(plan, job, err);
@@ -326,4 +382,9 @@ tide_status tide_mail_plan(tide_job *job, void *context, tide_error *err)
         return rc;
     plan->row.last_run_ms = plan->now_ms;
     return tide_job_effect(job, write_plan, plan, err);
+}
+
+tide_status tide_mail_plan(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, plan_run(job, context, err), err);
 }

@@ -5,16 +5,7 @@
 
 #include <stdlib.h>
 
-enum {
-    /* So many rows are stepped over before a new search is started: what a
-     * search costs, in rows (measured). */
-    STEPS_WORDS = 150,
-    STEPS_ROWS = 12,
-    /* As many messages of a size are read from its index and sorted; if there
-     * are more, they are so frequent that a walk finds them soon. */
-    SET_MAX = 4096,
-    WALK_BYTES_MAX = 64 << 20,
-};
+enum { WALK_BYTES_MAX = 64 << 20 };
 
 struct tide_flow {
     const struct tide_plan *plan;
@@ -22,7 +13,8 @@ struct tide_flow {
     tide_flow *next;             /* beside it */
     tide_flow *made_before;
     sqlite3_stmt *stmt;
-    int64_t *set; /* keys in order, instead of a statement */
+    sqlite3_stmt *probe; /* the same at one id; NULL until it is needed */
+    int64_t *set;        /* keys in order, instead of a statement */
     size_t set_count, set_at;
     int64_t low, high; /* ids */
     int64_t key;
@@ -59,6 +51,7 @@ static const char *const texts[][2] = {
 };
 static const char set_text[] = "SELECT id FROM message INDEXED BY message_bytes WHERE bytes >= ?1"
                                " AND bytes < ?4 AND id >= ?2 AND id <= ?3 LIMIT ?5";
+static const char probe_text[] = "SELECT 1 FROM words WHERE words MATCH ?1 AND rowid = ?2";
 static const char *const column_texts[] = {"SELECT cc FROM head WHERE id = ?1",
                                            "SELECT bcc FROM head WHERE id = ?1"};
 
@@ -89,8 +82,10 @@ void tide_walk_close(struct tide_walk *walk)
 {
     if (walk->shard == NULL)
         return;
-    for (tide_flow *flow = walk->flows; flow != NULL; flow = flow->made_before)
+    for (tide_flow *flow = walk->flows; flow != NULL; flow = flow->made_before) {
         (void)sqlite3_finalize(flow->stmt);
+        (void)sqlite3_finalize(flow->probe);
+    }
     for (size_t i = 0; i < sizeof walk->columns / sizeof walk->columns[0]; i++)
         (void)sqlite3_finalize(walk->columns[i]);
     /* It has read only: a failure changes nothing, and the next BEGIN tells. */
@@ -143,24 +138,26 @@ static tide_status set_load(struct tide_walk *walk, tide_flow *flow, bool *few_o
 {
     struct tide_shard *shard = walk->shard;
     sqlite3_stmt *stmt = NULL;
-    int64_t keys[SET_MAX];
+    TIDE_ASSERT(walk->searching->steps.set <= TIDE_SEARCH_SET_MAX);
+    int64_t keys[TIDE_SEARCH_SET_MAX];
+    const size_t few = walk->searching->steps.set;
     size_t count = 0;
     bool more = true;
     tide_status rc = prepare(walk, set_text, &stmt);
     if (rc != TIDE_OK)
         return rc;
     bind(stmt, flow);
-    (void)sqlite3_bind_int64(stmt, 5, SET_MAX + 1);
-    while (rc == TIDE_OK && count <= SET_MAX) {
+    (void)sqlite3_bind_int64(stmt, 5, (int64_t)few + 1);
+    while (rc == TIDE_OK && count <= few) {
         rc = tide_db_step(&shard->db, stmt, &more, walk->searching->err);
         if (rc != TIDE_OK || !more)
             break;
-        if (count < SET_MAX)
+        if (count < few)
             keys[count] = tide_key_of(walk->searching->descending, sqlite3_column_int64(stmt, 0));
         count++;
     }
     (void)sqlite3_finalize(stmt);
-    *few_out = rc == TIDE_OK && count <= SET_MAX;
+    *few_out = rc == TIDE_OK && count <= few;
     if (!*few_out)
         return rc;
     qsort(keys, count, sizeof keys[0], key_order);
@@ -274,7 +271,8 @@ static tide_status leaf_seek(struct tide_walk *walk, tide_flow *flow, int64_t ke
         flow->key = flow->set_at < flow->set_count ? flow->set[flow->set_at] : TIDE_KEY_END;
         return TIDE_OK;
     }
-    const int steps = flow->plan->kind == TIDE_PLAN_WORDS ? STEPS_WORDS : STEPS_ROWS;
+    const int steps = flow->plan->kind == TIDE_PLAN_WORDS ? walk->searching->steps.words
+                                                          : walk->searching->steps.rows;
     tide_status rc = TIDE_OK;
     if (flow->running)
         for (int i = 0; i < steps && rc == TIDE_OK && flow->key < key; i++)
@@ -340,23 +338,66 @@ static tide_status or_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
     return TIDE_OK;
 }
 
-/* Makes all includes stand on one key at or behind `*key`. */
-static tide_status and_agree(struct tide_walk *walk, tide_flow *flow, int64_t *key)
+/* Whether the index has these words at one key.  A third of the price of a new
+ * search, for a flow that is asked about keys far apart; where it goes on is not
+ * known then. */
+static tide_status probe(struct tide_walk *walk, tide_flow *flow, int64_t key, bool *has_out)
 {
-    tide_flow *leader = NULL; /* the one that said *key; the others follow */
-    for (tide_flow *child = flow->first; child != NULL;) {
-        tide_status rc = child == leader ? TIDE_OK : tide_flow_seek(walk, child, *key);
+    tide_error *err = walk->searching->err;
+    tide_status rc = TIDE_OK;
+    if (flow->probe == NULL) {
+        rc = prepare(walk, probe_text, &flow->probe);
         if (rc != TIDE_OK)
             return rc;
-        if (child->key > *key) {
-            *key = child->key;
-            if (*key == TIDE_KEY_END)
-                return TIDE_OK;
-            leader = child;
-            child = flow->first;
+        tide_bind_text(flow->probe, 1, flow->plan->text);
+    }
+    (void)sqlite3_bind_int64(flow->probe, 2, tide_key_of(walk->searching->descending, key));
+    rc = tide_db_step(&walk->shard->db, flow->probe, has_out, err);
+    tide_db_end(flow->probe);
+    return rc;
+}
+
+/* Says in *key_out whether the flow has `key`, or where it may go on: at a later
+ * key of its own, or just behind.  Only to be asked about keys of another flow. */
+static tide_status meet(struct tide_walk *walk, tide_flow *flow, int64_t key, int64_t *key_out)
+{
+    tide_status rc = TIDE_OK;
+    if (flow->plan->kind != TIDE_PLAN_WORDS || flow->plan->column != NULL || !flow->running) {
+        rc = tide_flow_seek(walk, flow, key);
+        *key_out = flow->key;
+        return rc;
+    }
+    for (int i = 0; i < walk->searching->steps.probe && rc == TIDE_OK && flow->key < key; i++)
+        rc = leaf_step(walk, flow);
+    *key_out = flow->key;
+    if (rc != TIDE_OK || flow->key >= key)
+        return rc;
+    bool has = false;
+    rc = probe(walk, flow, key, &has);
+    *key_out = has ? key : key + 1;
+    return rc;
+}
+
+/* Finds one key at or behind `*key` that all includes have.  The first of them
+ * leaps from key to key of its own; the others are asked about those. */
+static tide_status and_agree(struct tide_walk *walk, tide_flow *flow, int64_t *key)
+{
+    for (tide_flow *child = flow->first; child != NULL;) {
+        int64_t at = TIDE_KEY_END;
+        tide_status rc = TIDE_OK;
+        if (child == flow->first) {
+            rc = tide_flow_seek(walk, child, *key);
+            at = child->key;
         } else {
-            child = child->next;
+            rc = meet(walk, child, *key, &at);
         }
+        if (rc != TIDE_OK)
+            return rc;
+        const bool agreed = at == *key || child == flow->first;
+        *key = at;
+        if (at == TIDE_KEY_END)
+            return TIDE_OK;
+        child = agreed ? child->next : flow->first;
     }
     return TIDE_OK;
 }
@@ -370,10 +411,11 @@ static tide_status and_seek(struct tide_walk *walk, tide_flow *flow, int64_t key
         bool excluded = false;
         for (tide_flow *child = flow->excludes; child != NULL && !excluded && key != TIDE_KEY_END;
              child = child->next) {
-            rc = tide_flow_seek(walk, child, key);
+            int64_t at = TIDE_KEY_END;
+            rc = meet(walk, child, key, &at);
             if (rc != TIDE_OK)
                 return rc;
-            excluded = child->key == key;
+            excluded = at == key;
         }
         if (!excluded) {
             flow->key = key;

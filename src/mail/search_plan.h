@@ -90,7 +90,18 @@ struct tide_planned {
     tide_text hits; /* the words that are looked for, without the rest; "": none */
 };
 
+/* When a flow that lags is no longer stepped; measured.  Tests set other ones. */
+struct tide_steps {
+    int words;  /* rows before a new search: what that costs, in rows */
+    int probe;  /* rows before one row is asked for alone */
+    int rows;   /* the same as words, for everything that is not */
+    size_t set; /* as many messages of a size are sorted; if there are more, they
+                 * are so frequent that a walk finds them soon */
+};
+enum { TIDE_SEARCH_SET_MAX = 4096 };
+
 struct tide_searching {
+    struct tide_steps steps;
     tide_shards *shards;
     tide_mem *mem;
     tide_words words;

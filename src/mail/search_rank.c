@@ -17,7 +17,6 @@ enum {
     SAMPLE = 5000,    /* messages in which words are counted */
     PHRASES_MAX = 16, /* that count */
     COLUMNS = 5,
-    STEPS = 150, /* as in search_flow.c */
 };
 
 static const double weights[COLUMNS] = {5, 3, 2, 1, 3}; /* subject, from, to, text, files */
@@ -164,12 +163,13 @@ static tide_status hits_prepare(tide_db *db, sqlite3_stmt **stmt_out, tide_error
 }
 
 /* Goes down to a candidate, by steps while it is near. */
-static tide_status hits_seek(tide_db *db, sqlite3_stmt *stmt, const struct wanted *wanted,
-                             int64_t *at, tide_error *err)
+static tide_status hits_seek(const struct tide_searching *searching, tide_db *db,
+                             sqlite3_stmt *stmt, const struct wanted *wanted, int64_t *at)
 {
+    tide_error *err = searching->err;
     bool row = true;
     tide_status rc = TIDE_OK;
-    for (int i = 0; i < STEPS && rc == TIDE_OK && row && *at > wanted->id; i++) {
+    for (int i = 0; i < searching->steps.words && rc == TIDE_OK && row && *at > wanted->id; i++) {
         rc = tide_db_step(db, stmt, &row, err);
         *at = rc == TIDE_OK && row ? sqlite3_column_int64(stmt, 0) : INT64_MIN;
     }
@@ -204,7 +204,7 @@ static tide_status shard_hits(struct ranking *ranking, size_t first, size_t end)
     for (size_t i = first; i < end && rc == TIDE_OK; i++) {
         wanted.candidate = &ranking->list[i];
         wanted.id = wanted.candidate->place.id;
-        rc = hits_seek(&shard->db, stmt, &wanted, &at, searching->err);
+        rc = hits_seek(searching, &shard->db, stmt, &wanted, &at);
     }
     (void)sqlite3_finalize(stmt);
     tide_walk_close(&walk);

@@ -441,6 +441,23 @@ static void label_add(struct maker *maker, struct labels *labels, tide_text id)
         labels->ids[labels->count++] = (tide_text){copy, id.bytes};
 }
 
+/* Case aside, as they are compared. */
+static size_t label_distance(tide_text a, tide_text b)
+{
+    char rooms[2][64];
+    tide_text texts[2] = {a, b};
+    for (size_t i = 0; i < 2; i++) {
+        if (texts[i].bytes > sizeof rooms[i])
+            return SIZE_MAX;
+        for (size_t j = 0; j < texts[i].bytes; j++) {
+            const char c = texts[i].data[j];
+            rooms[i][j] = c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+        }
+        texts[i].data = rooms[i];
+    }
+    return tide_text_distance(texts[0], texts[1]);
+}
+
 static void label_look(struct maker *maker, struct labels *labels, tide_text wanted, tide_text id,
                        tide_text name)
 {
@@ -450,8 +467,8 @@ static void label_look(struct maker *maker, struct labels *labels, tide_text wan
         return;
     }
     const tide_text shown = name.bytes > 0 ? name : id;
-    const size_t distance = tide_text_distance(wanted, shown);
-    if (distance < labels->nearest_distance && distance <= 3 && distance * 2 < wanted.bytes) {
+    const size_t distance = label_distance(wanted, shown);
+    if (distance < labels->nearest_distance && distance <= 3 && distance * 2 <= wanted.bytes) {
         labels->nearest_distance = distance;
         tide_query_show(shown, labels->nearest);
     }

@@ -31,7 +31,7 @@ enum {
     TIDE_SHARD_WAL_PAGES = 1000, /* a log longer than this is moved into the file */
 };
 
-#define TIDE_SHARD_PAGE_BYTES "8192"
+#define TIDE_SHARD_PAGE_BYTES "16384"
 
 /* message.mark (M9) */
 enum {

@@ -136,7 +136,7 @@ static void stage_init(struct stage *stage, uint64_t seed, const struct tide_sim
     stage->options = (struct tide_archive_options){.dir = "/mail/me",
                                                    .account = "me",
                                                    .world = stage->world,
-                                                   .shard_bytes_max = 500000,
+                                                   .shard_bytes_max = 900000,
                                                    .indexer = &indexer};
 }
 

@@ -70,6 +70,28 @@ static void numbers_are_read_whole_or_not_at_all(void **state)
     assert_false(tide_text_to_i64(TIDE_TEXT_NONE, &with_sign));
 }
 
+static void a_buffer_with_known_size_grows_once(void **state)
+{
+    (void)state;
+    struct tide_mem_faulty mem;
+    tide_mem_faulty_once(&mem, UINT64_MAX);
+    tide_buf buf;
+    tide_buf_init(&buf, &mem.base, 10);
+    assert_int_equal(tide_buf_room(&buf, 100), TIDE_OK);
+    assert_int_equal(mem.bytes_live, 101);
+    assert_string_equal(tide_buf_cstr(&buf), "");
+    assert_int_equal(tide_buf_add_text(&buf, "1234567890"), TIDE_OK);
+    assert_int_equal(tide_buf_add(&buf, "x", 1), TIDE_FULL); /* the ceiling stays */
+    assert_int_equal(tide_buf_room(&buf, 50), TIDE_OK);
+    assert_int_equal(mem.allocations, 1);
+    mem.fail_at = 1;
+    assert_int_equal(tide_buf_room(&buf, 101), TIDE_NO_MEMORY);
+    assert_int_equal(tide_buf_room(&buf, SIZE_MAX), TIDE_FULL);
+    assert_string_equal(tide_buf_cstr(&buf), "1234567890");
+    tide_buf_done(&buf);
+    assert_int_equal(mem.bytes_live, 0);
+}
+
 static void a_buffer_keeps_its_ceiling_and_its_content(void **state)
 {
     (void)state;
@@ -205,6 +227,7 @@ int main(void)
         cmocka_unit_test(every_status_has_a_name_and_a_class),
         cmocka_unit_test(errors_are_cut_never_overrun_and_may_be_absent),
         cmocka_unit_test(numbers_are_read_whole_or_not_at_all),
+        cmocka_unit_test(a_buffer_with_known_size_grows_once),
         cmocka_unit_test(a_buffer_keeps_its_ceiling_and_its_content),
         cmocka_unit_test(an_arena_gives_zeroed_room_up_to_its_ceiling),
         cmocka_unit_test(a_map_agrees_with_a_plain_table),
