@@ -241,6 +241,30 @@ static void a_cloud_made_again_from_what_was_kept_answers_the_same(void **state)
     }
 }
 
+static void a_token_that_is_good_again_is_so_after_a_replay(void **state)
+{
+    (void)state;
+    const struct box_options options = {.seed = 5};
+    struct player a, b;
+    player_init(&a, &options, 1);
+    player_init(&b, &options, 1);
+    player_set_up(&a);
+    a.type = "application/json";
+    to(&a, "POST", "/_cloud/token/revoke");
+    with(&a, "{\"user\":\"ada@x.org\"}");
+    assert_int_equal(player_ask(&a), 200);
+    to(&a, "POST", "/_cloud/token");
+    with(&a, "{\"user\":\"ada@x.org\",\"token\":\"t\"}");
+    assert_int_equal(player_ask(&a), 200);
+    replay(&a, &b);
+    b.type = "application/json";
+    b.token = "t";
+    to(&b, "GET", GMAIL "/profile");
+    assert_int_equal(player_ask(&b), 200);
+    player_done(&a);
+    player_done(&b);
+}
+
 /* ---- memory ---- */
 
 static long resident_kib(void)
@@ -303,6 +327,7 @@ int main(void)
         cmocka_unit_test(the_same_requests_give_the_same_bytes),
         cmocka_unit_test(what_is_refused_changes_nothing_and_every_call_is_recorded_once),
         cmocka_unit_test(a_cloud_made_again_from_what_was_kept_answers_the_same),
+        cmocka_unit_test(a_token_that_is_good_again_is_so_after_a_replay),
         cmocka_unit_test(a_million_requests_cost_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
