@@ -16,10 +16,7 @@ enum {
 
 void box_auth_subject(tide_text email, char text_out[22])
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < email.bytes; i++)
-        hash = (hash ^ (unsigned char)email.data[i]) * 0x100000001b3u;
-    tide_rng rng = tide_rng_seeded(hash);
+    tide_rng rng = tide_rng_seeded(box_hash(BOX_HASH_START, email));
     text_out[0] = '1';
     for (size_t i = 1; i < 21; i++)
         text_out[i] = (char)('0' + (int)tide_rng_below(&rng, 10));

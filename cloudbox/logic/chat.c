@@ -202,14 +202,6 @@ static bool has_key(const struct box_call *call)
     return box_request_header(call->request, "x-api-key").bytes > 0;
 }
 
-static uint64_t hash_text(tide_text text)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < text.bytes; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static void answer(struct box_call *call, const struct box_dialect *dialect, const json_t *body)
 {
     struct box_chat_state *chat = box_cloud_chat(call->cloud);
@@ -217,7 +209,7 @@ static void answer(struct box_call *call, const struct box_dialect *dialect, con
     struct box_talk talk = {.arena = call->scratch,
                             .parallel = true,
                             .prompt_bytes = call->request->body.bytes,
-                            .hash = hash_text(call->request->body) ^ chat->seed};
+                            .hash = box_hash(BOX_HASH_START, call->request->body) ^ chat->seed};
     if (!dialect->read(call, body, &talk))
         return;
     struct box_said said;

@@ -103,10 +103,7 @@ static struct site *site_new(struct box_sites *sites, tide_text name, uint32_t r
     struct site *site = tide_mem_new(tide_mem_heap(), sizeof *site);
     TIDE_ASSERT(site != NULL);
     memcpy(site->name, name.data, name.bytes);
-    uint64_t hash = sites->seed ^ 0xcbf29ce484222325u;
-    for (size_t i = 0; i < name.bytes; i++)
-        hash = (hash ^ (unsigned char)name.data[i]) * 0x100000001b3u;
-    tide_rng rng = tide_rng_seeded(hash);
+    tide_rng rng = tide_rng_seeded(box_hash(sites->seed ^ BOX_HASH_START, name));
     site->property = (struct box_property){
         .seed = tide_rng_next(&rng),
         .name = {site->name, name.bytes},

@@ -388,10 +388,7 @@ static bool rule_means(const struct rule *rule, const struct box_call *call)
 /* The same message always gets the same number. */
 static uint64_t id_chance(const struct rule *rule, tide_text id)
 {
-    uint64_t hash = rule->salt;
-    for (size_t i = 0; i < id.bytes; i++)
-        hash = (hash ^ (unsigned char)id.data[i]) * 0x100000001b3u;
-    tide_rng rng = tide_rng_seeded(hash);
+    tide_rng rng = tide_rng_seeded(box_hash(rule->salt, id));
     return tide_rng_next(&rng) >> 32;
 }
 

@@ -40,9 +40,7 @@ uint64_t box_page_key_number(uint64_t key, uint64_t number)
 
 uint64_t box_page_key_text(uint64_t key, tide_text text)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < text.bytes; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
+    const uint64_t hash = box_hash(BOX_HASH_START, text);
     return box_page_key_number(box_page_key_number(key, hash), text.bytes);
 }
 

@@ -105,14 +105,10 @@ static void attachment_id(tide_text raw, tide_text part_id, char out[ATTACHMENT_
 {
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    uint64_t hash = raw.bytes * 0x9e3779b97f4a7c15u;
-    size_t looked_at = raw.bytes < 4096 ? raw.bytes : 4096;
-    for (size_t i = 0; i < looked_at; i++)
-        hash = (hash ^ (unsigned char)raw.data[i]) * 0x100000001b3u;
+    const tide_text looked_at = {raw.data, raw.bytes < 4096 ? raw.bytes : 4096};
+    uint64_t hash = box_hash(raw.bytes * 0x9e3779b97f4a7c15u, looked_at);
     hash ^= hash >> 29;
-    for (size_t i = 0; i < part_id.bytes; i++)
-        hash = (hash ^ (unsigned char)part_id.data[i]) * 0x100000001b3u;
-    tide_rng rng = tide_rng_seeded(hash);
+    tide_rng rng = tide_rng_seeded(box_hash(hash, part_id));
     memcpy(out, "ANGjdJ", 6);
     for (size_t i = 6; i < ATTACHMENT_ID_BYTES; i += 8) {
         uint64_t word = tide_rng_next(&rng);

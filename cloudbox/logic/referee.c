@@ -310,9 +310,7 @@ void box_referee_violation(struct box_referee *referee, const struct box_user *u
 
 void box_referee_dead_token(struct box_referee *referee, tide_text token)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < token.bytes; i++)
-        hash = (hash ^ (unsigned char)token.data[i]) * 0x100000001b3u;
+    uint64_t hash = box_hash(BOX_HASH_START, token);
     hash = hash == 0 ? 1 : hash;
     const uint64_t now_ms = box_cloud_now(referee->cloud);
     if (referee->dead.count == 0)

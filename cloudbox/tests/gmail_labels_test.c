@@ -92,11 +92,31 @@ static void labels_refuse_what_gmail_refuses(void **state)
     world_done(&world);
 }
 
+/* The labels of generated mailboxes have no visibility until somebody sets it. */
+static void a_label_whose_visibility_was_never_set_can_be_renamed(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t number = 0;
+    world_init(&world);
+    box_mailbox *mailbox = mailbox_of(&world, "alice@example.com");
+    const struct box_label bare = {.name = "bare"};
+    assert_int_equal(box_mailbox_label_create(mailbox, &bare, &number), TIDE_OK);
+    const char *path = PATH("/labels/%s", box_mailbox_label(mailbox, number)->id);
+    assert_int_equal(call(&world, "PATCH", path, "{\"name\":\"other\"}"), 200);
+    assert_string_equal(text_at(&world, "name"), "other");
+    assert_string_equal(text_at(&world, "labelListVisibility"), "(none)");
+    call(&world, "PATCH", path, "{\"labelListVisibility\":\"\"}");
+    assert_refused(&world, 400, "Invalid value at 'label.labelListVisibility': \"\"");
+    world_done(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_are_made_changed_counted_and_removed),
         cmocka_unit_test(labels_refuse_what_gmail_refuses),
+        cmocka_unit_test(a_label_whose_visibility_was_never_set_can_be_renamed),
     };
     return cmocka_run_group_tests_name("gmail_labels", tests, NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/check.h"
 #include "logic/http.h"
+#include "resident.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,19 +33,8 @@ enum {
     MANY = 1000,
     SLOW = 40,
     PIPELINED = 200,
+    GROWTH_KIB_MAX = 64 << 10,
 };
-
-#if defined(__SANITIZE_ADDRESS__)
-enum { GROWTH_KIB_MAX = 600 << 10 }; /* freed memory is kept for a while, to catch its use */
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { GROWTH_KIB_MAX = 600 << 10 };
-#else
-enum { GROWTH_KIB_MAX = 64 << 10 };
-#endif
-#else
-enum { GROWTH_KIB_MAX = 64 << 10 };
-#endif
 
 #define PROFILE "/gmail/v1/users/me/profile"
 #define KNOWN   "Host: x\r\nAuthorization: Bearer t\r\n"
@@ -59,21 +49,6 @@ struct cloud {
 };
 
 /* ---- the server ---- */
-
-static long resident_kib(const struct cloud *cloud)
-{
-    char path[64];
-    char line[256];
-    long kib = -1;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)cloud->pid);
-    FILE *in = fopen(path, "re");
-    assert_non_null(in);
-    while (fgets(line, sizeof line, in) != NULL)
-        if (sscanf(line, "VmRSS: %ld kB", &kib) == 1)
-            break;
-    fclose(in);
-    return kib;
-}
 
 static int start(void **state)
 {
@@ -96,7 +71,7 @@ static int start(void **state)
     TIDE_ASSERT(in != NULL);
     TIDE_ASSERT(fscanf(in, "ready http://127.0.0.1:%hu", &cloud.port) == 1);
     fclose(in);
-    cloud.start_kib = resident_kib(&cloud);
+    cloud.start_kib = resident_kib(cloud.pid);
     *state = &cloud;
     return 0;
 }
@@ -222,8 +197,8 @@ static int ask_text(const struct cloud *cloud, const char *text)
 static void assert_well(const struct cloud *cloud)
 {
     assert_int_equal(ask_text(cloud, NORMAL), 200);
-    const long grown_kib = resident_kib(cloud) - cloud->start_kib;
-    if (grown_kib > GROWTH_KIB_MAX)
+    const long grown_kib = resident_kib(cloud->pid) - cloud->start_kib;
+    if (grown_kib > GROWTH_KIB_MAX + RESIDENT_SLACK_KIB)
         fail_msg("the memory grew by %ld KiB", grown_kib);
 }
 
