@@ -178,9 +178,9 @@ static void some_key(tide_buf *out, tide_rng *rng, const char *key)
 static void some_string(tide_buf *out, tide_rng *rng)
 {
     static const char *const pieces[] = {
-        "a",   "raw", "\\\"", "\\\\", "\\/",          "\\n",      "{",    "}", ":",
-        "[",   "]",   ",",    "=",    "\xc3\xa9",     "\\u00e9",  "Zm9v", " ", "\\ud83d\\ude00",
-        "\\t", "id",  "#",    "\\b",  "\xe2\x82\xac", "\"\"" + 2, "9",    "-", "\\u0022",
+        "a",   "raw", "\\\"", "\\\\", "\\/",          "\\n",     "{",    "}", ":",
+        "[",   "]",   ",",    "=",    "\xc3\xa9",     "\\u00e9", "Zm9v", " ", "\\ud83d\\ude00",
+        "\\t", "id",  "#",    "\\b",  "\xe2\x82\xac", "",        "9",    "-", "\\u0022",
     };
     add(out, "\"");
     while (tide_rng_chance(rng, 4, 5))
