@@ -2,6 +2,7 @@
 #include "net/oauth_inside.h"
 
 #include "base/check.h"
+#include "base/clocktext.h"
 #include "net/google.h"
 
 #include <inttypes.h>
@@ -649,6 +650,9 @@ tide_status tide_token_request(tide_world *world, const char *url, tide_text for
     struct tide_response response;
     tide_response_init(&response, wiping);
     tide_status rc = post_form(world, url, form, repeatable, &response, cancel, err);
+    if (rc == TIDE_OK)
+        (void)tide_time_http_parse(tide_response_header(&response, "Date"),
+                                   &answer_out->server_unix_ms);
     if (rc == TIDE_OK)
         rc = response.http == 200 ? answer_read(&response, answer_out, err)
                                   : refused(&response, err);

@@ -75,6 +75,7 @@ struct tide_token_answer {
     tide_buf refresh_token; /* may be empty */
     tide_buf scope;         /* may be empty */
     uint64_t life_ms;
+    uint64_t server_unix_ms; /* its clock, also after a refusal; 0: not known */
 };
 void tide_token_answer_init(struct tide_token_answer *answer, tide_mem *wiping);
 void tide_token_answer_done(struct tide_token_answer *answer);

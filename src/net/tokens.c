@@ -10,6 +10,7 @@ enum {
     MARGIN_MS = 60000,      /* a token must be good for so long */
     LIFE_MS_MAX = 86400000, /* of a stored one, whatever the clock says */
     WAIT_SLICE_MS = 100,    /* how often who waits looks at its cancel token */
+    SKEW_MS_MAX = 60000,    /* between our clock and the provider's */
     ACCOUNT_SHOWN_BYTES = 160,
 };
 
@@ -183,22 +184,42 @@ static tide_status answer_adopt(const struct tide_token_answer *answer, uint64_t
     return TIDE_OK;
 }
 
+static tide_status ask_once(tide_tokens *self, const tide_cancel *cancel,
+                            const struct tide_grant *grant, uint64_t now_unix_ms,
+                            struct tide_token_answer *answer, tide_error *err)
+{
+    tide_buf form;
+    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
+    tide_status rc = refresh_form(grant, now_unix_ms, &form, err);
+    if (rc == TIDE_OK)
+        rc = tide_token_request(self->world, tide_buf_cstr(&grant->token_url), tide_buf_text(&form),
+                                true, &self->wiping.base, cancel, answer, err);
+    tide_secret_wipe(&form);
+    return rc;
+}
+
+/* A key signs what time it is; when our clock is wrong, the server's will do. */
+static bool clock_is_wrong(const struct tide_grant *grant, uint64_t now_unix_ms,
+                           const struct tide_token_answer *answer)
+{
+    const uint64_t server_ms = answer->server_unix_ms;
+    const uint64_t apart_ms =
+        server_ms > now_unix_ms ? server_ms - now_unix_ms : now_unix_ms - server_ms;
+    return grant->type == TIDE_GRANT_SERVICE && server_ms != 0 && apart_ms > SKEW_MS_MAX;
+}
+
 /* Asks the provider for a new access token of `next->grant`. */
 static tide_status ask_provider(tide_tokens *self, const tide_cancel *cancel,
                                 struct refreshed *next, tide_error *err)
 {
     const uint64_t now_ms = tide_world_now_ms(self->world);
     const uint64_t now_unix_ms = tide_world_now_unix_ms(self->world);
-    tide_buf form;
-    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
     struct tide_token_answer answer;
     tide_token_answer_init(&answer, &self->wiping.base);
     tide_error why = {0};
-    tide_status rc = refresh_form(&next->grant, now_unix_ms, &form, &why);
-    if (rc == TIDE_OK)
-        rc = tide_token_request(self->world, tide_buf_cstr(&next->grant.token_url),
-                                tide_buf_text(&form), true, &self->wiping.base, cancel, &answer,
-                                &why);
+    tide_status rc = ask_once(self, cancel, &next->grant, now_unix_ms, &answer, &why);
+    if (rc == TIDE_AUTH && clock_is_wrong(&next->grant, now_unix_ms, &answer))
+        rc = ask_once(self, cancel, &next->grant, answer.server_unix_ms, &answer, &why);
     if (rc == TIDE_OK)
         rc = answer_adopt(&answer, now_unix_ms, &next->grant, &why);
     if (rc == TIDE_OK) {
@@ -213,7 +234,6 @@ static tide_status ask_provider(tide_tokens *self, const tide_cancel *cancel,
                              why.text);
     }
     tide_token_answer_done(&answer);
-    tide_secret_wipe(&form);
     return rc;
 }
 

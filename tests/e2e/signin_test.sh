@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# signin_test.sh TIDEMARK CLOUD: signing in to the local cloud as people do it, with
+# curl for a browser: the loopback redirect, pasting, a service account; then tokens
+# that expire, a sign-in that is revoked, and not a secret anywhere but in its file
+# (M15a, M16).
+set -uo pipefail
+tidemark=$(realpath "$1")
+cloud=$(realpath "$2")
+unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR "${!TIDEMARK_@}"
+dir=$(mktemp -d)
+failed=0
+fail() {
+    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
+    failed=$((failed + 1))
+}
+user=ada@example.com
+exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --auto-consent --token-life 3599 \
+    --mailbox "$user=12" --service-account "robot@project.example.com=$dir/key.json")
+pid=$!
+trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
+read -r _ origin <&3
+t() { "$tidemark" --home "$dir/home" "$@"; }
+tell() { curl -sSf -o "$dir/told" --data "$2" "$origin/_cloud/$1" || fail "telling the cloud $1"; }
+
+# ---- the browser: follows the link as far as it goes, and keeps the page
+cat >"$dir/browser" <<'EOF'
+#!/usr/bin/env bash
+here=$(dirname "$0")
+curl -sS -L --max-time 20 -o "$here/page" -w '%{url_effective} %{http_code}' "$1$(cat "$here/more")" >"$here/visited"
+EOF
+chmod +x "$dir/browser"
+: >"$dir/more"
+export BROWSER=$dir/browser
+
+add() { t account add gmail "$user" --endpoint "$origin" "$@" >"$dir/out" 2>"$dir/err"; }
+add || fail "signing in with a browser: $(cat "$dir/err")"
+grep -q 'kept in the file' "$dir/out" || fail "where is it kept: $(cat "$dir/out")"
+for _ in $(seq 100); do # the browser is its own process
+    [ -s "$dir/visited" ] && break
+    read -rt 0.05 <> <(:) || true
+done
+grep -qE '^http://127\.0\.0\.1:[0-9]+/\?.* 200$' "$dir/visited" || fail "the browser ended at $(cat "$dir/visited")"
+grep -q 'You can close this window' "$dir/page" || fail "the page says $(cat "$dir/page")"
+port=$(sed -E 's/^http:..127.0.0.1:([0-9]+).*/\1/' "$dir/visited")
+curl -s --max-time 2 "http://127.0.0.1:$port/" >"$dir/page" && fail "somebody still listens"
+
+# ---- the secret is in one private file and nowhere else
+secret=$(find "$dir/home/secrets" -type f)
+[ "$(stat -c %a "$secret")" = 600 ] || fail "the secret has mode $(stat -c %a "$secret")"
+[ "$(stat -c %a "$dir/home/secrets")" = 700 ] || fail "its directory has mode $(stat -c %a "$dir/home/secrets")"
+refresh=$(jq -r .refresh_token "$secret")
+[ ${#refresh} -gt 20 ] || fail "no refresh token"
+t mail sync --quiet >"$dir/out" 2>"$dir/err" || fail "the first sync: $(cat "$dir/err")"
+leaks() {
+    local token file
+    for token in "$(jq -r .refresh_token "$secret")" "$(jq -r .access_token "$secret")"; do
+        while read -r file; do
+            [ "$file" = "$secret" ] || fail "a token is in $file"
+        done < <(grep -rlF -- "$token" "$dir" 2>/dev/null)
+    done
+}
+leaks
+
+# ---- expiry: one refresh, unseen
+access=$(jq -r .access_token "$secret")
+tell token/expire "{\"user\":\"$user\"}"
+t mail sync --quiet >"$dir/out" 2>"$dir/err" || fail "a sync with an expired token: $(cat "$dir/err")"
+[ "$(jq -r .access_token "$secret")" != "$access" ] || fail "the token was not refreshed"
+[ "$(jq -r .refresh_token "$secret")" = "$refresh" ] || fail "the refresh token changed"
+leaks
+
+# ---- a file that others can read is refused, with the cure
+chmod 644 "$secret"
+t mail sync --quiet >"$dir/out" 2>"$dir/err" && fail "a secret that others can read was used"
+grep -rq "chmod 600" "$dir/out" "$dir/err" || fail "no cure in: $(cat "$dir/out" "$dir/err")"
+chmod 600 "$secret"
+
+# ---- revoked: the command that mends it, and it does
+tell token/revoke "{\"user\":\"$user\"}"
+t mail sync --quiet >"$dir/out" 2>"$dir/err"
+code=$?
+[ $code -eq 4 ] || fail "a sync without a sign-in ended with $code: $(cat "$dir/out" "$dir/err")"
+grep -q "tidemark account add gmail $user" "$dir/out" "$dir/err" || fail "no cure in: $(cat "$dir/out" "$dir/err")"
+leaks
+
+# ---- no is no
+echo '&box_deny=true' >"$dir/more"
+add && fail "access was denied"
+grep -q 'not granted' "$dir/err" || fail "denied: $(cat "$dir/err")"
+: >"$dir/more"
+
+# ---- by pasting
+mkfifo "$dir/paste"
+t account add gmail "$user" --endpoint "$origin" --headless <"$dir/paste" >"$dir/out" 2>"$dir/err" &
+adding=$!
+exec 4>"$dir/paste"
+for _ in $(seq 100); do
+    link=$(grep -oE 'http[^ ]+' "$dir/err" | head -1)
+    [ -n "$link" ] && break
+    read -rt 0.05 <> <(:) || true
+done
+[ -n "$link" ] || fail "no link: $(cat "$dir/err")"
+curl -sS -o "$dir/page" -w '%{redirect_url}\n' "$link" >&4
+exec 4>&-
+wait "$adding" || fail "signing in by pasting: $(cat "$dir/err")"
+t mail sync --quiet >"$dir/out" 2>"$dir/err" || fail "a sync after pasting: $(cat "$dir/err")"
+leaks
+
+# ---- a service account
+if [ -s "$dir/key.json" ]; then
+    key=$(jq -r .private_key "$dir/key.json" | sed -n 2p)
+    add --service-account "$dir/key.json" || fail "a service account: $(cat "$dir/err")"
+    secret=$(find "$dir/home/secrets" -type f)
+    jq -e '.type == "service" and .user == "'"$user"'"' "$secret" >/dev/null || fail "not a service account's"
+    mv "$dir/key.json" "$dir/home/secrets.key" # it is needed no more
+    t mail sync --quiet >"$dir/out" 2>"$dir/err" || fail "a sync by a service account: $(cat "$dir/err")"
+    rm "$dir/home/secrets.key"
+    while read -r file; do
+        [ "$file" = "$secret" ] || fail "the key is in $file"
+    done < <(grep -rlF -- "$key" "$dir" 2>/dev/null)
+else
+    fail "the cloud wrote no key"
+fi
+
+# ---- two hours later by the provider's clock: a 401, a refresh, and on
+add || fail "signing in again: $(cat "$dir/err")"
+tell clock '{"advance":"7200s"}'
+t mail sync --quiet >"$dir/out" 2>"$dir/err" || fail "a sync two hours later: $(cat "$dir/err")"
+
+# ---- gone
+t account remove "$user" >"$dir/out" 2>"$dir/err" || fail "removing: $(cat "$dir/err")"
+[ -z "$(find "$dir/home/secrets" -type f)" ] || fail "a secret is left"
+
+[ $failed -eq 0 ] || exit 1
+echo "signin: fine"
