@@ -180,11 +180,7 @@ static void some_string(tide_buf *out, tide_rng *rng)
     static const char *const pieces[] = {
         "a",   "raw", "\\\"", "\\\\", "\\/",          "\\n",     "{",    "}", ":",
         "[",   "]",   ",",    "=",    "\xc3\xa9",     "\\u00e9", "Zm9v", " ", "\\ud83d\\ude00",
-<<<<<<< HEAD
         "\\t", "id",  "#",    "\\b",  "\xe2\x82\xac", "(",       "9",    "-", "\\u0022",
-=======
-        "\\t", "id",  "#",    "\\b",  "\xe2\x82\xac", "",        "9",    "-", "\\u0022",
->>>>>>> m-oauth
     };
     add(out, "\"");
     while (tide_rng_chance(rng, 4, 5))
