@@ -635,7 +635,8 @@ tide_status tide_governor_restore(tide_governor *governor, const struct tide_gov
     tide_aimd_set(&governor->aimd, (double)saved->rate_milli / 1000, (unsigned)saved->workers);
     governor->concurrency = (unsigned)saved->concurrency;
     governor->concurrency_ms = now_ms;
-    if (saved->paused_until_unix_ms > now_unix_ms) {
+    /* A sign-in is mended by its owner between two runs: the new one asks once. */
+    if (saved->paused_until_unix_ms > now_unix_ms && saved->paused_why != TIDE_AUTH) {
         uint64_t pause_ms = saved->paused_until_unix_ms - now_unix_ms;
         if (pause_ms > DAY_MS)
             pause_ms = DAY_MS; /* a wall clock that was set back */
