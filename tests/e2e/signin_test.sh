@@ -91,18 +91,18 @@ grep -q 'not granted' "$dir/err" || fail "denied: $(cat "$dir/err")"
 
 # ---- by pasting
 mkfifo "$dir/paste"
-t account add gmail "$user" --endpoint "$origin" --headless <"$dir/paste" >"$dir/out" 2>"$dir/err" &
+t account add gmail "$user" --endpoint "$origin" --headless <"$dir/paste" >"$dir/out" 2>"$dir/asked" &
 adding=$!
 exec 4>"$dir/paste"
 for _ in $(seq 100); do
-    link=$(grep -oE 'http[^ ]+' "$dir/err" | head -1)
+    link=$(grep -oE "http[^ ]+" "$dir/asked" 2>/dev/null | head -1)
     [ -n "$link" ] && break
     read -rt 0.05 <> <(:) || true
 done
-[ -n "$link" ] || fail "no link: $(cat "$dir/err")"
+[ -n "$link" ] || fail "no link: $(cat "$dir/asked")"
 curl -sS -o "$dir/page" -w '%{redirect_url}\n' "$link" >&4
 exec 4>&-
-wait "$adding" || fail "signing in by pasting: $(cat "$dir/err")"
+wait "$adding" || fail "signing in by pasting: $(cat "$dir/asked")"
 t mail sync --quiet >"$dir/out" 2>"$dir/err" || fail "a sync after pasting: $(cat "$dir/err")"
 leaks
 
