@@ -603,6 +603,28 @@ static void a_restored_governor_remembers_pace_pause_and_spent_units(void **stat
     tide_governor_free(new);
 }
 
+/* A sign-in that people mend before they start again is tried at once; what the
+ * provider asked for is kept to. */
+static void a_restart_forgets_a_pause_for_a_sign_in(void **state)
+{
+    (void)state;
+    static const struct {
+        tide_status why;
+        bool kept;
+    } rows[] = {{TIDE_AUTH, false}, {TIDE_THROTTLED, true}, {TIDE_SERVER, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tide_governor *old = governor_of(tide_governor_profile_named("gmail"), 1000);
+        tide_governor_pause(old, 301000, rows[i].why);
+        struct tide_governor_saved saved;
+        tide_governor_save(old, 1000, 1700000001000, &saved);
+        tide_governor_free(old);
+        tide_governor *new = governor_of(tide_governor_profile_named("gmail"), 77);
+        assert_int_equal(tide_governor_restore(new, &saved, 77, 1700000002000), TIDE_OK);
+        assert_int_equal(view_of(new, 77).state == TIDE_GOVERNOR_RUNNING, !rows[i].kept);
+        tide_governor_free(new);
+    }
+}
+
 static void a_damaged_or_newer_snapshot_is_refused(void **state)
 {
     (void)state;
@@ -951,6 +973,7 @@ int main(void)
         cmocka_unit_test(workers_grow_as_the_waiting_jobs_need),
         cmocka_unit_test(settings_change_while_it_runs),
         cmocka_unit_test(a_restored_governor_remembers_pace_pause_and_spent_units),
+        cmocka_unit_test(a_restart_forgets_a_pause_for_a_sign_in),
         cmocka_unit_test(a_damaged_or_newer_snapshot_is_refused),
         cmocka_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
         cmocka_unit_test(random_operations_keep_the_invariants),
