@@ -137,7 +137,8 @@ static tide_status page_find(struct page *page)
     const size_t offset = page->token.offset < count ? (size_t)page->token.offset : count;
     page->count = count - offset < page->limit ? count - offset : page->limit;
     page->more = offset + page->count < count;
-    memmove(page->list, page->list + offset, page->count * sizeof *page->list);
+    if (page->count > 0) /* else there may be no list at all */
+        memmove(page->list, page->list + offset, page->count * sizeof *page->list);
     return TIDE_OK;
 }
 

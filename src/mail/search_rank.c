@@ -222,7 +222,8 @@ static int shard_order(const void *a, const void *other)
 static tide_status hits_find(struct ranking *ranking)
 {
     tide_status rc = TIDE_OK;
-    qsort(ranking->list, ranking->count, sizeof ranking->list[0], shard_order);
+    if (ranking->count > 0)
+        qsort(ranking->list, ranking->count, sizeof ranking->list[0], shard_order);
     for (size_t first = 0, end; first < ranking->count && rc == TIDE_OK; first = end) {
         end = first;
         while (end < ranking->count &&
