@@ -3,6 +3,7 @@
 # program killed in the middle, and the archive compared byte for byte with what
 # the cloud holds (M1-M10, M17).
 set -uo pipefail
+unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
 tidemark=$(realpath "$1")
 cloud=$(realpath "$2")
 dir=$(mktemp -d)
