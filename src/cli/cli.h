@@ -87,6 +87,7 @@ struct cli {
     const char *sets[TIDE_SETTINGS_FLAGS_MAX];
     unsigned sets_count;
     bool want_json, verbose, quiet, want_help, want_version;
+    bool exact_output; /* `out` is somebody's bytes: the alert line goes to standard error */
 
     char state_dir[CLI_PATH_BYTES];
     char data_dir[CLI_PATH_BYTES]; /* what people want to keep: archives */

@@ -163,7 +163,8 @@ tide_status cli_mail_show(struct cli *cli)
     if (rc == TIDE_OK)
         rc = tide_archive_raw(archive, &stored, &raw, &cli->err);
     rc = cli_hint(cli, rc, "Run `tidemark mail verify`; `tidemark mail sync --force` heals it.");
-    if (rc == TIDE_OK && cli_flag(cli, "raw") != NULL)
+    cli->exact_output = cli_flag(cli, "raw") != NULL;
+    if (rc == TIDE_OK && cli->exact_output)
         rc = tide_buf_add(&cli->out, tide_buf_cstr(&raw), raw.bytes);
     else if (rc == TIDE_OK)
         rc = show_message(cli, tide_buf_text(&raw));

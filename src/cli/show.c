@@ -184,15 +184,16 @@ static bool alert_to_line(const struct tide_alert_row *row, void *arg)
 static void print_alert_line(struct cli *cli)
 {
     struct alert_line line = {.count = 0};
+    FILE *to = cli->exact_output ? stderr : stdout;
     if (cli->ledger == NULL ||
         tide_ledger_alerts(cli->ledger, alert_to_line, &line, NULL) != TIDE_OK || line.count == 0)
         return;
-    (void)printf("ALERT %s: %s%s%s: %s", level_name(line.worst.level), line.worst.condition,
-                 line.worst.account == 0 ? "" : " on ",
-                 line.worst.account == 0 ? "" : line.worst.account_name, line.worst.text);
+    (void)fprintf(to, "ALERT %s: %s%s%s: %s", level_name(line.worst.level), line.worst.condition,
+                  line.worst.account == 0 ? "" : " on ",
+                  line.worst.account == 0 ? "" : line.worst.account_name, line.worst.text);
     if (line.count > 1)
-        (void)printf(" (and %u more: `tidemark alerts`)", line.count - 1);
-    (void)printf("\n");
+        (void)fprintf(to, " (and %u more: `tidemark alerts`)", line.count - 1);
+    (void)fprintf(to, "\n");
 }
 
 /* ---- the end ------------------------------------------------------------------------------ */

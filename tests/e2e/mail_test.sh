@@ -77,6 +77,13 @@ done
 t mail verify >"$dir/out" || fail "verify: $(cat "$dir/out")"
 grep -q "$total messages read back, 0 damaged" "$dir/out" || fail "verify says $(cat "$dir/out")"
 
+# ---- an alert is shown, but never among a message's bytes
+sqlite3 "$dir/home/state.db" "INSERT INTO alert VALUES('disk', 0, 2, 1, NULL, 'planted')"
+t mail show "$id" --raw >"$dir/shown" 2>"$dir/err" || fail "show --raw beside an alert"
+cmp -s "$dir/raw" "$dir/shown" || fail "an alert spoils a message: $(head -c 100 "$dir/shown")"
+grep -q planted "$dir/err" || fail "the alert is not shown: $(cat "$dir/err")"
+sqlite3 "$dir/home/state.db" "DELETE FROM alert"
+
 # ---- finding
 [ "$(t mail search rfc822msgid:lf@example.org --json | jq '.messages | length')" -eq 1 ] || fail "search by Message-ID"
 [ "$(t mail search harbour subject:feeds --json | jq '.messages | length')" -eq 1 ] || fail "search by words"
