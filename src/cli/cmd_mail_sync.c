@@ -58,7 +58,6 @@ struct live {
     const struct names *names;
     bool terminal;
     uint64_t started_ms;
-    uint64_t stored_at_start;
     unsigned lines; /* of the block on the screen */
     char signed_out[256];
     char why[400];

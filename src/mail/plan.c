@@ -12,8 +12,7 @@
 #include <string.h>
 
 enum {
-    CYCLES_WAITING_MAX = 8, /* unfinished runs on top of each other */
-    GMAIL_BEGAN_S = 1080777600,
+    CYCLES_WAITING_MAX = 8,   /* unfinished runs on top of each other */
     NEWEST_PRIORITY_MAX = 59, /* of slices by their age: below mail.list, above mail.fetch */
 };
 
@@ -201,7 +200,7 @@ static tide_status plan_slices(struct plan *plan, tide_job *job, tide_error *err
     tide_status rc = TIDE_OK;
     if (!plan->asked) {
         rc = read_server(plan, job, err);
-        plan->none_s = GMAIL_BEGAN_S; /* nothing before it */
+        plan->none_s = TIDE_GMAIL_BEGAN_S; /* nothing before it */
         plan->some_s = plan->now_ms / 1000;
         if (rc == TIDE_OK)
             rc = plan_keep(plan, job, err);

@@ -2,8 +2,6 @@
 
 #include "base/check.h"
 
-enum { GMAIL_BEGAN_S = 1080777600 }; /* 1 April 2004: no mailbox is older */
-
 uint32_t tide_slice_days(uint64_t messages)
 {
     if (messages < 20000)
@@ -15,7 +13,7 @@ struct tide_slices tide_slices_plan(uint64_t oldest_s, uint64_t end_s, uint32_t 
 {
     TIDE_ASSERT(days > 0);
     if (oldest_s == 0)
-        oldest_s = GMAIL_BEGAN_S;
+        oldest_s = TIDE_GMAIL_BEGAN_S;
     struct tide_slices slices = {.end_s = end_s, .step_s = (uint64_t)days * TIDE_DAY_S};
     const uint64_t span_s = end_s > oldest_s ? end_s - oldest_s : 0;
     while (span_s / slices.step_s + 1 > TIDE_SLICES_MAX)

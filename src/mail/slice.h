@@ -14,7 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TIDE_SLICES_MAX = 10000, TIDE_DAY_S = 86400 };
+enum {
+    TIDE_SLICES_MAX = 10000,
+    TIDE_DAY_S = 86400,
+    TIDE_GMAIL_BEGAN_S = 1080777600, /* 1 April 2004: no mailbox is older */
+};
 
 struct tide_slice {
     uint64_t after_s; /* 0: open to the past */
