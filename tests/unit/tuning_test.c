@@ -336,6 +336,40 @@ static void a_gmail_without_a_known_limit_is_asked_at_its_own_pace(void **state)
     tide_governor_free(governor);
 }
 
+/* The pace below a limit is not that of a server without one. */
+static void a_limit_that_went_away_does_not_slow_the_next_start(void **state)
+{
+    (void)state;
+    tide_governor *before = NULL, *after = NULL;
+    tide_settings *settings = settings_with(NULL, NULL);
+    struct tide_governor_profile profile = tide_tuning_profile(settings, "gmail");
+    tide_settings_free(settings);
+    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &before), TIDE_OK);
+    struct tide_governor_saved saved;
+    tide_governor_save(before, 1000, 1700000000000, &saved);
+    assert_true(saved.rate_milli <= 100000); /* five messages a second */
+
+    settings = settings_with("governor.gmail.window_units", "0");
+    profile = tide_tuning_profile(settings, "gmail");
+    tide_settings_free(settings);
+    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &after), TIDE_OK);
+    assert_int_equal(tide_governor_restore(after, &saved, 1000, 1700000001000), TIDE_OK);
+    struct tide_governor_view view;
+    tide_governor_view(after, 1000, &view);
+    assert_true(view.rate == profile.rate_start);
+
+    /* What it saves itself it takes up again. */
+    tide_governor_save(after, 1000, 1700000000000, &saved);
+    saved.rate_milli /= 2;
+    tide_governor_free(after);
+    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &after), TIDE_OK);
+    assert_int_equal(tide_governor_restore(after, &saved, 1000, 1700000001000), TIDE_OK);
+    tide_governor_view(after, 1000, &view);
+    assert_true(view.rate == profile.rate_start / 2);
+    tide_governor_free(before);
+    tide_governor_free(after);
+}
+
 static void a_limit_too_small_for_one_call_is_refused(void **state)
 {
     (void)state;
@@ -549,6 +583,7 @@ int main(void)
         cmocka_unit_test(each_setting_changes_its_own_fields_and_no_others),
         cmocka_unit_test(no_setting_is_without_an_effect),
         cmocka_unit_test(a_gmail_without_a_known_limit_is_asked_at_its_own_pace),
+        cmocka_unit_test(a_limit_that_went_away_does_not_slow_the_next_start),
         cmocka_unit_test(a_limit_too_small_for_one_call_is_refused),
         cmocka_unit_test(the_least_and_the_greatest_value_of_each_are_valid),
         cmocka_unit_test(settings_that_agree_make_valid_parts),
