@@ -203,6 +203,8 @@ static tide_status readers_open(tide_archive *archive, tide_error *err)
     struct tide_archive_options reading = archive->options;
     reading.read_only = true;
     tide_shards_init(&archive->reads, &reading, archive->mem);
+    if (!archive->options.read_only)
+        archive->reads.cache_kib = TIDE_SHARD_BESIDE_CACHE_KIB;
     if (tide_lock_new(archive->world, &archive->lock) != TIDE_OK ||
         tide_cond_new(archive->world, &archive->turn) != TIDE_OK)
         return no_memory(&archive->options, err);

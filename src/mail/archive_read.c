@@ -53,6 +53,21 @@ tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
     return rc;
 }
 
+/* The first and the last Gmail id of a shard, as they are now.  Ids of one server
+ * grow with time, so that most shards need no more than a look at these. */
+static tide_status ids_look(struct tide_shard *shard, tide_error *err)
+{
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_IDS);
+    bool there = false;
+    const tide_status rc = tide_db_step(&shard->db, row, &there, err);
+    if (rc == TIDE_OK && there) {
+        tide_column_copy(row, 0, shard->id_least, sizeof shard->id_least);
+        tide_column_copy(row, 1, shard->id_greatest, sizeof shard->id_greatest);
+    }
+    tide_db_end(row);
+    return rc;
+}
+
 /* Those of one shard, in one snapshot. */
 static tide_status missing_in(struct tide_shard *shard, const tide_text *ids, size_t count,
                               bool *missing, size_t *left, tide_error *err)
@@ -62,8 +77,9 @@ static tide_status missing_in(struct tide_shard *shard, const tide_text *ids, si
     tide_status rc = tide_db_run(db, tide_db_stmt(db, TIDE_SHARD_BEGIN), err);
     if (rc != TIDE_OK)
         return rc;
+    rc = ids_look(shard, err);
     for (size_t i = 0; rc == TIDE_OK && *left > 0 && i < count; i++) {
-        if (!missing[i])
+        if (!missing[i] || !tide_shard_may_have(shard, ids[i]))
             continue;
         bool there = false;
         tide_bind_text(row, 1, ids[i]);

@@ -31,6 +31,8 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         " m.mark, m.gone_ms, e.content FROM earlier e JOIN message m ON m.id = e.message"
         " JOIN content c ON c.id = e.content ORDER BY e.rowid LIMIT ?3 OFFSET ?1 + ?2 * 0",
     [TIDE_SHARD_HAS] = "SELECT 1 FROM message WHERE gmail_id = ?1",
+    [TIDE_SHARD_IDS] =
+        "SELECT (SELECT min(gmail_id) FROM message), (SELECT max(gmail_id) FROM message)",
     [TIDE_SHARD_PROBLEMS] =
         STORED "WHERE m.problem IS NOT NULL AND m.id > ?1 ORDER BY m.id LIMIT 1",
     [TIDE_SHARD_LABELS_OF] = "SELECT l.label FROM message_label m JOIN label l ON l.id = m.label"
@@ -276,6 +278,7 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
         .vfs = tide_world_vfs(shards->world),
         .read_only = shards->read_only,
         .busy_timeout_ms = TIDE_SHARD_BUSY_MS,
+        .cache_kib = shards->cache_kib,
     };
     uint32_t version = 0;
     tide_error failure = {0};

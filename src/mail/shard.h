@@ -27,8 +27,10 @@ enum {
     TIDE_SHARD_PARTS_MAX = 4096,
     TIDE_SHARD_YEAR_MAX = 9999,
     TIDE_SHARDS_OPEN_MAX = 64,
-    TIDE_SHARD_BUSY_MS = 5000,   /* for somebody's sqlite3 on the same file */
-    TIDE_SHARD_WAL_PAGES = 1000, /* a log longer than this is moved into the file */
+    TIDE_SHARDS_WARM_MAX = 4,          /* of those that are written, that keep a cache of pages */
+    TIDE_SHARD_BESIDE_CACHE_KIB = 512, /* of a reader beside a writer */
+    TIDE_SHARD_BUSY_MS = 5000,         /* for somebody's sqlite3 on the same file */
+    TIDE_SHARD_WAL_PAGES = 1000,       /* a log longer than this is moved into the file */
 };
 
 #define TIDE_SHARD_PAGE_BYTES "16384"
@@ -52,6 +54,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_WALK,
     TIDE_SHARD_REPLACED,
     TIDE_SHARD_HAS,
+    TIDE_SHARD_IDS,
     TIDE_SHARD_PROBLEMS,
     TIDE_SHARD_LABELS_OF,
     TIDE_SHARD_CONTENT,
@@ -103,6 +106,7 @@ struct tide_shard {
     bool seen;  /* by the last look */
     bool open;
     bool in_tx;
+    bool warm;      /* it was used lately, and has pages in its cache */
     bool full;      /* it has passed its size: new messages go to the next part */
     bool recovered; /* marks of a run that died were looked at */
     bool indexed;   /* nothing is left to index */
@@ -129,6 +133,8 @@ typedef struct tide_shards {
     struct tide_shard **list; /* by key */
     size_t count, capacity;
     size_t open_count;
+    size_t warm_count;
+    uint32_t cache_kib; /* of each; 0: the usual */
     uint64_t uses;
 } tide_shards;
 
