@@ -254,7 +254,7 @@ static tide_status parse(tide_archive *archive, struct batch *batch, struct item
     struct tide_stored stored = {.shard = batch->key, .content = item->content};
     (void)snprintf(stored.gmail_id, sizeof stored.gmail_id, "%s", item->gmail_id);
     tide_error own = {0};
-    tide_buf_clear(raw);
+    tide_buf_rest(raw);
     tide_arena_reset(arena);
     tide_status rc = tide_archive_raw(archive, &stored, raw, &own);
     if (rc == TIDE_CORRUPT || rc == TIDE_NEWER) {

@@ -109,7 +109,7 @@ static tide_status store_piece(void *arg, size_t index, tide_text *piece_out, ti
     struct tide_writer *writer = storing->archive->writer;
     const struct tide_cut *cut = &writer->cuts[index];
     int64_t piece = 0;
-    tide_buf_clear(&writer->piece);
+    tide_buf_rest(&writer->piece);
     tide_status rc = tide_cut_decode(storing->raw, cut, &writer->piece, err);
     if (rc == TIDE_OK)
         rc = add_piece(storing, tide_buf_text(&writer->piece), &piece, err);
@@ -151,7 +151,7 @@ static tide_status leave_out(struct storing *storing, tide_error *err)
     struct tide_writer *writer = storing->archive->writer;
     size_t done = 0;
     tide_status rc = TIDE_OK;
-    tide_buf_clear(&writer->scratch);
+    tide_buf_rest(&writer->scratch);
     for (size_t i = 0; rc == TIDE_OK && i < storing->cuts_count; i++) {
         rc = tide_buf_add(&writer->scratch, storing->raw.data + done, writer->cuts[i].begin - done);
         done = writer->cuts[i].end;
