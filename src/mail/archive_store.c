@@ -69,10 +69,39 @@ static tide_status find_hash(struct tide_shard *shard, tide_shard_sql find,
     return rc;
 }
 
-static void bind_blob(sqlite3_stmt *stmt, int at, tide_text bytes)
+/* Of a value that goes into a row SQLite makes a copy first.  A large body is
+ * therefore bound as so many zeros, which it does not write out in memory, and
+ * written over them. */
+enum { LARGE_BODY_BYTES = 1 << 20 };
+
+static void bind_body(sqlite3_stmt *stmt, int at, tide_text body)
 {
-    (void)sqlite3_bind_blob64(stmt, at, bytes.bytes == 0 ? "" : bytes.data, bytes.bytes,
-                              SQLITE_STATIC);
+    if (body.bytes > LARGE_BODY_BYTES)
+        (void)sqlite3_bind_zeroblob64(stmt, at, body.bytes);
+    else
+        (void)sqlite3_bind_blob64(stmt, at, body.bytes == 0 ? "" : body.data, body.bytes,
+                                  SQLITE_STATIC);
+}
+
+/* Adds the row, whose body was bound with bind_body(), and gives its id. */
+static tide_status add_row(tide_db *db, sqlite3_stmt *stmt, const char *table, tide_text body,
+                           int64_t *id_out, tide_error *err)
+{
+    const tide_status rc = tide_db_run(db, stmt, err);
+    (void)sqlite3_clear_bindings(stmt);
+    if (rc != TIDE_OK)
+        return rc;
+    *id_out = sqlite3_last_insert_rowid(db->handle);
+    if (body.bytes <= LARGE_BODY_BYTES)
+        return TIDE_OK;
+    sqlite3_blob *blob = NULL;
+    int code = sqlite3_blob_open(db->handle, "main", table, "body", *id_out, 1, &blob);
+    if (code == SQLITE_OK)
+        code = sqlite3_blob_write(blob, body.data, (int)body.bytes, 0);
+    const int closed = sqlite3_blob_close(blob);
+    if (code == SQLITE_OK)
+        code = closed;
+    return code == SQLITE_OK ? TIDE_OK : tide_db_failed(db, code, "write a large body", err);
 }
 
 static tide_status add_piece(struct storing *storing, tide_text piece, int64_t *id_out,
@@ -94,11 +123,8 @@ static tide_status add_piece(struct storing *storing, tide_text piece, int64_t *
     (void)sqlite3_bind_blob(stmt, 1, hash, sizeof hash, SQLITE_STATIC);
     tide_bind_u64(stmt, 2, piece.bytes);
     (void)sqlite3_bind_int(stmt, 3, (int)packed.codec);
-    bind_blob(stmt, 4, packed.body);
-    rc = tide_db_run(&shard->db, stmt, err);
-    (void)sqlite3_clear_bindings(stmt);
-    *id_out = sqlite3_last_insert_rowid(shard->db.handle);
-    return rc;
+    bind_body(stmt, 4, packed.body);
+    return add_row(&shard->db, stmt, "piece", packed.body, id_out, err);
 }
 
 /* Decodes the n-th cut, stores it, and hands it to the one who puts it all
@@ -138,11 +164,8 @@ static tide_status add_content(struct storing *storing, tide_text body,
     tide_bind_u64(stmt, 2, storing->raw.bytes);
     tide_bind_u64(stmt, 3, body.bytes);
     (void)sqlite3_bind_int(stmt, 4, (int)packed.codec);
-    bind_blob(stmt, 5, packed.body);
-    rc = tide_db_run(&shard->db, stmt, err);
-    (void)sqlite3_clear_bindings(stmt);
-    storing->content = sqlite3_last_insert_rowid(shard->db.handle);
-    return rc;
+    bind_body(stmt, 5, packed.body);
+    return add_row(&shard->db, stmt, "content", packed.body, &storing->content, err);
 }
 
 /* What is left of a message without its cuts, in the writer's scratch. */
