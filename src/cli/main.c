@@ -9,7 +9,7 @@
  * learns from the first large one to keep such blocks, in a heap of every thread:
  * 100,000 messages needed half a gigabyte.  Large blocks go back at once, and few
  * heaps are shared. */
-enum { LARGE_BYTES = 256 << 10, HEAPS = 4, HEAP_FREE_BYTES = 4 << 20 };
+enum { LARGE_BYTES = 256 << 10, HEAPS = 2, HEAP_FREE_BYTES = 4 << 20 };
 
 static void memory_settings(void)
 {

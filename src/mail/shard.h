@@ -27,7 +27,7 @@ enum {
     TIDE_SHARD_PARTS_MAX = 4096,
     TIDE_SHARD_YEAR_MAX = 9999,
     TIDE_SHARDS_OPEN_MAX = 64,
-    TIDE_SHARDS_WARM_MAX = 4,          /* of those that are written, that keep a cache of pages */
+    TIDE_SHARDS_WARM_MAX = 3,          /* of those that are written, that keep a cache of pages */
     TIDE_SHARD_BESIDE_CACHE_KIB = 512, /* of a reader beside a writer */
     TIDE_SHARD_BUSY_MS = 5000,         /* for somebody's sqlite3 on the same file */
     TIDE_SHARD_WAL_PAGES = 1000,       /* a log longer than this is moved into the file */
