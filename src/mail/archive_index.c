@@ -326,10 +326,10 @@ static tide_status words_add(struct tide_shard *shard, const struct item *item, 
         return rc; /* it has its words */
     stmt = tide_db_stmt(db, TIDE_SHARD_WORDS_ADD);
     (void)sqlite3_bind_int64(stmt, 1, item->id);
-    tide_bind_text(stmt, 2, item->words_subject);
-    tide_bind_text(stmt, 3, item->words_from);
-    tide_bind_text(stmt, 4, item->words_to);
-    tide_bind_text(stmt, 5, item->text);
+    tide_bind_text(stmt, 2, item->text);
+    tide_bind_text(stmt, 3, item->words_subject);
+    tide_bind_text(stmt, 4, item->words_from);
+    tide_bind_text(stmt, 5, item->words_to);
     tide_bind_text(stmt, 6, item->names);
     return tide_db_run(db, stmt, err);
 }
@@ -343,8 +343,10 @@ static tide_status run_write(tide_archive *archive, struct tide_work *work, tide
     tide_status rc = tide_shards_open(shards, shard, err);
     if (rc == TIDE_OK)
         rc = tide_writer_begin(archive, shard, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
-        const struct item *item = &batch->items[i];
+    /* Picked newest first, written oldest first: FTS5 keeps what it is given in
+     * memory only as long as ids ascend, and else makes a segment of each message. */
+    for (size_t left = batch->count; rc == TIDE_OK && left > 0; left--) {
+        const struct item *item = &batch->items[left - 1];
         if (item->has_words)
             rc = words_add(shard, item, err);
         if (rc == TIDE_OK)

@@ -24,8 +24,8 @@ enum {
     TIDE_ARCHIVE_LABELS_KNOWN_MAX = 20000, /* Gmail allows 10,000 in a mailbox */
     TIDE_ARCHIVE_LABEL_BYTES_MAX = 512,
     TIDE_ARCHIVE_HISTORY_BYTES_MAX = 31,
-    TIDE_INDEX_GROUP_MESSAGES = 50,
-    TIDE_INDEX_GROUP_BYTES = 8 << 20, /* raw */
+    TIDE_INDEX_GROUP_MESSAGES = 1000,
+    TIDE_INDEX_GROUP_BYTES = 16 << 20, /* raw */
 };
 
 typedef enum tide_entry_kind {

@@ -92,7 +92,7 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_HEAD_ADD] =
         "INSERT OR IGNORE INTO head (id, message_id, date_ms, \"from\", \"to\", cc, bcc, subject,"
         " files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    [TIDE_SHARD_WORDS_ADD] = "INSERT INTO words (rowid, subject, \"from\", \"to\", text, files)"
+    [TIDE_SHARD_WORDS_ADD] = "INSERT INTO words (rowid, text, subject, \"from\", \"to\", files)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
 };
 
