@@ -292,14 +292,22 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
         rc = tide_shard_bytes(shard, &bytes, err);
     if (rc != TIDE_OK)
         return rc;
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_SPAN);
+    bool there = false;
+    rc = tide_db_step(&shard->db, row, &there, err);
+    const int64_t oldest_ms = there ? sqlite3_column_int64(row, 0) : 0;
+    const int64_t newest_ms = there ? sqlite3_column_int64(row, 1) : 0;
+    tide_db_end(row);
+    if (rc != TIDE_OK)
+        return rc;
     *state_out = (struct tide_shard_state){
         .key = shard->key,
         .generation = shard->generation,
         .messages = shard->messages,
         .bytes = bytes,
         .raw_bytes = shard->raw_bytes,
-        .oldest_ms = shard->oldest_ms,
-        .newest_ms = shard->newest_ms,
+        .oldest_ms = oldest_ms,
+        .newest_ms = newest_ms,
     };
     (void)snprintf(state_out->name, sizeof state_out->name, "%s", shard->name);
     (void)snprintf(state_out->id, sizeof state_out->id, "%s", shard->id);

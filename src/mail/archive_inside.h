@@ -26,6 +26,8 @@ enum {
     TIDE_ARCHIVE_HISTORY_BYTES_MAX = 31,
     TIDE_INDEX_GROUP_MESSAGES = 1000,
     TIDE_INDEX_GROUP_BYTES = 16 << 20, /* raw */
+    TIDE_INDEX_WAIT_MS = 2000,         /* for a group to fill, while mail comes */
+    TIDE_INDEX_LAST_MESSAGES = 2000,   /* that closing waits for */
 };
 
 typedef enum tide_entry_kind {
@@ -120,6 +122,7 @@ struct tide_writer {
     bool ended;
     bool indexing; /* somebody's turn */
     bool index_stop;
+    bool index_all;  /* not only what was stored in this life has to be looked at */
     uint64_t stored; /* messages committed in this life; the indexer looks at it */
     uint64_t retry_at_us;
 };

@@ -359,8 +359,7 @@ static tide_status labels_follow(tide_archive *archive, struct tide_shard *shard
 
 /* ---- messages ------------------------------------------------------------------------ */
 
-/* The shard for a new message and its place there.  A millisecond that is full
- * continues in the next part, like a shard that is. */
+/* The shard for a new message and its place there. */
 static tide_status find_place(tide_archive *archive, int64_t internal_ms,
                               struct tide_shard **shard_out, int64_t *id_out, tide_error *err)
 {
@@ -378,23 +377,8 @@ static tide_status find_place(tide_archive *archive, int64_t internal_ms,
             rc = tide_writer_begin(archive, shard, err);
         if (rc != TIDE_OK)
             return rc;
-        int64_t base = (internal_ms - shard->start_ms) * TIDE_SHARD_SLOTS; /* H4 */
-        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_SLOT);
-        (void)sqlite3_bind_int64(row, 1, base);
-        (void)sqlite3_bind_int64(row, 2, base + TIDE_SHARD_SLOTS);
-        bool there = false;
-        rc = tide_db_step(&shard->db, row, &there, err);
-        if (rc != TIDE_OK)
-            return rc;
-        bool taken = there && sqlite3_column_type(row, 0) != SQLITE_NULL;
-        int64_t id = taken ? sqlite3_column_int64(row, 0) + 1 : base;
-        tide_db_end(row);
-        if (id < base + TIDE_SHARD_SLOTS) {
-            *shard_out = shard;
-            *id_out = id;
-            return TIDE_OK;
-        }
-        TIDE_SEEN("archive: a millisecond is full");
+        *shard_out = shard;
+        return tide_shard_place(shard, internal_ms, id_out, err);
     }
 }
 
