@@ -60,6 +60,7 @@ static void writer_free(tide_archive *archive)
         return;
     TIDE_ASSERT(writer->queue.count == 0);
     TIDE_ASSERT(writer->group.count == 0);
+    tide_recent_done(archive);
     tide_shards_done(&writer->shards);
     tide_packer_free(writer->packer);
     tide_buf_done(&writer->scratch);
@@ -185,7 +186,8 @@ static tide_status writer_open(tide_archive *archive, tide_error *err)
     tide_buf_init(&writer->scratch, archive->mem, TIDE_MESSAGE_BYTES_MAX);
     tide_buf_init(&writer->piece, archive->mem, TIDE_MESSAGE_BYTES_MAX);
     writer->cuts = tide_mem_array(archive->mem, TIDE_CUTS_MAX, sizeof writer->cuts[0]);
-    if (writer->cuts == NULL)
+    if (writer->cuts == NULL ||
+        (!archive->options.index_later && tide_recent_init(archive) != TIDE_OK))
         return no_memory(&archive->options, err);
     tide_status rc = tide_packer_new(archive->mem, archive->options.level, &writer->packer, err);
     if (rc == TIDE_OK && (tide_cond_new(archive->world, &writer->work) != TIDE_OK ||

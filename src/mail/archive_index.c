@@ -246,29 +246,47 @@ static tide_status keep_words(tide_archive *archive, struct batch *batch, struct
     return rc == TIDE_OK ? fold(archive, batch, room, names, count, &item->names) : rc;
 }
 
-/* Only memory that ran out, and a world that ends, end the group; whatever else a
- * message does is its own affair and is written beside it. */
-static tide_status parse(tide_archive *archive, struct batch *batch, struct item *item,
-                         tide_arena *arena, tide_buf *raw, tide_buf *room, tide_error *err)
+/* The bytes of a message, as they were stored a moment ago or from its shard; NONE
+ * and a mark if the shard is damaged there. */
+static tide_status bytes_of(tide_archive *archive, const struct batch *batch, struct item *item,
+                            tide_buf *raw, tide_text *bytes_out, tide_error *err)
 {
+    tide_buf recent;
+    if (tide_recent_take(archive, batch->key, item->content, &recent)) {
+        tide_buf_done(raw);
+        *raw = recent;
+        raw->bytes_max = TIDE_MESSAGE_BYTES_MAX; /* the next one may come from its shard */
+        *bytes_out = tide_buf_text(raw);
+        return TIDE_OK;
+    }
     struct tide_stored stored = {.shard = batch->key, .content = item->content};
     (void)snprintf(stored.gmail_id, sizeof stored.gmail_id, "%s", item->gmail_id);
     tide_error own = {0};
     tide_buf_clear(raw);
-    tide_arena_reset(arena);
     tide_status rc = tide_archive_raw(archive, &stored, raw, &own);
+    *bytes_out = rc == TIDE_OK ? tide_buf_text(raw) : TIDE_TEXT_NONE;
     if (rc == TIDE_CORRUPT || rc == TIDE_NEWER) {
         item->mark = TIDE_MARK_UNREADABLE;
         (void)snprintf(item->problem, sizeof item->problem, "%.150s", own.text);
         return TIDE_OK;
     }
-    if (rc != TIDE_OK) {
-        if (err != NULL)
-            *err = own;
+    if (rc != TIDE_OK && err != NULL)
+        *err = own;
+    return rc;
+}
+
+/* Only memory that ran out, and a world that ends, end the group; whatever else a
+ * message does is its own affair and is written beside it. */
+static tide_status parse(tide_archive *archive, struct batch *batch, struct item *item,
+                         tide_arena *arena, tide_buf *raw, tide_buf *room, tide_error *err)
+{
+    tide_text bytes = TIDE_TEXT_NONE;
+    tide_status rc = bytes_of(archive, batch, item, raw, &bytes, err);
+    if (rc != TIDE_OK || bytes.data == NULL)
         return rc;
-    }
     struct tide_message message = {.parsed = TIDE_PARSED_NOT};
-    rc = archive->options.indexer->parse(tide_buf_text(raw), arena, &message);
+    tide_arena_reset(arena);
+    rc = archive->options.indexer->parse(bytes, arena, &message);
     if (rc != TIDE_OK)
         return no_memory(err);
     item->mark = message.parsed == TIDE_PARSED_NOT ? TIDE_MARK_UNREADABLE : TIDE_MARK_INDEXED;

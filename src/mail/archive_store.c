@@ -393,10 +393,12 @@ static void span_add(struct tide_shard *shard, tide_text gmail_id)
         memcpy(shard->id_greatest, text, gmail_id.bytes + 1);
 }
 
-static tide_status add_message(tide_archive *archive, const struct tide_incoming *incoming,
-                               tide_text raw, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
-                               int64_t now_ms, tide_error *err)
+static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
+                               const uint8_t hash[TIDE_CONTENT_HASH_BYTES], int64_t now_ms,
+                               tide_error *err)
 {
+    const struct tide_incoming *incoming = &entry->as.message.incoming;
+    const tide_text raw = tide_buf_text(&entry->as.message.raw);
     struct storing storing = {.archive = archive, .raw = raw};
     int64_t id = 0;
     tide_status rc = find_place(archive, incoming->internal_ms, &storing.shard, &id, err);
@@ -424,6 +426,8 @@ static tide_status add_message(tide_archive *archive, const struct tide_incoming
     shard->messages++;
     shard->raw_bytes += raw.bytes;
     shard->indexed = false;
+    entry->as.message.shard = shard->key;
+    entry->as.message.content = storing.content;
     span_add(shard, incoming->gmail_id);
     return rc;
 }
@@ -486,9 +490,10 @@ static tide_status apply_message(tide_archive *archive, struct tide_entry *entry
         rc = find_stored(archive, incoming->gmail_id, &shard, &stored, err);
     if (rc != TIDE_OK)
         return rc;
+    entry->as.message.content = 0; /* it may have been added in a transaction that failed */
     if (shard != NULL)
         return put_again(archive, shard, &stored, incoming, raw, hash, now_ms, err);
-    return add_message(archive, incoming, raw, hash, now_ms, err);
+    return add_message(archive, entry, hash, now_ms, err);
 }
 
 /* ---- changes -------------------------------------------------------------------------- */
