@@ -28,7 +28,7 @@ enum {
     VOCABULARY = 60000,
     WORDS = 110,   /* in a text */
     BODIES = 2000, /* different ones; messages share them */
-    GROUP = 100,   /* messages of a transaction, as the index is really fed */
+    GROUP = 1000,  /* messages of a transaction, as the index is really fed */
     ROUNDS = 60,   /* queries of a class */
     PEOPLE = 5000,
 };

@@ -132,7 +132,6 @@ static const char version_1[] =
      * has, and eight are merged into one, a little with each group. */
     "INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);\n"
     "INSERT INTO words (words, rank) VALUES ('automerge', 8);\n"
-    "INSERT INTO words (words, rank) VALUES ('usermerge', 8);\n"
     "CREATE VIEW mail AS\n"
     "  -- For people: SELECT * FROM mail ORDER BY id DESC LIMIT 20;\n"
     "  SELECT message.id, datetime(message.internal_ms / 1000, 'unixepoch') AS received,\n"
