@@ -1176,6 +1176,67 @@ static void new_mail_is_indexed_without_being_asked(void **state)
     close_archive(f);
 }
 
+/* What came shortly before is found by the next one who searches. */
+static void closing_indexes_what_came(void **state)
+{
+    struct fixture *f = *state;
+    f->options.index_later = false;
+    f->options.indexer = &simple_indexer;
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        open_archive(f);
+        for (int j = 0; j < 50; j++) {
+            (void)snprintf(id, sizeof id, "id%d-%d", i, j);
+            put_text(f, id, year_2019 + i * 1000, letter);
+        }
+        sync_all(f);
+        close_archive(f);
+        assert_int_equal(ask(f, "2019", "SELECT count(*) FROM message WHERE mark = 2"),
+                         50 * (i + 1));
+    }
+}
+
+/* Its bytes come from memory or from its shard: more than memory keeps, larger than
+ * what it keeps, and two shards with the same numbers. */
+static void every_message_is_indexed_with_its_own_words(void **state)
+{
+    struct fixture *f = *state;
+    enum { COUNT = 2500, PADDING = 8000 };
+    static char raw[2 << 20];
+    f->options.index_later = false;
+    f->options.indexer = &simple_indexer;
+    open_archive(f);
+    for (int i = 0; i < COUNT; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "id%d", i);
+        int bytes = snprintf(raw, sizeof raw, "Subject: own%d\n\ndanube text%d ", i, i);
+        const int end = bytes + (i % 500 == 7 ? 1500000 : PADDING);
+        memset(raw + bytes, '.', (size_t)(end - bytes));
+        raw[end] = '\0';
+        put_text(f, id, (i % 2 == 0 ? year_2019 : year_2020) + i * 1000, raw);
+    }
+    sync_all(f);
+    uint64_t done = 0;
+    OK(tide_archive_index(f->archive, UINT64_MAX, &done, &f->err));
+    close_archive(f);
+    for (int year = 2019; year <= 2020; year++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "%d", year);
+        assert_int_equal(ask(f, name, "SELECT count(*) FROM words WHERE words MATCH 'danube'"),
+                         COUNT / 2);
+        assert_int_equal(ask(f, name, "SELECT count(*) FROM message WHERE mark = 2"), COUNT / 2);
+        for (int i = year - 2019; i < COUNT; i += 2) {
+            char sql[200];
+            (void)snprintf(sql, sizeof sql,
+                           "SELECT count(*) FROM words JOIN message ON message.id = words.rowid"
+                           " WHERE words MATCH 'subject:own%d text:text%d' AND gmail_id = 'id%d'",
+                           i, i, i);
+            if (i % 97 < 2 || i % 500 == 7)
+                assert_int_equal(ask(f, name, sql), 1);
+        }
+    }
+}
+
 /* ---- threads ------------------------------------------------------------------------------------ */
 
 enum { PUTTERS = 4 };
@@ -1343,6 +1404,8 @@ int main(void)
         TEST(what_is_indexed_is_found_by_its_words),
         TEST(what_could_not_be_read_is_named_and_tried_again_on_request),
         TEST(new_mail_is_indexed_without_being_asked),
+        TEST(closing_indexes_what_came),
+        TEST(every_message_is_indexed_with_its_own_words),
         TEST(many_threads_put_at_once),
         TEST(the_corpus_of_nasty_mail_comes_back_exactly),
     };
