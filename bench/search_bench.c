@@ -28,7 +28,7 @@ enum {
     VOCABULARY = 60000,
     WORDS = 110,   /* in a text */
     BODIES = 2000, /* different ones; messages share them */
-    GROUP = 100,   /* messages of a transaction, as the index is really fed */
+    GROUP = 1000,  /* messages of a transaction, as the index is really fed */
     ROUNDS = 60,   /* queries of a class */
     PEOPLE = 5000,
 };
@@ -250,7 +250,9 @@ static void shard_build(struct bench *bench, tide_shards *shards, int32_t year)
     for (uint64_t i = 0; i < count; i++) {
         const int64_t ms = shard->start_ms + (int64_t)i * step_ms +
                            (int64_t)tide_rng_below(&bench->rng, (uint64_t)step_ms);
-        message_put(bench, &building, (ms - shard->start_ms) * TIDE_SHARD_SLOTS, ms);
+        int64_t id = 0;
+        must(tide_shard_place(shard, ms, &id, &err), "place", &err);
+        message_put(bench, &building, id, ms);
         shard->messages++;
         if (i % GROUP == GROUP - 1) {
             must(tide_shard_commit(shard, UINT64_MAX, &err), "commit", &err);

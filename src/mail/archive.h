@@ -14,8 +14,10 @@
  *   A1  a message that tide_archive_sync() covered survives power loss, whole.
  *   A2  what is read back hashes to what was put; else it is reported, by name.
  *   A3  (account, Gmail id) is unique over all shards; putting twice is harmless.
- *   A4  rowids inside a shard ascend with the internal date, so that newest-first
- *       needs no sorting.
+ *   A4  rowids inside a shard ascend with the internal date, in eighths of a second,
+ *       so that newest-first needs no sorting.  A message whose eighth is taken stands
+ *       behind it, at the first rowid that is free: the more messages have the same
+ *       date, the further behind.  Spans of dates are exact all the same.
  *   A5  every shard has an id, a generation that grows with each commit, and a
  *       count of messages (M4): an older copy is recognised.
  */
@@ -145,7 +147,7 @@ tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *st
 /* Its label ids now, one a line. */
 tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stored *stored,
                                    tide_buf *out, tide_error *err);
-/* All messages of [from, to), oldest first; false from `visit` ends the walk. */
+/* All messages of [from, to), oldest first (A4); false from `visit` ends the walk. */
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
                               tide_error *err);

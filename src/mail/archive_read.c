@@ -168,8 +168,9 @@ enum { PAGE = 64 };
  * ahead, so that nothing is held while `visit` runs: it may read the archive. */
 struct part {
     uint32_t key;
-    int64_t next; /* the row to go on from */
-    int64_t end;  /* and to stop before */
+    int64_t next;           /* the row to go on from */
+    int64_t last;           /* and to end with, were none late (H4) */
+    int64_t from_ms, to_ms; /* of the walk */
     bool over;
     size_t at, count; /* of the page */
     struct tide_stored page[PAGE];
@@ -189,8 +190,10 @@ static tide_status part_fill(tide_archive *archive, struct part *part, tide_erro
     } else if (rc == TIDE_OK) {
         sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_WALK);
         (void)sqlite3_bind_int64(row, 1, part->next);
-        (void)sqlite3_bind_int64(row, 2, part->end);
+        (void)sqlite3_bind_int64(row, 2, part->last);
         (void)sqlite3_bind_int64(row, 3, PAGE);
+        (void)sqlite3_bind_int64(row, 4, part->from_ms);
+        (void)sqlite3_bind_int64(row, 5, part->to_ms);
         bool there = false;
         rc = tide_db_step(&shard->db, row, &there, err);
         while (rc == TIDE_OK && there && part->count < PAGE) {
@@ -206,10 +209,11 @@ static tide_status part_fill(tide_archive *archive, struct part *part, tide_erro
     return rc;
 }
 
-static int64_t row_at(int64_t start_ms, int64_t end_ms, int64_t ms)
+static int64_t row_at(const struct tide_shard *shard, int64_t ms)
 {
-    int64_t inside = ms < start_ms ? start_ms : ms > end_ms ? end_ms : ms;
-    return (inside - start_ms) * TIDE_SHARD_SLOTS;
+    return tide_shard_wanted(shard, ms < shard->start_ms ? shard->start_ms
+                                    : ms > shard->end_ms ? shard->end_ms
+                                                         : ms);
 }
 
 /* The parts of `year`, pages empty; *count_out 0 when there is none. */
@@ -230,8 +234,10 @@ static tide_status parts_of(tide_archive *archive, int32_t year, int64_t from_ms
         if (shard->year != year)
             continue;
         parts[at].key = shard->key;
-        parts[at].next = row_at(shard->start_ms, shard->end_ms, from_ms);
-        parts[at++].end = row_at(shard->start_ms, shard->end_ms, to_ms);
+        parts[at].next = row_at(shard, from_ms);
+        parts[at].last = row_at(shard, to_ms);
+        parts[at].from_ms = from_ms;
+        parts[at++].to_ms = to_ms;
     }
     tide_archive_turn_drop(archive);
     if (rc == TIDE_OK) {

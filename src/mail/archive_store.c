@@ -382,8 +382,7 @@ static tide_status labels_follow(tide_archive *archive, struct tide_shard *shard
 
 /* ---- messages ------------------------------------------------------------------------ */
 
-/* The shard for a new message and its place there.  A millisecond that is full
- * continues in the next part, like a shard that is. */
+/* The shard for a new message and its place there. */
 static tide_status find_place(tide_archive *archive, int64_t internal_ms,
                               struct tide_shard **shard_out, int64_t *id_out, tide_error *err)
 {
@@ -401,23 +400,8 @@ static tide_status find_place(tide_archive *archive, int64_t internal_ms,
             rc = tide_writer_begin(archive, shard, err);
         if (rc != TIDE_OK)
             return rc;
-        int64_t base = (internal_ms - shard->start_ms) * TIDE_SHARD_SLOTS; /* H4 */
-        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_SLOT);
-        (void)sqlite3_bind_int64(row, 1, base);
-        (void)sqlite3_bind_int64(row, 2, base + TIDE_SHARD_SLOTS);
-        bool there = false;
-        rc = tide_db_step(&shard->db, row, &there, err);
-        if (rc != TIDE_OK)
-            return rc;
-        bool taken = there && sqlite3_column_type(row, 0) != SQLITE_NULL;
-        int64_t id = taken ? sqlite3_column_int64(row, 0) + 1 : base;
-        tide_db_end(row);
-        if (id < base + TIDE_SHARD_SLOTS) {
-            *shard_out = shard;
-            *id_out = id;
-            return TIDE_OK;
-        }
-        TIDE_SEEN("archive: a millisecond is full");
+        *shard_out = shard;
+        return tide_shard_place(shard, internal_ms, id_out, err);
     }
 }
 
@@ -432,10 +416,12 @@ static void span_add(struct tide_shard *shard, tide_text gmail_id)
         memcpy(shard->id_greatest, text, gmail_id.bytes + 1);
 }
 
-static tide_status add_message(tide_archive *archive, const struct tide_incoming *incoming,
-                               tide_text raw, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
-                               int64_t now_ms, tide_error *err)
+static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
+                               const uint8_t hash[TIDE_CONTENT_HASH_BYTES], int64_t now_ms,
+                               tide_error *err)
 {
+    const struct tide_incoming *incoming = &entry->as.message.incoming;
+    const tide_text raw = tide_buf_text(&entry->as.message.raw);
     struct storing storing = {.archive = archive, .raw = raw};
     int64_t id = 0;
     tide_status rc = find_place(archive, incoming->internal_ms, &storing.shard, &id, err);
@@ -463,6 +449,8 @@ static tide_status add_message(tide_archive *archive, const struct tide_incoming
     shard->messages++;
     shard->raw_bytes += raw.bytes;
     shard->indexed = false;
+    entry->as.message.shard = shard->key;
+    entry->as.message.content = storing.content;
     span_add(shard, incoming->gmail_id);
     return rc;
 }
@@ -525,9 +513,10 @@ static tide_status apply_message(tide_archive *archive, struct tide_entry *entry
         rc = find_stored(archive, incoming->gmail_id, &shard, &stored, err);
     if (rc != TIDE_OK)
         return rc;
+    entry->as.message.content = 0; /* it may have been added in a transaction that failed */
     if (shard != NULL)
         return put_again(archive, shard, &stored, incoming, raw, hash, now_ms, err);
-    return add_message(archive, incoming, raw, hash, now_ms, err);
+    return add_message(archive, entry, hash, now_ms, err);
 }
 
 /* ---- changes -------------------------------------------------------------------------- */

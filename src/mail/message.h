@@ -67,8 +67,8 @@ struct tide_message {
     tide_text in_reply_to, references, list_id;     /* the same; a space between several */
     bool has_date;
     int64_t date_ms; /* the Date header */
-    tide_text text;  /* all text parts but those attached; HTML as text, unless the
-                      * plain text beside it has the same words */
+    tide_text text;  /* all text parts but those attached; HTML as text, in the place of plain
+                      * text beside it that has the same words, whose links follow it */
     const struct tide_attachment *attachments;
     size_t attachments_count;
 };

@@ -17,15 +17,22 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_COMMIT] = "COMMIT",
     [TIDE_SHARD_ROLLBACK] = "ROLLBACK",
     [TIDE_SHARD_STATE] =
-        "SELECT id, account, year, part, generation, messages, raw_bytes,"
-        " (SELECT internal_ms FROM message ORDER BY id LIMIT 1),"
-        " (SELECT internal_ms FROM message ORDER BY id DESC LIMIT 1),"
+        "SELECT id, account, year, part, generation, messages, raw_bytes, late,"
         " (SELECT min(gmail_id) FROM message), (SELECT max(gmail_id) FROM message) FROM shard",
+    /* The oldest one stands at most `late` behind the first (H4), and so on. */
+    [TIDE_SHARD_SPAN] = "SELECT (SELECT min(internal_ms) FROM message WHERE id <="
+                        " (SELECT min(id) FROM message) + shard.late),"
+                        " (SELECT max(internal_ms) FROM message WHERE id >="
+                        " (SELECT max(id) FROM message) - shard.late) FROM shard",
+    [TIDE_SHARD_LATE] = "SELECT late FROM shard",
+    [TIDE_SHARD_DATE] = "SELECT internal_ms FROM message WHERE id = ?1",
     [TIDE_SHARD_BYTES] = "SELECT c.page_count * s.page_size FROM pragma_page_count() c,"
                          " pragma_page_size() s",
     [TIDE_SHARD_FIND] = STORED "WHERE m.gmail_id = ?1",
     [TIDE_SHARD_AT] = STORED "WHERE m.id = ?1",
-    [TIDE_SHARD_WALK] = STORED "WHERE m.id >= ?1 AND m.id < ?2 ORDER BY m.id LIMIT ?3",
+    [TIDE_SHARD_WALK] = STORED "WHERE m.id >= ?1 AND m.id <= ?2 + (SELECT late FROM shard)"
+                               " AND m.internal_ms >= ?4 AND m.internal_ms < ?5"
+                               " ORDER BY m.id LIMIT ?3",
     [TIDE_SHARD_REPLACED] =
         "SELECT m.id, m.gmail_id, m.thread_id, m.history_id, m.internal_ms, c.bytes, c.hash,"
         " m.mark, m.gone_ms, e.content FROM earlier e JOIN message m ON m.id = e.message"
@@ -45,8 +52,9 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_WRITE] = "BEGIN IMMEDIATE",
     [TIDE_SHARD_STATE_ADD] =
         "INSERT INTO shard (id, account, year, part, start_ms, generation, messages, raw_bytes,"
-        " made_ms, made_by) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, ?6, ?7)",
-    [TIDE_SHARD_STATE_SAVE] = "UPDATE shard SET generation = ?1, messages = ?2, raw_bytes = ?3",
+        " late, made_ms, made_by) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, 0, ?6, ?7)",
+    [TIDE_SHARD_STATE_SAVE] =
+        "UPDATE shard SET generation = ?1, messages = ?2, raw_bytes = ?3, late = ?4",
     [TIDE_SHARD_CONTENT_FIND] = "SELECT id FROM content WHERE hash = ?1",
     [TIDE_SHARD_CONTENT_ADD] =
         "INSERT INTO content (hash, bytes, body_bytes, codec, body) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -54,8 +62,7 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         "INSERT INTO cut (content, at, piece, line, crlf) VALUES (?1, ?2, ?3, ?4, ?5)",
     [TIDE_SHARD_PIECE_FIND] = "SELECT id FROM piece WHERE hash = ?1",
     [TIDE_SHARD_PIECE_ADD] = "INSERT INTO piece (hash, bytes, codec, body) VALUES (?1, ?2, ?3, ?4)",
-    /* Slots of a millisecond are given in order and never given back. */
-    [TIDE_SHARD_SLOT] = "SELECT max(id) FROM message WHERE id >= ?1 AND id < ?2",
+    [TIDE_SHARD_TAKEN] = "SELECT id FROM message WHERE id >= ?1 ORDER BY id",
     [TIDE_SHARD_MESSAGE_ADD] =
         "INSERT INTO message (id, gmail_id, thread_id, history_id, internal_ms, content, bytes,"
         " stored_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -94,8 +101,10 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_HEAD_ADD] =
         "INSERT OR IGNORE INTO head (id, message_id, date_ms, \"from\", \"to\", cc, bcc, subject,"
         " files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    [TIDE_SHARD_WORDS_ADD] = "INSERT INTO words (rowid, subject, \"from\", \"to\", text, files)"
+    [TIDE_SHARD_WORDS_ADD] = "INSERT INTO words (rowid, text, subject, \"from\", \"to\", files)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    /* Some megabytes of it at a time. */
+    [TIDE_SHARD_WORDS_MERGE] = "INSERT INTO words (words, rank) VALUES ('merge', 1000)",
 };
 
 /* ---- calendar ----------------------------------------------------------------- */
@@ -155,11 +164,10 @@ static tide_status state_load(struct tide_shard *shard, const char *account, tid
         shard->generation = tide_column_u64(row, 4);
         shard->messages = tide_column_u64(row, 5);
         shard->raw_bytes = tide_column_u64(row, 6);
-        shard->oldest_ms = sqlite3_column_int64(row, 7);
-        shard->newest_ms = sqlite3_column_int64(row, 8);
+        shard->late = sqlite3_column_int64(row, 7);
         shard->known = true;
-        tide_column_copy(row, 9, shard->id_least, sizeof shard->id_least);
-        tide_column_copy(row, 10, shard->id_greatest, sizeof shard->id_greatest);
+        tide_column_copy(row, 8, shard->id_least, sizeof shard->id_least);
+        tide_column_copy(row, 9, shard->id_greatest, sizeof shard->id_greatest);
     }
     tide_db_end(row);
     return rc;
@@ -331,6 +339,7 @@ tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide
     tide_bind_u64(stmt, 1, ++shard->generation); /* A5 */
     tide_bind_u64(stmt, 2, shard->messages);
     tide_bind_u64(stmt, 3, shard->raw_bytes);
+    (void)sqlite3_bind_int64(stmt, 4, shard->late);
     tide_status rc = tide_db_run(&shard->db, stmt, err);
     if (rc == TIDE_OK && sqlite3_changes(shard->db.handle) != 1)
         rc = tide_error_set(err, TIDE_CORRUPT, "%s: its own row is missing", shard->db.path);
@@ -348,6 +357,7 @@ void tide_shard_rollback(struct tide_shard *shard)
     if (!sqlite3_get_autocommit(shard->db.handle))
         (void)tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_ROLLBACK), NULL);
     shard->in_tx = false;
+    memset(shard->runs, 0, sizeof shard->runs); /* some of it was never there */
 }
 
 tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error *err)
@@ -364,6 +374,62 @@ tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error
         return TIDE_OK;
     }
     return tide_db_failed(&shard->db, code, "move the log into the file", err);
+}
+
+/* ---- places ---------------------------------------------------------------------- */
+
+tide_status tide_shard_late(struct tide_shard *shard, int64_t *late_out, tide_error *err)
+{
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LATE);
+    bool there = false;
+    tide_status rc = tide_db_step(&shard->db, row, &there, err);
+    if (rc == TIDE_OK && there)
+        *late_out = sqlite3_column_int64(row, 0);
+    tide_db_end(row);
+    if (rc == TIDE_OK && !there)
+        rc = tide_error_set(err, TIDE_CORRUPT, "%s: its own row is missing", shard->db.path);
+    return rc;
+}
+
+/* Thousands of messages with one date come in imports.  Each would walk over all
+ * before it; a run that was walked once is known. */
+static struct tide_shard_run *run_at(struct tide_shard *shard, int64_t id)
+{
+    for (size_t i = 0; i < TIDE_SHARD_RUNS; i++)
+        if (id >= shard->runs[i].begin && id < shard->runs[i].end)
+            return &shard->runs[i];
+    return NULL;
+}
+
+tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int64_t *id_out,
+                             tide_error *err)
+{
+    TIDE_ASSERT(shard->in_tx);
+    const int64_t wanted = tide_shard_wanted(shard, internal_ms);
+    struct tide_shard_run *run = run_at(shard, wanted);
+    int64_t id = run == NULL ? wanted : run->end;
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_TAKEN);
+    (void)sqlite3_bind_int64(row, 1, id);
+    bool there = false;
+    tide_status rc = tide_db_step(&shard->db, row, &there, err);
+    while (rc == TIDE_OK && there && sqlite3_column_int64(row, 0) == id) {
+        id++;
+        rc = tide_db_step(&shard->db, row, &there, err);
+    }
+    tide_db_end(row);
+    if (rc != TIDE_OK)
+        return rc;
+    if (run == NULL && id > wanted) {
+        TIDE_SEEN("shard: a time is taken");
+        run = &shard->runs[shard->run_next++ % TIDE_SHARD_RUNS];
+        run->begin = wanted;
+    }
+    if (run != NULL)
+        run->end = id;
+    if (id - wanted > shard->late)
+        shard->late = id - wanted;
+    *id_out = id;
+    return TIDE_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------- */

@@ -11,7 +11,9 @@
  *       are pinned or in a transaction.
  *   H3  a file that is not wholly made yet (a crash, or its writer is at it) is
  *       not there for readers and is made anew by the writer.
- *   H4  message.id = (internal_ms - start_ms) * TIDE_SHARD_SLOTS + slot (A4).
+ *   H4  wanted <= message.id <= wanted + late, where wanted = (internal_ms - start_ms) /
+ *       TIDE_SHARD_UNIT_MS and `late` is one number of the shard, which only grows (A4).
+ *       A new message gets the first id from `wanted` on that is free.
  */
 #ifndef TIDE_MAIL_SHARD_H
 #define TIDE_MAIL_SHARD_H
@@ -23,7 +25,8 @@ extern const struct tide_schema tide_shard_schema;
 
 enum {
     TIDE_SHARD_PATH_BYTES = 4096,
-    TIDE_SHARD_SLOTS = 1024, /* messages of one millisecond in one shard */
+    TIDE_SHARD_UNIT_MS = 125, /* of one id */
+    TIDE_SHARD_RUNS = 4,      /* of ids without a gap that a writer remembers */
     TIDE_SHARD_PARTS_MAX = 4096,
     TIDE_SHARD_YEAR_MAX = 9999,
     TIDE_SHARDS_OPEN_MAX = 64,
@@ -48,6 +51,9 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_COMMIT,
     TIDE_SHARD_ROLLBACK,
     TIDE_SHARD_STATE,
+    TIDE_SHARD_SPAN,
+    TIDE_SHARD_LATE,
+    TIDE_SHARD_DATE,
     TIDE_SHARD_BYTES,
     TIDE_SHARD_FIND,
     TIDE_SHARD_AT,
@@ -70,7 +76,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_CUT_ADD,
     TIDE_SHARD_PIECE_FIND,
     TIDE_SHARD_PIECE_ADD,
-    TIDE_SHARD_SLOT,
+    TIDE_SHARD_TAKEN,
     TIDE_SHARD_MESSAGE_ADD,
     TIDE_SHARD_MESSAGE_AGAIN,
     TIDE_SHARD_MESSAGE_CONTENT,
@@ -93,8 +99,14 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_AGAIN,
     TIDE_SHARD_HEAD_ADD,
     TIDE_SHARD_WORDS_ADD,
+    TIDE_SHARD_WORDS_MERGE,
     TIDE_SHARD_SQL,
 } tide_shard_sql;
+
+/* Ids in [begin, end) that are all taken; ids are never given back. */
+struct tide_shard_run {
+    int64_t begin, end;
+};
 
 struct tide_shard {
     uint32_t key; /* year * TIDE_SHARD_PARTS_MAX + part */
@@ -110,6 +122,7 @@ struct tide_shard {
     bool full;      /* it has passed its size: new messages go to the next part */
     bool recovered; /* marks of a run that died were looked at */
     bool indexed;   /* nothing is left to index */
+    bool untidy;    /* words were added: their segments may be worth merging */
     bool known;     /* it was open once: what follows is known */
     int wal_pages;  /* in its log */
     uint32_t pins;
@@ -117,7 +130,9 @@ struct tide_shard {
     /* While open for writing: as in its row, the running transaction included. */
     char id[40];
     uint64_t generation, messages, raw_bytes;
-    int64_t oldest_ms, newest_ms;
+    int64_t late;                                /* H4 */
+    struct tide_shard_run runs[TIDE_SHARD_RUNS]; /* the running transaction included */
+    size_t run_next;                             /* to be forgotten */
     /* No Gmail id in it sorts outside of these; empty while there is none. */
     char id_least[TIDE_GMAIL_ID_BYTES_MAX + 1];
     char id_greatest[TIDE_GMAIL_ID_BYTES_MAX + 1];
@@ -181,6 +196,17 @@ void tide_shard_hash(sqlite3_stmt *row, int at, uint8_t hash_out[TIDE_CONTENT_HA
 /* The whole message, put together, hash checked (A2). */
 tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_t content,
                            tide_buf *out, tide_error *err);
+
+/* The first id that a new message of that date can have (H4), in a transaction. */
+tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int64_t *id_out,
+                             tide_error *err);
+/* How far ids stand behind their dates as of now, or of the running transaction (H4). */
+tide_status tide_shard_late(struct tide_shard *shard, int64_t *late_out, tide_error *err);
+/* The id that a date asks for; for dates inside the year, and its end. */
+static inline int64_t tide_shard_wanted(const struct tide_shard *shard, int64_t internal_ms)
+{
+    return (internal_ms - shard->start_ms) / TIDE_SHARD_UNIT_MS;
+}
 
 /* Calendar, UTC. */
 int32_t tide_shard_year(int64_t ms);

@@ -15,13 +15,15 @@ static const char version_1[] =
     "  generation INTEGER NOT NULL, -- one more with each commit\n"
     "  messages INTEGER NOT NULL,   -- rows in message\n"
     "  raw_bytes INTEGER NOT NULL,  -- sum of message.bytes\n"
+    "  late INTEGER NOT NULL,       -- no message.id is further than this behind its date\n"
     "  made_ms INTEGER NOT NULL,\n"
     "  made_by TEXT NOT NULL\n"
     ");\n"
     "CREATE TABLE message (\n"
     "  -- One row for each message of the account, written when it is stored.\n"
-    "  id INTEGER PRIMARY KEY,      -- (internal_ms - shard.start_ms) * 1024 + 0..1023:\n"
-    "                               -- newest first is the order of id, descending\n"
+    "  id INTEGER PRIMARY KEY,      -- (internal_ms - shard.start_ms) / 125, or the first one\n"
+    "                               -- behind it that was free: newest first is the order of\n"
+    "                               -- id, descending\n"
     "  gmail_id TEXT NOT NULL,\n"
     "  thread_id TEXT NOT NULL,\n"
     "  history_id TEXT NOT NULL,    -- the newest one that told us about it\n"
@@ -118,13 +120,18 @@ static const char version_1[] =
     ");\n"
     "CREATE INDEX head_message_id ON head (message_id);\n"
     "CREATE INDEX head_files ON head (id) WHERE files > 0;\n"
-    /* Phrases need the positions that only detail=full keeps. */
+    /* Phrases need the positions that only detail=full keeps.  Every place of a
+     * word outside of the first column costs two bytes more: text comes first. */
     "CREATE VIRTUAL TABLE words USING fts5(\n"
     "  -- The words of a message; rowid is message.id.  \"to\" has To, Cc and Bcc,\n"
     "  -- files the names of attachments.\n"
-    "  subject, \"from\", \"to\", text, files,\n"
+    "  text, subject, \"from\", \"to\", files,\n"
     "  content='', detail=full, tokenize='unicode61 remove_diacritics 2'\n"
     ");\n"
+    /* A group of messages is one segment (archive_index.c), however many words it
+     * has, and eight are merged into one, a little with each group. */
+    "INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);\n"
+    "INSERT INTO words (words, rank) VALUES ('automerge', 8);\n"
     "CREATE VIEW mail AS\n"
     "  -- For people: SELECT * FROM mail ORDER BY id DESC LIMIT 20;\n"
     "  SELECT message.id, datetime(message.internal_ms / 1000, 'unixepoch') AS received,\n"
