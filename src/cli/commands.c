@@ -102,7 +102,15 @@ static const struct cli_flag mail_verify_flags[] = {
 
 static const struct cli_flag mail_export_flags[] = {
     {"account", "EMAIL", "from the archive of this account"},
-    {"format", "FORMAT", "eml (one file a message, the default) or maildir"},
+    {"format", "FORMAT",
+     "eml (one file a message, the default), maildir or mbox (one file a year)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_import_flags[] = {
+    {"account", "EMAIL", "into the archive of this account; a new one needs no sign-in"},
+    {"label", "NAME", "give every message this label"},
+    {"dry-run", NULL, "only say what would be stored"},
     {NULL, NULL, NULL},
 };
 
@@ -146,8 +154,10 @@ const struct cli_command cli_commands[] = {
     {"mail", "show", "ID", 1, 1, mail_show_flags, "Show a message.", cli_mail_show},
     {"mail", "verify", "", 0, 0, mail_verify_flags, "Read everything back and compare its hash.",
      cli_mail_verify},
-    {"mail", "export", "DIR [QUERY]", 1, 2, mail_export_flags, "Write messages as files.",
-     cli_mail_export},
+    {"mail", "export", "DIR|FILE.mbox [QUERY]", 1, 2, mail_export_flags,
+     "Write messages as files: eml, maildir or mbox.", cli_mail_export},
+    {"mail", "import", "PATH...", 1, 4, mail_import_flags,
+     "Take mail from mbox, .eml, Maildir and Google Takeout into an archive.", cli_mail_import},
     {"account", "add", "gmail EMAIL", 2, 2, account_add_flags,
      "Sign in to an account and keep its sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,
