@@ -91,6 +91,8 @@ static const struct cli_flag mail_search_flags[] = {
 static const struct cli_flag mail_show_flags[] = {
     {"account", "EMAIL", "in the archive of this account"},
     {"raw", NULL, "the message byte for byte"},
+    {"thread", NULL, "the whole conversation, oldest first"},
+    {"save-attachments", "DIR", "write its attachments into DIR, over nothing that is there"},
     {NULL, NULL, NULL},
 };
 

@@ -209,7 +209,8 @@ void tide_writing_drop(tide_writing *writing)
     if (writing == NULL)
         return;
     (void)close(writing->fd);
-    (void)unlink(writing->temp);
+    if (writing->temp[0] != '\0')
+        (void)unlink(writing->temp); /* gone already when it was renamed */
     tide_mem_free(writing->mem, writing, sizeof *writing);
 }
 
@@ -242,7 +243,9 @@ tide_status tide_writing_end(tide_writing *writing, int64_t changed_ms, bool *sa
 tide_status tide_writing_end_new(tide_writing *writing, const char *path, tide_error *err)
 {
     tide_status rc = flush(writing, err);
-    if (rc == TIDE_OK && link(writing->temp, path) < 0)
+    /* Either of the two refuses a name that is taken; not every disk knows both. */
+    if (rc == TIDE_OK && renameat2(AT_FDCWD, writing->temp, AT_FDCWD, path, RENAME_NOREPLACE) < 0 &&
+        (errno == EEXIST || link(writing->temp, path) < 0))
         return errno == EEXIST ? tide_error_set(err, TIDE_EXISTS, "%.300s exists", path)
                                : tide_error_os(err, errno, "name %.300s", path);
     tide_writing_drop(writing);
