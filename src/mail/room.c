@@ -16,7 +16,8 @@ tide_status tide_room_check(tide_world *world, const char *path, uint64_t free_m
     tide_size_human(free_bytes, left);
     tide_size_human(free_min_bytes, wanted);
     return tide_error_set(err, TIDE_DISK_FULL,
-                          "the disk of %.200s has %s left; %s are to stay free (disk.free_min)",
+                          "the disk of %.200s has %s left; %s are needed, what is to stay free "
+                          "included (disk.free_min)",
                           path, left, wanted);
 }
 
