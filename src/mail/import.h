@@ -43,12 +43,12 @@ struct tide_imported {
     uint64_t there; /* already */
     uint64_t empty;
     uint64_t too_long;
-    uint64_t takeout;                 /* with Google's headers */
-    uint64_t by_header;               /* their time is that of their Date header ... */
-    uint64_t by_file;                 /* ... or of the file ... */
-    uint64_t undated;                 /* ... or none: 1970 */
-    uint64_t changed;                 /* of an mbox of ours, and not as it was written */
-    uint64_t bytes;                   /* of what was stored */
+    uint64_t takeout;    /* with Google's headers */
+    uint64_t by_header;  /* their time is that of their Date header ... */
+    uint64_t by_file;    /* ... or of the file ... */
+    uint64_t undated;    /* ... or none: 1970 */
+    uint64_t changed;    /* of an mbox of ours, and not as it was written */
+    uint64_t bytes;      /* of what was stored */
     uint64_t read_bytes; /* of the files */
 };
 struct tide_import {
