@@ -82,8 +82,12 @@ static tide_status account_of(struct cli *cli, struct mail_home *home, char emai
 static tide_status archive_of(struct cli *cli, const char *dir, const char *email, bool dry_run,
                               tide_archive **archive_out)
 {
-    const struct tide_archive_options options = {
-        .dir = dir, .account = email, .world = cli->world, .read_only = dry_run};
+    const struct tide_archive_options options = {.dir = dir,
+                                                 .account = email,
+                                                 .world = cli->world,
+                                                 .read_only = dry_run,
+                                                 .index_later = true,
+                                                 .lean = true};
     tide_status rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);
     if (rc == TIDE_NOT_FOUND && dry_run) {
         cli->err = (tide_error){TIDE_OK, 0, ""};

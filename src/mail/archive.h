@@ -56,6 +56,7 @@ struct tide_archive_options {
     uint64_t shard_bytes_max;           /* 0: 4 GiB */
     int level;                          /* zstd; 0: 3 */
     bool index_later;                   /* storing only; tide_archive_index() does the rest */
+    bool lean;                          /* small caches: many shards are written to at once */
     const struct tide_indexer *indexer; /* NULL: tide_message_parse() and tide_search_fold() */
 };
 tide_status tide_archive_open(const struct tide_archive_options *options, tide_mem *mem,

@@ -28,7 +28,7 @@ struct exporting {
     tide_writing *mbox; /* of mbox_year */
     int32_t mbox_year;
     int64_t mbox_ms; /* the newest message in it */
-    uint64_t mbox_messages;
+    uint64_t mbox_messages, mbox_bytes;
     struct tide_room room;
     struct tide_exported exported;
     tide_status rc;
@@ -146,6 +146,7 @@ static tide_status mbox_close(struct exporting *exporting)
     if (same) { /* they were counted as written */
         exporting->exported.written -= exporting->mbox_messages;
         exporting->exported.there += exporting->mbox_messages;
+        exporting->exported.bytes -= exporting->mbox_bytes;
     }
     return TIDE_OK;
 }
@@ -168,6 +169,7 @@ static tide_status mbox_open(struct exporting *exporting, const struct tide_stor
         return tide_error_set(exporting->err, TIDE_INVALID, "the path is too long");
     exporting->mbox_year = year;
     exporting->mbox_messages = 0;
+    exporting->mbox_bytes = 0;
     return tide_writing_open(exporting->mem, path, &exporting->mbox, exporting->err);
 }
 
@@ -232,6 +234,7 @@ static tide_status export_to_mbox(struct exporting *exporting, const struct tide
         return rc;
     exporting->mbox_ms = stored->internal_ms;
     exporting->mbox_messages++;
+    exporting->mbox_bytes += raw.bytes;
     exporting->exported.written++;
     exporting->exported.bytes += raw.bytes;
     return TIDE_OK;

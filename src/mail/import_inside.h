@@ -12,6 +12,10 @@
 #include "mail/import.h"
 #include "mail/room.h"
 
+/* The archive's queue would take more, and the shards of twenty years their share too:
+ * a reader of files is never the one that others wait for. */
+enum { TIDE_IMPORT_UNDER_BYTES = 8 << 20 };
+
 /* A label that the archive has, or that this run gave it. */
 struct tide_import_label {
     struct tide_import_label *next;
@@ -34,7 +38,8 @@ struct tide_importing {
     tide_buf texts; /* ids of the labels of a message, one behind the other */
     size_t ends[TIDE_IMPORT_LABELS_MAX];
     size_t ends_count;
-    uint64_t ticket; /* of the last message */
+    uint64_t ticket;      /* of the last message */
+    uint64_t under_bytes; /* given to the archive since it was last waited for */
 };
 
 /* What is known of a message apart from its bytes. */

@@ -336,8 +336,15 @@ static tide_status store(struct tide_importing *importing, struct tide_import_on
                                            .labels = labels,
                                            .labels_count = importing->ends_count,
                                            .take = raw};
-    return tide_archive_put(importing->wanted->archive, &incoming, importing->wanted->cancel,
-                            &importing->ticket, importing->err);
+    tide_status rc =
+        tide_archive_put(importing->wanted->archive, &incoming, importing->wanted->cancel,
+                         &importing->ticket, importing->err);
+    importing->under_bytes += bytes;
+    if (rc != TIDE_OK || importing->under_bytes < TIDE_IMPORT_UNDER_BYTES)
+        return rc;
+    importing->under_bytes = 0;
+    return tide_archive_sync(importing->wanted->archive, importing->ticket,
+                             importing->wanted->cancel, importing->err);
 }
 
 /* Takes off what was put on top, and learns from it. */

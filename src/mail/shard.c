@@ -282,6 +282,7 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
         .vfs = tide_world_vfs(shards->world),
         .read_only = shards->read_only,
         .busy_timeout_ms = TIDE_SHARD_BUSY_MS,
+        .cache_kib = shards->cache_kib,
     };
     uint32_t version = 0;
     tide_error failure = {0};

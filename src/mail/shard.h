@@ -129,6 +129,7 @@ typedef struct tide_shards {
     const char *dir;     /* borrowed */
     const char *account; /* borrowed */
     bool read_only;
+    uint32_t cache_kib;       /* of each; 0: as usual */
     uint64_t bytes_max;       /* of a shard */
     struct tide_shard **list; /* by key */
     size_t count, capacity;
