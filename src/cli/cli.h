@@ -103,8 +103,9 @@ struct cli {
     tide_json json;
     struct cli_table *table;
     tide_error err;
-    char hint[400]; /* what to do about it */
-    int exit_code;  /* of a command that succeeded */
+    char hint[400];       /* what to do about it */
+    int exit_code;        /* of a command that succeeded */
+    uint64_t progress_ms; /* when the progress line was last written; 0: there is none */
 };
 
 /* ---- arguments (args.c) ---- */
@@ -140,6 +141,19 @@ tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,
 /* Opens the ledger for a change of our own; no engine can start meanwhile. */
 tide_status cli_ledger_write(struct cli *cli);
 void cli_ledger_close(struct cli *cli);
+/* Holds the state directory, made when it is missing: no engine can start meanwhile.
+ * TIDE_BUSY: one runs. */
+tide_status cli_lock(struct cli *cli);
+
+/* ---- long commands (busy.c) ---- */
+
+/* Ctrl-C cancels the token once; a second one ends the program as usual. */
+const tide_cancel *cli_interruptible(struct cli *cli);
+/* What `disk.free_min` says; the settings are loaded. */
+uint64_t cli_free_min(const struct cli *cli);
+/* A line on a terminal that is written over by the next one, at most five times a
+ * second; nothing where there is no terminal or --quiet.  NULL wipes it. */
+void cli_progress(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- showing (show.c) ---- */
 
@@ -192,5 +206,6 @@ tide_status cli_mail_search(struct cli *cli);
 tide_status cli_mail_show(struct cli *cli);
 tide_status cli_mail_verify(struct cli *cli);
 tide_status cli_mail_export(struct cli *cli);
+tide_status cli_mail_import(struct cli *cli);
 
 #endif

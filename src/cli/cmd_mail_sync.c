@@ -61,6 +61,7 @@ struct live {
     unsigned lines; /* of the block on the screen */
     char signed_out[256];
     char why[400];
+    tide_status full; /* the disk has too little room: the run ends */
 };
 
 static void totals(struct cli *cli, const struct live *live, struct tide_mail_state *sum)
@@ -116,7 +117,9 @@ static tide_status run(struct cli *cli, struct live *live)
         if (rc == TIDE_OK)
             break;
         const bool out = tide_mail_signed_out(live->home->mail, live->signed_out, live->why);
-        if ((interrupted || out) && !asked) {
+        if (live->full == TIDE_OK)
+            live->full = mail_home_room(cli, live->home);
+        if ((interrupted || out || live->full != TIDE_OK) && !asked) {
             asked = true;
             tide_engine_stop(live->home->engine);
         }
@@ -177,6 +180,8 @@ tide_status cli_mail_sync(struct cli *cli)
     tide_status rc = mail_home_open(cli, &home);
     if (rc == TIDE_OK)
         rc = which(cli, &home, &names);
+    if (rc == TIDE_OK)
+        rc = mail_home_room(cli, &home);
     for (size_t i = 0; rc == TIDE_OK && i < names.count; i++) {
         const struct tide_mail_run one = {.email = names.email[i],
                                           .force = cli_flag(cli, "force") != NULL,
@@ -204,6 +209,12 @@ tide_status cli_mail_sync(struct cli *cli)
             "added with; nothing that is stored is lost.",
             live.signed_out);
         rc = cli_fail(cli, TIDE_AUTH, hint, "%s: %.250s", live.signed_out, live.why);
+    } else if (live.full != TIDE_OK) {
+        cli->hint[0] = '\0';
+        rc = mail_home_room(cli, &home); /* says it again; it may have been said over */
+        rc = rc == TIDE_OK ? cli_fail(cli, TIDE_DISK_FULL, "Run it again to go on.",
+                                      "the disk had too little room for a moment")
+                           : rc;
     } else if (rc == TIDE_OK || rc == TIDE_STOPPED) {
         report(cli, &home, &names);
     }

@@ -91,6 +91,8 @@ static const struct cli_flag mail_search_flags[] = {
 static const struct cli_flag mail_show_flags[] = {
     {"account", "EMAIL", "in the archive of this account"},
     {"raw", NULL, "the message byte for byte"},
+    {"thread", NULL, "the whole conversation, oldest first"},
+    {"save-attachments", "DIR", "write its attachments into DIR, over nothing that is there"},
     {NULL, NULL, NULL},
 };
 
@@ -102,7 +104,15 @@ static const struct cli_flag mail_verify_flags[] = {
 
 static const struct cli_flag mail_export_flags[] = {
     {"account", "EMAIL", "from the archive of this account"},
-    {"format", "FORMAT", "eml (one file a message, the default) or maildir"},
+    {"format", "FORMAT",
+     "eml (one file a message, the default), maildir or mbox (one file a year)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_import_flags[] = {
+    {"account", "EMAIL", "into the archive of this account; a new one needs no sign-in"},
+    {"label", "NAME", "give every message this label"},
+    {"dry-run", NULL, "only say what would be stored"},
     {NULL, NULL, NULL},
 };
 
@@ -146,8 +156,10 @@ const struct cli_command cli_commands[] = {
     {"mail", "show", "ID", 1, 1, mail_show_flags, "Show a message.", cli_mail_show},
     {"mail", "verify", "", 0, 0, mail_verify_flags, "Read everything back and compare its hash.",
      cli_mail_verify},
-    {"mail", "export", "DIR [QUERY]", 1, 2, mail_export_flags, "Write messages as files.",
-     cli_mail_export},
+    {"mail", "export", "DIR|FILE.mbox [QUERY]", 1, 2, mail_export_flags,
+     "Write messages as files: eml, maildir or mbox.", cli_mail_export},
+    {"mail", "import", "PATH...", 1, 4, mail_import_flags,
+     "Take mail from mbox, .eml, Maildir and Google Takeout into an archive.", cli_mail_import},
     {"account", "add", "gmail EMAIL", 2, 2, account_add_flags,
      "Sign in to an account and keep its sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,
@@ -163,8 +175,9 @@ const struct cli_command cli_commands[] = {
     {"config", "set", "NAME VALUE", 2, 2, NULL,
      "Write a setting into the configuration file, keeping every other line.", cli_config_set},
     {"config", "check", "", 0, 0, NULL, "Check file, environment and flags.", cli_config_check},
-    {"backup", NULL, "FILE|DIR", 1, 1, NULL,
-     "Copy the ledger, also of a running engine, into a new file.", cli_backup},
+    {"backup", NULL, "DIR|FILE.db", 1, 1, NULL,
+     "Copy state and archives, also while everything runs, into DIR; or the ledger into a file.",
+     cli_backup},
     {"ledger", "check", "", 0, 0, NULL, "Check the ledger's file and its rules.",
      cli_ledger_verify},
     {"completion", NULL, "", 0, 0, NULL, "Print the bash completion.", cli_completion_bash},

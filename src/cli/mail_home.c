@@ -1,5 +1,7 @@
 #include "cli/mail_home.h"
 
+#include "mail/room.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +38,15 @@ tide_status mail_home_open(struct cli *cli, struct mail_home *home)
                                            .secrets = home->secrets,
                                            .archive_dir = home->archive_dir};
     return tide_mail_open(&mail, cli->mem, &home->mail, &cli->err);
+}
+
+tide_status mail_home_room(struct cli *cli, struct mail_home *home)
+{
+    tide_status rc = tide_dir_make(cli->world, home->archive_dir, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_room_check(cli->world, home->archive_dir, cli_free_min(cli), &cli->err);
+    return cli_hint(cli, rc,
+                    "What is stored is safe. Make room, or set disk.free_min, and run it again.");
 }
 
 tide_status mail_home_close(struct cli *cli, struct mail_home *home)

@@ -169,6 +169,8 @@
       "each further pause is this many times longer (E7.2)") \
     N(RETRY_BACKOFF_MAX, "retry.backoff_max", DURATION, 5 * TIDE_MS_MINUTE, 1, TIDE_MS_DAY, "", true, \
       "longest pause between retries (E7.2)") \
+    N(DISK_FREE_MIN, "disk.free_min", SIZE, 512 * TIDE_MIB, 0, 1024 * TIDE_TIB, "", false, \
+      "commands that write much stop before a disk has less than this left; 0: they do not look (E7.2)") \
     /* E9, E11: what can be seen, settings themselves */ \
     T(LOG_LEVEL, "log.level", TEXT, "info", 8, "debug|info|warn|error|none", true, \
       "least important lines that are logged; unset: as the program wants (E9.2)") \

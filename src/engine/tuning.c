@@ -27,6 +27,7 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .large_above_bytes = U64(GOVERNOR_LARGE_ABOVE),
         .purge_after_ms = U64(PURGE_AFTER),
         .purge_every_ms = U64(PURGE_EVERY),
+        .disk_free_min_bytes = U64(DISK_FREE_MIN),
         .purge_priority = (uint8_t)U32(PRIORITY_PURGE),
         .attempts_max = (uint16_t)U32(RETRY_ATTEMPTS_MAX),
         .stall_after_ms = U32(STALL_AFTER),

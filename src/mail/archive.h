@@ -58,6 +58,7 @@ struct tide_archive_options {
     uint64_t shard_bytes_max;           /* 0: 4 GiB */
     int level;                          /* zstd; 0: 3 */
     bool index_later;                   /* storing only; tide_archive_index() does the rest */
+    bool lean;                          /* small caches: many shards are written to at once */
     const struct tide_indexer *indexer; /* NULL: tide_message_parse() and tide_search_fold() */
 };
 tide_status tide_archive_open(const struct tide_archive_options *options, tide_mem *mem,
@@ -147,6 +148,24 @@ tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *st
 /* Its label ids now, one a line. */
 tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stored *stored,
                                    tide_buf *out, tide_error *err);
+/* The same with their names; "" where a shard does not know them.  The texts are borrowed for the
+ * call; `visit` must not read from the archive. */
+struct tide_label_row {
+    tide_text id, name, type;
+};
+typedef void tide_label_visit(const struct tide_label_row *label, void *arg);
+tide_status tide_archive_label_rows(tide_archive *archive, const struct tide_stored *stored,
+                                    tide_label_visit *visit, void *arg, tide_error *err);
+/* All labels of all shards, some more than once. */
+tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *visit, void *arg,
+                                    tide_error *err);
+/* Whether any shard that was there when the archive was opened has those very bytes. */
+tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
+                             bool *has_out, tide_error *err);
+/* All messages of a conversation, oldest first; false from `visit` ends it. */
+tide_status tide_archive_thread(tide_archive *archive, tide_text thread_id,
+                                bool (*visit)(const struct tide_stored *stored, void *arg),
+                                void *arg, tide_error *err);
 /* All messages of [from, to), oldest first (A4); false from `visit` ends the walk. */
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,

@@ -245,7 +245,7 @@ static size_t date_settle(tide_text value, char text[DATE_BYTES_MAX + 1])
     return bytes;
 }
 
-static bool read_date(tide_text value, int64_t *date_ms_out)
+bool tide_message_date(tide_text value, int64_t *date_ms_out)
 {
     char text[DATE_BYTES_MAX + 1];
     size_t bytes = date_settle(value, text);
@@ -280,7 +280,7 @@ static tide_status read_fields(struct work *work, struct tide_message *message)
         rc = read_ids(work, fields.first[FIELD_REFERENCES], false, &message->references);
     if (rc == TIDE_OK)
         rc = read_ids(work, fields.first[FIELD_LIST_ID], true, &message->list_id);
-    message->has_date = read_date(fields.first[FIELD_DATE], &message->date_ms);
+    message->has_date = tide_message_date(fields.first[FIELD_DATE], &message->date_ms);
     return rc;
 }
 

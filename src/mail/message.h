@@ -77,6 +77,9 @@ struct tide_message {
  * TIDE_NO_MEMORY is its only failure. */
 tide_status tide_message_parse(tide_text raw, tide_arena *arena, struct tide_message *message_out);
 
+/* The value of a Date header; false: it says none. */
+bool tide_message_date(tide_text value, int64_t *date_ms_out);
+
 /* Appends the decoded bytes of an attachment; what does not belong in base64 is
  * skipped.  TIDE_INVALID: it lies outside `raw`.  On failure `out` is as it was. */
 tide_status tide_attachment_decode(tide_text raw, const struct tide_attachment *attachment,

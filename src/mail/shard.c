@@ -44,6 +44,12 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         STORED "WHERE m.problem IS NOT NULL AND m.id > ?1 ORDER BY m.id LIMIT 1",
     [TIDE_SHARD_LABELS_OF] = "SELECT l.label FROM message_label m JOIN label l ON l.id = m.label"
                              " WHERE m.message = ?1 ORDER BY l.label",
+    [TIDE_SHARD_HASH] = "SELECT 1 FROM content WHERE hash = ?1",
+    [TIDE_SHARD_THREAD] = STORED "WHERE m.thread_id = ?1 AND m.id > ?2 ORDER BY m.id LIMIT 1",
+    [TIDE_SHARD_LABEL_ROWS] =
+        "SELECT l.label, l.name, l.type FROM message_label m JOIN label l ON l.id = m.label"
+        " WHERE m.message = ?1 ORDER BY l.label",
+    [TIDE_SHARD_LABELS_ALL] = "SELECT label, name, type FROM label ORDER BY id",
     [TIDE_SHARD_CONTENT] =
         "SELECT hash, bytes, body_bytes, codec, dict, body FROM content WHERE id = ?1",
     [TIDE_SHARD_CUTS] = "SELECT at, piece, line, crlf FROM cut WHERE content = ?1 ORDER BY at",

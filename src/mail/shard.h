@@ -66,6 +66,10 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_CONTENT,
     TIDE_SHARD_CUTS,
     TIDE_SHARD_PIECE,
+    TIDE_SHARD_HASH,
+    TIDE_SHARD_THREAD,
+    TIDE_SHARD_LABEL_ROWS,
+    TIDE_SHARD_LABELS_ALL,
     TIDE_SHARD_READ_SQL, /* so many can be prepared on a file that is only read */
 
     TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,
@@ -144,6 +148,7 @@ typedef struct tide_shards {
     const char *dir;     /* borrowed */
     const char *account; /* borrowed */
     bool read_only;
+    uint32_t cache_kib;       /* of each; 0: as usual */
     uint64_t bytes_max;       /* of a shard */
     struct tide_shard **list; /* by key */
     size_t count, capacity;

@@ -14,6 +14,9 @@ void tide_shards_init(tide_shards *shards, const struct tide_archive_options *op
         .account = options->account,
         .read_only = options->read_only,
         .bytes_max = options->shard_bytes_max,
+        .cache_kib = !options->lean       ? 0
+                     : options->read_only ? 256
+                                          : 2048,
     };
 }
 

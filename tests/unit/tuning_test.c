@@ -75,6 +75,7 @@ static const struct field fields[] = {
     FIELD(engine, large_above_bytes),
     FIELD(engine, purge_after_ms),
     FIELD(engine, purge_every_ms),
+    FIELD(engine, disk_free_min_bytes),
     FIELD(engine, purge_priority),
     FIELD(engine, attempts_max),
     FIELD(engine, stall_after_ms),
@@ -165,6 +166,7 @@ static const struct effect {
 } effects[] = {
     {"purge.after", "1d", "engine.purge_after_ms"},
     {"purge.every", "2h", "engine.purge_every_ms"},
+    {"disk.free_min", "1GiB", "engine.disk_free_min_bytes"},
     {"ledger.transaction_max", "20ms", "engine.wishes_us_max"},
     {"ledger.enqueue_slice", "100", "engine.enqueue_slice"},
     {"ledger.purge_slice", "100", "engine.purge_slice"},
