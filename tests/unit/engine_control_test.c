@@ -18,7 +18,7 @@ static tide_status take_line(void *arg, tide_text line)
 /* The answer to a request; the caller owns it. */
 __attribute__((format(printf, 2, 3))) static json_t *ask(struct fixture *f, const char *format, ...)
 {
-    char request[512];
+    char request[1024];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(request, sizeof request, format, args);
@@ -578,7 +578,7 @@ static void what_cannot_be_done_is_not_taken_over(void **state)
                "{\"op\":\"enqueue\",\"kind\":\"work\","
                "\"payload\":{\"much\":\"longer than twenty bytes\"}}",
                TIDE_INVALID);
-    char request[512];
+    char request[1024];
     char key[TIDE_DEDUPE_BYTES_MAX + 2];
     memset(key, 'k', sizeof key - 1);
     key[sizeof key - 1] = '\0';
