@@ -55,7 +55,10 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
         struct tide_kind kind;
         uint32_t *number;
     } kinds[] = {
-        {{.name = "mail.plan", .handler = tide_mail_plan, .priority = 80, .dedupe_running = true},
+        {{.name = TIDE_MAIL_PLAN_KIND,
+          .handler = tide_mail_plan,
+          .priority = 80,
+          .dedupe_running = true},
          &mail->plan_kind},
         {{.name = "mail.list", .handler = tide_mail_list, .priority = 60}, &mail->list_kind},
         {{.name = "mail.history", .handler = tide_mail_history, .priority = 70},
@@ -278,6 +281,16 @@ bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[40
 
 /* ---- running ---- */
 
+void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
+                       struct tide_mail_request *request_out)
+{
+    (void)snprintf(request_out->payload, sizeof request_out->payload,
+                   "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 "}",
+                   run->force ? "true" : "false", run->newest_first ? "true" : "false",
+                   run->slice_days);
+    (void)snprintf(request_out->dedupe, sizeof request_out->dedupe, "plan/%" PRIu32, account);
+}
+
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err)
 {
     uint32_t account = 0;
@@ -287,14 +300,12 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
         rc = tide_mail_row_read(mail, account, &row, err);
     if (rc != TIDE_OK)
         return rc;
-    char payload[128];
-    char dedupe[64];
-    (void)snprintf(
-        payload, sizeof payload, "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 "}",
-        run->force ? "true" : "false", run->newest_first ? "true" : "false", run->slice_days);
-    (void)snprintf(dedupe, sizeof dedupe, "plan/%" PRIu32, account);
-    const struct tide_spec spec = {
-        .kind = mail->plan_kind, .account = account, .payload = payload, .dedupe = dedupe};
+    struct tide_mail_request request;
+    tide_mail_request(run, account, &request);
+    const struct tide_spec spec = {.kind = mail->plan_kind,
+                                   .account = account,
+                                   .payload = request.payload,
+                                   .dedupe = request.dedupe};
     return tide_enqueue(mail->engine, &spec, 1, NULL, err);
 }
 
