@@ -57,6 +57,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_CONTENT,
     TIDE_SHARD_CUTS,
     TIDE_SHARD_PIECE,
+    TIDE_SHARD_TALLY,
     TIDE_SHARD_READ_SQL, /* so many can be prepared on a file that is only read */
 
     TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,
