@@ -188,6 +188,7 @@ tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);
 tide_status cli_mail_sync(struct cli *cli);
 tide_status cli_mail_status(struct cli *cli);
+tide_status cli_mail_bad(struct cli *cli);
 tide_status cli_mail_search(struct cli *cli);
 tide_status cli_mail_show(struct cli *cli);
 tide_status cli_mail_verify(struct cli *cli);

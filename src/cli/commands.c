@@ -79,6 +79,11 @@ static const struct cli_flag mail_sync_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag mail_bad_flags[] = {
+    {"account", "EMAIL", "only messages of this account"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag mail_search_flags[] = {
     {"account", "EMAIL", "in the archive of this account"},
     {"limit", "N", "at most N messages (default 20)"},
@@ -141,6 +146,8 @@ const struct cli_command cli_commands[] = {
      cli_mail_sync},
     {"mail", "status", "[EMAIL...]", 0, 4, NULL,
      "Show how far each account is: its tidemark, what is stored, what is left.", cli_mail_status},
+    {"mail", "bad", "[list|explain ID|retry [ID]]", 0, 2, mail_bad_flags,
+     "Name messages that could not be fetched or read, say why, and try them again.", cli_mail_bad},
     {"mail", "search", "QUERY...", 1, 4, mail_search_flags,
      "Find mail with Gmail's operators, newest first.", cli_mail_search},
     {"mail", "show", "ID", 1, 1, mail_show_flags, "Show a message.", cli_mail_show},

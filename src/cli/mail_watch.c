@@ -35,7 +35,8 @@ static bool is_among(const struct mail_names *names, const char *email)
     return false;
 }
 
-tide_status mail_names(struct cli *cli, struct mail_names *names_out)
+tide_status mail_names_of(struct cli *cli, const char *const *wanted, size_t count,
+                          struct mail_names *names_out)
 {
     struct mail_names all = {.count = 0};
     names_out->count = 0;
@@ -47,17 +48,22 @@ tide_status mail_names(struct cli *cli, struct mail_names *names_out)
                         "there is no mail account");
     if (rc != TIDE_OK)
         return rc;
-    for (unsigned i = 0; i < cli->arguments_count; i++) {
-        if (!is_among(&all, cli->arguments[i]))
+    for (size_t i = 0; i < count; i++) {
+        if (!is_among(&all, wanted[i]))
             return cli_fail(cli, TIDE_NOT_FOUND,
                             "`tidemark account list` shows the accounts there are.",
-                            "there is no mail account \"%.200s\"", cli->arguments[i]);
-        if (!is_among(names_out, cli->arguments[i]))
-            take_name(cli->arguments[i], "", names_out);
+                            "there is no mail account \"%.200s\"", wanted[i]);
+        if (!is_among(names_out, wanted[i]))
+            take_name(wanted[i], "", names_out);
     }
-    if (cli->arguments_count == 0)
+    if (count == 0)
         *names_out = all;
     return TIDE_OK;
+}
+
+tide_status mail_names(struct cli *cli, struct mail_names *names_out)
+{
+    return mail_names_of(cli, cli->arguments, cli->arguments_count, names_out);
 }
 
 /* ---- the snapshot ---- */

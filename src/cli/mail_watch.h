@@ -24,6 +24,9 @@ struct mail_names {
 /* The accounts a command means: its arguments, or all there are.  From the ledger, which
  * is opened to be read. */
 tide_status mail_names(struct cli *cli, struct mail_names *names_out);
+/* The same with the names given; none: all there are. */
+tide_status mail_names_of(struct cli *cli, const char *const *wanted, size_t count,
+                          struct mail_names *names_out);
 
 struct mail_watched {
     struct tide_mail_look look;

@@ -47,6 +47,15 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
 
 /* ---- life ---- */
 
+/* For a command: the archive is open for writing here and nowhere else. */
+static tide_status index_again(tide_job *job, void *context, tide_error *err)
+{
+    struct tide_mail_user *user = NULL;
+    const tide_status rc = tide_mail_user(context, tide_job_account(job), &user, err);
+    return rc == TIDE_OK ? tide_archive_index_again(user->archive, tide_job_cancellation(job), err)
+                         : rc;
+}
+
 static tide_status define_kinds(tide_mail *mail, tide_error *err)
 {
     /* A plan goes first; lists before fetches, so that the size of the work is
@@ -64,6 +73,7 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
         {{.name = "mail.history", .handler = tide_mail_history, .priority = 70},
          &mail->history_kind},
         {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true}, &mail->fetch_kind},
+        {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tide_kind kind = kinds[i].kind;

@@ -75,6 +75,8 @@ struct tide_mail_run {
 /* What such a run asks of the engine, also of another process's: a job of this kind
  * with this payload and key. */
 #define TIDE_MAIL_PLAN_KIND "mail.plan"
+/* Reads messages again that could not be read; without a payload. */
+#define TIDE_MAIL_INDEX_KIND "mail.index"
 struct tide_mail_request {
     char payload[256]; /* a JSON object */
     char dedupe[64];

@@ -190,19 +190,21 @@ static bool left_visit(const struct tide_work_left *row, void *arg)
         look->jobs_failed += row->jobs;
         return true;
     }
-    const bool fetch = tide_text_equal(row->kind_name, TIDE_TEXT("mail.fetch"));
+    /* While one of these is left, what is left is not wholly known. */
+    const bool changes = tide_text_equal(row->kind_name, TIDE_TEXT("mail.history"));
+    const bool lists = changes || tide_text_equal(row->kind_name, TIDE_TEXT("mail.list")) ||
+                       tide_text_equal(row->kind_name, TIDE_TEXT("mail.plan"));
     look->jobs_left += row->jobs;
     look->jobs_running += row->state == TIDE_ROW_RUNNING ? row->jobs : 0;
     look->messages_left += row->items;
-    look->listing = look->listing || !fetch;
+    look->listing = look->listing || lists;
     struct tide_mail_span *span = row->cycle == 0 ? NULL : span_of(ask, row->cycle);
     if (span == NULL)
         return true;
     span->messages_left += row->items;
-    if (tide_text_equal(row->kind_name, TIDE_TEXT("mail.history")) &&
-        span->state != TIDE_SPAN_FAILED)
+    if (changes && span->state != TIDE_SPAN_FAILED)
         span->state = TIDE_SPAN_CHANGES;
-    else if (!fetch && span->state == TIDE_SPAN_FETCHING)
+    else if (lists && span->state == TIDE_SPAN_FETCHING)
         span->state = TIDE_SPAN_LISTING;
     return true;
 }
