@@ -204,7 +204,7 @@ static void report(struct sync *sync)
         cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s; tidemark %s%s\n", look->email,
                   news, watched->kept.stored, size,
                   look->watermark_ms == 0 ? "none yet" : cli_time(look->watermark_ms, tidemark),
-                  look->cycles_open == 0 ? "" : ", with work left behind it");
+                  look->cycles_open == 0 ? "" : ", with work left");
         tide_json_object(&one);
         tide_json_set_cstr(&one, "account", look->email);
         tide_json_set_u64(&one, "watermark_unix_ms", look->watermark_ms);

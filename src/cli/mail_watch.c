@@ -192,7 +192,7 @@ static void take_total(const struct mail_watched *watched, struct mail_live *liv
         live->total = look->messages_total;
     if (live->total != MAIL_LIVE_UNKNOWN)
         left = live->total - live->stored;
-    const bool moves = live->note[0] == '\0' && live->total != MAIL_LIVE_UNKNOWN;
+    const bool moves = live->total != MAIL_LIVE_UNKNOWN && (live->note[0] == '\0' || left == 0);
     live->left_ms = moves ? mail_live_left_ms(left, TIDE_GMAIL_GET_UNITS, live->quota_max,
                                               live->rate_known, live->messages_per_s)
                           : MAIL_LIVE_UNKNOWN;

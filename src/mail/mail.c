@@ -1,6 +1,7 @@
 #include "mail/mail.h"
 
 #include "base/check.h"
+#include "base/json.h"
 #include "mail/mail_inside.h"
 #include "mail/message.h"
 
@@ -56,6 +57,22 @@ static tide_status index_again(tide_job *job, void *context, tide_error *err)
                          : rc;
 }
 
+static tide_status add_account(tide_job *job, void *context, tide_error *err)
+{
+    json_t *payload = NULL;
+    tide_text email = TIDE_TEXT_NONE;
+    tide_text endpoint = TIDE_TEXT_NONE;
+    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(payload, "email", &email, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(payload, "endpoint", &endpoint, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_account_add(context, email.data, endpoint.data, err);
+    json_decref(payload);
+    return rc == TIDE_NOT_FOUND ? TIDE_INVALID : rc;
+}
+
 static tide_status define_kinds(tide_mail *mail, tide_error *err)
 {
     /* A plan goes first; lists before fetches, so that the size of the work is
@@ -74,6 +91,7 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
          &mail->history_kind},
         {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true}, &mail->fetch_kind},
         {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind},
+        {{.name = TIDE_MAIL_ACCOUNT_KIND, .handler = add_account}, &mail->account_kind},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tide_kind kind = kinds[i].kind;

@@ -77,6 +77,8 @@ struct tide_mail_run {
 #define TIDE_MAIL_PLAN_KIND "mail.plan"
 /* Reads messages again that could not be read; without a payload. */
 #define TIDE_MAIL_INDEX_KIND "mail.index"
+/* Adds an account: payload.email and payload.endpoint. */
+#define TIDE_MAIL_ACCOUNT_KIND "mail.account"
 struct tide_mail_request {
     char payload[256]; /* a JSON object */
     char dedupe[64];
