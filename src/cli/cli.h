@@ -14,7 +14,8 @@
  *   C1  standard output is empty or complete: a command that fails prints no
  *       half of a table.
  *   C2  with --json, standard output is one JSON object with a field "alerts",
- *       also when the command fails (then with a field "error").
+ *       also when the command fails (then with a field "error").  Progress is on
+ *       standard error, also with --json: there as events, one object a line.
  *   C3  every error says what happened, to what, and what to do.
  */
 #ifndef TIDE_CLI_CLI_H
