@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/mail_inside.h"
+#include "mail/manifest.h"
 #include "mail/message.h"
 
 #include <inttypes.h>
@@ -14,7 +15,9 @@
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
 {
     (void)arg;
-    return tide_mail_tables(tide_transaction_sqlite(transaction), err);
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_status rc = tide_mail_tables(db, err);
+    return rc == TIDE_OK ? tide_manifest_tables(db, err) : rc;
 }
 
 static tide_status read_row(tide_transaction *transaction, void *arg, tide_error *err)

@@ -1,0 +1,333 @@
+#include "mail/manifest.h"
+
+#include "base/check.h"
+#include "db/db.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char tables[] =
+    "CREATE TABLE IF NOT EXISTS mail_manifest("
+    " id INTEGER PRIMARY KEY, account INTEGER NOT NULL, mode INTEGER NOT NULL,"
+    " query TEXT NOT NULL, made_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
+    " watermark_ms INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE IF NOT EXISTS mail_removal("
+    " id INTEGER PRIMARY KEY, manifest INTEGER NOT NULL, gmail_id TEXT NOT NULL,"
+    " thread_id TEXT NOT NULL, hash BLOB NOT NULL, bytes INTEGER NOT NULL,"
+    " internal_ms INTEGER NOT NULL, labels TEXT NOT NULL, state INTEGER NOT NULL,"
+    " reason TEXT NOT NULL, restored_id TEXT NOT NULL, changed_ms INTEGER NOT NULL,"
+    " UNIQUE(manifest, gmail_id)"
+    ") STRICT;"
+    "CREATE INDEX IF NOT EXISTS mail_removal_gmail ON mail_removal(gmail_id);";
+
+#define MANIFEST_COLUMNS "id, account, mode, query, made_ms, ended_ms, watermark_ms"
+#define REMOVAL_COLUMNS                                                                            \
+    "mail_removal.id, manifest, gmail_id, thread_id, hash, bytes, internal_ms, labels, state,"     \
+    " reason, restored_id, changed_ms"
+
+const char *tide_removal_mode_name(tide_removal_mode mode)
+{
+    static const char *const names[] = {"inbox", "trash", "delete", "restore"};
+    TIDE_ASSERT((size_t)mode < sizeof names / sizeof names[0]);
+    return names[mode];
+}
+
+const char *tide_removal_state_name(tide_removal_state state)
+{
+    static const char *const names[] = {"planned", "asked", "removed", "refused", "restored"};
+    TIDE_ASSERT((size_t)state < sizeof names / sizeof names[0]);
+    return names[state];
+}
+
+/* ---- statements ---- */
+
+static tide_status failed(struct sqlite3 *db, const char *what, tide_error *err)
+{
+    return tide_error_set(err, TIDE_IO, "%s: %s", what, sqlite3_errmsg(db));
+}
+
+static tide_status prepare(struct sqlite3 *db, const char *sql, sqlite3_stmt **stmt_out,
+                           tide_error *err)
+{
+    return sqlite3_prepare_v2(db, sql, -1, stmt_out, NULL) == SQLITE_OK
+               ? TIDE_OK
+               : failed(db, "read the manifests", err);
+}
+
+static tide_status run(struct sqlite3 *db, sqlite3_stmt *stmt, tide_error *err)
+{
+    const int code = sqlite3_step(stmt);
+    (void)sqlite3_finalize(stmt);
+    return code == SQLITE_DONE ? TIDE_OK : failed(db, "write a manifest", err);
+}
+
+static void copy_text(sqlite3_stmt *stmt, int at, char *out, size_t out_bytes)
+{
+    const unsigned char *text = sqlite3_column_text(stmt, at);
+    (void)snprintf(out, out_bytes, "%s", text == NULL ? "" : (const char *)text);
+}
+
+tide_status tide_manifest_tables(struct sqlite3 *db, tide_error *err)
+{
+    return sqlite3_exec(db, tables, NULL, NULL, NULL) == SQLITE_OK
+               ? TIDE_OK
+               : failed(db, "make the tables of the manifests", err);
+}
+
+/* ---- manifests ---- */
+
+tide_status tide_manifest_add(struct sqlite3 *db, struct tide_manifest *manifest, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "INSERT INTO mail_manifest(account, mode, query, made_ms, ended_ms,"
+                             " watermark_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, manifest->account);
+    tide_bind_u64(stmt, 2, manifest->mode);
+    tide_bind_text(stmt, 3, tide_text_of(manifest->query));
+    tide_bind_u64(stmt, 4, manifest->made_ms);
+    tide_bind_u64(stmt, 5, manifest->ended_ms);
+    tide_bind_u64(stmt, 6, manifest->watermark_ms);
+    rc = run(db, stmt, err);
+    if (rc == TIDE_OK)
+        manifest->id = (uint64_t)sqlite3_last_insert_rowid(db);
+    return rc;
+}
+
+tide_status tide_manifest_end(struct sqlite3 *db, uint64_t manifest, uint64_t ended_ms,
+                              tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db, "UPDATE mail_manifest SET ended_ms = ?2 WHERE id = ?1", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, manifest);
+    tide_bind_u64(stmt, 2, ended_ms);
+    return run(db, stmt, err);
+}
+
+static tide_status manifest_count(struct sqlite3 *db, struct tide_manifest *manifest,
+                                  tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "SELECT state, count(*), sum(bytes) FROM mail_removal"
+                             " WHERE manifest = ?1 GROUP BY state",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, manifest->id);
+    int code = SQLITE_ROW;
+    while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
+        const uint64_t state = tide_column_u64(stmt, 0);
+        if (state > TIDE_REMOVAL_RESTORED)
+            continue;
+        manifest->entries[state] = tide_column_u64(stmt, 1);
+        manifest->bytes[state] = tide_column_u64(stmt, 2);
+    }
+    if (code != SQLITE_DONE)
+        rc = failed(db, "count a manifest", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static void manifest_read(sqlite3_stmt *stmt, struct tide_manifest *manifest)
+{
+    *manifest = (struct tide_manifest){.id = tide_column_u64(stmt, 0),
+                                       .account = tide_column_u32(stmt, 1),
+                                       .mode = (tide_removal_mode)(tide_column_u64(stmt, 2) & 3U),
+                                       .made_ms = tide_column_u64(stmt, 4),
+                                       .ended_ms = tide_column_u64(stmt, 5),
+                                       .watermark_ms = tide_column_u64(stmt, 6)};
+    copy_text(stmt, 3, manifest->query, sizeof manifest->query);
+}
+
+tide_status tide_manifest_get(struct sqlite3 *db, uint64_t manifest,
+                              struct tide_manifest *manifest_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    struct tide_manifest found;
+    tide_status rc =
+        prepare(db, "SELECT " MANIFEST_COLUMNS " FROM mail_manifest WHERE id = ?1", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, manifest);
+    const int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        manifest_read(stmt, &found);
+    else if (code == SQLITE_DONE)
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no manifest %llu",
+                            (unsigned long long)manifest);
+    else
+        rc = failed(db, "read a manifest", err);
+    (void)sqlite3_finalize(stmt);
+    if (rc == TIDE_OK)
+        rc = manifest_count(db, &found, err);
+    if (rc == TIDE_OK)
+        *manifest_out = found;
+    return rc;
+}
+
+tide_status tide_manifest_list(struct sqlite3 *db, uint32_t account,
+                               void (*visit)(const struct tide_manifest *manifest, void *arg),
+                               void *arg, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "SELECT " MANIFEST_COLUMNS " FROM mail_manifest"
+                             " WHERE ?1 = 0 OR account = ?1 ORDER BY id DESC",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    int code = SQLITE_ROW;
+    while (rc == TIDE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct tide_manifest one;
+        manifest_read(stmt, &one);
+        rc = manifest_count(db, &one, err);
+        if (rc == TIDE_OK)
+            visit(&one, arg);
+    }
+    if (rc == TIDE_OK && code != SQLITE_DONE)
+        rc = failed(db, "list the manifests", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* ---- entries ---- */
+
+tide_status tide_removal_add(struct sqlite3 *db, const struct tide_removal *removal,
+                             tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db,
+                "INSERT INTO mail_removal(manifest, gmail_id, thread_id, hash, bytes, internal_ms,"
+                " labels, state, reason, restored_id, changed_ms)"
+                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+                " ON CONFLICT(manifest, gmail_id) DO NOTHING",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, removal->manifest);
+    tide_bind_text(stmt, 2, tide_text_of(removal->gmail_id));
+    tide_bind_text(stmt, 3, tide_text_of(removal->thread_id));
+    (void)sqlite3_bind_blob(stmt, 4, removal->hash, sizeof removal->hash, SQLITE_STATIC);
+    tide_bind_u64(stmt, 5, removal->bytes);
+    (void)sqlite3_bind_int64(stmt, 6, removal->internal_ms);
+    tide_bind_text(stmt, 7, tide_text_of(removal->labels));
+    tide_bind_u64(stmt, 8, removal->state);
+    tide_bind_text(stmt, 9, tide_text_of(removal->reason));
+    tide_bind_text(stmt, 10, tide_text_of(removal->restored_id));
+    tide_bind_u64(stmt, 11, removal->changed_ms);
+    return run(db, stmt, err);
+}
+
+tide_status tide_removal_move(struct sqlite3 *db, uint64_t id, tide_removal_state state,
+                              const char *text, uint64_t now_ms, tide_error *err)
+{
+    /* F2, as the states from which one may come. */
+    static const char *const moves[] = {
+        [TIDE_REMOVAL_ASKED] = "UPDATE mail_removal SET state = 1, changed_ms = ?3"
+                               " WHERE id = ?1 AND state = 0 AND ?2 IS NOT NULL",
+        [TIDE_REMOVAL_REMOVED] = "UPDATE mail_removal SET state = 2, changed_ms = ?3"
+                                 " WHERE id = ?1 AND state = 1 AND ?2 IS NOT NULL",
+        [TIDE_REMOVAL_REFUSED] = "UPDATE mail_removal SET state = 3, reason = ?2, changed_ms = ?3"
+                                 " WHERE id = ?1 AND state IN (0, 1)",
+        [TIDE_REMOVAL_RESTORED] = "UPDATE mail_removal SET state = 4, restored_id = ?2,"
+                                  " changed_ms = ?3 WHERE id = ?1 AND state = 2",
+    };
+    TIDE_ASSERT(state >= TIDE_REMOVAL_ASKED && state <= TIDE_REMOVAL_RESTORED);
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db, moves[state], &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, id);
+    tide_bind_text(stmt, 2, tide_text_of(text));
+    tide_bind_u64(stmt, 3, now_ms);
+    rc = run(db, stmt, err);
+    if (rc == TIDE_OK && sqlite3_changes(db) != 1)
+        rc = tide_error_set(err, TIDE_STALE, "entry %llu of a manifest cannot become %s",
+                            (unsigned long long)id, tide_removal_state_name(state));
+    return rc;
+}
+
+static void removal_read(sqlite3_stmt *stmt, struct tide_removal *removal)
+{
+    *removal = (struct tide_removal){
+        .id = tide_column_u64(stmt, 0),
+        .manifest = tide_column_u64(stmt, 1),
+        .bytes = tide_column_u64(stmt, 5),
+        .internal_ms = sqlite3_column_int64(stmt, 6),
+        .changed_ms = tide_column_u64(stmt, 11),
+    };
+    const uint64_t state = tide_column_u64(stmt, 8);
+    removal->state =
+        state > TIDE_REMOVAL_RESTORED ? TIDE_REMOVAL_REFUSED : (tide_removal_state)state;
+    copy_text(stmt, 2, removal->gmail_id, sizeof removal->gmail_id);
+    copy_text(stmt, 3, removal->thread_id, sizeof removal->thread_id);
+    copy_text(stmt, 7, removal->labels, sizeof removal->labels);
+    copy_text(stmt, 9, removal->reason, sizeof removal->reason);
+    copy_text(stmt, 10, removal->restored_id, sizeof removal->restored_id);
+    const void *hash = sqlite3_column_blob(stmt, 4);
+    if (hash != NULL && sqlite3_column_bytes(stmt, 4) == (int)sizeof removal->hash)
+        memcpy(removal->hash, hash, sizeof removal->hash);
+}
+
+tide_status tide_removal_list(struct sqlite3 *db, uint64_t manifest, int state, uint64_t after,
+                              uint32_t limit,
+                              bool (*visit)(const struct tide_removal *removal, void *arg),
+                              void *arg, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE manifest = ?1"
+                             " AND (?2 < 0 OR state = ?2) AND mail_removal.id > ?3"
+                             " ORDER BY mail_removal.id LIMIT ?4",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, manifest);
+    (void)sqlite3_bind_int(stmt, 2, state);
+    tide_bind_u64(stmt, 3, after);
+    tide_bind_u64(stmt, 4, limit);
+    int code = SQLITE_ROW;
+    bool more = true;
+    while (more && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct tide_removal one;
+        removal_read(stmt, &one);
+        more = visit(&one, arg);
+    }
+    if (code != SQLITE_DONE && code != SQLITE_ROW)
+        rc = failed(db, "list a manifest", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_removal_find(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+                              struct tide_removal *removal_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "SELECT " REMOVAL_COLUMNS " FROM mail_removal"
+                             " JOIN mail_manifest ON mail_manifest.id = manifest"
+                             " WHERE gmail_id = ?2 AND account = ?1 AND state = 2"
+                             " ORDER BY mail_removal.id DESC LIMIT 1",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_text(stmt, 2, gmail_id);
+    const int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        removal_read(stmt, removal_out);
+    else
+        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, "read a manifest", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}

@@ -1,0 +1,102 @@
+/* manifest.h - what was taken out of Gmail, or put back, on whose word (M14).
+ *
+ * A manifest is one run of the archiver or of a restore: what was asked for, and
+ * an entry for every message it touches.  An entry is written before the server
+ * is asked to do anything, so whatever happened, the manifest names it.  It is
+ * the only thing that a restore needs besides the archive.
+ *
+ * Rows of state.db, in the ledger's transactions (E1.6).  All functions run on
+ * the ledger's writer, inside a transaction, except where they say so.
+ *
+ * Invariants:
+ *   F1  an entry exists, with the hash of the copy, before its message is removed.
+ *   F2  an entry's state only moves along planned -> asked -> removed -> restored,
+ *       or from planned or asked to refused; nothing else, and nothing back.
+ *   F3  (manifest, Gmail id) is unique: planning again adds nothing.
+ *   F4  a restored entry names the id that the message has now.
+ */
+#ifndef TIDE_MAIL_MANIFEST_H
+#define TIDE_MAIL_MANIFEST_H
+
+#include "mail/archive.h"
+
+struct sqlite3;
+
+typedef enum tide_removal_mode {
+    TIDE_REMOVE_FROM_INBOX = 0, /* the default: can be undone by anybody */
+    TIDE_REMOVE_TO_TRASH = 1,   /* Gmail keeps it for 30 days */
+    TIDE_REMOVE_FOR_GOOD = 2,   /* full archiving: gone there, kept here */
+    TIDE_REMOVE_NOTHING = 3,    /* a restore by query: entries begin as removed */
+} tide_removal_mode;
+/* "inbox", "trash", "delete", "restore" */
+const char *tide_removal_mode_name(tide_removal_mode mode);
+
+typedef enum tide_removal_state {
+    TIDE_REMOVAL_PLANNED = 0,
+    TIDE_REMOVAL_ASKED = 1, /* the server was, or is about to be, asked */
+    TIDE_REMOVAL_REMOVED = 2,
+    TIDE_REMOVAL_REFUSED = 3, /* by us: `reason` says why */
+    TIDE_REMOVAL_RESTORED = 4,
+} tide_removal_state;
+const char *tide_removal_state_name(tide_removal_state state);
+
+struct tide_manifest {
+    uint64_t id; /* 0: give one */
+    uint32_t account;
+    tide_removal_mode mode;
+    char query[1024]; /* as it was asked for, filters included */
+    uint64_t made_ms;
+    uint64_t ended_ms;     /* 0: unfinished */
+    uint64_t watermark_ms; /* when it was planned */
+    /* Counted from the entries when read. */
+    uint64_t entries[TIDE_REMOVAL_RESTORED + 1];
+    uint64_t bytes[TIDE_REMOVAL_RESTORED + 1];
+};
+
+struct tide_removal {
+    uint64_t id; /* 0: give one */
+    uint64_t manifest;
+    char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+    char thread_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+    uint8_t hash[TIDE_CONTENT_HASH_BYTES]; /* of the copy in the archive */
+    uint64_t bytes;
+    int64_t internal_ms;
+    char labels[2048]; /* ids before the removal, separated by spaces */
+    tide_removal_state state;
+    char reason[256];
+    char restored_id[TIDE_GMAIL_ID_BYTES_MAX + 1]; /* F4 */
+    uint64_t changed_ms;
+};
+
+tide_status tide_manifest_tables(struct sqlite3 *db, tide_error *err);
+
+/* Writes a new one; its id comes back in it. */
+tide_status tide_manifest_add(struct sqlite3 *db, struct tide_manifest *manifest, tide_error *err);
+tide_status tide_manifest_end(struct sqlite3 *db, uint64_t manifest, uint64_t ended_ms,
+                              tide_error *err);
+/* TIDE_NOT_FOUND. */
+tide_status tide_manifest_get(struct sqlite3 *db, uint64_t manifest,
+                              struct tide_manifest *manifest_out, tide_error *err);
+/* Newest first; `account` 0: of all. */
+tide_status tide_manifest_list(struct sqlite3 *db, uint32_t account,
+                               void (*visit)(const struct tide_manifest *manifest, void *arg),
+                               void *arg, tide_error *err);
+
+/* An entry as it stands in `removal`; one that is there already is left alone (F3). */
+tide_status tide_removal_add(struct sqlite3 *db, const struct tide_removal *removal,
+                             tide_error *err);
+/* Moves an entry on (F2; anything else is TIDE_STALE and changes nothing).  `text` is
+ * the reason of a refusal, or the new id of a restored one; else "". */
+tide_status tide_removal_move(struct sqlite3 *db, uint64_t id, tide_removal_state state,
+                              const char *text, uint64_t now_ms, tide_error *err);
+/* Entries of a manifest with id > `after`, ascending, at most `limit`; `state` -1: all.
+ * Until `visit` returns false. */
+tide_status tide_removal_list(struct sqlite3 *db, uint64_t manifest, int state, uint64_t after,
+                              uint32_t limit,
+                              bool (*visit)(const struct tide_removal *removal, void *arg),
+                              void *arg, tide_error *err);
+/* The newest entry that removed this message from the account; TIDE_NOT_FOUND. */
+tide_status tide_removal_find(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+                              struct tide_removal *removal_out, tide_error *err);
+
+#endif
