@@ -85,7 +85,7 @@ static void a_narrow_terminal_keeps_what_matters(void **state)
                         "ada@example.com  12,345 of 60,000  20%\n"
                         "  5.0 msg/s  tidemark 2019-03-04  quota 98%\n");
     assert_string_equal(block(&live, 1, 20, 24, false, &lines), "12,345 of 60,000\n"
-                                                                "  5.0 msg/s\n");
+                                                                "  5.0 msg/s  bad 0\n");
     assert_string_equal(block(&live, 1, 7, 24, false, &lines), "12,345\n  5.0 \n");
 }
 
