@@ -14,7 +14,8 @@
  *   C1  standard output is empty or complete: a command that fails prints no
  *       half of a table.
  *   C2  with --json, standard output is one JSON object with a field "alerts",
- *       also when the command fails (then with a field "error").
+ *       also when the command fails (then with a field "error").  Progress is on
+ *       standard error, also with --json: there as events, one object a line.
  *   C3  every error says what happened, to what, and what to do.
  */
 #ifndef TIDE_CLI_CLI_H
@@ -202,6 +203,7 @@ tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);
 tide_status cli_mail_sync(struct cli *cli);
 tide_status cli_mail_status(struct cli *cli);
+tide_status cli_mail_bad(struct cli *cli);
 tide_status cli_mail_search(struct cli *cli);
 tide_status cli_mail_show(struct cli *cli);
 tide_status cli_mail_verify(struct cli *cli);

@@ -79,6 +79,11 @@ static const struct cli_flag mail_sync_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag mail_bad_flags[] = {
+    {"account", "EMAIL", "only messages of this account"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag mail_search_flags[] = {
     {"account", "EMAIL", "in the archive of this account"},
     {"limit", "N", "at most N messages (default 20)"},
@@ -150,7 +155,10 @@ const struct cli_command cli_commands[] = {
      "Bring the archive up to date with Gmail; stop it as you like, it goes on where it was.",
      cli_mail_sync},
     {"mail", "status", "[EMAIL...]", 0, 4, NULL,
-     "Show how far each account is: its tidemark, what is stored, what is left.", cli_mail_status},
+     "Show where each account stands: its tidemark, every gap, what is stored, the last run.",
+     cli_mail_status},
+    {"mail", "bad", "[list|explain ID|retry [ID]]", 0, 2, mail_bad_flags,
+     "Name messages that could not be fetched or read, say why, and try them again.", cli_mail_bad},
     {"mail", "search", "QUERY...", 1, 4, mail_search_flags,
      "Find mail with Gmail's operators, newest first.", cli_mail_search},
     {"mail", "show", "ID", 1, 1, mail_show_flags, "Show a message.", cli_mail_show},
@@ -163,8 +171,9 @@ const struct cli_command cli_commands[] = {
     {"account", "add", "gmail EMAIL", 2, 2, account_add_flags,
      "Sign in to an account and keep its sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,
-     "Forget an account and its sign-in; its archive stays.", cli_account_remove},
-    {"account", "list", "", 0, 0, NULL, "List accounts and whether they are paused or halted.",
+     "Give the sign-in of an account back and forget both; its archive stays.", cli_account_remove},
+    {"account", "list", "", 0, 0, NULL,
+     "List accounts: whether they are signed in, where, and whether paused or halted.",
      cli_account_list},
     {"account", "halt", "ACCOUNT", 1, 1, account_halt_flags,
      "Stop all work of an account within seconds; nothing in flight is lost.", cli_account_halt},

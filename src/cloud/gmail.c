@@ -39,8 +39,8 @@ struct method_row {
 static const struct method_row rows[METHODS] = {
     [PROFILE] = {"users.getProfile", "GET", 1, true},
     [LIST] = {"messages.list", "GET", 5, true},
-    [GET] = {"messages.get", "GET", 20, true},
-    [GET_MINIMAL] = {"messages.get", "GET", 20, true},
+    [GET] = {"messages.get", "GET", TIDE_GMAIL_GET_UNITS, true},
+    [GET_MINIMAL] = {"messages.get", "GET", TIDE_GMAIL_GET_UNITS, true},
     [HISTORY] = {"history.list", "GET", 2, true},
     [LABELS] = {"labels.list", "GET", 1, true},
     [LABEL_CREATE] = {"labels.create", "POST", 5, false},

@@ -42,6 +42,7 @@ typedef struct tide_gmail tide_gmail;
 
 enum {
     TIDE_GMAIL_PAGE_MAX = 500,
+    TIDE_GMAIL_GET_UNITS = 20, /* of a message, since May 2026 */
     TIDE_GMAIL_IDS_MAX = 1000, /* of batchModify and batchDelete */
     TIDE_GMAIL_MESSAGE_BYTES_MAX = 160 << 20,
 };

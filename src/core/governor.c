@@ -551,6 +551,16 @@ void tide_governor_resume(tide_governor *governor, uint64_t now_ms)
     tide_aimd_unhealthy(&governor->aimd);
 }
 
+bool tide_governor_signed_in(tide_governor *governor, uint64_t now_ms)
+{
+    advance(governor, now_ms);
+    if (tide_status_class(governor->breaker.why) != TIDE_CLASS_AUTH ||
+        tide_breaker_state(&governor->breaker, now_ms) == TIDE_BREAKER_CLOSED)
+        return false;
+    tide_breaker_close(&governor->breaker);
+    return true;
+}
+
 void tide_governor_pause(tide_governor *governor, uint64_t until_ms, tide_status why)
 {
     if (until_ms <= governor->breaker.until_ms)

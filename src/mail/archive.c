@@ -206,7 +206,8 @@ static tide_status readers_open(tide_archive *archive, tide_error *err)
     reading.read_only = true;
     tide_shards_init(&archive->reads, &reading, archive->mem);
     if (!archive->options.read_only)
-        archive->reads.cache_kib = TIDE_SHARD_BESIDE_CACHE_KIB;
+        archive->reads.cache_kib =
+            archive->options.lean ? archive->reads.cache_kib : TIDE_SHARD_BESIDE_CACHE_KIB;
     if (tide_lock_new(archive->world, &archive->lock) != TIDE_OK ||
         tide_cond_new(archive->world, &archive->turn) != TIDE_OK)
         return no_memory(&archive->options, err);

@@ -184,6 +184,15 @@ tide_status tide_archive_unreadable(tide_archive *archive,
                                     void (*visit)(const struct tide_stored *stored,
                                                   const char *problem, void *arg),
                                     void *arg, tide_error *err);
+/* How many messages are what, over all shards. */
+struct tide_archive_tally {
+    uint64_t gone;       /* from the server; kept here */
+    uint64_t unindexed;  /* their turn comes */
+    uint64_t unreadable; /* stored, but not even their head could be read */
+    uint64_t partly;     /* indexed, but not wholly */
+};
+tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
+                               tide_error *err);
 /* Tries those that are marked as unreadable again with the next index run. */
 tide_status tide_archive_index_again(tide_archive *archive, const tide_cancel *cancel,
                                      tide_error *err);

@@ -8,6 +8,7 @@
  *   archive_recent.c  bytes between storing and indexing
  *   archive_read.c    finding and reading
  *   archive_verify.c  reading everything again
+ *   archive_tally.c   counting
  *
  * Threads: the writer's set of shards belongs to the writer thread alone.  The
  * readers' set is used by one caller at a time (tide_archive_turn_take()).

@@ -1,6 +1,7 @@
 #include "mail/mail.h"
 
 #include "base/check.h"
+#include "base/json.h"
 #include "mail/mail_inside.h"
 #include "mail/manifest.h"
 #include "mail/message.h"
@@ -50,6 +51,31 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
 
 /* ---- life ---- */
 
+/* For a command: the archive is open for writing here and nowhere else. */
+static tide_status index_again(tide_job *job, void *context, tide_error *err)
+{
+    struct tide_mail_user *user = NULL;
+    const tide_status rc = tide_mail_user(context, tide_job_account(job), &user, err);
+    return rc == TIDE_OK ? tide_archive_index_again(user->archive, tide_job_cancellation(job), err)
+                         : rc;
+}
+
+static tide_status add_account(tide_job *job, void *context, tide_error *err)
+{
+    json_t *payload = NULL;
+    tide_text email = TIDE_TEXT_NONE;
+    tide_text endpoint = TIDE_TEXT_NONE;
+    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(payload, "email", &email, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(payload, "endpoint", &endpoint, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_account_add(context, email.data, endpoint.data, err);
+    json_decref(payload);
+    return rc == TIDE_NOT_FOUND ? TIDE_INVALID : rc;
+}
+
 static tide_status define_kinds(tide_mail *mail, tide_error *err)
 {
     /* A plan goes first; lists before fetches, so that the size of the work is
@@ -58,12 +84,17 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
         struct tide_kind kind;
         uint32_t *number;
     } kinds[] = {
-        {{.name = "mail.plan", .handler = tide_mail_plan, .priority = 80, .dedupe_running = true},
+        {{.name = TIDE_MAIL_PLAN_KIND,
+          .handler = tide_mail_plan,
+          .priority = 80,
+          .dedupe_running = true},
          &mail->plan_kind},
         {{.name = "mail.list", .handler = tide_mail_list, .priority = 60}, &mail->list_kind},
         {{.name = "mail.history", .handler = tide_mail_history, .priority = 70},
          &mail->history_kind},
         {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true}, &mail->fetch_kind},
+        {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind},
+        {{.name = TIDE_MAIL_ACCOUNT_KIND, .handler = add_account}, &mail->account_kind},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tide_kind kind = kinds[i].kind;
@@ -281,6 +312,16 @@ bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[40
 
 /* ---- running ---- */
 
+void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
+                       struct tide_mail_request *request_out)
+{
+    (void)snprintf(request_out->payload, sizeof request_out->payload,
+                   "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 "}",
+                   run->force ? "true" : "false", run->newest_first ? "true" : "false",
+                   run->slice_days);
+    (void)snprintf(request_out->dedupe, sizeof request_out->dedupe, "plan/%" PRIu32, account);
+}
+
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err)
 {
     uint32_t account = 0;
@@ -290,14 +331,12 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
         rc = tide_mail_row_read(mail, account, &row, err);
     if (rc != TIDE_OK)
         return rc;
-    char payload[128];
-    char dedupe[64];
-    (void)snprintf(
-        payload, sizeof payload, "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 "}",
-        run->force ? "true" : "false", run->newest_first ? "true" : "false", run->slice_days);
-    (void)snprintf(dedupe, sizeof dedupe, "plan/%" PRIu32, account);
-    const struct tide_spec spec = {
-        .kind = mail->plan_kind, .account = account, .payload = payload, .dedupe = dedupe};
+    struct tide_mail_request request;
+    tide_mail_request(run, account, &request);
+    const struct tide_spec spec = {.kind = mail->plan_kind,
+                                   .account = account,
+                                   .payload = request.payload,
+                                   .dedupe = request.dedupe};
     return tide_enqueue(mail->engine, &spec, 1, NULL, err);
 }
 

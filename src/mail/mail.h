@@ -72,6 +72,19 @@ struct tide_mail_run {
     bool newest_first;   /* slices by their age; the watermark stays honest */
     uint32_t slice_days; /* 0: chosen from the number of messages */
 };
+/* What such a run asks of the engine, also of another process's: a job of this kind
+ * with this payload and key. */
+#define TIDE_MAIL_PLAN_KIND "mail.plan"
+/* Reads messages again that could not be read; without a payload. */
+#define TIDE_MAIL_INDEX_KIND "mail.index"
+/* Adds an account: payload.email and payload.endpoint. */
+#define TIDE_MAIL_ACCOUNT_KIND "mail.account"
+struct tide_mail_request {
+    char payload[256]; /* a JSON object */
+    char dedupe[64];
+};
+void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
+                       struct tide_mail_request *request_out);
 /* Enqueues the plan; one run of an account at a time, a second one joins it. */
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err);
 

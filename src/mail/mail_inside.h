@@ -20,7 +20,7 @@ struct tide_mail {
     tide_engine *engine;
     tide_secrets *secrets;
     char archive_dir[4096];
-    uint32_t plan_kind, list_kind, fetch_kind, history_kind;
+    uint32_t plan_kind, list_kind, fetch_kind, history_kind, index_kind, account_kind;
     tide_lock *lock; /* over users */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;

@@ -54,6 +54,11 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         "SELECT hash, bytes, body_bytes, codec, dict, body FROM content WHERE id = ?1",
     [TIDE_SHARD_CUTS] = "SELECT at, piece, line, crlf FROM cut WHERE content = ?1 ORDER BY at",
     [TIDE_SHARD_PIECE] = "SELECT bytes, codec, dict, body FROM piece WHERE id = ?1",
+    /* Each from an index that has just these rows. */
+    [TIDE_SHARD_TALLY] = "SELECT (SELECT count(*) FROM message WHERE gone_ms IS NOT NULL),"
+                         " (SELECT count(*) FROM message WHERE mark < 2),"
+                         " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 3),"
+                         " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 2)",
 
     [TIDE_SHARD_WRITE] = "BEGIN IMMEDIATE",
     [TIDE_SHARD_STATE_ADD] =

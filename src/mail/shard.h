@@ -70,6 +70,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_THREAD,
     TIDE_SHARD_LABEL_ROWS,
     TIDE_SHARD_LABELS_ALL,
+    TIDE_SHARD_TALLY,
     TIDE_SHARD_READ_SQL, /* so many can be prepared on a file that is only read */
 
     TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,
@@ -154,7 +155,6 @@ typedef struct tide_shards {
     size_t count, capacity;
     size_t open_count;
     size_t warm_count;
-    uint32_t cache_kib; /* of each; 0: the usual */
     uint64_t uses;
 } tide_shards;
 

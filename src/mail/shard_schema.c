@@ -42,6 +42,7 @@ static const char version_1[] =
     "CREATE INDEX message_bytes ON message (bytes);\n"
     "CREATE INDEX message_mark ON message (mark, id) WHERE mark < 2;\n"
     "CREATE INDEX message_problem ON message (id) WHERE problem IS NOT NULL;\n"
+    "CREATE INDEX message_gone ON message (id) WHERE gone_ms IS NOT NULL;\n"
     "CREATE TABLE content (\n"
     "  -- The bytes of a message, once, however many messages have them.\n"
     "  id INTEGER PRIMARY KEY,\n"
