@@ -2,6 +2,7 @@
 #include "cli/mail_home.h"
 
 #include "base/clocktext.h"
+#include "mail/slice.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -116,7 +117,8 @@ static tide_status run(struct cli *cli, struct live *live)
         if (rc == TIDE_OK)
             break;
         const bool out = tide_mail_signed_out(live->home->mail, live->signed_out, live->why);
-        if ((interrupted || out) && !asked) {
+        const bool spent = tide_mail_spent(live->home->mail); /* --max */
+        if ((interrupted || out || spent) && !asked) {
             asked = true;
             tide_engine_stop(live->home->engine);
         }
@@ -146,6 +148,11 @@ static void report(struct cli *cli, struct mail_home *home, const struct names *
         cli_print(cli, "  tidemark   %s%s\n",
                   state.watermark_ms == 0 ? "none yet" : cli_time(state.watermark_ms, tidemark),
                   state.cycles_open == 0 ? "" : "  (work is left before now)");
+        if (state.since_ms > 0)
+            cli_print(cli, "  since      %s  (older mail was not asked for)\n",
+                      cli_time(state.since_ms, tidemark));
+        if (state.notice[0] != '\0')
+            cli_print(cli, "  notice     %s\n", state.notice);
         cli_print(cli, "  stored     %" PRIu64 " messages of %" PRIu64 " on the server\n",
                   state.stored, state.messages_total);
         cli_print(cli, "  archive    %zu shards, %s\n", state.shards, size);
@@ -153,6 +160,8 @@ static void report(struct cli *cli, struct mail_home *home, const struct names *
         tide_json_object(&one);
         tide_json_set_cstr(&one, "account", names->email[i]);
         tide_json_set_u64(&one, "watermark_unix_ms", state.watermark_ms);
+        tide_json_set_u64(&one, "since_unix_ms", state.since_ms);
+        tide_json_set_cstr(&one, "notice", state.notice);
         tide_json_set_u64(&one, "stored", state.stored);
         tide_json_set_u64(&one, "messages_total", state.messages_total);
         tide_json_set_u64(&one, "fetched", state.fetched);
@@ -166,19 +175,39 @@ static void report(struct cli *cli, struct mail_home *home, const struct names *
     tide_json_set(&cli->json, "accounts", &list);
 }
 
+/* --since and --max. */
+static tide_status limits(struct cli *cli, struct tide_mail_run *run)
+{
+    const char *since = cli_flag(cli, "since");
+    const char *max = cli_flag(cli, "max");
+    if (since != NULL &&
+        !tide_since_parse(tide_text_of(since), tide_world_now_unix_ms(cli->world), &run->since_ms))
+        return cli_fail(cli, TIDE_INVALID, "Say a day (2019-01-31), a year (2019) or an age (2y).",
+                        "%s is no time in the past", since);
+    if (max != NULL &&
+        (!tide_text_to_u64(tide_text_of(max), &run->messages_max) || run->messages_max == 0))
+        return cli_fail(cli, TIDE_INVALID, "Say a number of messages, 1 or more.",
+                        "%s is no number of messages", max);
+    return TIDE_OK;
+}
+
 tide_status cli_mail_sync(struct cli *cli)
 {
     struct mail_home home = {0};
     struct names names = {.count = 0};
-    tide_status rc = mail_home_open(cli, &home);
+    struct tide_mail_run one = {.force = cli_flag(cli, "force") != NULL,
+                                .newest_first = cli_flag(cli, "newest-first") != NULL};
+    tide_status rc = limits(cli, &one);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = mail_home_open(cli, &home);
     if (rc == TIDE_OK)
         rc = which(cli, &home, &names);
     for (size_t i = 0; rc == TIDE_OK && i < names.count; i++) {
-        const struct tide_mail_run one = {.email = names.email[i],
-                                          .force = cli_flag(cli, "force") != NULL,
-                                          .newest_first = cli_flag(cli, "newest-first") != NULL};
+        one.email = names.email[i];
         rc = tide_mail_run(home.mail, &one, &cli->err);
-        rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
+        if (rc == TIDE_NOT_FOUND)
+            rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
     }
     struct live live = {.home = &home,
                         .names = &names,
@@ -203,6 +232,8 @@ tide_status cli_mail_sync(struct cli *cli)
     } else if (rc == TIDE_OK || rc == TIDE_STOPPED) {
         report(cli, &home, &names);
     }
+    if (rc == TIDE_STOPPED && !interrupted && tide_mail_spent(home.mail))
+        rc = TIDE_OK;
     if (rc == TIDE_STOPPED || (rc == TIDE_OK && interrupted)) {
         cli->exit_code = CLI_EXIT_INTERRUPTED;
         rc = TIDE_OK;
