@@ -221,6 +221,13 @@ tide_status cli_mail_sync(struct cli *cli)
     struct tide_progress progress = {0};
     if (home.engine != NULL)
         tide_engine_progress(home.engine, &progress);
+    if (rc == TIDE_STOPPED && !interrupted && tide_mail_spent(home.mail)) {
+        /* An engine that was stopped answers nothing any more. */
+        rc = mail_home_close(cli, &home);
+        home = (struct mail_home){0};
+        if (rc == TIDE_OK)
+            rc = mail_home_open(cli, &home);
+    }
     if (live.signed_out[0] != '\0') {
         char hint[400];
         (void)snprintf(
@@ -232,8 +239,6 @@ tide_status cli_mail_sync(struct cli *cli)
     } else if (rc == TIDE_OK || rc == TIDE_STOPPED) {
         report(cli, &home, &names);
     }
-    if (rc == TIDE_STOPPED && !interrupted && tide_mail_spent(home.mail))
-        rc = TIDE_OK;
     if (rc == TIDE_STOPPED || (rc == TIDE_OK && interrupted)) {
         cli->exit_code = CLI_EXIT_INTERRUPTED;
         rc = TIDE_OK;

@@ -114,6 +114,10 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
 
 static tide_status user_close(tide_mail *mail, struct tide_mail_user *user, tide_error *err)
 {
+    /* A shard is whole without its log when nobody is at it: people copy files.  A
+     * failure is harmless, for the log is as durable as the file. */
+    if (user->archive != NULL)
+        (void)tide_archive_checkpoint(user->archive, NULL, NULL);
     const tide_status rc = tide_archive_close(user->archive, err);
     tide_gmail_close(user->gmail);
     tide_tokens_close(user->tokens);
@@ -392,6 +396,8 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     struct state_ask ask = {.state = &state};
     tide_status rc = tide_engine_account(mail->engine, email, "gmail", &account, err);
     if (rc == TIDE_OK)
+        rc = state_archive(mail, account, &state, err); /* proves it, before the row is read */
+    if (rc == TIDE_OK)
         rc = tide_mail_row_read(mail, account, &row, err);
     if (rc == TIDE_OK)
         rc = tide_mail_stream(mail, &row, &ask.stream, err);
@@ -408,10 +414,10 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     if (!tide_text_to_u64(tide_text_of(stream.cursor), &state.watermark_ms) &&
         row.floor_ms > row.since_ms)
         state.watermark_ms = row.floor_ms;
+    if (row.lost && row.lost_ms < state.watermark_ms)
+        state.watermark_ms = row.lost_ms;
     ask.finished = stream.cycles_finished;
     rc = tide_transact(mail->engine, state_mark, &ask, err);
-    if (rc == TIDE_OK)
-        rc = state_archive(mail, account, &state, err);
     if (rc == TIDE_OK)
         *state_out = state;
     return rc;
