@@ -180,6 +180,7 @@ static tide_status limits(struct cli *cli, struct tide_mail_run *run)
 {
     const char *since = cli_flag(cli, "since");
     const char *max = cli_flag(cli, "max");
+    run->since_ms = TIDE_MAIL_EVERYTHING;
     if (since != NULL &&
         !tide_since_parse(tide_text_of(since), tide_world_now_unix_ms(cli->world), &run->since_ms))
         return cli_fail(cli, TIDE_INVALID, "Say a day (2019-01-31), a year (2019) or an age (2y).",

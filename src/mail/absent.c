@@ -21,6 +21,8 @@ enum {
     CONFIRM_IDS = 50,
 };
 
+static const char IMPORTED[] = "import-"; /* how the ids of imported mail begin */
+
 struct absent {
     tide_mail *mail;
     struct tide_mail_user *user;
@@ -51,6 +53,9 @@ static bool page_visit(const struct tide_stored *stored, void *arg)
     }
     absent->visited++;
     absent->last_ms = stored->internal_ms;
+    /* What was imported from a file never was at the server. */
+    if (strncmp(stored->gmail_id, IMPORTED, sizeof IMPORTED - 1) == 0)
+        return true;
     if (!stored->gone && absent->count < PAGE_MAX)
         memcpy(absent->ids[absent->count++], stored->gmail_id, sizeof stored->gmail_id);
     return true;

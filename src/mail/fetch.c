@@ -337,14 +337,24 @@ static uint64_t claim_key(tide_text id)
     return hash == 0 ? 1 : hash;
 }
 
+/* How many claims have ended: what was looked up before is old when this has grown. */
+static uint64_t claims_ended(tide_mail *mail, const struct tide_mail_user *user)
+{
+    tide_lock_take(mail->world, mail->lock);
+    const uint64_t ended = user->claims_ended;
+    tide_lock_drop(mail->world, mail->lock);
+    return ended;
+}
+
 /* false: somebody else is at it. */
-static bool claim(tide_mail *mail, struct tide_mail_user *user, tide_text id)
+static bool claim(tide_mail *mail, struct tide_mail_user *user, tide_text id, uint64_t *ended_out)
 {
     uint32_t known = 0;
     tide_lock_take(mail->world, mail->lock);
     const bool free = !tide_map_get(&user->claims, claim_key(id), &known);
     if (free)
         (void)tide_map_put(&user->claims, claim_key(id), FLYING); /* no memory: without a claim */
+    *ended_out = user->claims_ended;
     tide_lock_drop(mail->world, mail->lock);
     return free;
 }
@@ -360,6 +370,7 @@ static void claim_end(tide_mail *mail, struct tide_mail_user *user, tide_text id
 {
     tide_lock_take(mail->world, mail->lock);
     (void)tide_map_remove(&user->claims, claim_key(id));
+    user->claims_ended++;
     tide_lock_drop(mail->world, mail->lock);
 }
 
@@ -403,6 +414,7 @@ struct fetch {
     uint64_t *tickets; /* of each item; 0: not put by this attempt */
     bool *claimed;
     uint64_t last;
+    uint64_t ended;    /* claims, when what is stored was looked up */
     uint64_t again_ms; /* some were left for later */
 };
 
@@ -427,6 +439,7 @@ static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err
     tide_text ids[CHUNK];
     bool missing[CHUNK];
     const size_t some = fetch->count - from < CHUNK ? fetch->count - from : CHUNK;
+    fetch->ended = claims_ended(fetch->mail, fetch->user);
     for (size_t i = 0; i < some; i++)
         ids[i] = tide_job_item(fetch->job, from + i);
     const tide_status rc = tide_archive_missing(fetch->user->archive, ids, some, missing, err);
@@ -456,15 +469,34 @@ static tide_status settle(struct fetch *fetch, tide_error *err)
     return TIDE_OK;
 }
 
+static void release(struct fetch *fetch, size_t i)
+{
+    if (fetch->claimed[i])
+        claim_end(fetch->mail, fetch->user, tide_job_item(fetch->job, i));
+    fetch->claimed[i] = false;
+}
+
 static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
 {
     const tide_text id = tide_job_item(fetch->job, i);
     const uint64_t now_ms = tide_job_now_ms(fetch->job);
-    if (!claim(fetch->mail, fetch->user, id)) {
+    uint64_t ended = 0;
+    if (!claim(fetch->mail, fetch->user, id, &ended)) {
         fetch->again_ms = now_ms + AGAIN_MS;
         return TIDE_OK;
     }
     fetch->claimed[i] = true;
+    bool missing = true;
+    if (ended != fetch->ended) { /* perhaps it was this one */
+        const tide_status rc = tide_archive_missing(fetch->user->archive, &id, 1, &missing, err);
+        if (rc != TIDE_OK)
+            return rc;
+    }
+    if (!missing) {
+        release(fetch, i);
+        tide_job_item_done(fetch->job, i);
+        return TIDE_OK;
+    }
     if (!take_allowance(fetch->mail))
         return tide_job_again(fetch->job, now_ms + SPENT_MS);
     const tide_status rc = fetch_one(fetch, id, &fetch->tickets[i], err);
@@ -474,6 +506,7 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
         return TIDE_OK;
     }
     return_allowance(fetch->mail);
+    release(fetch, i);
     if (!is_of_the_item(rc))
         return rc;
     tide_job_item_failed(fetch->job, i, rc, err == NULL ? "" : err->text);
@@ -510,8 +543,7 @@ static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
     tide_error other = {TIDE_OK, 0, ""};
     const tide_status settled = fetch.tickets == NULL ? TIDE_OK : settle(&fetch, &other);
     for (size_t i = 0; fetch.claimed != NULL && i < fetch.count; i++)
-        if (fetch.claimed[i])
-            claim_end(fetch.mail, fetch.user, tide_job_item(job, i));
+        release(&fetch, i);
     if (rc == TIDE_OK && settled != TIDE_OK && err != NULL)
         *err = other;
     if (rc == TIDE_OK)

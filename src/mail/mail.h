@@ -40,6 +40,7 @@ typedef struct tide_mail tide_mail;
 
 enum {
     TIDE_MAIL_ACCOUNTS_MAX = 256,
+    TIDE_MAIL_EVERYTHING = 1, /* a time before all mail */
 };
 
 struct tide_mail_options {
@@ -74,11 +75,12 @@ tide_status tide_mail_accounts(tide_mail *mail,
 
 struct tide_mail_run {
     const char *email;
-    bool force;            /* the whole account again; what is stored is not fetched again */
-    bool newest_first;     /* slices by their age; the watermark stays honest */
-    uint32_t slice_days;   /* 0: chosen from the number of messages */
-    uint64_t since_ms;     /* nothing older is wanted; 0: everything.  More than an earlier run
-                          * wanted is fetched, less changes nothing */
+    bool force;          /* the whole account again; what is stored is not fetched again */
+    bool newest_first;   /* slices by their age; the watermark stays honest */
+    uint32_t slice_days; /* 0: chosen from the number of messages */
+    /* Nothing older is wanted, or TIDE_MAIL_EVERYTHING; 0: as before.  More than an
+     * earlier run wanted is fetched, less changes nothing. */
+    uint64_t since_ms;
     uint64_t messages_max; /* fetched by this process from now on; 0: no limit */
 };
 /* Enqueues the plan; one run of an account at a time, a second one joins it. */

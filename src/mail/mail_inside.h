@@ -21,7 +21,8 @@ struct tide_mail_user {
     tide_tokens *tokens;
     tide_gmail *gmail;
     tide_archive *archive;
-    tide_map claims; /* of ids that a job is fetching; under the mail system's lock */
+    tide_map claims;       /* of ids that a job is fetching; under the mail system's lock */
+    uint64_t claims_ended; /* likewise */
 };
 
 struct tide_mail {

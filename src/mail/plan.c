@@ -44,7 +44,7 @@ struct plan {
     struct tide_stream_state state;
     bool force, newest_first;
     uint32_t slice_days;
-    uint64_t since_ms;   /* wanted by this run; 0: everything */
+    uint64_t since_ms;   /* wanted by this run */
     uint64_t now_ms;     /* taken before the first call: where this run will reach */
     char history_id[64]; /* to go on from; "": there is none */
     bool listing;        /* a complete one is under way */
@@ -569,6 +569,10 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
         rc = tide_mail_prove(plan->mail, plan->user, err);
     if (rc == TIDE_OK)
         rc = tide_mail_row_read(plan->mail, tide_job_account(job), &plan->row, err);
+    if (rc == TIDE_OK && plan->since_ms == 0)
+        plan->since_ms = plan->row.since_ms; /* 0 for a new account */
+    else if (plan->since_ms == TIDE_MAIL_EVERYTHING)
+        plan->since_ms = 0;
     if (rc == TIDE_OK)
         rc = tide_mail_stream(plan->mail, &plan->row, &plan->stream, err);
     if (rc == TIDE_OK)
