@@ -383,6 +383,7 @@ static void numbers_json(const struct status *status, uint64_t free_bytes, tide_
     tide_json_set_cstr(one, "account", look->email);
     tide_json_set_cstr(one, "endpoint", look->endpoint[0] == '\0' ? NULL : look->endpoint);
     tide_json_set_cstr(one, "last_run", run_word(status));
+    tide_json_set_cstr(one, "notice", look->notice);
     tide_json_set_cstr(one, "history_id", look->history_id);
     tide_json_set_bool(one, "engine", status->snapshot != NULL);
 }
@@ -404,6 +405,8 @@ static void print_account(struct status *status, uint64_t free_bytes, tide_json 
     else
         cli_print(cli, "  tidemark   %s; everything since %s is stored, bad or gone\n", mark,
                   since);
+    if (look->notice[0] != '\0')
+        cli_print(cli, "  notice     %s\n", look->notice);
     print_spans(status, false, "gaps");
     print_spans(status, true, "beyond");
     print_numbers(status, free_bytes);

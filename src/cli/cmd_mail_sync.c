@@ -6,6 +6,7 @@
 #include "cli/mail_watch.h"
 
 #include "base/clocktext.h"
+#include "mail/slice.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -27,19 +28,40 @@ static void on_signal(int number)
 struct sync {
     struct cli *cli;
     struct mail_names names;
+    struct tide_mail_run wanted;
     struct mail_home home;
     struct mail_watch watch;
     bool watched; /* another process did the work */
     char signed_out[256];
     char why[400];
-    bool full; /* the disk has too little room: the run ends */
+    bool full;  /* the disk has too little room: the run ends */
+    bool spent; /* --max: what is left waits for the next run */
 };
 
-static struct tide_mail_run run_of(struct cli *cli, const char *email)
+/* What the flags ask for, --since and --max among them; `email` comes later. */
+static tide_status run_wanted(struct cli *cli, struct tide_mail_run *run)
 {
-    return (struct tide_mail_run){.email = email,
-                                  .force = cli_flag(cli, "force") != NULL,
-                                  .newest_first = cli_flag(cli, "newest-first") != NULL};
+    const char *since = cli_flag(cli, "since");
+    const char *max = cli_flag(cli, "max");
+    *run = (struct tide_mail_run){.force = cli_flag(cli, "force") != NULL,
+                                  .newest_first = cli_flag(cli, "newest-first") != NULL,
+                                  .since_ms = TIDE_MAIL_EVERYTHING};
+    if (since != NULL &&
+        !tide_since_parse(tide_text_of(since), tide_world_now_unix_ms(cli->world), &run->since_ms))
+        return cli_fail(cli, TIDE_INVALID, "Say a day (2019-01-31), a year (2019) or an age (2y).",
+                        "%s is no time in the past", since);
+    if (max != NULL &&
+        (!tide_text_to_u64(tide_text_of(max), &run->messages_max) || run->messages_max == 0))
+        return cli_fail(cli, TIDE_INVALID, "Say a number of messages, 1 or more.",
+                        "%s is no number of messages", max);
+    return TIDE_OK;
+}
+
+static struct tide_mail_run run_of(const struct sync *sync, const char *email)
+{
+    struct tide_mail_run run = sync->wanted;
+    run.email = email;
+    return run;
 }
 
 /* ---- our own engine ---- */
@@ -52,7 +74,7 @@ static tide_status work(struct sync *sync)
     if (rc == TIDE_OK)
         rc = mail_watch_open(cli, home, &sync->names, &sync->watch);
     for (size_t i = 0; rc == TIDE_OK && i < sync->names.count; i++) {
-        const struct tide_mail_run run = run_of(cli, sync->names.email[i]);
+        const struct tide_mail_run run = run_of(sync, sync->names.email[i]);
         rc = tide_mail_run(home->mail, &run, &cli->err);
     }
     if (rc == TIDE_OK)
@@ -65,7 +87,8 @@ static tide_status work(struct sync *sync)
             break;
         const bool out = tide_mail_signed_out(home->mail, sync->signed_out, sync->why);
         sync->full = sync->full || mail_home_room(cli, home) != TIDE_OK;
-        if ((interrupted || out || sync->full) && !sync->watch.stopping) {
+        sync->spent = sync->spent || tide_mail_spent(home->mail);
+        if ((interrupted || out || sync->full || sync->spent) && !sync->watch.stopping) {
             sync->watch.stopping = true;
             tide_engine_stop(home->engine);
         }
@@ -73,6 +96,8 @@ static tide_status work(struct sync *sync)
     }
     /* What is stored can be found when we say that we are done. */
     uint64_t indexed = 1;
+    if (rc == TIDE_STOPPED && sync->spent && !interrupted)
+        rc = TIDE_OK;
     while (rc == TIDE_OK && indexed > 0 && !interrupted)
         rc = tide_mail_index(home->mail, &indexed, &cli->err);
     /* It may have been refused and stopped between two looks. */
@@ -112,7 +137,7 @@ static tide_status hand_over(struct sync *sync)
     for (size_t i = 0; rc == TIDE_OK && i < sync->names.count; i++) {
         struct tide_mail_look look;
         bool runs = false;
-        const struct tide_mail_run run = run_of(cli, sync->names.email[i]);
+        const struct tide_mail_run run = run_of(sync, sync->names.email[i]);
         tide_mail_look_init(&look, cli->mem);
         rc = tide_mail_look(cli->ledger, run.email, false, &look, &cli->err);
         if (rc == TIDE_OK)
@@ -213,9 +238,16 @@ static void report(struct sync *sync)
                   news, watched->kept.stored, size,
                   look->watermark_ms == 0 ? "none yet" : cli_time(look->watermark_ms, tidemark),
                   look->cycles_open == 0 ? "" : ", with work left");
+        if (look->since_ms > 0)
+            cli_print(cli, "  since      %s  (older mail was not asked for)\n",
+                      cli_time(look->since_ms, tidemark));
+        if (look->notice[0] != '\0')
+            cli_print(cli, "  notice     %s\n", look->notice);
         tide_json_object(&one);
         tide_json_set_cstr(&one, "account", look->email);
         tide_json_set_u64(&one, "watermark_unix_ms", look->watermark_ms);
+        tide_json_set_u64(&one, "since_unix_ms", look->since_ms);
+        tide_json_set_cstr(&one, "notice", look->notice);
         tide_json_set_u64(&one, "stored", watched->kept.stored);
         tide_json_set_u64(&one, "messages_total", look->messages_total);
         tide_json_set_u64(&one, "fetched", news);
@@ -290,7 +322,9 @@ tide_status cli_mail_sync(struct cli *cli)
     if (sync == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     sync->cli = cli;
-    tide_status rc = mail_names(cli, &sync->names);
+    tide_status rc = run_wanted(cli, &sync->wanted);
+    if (rc == TIDE_OK)
+        rc = mail_names(cli, &sync->names);
     (void)signal(SIGINT, on_signal);
     (void)signal(SIGTERM, on_signal);
     for (unsigned turn = 0; rc == TIDE_OK && turn < TURNS_MAX; turn++) {

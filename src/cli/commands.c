@@ -76,6 +76,8 @@ static const struct cli_flag account_add_flags[] = {
 static const struct cli_flag mail_sync_flags[] = {
     {"force", NULL, "list the whole account again; what is stored is not fetched again"},
     {"newest-first", NULL, "take the newest slices of time first"},
+    {"since", "DATE", "only mail from then on: 2019-01-31, 2019 or an age like 2y"},
+    {"max", "N", "fetch at most N messages in this run"},
     {NULL, NULL, NULL},
 };
 

@@ -33,10 +33,13 @@ tide_status mail_home_open(struct cli *cli, struct mail_home *home)
                                &home->secrets, &cli->err);
     if (rc != TIDE_OK)
         return rc;
-    const struct tide_mail_options mail = {.engine = home->engine,
-                                           .world = cli->world,
-                                           .secrets = home->secrets,
-                                           .archive_dir = home->archive_dir};
+    const struct tide_mail_options mail = {
+        .engine = home->engine,
+        .world = cli->world,
+        .secrets = home->secrets,
+        .archive_dir = home->archive_dir,
+        .window_units = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+        .window_ms = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW)};
     return tide_mail_open(&mail, cli->mem, &home->mail, &cli->err);
 }
 

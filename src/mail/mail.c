@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { GET_UNITS = 20, QUOTA_UNITS = 6000, QUOTA_MS = 60000 }; /* Gmail's, since May 2026 */
+
 /* ---- rows ---- */
 
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
@@ -45,8 +47,10 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
                              tide_error *err)
 {
     char name[32];
+    char floor[32]; /* E5.7 */
     (void)snprintf(name, sizeof name, "mail.%" PRIu32, row->epoch);
-    return tide_stream_open(mail->engine, row->account, name, "0", stream_out, err);
+    (void)snprintf(floor, sizeof floor, "%" PRIu64, row->since_ms);
+    return tide_stream_open(mail->engine, row->account, name, floor, stream_out, err);
 }
 
 /* ---- life ---- */
@@ -95,6 +99,9 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
         {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true}, &mail->fetch_kind},
         {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind},
         {{.name = TIDE_MAIL_ACCOUNT_KIND, .handler = add_account}, &mail->account_kind},
+        {{.name = "mail.absent", .handler = tide_mail_absent}, &mail->absent_kind},
+        {{.name = "mail.confirm", .handler = tide_mail_confirm, .items = true},
+         &mail->confirm_kind},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tide_kind kind = kinds[i].kind;
@@ -118,6 +125,11 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
     mail->engine = options->engine;
     mail->secrets = options->secrets;
     (void)snprintf(mail->archive_dir, sizeof mail->archive_dir, "%s", options->archive_dir);
+    mail->allowed = UINT64_MAX;
+    mail->fetch_ids =
+        options->window_ms == 0
+            ? tide_slice_fetch_ids(QUOTA_UNITS, QUOTA_MS, GET_UNITS)
+            : tide_slice_fetch_ids(options->window_units, options->window_ms, GET_UNITS);
     tide_status rc = tide_lock_new(mail->world, &mail->lock);
     if (rc == TIDE_OK)
         rc = define_kinds(mail, err);
@@ -133,9 +145,14 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
 
 static tide_status user_close(tide_mail *mail, struct tide_mail_user *user, tide_error *err)
 {
+    /* A shard is whole without its log when nobody is at it: people copy files.  A
+     * failure is harmless, for the log is as durable as the file. */
+    if (user->archive != NULL)
+        (void)tide_archive_checkpoint(user->archive, NULL, NULL);
     const tide_status rc = tide_archive_close(user->archive, err);
     tide_gmail_close(user->gmail);
     tide_tokens_close(user->tokens);
+    tide_map_done(&user->claims);
     tide_mem_free(mail->mem, user, sizeof *user);
     return rc;
 }
@@ -163,6 +180,13 @@ void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYT
     (void)snprintf(name_out, TIDE_SECRET_NAME_BYTES_MAX, "gmail/%s", email);
 }
 
+static tide_status read_epoch(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct tide_mail_row *row = arg;
+    return tide_mail_epoch_get(tide_transaction_sqlite(transaction), row->account, &row->epoch,
+                               err);
+}
+
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
                                   tide_error *err)
 {
@@ -172,7 +196,11 @@ tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char
         return rc;
     const uint32_t account = row.account;
     rc = tide_mail_row_read(mail, account, &row, err);
-    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+    if (rc == TIDE_NOT_FOUND) {
+        row = (struct tide_mail_row){.account = account};
+        rc = tide_transact(mail->engine, read_epoch, &row, err);
+    }
+    if (rc != TIDE_OK)
         return rc;
     row.account = account; /* what a known account has done so far stays */
     (void)snprintf(row.email, sizeof row.email, "%s", email);
@@ -228,6 +256,7 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
     if (user == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %s", row->email);
     user->account = row->account;
+    tide_map_init(&user->claims, mail->mem);
     (void)snprintf(user->email, sizeof user->email, "%s", row->email);
     (void)snprintf(dir, sizeof dir, "%s/%s", mail->archive_dir, row->email);
     tide_mail_secret_name(row->email, secret);
@@ -240,6 +269,8 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
         .dir = dir, .account = row->email, .world = mail->world};
     if (rc == TIDE_OK)
         rc = tide_archive_open(&options, mail->mem, &user->archive, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_prove(mail, user, err);
     if (rc != TIDE_OK) {
         (void)user_close(mail, user, NULL);
         return rc;
@@ -316,9 +347,10 @@ void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
                        struct tide_mail_request *request_out)
 {
     (void)snprintf(request_out->payload, sizeof request_out->payload,
-                   "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 "}",
+                   "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 ",\"since\":%" PRIu64
+                   "}",
                    run->force ? "true" : "false", run->newest_first ? "true" : "false",
-                   run->slice_days);
+                   run->slice_days, run->since_ms);
     (void)snprintf(request_out->dedupe, sizeof request_out->dedupe, "plan/%" PRIu32, account);
 }
 
@@ -329,8 +361,18 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
     struct tide_mail_row row;
     if (rc == TIDE_OK)
         rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc == TIDE_OK && run->since_ms >= tide_world_now_unix_ms(mail->world))
+        rc = tide_error_set(err, TIDE_INVALID, "there is no mail from the future");
+    /* An archive that cannot be opened is told here, not by a failed job. */
+    struct tide_mail_user *user = NULL;
+    if (rc == TIDE_OK)
+        rc = tide_mail_user(mail, account, &user, err);
     if (rc != TIDE_OK)
         return rc;
+    tide_lock_take(mail->world, mail->lock);
+    mail->allowed = run->messages_max == 0 ? UINT64_MAX : run->messages_max;
+    mail->spent = false;
+    tide_lock_drop(mail->world, mail->lock);
     struct tide_mail_request request;
     tide_mail_request(run, account, &request);
     const struct tide_spec spec = {.kind = mail->plan_kind,
@@ -357,6 +399,14 @@ tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err
     if (rc == TIDE_OK)
         *done_out = done;
     return rc;
+}
+
+bool tide_mail_spent(tide_mail *mail)
+{
+    tide_lock_take(mail->world, mail->lock);
+    const bool spent = mail->spent;
+    tide_lock_drop(mail->world, mail->lock);
+    return spent;
 }
 
 struct state_ask {
@@ -403,6 +453,8 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     struct state_ask ask = {.state = &state};
     tide_status rc = tide_engine_account(mail->engine, email, "gmail", &account, err);
     if (rc == TIDE_OK)
+        rc = state_archive(mail, account, &state, err); /* proves it, before the row is read */
+    if (rc == TIDE_OK)
         rc = tide_mail_row_read(mail, account, &row, err);
     if (rc == TIDE_OK)
         rc = tide_mail_stream(mail, &row, &ask.stream, err);
@@ -414,11 +466,15 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     state.last_run_ms = row.last_run_ms;
     state.cycles = stream.cycles_opened;
     state.cycles_open = stream.cycles_opened - stream.cycles_finished;
-    (void)tide_text_to_u64(tide_text_of(stream.cursor), &state.watermark_ms);
+    state.since_ms = row.since_ms;
+    memcpy(state.notice, row.notice, sizeof state.notice);
+    if (!tide_text_to_u64(tide_text_of(stream.cursor), &state.watermark_ms) &&
+        row.floor_ms > row.since_ms)
+        state.watermark_ms = row.floor_ms;
+    if (row.lost && row.lost_ms < state.watermark_ms)
+        state.watermark_ms = row.lost_ms;
     ask.finished = stream.cycles_finished;
     rc = tide_transact(mail->engine, state_mark, &ask, err);
-    if (rc == TIDE_OK)
-        rc = state_archive(mail, account, &state, err);
     if (rc == TIDE_OK)
         *state_out = state;
     return rc;

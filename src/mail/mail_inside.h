@@ -1,9 +1,18 @@
-/* mail_inside.h - what the files of the mail system share. */
+/* mail_inside.h - what the files of the mail system share.
+ *
+ *   mail.c     opening, accounts, running, state
+ *   plan.c     mail.plan: where an account stands, what is to be done
+ *   fetch.c    mail.list, mail.fetch: from spans of time to ids, from ids to the archive
+ *   history.c  mail.history: what changed
+ *   absent.c   mail.absent, mail.confirm: what a complete listing did not name
+ *   prove.c    does the archive still hold what the ledger remembers? */
 #ifndef TIDE_MAIL_INSIDE_H
 #define TIDE_MAIL_INSIDE_H
 
+#include "base/map.h"
 #include "mail/mail.h"
 #include "mail/mail_state.h"
+#include "mail/slice.h"
 
 /* An account in use: opened with the first job that needs it, closed at the end. */
 struct tide_mail_user {
@@ -12,6 +21,8 @@ struct tide_mail_user {
     tide_tokens *tokens;
     tide_gmail *gmail;
     tide_archive *archive;
+    tide_map claims;       /* of ids that a job is fetching; under the mail system's lock */
+    uint64_t claims_ended; /* likewise */
 };
 
 struct tide_mail {
@@ -20,16 +31,20 @@ struct tide_mail {
     tide_engine *engine;
     tide_secrets *secrets;
     char archive_dir[4096];
-    uint32_t plan_kind, list_kind, fetch_kind, history_kind, index_kind, account_kind;
-    tide_lock *lock; /* over users */
+    uint32_t plan_kind, list_kind, fetch_kind, history_kind, absent_kind, confirm_kind;
+    uint32_t index_kind, account_kind;
+    uint32_t fetch_ids; /* of one mail.fetch (M2) */
+    tide_lock *lock;    /* over users and their claims */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */
+    uint64_t allowed;     /* messages this run may fetch; under lock */
+    bool spent;           /* it wanted more; under lock */
     char signed_out[256]; /* the last account whose sign-in was refused; under lock */
     char signed_out_text[400];
 };
 
-/* The account of a job, opened when it is not yet.  Borrowed. */
+/* The account of a job, opened and proven when it is not yet.  Borrowed. */
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err);
 /* Its row, read in a transaction of its own. */
@@ -47,9 +62,54 @@ tide_handler tide_mail_plan;    /* plan.c */
 tide_handler tide_mail_list;    /* fetch.c */
 tide_handler tide_mail_fetch;   /* fetch.c */
 tide_handler tide_mail_history; /* history.c */
+tide_handler tide_mail_absent;  /* absent.c */
+tide_handler tide_mail_confirm; /* absent.c */
+
+/* ---- plan.c ---- */
+
+/* Where the server stands, before anything is listed (M6a): the history id, and the
+ * number of messages (0: it does not say).  A server without a profile is asked for
+ * the history id of any message, then where its history ends. */
+struct tide_mail_position {
+    uint64_t messages;
+    char history_id[64]; /* "": an empty mailbox of a server without a profile */
+    bool dates;          /* it understands after: and before:; else spans mean nothing */
+};
+tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                               struct tide_mail_position *position_out, tide_error *err);
+
+/* A complete listing of [from, now), in a cycle: all of its first jobs. */
+struct tide_mail_relist {
+    uint64_t cycle;
+    uint32_t account;
+    uint64_t from_ms, now_ms;
+    bool dates;
+};
+tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
+                             const struct tide_mail_relist *relist, tide_error *err);
+
+/* ---- fetch.c ---- */
 
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err);
+/* A child of a job with these items. */
+tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
+                                size_t count, tide_error *err);
+/* Whether somebody has asked for that message and not yet given the answer to the
+ * archive: what the server told since must wait. */
+bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id);
+
+/* ---- prove.c ---- */
+
+/* Compares the archive with what the ledger remembers (M4, W3); what is lost is noted
+ * in the account's row, durably, before anything may be put. */
+tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
+/* With the job's end: what the archive shows now must still be there at the next run. */
+tide_status tide_mail_remember(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                               tide_error *err);
+/* The same as a proof: everything up to `history_id` is there. */
+tide_status tide_mail_remember_proof(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                                     const char *history_id, uint64_t now_ms, tide_error *err);
 
 #endif

@@ -113,7 +113,6 @@ static bool stream_visit(const struct tide_stream_row *row, void *arg)
     ask->stream = row->id;
     ask->finished = row->ordinal;
     ask->look->watermark_ms = ms_of(row->cursor);
-    ask->look->since_ms = ms_of(row->start);
     ask->look->moved_ms = row->moved_unix_ms;
     ask->look->cycles = row->ordinal_next;
     ask->look->cycles_open = row->ordinal_next - row->ordinal;
@@ -274,7 +273,7 @@ static tide_status look_stream(tide_ledger *ledger, const struct tide_mail_row *
 {
     struct stream_ask ask = {.account = row->account, .look = look};
     (void)snprintf(ask.name, sizeof ask.name, "mail.%" PRIu32, row->epoch);
-    look->watermark_ms = look->since_ms = look->moved_ms = look->cycles = look->cycles_open = 0;
+    look->watermark_ms = look->moved_ms = look->cycles = look->cycles_open = 0;
     look->history_id[0] = '\0';
     tide_status rc = tide_ledger_streams(ledger, stream_visit, &ask, err);
     if (rc == TIDE_OK && ask.stream != 0)
@@ -306,6 +305,8 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
         (void)snprintf(look->endpoint, sizeof look->endpoint, "%s", ask.row.endpoint);
         look->messages_total = ask.row.messages_total;
         look->last_run_ms = ask.row.last_run_ms;
+        look->since_ms = ask.row.since_ms;
+        (void)snprintf(look->notice, sizeof look->notice, "%.399s", ask.row.notice);
         rc = tide_ledger_accounts(ledger, account_row, look, err);
     }
     if (rc == TIDE_OK)

@@ -43,10 +43,11 @@ struct tide_mail_look {
     char endpoint[512];      /* "": Google's */
     uint64_t messages_total; /* as the server said at the last plan; 0: unknown */
     uint64_t last_run_ms;    /* when its plan was made; 0: never */
+    uint64_t since_ms;       /* the tidemark covers what came after; 0: from the beginning */
+    char notice[400];        /* what people should know: that the archive lost something; "" */
 
     /* The stream. */
     uint64_t watermark_ms; /* 0: none yet */
-    uint64_t since_ms;     /* 0: from the beginning */
     uint64_t moved_ms;     /* when the tidemark moved last */
     uint64_t cycles, cycles_open;
     char history_id[64]; /* the adopted one; "" */
