@@ -21,7 +21,9 @@ struct tide_mail {
     tide_secrets *secrets;
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind;
-    tide_lock *lock; /* over users */
+    uint32_t restore_kind;
+    struct tide_restore *restoring; /* the one at work (restore.h); NULL; under lock */
+    tide_lock *lock;                /* over users */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */
@@ -47,6 +49,10 @@ tide_handler tide_mail_plan;    /* plan.c */
 tide_handler tide_mail_list;    /* fetch.c */
 tide_handler tide_mail_fetch;   /* fetch.c */
 tide_handler tide_mail_history; /* history.c */
+tide_handler tide_mail_restore; /* restore_job.c */
+
+/* The kind of restores; what a process that died left of them is canceled (restore.c). */
+tide_status tide_restore_start(tide_mail *mail, tide_error *err);
 
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
