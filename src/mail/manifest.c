@@ -427,7 +427,10 @@ tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text g
                 "SELECT (SELECT min(made_ms) FROM mail_removal JOIN mail_manifest"
                 "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1),"
                 " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
-                "   ON mail_manifest.id = manifest WHERE restored_id = ?2 AND account = ?1)",
+                "   ON mail_manifest.id = manifest WHERE restored_id = ?2 AND account = ?1),"
+                " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
+                "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1"
+                "   AND state = 4 AND restored_id <> gmail_id)",
                 &stmt, err);
     if (rc != TIDE_OK)
         return rc;
@@ -435,7 +438,8 @@ tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text g
     tide_bind_text(stmt, 2, gmail_id);
     if (sqlite3_step(stmt) == SQLITE_ROW)
         *facts_out = (struct tide_removal_facts){.first_ms = tide_column_u64(stmt, 0),
-                                                 .claimed = sqlite3_column_int(stmt, 1) != 0};
+                                                 .claimed = sqlite3_column_int(stmt, 1) != 0,
+                                                 .moved = sqlite3_column_int(stmt, 2) != 0};
     else
         rc = failed(db, "read a manifest", err);
     (void)sqlite3_finalize(stmt);

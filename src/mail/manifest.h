@@ -116,10 +116,12 @@ tide_status tide_removal_of(struct sqlite3 *db, uint64_t manifest, tide_text gma
 tide_status tide_removal_restored(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
                                   tide_text new_id, uint64_t now_ms, tide_error *err);
 /* What is known of a message besides: when the first manifest that names it was made (0:
- * none does), and whether an entry was restored to this id. */
+ * none does), whether an entry was restored to this id, and whether it was restored to
+ * another one. */
 struct tide_removal_facts {
     uint64_t first_ms;
     bool claimed;
+    bool moved;
 };
 tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
                                struct tide_removal_facts *facts_out, tide_error *err);

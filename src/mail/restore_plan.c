@@ -238,6 +238,7 @@ static tide_status matches_sort(tide_transaction *transaction, void *arg, tide_e
     for (size_t i = 0; i < matches->found_count; i++) {
         struct tide_piece *piece = &matches->found[i];
         struct tide_removal other;
+        struct tide_removal_facts facts = {0};
         const tide_text id = tide_text_of(piece->stored.gmail_id);
         tide_status rc =
             tide_removal_origin(db, restore->account, id, &other, &piece->origin_mode, NULL);
@@ -246,6 +247,9 @@ static tide_status matches_sort(tide_transaction *transaction, void *arg, tide_e
             (void)snprintf(piece->removal.labels, sizeof piece->removal.labels, "%s", other.labels);
         }
         piece->over = !piece->stored.gone && rc != TIDE_OK;
+        if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
+            rc = tide_removal_facts(db, restore->account, id, &facts, NULL);
+        piece->over = piece->over || facts.moved; /* it is there, and stored a second time */
         if (!piece->over && restore->state.manifest != 0) {
             rc = tide_removal_of(db, restore->state.manifest, id, &other, NULL);
             piece->over = rc == TIDE_OK;
