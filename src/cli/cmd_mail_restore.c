@@ -247,7 +247,7 @@ static tide_status denied(struct cli *cli, const char *email)
     char hint[400];
     const tide_error why = cli->err;
     (void)snprintf(hint, sizeof hint,
-                   "Sign in again with `tidemark account add gmail %.100s --for restore` and the "
+                   "Sign in again with `tidemark account add gmail %.100s --for archive` and the "
                    "flags it was added with, then run this again.",
                    email);
     return cli_fail(cli, TIDE_AUTH, hint, "%s: the sign-in does not allow this: %.200s", email,
