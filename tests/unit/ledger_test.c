@@ -1419,6 +1419,7 @@ static void an_intent_without_an_outcome_outlives_its_job(void **state)
     }
     commit(f);
     run_to(f, job, TIDE_ROW_DONE);
+    (void)add_plain(f); /* the newest row stays, so that ids only grow */
     assert_int_equal(purge_all(f, NOW + 100), 1);
     for (int i = 0; i < 4; i++) {
         const bool kept = ends[i] == TIDE_INTENT_MADE || ends[i] == TIDE_INTENT_UNKNOWN;
