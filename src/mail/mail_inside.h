@@ -21,14 +21,15 @@ struct tide_mail {
     tide_secrets *secrets;
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind;
-    uint32_t restore_kind;
-    struct tide_restore *restoring; /* the one at work (restore.h); NULL; under lock */
-    tide_lock *lock;                /* over users */
+    tide_lock *lock; /* over users */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */
     char signed_out[256]; /* the last account whose sign-in was refused; under lock */
     char signed_out_text[400];
+
+    uint32_t restore_kind;
+    struct tide_restore *restoring; /* the one at work (restore.h); NULL; under lock */
 };
 
 /* The account of a job, opened when it is not yet.  Borrowed. */
