@@ -239,6 +239,10 @@ tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms); /* TIDE_CANCELED wh
 tide_status tide_job_intent(tide_job *job, const char *tag, const char *detail, tide_error *err);
 tide_status tide_job_intent_end(tide_job *job, const char *tag, tide_status outcome,
                                 const char *detail, tide_error *err);
+/* The same in a transaction of yours, with what the effect left behind: there is then no
+ * moment at which the one is known and the other is not. */
+tide_status tide_transaction_intent_end(tide_transaction *transaction, const char *tag,
+                                        tide_status outcome, const char *detail, tide_error *err);
 
 /* ---- schedules (E8) ------------------------------------------------------------- */
 

@@ -209,5 +209,6 @@ tide_status cli_mail_show(struct cli *cli);
 tide_status cli_mail_verify(struct cli *cli);
 tide_status cli_mail_export(struct cli *cli);
 tide_status cli_mail_import(struct cli *cli);
+tide_status cli_mail_restore(struct cli *cli);
 
 #endif

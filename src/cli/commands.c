@@ -123,6 +123,15 @@ static const struct cli_flag mail_import_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag mail_restore_flags[] = {
+    {"manifest", "N", "what this manifest removed, or only the messages ID of it"},
+    {"account", "EMAIL", "into this account"},
+    {"limit", "N", "at most N messages"},
+    {"dry-run", NULL, "show what would be done, and change nothing"},
+    {"yes", NULL, "do it without asking"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag config_list_flags[] = {
     {"changed", NULL, "only settings that are not at their default"},
     {NULL, NULL, NULL},
@@ -170,6 +179,8 @@ const struct cli_command cli_commands[] = {
      "Write messages as files: eml, maildir or mbox.", cli_mail_export},
     {"mail", "import", "PATH...", 1, 4, mail_import_flags,
      "Take mail from mbox, .eml, Maildir and Google Takeout into an archive.", cli_mail_import},
+    {"mail", "restore", "[QUERY...|ID...]", 0, 4, mail_restore_flags,
+     "Put messages that were removed from Gmail back, from the archive.", cli_mail_restore},
     {"account", "add", "gmail EMAIL", 2, 2, account_add_flags,
      "Sign in to an account and keep its sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,

@@ -235,7 +235,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_PURGE_SCAN] = "SELECT id, state, finished, created, cycle FROM job WHERE id > ?1"
                        " ORDER BY id LIMIT ?2",
     [SQL_JOB_DELETE] = "DELETE FROM job WHERE id = ?1",
-    [SQL_INTENT_DELETE_JOB] = "DELETE FROM intent WHERE job = ?1",
+    /* One whose outcome nobody knows outlives its job: whoever tries the same again has
+     * to look first, however long ago it was (E1.9). */
+    [SQL_INTENT_DELETE_JOB] = "DELETE FROM intent WHERE job = ?1 AND state IN (1, 2)",
 
     [SQL_STREAM_GET] = STREAM " WHERE account = ?1 AND name = ?2",
     [SQL_STREAM_BY_ID] = "SELECT ordinal, ordinal_next FROM stream WHERE id = ?1",

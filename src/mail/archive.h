@@ -40,6 +40,7 @@ enum {
     TIDE_ARCHIVE_QUEUE_BYTES = 32 << 20, /* between fetchers and writer (M3) */
     TIDE_ARCHIVE_SHARDS_MAX = 4096,
     TIDE_GMAIL_ID_BYTES_MAX = 64,
+    TIDE_LABEL_BYTES_MAX = 512,
 };
 
 struct tide_message;
@@ -120,6 +121,21 @@ tide_status tide_archive_labels(tide_archive *archive, const struct tide_label_c
 /* The server no longer has it (M5). */
 tide_status tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
                               uint64_t *ticket_out, tide_error *err);
+/* The server was given a message back and calls it by another id now (M14).  Its row
+ * keeps its place, its date and its bytes; it is no longer gone, has these labels and is
+ * found by either id, which both count as stored.  What the server still tells of the
+ * former id is forgotten.  If the new id is stored by itself already (it was fetched
+ * meanwhile), that row stays and the old one is gone: tide_archive_find() of the new id
+ * then gives another row than before.  An id that is not stored is passed over. */
+struct tide_renaming {
+    tide_text old_id, new_id;
+    tide_text thread_id;     /* the new one */
+    const tide_text *labels; /* ids */
+    size_t labels_count;
+    int64_t at_ms;
+};
+tide_status tide_archive_rename(tide_archive *archive, const struct tide_renaming *renaming,
+                                uint64_t *ticket_out, tide_error *err);
 /* Names of labels: id, name, "system" or "user". */
 tide_status tide_archive_label_name(tide_archive *archive, tide_text id, tide_text name,
                                     tide_text type, uint64_t *ticket_out, tide_error *err);
@@ -140,6 +156,7 @@ struct tide_stored {
     bool indexed;
     bool gone; /* from the server */
 };
+/* By the id it has, else by one that it had: stored_out->gmail_id then is another one. */
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
                               struct tide_stored *stored_out, tide_error *err);
 /* The exact bytes, hash checked; TIDE_CORRUPT names the message and its shard. */
@@ -166,6 +183,22 @@ tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONT
 tide_status tide_archive_thread(tide_archive *archive, tide_text thread_id,
                                 bool (*visit)(const struct tide_stored *stored, void *arg),
                                 void *arg, tide_error *err);
+/* When it was stored here. */
+tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
+                                   int64_t *stored_ms_out, tide_error *err);
+/* The thread at the server that this thread's messages belong to now: itself while the
+ * server has one of them, else the one that a message of it got when it was given back,
+ * else "". */
+tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
+                                    char thread_out[TIDE_GMAIL_ID_BYTES_MAX + 1], tide_error *err);
+/* What a label was called when the server last named it; texts are terminated.
+ * TIDE_NOT_FOUND: it is not known, or has no name. */
+struct tide_label_called {
+    char name[TIDE_LABEL_BYTES_MAX + 1];
+    bool user; /* made by a person */
+};
+tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
+                                      struct tide_label_called *called_out, tide_error *err);
 /* All messages of [from, to), oldest first (A4); false from `visit` ends the walk. */
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,

@@ -24,7 +24,7 @@ enum {
     TIDE_ARCHIVE_POLL_MS = 20,    /* how soon a wait sees its cancellation */
     TIDE_ARCHIVE_LABELS_MAX = 1000,
     TIDE_ARCHIVE_LABELS_KNOWN_MAX = 20000, /* Gmail allows 10,000 in a mailbox */
-    TIDE_ARCHIVE_LABEL_BYTES_MAX = 512,
+    TIDE_ARCHIVE_LABEL_BYTES_MAX = TIDE_LABEL_BYTES_MAX,
     TIDE_ARCHIVE_HISTORY_BYTES_MAX = 31,
     TIDE_INDEX_GROUP_MESSAGES = 1000,
     TIDE_INDEX_GROUP_BYTES = 16 << 20, /* raw */
@@ -36,6 +36,7 @@ typedef enum tide_entry_kind {
     TIDE_ENTRY_MESSAGE,
     TIDE_ENTRY_LABELS,
     TIDE_ENTRY_GONE,
+    TIDE_ENTRY_RENAME,
     TIDE_ENTRY_NAME,
     TIDE_ENTRY_WORK,
 } tide_entry_kind;
@@ -76,6 +77,7 @@ struct tide_entry {
             tide_text gmail_id;
             int64_t at_ms;
         } gone;
+        struct tide_renaming renaming;
         struct {
             tide_text id, name, type;
         } name;

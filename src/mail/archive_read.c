@@ -29,6 +29,22 @@ static tide_status open_nth(tide_archive *archive, size_t left, struct tide_shar
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
+/* The turn is ours. */
+static tide_status find_in_all(tide_archive *archive, tide_text gmail_id, bool former, bool *found,
+                               struct tide_stored *stored_out, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t left = archive->reads.count; rc == TIDE_OK && !*found && left > 0; left--) {
+        struct tide_shard *shard = NULL;
+        rc = open_nth(archive, left, &shard, err);
+        if (rc != TIDE_OK || shard == NULL)
+            continue;
+        rc = former ? tide_shard_find_former(shard, gmail_id, found, stored_out, err)
+                    : tide_shard_find(shard, gmail_id, found, stored_out, err);
+    }
+    return rc;
+}
+
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
                               struct tide_stored *stored_out, tide_error *err)
 {
@@ -38,12 +54,10 @@ tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
     if (rc != TIDE_OK)
         return rc;
     rc = tide_shards_look(&archive->reads, err);
-    for (size_t left = archive->reads.count; rc == TIDE_OK && !found && left > 0; left--) {
-        struct tide_shard *shard = NULL;
-        rc = open_nth(archive, left, &shard, err);
-        if (rc == TIDE_OK && shard != NULL)
-            rc = tide_shard_find(shard, gmail_id, &found, &stored, err);
-    }
+    if (rc == TIDE_OK)
+        rc = find_in_all(archive, gmail_id, false, &found, &stored, err);
+    if (rc == TIDE_OK && !found)
+        rc = find_in_all(archive, gmail_id, true, &found, &stored, err);
     tide_archive_turn_drop(archive);
     if (rc == TIDE_OK && !found)
         return tide_error_set(err, TIDE_NOT_FOUND, "no message %.*s is stored", (int)gmail_id.bytes,
@@ -157,6 +171,92 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
         tide_db_end(row);
     }
     tide_archive_turn_drop(archive);
+    return rc;
+}
+
+/* ---- what a restore asks ------------------------------------------------------------- */
+
+tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
+                                   int64_t *stored_ms_out, tide_error *err)
+{
+    struct tide_shard *shard = NULL;
+    bool there = false;
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_archive_reads_open(archive, stored->shard, &shard, err);
+    if (rc == TIDE_OK) {
+        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_STORED_MS);
+        (void)sqlite3_bind_int64(row, 1, stored->rowid);
+        rc = tide_db_step(&shard->db, row, &there, err);
+        if (rc == TIDE_OK && there)
+            *stored_ms_out = sqlite3_column_int64(row, 0);
+        else if (rc == TIDE_OK)
+            rc = tide_error_set(err, TIDE_NOT_FOUND, "no message %s is stored", stored->gmail_id);
+        tide_db_end(row);
+    }
+    tide_archive_turn_drop(archive);
+    return rc;
+}
+
+tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
+                                    char thread_out[TIDE_GMAIL_ID_BYTES_MAX + 1], tide_error *err)
+{
+    char thread[TIDE_GMAIL_ID_BYTES_MAX + 1] = "";
+    bool itself = thread_id.bytes == 0;
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_shards_look(&archive->reads, err);
+    for (size_t left = archive->reads.count; rc == TIDE_OK && !itself && left > 0; left--) {
+        struct tide_shard *shard = NULL;
+        bool there = false;
+        rc = open_nth(archive, left, &shard, err);
+        if (rc != TIDE_OK || shard == NULL)
+            continue;
+        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_THREAD_NOW);
+        tide_bind_text(row, 1, thread_id);
+        rc = tide_db_step(&shard->db, row, &there, err);
+        if (rc == TIDE_OK && there) {
+            itself = sqlite3_column_int(row, 0) == 1;
+            tide_column_copy(row, 1, thread, sizeof thread);
+        }
+        tide_db_end(row);
+    }
+    tide_archive_turn_drop(archive);
+    if (rc == TIDE_OK)
+        memcpy(thread_out, thread, sizeof thread);
+    return rc;
+}
+
+tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
+                                      struct tide_label_called *called_out, tide_error *err)
+{
+    bool found = false;
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_shards_look(&archive->reads, err);
+    for (size_t left = archive->reads.count; rc == TIDE_OK && !found && left > 0; left--) {
+        struct tide_shard *shard = NULL;
+        bool there = false;
+        rc = open_nth(archive, left, &shard, err);
+        if (rc != TIDE_OK || shard == NULL)
+            continue;
+        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_CALLED);
+        tide_bind_text(row, 1, label);
+        rc = tide_db_step(&shard->db, row, &there, err);
+        found = rc == TIDE_OK && there && sqlite3_column_bytes(row, 0) > 0;
+        if (found) {
+            tide_column_copy(row, 0, called_out->name, sizeof called_out->name);
+            called_out->user = !tide_text_equal(tide_column_text(row, 1), TIDE_TEXT("system"));
+        }
+        tide_db_end(row);
+    }
+    tide_archive_turn_drop(archive);
+    if (rc == TIDE_OK && !found)
+        return tide_error_set(err, TIDE_NOT_FOUND, "nothing says what the label %.*s was called",
+                              (int)label.bytes, label.data);
     return rc;
 }
 

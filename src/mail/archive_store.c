@@ -553,6 +553,15 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
     return tide_db_run(&shard->db, stmt, err);
 }
 
+static tide_status mark_gone(struct tide_shard *shard, int64_t message, int64_t at_ms,
+                             tide_error *err)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_GONE);
+    (void)sqlite3_bind_int64(stmt, 1, message);
+    (void)sqlite3_bind_int64(stmt, 2, at_ms);
+    return tide_db_run(&shard->db, stmt, err);
+}
+
 static tide_status apply_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
                               tide_error *err)
 {
@@ -562,12 +571,56 @@ static tide_status apply_gone(tide_archive *archive, tide_text gmail_id, int64_t
     if (rc != TIDE_OK || shard == NULL)
         return rc;
     rc = tide_writer_begin(archive, shard, err);
+    return rc == TIDE_OK ? mark_gone(shard, stored.rowid, at_ms, err) : rc;
+}
+
+static tide_status rename_row(struct tide_shard *shard, const struct tide_stored *stored,
+                              const struct tide_renaming *renaming, tide_error *err)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_FORMER_ADD);
+    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
+    tide_bind_text(stmt, 2, renaming->old_id);
+    tide_bind_text(stmt, 3, tide_text_of(stored->thread_id));
+    (void)sqlite3_bind_int64(stmt, 4, renaming->at_ms);
+    tide_status rc = tide_db_run(&shard->db, stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_GONE);
-    (void)sqlite3_bind_int64(stmt, 1, stored.rowid);
-    (void)sqlite3_bind_int64(stmt, 2, at_ms);
-    return tide_db_run(&shard->db, stmt, err);
+    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_RENAME);
+    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
+    tide_bind_text(stmt, 2, renaming->new_id);
+    tide_bind_text(stmt, 3, renaming->thread_id);
+    rc = tide_db_run(&shard->db, stmt, err);
+    span_add(shard, renaming->new_id);
+    return rc;
+}
+
+/* Changes one shard, so that a crash leaves the one id or the other.  The history id
+ * stays: whatever the server tells of the new id is younger. */
+static tide_status apply_rename(tide_archive *archive, const struct tide_renaming *renaming,
+                                tide_error *err)
+{
+    struct tide_shard *shard = NULL;
+    struct tide_shard *taken = NULL;
+    struct tide_stored stored;
+    struct tide_stored other;
+    if (tide_text_equal(renaming->old_id, renaming->new_id))
+        return TIDE_OK;
+    tide_status rc = find_stored(archive, renaming->old_id, &shard, &stored, err);
+    if (rc == TIDE_OK && shard != NULL)
+        rc = find_stored(archive, renaming->new_id, &taken, &other, err);
+    if (rc != TIDE_OK || shard == NULL)
+        return rc;
+    rc = tide_writer_begin(archive, shard, err);
+    if (rc == TIDE_OK && taken != NULL) {
+        TIDE_SEEN("archive: a message came back before its new id was known");
+        return mark_gone(shard, stored.rowid, renaming->at_ms, err);
+    }
+    if (rc == TIDE_OK)
+        rc = rename_row(shard, &stored, renaming, err);
+    const struct tide_incoming now = {.labels = renaming->labels,
+                                      .labels_count = renaming->labels_count};
+    return rc == TIDE_OK ? labels_follow(archive, shard, stored.rowid, &now, renaming->at_ms, err)
+                         : rc;
 }
 
 /* Remembers it for shards that do not have the label yet. */
@@ -654,6 +707,8 @@ tide_status tide_archive_apply(tide_archive *archive, struct tide_entry *entry, 
         return rc;
     case TIDE_ENTRY_GONE:
         return apply_gone(archive, entry->as.gone.gmail_id, entry->as.gone.at_ms, err);
+    case TIDE_ENTRY_RENAME:
+        return apply_rename(archive, &entry->as.renaming, err);
     case TIDE_ENTRY_NAME:
         return apply_name(archive, entry, err);
     case TIDE_ENTRY_WORK:

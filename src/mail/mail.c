@@ -135,6 +135,8 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
         rc = define_kinds(mail, err);
     if (rc == TIDE_OK)
         rc = tide_transact(mail->engine, make_tables, NULL, err);
+    if (rc == TIDE_OK)
+        rc = tide_restore_start(mail, err);
     if (rc != TIDE_OK) {
         (void)tide_mail_close(mail, NULL);
         return rc;

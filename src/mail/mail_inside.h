@@ -42,6 +42,9 @@ struct tide_mail {
     bool spent;           /* it wanted more; under lock */
     char signed_out[256]; /* the last account whose sign-in was refused; under lock */
     char signed_out_text[400];
+
+    uint32_t restore_kind;
+    struct tide_restore *restoring; /* the one at work (restore.h); NULL; under lock */
 };
 
 /* The account of a job, opened and proven when it is not yet.  Borrowed. */
@@ -89,6 +92,10 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                              const struct tide_mail_relist *relist, tide_error *err);
 
 /* ---- fetch.c ---- */
+tide_handler tide_mail_restore; /* restore_job.c */
+
+/* The kind of restores; what a process that died left of them is canceled (restore.c). */
+tide_status tide_restore_start(tide_mail *mail, tide_error *err);
 
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,

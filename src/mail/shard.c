@@ -18,7 +18,10 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_ROLLBACK] = "ROLLBACK",
     [TIDE_SHARD_STATE] =
         "SELECT id, account, year, part, generation, messages, raw_bytes, late,"
-        " (SELECT min(gmail_id) FROM message), (SELECT max(gmail_id) FROM message) FROM shard",
+        " (SELECT min(id) FROM (SELECT min(gmail_id) AS id FROM message"
+        " UNION ALL SELECT min(gmail_id) FROM former)),"
+        " (SELECT max(id) FROM (SELECT max(gmail_id) AS id FROM message"
+        " UNION ALL SELECT max(gmail_id) FROM former)) FROM shard",
     /* The oldest one stands at most `late` behind the first (H4), and so on. */
     [TIDE_SHARD_SPAN] = "SELECT (SELECT min(internal_ms) FROM message WHERE id <="
                         " (SELECT min(id) FROM message) + shard.late),"
@@ -37,9 +40,22 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         "SELECT m.id, m.gmail_id, m.thread_id, m.history_id, m.internal_ms, c.bytes, c.hash,"
         " m.mark, m.gone_ms, e.content FROM earlier e JOIN message m ON m.id = e.message"
         " JOIN content c ON c.id = e.content ORDER BY e.rowid LIMIT ?3 OFFSET ?1 + ?2 * 0",
-    [TIDE_SHARD_HAS] = "SELECT 1 FROM message WHERE gmail_id = ?1",
+    [TIDE_SHARD_HAS] = "SELECT 1 FROM message WHERE gmail_id = ?1"
+                       " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1",
+    [TIDE_SHARD_FORMER] = STORED "JOIN former f ON f.message = m.id WHERE f.gmail_id = ?1"
+                                 " ORDER BY f.until_ms DESC LIMIT 1",
+    /* Itself while a message that the server has is in it, before what became of it. */
+    [TIDE_SHARD_THREAD_NOW] = "SELECT 1, thread_id FROM message WHERE thread_id = ?1"
+                          " AND gone_ms IS NULL"
+                          " UNION ALL SELECT 0, m.thread_id FROM former f"
+                          " JOIN message m ON m.id = f.message"
+                          " WHERE f.thread_id = ?1 AND m.gone_ms IS NULL LIMIT 1",
+    [TIDE_SHARD_STORED_MS] = "SELECT stored_ms FROM message WHERE id = ?1",
+    [TIDE_SHARD_LABEL_CALLED] = "SELECT name, type FROM label WHERE label = ?1",
+    /* Former ids too: what was given back is found by either. */
     [TIDE_SHARD_IDS] =
-        "SELECT (SELECT min(gmail_id) FROM message), (SELECT max(gmail_id) FROM message)",
+        "SELECT min(least), max(greatest) FROM (SELECT min(gmail_id) AS least, max(gmail_id) AS"
+        " greatest FROM message UNION ALL SELECT min(gmail_id), max(gmail_id) FROM former)",
     [TIDE_SHARD_PROBLEMS] =
         STORED "WHERE m.problem IS NOT NULL AND m.id > ?1 ORDER BY m.id LIMIT 1",
     [TIDE_SHARD_LABELS_OF] = "SELECT l.label FROM message_label m JOIN label l ON l.id = m.label"
@@ -86,6 +102,10 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_EARLIER_ADD] =
         "INSERT INTO earlier (message, content, until_ms) VALUES (?1, ?2, ?3)",
     [TIDE_SHARD_GONE] = "UPDATE message SET gone_ms = ?2 WHERE id = ?1 AND gone_ms IS NULL",
+    [TIDE_SHARD_FORMER_ADD] =
+        "INSERT INTO former (message, gmail_id, thread_id, until_ms) VALUES (?1, ?2, ?3, ?4)",
+    [TIDE_SHARD_RENAME] =
+        "UPDATE message SET gmail_id = ?2, thread_id = ?3, gone_ms = NULL WHERE id = ?1",
     [TIDE_SHARD_HISTORY] = "UPDATE message SET history_id = ?2 WHERE id = ?1",
     [TIDE_SHARD_LABEL_FIND] = "SELECT id FROM label WHERE label = ?1",
     [TIDE_SHARD_LABEL_ADD] = "INSERT INTO label (label, name, type) VALUES (?1, ?2, ?3)",
@@ -481,16 +501,28 @@ void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
     stored_out->content = sqlite3_column_int64(row, 9);
 }
 
-tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
-                            struct tide_stored *stored_out, tide_error *err)
+static tide_status find_by(struct tide_shard *shard, tide_shard_sql sql, tide_text gmail_id,
+                           bool *found_out, struct tide_stored *stored_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_FIND);
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, sql);
     tide_bind_text(row, 1, gmail_id);
     tide_status rc = tide_db_step(&shard->db, row, found_out, err);
     if (rc == TIDE_OK && *found_out)
         tide_shard_stored(shard, row, stored_out);
     tide_db_end(row);
     return rc;
+}
+
+tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
+                            struct tide_stored *stored_out, tide_error *err)
+{
+    return find_by(shard, TIDE_SHARD_FIND, gmail_id, found_out, stored_out, err);
+}
+
+tide_status tide_shard_find_former(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
+                                   struct tide_stored *stored_out, tide_error *err)
+{
+    return find_by(shard, TIDE_SHARD_FORMER, gmail_id, found_out, stored_out, err);
 }
 
 struct reading {

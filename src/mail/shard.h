@@ -61,6 +61,10 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_REPLACED,
     TIDE_SHARD_HAS,
     TIDE_SHARD_IDS,
+    TIDE_SHARD_FORMER,
+    TIDE_SHARD_THREAD_NOW,
+    TIDE_SHARD_STORED_MS,
+    TIDE_SHARD_LABEL_CALLED,
     TIDE_SHARD_PROBLEMS,
     TIDE_SHARD_LABELS_OF,
     TIDE_SHARD_CONTENT,
@@ -87,6 +91,8 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_MESSAGE_CONTENT,
     TIDE_SHARD_EARLIER_ADD,
     TIDE_SHARD_GONE,
+    TIDE_SHARD_FORMER_ADD,
+    TIDE_SHARD_RENAME,
     TIDE_SHARD_HISTORY,
     TIDE_SHARD_LABEL_FIND,
     TIDE_SHARD_LABEL_ADD,
@@ -193,6 +199,9 @@ bool tide_shard_may_have(const struct tide_shard *shard, tide_text gmail_id);
 /* Fills all of it but `shard`; false in *found_out: not there. */
 tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
                             struct tide_stored *stored_out, tide_error *err);
+/* The same by an id that it had before. */
+tide_status tide_shard_find_former(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
+                                   struct tide_stored *stored_out, tide_error *err);
 /* Reads a row of the columns that FIND, AT and WALK share. */
 void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
                        struct tide_stored *stored_out);

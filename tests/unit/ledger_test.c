@@ -1488,6 +1488,34 @@ static void purge_keeps_what_is_still_needed(void **state)
     assert_int_equal(purge_all(f, NOW + 100) + purge_all(f, NOW + 100), 2);
 }
 
+/* E1.9: whoever tries the same again must be told, however long ago it was. */
+static void an_intent_without_an_outcome_outlives_its_job(void **state)
+{
+    struct fixture *f = *state;
+    const char *const tags[] = {"made", "done", "failed", "unknown"};
+    const tide_intent_state ends[] = {TIDE_INTENT_MADE, TIDE_INTENT_DONE, TIDE_INTENT_FAILED,
+                                      TIDE_INTENT_UNKNOWN};
+    const uint64_t job = add_plain(f);
+    tide_intent_state intent = TIDE_INTENT_MADE;
+    begin(f);
+    for (int i = 0; i < 4; i++) {
+        const tide_text tag = tide_text_of(tags[i]);
+        OK(tide_ledger_intent(f->tx, job, tag, TIDE_TEXT_NONE, NOW, &intent, NULL, &f->err));
+        if (i > 0)
+            OK(tide_ledger_intent_end(f->tx, tag, ends[i], TIDE_TEXT_NONE, NOW, &f->err));
+    }
+    commit(f);
+    run_to(f, job, TIDE_ROW_DONE);
+    (void)add_plain(f); /* the newest row stays, so that ids only grow */
+    assert_int_equal(purge_all(f, NOW + 100), 1);
+    for (int i = 0; i < 4; i++) {
+        const bool kept = ends[i] == TIDE_INTENT_MADE || ends[i] == TIDE_INTENT_UNKNOWN;
+        assert_int_equal(
+            tide_ledger_intent_find(f->ledger, tide_text_of(tags[i]), &intent, NULL, &f->err),
+            kept ? TIDE_OK : TIDE_NOT_FOUND);
+    }
+}
+
 /* ---- the file -------------------------------------------------------------------- */
 
 static void a_rollback_leaves_nothing(void **state)
@@ -2086,6 +2114,7 @@ int main(void)
         CASE(a_split_keeps_its_cycle_open),
         CASE(bad_items_are_counted_accepted_and_forgotten),
         CASE(an_intent_is_made_once_and_remembers_its_outcome),
+        CASE(an_intent_without_an_outcome_outlives_its_job),
         CASE(a_slot_fires_once),
         CASE(alerts_and_accounts_are_remembered),
         CASE(purge_keeps_what_is_still_needed),
