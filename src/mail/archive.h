@@ -175,6 +175,10 @@ struct tide_damage {
 tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
                                 void (*damaged)(const struct tide_damage *damage, void *arg),
                                 void *arg, uint64_t *checked_out, tide_error *err);
+/* Syncs the files of a shard (by its key) and drops what the system remembers of them, so
+ * that a connection that is opened afterwards reads from the disk (M13).  Checkpoint
+ * first.  TIDE_NOT_FOUND. */
+tide_status tide_archive_forget(tide_archive *archive, uint32_t shard, tide_error *err);
 struct tide_shard_state {
     uint32_t key;  /* ascends with year and part; the same in every process and for ever */
     char name[32]; /* "2019-2" */

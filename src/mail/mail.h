@@ -43,6 +43,8 @@ struct tide_mail_options {
     tide_world *world;       /* borrowed */
     tide_secrets *secrets;   /* borrowed */
     const char *archive_dir; /* each account has a folder in it */
+    bool archiver;           /* this process removes mail (archiver.h); no other one does */
+    bool no_sync;            /* no handlers for syncing: its jobs stay in the ledger */
 };
 /* Defines the kinds mail.* and makes the mail system's tables. */
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,

@@ -2,6 +2,7 @@
 #ifndef TIDE_MAIL_INSIDE_H
 #define TIDE_MAIL_INSIDE_H
 
+#include "base/map.h"
 #include "mail/mail.h"
 #include "mail/mail_state.h"
 
@@ -14,14 +15,21 @@ struct tide_mail_user {
     tide_archive *archive;
 };
 
+#define TIDE_MAIL_REMOVE "mail.remove"
+#define TIDE_MAIL_LOOK   "mail.look"
+
 struct tide_mail {
     tide_mem *mem;
     tide_world *world;
     tide_engine *engine;
     tide_secrets *secrets;
+    struct tide_mail_options options; /* its texts are not ours */
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind;
-    tide_lock *lock; /* over users */
+    uint32_t remove_kind, look_kind; /* 0: not for this process */
+    uint64_t removing;               /* the manifest whose batches may run; atomic */
+    tide_map looked;                 /* by the last mail.look: keys of ids that changed */
+    tide_lock *lock;                 /* over users */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */
@@ -47,6 +55,8 @@ tide_handler tide_mail_plan;    /* plan.c */
 tide_handler tide_mail_list;    /* fetch.c */
 tide_handler tide_mail_fetch;   /* fetch.c */
 tide_handler tide_mail_history; /* history.c */
+tide_handler tide_mail_remove;  /* archiver_batch.c */
+tide_handler tide_mail_look;    /* archiver_history.c */
 
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
