@@ -192,5 +192,7 @@ tide_status cli_mail_search(struct cli *cli);
 tide_status cli_mail_show(struct cli *cli);
 tide_status cli_mail_verify(struct cli *cli);
 tide_status cli_mail_export(struct cli *cli);
+tide_status cli_mail_archive(struct cli *cli);
+tide_status cli_mail_manifest(struct cli *cli);
 
 #endif

@@ -34,7 +34,9 @@ tide_status mail_home_open(struct cli *cli, struct mail_home *home)
     const struct tide_mail_options mail = {.engine = home->engine,
                                            .world = cli->world,
                                            .secrets = home->secrets,
-                                           .archive_dir = home->archive_dir};
+                                           .archive_dir = home->archive_dir,
+                                           .archiver = home->archiver,
+                                           .no_sync = home->no_sync};
     return tide_mail_open(&mail, cli->mem, &home->mail, &cli->err);
 }
 

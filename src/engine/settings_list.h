@@ -169,6 +169,9 @@
       "each further pause is this many times longer (E7.2)") \
     N(RETRY_BACKOFF_MAX, "retry.backoff_max", DURATION, 5 * TIDE_MS_MINUTE, 1, TIDE_MS_DAY, "", true, \
       "longest pause between retries (E7.2)") \
+    /* M11: the archiver of mail */ \
+    N(ARCHIVE_GUARD, "archive.guard", INTEGER, 1000, 1, 1000000000, "messages", true, \
+      "removing more than this from Gmail in one run has to be confirmed (M11)") \
     /* E9, E11: what can be seen, settings themselves */ \
     T(LOG_LEVEL, "log.level", TEXT, "info", 8, "debug|info|warn|error|none", true, \
       "least important lines that are logged; unset: as the program wants (E9.2)") \

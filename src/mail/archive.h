@@ -145,6 +145,11 @@ tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *st
 /* Its label ids now, one a line. */
 tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stored *stored,
                                    tide_buf *out, tide_error *err);
+/* Names of labels, shard by shard from the oldest, so that the last name of an id is the
+ * newest.  `visit` must not read from the archive. */
+tide_status tide_archive_label_names(tide_archive *archive,
+                                     void (*visit)(const char *id, const char *name, void *arg),
+                                     void *arg, tide_error *err);
 /* All messages of [from, to), oldest first; false from `visit` ends the walk. */
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,

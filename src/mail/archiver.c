@@ -177,6 +177,16 @@ tide_status tide_archiver_unfinished(tide_mail *mail, const char *email,
     return rc;
 }
 
+tide_status tide_archiver_email(tide_mail *mail, uint32_t account, char email_out[256],
+                                tide_error *err)
+{
+    struct tide_mail_row row;
+    const tide_status rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc == TIDE_OK)
+        memcpy(email_out, row.email, sizeof row.email);
+    return rc;
+}
+
 /* ---- batches ---- */
 
 tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job_out,

@@ -102,6 +102,10 @@ tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job
  * that says so. */
 tide_status tide_archiver_look(tide_mail *mail, uint64_t job, tide_error *err);
 
+/* The address of a manifest's account. */
+tide_status tide_archiver_email(tide_mail *mail, uint32_t account, char email_out[256],
+                                tide_error *err);
+
 /* Whether the account's sign-in covers a mode, as far as that is known (M15a).
  * TIDE_AUTH: it does not. */
 tide_status tide_archiver_allowed(tide_mail *mail, const char *email, tide_removal_mode mode,
