@@ -35,7 +35,6 @@ struct archiving {
     char query[TIDE_ARCHIVING_QUERY_BYTES + 1];
     struct tide_archiving ask;
     struct tide_manifest manifest;
-    uint64_t removed_before; /* by earlier processes of a run that is gone on with */
     uint64_t line_ms;
     bool dry;
     bool sync;
@@ -129,9 +128,10 @@ static tide_status read_flags(struct archiving *archiving)
     archiving->ask.query = archiving->query;
     archiving->ask.email = archiving->email;
     archiving->ask.now_ms = cli->now_unix_ms;
-    if (resume &&
-        (cli->arguments_count > 0 || cli->values_count > 1 + (cli_flag(cli, "yes") != NULL) +
-                                                             (cli_flag(cli, "no-sync") != NULL)))
+    unsigned beside = 1;
+    beside += cli_flag(cli, "yes") != NULL;
+    beside += cli_flag(cli, "no-sync") != NULL;
+    if (resume && (cli->arguments_count > 0 || cli->values_count > beside))
         return usage(cli, "Only --yes and --no-sync may stand beside it.",
                      "a run is gone on with as it was asked for; --resume",
                      cli_flag(cli, "resume"));
@@ -244,7 +244,7 @@ struct sum {
 
 struct chosen {
     struct archiving *archiving;
-    uint64_t messages, bytes, refused, batches, units;
+    uint64_t messages, bytes, refused, batches;
     uint64_t batch_messages, batch_bytes;
     struct sum years[YEARS_MAX];
     size_t years_count;
