@@ -429,7 +429,8 @@ static tide_status dry_run(struct archiving *archiving, struct chosen *chosen)
     json_t *names = json_object();
     const uint64_t units = units_of(chosen, archiving->ask.mode);
     struct mail_home places = {.engine = NULL};
-    tide_status rc = mail_home_archive(cli, &places, archiving->email, archiving->email, &archive);
+    char email[256];
+    tide_status rc = mail_home_archive(cli, &places, archiving->email, email, &archive);
     if (rc == TIDE_OK)
         rc = tide_archive_label_names(archive, name_label, names, &cli->err);
     (void)tide_archive_close(archive, NULL);

@@ -114,7 +114,7 @@ static tide_status page_run(struct choosing *choosing, tide_buf *token, bool *mo
     choosing->count = 0;
     tide_buf_init(&next, choosing->mail->mem, 4096);
     const struct tide_search search = {
-        .query = choosing->query, .limit = PAGE, .after = tide_buf_text(token)};
+        .query = choosing->query, .limit = PAGE, .after = tide_buf_text(token), .strict = true};
     tide_status rc = tide_search_run(choosing->user->archive, &search, take_found, choosing, &next,
                                      more_out, choosing->err);
     if (rc == TIDE_OK)

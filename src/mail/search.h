@@ -68,6 +68,7 @@ struct tide_search {
     uint32_t limit;  /* 0: 50 */
     tide_text after; /* the token of the page before; empty: the first page */
     bool snippets;
+    bool strict; /* a word without a letter and a digit is TIDE_INVALID, not left out */
 };
 
 struct tide_found {
