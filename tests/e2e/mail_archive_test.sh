@@ -13,7 +13,7 @@ fail() {
     failed=$((failed + 1))
 }
 user=ada@example.com
-messages=120
+messages=80
 
 exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --auto-consent \
     --mailbox "$user=$messages" --token tok="$user")
@@ -44,8 +44,10 @@ everything=$(ls "$dir/before" | sed 's/\.eml$//')
 nothing_lost() {
     local id here
     here=$(ask "$api/messages?includeSpamTrash=true&maxResults=500" | jq -r '.messages[]?.id')
+    rm -rf "$dir/now"
+    t mail export "$dir/now" in:anywhere >/dev/null || fail "$1: export"
     for id in $(comm -23 <(sort <<<"$everything") <(sort <<<"$here")); do
-        t mail show "$id" --raw 2>/dev/null | cmp -s - "$dir/before/$id.eml" || fail "$1: $id is lost"
+        cmp -s "$dir/now/$id.eml" "$dir/before/$id.eml" || fail "$1: $id is lost"
     done
 }
 
@@ -64,7 +66,7 @@ t mail archive x --mode all 2>/dev/null && fail "there is no mode all"
 before=$(md5sum <<<"$(ask "$api/messages?maxResults=500&includeSpamTrash=true")")
 t mail archive --older-than 1y --dry-run --mode trash --json >"$dir/out" || fail "dry run: $(cat "$dir/out")"
 count=$(jq .messages "$dir/out")
-[ "$count" -gt 50 ] || fail "the dry run finds $count"
+[ "$count" -gt 30 ] || fail "the dry run finds $count"
 [ "$(jq '[.by_year[].messages] | add' "$dir/out")" -eq "$count" ] || fail "years do not add up"
 [ "$(jq '.calls' "$dir/out")" -eq 2 ] || fail "calls: $(jq .calls "$dir/out")"
 [ "$(jq '.units' "$dir/out")" -eq 52 ] || fail "units: $(jq .units "$dir/out")"
@@ -89,8 +91,7 @@ for id in $(jq -r '.messages[].id' "$dir/manifest"); do
     [[ $(labels "$id") == *INBOX* ]] && fail "$id is still in the inbox"
     [[ $(jq -r ".messages[] | select(.id == \"$id\") | .labels" "$dir/manifest") == *INBOX* ]] || fail "the manifest does not know where $id was"
 done
-# The archive has learned of it: they are no candidates any more.
-t mail archive "$(jq -r '.messages[0].id' "$dir/manifest")" --dry-run --quick --json >"$dir/out" 2>&1
+# The archive has learned of it.
 [ "$(t mail search in:inbox in:anywhere --limit 200 --json | jq "[.messages[].id] | index(\"$id\")")" = null ] || fail "the archive does not know that $id left"
 
 # ---- what must be refused, each by name and still on the server
@@ -98,7 +99,9 @@ ids=($(t mail search in:inbox older_than:30d --limit 12 --json | jq -r '.message
 [ "${#ids[@]}" -ge 8 ] || fail "too few to plant in"
 # The newest first: what lies at the mark, and nothing else, is past it.
 past=${ids[0]} bad=${ids[1]} damaged=${ids[2]} changed=${ids[3]} gone=${ids[4]} other=${ids[5]} fine=${ids[6]}
+undo=()
 for db in "$dir/home/archive/$user"/*.db; do
+    undo+=("$db" "$(sqlite3 "$db" "SELECT 'UPDATE content SET body = ' || quote(body) || ', hash = ' || quote(hash) || ' WHERE id = ' || id || ';' FROM content WHERE id IN (SELECT content FROM message WHERE gmail_id IN ('$damaged', '$other'))")")
     sqlite3 "$db" "UPDATE content SET body = CAST(zeroblob(length(body)) AS BLOB) WHERE id IN (SELECT content FROM message WHERE gmail_id = '$damaged')"
     sqlite3 "$db" "UPDATE content SET hash = zeroblob(32) WHERE id IN (SELECT content FROM message WHERE gmail_id = '$other')"
 done
@@ -132,6 +135,9 @@ for id in $(jq -r '.refused[].id' "$dir/out"); do
     [ "$id" = "$gone" ] || on_server "$id" || fail "$id was refused and removed"
 done
 sqlite3 "$dir/home/state.db" "UPDATE stream SET cursor = '$cursor' WHERE name LIKE 'mail.%'; DELETE FROM bad"
+for ((i = 0; i < ${#undo[@]}; i += 2)); do
+    sqlite3 "${undo[i]}" <<<"${undo[i + 1]}" || fail "heal"
+done
 nothing_lost "after the refusals"
 
 # ---- an expired history id: nothing is done before a sync
@@ -148,10 +154,10 @@ t mail sync --quiet >/dev/null
 kills=0
 for at in messages.batchDelete history.list messages.batchDelete; do
     post faults "{\"method\":\"gmail.users.$at\",\"count\":1,\"fault\":\"stall-start\",\"ms\":20000}" || fail "plant a stall"
-    "$tidemark" --home "$dir/home" mail archive older_than:1d --limit 6 --mode delete --yes --no-sync --quiet >"$dir/out" 2>&1 &
+    "$tidemark" --home "$dir/home" "${fast[@]}" mail archive older_than:1d --limit 6 --mode delete --yes --no-sync --quiet >"$dir/out" 2>&1 &
     run=$!
     for _ in $(seq 200); do
-        [ "$(curl -sS "$origin/_cloud/faults" | jq '[.rules[]?.struck] | add // 0')" -ge 1 ] && break
+        [ "$(curl -sS "$origin/_cloud/faults" | jq '.faults[0].struck')" -ge 1 ] && break
         kill -0 "$run" 2>/dev/null || break
         read -rt 0.05 <> <(:) || true
     done
