@@ -146,6 +146,17 @@ tide_status tide_enqueue(tide_engine *engine, const struct tide_spec *specs, siz
 tide_status tide_cancel_job(tide_engine *engine, uint64_t id, tide_error *err);
 tide_status tide_retry_job(tide_engine *engine, uint64_t id, tide_error *err);
 
+/* Everything of a kind that waits; what runs is told to end. */
+tide_status tide_cancel_kind(tide_engine *engine, const char *kind, tide_error *err);
+/* How a job ended: TIDE_OK when it is done, TIDE_TIMEOUT while it has not ended,
+ * TIDE_CANCELED, or what it failed with, err as its handler left it.  TIDE_NOT_FOUND:
+ * there is none, or it was purged. */
+tide_status tide_job_ended(tide_engine *engine, uint64_t id, tide_error *err);
+/* Which of these items of an account are recorded as bad or owed, by whichever kind;
+ * also those that a person accepted or that are being tried again (E6.2). */
+tide_status tide_items_bad(tide_engine *engine, uint32_t account, const tide_text *items,
+                           size_t count, bool *bad_out, tide_error *err);
+
 /* Runs `run` inside the ledger's next transaction, on the writer's thread: it
  * must be quick and must not wait.  Its failure undoes all it did and is
  * returned.  Your own tables live in the same file (E1.6). */

@@ -210,5 +210,7 @@ tide_status cli_mail_verify(struct cli *cli);
 tide_status cli_mail_export(struct cli *cli);
 tide_status cli_mail_import(struct cli *cli);
 tide_status cli_mail_restore(struct cli *cli);
+tide_status cli_mail_archive(struct cli *cli);
+tide_status cli_mail_manifest(struct cli *cli);
 
 #endif

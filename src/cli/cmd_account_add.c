@@ -10,8 +10,29 @@
 
 enum { FILE_BYTES_MAX = 64 << 10, BROWSER_WAIT_MS = 5 * 60 * 1000, JOBS_SLICE = 500 };
 
-/* Reading is all that sync needs; archiving asks for more when it is used. */
-static const char read_scope[] = "https://www.googleapis.com/auth/gmail.readonly";
+/* Least privilege (M15a): reading is all that sync needs.  The wider scopes hold the
+ * narrower ones, so that one is asked for. */
+static const struct purpose {
+    const char *name;
+    const char *scope;
+    const char *words;
+} purposes[] = {
+    {"sync", "https://www.googleapis.com/auth/gmail.readonly", "to read mail, and nothing else"},
+    {"archive", "https://www.googleapis.com/auth/gmail.modify",
+     "to read mail, change its labels, move it to the trash and put it back; not to delete it for "
+     "good"},
+    {"delete", "https://mail.google.com/",
+     "to read, change and put back mail, and to delete it for good"},
+};
+
+static const struct purpose *purpose_of(struct cli *cli)
+{
+    const char *name = cli_flag(cli, "for");
+    for (size_t i = 0; i < sizeof purposes / sizeof purposes[0]; i++)
+        if (strcmp(name == NULL ? "sync" : name, purposes[i].name) == 0)
+            return &purposes[i];
+    return NULL;
+}
 
 static tide_status read_file(struct cli *cli, const char *path, tide_buf *out)
 {
@@ -71,7 +92,8 @@ static void open_browser(const char *link)
     }
 }
 
-static tide_status sign_in(struct cli *cli, const char *email, tide_buf *grant)
+static tide_status sign_in(struct cli *cli, const char *email, const struct purpose *purpose,
+                           tide_buf *grant)
 {
     struct tide_oauth_client client;
     tide_oauth_flow *flow = NULL;
@@ -80,7 +102,9 @@ static tide_status sign_in(struct cli *cli, const char *email, tide_buf *grant)
     const bool headless = cli_flag(cli, "headless") != NULL;
     tide_status rc = client_of(cli, &client);
     const struct tide_oauth_ask ask = {
-        .client = &client, .scopes = read_scope, .login_hint = email, .headless = headless};
+        .client = &client, .scopes = purpose->scope, .login_hint = email, .headless = headless};
+    if (rc == TIDE_OK)
+        (void)fprintf(stderr, "Tidemark asks for leave %s (%s).\n", purpose->words, purpose->scope);
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_start(cli->world, &ask, cli->mem, &flow, &cli->err);
     if (rc == TIDE_OK && headless) {
@@ -95,23 +119,24 @@ static tide_status sign_in(struct cli *cli, const char *email, tide_buf *grant)
     }
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_finish(flow, NULL, grant, &scopes, &cli->err);
-    if (rc == TIDE_OK && strstr(tide_buf_cstr(&scopes), "gmail.readonly") == NULL &&
+    if (rc == TIDE_OK && !tide_oauth_scopes_cover(tide_buf_text(&scopes), purpose->scope) &&
         strstr(tide_buf_cstr(&scopes), "mail.google.com") == NULL)
         rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
-                      "reading mail was not allowed on the sign-in page");
+                      "what Tidemark asked for was not allowed on the sign-in page");
     tide_oauth_flow_free(flow);
     tide_buf_done(&scopes);
     return rc;
 }
 
 static tide_status service_account(struct cli *cli, const char *file, const char *email,
-                                   tide_buf *grant)
+                                   const struct purpose *purpose, tide_buf *grant)
 {
     tide_buf key;
     tide_buf_init(&key, cli->mem, FILE_BYTES_MAX);
     tide_status rc = read_file(cli, file, &key);
     if (rc == TIDE_OK)
-        rc = tide_oauth_service_account(tide_buf_text(&key), email, read_scope, grant, &cli->err);
+        rc = tide_oauth_service_account(tide_buf_text(&key), email, purpose->scope, grant,
+                                        &cli->err);
     tide_secret_wipe(&key);
     tide_buf_done(&key);
     return rc;
@@ -121,14 +146,18 @@ static tide_status grant_of(struct cli *cli, const char *email, tide_buf *grant)
 {
     const char *bearer = cli_flag(cli, "bearer");
     const char *key = cli_flag(cli, "service-account");
+    const struct purpose *purpose = purpose_of(cli);
+    if (purpose == NULL)
+        return cli_fail(cli, TIDE_INVALID, "There are: sync, archive, delete.",
+                        "there is no purpose \"%.60s\"", cli_flag(cli, "for"));
     if (bearer != NULL && cli_flag(cli, "endpoint") == NULL)
         return cli_fail(cli, TIDE_INVALID, "Add --endpoint URL.",
                         "--bearer is for emulators: a token of Google's lives an hour");
     if (bearer != NULL)
         return tide_oauth_fixed(bearer, grant, &cli->err);
     if (key != NULL)
-        return service_account(cli, key, email, grant);
-    return sign_in(cli, email, grant);
+        return service_account(cli, key, email, purpose, grant);
+    return sign_in(cli, email, purpose, grant);
 }
 
 /* ---- beside a running engine (decision 10) ---- */

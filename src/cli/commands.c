@@ -70,6 +70,7 @@ static const struct cli_flag account_add_flags[] = {
     {"service-account", "FILE", "the key of a service account with domain-wide delegation"},
     {"endpoint", "URL", "another server than Google's: an emulator"},
     {"bearer", "TOKEN", "a fixed token, for emulators only"},
+    {"for", "PURPOSE", "what it is for: sync (reading, the default), archive or delete"},
     {NULL, NULL, NULL},
 };
 
@@ -132,6 +133,27 @@ static const struct cli_flag mail_restore_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag mail_archive_flags[] = {
+    {"account", "EMAIL", "of this account"},
+    {"mode", "MODE", "inbox (out of the inbox, the default), trash or delete (for good)"},
+    {"older-than", "AGE", "only mail older than this: 30d, 6m, 1y"},
+    {"label", "NAME", "only mail with this label"},
+    {"larger-than", "SIZE", "only mail larger than this: 5M"},
+    {"limit", "N", "at most N messages, the newest first"},
+    {"dry-run", NULL, "show what would happen; nothing is changed"},
+    {"quick", NULL, "in a dry run, do not read the copies back from the disk"},
+    {"no-sync", NULL, "do not bring the archive up to date before and after"},
+    {"resume", "MANIFEST", "go on with a run that did not end"},
+    {"yes", NULL, "do not ask, however much it is"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_manifest_flags[] = {
+    {"account", "EMAIL", "only runs of this account"},
+    {"state", "STATE", "only planned, asked, removed, refused or restored messages"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag config_list_flags[] = {
     {"changed", NULL, "only settings that are not at their default"},
     {NULL, NULL, NULL},
@@ -181,6 +203,10 @@ const struct cli_command cli_commands[] = {
      "Take mail from mbox, .eml, Maildir and Google Takeout into an archive.", cli_mail_import},
     {"mail", "restore", "[QUERY...|ID...]", 0, 4, mail_restore_flags,
      "Put messages that were removed from Gmail back, from the archive.", cli_mail_restore},
+    {"mail", "archive", "[QUERY...]", 0, 4, mail_archive_flags,
+     "Take mail that is safely stored here out of Gmail.", cli_mail_archive},
+    {"mail", "manifest", "[ID]", 0, 1, mail_manifest_flags,
+     "List what was taken out of Gmail: the runs, or the messages of one.", cli_mail_manifest},
     {"account", "add", "gmail EMAIL", 2, 2, account_add_flags,
      "Sign in to an account and keep its sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,

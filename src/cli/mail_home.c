@@ -39,7 +39,9 @@ tide_status mail_home_open(struct cli *cli, struct mail_home *home)
         .secrets = home->secrets,
         .archive_dir = home->archive_dir,
         .window_units = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
-        .window_ms = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW)};
+        .window_ms = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
+        .archiver = home->archiver,
+        .no_sync = home->no_sync};
     return tide_mail_open(&mail, cli->mem, &home->mail, &cli->err);
 }
 

@@ -11,6 +11,8 @@ struct mail_home {
     tide_mail *mail;
     char archive_dir[CLI_PATH_BYTES];
     char secrets_dir[CLI_PATH_BYTES];
+    bool archiver; /* set before opening: this command removes mail */
+    bool no_sync;  /* likewise: work of a sync that waits stays where it is */
 };
 
 /* Opens the engine of this directory with the mail system on it; not started.

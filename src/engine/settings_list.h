@@ -171,6 +171,9 @@
       "longest pause between retries (E7.2)") \
     N(DISK_FREE_MIN, "disk.free_min", SIZE, 512 * TIDE_MIB, 0, 1024 * TIDE_TIB, "", false, \
       "commands that write much stop before a disk has less than this left; 0: they do not look (E7.2)") \
+    /* M11: the archiver of mail */ \
+    N(ARCHIVE_GUARD, "archive.guard", INTEGER, 1000, 1, 1000000000, "messages", true, \
+      "removing more than this from Gmail in one run has to be confirmed (M11)") \
     /* E9, E11: what can be seen, settings themselves */ \
     T(LOG_LEVEL, "log.level", TEXT, "info", 8, "debug|info|warn|error|none", true, \
       "least important lines that are logged; unset: as the program wants (E9.2)") \

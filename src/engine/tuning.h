@@ -43,6 +43,7 @@ struct tide_tuning {
     uint64_t reload_every_ms;
     bool log_level_given; /* somebody set it: it overrules the program's */
     tide_log_level log_level;
+    uint64_t archive_guard; /* for the command that archives mail */
 };
 struct tide_tuning tide_tuning_engine(const tide_settings *settings);
 

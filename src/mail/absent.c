@@ -8,6 +8,7 @@
  * costs a page. */
 #include "base/check.h"
 #include "base/json.h"
+#include "mail/import.h"
 #include "mail/mail_inside.h"
 
 #include <inttypes.h>
@@ -20,8 +21,6 @@ enum {
     FORGET_MAX = 5000,   /* rows deleted in one transaction (E2.5) */
     CONFIRM_IDS = 50,
 };
-
-static const char IMPORTED[] = "import-"; /* how the ids of imported mail begin */
 
 struct absent {
     tide_mail *mail;
@@ -54,7 +53,7 @@ static bool page_visit(const struct tide_stored *stored, void *arg)
     absent->visited++;
     absent->last_ms = stored->internal_ms;
     /* What was imported from a file never was at the server. */
-    if (strncmp(stored->gmail_id, IMPORTED, sizeof IMPORTED - 1) == 0)
+    if (tide_import_id_is(tide_text_of(stored->gmail_id)))
         return true;
     if (!stored->gone && absent->count < PAGE_MAX)
         memcpy(absent->ids[absent->count++], stored->gmail_id, sizeof stored->gmail_id);

@@ -199,6 +199,11 @@ struct tide_label_called {
 };
 tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
                                       struct tide_label_called *called_out, tide_error *err);
+/* Names of labels, shard by shard from the oldest, so that the last name of an id is the
+ * newest.  `visit` must not read from the archive. */
+tide_status tide_archive_label_names(tide_archive *archive,
+                                     void (*visit)(const char *id, const char *name, void *arg),
+                                     void *arg, tide_error *err);
 /* All messages of [from, to), oldest first (A4); false from `visit` ends the walk. */
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
@@ -238,6 +243,10 @@ struct tide_damage {
 tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
                                 void (*damaged)(const struct tide_damage *damage, void *arg),
                                 void *arg, uint64_t *checked_out, tide_error *err);
+/* Syncs the files of a shard (by its key) and drops what the system remembers of them, so
+ * that a connection that is opened afterwards reads from the disk (M13).  Checkpoint
+ * first.  TIDE_NOT_FOUND. */
+tide_status tide_archive_forget(tide_archive *archive, uint32_t shard, tide_error *err);
 struct tide_shard_state {
     uint32_t key;  /* ascends with year and part; the same in every process and for ever */
     char name[32]; /* "2019-2" */

@@ -84,33 +84,63 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
 {
     /* A plan goes first; lists before fetches, so that the size of the work is
      * known early; history is short. */
+    const bool sync = !mail->options.no_sync;
+    const bool archiver = mail->options.archiver;
     const struct {
         struct tide_kind kind;
         uint32_t *number;
+        bool wanted;
     } kinds[] = {
         {{.name = TIDE_MAIL_PLAN_KIND,
           .handler = tide_mail_plan,
           .priority = 80,
           .dedupe_running = true},
-         &mail->plan_kind},
-        {{.name = "mail.list", .handler = tide_mail_list, .priority = 60}, &mail->list_kind},
+         &mail->plan_kind,
+         sync},
+        {{.name = "mail.list", .handler = tide_mail_list, .priority = 60}, &mail->list_kind, sync},
         {{.name = "mail.history", .handler = tide_mail_history, .priority = 70},
-         &mail->history_kind},
-        {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true}, &mail->fetch_kind},
-        {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind},
-        {{.name = TIDE_MAIL_ACCOUNT_KIND, .handler = add_account}, &mail->account_kind},
-        {{.name = "mail.absent", .handler = tide_mail_absent}, &mail->absent_kind},
+         &mail->history_kind,
+         sync},
+        {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true},
+         &mail->fetch_kind,
+         sync},
+        {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind, sync},
+        {{.name = TIDE_MAIL_ACCOUNT_KIND, .handler = add_account}, &mail->account_kind, sync},
+        {{.name = "mail.absent", .handler = tide_mail_absent}, &mail->absent_kind, sync},
         {{.name = "mail.confirm", .handler = tide_mail_confirm, .items = true},
-         &mail->confirm_kind},
+         &mail->confirm_kind,
+         sync},
+        {{.name = TIDE_MAIL_REMOVE,
+          .handler = tide_mail_remove,
+          .lane = TIDE_KIND_INTERACTIVE,
+          .priority = 90,
+          .level = 1,
+          .not_preemptible = true,
+          .dedupe_running = true},
+         &mail->remove_kind,
+         archiver},
+        {{.name = TIDE_MAIL_CHANGES,
+          .handler = tide_mail_changes,
+          .lane = TIDE_KIND_INTERACTIVE,
+          .priority = 90,
+          .level = 1},
+         &mail->look_kind,
+         archiver},
     };
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tide_kind kind = kinds[i].kind;
         kind.context = mail;
-        const tide_status rc = tide_engine_kind(mail->engine, &kind, kinds[i].number, err);
-        if (rc != TIDE_OK)
-            return rc;
+        if (kinds[i].wanted)
+            rc = tide_engine_kind(mail->engine, &kind, kinds[i].number, err);
     }
-    return TIDE_OK;
+    /* A manifest is gone on with when somebody says so, never because a job of a dead
+     * process is found (archiver.h). */
+    if (rc == TIDE_OK && archiver)
+        rc = tide_cancel_kind(mail->engine, TIDE_MAIL_REMOVE, err);
+    if (rc == TIDE_OK && archiver)
+        rc = tide_cancel_kind(mail->engine, TIDE_MAIL_CHANGES, err);
+    return rc;
 }
 
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
@@ -124,6 +154,8 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
     mail->world = options->world;
     mail->engine = options->engine;
     mail->secrets = options->secrets;
+    mail->options = *options;
+    tide_map_init(&mail->looked, mem);
     (void)snprintf(mail->archive_dir, sizeof mail->archive_dir, "%s", options->archive_dir);
     mail->allowed = UINT64_MAX;
     mail->fetch_ids =
@@ -171,6 +203,7 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
     }
     if (mail->lock != NULL)
         tide_lock_free(mail->world, mail->lock);
+    tide_map_done(&mail->looked);
     tide_mem_free(mail->mem, mail, sizeof *mail);
     return rc;
 }
@@ -359,6 +392,7 @@ void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err)
 {
     uint32_t account = 0;
+    TIDE_ASSERT(mail->plan_kind != 0); /* not opened without syncing */
     tide_status rc = tide_engine_account(mail->engine, run->email, "gmail", &account, err);
     struct tide_mail_row row;
     if (rc == TIDE_OK)

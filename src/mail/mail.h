@@ -50,6 +50,8 @@ struct tide_mail_options {
     const char *archive_dir; /* each account has a folder in it */
     uint64_t window_units;   /* quota: so many units in so many milliseconds; 0: no limit */
     uint64_t window_ms;      /* 0: Gmail's own quota */
+    bool archiver;           /* this process removes mail (archiver.h); no other one does */
+    bool no_sync;            /* no handlers for syncing: its jobs stay in the ledger */
 };
 /* Defines the kinds mail.* and makes the mail system's tables. */
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,

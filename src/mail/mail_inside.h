@@ -25,16 +25,23 @@ struct tide_mail_user {
     uint64_t claims_ended; /* likewise */
 };
 
+#define TIDE_MAIL_REMOVE  "mail.remove"
+#define TIDE_MAIL_CHANGES "mail.changes"
+
 struct tide_mail {
     tide_mem *mem;
     tide_world *world;
     tide_engine *engine;
     tide_secrets *secrets;
+    struct tide_mail_options options; /* its texts are not ours */
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind, absent_kind, confirm_kind;
     uint32_t index_kind, account_kind;
-    uint32_t fetch_ids; /* of one mail.fetch (M2) */
-    tide_lock *lock;    /* over users and their claims */
+    uint32_t remove_kind, look_kind; /* 0: not for this process */
+    uint32_t fetch_ids;              /* of one mail.fetch (M2) */
+    uint64_t removing;               /* the manifest whose batches may run; atomic */
+    tide_map looked;                 /* by the last mail.changes: keys of ids that changed */
+    tide_lock *lock;                 /* over users and their claims */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */
@@ -67,6 +74,12 @@ tide_handler tide_mail_fetch;   /* fetch.c */
 tide_handler tide_mail_history; /* history.c */
 tide_handler tide_mail_absent;  /* absent.c */
 tide_handler tide_mail_confirm; /* absent.c */
+tide_handler tide_mail_restore; /* restore_job.c */
+tide_handler tide_mail_remove;  /* archiver_batch.c */
+tide_handler tide_mail_changes; /* archiver_history.c */
+
+/* The kind of restores; what a process that died left of them is canceled (restore.c). */
+tide_status tide_restore_start(tide_mail *mail, tide_error *err);
 
 /* ---- plan.c ---- */
 
@@ -92,10 +105,6 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                              const struct tide_mail_relist *relist, tide_error *err);
 
 /* ---- fetch.c ---- */
-tide_handler tide_mail_restore; /* restore_job.c */
-
-/* The kind of restores; what a process that died left of them is canceled (restore.c). */
-tide_status tide_restore_start(tide_mail *mail, tide_error *err);
 
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,

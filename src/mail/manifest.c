@@ -10,7 +10,7 @@ static const char tables[] =
     "CREATE TABLE IF NOT EXISTS mail_manifest("
     " id INTEGER PRIMARY KEY, account INTEGER NOT NULL, mode INTEGER NOT NULL,"
     " query TEXT NOT NULL, made_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
-    " watermark_ms INTEGER NOT NULL"
+    " watermark_ms INTEGER NOT NULL, planned_ms INTEGER NOT NULL DEFAULT 0"
     ") STRICT;"
     "CREATE TABLE IF NOT EXISTS mail_removal("
     " id INTEGER PRIMARY KEY, manifest INTEGER NOT NULL, gmail_id TEXT NOT NULL,"
@@ -21,7 +21,7 @@ static const char tables[] =
     ") STRICT;"
     "CREATE INDEX IF NOT EXISTS mail_removal_gmail ON mail_removal(gmail_id);";
 
-#define MANIFEST_COLUMNS "id, account, mode, query, made_ms, ended_ms, watermark_ms"
+#define MANIFEST_COLUMNS "id, account, mode, query, made_ms, ended_ms, watermark_ms, planned_ms"
 #define REMOVAL_COLUMNS                                                                            \
     "mail_removal.id, manifest, gmail_id, thread_id, hash, bytes, internal_ms, labels, state,"     \
     " reason, restored_id, changed_ms"
@@ -82,7 +82,7 @@ tide_status tide_manifest_add(struct sqlite3 *db, struct tide_manifest *manifest
     sqlite3_stmt *stmt = NULL;
     tide_status rc = prepare(db,
                              "INSERT INTO mail_manifest(account, mode, query, made_ms, ended_ms,"
-                             " watermark_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+                             " watermark_ms, planned_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
                              &stmt, err);
     if (rc != TIDE_OK)
         return rc;
@@ -92,6 +92,7 @@ tide_status tide_manifest_add(struct sqlite3 *db, struct tide_manifest *manifest
     tide_bind_u64(stmt, 4, manifest->made_ms);
     tide_bind_u64(stmt, 5, manifest->ended_ms);
     tide_bind_u64(stmt, 6, manifest->watermark_ms);
+    tide_bind_u64(stmt, 7, manifest->planned_ms);
     rc = run(db, stmt, err);
     if (rc == TIDE_OK)
         manifest->id = (uint64_t)sqlite3_last_insert_rowid(db);
@@ -109,6 +110,42 @@ tide_status tide_manifest_end(struct sqlite3 *db, uint64_t manifest, uint64_t en
     tide_bind_u64(stmt, 1, manifest);
     tide_bind_u64(stmt, 2, ended_ms);
     return run(db, stmt, err);
+}
+
+tide_status tide_manifest_planned(struct sqlite3 *db, uint64_t manifest, uint64_t now_ms,
+                                  tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db, "UPDATE mail_manifest SET planned_ms = ?2 WHERE id = ?1", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, manifest);
+    tide_bind_u64(stmt, 2, now_ms);
+    return run(db, stmt, err);
+}
+
+#define UNPLANNED "SELECT id FROM mail_manifest WHERE planned_ms = 0 AND ended_ms = 0 AND mode < 3"
+
+tide_status tide_manifest_forget_unplanned(struct sqlite3 *db, uint32_t limit, bool *more_out,
+                                           tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "DELETE FROM mail_removal WHERE id IN (SELECT id FROM mail_removal"
+                             " WHERE manifest IN (" UNPLANNED ") LIMIT ?1)",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, limit);
+    rc = run(db, stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    *more_out = sqlite3_changes(db) == (int)limit;
+    if (*more_out)
+        return TIDE_OK;
+    rc = prepare(db, "DELETE FROM mail_manifest WHERE id IN (" UNPLANNED ")", &stmt, err);
+    return rc == TIDE_OK ? run(db, stmt, err) : rc;
 }
 
 static tide_status manifest_count(struct sqlite3 *db, struct tide_manifest *manifest,
@@ -143,7 +180,8 @@ static void manifest_read(sqlite3_stmt *stmt, struct tide_manifest *manifest)
                                        .mode = (tide_removal_mode)(tide_column_u64(stmt, 2) & 3U),
                                        .made_ms = tide_column_u64(stmt, 4),
                                        .ended_ms = tide_column_u64(stmt, 5),
-                                       .watermark_ms = tide_column_u64(stmt, 6)};
+                                       .watermark_ms = tide_column_u64(stmt, 6),
+                                       .planned_ms = tide_column_u64(stmt, 7)};
     copy_text(stmt, 3, manifest->query, sizeof manifest->query);
 }
 

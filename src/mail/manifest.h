@@ -14,6 +14,8 @@
  *       or from planned or asked to refused; nothing else, and nothing back.
  *   F3  (manifest, Gmail id) is unique: planning again adds nothing.
  *   F4  a restored entry names the id that the message has now.
+ *   F5  a run of the archiver counts once its last entry is planned (planned_ms); one
+ *       that is not has asked the server for nothing and may be forgotten.
  */
 #ifndef TIDE_MAIL_MANIFEST_H
 #define TIDE_MAIL_MANIFEST_H
@@ -48,6 +50,7 @@ struct tide_manifest {
     uint64_t made_ms;
     uint64_t ended_ms;     /* 0: unfinished */
     uint64_t watermark_ms; /* when it was planned */
+    uint64_t planned_ms;   /* when its last entry was; 0: not yet (F5) */
     /* Counted from the entries when read. */
     uint64_t entries[TIDE_REMOVAL_RESTORED + 1];
     uint64_t bytes[TIDE_REMOVAL_RESTORED + 1];
@@ -72,6 +75,13 @@ tide_status tide_manifest_tables(struct sqlite3 *db, tide_error *err);
 
 /* Writes a new one; its id comes back in it. */
 tide_status tide_manifest_add(struct sqlite3 *db, struct tide_manifest *manifest, tide_error *err);
+/* Its last entry is written (F5). */
+tide_status tide_manifest_planned(struct sqlite3 *db, uint64_t manifest, uint64_t now_ms,
+                                  tide_error *err);
+/* Forgets runs of the archiver that were never planned to their end (F5), at most
+ * `limit` entries of them in one go; *more_out: there are more. */
+tide_status tide_manifest_forget_unplanned(struct sqlite3 *db, uint32_t limit, bool *more_out,
+                                           tide_error *err);
 tide_status tide_manifest_end(struct sqlite3 *db, uint64_t manifest, uint64_t ended_ms,
                               tide_error *err);
 /* TIDE_NOT_FOUND. */

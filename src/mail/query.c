@@ -296,12 +296,18 @@ static node *take_term(struct parser *parser, const struct tide_query_written *o
         written.value = take_quoted(parser);
         written.quoted = true;
     } else if (at_stop(parser) && !named) { /* a sign on its own */
+        parser->making.query->left_out = true;
         return NULL;
     } else {
         written.value =
             written.op == TIDE_OP_MESSAGE_ID ? take_message_id(parser) : take_bare(parser);
     }
-    return failed(parser) ? NULL : tide_query_term(&parser->making, &written);
+    if (failed(parser))
+        return NULL;
+    node *term = tide_query_term(&parser->making, &written);
+    if (term == NULL && !failed(parser))
+        parser->making.query->left_out = true;
+    return term;
 }
 
 /* Takes the word OR or AND in capitals, or '|'; 0 when there is none. */
@@ -474,6 +480,33 @@ void tide_query_free(tide_query *query)
         return;
     tide_arena_done(&query->arena);
     tide_mem_free(query->mem, query, sizeof *query);
+}
+
+/* ---- asking about one ---- */
+
+bool tide_query_is_all(const tide_query *query)
+{
+    return query->root->term == TIDE_TERM_ALL && !query->spam_trash;
+}
+
+bool tide_query_is_whole(const tide_query *query)
+{
+    return !query->left_out;
+}
+
+static bool node_denies(const node *at)
+{
+    const bool of_index = at->term == TIDE_TERM_WORDS || at->term == TIDE_TERM_ATTACHMENT ||
+                          at->term == TIDE_TERM_MESSAGE_ID;
+    bool denies = of_index && at->negated;
+    for (const node *child = at->first; !denies && child != NULL; child = child->next)
+        denies = node_denies(child); /* as deep as T3 allows */
+    return denies;
+}
+
+bool tide_query_denies_words(const tide_query *query)
+{
+    return node_denies(query->root);
 }
 
 /* ---- checking ---- */

@@ -57,6 +57,7 @@ struct tide_query {
     tide_arena arena;
     const struct tide_query_node *root;
     bool spam_trash; /* a term asks for them: they are not left out */
+    bool left_out;   /* something in it has no letter and no digit */
 };
 
 /* ---- while parsing ---- */

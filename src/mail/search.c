@@ -307,6 +307,7 @@ tide_status tide_search_run(tide_archive *archive, const struct tide_search *sea
     if (rc != TIDE_OK)
         return rc;
     page.searching.descending = !search->oldest_first;
+    page.searching.strict = search->strict;
     rc = page_run(&page, visit, arg, next);
     tide_mem_free(archive->mem, page.list, page.list_count * sizeof *page.list);
     tide_searching_done(&page.searching);

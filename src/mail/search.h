@@ -53,6 +53,13 @@ enum {
 tide_status tide_query_parse(tide_text text, int64_t now_ms, int32_t utc_offset_s, tide_mem *mem,
                              tide_query **query_out, tide_error *err);
 void tide_query_free(tide_query *query); /* NULL is fine */
+/* For who acts on what is found.  It asks for nothing, so that everything is found. */
+bool tide_query_is_all(const tide_query *query);
+/* Nothing in it was left out for having no letter and no digit. */
+bool tide_query_is_whole(const tide_query *query);
+/* It wants words, attachments or a Message-ID not to be there: a message that is not
+ * indexed is found, whatever it says. */
+bool tide_query_denies_words(const tide_query *query);
 
 struct tide_search {
     const tide_query *query; /* NULL: everything */
@@ -61,6 +68,7 @@ struct tide_search {
     uint32_t limit;  /* 0: 50 */
     tide_text after; /* the token of the page before; empty: the first page */
     bool snippets;
+    bool strict; /* a word without a letter and a digit is TIDE_INVALID, not left out */
 };
 
 struct tide_found {

@@ -108,6 +108,7 @@ struct tide_searching {
     tide_arena arena; /* the plan */
     struct tide_planned plan;
     bool descending;
+    bool strict; /* nothing of the query is left out */
     tide_error *err;
 };
 

@@ -376,7 +376,7 @@ static void phrase_add(struct maker *maker, const node *term, tide_text match, t
 
 static struct part *wordless(struct maker *maker, const node *term)
 {
-    if (term->fields == TIDE_IN_ANY)
+    if (term->fields == TIDE_IN_ANY && !maker->searching->strict)
         return part_new(maker, PART_IGNORED, false);
     char shown[TIDE_QUERY_SHOWN_BYTES];
     tide_query_show(term->text, shown);

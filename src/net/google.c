@@ -312,6 +312,14 @@ tide_status tide_google_judge_body(int http, tide_text body, uint64_t now_unix_m
     return say(err, rc, http, what);
 }
 
+bool tide_google_lacks_scope(const char *text)
+{
+    return strstr(text, "answered 403") != NULL &&
+           (strstr(text, "insufficientPermissions") != NULL ||
+            strstr(text, "ACCESS_TOKEN_SCOPE_INSUFFICIENT") != NULL ||
+            strcasestr(text, "insufficient authentication scopes") != NULL);
+}
+
 static bool is_page(const struct tide_response *response)
 {
     const tide_text type = tide_response_header(response, "Content-Type");

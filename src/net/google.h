@@ -38,6 +38,10 @@ tide_judge tide_google_judge;
 tide_status tide_google_judge_body(int http, tide_text body, uint64_t now_unix_ms,
                                    uint64_t *retry_after_ms_out, tide_error *err);
 
+/* Whether the text of a TIDE_PERMANENT says that the sign-in does not cover the call
+ * (M15a): only its owner can mend that. */
+bool tide_google_lacks_scope(const char *text);
+
 enum {
     TIDE_GOOGLE_BODY_BYTES_MAX = 256 << 10,
     TIDE_GOOGLE_WAIT_MS_MAX = 86400000,

@@ -92,6 +92,9 @@ void tide_tokens_close(tide_tokens *tokens); /* NULL is fine */
  * TIDE_CANCELED within 100 ms of `cancel` (may be NULL). */
 tide_status tide_tokens_get(tide_tokens *tokens, const tide_cancel *cancel, tide_buf *bearer_out,
                             tide_error *err);
+/* The scopes of the grant, as the provider named them, separated by spaces; replaces what
+ * is in `scopes_out`.  Empty: not known (a fixed token). */
+tide_status tide_tokens_scopes(tide_tokens *tokens, tide_buf *scopes_out, tide_error *err);
 /* The server refused this one with 401: the next get refreshes, once. */
 void tide_tokens_refused(tide_tokens *tokens, tide_text bearer);
 /* Gives the grant back to the provider (a key or a fixed token cannot be) and

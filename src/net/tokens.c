@@ -397,6 +397,14 @@ tide_status tide_tokens_get(tide_tokens *self, const tide_cancel *cancel, tide_b
     return rc;
 }
 
+tide_status tide_tokens_scopes(tide_tokens *self, tide_buf *scopes_out, tide_error *err)
+{
+    tide_lock_take(self->world, self->lock);
+    const tide_status rc = tide_buf_set(scopes_out, tide_buf_text(&self->grant.scopes));
+    tide_lock_drop(self->world, self->lock);
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the scopes of a sign-in");
+}
+
 void tide_tokens_refused(tide_tokens *self, tide_text bearer)
 {
     tide_lock_take(self->world, self->lock);

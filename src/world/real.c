@@ -96,6 +96,7 @@ static const struct tide_world_ops real_ops = {
     .file_replace = real_file_replace,
     .file_remove = real_file_remove,
     .file_rename = real_file_rename,
+    .file_forget = real_file_forget,
     .dir_make = real_dir_make,
     .dir_list = real_dir_list,
     .disk_free = real_disk_free,

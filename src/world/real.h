@@ -74,6 +74,7 @@ tide_status real_file_replace(tide_world *world, const char *path, tide_text con
                               tide_error *err);
 tide_status real_file_remove(tide_world *world, const char *path, tide_error *err);
 tide_status real_file_rename(tide_world *world, const char *path, const char *to, tide_error *err);
+tide_status real_file_forget(tide_world *world, const char *path, tide_error *err);
 tide_status real_dir_make(tide_world *world, const char *path, tide_error *err);
 tide_status real_dir_list(tide_world *world, const char *path,
                           void (*visit)(const char *name, void *arg), void *arg, tide_error *err);

@@ -10,6 +10,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct tide_file_lock {
@@ -340,6 +341,34 @@ tide_status real_file_rename(tide_world *world, const char *path, const char *to
 /* ---- locks --------------------------------------------------------------- */
 
 /* The line of the one who holds the lock, made fit to be printed. */
+/* In a process of its own: closing a file takes away every POSIX lock that this process
+ * has on it, and SQLite's are such.  A child has none, and calls here only what may be
+ * called between a fork of many threads and an exit. */
+tide_status real_file_forget(tide_world *world, const char *path, tide_error *err)
+{
+    (void)world;
+    const pid_t child = fork();
+    if (child < 0)
+        return tide_error_os(err, errno, "start a process to sync %s", path);
+    if (child == 0) {
+        const int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            _exit(errno);
+        if (fsync(fd) != 0)
+            _exit(errno);
+        _exit(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
+    }
+    int status = 0;
+    pid_t ended = 0;
+    while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR)
+        ;
+    if (ended != child || !WIFEXITED(status))
+        return tide_error_set(err, TIDE_IO, "sync %s: the process for it was killed", path);
+    if (WEXITSTATUS(status) != 0)
+        return tide_error_os(err, WEXITSTATUS(status), "sync %s", path);
+    return TIDE_OK;
+}
+
 static void holder_read(int fd, char line[TIDE_LOCK_LINE_BYTES_MAX])
 {
     ssize_t got = pread(fd, line, TIDE_LOCK_LINE_BYTES_MAX - 1, 0);

@@ -148,6 +148,7 @@ struct tide_world_ops {
     tide_status (*file_remove)(tide_world *world, const char *path, tide_error *err);
     tide_status (*file_rename)(tide_world *world, const char *path, const char *to,
                                tide_error *err);
+    tide_status (*file_forget)(tide_world *world, const char *path, tide_error *err);
     tide_status (*dir_make)(tide_world *world, const char *path, tide_error *err);
     tide_status (*dir_list)(tide_world *world, const char *path,
                             void (*visit)(const char *name, void *arg), void *arg, tide_error *err);
@@ -333,6 +334,12 @@ static inline tide_status tide_file_rename(tide_world *world, const char *path, 
 static inline tide_status tide_file_remove(tide_world *world, const char *path, tide_error *err)
 {
     return world->ops->file_remove(world, path, err);
+}
+/* Syncs a file, then drops what the system remembers of it, so that the next read comes
+ * from the disk (M13).  Safe for a file that SQLite has open here.  TIDE_NOT_FOUND. */
+static inline tide_status tide_file_forget(tide_world *world, const char *path, tide_error *err)
+{
+    return world->ops->file_forget(world, path, err);
 }
 /* Makes a directory and those above it, private (0700); fine if it is there. */
 static inline tide_status tide_dir_make(tide_world *world, const char *path, tide_error *err)

@@ -547,6 +547,37 @@ tide_status sim_file_rename(tide_world *world, const char *path, const char *to,
     return TIDE_OK;
 }
 
+/* What a failed sync lost is seen until the cache is dropped (D3); then it is not. */
+tide_status sim_file_forget(tide_world *world, const char *path, tide_error *err)
+{
+    tide_sim *sim = sim_of(world);
+    struct sim_disk *disk = sim->disk;
+    sim_step(sim, SIM_OP_FILE, 0, path);
+    if (sim->dead)
+        return stopped(err, path);
+    struct sim_inode *inode = sim_disk_find(disk, path);
+    if (inode == NULL)
+        return tide_error_set(err, TIDE_NOT_FOUND, "sync %s: no such file", path);
+    inode->references++;
+    const int sql = sim_inode_sync(disk, inode, path);
+    if (sql == SQLITE_OK) {
+        disk->bytes_used -= inode->seen.count;
+        content_copy(&inode->seen, &inode->durable);
+        for (size_t i = 0; i < inode->writes_count; i++) { /* of others, meanwhile */
+            const struct sim_write *item = inode->writes[i];
+            if (item->truncate)
+                content_size(&inode->seen, (size_t)item->offset);
+            else
+                content_write(&inode->seen, item->offset, item->data, item->bytes);
+        }
+        disk->bytes_used += inode->seen.count;
+    }
+    sim_inode_drop(disk, inode);
+    if (sql != SQLITE_OK)
+        return sim->dead ? stopped(err, path) : status_of_sql(sql, "sync", path, err);
+    return TIDE_OK;
+}
+
 /* With all its parents.  Directories are durable at once: no rule of ours
  * hangs on losing one. */
 tide_status sim_dir_make(tide_world *world, const char *path, tide_error *err)

@@ -216,6 +216,7 @@ tide_status sim_file_replace(tide_world *world, const char *path, tide_text cont
                              tide_error *err);
 tide_status sim_file_remove(tide_world *world, const char *path, tide_error *err);
 tide_status sim_file_rename(tide_world *world, const char *path, const char *to, tide_error *err);
+tide_status sim_file_forget(tide_world *world, const char *path, tide_error *err);
 tide_status sim_dir_make(tide_world *world, const char *path, tide_error *err);
 tide_status sim_dir_list(tide_world *world, const char *path,
                          void (*visit)(const char *name, void *arg), void *arg, tide_error *err);

@@ -557,6 +557,7 @@ const struct tide_world_ops sim_ops = {
     .file_replace = sim_file_replace,
     .file_remove = sim_file_remove,
     .file_rename = sim_file_rename,
+    .file_forget = sim_file_forget,
     .dir_make = sim_dir_make,
     .dir_list = sim_dir_list,
     .disk_free = sim_disk_room_left,

@@ -84,6 +84,7 @@ static const struct field fields[] = {
     FIELD(engine, reload_every_ms),
     FIELD(engine, log_level_given),
     FIELD(engine, log_level),
+    FIELD(engine, archive_guard),
     ALL(window_ms),
     ALL(window_units_max),
     ALL(rate_min),
@@ -239,6 +240,7 @@ static const struct effect {
     {"retry.backoff_factor", "3000", "badness.pause_factor_permille retry.pause_factor_permille"},
     {"retry.backoff_max", "1m", "badness.pause_max_ms retry.pause_max_ms"},
     {"log.level", "debug", "engine.log_level_given engine.log_level"},
+    {"archive.guard", "50", "engine.archive_guard"},
     {"settings.reload_every", "1s", "engine.reload_every_ms"},
 };
 enum { EFFECTS = sizeof effects / sizeof effects[0] };
