@@ -51,10 +51,11 @@ struct tide_batcher {
 /* One request in the air; its askers stand still until it is over. */
 struct flight {
     tide_batcher *batcher;
-    tide_job *job; /* the pilot's */
-    struct asker *askers[TIDE_BATCH_PARTS_MAX];
+    tide_job *job;                              /* the pilot's */
+    struct asker *askers[TIDE_BATCH_PARTS_MAX]; /* NULL: it has its answer and may be gone */
     unsigned count;
     uint32_t units;
+    uint32_t method_id;
     struct tide_response *response;
     tide_multipart *reader;
     unsigned reading; /* index of the part that is being read; count: nobody's */
@@ -192,6 +193,7 @@ static void board(tide_batcher *self, struct asker *pilot, struct flight *flight
     pilot->aboard = true;
     flight->askers[flight->count++] = pilot;
     flight->units = pilot->call->units;
+    flight->method_id = pilot->call->method_id;
     bytes = pilot->call->expected_bytes;
     while (self->first != NULL && flight->count < self->state.size) {
         struct asker *next = self->first;
@@ -250,8 +252,8 @@ static tide_status on_part(void *arg, tide_text id, int http)
         !tide_text_to_u64((tide_text){id.data + 1, id.bytes - 1}, &number) ||
         number >= flight->count)
         return TIDE_OK; /* nobody asked for it: it is read and forgotten */
-    struct asker *asker = flight->askers[number];
-    if (asker->answered)
+    const struct asker *asker = flight->askers[number];
+    if (asker == NULL)
         return TIDE_OK; /* a second answer changes nothing (T3) */
     flight->reading = (unsigned)number;
     if (asker->call->restart != NULL)
@@ -284,15 +286,26 @@ static void part_throttled(struct flight *flight, const tide_error *err, uint64_
     flight->refused++;
 }
 
+/* Its asker goes on while the rest of the answer arrives: what it received does not wait
+ * in memory for the others. */
+static void release(struct flight *flight, unsigned index)
+{
+    tide_batcher *self = flight->batcher;
+    tide_lock_take(self->world, self->lock);
+    flight->askers[index]->answered = true;
+    flight->askers[index] = NULL;
+    tide_cond_wake_all(self->world, self->news);
+    tide_lock_drop(self->world, self->lock);
+}
+
 static tide_status on_end(void *arg, bool whole)
 {
     struct flight *flight = arg;
-    if (flight->reading == flight->count)
-        return TIDE_OK;
-    struct asker *asker = flight->askers[flight->reading];
+    const unsigned index = flight->reading;
     flight->reading = flight->count;
-    if (!whole)
-        return TIDE_OK; /* as good as missing */
+    if (index == flight->count || !whole)
+        return TIDE_OK; /* nobody's, or as good as missing */
+    struct asker *asker = flight->askers[index];
     uint64_t retry_after_ms = 0;
     asker->err.status = TIDE_OK;
     asker->err.code = flight->reading_http;
@@ -307,7 +320,7 @@ static tide_status on_end(void *arg, bool whole)
     if (asker->status != TIDE_OK && asker->err.status == TIDE_OK)
         (void)tide_error_set(&asker->err, asker->status, "a part of a batch: %s",
                              tide_status_name(asker->status));
-    asker->answered = true;
+    release(flight, index);
     return TIDE_OK;
 }
 
@@ -386,9 +399,8 @@ static tide_status send_batch(struct flight *flight, tide_text body, const char 
     tide_response_init(&answer.response, flight->batcher->mem);
     flight->response = &answer.response;
     if (rc == TIDE_OK)
-        rc = tide_job_batch(flight->job, flight->units, flight->count,
-                            flight->askers[0]->call->method_id, judge, &request, &answer.response,
-                            err);
+        rc = tide_job_batch(flight->job, flight->units, flight->count, flight->method_id, judge,
+                            &request, &answer.response, err);
     flight->latency_ms = answer.response.latency_ms;
     flight->response = NULL;
     tide_response_done(&answer.response);
@@ -453,7 +465,7 @@ static void disembark(struct flight *flight)
 {
     for (unsigned i = flight->count; i-- > 1;) {
         struct asker *asker = flight->askers[i];
-        if (asker->answered)
+        if (asker == NULL)
             continue;
         asker->aboard = false;
         queue_add_first(flight->batcher, asker);
@@ -468,7 +480,7 @@ static void land(struct flight *flight, tide_status rc, const tide_error *err)
     if (rc == TIDE_CANCELED || rc == TIDE_STOPPED)
         disembark(flight);
     for (unsigned i = 0; i < flight->count; i++)
-        if (!flight->askers[i]->answered)
+        if (flight->askers[i] != NULL)
             unanswered(flight, i, rc, err);
     if (flight->read || rc != TIDE_AGAIN) {
         self->state.requests++;
