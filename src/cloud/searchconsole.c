@@ -206,8 +206,9 @@ static tide_status query_path(const struct tide_sc_query *query, tide_buf *out)
 /* As Google's discovery document has it. */
 static tide_status query_body(const struct tide_sc_query *query, tide_buf *out)
 {
-    tide_status rc = tide_buf_print(out, "{\"startDate\":\"%.10s\",\"endDate\":\"%.10s\",",
-                                    query->date, query->date);
+    tide_status rc =
+        tide_buf_print(out, "{\"startDate\":\"%.10s\",\"endDate\":\"%.10s\",", query->date,
+                       query->date_to == NULL ? query->date : query->date_to);
     const char *before = "\"dimensions\":[";
     for (unsigned d = 0; rc == TIDE_OK && d < TIDE_SC_DIMENSIONS; d++) {
         if ((query->dimensions >> d & 1u) == 0)

@@ -5,7 +5,8 @@
  * discovery document to the letter.
  *
  * Invariants:
- *   Q1  a query is about one day: longer ranges do not raise the cap of 50,000 rows.
+ *   Q1  rows are asked for one day at a time: longer ranges do not raise the cap of
+ *       50,000 rows.
  *   Q2  the rows of a query are given out whole or not at all.
  */
 #ifndef TIDE_CLOUD_SEARCHCONSOLE_H
@@ -63,8 +64,9 @@ tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
                                      void *arg, tide_error *err);
 
 struct tide_sc_query {
-    const char *site; /* "sc-domain:example.com", "https://www.example.com/" */
-    const char *date; /* "2026-09-01", Pacific time */
+    const char *site;    /* "sc-domain:example.com", "https://www.example.com/" */
+    const char *date;    /* "2026-09-01", Pacific time */
+    const char *date_to; /* NULL: that day alone (Q1) */
     tide_sc_type type;
     uint32_t dimensions; /* bits */
     uint32_t start_row;
