@@ -126,6 +126,10 @@ static tide_status run(struct cli *cli, struct live *live)
             shown_ms = now_ms;
         }
     }
+    /* What is stored can be found when we say that we are done. */
+    uint64_t indexed = 1;
+    while (rc == TIDE_OK && indexed > 0 && !interrupted)
+        rc = tide_mail_index(live->home->mail, &indexed, &cli->err);
     if (!cli->quiet)
         show(cli, live);
     return rc;

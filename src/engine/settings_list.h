@@ -99,8 +99,8 @@
       "highest rate (E4.2)") \
     N(GOVERNOR_GMAIL_WINDOW, "governor.gmail.window", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", false, \
       "sliding window of Gmail's quota (E4.2)") \
-    N(GOVERNOR_GMAIL_WINDOW_UNITS, "governor.gmail.window_units", INTEGER, 6000, 400, 100000000, "units", true, \
-      "units a Gmail user has per window; 15000 for older projects (E4.2)") \
+    N(GOVERNOR_GMAIL_WINDOW_UNITS, "governor.gmail.window_units", INTEGER, 6000, 0, 100000000, "units", true, \
+      "units a Gmail user has per window; 15000 for older projects; 0: no limit is known (E4.2)") \
     N(GOVERNOR_GMAIL_IN_FLIGHT, "governor.gmail.in_flight", INTEGER, 10, 1, 1000, "calls", true, \
       "Gmail calls at once, every part of a batch counts (E4.2)") \
     N(GOVERNOR_GMAIL_RESERVE, "governor.gmail.reserve", PERMILLE, 20, 0, 500, "", true, \

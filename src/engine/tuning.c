@@ -43,6 +43,8 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
 
 /* ---- governors (E4) ---------------------------------------------------------- */
 
+enum { UNLIMITED_CALLS_PER_S_START = 5000, UNLIMITED_CALLS_PER_S_MAX = 20000 };
+
 static unsigned smaller(unsigned a, unsigned b)
 {
     return a < b ? a : b;
@@ -57,6 +59,16 @@ static void profile_at_once(struct tide_governor_profile *profile, unsigned star
     profile->workers_min = smaller(profile->workers_min, start);
 }
 
+/* A provider that publishes no quota is asked as fast as its answers come: the
+ * calls in flight hold us back, and a refusal halves the pace (E4.2). */
+static void profile_unlimited(struct tide_governor_profile *profile)
+{
+    profile->window_ms = 0;
+    profile->window_units_max = 0;
+    profile->rate_start = UNLIMITED_CALLS_PER_S_START * (double)profile->call_units;
+    profile->rate_max = UNLIMITED_CALLS_PER_S_MAX * (double)profile->call_units;
+}
+
 static void profile_by_provider(struct tide_governor_profile *profile,
                                 const tide_settings *settings, const char *provider)
 {
@@ -65,6 +77,8 @@ static void profile_by_provider(struct tide_governor_profile *profile,
         profile->window_units_max = U64(GOVERNOR_GMAIL_WINDOW_UNITS);
         profile->in_flight_max = U32(GOVERNOR_GMAIL_IN_FLIGHT);
         profile->reserve_permille = U32(GOVERNOR_GMAIL_RESERVE);
+        if (profile->window_units_max == 0)
+            profile_unlimited(profile);
         return;
     }
     if (strcmp(provider, "console") == 0) {

@@ -301,6 +301,25 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
     return tide_enqueue(mail->engine, &spec, 1, NULL, err);
 }
 
+enum { INDEX_GROUP = 200 }; /* so that who asks can stop between two */
+
+tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err)
+{
+    uint64_t done = 0;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && done == 0; i++) {
+        tide_lock_take(mail->world, mail->lock);
+        tide_archive *archive = i < mail->users_count ? mail->users[i]->archive : NULL;
+        tide_lock_drop(mail->world, mail->lock);
+        if (archive == NULL)
+            break; /* that was the last */
+        rc = tide_archive_index(archive, INDEX_GROUP, &done, err);
+    }
+    if (rc == TIDE_OK)
+        *done_out = done;
+    return rc;
+}
+
 struct state_ask {
     uint64_t stream;
     uint64_t finished;

@@ -75,6 +75,11 @@ struct tide_mail_run {
 /* Enqueues the plan; one run of an account at a time, a second one joins it. */
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err);
 
+/* Makes messages findable that are stored and not indexed yet, of the accounts
+ * that this process has used: a group of them, or the rest of it.  *done_out: how many; 0:
+ * none is left. */
+tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err);
+
 /* Whether an account of this process needs its owner to sign in again; the text
  * says why.  Its work waits meanwhile. */
 bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[400]);
