@@ -70,7 +70,7 @@ static void open_browser(const char *link)
     }
 }
 
-static tide_status sign_in(struct cli *cli, const char *email, tide_buf *grant)
+static tide_status sign_in(struct cli *cli, const char *email, const char *wanted, tide_buf *grant)
 {
     struct tide_oauth_client client;
     tide_oauth_flow *flow = NULL;
@@ -79,7 +79,7 @@ static tide_status sign_in(struct cli *cli, const char *email, tide_buf *grant)
     const bool headless = cli_flag(cli, "headless") != NULL;
     tide_status rc = client_of(cli, &client);
     const struct tide_oauth_ask ask = {
-        .client = &client, .scopes = read_scope, .login_hint = email, .headless = headless};
+        .client = &client, .scopes = wanted, .login_hint = email, .headless = headless};
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_start(cli->world, &ask, cli->mem, &flow, &cli->err);
     if (rc == TIDE_OK && headless) {
@@ -94,29 +94,29 @@ static tide_status sign_in(struct cli *cli, const char *email, tide_buf *grant)
     }
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_finish(flow, NULL, grant, &scopes, &cli->err);
-    if (rc == TIDE_OK && strstr(tide_buf_cstr(&scopes), "gmail.readonly") == NULL &&
+    if (rc == TIDE_OK && !tide_oauth_scopes_cover(tide_buf_text(&scopes), wanted) &&
         strstr(tide_buf_cstr(&scopes), "mail.google.com") == NULL)
         rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
-                      "reading mail was not allowed on the sign-in page");
+                      "reading was not allowed on the sign-in page");
     tide_oauth_flow_free(flow);
     tide_buf_done(&scopes);
     return rc;
 }
 
 static tide_status service_account(struct cli *cli, const char *file, const char *email,
-                                   tide_buf *grant)
+                                   const char *wanted, tide_buf *grant)
 {
     tide_buf key;
     tide_buf_init(&key, cli->mem, FILE_BYTES_MAX);
     tide_status rc = read_file(cli, file, &key);
     if (rc == TIDE_OK)
-        rc = tide_oauth_service_account(tide_buf_text(&key), email, read_scope, grant, &cli->err);
+        rc = tide_oauth_service_account(tide_buf_text(&key), email, wanted, grant, &cli->err);
     tide_secret_wipe(&key);
     tide_buf_done(&key);
     return rc;
 }
 
-static tide_status grant_of(struct cli *cli, const char *email, tide_buf *grant)
+tide_status cli_grant(struct cli *cli, const char *login_hint, const char *scopes, tide_buf *grant)
 {
     const char *bearer = cli_flag(cli, "bearer");
     const char *key = cli_flag(cli, "service-account");
@@ -126,8 +126,8 @@ static tide_status grant_of(struct cli *cli, const char *email, tide_buf *grant)
     if (bearer != NULL)
         return tide_oauth_fixed(bearer, grant, &cli->err);
     if (key != NULL)
-        return service_account(cli, key, email, grant);
-    return sign_in(cli, email, grant);
+        return service_account(cli, key, login_hint, scopes, grant);
+    return sign_in(cli, login_hint, scopes, grant);
 }
 
 /* ---- commands ---- */
@@ -138,9 +138,14 @@ tide_status cli_account_add(struct cli *cli)
     tide_buf grant;
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
     const char *email = cli->arguments[1];
+    if (strcmp(cli->arguments[0], "console") == 0)
+        return cli_account_add_console(cli);
     if (strcmp(cli->arguments[0], "gmail") != 0)
-        return cli_fail(cli, TIDE_INVALID, "So far there is: gmail.",
+        return cli_fail(cli, TIDE_INVALID, "There are: gmail, console.",
                         "there is no provider \"%.100s\"", cli->arguments[0]);
+    if (cli->arguments_count > 2)
+        return cli_fail(cli, TIDE_INVALID, "Run the command once for each.",
+                        "one mail account at a time");
     if (strchr(email, '@') == NULL || strpbrk(email, "/\\ \t") != NULL || email[0] == '.' ||
         strlen(email) > 200)
         return cli_fail(cli, TIDE_INVALID, "Give an address like ada@example.com.",
@@ -149,7 +154,7 @@ tide_status cli_account_add(struct cli *cli)
     tide_mail_secret_name(email, secret);
     tide_status rc = mail_home_open(cli, &home);
     if (rc == TIDE_OK)
-        rc = grant_of(cli, email, &grant);
+        rc = cli_grant(cli, email, read_scope, &grant);
     /* The grant first: an account without one would only fail later. */
     if (rc == TIDE_OK)
         rc = tide_secrets_put(home.secrets, secret, tide_buf_text(&grant), &cli->err);

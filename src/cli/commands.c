@@ -70,6 +70,7 @@ static const struct cli_flag account_add_flags[] = {
     {"service-account", "FILE", "the key of a service account with domain-wide delegation"},
     {"endpoint", "URL", "another server than Google's: an emulator"},
     {"bearer", "TOKEN", "a fixed token, for emulators only"},
+    {"name", "NAME", "a name for this sign-in (console; default: console)"},
     {NULL, NULL, NULL},
 };
 
@@ -103,6 +104,42 @@ static const struct cli_flag mail_verify_flags[] = {
 static const struct cli_flag mail_export_flags[] = {
     {"account", "EMAIL", "from the archive of this account"},
     {"format", "FORMAT", "eml (one file a message, the default) or maildir"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_sites_flags[] = {
+    {"name", "NAME", "of this sign-in (default: console)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_backfill_flags[] = {
+    {"from", "DATE", "the first day, as 2026-01-31 (default: 16 months ago)"},
+    {"to", "DATE", "the last day (default: yesterday, Pacific time)"},
+    {"days", "N", "so many days up to the last final one, instead of --from"},
+    {"type", "TYPES", "web, image, video, news, discover, googleNews; a list (default: web)"},
+    {"dimensions", "LIST", "of query, page, country, device (default: all four)"},
+    {"workers", "N", "HTTP requests at once, 1 to 10 (default 3); 1 asks one by one"},
+    {"batch", "N", "queries in one HTTP request, 1 to 50 (default: grows to 50)"},
+    {"rows", "N", "rows of a page, 1 to 25000 (default 25000)"},
+    {"no-totals", NULL, "do not ask for the totals of each day"},
+    {"again", NULL, "also days that are stored and final"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_sync_flags[] = {
+    {"workers", "N", "HTTP requests at once, 1 to 10 (default 3)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_report_flags[] = {
+    {"from", "DATE", "the first day (default: 28 days before --to)"},
+    {"to", "DATE", "the last day (default: the last one stored)"},
+    {"type", "TYPE", "of this search type (default: web)"},
+    {"by", "DIMENSION", "the best of query, page, country or device (default: query)"},
+    {"limit", "N", "so many of them (default 10)"},
+    {"compare", NULL, "beside the same number of days before"},
+    {"compare-from", "DATE", "beside the days from this one on"},
+    {"csv", "WHAT", "as CSV: days, or top"},
     {NULL, NULL, NULL},
 };
 
@@ -148,7 +185,19 @@ const struct cli_command cli_commands[] = {
      cli_mail_verify},
     {"mail", "export", "DIR [QUERY]", 1, 2, mail_export_flags, "Write messages as files.",
      cli_mail_export},
-    {"account", "add", "gmail EMAIL", 2, 2, account_add_flags,
+    {"console", "sites", "", 0, 0, console_sites_flags,
+     "List the properties that a sign-in can read, and which of them were added.",
+     cli_console_sites},
+    {"console", "backfill", "SITE", 1, 1, console_backfill_flags,
+     "Fetch the search analytics of many days; stop it as you like, it goes on where it was.",
+     cli_console_backfill},
+    {"console", "sync", "[SITE...]", 0, 60, console_sync_flags,
+     "Fetch the days that are new or were not final.", cli_console_sync},
+    {"console", "status", "[SITE...]", 0, 60, NULL,
+     "Show up to which day each series is complete, and what is stored.", cli_console_status},
+    {"console", "report", "SITE", 1, 1, console_report_flags,
+     "Show totals of days, and the best queries or pages.", cli_console_report},
+    {"account", "add", "gmail EMAIL | console SITE...", 2, 60, account_add_flags,
      "Sign in to an account and keep its sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,
      "Forget an account and its sign-in; its archive stays.", cli_account_remove},

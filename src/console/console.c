@@ -113,11 +113,17 @@ static tide_status define_kinds(tide_console *console, tide_error *err)
                              .context = console,
                              .dedupe_running = true,
                              .lane = TIDE_KIND_BULK_ONLY};
-    const tide_status rc =
-        tide_engine_kind(console->options.engine, &plan, &console->plan_kind, err);
-    return rc == TIDE_OK
-               ? tide_engine_kind(console->options.engine, &page, &console->page_kind, err)
-               : rc;
+    struct tide_kind sites = {.name = "console.sites",
+                              .handler = tide_console_list_job,
+                              .context = console,
+                              .priority = 90,
+                              .lane = TIDE_KIND_INTERACTIVE,
+                              .dedupe_running = true};
+    tide_engine *engine = console->options.engine;
+    tide_status rc = tide_engine_kind(engine, &plan, &console->plan_kind, err);
+    if (rc == TIDE_OK)
+        rc = tide_engine_kind(engine, &page, &console->page_kind, err);
+    return rc == TIDE_OK ? tide_engine_kind(engine, &sites, &console->sites_kind, err) : rc;
 }
 
 tide_status tide_console_open(const struct tide_console_options *options, tide_mem *mem,
@@ -127,6 +133,7 @@ tide_status tide_console_open(const struct tide_console_options *options, tide_m
     if (console == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for Search Console");
     console->mem = mem;
+    tide_buf_init(&console->listed, mem, 4 << 20);
     console->options = *options;
     if (console->options.workers == 0)
         console->options.workers = 3;
@@ -167,6 +174,7 @@ tide_status tide_console_close(tide_console *console, tide_error *err)
     }
     for (size_t i = 0; i < console->users_count; i++)
         user_close(console, console->users[i]);
+    tide_buf_done(&console->listed);
     if (console->lock != NULL)
         tide_lock_free(console->options.world, console->lock);
     tide_mem_free(console->mem, console, sizeof *console);
@@ -419,6 +427,46 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
     tide_lock_drop(world, console->lock);
     if (rc == TIDE_OK)
         *site_out = site;
+    return rc;
+}
+
+/* An account that has no site yet is found by its own row. */
+struct user_ask {
+    uint32_t account;
+    struct tide_console_site row;
+};
+
+static tide_status read_user(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct user_ask *ask = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc =
+        prepare(db, "SELECT name, endpoint FROM console_account WHERE account = ?1", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, ask->account);
+    if (sqlite3_step(stmt) == SQLITE_ROW) {
+        ask->row.account = ask->account;
+        copy_text(stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
+        copy_text(stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
+    } else {
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of Search Console");
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_console_user(tide_console *console, uint32_t account,
+                              struct tide_console_user **user_out, tide_error *err)
+{
+    struct user_ask ask = {.account = account};
+    tide_status rc = tide_transact(console->options.engine, read_user, &ask, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_lock_take(console->options.world, console->lock);
+    rc = user_open(console, &ask.row, user_out, err);
+    tide_lock_drop(console->options.world, console->lock);
     return rc;
 }
 

@@ -81,6 +81,12 @@ tide_status tide_console_sites(tide_console *console,
 tide_status tide_console_site(tide_console *console, const char *site,
                               struct tide_console_site *site_out, tide_error *err);
 
+/* Asks the server for the properties of a sign-in: a job of its own.  What it found is
+ * visited when the engine is quiet again. */
+tide_status tide_console_list(tide_console *console, const char *name, tide_error *err);
+void tide_console_listed(tide_console *console,
+                         void (*visit)(const char *site, const char *level, void *arg), void *arg);
+
 /* ---- running ---- */
 
 struct tide_console_run {

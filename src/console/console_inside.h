@@ -3,6 +3,7 @@
 #define TIDE_CONSOLE_INSIDE_H
 
 #include "console/console.h"
+#include "console/dates.h"
 
 /* A sign-in in use. */
 struct tide_console_user {
@@ -25,13 +26,14 @@ struct tide_console {
     tide_mem *mem;
     struct tide_console_options options;
     char dir[4096];
-    uint32_t plan_kind, page_kind;
+    uint32_t plan_kind, page_kind, sites_kind;
     tide_lock *lock; /* over everything below */
     struct tide_console_user *users[TIDE_CONSOLE_USERS_MAX];
     size_t users_count;
     struct tide_console_open_site *sites[TIDE_CONSOLE_SITES_MAX];
     size_t sites_count;
     uint64_t days, rows, bytes;
+    tide_buf listed; /* of the last console.sites: site, level, each terminated */
     char signed_out[128];
     char signed_out_text[400];
     char halted[400];
@@ -40,6 +42,9 @@ struct tide_console {
 /* The site of a job, opened when it is not yet.  Borrowed. */
 tide_status tide_console_use(tide_console *console, uint64_t site,
                              struct tide_console_open_site **site_out, tide_error *err);
+/* The sign-in of an account, opened when it is not yet.  Borrowed. */
+tide_status tide_console_user(tide_console *console, uint32_t account,
+                              struct tide_console_user **user_out, tide_error *err);
 /* The stream of a series; the epoch grows when an earlier day is asked for. */
 tide_status tide_console_stream(tide_console *console, const struct tide_console_site *site,
                                 const struct tide_console_set *set, uint32_t epoch,
@@ -85,13 +90,6 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
 /* Handlers; context is the tide_console. */
 tide_handler tide_console_plan;     /* plan.c */
 tide_handler tide_console_page_job; /* page.c */
-
-/* ---- dates (dates.c) ---- */
-
-/* Days since 1970 of "2026-09-01", and back; false: it is no date. */
-bool tide_date_parse(const char *text, int32_t *day_out);
-void tide_date_format(int32_t day, char out[16]);
-/* The day in Pacific time, taken as UTC-8 all year: an hour late in summer, never early. */
-int32_t tide_date_pacific(uint64_t unix_ms);
+tide_handler tide_console_list_job; /* list.c */
 
 #endif

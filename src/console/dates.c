@@ -1,4 +1,4 @@
-#include "console/console_inside.h"
+#include "console/dates.h"
 
 #include <stdio.h>
 #include <string.h>
