@@ -247,6 +247,21 @@ tide_status cli_console_sites(struct cli *cli)
 
 /* ---- backfill and sync ---- */
 
+static tide_status number_flag(struct cli *cli, const char *name, uint64_t max, unsigned *out)
+{
+    uint64_t number = 0;
+    if (cli_flag(cli, name) == NULL)
+        return TIDE_OK;
+    const tide_status rc = cli_number(cli, cli_flag(cli, name), name, &number);
+    if (rc != TIDE_OK)
+        return rc;
+    if (number == 0 || number > max)
+        return cli_fail(cli, TIDE_INVALID, "Give a number in that range.", "--%s is from 1 to %llu",
+                        name, (unsigned long long)max);
+    *out = (unsigned)number;
+    return TIDE_OK;
+}
+
 static tide_status copy_date(struct cli *cli, const char *flag, char out[16])
 {
     const char *value = cli_flag(cli, flag);
@@ -308,6 +323,10 @@ tide_status cli_console_backfill(struct cli *cli)
     struct tide_console_run wanted = {.site = cli->arguments[0]};
     tide_status rc = wanted_run(cli, &wanted);
     if (rc == TIDE_OK)
+        rc = number_flag(cli, "workers", TIDE_CONSOLE_WORKERS_MAX, &home.workers);
+    if (rc == TIDE_OK)
+        rc = number_flag(cli, "batch", TIDE_CONSOLE_BATCH_MAX, &home.batch_max);
+    if (rc == TIDE_OK)
         rc = console_home_open(cli, &home);
     if (rc == TIDE_OK)
         rc = tide_console_run(home.console, &wanted, &cli->err);
@@ -368,7 +387,9 @@ tide_status cli_console_sync(struct cli *cli)
     struct sites *sites = tide_mem_new(cli->mem, sizeof *sites);
     if (sites == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "no memory");
-    tide_status rc = console_home_open(cli, &home);
+    tide_status rc = number_flag(cli, "workers", TIDE_CONSOLE_WORKERS_MAX, &home.workers);
+    if (rc == TIDE_OK)
+        rc = console_home_open(cli, &home);
     if (rc == TIDE_OK)
         rc = tide_console_sites(home.console, take_known, sites, &cli->err);
     for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)

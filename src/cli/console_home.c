@@ -4,21 +4,6 @@
 
 #include <stdio.h>
 
-static tide_status number_flag(struct cli *cli, const char *name, uint64_t max, unsigned *out)
-{
-    uint64_t number = 0;
-    if (cli_flag(cli, name) == NULL)
-        return TIDE_OK;
-    const tide_status rc = cli_number(cli, cli_flag(cli, name), name, &number);
-    if (rc != TIDE_OK)
-        return rc;
-    if (number == 0 || number > max)
-        return cli_fail(cli, TIDE_INVALID, "Give a number in that range.", "--%s is from 1 to %llu",
-                        name, (unsigned long long)max);
-    *out = (unsigned)number;
-    return TIDE_OK;
-}
-
 static tide_status places(struct cli *cli, char archive[CLI_PATH_BYTES],
                           char secrets[CLI_PATH_BYTES])
 {
@@ -30,12 +15,9 @@ static tide_status places(struct cli *cli, char archive[CLI_PATH_BYTES],
 
 tide_status console_home_open(struct cli *cli, struct console_home *home)
 {
-    struct tide_console_options options = {.world = cli->world};
+    struct tide_console_options options = {
+        .world = cli->world, .workers = home->workers, .batch_max = home->batch_max};
     tide_status rc = places(cli, home->archive_dir, home->secrets_dir);
-    if (rc == TIDE_OK)
-        rc = number_flag(cli, "workers", TIDE_CONSOLE_WORKERS_MAX, &options.workers);
-    if (rc == TIDE_OK)
-        rc = number_flag(cli, "batch", TIDE_CONSOLE_BATCH_MAX, &options.batch_max);
     if (rc == TIDE_OK)
         rc = cli_settings(cli);
     if (rc != TIDE_OK)

@@ -6,6 +6,7 @@
 #include "console/console.h"
 
 struct console_home {
+    unsigned workers, batch_max; /* set before opening; 0: the defaults */
     tide_engine *engine;
     tide_secrets *secrets;
     tide_console *console;
@@ -13,8 +14,7 @@ struct console_home {
     char secrets_dir[CLI_PATH_BYTES];
 };
 
-/* Opens the engine of this directory with the console system on it; not started.  The
- * flags --workers and --batch count. */
+/* Opens the engine of this directory with the console system on it; not started. */
 tide_status console_home_open(struct cli *cli, struct console_home *home);
 tide_status console_home_close(struct cli *cli, struct console_home *home); /* zeroed is fine */
 /* The file of a site, for reading beside anything.  The caller closes it. */

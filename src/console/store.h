@@ -85,7 +85,8 @@ struct tide_console_day_row {
 tide_status tide_console_store_days(
     tide_console_store *store, const struct tide_console_set *set, const char *from, const char *to,
     bool (*visit)(const struct tide_console_day_row *day, void *arg), void *arg, tide_error *err);
-/* The sets there are. */
+enum { TIDE_CONSOLE_SETS_MAX = 192 }; /* six types, 32 choices of dimensions */
+/* The sets there are.  `visit` may read from the store; those of days and top may not. */
 tide_status tide_console_store_sets(tide_console_store *store,
                                     void (*visit)(const struct tide_console_set *set, uint64_t days,
                                                   uint64_t rows, void *arg),

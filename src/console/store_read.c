@@ -52,32 +52,45 @@ tide_status tide_console_store_days(
     return rc;
 }
 
+struct counted_set {
+    struct tide_console_set set;
+    uint64_t days, rows;
+};
+
+static tide_status set_of(sqlite3_stmt *row, struct counted_set *out, tide_error *err)
+{
+    uint32_t types = 0;
+    *out = (struct counted_set){.days = tide_column_u64(row, 2), .rows = tide_column_u64(row, 3)};
+    tide_status rc =
+        tide_sc_types_parse(tide_text_of((const char *)sqlite3_column_text(row, 0)), &types, err);
+    if (rc == TIDE_OK)
+        rc = tide_sc_dimensions_parse(tide_text_of((const char *)sqlite3_column_text(row, 1)),
+                                      &out->set.dimensions, err);
+    while (rc == TIDE_OK && types >> 1 >> out->set.type != 0)
+        out->set.type++;
+    return rc;
+}
+
 tide_status tide_console_store_sets(tide_console_store *store,
                                     void (*visit)(const struct tide_console_set *set, uint64_t days,
                                                   uint64_t rows, void *arg),
                                     void *arg, tide_error *err)
 {
+    struct counted_set sets[TIDE_CONSOLE_SETS_MAX];
+    size_t count = 0;
     bool row = false;
     tide_lock_take(store->world, store->lock);
     sqlite3_stmt *list = tide_db_stmt(&store->db, TIDE_CONSOLE_SERIES_LIST);
     tide_status rc = tide_db_step(&store->db, list, &row, err);
-    while (rc == TIDE_OK && row) {
-        uint32_t types = 0;
-        struct tide_console_set set = {.type = TIDE_SC_WEB};
-        const char *type = (const char *)sqlite3_column_text(list, 0);
-        const char *dimensions = (const char *)sqlite3_column_text(list, 1);
-        rc = tide_sc_types_parse(tide_text_of(type), &types, err);
+    while (rc == TIDE_OK && row && count < TIDE_CONSOLE_SETS_MAX) {
+        rc = set_of(list, &sets[count++], err);
         if (rc == TIDE_OK)
-            rc = tide_sc_dimensions_parse(tide_text_of(dimensions), &set.dimensions, err);
-        while (rc == TIDE_OK && types >> 1 >> set.type != 0)
-            set.type++;
-        if (rc == TIDE_OK) {
-            visit(&set, tide_column_u64(list, 2), tide_column_u64(list, 3), arg);
             rc = tide_db_step(&store->db, list, &row, err);
-        }
     }
     tide_db_end(list);
     tide_lock_drop(store->world, store->lock);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        visit(&sets[i].set, sets[i].days, sets[i].rows, arg);
     return rc;
 }
 
