@@ -185,9 +185,13 @@ static void name_pilot(tide_batcher *self)
     tide_cond_wake_all(self->world, self->news);
 }
 
-/* Takes the pilot and those behind it aboard (T2). */
+/* Takes the pilot and those behind it aboard (T2), leaving their share to the other
+ * flights that are free: the parts of one may be served one after another. */
 static void board(tide_batcher *self, struct asker *pilot, struct flight *flight)
 {
+    const unsigned free_flights = self->flights_max - self->state.flights;
+    const unsigned share = (self->state.waiting + free_flights - 1) / free_flights;
+    const unsigned most = share < self->state.size ? share : self->state.size;
     uint64_t bytes = 0;
     queue_remove(self, pilot);
     pilot->aboard = true;
@@ -195,7 +199,7 @@ static void board(tide_batcher *self, struct asker *pilot, struct flight *flight
     flight->units = pilot->call->units;
     flight->method_id = pilot->call->method_id;
     bytes = pilot->call->expected_bytes;
-    while (self->first != NULL && flight->count < self->state.size) {
+    while (self->first != NULL && flight->count < most) {
         struct asker *next = self->first;
         if (bytes + next->call->expected_bytes > self->bytes_max)
             break;
