@@ -78,7 +78,11 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
     return TIDE_OK;
 }
 
-/* The next request of the same day: a child, so it is in the same cycle. */
+enum { NEXT_PRIORITY = 60 };
+
+/* The next request of the same day: a child, so it is in the same cycle.  It goes before
+ * days that are not begun, so that days are finished one after another and little is
+ * staged. */
 static tide_status next(tide_console *console, tide_job *job, const struct tide_console_ask *ask,
                         tide_error *err)
 {
@@ -87,6 +91,7 @@ static tide_status next(tide_console *console, tide_job *job, const struct tide_
     tide_status rc = tide_console_ask_write(ask, &payload);
     const struct tide_spec spec = {.kind = console->page_kind,
                                    .account = tide_job_account(job),
+                                   .priority = NEXT_PRIORITY,
                                    .payload = tide_buf_cstr(&payload)};
     if (rc == TIDE_OK)
         rc = tide_job_enqueue(job, &spec, err);
