@@ -67,7 +67,7 @@ static bool take_byte(struct cursor *in, char byte)
     return true;
 }
 
-/* A string as it stands, without its quotes; *plain_out: no escape in it. */
+/* A string as it stands, without its quotes; *plain_out: ASCII, no escape in it. */
 static bool take_string(struct cursor *in, tide_text *text_out, bool *plain_out)
 {
     if (!take_byte(in, '"'))
@@ -77,6 +77,8 @@ static bool take_string(struct cursor *in, tide_text *text_out, bool *plain_out)
     while (in->at < in->end && *in->at != '"') {
         if ((unsigned char)*in->at < 0x20)
             return false;
+        if ((unsigned char)*in->at >= 0x80)
+            plain = false;
         if (*in->at == '\\') {
             plain = false;
             in->at++;
@@ -138,12 +140,25 @@ static bool take_number(struct cursor *in, double *number_out)
     return *stop == '\0' && isfinite(*number_out);
 }
 
-/* A value that nobody asked for. */
+/* Whether the library takes this for a value. */
+static bool is_value(const char *from, const char *to)
+{
+    json_error_t error;
+    json_t *value = json_loadb(from, (size_t)(to - from),
+                               JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &error);
+    json_decref(value);
+    return value != NULL;
+}
+
+/* A value that nobody asked for: rare, so its end is found by brackets and the library
+ * says whether it is one. */
 static bool skip_value(struct cursor *in)
 {
     unsigned depth = 0;
     tide_text ignored;
     bool plain = false;
+    skip_space(in);
+    const char *from = in->at;
     do {
         skip_space(in);
         if (in->at == in->end)
@@ -162,10 +177,10 @@ static bool skip_value(struct cursor *in)
                     in->at++;
         }
     } while (depth > 0);
-    return true;
+    return is_value(from, in->at);
 }
 
-/* A key with its escapes undone: rare, so the library does it. */
+/* A key with its escapes undone and its UTF-8 checked: the library does it. */
 static bool unescape(tide_text quoted, tide_buf *out)
 {
     json_error_t error;
