@@ -485,12 +485,14 @@ tide_status tide_console_stream(tide_console *console, const struct tide_console
 static const uint32_t default_dimensions =
     1u << TIDE_SC_QUERY | 1u << TIDE_SC_PAGE | 1u << TIDE_SC_COUNTRY | 1u << TIDE_SC_DEVICE;
 
-/* Discover and Google News know no queries. */
+/* Discover and Google News know no queries, Discover no devices. */
 static uint32_t dimensions_for(tide_sc_type type, uint32_t wanted)
 {
     uint32_t bits = (wanted == 0 ? default_dimensions : wanted) & ~(1u << TIDE_SC_DATE);
     if (type == TIDE_SC_DISCOVER || type == TIDE_SC_GOOGLE_NEWS)
         bits &= ~(1u << TIDE_SC_QUERY);
+    if (type == TIDE_SC_DISCOVER)
+        bits &= ~(1u << TIDE_SC_DEVICE);
     return bits;
 }
 
