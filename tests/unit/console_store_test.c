@@ -8,8 +8,9 @@
 #include "console/dates.h"
 #include "console/names.h"
 #include "console/store.h"
-#include "world/real.h"
+#include "world/world.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -59,12 +61,18 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *f = *state;
-    char command[128];
     tide_console_page_free(f->page);
     OK(tide_console_store_close(f->store, NULL));
     tide_world_real_free(f->world);
-    (void)snprintf(command, sizeof command, "rm -rf %s", f->dir);
-    assert_int_equal(system(command), 0);
+    DIR *dir = opendir(f->dir);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char path[400];
+        (void)snprintf(path, sizeof path, "%s/%s", f->dir, entry->d_name);
+        (void)unlink(path);
+    }
+    (void)closedir(dir);
+    assert_int_equal(rmdir(f->dir), 0);
     free(f);
     return 0;
 }
