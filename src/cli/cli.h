@@ -29,7 +29,7 @@
 #include "world/world.h"
 
 enum {
-    CLI_ARGUMENTS_MAX = 4,
+    CLI_ARGUMENTS_MAX = 64,
     CLI_FLAGS_MAX = 16,
     CLI_PATH_BYTES = 4096,
     CLI_OUT_BYTES_MAX = 256 << 20,
@@ -201,6 +201,22 @@ tide_status cli_ledger_verify(struct cli *cli);
 tide_status cli_completion_bash(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);
+tide_status cli_account_add_console(struct cli *cli);
+/* What a sign-in is for, and the scope that takes. */
+struct cli_purpose {
+    const char *name;
+    const char *scope;
+    const char *words; /* "to read mail, and nothing else" */
+};
+/* A grant by the flags --bearer, --service-account, --client, --headless.  `email` may
+ * be "". */
+tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpose *purpose,
+                      tide_buf *grant);
+tide_status cli_console_sites(struct cli *cli);
+tide_status cli_console_backfill(struct cli *cli);
+tide_status cli_console_sync(struct cli *cli);
+tide_status cli_console_status(struct cli *cli);
+tide_status cli_console_report(struct cli *cli);
 tide_status cli_mail_sync(struct cli *cli);
 tide_status cli_mail_status(struct cli *cli);
 tide_status cli_mail_bad(struct cli *cli);

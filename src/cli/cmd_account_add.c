@@ -12,11 +12,7 @@ enum { FILE_BYTES_MAX = 64 << 10, BROWSER_WAIT_MS = 5 * 60 * 1000, JOBS_SLICE = 
 
 /* Least privilege (M15a): reading is all that sync needs.  The wider scopes hold the
  * narrower ones, so that one is asked for. */
-static const struct purpose {
-    const char *name;
-    const char *scope;
-    const char *words;
-} purposes[] = {
+static const struct cli_purpose purposes[] = {
     {"sync", "https://www.googleapis.com/auth/gmail.readonly", "to read mail, and nothing else"},
     {"archive", "https://www.googleapis.com/auth/gmail.modify",
      "to read mail, change its labels, move it to the trash and put it back; not to delete it for "
@@ -25,7 +21,8 @@ static const struct purpose {
      "to read, change and put back mail, and to delete it for good"},
 };
 
-static const struct purpose *purpose_of(struct cli *cli)
+/* NULL: there is no such purpose. */
+static const struct cli_purpose *purpose_of(struct cli *cli)
 {
     const char *name = cli_flag(cli, "for");
     for (size_t i = 0; i < sizeof purposes / sizeof purposes[0]; i++)
@@ -92,7 +89,7 @@ static void open_browser(const char *link)
     }
 }
 
-static tide_status sign_in(struct cli *cli, const char *email, const struct purpose *purpose,
+static tide_status sign_in(struct cli *cli, const char *email, const struct cli_purpose *purpose,
                            tide_buf *grant)
 {
     struct tide_oauth_client client;
@@ -129,7 +126,7 @@ static tide_status sign_in(struct cli *cli, const char *email, const struct purp
 }
 
 static tide_status service_account(struct cli *cli, const char *file, const char *email,
-                                   const struct purpose *purpose, tide_buf *grant)
+                                   const struct cli_purpose *purpose, tide_buf *grant)
 {
     tide_buf key;
     tide_buf_init(&key, cli->mem, FILE_BYTES_MAX);
@@ -142,14 +139,11 @@ static tide_status service_account(struct cli *cli, const char *file, const char
     return rc;
 }
 
-static tide_status grant_of(struct cli *cli, const char *email, tide_buf *grant)
+tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpose *purpose,
+                      tide_buf *grant)
 {
     const char *bearer = cli_flag(cli, "bearer");
     const char *key = cli_flag(cli, "service-account");
-    const struct purpose *purpose = purpose_of(cli);
-    if (purpose == NULL)
-        return cli_fail(cli, TIDE_INVALID, "There are: sync, archive, delete.",
-                        "there is no purpose \"%.60s\"", cli_flag(cli, "for"));
     if (bearer != NULL && cli_flag(cli, "endpoint") == NULL)
         return cli_fail(cli, TIDE_INVALID, "Add --endpoint URL.",
                         "--bearer is for emulators: a token of Google's lives an hour");
@@ -243,9 +237,18 @@ tide_status cli_account_add(struct cli *cli)
     const char *email = cli->arguments[1];
     const char *endpoint = cli_flag(cli, "endpoint");
     bool beside = false;
+    const struct cli_purpose *purpose = purpose_of(cli);
+    if (strcmp(cli->arguments[0], "console") == 0)
+        return cli_account_add_console(cli);
     if (strcmp(cli->arguments[0], "gmail") != 0)
-        return cli_fail(cli, TIDE_INVALID, "So far there is: gmail.",
+        return cli_fail(cli, TIDE_INVALID, "There are: gmail, console.",
                         "there is no provider \"%.100s\"", cli->arguments[0]);
+    if (cli->arguments_count > 2)
+        return cli_fail(cli, TIDE_INVALID, "Run the command once for each.",
+                        "one mail account at a time");
+    if (purpose == NULL)
+        return cli_fail(cli, TIDE_INVALID, "There are: sync, archive, delete.",
+                        "there is no purpose \"%.60s\"", cli_flag(cli, "for"));
     tide_status rc = check_email(cli, email);
     if (rc != TIDE_OK)
         return rc;
@@ -253,7 +256,7 @@ tide_status cli_account_add(struct cli *cli)
     tide_mail_secret_name(email, secret);
     rc = open_beside(cli, &home, &beside);
     if (rc == TIDE_OK)
-        rc = grant_of(cli, email, &grant);
+        rc = cli_grant(cli, email, purpose, &grant);
     /* The grant first: an account without one would only fail later. */
     if (rc == TIDE_OK)
         rc = tide_secrets_put(home.secrets, secret, tide_buf_text(&grant), &cli->err);

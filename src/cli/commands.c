@@ -71,6 +71,7 @@ static const struct cli_flag account_add_flags[] = {
     {"endpoint", "URL", "another server than Google's: an emulator"},
     {"bearer", "TOKEN", "a fixed token, for emulators only"},
     {"for", "PURPOSE", "what it is for: sync (reading, the default), archive or delete"},
+    {"name", "NAME", "a name for this sign-in (console; default: console)"},
     {NULL, NULL, NULL},
 };
 
@@ -154,6 +155,42 @@ static const struct cli_flag mail_manifest_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag console_sites_flags[] = {
+    {"name", "NAME", "of this sign-in (default: console)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_backfill_flags[] = {
+    {"from", "DATE", "the first day, as 2026-01-31 (default: 16 months ago)"},
+    {"to", "DATE", "the last day (default: yesterday, Pacific time)"},
+    {"days", "N", "so many days up to the last final one, instead of --from"},
+    {"type", "TYPES", "web, image, video, news, discover, googleNews; a list (default: web)"},
+    {"dimensions", "LIST", "of query, page, country, device (default: all four)"},
+    {"workers", "N", "HTTP requests at once, 1 to 10 (default 3); 1 asks one by one"},
+    {"batch", "N", "queries in one HTTP request, 1 to 50 (default: grows to 50)"},
+    {"rows", "N", "rows of a page, 1 to 25000 (default 25000)"},
+    {"no-totals", NULL, "do not ask for the totals of each day"},
+    {"again", NULL, "also days that are stored and final"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_sync_flags[] = {
+    {"workers", "N", "HTTP requests at once, 1 to 10 (default 3)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_report_flags[] = {
+    {"from", "DATE", "the first day (default: 28 days before --to)"},
+    {"to", "DATE", "the last day (default: the last one stored)"},
+    {"type", "TYPE", "of this search type (default: web)"},
+    {"by", "DIMENSION", "the best of query, page, country or device (default: query)"},
+    {"limit", "N", "so many of them (default 10)"},
+    {"compare", NULL, "beside the same number of days before"},
+    {"compare-from", "DATE", "beside the days from this one on"},
+    {"csv", "WHAT", "as CSV: days, or top"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag config_list_flags[] = {
     {"changed", NULL, "only settings that are not at their default"},
     {NULL, NULL, NULL},
@@ -207,7 +244,19 @@ const struct cli_command cli_commands[] = {
      "Take mail that is safely stored here out of Gmail.", cli_mail_archive},
     {"mail", "manifest", "[ID]", 0, 1, mail_manifest_flags,
      "List what was taken out of Gmail: the runs, or the messages of one.", cli_mail_manifest},
-    {"account", "add", "gmail EMAIL", 2, 2, account_add_flags,
+    {"console", "sites", "", 0, 0, console_sites_flags,
+     "List the properties that a sign-in can read, and which of them were added.",
+     cli_console_sites},
+    {"console", "backfill", "SITE", 1, 1, console_backfill_flags,
+     "Fetch the search analytics of many days; stop it as you like, it goes on where it was.",
+     cli_console_backfill},
+    {"console", "sync", "[SITE...]", 0, 60, console_sync_flags,
+     "Fetch the days that are new or were not final.", cli_console_sync},
+    {"console", "status", "[SITE...]", 0, 60, NULL,
+     "Show up to which day each series is complete, and what is stored.", cli_console_status},
+    {"console", "report", "SITE", 1, 1, console_report_flags,
+     "Show totals of days, and the best queries or pages.", cli_console_report},
+    {"account", "add", "gmail EMAIL | console SITE...", 2, 60, account_add_flags,
      "Sign in to an account and keep its sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,
      "Give the sign-in of an account back and forget both; its archive stays.", cli_account_remove},

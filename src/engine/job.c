@@ -119,6 +119,11 @@ tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms)
     return rc;
 }
 
+uint64_t tide_job_again_at_ms(const tide_job *job)
+{
+    return job->again_at_ms;
+}
+
 tide_status tide_job_again(tide_job *job, uint64_t at_ms)
 {
     job->again_at_ms = at_ms;

@@ -542,7 +542,8 @@ tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
 static bool counts_at_next_start(tide_setting setting, const struct value *old,
                                  const struct value *new)
 {
-    return !table[setting].live || (setting == TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS &&
+    return !table[setting].live || ((setting == TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS ||
+                                     setting == TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS) &&
                                     (old->number == 0) != (new->number == 0));
 }
 
@@ -625,6 +626,13 @@ tide_status tide_settings_check(const tide_settings *settings, tide_error *err)
             return pair_refused(settings, pairs[i].small, pairs[i].large,
                                 pairs[i].strictly ? "below" : "at most", err);
     }
+    /* Less than a batch costs would let it wait for ever. */
+    uint64_t queries = settings->values[TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS].number;
+    if (queries > 0 && queries < TIDE_SETTING_CONSOLE_UNITS_MIN)
+        return tide_error_set(err, TIDE_INVALID,
+                              "%s = %" PRIu64 " must be 0 (no limit is known) or at least %d",
+                              table[TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS].name, queries,
+                              TIDE_SETTING_CONSOLE_UNITS_MIN);
     /* Less than the dearest calls cost would let them wait for ever. */
     uint64_t units = settings->values[TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS].number;
     if (units > 0 && units < TIDE_SETTING_GMAIL_UNITS_MIN)

@@ -107,7 +107,7 @@
       "share of the window kept for the person who waits (E4.2)") \
     N(GOVERNOR_CONSOLE_WINDOW, "governor.console.window", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", false, \
       "sliding window of Search Console's quotas (E4.2)") \
-    N(GOVERNOR_CONSOLE_SITE_UNITS, "governor.console.site_units", INTEGER, 1200, 100, 100000000, "units", true, \
+    N(GOVERNOR_CONSOLE_SITE_UNITS, "governor.console.site_units", INTEGER, 1200, 0, 100000000, "units", true, \
       "calls per window and site (E4.2)") \
     N(GOVERNOR_CONSOLE_IN_FLIGHT, "governor.console.in_flight", INTEGER, 10, 1, 1000, "batches", true, \
       "Search Console batches at once (E4.2)") \

@@ -45,6 +45,7 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
 
 /* ---- governors (E4) ---------------------------------------------------------- */
 
+enum { BATCH_LATENCY_MS = 60000 };
 enum { UNLIMITED_CALLS_PER_S_START = 5000, UNLIMITED_CALLS_PER_S_MAX = 20000 };
 
 static unsigned smaller(unsigned a, unsigned b)
@@ -86,7 +87,12 @@ static void profile_by_provider(struct tide_governor_profile *profile,
     if (strcmp(provider, "console") == 0) {
         profile->window_ms = U32(GOVERNOR_CONSOLE_WINDOW);
         profile->window_units_max = U64(GOVERNOR_CONSOLE_SITE_UNITS);
-        profile->in_flight_max = U32(GOVERNOR_CONSOLE_IN_FLIGHT);
+        /* Its handlers wait for a place in a batch: that costs nothing, and how many
+         * batches fly is the batcher's business.  A batch takes as long as all its parts. */
+        profile_at_once(profile, TIDE_WORKERS_MAX, TIDE_WORKERS_MAX);
+        profile->latency_max_ms = BATCH_LATENCY_MS;
+        if (profile->window_units_max == 0)
+            profile_unlimited(profile);
         return;
     }
     if (strcmp(provider, "graph") == 0) {
