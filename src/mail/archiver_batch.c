@@ -51,6 +51,12 @@ static void refuse(struct entry *entry, const char *why)
 
 /* ---- the entries ---- */
 
+static size_t ids_max(const struct batch *batch)
+{
+    const size_t wanted = batch->mail->options.remove_ids;
+    return wanted == 0 || wanted > TIDE_REMOVE_IDS ? TIDE_REMOVE_IDS : wanted;
+}
+
 static bool take_entry(const struct tide_removal *removal, void *arg)
 {
     struct batch *batch = arg;
@@ -59,7 +65,7 @@ static bool take_entry(const struct tide_removal *removal, void *arg)
         return false;
     batch->entries[batch->count++] = (struct entry){.removal = *removal};
     batch->bytes += removal->bytes;
-    return batch->count < TIDE_REMOVE_IDS;
+    return batch->count < ids_max(batch);
 }
 
 /* What was asked for comes first: it is to be known before more is asked. */
@@ -76,7 +82,7 @@ static tide_status load_run(tide_transaction *transaction, void *arg, tide_error
     batch->count = 0;
     batch->bytes = 0;
     for (size_t i = 0; rc == TIDE_OK && i < sizeof states / sizeof states[0]; i++)
-        if (batch->count < TIDE_REMOVE_IDS)
+        if (batch->count < ids_max(batch))
             rc = tide_removal_list(db, batch->manifest.id, (int)states[i], 0, TIDE_REMOVE_IDS,
                                    take_entry, batch, err);
     return rc;

@@ -52,6 +52,7 @@ struct tide_mail_options {
     uint64_t window_ms;      /* 0: Gmail's own quota */
     bool archiver;           /* this process removes mail (archiver.h); no other one does */
     bool no_sync;            /* no handlers for syncing: its jobs stay in the ledger */
+    uint32_t remove_ids;     /* of one removing call; 0: TIDE_REMOVE_IDS, and never more */
 };
 /* Defines the kinds mail.* and makes the mail system's tables. */
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
