@@ -288,6 +288,8 @@ static tide_status read_archive(struct status *status)
         return TIDE_OK;
     }
     if (rc == TIDE_OK)
+        rc = tide_mail_look_proof(cli->ledger, archive, &status->look, &cli->err);
+    if (rc == TIDE_OK)
         rc = tide_mail_kept(archive, &status->kept, &cli->err);
     if (rc == TIDE_OK)
         rc = tide_archive_tally(archive, &status->tally, &cli->err);

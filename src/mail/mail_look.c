@@ -311,6 +311,10 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
     }
     if (rc == TIDE_OK)
         rc = look_stream(ledger, &ask.row, look, &stream, err);
+    if (rc == TIDE_OK && look->watermark_ms == 0 && ask.row.floor_ms > ask.row.since_ms)
+        look->watermark_ms = ask.row.floor_ms; /* where this stream began: proven before */
+    if (rc == TIDE_OK && ask.row.lost && ask.row.lost_ms < look->watermark_ms)
+        look->watermark_ms = ask.row.lost_ms; /* the next plan lets it fall back */
     if (rc == TIDE_OK && full)
         rc = look_full(ledger, stream, look, err);
     if (own)

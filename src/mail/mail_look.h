@@ -81,6 +81,10 @@ void tide_mail_look_done(struct tide_mail_look *look); /* a zeroed one is fine *
 tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
                            struct tide_mail_look *look, tide_error *err);
 bool tide_mail_look_check(const struct tide_mail_look *look);
+/* Holds the archive against what the ledger remembers (M4): what is lost is told in the
+ * notice, and the tidemark is where it will fall back to.  Changes nothing on disk. */
+tide_status tide_mail_look_proof(tide_ledger *ledger, tide_archive *archive,
+                                 struct tide_mail_look *look, tide_error *err);
 
 /* Whether a kind of jobs is the mail system's. */
 bool tide_mail_kind_is_ours(tide_text kind_name);

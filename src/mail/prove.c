@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "mail/mail_inside.h"
+#include "mail/mail_look.h"
 #include "mail/shard.h"
 
 #include <stdio.h>
@@ -230,4 +231,28 @@ tide_status tide_mail_remember(tide_mail *mail, struct tide_mail_user *user, tid
                                tide_error *err)
 {
     return tide_mail_remember_proof(mail, user, job, "", 0, err);
+}
+
+tide_status tide_mail_look_proof(tide_ledger *ledger, tide_archive *archive,
+                                 struct tide_mail_look *look, tide_error *err)
+{
+    struct proof proof = {
+        .account = look->account, .remembered = {.mem = look->mem}, .now = {.mem = look->mem}};
+    /* What is remembered first: a process that stores meanwhile only adds to it. */
+    tide_status rc = tide_mail_shards(tide_ledger_sqlite(ledger), proof.account, shards_add,
+                                      &proof.remembered, err);
+    if (rc == TIDE_OK && proof.remembered.full)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the shards of %s", look->email);
+    if (rc == TIDE_OK)
+        rc = shards_now(archive, &proof.now, err);
+    if (rc == TIDE_OK)
+        compare(&proof);
+    if (rc == TIDE_OK && proof.unproven > 0) {
+        (void)snprintf(look->notice, sizeof look->notice, "%.399s", proof.notice);
+        if (proof.lost_ms < look->watermark_ms)
+            look->watermark_ms = proof.lost_ms;
+    }
+    shards_done(&proof.remembered);
+    shards_done(&proof.now);
+    return rc;
 }

@@ -16,12 +16,11 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_BEGIN] = "BEGIN",
     [TIDE_SHARD_COMMIT] = "COMMIT",
     [TIDE_SHARD_ROLLBACK] = "ROLLBACK",
-    [TIDE_SHARD_STATE] =
-        "SELECT id, account, year, part, generation, messages, raw_bytes, late,"
-        " (SELECT min(id) FROM (SELECT min(gmail_id) AS id FROM message"
-        " UNION ALL SELECT min(gmail_id) FROM former)),"
-        " (SELECT max(id) FROM (SELECT max(gmail_id) AS id FROM message"
-        " UNION ALL SELECT max(gmail_id) FROM former)) FROM shard",
+    [TIDE_SHARD_STATE] = "SELECT id, account, year, part, generation, messages, raw_bytes, late,"
+                         " (SELECT min(id) FROM (SELECT min(gmail_id) AS id FROM message"
+                         " UNION ALL SELECT min(gmail_id) FROM former)),"
+                         " (SELECT max(id) FROM (SELECT max(gmail_id) AS id FROM message"
+                         " UNION ALL SELECT max(gmail_id) FROM former)) FROM shard",
     /* The oldest one stands at most `late` behind the first (H4), and so on. */
     [TIDE_SHARD_SPAN] = "SELECT (SELECT min(internal_ms) FROM message WHERE id <="
                         " (SELECT min(id) FROM message) + shard.late),"
@@ -46,10 +45,10 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                                  " ORDER BY f.until_ms DESC LIMIT 1",
     /* Itself while a message that the server has is in it, before what became of it. */
     [TIDE_SHARD_THREAD_NOW] = "SELECT 1, thread_id FROM message WHERE thread_id = ?1"
-                          " AND gone_ms IS NULL"
-                          " UNION ALL SELECT 0, m.thread_id FROM former f"
-                          " JOIN message m ON m.id = f.message"
-                          " WHERE f.thread_id = ?1 AND m.gone_ms IS NULL LIMIT 1",
+                              " AND gone_ms IS NULL"
+                              " UNION ALL SELECT 0, m.thread_id FROM former f"
+                              " JOIN message m ON m.id = f.message"
+                              " WHERE f.thread_id = ?1 AND m.gone_ms IS NULL LIMIT 1",
     [TIDE_SHARD_STORED_MS] = "SELECT stored_ms FROM message WHERE id = ?1",
     [TIDE_SHARD_LABEL_CALLED] = "SELECT name, type FROM label WHERE label = ?1",
     /* Former ids too: what was given back is found by either. */
