@@ -73,6 +73,8 @@ static tide_status work(struct sync *sync)
     tide_status rc = mail_home_room(cli, home);
     if (rc == TIDE_OK)
         rc = mail_watch_open(cli, home, &sync->names, &sync->watch);
+    if (rc != TIDE_OK)
+        return rc;
     for (size_t i = 0; rc == TIDE_OK && i < sync->names.count; i++) {
         const struct tide_mail_run run = run_of(sync, sync->names.email[i]);
         rc = tide_mail_run(home->mail, &run, &cli->err);

@@ -164,6 +164,8 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
             : tide_slice_fetch_ids(options->window_units, options->window_ms, GET_UNITS);
     tide_status rc = tide_lock_new(mail->world, &mail->lock);
     if (rc == TIDE_OK)
+        rc = tide_cond_new(mail->world, &mail->opened);
+    if (rc == TIDE_OK)
         rc = define_kinds(mail, err);
     if (rc == TIDE_OK)
         rc = tide_transact(mail->engine, make_tables, NULL, err);
@@ -201,6 +203,8 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
         if (rc == TIDE_OK)
             rc = closed;
     }
+    if (mail->opened != NULL)
+        tide_cond_free(mail->world, mail->opened);
     if (mail->lock != NULL)
         tide_lock_free(mail->world, mail->lock);
     tide_map_done(&mail->looked);
@@ -322,30 +326,52 @@ static struct tide_mail_user *user_known(tide_mail *mail, uint32_t account)
     return NULL;
 }
 
+/* Waits for its turn to open accounts; the account when somebody else has opened it
+ * meanwhile.  Under the lock. */
+static struct tide_mail_user *opening_begin(tide_mail *mail, uint32_t account)
+{
+    struct tide_mail_user *user = user_known(mail, account);
+    while (user == NULL && mail->opening) {
+        if (tide_cond_wait(mail->world, mail->opened, mail->lock, TIDE_NEVER) == TIDE_STOPPED)
+            break;
+        user = user_known(mail, account);
+    }
+    if (user == NULL)
+        mail->opening = true;
+    return user;
+}
+
+/* Under the lock. */
+static void opening_end(tide_mail *mail, struct tide_mail_user *user)
+{
+    if (user != NULL)
+        mail->users[mail->users_count++] = user;
+    mail->opening = false;
+    tide_cond_wake_all(mail->world, mail->opened);
+}
+
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err)
 {
+    /* Two jobs may come here at once; the archive must be opened once, and not under the
+     * lock: its proof waits for the ledger. */
     tide_lock_take(mail->world, mail->lock);
-    struct tide_mail_user *user = user_known(mail, account);
+    struct tide_mail_user *user = opening_begin(mail, account);
+    const bool full = mail->users_count == TIDE_MAIL_ACCOUNTS_MAX;
     tide_lock_drop(mail->world, mail->lock);
     if (user != NULL) {
         *user_out = user;
         return TIDE_OK;
     }
     struct tide_mail_row row;
-    tide_status rc = tide_mail_row_read(mail, account, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    /* Two jobs may come here at once; the archive must be opened once. */
-    tide_lock_take(mail->world, mail->lock);
-    user = user_known(mail, account);
-    if (user == NULL && mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
-        rc = tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
-                            TIDE_MAIL_ACCOUNTS_MAX);
-    else if (user == NULL)
+    tide_status rc =
+        full ? tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
+                              TIDE_MAIL_ACCOUNTS_MAX)
+             : tide_mail_row_read(mail, account, &row, err);
+    if (rc == TIDE_OK)
         rc = user_open(mail, &row, &user, err);
-    if (rc == TIDE_OK && user_known(mail, account) == NULL)
-        mail->users[mail->users_count++] = user;
+    tide_lock_take(mail->world, mail->lock);
+    opening_end(mail, rc == TIDE_OK ? user : NULL);
     tide_lock_drop(mail->world, mail->lock);
     if (rc == TIDE_OK)
         *user_out = user;

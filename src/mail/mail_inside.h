@@ -42,6 +42,8 @@ struct tide_mail {
     uint64_t removing;               /* the manifest whose batches may run; atomic */
     tide_map looked;                 /* by the last mail.changes: keys of ids that changed */
     tide_lock *lock;                 /* over users and their claims */
+    bool opening;                    /* somebody opens an account; under lock */
+    tide_cond *opened;               /* who waits for that */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */

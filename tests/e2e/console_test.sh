@@ -79,7 +79,8 @@ t account add console "$domain" --endpoint "$origin" --bearer "$token" >/dev/nul
 rule '[{"method":"batch","rate":0.2,"fault":"batch-missing"},{"method":"batch","rate":0.2,"fault":"batch-extra"},
        {"method":"batch","rate":0.2,"fault":"batch-reorder"},{"method":"batch","rate":0.05,"fault":"truncate"},
        {"method":"batch","rate":0.05,"fault":"reset-after"},{"method":"webmasters.*","rate":0.03,"fault":"500"},
-       {"method":"webmasters.*","rate":0.02,"fault":"garbage"}]'
+       {"method":"webmasters.*","rate":0.02,"fault":"garbage"},
+       {"method":"webmasters.*","fault":"latency","ms":60}]'
 kills=0
 for attempt in $(seq 12); do
     "$tidemark" --home "$dir/rough" --set governor.console.site_units=0 --set retry.backoff_start=50ms --set retry.attempts_max=20 \

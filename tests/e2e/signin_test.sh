@@ -95,7 +95,7 @@ t account add gmail "$user" --endpoint "$origin" --headless <"$dir/paste" >"$dir
 adding=$!
 exec 4>"$dir/paste"
 for _ in $(seq 100); do
-    link=$(grep -oE "http[^ ]+" "$dir/asked" 2>/dev/null | head -1)
+    link=$(grep -oE "http[^ ]+code_challenge[^ ]+" "$dir/asked" 2>/dev/null | head -1)
     [ -n "$link" ] && break
     read -rt 0.05 <> <(:) || true
 done
