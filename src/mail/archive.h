@@ -180,6 +180,9 @@ struct tide_damage {
 tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
                                 void (*damaged)(const struct tide_damage *damage, void *arg),
                                 void *arg, uint64_t *checked_out, tide_error *err);
+/* When it was first stored here. */
+tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
+                                   uint64_t *stored_ms_out, tide_error *err);
 /* Syncs the files of a shard (by its key) and drops what the system remembers of them, so
  * that a connection that is opened afterwards reads from the disk (M13).  Checkpoint
  * first.  TIDE_NOT_FOUND. */

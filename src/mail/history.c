@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/mail_inside.h"
+#include "mail/manifest.h"
 #include "mail/slice.h"
 
 #include <inttypes.h>
@@ -29,13 +30,18 @@ struct history {
     char end[64]; /* the id to adopt */
     int64_t now_ms;
     uint64_t ticket;
+    bool relisted; /* the id to adopt was not reached by reading the history before it */
 };
 
 static tide_status write_mark(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct history *history = arg;
-    return tide_mail_mark_put(tide_transaction_sqlite(transaction), history->stream,
-                              history->ordinal, tide_text_of(history->end), err);
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    tide_status rc =
+        tide_mail_mark_put(db, history->stream, history->ordinal, tide_text_of(history->end), err);
+    if (rc == TIDE_OK && history->relisted)
+        rc = tide_gap_put(db, tide_job_account(history->job), (uint64_t)history->now_ms, err);
+    return rc;
 }
 
 /* ---- records ---- */
@@ -235,6 +241,7 @@ static tide_status history_run(tide_job *job, void *context, tide_error *err)
         rc = tide_mail_user(history->mail, tide_job_account(job), &history->user, err);
     if (rc == TIDE_OK)
         rc = walk(history, err);
+    history->relisted = rc == TIDE_GONE;
     if (rc == TIDE_GONE)
         rc = relist(history, err);
     json_decref(history->payload);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/mail_inside.h"
+#include "mail/manifest.h"
 #include "mail/slice.h"
 
 #include <inttypes.h>
@@ -320,6 +321,8 @@ static tide_status write_plan(tide_transaction *transaction, void *arg, tide_err
         if (rc == TIDE_OK && plan->history_id[0] != '\0')
             rc = tide_mail_mark_put(db, plan->stream, plan->state.cycles_opened + cycles - 1,
                                     tide_text_of(plan->history_id), err);
+        if (rc == TIDE_OK && (plan->one_cycle || plan->row.epoch > 0))
+            rc = tide_gap_put(db, plan->row.account, plan->now_ms, err);
     }
     return rc;
 }
