@@ -246,6 +246,7 @@ struct chosen {
     struct archiving *archiving;
     uint64_t messages, bytes, refused, batches;
     uint64_t batch_messages, batch_bytes;
+    uint64_t unsure; /* whose labels have to be asked for, 20 units each */
     struct sum years[YEARS_MAX];
     size_t years_count;
     json_t *labels; /* id to [messages, bytes] */
@@ -289,9 +290,12 @@ static void sum_labels(struct chosen *chosen, const struct tide_candidate *candi
 }
 
 /* As archiver_batch.c cuts them. */
-static void sum_calls(struct chosen *chosen, uint64_t bytes)
+static void sum_calls(struct chosen *chosen, const struct tide_candidate *candidate)
 {
-    if (chosen->batch_messages == TIDE_REMOVE_IDS ||
+    const uint64_t bytes = candidate->stored.bytes;
+    chosen->unsure += candidate->unsure;
+    const uint64_t most = chosen->unsure > 0 ? TIDE_REMOVE_UNSURE_IDS : TIDE_REMOVE_IDS;
+    if (chosen->batch_messages >= most ||
         (chosen->batch_messages > 0 && chosen->batch_bytes + bytes > TIDE_REMOVE_BYTES))
         chosen->batch_messages = chosen->batch_bytes = 0;
     chosen->batches += chosen->batch_messages == 0;
@@ -305,7 +309,7 @@ static bool choose_one(const struct tide_candidate *candidate, void *arg)
     if (candidate->refused == NULL) {
         chosen->messages++;
         chosen->bytes += candidate->stored.bytes;
-        sum_calls(chosen, candidate->stored.bytes);
+        sum_calls(chosen, candidate);
         if (chosen->archiving->dry) {
             sum_year(chosen, &candidate->stored);
             sum_labels(chosen, candidate);
@@ -418,7 +422,7 @@ static uint64_t units_of(const struct chosen *chosen, tide_removal_mode mode)
     /* One message alone is cheaper (gmail.h); a page of history costs 2. */
     const uint64_t alone = mode == TIDE_REMOVE_FOR_GOOD ? 10 : 5;
     const bool last_alone = chosen->batches > 0 && chosen->batch_messages == 1;
-    return chosen->batches * 52 - (last_alone ? 50 - alone : 0);
+    return chosen->batches * 52 - (last_alone ? 50 - alone : 0) + chosen->unsure * 20;
 }
 
 static tide_status dry_run(struct archiving *archiving, struct chosen *chosen)
@@ -428,6 +432,7 @@ static tide_status dry_run(struct archiving *archiving, struct chosen *chosen)
     tide_archive *archive = NULL;
     json_t *names = json_object();
     const uint64_t units = units_of(chosen, archiving->ask.mode);
+    const uint64_t calls = chosen->batches * 2 + chosen->unsure;
     struct mail_home places = {.engine = NULL};
     char email[256];
     tide_status rc = mail_home_archive(cli, &places, archiving->email, email, &archive);
@@ -440,15 +445,14 @@ static tide_status dry_run(struct archiving *archiving, struct chosen *chosen)
                   archiving->email, chosen->messages, size, done_words(archiving->ask.mode));
         show_sums(cli, chosen, names);
         show_refused(cli, chosen->refusals.value);
-        cli_print(cli, "  %" PRIu64 " calls, %" PRIu64 " units of Gmail's quota\n",
-                  chosen->batches * 2, units);
+        cli_print(cli, "  %" PRIu64 " calls, %" PRIu64 " units of Gmail's quota\n", calls, units);
         tide_json_set_bool(&cli->json, "dry_run", true);
         tide_json_set_cstr(&cli->json, "account", archiving->email);
         tide_json_set_cstr(&cli->json, "mode", tide_removal_mode_name(archiving->ask.mode));
         tide_json_set_cstr(&cli->json, "query", archiving->query);
         tide_json_set_u64(&cli->json, "messages", chosen->messages);
         tide_json_set_u64(&cli->json, "bytes", chosen->bytes);
-        tide_json_set_u64(&cli->json, "calls", chosen->batches * 2);
+        tide_json_set_u64(&cli->json, "calls", calls);
         tide_json_set_u64(&cli->json, "units", units);
         tide_json_set(&cli->json, "refused", &chosen->refusals);
     }

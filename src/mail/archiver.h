@@ -14,6 +14,8 @@
  *   1  the watermark is read                          past it: refused
  *   2  the history is read from the adopted id to now  changed: refused
  *   3  the registry of bad messages is asked           bad: refused
+ *      behind a gap of the history (manifest.h), where it cannot tell of labels, the
+ *      server is asked for those of each message       other ones: refused
  *   4  the logs are moved into the shard files, the system's memory of these files is
  *      dropped, and every message is read by a fresh connection and hashed
  *                                                      missing, damaged: refused
@@ -48,6 +50,7 @@
 
 enum {
     TIDE_REMOVE_IDS = 300,             /* of one call (M12) */
+    TIDE_REMOVE_UNSURE_IDS = 25,       /* of one call behind a gap (manifest.h) */
     TIDE_REMOVE_BYTES = 256 << 20,     /* of one batch: its proof may have to be repeated */
     TIDE_REMOVE_STALE_MS = 60000,      /* between the history and the call */
     TIDE_REMOVE_PAGES_MAX = 2000,      /* of history; more is for a sync */
@@ -69,6 +72,7 @@ struct tide_archiving {
 struct tide_candidate {
     struct tide_stored stored;
     char labels[2048];   /* ids, separated by spaces */
+    bool unsure;         /* stored before a gap: its labels have to be asked for */
     const char *refused; /* why it would be refused; NULL: it would be removed */
 };
 

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What becomes of an entry in this batch. */
@@ -24,6 +25,7 @@ struct entry {
     char reason[sizeof((struct tide_removal *)0)->reason];
     /* What the history says. */
     bool changed, deleted;
+    bool unsure;         /* stored before a gap: only the server knows its labels */
     int8_t inbox, trash; /* last seen: 1 added, -1 taken, 0 neither */
 };
 
@@ -51,10 +53,13 @@ static void refuse(struct entry *entry, const char *why)
 
 /* ---- the entries ---- */
 
+/* Where every message may have to be asked for, a batch is small, so that it comes through
+ * before the units of a minute are spent. */
 static size_t ids_max(const struct batch *batch)
 {
+    const size_t most = batch->standing.gap_ms > 0 ? TIDE_REMOVE_UNSURE_IDS : TIDE_REMOVE_IDS;
     const size_t wanted = batch->mail->options.remove_ids;
-    return wanted == 0 || wanted > TIDE_REMOVE_IDS ? TIDE_REMOVE_IDS : wanted;
+    return wanted == 0 || wanted > most ? most : wanted;
 }
 
 static bool take_entry(const struct tide_removal *removal, void *arg)
@@ -228,8 +233,12 @@ static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_e
         refuse(entry, TIDE_REFUSED_DAMAGED);
         return TIDE_OK;
     }
+    int64_t stored_ms = 0;
+    if (rc == TIDE_OK && batch->standing.gap_ms > 0)
+        rc = tide_archive_stored_ms(archive, &stored, &stored_ms, err);
     if (rc != TIDE_OK)
         return rc;
+    entry->unsure = batch->standing.gap_ms > 0 && stored_ms < (int64_t)batch->standing.gap_ms;
     if (asked && !entry->changed && archive_says_there(&stored, labels, batch->manifest.mode)) {
         TIDE_SEEN("archiver: a batch recognised its own work in the archive");
         entry->fate = FATE_THERE;
@@ -247,6 +256,68 @@ static tide_status as_chosen(struct batch *batch, tide_error *err)
     for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
         if (batch->entries[i].fate != FATE_THERE)
             rc = look_at_copy(batch, &batch->entries[i], err);
+    return rc;
+}
+
+/* ---- behind a gap ---- */
+
+static int order_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* As tide_archiver_labels() writes them; false: more than fit. */
+static bool labels_text(const json_t *labels, char out[2048])
+{
+    const char *ids[500];
+    size_t count = 0;
+    size_t used = 0;
+    size_t index = 0;
+    const json_t *label = NULL;
+    if (json_array_size(labels) > sizeof ids / sizeof ids[0])
+        return false;
+    json_array_foreach(labels, index, label) ids[count++] = json_string_value(label);
+    qsort(ids, count, sizeof ids[0], order_texts);
+    out[0] = '\0';
+    for (size_t i = 0; i < count && used < 2048; i++)
+        used += (size_t)snprintf(out + used, 2048 - used, "%s%s", i == 0 ? "" : " ", ids[i]);
+    return used < 2048;
+}
+
+/* The history cannot tell: the server is asked, for the labels and not for the mail. */
+static tide_status ask_labels(struct batch *batch, struct entry *entry, tide_error *err)
+{
+    const bool asked = entry->removal.state == TIDE_REMOVAL_ASKED;
+    const tide_removal_mode mode = batch->manifest.mode;
+    struct tide_stored now = {.gone = false};
+    char labels[sizeof entry->removal.labels] = "";
+    struct tide_gmail_message message;
+    tide_gmail_message_init(&message, batch->mail->mem);
+    tide_status rc = tide_gmail_get_minimal(batch->user->gmail, batch->job,
+                                            tide_text_of(entry->removal.gmail_id), &message, err);
+    now.gone = rc == TIDE_GONE;
+    const bool fits = rc != TIDE_OK || labels_text(message.labels, labels);
+    tide_gmail_message_done(&message);
+    if (rc != TIDE_OK && rc != TIDE_GONE)
+        return rc;
+    if (asked && fits && archive_says_there(&now, labels, mode)) {
+        TIDE_SEEN("archiver: a batch recognised its own work behind a gap");
+        entry->fate = FATE_THERE;
+    } else if (now.gone) {
+        refuse(entry, TIDE_REFUSED_GONE);
+    } else if (!fits || strcmp(labels, entry->removal.labels) != 0) {
+        TIDE_SEEN("archiver: a message had other labels behind a gap");
+        refuse(entry, TIDE_REFUSED_UNSEEN);
+    }
+    return TIDE_OK;
+}
+
+static tide_status sure(struct batch *batch, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
+        if (batch->entries[i].unsure && batch->entries[i].fate == FATE_REMOVE)
+            rc = ask_labels(batch, &batch->entries[i], err);
     return rc;
 }
 
@@ -421,11 +492,16 @@ static tide_status still_so(struct batch *batch, tide_error *err)
 
 static tide_status steps(struct batch *batch, tide_error *err)
 {
-    tide_status rc = tide_transact(batch->mail->engine, load_run, batch, err);
+    tide_status rc =
+        tide_archiver_standing(batch->mail, tide_job_account(batch->job), &batch->standing, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(batch->mail->engine, load_run, batch, err);
     if (rc == TIDE_OK && batch->count == 0)
         return end(batch, err);
     if (rc == TIDE_OK)
         rc = still_so(batch, err);
+    if (rc == TIDE_OK)
+        rc = sure(batch, err);
     if (rc == TIDE_OK)
         rc = proven(batch, err);
     /* A slow disk: what was read back still holds, the rest is looked at once more. */

@@ -63,8 +63,13 @@ static bool take_found(const struct tide_found *found, void *arg)
     tide_status rc = tide_archiver_labels(choosing->user->archive, &found->stored,
                                           choosing->mail->mem, candidate->labels, choosing->err);
     const bool too_many = rc == TIDE_FULL;
+    int64_t stored_ms = INT64_MAX;
     if (too_many)
         rc = TIDE_OK;
+    if (rc == TIDE_OK && choosing->standing.gap_ms > 0)
+        rc = tide_archive_stored_ms(choosing->user->archive, &found->stored, &stored_ms,
+                                    choosing->err);
+    candidate->unsure = stored_ms < (int64_t)choosing->standing.gap_ms;
     choosing->rc = rc;
     if (rc != TIDE_OK)
         return false;

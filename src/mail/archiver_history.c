@@ -13,15 +13,18 @@
 struct mark_ask {
     uint64_t stream;
     uint64_t finished;
-    char *history_id;
+    struct tide_archiver_standing *standing;
 };
 
 static tide_status mark_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct mark_ask *ask = arg;
-    const tide_status rc = tide_mail_mark_get(tide_transaction_sqlite(transaction), ask->stream,
-                                              ask->finished, ask->history_id, err);
-    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_status rc =
+        tide_mail_mark_get(db, ask->stream, ask->finished, ask->standing->history_id, err);
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        return rc;
+    return tide_gap_get(db, ask->standing->row.account, &ask->standing->gap_ms, err);
 }
 
 tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
@@ -34,7 +37,7 @@ tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
         rc = tide_mail_stream(mail, &standing.row, &standing.stream, err);
     if (rc == TIDE_OK)
         rc = tide_stream_state(mail->engine, standing.stream, &state, err);
-    struct mark_ask ask = {standing.stream, state.cycles_finished, standing.history_id};
+    struct mark_ask ask = {standing.stream, state.cycles_finished, &standing};
     if (rc == TIDE_OK)
         rc = tide_transact(mail->engine, mark_run, &ask, err);
     if (rc != TIDE_OK)

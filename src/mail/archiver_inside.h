@@ -19,6 +19,7 @@
 #define TIDE_REFUSED_UNREAD  "not indexed, so the query cannot tell what it says"
 #define TIDE_REFUSED_CHANGED "changed in Gmail since the last sync"
 #define TIDE_REFUSED_SINCE   "changed since it was chosen"
+#define TIDE_REFUSED_UNSEEN  "has other labels in Gmail than here"
 #define TIDE_REFUSED_MISSING "not in the archive"
 #define TIDE_REFUSED_GONE    "no longer in Gmail"
 #define TIDE_REFUSED_DAMAGED "damaged on disk"
@@ -45,6 +46,7 @@ struct tide_archiver_standing {
     uint64_t stream;
     uint64_t watermark_ms;
     char history_id[64];
+    uint64_t gap_ms; /* labels of what was stored before are not known for sure; 0: none */
 };
 tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
                                    struct tide_archiver_standing *standing_out, tide_error *err);

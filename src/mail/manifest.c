@@ -19,7 +19,9 @@ static const char tables[] =
     " reason TEXT NOT NULL, restored_id TEXT NOT NULL, changed_ms INTEGER NOT NULL,"
     " UNIQUE(manifest, gmail_id)"
     ") STRICT;"
-    "CREATE INDEX IF NOT EXISTS mail_removal_gmail ON mail_removal(gmail_id);";
+    "CREATE INDEX IF NOT EXISTS mail_removal_gmail ON mail_removal(gmail_id);"
+    "CREATE TABLE IF NOT EXISTS mail_gap(account INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL)"
+    " STRICT;";
 
 #define MANIFEST_COLUMNS "id, account, mode, query, made_ms, ended_ms, watermark_ms, planned_ms"
 #define REMOVAL_COLUMNS                                                                            \
@@ -505,4 +507,38 @@ tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const
         rc = failed(db, "read a manifest", err);
     (void)sqlite3_finalize(stmt);
     return rc == TIDE_OK ? manifest_count(db, manifest_out, err) : rc;
+}
+
+/* ---- gaps ---- */
+
+tide_status tide_gap_put(struct sqlite3 *db, uint32_t account, uint64_t at_ms, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc = prepare(db,
+                                   "INSERT INTO mail_gap(account, at_ms) VALUES(?1, ?2)"
+                                   " ON CONFLICT(account) DO UPDATE SET at_ms = ?2",
+                                   &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_u64(stmt, 2, at_ms);
+    return run(db, stmt, err);
+}
+
+tide_status tide_gap_get(struct sqlite3 *db, uint32_t account, uint64_t *at_ms_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db, "SELECT at_ms FROM mail_gap WHERE account = ?1", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    const int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        *at_ms_out = tide_column_u64(stmt, 0);
+    else if (code == SQLITE_DONE)
+        *at_ms_out = 0;
+    else
+        rc = failed(db, "read the gaps of a history", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
 }

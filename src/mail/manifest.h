@@ -139,4 +139,16 @@ tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text g
 tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const char *query,
                                      struct tide_manifest *manifest_out, tide_error *err);
 
+/* ---- gaps ----
+ *
+ * A history id that was not reached by reading the history before it (it had expired, or
+ * everything was listed again) leaves a gap: how labels changed in it nobody can tell.
+ * What was stored before the gap may have other labels in Gmail than here. */
+
+/* From the transaction that notes such an id; `at_ms` is when its run began. */
+tide_status tide_gap_put(struct sqlite3 *db, uint32_t account, uint64_t at_ms, tide_error *err);
+/* When the newest one was; 0: there is none. */
+tide_status tide_gap_get(struct sqlite3 *db, uint32_t account, uint64_t *at_ms_out,
+                         tide_error *err);
+
 #endif

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/mail_inside.h"
+#include "mail/manifest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -488,6 +489,12 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
     return rc;
 }
 
+/* Everything is listed: no history leads to the id that is adopted with it (manifest.h). */
+static tide_status note_gap(tide_transaction *transaction, const struct plan *plan, tide_error *err)
+{
+    return tide_gap_put(tide_transaction_sqlite(transaction), plan->row.account, plan->now_ms, err);
+}
+
 /* The history id read before the listing is noted with the last cycle; in a new
  * epoch the old one's history follows instead. */
 static tide_status open_slices(tide_transaction *transaction, const struct plan *plan,
@@ -504,7 +511,7 @@ static tide_status open_slices(tide_transaction *transaction, const struct plan 
     if (rc == TIDE_OK && plan->position.history_id[0] != '\0')
         rc = tide_mail_mark_put(tide_transaction_sqlite(transaction), plan->stream, ordinal - 1,
                                 tide_text_of(plan->position.history_id), err);
-    return rc;
+    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
 }
 
 static tide_status open_relist(tide_transaction *transaction, const struct plan *plan,
@@ -521,7 +528,7 @@ static tide_status open_relist(tide_transaction *transaction, const struct plan 
         rc = tide_mail_mark_put(tide_transaction_sqlite(transaction), plan->stream,
                                 plan->state.cycles_opened, tide_text_of(plan->position.history_id),
                                 err);
-    return rc;
+    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
 }
 
 static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
