@@ -195,7 +195,9 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
         .labels_count = count,
         .raw = tide_buf_text(&message->raw),
     };
-    return tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err);
+    return tide_mail_archived(
+        tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err),
+        err);
 }
 
 static tide_status fetch_one(struct tide_mail_user *user, tide_job *job, tide_mem *mem,
@@ -252,7 +254,7 @@ static tide_status settle(struct fetch *fetch, tide_error *err)
     const tide_status rc = tide_archive_sync(fetch->user->archive, fetch->last,
                                              tide_job_cancellation(fetch->job), err);
     if (rc != TIDE_OK)
-        return rc;
+        return tide_mail_archived(rc, err);
     uint64_t stored = 0;
     for (size_t i = 0; i < fetch->count; i++) {
         if (fetch->tickets[i] == 0)

@@ -239,8 +239,9 @@ static tide_status history_run(tide_job *job, void *context, tide_error *err)
         rc = relist(history, err);
     json_decref(history->payload);
     if (rc == TIDE_OK && history->ticket > 0)
-        rc = tide_archive_sync(history->user->archive, history->ticket, tide_job_cancellation(job),
-                               err);
+        rc = tide_mail_archived(tide_archive_sync(history->user->archive, history->ticket,
+                                                  tide_job_cancellation(job), err),
+                                err);
     if (rc != TIDE_OK || history->end[0] == '\0')
         return rc;
     return tide_job_effect(job, write_mark, history, err);

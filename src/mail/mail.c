@@ -86,6 +86,8 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
     (void)snprintf(mail->archive_dir, sizeof mail->archive_dir, "%s", options->archive_dir);
     tide_status rc = tide_lock_new(mail->world, &mail->lock);
     if (rc == TIDE_OK)
+        rc = tide_cond_new(mail->world, &mail->opened);
+    if (rc == TIDE_OK)
         rc = define_kinds(mail, err);
     if (rc == TIDE_OK)
         rc = tide_transact(mail->engine, make_tables, NULL, err);
@@ -116,6 +118,8 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
         if (rc == TIDE_OK)
             rc = closed;
     }
+    if (mail->opened != NULL)
+        tide_cond_free(mail->world, mail->opened);
     if (mail->lock != NULL)
         tide_lock_free(mail->world, mail->lock);
     tide_mem_free(mail->mem, mail, sizeof *mail);
@@ -222,34 +226,67 @@ static struct tide_mail_user *user_known(tide_mail *mail, uint32_t account)
     return NULL;
 }
 
+/* Two jobs may come here at once, and the archive must be opened once: the second one
+ * waits for the first.  TIDE_NOT_FOUND: the caller is to open it. */
+static tide_status user_wait(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out)
+{
+    tide_status rc = TIDE_OK;
+    tide_lock_take(mail->world, mail->lock);
+    struct tide_mail_user *user = user_known(mail, account);
+    while (rc != TIDE_STOPPED && user == NULL && mail->opening) {
+        rc = tide_cond_wait(mail->world, mail->opened, mail->lock, TIDE_NEVER);
+        user = user_known(mail, account);
+    }
+    if (user != NULL) {
+        *user_out = user;
+        rc = TIDE_OK;
+    } else if (rc != TIDE_STOPPED) {
+        mail->opening = true;
+        rc = TIDE_NOT_FOUND;
+    }
+    tide_lock_drop(mail->world, mail->lock);
+    return rc;
+}
+
+static tide_status user_add(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
+                            tide_error *err)
+{
+    struct tide_mail_row row;
+    tide_status rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc == TIDE_OK && mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
+        rc = tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
+                            TIDE_MAIL_ACCOUNTS_MAX);
+    return rc == TIDE_OK ? user_open(mail, &row, user_out, err) : rc;
+}
+
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err)
 {
-    tide_lock_take(mail->world, mail->lock);
-    struct tide_mail_user *user = user_known(mail, account);
-    tide_lock_drop(mail->world, mail->lock);
-    if (user != NULL) {
-        *user_out = user;
+    tide_status rc = user_wait(mail, account, user_out);
+    if (rc == TIDE_STOPPED)
+        return tide_error_set(err, rc, "stopped while an archive was opened");
+    if (rc == TIDE_OK)
         return TIDE_OK;
-    }
-    struct tide_mail_row row;
-    tide_status rc = tide_mail_row_read(mail, account, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    /* Two jobs may come here at once; the archive must be opened once. */
+    struct tide_mail_user *user = NULL;
+    rc = user_add(mail, account, &user, err);
     tide_lock_take(mail->world, mail->lock);
-    user = user_known(mail, account);
-    if (user == NULL && mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
-        rc = tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
-                            TIDE_MAIL_ACCOUNTS_MAX);
-    else if (user == NULL)
-        rc = user_open(mail, &row, &user, err);
-    if (rc == TIDE_OK && user_known(mail, account) == NULL)
+    if (rc == TIDE_OK)
         mail->users[mail->users_count++] = user;
+    mail->opening = false;
+    tide_cond_wake_all(mail->world, mail->opened);
     tide_lock_drop(mail->world, mail->lock);
     if (rc == TIDE_OK)
         *user_out = user;
     return rc;
+}
+
+tide_status tide_mail_archived(tide_status rc, tide_error *err)
+{
+    if (rc != TIDE_IO && rc != TIDE_BUSY && rc != TIDE_CORRUPT)
+        return rc;
+    if (err != NULL)
+        err->status = TIDE_DISK_FULL;
+    return TIDE_DISK_FULL;
 }
 
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err)

@@ -21,7 +21,9 @@ struct tide_mail {
     tide_secrets *secrets;
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind;
-    tide_lock *lock; /* over users */
+    tide_lock *lock;   /* over users */
+    tide_cond *opened; /* somebody has opened one, or failed to */
+    bool opening;      /* one at a time; without the lock, because it starts threads */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */
@@ -41,6 +43,10 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
 
 /* How every handler ends: a refused sign-in is noted for whoever is watching. */
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err);
+
+/* What the archive says when it does not take a message: a broken or locked file is the
+ * account's trouble, which waits for it, and never the message's (E6.2). */
+tide_status tide_mail_archived(tide_status rc, tide_error *err);
 
 /* Handlers; context is the tide_mail. */
 tide_handler tide_mail_plan;    /* plan.c */
