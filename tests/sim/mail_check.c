@@ -184,10 +184,13 @@ static void check_done(struct at_rest *rest)
     sqlite3_stmt *stmt = prepare(
         rest,
         "SELECT DISTINCT e.value FROM job j JOIN kind k ON k.id = j.kind, json_each(j.payload,"
-        " '$.items') e WHERE k.name = 'mail.fetch' AND j.state = 2 AND e.value NOT IN"
+        " '$.items') e WHERE k.name = 'mail.fetch' AND j.state = 2 AND j.finished >= ?1 AND "
+        "e.value NOT IN"
         " (SELECT item FROM bad) AND e.value NOT IN (SELECT e2.value FROM job j2 JOIN kind k2 ON"
         " k2.id = j2.kind, json_each(j2.payload, '$.items') e2 WHERE k2.name = 'mail.fetch' AND"
         " j2.state <> 2)");
+    if (stmt != NULL)
+        (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)self->shard_lost_ms);
     while (stmt != NULL && sqlite3_step(stmt) == SQLITE_ROW) {
         const char *id = (const char *)sqlite3_column_text(stmt, 0);
         const uint32_t slot = box_mailbox_find(self->mailbox, tide_text_of(id));

@@ -384,6 +384,7 @@ static void lose_shard(struct mail_sim *self)
         (void)snprintf(path, sizeof path, MAIL_SIM_ARCHIVE "/" MAIL_SIM_USER "/%d.db-shm", year);
         (void)tide_sim_disk_remove(self->sim, path);
         self->shard_missing = true;
+        self->shard_lost_ms = tide_world_now_unix_ms(self->world);
         self->totals.shards_lost++;
         for (size_t i = 0; i < MAIL_SIM_MESSAGES_MAX; i++)
             self->facts[i].durable = false;

@@ -140,6 +140,7 @@ struct mail_sim {
     uint64_t epoch_seen;
     uint64_t watermark_seen;
     bool shard_missing;      /* removed, and the next plan has not noticed yet */
+    uint64_t shard_lost_ms;  /* what was done before is not proven by a done (C2) */
     uint64_t run_began_ms;   /* our clock when the last run was asked for */
     uint64_t clean_began_ms; /* of the last run that finished */
     uint64_t again_seen;
