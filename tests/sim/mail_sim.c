@@ -98,7 +98,7 @@ static json_t *control(struct mail_sim *self, const char *method, const char *pa
 
 json_t *mail_sim_stats(struct mail_sim *self, const json_t **user_out)
 {
-    json_t *stats = control(self, "GET", "/_cloud/stats", TIDE_TEXT_NONE);
+    json_t *stats = control(self, "GET", "/_cloud/stats?fetched=1", TIDE_TEXT_NONE);
     *user_out = json_object_get(json_object_get(stats, "users"), MAIL_SIM_USER);
     return stats;
 }
@@ -154,7 +154,9 @@ static void changes(struct mail_sim *self, tide_rng *rng, bool deletes)
             continue;
         used += snprintf(body + used, sizeof body - (size_t)used, "%s\"%s\"", comma, id);
         comma = ",";
+        tide_sim_note(self->sim, "%s %s", deletes ? "delete" : "label", id);
         self->facts[slot].relabeled_ms = tide_world_now_unix_ms(self->world);
+        self->facts[slot].labels_blind |= self->blind;
     }
     used += snprintf(body + used, sizeof body - (size_t)used, "]");
     if (!deletes)
@@ -166,14 +168,18 @@ static void changes(struct mail_sim *self, tide_rng *rng, bool deletes)
                         tide_text_of(body)));
 }
 
-/* From now on nobody can tell which labels changed since the last run that finished. */
+/* Nobody can tell which labels changed between the last run that finished and the next
+ * one: the id that the client has is dead. */
 static void expires(struct mail_sim *self)
 {
     json_decref(control(self, "POST", "/_cloud/history/expire",
                         TIDE_TEXT("{\"user\":\"" MAIL_SIM_USER "\"}")));
+    tide_sim_note(self->sim, "history expires");
     for (uint32_t i = 0; i < box_mailbox_slots(self->mailbox); i++)
         if (self->facts[i].relabeled_ms >= self->clean_began_ms && self->facts[i].relabeled_ms > 0)
             self->facts[i].labels_blind = true;
+    self->blind = true;
+    self->expired_ms = tide_world_now_unix_ms(self->world);
     self->totals.expired++;
 }
 
@@ -198,7 +204,11 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     struct mail_sim *self = arg;
     if (self->faults && self->news_left > 0 && tide_rng_chance(rng, 1, self->plan.news_every_calls))
         news(self, rng, now_unix_ms);
+    const char *path = strstr(request->url, "/me/");
+    tide_sim_note(self->sim, "%s", path == NULL ? request->url : path + 3);
     tide_sim_cloud_call(self->cloud, request, now_unix_ms, rng, answer);
+    if (answer->http != 200)
+        tide_sim_note(self->sim, "answers %d", answer->http);
 }
 
 static void add_fault(struct mail_sim *self, const char *json)

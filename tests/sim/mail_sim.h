@@ -23,9 +23,10 @@
  *   C3  in the end the archive is the mailbox, byte for byte; labels are equal;
  *       exactly what the server no longer has is marked gone; what is recorded
  *       as bad is exactly what was planted; every stored byte verifies.
- *   C4  no window of the quota was crossed, by the server's count (E4.3).
+ *   C4  no window of the quota was crossed, by the server's count, and no time that
+ *       it told was ignored (E4.3).
  *   C5  messages fetched again are at most, per crash, the calls in flight and
- *       what one commit of the archive holds (M6b).
+ *       what one commit of the archive holds; per stop, the calls in flight (M6b).
  *   C6  the run comes to its end within a bounded simulated time.
  *   C7  a sync without news makes at most three calls (M6b).
  *   C8  the watermark starts again only after a shard was lost, and then always (W3).
@@ -49,6 +50,7 @@ enum {
     MAIL_SIM_MESSAGES_MAX = 2000, /* with what arrives */
     MAIL_SIM_PLANTED_MAX = 4,
     MAIL_SIM_IN_FLIGHT = 10, /* governor.gmail.in_flight */
+    MAIL_SIM_UNITS = 6000,   /* a minute */
 };
 
 /* Behaviours broken on purpose, to see that a checker notices (TIDE_PLANT).  They
@@ -98,7 +100,7 @@ struct mail_fact {
     bool hashed;
     bool planted;
     bool durable;      /* it was seen in the durable archive (C2) */
-    bool labels_blind; /* they changed, then history expired: nobody can tell */
+    bool labels_blind; /* they changed around an expired history: nobody can tell */
 };
 
 struct mail_totals {
@@ -143,6 +145,8 @@ struct mail_sim {
     uint64_t shard_lost_ms;  /* what was done before is not proven by a done (C2) */
     uint64_t run_began_ms;   /* our clock when the last run was asked for */
     uint64_t clean_began_ms; /* of the last run that finished */
+    uint64_t expired_ms;     /* the last time */
+    bool blind;              /* the history id of that run has expired */
     uint64_t again_seen;
     struct mail_totals totals;
 };
