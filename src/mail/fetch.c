@@ -196,6 +196,7 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
         .raw = tide_buf_text(&message->raw),
     };
     return tide_mail_archived(
+        user,
         tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err),
         err);
 }
@@ -254,7 +255,7 @@ static tide_status settle(struct fetch *fetch, tide_error *err)
     const tide_status rc = tide_archive_sync(fetch->user->archive, fetch->last,
                                              tide_job_cancellation(fetch->job), err);
     if (rc != TIDE_OK)
-        return tide_mail_archived(rc, err);
+        return tide_mail_archived(fetch->user, rc, err);
     uint64_t stored = 0;
     for (size_t i = 0; i < fetch->count; i++) {
         if (fetch->tickets[i] == 0)

@@ -265,6 +265,11 @@ tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_u
     tide_status rc = user_wait(mail, account, user_out);
     if (rc == TIDE_STOPPED)
         return tide_error_set(err, rc, "stopped while an archive was opened");
+    /* Nothing that is fetched could be kept: no call is worth its units. */
+    if (rc == TIDE_OK && __atomic_load_n(&(*user_out)->broken, __ATOMIC_RELAXED))
+        return tide_error_set(err, TIDE_DISK_FULL,
+                              "the archive of %s failed; check the disk, then start again",
+                              (*user_out)->email);
     if (rc == TIDE_OK)
         return TIDE_OK;
     struct tide_mail_user *user = NULL;
@@ -280,10 +285,12 @@ tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_u
     return rc;
 }
 
-tide_status tide_mail_archived(tide_status rc, tide_error *err)
+tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err)
 {
     if (rc != TIDE_IO && rc != TIDE_BUSY && rc != TIDE_CORRUPT)
         return rc;
+    if (rc != TIDE_BUSY)
+        __atomic_store_n(&user->broken, true, __ATOMIC_RELAXED);
     if (err != NULL)
         err->status = TIDE_DISK_FULL;
     return TIDE_DISK_FULL;

@@ -12,6 +12,7 @@ struct tide_mail_user {
     tide_tokens *tokens;
     tide_gmail *gmail;
     tide_archive *archive;
+    bool broken; /* atomic: the archive takes nothing any more in this process (E1.10) */
 };
 
 struct tide_mail {
@@ -46,7 +47,7 @@ tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, cons
 
 /* What the archive says when it does not take a message: a broken or locked file is the
  * account's trouble, which waits for it, and never the message's (E6.2). */
-tide_status tide_mail_archived(tide_status rc, tide_error *err);
+tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err);
 
 /* Handlers; context is the tide_mail. */
 tide_handler tide_mail_plan;    /* plan.c */

@@ -65,7 +65,8 @@ struct mail_plan mail_plan_seeded(uint64_t seed)
     tide_rng rng = tide_rng_seeded(seed ^ 0x6d61696c73696du);
     struct mail_plan plan = {.seed = seed, .sim = tide_sim_options_seeded(seed)};
     plan_net(&rng, &plan);
-    plan_disk(&rng, &plan.sim.disk);
+    if (!plan.quiet)
+        plan_disk(&rng, &plan.sim.disk);
     plan.messages = 50 + (uint32_t)tide_rng_below(&rng, tide_rng_chance(&rng, 1, 6) ? 350 : 100);
     plan.size_bytes = tide_rng_chance(&rng, 1, 3) ? 1000 : 0;
     plan.lives = (uint32_t)tide_rng_below(&rng, 8);

@@ -88,7 +88,7 @@ struct mail_plan {
     bool newest_first;
     bool shard_lost;   /* somebody removes one between two lives */
     bool strict_quota; /* nothing in this world lets the server count what we cannot know */
-    bool quiet;        /* neither network nor server fails: C5 is exact */
+    bool quiet;        /* neither network nor server nor disk fails: C5 is exact */
 };
 struct mail_plan mail_plan_seeded(uint64_t seed);
 
