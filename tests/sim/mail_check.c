@@ -96,6 +96,25 @@ static void rest_done(struct at_rest *rest)
     tide_buf_done(&rest->scratch);
 }
 
+bool mail_check_shard_known(struct mail_sim *self, int year)
+{
+    struct at_rest rest;
+    char name[16];
+    bool known = false;
+    tide_sim_faults(self->sim, false);
+    (void)rest_open(&rest, self);
+    (void)snprintf(name, sizeof name, "%d", year);
+    sqlite3_stmt *stmt = prepare(&rest, "SELECT 1 FROM mail_shard WHERE name = ?1");
+    if (stmt != NULL) {
+        (void)sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+        known = sqlite3_step(stmt) == SQLITE_ROW;
+    }
+    (void)sqlite3_finalize(stmt);
+    rest_done(&rest);
+    tide_sim_faults(self->sim, self->faults);
+    return known;
+}
+
 /* The state of its record, or -1. */
 static int bad_state(struct at_rest *rest, const char *id)
 {

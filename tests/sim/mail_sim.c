@@ -77,11 +77,43 @@ struct mail_plan mail_plan_seeded(uint64_t seed)
     plan.planted = tide_rng_chance(&rng, 1, 3) ? 1 + (uint32_t)tide_rng_below(&rng, 3) : 0;
     plan.inversions_permille = sometimes(&rng, 100);
     plan.newest_first = tide_rng_chance(&rng, 1, 3);
+    plan.settled_first = tide_rng_chance(&rng, 1, 2);
     plan.shard_lost = plan.lives > 2 && tide_rng_chance(&rng, 1, 8);
-    const char *planted = getenv("TIDE_PLANT");
-    if (planted != NULL)
-        plan.plant = (enum mail_plant)strtoul(planted, NULL, 10);
     return plan;
+}
+
+/* Some bugs show only in worlds of a kind; the seed decides the rest. */
+void mail_plan_plant(struct mail_plan *plan, enum mail_plant plant)
+{
+    plan->plant = plant;
+    if (plant == MAIL_PLANT_SYNC_LIES || plant == MAIL_PLANT_FETCH_AGAIN)
+        plan->lives += 3;
+    if (plant == MAIL_PLANT_CHEAP_GET || plant == MAIL_PLANT_FETCH_AGAIN) {
+        struct tide_sim_net_options *net = &plan->sim.net;
+        plan->messages = 390; /* more than a minute's units */
+        plan->size_bytes = 1000;
+        plan->workers = 12;
+        plan->crash_steps_max = 30000;
+        plan->quiet = plan->strict_quota = true;
+        plan->shard_lost = false;
+        plan->server_faults_permille = plan->planted = 0;
+        *net = (struct tide_sim_net_options){.latency_us_max = net->latency_us_max};
+        plan->sim.pause_every_steps = 0;
+        plan->sim.disk = (struct tide_sim_disk_options){0};
+    }
+    if (plant == MAIL_PLANT_GONE_LOST || plant == MAIL_PLANT_LABELS_LOST) {
+        plan->news_max = 40;
+        plan->news_every_calls = 4;
+        plan->settled_first = true;
+        plan->lives += 2;
+    }
+    if (plant == MAIL_PLANT_PROOF_LOST) {
+        plan->shard_lost = true;
+        plan->lives += 4;
+        plan->crash_steps_max = 30000;
+    }
+    if (plant == MAIL_PLANT_BAD_FORGIVEN && plan->planted == 0)
+        plan->planted = 2;
 }
 
 /* ---- the server ------------------------------------------------------------------- */
@@ -246,7 +278,6 @@ static void server_faults(struct mail_sim *self)
                                          "garbage",      "latency",     "slow"};
     const size_t count = sizeof faults / sizeof faults[0];
     char json[160];
-    plant_faults(self);
     for (size_t i = 0; self->plan.server_faults_permille > 0 && i < count; i++) {
         if (!tide_rng_chance(&self->rng, 1, 2))
             continue;
@@ -279,6 +310,7 @@ static void make_mailbox(struct mail_sim *self)
         changes(self, &self->rng, false);
     for (uint32_t i = 0; i < self->plan.messages; i++)
         self->facts[i].relabeled_ms = 0;
+    plant_faults(self);
     server_faults(self);
 }
 
@@ -381,20 +413,29 @@ static void live(struct mail_sim *self, uint64_t alive_ms, bool force)
     close_life(self);
 }
 
-/* Somebody deletes a file of the archive, with all that belongs to it. */
+static bool remove_year(struct mail_sim *self, int year)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    bool removed = false;
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char path[120];
+        (void)snprintf(path, sizeof path, MAIL_SIM_ARCHIVE "/" MAIL_SIM_USER "/%d.db%s", year,
+                       ends[i]);
+        removed = tide_sim_disk_remove(self->sim, path) || removed;
+    }
+    return removed;
+}
+
+/* Somebody deletes a file of the archive, with all that belongs to it.  Of a shard that
+ * the ledger never heard of nothing was done, and nothing has to be noticed. */
 static void lose_shard(struct mail_sim *self)
 {
     const int newest = 2026;
     for (int year = newest - (int)tide_rng_below(&self->rng, 12); year <= newest; year++) {
-        char path[120];
-        (void)snprintf(path, sizeof path, MAIL_SIM_ARCHIVE "/" MAIL_SIM_USER "/%d.db", year);
-        if (!tide_sim_disk_remove(self->sim, path))
+        const bool known = mail_check_shard_known(self, year);
+        if (!remove_year(self, year))
             continue;
-        (void)snprintf(path, sizeof path, MAIL_SIM_ARCHIVE "/" MAIL_SIM_USER "/%d.db-wal", year);
-        (void)tide_sim_disk_remove(self->sim, path);
-        (void)snprintf(path, sizeof path, MAIL_SIM_ARCHIVE "/" MAIL_SIM_USER "/%d.db-shm", year);
-        (void)tide_sim_disk_remove(self->sim, path);
-        self->shard_missing = true;
+        self->shard_missing = known;
         self->shard_lost_ms = tide_world_now_unix_ms(self->world);
         self->totals.shards_lost++;
         for (size_t i = 0; i < MAIL_SIM_MESSAGES_MAX; i++)
@@ -408,8 +449,7 @@ static void live_with_faults(struct mail_sim *self, uint32_t number)
     tide_rng *rng = &self->rng;
     const uint64_t alive_ms = (UINT64_C(1) << tide_rng_below(rng, 10)) * 1000;
     const uint64_t failed_before = tide_sim_disk_stats(self->sim).syncs_failed;
-    const bool crashes = tide_rng_chance(rng, 4, 5);
-    if (crashes)
+    if (tide_rng_chance(rng, 4, 5))
         tide_sim_crash_after(self->sim, 1 + tide_rng_below(rng, self->plan.crash_steps_max),
                              TIDE_SIM_CRASH_SEEDED);
     live(self, alive_ms, tide_rng_chance(rng, 1, 15));
@@ -422,6 +462,9 @@ static void live_with_faults(struct mail_sim *self, uint32_t number)
     self->totals.lives++;
     if (self->plan.shard_lost && self->totals.shards_lost == 0 && number >= 1)
         lose_shard(self);
+    /* The mailbox changes also while nobody looks. */
+    for (uint64_t i = tide_rng_below(rng, 4); i > 0 && self->news_left > 0; i--)
+        news(self, rng, tide_sim_net_unix_ms(self->sim));
     mail_check_at_rest(self);
 }
 
@@ -571,6 +614,24 @@ static void calm_down(struct mail_sim *self)
     plant_faults(self);
 }
 
+/* A first sync in peace: what follows happens to an archive that is whole, and its
+ * lives are histories, not listings. */
+static void live_in_peace(struct mail_sim *self)
+{
+    tide_error err = {TIDE_OK, 0, ""};
+    calm_down(self);
+    if (open_life(self, false, &err) != TIDE_OK)
+        tide_sim_fail(self->sim, "the mail system did not open in a calm world: %s", err.text);
+    settle(self);
+    close_life(self);
+    tide_sim_reboot(self->sim);
+    self->totals.lives++;
+    mail_check_at_rest(self);
+    self->faults = true;
+    tide_sim_faults(self->sim, true);
+    server_faults(self);
+}
+
 static void live_to_the_end(struct mail_sim *self)
 {
     tide_error err = {TIDE_OK, 0, ""};
@@ -610,6 +671,8 @@ struct mail_totals mail_sim_run(const struct mail_plan *plan)
     self->faults = true;
     make_mailbox(self);
     const uint64_t start_us = tide_world_now_us(self->world);
+    if (plan->settled_first)
+        live_in_peace(self);
     for (uint32_t i = 0; i < plan->lives; i++)
         live_with_faults(self, i);
     live_to_the_end(self);

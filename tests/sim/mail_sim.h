@@ -53,8 +53,8 @@ enum {
     MAIL_SIM_UNITS = 6000,   /* a minute */
 };
 
-/* Behaviours broken on purpose, to see that a checker notices (TIDE_PLANT).  They
- * stand between the mail system and what it calls (mail_plant.c). */
+/* Behaviours broken on purpose, to see that a checker notices.  They stand between
+ * the mail system and what it calls (mail_plant.c). */
 enum mail_plant {
     MAIL_PLANT_NONE = 0,
     MAIL_PLANT_SYNC_LIES,    /* done before the archive is synced: C1, C2 */
@@ -64,7 +64,7 @@ enum mail_plant {
     MAIL_PLANT_CHEAP_GET,    /* calls are charged half their price: C4 */
     MAIL_PLANT_GONE_LOST,    /* deletions are not recorded: C3 */
     MAIL_PLANT_LABELS_LOST,  /* changes of labels are not recorded: C3 */
-    MAIL_PLANT_FETCH_AGAIN,  /* what is stored is fetched again: C5, or C7 */
+    MAIL_PLANT_FETCH_AGAIN,  /* what is stored is fetched again: C5 */
     MAIL_PLANT_MARK_EARLY,   /* every cycle claims the time of the run: C1 */
     MAIL_PLANT_PROOF_LOST,   /* a lost shard is not noticed: C8 */
     MAIL_PLANT_BAD_FORGIVEN, /* an item that failed counts as done: C2, C3 */
@@ -86,11 +86,14 @@ struct mail_plan {
     uint32_t server_faults_permille;
     uint32_t inversions_permille;
     bool newest_first;
-    bool shard_lost;   /* somebody removes one between two lives */
-    bool strict_quota; /* nothing in this world lets the server count what we cannot know */
-    bool quiet;        /* neither network nor server nor disk fails: C5 is exact */
+    bool settled_first; /* trouble begins after a first sync */
+    bool shard_lost;    /* somebody removes one between two lives */
+    bool strict_quota;  /* nothing in this world lets the server count what we cannot know */
+    bool quiet;         /* neither network nor server nor disk fails: C5 is exact */
 };
 struct mail_plan mail_plan_seeded(uint64_t seed);
+/* The same with a bug on purpose, in a world in which it can show. */
+void mail_plan_plant(struct mail_plan *plan, enum mail_plant plant);
 
 /* What the test knows of a slot of the mailbox. */
 struct mail_fact {
@@ -159,6 +162,8 @@ json_t *mail_sim_stats(struct mail_sim *self, const json_t **user_out);
 /* ---- mail_check.c: while no engine runs ---- */
 void mail_check_at_rest(struct mail_sim *self); /* C1, C2, C4, C5, C8, C9 */
 void mail_check_end(struct mail_sim *self);     /* C3 */
+/* Whether the ledger remembers the shard of that year. */
+bool mail_check_shard_known(struct mail_sim *self, int year);
 /* Whether an item is one of those that always fail. */
 bool mail_check_planted(struct mail_sim *self, const char *id);
 
