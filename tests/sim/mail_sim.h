@@ -151,6 +151,7 @@ struct mail_sim {
     uint64_t expired_ms;     /* the last time */
     bool blind;              /* the history id of that run has expired */
     uint64_t again_seen;
+    uint64_t calls; /* that reached the server, but for messages that always fail */
     struct mail_totals totals;
 };
 
