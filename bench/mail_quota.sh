@@ -35,8 +35,10 @@ dir=$(mktemp -d)
 # Copies, so that a build meanwhile changes nothing.
 cp "$programs/src/cli/tidemark" "$programs/cloudbox/serve/tidemark-cloud" "$dir" || exit 1
 user=ada@example.com
-exec 3< <(exec "$dir/tidemark-cloud" --listen 127.0.0.1:0 --quiet --seed 11 --quota 2026 \
-    --mailbox "$user=$(((minutes + 3) * 320 + 500)),size=1000" --token tok="$user")
+mkfifo "$dir/ready" "$dir/silence"
+exec 4<>"$dir/silence" # nobody writes into it
+"$dir/tidemark-cloud" --listen 127.0.0.1:0 --quiet --seed 11 --quota 2026 \
+    --mailbox "$user=$(((minutes + 3) * 320 + 500)),size=1000" --token tok="$user" >"$dir/ready" &
 cloud=$!
 sync=
 finish() {
@@ -48,7 +50,7 @@ finish() {
     rm -rf "$dir"
 }
 trap finish EXIT
-read -r _ origin <&3
+read -r _ origin <"$dir/ready" || exit 1
 stats() { curl -sS "$origin/_cloud/stats" | jq -c ".users.\"$user\" + {now: .now}"; }
 
 start_sync() {
@@ -59,7 +61,7 @@ start_sync() {
 pass() {
     local until=$((SECONDS + $1)) next=$((SECONDS + kill_every))
     while [ "$SECONDS" -lt "$until" ]; do
-        read -rt 0.2 <> <(:) || true
+        read -rt 0.2 -u 4 || true
         if ! kill -0 "$sync" 2>/dev/null; then
             echo "mail_quota: the sync ended by itself: $(cat "$dir/out")" >&2
             exit 1

@@ -24,8 +24,10 @@ fail() {
     echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
     failed=$((failed + 1))
 }
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --latency 8 \
-    --mailbox "$user=$((kills * 45 + 80))" --token tok="$user")
+mkfifo "$dir/ready" "$dir/silence"
+exec 4<>"$dir/silence" # nobody writes into it
+"$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --latency 8 \
+    --mailbox "$user=$((kills * 60 + 80))" --token tok="$user" >"$dir/ready" &
 cloud_pid=$!
 sync_pid=
 finish() {
@@ -34,13 +36,13 @@ finish() {
     rm -rf "$dir"
 }
 trap finish EXIT
-read -r _ origin <&3 || exit 1
+read -r _ origin <"$dir/ready" || exit 1
 api=$origin/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
 t() { "$tidemark" --home "$dir/home" "$@"; }
 state() { sqlite3 -cmd '.timeout 5000' "$dir/home/state.db" "$1"; }
 figure() { curl -sS "$origin/_cloud/stats" | jq ".users.\"$user\" | $1 // 0"; }
-rest() { read -rt "$1" <> <(:) || true; } # a pause, not a synchronisation
+rest() { read -rt "$1" -u 4 || true; } # a pause, not a synchronisation
 now_ms() { date +%s%3N; }
 
 # ---- the truth: id, internal date, when it arrived (0: before we began)
@@ -69,7 +71,7 @@ arrive() { # a message, one in three with an old date
 }
 leave() { # somebody deletes one
     local id
-    id=$(shuf -n 1 --random-source=<(yes "$RANDOM") "$dir/truth" | cut -f 1)
+    id=$(sed -n "$((RANDOM * 7 % $(wc -l <"$dir/truth") + 1))p" "$dir/truth" | cut -f 1)
     curl -sSf -d "{\"user\":\"$user\",\"ids\":[\"$id\"]}" "$origin/_cloud/mail/delete" >/dev/null || fail "delete"
     sed -i "/^$id/d" "$dir/truth"
 }
@@ -123,7 +125,7 @@ for ((i = 1; i <= kills; i++)); do
     else
         wanted=$((before + 1 + RANDOM % 50))
         while [ "$(figure .fetched.messages)" -lt "$wanted" ] && kill -0 "$sync_pid" 2>/dev/null; do
-            rest 0.005
+            rest 0.03
         done
         rest "0.0$(printf '%02d' $((RANDOM % 50)))"
     fi
