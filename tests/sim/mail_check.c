@@ -17,7 +17,6 @@ struct at_rest {
     uint64_t watermark_ms;
     bool all_finished; /* every cycle: the watermark is the time of the last run */
     tide_buf raw;
-    tide_buf scratch;
 };
 
 static uint64_t hash_of(tide_text text)
@@ -26,6 +25,18 @@ static uint64_t hash_of(tide_text text)
     for (size_t i = 0; i < text.bytes; i++)
         hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
     return hash;
+}
+
+void mail_check_hash(struct mail_sim *self, uint32_t slot)
+{
+    struct mail_fact *fact = &self->facts[slot];
+    tide_buf scratch;
+    if (fact->hashed)
+        return;
+    tide_buf_init(&scratch, tide_mem_heap(), 64 << 20);
+    fact->hash = hash_of(box_mailbox_raw(self->mailbox, slot, &scratch));
+    fact->hashed = true;
+    tide_buf_done(&scratch);
 }
 
 /* ---- opening what a crash left ----------------------------------------------------- */
@@ -64,7 +75,6 @@ static bool rest_open(struct at_rest *rest, struct mail_sim *self)
     static const char path[] = MAIL_SIM_STATE "/state.db";
     *rest = (struct at_rest){.self = self};
     tide_buf_init(&rest->raw, tide_mem_heap(), 64 << 20);
-    tide_buf_init(&rest->scratch, tide_mem_heap(), 64 << 20);
     open_archive(rest);
     if (tide_sim_disk_file_bytes(self->sim, path) <= 0)
         return false;
@@ -93,7 +103,6 @@ static void rest_done(struct at_rest *rest)
     (void)sqlite3_close(rest->state);
     (void)tide_archive_close(rest->archive, NULL);
     tide_buf_done(&rest->raw);
-    tide_buf_done(&rest->scratch);
 }
 
 bool mail_check_shard_known(struct mail_sim *self, int year)
@@ -142,10 +151,7 @@ static bool is_stored(struct at_rest *rest, uint32_t slot, const char *id,
     tide_status rc = tide_archive_find(rest->archive, tide_text_of(id), stored_out, &err);
     if (rc == TIDE_NOT_FOUND)
         return false;
-    if (!fact->hashed) {
-        fact->hash = hash_of(box_mailbox_raw(self->mailbox, slot, &rest->scratch));
-        fact->hashed = true;
-    }
+    mail_check_hash(self, slot);
     tide_buf_clear(&rest->raw);
     if (rc == TIDE_OK)
         rc = tide_archive_raw(rest->archive, stored_out, &rest->raw, &err);

@@ -166,6 +166,7 @@ static void arrives(struct mail_sim *self, tide_rng *rng, uint64_t now_unix_ms)
     (void)snprintf(path, sizeof path, "/_cloud/mail?user=" MAIL_SIM_USER "&date=%" PRIu64, date_ms);
     self->facts[slot].arrived_ms = tide_world_now_unix_ms(self->world);
     json_decref(control(self, "POST", path, tide_buf_text(&raw)));
+    mail_check_hash(self, slot);
     tide_buf_done(&raw);
 }
 

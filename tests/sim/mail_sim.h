@@ -163,6 +163,9 @@ json_t *mail_sim_stats(struct mail_sim *self, const json_t **user_out);
 /* ---- mail_check.c: while no engine runs ---- */
 void mail_check_at_rest(struct mail_sim *self); /* C1, C2, C4, C5, C8, C9 */
 void mail_check_end(struct mail_sim *self);     /* C3 */
+/* Remembers what the bytes of a message are; those that arrive are forgotten by the
+ * server when it deletes them. */
+void mail_check_hash(struct mail_sim *self, uint32_t slot);
 /* Whether the ledger remembers the shard of that year. */
 bool mail_check_shard_known(struct mail_sim *self, int year);
 /* Whether an item is one of those that always fail. */
