@@ -323,7 +323,10 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
         .labels_count = count,
         .take = &message->raw,
     };
-    return tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err);
+    return tide_mail_archived(
+        user,
+        tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err),
+        err);
 }
 
 /* ---- claims: no message is asked for twice at once ---- */
@@ -458,7 +461,7 @@ static tide_status settle(struct fetch *fetch, tide_error *err)
     const tide_status rc = tide_archive_sync(fetch->user->archive, fetch->last,
                                              tide_job_cancellation(fetch->job), err);
     if (rc != TIDE_OK)
-        return rc;
+        return tide_mail_archived(fetch->user, rc, err);
     uint64_t stored = 0;
     for (size_t i = 0; i < fetch->count; i++) {
         if (fetch->tickets[i] == 0)

@@ -365,8 +365,10 @@ static tide_status history_run(tide_job *job, void *context, tide_error *err)
         rc = expired(history, err);
     json_decref(history->payload);
     if (rc == TIDE_OK && history->ticket > 0) {
-        rc = tide_archive_sync(history->user->archive, history->ticket, tide_job_cancellation(job),
-                               err);
+        rc = tide_mail_archived(history->user,
+                                tide_archive_sync(history->user->archive, history->ticket,
+                                                  tide_job_cancellation(job), err),
+                                err);
         if (rc == TIDE_OK)
             rc = tide_mail_remember(history->mail, history->user, job, err);
     }

@@ -326,56 +326,74 @@ static struct tide_mail_user *user_known(tide_mail *mail, uint32_t account)
     return NULL;
 }
 
-/* Waits for its turn to open accounts; the account when somebody else has opened it
- * meanwhile.  Under the lock. */
-static struct tide_mail_user *opening_begin(tide_mail *mail, uint32_t account)
+/* Two jobs may come here at once, and the archive must be opened once: the second one
+ * waits for the first.  TIDE_NOT_FOUND: the caller is to open it. */
+static tide_status user_wait(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out)
 {
+    tide_status rc = TIDE_OK;
+    tide_lock_take(mail->world, mail->lock);
     struct tide_mail_user *user = user_known(mail, account);
-    while (user == NULL && mail->opening) {
-        if (tide_cond_wait(mail->world, mail->opened, mail->lock, TIDE_NEVER) == TIDE_STOPPED)
-            break;
+    while (rc != TIDE_STOPPED && user == NULL && mail->opening) {
+        rc = tide_cond_wait(mail->world, mail->opened, mail->lock, TIDE_NEVER);
         user = user_known(mail, account);
     }
-    if (user == NULL)
+    if (user != NULL) {
+        *user_out = user;
+        rc = TIDE_OK;
+    } else if (rc != TIDE_STOPPED) {
         mail->opening = true;
-    return user;
+        rc = TIDE_NOT_FOUND;
+    }
+    tide_lock_drop(mail->world, mail->lock);
+    return rc;
 }
 
-/* Under the lock. */
-static void opening_end(tide_mail *mail, struct tide_mail_user *user)
+static tide_status user_add(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
+                            tide_error *err)
 {
-    if (user != NULL)
-        mail->users[mail->users_count++] = user;
-    mail->opening = false;
-    tide_cond_wake_all(mail->world, mail->opened);
+    struct tide_mail_row row;
+    tide_status rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc == TIDE_OK && mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
+        rc = tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
+                            TIDE_MAIL_ACCOUNTS_MAX);
+    return rc == TIDE_OK ? user_open(mail, &row, user_out, err) : rc;
 }
 
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err)
 {
-    /* Two jobs may come here at once; the archive must be opened once, and not under the
-     * lock: its proof waits for the ledger. */
-    tide_lock_take(mail->world, mail->lock);
-    struct tide_mail_user *user = opening_begin(mail, account);
-    const bool full = mail->users_count == TIDE_MAIL_ACCOUNTS_MAX;
-    tide_lock_drop(mail->world, mail->lock);
-    if (user != NULL) {
-        *user_out = user;
-        return TIDE_OK;
-    }
-    struct tide_mail_row row;
-    tide_status rc =
-        full ? tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
-                              TIDE_MAIL_ACCOUNTS_MAX)
-             : tide_mail_row_read(mail, account, &row, err);
+    tide_status rc = user_wait(mail, account, user_out);
+    if (rc == TIDE_STOPPED)
+        return tide_error_set(err, rc, "stopped while an archive was opened");
+    /* Nothing that is fetched could be kept: no call is worth its units. */
+    if (rc == TIDE_OK && __atomic_load_n(&(*user_out)->broken, __ATOMIC_RELAXED))
+        return tide_error_set(err, TIDE_DISK_FULL,
+                              "the archive of %s failed; check the disk, then start again",
+                              (*user_out)->email);
     if (rc == TIDE_OK)
-        rc = user_open(mail, &row, &user, err);
+        return TIDE_OK;
+    struct tide_mail_user *user = NULL;
+    rc = user_add(mail, account, &user, err);
     tide_lock_take(mail->world, mail->lock);
-    opening_end(mail, rc == TIDE_OK ? user : NULL);
+    if (rc == TIDE_OK)
+        mail->users[mail->users_count++] = user;
+    mail->opening = false;
+    tide_cond_wake_all(mail->world, mail->opened);
     tide_lock_drop(mail->world, mail->lock);
     if (rc == TIDE_OK)
         *user_out = user;
     return rc;
+}
+
+tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err)
+{
+    if (rc != TIDE_IO && rc != TIDE_BUSY && rc != TIDE_CORRUPT)
+        return rc;
+    if (rc != TIDE_BUSY)
+        __atomic_store_n(&user->broken, true, __ATOMIC_RELAXED);
+    if (err != NULL)
+        err->status = TIDE_DISK_FULL;
+    return TIDE_DISK_FULL;
 }
 
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err)

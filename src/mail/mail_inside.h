@@ -23,6 +23,7 @@ struct tide_mail_user {
     tide_archive *archive;
     tide_map claims;       /* of ids that a job is fetching; under the mail system's lock */
     uint64_t claims_ended; /* likewise */
+    bool broken;           /* atomic: the archive takes nothing any more in this process (E1.10) */
 };
 
 #define TIDE_MAIL_REMOVE  "mail.remove"
@@ -68,6 +69,10 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
 
 /* How every handler ends: a refused sign-in is noted for whoever is watching. */
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err);
+
+/* What the archive says when it does not take a message: a broken or locked file is the
+ * account's trouble, which waits for it, and never the message's (E6.2). */
+tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err);
 
 /* Handlers; context is the tide_mail. */
 tide_handler tide_mail_plan;    /* plan.c */
