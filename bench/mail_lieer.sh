@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mail_lieer.sh BUILD MESSAGES SIZE: Debian's lieer and our mirror pull the same
+# mail_lieer.sh BUILD MESSAGES SIZE (0: a spread): Debian's lieer and our mirror pull the same
 # mailbox from the same server, one after the other.  Prints one line:
 #   MESSAGES LIEER_WALL_S LIEER_CPU_S OUR_WALL_S OUR_CPU_S
 # Both speak https to Google's own host names, in a network namespace with a hosts
@@ -45,9 +45,11 @@ mount --bind ca.pem /etc/ssl/certs/ca-certificates.crt
 export HTTPLIB2_CA_CERTS=$dir/ca.pem SSL_CERT_FILE=$dir/ca.pem CURL_CA_BUNDLE=$dir/ca.pem
 
 user=reader@example.com
+mailbox=$user=$messages
+[ "$size" -eq 0 ] || mailbox+=,size=$size
 exec 3< <(exec "$build/tidemark-cloud" --listen 127.0.0.1:443 --tls cert.pem,key.pem --quiet \
     --auto-consent --quota off --seed 7 --token bench="$user" \
-    --mailbox "$user=$messages,size=$size" 2>cloud.log)
+    --mailbox "$mailbox" 2>cloud.log)
 read -r _ <&3 || { cat cloud.log >&2; exit 1; }
 
 export HOME=$dir NOTMUCH_CONFIG=$dir/notmuch-config BROWSER="curl -sSL -o /dev/null %s &"
