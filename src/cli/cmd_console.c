@@ -156,10 +156,11 @@ static tide_status ended(struct live *live, tide_status rc)
         return cli_fail(cli, TIDE_AUTH, hint, "%s: %.250s", name, text);
     }
     if (tide_console_halted(live->home->console, text))
-        return cli_fail(cli, TIDE_PERMANENT,
-                        "Mend the cause, then `tidemark account resume console`, "
-                        "`tidemark jobs retry --all`, and run this again: it goes on where it was.",
-                        "halted: %.300s", text);
+        return cli_fail(
+            cli, TIDE_PERMANENT,
+            "Mend the cause, then `tidemark account resume console`, and run this again: "
+            "it goes on where it was.",
+            "halted: %.300s", text);
     tide_engine_progress(live->home->engine, &progress);
     if (rc == TIDE_STOPPED || interrupted)
         cli->exit_code = CLI_EXIT_INTERRUPTED;

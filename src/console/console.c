@@ -517,6 +517,53 @@ static tide_status enqueue_plan(tide_console *console, const struct tide_console
     return tide_enqueue(console->options.engine, &spec, 1, NULL, err);
 }
 
+/* ---- pages that failed ---- */
+
+enum { FAILED_MAX = 1000 };
+
+struct failed_ask {
+    uint32_t account;
+    uint64_t ids[FAILED_MAX];
+    size_t count;
+};
+
+static tide_status read_failed(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct failed_ask *ask = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "SELECT job.id FROM job JOIN kind ON kind.id = job.kind WHERE"
+                             " job.account = ?1 AND job.state = 3 AND kind.name = 'console.page'"
+                             " LIMIT ?2",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, ask->account);
+    tide_bind_u64(stmt, 2, FAILED_MAX);
+    int code = SQLITE_ROW;
+    ask->count = 0;
+    while ((code = sqlite3_step(stmt)) == SQLITE_ROW)
+        ask->ids[ask->count++] = tide_column_u64(stmt, 0);
+    rc = code == SQLITE_DONE ? TIDE_OK : failed(db, err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* A day whose page failed stays incomplete: whoever runs again wants it tried again. */
+static tide_status retry_failed(tide_console *console, uint32_t account, tide_error *err)
+{
+    struct failed_ask *ask = tide_mem_new(console->mem, sizeof *ask);
+    if (ask == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for failed pages");
+    ask->account = account;
+    tide_status rc = tide_transact(console->options.engine, read_failed, ask, err);
+    for (size_t i = 0; rc == TIDE_OK && i < ask->count; i++)
+        rc = tide_retry_job(console->options.engine, ask->ids[i], err);
+    tide_mem_free(console->mem, ask, sizeof *ask);
+    return rc;
+}
+
 tide_status tide_console_run(tide_console *console, const struct tide_console_run *run,
                              tide_error *err)
 {
@@ -535,6 +582,7 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
         return tide_error_set(err, TIDE_INVALID, "%s is after %s", run->from, run->to);
     if (run->row_limit > TIDE_SC_ROWS_MAX)
         return tide_error_set(err, TIDE_INVALID, "a page has at most %d rows", TIDE_SC_ROWS_MAX);
+    rc = retry_failed(console, site.account, err);
     const uint32_t types = run->types == 0 ? 1u << TIDE_SC_WEB : run->types;
     for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++)
         if ((types >> type & 1u) != 0)

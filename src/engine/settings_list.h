@@ -108,9 +108,9 @@
     N(GOVERNOR_CONSOLE_WINDOW, "governor.console.window", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", false, \
       "sliding window of Search Console's quotas (E4.2)") \
     N(GOVERNOR_CONSOLE_SITE_UNITS, "governor.console.site_units", INTEGER, 1200, 0, 100000000, "units", true, \
-      "calls per window and site (E4.2)") \
-    N(GOVERNOR_CONSOLE_IN_FLIGHT, "governor.console.in_flight", INTEGER, 10, 1, 1000, "batches", true, \
-      "Search Console batches at once (E4.2)") \
+      "Search Console queries per window and site; 0: no limit is known (E4.2)") \
+    N(GOVERNOR_CONSOLE_IN_FLIGHT, "governor.console.in_flight", INTEGER, 64, 1, 64, "queries", true, \
+      "Search Console queries at once, every part of a batch counts (E4.2)") \
     N(GOVERNOR_GRAPH_IN_FLIGHT_START, "governor.graph.in_flight_start", INTEGER, 8, 1, 1000, "calls", true, \
       "drive calls at once at the start (E4.2)") \
     N(GOVERNOR_GRAPH_IN_FLIGHT_MAX, "governor.graph.in_flight_max", INTEGER, 16, 1, 1000, "calls", true, \

@@ -45,7 +45,7 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
 
 /* ---- governors (E4) ---------------------------------------------------------- */
 
-enum { BATCH_LATENCY_MS = 60000 };
+enum { BATCH_PARTS = 50 };
 enum { UNLIMITED_CALLS_PER_S_START = 5000, UNLIMITED_CALLS_PER_S_MAX = 20000 };
 
 static unsigned smaller(unsigned a, unsigned b)
@@ -89,8 +89,8 @@ static void profile_by_provider(struct tide_governor_profile *profile,
         profile->window_units_max = U64(GOVERNOR_CONSOLE_SITE_UNITS);
         /* Its handlers wait for a place in a batch: that costs nothing, and how many
          * batches fly is the batcher's business.  A batch takes as long as all its parts. */
-        profile_at_once(profile, TIDE_WORKERS_MAX, TIDE_WORKERS_MAX);
-        profile->latency_max_ms = BATCH_LATENCY_MS;
+        profile_at_once(profile, U32(GOVERNOR_CONSOLE_IN_FLIGHT), U32(GOVERNOR_CONSOLE_IN_FLIGHT));
+        profile->latency_max_ms *= BATCH_PARTS;
         if (profile->window_units_max == 0)
             profile_unlimited(profile);
         return;

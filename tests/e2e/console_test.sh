@@ -119,7 +119,6 @@ quiet
 if [ $code -ne 1 ] && [ $code -ne 4 ]; then fail "a refused page ends with $code: $(cat "$dir/err")"; fi
 grep -q '2026-10-' "$dir/err" || fail "the halt does not name its day: $(cat "$dir/err")"
 t account resume console >/dev/null || fail "resume"
-t jobs retry --all >/dev/null || fail "retry"
 t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "after the halt: $(cat "$dir/out")"
 rows halted >"$dir/halted.rows"
 cmp -s "$dir/rows" "$dir/halted.rows" || fail "other rows after the halt"
