@@ -27,7 +27,7 @@
  *       it told was ignored (E4.3).
  *   C5  messages fetched again are at most, per crash, the calls in flight and
  *       what one commit of the archive holds; per stop, the calls in flight (M6b).
- *   C6  the run comes to its end within a bounded simulated time.
+ *   C6  the run comes to its end within a bounded simulated time, and goes in no circle.
  *   C7  a sync without news makes at most three calls (M6b).
  *   C8  the watermark starts again only after a shard was lost, and then always (W3).
  *   C9  the invariants of the ledger hold after each life.
@@ -146,12 +146,12 @@ struct mail_sim {
     uint64_t watermark_seen;
     bool shard_missing;      /* removed, and the next plan has not noticed yet */
     uint64_t shard_lost_ms;  /* what was done before is not proven by a done (C2) */
-    uint64_t run_began_ms;   /* our clock when the last run was asked for */
     uint64_t clean_began_ms; /* of the last run that finished */
     uint64_t expired_ms;     /* the last time */
     bool blind;              /* the history id of that run has expired */
     uint64_t again_seen;
-    uint64_t calls; /* that reached the server, but for messages that always fail */
+    uint64_t histories; /* calls of this life for the history */
+    uint64_t calls;     /* that reached the server, but for messages that always fail */
     struct mail_totals totals;
 };
 
