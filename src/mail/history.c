@@ -323,6 +323,23 @@ static tide_status expired(struct history *history, tide_error *err)
     return TIDE_OK;
 }
 
+/* The second call may find no units left, and the job comes back (E4.3a): it must not
+ * spend them on asking for the dead id again, or it never gets to the second one. */
+static tide_status walk_or_relist(struct history *history, tide_error *err)
+{
+    const tide_text dead = TIDE_TEXT("expired");
+    if (!tide_text_equal(tide_job_resume(history->job), dead)) {
+        tide_status rc = walk(history, err);
+        if (rc == TIDE_GONE)
+            rc = tide_job_resume_set(history->job, dead, err);
+        else
+            return rc;
+        if (rc != TIDE_OK)
+            return rc;
+    }
+    return expired(history, err);
+}
+
 static tide_status read_payload(struct history *history, tide_error *err)
 {
     tide_text start;
@@ -360,9 +377,7 @@ static tide_status history_run(tide_job *job, void *context, tide_error *err)
     if (rc == TIDE_OK)
         rc = tide_mail_row_read(history->mail, tide_job_account(job), &history->row, err);
     if (rc == TIDE_OK)
-        rc = walk(history, err);
-    if (rc == TIDE_GONE)
-        rc = expired(history, err);
+        rc = walk_or_relist(history, err);
     json_decref(history->payload);
     if (rc == TIDE_OK && history->ticket > 0) {
         rc = tide_mail_archived(history->user,
