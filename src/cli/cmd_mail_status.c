@@ -320,9 +320,12 @@ static void print_numbers(const struct status *status, uint64_t free_bytes)
               tally->unreadable, tally->partly);
     cli_print(cli, "  archive    %zu shard%s, %s for %s of mail; %s free on the disk\n",
               status->kept.shards, status->kept.shards == 1 ? "" : "s", archive, raw, room);
-    cli_print(cli, "  quota      %s%" PRIu64 " of %" PRIu64 " units in the last minute\n",
-              status->snapshot == NULL && status->quota_used > 0 ? "at most " : "",
-              status->quota_used, status->quota_max);
+    if (status->quota_max == 0)
+        cli_print(cli, "  quota      no limit is known\n");
+    else
+        cli_print(cli, "  quota      %s%" PRIu64 " of %" PRIu64 " units in the last minute\n",
+                  status->snapshot == NULL && status->quota_used > 0 ? "at most " : "",
+                  status->quota_used, status->quota_max);
 }
 
 struct alerts_ask {

@@ -128,7 +128,7 @@ static bool take_number(struct cursor *in, double *number_out)
         return true;
     }
     char copy[64];
-    while (in->at < in->end && strchr("0123456789+-eE.", *in->at) != NULL)
+    while (in->at < in->end && *in->at != '\0' && strchr("0123456789+-eE.", *in->at) != NULL)
         in->at++;
     const size_t bytes = (size_t)(in->at - from);
     if (bytes == 0 || bytes >= sizeof copy)
@@ -221,7 +221,8 @@ static bool take_member(struct tide_sc_rows *self, struct cursor *in, struct tid
 {
     tide_text key;
     bool plain = false;
-    if (!take_string(in, &key, &plain) || !take_byte(in, ':'))
+    if (!take_string(in, &key, &plain) || !take_byte(in, ':') ||
+        (!plain && !is_value(key.data - 1, key.data + key.bytes + 1)))
         return false;
     if (tide_text_equal(key, TIDE_TEXT("keys"))) {
         *seen |= 1u;

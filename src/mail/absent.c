@@ -238,7 +238,8 @@ static tide_status confirm_run(tide_job *job, void *context, tide_error *err)
         if (asked[i])
             tide_job_item_done(job, i);
     if (rc == TIDE_OK && synced != TIDE_OK)
-        rc = tide_error_set(err, synced, "the archive could not write");
+        rc = tide_mail_archived(user, tide_error_set(err, synced, "the archive could not write"),
+                                err);
     if (rc == TIDE_OK && ticket > 0)
         rc = tide_mail_remember(mail, user, job, err);
     return rc;

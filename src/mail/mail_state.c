@@ -172,8 +172,8 @@ static tide_status run_for(struct sqlite3 *db, const char *sql, uint64_t number,
 tide_status tide_mail_row_remove(struct sqlite3 *db, uint32_t account, tide_error *err)
 {
     static const char *const texts[] = {
-        "INSERT OR REPLACE INTO mail_epoch SELECT account, epoch + 1 FROM mail_account"
-        " WHERE account = ?1",
+        ("INSERT OR REPLACE INTO mail_epoch SELECT account, epoch + 1 FROM mail_account"
+         " WHERE account = ?1"),
         "DELETE FROM mail_shard WHERE account = ?1",
         "DELETE FROM mail_proof WHERE account = ?1",
         "DELETE FROM mail_seen WHERE listing IN (SELECT id FROM mail_listing WHERE account = ?1)",

@@ -524,10 +524,16 @@ static tide_status open_relist(tide_transaction *transaction, const struct plan 
     tide_status rc = open_cycle(transaction, plan, &relist.cycle, err);
     if (rc == TIDE_OK)
         rc = tide_mail_relist(transaction, plan->mail, &relist, err);
-    if (rc == TIDE_OK && plan->position.history_id[0] != '\0')
-        rc = tide_mail_mark_put(tide_transaction_sqlite(transaction), plan->stream,
-                                plan->state.cycles_opened, tide_text_of(plan->position.history_id),
-                                err);
+    /* What is stored is listed, not read again: changes since the id that an earlier
+     * cycle noted are still to be told, so that a newer one must not replace it. */
+    char earlier[64];
+    if (rc == TIDE_OK)
+        rc = tide_mail_mark_first(tide_transaction_sqlite(transaction), plan->stream, earlier, err);
+    if (rc != TIDE_NOT_FOUND || plan->position.history_id[0] == '\0')
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    rc =
+        tide_mail_mark_put(tide_transaction_sqlite(transaction), plan->stream,
+                           plan->state.cycles_opened, tide_text_of(plan->position.history_id), err);
     return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
 }
 
