@@ -54,6 +54,7 @@ struct plan {
     bool asked;              /* the server was asked for it */
     uint64_t none_s, some_s; /* in the first range there is no mail before, there is some before */
     bool labels;             /* were read */
+    bool has_mail;           /* the archive does: of another stream, or of no known one */
     /* What is to be listed: [low, proven_from) and [proven_to, now), or all of it. */
     uint64_t proven_from_ms, proven_to_ms; /* equal: nothing is proven */
     struct range ranges[RANGES_MAX];
@@ -492,6 +493,8 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
 /* Everything is listed: no history leads to the id that is adopted with it (manifest.h). */
 static tide_status note_gap(tide_transaction *transaction, const struct plan *plan, tide_error *err)
 {
+    if (!plan->has_mail)
+        return TIDE_OK; /* what comes later is stored with its labels */
     return tide_gap_put(tide_transaction_sqlite(transaction), plan->row.account, plan->now_ms, err);
 }
 
@@ -595,6 +598,18 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
     return rc;
 }
 
+static tide_status look_for_mail(struct plan *plan, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    const size_t shards = tide_archive_shards(plan->user->archive);
+    for (size_t i = 0; rc == TIDE_OK && !plan->has_mail && i < shards; i++) {
+        struct tide_shard_state shard;
+        rc = tide_archive_shard(plan->user->archive, i, &shard, err);
+        plan->has_mail = rc == TIDE_OK && shard.messages > 0;
+    }
+    return rc;
+}
+
 static tide_status plan_run(tide_job *job, void *context, tide_error *err)
 {
     struct plan *plan = tide_job_memory(job, sizeof *plan);
@@ -619,6 +634,8 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
         rc = tide_mail_position(plan->mail, plan->user, job, &plan->position, err);
     if (rc == TIDE_OK)
         rc = read_labels(plan, job, err);
+    if (rc == TIDE_OK)
+        rc = look_for_mail(plan, err);
     if (rc != TIDE_OK)
         return rc;
     plan->row.last_run_ms = plan->now_ms;
