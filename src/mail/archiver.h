@@ -53,6 +53,7 @@ enum {
     TIDE_REMOVE_UNSURE_IDS = 25,       /* of one call behind a gap (manifest.h) */
     TIDE_REMOVE_BYTES = 256 << 20,     /* of one batch: its proof may have to be repeated */
     TIDE_REMOVE_STALE_MS = 60000,      /* between the history and the call */
+    TIDE_REMOVE_PATIENCE_MS = 45000,   /* for units, in one batch */
     TIDE_REMOVE_PAGES_MAX = 2000,      /* of history; more is for a sync */
     TIDE_ARCHIVING_QUERY_BYTES = 1000, /* kept in the manifest */
 };

@@ -41,6 +41,7 @@ struct batch {
     tide_map index;   /* key of an id to its entry */
     uint64_t seen_ms; /* when the history was asked for, on both clocks */
     uint64_t seen_unix_ms;
+    uint64_t waited_ms; /* for units */
 };
 
 static void refuse(struct entry *entry, const char *why)
@@ -164,8 +165,8 @@ static tide_status unchanged(struct batch *batch, tide_error *err)
     batch->seen_ms = tide_world_now_ms(world);
     batch->seen_unix_ms = tide_world_now_unix_ms(world);
     const tide_status rc =
-        tide_archiver_history(batch->user, batch->job, batch->standing.history_id, batch->mail->mem,
-                              see_change, batch, err);
+        tide_archiver_history(batch->user, batch->job, batch->standing.history_id,
+                              &batch->waited_ms, batch->mail->mem, see_change, batch, err);
     for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
         struct entry *entry = &batch->entries[i];
         if (!entry->changed)
@@ -293,8 +294,11 @@ static tide_status ask_labels(struct batch *batch, struct entry *entry, tide_err
     char labels[sizeof entry->removal.labels] = "";
     struct tide_gmail_message message;
     tide_gmail_message_init(&message, batch->mail->mem);
-    tide_status rc = tide_gmail_get_minimal(batch->user->gmail, batch->job,
-                                            tide_text_of(entry->removal.gmail_id), &message, err);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_get_minimal(batch->user->gmail, batch->job,
+                                    tide_text_of(entry->removal.gmail_id), &message, err);
+    while (tide_archiver_wait(batch->job, rc, &batch->waited_ms));
     now.gone = rc == TIDE_GONE;
     const bool fits = rc != TIDE_OK || labels_text(message.labels, labels);
     tide_gmail_message_done(&message);
@@ -448,11 +452,13 @@ static tide_status remove_them(struct batch *batch, tide_error *err)
     rc = tide_job_save(batch->job, TIDE_TEXT("asked"), err);
     if (rc != TIDE_OK || removed->count == 0)
         return rc;
-    if (is_stale(batch)) {
-        TIDE_SEEN("archiver: a batch was too slow and begins again");
-        return tide_job_again(batch->job, tide_job_now_ms(batch->job));
-    }
-    rc = call(batch, ids, removed->count, err);
+    do {
+        if (is_stale(batch)) {
+            TIDE_SEEN("archiver: a batch was too slow and begins again");
+            return tide_job_again(batch->job, tide_job_now_ms(batch->job));
+        }
+        rc = call(batch, ids, removed->count, err);
+    } while (tide_archiver_wait(batch->job, rc, &batch->waited_ms));
     if (rc != TIDE_OK)
         return rc;
     return tide_job_effect(batch->job, removed_run, removed, err);

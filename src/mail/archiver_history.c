@@ -99,6 +99,16 @@ static void visit_page(const struct tide_gmail_history *page, tide_history_visit
     }
 }
 
+bool tide_archiver_wait(tide_job *job, tide_status rc, uint64_t *waited_ms)
+{
+    enum { STEP_MS = 100 };
+    if (rc != TIDE_AGAIN || *waited_ms >= TIDE_REMOVE_PATIENCE_MS)
+        return false;
+    *waited_ms += STEP_MS;
+    tide_job_beat(job, 0);
+    return tide_job_sleep(job, STEP_MS) == TIDE_OK;
+}
+
 /* Keeps the token of the next page; false: there is none. */
 static tide_status next_token(tide_buf *token, tide_text next, bool *more_out, tide_error *err)
 {
@@ -110,9 +120,21 @@ static tide_status next_token(tide_buf *token, tide_text next, bool *more_out, t
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "a page token of %zu bytes", next.bytes);
 }
 
+static tide_status page_read(struct tide_mail_user *user, tide_job *job, const char *start,
+                             const tide_buf *token, uint64_t *waited_ms,
+                             struct tide_gmail_history *page, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_history(user->gmail, job, tide_text_of(start), tide_buf_text(token), page,
+                                err);
+    while (tide_archiver_wait(job, rc, waited_ms));
+    return rc;
+}
+
 tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, const char *start,
-                                  tide_mem *mem, tide_history_visit *visit, void *arg,
-                                  tide_error *err)
+                                  uint64_t *waited_ms, tide_mem *mem, tide_history_visit *visit,
+                                  void *arg, tide_error *err)
 {
     tide_buf token;
     tide_status rc = TIDE_OK;
@@ -128,8 +150,7 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
             rc = tide_error_set(err, TIDE_PERMANENT,
                                 "too much has changed in Gmail: run `tidemark mail sync` first");
         else
-            rc = tide_gmail_history(user->gmail, job, tide_text_of(start), tide_buf_text(&token),
-                                    &page, err);
+            rc = page_read(user, job, start, &token, waited_ms, &page, err);
         if (rc == TIDE_OK)
             visit_page(&page, visit, arg);
         if (rc == TIDE_OK)
@@ -166,13 +187,14 @@ static tide_status look_run(tide_job *job, tide_mail *mail, tide_error *err)
     struct tide_mail_user *user = NULL;
     struct tide_archiver_standing standing;
     struct look look = {.changed = &mail->looked};
+    uint64_t waited_ms = 0;
     tide_map_clear(look.changed);
     tide_status rc = tide_mail_user(mail, tide_job_account(job), &user, err);
     if (rc == TIDE_OK)
         rc = tide_archiver_standing(mail, tide_job_account(job), &standing, err);
     if (rc == TIDE_OK)
-        rc = tide_archiver_history(user, job, standing.history_id, mail->mem, look_visit, &look,
-                                   err);
+        rc = tide_archiver_history(user, job, standing.history_id, &waited_ms, mail->mem,
+                                   look_visit, &look, err);
     if (rc == TIDE_OK && look.full)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for what changed");
     return rc;

@@ -34,11 +34,16 @@ typedef enum tide_history_change {
 } tide_history_change;
 typedef void tide_history_visit(void *arg, tide_text id, tide_history_change change,
                                 tide_text label);
+/* Units are waited for inside the handler, TIDE_REMOVE_PATIENCE_MS in all: a batch that came
+ * back from its top would spend on the history what it had waited for, for ever.  true:
+ * call again. */
+bool tide_archiver_wait(tide_job *job, tide_status rc, uint64_t *waited_ms);
+
 /* Everything that changed from `start` to now, in order; adopts nothing (V3).
  * TIDE_PERMANENT: the id has expired, or there is more than we want to read. */
 tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, const char *start,
-                                  tide_mem *mem, tide_history_visit *visit, void *arg,
-                                  tide_error *err);
+                                  uint64_t *waited_ms, tide_mem *mem, tide_history_visit *visit,
+                                  void *arg, tide_error *err);
 
 /* Where an account stands, as a batch needs it. */
 struct tide_archiver_standing {

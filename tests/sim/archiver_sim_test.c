@@ -302,6 +302,34 @@ static tide_status sync_now(struct stage *stage, tide_error *err)
     return rc == TIDE_OK ? tide_engine_wait(stage->engine, HOUR_MS, err) : rc;
 }
 
+/* ---- what is planted ---- */
+
+static tide_status plant_bad_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    char sql[300];
+    (void)snprintf(
+        sql, sizeof sql,
+        "INSERT OR REPLACE INTO bad (account, kind, item, state, first_seen, last_tried, retries,"
+        " reason) SELECT (SELECT id FROM account WHERE name = '" USER "'),"
+        " (SELECT id FROM kind WHERE name = 'mail.fetch'), '%s', 0, 1, 1, 0, 'planted'",
+        (const char *)arg);
+    return sqlite3_exec(tide_transaction_sqlite(transaction), sql, NULL, NULL, NULL) == SQLITE_OK
+               ? TIDE_OK
+               : tide_error_set(err, TIDE_IO, "plant a bad message");
+}
+
+static tide_status plant_bad(struct stage *stage, tide_error *err)
+{
+    const uint32_t slot = (uint32_t)tide_rng_below(&stage->rng, MESSAGES);
+    char id[BOX_ID_TEXT_BYTES];
+    box_id_text(box_mailbox_at(stage->mailbox, slot)->id, id);
+    if (stage->facts[slot].bad)
+        return TIDE_OK;
+    const tide_status rc = tide_transact(stage->engine, plant_bad_run, id, err);
+    stage->facts[slot].bad = stage->facts[slot].bad || rc == TIDE_OK;
+    return rc;
+}
+
 /* ---- a run ---- */
 
 struct entries_ask {
@@ -366,6 +394,8 @@ static tide_status remove_all(struct stage *stage, uint64_t manifest, tide_error
 {
     struct tide_manifest run = {.ended_ms = 0};
     tide_status rc = TIDE_OK;
+    if (stage->seed % 3 == 0 && stage->troubled)
+        rc = plant_bad(stage, err); /* after it was chosen, perhaps */
     while (rc == TIDE_OK && run.ended_ms == 0) {
         if (tide_rng_chance(&stage->rng, 1, 4))
             rc = sync_now(stage, err);
@@ -413,31 +443,7 @@ static tide_status some_run(struct stage *stage, tide_error *err)
     return rc == TIDE_OK ? remove_all(stage, manifest.id, err) : rc;
 }
 
-/* ---- what is planted ---- */
-
-static tide_status plant_bad_run(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    char sql[300];
-    (void)snprintf(sql, sizeof sql,
-                   "INSERT INTO bad (account, kind, item, state, first_seen, last_tried, retries,"
-                   " reason) SELECT (SELECT id FROM account WHERE name = '" USER "'),"
-                   " (SELECT id FROM kind WHERE name = 'mail.fetch'), '%s', 0, 1, 1, 0, 'planted'",
-                   (const char *)arg);
-    return sqlite3_exec(tide_transaction_sqlite(transaction), sql, NULL, NULL, NULL) == SQLITE_OK
-               ? TIDE_OK
-               : tide_error_set(err, TIDE_IO, "plant a bad message");
-}
-
-static void plant_bad(struct stage *stage)
-{
-    tide_error err = {TIDE_OK, 0, ""};
-    const uint32_t slot = (uint32_t)tide_rng_below(&stage->rng, MESSAGES);
-    char id[BOX_ID_TEXT_BYTES];
-    box_id_text(box_mailbox_at(stage->mailbox, slot)->id, id);
-    if (!stage->facts[slot].bad && tide_transact(stage->engine, plant_bad_run, id, &err) != TIDE_OK)
-        tide_sim_fail(stage->sim, "%s", err.text);
-    stage->facts[slot].bad = true;
-}
+/* ---- damage ---- */
 
 struct shards_ask {
     struct stage *stage;
@@ -547,7 +553,8 @@ static void is_named(struct stage *stage, uint32_t slot)
     if (ask.entries > 0)
         return;
     /* Refused afterwards, because somebody changed it once more, or it never took effect. */
-    if (ask.refused == 0)
+    if (ask.refused == 0 ||
+        (fact->changed_at <= fact->named_at && box_mailbox_at(stage->mailbox, slot)->gone))
         tide_sim_fail(stage->sim, "%s was asked for and no manifest says so", id);
     stage->refused++;
 }
@@ -563,6 +570,15 @@ static void compare(struct stage *stage)
     for (uint32_t slot = 0; slot < box_mailbox_slots(stage->mailbox); slot++)
         is_safe(stage, archive, slot);
     (void)tide_archive_close(archive, &err);
+}
+
+static tide_status new_epoch_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    (void)arg;
+    return sqlite3_exec(tide_transaction_sqlite(transaction),
+                        "UPDATE mail_account SET epoch = epoch + 1", NULL, NULL, NULL) == SQLITE_OK
+               ? TIDE_OK
+               : tide_error_set(err, TIDE_IO, "start the watermark again");
 }
 
 /* ---- one seed ---- */
@@ -606,8 +622,6 @@ static void first_sync(struct stage *stage)
         tide_sim_fail(stage->sim, "the first sync: %s", err.text);
     for (uint32_t slot = 0; slot < MESSAGES; slot++)
         stage->facts[slot].synced = true;
-    if (stage->seed % 3 == 0)
-        plant_bad(stage);
     life_close(stage);
     tide_sim_reboot(stage->sim);
     if (stage->seed % 3 == 1)
@@ -623,7 +637,11 @@ static void live(struct stage *stage)
     tide_sim_faults(stage->sim, true);
     if (tide_rng_chance(rng, 1, 5))
         crash_soon(stage, 400);
-    if (life_open(stage, true, &err) == TIDE_OK && sync_now(stage, &err) == TIDE_OK)
+    tide_status rc = life_open(stage, true, &err);
+    /* An archive that lost something: everything is past the watermark. */
+    if (rc == TIDE_OK && tide_rng_chance(rng, 1, 8))
+        rc = tide_transact(stage->engine, new_epoch_run, NULL, &err);
+    if (rc == TIDE_OK && sync_now(stage, &err) == TIDE_OK)
         (void)some_run(stage, &err); /* a failure is fine: it must only lose nothing */
     life_close(stage);
     tide_sim_crash_after(stage->sim, 0, TIDE_SIM_CRASH_SEEDED);
@@ -669,7 +687,7 @@ static void no_crash_loses_a_message_and_none_is_removed_that_is_not_proven(void
     uint64_t calls = 0, named = 0, crashes = 0, resumed = 0, refused = 0;
     const char *only = getenv("TIDE_TEST_SEED");
     uint64_t first = 1;
-    uint64_t last = scaled(100, 20);
+    uint64_t last = scaled(80, 20);
     if (only != NULL && tide_text_to_u64(tide_text_of(only), &first))
         last = first;
     for (uint64_t seed = first; seed <= last; seed++) {
