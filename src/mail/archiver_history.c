@@ -167,7 +167,7 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
     return rc;
 }
 
-/* ---- mail.look ---- */
+/* ---- mail.changes ---- */
 
 struct look {
     tide_map *changed;
@@ -200,7 +200,7 @@ static tide_status look_run(tide_job *job, tide_mail *mail, tide_error *err)
     return rc;
 }
 
-tide_status tide_mail_look(tide_job *job, void *context, tide_error *err)
+tide_status tide_mail_changes(tide_job *job, void *context, tide_error *err)
 {
     return tide_mail_ended(context, job, look_run(job, context, err), err);
 }

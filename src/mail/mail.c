@@ -80,12 +80,12 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
           .dedupe_running = true},
          &mail->remove_kind,
          archiver},
-        {{.name = TIDE_MAIL_LOOK,
-          .handler = tide_mail_look,
+        {{.name = TIDE_MAIL_CHANGES,
+          .handler = tide_mail_changes,
           .lane = TIDE_KIND_INTERACTIVE,
           .priority = 90,
           .level = 1},
-         &mail->look_kind,
+         &mail->changes_kind,
          archiver},
     };
     tide_status rc = TIDE_OK;
@@ -100,7 +100,7 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
     if (rc == TIDE_OK && archiver)
         rc = tide_cancel_kind(mail->engine, TIDE_MAIL_REMOVE, err);
     if (rc == TIDE_OK && archiver)
-        rc = tide_cancel_kind(mail->engine, TIDE_MAIL_LOOK, err);
+        rc = tide_cancel_kind(mail->engine, TIDE_MAIL_CHANGES, err);
     return rc;
 }
 

@@ -15,8 +15,8 @@ struct tide_mail_user {
     tide_archive *archive;
 };
 
-#define TIDE_MAIL_REMOVE "mail.remove"
-#define TIDE_MAIL_LOOK   "mail.look"
+#define TIDE_MAIL_REMOVE  "mail.remove"
+#define TIDE_MAIL_CHANGES "mail.changes"
 
 struct tide_mail {
     tide_mem *mem;
@@ -26,10 +26,10 @@ struct tide_mail {
     struct tide_mail_options options; /* its texts are not ours */
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind;
-    uint32_t remove_kind, look_kind; /* 0: not for this process */
-    uint64_t removing;               /* the manifest whose batches may run; atomic */
-    tide_map looked;                 /* by the last mail.look: keys of ids that changed */
-    tide_lock *lock;                 /* over users */
+    uint32_t remove_kind, changes_kind; /* 0: not for this process */
+    uint64_t removing;                  /* the manifest whose batches may run; atomic */
+    tide_map looked;                    /* by the last mail.changes: keys of ids that changed */
+    tide_lock *lock;                    /* over users */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */
@@ -56,7 +56,7 @@ tide_handler tide_mail_list;    /* fetch.c */
 tide_handler tide_mail_fetch;   /* fetch.c */
 tide_handler tide_mail_history; /* history.c */
 tide_handler tide_mail_remove;  /* archiver_batch.c */
-tide_handler tide_mail_look;    /* archiver_history.c */
+tide_handler tide_mail_changes; /* archiver_history.c */
 
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,

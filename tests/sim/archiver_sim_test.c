@@ -228,6 +228,10 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     if (strstr(request->url, "/history?") != NULL)
         stage->changes_seen = stage->changes;
     tide_sim_cloud_call(stage->cloud, request, now_unix_ms, rng, answer);
+    /* The worst moment: it is done, and nobody here knows. */
+    if (is_removing(request) && stage->faults && tide_rng_chance(&stage->rng, 1, 4))
+        tide_sim_crash_after(stage->sim, 1 + tide_rng_below(&stage->rng, 30),
+                             TIDE_SIM_CRASH_SEEDED);
 }
 
 /* ---- a life ---- */
@@ -634,6 +638,7 @@ static void live(struct stage *stage)
     tide_rng *rng = &stage->rng;
     stage->no_sync = tide_rng_chance(rng, 1, 3);
     stage->troubled = tide_rng_chance(rng, 2, 3);
+    stage->faults = true;
     tide_sim_faults(stage->sim, true);
     if (tide_rng_chance(rng, 1, 5))
         crash_soon(stage, 400);
@@ -648,6 +653,7 @@ static void live(struct stage *stage)
     tide_sim_net_settle(stage->sim);
     tide_sim_reboot(stage->sim);
     tide_sim_faults(stage->sim, false);
+    stage->faults = false;
     stage->troubled = false;
     compare(stage);
     if (tide_rng_chance(rng, 1, 12))
