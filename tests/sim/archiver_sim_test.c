@@ -60,6 +60,7 @@ struct stage {
     tide_settings *settings;
     bool no_sync; /* of this life */
     bool batching;
+    bool faults;           /* the world may fail */
     bool troubled;         /* other clients are at work */
     uint64_t changes;      /* by another client, so far */
     uint64_t changes_seen; /* when the history was read last */
