@@ -149,8 +149,8 @@ static tide_status look(struct choosing *choosing)
 {
     tide_mail *mail = choosing->mail;
     uint64_t job = 0;
-    TIDE_ASSERT(mail->look_kind != 0);
-    const struct tide_spec spec = {.kind = mail->look_kind, .account = choosing->user->account};
+    TIDE_ASSERT(mail->changes_kind != 0);
+    const struct tide_spec spec = {.kind = mail->changes_kind, .account = choosing->user->account};
     tide_status rc = tide_enqueue(mail->engine, &spec, 1, &job, choosing->err);
     if (rc == TIDE_OK)
         rc = TIDE_TIMEOUT;

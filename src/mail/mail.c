@@ -124,7 +124,7 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
           .lane = TIDE_KIND_INTERACTIVE,
           .priority = 90,
           .level = 1},
-         &mail->look_kind,
+         &mail->changes_kind,
          archiver},
     };
     tide_status rc = TIDE_OK;

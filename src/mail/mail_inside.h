@@ -38,13 +38,13 @@ struct tide_mail {
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind, absent_kind, confirm_kind;
     uint32_t index_kind, account_kind;
-    uint32_t remove_kind, look_kind; /* 0: not for this process */
-    uint32_t fetch_ids;              /* of one mail.fetch (M2) */
-    uint64_t removing;               /* the manifest whose batches may run; atomic */
-    tide_map looked;                 /* by the last mail.changes: keys of ids that changed */
-    tide_lock *lock;                 /* over users and their claims */
-    bool opening;                    /* somebody opens an account; under lock */
-    tide_cond *opened;               /* who waits for that */
+    uint32_t remove_kind, changes_kind; /* 0: not for this process */
+    uint32_t fetch_ids;                 /* of one mail.fetch (M2) */
+    uint64_t removing;                  /* the manifest whose batches may run; atomic */
+    tide_map looked;                    /* by the last mail.changes: keys of ids that changed */
+    tide_lock *lock;                    /* over users and their claims */
+    bool opening;                       /* somebody opens an account; under lock */
+    tide_cond *opened;                  /* who waits for that */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */
