@@ -27,7 +27,7 @@ fail() {
 mkfifo "$dir/ready" "$dir/silence"
 exec 4<>"$dir/silence" # nobody writes into it
 "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --latency 8 \
-    --mailbox "$user=$((kills * 60 + 80))" --token tok="$user" >"$dir/ready" &
+    --mailbox "$user=$((kills * 45 + 60))" --token tok="$user" >"$dir/ready" &
 cloud_pid=$!
 sync_pid=
 finish() {
@@ -42,6 +42,12 @@ ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
 t() { "$tidemark" --home "$dir/home" "$@"; }
 state() { sqlite3 -cmd '.timeout 5000' "$dir/home/state.db" "$1"; }
 figure() { curl -sS "$origin/_cloud/stats" | jq ".users.\"$user\" | $1 // 0"; }
+# Messages fetched so far, without starting more than one program.
+fetched() {
+    local text
+    text=$(curl -sS "$origin/_cloud/stats?user=$user")
+    [[ $text =~ \"fetched\":[^}]*\"messages\":\ *([0-9]+) ]] && count=${BASH_REMATCH[1]} || count=0
+}
 rest() { read -rt "$1" -u 4 || true; } # a pause, not a synchronisation
 now_ms() { date +%s%3N; }
 
@@ -80,8 +86,8 @@ leave() { # somebody deletes one
 stored_ids() {
     local shard
     for shard in "$dir/home/archive/$user"/*.db; do
-        [ -e "$shard" ] && sqlite3 -cmd '.timeout 5000' "$shard" 'SELECT gmail_id FROM message' 2>/dev/null
-    done | sort -u
+        [ -e "$shard" ] && printf '.open %s\nSELECT gmail_id FROM message;\n' "$shard"
+    done | sqlite3 2>/dev/null | sort -u # a shard without its table has no message
 }
 check() {
     local mark
@@ -117,15 +123,16 @@ ended=0
 for ((i = 1; i <= kills; i++)); do
     arrive
     [ $((i % 4)) -ne 0 ] || leave
-    before=$(figure .fetched.messages)
+    fetched
+    before=$count
     "$tidemark" --home "$dir/home" mail sync --quiet >"$dir/out" 2>&1 &
     sync_pid=$!
     if [ $((RANDOM % 4)) -eq 0 ]; then
         rest "0.$(printf '%03d' $((RANDOM % 200)))" # early: in the opening, the plan, the listing
     else
-        wanted=$((before + 1 + RANDOM % 50))
-        while [ "$(figure .fetched.messages)" -lt "$wanted" ] && kill -0 "$sync_pid" 2>/dev/null; do
-            rest 0.03
+        wanted=$((before + 1 + RANDOM % 30))
+        while fetched && [ "$count" -lt "$wanted" ] && kill -0 "$sync_pid" 2>/dev/null; do
+            rest 0.02
         done
         rest "0.0$(printf '%02d' $((RANDOM % 50)))"
     fi
@@ -156,9 +163,10 @@ t mail sync --quiet >"$dir/out" || fail "a sync without news"
 t mail export "$dir/eml" >"$dir/out" || fail "export"
 mkdir "$dir/raw"
 cut -f 1 "$dir/truth" | sed "s|.*|url = \"$api/messages/&?format=raw\&fields=id,raw\"|" >"$dir/urls"
-ask -K "$dir/urls" | jq -r '[.id, .raw] | @tsv' | while IFS=$'\t' read -r id raw; do
-    basenc --base64url -d <<<"$raw" >"$dir/raw/$id.eml" || echo "$id cannot be decoded"
-done
+ask -K "$dir/urls" | jq -r '[.id, .raw] | @tsv' >"$dir/raws" # a file: from a pipe bash reads byte by byte
+while IFS=$'\t' read -r id raw; do
+    basenc --base64url -d <<<"$raw" >"$dir/raw/$id.eml" || fail "$id cannot be decoded"
+done <"$dir/raws"
 cut -f 1 "$dir/truth" | while read -r id; do
     cmp -s "$dir/raw/$id.eml" "$dir/eml/$id.eml" || echo "$id"
 done >"$dir/differ"
