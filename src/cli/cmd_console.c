@@ -162,11 +162,19 @@ static tide_status ended(struct live *live, tide_status rc)
             "it goes on where it was.",
             "halted: %.300s", text);
     tide_engine_progress(live->home->engine, &progress);
+    uint64_t left = 0;
+    if (rc == TIDE_OK)
+        rc = tide_console_left(live->home->console, &left, &cli->err);
     if (rc == TIDE_STOPPED || interrupted)
         cli->exit_code = CLI_EXIT_INTERRUPTED;
     else if (progress.failed > 0)
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
-    return TIDE_OK;
+    else if (rc == TIDE_OK && left > 0)
+        return cli_fail(cli, TIDE_CANCELED,
+                        "`tidemark account list` says why; `tidemark account resume console` and "
+                        "the same command go on where it was.",
+                        "%" PRIu64 " requests are left: the sign-in is halted or paused", left);
+    return rc == TIDE_STOPPED ? TIDE_OK : rc;
 }
 
 static void telemetry(struct cli *cli, struct console_home *home)

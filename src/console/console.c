@@ -633,6 +633,34 @@ tide_status tide_console_mark(tide_console *console, const char *site,
 
 /* ---- watching ---- */
 
+static tide_status count_left(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind"
+                             " WHERE job.state IN (0, 1, 3) AND kind.name IN ('console.plan',"
+                             " 'console.page')",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (sqlite3_step(stmt) == SQLITE_ROW)
+        *(uint64_t *)arg = tide_column_u64(stmt, 0);
+    else
+        rc = failed(db, err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_error *err)
+{
+    uint64_t left = 0;
+    const tide_status rc = tide_transact(console->options.engine, count_left, &left, err);
+    if (rc == TIDE_OK)
+        *left_out = left;
+    return rc;
+}
+
 void tide_console_state(tide_console *console, struct tide_console_state *state_out)
 {
     struct tide_console_state state = {

@@ -118,6 +118,8 @@ tide_status tide_console_mark(tide_console *console, const char *site,
                               const struct tide_console_set *set,
                               struct tide_console_mark *mark_out, tide_error *err);
 
+/* Requests that are not done: 0 when everything that was asked for is stored. */
+tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_error *err);
 /* Whether a sign-in of this process was refused; the text says why. */
 bool tide_console_signed_out(tide_console *console, char name_out[128], char text_out[400]);
 /* Whether the run was halted, and why (K3). */

@@ -123,6 +123,31 @@ t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "a
 rows halted >"$dir/halted.rows"
 cmp -s "$dir/rows" "$dir/halted.rows" || fail "other rows after the halt"
 
+# ---- a halt by command reaches everybody within 5 s, whatever is in the air (B7)
+home=slow
+t account add console "$domain" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
+rule '{"method":"webmasters.*","after":1,"fault":"latency","ms":20000}'
+"$tidemark" --home "$dir/slow" --set governor.console.site_units=0 console backfill "$domain" $days --workers 5 --quiet >"$dir/out" 2>"$dir/err" &
+run=$!
+for _ in $(seq 200); do
+    [ "$(sqlite3 "$dir/slow/state.db" "SELECT count(*) FROM job WHERE state = 1" 2>/dev/null || echo 0)" -ge 20 ] && break
+    read -rt 0.05 <> <(:) || true
+done
+begun=$(date +%s%N)
+t account halt console --reason "for a moment" >/dev/null || fail "halt"
+wait "$run"
+code=$?
+took=$((($(date +%s%N) - begun) / 1000000))
+quiet
+[ "$took" -lt 5000 ] || fail "a halt took $took ms"
+[ $code -eq 5 ] || fail "a halted run ends with $code: $(cat "$dir/err")"
+grep -q 'account resume' "$dir/err" || fail "no way out of a halt: $(cat "$dir/err")"
+t account resume console >/dev/null || fail "resume"
+t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "after the halt: $(cat "$dir/out")"
+rows slow >"$dir/slow.rows"
+cmp -s "$dir/rows" "$dir/slow.rows" || fail "other rows after a halt by command"
+echo "a halt took $took ms"
+
 # ---- a property by URL, and kinds of search without position or queries
 home=quiet
 t console backfill "$prefix" $days --type web,discover --quiet >"$dir/out" || fail "a URL-prefix property: $(cat "$dir/out")"
