@@ -110,6 +110,7 @@ static uint64_t one_day(tide_console_store *store, tide_console_page *page, cons
     tide_sc_rows_done(&rows);
     tide_date_format(day, date);
     known.date = date;
+    known.asked = (uint64_t)day;
     tide_error err;
     if (tide_console_store_commit(store, &set, &known, 0, page, &stored, &err) != TIDE_OK)
         expect(false, err.text);

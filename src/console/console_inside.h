@@ -75,6 +75,7 @@ tide_status tide_console_halt(tide_console *console, tide_job *job, tide_status 
 /* What a page job is about: its payload. */
 struct tide_console_ask {
     uint64_t site;
+    uint64_t plan; /* the job that opened the day */
     struct tide_console_set set;
     char date[16];
     bool final;

@@ -14,9 +14,9 @@ tide_status tide_console_ask_write(const struct tide_console_ask *ask, tide_buf 
 {
     tide_status rc = tide_buf_print(
         out,
-        "{\"site\":%" PRIu64 ",\"type\":%d,\"dimensions\":%" PRIu32
+        "{\"site\":%" PRIu64 ",\"plan\":%" PRIu64 ",\"type\":%d,\"dimensions\":%" PRIu32
         ",\"date\":\"%s\",\"start\":%" PRIu32 ",\"limit\":%" PRIu32 ",\"final\":%s,\"first\":%s",
-        ask->site, (int)ask->set.type, ask->set.dimensions, ask->date, ask->start_row,
+        ask->site, ask->plan, (int)ask->set.type, ask->set.dimensions, ask->date, ask->start_row,
         ask->row_limit, ask->final ? "true" : "false", ask->totals_next ? "true" : "false");
     if (rc == TIDE_OK && ask->totals)
         rc = tide_buf_print(out, ",\"totals\":[%.17g,%.17g", ask->clicks, ask->impressions);
@@ -39,6 +39,8 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
     tide_status rc = tide_json_parse(payload, &object, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(object, "site", &ask.site, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(object, "plan", &ask.plan, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(object, "type", &type, err);
     if (rc == TIDE_OK)
@@ -166,6 +168,7 @@ static tide_status finish_day(tide_console *console, const struct tide_console_o
         .impressions = ask->impressions,
         .position = ask->position,
         .fetched_ms = tide_world_now_unix_ms(console->options.world),
+        .asked = ask->plan,
     };
     uint64_t rows = 0;
     tide_status rc =

@@ -21,6 +21,7 @@ struct plan {
     tide_console *console;
     struct tide_console_open_site *site;
     uint32_t account;
+    uint64_t job; /* this plan's */
     struct tide_console_series_row row;
     struct tide_stream_state state;
     uint64_t stream;
@@ -119,6 +120,7 @@ static tide_status open_day(tide_transaction *transaction, const struct plan *pl
                             uint64_t cycle, tide_error *err)
 {
     struct tide_console_ask ask = {.site = plan->row.site,
+                                   .plan = plan->job,
                                    .set = plan->row.set,
                                    .final = day <= plan->last_final,
                                    .totals_next = plan->totals,
@@ -243,6 +245,7 @@ static tide_status plan_run(tide_job *job, tide_console *console, tide_error *er
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan");
     plan->console = console;
     plan->account = tide_job_account(job);
+    plan->job = tide_job_id(job);
     const int32_t today = tide_date_pacific(tide_world_now_unix_ms(console->options.world));
     tide_status rc = read_payload(plan, job, today, err);
     if (rc == TIDE_OK)

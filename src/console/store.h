@@ -59,8 +59,11 @@ struct tide_console_day {
     double position;
     bool totals; /* were asked for */
     uint64_t fetched_ms;
+    uint64_t asked; /* by which plan; not 0 */
 };
-/* The last page; earlier ones are staged with start rows 0 .. start_row in steps without
+/* A day that was committed for the same plan before is left as it is: a crash between this
+ * and the end of the job lets the job come again, and its pages are no longer staged.
+ * The last page; earlier ones are staged with start rows 0 .. start_row in steps without
  * a gap, else TIDE_CORRUPT and nothing changes.  Rows whose keys were there before in the
  * same day (page borders move) are kept once. */
 tide_status tide_console_store_commit(tide_console_store *store, const struct tide_console_set *set,

@@ -158,6 +158,7 @@ static tide_status day_row(struct day *day, tide_error *err)
     (void)sqlite3_bind_double(put, 8, day->clicks);
     (void)sqlite3_bind_double(put, 9, day->impressions);
     tide_bind_u64(put, 10, known->fetched_ms);
+    tide_bind_u64(put, 11, known->asked);
     tide_status rc = tide_db_run(&day->store->db, put, err);
     sqlite3_stmt *find = tide_db_stmt(&day->store->db, TIDE_CONSOLE_DAY_FIND);
     tide_bind_u64(find, 1, day->series);
@@ -292,10 +293,30 @@ static tide_status unstage(tide_console_store *store, uint64_t series, const cha
     return tide_db_run(&store->db, stmt, err);
 }
 
+/* Whether this very day was committed before. */
+static tide_status look_before(struct day *day, bool *done_out, tide_error *err)
+{
+    bool row = false;
+    sqlite3_stmt *find = tide_db_stmt(&day->store->db, TIDE_CONSOLE_DAY_FIND);
+    tide_bind_u64(find, 1, day->series);
+    tide_bind_text(find, 2, tide_text_of(day->day->date));
+    const tide_status rc = tide_db_step(&day->store->db, find, &row, err);
+    *done_out = rc == TIDE_OK && row && tide_column_u64(find, 1) == day->day->asked;
+    if (*done_out)
+        day->rows = tide_column_u64(find, 2);
+    tide_db_end(find);
+    return rc;
+}
+
 static tide_status commit_day(struct day *day, const struct tide_console_set *set,
                               uint32_t start_row, const tide_console_page *page, tide_error *err)
 {
+    bool done = false;
     tide_status rc = tide_console_series(day->store, set, true, &day->series, err);
+    if (rc == TIDE_OK)
+        rc = look_before(day, &done, err);
+    if (done)
+        return rc;
     if (rc == TIDE_OK)
         rc = staged_pages(day, start_row, err);
     if (rc == TIDE_OK)

@@ -30,6 +30,7 @@ static const char version_1[] =
     "  row_clicks REAL NOT NULL,    -- what the rows sum up to\n"
     "  row_impressions REAL NOT NULL,\n"
     "  fetched_ms INTEGER NOT NULL,\n"
+    "  asked INTEGER NOT NULL,      -- by which plan it was asked for: committing twice is seen\n"
     "  UNIQUE (series, date)\n"
     ");\n"
     "CREATE TABLE query (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);\n"
@@ -100,17 +101,18 @@ const char *const tide_console_sql[TIDE_CONSOLE_SQL] = {
     [TIDE_CONSOLE_DAYS] =
         "SELECT date, final, rows, clicks, impressions, position, row_clicks, row_impressions,"
         " fetched_ms, id FROM day WHERE series = ?1 AND date >= ?2 AND date <= ?3 ORDER BY date",
-    [TIDE_CONSOLE_DAY_FIND] = "SELECT id FROM day WHERE series = ?1 AND date = ?2",
+    [TIDE_CONSOLE_DAY_FIND] = "SELECT id, asked, rows FROM day WHERE series = ?1 AND date = ?2",
     [TIDE_CONSOLE_SUMS] = "SELECT day_sum.body FROM day JOIN day_sum ON day_sum.day = day.id"
                           " AND day_sum.dimension = ?4 WHERE series = ?1 AND date >= ?2"
                           " AND date <= ?3",
     [TIDE_CONSOLE_SERIES_ADD] = "INSERT INTO series(type, dimensions) VALUES(?1, ?2)",
     [TIDE_CONSOLE_DAY_PUT] =
         "INSERT INTO day(series, date, final, rows, clicks, impressions, position, row_clicks,"
-        " row_impressions, fetched_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"
+        " row_impressions, fetched_ms, asked)"
+        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
         " ON CONFLICT(series, date) DO UPDATE SET final = ?3, rows = ?4, clicks = ?5,"
         " impressions = ?6, position = ?7, row_clicks = ?8, row_impressions = ?9,"
-        " fetched_ms = ?10",
+        " fetched_ms = ?10, asked = ?11",
     [TIDE_CONSOLE_FACTS_REMOVE] = "DELETE FROM fact WHERE id >= ?1 AND id < ?2",
     [TIDE_CONSOLE_FACT_ADD] =
         "INSERT INTO fact(id, query, page, country, device, appearance, clicks, impressions,"

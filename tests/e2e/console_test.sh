@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# console_test.sh TIDEMARK CLOUD: search analytics are fetched from the local cloud through
+# console_test.sh TIDEMARK CLOUD [KILLS]: search analytics are fetched from the local cloud through
 # batches that fail in every way, by a program that is killed; the rows are compared with
 # what a quiet run stores, and with the server's own answers (B1-B11).
 set -uo pipefail
 unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
 tidemark=$(realpath "$1")
 cloud=$(realpath "$2")
+kills_wanted=${3:-8}
 dir=$(mktemp -d)
 failed=0
 fail() {
@@ -27,6 +28,8 @@ rule() { curl -sSf -X POST -H 'Content-Type: application/json' -d "$1" "$origin/
 quiet() { curl -sSf -X DELETE "$origin/_cloud/faults" >/dev/null; }
 stats() { curl -sSf "$origin/_cloud/stats"; }
 days='--to 2026-10-31 --from 2026-10-02'
+many=30
+[ "$kills_wanted" -le 8 ] || { days='--to 2026-10-31 --from 2025-09-01' many=426; } # enough to be killed in
 rows() { sqlite3 "$dir/$1/archive/console/sc-domain%3Aexample.com.db" \
     "SELECT date, type, query, page, country, device, clicks, impressions, position FROM analytics ORDER BY 1, 2, 3, 4, 5, 6"; }
 
@@ -45,10 +48,10 @@ grep -q colour "$dir/err" || fail "the wrong dimension is not named: $(cat "$dir
 
 # ---- one by one, without trouble: the measure for everything else
 t console backfill "$domain" $days --rows 96 --workers 1 --quiet --json >"$dir/out" || fail "sequential: $(cat "$dir/out")"
-[ "$(jq .days "$dir/out")" -eq 30 ] || fail "30 days: $(cat "$dir/out")"
+[ "$(jq .days "$dir/out")" -eq "$many" ] || fail "$many days: $(cat "$dir/out")"
 [ "$(jq '.queries == .batches' "$dir/out")" = true ] || fail "one worker sends one query at a time: $(cat "$dir/out")"
 rows quiet >"$dir/rows"
-[ "$(wc -l <"$dir/rows")" -eq 7500 ] || fail "$(wc -l <"$dir/rows") rows"
+[ "$(wc -l <"$dir/rows")" -eq $((many * 250)) ] || fail "$(wc -l <"$dir/rows") rows"
 [ "$(t console status --json | jq -r '.series[0].tidemark')" = 2026-10-31 ] || fail "tidemark: $(t console status)"
 
 # ---- the same numbers as the server's
@@ -82,18 +85,18 @@ rule '[{"method":"batch","rate":0.2,"fault":"batch-missing"},{"method":"batch","
        {"method":"webmasters.*","rate":0.02,"fault":"garbage"},
        {"method":"webmasters.*","fault":"latency","ms":60}]'
 kills=0
-for attempt in $(seq 12); do
+for attempt in $(seq $((kills_wanted + 4))); do
     "$tidemark" --home "$dir/rough" --set governor.console.site_units=0 --set retry.backoff_start=50ms --set retry.attempts_max=20 \
         console backfill "$domain" $days --rows 96 --workers 4 --quiet >"$dir/out" 2>&1 &
     run=$!
     read -rt "0.$((attempt * 7 % 9 + 1))" <> <(:) || true # a moment, not a synchronisation
-    if [ "$attempt" -le 8 ] && kill -9 "$run" 2>/dev/null; then
+    if [ "$attempt" -le "$kills_wanted" ] && kill -9 "$run" 2>/dev/null; then
         kills=$((kills + 1))
         wait "$run" 2>/dev/null
         mark=$(sqlite3 "$dir/rough/state.db" "SELECT max(cursor) FROM stream WHERE name LIKE 'console.%'" 2>/dev/null)
         gaps=$(sqlite3 "$dir/rough/archive/console/sc-domain%3Aexample.com.db" \
-            "WITH RECURSIVE d(x) AS (VALUES('2026-10-02') UNION ALL SELECT date(x, '+1 day') FROM d WHERE x < '${mark:-2026-10-01}')
-             SELECT count(*) FROM d WHERE x <= '${mark:-2026-10-01}' AND x NOT IN (SELECT date FROM day WHERE final)" 2>/dev/null)
+            "WITH RECURSIVE d(x) AS (VALUES('${days##* }') UNION ALL SELECT date(x, '+1 day') FROM d WHERE x < '${mark:-0000-00-00}')
+             SELECT count(*) FROM d WHERE x <= '${mark:-0000-00-00}' AND x NOT IN (SELECT date FROM day WHERE final)" 2>/dev/null)
         [ "${gaps:-0}" -eq 0 ] || fail "the mark $mark passed $gaps days that are not stored"
         continue
     fi
@@ -102,6 +105,7 @@ done
 quiet
 t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "in the end: $(cat "$dir/out")"
 [ "$kills" -gt 0 ] || fail "it was never killed"
+echo "killed $kills times"
 rows rough >"$dir/rough.rows"
 cmp -s "$dir/rows" "$dir/rough.rows" || fail "other rows after the faults: $(wc -l <"$dir/rough.rows") instead of $(wc -l <"$dir/rows")"
 sqlite3 "$dir/rough/archive/console/sc-domain%3Aexample.com.db" \

@@ -90,7 +90,9 @@ static void add(struct fixture *f, const char *query, const char *page, double c
 
 static struct tide_console_day day_of(const char *date)
 {
+    static uint64_t plans;
     return (struct tide_console_day){.date = date,
+                                     .asked = ++plans,
                                      .final = true,
                                      .totals = true,
                                      .clicks = 100,
@@ -197,11 +199,33 @@ static void a_day_that_comes_again_replaces_the_old_one(void **state)
     tide_console_page_clear(f->page);
     add(f, "q7", "/1", 9, 90, 2);
     day.final = true;
+    day.asked++;
     OK(tide_console_store_commit(f->store, &set, &day, 0, f->page, &rows, &f->err));
     const struct days days = days_of(f);
     assert_int_equal(days.count, 1);
     assert_int_equal(days.row[0].rows, 1);
     assert_true(days.row[0].final && days.row[0].row_clicks == 9);
+    no_problems(f);
+}
+
+/* The program died between the commit and the end of its job: the job comes again, with
+ * nothing staged. */
+static void committing_twice_for_one_plan_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    const struct tide_console_day day = day_of("2026-09-01");
+    uint64_t rows = 0;
+    add(f, "a", "/1", 5, 50, 1);
+    OK(tide_console_store_stage(f->store, &set, day.date, 0, f->page, &f->err));
+    tide_console_page_clear(f->page);
+    add(f, "b", "/1", 4, 40, 2);
+    OK(tide_console_store_commit(f->store, &set, &day, 1, f->page, &rows, &f->err));
+    reopen(f, false);
+    rows = 0;
+    add(f, "b", "/1", 4, 40, 2);
+    OK(tide_console_store_commit(f->store, &set, &day, 1, f->page, &rows, &f->err));
+    assert_int_equal(rows, 2);
+    assert_int_equal(days_of(f).row[0].rows, 2);
     no_problems(f);
 }
 
@@ -413,6 +437,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_day_with_a_missing_page_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_key_that_comes_twice_is_kept_once, setup, teardown),
         cmocka_unit_test_setup_teardown(a_day_that_comes_again_replaces_the_old_one, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(committing_twice_for_one_plan_changes_nothing, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_file_of_another_site_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(reports_are_the_sums_of_the_rows, setup, teardown),
