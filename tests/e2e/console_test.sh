@@ -121,7 +121,7 @@ timeout 60 "$tidemark" --home "$dir/halted" --set governor.console.site_units=0 
 code=$?
 quiet
 if [ $code -ne 1 ] && [ $code -ne 4 ]; then fail "a refused page ends with $code: $(cat "$dir/err")"; fi
-grep -q '2026-10-' "$dir/err" || fail "the halt does not name its day: $(cat "$dir/err")"
+grep -Eq '20[0-9]{2}-[0-9]{2}-[0-9]{2}:' "$dir/err" || fail "the halt does not name its day: $(cat "$dir/err")"
 t account resume console >/dev/null || fail "resume"
 t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "after the halt: $(cat "$dir/out")"
 rows halted >"$dir/halted.rows"
@@ -160,9 +160,11 @@ t console backfill "$prefix" $days --type web,discover --quiet >"$dir/out" || fa
 [ "$(t console status "$prefix" --json | jq '.series | length')" -eq 2 ] || fail "two series"
 
 # ---- an earlier day than the first: what is there is not asked for again
-t console backfill "$domain" --from 2026-09-22 --to 2026-10-31 --rows 96 --quiet --json >"$dir/out" || fail "ten days more"
-[ "$(jq .days "$dir/out")" -eq 10 ] || fail "not ten days: $(cat "$dir/out")"
-[ "$(t console status "$domain" --json | jq -r '.series[0].tidemark')" = 2026-10-31 ] || fail "tidemark after ten more days"
+if [ "$many" -eq 30 ]; then
+    t console backfill "$domain" --from 2026-09-22 --to 2026-10-31 --rows 96 --quiet --json >"$dir/out" || fail "ten days more"
+    [ "$(jq .days "$dir/out")" -eq 10 ] || fail "not ten days: $(cat "$dir/out")"
+    [ "$(t console status "$domain" --json | jq -r '.series[0].tidemark')" = 2026-10-31 ] || fail "tidemark after ten more days"
+fi
 
 # ---- days that are not final are stored, and fetched again
 t console sync "$domain" --quiet --json >"$dir/out" || fail "sync: $(cat "$dir/out")"
