@@ -239,6 +239,8 @@ tide_status tide_job_resume_set(tide_job *job, tide_text resume, tide_error *err
 tide_status tide_job_save(tide_job *job, tide_text resume, tide_error *err);
 /* Not now: `return tide_job_again(job, at_ms);`  Costs no attempt. */
 tide_status tide_job_again(tide_job *job, uint64_t at_ms);
+/* When a call that ended with TIDE_AGAIN may be made; 0: none did. */
+uint64_t tide_job_again_at_ms(const tide_job *job);
 /* Somebody wants it to end; waits and calls end by themselves (E7.3). */
 bool tide_job_canceled(const tide_job *job);
 /* The same as a token, for what waits on the job's behalf; borrowed. */
@@ -250,6 +252,10 @@ tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms); /* TIDE_CANCELED wh
 tide_status tide_job_intent(tide_job *job, const char *tag, const char *detail, tide_error *err);
 tide_status tide_job_intent_end(tide_job *job, const char *tag, tide_status outcome,
                                 const char *detail, tide_error *err);
+/* The same in a transaction of yours, with what the effect left behind: there is then no
+ * moment at which the one is known and the other is not. */
+tide_status tide_transaction_intent_end(tide_transaction *transaction, const char *tag,
+                                        tide_status outcome, const char *detail, tide_error *err);
 
 /* ---- schedules (E8) ------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include "logic/referee.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static const char answer_type[] = "application/json; charset=UTF-8";
 static const char *const modify_names[] = {"addLabelIds", "removeLabelIds",
@@ -20,56 +21,132 @@ static const char *const batch_delete_names[] = {"ids", NULL};
 
 /* ---- get ---- */
 
-static void add_label_ids(tide_buf *out, const box_mailbox *mailbox, uint32_t label_set,
-                          bool pretty)
+/* The fields of a raw message, in the order they are written. */
+enum raw_field { ID, THREAD_ID, LABEL_IDS, SNIPPET, SIZE, RAW, HISTORY_ID, DATE, RAW_FIELDS };
+static const char *const raw_names[RAW_FIELDS] = {
+    "id", "threadId", "labelIds", "snippet", "sizeEstimate", "raw", "historyId", "internalDate"};
+
+/* Which of them are asked for, a bit each: all, or those of a plain list of names.
+ * False: the selection is of another kind. */
+static bool raw_fields_read(tide_text fields, unsigned *wanted_out)
+{
+    unsigned wanted = fields.bytes == 0 ? (1u << RAW_FIELDS) - 1 : 0;
+    for (size_t at = 0; at < fields.bytes;) {
+        const char *comma = memchr(fields.data + at, ',', fields.bytes - at);
+        const size_t end = comma == NULL ? fields.bytes : (size_t)(comma - fields.data);
+        const tide_text name = {fields.data + at, end - at};
+        unsigned field = 0;
+        while (field < RAW_FIELDS && !tide_text_equal(name, tide_text_of(raw_names[field])))
+            field++;
+        if (field == RAW_FIELDS)
+            return false;
+        wanted |= 1u << field;
+        at = end + 1;
+    }
+    *wanted_out = wanted;
+    return true;
+}
+
+/* A message on its way into an answer. */
+struct raw_reply {
+    tide_buf *out;
+    unsigned wanted;
+    bool pretty;
+    bool begun;
+};
+
+/* The name of a field up to its value, if it is wanted. */
+static bool begin_field(struct raw_reply *reply, enum raw_field field)
+{
+    if ((reply->wanted & 1u << field) == 0)
+        return false;
+    box_add_cstr(reply->out, !reply->begun ? "{" : ",");
+    box_add_cstr(reply->out, reply->pretty ? "\n  \"" : "\"");
+    box_add_cstr(reply->out, raw_names[field]);
+    box_add_cstr(reply->out, reply->pretty ? "\": " : "\":");
+    reply->begun = true;
+    return true;
+}
+
+static void add_field(struct raw_reply *reply, enum raw_field field, const char *text)
+{
+    if (!begin_field(reply, field))
+        return;
+    box_add_cstr(reply->out, "\"");
+    box_add_cstr(reply->out, text);
+    box_add_cstr(reply->out, "\"");
+}
+
+static void add_number(struct raw_reply *reply, enum raw_field field, uint64_t number)
+{
+    char text[24];
+    (void)snprintf(text, sizeof text, "%" PRIu64, number);
+    add_field(reply, field, text);
+}
+
+static void add_label_ids(struct raw_reply *reply, const box_mailbox *mailbox, uint32_t label_set)
 {
     size_t count = 0;
     const uint16_t *labels = box_mailbox_labels(mailbox, label_set, &count);
-    if (count == 0)
+    if (count == 0 || !begin_field(reply, LABEL_IDS))
         return; /* GM3 */
-    box_add_cstr(out, pretty ? ",\n  \"labelIds\": [\n    \"" : ",\"labelIds\":[\"");
+    box_add_cstr(reply->out, reply->pretty ? "[\n    \"" : "[\"");
     for (size_t i = 0; i < count; i++) {
         if (i > 0)
-            box_add_cstr(out, pretty ? "\",\n    \"" : "\",\"");
-        box_add_cstr(out, box_mailbox_label(mailbox, labels[i])->id);
+            box_add_cstr(reply->out, reply->pretty ? "\",\n    \"" : "\",\"");
+        box_add_cstr(reply->out, box_mailbox_label(mailbox, labels[i])->id);
     }
-    box_add_cstr(out, pretty ? "\"\n  ]" : "\"]");
+    box_add_cstr(reply->out, reply->pretty ? "\"\n  ]" : "\"]");
+}
+
+static void add_content(struct raw_reply *reply, box_mailbox *mailbox, uint32_t slot)
+{
+    const struct box_message *message = box_mailbox_at(mailbox, slot);
+    tide_buf scratch;
+    tide_buf_init(&scratch, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    if (begin_field(reply, SNIPPET)) {
+        box_mailbox_snippet(mailbox, slot, &scratch);
+        box_add_json_text(reply->out, tide_buf_text(&scratch));
+        tide_buf_clear(&scratch);
+    }
+    if (begin_field(reply, SIZE))
+        box_print(reply->out, "%" PRIu32, message->bytes);
+    if (begin_field(reply, RAW)) {
+        box_add_cstr(reply->out, "\"");
+        box_add_base64url(reply->out, box_mailbox_raw(mailbox, slot, &scratch));
+        box_add_cstr(reply->out, "\"");
+    }
+    tide_buf_done(&scratch);
 }
 
 /* format=raw, written straight into the answer: mirrors ask for little else,
  * and a JSON tree of each message would cost more than all the rest.  The
  * snippet is escaped for JSON, everything else cannot need it. */
-static void reply_raw(struct box_call *call, uint32_t slot)
+static void reply_raw(struct box_call *call, uint32_t slot, unsigned wanted)
 {
     box_mailbox *mailbox = call->user->mailbox;
     const struct box_message *message = box_mailbox_at(mailbox, slot);
     const tide_text wish = box_call_param(call, "prettyPrint");
-    const bool pretty =
-        !tide_text_equal(wish, TIDE_TEXT("false")) && !tide_text_equal(wish, TIDE_TEXT("0"));
-    const char *gap = pretty ? ",\n  " : ",", *colon = pretty ? ": " : ":";
-    tide_buf *out = &call->answer->body;
-    tide_buf scratch;
-    tide_buf_init(&scratch, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
-
-    tide_buf_reserve(out, ((size_t)message->bytes + 2) / 3 * 4 + 2048);
+    struct raw_reply reply = {
+        .out = &call->answer->body,
+        .wanted = wanted,
+        .pretty =
+            !tide_text_equal(wish, TIDE_TEXT("false")) && !tide_text_equal(wish, TIDE_TEXT("0")),
+    };
+    tide_buf_reserve(reply.out, ((size_t)message->bytes + 2) / 3 * 4 + 2048);
     char id[BOX_ID_TEXT_BYTES], thread[BOX_ID_TEXT_BYTES];
     box_id_text(message->id, id);
     box_id_text(message->thread_id, thread);
-    box_print(out, "{%s\"id\"%s\"%s\"%s\"threadId\"%s\"%s\"", pretty ? "\n  " : "", colon, id, gap,
-              colon, thread);
-    add_label_ids(out, mailbox, message->label_set, pretty);
-    box_mailbox_snippet(mailbox, slot, &scratch);
-    box_print(out, "%s\"snippet\"%s", gap, colon);
-    box_add_json_text(out, tide_buf_text(&scratch));
-    tide_buf_clear(&scratch);
-    box_print(out, "%s\"sizeEstimate\"%s%" PRIu32 "%s\"raw\"%s\"", gap, colon, message->bytes, gap,
-              colon);
-    box_add_base64url(out, box_mailbox_raw(mailbox, slot, &scratch));
-    box_print(out, "\"%s\"historyId\"%s\"%" PRIu64 "\"%s\"internalDate\"%s\"%" PRIu64 "\"%s}%s",
-              gap, colon, message->history_id, gap, colon, message->date_ms, pretty ? "\n" : "",
-              pretty ? "\n" : "");
+    add_field(&reply, ID, id);
+    add_field(&reply, THREAD_ID, thread);
+    add_label_ids(&reply, mailbox, message->label_set);
+    add_content(&reply, mailbox, slot);
+    add_number(&reply, HISTORY_ID, message->history_id);
+    add_number(&reply, DATE, message->date_ms);
+    if (!reply.begun)
+        box_add_cstr(reply.out, "{");
+    box_add_cstr(reply.out, reply.pretty ? (reply.begun ? "\n}\n" : "}\n") : "}");
     memcpy(call->answer->type, answer_type, sizeof answer_type);
-    tide_buf_done(&scratch);
     box_referee_fetched(box_cloud_referee(call->cloud), call->user, slot);
 }
 
@@ -81,8 +158,9 @@ void box_gmail_messages_get(struct box_call *call)
     const uint32_t slot = box_gmail_message_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;
-    if (format == BOX_FORMAT_RAW && box_call_param(call, "fields").bytes == 0)
-        reply_raw(call, slot);
+    unsigned wanted = 0;
+    if (format == BOX_FORMAT_RAW && raw_fields_read(box_call_param(call, "fields"), &wanted))
+        reply_raw(call, slot, wanted);
     else
         box_call_reply(call, box_gmail_message(call, slot, format));
 }

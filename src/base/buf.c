@@ -2,8 +2,11 @@
 #include "base/check.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { LARGE_BYTES = 1 << 20 };
 
 void tide_buf_init(tide_buf *buf, tide_mem *mem, size_t bytes_max)
 {
@@ -28,16 +31,44 @@ void tide_buf_clear(tide_buf *buf)
         buf->data[0] = '\0';
 }
 
+void tide_buf_rest(tide_buf *buf)
+{
+    if (buf->capacity > LARGE_BYTES)
+        tide_buf_done(buf);
+    else
+        tide_buf_clear(buf);
+}
+
+/* Doubled while it is small, so that few steps lead to any size; by half when it
+ * is large, and never cleared: room that nobody fills should cost no memory. */
+static size_t capacity_after(const tide_buf *buf, size_t needed)
+{
+    size_t wanted = buf->capacity < 8 ? 8 : buf->capacity;
+    while (wanted < needed && wanted < LARGE_BYTES)
+        wanted *= 2;
+    if (wanted < needed && buf->capacity >= LARGE_BYTES)
+        wanted = buf->capacity > SIZE_MAX / 2 ? SIZE_MAX : buf->capacity + buf->capacity / 2;
+    if (wanted < needed)
+        wanted = needed;
+    return wanted > buf->bytes_max + 1 ? buf->bytes_max + 1 : wanted;
+}
+
 char *tide_buf_reserve(tide_buf *buf, size_t count)
 {
     TIDE_ASSERT(buf->mem != NULL);
-    if (count > buf->bytes_max - buf->bytes)
+    if (buf->bytes > buf->bytes_max || count > buf->bytes_max - buf->bytes)
         return NULL;
-    void *data = buf->data;
-    if (!tide_mem_grow(buf->mem, &data, &buf->capacity, buf->bytes + count + 1, buf->bytes_max + 1,
-                       1))
-        return NULL;
-    buf->data = data;
+    const size_t needed = buf->bytes + count + 1;
+    if (needed > buf->capacity) {
+        const size_t wanted = capacity_after(buf, needed);
+        char *data = buf->mem->resize(buf->mem, buf->data, buf->capacity, wanted);
+        if (data == NULL)
+            return NULL;
+        buf->data = data;
+        buf->capacity = wanted;
+    }
+    buf->data[buf->bytes] = '\0';
+    buf->data[buf->bytes + count] = '\0'; /* whoever fills all of it is done */
     return buf->data + buf->bytes;
 }
 

@@ -21,15 +21,16 @@ typedef struct tide_buf {
 void tide_buf_init(tide_buf *buf, tide_mem *mem, size_t bytes_max);
 void tide_buf_done(tide_buf *buf);  /* a zeroed one is fine */
 void tide_buf_clear(tide_buf *buf); /* keeps the room */
+void tide_buf_rest(tide_buf *buf);  /* keeps it unless it is more than 1 MiB */
 tide_status tide_buf_add(tide_buf *buf, const void *bytes, size_t count);
 tide_status tide_buf_add_text(tide_buf *buf, const char *terminated);
 tide_status tide_buf_print(tide_buf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Room for `count` more bytes at the end, to be filled by the caller, who then
- * adds to buf->bytes.  NULL past the ceiling. */
+ * adds to buf->bytes, and a NUL if it was less.  NULL past the ceiling. */
 char *tide_buf_reserve(tide_buf *buf, size_t count);
 /* Room for `bytes` in all and no more, for a content whose size is known: it
- * grows in one go, not by doubling, and the new room is not cleared.  The
+ * grows in one go, not by doubling.  The
  * ceiling does not count here.  A buffer that has the room stays as it is. */
 tide_status tide_buf_room(tide_buf *buf, size_t bytes);
 /* "" while empty. */

@@ -243,6 +243,12 @@ static tide_status lock_take(struct cli *cli)
     return ledger_hint(cli, rc);
 }
 
+tide_status cli_lock(struct cli *cli)
+{
+    tide_status rc = tide_dir_make(cli->world, cli->state_dir, &cli->err);
+    return rc == TIDE_OK ? lock_take(cli) : rc;
+}
+
 tide_status cli_ledger_write(struct cli *cli)
 {
     /* The look comes first: in a directory without a ledger not even a lock

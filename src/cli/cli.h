@@ -14,7 +14,8 @@
  *   C1  standard output is empty or complete: a command that fails prints no
  *       half of a table.
  *   C2  with --json, standard output is one JSON object with a field "alerts",
- *       also when the command fails (then with a field "error").
+ *       also when the command fails (then with a field "error").  Progress is on
+ *       standard error, also with --json: there as events, one object a line.
  *   C3  every error says what happened, to what, and what to do.
  */
 #ifndef TIDE_CLI_CLI_H
@@ -28,7 +29,7 @@
 #include "world/world.h"
 
 enum {
-    CLI_ARGUMENTS_MAX = 4,
+    CLI_ARGUMENTS_MAX = 64,
     CLI_FLAGS_MAX = 16,
     CLI_PATH_BYTES = 4096,
     CLI_OUT_BYTES_MAX = 256 << 20,
@@ -103,8 +104,9 @@ struct cli {
     tide_json json;
     struct cli_table *table;
     tide_error err;
-    char hint[400]; /* what to do about it */
-    int exit_code;  /* of a command that succeeded */
+    char hint[400];       /* what to do about it */
+    int exit_code;        /* of a command that succeeded */
+    uint64_t progress_ms; /* when the progress line was last written; 0: there is none */
 };
 
 /* ---- arguments (args.c) ---- */
@@ -140,6 +142,19 @@ tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,
 /* Opens the ledger for a change of our own; no engine can start meanwhile. */
 tide_status cli_ledger_write(struct cli *cli);
 void cli_ledger_close(struct cli *cli);
+/* Holds the state directory, made when it is missing: no engine can start meanwhile.
+ * TIDE_BUSY: one runs. */
+tide_status cli_lock(struct cli *cli);
+
+/* ---- long commands (busy.c) ---- */
+
+/* Ctrl-C cancels the token once; a second one ends the program as usual. */
+const tide_cancel *cli_interruptible(struct cli *cli);
+/* What `disk.free_min` says; the settings are loaded. */
+uint64_t cli_free_min(const struct cli *cli);
+/* A line on a terminal that is written over by the next one, at most five times a
+ * second; nothing where there is no terminal or --quiet.  NULL wipes it. */
+void cli_progress(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- showing (show.c) ---- */
 
@@ -186,12 +201,31 @@ tide_status cli_ledger_verify(struct cli *cli);
 tide_status cli_completion_bash(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);
+tide_status cli_account_add_console(struct cli *cli);
+/* What a sign-in is for, and the scope that takes. */
+struct cli_purpose {
+    const char *name;
+    const char *scope;
+    const char *words; /* "to read mail, and nothing else" */
+};
+/* A grant by the flags --bearer, --service-account, --client, --headless.  `email` may
+ * be "". */
+tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpose *purpose,
+                      tide_buf *grant);
+tide_status cli_console_sites(struct cli *cli);
+tide_status cli_console_backfill(struct cli *cli);
+tide_status cli_console_sync(struct cli *cli);
+tide_status cli_console_status(struct cli *cli);
+tide_status cli_console_report(struct cli *cli);
 tide_status cli_mail_sync(struct cli *cli);
 tide_status cli_mail_status(struct cli *cli);
+tide_status cli_mail_bad(struct cli *cli);
 tide_status cli_mail_search(struct cli *cli);
 tide_status cli_mail_show(struct cli *cli);
 tide_status cli_mail_verify(struct cli *cli);
 tide_status cli_mail_export(struct cli *cli);
+tide_status cli_mail_import(struct cli *cli);
+tide_status cli_mail_restore(struct cli *cli);
 tide_status cli_mail_archive(struct cli *cli);
 tide_status cli_mail_manifest(struct cli *cli);
 

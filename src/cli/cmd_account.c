@@ -1,16 +1,67 @@
 /* tidemark account list|halt|resume (E4.6). */
-#include "cli/cli.h"
+#include "cli/mail_home.h"
+#include "mail/mail_look.h"
 
 #include "base/limits.h"
 
 struct accounts {
     struct cli *cli;
     tide_json list;
+    tide_secrets *secrets; /* NULL: no account of the mail system, or none can be asked */
+    /* Collected before anything else is asked of the ledger, which has one answer at a time. */
+    struct tide_account_row *rows;
+    size_t count, capacity;
+    bool failed;
 };
 
-static bool account_row(const struct tide_account_row *row, void *arg)
+/* Whether there is a sign-in for it: never what it is. */
+static const char *signed_in(struct accounts *accounts, const struct tide_mail_look *look)
+{
+    char name[TIDE_SECRET_NAME_BYTES_MAX];
+    tide_buf secret;
+    if (look->signed_out)
+        return "refused";
+    if (accounts->secrets == NULL)
+        return "unknown";
+    tide_mail_secret_name(look->email, name);
+    tide_buf_init(&secret, accounts->cli->mem, TIDE_SECRET_BYTES_MAX);
+    const tide_status rc = tide_secrets_get(accounts->secrets, name, &secret, NULL);
+    tide_secret_wipe(&secret);
+    tide_buf_done(&secret);
+    return rc == TIDE_OK ? "yes" : rc == TIDE_NOT_FOUND ? "no" : "unknown";
+}
+
+/* What the mail system knows of it.  false: it is not one of its accounts. */
+static bool mail_cells(struct accounts *accounts, const char *name, tide_json *json)
+{
+    struct cli *cli = accounts->cli;
+    struct tide_mail_look look;
+    tide_mail_look_init(&look, cli->mem);
+    const bool ours = tide_mail_look(cli->ledger, name, false, &look, NULL) == TIDE_OK;
+    const char *in = ours ? signed_in(accounts, &look) : NULL;
+    tide_json_set_bool(json, "mail", ours);
+    tide_json_set_cstr(json, "endpoint", ours && look.endpoint[0] != '\0' ? look.endpoint : NULL);
+    tide_json_set_cstr(json, "signed_in", in);
+    cli_cell(cli, "%s", ours ? in : "-");
+    cli_cell(cli, "%s", !ours ? "-" : look.endpoint[0] == '\0' ? "Google" : look.endpoint);
+    tide_mail_look_done(&look);
+    return ours;
+}
+
+static bool account_collect(const struct tide_account_row *row, void *arg)
 {
     struct accounts *accounts = arg;
+    accounts->failed =
+        !tide_mem_grow(accounts->cli->mem, (void **)&accounts->rows, &accounts->capacity,
+                       accounts->count + 1, TIDE_ACCOUNTS_MAX, sizeof *accounts->rows);
+    if (accounts->failed)
+        return false;
+    accounts->rows[accounts->count++] = *row;
+    return true;
+}
+
+static void account_row(struct accounts *accounts, const struct tide_account_row *row)
+{
     struct cli *cli = accounts->cli;
     char when[32];
     tide_json json;
@@ -24,26 +75,49 @@ static bool account_row(const struct tide_account_row *row, void *arg)
         tide_json_set_u64(&json, "halted_unix_ms", row->halted_unix_ms);
     else
         tide_json_set_null(&json, "halted_unix_ms");
-    tide_json_append(&accounts->list, &json);
     cli_cell(cli, "%s", row->name);
     cli_cell(cli, "%s", row->provider);
     cli_cell(cli, "%s", row->halted ? "halted" : row->paused ? "paused" : "active");
+    (void)mail_cells(accounts, row->name, &json);
+    tide_json_append(&accounts->list, &json);
     cli_cell(cli, "%s", row->halted ? cli_time(row->halted_unix_ms, when) : "-");
     cli_cell(cli, "%s", row->halted ? row->halt_reason : "-");
-    return true;
+}
+
+static void note_any(const char *email, const char *endpoint, void *arg)
+{
+    (void)email;
+    (void)endpoint;
+    *(bool *)arg = true;
 }
 
 tide_status cli_account_list(struct cli *cli)
 {
-    static const char *const headings[] = {"ACCOUNT", "PROVIDER", "STATE", "SINCE", "REASON"};
+    static const char *const headings[] = {"ACCOUNT",  "PROVIDER", "STATE", "SIGNED IN",
+                                           "ENDPOINT", "SINCE",    "REASON"};
     struct accounts accounts = {.cli = cli};
+    struct mail_home home = {0};
+    bool mail = false;
     tide_status rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_mail_look_accounts(cli->ledger, note_any, &mail, &cli->err);
+    if (rc == TIDE_OK)
+        rc = mail_home_places(cli, &home);
     if (rc != TIDE_OK)
         return rc;
+    if (mail)
+        (void)tide_secrets_open(cli->world, home.secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+                                &accounts.secrets, NULL);
     tide_json_array(&accounts.list);
-    cli_table_begin(cli, headings, 5);
-    rc = tide_ledger_accounts(cli->ledger, account_row, &accounts, &cli->err);
+    rc = tide_ledger_accounts(cli->ledger, account_collect, &accounts, &cli->err);
+    if (rc == TIDE_OK && accounts.failed)
+        rc = cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    cli_table_begin(cli, headings, 7);
+    for (size_t i = 0; rc == TIDE_OK && i < accounts.count; i++)
+        account_row(&accounts, &accounts.rows[i]);
     cli_table_end(cli, "no accounts");
+    tide_mem_free(cli->mem, accounts.rows, accounts.capacity * sizeof *accounts.rows);
+    tide_secrets_close(accounts.secrets);
     tide_json_set(&cli->json, "accounts", &accounts.list);
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
 }

@@ -1,5 +1,5 @@
 /* tidemark bad list|explain|retry|accept: items that fail by themselves (E6). */
-#include "cli/cli.h"
+#include "cli/bad.h"
 
 #include "base/check.h"
 
@@ -8,22 +8,16 @@
 
 struct bad_scope {
     struct cli *cli;
+    struct cli_bad *bad;
     uint32_t account, kind;
-    const char *item;  /* NULL: any */
-    const char *state; /* NULL: any */
     tide_json items;
-    uint64_t count;
-    bool full; /* explain: with sentences */
 };
 
 static tide_status scope_find(struct bad_scope *scope)
 {
     struct cli *cli = scope->cli;
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
-    struct tide_control_filter named = {
-        .account = cli_flag(cli, "account"),
-        .kind = cli_flag(cli, "kind"),
-    };
+    struct tide_control_filter named = {.account = scope->bad->account, .kind = scope->bad->kind};
     tide_status rc = tide_control_filter_find(&named, cli->ledger, &filter, &cli->err);
     scope->account = filter.account;
     scope->kind = filter.kind;
@@ -32,9 +26,13 @@ static tide_status scope_find(struct bad_scope *scope)
 
 static bool scope_has(const struct bad_scope *scope, const struct tide_bad_row *row)
 {
-    if (scope->item != NULL && !tide_text_equal(row->item, tide_text_of(scope->item)))
+    const struct cli_bad *bad = scope->bad;
+    if (bad->item != NULL && !tide_text_equal(row->item, tide_text_of(bad->item)))
         return false;
-    return scope->state == NULL || strcmp(scope->state, tide_bad_state_name(row->state)) == 0;
+    if (bad->prefix != NULL && (row->kind_name.bytes < strlen(bad->prefix) ||
+                                memcmp(row->kind_name.data, bad->prefix, strlen(bad->prefix)) != 0))
+        return false;
+    return bad->state == NULL || strcmp(bad->state, tide_bad_state_name(row->state)) == 0;
 }
 
 static void bad_to_json(const struct tide_bad_row *row, tide_json *json)
@@ -78,10 +76,10 @@ static bool bad_row(const struct tide_bad_row *row, void *arg)
     tide_json json;
     if (!scope_has(scope, row))
         return true;
-    if (scope->count++ >= CLI_LIST_MAX)
+    if (scope->bad->count++ >= CLI_LIST_MAX)
         return false;
     bad_to_json(row, &json);
-    if (scope->full)
+    if (scope->bad->full)
         tide_json_set_cstr(&json, "advice", state_advice(row->state));
     tide_json_append(&scope->items, &json);
     cli_cell_text(cli, row->item);
@@ -92,26 +90,35 @@ static bool bad_row(const struct tide_bad_row *row, void *arg)
     cli_cell(cli, "%s", cli_time(row->first_seen_unix_ms, when));
     cli_cell(cli, "%s", cli_time(row->last_tried_unix_ms, when));
     cli_cell_text(cli, row->reason);
-    if (scope->full)
+    if (scope->bad->full)
         cli_print(cli, "%s\n", state_advice(row->state));
     return true;
 }
 
-static tide_status bad_show(struct cli *cli, struct bad_scope *scope)
+tide_status cli_bad_show(struct cli *cli, struct cli_bad *bad)
 {
     static const char *const headings[] = {"ITEM",    "STATE",      "ACCOUNT",    "KIND",
                                            "RETRIES", "FIRST SEEN", "LAST TRIED", "REASON"};
+    struct bad_scope scope = {.cli = cli, .bad = bad};
     tide_status rc = cli_ledger_read(cli);
     if (rc == TIDE_OK)
-        rc = scope_find(scope);
+        rc = scope_find(&scope);
     if (rc != TIDE_OK)
         return rc;
-    tide_json_array(&scope->items);
+    tide_json_array(&scope.items);
     cli_table_begin(cli, headings, 8);
-    rc = tide_ledger_bad_list(cli->ledger, scope->account, scope->kind, bad_row, scope, &cli->err);
+    rc = tide_ledger_bad_list(cli->ledger, scope.account, scope.kind, bad_row, &scope, &cli->err);
     cli_table_end(cli, "no bad items");
-    tide_json_set(&cli->json, "items", &scope->items);
+    tide_json_set(&cli->json, "items", &scope.items);
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
+}
+
+/* What the flags of `tidemark bad` say. */
+static struct cli_bad flags_of(struct cli *cli)
+{
+    return (struct cli_bad){.account = cli_flag(cli, "account"),
+                            .kind = cli_flag(cli, "kind"),
+                            .item = cli->arguments_count > 0 ? cli->arguments[0] : NULL};
 }
 
 static bool bad_state_is_known(const char *name)
@@ -134,9 +141,9 @@ static tide_status bad_state_flag(struct cli *cli, const char **state_out)
 
 tide_status cli_bad_list(struct cli *cli)
 {
-    struct bad_scope scope = {.cli = cli};
-    tide_status rc = bad_state_flag(cli, &scope.state);
-    return rc == TIDE_OK ? bad_show(cli, &scope) : rc;
+    struct cli_bad bad = flags_of(cli);
+    tide_status rc = bad_state_flag(cli, &bad.state);
+    return rc == TIDE_OK ? cli_bad_show(cli, &bad) : rc;
 }
 
 static tide_status no_item(struct cli *cli, const char *item)
@@ -147,12 +154,13 @@ static tide_status no_item(struct cli *cli, const char *item)
 
 tide_status cli_bad_explain(struct cli *cli)
 {
-    struct bad_scope scope = {.cli = cli, .item = cli->arguments[0], .full = true};
-    tide_status rc = bad_state_flag(cli, &scope.state);
+    struct cli_bad bad = flags_of(cli);
+    bad.full = true;
+    tide_status rc = bad_state_flag(cli, &bad.state);
     if (rc == TIDE_OK)
-        rc = bad_show(cli, &scope);
-    if (rc == TIDE_OK && scope.count == 0)
-        return no_item(cli, cli->arguments[0]);
+        rc = cli_bad_show(cli, &bad);
+    if (rc == TIDE_OK && bad.count == 0)
+        return no_item(cli, bad.item);
     return rc;
 }
 
@@ -212,12 +220,9 @@ static tide_status keys_write(struct cli *cli, const struct bad_keys *list)
     return rc;
 }
 
-static tide_status bad_write(struct cli *cli, tide_bad_state to, uint64_t *count_out)
+static tide_status bad_write(struct cli *cli, struct cli_bad *bad, tide_bad_state to)
 {
-    struct bad_keys list = {
-        .scope = {.cli = cli, .item = cli->arguments_count > 0 ? cli->arguments[0] : NULL},
-        .to = to,
-    };
+    struct bad_keys list = {.scope = {.cli = cli, .bad = bad}, .to = to};
     tide_buf_init(&list.items, cli->mem, CLI_OUT_BYTES_MAX);
     tide_status rc = cli_ledger_write(cli);
     if (rc == TIDE_OK)
@@ -229,58 +234,109 @@ static tide_status bad_write(struct cli *cli, tide_bad_state to, uint64_t *count
         rc = cli_fail(cli, TIDE_FULL, "Name an account or kind.", "too many items at once");
     if (rc == TIDE_OK)
         rc = keys_write(cli, &list);
-    *count_out = list.count;
+    bad->count = list.count;
     tide_buf_done(&list.items);
     tide_mem_free(cli->mem, list.keys, list.capacity * sizeof *list.keys);
     return rc;
 }
 
-static tide_status bad_change(struct cli *cli, tide_control_op op, tide_bad_state to,
-                              const char *past)
+/* The engine knows kinds by their whole name only: a prefix means one request for
+ * each kind that has such items. */
+struct bad_kinds {
+    struct bad_scope scope;
+    char names[8][64];
+    size_t count;
+};
+
+static bool kind_collect(const struct tide_bad_row *row, void *arg)
 {
-    const char *item = cli->arguments_count > 0 ? cli->arguments[0] : NULL;
-    uint64_t count = 0;
-    bool runs = false;
+    struct bad_kinds *kinds = arg;
+    if (!scope_has(&kinds->scope, row))
+        return true;
+    for (size_t i = 0; i < kinds->count; i++)
+        if (tide_text_equal(row->kind_name, tide_text_of(kinds->names[i])))
+            return true;
+    if (kinds->count < sizeof kinds->names / sizeof kinds->names[0])
+        (void)snprintf(kinds->names[kinds->count++], sizeof kinds->names[0], "%.*s",
+                       (int)row->kind_name.bytes, row->kind_name.data);
+    return true;
+}
+
+static tide_status ask_engine(struct cli *cli, const struct cli_bad *bad, const char *kind,
+                              tide_bad_state to, bool *runs, uint64_t *count)
+{
     tide_json request;
     json_t *answer = NULL;
-    if (item == NULL && cli->values_count == 0) {
+    uint64_t changed = 0;
+    tide_control_request(to == TIDE_BAD_RETRYING ? TIDE_OP_BAD_RETRY : TIDE_OP_BAD_ACCEPT,
+                         &request);
+    if (bad->item != NULL)
+        tide_json_set_cstr(&request, "item", bad->item);
+    if (kind != NULL)
+        tide_json_set_cstr(&request, "kind", kind);
+    if (bad->account != NULL)
+        tide_json_set_cstr(&request, "account", bad->account);
+    tide_status rc = cli_engine_ask(cli, &request, runs, &answer);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(answer, "count", &changed, &cli->err);
+    json_decref(answer);
+    *count += changed;
+    return rc;
+}
+
+tide_status cli_bad_change(struct cli *cli, struct cli_bad *bad, tide_bad_state to, bool *runs_out)
+{
+    struct bad_kinds kinds = {.scope = {.cli = cli, .bad = bad}};
+    tide_status rc = TIDE_OK;
+    bad->count = 0;
+    *runs_out = true;
+    if (bad->prefix == NULL) {
+        rc = ask_engine(cli, bad, bad->kind, to, runs_out, &bad->count);
+    } else {
+        rc = cli_ledger_read(cli);
+        if (rc == TIDE_OK)
+            rc = scope_find(&kinds.scope);
+        if (rc == TIDE_OK)
+            rc = tide_ledger_bad_list(cli->ledger, kinds.scope.account, 0, kind_collect, &kinds,
+                                      &cli->err);
+        for (size_t i = 0; rc == TIDE_OK && i < kinds.count; i++)
+            rc = ask_engine(cli, bad, kinds.names[i], to, runs_out, &bad->count);
+    }
+    if (!*runs_out)
+        rc = bad_write(cli, bad, to);
+    return cli_hint(cli, rc, "`tidemark bad list` shows the items there are.");
+}
+
+static tide_status bad_change(struct cli *cli, tide_bad_state to, const char *past)
+{
+    struct cli_bad bad = flags_of(cli);
+    bool runs = false;
+    if (bad.item == NULL && cli->values_count == 0) {
         cli->exit_code = CLI_EXIT_USAGE;
         return cli_fail(cli, TIDE_INVALID, "Name an ITEM, --kind, --account, or say --all.",
                         "which items?");
     }
-    tide_control_request(op, &request);
-    if (item != NULL)
-        tide_json_set_cstr(&request, "item", item);
-    if (cli_flag(cli, "kind") != NULL)
-        tide_json_set_cstr(&request, "kind", cli_flag(cli, "kind"));
-    if (cli_flag(cli, "account") != NULL)
-        tide_json_set_cstr(&request, "account", cli_flag(cli, "account"));
-    tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
-    if (rc == TIDE_OK)
-        rc = tide_json_get_u64(answer, "count", &count, &cli->err);
-    json_decref(answer);
-    if (!runs)
-        rc = bad_write(cli, to, &count);
+    const tide_status rc = cli_bad_change(cli, &bad, to, &runs);
     if (rc != TIDE_OK)
-        return cli_hint(cli, rc, "`tidemark bad list` shows the items there are.");
-    if (count == 0 && item != NULL)
-        return no_item(cli, item);
+        return rc;
+    if (bad.count == 0 && bad.item != NULL)
+        return no_item(cli, bad.item);
     if (!cli->quiet)
-        cli_print(cli, "%s %" PRIu64 " item%s%s\n", past, count, count == 1 ? "" : "s",
-                  runs || op != TIDE_OP_BAD_RETRY
+        cli_print(cli, "%s %" PRIu64 " item%s%s\n", past, bad.count, bad.count == 1 ? "" : "s",
+                  runs || to != TIDE_BAD_RETRYING
                       ? ""
                       : "; no engine is running, the next one tries them");
-    tide_json_set_u64(&cli->json, "count", count);
+    tide_json_set_u64(&cli->json, "count", bad.count);
     tide_json_set_bool(&cli->json, "engine", runs);
     return TIDE_OK;
 }
 
 tide_status cli_bad_retry(struct cli *cli)
 {
-    return bad_change(cli, TIDE_OP_BAD_RETRY, TIDE_BAD_RETRYING, "retrying");
+    return bad_change(cli, TIDE_BAD_RETRYING, "retrying");
 }
 
 tide_status cli_bad_accept(struct cli *cli)
 {
-    return bad_change(cli, TIDE_OP_BAD_ACCEPT, TIDE_BAD_ACCEPTED, "accepted");
+    return bad_change(cli, TIDE_BAD_ACCEPTED, "accepted");
 }

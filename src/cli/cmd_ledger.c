@@ -2,46 +2,30 @@
 #include "cli/cli.h"
 
 #include "base/clocktext.h"
+#include "mail/backup.h"
+#include "mail/room.h"
+#include "world/userfile.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* A directory gets a file named after the time. */
-static tide_status backup_path(struct cli *cli, char path[CLI_PATH_BYTES])
+/* ---- the ledger alone ---- */
+
+static tide_status backup_ledger(struct cli *cli, const char *path)
 {
-    const char *target = cli->arguments[0];
+    char size[TIDE_SIZE_TEXT_BYTES];
     struct stat info;
-    char when[TIDE_TIME_TEXT_BYTES];
-    int used = 0;
-    if (stat(target, &info) == 0 && S_ISDIR(info.st_mode)) {
-        tide_time_format(cli->now_unix_ms, when);
-        for (char *c = when; *c != '\0'; c++)
-            *c = *c == ':' || *c == '.' ? '-' : *c;
-        used = snprintf(path, CLI_PATH_BYTES, "%s/state-%s.db", target, when);
-    } else {
-        used = snprintf(path, CLI_PATH_BYTES, "%s", target);
-    }
-    if (used < 0 || used >= CLI_PATH_BYTES)
-        return cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the path is too long");
+    tide_status rc = cli_ledger_read(cli);
+    if (rc != TIDE_OK)
+        return rc;
     if (lstat(path, &info) == 0)
         return cli_fail(cli, TIDE_EXISTS, "A backup never overwrites: name a new file.",
                         "%.300s exists already", path);
     if (errno != ENOENT)
         return cli_hint(cli, tide_error_os(&cli->err, errno, "cannot write %.200s", path),
                         "Name a file in a directory that exists.");
-    return TIDE_OK;
-}
-
-tide_status cli_backup(struct cli *cli)
-{
-    char path[CLI_PATH_BYTES], size[TIDE_SIZE_TEXT_BYTES];
-    struct stat info;
-    tide_status rc = cli_ledger_read(cli);
-    if (rc == TIDE_OK)
-        rc = backup_path(cli, path);
-    if (rc != TIDE_OK)
-        return rc;
     rc = tide_ledger_backup(cli->ledger, path, &cli->err);
     if (rc != TIDE_OK)
         return cli_hint(cli, rc, "Check that the directory exists, is yours and has room.");
@@ -54,6 +38,208 @@ tide_status cli_backup(struct cli *cli)
     tide_json_set_cstr(&cli->json, "file", path);
     tide_json_set_u64(&cli->json, "bytes", (uint64_t)info.st_size);
     return TIDE_OK;
+}
+
+/* ---- everything ---- */
+
+struct backing_up {
+    struct cli *cli;
+    const char *dir;
+    const char *email; /* under way */
+    char archive_dir[CLI_PATH_BYTES];
+    bool has_ledger;
+    uint64_t ledger_bytes;
+    struct tide_backed_up done;
+    unsigned accounts;
+    tide_status rc;
+};
+
+/* "DIR/NAME" */
+static tide_status join(struct cli *cli, char path[CLI_PATH_BYTES], const char *dir,
+                        const char *name)
+{
+    const int used = snprintf(path, CLI_PATH_BYTES, "%s/%s", dir, name);
+    return used < 0 || used >= CLI_PATH_BYTES
+               ? cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the path is too long")
+               : TIDE_OK;
+}
+
+static bool same_place(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+/* A copy over what is being copied, or over another home, would be the end of it. */
+static tide_status check_target(struct cli *cli, const char *dir)
+{
+    char path[CLI_PATH_BYTES];
+    struct stat info;
+    tide_status rc = join(cli, path, dir, TIDE_CONTROL_LOCK);
+    if (rc != TIDE_OK)
+        return rc;
+    if (same_place(dir, cli->state_dir) || same_place(dir, cli->data_dir) ||
+        lstat(path, &info) == 0)
+        return cli_fail(cli, TIDE_INVALID, "Name another directory for the copy.",
+                        "%.300s is a directory that tidemark works in", dir);
+    if (stat(dir, &info) == 0 && !S_ISDIR(info.st_mode))
+        return cli_fail(cli, TIDE_INVALID, "Name a directory, or a new file that ends in .db.",
+                        "%.300s is a file", dir);
+    return cli_hint(cli, tide_dir_make(cli->world, dir, &cli->err),
+                    "Name a directory that can be made and written to.");
+}
+
+static void show_shard(const char *shard, uint64_t bytes, void *arg)
+{
+    const struct backing_up *backing = arg;
+    char size[TIDE_SIZE_TEXT_BYTES];
+    tide_size_human(bytes, size);
+    cli_progress(backing->cli, "copying %s of %s (%s)", shard, backing->email, size);
+}
+
+static void backup_account(const char *name, void *arg)
+{
+    struct backing_up *backing = arg;
+    struct cli *cli = backing->cli;
+    char from[CLI_PATH_BYTES];
+    char to[CLI_PATH_BYTES];
+    if (backing->rc != TIDE_OK || strchr(name, '@') == NULL)
+        return;
+    backing->email = name;
+    const int used = snprintf(to, sizeof to, "%s/archive/%s", backing->dir, name);
+    backing->rc = join(cli, from, backing->archive_dir, name);
+    if (backing->rc == TIDE_OK && (used < 0 || (size_t)used >= sizeof to))
+        backing->rc = cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the path is too long");
+    const struct tide_backup wanted = {.from_dir = from,
+                                       .to_dir = to,
+                                       .account = name,
+                                       .free_min_bytes = cli_free_min(cli),
+                                       .cancel = cli_interruptible(cli),
+                                       .progress = show_shard,
+                                       .progress_arg = backing};
+    if (backing->rc == TIDE_OK)
+        backing->rc = tide_backup_archive(cli->world, &wanted, cli->mem, &backing->done, &cli->err);
+    backing->accounts += backing->rc == TIDE_OK;
+}
+
+/* First of all: what it says was done is in the shards that are copied after it. */
+static tide_status ledger_first(struct backing_up *backing, char partial[CLI_PATH_BYTES])
+{
+    struct cli *cli = backing->cli;
+    struct stat info;
+    if (stat(cli->ledger_path, &info) != 0)
+        return TIDE_OK; /* an archive that was only imported into */
+    tide_status rc = join(cli, partial, backing->dir, "state.new");
+    if (rc == TIDE_OK)
+        rc = tide_room_check(cli->world, backing->dir, cli_free_min(cli) + (uint64_t)info.st_size,
+                             &cli->err);
+    if (rc == TIDE_OK)
+        rc = cli_ledger_read(cli);
+    if (rc != TIDE_OK)
+        return rc;
+    (void)tide_file_remove(cli->world, partial, NULL); /* left by a crash */
+    rc = tide_ledger_backup(cli->ledger, partial, &cli->err);
+    backing->has_ledger = rc == TIDE_OK;
+    if (rc == TIDE_OK && stat(partial, &info) == 0)
+        backing->ledger_bytes = (uint64_t)info.st_size;
+    return rc;
+}
+
+/* Last of all: until here the old copy of the ledger stands beside newer shards, which is
+ * harmless. */
+static tide_status ledger_last(struct backing_up *backing, const char *partial)
+{
+    struct cli *cli = backing->cli;
+    char path[CLI_PATH_BYTES];
+    static const char *const beside[] = {"state.db-wal", "state.db-shm"};
+    tide_status rc = TIDE_OK;
+    if (!backing->has_ledger)
+        return TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof beside / sizeof beside[0]; i++) {
+        rc = join(cli, path, backing->dir, beside[i]);
+        if (rc == TIDE_OK)
+            (void)tide_file_remove(cli->world, path, NULL);
+    }
+    if (rc == TIDE_OK)
+        rc = join(cli, path, backing->dir, "state.db");
+    return rc == TIDE_OK ? tide_userfile_replace(partial, path, &cli->err) : rc;
+}
+
+static tide_status backup_config(struct backing_up *backing)
+{
+    struct cli *cli = backing->cli;
+    char path[CLI_PATH_BYTES];
+    tide_buf text;
+    tide_buf_init(&text, cli->mem, 4 << 20);
+    tide_status rc = tide_file_read(cli->world, cli->config_path, 4 << 20, &text, &cli->err);
+    if (rc == TIDE_NOT_FOUND) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        return TIDE_OK;
+    }
+    if (rc == TIDE_OK)
+        rc = join(cli, path, backing->dir, "config.yaml");
+    if (rc == TIDE_OK)
+        rc = tide_file_replace(cli->world, path, tide_buf_text(&text), 0600, &cli->err);
+    tide_buf_done(&text);
+    return rc;
+}
+
+static tide_status backup_all(struct cli *cli, const char *dir)
+{
+    struct backing_up backing = {.cli = cli, .dir = dir};
+    char partial[CLI_PATH_BYTES];
+    char size[TIDE_SIZE_TEXT_BYTES];
+    tide_status rc = join(cli, backing.archive_dir, cli->data_dir, "archive");
+    if (rc == TIDE_OK)
+        rc = check_target(cli, dir);
+    if (rc == TIDE_OK)
+        rc = ledger_first(&backing, partial);
+    if (rc == TIDE_OK)
+        rc = tide_dir_list(cli->world, backing.archive_dir, backup_account, &backing, &cli->err);
+    if (rc == TIDE_NOT_FOUND && backing.has_ledger)
+        rc = TIDE_OK; /* no mail yet */
+    if (rc == TIDE_OK)
+        rc = backing.rc;
+    if (rc == TIDE_OK)
+        rc = backup_config(&backing);
+    if (rc == TIDE_OK)
+        rc = ledger_last(&backing, partial);
+    cli_progress(cli, NULL);
+    if (rc != TIDE_OK) {
+        if (backing.has_ledger)
+            (void)tide_file_remove(cli->world, partial, NULL);
+        return cli_hint(cli, rc,
+                        rc == TIDE_DISK_FULL
+                            ? "Make room there, or name another disk; then run it again."
+                            : "What was copied stays; run the command again to go on.");
+    }
+    tide_size_human(backing.ledger_bytes + backing.done.bytes, size);
+    cli_print(cli,
+              "copied to %s: %s; %" PRIu64 " shards, %" PRIu64 " more were there already; "
+              "%u archives, %" PRIu64 " messages\n",
+              dir, size, backing.done.copied, backing.done.same, backing.accounts,
+              backing.done.messages);
+    cli_print(cli, "Sign-ins are not copied: after a restore, sign in again.\n");
+    tide_json_set_cstr(&cli->json, "dir", dir);
+    tide_json_set_u64(&cli->json, "bytes", backing.ledger_bytes + backing.done.bytes);
+    tide_json_set_u64(&cli->json, "shards_copied", backing.done.copied);
+    tide_json_set_u64(&cli->json, "shards_same", backing.done.same);
+    tide_json_set_u64(&cli->json, "messages", backing.done.messages);
+    tide_json_set_u64(&cli->json, "accounts", backing.accounts);
+    return TIDE_OK;
+}
+
+/* A name that ends in .db is a file for the ledger; anything else a directory for all. */
+tide_status cli_backup(struct cli *cli)
+{
+    const char *target = cli->arguments[0];
+    const size_t bytes = strlen(target);
+    const tide_status rc = cli_settings(cli);
+    if (rc != TIDE_OK)
+        return rc;
+    return bytes > 3 && strcmp(target + bytes - 3, ".db") == 0 ? backup_ledger(cli, target)
+                                                               : backup_all(cli, target);
 }
 
 tide_status cli_ledger_verify(struct cli *cli)

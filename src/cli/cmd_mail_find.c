@@ -1,14 +1,13 @@
-/* tidemark mail search|show|verify: the archive, beside anything (M9, M10). */
+/* tidemark mail search|verify: the archive, beside anything (M9, M10). */
 #include "cli/mail_home.h"
 
 #include "base/clocktext.h"
-#include "mail/message.h"
 #include "mail/search.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { PAGE_DEFAULT = 20, RAW_BYTES_MAX = 200 << 20, TEXT_ARENA_BYTES = 256 << 20 };
+enum { PAGE_DEFAULT = 20 };
 
 /* ---- search ---- */
 
@@ -96,79 +95,6 @@ tide_status cli_mail_search(struct cli *cli)
         rc = search_pages(cli, archive, query);
     tide_query_free(query);
     tide_buf_done(&words);
-    const tide_status closed = tide_archive_close(archive, &cli->err);
-    return rc == TIDE_OK ? closed : rc;
-}
-
-/* ---- show ---- */
-
-static tide_status show_message(struct cli *cli, tide_text raw)
-{
-    struct tide_message message;
-    tide_arena arena;
-    tide_arena_init(&arena, cli->mem, TEXT_ARENA_BYTES);
-    tide_message_start();
-    const tide_status rc = tide_message_parse(raw, &arena, &message);
-    if (rc == TIDE_OK) {
-        const struct {
-            const char *name;
-            tide_text value;
-        } heads[] = {{"From", message.from},
-                     {"To", message.to},
-                     {"Cc", message.cc},
-                     {"Subject", message.subject},
-                     {"Message-ID", message.message_id}};
-        for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
-            if (heads[i].value.bytes > 0)
-                cli_print(cli, "%s: %.*s\n", heads[i].name, (int)heads[i].value.bytes,
-                          heads[i].value.data);
-            tide_json_set_text(&cli->json, heads[i].name, heads[i].value);
-        }
-        tide_json files;
-        tide_json_array(&files);
-        for (size_t i = 0; i < message.attachments_count; i++) {
-            const struct tide_attachment *file = &message.attachments[i];
-            tide_json one;
-            cli_print(cli, "Attachment: %.*s (%.*s)\n", (int)file->name.bytes, file->name.data,
-                      (int)file->type.bytes, file->type.data);
-            tide_json_object(&one);
-            tide_json_set_text(&one, "name", file->name);
-            tide_json_set_text(&one, "type", file->type);
-            tide_json_append(&files, &one);
-        }
-        tide_json_set(&cli->json, "attachments", &files);
-        if (message.problem != NULL)
-            cli_print(cli, "Note: %s\n", message.problem);
-        cli_print(cli, "\n%.*s\n", (int)message.text.bytes, message.text.data);
-        tide_json_set_text(&cli->json, "text", message.text);
-    }
-    tide_arena_done(&arena);
-    return rc;
-}
-
-tide_status cli_mail_show(struct cli *cli)
-{
-    struct mail_home home = {0};
-    char email[256];
-    tide_archive *archive = NULL;
-    struct tide_stored stored;
-    tide_buf raw;
-    tide_buf_init(&raw, cli->mem, RAW_BYTES_MAX);
-    tide_status rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
-    if (rc == TIDE_OK)
-        rc = tide_archive_find(archive, tide_text_of(cli->arguments[0]), &stored, &cli->err);
-    if (rc == TIDE_NOT_FOUND)
-        rc = cli_fail(cli, rc, "`tidemark mail search` finds the ids of messages.",
-                      "there is no message %.100s in the archive of %s", cli->arguments[0], email);
-    if (rc == TIDE_OK)
-        rc = tide_archive_raw(archive, &stored, &raw, &cli->err);
-    rc = cli_hint(cli, rc, "Run `tidemark mail verify`; `tidemark mail sync --force` heals it.");
-    cli->exact_output = cli_flag(cli, "raw") != NULL;
-    if (rc == TIDE_OK && cli->exact_output)
-        rc = tide_buf_add(&cli->out, tide_buf_cstr(&raw), raw.bytes);
-    else if (rc == TIDE_OK)
-        rc = show_message(cli, tide_buf_text(&raw));
-    tide_buf_done(&raw);
     const tide_status closed = tide_archive_close(archive, &cli->err);
     return rc == TIDE_OK ? closed : rc;
 }

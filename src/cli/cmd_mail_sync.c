@@ -1,14 +1,19 @@
-/* tidemark mail sync|status (M1-M6b). */
-#include "cli/mail_home.h"
+/* tidemark mail sync (M1-M6b).
+ *
+ * It runs the engine itself, or, when another process has the directory, hands the
+ * same work to that one and watches (decision 10).  When that process ends before the
+ * work does, this one takes over. */
+#include "cli/mail_watch.h"
 
 #include "base/clocktext.h"
+#include "mail/slice.h"
 
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
-enum { ACCOUNTS_MAX = 64, TICK_MS = 500 };
+enum { TURNS_MAX = 3 }; /* an engine that ends while we ask it is asked for no longer */
 
 /* Ctrl-C asks once; a second one ends the program as usual.  What is stored is
  * stored either way. */
@@ -20,208 +25,336 @@ static void on_signal(int number)
     (void)signal(number, SIG_DFL);
 }
 
-struct names {
-    char email[ACCOUNTS_MAX][256];
-    size_t count;
+struct sync {
+    struct cli *cli;
+    struct mail_names names;
+    struct tide_mail_run wanted;
+    struct mail_home home;
+    struct mail_watch watch;
+    bool watched; /* another process did the work */
+    char signed_out[256];
+    char why[400];
+    bool full;  /* the disk has too little room: the run ends */
+    bool spent; /* --max: what is left waits for the next run */
 };
 
-static void take_name(const char *email, const char *endpoint, void *arg)
+/* What the flags ask for, --since and --max among them; `email` comes later. */
+static tide_status run_wanted(struct cli *cli, struct tide_mail_run *run)
 {
-    struct names *names = arg;
-    (void)endpoint;
-    if (names->count < ACCOUNTS_MAX)
-        (void)snprintf(names->email[names->count++], sizeof names->email[0], "%s", email);
-}
-
-static tide_status which(struct cli *cli, struct mail_home *home, struct names *names)
-{
-    struct names all = {.count = 0};
-    tide_status rc = tide_mail_accounts(home->mail, take_name, &all, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
-    if (all.count == 0)
-        return cli_fail(cli, TIDE_NOT_FOUND, "Add one with `tidemark account add gmail EMAIL`.",
-                        "there is no mail account");
-    if (cli->arguments_count == 0) {
-        *names = all;
-        return TIDE_OK;
-    }
-    for (unsigned i = 0; i < cli->arguments_count; i++)
-        take_name(cli->arguments[i], "", names);
+    const char *since = cli_flag(cli, "since");
+    const char *max = cli_flag(cli, "max");
+    *run = (struct tide_mail_run){.force = cli_flag(cli, "force") != NULL,
+                                  .newest_first = cli_flag(cli, "newest-first") != NULL,
+                                  .since_ms = TIDE_MAIL_EVERYTHING};
+    if (since != NULL &&
+        !tide_since_parse(tide_text_of(since), tide_world_now_unix_ms(cli->world), &run->since_ms))
+        return cli_fail(cli, TIDE_INVALID, "Say a day (2019-01-31), a year (2019) or an age (2y).",
+                        "%s is no time in the past", since);
+    if (max != NULL &&
+        (!tide_text_to_u64(tide_text_of(max), &run->messages_max) || run->messages_max == 0))
+        return cli_fail(cli, TIDE_INVALID, "Say a number of messages, 1 or more.",
+                        "%s is no number of messages", max);
     return TIDE_OK;
 }
 
-/* ---- the live block ---- */
-
-struct live {
-    struct mail_home *home;
-    const struct names *names;
-    bool terminal;
-    uint64_t started_ms;
-    unsigned lines; /* of the block on the screen */
-    char signed_out[256];
-    char why[400];
-};
-
-static void totals(struct cli *cli, const struct live *live, struct tide_mail_state *sum)
+static struct tide_mail_run run_of(const struct sync *sync, const char *email)
 {
-    *sum = (struct tide_mail_state){.watermark_ms = UINT64_MAX};
-    for (size_t i = 0; i < live->names->count; i++) {
-        struct tide_mail_state one;
-        if (tide_mail_state(live->home->mail, live->names->email[i], &one, &cli->err) != TIDE_OK)
-            continue;
-        sum->stored += one.stored;
-        sum->messages_total += one.messages_total;
-        sum->raw_bytes += one.raw_bytes;
-        sum->fetched = one.fetched;
-        if (one.watermark_ms < sum->watermark_ms)
-            sum->watermark_ms = one.watermark_ms;
+    struct tide_mail_run run = sync->wanted;
+    run.email = email;
+    return run;
+}
+
+/* ---- our own engine ---- */
+
+static tide_status work(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    struct mail_home *home = &sync->home;
+    tide_status rc = mail_home_room(cli, home);
+    if (rc == TIDE_OK)
+        rc = mail_watch_open(cli, home, &sync->names, &sync->watch);
+    if (rc != TIDE_OK)
+        return rc;
+    for (size_t i = 0; rc == TIDE_OK && i < sync->names.count; i++) {
+        const struct tide_mail_run run = run_of(sync, sync->names.email[i]);
+        rc = tide_mail_run(home->mail, &run, &cli->err);
     }
-    if (sum->watermark_ms == UINT64_MAX)
-        sum->watermark_ms = 0;
-}
-
-static void show(struct cli *cli, struct live *live)
-{
-    struct tide_mail_state sum;
-    struct tide_progress progress;
-    char tidemark[32];
-    char left[TIDE_DURATION_TEXT_BYTES] = "-";
-    totals(cli, live, &sum);
-    tide_engine_progress(live->home->engine, &progress);
-    const uint64_t now_ms = tide_world_now_ms(cli->world);
-    const double seconds = (double)(now_ms - live->started_ms) / 1000;
-    const double rate = seconds > 0 ? (double)sum.fetched / seconds : 0;
-    if (rate > 0 && sum.messages_total > sum.stored)
-        tide_duration_human((uint64_t)((double)(sum.messages_total - sum.stored) / rate * 1000),
-                            left);
-    if (live->terminal && live->lines > 0)
-        (void)fprintf(stderr, "\033[%uA\033[J", live->lines);
-    (void)fprintf(stderr,
-                  "stored %" PRIu64 " of %" PRIu64 "  %.1f/s  tidemark %s  in flight %u  "
-                  "retried %" PRIu64 "  bad %" PRIu64 "  left %s\n",
-                  sum.stored, sum.messages_total, rate,
-                  sum.watermark_ms == 0 ? "none yet" : cli_time(sum.watermark_ms, tidemark),
-                  progress.running[0] + progress.running[1], progress.retried, progress.bad, left);
-    live->lines = 1;
-}
-
-static tide_status run(struct cli *cli, struct live *live)
-{
-    tide_status rc = tide_engine_start(live->home->engine, &cli->err);
-    uint64_t shown_ms = 0;
-    bool asked = false;
+    if (rc == TIDE_OK)
+        rc = mail_watch_tick(&sync->watch, false);
+    if (rc == TIDE_OK)
+        rc = tide_engine_start(home->engine, &cli->err);
     while (rc == TIDE_OK || rc == TIDE_TIMEOUT) {
-        rc = tide_engine_wait(live->home->engine, TICK_MS, &cli->err);
-        if (rc == TIDE_OK)
+        rc = tide_engine_wait(home->engine, MAIL_TICK_MS, &cli->err);
+        if (rc != TIDE_TIMEOUT)
             break;
-        const bool out = tide_mail_signed_out(live->home->mail, live->signed_out, live->why);
-        if ((interrupted || out) && !asked) {
-            asked = true;
-            tide_engine_stop(live->home->engine);
+        const bool out = tide_mail_signed_out(home->mail, sync->signed_out, sync->why);
+        sync->full = sync->full || mail_home_room(cli, home) != TIDE_OK;
+        sync->spent = sync->spent || tide_mail_spent(home->mail);
+        if ((interrupted || out || sync->full || sync->spent) && !sync->watch.stopping) {
+            sync->watch.stopping = true;
+            tide_engine_stop(home->engine);
         }
-        const uint64_t now_ms = tide_world_now_ms(cli->world);
-        if (!cli->quiet && now_ms - shown_ms >= (live->terminal ? TICK_MS : 10000)) {
-            show(cli, live);
-            shown_ms = now_ms;
-        }
+        (void)mail_watch_tick(&sync->watch, false);
     }
-    if (!cli->quiet)
-        show(cli, live);
+    /* What is stored can be found when we say that we are done. */
+    uint64_t indexed = 1;
+    if (rc == TIDE_STOPPED && sync->spent && !interrupted)
+        rc = TIDE_OK;
+    while (rc == TIDE_OK && indexed > 0 && !interrupted)
+        rc = tide_mail_index(home->mail, &indexed, &cli->err);
+    /* It may have been refused and stopped between two looks. */
+    (void)tide_mail_signed_out(home->mail, sync->signed_out, sync->why);
+    sync->watch.stopping = false;
+    const tide_error kept = cli->err;
+    (void)mail_watch_tick(&sync->watch, true);
+    cli->err = kept;
     return rc;
 }
 
-static void report(struct cli *cli, struct mail_home *home, const struct names *names)
+/* ---- another process's ---- */
+
+static tide_status ask_engine(struct cli *cli, const struct tide_mail_run *run, uint32_t account,
+                              bool *runs)
 {
+    struct tide_mail_request wanted;
+    tide_json request;
+    json_t *answer = NULL;
+    tide_mail_request(run, account, &wanted);
+    tide_control_request(TIDE_OP_ENQUEUE, &request);
+    tide_json_set_cstr(&request, "kind", TIDE_MAIL_PLAN_KIND);
+    tide_json_set_cstr(&request, "account", run->email);
+    tide_json_set_cstr(&request, "dedupe", wanted.dedupe);
+    tide_json_set_raw(&request, "payload", tide_text_of(wanted.payload));
+    const tide_status rc = cli_engine_ask(cli, &request, runs, &answer);
+    json_decref(answer);
+    return cli_hint(cli, rc,
+                    "It holds this directory and cannot fetch mail. Stop it, and run this "
+                    "command again.");
+}
+
+static tide_status hand_over(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < sync->names.count; i++) {
+        struct tide_mail_look look;
+        bool runs = false;
+        const struct tide_mail_run run = run_of(sync, sync->names.email[i]);
+        tide_mail_look_init(&look, cli->mem);
+        rc = tide_mail_look(cli->ledger, run.email, false, &look, &cli->err);
+        if (rc == TIDE_OK)
+            rc = ask_engine(cli, &run, look.account, &runs);
+        sync->watch.gone = rc != TIDE_OK && !runs;
+        tide_mail_look_done(&look);
+    }
+    return rc;
+}
+
+static uint64_t engine_pid(struct cli *cli)
+{
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_PING, &request);
+    if (cli_engine_ask(cli, &request, &runs, &answer) != TIDE_OK)
+        return 0;
+    const uint64_t pid = (uint64_t)json_integer_value(json_object_get(answer, "pid"));
+    json_decref(answer);
+    return pid;
+}
+
+/* Why nothing more will happen there without a person; TIDE_OK: it goes on. */
+static tide_status stands_still(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    for (size_t i = 0; i < sync->watch.count; i++) {
+        const struct mail_watched *watched = &sync->watch.accounts[i];
+        const char *email = sync->names.email[i];
+        char hint[300];
+        if (watched->signed_out) {
+            (void)snprintf(sync->signed_out, sizeof sync->signed_out, "%s", email);
+            (void)snprintf(sync->why, sizeof sync->why, "its sign-in was refused");
+            return TIDE_STOPPED;
+        }
+        (void)snprintf(hint, sizeof hint,
+                       "`tidemark account resume %.100s` or `tidemark jobs resume --account "
+                       "%.100s` lets it go on.",
+                       email, email);
+        if (watched->stopped)
+            return cli_fail(cli, TIDE_CANCELED, hint, "%.100s: %.160s", email,
+                            sync->watch.lives[i].note);
+    }
+    return TIDE_OK;
+}
+
+static tide_status follow(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    struct mail_watch *watch = &sync->watch;
+    tide_status rc = mail_watch_open(cli, &sync->home, &sync->names, watch);
+    if (rc == TIDE_OK)
+        rc = hand_over(sync);
+    if (rc != TIDE_OK)
+        return rc;
+    sync->watched = true;
+    watch->pid = engine_pid(cli);
+    if (!cli->quiet && !cli->want_json)
+        (void)fprintf(stderr,
+                      "Process %" PRIu64 " works in this directory and does it; this is its "
+                      "progress. Ctrl-C stops the watching only.\n",
+                      watch->pid);
+    while (rc == TIDE_OK && !interrupted) {
+        rc = mail_watch_tick(watch, false);
+        if (rc != TIDE_OK || watch->gone || mail_watch_settled(watch))
+            break;
+        rc = stands_still(sync);
+        if (rc == TIDE_OK)
+            (void)tide_world_sleep_until(
+                cli->world, tide_world_now_us(cli->world) + MAIL_TICK_MS * 1000ull, NULL);
+    }
+    if (watch->gone && !mail_watch_settled(watch) && !interrupted)
+        return TIDE_NOT_FOUND;
+    watch->gone = false;
+    const tide_error kept = cli->err;
+    (void)mail_watch_tick(watch, true);
+    cli->err = kept;
+    return rc;
+}
+
+/* ---- the end ---- */
+
+static void report(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
     tide_json list;
     tide_json_array(&list);
-    for (size_t i = 0; i < names->count; i++) {
-        struct tide_mail_state state;
+    for (size_t i = 0; i < sync->watch.count; i++) {
+        const struct mail_watched *watched = &sync->watch.accounts[i];
+        const struct tide_mail_look *look = &watched->look;
         char tidemark[32];
         char size[TIDE_SIZE_TEXT_BYTES];
-        if (tide_mail_state(home->mail, names->email[i], &state, &cli->err) != TIDE_OK)
-            continue;
-        tide_size_human(state.archive_bytes, size);
-        cli_print(cli, "%s\n", names->email[i]);
-        cli_print(cli, "  tidemark   %s%s\n",
-                  state.watermark_ms == 0 ? "none yet" : cli_time(state.watermark_ms, tidemark),
-                  state.cycles_open == 0 ? "" : "  (work is left before now)");
-        cli_print(cli, "  stored     %" PRIu64 " messages of %" PRIu64 " on the server\n",
-                  state.stored, state.messages_total);
-        cli_print(cli, "  archive    %zu shards, %s\n", state.shards, size);
         tide_json one;
+        const uint64_t news = watched->kept.stored - watched->stored_first;
+        tide_size_human(watched->kept.archive_bytes, size);
+        cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s; tidemark %s%s\n", look->email,
+                  news, watched->kept.stored, size,
+                  look->watermark_ms == 0 ? "none yet" : cli_time(look->watermark_ms, tidemark),
+                  look->cycles_open == 0 ? "" : ", with work left");
+        if (look->since_ms > 0)
+            cli_print(cli, "  since      %s  (older mail was not asked for)\n",
+                      cli_time(look->since_ms, tidemark));
+        if (look->notice[0] != '\0')
+            cli_print(cli, "  notice     %s\n", look->notice);
         tide_json_object(&one);
-        tide_json_set_cstr(&one, "account", names->email[i]);
-        tide_json_set_u64(&one, "watermark_unix_ms", state.watermark_ms);
-        tide_json_set_u64(&one, "stored", state.stored);
-        tide_json_set_u64(&one, "messages_total", state.messages_total);
-        tide_json_set_u64(&one, "fetched", state.fetched);
-        tide_json_set_u64(&one, "raw_bytes", state.raw_bytes);
-        tide_json_set_u64(&one, "archive_bytes", state.archive_bytes);
-        tide_json_set_u64(&one, "shards", state.shards);
-        tide_json_set_u64(&one, "cycles_open", state.cycles_open);
-        tide_json_set_cstr(&one, "history_id", state.history_id);
+        tide_json_set_cstr(&one, "account", look->email);
+        tide_json_set_u64(&one, "watermark_unix_ms", look->watermark_ms);
+        tide_json_set_u64(&one, "since_unix_ms", look->since_ms);
+        tide_json_set_cstr(&one, "notice", look->notice);
+        tide_json_set_u64(&one, "stored", watched->kept.stored);
+        tide_json_set_u64(&one, "messages_total", look->messages_total);
+        tide_json_set_u64(&one, "fetched", news);
+        tide_json_set_u64(&one, "raw_bytes", watched->kept.raw_bytes);
+        tide_json_set_u64(&one, "archive_bytes", watched->kept.archive_bytes);
+        tide_json_set_u64(&one, "shards", watched->kept.shards);
+        tide_json_set_u64(&one, "cycles_open", look->cycles_open);
+        tide_json_set_u64(&one, "bad", look->bad);
+        tide_json_set_u64(&one, "owed", look->owed);
+        tide_json_set_u64(&one, "failed_jobs", look->jobs_failed);
+        tide_json_set_cstr(&one, "history_id", look->history_id);
         tide_json_append(&list, &one);
     }
     tide_json_set(&cli->json, "accounts", &list);
+    tide_json_set_bool(&cli->json, "interrupted", interrupted != 0);
+    tide_json_set_bool(&cli->json, "handed_over", sync->watched);
+}
+
+static bool is_spoiled(const struct sync *sync)
+{
+    for (size_t i = 0; i < sync->watch.count; i++) {
+        const struct mail_watched *watched = &sync->watch.accounts[i];
+        if (watched->failed + watched->bad > watched->spoiled_first)
+            return true;
+    }
+    return false;
+}
+
+static tide_status needs_sign_in(struct sync *sync)
+{
+    char hint[400];
+    (void)snprintf(hint, sizeof hint,
+                   "Sign in again with `tidemark account add gmail %.100s` and the flags it was "
+                   "added with; nothing that is stored is lost.",
+                   sync->signed_out);
+    return cli_fail(sync->cli, TIDE_AUTH, hint, "%s: %.250s", sync->signed_out, sync->why);
+}
+
+static tide_status conclude(struct sync *sync, tide_status rc)
+{
+    struct cli *cli = sync->cli;
+    if (sync->signed_out[0] != '\0')
+        return needs_sign_in(sync);
+    if (sync->full) {
+        cli->hint[0] = '\0';
+        rc = mail_home_room(cli, &sync->home); /* says it again; it may have been said over */
+        return rc == TIDE_OK ? cli_fail(cli, TIDE_DISK_FULL, "Run it again to go on.",
+                                        "the disk had too little room for a moment")
+                             : rc;
+    }
+    if (rc != TIDE_OK && rc != TIDE_STOPPED)
+        return rc;
+    report(sync);
+    if (rc == TIDE_STOPPED || interrupted) {
+        cli->exit_code = CLI_EXIT_INTERRUPTED;
+        if (sync->watched)
+            cli_print(cli, "No longer watching; process %" PRIu64 " goes on with it.\n",
+                      sync->watch.pid);
+        else
+            cli_print(cli, "Interrupted. What is stored stays; `tidemark mail sync` goes on "
+                           "from here.\n");
+    } else if (is_spoiled(sync)) {
+        cli->exit_code = CLI_EXIT_BAD_ITEMS;
+        cli_print(cli, "Some messages could not be fetched: `tidemark mail bad` names them.\n");
+    }
+    return TIDE_OK;
 }
 
 tide_status cli_mail_sync(struct cli *cli)
 {
-    struct mail_home home = {0};
-    struct names names = {.count = 0};
-    tide_status rc = mail_home_open(cli, &home);
+    struct sync *sync = tide_mem_new(cli->mem, sizeof *sync);
+    if (sync == NULL)
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    sync->cli = cli;
+    tide_status rc = run_wanted(cli, &sync->wanted);
     if (rc == TIDE_OK)
-        rc = which(cli, &home, &names);
-    for (size_t i = 0; rc == TIDE_OK && i < names.count; i++) {
-        const struct tide_mail_run one = {.email = names.email[i],
-                                          .force = cli_flag(cli, "force") != NULL,
-                                          .newest_first = cli_flag(cli, "newest-first") != NULL};
-        rc = tide_mail_run(home.mail, &one, &cli->err);
-        rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
+        rc = mail_names(cli, &sync->names);
+    (void)signal(SIGINT, on_signal);
+    (void)signal(SIGTERM, on_signal);
+    for (unsigned turn = 0; rc == TIDE_OK && turn < TURNS_MAX; turn++) {
+        rc = mail_home_open(cli, &sync->home);
+        if (rc == TIDE_OK) {
+            sync->watched = false;
+            rc = work(sync);
+            break;
+        }
+        if (rc != TIDE_BUSY)
+            break;
+        const tide_error busy = cli->err;
+        cli->hint[0] = '\0';
+        rc = follow(sync);
+        if (rc == TIDE_OK || !sync->watch.gone)
+            break;
+        /* It ended before the work did: once more, and then it is ours. */
+        mail_watch_close(&sync->watch);
+        cli->err = busy;
+        cli->hint[0] = '\0';
+        rc = turn + 1 < TURNS_MAX ? TIDE_OK
+                                  : cli_hint(cli, TIDE_BUSY,
+                                             "It holds this directory but does not answer. Wait, "
+                                             "or stop it, and run this command again.");
     }
-    struct live live = {.home = &home,
-                        .names = &names,
-                        .terminal = isatty(STDERR_FILENO) == 1,
-                        .started_ms = tide_world_now_ms(cli->world)};
-    if (rc == TIDE_OK) {
-        (void)signal(SIGINT, on_signal);
-        (void)signal(SIGTERM, on_signal);
-        rc = run(cli, &live);
-    }
-    struct tide_progress progress = {0};
-    if (home.engine != NULL)
-        tide_engine_progress(home.engine, &progress);
-    if (live.signed_out[0] != '\0') {
-        char hint[400];
-        (void)snprintf(
-            hint, sizeof hint,
-            "Sign in again with `tidemark account add gmail %.100s` and the flags it was "
-            "added with; nothing that is stored is lost.",
-            live.signed_out);
-        rc = cli_fail(cli, TIDE_AUTH, hint, "%s: %.250s", live.signed_out, live.why);
-    } else if (rc == TIDE_OK || rc == TIDE_STOPPED) {
-        report(cli, &home, &names);
-    }
-    if (rc == TIDE_STOPPED || (rc == TIDE_OK && interrupted)) {
-        cli->exit_code = CLI_EXIT_INTERRUPTED;
-        rc = TIDE_OK;
-    } else if (rc == TIDE_OK && (progress.bad > 0 || progress.failed > 0)) {
-        cli->exit_code = CLI_EXIT_BAD_ITEMS;
-    }
-    const tide_status closed = mail_home_close(cli, &home);
-    return rc == TIDE_OK ? closed : rc;
-}
-
-tide_status cli_mail_status(struct cli *cli)
-{
-    struct mail_home home = {0};
-    struct names names = {.count = 0};
-    tide_status rc = mail_home_open(cli, &home);
-    if (rc == TIDE_OK)
-        rc = which(cli, &home, &names);
-    if (rc == TIDE_OK)
-        report(cli, &home, &names);
-    const tide_status closed = mail_home_close(cli, &home);
+    rc = conclude(sync, rc);
+    mail_watch_close(&sync->watch);
+    const tide_status closed = mail_home_close(cli, &sync->home);
+    tide_mem_free(cli->mem, sync, sizeof *sync);
     return rc == TIDE_OK ? closed : rc;
 }

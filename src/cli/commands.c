@@ -71,12 +71,20 @@ static const struct cli_flag account_add_flags[] = {
     {"endpoint", "URL", "another server than Google's: an emulator"},
     {"bearer", "TOKEN", "a fixed token, for emulators only"},
     {"for", "PURPOSE", "what it is for: sync (reading, the default), archive or delete"},
+    {"name", "NAME", "a name for this sign-in (console; default: console)"},
     {NULL, NULL, NULL},
 };
 
 static const struct cli_flag mail_sync_flags[] = {
     {"force", NULL, "list the whole account again; what is stored is not fetched again"},
     {"newest-first", NULL, "take the newest slices of time first"},
+    {"since", "DATE", "only mail from then on: 2019-01-31, 2019 or an age like 2y"},
+    {"max", "N", "fetch at most N messages in this run"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_bad_flags[] = {
+    {"account", "EMAIL", "only messages of this account"},
     {NULL, NULL, NULL},
 };
 
@@ -92,6 +100,8 @@ static const struct cli_flag mail_search_flags[] = {
 static const struct cli_flag mail_show_flags[] = {
     {"account", "EMAIL", "in the archive of this account"},
     {"raw", NULL, "the message byte for byte"},
+    {"thread", NULL, "the whole conversation, oldest first"},
+    {"save-attachments", "DIR", "write its attachments into DIR, over nothing that is there"},
     {NULL, NULL, NULL},
 };
 
@@ -103,7 +113,24 @@ static const struct cli_flag mail_verify_flags[] = {
 
 static const struct cli_flag mail_export_flags[] = {
     {"account", "EMAIL", "from the archive of this account"},
-    {"format", "FORMAT", "eml (one file a message, the default) or maildir"},
+    {"format", "FORMAT",
+     "eml (one file a message, the default), maildir or mbox (one file a year)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_import_flags[] = {
+    {"account", "EMAIL", "into the archive of this account; a new one needs no sign-in"},
+    {"label", "NAME", "give every message this label"},
+    {"dry-run", NULL, "only say what would be stored"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_restore_flags[] = {
+    {"manifest", "N", "what this manifest removed, or only the messages ID of it"},
+    {"account", "EMAIL", "into this account"},
+    {"limit", "N", "at most N messages"},
+    {"dry-run", NULL, "show what would be done, and change nothing"},
+    {"yes", NULL, "do it without asking"},
     {NULL, NULL, NULL},
 };
 
@@ -125,6 +152,42 @@ static const struct cli_flag mail_archive_flags[] = {
 static const struct cli_flag mail_manifest_flags[] = {
     {"account", "EMAIL", "only runs of this account"},
     {"state", "STATE", "only planned, asked, removed, refused or restored messages"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_sites_flags[] = {
+    {"name", "NAME", "of this sign-in (default: console)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_backfill_flags[] = {
+    {"from", "DATE", "the first day, as 2026-01-31 (default: 16 months ago)"},
+    {"to", "DATE", "the last day (default: yesterday, Pacific time)"},
+    {"days", "N", "so many days up to the last final one, instead of --from"},
+    {"type", "TYPES", "web, image, video, news, discover, googleNews; a list (default: web)"},
+    {"dimensions", "LIST", "of query, page, country, device (default: all four)"},
+    {"workers", "N", "HTTP requests at once, 1 to 10 (default 3); 1 asks one by one"},
+    {"batch", "N", "queries in one HTTP request, 1 to 50 (default: grows to 50)"},
+    {"rows", "N", "rows of a page, 1 to 25000 (default 25000)"},
+    {"no-totals", NULL, "do not ask for the totals of each day"},
+    {"again", NULL, "also days that are stored and final"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_sync_flags[] = {
+    {"workers", "N", "HTTP requests at once, 1 to 10 (default 3)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag console_report_flags[] = {
+    {"from", "DATE", "the first day (default: 28 days before --to)"},
+    {"to", "DATE", "the last day (default: the last one stored)"},
+    {"type", "TYPE", "of this search type (default: web)"},
+    {"by", "DIMENSION", "the best of query, page, country or device (default: query)"},
+    {"limit", "N", "so many of them (default 10)"},
+    {"compare", NULL, "beside the same number of days before"},
+    {"compare-from", "DATE", "beside the days from this one on"},
+    {"csv", "WHAT", "as CSV: days, or top"},
     {NULL, NULL, NULL},
 };
 
@@ -162,23 +225,43 @@ const struct cli_command cli_commands[] = {
      "Bring the archive up to date with Gmail; stop it as you like, it goes on where it was.",
      cli_mail_sync},
     {"mail", "status", "[EMAIL...]", 0, 4, NULL,
-     "Show how far each account is: its tidemark, what is stored, what is left.", cli_mail_status},
+     "Show where each account stands: its tidemark, every gap, what is stored, the last run.",
+     cli_mail_status},
+    {"mail", "bad", "[list|explain ID|retry [ID]]", 0, 2, mail_bad_flags,
+     "Name messages that could not be fetched or read, say why, and try them again.", cli_mail_bad},
     {"mail", "search", "QUERY...", 1, 4, mail_search_flags,
      "Find mail with Gmail's operators, newest first.", cli_mail_search},
     {"mail", "show", "ID", 1, 1, mail_show_flags, "Show a message.", cli_mail_show},
     {"mail", "verify", "", 0, 0, mail_verify_flags, "Read everything back and compare its hash.",
      cli_mail_verify},
-    {"mail", "export", "DIR [QUERY]", 1, 2, mail_export_flags, "Write messages as files.",
-     cli_mail_export},
+    {"mail", "export", "DIR|FILE.mbox [QUERY]", 1, 2, mail_export_flags,
+     "Write messages as files: eml, maildir or mbox.", cli_mail_export},
+    {"mail", "import", "PATH...", 1, 4, mail_import_flags,
+     "Take mail from mbox, .eml, Maildir and Google Takeout into an archive.", cli_mail_import},
+    {"mail", "restore", "[QUERY...|ID...]", 0, 4, mail_restore_flags,
+     "Put messages that were removed from Gmail back, from the archive.", cli_mail_restore},
     {"mail", "archive", "[QUERY...]", 0, 4, mail_archive_flags,
      "Take mail that is safely stored here out of Gmail.", cli_mail_archive},
     {"mail", "manifest", "[ID]", 0, 1, mail_manifest_flags,
      "List what was taken out of Gmail: the runs, or the messages of one.", cli_mail_manifest},
-    {"account", "add", "gmail EMAIL", 2, 2, account_add_flags,
+    {"console", "sites", "", 0, 0, console_sites_flags,
+     "List the properties that a sign-in can read, and which of them were added.",
+     cli_console_sites},
+    {"console", "backfill", "SITE", 1, 1, console_backfill_flags,
+     "Fetch the search analytics of many days; stop it as you like, it goes on where it was.",
+     cli_console_backfill},
+    {"console", "sync", "[SITE...]", 0, 60, console_sync_flags,
+     "Fetch the days that are new or were not final.", cli_console_sync},
+    {"console", "status", "[SITE...]", 0, 60, NULL,
+     "Show up to which day each series is complete, and what is stored.", cli_console_status},
+    {"console", "report", "SITE", 1, 1, console_report_flags,
+     "Show totals of days, and the best queries or pages.", cli_console_report},
+    {"account", "add", "gmail EMAIL | console SITE...", 2, 60, account_add_flags,
      "Sign in to an account and keep its sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,
-     "Forget an account and its sign-in; its archive stays.", cli_account_remove},
-    {"account", "list", "", 0, 0, NULL, "List accounts and whether they are paused or halted.",
+     "Give the sign-in of an account back and forget both; its archive stays.", cli_account_remove},
+    {"account", "list", "", 0, 0, NULL,
+     "List accounts: whether they are signed in, where, and whether paused or halted.",
      cli_account_list},
     {"account", "halt", "ACCOUNT", 1, 1, account_halt_flags,
      "Stop all work of an account within seconds; nothing in flight is lost.", cli_account_halt},
@@ -189,8 +272,9 @@ const struct cli_command cli_commands[] = {
     {"config", "set", "NAME VALUE", 2, 2, NULL,
      "Write a setting into the configuration file, keeping every other line.", cli_config_set},
     {"config", "check", "", 0, 0, NULL, "Check file, environment and flags.", cli_config_check},
-    {"backup", NULL, "FILE|DIR", 1, 1, NULL,
-     "Copy the ledger, also of a running engine, into a new file.", cli_backup},
+    {"backup", NULL, "DIR|FILE.db", 1, 1, NULL,
+     "Copy state and archives, also while everything runs, into DIR; or the ledger into a file.",
+     cli_backup},
     {"ledger", "check", "", 0, 0, NULL, "Check the ledger's file and its rules.",
      cli_ledger_verify},
     {"completion", NULL, "", 0, 0, NULL, "Print the bash completion.", cli_completion_bash},

@@ -1,5 +1,7 @@
 #include "cli/mail_home.h"
 
+#include "mail/room.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,13 +33,25 @@ tide_status mail_home_open(struct cli *cli, struct mail_home *home)
                                &home->secrets, &cli->err);
     if (rc != TIDE_OK)
         return rc;
-    const struct tide_mail_options mail = {.engine = home->engine,
-                                           .world = cli->world,
-                                           .secrets = home->secrets,
-                                           .archive_dir = home->archive_dir,
-                                           .archiver = home->archiver,
-                                           .no_sync = home->no_sync};
+    const struct tide_mail_options mail = {
+        .engine = home->engine,
+        .world = cli->world,
+        .secrets = home->secrets,
+        .archive_dir = home->archive_dir,
+        .window_units = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+        .window_ms = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
+        .archiver = home->archiver,
+        .no_sync = home->no_sync};
     return tide_mail_open(&mail, cli->mem, &home->mail, &cli->err);
+}
+
+tide_status mail_home_room(struct cli *cli, struct mail_home *home)
+{
+    tide_status rc = tide_dir_make(cli->world, home->archive_dir, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_room_check(cli->world, home->archive_dir, cli_free_min(cli), &cli->err);
+    return cli_hint(cli, rc,
+                    "What is stored is safe. Make room, or set disk.free_min, and run it again.");
 }
 
 tide_status mail_home_close(struct cli *cli, struct mail_home *home)

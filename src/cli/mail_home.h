@@ -20,6 +20,8 @@ struct mail_home {
 tide_status mail_home_open(struct cli *cli, struct mail_home *home);
 /* Only the places: for commands that read the archive beside anything. */
 tide_status mail_home_places(struct cli *cli, struct mail_home *home);
+/* TIDE_DISK_FULL when less than the setting `disk.free_min` is left for archives. */
+tide_status mail_home_room(struct cli *cli, struct mail_home *home);
 /* A zeroed one is fine. */
 tide_status mail_home_close(struct cli *cli, struct mail_home *home);
 /* The one account that is meant: named, or the only one there is. */

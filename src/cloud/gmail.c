@@ -39,8 +39,8 @@ struct method_row {
 static const struct method_row rows[METHODS] = {
     [PROFILE] = {"users.getProfile", "GET", 1, true},
     [LIST] = {"messages.list", "GET", 5, true},
-    [GET] = {"messages.get", "GET", 20, true},
-    [GET_MINIMAL] = {"messages.get", "GET", 20, true},
+    [GET] = {"messages.get", "GET", TIDE_GMAIL_GET_UNITS, true},
+    [GET_MINIMAL] = {"messages.get", "GET", TIDE_GMAIL_GET_UNITS, true},
     [HISTORY] = {"history.list", "GET", 2, true},
     [LABELS] = {"labels.list", "GET", 1, true},
     [LABEL_CREATE] = {"labels.create", "POST", 5, false},
@@ -646,8 +646,10 @@ static tide_status change(struct ask *ask, size_t count, tide_error *err)
     return rc;
 }
 
-tide_status tide_gmail_modify(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
-                              const char *const *add, const char *const *take, tide_error *err)
+/* `count_told`: 1 passes over one that is gone, 0 tells of it. */
+static tide_status modify(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
+                          size_t count_told, const char *const *add, const char *const *take,
+                          tide_error *err)
 {
     tide_status rc = ids_check(ids, count, err);
     if (rc != TIDE_OK || count == 0)
@@ -663,10 +665,22 @@ tide_status tide_gmail_modify(tide_gmail *gmail, tide_job *job, const tide_text 
             ask_init(&ask, gmail, job, BATCH_MODIFY,
                      "/gmail/v1/users/me/messages/batchModify?prettyPrint=false");
         ask.body = tide_buf_text(&body);
-        rc = change(&ask, count, err);
+        rc = change(&ask, count_told, err);
     }
     tide_buf_done(&body);
     return rc;
+}
+
+tide_status tide_gmail_modify(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
+                              const char *const *add, const char *const *take, tide_error *err)
+{
+    return modify(gmail, job, ids, count, count, add, take, err);
+}
+
+tide_status tide_gmail_modify_one(tide_gmail *gmail, tide_job *job, tide_text id,
+                                  const char *const *add, const char *const *take, tide_error *err)
+{
+    return modify(gmail, job, &id, 1, 0, add, take, err);
 }
 
 tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
@@ -818,9 +832,18 @@ static tide_status insert_upload(struct ask *ask, tide_text raw, const tide_buf 
     return TIDE_OK;
 }
 
+/* What was inserted is there: an odd thread is no reason to fail. */
+static void thread_of(const json_t *value, tide_buf *out)
+{
+    const char *thread = json_string_value(json_object_get(value, "threadId"));
+    tide_buf_clear(out);
+    if (thread != NULL && strlen(thread) <= out->bytes_max)
+        (void)tide_buf_add_text(out, thread);
+}
+
 tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
                               const tide_text *labels, size_t labels_count, tide_text thread_id,
-                              tide_buf *id_out, tide_error *err)
+                              tide_buf *id_out, tide_buf *thread_out, tide_error *err)
 {
     struct ask ask;
     struct upload upload;
@@ -830,10 +853,10 @@ tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
     tide_buf_init(&meta, gmail->mem, SMALL_BYTES_MAX);
     tide_buf_init(&body, gmail->mem, REQUEST_BYTES_MAX);
     ask_init(&ask, gmail, job, INSERT,
-             small ? "/gmail/v1/users/me/messages?prettyPrint=false&fields=id"
+             small ? "/gmail/v1/users/me/messages?prettyPrint=false&fields=id,threadId"
                      "&internalDateSource=dateHeader"
                    : "/upload/gmail/v1/users/me/messages?uploadType=multipart"
-                     "&prettyPrint=false&fields=id&internalDateSource=dateHeader");
+                     "&prettyPrint=false&fields=id,threadId&internalDateSource=dateHeader");
     tide_status rc = ask.failed;
     if (rc == TIDE_OK)
         rc = insert_meta(labels, labels_count, thread_id, &meta);
@@ -843,6 +866,8 @@ tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
     if (rc == TIDE_OK) {
         rc = call_json(&ask, &value, err);
         rc = made(&ask, value, id_out, rc, err);
+        if (rc == TIDE_OK && thread_out != NULL)
+            thread_of(value, thread_out);
     } else {
         (void)tide_error_set(err, rc, "%s: no room for the request", rows[INSERT].name);
     }

@@ -42,6 +42,7 @@ typedef struct tide_gmail tide_gmail;
 
 enum {
     TIDE_GMAIL_PAGE_MAX = 500,
+    TIDE_GMAIL_GET_UNITS = 20, /* of a message, since May 2026 */
     TIDE_GMAIL_IDS_MAX = 1000, /* of batchModify and batchDelete */
     TIDE_GMAIL_MESSAGE_BYTES_MAX = 160 << 20,
 };
@@ -117,14 +118,18 @@ tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text 
  * other number 50. */
 tide_status tide_gmail_modify(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
                               const char *const *add, const char *const *take, tide_error *err);
+/* The same for one message, for 5 units.  TIDE_GONE: the server does not have it. */
+tide_status tide_gmail_modify_one(tide_gmail *gmail, tide_job *job, tide_text id,
+                                  const char *const *add, const char *const *take, tide_error *err);
 /* For good, past the trash.  Likewise; one alone costs 10 units. */
 tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
                               tide_error *err);
 /* The bytes with their labels, dated by their Date header; `thread_id` may be "".
- * *id_out is the new id.  Not safe to repeat: TIDE_UNKNOWN, TIDE_TIMEOUT and TIDE_SERVER
+ * *id_out is the new id, *thread_out the thread it is in now ("" when the server does not
+ * say; NULL: nobody asks).  TIDE_GONE: there is no such thread.  Not safe to repeat: TIDE_UNKNOWN, TIDE_TIMEOUT and TIDE_SERVER
  * leave open whether it happened; ask with rfc822msgid: first (E1.9). */
 tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
                               const tide_text *labels, size_t labels_count, tide_text thread_id,
-                              tide_buf *id_out, tide_error *err);
+                              tide_buf *id_out, tide_buf *thread_out, tide_error *err);
 
 #endif

@@ -277,6 +277,8 @@ unsigned tide_governor_jobs_max(tide_governor *governor, uint64_t now_ms)
     uint32_t latency_ms = tide_latency_quantile_ms(&governor->latency, 990);
     if (tide_latency_count(&governor->latency) == 0)
         latency_ms = LATENCY_MS_UNKNOWN;
+    else if (latency_ms == 0)
+        latency_ms = 1; /* what was measured is rounded down */
     const double at_once =
         governor->aimd.rate / governor->profile.call_units * (double)latency_ms / 1000;
     unsigned jobs = at_once < TIDE_WORKERS_MAX ? (unsigned)at_once : TIDE_WORKERS_MAX;
@@ -549,6 +551,16 @@ void tide_governor_resume(tide_governor *governor, uint64_t now_ms)
     tide_aimd_unhealthy(&governor->aimd);
 }
 
+bool tide_governor_signed_in(tide_governor *governor, uint64_t now_ms)
+{
+    advance(governor, now_ms);
+    if (tide_status_class(governor->breaker.why) != TIDE_CLASS_AUTH ||
+        tide_breaker_state(&governor->breaker, now_ms) == TIDE_BREAKER_CLOSED)
+        return false;
+    tide_breaker_close(&governor->breaker);
+    return true;
+}
+
 void tide_governor_pause(tide_governor *governor, uint64_t until_ms, tide_status why)
 {
     if (until_ms <= governor->breaker.until_ms)
@@ -632,7 +644,10 @@ tide_status tide_governor_restore(tide_governor *governor, const struct tide_gov
     }
 
     governor->day_learned_ms = now_ms;
-    tide_aimd_set(&governor->aimd, (double)saved->rate_milli / 1000, (unsigned)saved->workers);
+    /* A pace that was learned below a window says nothing where there is none. */
+    const bool window_is_gone = !has_window(governor) && saved->unrecorded_units > 0;
+    if (!window_is_gone)
+        tide_aimd_set(&governor->aimd, (double)saved->rate_milli / 1000, (unsigned)saved->workers);
     governor->concurrency = (unsigned)saved->concurrency;
     governor->concurrency_ms = now_ms;
     /* A sign-in is mended by its owner between two runs: the new one asks once. */

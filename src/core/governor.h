@@ -111,6 +111,9 @@ void tide_governor_demand(tide_governor *governor, const struct tide_demand *dem
 void tide_governor_halt(tide_governor *governor, const char *reason);
 /* Also forgets a pause and closes the breaker. */
 void tide_governor_resume(tide_governor *governor, uint64_t now_ms);
+/* Somebody signed in again: a pause or an open breaker for that reason ends at once,
+ * any other stays.  Whether there was one. */
+bool tide_governor_signed_in(tide_governor *governor, uint64_t now_ms);
 /* For a cause found elsewhere (network, disk, sign-in): one block, then one
  * probe (E7.2).  An earlier end than the present one is ignored. */
 void tide_governor_pause(tide_governor *governor, uint64_t until_ms, tide_status why);

@@ -18,7 +18,13 @@ static const struct named_profile named_profiles[] = {
     /* Per site and user.  The project's 40,000 a minute is a shared limit; on the
      * message about load the client names 15 minutes. */
     {"console",
-     {.window_ms = 60000, .window_units_max = 1200, .call_units = 1, .in_flight_max = 10}},
+     {.window_ms = 60000,
+      .window_units_max = 1200,
+      .call_units = 1,
+      .in_flight_max = 64,
+      .workers_start = 64,
+      .workers_max = 64,
+      .latency_max_ms = 60000}}, /* of a batch whose parts are served one after another */
     /* Nothing is published for personal drives: start briskly, obey Retry-After. */
     {"graph",
      {.rate_min = 1,

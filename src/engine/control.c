@@ -207,6 +207,8 @@ static answer_fn *const answers[TIDE_OPS] = {
     [TIDE_OP_ALERTS] = answer_alerts,
     [TIDE_OP_RELOAD] = answer_reload,
     [TIDE_OP_STOP] = answer_stop,
+    [TIDE_OP_ENQUEUE] = tide_control_enqueue,
+    [TIDE_OP_SIGNED_IN] = tide_control_signed_in,
 };
 
 static tide_status handle(void *arg, tide_text line, tide_socket_reply *reply, tide_error *err)

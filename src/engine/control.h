@@ -28,6 +28,9 @@
  *   alerts          -                              alerts (array, as in --json)
  *   reload          -                              changed, restart (arrays of names)
  *   stop            -                              - (answers before it stops)
+ *   enqueue         kind; account, payload,        id (of the one that waits, for a
+ *                   dedupe, force                  duplicate); an unknown kind: not_found
+ *   signed_in       account                        lifted (a pause for a sign-in ended)
  *
  * A filter is an object; every field may be missing and then means "any":
  *     id, cycle   numbers
@@ -70,6 +73,8 @@ typedef enum tide_control_op {
     TIDE_OP_ALERTS,
     TIDE_OP_RELOAD,
     TIDE_OP_STOP,
+    TIDE_OP_ENQUEUE,
+    TIDE_OP_SIGNED_IN,
     TIDE_OPS,
 } tide_control_op;
 

@@ -258,7 +258,7 @@ tide_status tide_control_resume(tide_engine *engine, const json_t *request, tide
 
 /* ---- accounts ---------------------------------------------------------------------------- */
 
-static tide_status account_named(tide_engine *engine, const json_t *request, uint32_t *id_out,
+tide_status tide_control_account(tide_engine *engine, const json_t *request, uint32_t *id_out,
                                  tide_error *err)
 {
     tide_text name = TIDE_TEXT_NONE;
@@ -284,7 +284,7 @@ tide_status tide_control_halt(tide_engine *engine, const json_t *request, tide_j
     (void)answer;
     uint32_t account = 0;
     tide_text reason = TIDE_TEXT("by command");
-    tide_status rc = account_named(engine, request, &account, err);
+    tide_status rc = tide_control_account(engine, request, &account, err);
     if (rc != TIDE_OK)
         return rc;
     (void)tide_json_get_text(request, "reason", &reason, NULL);
@@ -296,7 +296,7 @@ tide_status tide_control_account_resume(tide_engine *engine, const json_t *reque
 {
     (void)answer;
     uint32_t account = 0;
-    tide_status rc = account_named(engine, request, &account, err);
+    tide_status rc = tide_control_account(engine, request, &account, err);
     return rc == TIDE_OK ? tide_engine_resume(engine, account, err) : rc;
 }
 

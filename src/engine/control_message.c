@@ -4,8 +4,9 @@
 #include <stdio.h>
 
 static const char *const op_names[TIDE_OPS] = {
-    "ping", "snapshot",       "explain", "retry",     "cancel",     "accept", "pause",  "resume",
-    "halt", "account_resume", "purge",   "bad_retry", "bad_accept", "alerts", "reload", "stop",
+    "ping",       "snapshot", "explain", "retry",          "cancel",  "accept",
+    "pause",      "resume",   "halt",    "account_resume", "purge",   "bad_retry",
+    "bad_accept", "alerts",   "reload",  "stop",           "enqueue", "signed_in",
 };
 
 static const char *const row_state_names[] = {"pending", "running", "done", "failed", "canceled"};

@@ -59,7 +59,8 @@ struct tide_account {
     bool paused;
     bool halted;
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];
-    uint64_t calls, refused; /* since the last look of the alerts */
+    uint64_t calls, refused;              /* since the last look of the alerts */
+    uint64_t failed, retried, split, bad; /* since start, for people (E9.1) */
     struct tide_demand demand;
 };
 
@@ -400,6 +401,11 @@ TIDE_CONTROL_ANSWER(tide_control_account_resume);
 TIDE_CONTROL_ANSWER(tide_control_purge);
 TIDE_CONTROL_ANSWER(tide_control_bad_retry);
 TIDE_CONTROL_ANSWER(tide_control_bad_accept);
+TIDE_CONTROL_ANSWER(tide_control_enqueue);
+TIDE_CONTROL_ANSWER(tide_control_signed_in);
+/* The account that the field "account" names. */
+tide_status tide_control_account(tide_engine *engine, const struct json_t *request,
+                                 uint32_t *id_out, tide_error *err);
 /* Items that a command marked for a retry while no engine ran. */
 tide_status tide_engine_retry_bad(tide_engine *engine, tide_error *err);
 void tide_window_reload(tide_engine *engine, uint64_t now_ms);

@@ -239,13 +239,16 @@ static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t 
 static void count_items(tide_job *job, const struct tide_split_plan *plan, uint64_t now_ms)
 {
     tide_engine *engine = job->engine;
+    const bool split = plan->rest == TIDE_REST_SPLIT;
     engine->counts.bad += plan->counts[TIDE_FATE_BAD];
-    if (plan->rest == TIDE_REST_SPLIT)
-        engine->counts.split++;
-    if (job->account != NULL)
-        (void)tide_alerts_items(engine->alerts, job->account->id,
-                                plan->counts[TIDE_FATE_STORED] + plan->counts[TIDE_FATE_GONE],
-                                plan->counts[TIDE_FATE_BAD], now_ms);
+    engine->counts.split += split;
+    if (job->account == NULL)
+        return;
+    job->account->bad += plan->counts[TIDE_FATE_BAD];
+    job->account->split += split;
+    (void)tide_alerts_items(engine->alerts, job->account->id,
+                            plan->counts[TIDE_FATE_STORED] + plan->counts[TIDE_FATE_GONE],
+                            plan->counts[TIDE_FATE_BAD], now_ms);
 }
 
 /* An item that was bad or owed comes alone; when it succeeds it is forgotten, with
@@ -457,9 +460,13 @@ static void count_end(tide_job *job)
                      finish->status == TIDE_SUPERSEDED ? "job split" : "job done", finish->error);
     } else if (finish->state == TIDE_ROW_FAILED) {
         counts->failed++;
+        if (job->account != NULL)
+            job->account->failed++;
         tide_job_log(job, TIDE_LOG_ERROR, "job failed", finish->error);
     } else if (finish->attempts_add > 0) {
         counts->retried++;
+        if (job->account != NULL)
+            job->account->retried++;
         tide_job_log(job, TIDE_LOG_WARN, "job is tried again", finish->error);
     } else {
         tide_job_log(job, TIDE_LOG_DEBUG, "job put back", finish->error);

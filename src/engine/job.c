@@ -119,6 +119,11 @@ tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms)
     return rc;
 }
 
+uint64_t tide_job_again_at_ms(const tide_job *job)
+{
+    return job->again_at_ms;
+}
+
 tide_status tide_job_again(tide_job *job, uint64_t at_ms)
 {
     job->again_at_ms = at_ms;
@@ -329,6 +334,20 @@ tide_status tide_job_intent(tide_job *job, const char *tag, const char *detail, 
     return rc;
 }
 
+static tide_intent_state intent_state_of(tide_status outcome)
+{
+    if (outcome == TIDE_OK)
+        return TIDE_INTENT_DONE;
+    return outcome == TIDE_UNKNOWN ? TIDE_INTENT_UNKNOWN : TIDE_INTENT_FAILED;
+}
+
+tide_status tide_transaction_intent_end(tide_transaction *transaction, const char *tag,
+                                        tide_status outcome, const char *detail, tide_error *err)
+{
+    return tide_ledger_intent_end(transaction->tx, tide_text_of(tag), intent_state_of(outcome),
+                                  tide_text_of(detail), transaction->now_unix_ms, err);
+}
+
 static tide_status intent_end_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct intent_ask *ask = arg;
@@ -342,11 +361,7 @@ tide_status tide_job_intent_end(tide_job *job, const char *tag, tide_status outc
     struct intent_ask ask = {.job = job,
                              .tag = tide_text_of(tag),
                              .detail = tide_text_of(detail),
-                             .state = TIDE_INTENT_FAILED};
-    if (outcome == TIDE_OK)
-        ask.state = TIDE_INTENT_DONE;
-    else if (outcome == TIDE_UNKNOWN)
-        ask.state = TIDE_INTENT_UNKNOWN;
+                             .state = intent_state_of(outcome)};
     struct tide_write write = {.run = intent_end_run, .arg = &ask};
     return tide_write_run(job->engine, &write, err);
 }

@@ -81,6 +81,11 @@ struct sqlite3 *tide_tx_sqlite(tide_tx *tx)
     return tx->ledger->ops->tx_sqlite(tx);
 }
 
+struct sqlite3 *tide_ledger_sqlite(tide_ledger *ledger)
+{
+    return ledger->ops->sqlite(ledger);
+}
+
 tide_status tide_ledger_checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
 {
     return ledger->ops->checkpoint(ledger, pages_left_out, err);
@@ -241,6 +246,13 @@ tide_status tide_ledger_streams(tide_ledger *ledger,
                                 void *arg, tide_error *err)
 {
     return ledger->ops->streams(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_work_left(tide_ledger *ledger, uint32_t account,
+                                  bool (*visit)(const struct tide_work_left *row, void *arg),
+                                  void *arg, tide_error *err)
+{
+    return ledger->ops->work_left(ledger, account, visit, arg, err);
 }
 
 tide_status tide_ledger_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,

@@ -80,6 +80,8 @@ void tide_tx_rollback(tide_tx *tx);
 /* The SQLite handle of this transaction, for the caller's own tables in the
  * same file; NULL on other engines.  Borrowed until the end of the transaction. */
 struct sqlite3 *tide_tx_sqlite(tide_tx *tx);
+/* The same of a ledger that was opened to be read. */
+struct sqlite3 *tide_ledger_sqlite(tide_ledger *ledger);
 
 /* Copies the log into the main file on a connection of its own (E2.5), so that
  * the writer never does it.  May run on another thread beside the writer. */
@@ -341,8 +343,10 @@ struct tide_stream_row {
     uint64_t ordinal;      /* cycles below it are finished and committed */
     uint64_t ordinal_next; /* of the next cycle to open */
     tide_text name;
-    tide_text cursor; /* opaque; empty at the beginning */
-    tide_text floor;  /* E5.7; empty: none */
+    tide_text cursor;       /* opaque; empty at the beginning */
+    tide_text floor;        /* E5.7; empty: none */
+    tide_text start;        /* of its first cycle: since when it covers */
+    uint64_t moved_unix_ms; /* when the cursor moved last; 0: never */
 };
 /* Finds or makes it.  Texts in row_out are borrowed until the next call. */
 tide_status tide_ledger_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
@@ -369,6 +373,19 @@ tide_status tide_ledger_cycle(tide_tx *tx, uint64_t stream, tide_text start, tid
 tide_status tide_ledger_cycles(tide_ledger *ledger, uint64_t stream,
                                bool (*visit)(const struct tide_cycle_row *row, void *arg),
                                void *arg, tide_error *err);
+/* Jobs of an account that are not done, by cycle, kind and state: what is left of each
+ * span of time.  Blocked and delayed ones count as pending. */
+struct tide_work_left {
+    uint64_t cycle; /* 0: none */
+    uint32_t kind;
+    tide_row_state state; /* never done */
+    uint64_t jobs;
+    uint64_t items; /* in their payloads */
+    tide_text kind_name;
+};
+tide_status tide_ledger_work_left(tide_ledger *ledger, uint32_t account,
+                                  bool (*visit)(const struct tide_work_left *row, void *arg),
+                                  void *arg, tide_error *err);
 /* Moves the cursor to `to`, whose value is the end of cycle to-1; cursor_out (may
  * be NULL) is replaced by it.  TIDE_STALE if
  * it no longer stands at `from`; TIDE_BUG if a cycle in between is unfinished:

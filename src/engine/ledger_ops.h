@@ -13,6 +13,7 @@ struct tide_ledger_ops {
     tide_status (*tx_commit)(tide_tx *tx, tide_error *err);
     void (*tx_rollback)(tide_tx *tx);
     struct sqlite3 *(*tx_sqlite)(tide_tx *tx);
+    struct sqlite3 *(*sqlite)(tide_ledger *ledger);
     tide_status (*checkpoint)(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err);
     tide_status (*backup)(tide_ledger *ledger, const char *path, tide_error *err);
     tide_status (*check)(tide_ledger *ledger, tide_buf *problems, tide_error *err);
@@ -69,6 +70,9 @@ struct tide_ledger_ops {
     tide_status (*cycles)(tide_ledger *ledger, uint64_t stream,
                           bool (*visit)(const struct tide_cycle_row *row, void *arg), void *arg,
                           tide_error *err);
+    tide_status (*work_left)(tide_ledger *ledger, uint32_t account,
+                             bool (*visit)(const struct tide_work_left *row, void *arg), void *arg,
+                             tide_error *err);
     tide_status (*cursor_move)(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
                                uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err);
     tide_status (*bad_list)(tide_ledger *ledger, uint32_t account, uint32_t kind,

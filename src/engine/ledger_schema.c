@@ -83,6 +83,11 @@ const struct tide_schema tide_ledger_schema = {
     .steps_count = sizeof steps / sizeof steps[0],
 };
 
+#define STREAM                                                                                     \
+    "SELECT id, account, ordinal, ordinal_next, name, cursor, floor,"                              \
+    " (SELECT start FROM cycle WHERE stream = stream.id ORDER BY ordinal LIMIT 1), moved"          \
+    " FROM stream"
+
 /* A job filter: ?1 id, ?2..?3 accounts, ?4 kind, ?5 state, ?6 cycle, ?7 before, ?8 rows. */
 #define FILTER                                                                                     \
     " account BETWEEN ?2 AND ?3 AND (?4 = 0 OR kind = ?4) AND (?5 < 0 OR state = ?5)"              \
@@ -230,15 +235,15 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_PURGE_SCAN] = "SELECT id, state, finished, created, cycle FROM job WHERE id > ?1"
                        " ORDER BY id LIMIT ?2",
     [SQL_JOB_DELETE] = "DELETE FROM job WHERE id = ?1",
-    [SQL_INTENT_DELETE_JOB] = "DELETE FROM intent WHERE job = ?1",
+    /* One whose outcome nobody knows outlives its job: whoever tries the same again has
+     * to look first, however long ago it was (E1.9). */
+    [SQL_INTENT_DELETE_JOB] = "DELETE FROM intent WHERE job = ?1 AND state IN (1, 2)",
 
-    [SQL_STREAM_GET] = "SELECT id, account, ordinal, ordinal_next, name, cursor, floor FROM stream"
-                       " WHERE account = ?1 AND name = ?2",
+    [SQL_STREAM_GET] = STREAM " WHERE account = ?1 AND name = ?2",
     [SQL_STREAM_BY_ID] = "SELECT ordinal, ordinal_next FROM stream WHERE id = ?1",
     [SQL_STREAM_ADD] = "INSERT INTO stream (account, name, floor) VALUES (?1, ?2, ?3)",
     [SQL_STREAM_FLOOR] = "UPDATE stream SET floor = ?2 WHERE id = ?1",
-    [SQL_STREAM_LIST] = "SELECT id, account, ordinal, ordinal_next, name, cursor, floor"
-                        " FROM stream ORDER BY id",
+    [SQL_STREAM_LIST] = STREAM " ORDER BY id",
     [SQL_STREAM_NEXT] = "UPDATE stream SET ordinal_next = ordinal_next + 1 WHERE id = ?1",
     [SQL_STREAM_MOVE] = "UPDATE stream SET ordinal = ?3, cursor = ?4, moved = ?5"
                         " WHERE id = ?1 AND ordinal = ?2",
@@ -260,6 +265,21 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_CYCLE_SPAN] = "SELECT count(*), count(*) FILTER (WHERE outstanding > 0 OR failed > 0)"
                        " FROM cycle WHERE stream = ?1 AND ordinal >= ?2 AND ordinal < ?3",
     [SQL_CYCLE_END] = "SELECT \"end\" FROM cycle WHERE stream = ?1 AND ordinal = ?2",
+    /* Each part by the index that has just these rows: done ones are never read. */
+    [SQL_WORK_LEFT] =
+        "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
+        " (SELECT cycle, kind, state, count(*) AS n, sum(iif(json_valid(payload),"
+        "  coalesce(json_array_length(payload, '$.items'), 0), 0)) AS items FROM"
+        "  (SELECT cycle, kind, 0 AS state, payload FROM job INDEXED BY job_ready"
+        "    WHERE account = ?1 AND state = 0 AND open_deps = 0"
+        "   UNION ALL SELECT cycle, kind, 0, payload FROM job INDEXED BY job_aside"
+        "    WHERE account = ?1 AND " ASIDE " AND state = 0 AND open_deps > 0"
+        "   UNION ALL SELECT j.cycle, j.kind, 1, j.payload FROM claim c"
+        "    CROSS JOIN job j ON j.id = c.job WHERE j.account = ?1"
+        "   UNION ALL SELECT cycle, kind, state, payload FROM job INDEXED BY job_aside"
+        "    WHERE account = ?1 AND " ASIDE " AND state >= 3)"
+        "  GROUP BY cycle, kind, state) g LEFT JOIN kind k ON k.id = g.kind"
+        " ORDER BY g.cycle, g.kind, g.state",
 
     /* What a person accepted stays accepted; what is retried and fails is bad again. */
     [SQL_BAD_ADD] = "INSERT INTO bad (account, kind, item, state, cycle, first_seen, last_tried,"

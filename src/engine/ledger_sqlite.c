@@ -96,6 +96,11 @@ static tide_status commit(tide_tx *tx, tide_error *err)
     return rc;
 }
 
+static struct sqlite3 *ledger_handle(tide_ledger *ledger)
+{
+    return sqlite_of(ledger)->db.handle;
+}
+
 static struct sqlite3 *tx_handle(tide_tx *tx)
 {
     return sqlite_of_tx(tx)->db.handle;
@@ -415,6 +420,7 @@ static const struct tide_ledger_ops sqlite_ops = {
     .tx_commit = commit,
     .tx_rollback = rollback,
     .tx_sqlite = tx_handle,
+    .sqlite = ledger_handle,
     .checkpoint = checkpoint,
     .backup = backup,
     .check = check,
@@ -443,6 +449,7 @@ static const struct tide_ledger_ops sqlite_ops = {
     .streams = tide_sql_streams,
     .cycle = tide_sql_cycle,
     .cycles = tide_sql_cycles,
+    .work_left = tide_sql_work_left,
     .cursor_move = tide_sql_cursor_move,
     .bad_list = tide_sql_bad_list,
     .bad_clear = tide_sql_bad_clear,

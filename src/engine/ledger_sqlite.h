@@ -126,6 +126,7 @@ enum tide_sql {
     SQL_CYCLE_LIST,
     SQL_CYCLE_SPAN,
     SQL_CYCLE_END,
+    SQL_WORK_LEFT,
     /* records */
     SQL_BAD_ADD,
     SQL_BAD_LIST,
@@ -320,6 +321,7 @@ SQL_OP(stream);
 SQL_OP(streams);
 SQL_OP(cycle);
 SQL_OP(cycles);
+SQL_OP(work_left);
 SQL_OP(cursor_move);
 SQL_OP(bad_list);
 SQL_OP(bad_clear);

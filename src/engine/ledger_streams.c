@@ -17,6 +17,8 @@ static void stream_read(sqlite3_stmt *stmt, struct tide_stream_row *row)
         .name = tide_column_text(stmt, 4),
         .cursor = tide_column_text(stmt, 5),
         .floor = tide_column_text(stmt, 6),
+        .start = tide_column_text(stmt, 7),
+        .moved_unix_ms = tide_column_u64(stmt, 8),
     };
 }
 
@@ -38,14 +40,14 @@ static tide_status stream_find(struct tide_sqlite *self, uint32_t account, const
 static tide_status keep_texts(struct tide_sqlite *self, struct tide_stream_row *row,
                               tide_error *err)
 {
-    tide_text *texts[] = {&row->name, &row->cursor, &row->floor};
+    tide_text *texts[] = {&row->name, &row->cursor, &row->floor, &row->start};
     tide_buf_clear(&self->kept);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         if (tide_buf_add(&self->kept, texts[i]->data, texts[i]->bytes) != TIDE_OK ||
             tide_buf_add(&self->kept, "", 1) != TIDE_OK)
             return tide_sql_no_memory(err);
     const char *at = self->kept.data;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         texts[i]->data = at;
         at += texts[i]->bytes + 1;
     }
@@ -193,6 +195,32 @@ tide_status tide_sql_cycles(tide_ledger *ledger, uint64_t stream,
             .opened_unix_ms = tide_column_u64(stmt, 9),
         };
         if (!visit(&cycle, arg))
+            break;
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    tide_db_end(stmt);
+    return rc;
+}
+
+tide_status tide_sql_work_left(tide_ledger *ledger, uint32_t account,
+                               bool (*visit)(const struct tide_work_left *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_WORK_LEFT);
+    bool row = false;
+    tide_bind_u64(stmt, 1, account);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    while (rc == TIDE_OK && row) {
+        struct tide_work_left left = {
+            .cycle = tide_column_u64(stmt, 0),
+            .kind = tide_column_u32(stmt, 1),
+            .state = (tide_row_state)tide_column_u32(stmt, 2),
+            .jobs = tide_column_u64(stmt, 3),
+            .items = tide_column_u64(stmt, 4),
+            .kind_name = tide_column_text(stmt, 5),
+        };
+        if (!visit(&left, arg))
             break;
         rc = tide_db_step(&self->db, stmt, &row, err);
     }

@@ -538,6 +538,15 @@ tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
     return rc;
 }
 
+/* A governor with a window keeps one, and one without gets none, while it lives. */
+static bool counts_at_next_start(tide_setting setting, const struct value *old,
+                                 const struct value *new)
+{
+    return !table[setting].live || ((setting == TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS ||
+                                     setting == TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS) &&
+                                    (old->number == 0) != (new->number == 0));
+}
+
 tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
                                bool changed_out[TIDE_SETTINGS_COUNT],
                                bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
@@ -547,8 +556,9 @@ tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
     struct value before;
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
         bool equal = value_equal((tide_setting)i, &settings->values[i], &fresh->values[i]);
-        changed_out[i] = !equal && table[i].live;
-        restart_out[i] = !equal && !table[i].live;
+        bool later = counts_at_next_start((tide_setting)i, &settings->values[i], &fresh->values[i]);
+        changed_out[i] = !equal && !later;
+        restart_out[i] = !equal && later;
         before = settings->values[i];
         if (!restart_out[i])
             settings->values[i] = fresh->values[i];
@@ -616,6 +626,19 @@ tide_status tide_settings_check(const tide_settings *settings, tide_error *err)
             return pair_refused(settings, pairs[i].small, pairs[i].large,
                                 pairs[i].strictly ? "below" : "at most", err);
     }
+    /* Less than a batch costs would let it wait for ever. */
+    uint64_t queries = settings->values[TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS].number;
+    if (queries > 0 && queries < TIDE_SETTING_CONSOLE_UNITS_MIN)
+        return tide_error_set(err, TIDE_INVALID,
+                              "%s = %" PRIu64 " must be 0 (no limit is known) or at least %d",
+                              table[TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS].name, queries,
+                              TIDE_SETTING_CONSOLE_UNITS_MIN);
+    /* Less than the dearest calls cost would let them wait for ever. */
+    uint64_t units = settings->values[TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS].number;
+    if (units > 0 && units < TIDE_SETTING_GMAIL_UNITS_MIN)
+        return tide_error_set(
+            err, TIDE_INVALID, "%s = %" PRIu64 " must be 0 (no limit is known) or at least %d",
+            table[TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS].name, units, TIDE_SETTING_GMAIL_UNITS_MIN);
     /* E3.1: both lanes keep their workers, unless there is only one. */
     uint64_t workers = settings->values[TIDE_SET_WORKERS_COUNT].number;
     uint64_t reserved = settings->values[TIDE_SET_WORKERS_RESERVED_INTERACTIVE].number +

@@ -99,18 +99,18 @@
       "highest rate (E4.2)") \
     N(GOVERNOR_GMAIL_WINDOW, "governor.gmail.window", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", false, \
       "sliding window of Gmail's quota (E4.2)") \
-    N(GOVERNOR_GMAIL_WINDOW_UNITS, "governor.gmail.window_units", INTEGER, 6000, 400, 100000000, "units", true, \
-      "units a Gmail user has per window; 15000 for older projects (E4.2)") \
+    N(GOVERNOR_GMAIL_WINDOW_UNITS, "governor.gmail.window_units", INTEGER, 6000, 0, 100000000, "units", true, \
+      "units a Gmail user has per window; 15000 for older projects; 0: no limit is known (E4.2)") \
     N(GOVERNOR_GMAIL_IN_FLIGHT, "governor.gmail.in_flight", INTEGER, 10, 1, 1000, "calls", true, \
       "Gmail calls at once, every part of a batch counts (E4.2)") \
     N(GOVERNOR_GMAIL_RESERVE, "governor.gmail.reserve", PERMILLE, 20, 0, 500, "", true, \
       "share of the window kept for the person who waits (E4.2)") \
     N(GOVERNOR_CONSOLE_WINDOW, "governor.console.window", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", false, \
       "sliding window of Search Console's quotas (E4.2)") \
-    N(GOVERNOR_CONSOLE_SITE_UNITS, "governor.console.site_units", INTEGER, 1200, 100, 100000000, "units", true, \
-      "calls per window and site (E4.2)") \
-    N(GOVERNOR_CONSOLE_IN_FLIGHT, "governor.console.in_flight", INTEGER, 10, 1, 1000, "batches", true, \
-      "Search Console batches at once (E4.2)") \
+    N(GOVERNOR_CONSOLE_SITE_UNITS, "governor.console.site_units", INTEGER, 1200, 0, 100000000, "units", true, \
+      "Search Console queries per window and site; 0: no limit is known (E4.2)") \
+    N(GOVERNOR_CONSOLE_IN_FLIGHT, "governor.console.in_flight", INTEGER, 64, 1, 64, "queries", true, \
+      "Search Console queries at once, every part of a batch counts (E4.2)") \
     N(GOVERNOR_GRAPH_IN_FLIGHT_START, "governor.graph.in_flight_start", INTEGER, 8, 1, 1000, "calls", true, \
       "drive calls at once at the start (E4.2)") \
     N(GOVERNOR_GRAPH_IN_FLIGHT_MAX, "governor.graph.in_flight_max", INTEGER, 16, 1, 1000, "calls", true, \
@@ -169,6 +169,8 @@
       "each further pause is this many times longer (E7.2)") \
     N(RETRY_BACKOFF_MAX, "retry.backoff_max", DURATION, 5 * TIDE_MS_MINUTE, 1, TIDE_MS_DAY, "", true, \
       "longest pause between retries (E7.2)") \
+    N(DISK_FREE_MIN, "disk.free_min", SIZE, 512 * TIDE_MIB, 0, 1024 * TIDE_TIB, "", false, \
+      "commands that write much stop before a disk has less than this left; 0: they do not look (E7.2)") \
     /* M11: the archiver of mail */ \
     N(ARCHIVE_GUARD, "archive.guard", INTEGER, 1000, 1, 1000000000, "messages", true, \
       "removing more than this from Gmail in one run has to be confirmed (M11)") \

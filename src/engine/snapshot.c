@@ -137,6 +137,10 @@ static json_t *account_json(tide_engine *engine, struct tide_account *account, u
     put(json, "methods", methods_json(account->governor));
     struct tide_badness_view badness = tide_badness_view(account->badness);
     put(json, "failing_items", number(badness.suspects));
+    put(json, "failed", number(account->failed));
+    put(json, "retried", number(account->retried));
+    put(json, "split", number(account->split));
+    put(json, "bad", number(account->bad));
     return json;
 }
 

@@ -27,6 +27,7 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .large_above_bytes = U64(GOVERNOR_LARGE_ABOVE),
         .purge_after_ms = U64(PURGE_AFTER),
         .purge_every_ms = U64(PURGE_EVERY),
+        .disk_free_min_bytes = U64(DISK_FREE_MIN),
         .purge_priority = (uint8_t)U32(PRIORITY_PURGE),
         .attempts_max = (uint16_t)U32(RETRY_ATTEMPTS_MAX),
         .stall_after_ms = U32(STALL_AFTER),
@@ -44,6 +45,9 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
 
 /* ---- governors (E4) ---------------------------------------------------------- */
 
+enum { BATCH_PARTS = 50 };
+enum { UNLIMITED_CALLS_PER_S_START = 5000, UNLIMITED_CALLS_PER_S_MAX = 20000 };
+
 static unsigned smaller(unsigned a, unsigned b)
 {
     return a < b ? a : b;
@@ -58,6 +62,16 @@ static void profile_at_once(struct tide_governor_profile *profile, unsigned star
     profile->workers_min = smaller(profile->workers_min, start);
 }
 
+/* A provider that publishes no quota is asked as fast as its answers come: the
+ * calls in flight hold us back, and a refusal halves the pace (E4.2). */
+static void profile_unlimited(struct tide_governor_profile *profile)
+{
+    profile->window_ms = 0;
+    profile->window_units_max = 0;
+    profile->rate_start = UNLIMITED_CALLS_PER_S_START * (double)profile->call_units;
+    profile->rate_max = UNLIMITED_CALLS_PER_S_MAX * (double)profile->call_units;
+}
+
 static void profile_by_provider(struct tide_governor_profile *profile,
                                 const tide_settings *settings, const char *provider)
 {
@@ -66,12 +80,19 @@ static void profile_by_provider(struct tide_governor_profile *profile,
         profile->window_units_max = U64(GOVERNOR_GMAIL_WINDOW_UNITS);
         profile->in_flight_max = U32(GOVERNOR_GMAIL_IN_FLIGHT);
         profile->reserve_permille = U32(GOVERNOR_GMAIL_RESERVE);
+        if (profile->window_units_max == 0)
+            profile_unlimited(profile);
         return;
     }
     if (strcmp(provider, "console") == 0) {
         profile->window_ms = U32(GOVERNOR_CONSOLE_WINDOW);
         profile->window_units_max = U64(GOVERNOR_CONSOLE_SITE_UNITS);
-        profile->in_flight_max = U32(GOVERNOR_CONSOLE_IN_FLIGHT);
+        /* Its handlers wait for a place in a batch: that costs nothing, and how many
+         * batches fly is the batcher's business.  A batch takes as long as all its parts. */
+        profile_at_once(profile, U32(GOVERNOR_CONSOLE_IN_FLIGHT), U32(GOVERNOR_CONSOLE_IN_FLIGHT));
+        profile->latency_max_ms *= BATCH_PARTS;
+        if (profile->window_units_max == 0)
+            profile_unlimited(profile);
         return;
     }
     if (strcmp(provider, "graph") == 0) {

@@ -34,6 +34,7 @@ struct tide_tuning {
     uint64_t interactive_below_bytes;
     uint64_t small_below_bytes, large_above_bytes;
     uint64_t purge_after_ms, purge_every_ms;
+    uint64_t disk_free_min_bytes; /* for those who write much beside the ledger */
     uint8_t purge_priority;
     uint16_t attempts_max; /* of a kind that names none */
     uint32_t stall_after_ms;

@@ -60,6 +60,7 @@ static void writer_free(tide_archive *archive)
         return;
     TIDE_ASSERT(writer->queue.count == 0);
     TIDE_ASSERT(writer->group.count == 0);
+    tide_recent_done(archive);
     tide_shards_done(&writer->shards);
     tide_packer_free(writer->packer);
     tide_buf_done(&writer->scratch);
@@ -185,7 +186,8 @@ static tide_status writer_open(tide_archive *archive, tide_error *err)
     tide_buf_init(&writer->scratch, archive->mem, TIDE_MESSAGE_BYTES_MAX);
     tide_buf_init(&writer->piece, archive->mem, TIDE_MESSAGE_BYTES_MAX);
     writer->cuts = tide_mem_array(archive->mem, TIDE_CUTS_MAX, sizeof writer->cuts[0]);
-    if (writer->cuts == NULL)
+    if (writer->cuts == NULL ||
+        (!archive->options.index_later && tide_recent_init(archive) != TIDE_OK))
         return no_memory(&archive->options, err);
     tide_status rc = tide_packer_new(archive->mem, archive->options.level, &writer->packer, err);
     if (rc == TIDE_OK && (tide_cond_new(archive->world, &writer->work) != TIDE_OK ||
@@ -203,6 +205,9 @@ static tide_status readers_open(tide_archive *archive, tide_error *err)
     struct tide_archive_options reading = archive->options;
     reading.read_only = true;
     tide_shards_init(&archive->reads, &reading, archive->mem);
+    if (!archive->options.read_only)
+        archive->reads.cache_kib =
+            archive->options.lean ? archive->reads.cache_kib : TIDE_SHARD_BESIDE_CACHE_KIB;
     if (tide_lock_new(archive->world, &archive->lock) != TIDE_OK ||
         tide_cond_new(archive->world, &archive->turn) != TIDE_OK)
         return no_memory(&archive->options, err);
@@ -292,14 +297,22 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
         rc = tide_shard_bytes(shard, &bytes, err);
     if (rc != TIDE_OK)
         return rc;
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_SPAN);
+    bool there = false;
+    rc = tide_db_step(&shard->db, row, &there, err);
+    const int64_t oldest_ms = there ? sqlite3_column_int64(row, 0) : 0;
+    const int64_t newest_ms = there ? sqlite3_column_int64(row, 1) : 0;
+    tide_db_end(row);
+    if (rc != TIDE_OK)
+        return rc;
     *state_out = (struct tide_shard_state){
         .key = shard->key,
         .generation = shard->generation,
         .messages = shard->messages,
         .bytes = bytes,
         .raw_bytes = shard->raw_bytes,
-        .oldest_ms = shard->oldest_ms,
-        .newest_ms = shard->newest_ms,
+        .oldest_ms = oldest_ms,
+        .newest_ms = newest_ms,
     };
     (void)snprintf(state_out->name, sizeof state_out->name, "%s", shard->name);
     (void)snprintf(state_out->id, sizeof state_out->id, "%s", shard->id);

@@ -14,8 +14,10 @@
  *   A1  a message that tide_archive_sync() covered survives power loss, whole.
  *   A2  what is read back hashes to what was put; else it is reported, by name.
  *   A3  (account, Gmail id) is unique over all shards; putting twice is harmless.
- *   A4  rowids inside a shard ascend with the internal date, so that newest-first
- *       needs no sorting.
+ *   A4  rowids inside a shard ascend with the internal date, in eighths of a second,
+ *       so that newest-first needs no sorting.  A message whose eighth is taken stands
+ *       behind it, at the first rowid that is free: the more messages have the same
+ *       date, the further behind.  Spans of dates are exact all the same.
  *   A5  every shard has an id, a generation that grows with each commit, and a
  *       count of messages (M4): an older copy is recognised.
  */
@@ -38,6 +40,7 @@ enum {
     TIDE_ARCHIVE_QUEUE_BYTES = 32 << 20, /* between fetchers and writer (M3) */
     TIDE_ARCHIVE_SHARDS_MAX = 4096,
     TIDE_GMAIL_ID_BYTES_MAX = 64,
+    TIDE_LABEL_BYTES_MAX = 512,
 };
 
 struct tide_message;
@@ -56,6 +59,7 @@ struct tide_archive_options {
     uint64_t shard_bytes_max;           /* 0: 4 GiB */
     int level;                          /* zstd; 0: 3 */
     bool index_later;                   /* storing only; tide_archive_index() does the rest */
+    bool lean;                          /* small caches: many shards are written to at once */
     const struct tide_indexer *indexer; /* NULL: tide_message_parse() and tide_search_fold() */
 };
 tide_status tide_archive_open(const struct tide_archive_options *options, tide_mem *mem,
@@ -117,6 +121,21 @@ tide_status tide_archive_labels(tide_archive *archive, const struct tide_label_c
 /* The server no longer has it (M5). */
 tide_status tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
                               uint64_t *ticket_out, tide_error *err);
+/* The server was given a message back and calls it by another id now (M14).  Its row
+ * keeps its place, its date and its bytes; it is no longer gone, has these labels and is
+ * found by either id, which both count as stored.  What the server still tells of the
+ * former id is forgotten.  If the new id is stored by itself already (it was fetched
+ * meanwhile), that row stays and the old one is gone: tide_archive_find() of the new id
+ * then gives another row than before.  An id that is not stored is passed over. */
+struct tide_renaming {
+    tide_text old_id, new_id;
+    tide_text thread_id;     /* the new one */
+    const tide_text *labels; /* ids */
+    size_t labels_count;
+    int64_t at_ms;
+};
+tide_status tide_archive_rename(tide_archive *archive, const struct tide_renaming *renaming,
+                                uint64_t *ticket_out, tide_error *err);
 /* Names of labels: id, name, "system" or "user". */
 tide_status tide_archive_label_name(tide_archive *archive, tide_text id, tide_text name,
                                     tide_text type, uint64_t *ticket_out, tide_error *err);
@@ -137,6 +156,7 @@ struct tide_stored {
     bool indexed;
     bool gone; /* from the server */
 };
+/* By the id it has, else by one that it had: stored_out->gmail_id then is another one. */
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
                               struct tide_stored *stored_out, tide_error *err);
 /* The exact bytes, hash checked; TIDE_CORRUPT names the message and its shard. */
@@ -145,12 +165,46 @@ tide_status tide_archive_raw(tide_archive *archive, const struct tide_stored *st
 /* Its label ids now, one a line. */
 tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stored *stored,
                                    tide_buf *out, tide_error *err);
+/* The same with their names; "" where a shard does not know them.  The texts are borrowed for the
+ * call; `visit` must not read from the archive. */
+struct tide_label_row {
+    tide_text id, name, type;
+};
+typedef void tide_label_visit(const struct tide_label_row *label, void *arg);
+tide_status tide_archive_label_rows(tide_archive *archive, const struct tide_stored *stored,
+                                    tide_label_visit *visit, void *arg, tide_error *err);
+/* All labels of all shards, some more than once. */
+tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *visit, void *arg,
+                                    tide_error *err);
+/* Whether any shard that was there when the archive was opened has those very bytes. */
+tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
+                             bool *has_out, tide_error *err);
+/* All messages of a conversation, oldest first; false from `visit` ends it. */
+tide_status tide_archive_thread(tide_archive *archive, tide_text thread_id,
+                                bool (*visit)(const struct tide_stored *stored, void *arg),
+                                void *arg, tide_error *err);
+/* When it was stored here. */
+tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
+                                   int64_t *stored_ms_out, tide_error *err);
+/* The thread at the server that this thread's messages belong to now: itself while the
+ * server has one of them, else the one that a message of it got when it was given back,
+ * else "". */
+tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
+                                    char thread_out[TIDE_GMAIL_ID_BYTES_MAX + 1], tide_error *err);
+/* What a label was called when the server last named it; texts are terminated.
+ * TIDE_NOT_FOUND: it is not known, or has no name. */
+struct tide_label_called {
+    char name[TIDE_LABEL_BYTES_MAX + 1];
+    bool user; /* made by a person */
+};
+tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
+                                      struct tide_label_called *called_out, tide_error *err);
 /* Names of labels, shard by shard from the oldest, so that the last name of an id is the
  * newest.  `visit` must not read from the archive. */
 tide_status tide_archive_label_names(tide_archive *archive,
                                      void (*visit)(const char *id, const char *name, void *arg),
                                      void *arg, tide_error *err);
-/* All messages of [from, to), oldest first; false from `visit` ends the walk. */
+/* All messages of [from, to), oldest first (A4); false from `visit` ends the walk. */
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
                               tide_error *err);
@@ -168,6 +222,15 @@ tide_status tide_archive_unreadable(tide_archive *archive,
                                     void (*visit)(const struct tide_stored *stored,
                                                   const char *problem, void *arg),
                                     void *arg, tide_error *err);
+/* How many messages are what, over all shards. */
+struct tide_archive_tally {
+    uint64_t gone;       /* from the server; kept here */
+    uint64_t unindexed;  /* their turn comes */
+    uint64_t unreadable; /* stored, but not even their head could be read */
+    uint64_t partly;     /* indexed, but not wholly */
+};
+tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
+                               tide_error *err);
 /* Tries those that are marked as unreadable again with the next index run. */
 tide_status tide_archive_index_again(tide_archive *archive, const tide_cancel *cancel,
                                      tide_error *err);
@@ -180,9 +243,6 @@ struct tide_damage {
 tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
                                 void (*damaged)(const struct tide_damage *damage, void *arg),
                                 void *arg, uint64_t *checked_out, tide_error *err);
-/* When it was first stored here. */
-tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
-                                   uint64_t *stored_ms_out, tide_error *err);
 /* Syncs the files of a shard (by its key) and drops what the system remembers of them, so
  * that a connection that is opened afterwards reads from the disk (M13).  Checkpoint
  * first.  TIDE_NOT_FOUND. */

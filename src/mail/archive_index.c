@@ -246,29 +246,47 @@ static tide_status keep_words(tide_archive *archive, struct batch *batch, struct
     return rc == TIDE_OK ? fold(archive, batch, room, names, count, &item->names) : rc;
 }
 
-/* Only memory that ran out, and a world that ends, end the group; whatever else a
- * message does is its own affair and is written beside it. */
-static tide_status parse(tide_archive *archive, struct batch *batch, struct item *item,
-                         tide_arena *arena, tide_buf *raw, tide_buf *room, tide_error *err)
+/* The bytes of a message, as they were stored a moment ago or from its shard; NONE
+ * and a mark if the shard is damaged there. */
+static tide_status bytes_of(tide_archive *archive, const struct batch *batch, struct item *item,
+                            tide_buf *raw, tide_text *bytes_out, tide_error *err)
 {
+    tide_buf recent;
+    if (tide_recent_take(archive, batch->key, item->content, &recent)) {
+        tide_buf_done(raw);
+        *raw = recent;
+        raw->bytes_max = TIDE_MESSAGE_BYTES_MAX; /* the next one may come from its shard */
+        *bytes_out = tide_buf_text(raw);
+        return TIDE_OK;
+    }
     struct tide_stored stored = {.shard = batch->key, .content = item->content};
     (void)snprintf(stored.gmail_id, sizeof stored.gmail_id, "%s", item->gmail_id);
     tide_error own = {0};
-    tide_buf_clear(raw);
-    tide_arena_reset(arena);
+    tide_buf_rest(raw);
     tide_status rc = tide_archive_raw(archive, &stored, raw, &own);
+    *bytes_out = rc == TIDE_OK ? tide_buf_text(raw) : TIDE_TEXT_NONE;
     if (rc == TIDE_CORRUPT || rc == TIDE_NEWER) {
         item->mark = TIDE_MARK_UNREADABLE;
         (void)snprintf(item->problem, sizeof item->problem, "%.150s", own.text);
         return TIDE_OK;
     }
-    if (rc != TIDE_OK) {
-        if (err != NULL)
-            *err = own;
+    if (rc != TIDE_OK && err != NULL)
+        *err = own;
+    return rc;
+}
+
+/* Only memory that ran out, and a world that ends, end the group; whatever else a
+ * message does is its own affair and is written beside it. */
+static tide_status parse(tide_archive *archive, struct batch *batch, struct item *item,
+                         tide_arena *arena, tide_buf *raw, tide_buf *room, tide_error *err)
+{
+    tide_text bytes = TIDE_TEXT_NONE;
+    tide_status rc = bytes_of(archive, batch, item, raw, &bytes, err);
+    if (rc != TIDE_OK || bytes.data == NULL)
         return rc;
-    }
     struct tide_message message = {.parsed = TIDE_PARSED_NOT};
-    rc = archive->options.indexer->parse(tide_buf_text(raw), arena, &message);
+    tide_arena_reset(arena);
+    rc = archive->options.indexer->parse(bytes, arena, &message);
     if (rc != TIDE_OK)
         return no_memory(err);
     item->mark = message.parsed == TIDE_PARSED_NOT ? TIDE_MARK_UNREADABLE : TIDE_MARK_INDEXED;
@@ -326,11 +344,12 @@ static tide_status words_add(struct tide_shard *shard, const struct item *item, 
         return rc; /* it has its words */
     stmt = tide_db_stmt(db, TIDE_SHARD_WORDS_ADD);
     (void)sqlite3_bind_int64(stmt, 1, item->id);
-    tide_bind_text(stmt, 2, item->words_subject);
-    tide_bind_text(stmt, 3, item->words_from);
-    tide_bind_text(stmt, 4, item->words_to);
-    tide_bind_text(stmt, 5, item->text);
+    tide_bind_text(stmt, 2, item->text);
+    tide_bind_text(stmt, 3, item->words_subject);
+    tide_bind_text(stmt, 4, item->words_from);
+    tide_bind_text(stmt, 5, item->words_to);
     tide_bind_text(stmt, 6, item->names);
+    shard->untidy = true;
     return tide_db_run(db, stmt, err);
 }
 
@@ -343,8 +362,10 @@ static tide_status run_write(tide_archive *archive, struct tide_work *work, tide
     tide_status rc = tide_shards_open(shards, shard, err);
     if (rc == TIDE_OK)
         rc = tide_writer_begin(archive, shard, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
-        const struct item *item = &batch->items[i];
+    /* Picked newest first, written oldest first: FTS5 keeps what it is given in
+     * memory only as long as ids ascend, and else makes a segment of each message. */
+    for (size_t left = batch->count; rc == TIDE_OK && left > 0; left--) {
+        const struct item *item = &batch->items[left - 1];
         if (item->has_words)
             rc = words_add(shard, item, err);
         if (rc == TIDE_OK)
@@ -434,57 +455,171 @@ static void index_turn_drop(tide_archive *archive)
     tide_lock_drop(archive->world, archive->lock);
 }
 
-tide_status tide_archive_index(tide_archive *archive, uint64_t count_max, uint64_t *done_out,
-                               tide_error *err)
+static bool index_stopped(tide_archive *archive)
 {
-    if (archive->writer == NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
+    tide_lock_take(archive->world, archive->lock);
+    const bool stopped = archive->writer->index_stop || archive->writer->broken;
+    tide_lock_drop(archive->world, archive->lock);
+    return stopped;
+}
+
+/* At most `count_max`; a group at a time, so that nobody who wants it to end waits
+ * for more than that, if it `may_stop`.  *left_out: it ended before nothing was left. */
+static tide_status index_some(tide_archive *archive, uint64_t count_max, bool may_stop,
+                              uint64_t *done_out, bool *left_out, tide_error *err)
+{
     uint64_t done = 0;
     size_t count = 1;
     tide_status rc = index_turn(archive, err);
     if (rc != TIDE_OK)
         return rc;
-    while (rc == TIDE_OK && count > 0 && done < count_max) {
+    while (rc == TIDE_OK && count > 0 && done < count_max &&
+           !(may_stop && index_stopped(archive))) {
         uint64_t wanted = count_max - done;
         rc = index_group(archive, wanted > SIZE_MAX ? SIZE_MAX : (size_t)wanted, &count, err);
         if (rc == TIDE_OK)
             done += count;
     }
     index_turn_drop(archive);
+    if (rc == TIDE_OK) {
+        *done_out = done;
+        *left_out = count > 0;
+    }
+    return rc;
+}
+
+/* ---- merging --------------------------------------------------------------------------- */
+
+/* Each group left a segment, and some merging was left undone.  When nothing is
+ * left to index, the index is made smaller and searches faster, in steps. */
+struct tidying {
+    struct tide_work work;
+    tide_mem *mem;
+    bool more;
+};
+
+static void tidying_free(struct tide_work *work)
+{
+    struct tidying *tidying = (struct tidying *)work;
+    tide_mem_free(tidying->mem, tidying, sizeof *tidying);
+}
+
+static tide_status run_tidy(tide_archive *archive, struct tide_work *work, tide_error *err)
+{
+    struct tidying *tidying = (struct tidying *)work;
+    tide_shards *shards = &archive->writer->shards;
+    tide_status rc = TIDE_OK;
+    tidying->more = false;
+    for (size_t i = 0; rc == TIDE_OK && !tidying->more && i < shards->count; i++) {
+        struct tide_shard *shard = shards->list[i];
+        if (!shard->untidy)
+            continue;
+        rc = tide_shards_open(shards, shard, err);
+        if (rc == TIDE_OK)
+            rc = tide_writer_begin(archive, shard, err);
+        if (rc != TIDE_OK)
+            return rc;
+        const int before = sqlite3_total_changes(shard->db.handle);
+        rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_WORDS_MERGE), err);
+        /* One change is the request itself (so says FTS5's documentation). */
+        tidying->more = sqlite3_total_changes(shard->db.handle) - before >= 2;
+        shard->untidy = tidying->more;
+    }
+    return rc;
+}
+
+static tide_status tidy_step(tide_archive *archive, bool *more_out, tide_error *err)
+{
+    struct tidying *tidying = tide_mem_new(archive->mem, sizeof *tidying);
+    if (tidying == NULL)
+        return no_memory(err);
+    tidying->mem = archive->mem;
+    tidying->work = (struct tide_work){.run = run_tidy, .free = tidying_free};
+    tide_status rc = tide_archive_work(archive, &tidying->work, NULL, err);
+    if (rc != TIDE_OK)
+        return rc;
+    *more_out = tidying->more;
+    tidying_free(&tidying->work);
+    return TIDE_OK;
+}
+
+tide_status tide_archive_index(tide_archive *archive, uint64_t count_max, uint64_t *done_out,
+                               tide_error *err)
+{
+    if (archive->writer == NULL)
+        return tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
+    uint64_t done = 0;
+    bool left = false;
+    tide_status rc = index_some(archive, count_max, false, &done, &left, err);
+    for (bool more = !left; rc == TIDE_OK && more;)
+        rc = tidy_step(archive, &more, err);
     if (rc == TIDE_OK && done_out != NULL)
         *done_out = done;
     return rc;
 }
 
-/* With the lock: waits for new mail, or for a second after a failure.  false: end. */
+/* ---- by itself --------------------------------------------------------------------------- */
+
+/* With the lock: waits until a group has come or some mail has waited long enough, or
+ * for a second after a failure.  A small group costs nearly as much as a large one.
+ * false: the world ended, or the archive is broken. */
 static bool wait_stored(tide_archive *archive, uint64_t seen, bool failed)
 {
     struct tide_writer *writer = archive->writer;
     tide_status rc = TIDE_OK;
     uint64_t deadline_us =
         failed ? tide_world_now_us(archive->world) + TIDE_ARCHIVE_RETRY_MS * 1000u : TIDE_NEVER;
-    while (rc == TIDE_OK && !writer->index_stop && !writer->broken &&
-           (failed || writer->stored == seen))
+    while (rc == TIDE_OK && !writer->index_stop && !writer->broken) {
+        const uint64_t come = writer->stored - seen;
+        if (!failed && (writer->index_all || come >= TIDE_INDEX_GROUP_MESSAGES))
+            break;
+        if (come > 0 && deadline_us == TIDE_NEVER)
+            deadline_us = tide_world_now_us(archive->world) + TIDE_INDEX_WAIT_MS * 1000u;
         rc = tide_cond_wait(archive->world, writer->news, archive->lock, deadline_us);
-    return rc != TIDE_STOPPED && !writer->index_stop && !writer->broken;
+    }
+    return rc != TIDE_STOPPED && !writer->broken;
+}
+
+/* Merges while nothing else is to be done. */
+static void tidy_idle(tide_archive *archive, uint64_t seen)
+{
+    for (bool more = true; more;) {
+        tide_lock_take(archive->world, archive->lock);
+        more = !archive->writer->index_stop && !archive->writer->broken &&
+               archive->writer->stored == seen;
+        tide_lock_drop(archive->world, archive->lock);
+        if (more && tidy_step(archive, &more, NULL) != TIDE_OK)
+            more = false;
+    }
 }
 
 void tide_archive_indexer_run(void *arg)
 {
     tide_archive *archive = arg;
     struct tide_writer *writer = archive->writer;
+    bool failed = false;
     tide_lock_take(archive->world, archive->lock);
-    for (bool go_on = !writer->index_stop; go_on;) {
-        const uint64_t seen = writer->stored;
+    uint64_t seen = writer->stored;
+    uint64_t waiting = 0;     /* what came in this life and is not indexed, at least */
+    writer->index_all = true; /* what an earlier one left */
+    while (wait_stored(archive, seen, failed)) {
+        const bool last = writer->index_stop;
+        waiting += writer->stored - seen;
+        seen = writer->stored;
+        uint64_t wanted = writer->index_all || failed ? UINT64_MAX : waiting;
+        if (last && wanted > TIDE_INDEX_LAST_MESSAGES)
+            wanted = TIDE_INDEX_LAST_MESSAGES;
+        writer->index_all = false;
         uint64_t done = 0;
+        bool left = true;
         tide_lock_drop(archive->world, archive->lock);
-        /* A group at a time, so that closing waits for no more than that. */
-        tide_status rc = tide_archive_index(archive, TIDE_INDEX_GROUP_MESSAGES, &done, NULL);
+        failed = index_some(archive, wanted, !last, &done, &left, NULL) != TIDE_OK;
+        waiting = failed ? waiting : left && waiting > done ? waiting - done : 0;
+        if (!failed && !last)
+            tidy_idle(archive, seen);
         tide_lock_take(archive->world, archive->lock);
-        if (rc == TIDE_OK && done > 0)
-            go_on = !writer->index_stop && !writer->broken;
-        else
-            go_on = wait_stored(archive, seen, rc != TIDE_OK);
+        if (last)
+            break;
     }
     tide_lock_drop(archive->world, archive->lock);
 }
@@ -533,7 +668,7 @@ tide_status tide_archive_index_again(tide_archive *archive, const tide_cancel *c
     if (rc == TIDE_OK) {
         again_free(&again->work);
         tide_lock_take(archive->world, archive->lock);
-        archive->writer->stored++; /* the indexer looks again */
+        archive->writer->index_all = true; /* the indexer looks again */
         tide_cond_wake_all(archive->world, archive->writer->news);
         tide_lock_drop(archive->world, archive->lock);
     }

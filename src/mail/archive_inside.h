@@ -5,8 +5,10 @@
  *   archive_writer.c  the thread that takes from it and commits groups
  *   archive_store.c   one message, one change, into the shard where it belongs
  *   archive_index.c   parsing what is stored, with marks
+ *   archive_recent.c  bytes between storing and indexing
  *   archive_read.c    finding and reading
  *   archive_verify.c  reading everything again
+ *   archive_tally.c   counting
  *
  * Threads: the writer's set of shards belongs to the writer thread alone.  The
  * readers' set is used by one caller at a time (tide_archive_turn_take()).
@@ -22,16 +24,19 @@ enum {
     TIDE_ARCHIVE_POLL_MS = 20,    /* how soon a wait sees its cancellation */
     TIDE_ARCHIVE_LABELS_MAX = 1000,
     TIDE_ARCHIVE_LABELS_KNOWN_MAX = 20000, /* Gmail allows 10,000 in a mailbox */
-    TIDE_ARCHIVE_LABEL_BYTES_MAX = 512,
+    TIDE_ARCHIVE_LABEL_BYTES_MAX = TIDE_LABEL_BYTES_MAX,
     TIDE_ARCHIVE_HISTORY_BYTES_MAX = 31,
-    TIDE_INDEX_GROUP_MESSAGES = 50,
-    TIDE_INDEX_GROUP_BYTES = 8 << 20, /* raw */
+    TIDE_INDEX_GROUP_MESSAGES = 1000,
+    TIDE_INDEX_GROUP_BYTES = 16 << 20, /* raw */
+    TIDE_INDEX_WAIT_MS = 2000,         /* for a group to fill, while mail comes */
+    TIDE_INDEX_LAST_MESSAGES = 2000,   /* that closing waits for */
 };
 
 typedef enum tide_entry_kind {
     TIDE_ENTRY_MESSAGE,
     TIDE_ENTRY_LABELS,
     TIDE_ENTRY_GONE,
+    TIDE_ENTRY_RENAME,
     TIDE_ENTRY_NAME,
     TIDE_ENTRY_WORK,
 } tide_entry_kind;
@@ -60,6 +65,9 @@ struct tide_entry {
         struct {
             struct tide_incoming incoming; /* raw: into `raw` below */
             tide_buf raw;
+            /* When it was added: where.  content 0: it was not, or had been there. */
+            uint32_t shard;
+            int64_t content;
         } message;
         struct {
             struct tide_label_change *changes;
@@ -69,6 +77,7 @@ struct tide_entry {
             tide_text gmail_id;
             int64_t at_ms;
         } gone;
+        struct tide_renaming renaming;
         struct {
             tide_text id, name, type;
         } name;
@@ -120,7 +129,11 @@ struct tide_writer {
     bool ended;
     bool indexing; /* somebody's turn */
     bool index_stop;
-    uint64_t stored; /* messages committed in this life; the indexer looks at it */
+    bool index_all;             /* not only what was stored in this life has to be looked at */
+    struct tide_recent *recent; /* NULL: nobody indexes what is stored */
+    size_t recent_bytes;
+    size_t recent_next; /* to be given up */
+    uint64_t stored;    /* messages committed in this life; the indexer looks at it */
     uint64_t retry_at_us;
 };
 
@@ -160,6 +173,14 @@ tide_status tide_writer_begin(tide_archive *archive, struct tide_shard *shard, t
 
 /* ---- archive_store.c ---- */
 tide_status tide_archive_apply(tide_archive *archive, struct tide_entry *entry, tide_error *err);
+
+/* ---- archive_recent.c ---- */
+tide_status tide_recent_init(tide_archive *archive);
+void tide_recent_done(tide_archive *archive);
+/* With the lock.  Takes the buffer's room over, or leaves it as it is. */
+void tide_recent_keep(tide_archive *archive, uint32_t shard, int64_t content, tide_buf *raw);
+/* Without it.  true: *raw_out is the caller's. */
+bool tide_recent_take(tide_archive *archive, uint32_t shard, int64_t content, tide_buf *raw_out);
 
 /* ---- archive_index.c ---- */
 void tide_archive_indexer_run(void *archive);

@@ -28,30 +28,3 @@ tide_status tide_archive_forget(tide_archive *archive, uint32_t shard, tide_erro
     }
     return rc;
 }
-
-tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
-                                   uint64_t *stored_ms_out, tide_error *err)
-{
-    struct tide_shard *shard = NULL;
-    sqlite3_stmt *row = NULL;
-    tide_status rc = tide_archive_turn_take(archive, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_archive_reads_open(archive, stored->shard, &shard, err);
-    if (rc == TIDE_OK) {
-        int code = sqlite3_prepare_v2(
-            shard->db.handle, "SELECT stored_ms FROM message WHERE id = ?1", -1, &row, NULL);
-        if (code == SQLITE_OK) {
-            (void)sqlite3_bind_int64(row, 1, stored->rowid);
-            code = sqlite3_step(row);
-        }
-        if (code == SQLITE_ROW)
-            *stored_ms_out = tide_column_u64(row, 0);
-        else
-            rc = tide_db_failed(&shard->db, code == SQLITE_DONE ? SQLITE_CORRUPT : code,
-                                "read when a message was stored", err);
-        (void)sqlite3_finalize(row);
-    }
-    tide_archive_turn_drop(archive);
-    return rc;
-}

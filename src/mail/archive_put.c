@@ -255,6 +255,48 @@ tide_status tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t
     return enqueue(archive, entry, NULL, NULL, ticket_out, err);
 }
 
+static tide_status check_renaming(const struct tide_renaming *renaming, tide_error *err)
+{
+    tide_status rc = check_text(renaming->old_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err);
+    if (rc == TIDE_OK)
+        rc = check_text(renaming->new_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err);
+    if (rc == TIDE_OK)
+        rc = check_text(renaming->thread_id, "a thread id", 0, TIDE_GMAIL_ID_BYTES_MAX, err);
+    if (rc == TIDE_OK && renaming->labels_count > TIDE_ARCHIVE_LABELS_MAX)
+        rc = tide_error_set(err, TIDE_INVALID, "a message with %zu labels", renaming->labels_count);
+    for (size_t i = 0; rc == TIDE_OK && i < renaming->labels_count; i++)
+        rc = check_text(renaming->labels[i], "a label", 1, TIDE_ARCHIVE_LABEL_BYTES_MAX, err);
+    return rc;
+}
+
+tide_status tide_archive_rename(tide_archive *archive, const struct tide_renaming *renaming,
+                                uint64_t *ticket_out, tide_error *err)
+{
+    tide_status rc = check_writable(archive, err);
+    if (rc == TIDE_OK)
+        rc = check_renaming(renaming, err);
+    if (rc != TIDE_OK)
+        return rc;
+    size_t room = renaming->old_id.bytes + renaming->new_id.bytes + renaming->thread_id.bytes +
+                  renaming->labels_count * sizeof(tide_text);
+    for (size_t i = 0; i < renaming->labels_count; i++)
+        room += renaming->labels[i].bytes;
+    struct tide_entry *entry = entry_new(archive, TIDE_ENTRY_RENAME, room);
+    if (entry == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue a new id");
+    tide_text *labels = (tide_text *)(entry + 1);
+    char *text = (char *)(labels + renaming->labels_count);
+    entry->as.renaming = (struct tide_renaming){.old_id = keep(&text, renaming->old_id),
+                                                .labels = labels,
+                                                .labels_count = renaming->labels_count,
+                                                .at_ms = renaming->at_ms};
+    entry->as.renaming.new_id = keep(&text, renaming->new_id);
+    entry->as.renaming.thread_id = keep(&text, renaming->thread_id);
+    for (size_t i = 0; i < renaming->labels_count; i++)
+        labels[i] = keep(&text, renaming->labels[i]);
+    return enqueue(archive, entry, NULL, NULL, ticket_out, err);
+}
+
 tide_status tide_archive_label_name(tide_archive *archive, tide_text id, tide_text name,
                                     tide_text type, uint64_t *ticket_out, tide_error *err)
 {

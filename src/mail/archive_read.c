@@ -29,6 +29,22 @@ static tide_status open_nth(tide_archive *archive, size_t left, struct tide_shar
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
+/* The turn is ours. */
+static tide_status find_in_all(tide_archive *archive, tide_text gmail_id, bool former, bool *found,
+                               struct tide_stored *stored_out, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t left = archive->reads.count; rc == TIDE_OK && !*found && left > 0; left--) {
+        struct tide_shard *shard = NULL;
+        rc = open_nth(archive, left, &shard, err);
+        if (rc != TIDE_OK || shard == NULL)
+            continue;
+        rc = former ? tide_shard_find_former(shard, gmail_id, found, stored_out, err)
+                    : tide_shard_find(shard, gmail_id, found, stored_out, err);
+    }
+    return rc;
+}
+
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
                               struct tide_stored *stored_out, tide_error *err)
 {
@@ -38,18 +54,31 @@ tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
     if (rc != TIDE_OK)
         return rc;
     rc = tide_shards_look(&archive->reads, err);
-    for (size_t left = archive->reads.count; rc == TIDE_OK && !found && left > 0; left--) {
-        struct tide_shard *shard = NULL;
-        rc = open_nth(archive, left, &shard, err);
-        if (rc == TIDE_OK && shard != NULL)
-            rc = tide_shard_find(shard, gmail_id, &found, &stored, err);
-    }
+    if (rc == TIDE_OK)
+        rc = find_in_all(archive, gmail_id, false, &found, &stored, err);
+    if (rc == TIDE_OK && !found)
+        rc = find_in_all(archive, gmail_id, true, &found, &stored, err);
     tide_archive_turn_drop(archive);
     if (rc == TIDE_OK && !found)
         return tide_error_set(err, TIDE_NOT_FOUND, "no message %.*s is stored", (int)gmail_id.bytes,
                               gmail_id.data);
     if (rc == TIDE_OK)
         *stored_out = stored;
+    return rc;
+}
+
+/* The first and the last Gmail id of a shard, as they are now.  Ids of one server
+ * grow with time, so that most shards need no more than a look at these. */
+static tide_status ids_look(struct tide_shard *shard, tide_error *err)
+{
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_IDS);
+    bool there = false;
+    const tide_status rc = tide_db_step(&shard->db, row, &there, err);
+    if (rc == TIDE_OK && there) {
+        tide_column_copy(row, 0, shard->id_least, sizeof shard->id_least);
+        tide_column_copy(row, 1, shard->id_greatest, sizeof shard->id_greatest);
+    }
+    tide_db_end(row);
     return rc;
 }
 
@@ -62,8 +91,9 @@ static tide_status missing_in(struct tide_shard *shard, const tide_text *ids, si
     tide_status rc = tide_db_run(db, tide_db_stmt(db, TIDE_SHARD_BEGIN), err);
     if (rc != TIDE_OK)
         return rc;
+    rc = ids_look(shard, err);
     for (size_t i = 0; rc == TIDE_OK && *left > 0 && i < count; i++) {
-        if (!missing[i])
+        if (!missing[i] || !tide_shard_may_have(shard, ids[i]))
             continue;
         bool there = false;
         tide_bind_text(row, 1, ids[i]);
@@ -144,6 +174,92 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
     return rc;
 }
 
+/* ---- what a restore asks ------------------------------------------------------------- */
+
+tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
+                                   int64_t *stored_ms_out, tide_error *err)
+{
+    struct tide_shard *shard = NULL;
+    bool there = false;
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_archive_reads_open(archive, stored->shard, &shard, err);
+    if (rc == TIDE_OK) {
+        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_STORED_MS);
+        (void)sqlite3_bind_int64(row, 1, stored->rowid);
+        rc = tide_db_step(&shard->db, row, &there, err);
+        if (rc == TIDE_OK && there)
+            *stored_ms_out = sqlite3_column_int64(row, 0);
+        else if (rc == TIDE_OK)
+            rc = tide_error_set(err, TIDE_NOT_FOUND, "no message %s is stored", stored->gmail_id);
+        tide_db_end(row);
+    }
+    tide_archive_turn_drop(archive);
+    return rc;
+}
+
+tide_status tide_archive_thread_now(tide_archive *archive, tide_text thread_id,
+                                    char thread_out[TIDE_GMAIL_ID_BYTES_MAX + 1], tide_error *err)
+{
+    char thread[TIDE_GMAIL_ID_BYTES_MAX + 1] = "";
+    bool itself = thread_id.bytes == 0;
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_shards_look(&archive->reads, err);
+    for (size_t left = archive->reads.count; rc == TIDE_OK && !itself && left > 0; left--) {
+        struct tide_shard *shard = NULL;
+        bool there = false;
+        rc = open_nth(archive, left, &shard, err);
+        if (rc != TIDE_OK || shard == NULL)
+            continue;
+        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_THREAD_NOW);
+        tide_bind_text(row, 1, thread_id);
+        rc = tide_db_step(&shard->db, row, &there, err);
+        if (rc == TIDE_OK && there) {
+            itself = sqlite3_column_int(row, 0) == 1;
+            tide_column_copy(row, 1, thread, sizeof thread);
+        }
+        tide_db_end(row);
+    }
+    tide_archive_turn_drop(archive);
+    if (rc == TIDE_OK)
+        memcpy(thread_out, thread, sizeof thread);
+    return rc;
+}
+
+tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
+                                      struct tide_label_called *called_out, tide_error *err)
+{
+    bool found = false;
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_shards_look(&archive->reads, err);
+    for (size_t left = archive->reads.count; rc == TIDE_OK && !found && left > 0; left--) {
+        struct tide_shard *shard = NULL;
+        bool there = false;
+        rc = open_nth(archive, left, &shard, err);
+        if (rc != TIDE_OK || shard == NULL)
+            continue;
+        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_CALLED);
+        tide_bind_text(row, 1, label);
+        rc = tide_db_step(&shard->db, row, &there, err);
+        found = rc == TIDE_OK && there && sqlite3_column_bytes(row, 0) > 0;
+        if (found) {
+            tide_column_copy(row, 0, called_out->name, sizeof called_out->name);
+            called_out->user = !tide_text_equal(tide_column_text(row, 1), TIDE_TEXT("system"));
+        }
+        tide_db_end(row);
+    }
+    tide_archive_turn_drop(archive);
+    if (rc == TIDE_OK && !found)
+        return tide_error_set(err, TIDE_NOT_FOUND, "nothing says what the label %.*s was called",
+                              (int)label.bytes, label.data);
+    return rc;
+}
+
 /* ---- walking ------------------------------------------------------------------------- */
 
 enum { PAGE = 64 };
@@ -152,8 +268,9 @@ enum { PAGE = 64 };
  * ahead, so that nothing is held while `visit` runs: it may read the archive. */
 struct part {
     uint32_t key;
-    int64_t next; /* the row to go on from */
-    int64_t end;  /* and to stop before */
+    int64_t next;           /* the row to go on from */
+    int64_t last;           /* and to end with, were none late (H4) */
+    int64_t from_ms, to_ms; /* of the walk */
     bool over;
     size_t at, count; /* of the page */
     struct tide_stored page[PAGE];
@@ -173,8 +290,10 @@ static tide_status part_fill(tide_archive *archive, struct part *part, tide_erro
     } else if (rc == TIDE_OK) {
         sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_WALK);
         (void)sqlite3_bind_int64(row, 1, part->next);
-        (void)sqlite3_bind_int64(row, 2, part->end);
+        (void)sqlite3_bind_int64(row, 2, part->last);
         (void)sqlite3_bind_int64(row, 3, PAGE);
+        (void)sqlite3_bind_int64(row, 4, part->from_ms);
+        (void)sqlite3_bind_int64(row, 5, part->to_ms);
         bool there = false;
         rc = tide_db_step(&shard->db, row, &there, err);
         while (rc == TIDE_OK && there && part->count < PAGE) {
@@ -190,10 +309,11 @@ static tide_status part_fill(tide_archive *archive, struct part *part, tide_erro
     return rc;
 }
 
-static int64_t row_at(int64_t start_ms, int64_t end_ms, int64_t ms)
+static int64_t row_at(const struct tide_shard *shard, int64_t ms)
 {
-    int64_t inside = ms < start_ms ? start_ms : ms > end_ms ? end_ms : ms;
-    return (inside - start_ms) * TIDE_SHARD_SLOTS;
+    return tide_shard_wanted(shard, ms < shard->start_ms ? shard->start_ms
+                                    : ms > shard->end_ms ? shard->end_ms
+                                                         : ms);
 }
 
 /* The parts of `year`, pages empty; *count_out 0 when there is none. */
@@ -214,8 +334,10 @@ static tide_status parts_of(tide_archive *archive, int32_t year, int64_t from_ms
         if (shard->year != year)
             continue;
         parts[at].key = shard->key;
-        parts[at].next = row_at(shard->start_ms, shard->end_ms, from_ms);
-        parts[at++].end = row_at(shard->start_ms, shard->end_ms, to_ms);
+        parts[at].next = row_at(shard, from_ms);
+        parts[at].last = row_at(shard, to_ms);
+        parts[at].from_ms = from_ms;
+        parts[at++].to_ms = to_ms;
     }
     tide_archive_turn_drop(archive);
     if (rc == TIDE_OK) {

@@ -69,10 +69,39 @@ static tide_status find_hash(struct tide_shard *shard, tide_shard_sql find,
     return rc;
 }
 
-static void bind_blob(sqlite3_stmt *stmt, int at, tide_text bytes)
+/* Of a value that goes into a row SQLite makes a copy first.  A large body is
+ * therefore bound as so many zeros, which it does not write out in memory, and
+ * written over them. */
+enum { LARGE_BODY_BYTES = 1 << 20 };
+
+static void bind_body(sqlite3_stmt *stmt, int at, tide_text body)
 {
-    (void)sqlite3_bind_blob64(stmt, at, bytes.bytes == 0 ? "" : bytes.data, bytes.bytes,
-                              SQLITE_STATIC);
+    if (body.bytes > LARGE_BODY_BYTES)
+        (void)sqlite3_bind_zeroblob64(stmt, at, body.bytes);
+    else
+        (void)sqlite3_bind_blob64(stmt, at, body.bytes == 0 ? "" : body.data, body.bytes,
+                                  SQLITE_STATIC);
+}
+
+/* Adds the row, whose body was bound with bind_body(), and gives its id. */
+static tide_status add_row(tide_db *db, sqlite3_stmt *stmt, const char *table, tide_text body,
+                           int64_t *id_out, tide_error *err)
+{
+    const tide_status rc = tide_db_run(db, stmt, err);
+    (void)sqlite3_clear_bindings(stmt);
+    if (rc != TIDE_OK)
+        return rc;
+    *id_out = sqlite3_last_insert_rowid(db->handle);
+    if (body.bytes <= LARGE_BODY_BYTES)
+        return TIDE_OK;
+    sqlite3_blob *blob = NULL;
+    int code = sqlite3_blob_open(db->handle, "main", table, "body", *id_out, 1, &blob);
+    if (code == SQLITE_OK)
+        code = sqlite3_blob_write(blob, body.data, (int)body.bytes, 0);
+    const int closed = sqlite3_blob_close(blob);
+    if (code == SQLITE_OK)
+        code = closed;
+    return code == SQLITE_OK ? TIDE_OK : tide_db_failed(db, code, "write a large body", err);
 }
 
 static tide_status add_piece(struct storing *storing, tide_text piece, int64_t *id_out,
@@ -94,11 +123,8 @@ static tide_status add_piece(struct storing *storing, tide_text piece, int64_t *
     (void)sqlite3_bind_blob(stmt, 1, hash, sizeof hash, SQLITE_STATIC);
     tide_bind_u64(stmt, 2, piece.bytes);
     (void)sqlite3_bind_int(stmt, 3, (int)packed.codec);
-    bind_blob(stmt, 4, packed.body);
-    rc = tide_db_run(&shard->db, stmt, err);
-    (void)sqlite3_clear_bindings(stmt);
-    *id_out = sqlite3_last_insert_rowid(shard->db.handle);
-    return rc;
+    bind_body(stmt, 4, packed.body);
+    return add_row(&shard->db, stmt, "piece", packed.body, id_out, err);
 }
 
 /* Decodes the n-th cut, stores it, and hands it to the one who puts it all
@@ -109,7 +135,7 @@ static tide_status store_piece(void *arg, size_t index, tide_text *piece_out, ti
     struct tide_writer *writer = storing->archive->writer;
     const struct tide_cut *cut = &writer->cuts[index];
     int64_t piece = 0;
-    tide_buf_clear(&writer->piece);
+    tide_buf_rest(&writer->piece);
     tide_status rc = tide_cut_decode(storing->raw, cut, &writer->piece, err);
     if (rc == TIDE_OK)
         rc = add_piece(storing, tide_buf_text(&writer->piece), &piece, err);
@@ -138,11 +164,8 @@ static tide_status add_content(struct storing *storing, tide_text body,
     tide_bind_u64(stmt, 2, storing->raw.bytes);
     tide_bind_u64(stmt, 3, body.bytes);
     (void)sqlite3_bind_int(stmt, 4, (int)packed.codec);
-    bind_blob(stmt, 5, packed.body);
-    rc = tide_db_run(&shard->db, stmt, err);
-    (void)sqlite3_clear_bindings(stmt);
-    storing->content = sqlite3_last_insert_rowid(shard->db.handle);
-    return rc;
+    bind_body(stmt, 5, packed.body);
+    return add_row(&shard->db, stmt, "content", packed.body, &storing->content, err);
 }
 
 /* What is left of a message without its cuts, in the writer's scratch. */
@@ -151,7 +174,7 @@ static tide_status leave_out(struct storing *storing, tide_error *err)
     struct tide_writer *writer = storing->archive->writer;
     size_t done = 0;
     tide_status rc = TIDE_OK;
-    tide_buf_clear(&writer->scratch);
+    tide_buf_rest(&writer->scratch);
     for (size_t i = 0; rc == TIDE_OK && i < storing->cuts_count; i++) {
         rc = tide_buf_add(&writer->scratch, storing->raw.data + done, writer->cuts[i].begin - done);
         done = writer->cuts[i].end;
@@ -359,8 +382,7 @@ static tide_status labels_follow(tide_archive *archive, struct tide_shard *shard
 
 /* ---- messages ------------------------------------------------------------------------ */
 
-/* The shard for a new message and its place there.  A millisecond that is full
- * continues in the next part, like a shard that is. */
+/* The shard for a new message and its place there. */
 static tide_status find_place(tide_archive *archive, int64_t internal_ms,
                               struct tide_shard **shard_out, int64_t *id_out, tide_error *err)
 {
@@ -378,23 +400,8 @@ static tide_status find_place(tide_archive *archive, int64_t internal_ms,
             rc = tide_writer_begin(archive, shard, err);
         if (rc != TIDE_OK)
             return rc;
-        int64_t base = (internal_ms - shard->start_ms) * TIDE_SHARD_SLOTS; /* H4 */
-        sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_SLOT);
-        (void)sqlite3_bind_int64(row, 1, base);
-        (void)sqlite3_bind_int64(row, 2, base + TIDE_SHARD_SLOTS);
-        bool there = false;
-        rc = tide_db_step(&shard->db, row, &there, err);
-        if (rc != TIDE_OK)
-            return rc;
-        bool taken = there && sqlite3_column_type(row, 0) != SQLITE_NULL;
-        int64_t id = taken ? sqlite3_column_int64(row, 0) + 1 : base;
-        tide_db_end(row);
-        if (id < base + TIDE_SHARD_SLOTS) {
-            *shard_out = shard;
-            *id_out = id;
-            return TIDE_OK;
-        }
-        TIDE_SEEN("archive: a millisecond is full");
+        *shard_out = shard;
+        return tide_shard_place(shard, internal_ms, id_out, err);
     }
 }
 
@@ -409,10 +416,12 @@ static void span_add(struct tide_shard *shard, tide_text gmail_id)
         memcpy(shard->id_greatest, text, gmail_id.bytes + 1);
 }
 
-static tide_status add_message(tide_archive *archive, const struct tide_incoming *incoming,
-                               tide_text raw, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
-                               int64_t now_ms, tide_error *err)
+static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
+                               const uint8_t hash[TIDE_CONTENT_HASH_BYTES], int64_t now_ms,
+                               tide_error *err)
 {
+    const struct tide_incoming *incoming = &entry->as.message.incoming;
+    const tide_text raw = tide_buf_text(&entry->as.message.raw);
     struct storing storing = {.archive = archive, .raw = raw};
     int64_t id = 0;
     tide_status rc = find_place(archive, incoming->internal_ms, &storing.shard, &id, err);
@@ -440,6 +449,8 @@ static tide_status add_message(tide_archive *archive, const struct tide_incoming
     shard->messages++;
     shard->raw_bytes += raw.bytes;
     shard->indexed = false;
+    entry->as.message.shard = shard->key;
+    entry->as.message.content = storing.content;
     span_add(shard, incoming->gmail_id);
     return rc;
 }
@@ -502,9 +513,10 @@ static tide_status apply_message(tide_archive *archive, struct tide_entry *entry
         rc = find_stored(archive, incoming->gmail_id, &shard, &stored, err);
     if (rc != TIDE_OK)
         return rc;
+    entry->as.message.content = 0; /* it may have been added in a transaction that failed */
     if (shard != NULL)
         return put_again(archive, shard, &stored, incoming, raw, hash, now_ms, err);
-    return add_message(archive, incoming, raw, hash, now_ms, err);
+    return add_message(archive, entry, hash, now_ms, err);
 }
 
 /* ---- changes -------------------------------------------------------------------------- */
@@ -541,6 +553,15 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
     return tide_db_run(&shard->db, stmt, err);
 }
 
+static tide_status mark_gone(struct tide_shard *shard, int64_t message, int64_t at_ms,
+                             tide_error *err)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_GONE);
+    (void)sqlite3_bind_int64(stmt, 1, message);
+    (void)sqlite3_bind_int64(stmt, 2, at_ms);
+    return tide_db_run(&shard->db, stmt, err);
+}
+
 static tide_status apply_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
                               tide_error *err)
 {
@@ -550,12 +571,56 @@ static tide_status apply_gone(tide_archive *archive, tide_text gmail_id, int64_t
     if (rc != TIDE_OK || shard == NULL)
         return rc;
     rc = tide_writer_begin(archive, shard, err);
+    return rc == TIDE_OK ? mark_gone(shard, stored.rowid, at_ms, err) : rc;
+}
+
+static tide_status rename_row(struct tide_shard *shard, const struct tide_stored *stored,
+                              const struct tide_renaming *renaming, tide_error *err)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_FORMER_ADD);
+    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
+    tide_bind_text(stmt, 2, renaming->old_id);
+    tide_bind_text(stmt, 3, tide_text_of(stored->thread_id));
+    (void)sqlite3_bind_int64(stmt, 4, renaming->at_ms);
+    tide_status rc = tide_db_run(&shard->db, stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_GONE);
-    (void)sqlite3_bind_int64(stmt, 1, stored.rowid);
-    (void)sqlite3_bind_int64(stmt, 2, at_ms);
-    return tide_db_run(&shard->db, stmt, err);
+    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_RENAME);
+    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
+    tide_bind_text(stmt, 2, renaming->new_id);
+    tide_bind_text(stmt, 3, renaming->thread_id);
+    rc = tide_db_run(&shard->db, stmt, err);
+    span_add(shard, renaming->new_id);
+    return rc;
+}
+
+/* Changes one shard, so that a crash leaves the one id or the other.  The history id
+ * stays: whatever the server tells of the new id is younger. */
+static tide_status apply_rename(tide_archive *archive, const struct tide_renaming *renaming,
+                                tide_error *err)
+{
+    struct tide_shard *shard = NULL;
+    struct tide_shard *taken = NULL;
+    struct tide_stored stored;
+    struct tide_stored other;
+    if (tide_text_equal(renaming->old_id, renaming->new_id))
+        return TIDE_OK;
+    tide_status rc = find_stored(archive, renaming->old_id, &shard, &stored, err);
+    if (rc == TIDE_OK && shard != NULL)
+        rc = find_stored(archive, renaming->new_id, &taken, &other, err);
+    if (rc != TIDE_OK || shard == NULL)
+        return rc;
+    rc = tide_writer_begin(archive, shard, err);
+    if (rc == TIDE_OK && taken != NULL) {
+        TIDE_SEEN("archive: a message came back before its new id was known");
+        return mark_gone(shard, stored.rowid, renaming->at_ms, err);
+    }
+    if (rc == TIDE_OK)
+        rc = rename_row(shard, &stored, renaming, err);
+    const struct tide_incoming now = {.labels = renaming->labels,
+                                      .labels_count = renaming->labels_count};
+    return rc == TIDE_OK ? labels_follow(archive, shard, stored.rowid, &now, renaming->at_ms, err)
+                         : rc;
 }
 
 /* Remembers it for shards that do not have the label yet. */
@@ -642,6 +707,8 @@ tide_status tide_archive_apply(tide_archive *archive, struct tide_entry *entry, 
         return rc;
     case TIDE_ENTRY_GONE:
         return apply_gone(archive, entry->as.gone.gmail_id, entry->as.gone.at_ms, err);
+    case TIDE_ENTRY_RENAME:
+        return apply_rename(archive, &entry->as.renaming, err);
     case TIDE_ENTRY_NAME:
         return apply_name(archive, entry, err);
     case TIDE_ENTRY_WORK:

@@ -9,9 +9,10 @@
 static const char wrong_sql[] =
     "SELECT (messages != (SELECT count(*) FROM message))"
     " + (raw_bytes != (SELECT coalesce(sum(bytes), 0) FROM message))"
-    " + (SELECT count(*) FROM message WHERE id / 1024 != internal_ms - shard.start_ms)"
+    " + (SELECT count(*) FROM message WHERE id - (internal_ms - shard.start_ms) / 125"
+    " NOT BETWEEN 0 AND shard.late)"
     " FROM shard";
-static_assert(TIDE_SHARD_SLOTS == 1024, "the number in wrong_sql");
+static_assert(TIDE_SHARD_UNIT_MS == 125, "the number in wrong_sql");
 
 struct verifying {
     tide_archive *archive;
@@ -78,8 +79,12 @@ static tide_status page_read(struct verifying *verifying, uint32_t key, bool rep
         sqlite3_stmt *row =
             tide_db_stmt(&shard->db, replaced ? TIDE_SHARD_REPLACED : TIDE_SHARD_WALK);
         (void)sqlite3_bind_int64(row, 1, *next);
-        (void)sqlite3_bind_int64(row, 2, INT64_MAX);
+        (void)sqlite3_bind_int64(row, 2, INT64_MAX / 2);
         (void)sqlite3_bind_int64(row, 3, (sqlite3_int64)room);
+        if (!replaced) {
+            (void)sqlite3_bind_int64(row, 4, INT64_MIN);
+            (void)sqlite3_bind_int64(row, 5, INT64_MAX);
+        }
         bool there = false;
         rc = tide_db_step(&shard->db, row, &there, err);
         while (rc == TIDE_OK && there && *count_out < room) {

@@ -102,8 +102,11 @@ static void group_done(tide_archive *archive)
         TIDE_ASSERT(entry->ticket == writer->ticket_done + 1);
         writer->ticket_done = entry->ticket;
         writer->bytes -= entry->bytes;
-        if (entry->kind == TIDE_ENTRY_MESSAGE)
+        if (entry->kind == TIDE_ENTRY_MESSAGE) {
             writer->stored++;
+            tide_recent_keep(archive, entry->as.message.shard, entry->as.message.content,
+                             &entry->as.message.raw);
+        }
         if (entry->kind == TIDE_ENTRY_WORK && entry->as.work != NULL)
             work_end(entry->as.work, TIDE_OK, NULL);
         tide_entry_free(archive, entry);

@@ -234,12 +234,12 @@ static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_e
         refuse(entry, TIDE_REFUSED_DAMAGED);
         return TIDE_OK;
     }
-    uint64_t stored_ms = 0;
+    int64_t stored_ms = 0;
     if (rc == TIDE_OK && batch->standing.gap_ms > 0)
         rc = tide_archive_stored_ms(archive, &stored, &stored_ms, err);
     if (rc != TIDE_OK)
         return rc;
-    entry->unsure = batch->standing.gap_ms > 0 && stored_ms < batch->standing.gap_ms;
+    entry->unsure = batch->standing.gap_ms > 0 && stored_ms < (int64_t)batch->standing.gap_ms;
     if (asked && !entry->changed && archive_says_there(&stored, labels, batch->manifest.mode)) {
         TIDE_SEEN("archiver: a batch recognised its own work in the archive");
         entry->fate = FATE_THERE;

@@ -2,6 +2,7 @@
 #include "mail/archiver_inside.h"
 
 #include "base/check.h"
+#include "mail/import.h"
 #include "mail/search.h"
 
 #include <stdio.h>
@@ -55,19 +56,20 @@ static bool take_found(const struct tide_found *found, void *arg)
 {
     struct choosing *choosing = arg;
     struct tide_candidate *candidate = &choosing->page[choosing->count];
-    if (found->stored.gone || found->stored.history_id[0] == '\0')
+    if (found->stored.gone || found->stored.history_id[0] == '\0' ||
+        tide_import_id_is(tide_text_of(found->stored.gmail_id)))
         return true; /* not, or never, in Gmail */
     *candidate = (struct tide_candidate){.stored = found->stored};
     tide_status rc = tide_archiver_labels(choosing->user->archive, &found->stored,
                                           choosing->mail->mem, candidate->labels, choosing->err);
     const bool too_many = rc == TIDE_FULL;
-    uint64_t stored_ms = UINT64_MAX;
+    int64_t stored_ms = INT64_MAX;
     if (too_many)
         rc = TIDE_OK;
     if (rc == TIDE_OK && choosing->standing.gap_ms > 0)
         rc = tide_archive_stored_ms(choosing->user->archive, &found->stored, &stored_ms,
                                     choosing->err);
-    candidate->unsure = stored_ms < choosing->standing.gap_ms;
+    candidate->unsure = stored_ms < (int64_t)choosing->standing.gap_ms;
     choosing->rc = rc;
     if (rc != TIDE_OK)
         return false;

@@ -115,7 +115,7 @@ tide_status tide_content_pack(tide_packer *packer, tide_text bytes, struct tide_
                               tide_error *err)
 {
     *packed_out = (struct tide_packed){TIDE_CODEC_PLAIN, bytes};
-    tide_buf_clear(&packer->packed);
+    tide_buf_rest(&packer->packed);
     size_t room = bytes.bytes - bytes.bytes / 20;
     if (bytes.bytes < 64 || !compresses(packer, bytes))
         return TIDE_OK;

@@ -1,28 +1,40 @@
-/* export.h - messages out of the archive as files (M17): eml or Maildir.
+/* export.h - messages out of the archive as files (M17): eml, Maildir or mbox.
  *
- * Every file is the message byte for byte, written whole or not at all; a file
- * that is there with the same bytes is left alone, so that an export can be
- * repeated and goes on where it was stopped. */
+ * A file of eml and Maildir is the message byte for byte.  An mbox is mboxrd with a note
+ * on top of each message, from which `tidemark mail import` makes the exact bytes again
+ * (mbox.h).  Every file is written whole or not at all; one that is there with the same
+ * bytes is left alone, so that an export can be repeated and goes on where it was
+ * stopped.  Everything is durable when the export has ended well. */
 #ifndef TIDE_MAIL_EXPORT_H
 #define TIDE_MAIL_EXPORT_H
 
 #include "mail/archive.h"
 #include "mail/search.h"
 
-typedef enum tide_export_format { TIDE_EXPORT_EML, TIDE_EXPORT_MAILDIR } tide_export_format;
+typedef enum tide_export_format {
+    TIDE_EXPORT_EML,
+    TIDE_EXPORT_MAILDIR,
+    TIDE_EXPORT_MBOX,
+} tide_export_format;
 
-struct tide_export {
-    tide_export_format format;
-    const char *dir;         /* made when missing */
-    const tide_query *query; /* NULL: everything */
-    const tide_cancel *cancel;
-};
 struct tide_exported {
     uint64_t written;
     uint64_t there; /* already */
     uint64_t bytes;
+    uint64_t files; /* written */
 };
-/* Stops at the first message that cannot be read back or written; err names it. */
+struct tide_export {
+    tide_export_format format;
+    const char *path;        /* a directory, made when missing; an mbox may be one file: *.mbox */
+    const tide_query *query; /* NULL: everything */
+    const tide_cancel *cancel;
+    uint64_t free_min_bytes; /* stop before the disk has less; 0: do not look */
+    /* Called after every message; NULL is fine. */
+    void (*progress)(const struct tide_exported *exported, void *arg);
+    void *progress_arg;
+};
+/* Stops at the first message that cannot be read back or written; err names it.
+ * *exported_out is filled in any case. */
 tide_status tide_export_run(tide_world *world, tide_archive *archive,
                             const struct tide_export *wanted, tide_mem *mem,
                             struct tide_exported *exported_out, tide_error *err);

@@ -1,4 +1,9 @@
-/* mail.list and mail.fetch: from a slice to ids, from ids to the archive (M1-M3). */
+/* mail.list and mail.fetch: from a span of time to ids, from ids to the archive (M1-M3).
+ *
+ * A listing is no snapshot: while mail comes and goes, entries shift over the border
+ * between two pages and one may never be named.  So a span that fills more than a
+ * page is cut in two (E5.5), until every span is one page, which has no border.  Only what
+ * cannot be cut, a second or a server that does not understand dates, is paged. */
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/mail_inside.h"
@@ -8,15 +13,21 @@
 #include <string.h>
 
 enum {
-    PAGES_MAX = 100000, /* of one slice */
+    PAGES_MAX = 100000, /* of one span */
+    HALVES_MAX = 10,    /* how often a slice is cut: whoever ignores dates ends that */
+    TRIES_MAX = 5,      /* of a span whose page token was refused */
     OVERLAP_S = 1,      /* whether a border second is inside is not promised */
+    AGAIN_MS = 500,     /* until somebody else's fetch of the same message has ended */
+    SPENT_MS = 1000,    /* between two looks whether the run has ended */
+    CHUNK = 20,         /* ids between two looks at what is stored */
     ID_BYTES_MAX = TIDE_GMAIL_ID_BYTES_MAX,
+    FETCH_IDS_MAX = 300,
 };
 
 /* ---- ids ---- */
 
-static tide_status fetch_job(tide_mail *mail, tide_job *job, const tide_text *ids, size_t count,
-                             tide_error *err)
+tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
+                                size_t count, tide_error *err)
 {
     tide_buf payload;
     tide_buf_init(&payload, mail->mem, 64 << 10);
@@ -30,9 +41,8 @@ static tide_status fetch_job(tide_mail *mail, tide_job *job, const tide_text *id
     if (rc == TIDE_OK)
         rc = tide_buf_add_text(&payload, "]}");
     if (rc == TIDE_OK) {
-        const struct tide_spec spec = {.kind = mail->fetch_kind,
-                                       .account = tide_job_account(job),
-                                       .payload = tide_buf_cstr(&payload)};
+        const struct tide_spec spec = {
+            .kind = kind, .account = tide_job_account(job), .payload = tide_buf_cstr(&payload)};
         rc = tide_job_enqueue(job, &spec, err);
     } else {
         (void)tide_error_set(err, rc, "no memory for a job of %zu messages", count);
@@ -44,9 +54,10 @@ static tide_status fetch_job(tide_mail *mail, tide_job *job, const tide_text *id
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err)
 {
-    tide_text part[TIDE_MAIL_FETCH_IDS];
+    tide_text part[FETCH_IDS_MAX];
     size_t part_count = 0;
     tide_status rc = TIDE_OK;
+    TIDE_ASSERT(mail->fetch_ids > 0 && mail->fetch_ids <= FETCH_IDS_MAX);
     for (size_t from = 0; rc == TIDE_OK && from < count; from += TIDE_GMAIL_PAGE_MAX) {
         bool missing[TIDE_GMAIL_PAGE_MAX];
         const size_t some = count - from < TIDE_GMAIL_PAGE_MAX ? count - from : TIDE_GMAIL_PAGE_MAX;
@@ -54,30 +65,41 @@ tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user
         for (size_t i = 0; rc == TIDE_OK && i < some; i++) {
             if (missing[i])
                 part[part_count++] = ids[from + i];
-            if (part_count == TIDE_MAIL_FETCH_IDS) {
-                rc = fetch_job(mail, job, part, part_count, err);
+            if (part_count == mail->fetch_ids) {
+                rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, err);
                 part_count = 0;
             }
         }
     }
     if (rc == TIDE_OK && part_count > 0)
-        rc = fetch_job(mail, job, part, part_count, err);
+        rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, err);
     return rc;
 }
 
-/* ---- a slice ---- */
+/* ---- a span of time ---- */
 
-struct slice_page {
-    uint64_t after_s, before_s;
+struct span {
+    tide_mail *mail;
+    struct tide_mail_user *user;
+    tide_job *job;
+    json_t *payload; /* owned; token points into it */
+    struct tide_slice slice;
+    bool all;         /* without a query */
+    uint64_t listing; /* that it is a part of; 0: none */
+    uint64_t depth;   /* how often it was cut */
+    uint64_t tries;
     uint64_t page;
     tide_text token; /* none: the first page */
+    /* What the effect writes. */
+    tide_text *ids; /* copies in the job's memory */
+    size_t ids_count;
+    uint64_t more; /* spans instead of this one */
 };
 
-/* A page's ids into jobs; what is not an id of reasonable length is the server's fault. */
-static tide_status take_page(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
-                             const struct tide_gmail_page *page, tide_error *err)
+/* A page's ids; what is not an id of reasonable length is the server's fault. */
+static tide_status page_ids(const struct tide_gmail_page *page, tide_text *ids, size_t *count_out,
+                            tide_error *err)
 {
-    tide_text ids[TIDE_GMAIL_PAGE_MAX];
     size_t count = 0;
     size_t index = 0;
     const json_t *entry = NULL;
@@ -91,72 +113,177 @@ static tide_status take_page(tide_mail *mail, struct tide_mail_user *user, tide_
                                   TIDE_GMAIL_PAGE_MAX);
         ids[count++] = tide_text_of(id);
     }
-    return tide_mail_fetch_missing(mail, user, job, ids, count, err);
+    *count_out = count;
+    return TIDE_OK;
 }
 
-/* The next page is a job of its own: one call each, so that nothing is asked
- * twice when the account's units run out between two pages (E4.3a). */
-static tide_status next_page(tide_mail *mail, tide_job *job, const struct slice_page *slice,
-                             tide_text token, tide_error *err)
+/* A complete listing remembers what it named (M5). */
+static tide_status keep_ids(struct span *span, const tide_text *ids, size_t count, tide_error *err)
+{
+    if (span->listing == 0 || count == 0)
+        return TIDE_OK;
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += ids[i].bytes;
+    span->ids = tide_job_memory(span->job, count * sizeof *span->ids);
+    char *room = tide_job_memory(span->job, bytes);
+    if (span->ids == NULL || room == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu ids", count);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(room, ids[i].data, ids[i].bytes);
+        span->ids[i] = (tide_text){room, ids[i].bytes};
+        room += ids[i].bytes;
+    }
+    span->ids_count = count;
+    return TIDE_OK;
+}
+
+/* Another part of the same span, or the next page of it, as a job of its own: one
+ * call each, so that nothing is asked twice when the account's units run out (E4.3a). */
+static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t depth,
+                            uint64_t page, tide_text token, tide_error *err)
 {
     tide_json payload;
     tide_buf line;
-    if (tide_text_equal(token, slice->token) || slice->page == PAGES_MAX)
-        return tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
-    tide_buf_init(&line, mail->mem, 16 << 10);
+    tide_buf_init(&line, span->mail->mem, 16 << 10);
     tide_json_object(&payload);
-    tide_json_set_u64(&payload, "after", slice->after_s);
-    tide_json_set_u64(&payload, "before", slice->before_s);
-    tide_json_set_u64(&payload, "page", slice->page + 1);
-    tide_json_set_text(&payload, "token", token);
+    tide_json_set_u64(&payload, "after", slice.after_s);
+    tide_json_set_u64(&payload, "before", slice.before_s);
+    tide_json_set_u64(&payload, "depth", depth);
+    if (span->all)
+        tide_json_set_bool(&payload, "all", true);
+    if (span->listing > 0)
+        tide_json_set_u64(&payload, "listing", span->listing);
+    if (span->tries > 0)
+        tide_json_set_u64(&payload, "tries", span->tries);
+    if (token.bytes > 0) {
+        tide_json_set_u64(&payload, "page", page);
+        tide_json_set_text(&payload, "token", token);
+    }
     tide_status rc = tide_json_line(&payload, &line);
     tide_json_done(&payload);
     if (rc != TIDE_OK)
         rc = tide_error_set(err, TIDE_SERVER, "a page token of %zu bytes", token.bytes);
-    const struct tide_spec spec = {
-        .kind = mail->list_kind, .account = tide_job_account(job), .payload = tide_buf_cstr(&line)};
+    const struct tide_spec spec = {.kind = span->mail->list_kind,
+                                   .account = tide_job_account(span->job),
+                                   .payload = tide_buf_cstr(&line)};
     if (rc == TIDE_OK)
-        rc = tide_job_enqueue(job, &spec, err);
+        rc = tide_job_enqueue(span->job, &spec, err);
+    if (rc == TIDE_OK)
+        span->more++;
     tide_buf_done(&line);
     return rc;
 }
 
-static tide_status list_page(tide_mail *mail, tide_job *job, const struct slice_page *slice,
-                             tide_error *err)
+static bool may_cut(const struct span *span, struct tide_slice halves[2])
 {
-    struct tide_mail_user *user = NULL;
+    return !span->all && span->token.bytes == 0 && span->depth < HALVES_MAX &&
+           tide_slice_halves(span->slice, tide_world_now_unix_ms(span->mail->world) / 1000, halves);
+}
+
+static tide_status take_page(struct span *span, const struct tide_gmail_page *page, tide_error *err)
+{
+    struct tide_slice halves[2];
+    tide_text ids[TIDE_GMAIL_PAGE_MAX];
+    size_t count = 0;
+    tide_status rc = page_ids(page, ids, &count, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (page->next.bytes > 0 && may_cut(span, halves)) {
+        for (int i = 0; rc == TIDE_OK && i < 2; i++)
+            rc = span_job(span, halves[i], span->depth + 1, 0, TIDE_TEXT_NONE, err);
+        return rc; /* the halves name what this page named */
+    }
+    rc = keep_ids(span, ids, count, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_fetch_missing(span->mail, span->user, span->job, ids, count, err);
+    if (rc != TIDE_OK || page->next.bytes == 0)
+        return rc;
+    if (tide_text_equal(page->next, span->token) || span->page == PAGES_MAX)
+        return tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
+    return span_job(span, span->slice, span->depth, span->page + 1, page->next, err);
+}
+
+static tide_status list_page(struct span *span, tide_error *err)
+{
     struct tide_gmail_page page = {0};
-    char query[96];
-    if (slice->after_s == 0)
-        (void)snprintf(query, sizeof query, "before:%" PRIu64, slice->before_s + OVERLAP_S);
-    else
-        (void)snprintf(query, sizeof query, "after:%" PRIu64 " before:%" PRIu64,
-                       slice->after_s - OVERLAP_S, slice->before_s + OVERLAP_S);
-    tide_status rc = tide_mail_user(mail, tide_job_account(job), &user, err);
+    char query[96] = "";
+    size_t used = 0;
+    if (!span->all && span->slice.after_s > 0)
+        used = (size_t)snprintf(query, sizeof query, "after:%" PRIu64,
+                                span->slice.after_s - OVERLAP_S);
+    if (!span->all && span->slice.before_s > 0)
+        (void)snprintf(query + used, sizeof query - used, "%sbefore:%" PRIu64, used > 0 ? " " : "",
+                       span->slice.before_s + OVERLAP_S);
+    tide_status rc = tide_gmail_list(span->user->gmail, span->job, query[0] == '\0' ? NULL : query,
+                                     span->token, &page, err);
     if (rc == TIDE_OK)
-        rc = tide_gmail_list(user->gmail, job, query, slice->token, &page, err);
-    if (rc == TIDE_OK)
-        rc = take_page(mail, user, job, &page, err);
-    if (rc == TIDE_OK && page.next.bytes > 0)
-        rc = next_page(mail, job, slice, page.next, err);
+        rc = take_page(span, &page, err);
     tide_gmail_page_done(&page);
+    /* A token that is no longer taken: the span is listed from its beginning. */
+    if (rc == TIDE_PERMANENT && span->token.bytes > 0 && span->tries < TRIES_MAX) {
+        span->tries++;
+        rc = span_job(span, span->slice, span->depth, 0, TIDE_TEXT_NONE, err);
+    }
+    return rc;
+}
+
+/* With the last span of a complete listing the search for what it did not name begins. */
+static tide_status write_span(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct span *span = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    uint64_t left = 1;
+    tide_status rc = tide_mail_seen_add(db, span->listing, span->ids, span->ids_count, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_listing_step(db, span->listing, span->more, &left, err);
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK; /* the account was removed meanwhile */
+    if (rc != TIDE_OK || left > 0)
+        return rc;
+    char payload[64];
+    (void)snprintf(payload, sizeof payload, "{\"listing\":%" PRIu64 "}", span->listing);
+    const struct tide_spec spec = {.kind = span->mail->absent_kind,
+                                   .account = tide_job_account(span->job),
+                                   .cycle = tide_job_cycle(span->job),
+                                   .payload = payload};
+    return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+}
+
+static tide_status span_read(struct span *span, tide_error *err)
+{
+    tide_status rc = tide_json_parse(tide_job_payload(span->job), &span->payload, err);
+    const json_t *payload = span->payload;
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "after", &span->slice.after_s, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "before", &span->slice.before_s, err);
+    if (rc != TIDE_OK)
+        return rc;
+    (void)tide_json_get_bool(payload, "all", &span->all, NULL);
+    (void)tide_json_get_u64(payload, "listing", &span->listing, NULL);
+    (void)tide_json_get_u64(payload, "depth", &span->depth, NULL);
+    (void)tide_json_get_u64(payload, "tries", &span->tries, NULL);
+    if (tide_json_get_text(payload, "token", &span->token, NULL) == TIDE_OK)
+        rc = tide_json_get_u64(payload, "page", &span->page, err);
     return rc;
 }
 
 static tide_status list_run(tide_job *job, void *context, tide_error *err)
 {
-    struct slice_page slice = {.token = TIDE_TEXT_NONE};
-    json_t *payload = NULL;
-    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
+    struct span *span = tide_job_memory(job, sizeof *span);
+    if (span == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a listing");
+    span->mail = context;
+    span->job = job;
+    tide_status rc = span_read(span, err);
     if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "after", &slice.after_s, err);
+        rc = tide_mail_user(span->mail, tide_job_account(job), &span->user, err);
     if (rc == TIDE_OK)
-        rc = tide_json_get_u64(payload, "before", &slice.before_s, err);
-    if (rc == TIDE_OK && tide_json_get_text(payload, "token", &slice.token, NULL) == TIDE_OK)
-        rc = tide_json_get_u64(payload, "page", &slice.page, err);
-    if (rc == TIDE_OK)
-        rc = list_page(context, job, &slice, err);
-    json_decref(payload);
+        rc = list_page(span, err);
+    json_decref(span->payload);
+    if (rc == TIDE_OK && span->listing > 0)
+        rc = tide_job_effect(job, write_span, span, err);
     return rc;
 }
 
@@ -175,8 +302,9 @@ static bool is_of_the_item(tide_status rc)
     }
 }
 
+/* Its bytes go over to the archive: two copies of a large one would be too many (M3). */
 static tide_status put_message(struct tide_mail_user *user, tide_job *job,
-                               const struct tide_gmail_message *message, uint64_t *ticket_out,
+                               struct tide_gmail_message *message, uint64_t *ticket_out,
                                tide_error *err)
 {
     tide_text labels[500];
@@ -193,25 +321,94 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
         .internal_ms = message->internal_ms,
         .labels = labels,
         .labels_count = count,
-        .raw = tide_buf_text(&message->raw),
+        .take = &message->raw,
     };
-    return tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err);
+    return tide_mail_archived(
+        user,
+        tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err),
+        err);
 }
 
-static tide_status fetch_one(struct tide_mail_user *user, tide_job *job, tide_mem *mem,
-                             tide_text id, uint64_t *ticket_out, tide_error *err)
+/* ---- claims: no message is asked for twice at once ---- */
+
+enum { FLYING = 1, PUT = 2 };
+
+static uint64_t claim_key(tide_text id)
 {
-    struct tide_gmail_message message;
-    tide_gmail_message_init(&message, mem);
-    tide_status rc = tide_gmail_get(user->gmail, job, id, &message, err);
-    if (rc == TIDE_OK && !tide_text_equal(message.id, id))
-        rc = tide_error_set(err, TIDE_SERVER, "asked for %.*s, got %.*s", (int)id.bytes, id.data,
-                            (int)message.id.bytes, message.id.data);
-    if (rc == TIDE_OK)
-        rc = put_message(user, job, &message, ticket_out, err);
-    tide_gmail_message_done(&message);
-    return rc;
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a; two ids of one key only wait for each other */
+    for (size_t i = 0; i < id.bytes; i++)
+        hash = (hash ^ (unsigned char)id.data[i]) * 0x100000001b3u;
+    return hash == 0 ? 1 : hash;
 }
+
+/* How many claims have ended: what was looked up before is old when this has grown. */
+static uint64_t claims_ended(tide_mail *mail, const struct tide_mail_user *user)
+{
+    tide_lock_take(mail->world, mail->lock);
+    const uint64_t ended = user->claims_ended;
+    tide_lock_drop(mail->world, mail->lock);
+    return ended;
+}
+
+/* false: somebody else is at it. */
+static bool claim(tide_mail *mail, struct tide_mail_user *user, tide_text id, uint64_t *ended_out)
+{
+    uint32_t known = 0;
+    tide_lock_take(mail->world, mail->lock);
+    const bool free = !tide_map_get(&user->claims, claim_key(id), &known);
+    if (free)
+        (void)tide_map_put(&user->claims, claim_key(id), FLYING); /* no memory: without a claim */
+    *ended_out = user->claims_ended;
+    tide_lock_drop(mail->world, mail->lock);
+    return free;
+}
+
+static void claim_put(tide_mail *mail, struct tide_mail_user *user, tide_text id)
+{
+    tide_lock_take(mail->world, mail->lock);
+    (void)tide_map_put(&user->claims, claim_key(id), PUT);
+    tide_lock_drop(mail->world, mail->lock);
+}
+
+static void claim_end(tide_mail *mail, struct tide_mail_user *user, tide_text id)
+{
+    tide_lock_take(mail->world, mail->lock);
+    (void)tide_map_remove(&user->claims, claim_key(id));
+    user->claims_ended++;
+    tide_lock_drop(mail->world, mail->lock);
+}
+
+bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id)
+{
+    uint32_t known = 0;
+    tide_lock_take(mail->world, mail->lock);
+    const bool flying = tide_map_get(&user->claims, claim_key(id), &known) && known == FLYING;
+    tide_lock_drop(mail->world, mail->lock);
+    return flying;
+}
+
+/* One of the messages that this run may fetch; false: none is left. */
+static bool take_allowance(tide_mail *mail)
+{
+    tide_lock_take(mail->world, mail->lock);
+    const bool taken = mail->allowed > 0;
+    if (!taken)
+        mail->spent = true;
+    else if (mail->allowed != UINT64_MAX)
+        mail->allowed--;
+    tide_lock_drop(mail->world, mail->lock);
+    return taken;
+}
+
+static void return_allowance(tide_mail *mail)
+{
+    tide_lock_take(mail->world, mail->lock);
+    if (mail->allowed != UINT64_MAX)
+        mail->allowed++;
+    tide_lock_drop(mail->world, mail->lock);
+}
+
+/* ---- a job of messages ---- */
 
 struct fetch {
     tide_mail *mail;
@@ -219,29 +416,41 @@ struct fetch {
     tide_job *job;
     size_t count;
     uint64_t *tickets; /* of each item; 0: not put by this attempt */
+    bool *claimed;
     uint64_t last;
-    struct tide_shard_state *shards; /* as they are after this job */
-    size_t shards_count;
+    uint64_t ended;    /* claims, when what is stored was looked up */
+    uint64_t again_ms; /* some were left for later */
 };
 
-/* Ids that another slice or an earlier attempt has stored cost nothing. */
-static tide_status skip_stored(struct fetch *fetch, tide_error *err)
+static tide_status fetch_one(struct fetch *fetch, tide_text id, uint64_t *ticket_out,
+                             tide_error *err)
 {
-    tide_text ids[TIDE_GMAIL_PAGE_MAX];
-    bool missing[TIDE_GMAIL_PAGE_MAX];
-    for (size_t from = 0; from < fetch->count; from += TIDE_GMAIL_PAGE_MAX) {
-        const size_t some =
-            fetch->count - from < TIDE_GMAIL_PAGE_MAX ? fetch->count - from : TIDE_GMAIL_PAGE_MAX;
-        for (size_t i = 0; i < some; i++)
-            ids[i] = tide_job_item(fetch->job, from + i);
-        const tide_status rc = tide_archive_missing(fetch->user->archive, ids, some, missing, err);
-        if (rc != TIDE_OK)
-            return rc;
-        for (size_t i = 0; i < some; i++)
-            if (!missing[i])
-                tide_job_item_done(fetch->job, from + i);
-    }
-    return TIDE_OK;
+    struct tide_gmail_message message;
+    tide_gmail_message_init(&message, fetch->mail->mem);
+    tide_status rc = tide_gmail_get(fetch->user->gmail, fetch->job, id, &message, err);
+    if (rc == TIDE_OK && !tide_text_equal(message.id, id))
+        rc = tide_error_set(err, TIDE_SERVER, "asked for %.*s, got %.*s", (int)id.bytes, id.data,
+                            (int)message.id.bytes, message.id.data);
+    if (rc == TIDE_OK)
+        rc = put_message(fetch->user, fetch->job, &message, ticket_out, err);
+    tide_gmail_message_done(&message);
+    return rc;
+}
+
+/* Ids that another slice or an earlier attempt has stored cost nothing. */
+static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err)
+{
+    tide_text ids[CHUNK];
+    bool missing[CHUNK];
+    const size_t some = fetch->count - from < CHUNK ? fetch->count - from : CHUNK;
+    fetch->ended = claims_ended(fetch->mail, fetch->user);
+    for (size_t i = 0; i < some; i++)
+        ids[i] = tide_job_item(fetch->job, from + i);
+    const tide_status rc = tide_archive_missing(fetch->user->archive, ids, some, missing, err);
+    for (size_t i = 0; rc == TIDE_OK && i < some; i++)
+        if (!missing[i])
+            tide_job_item_done(fetch->job, from + i);
+    return rc;
 }
 
 /* Only what the disk has counts as done (W2). */
@@ -252,7 +461,7 @@ static tide_status settle(struct fetch *fetch, tide_error *err)
     const tide_status rc = tide_archive_sync(fetch->user->archive, fetch->last,
                                              tide_job_cancellation(fetch->job), err);
     if (rc != TIDE_OK)
-        return rc;
+        return tide_mail_archived(fetch->user, rc, err);
     uint64_t stored = 0;
     for (size_t i = 0; i < fetch->count; i++) {
         if (fetch->tickets[i] == 0)
@@ -264,65 +473,92 @@ static tide_status settle(struct fetch *fetch, tide_error *err)
     return TIDE_OK;
 }
 
-static tide_status write_shards(tide_transaction *transaction, void *arg, tide_error *err)
+static void release(struct fetch *fetch, size_t i)
 {
-    const struct fetch *fetch = arg;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < fetch->shards_count; i++)
-        rc = tide_mail_shard_put(tide_transaction_sqlite(transaction), fetch->user->account,
-                                 &fetch->shards[i], err);
-    return rc;
+    if (fetch->claimed[i])
+        claim_end(fetch->mail, fetch->user, tide_job_item(fetch->job, i));
+    fetch->claimed[i] = false;
 }
 
-/* What the archive must still show at the next run (M4). */
-static tide_status remember_shards(struct fetch *fetch, tide_error *err)
+static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
 {
-    const size_t count = tide_archive_shards(fetch->user->archive);
-    fetch->shards = tide_job_memory(fetch->job, (count + 1) * sizeof *fetch->shards);
-    if (fetch->shards == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu shards", count);
+    const tide_text id = tide_job_item(fetch->job, i);
+    const uint64_t now_ms = tide_job_now_ms(fetch->job);
+    uint64_t ended = 0;
+    if (!claim(fetch->mail, fetch->user, id, &ended)) {
+        fetch->again_ms = now_ms + AGAIN_MS;
+        return TIDE_OK;
+    }
+    fetch->claimed[i] = true;
+    bool missing = true;
+    if (ended != fetch->ended) { /* perhaps it was this one */
+        const tide_status rc = tide_archive_missing(fetch->user->archive, &id, 1, &missing, err);
+        if (rc != TIDE_OK)
+            return rc;
+    }
+    if (!missing) {
+        release(fetch, i);
+        tide_job_item_done(fetch->job, i);
+        return TIDE_OK;
+    }
+    if (!take_allowance(fetch->mail))
+        return tide_job_again(fetch->job, now_ms + SPENT_MS);
+    const tide_status rc = fetch_one(fetch, id, &fetch->tickets[i], err);
+    if (rc == TIDE_OK) {
+        fetch->last = fetch->tickets[i];
+        claim_put(fetch->mail, fetch->user, id);
+        return TIDE_OK;
+    }
+    return_allowance(fetch->mail);
+    release(fetch, i);
+    if (!is_of_the_item(rc))
+        return rc;
+    tide_job_item_failed(fetch->job, i, rc, err == NULL ? "" : err->text);
+    return TIDE_OK;
+}
+
+static tide_status fetch_items(struct fetch *fetch, tide_error *err)
+{
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
-        rc =
-            tide_archive_shard(fetch->user->archive, i, &fetch->shards[fetch->shards_count++], err);
-    return rc == TIDE_OK ? tide_job_effect(fetch->job, write_shards, fetch, err) : rc;
+    for (size_t i = 0; rc == TIDE_OK && i < fetch->count; i++) {
+        if (i % CHUNK == 0)
+            rc = skip_stored(fetch, i, err);
+        if (rc == TIDE_OK && tide_job_item_open(fetch->job, i))
+            rc = fetch_item(fetch, i, err);
+        tide_job_beat(fetch->job, (uint64_t)i);
+    }
+    return rc;
 }
 
 static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
 {
-    struct fetch *fetch = tide_job_memory(job, sizeof *fetch);
-    if (fetch == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a fetch");
-    fetch->mail = context;
-    fetch->job = job;
-    fetch->count = tide_job_items(job);
-    fetch->tickets = tide_job_memory(job, (fetch->count + 1) * sizeof *fetch->tickets);
-    if (fetch->tickets == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a fetch");
-    tide_status rc = tide_mail_user(fetch->mail, tide_job_account(job), &fetch->user, err);
+    struct fetch fetch = {.mail = context, .job = job, .count = tide_job_items(job)};
+    tide_mem *mem = fetch.mail->mem;
+    tide_status rc = tide_mail_user(fetch.mail, tide_job_account(job), &fetch.user, err);
+    if (rc != TIDE_OK || fetch.count == 0)
+        return rc;
+    fetch.tickets = tide_mem_array(mem, fetch.count, sizeof *fetch.tickets);
+    fetch.claimed = tide_mem_array(mem, fetch.count, sizeof *fetch.claimed);
+    if (fetch.tickets == NULL || fetch.claimed == NULL)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for a fetch");
     if (rc == TIDE_OK)
-        rc = skip_stored(fetch, err);
-    for (size_t i = 0; rc == TIDE_OK && i < fetch->count; i++) {
-        if (!tide_job_item_open(job, i))
-            continue;
-        rc = fetch_one(fetch->user, job, fetch->mail->mem, tide_job_item(job, i),
-                       &fetch->tickets[i], err);
-        if (rc == TIDE_OK) {
-            fetch->last = fetch->tickets[i];
-        } else if (is_of_the_item(rc)) {
-            tide_job_item_failed(job, i, rc, err == NULL ? "" : err->text);
-            rc = TIDE_OK;
-        }
-        tide_job_beat(job, (uint64_t)i);
-    }
+        rc = fetch_items(&fetch, err);
     /* Also when the loop ended early: what was fetched is not fetched again. */
     tide_error other = {TIDE_OK, 0, ""};
-    const tide_status settled = settle(fetch, &other);
+    const tide_status settled = fetch.tickets == NULL ? TIDE_OK : settle(&fetch, &other);
+    for (size_t i = 0; fetch.claimed != NULL && i < fetch.count; i++)
+        release(&fetch, i);
     if (rc == TIDE_OK && settled != TIDE_OK && err != NULL)
         *err = other;
-    if (rc == TIDE_OK && settled == TIDE_OK && fetch->last > 0)
-        return remember_shards(fetch, err);
-    return rc == TIDE_OK ? settled : rc;
+    if (rc == TIDE_OK)
+        rc = settled;
+    if (rc == TIDE_OK)
+        rc = tide_mail_remember(fetch.mail, fetch.user, job, err);
+    if (rc == TIDE_OK && fetch.again_ms > 0)
+        rc = tide_job_again(job, fetch.again_ms);
+    tide_mem_free(mem, fetch.tickets, fetch.count * sizeof *fetch.tickets);
+    tide_mem_free(mem, fetch.claimed, fetch.count * sizeof *fetch.claimed);
+    return rc;
 }
 
 tide_status tide_mail_list(tide_job *job, void *context, tide_error *err)

@@ -9,38 +9,56 @@
 #include "base/json.h"
 #include "mail/mail_inside.h"
 #include "mail/manifest.h"
-#include "mail/slice.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { PAGES_MAX = 100000, CHANGES_MAX = 1000, RELIST_DAYS = 30 };
+enum {
+    PAGES_MAX = 100000,
+    CHANGES_MAX = 256,   /* handed to the archive at once */
+    IDS_MAX = 1 << 20,   /* of one page; the answer's size bounds it before that */
+    TRIES_MAX = 5,       /* of a walk whose page token was refused */
+    FLIGHT_WAIT_MS = 20, /* between two looks at a message that is being fetched */
+};
 
 struct history {
     tide_mail *mail;
     struct tide_mail_user *user;
+    struct tide_mail_row row;
     tide_job *job;
     json_t *payload; /* owned by the handler; token points into it */
     tide_text token;
     uint64_t page;
+    uint64_t tries;
     char start[64];
     uint64_t stream;
     uint64_t ordinal;
     char end[64]; /* the id to adopt */
+    bool relist;  /* the start has expired */
+    bool dates;
     int64_t now_ms;
     uint64_t ticket;
-    bool relisted; /* the id to adopt was not reached by reading the history before it */
 };
 
-static tide_status write_mark(tide_transaction *transaction, void *arg, tide_error *err)
+static tide_status write_history(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct history *history = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    tide_status rc =
-        tide_mail_mark_put(db, history->stream, history->ordinal, tide_text_of(history->end), err);
-    if (rc == TIDE_OK && history->relisted)
-        rc = tide_gap_put(db, tide_job_account(history->job), (uint64_t)history->now_ms, err);
+    const struct tide_mail_relist relist = {.cycle = tide_job_cycle(history->job),
+                                            .account = tide_job_account(history->job),
+                                            .from_ms = history->row.since_ms,
+                                            .now_ms = (uint64_t)history->now_ms,
+                                            .dates = history->dates};
+    tide_status rc = TIDE_OK;
+    if (history->relist)
+        rc = tide_mail_relist(transaction, history->mail, &relist, err);
+    /* No history leads to the id that is adopted then. */
+    if (rc == TIDE_OK && history->relist)
+        rc = tide_gap_put(tide_transaction_sqlite(transaction), relist.account, relist.now_ms, err);
+    if (rc == TIDE_OK && history->end[0] != '\0')
+        rc = tide_mail_mark_put(tide_transaction_sqlite(transaction), history->stream,
+                                history->ordinal, tide_text_of(history->end), err);
     return rc;
 }
 
@@ -52,86 +70,181 @@ static tide_text id_of(const json_t *entry)
         json_string_value(json_object_get(json_object_get(entry, "message"), "id")));
 }
 
-static tide_status take_labels(struct history *history, const json_t *record, const char *key,
-                               bool added, tide_error *err)
+/* The answer to a get that is on its way is older than this page: what the page says
+ * must come to the archive behind it. */
+static tide_status wait_for_flight(struct history *history, tide_text id, tide_error *err)
 {
-    struct tide_label_change changes[CHANGES_MAX];
-    size_t count = 0;
+    while (tide_mail_flying(history->mail, history->user, id)) {
+        const tide_status rc = tide_job_sleep(history->job, FLIGHT_WAIT_MS);
+        if (rc != TIDE_OK)
+            return tide_error_set(err, rc, "canceled");
+        tide_job_beat(history->job, 0);
+    }
+    return TIDE_OK;
+}
+
+struct changes {
+    struct tide_label_change list[CHANGES_MAX];
+    size_t count;
+};
+
+static tide_status changes_flush(struct history *history, struct changes *changes, tide_error *err)
+{
+    if (changes->count == 0)
+        return TIDE_OK;
+    const size_t count = changes->count;
+    changes->count = 0;
+    return tide_archive_labels(history->user->archive, changes->list, count, &history->ticket, err);
+}
+
+static tide_status take_labels(struct history *history, const json_t *record, const char *key,
+                               bool added, struct changes *changes, tide_error *err)
+{
     size_t index = 0;
     const json_t *entry = NULL;
     json_array_foreach(json_object_get(record, key), index, entry)
     {
         size_t at = 0;
         const json_t *label = NULL;
+        if (id_of(entry).bytes == 0)
+            continue;
+        tide_status rc = wait_for_flight(history, id_of(entry), err);
+        if (rc != TIDE_OK)
+            return rc;
         json_array_foreach(json_object_get(entry, "labelIds"), at, label)
         {
-            if (count == CHANGES_MAX || id_of(entry).bytes == 0 || !json_is_string(label))
+            if (!json_is_string(label))
                 continue;
-            changes[count++] = (struct tide_label_change){
+            changes->list[changes->count++] = (struct tide_label_change){
                 .gmail_id = id_of(entry),
                 .label = tide_text_of(json_string_value(label)),
                 .added = added,
                 .at_ms = history->now_ms,
                 .history_id = tide_text_of(json_string_value(json_object_get(record, "id"))),
             };
+            if (changes->count == CHANGES_MAX)
+                rc = changes_flush(history, changes, err);
+            if (rc != TIDE_OK)
+                return rc;
         }
     }
-    return count == 0
-               ? TIDE_OK
-               : tide_archive_labels(history->user->archive, changes, count, &history->ticket, err);
+    return TIDE_OK;
 }
 
-static tide_status take_record(struct history *history, const json_t *record, tide_error *err)
+static tide_status take_deleted(struct history *history, const json_t *record, tide_error *err)
 {
-    tide_status rc = take_labels(history, record, "labelsAdded", true, err);
-    if (rc == TIDE_OK)
-        rc = take_labels(history, record, "labelsRemoved", false, err);
     size_t index = 0;
     const json_t *entry = NULL;
-    json_array_foreach(json_object_get(record, "messagesDeleted"), index,
-                       entry) if (rc == TIDE_OK && id_of(entry).bytes > 0) rc =
-        tide_archive_gone(history->user->archive, id_of(entry), history->now_ms, &history->ticket,
-                          err);
-    return rc;
+    json_array_foreach(json_object_get(record, "messagesDeleted"), index, entry)
+    {
+        if (id_of(entry).bytes == 0)
+            continue;
+        tide_status rc = wait_for_flight(history, id_of(entry), err);
+        if (rc == TIDE_OK)
+            rc = tide_archive_gone(history->user->archive, id_of(entry), history->now_ms,
+                                   &history->ticket, err);
+        if (rc != TIDE_OK)
+            return rc;
+    }
+    return TIDE_OK;
 }
 
-/* The ids a page adds, to be fetched by jobs of this cycle. */
-static tide_status take_added(struct history *history, const json_t *records, tide_error *err)
+static tide_status take_records(struct history *history, const json_t *records, tide_error *err)
 {
-    tide_text ids[TIDE_GMAIL_PAGE_MAX];
-    size_t count = 0;
+    struct changes *changes = tide_mem_new(history->mail->mem, sizeof *changes);
+    if (changes == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for changes of labels");
     tide_status rc = TIDE_OK;
     size_t index = 0;
     const json_t *record = NULL;
     json_array_foreach(records, index, record)
     {
-        size_t at = 0;
-        const json_t *entry = NULL;
-        json_array_foreach(json_object_get(record, "messagesAdded"), at, entry)
-        {
-            if (id_of(entry).bytes == 0 || id_of(entry).bytes > TIDE_GMAIL_ID_BYTES_MAX)
-                return tide_error_set(err, TIDE_SERVER, "history names a message without an id");
-            ids[count++] = id_of(entry);
-            if (count < TIDE_GMAIL_PAGE_MAX)
-                continue;
-            rc = tide_mail_fetch_missing(history->mail, history->user, history->job, ids, count,
-                                         err);
-            if (rc != TIDE_OK)
-                return rc;
-            count = 0;
-        }
+        if (rc == TIDE_OK)
+            rc = take_labels(history, record, "labelsAdded", true, changes, err);
+        if (rc == TIDE_OK)
+            rc = take_labels(history, record, "labelsRemoved", false, changes, err);
+        if (rc == TIDE_OK)
+            rc = changes_flush(history, changes, err);
+        if (rc == TIDE_OK)
+            rc = take_deleted(history, record, err);
     }
-    return tide_mail_fetch_missing(history->mail, history->user, history->job, ids, count, err);
+    tide_mem_free(history->mail->mem, changes, sizeof *changes);
+    return rc;
+}
+
+/* ---- what a page names and is not stored ---- */
+
+struct named {
+    tide_mem *mem;
+    tide_text *ids;
+    size_t count, capacity;
+};
+
+static tide_status named_add(struct named *named, const json_t *record, const char *key,
+                             tide_error *err)
+{
+    size_t index = 0;
+    const json_t *entry = NULL;
+    json_array_foreach(json_object_get(record, key), index, entry)
+    {
+        void *ids = named->ids;
+        if (id_of(entry).bytes == 0 || id_of(entry).bytes > TIDE_GMAIL_ID_BYTES_MAX)
+            return tide_error_set(err, TIDE_SERVER, "history names a message without an id");
+        if (!tide_mem_grow(named->mem, &ids, &named->capacity, named->count + 1, IDS_MAX,
+                           sizeof *named->ids))
+            return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu ids", named->count);
+        named->ids = ids;
+        named->ids[named->count++] = id_of(entry);
+    }
+    return TIDE_OK;
+}
+
+static int id_order(const void *a, const void *b)
+{
+    const tide_text *x = a;
+    const tide_text *y = b;
+    const size_t bytes = x->bytes < y->bytes ? x->bytes : y->bytes;
+    const int order = memcmp(x->data, y->data, bytes);
+    return order != 0 ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
+}
+
+/* The ids a page adds, to be fetched by jobs of this cycle.  Mail whose labels changed
+ * and which is not here was missed by a listing; unless only a part of the mailbox is
+ * wanted, to which it need not belong. */
+static tide_status take_named(struct history *history, const json_t *records, tide_error *err)
+{
+    struct named named = {.mem = history->mail->mem};
+    tide_status rc = TIDE_OK;
+    size_t index = 0;
+    const json_t *record = NULL;
+    json_array_foreach(records, index, record)
+    {
+        if (rc == TIDE_OK)
+            rc = named_add(&named, record, "messagesAdded", err);
+        if (rc == TIDE_OK && history->row.since_ms == 0)
+            rc = named_add(&named, record, "labelsAdded", err);
+        if (rc == TIDE_OK && history->row.since_ms == 0)
+            rc = named_add(&named, record, "labelsRemoved", err);
+    }
+    size_t count = 0;
+    if (named.count > 0)
+        qsort(named.ids, named.count, sizeof *named.ids, id_order);
+    for (size_t i = 0; i < named.count; i++)
+        if (count == 0 || !tide_text_equal(named.ids[count - 1], named.ids[i]))
+            named.ids[count++] = named.ids[i];
+    if (rc == TIDE_OK)
+        rc = tide_mail_fetch_missing(history->mail, history->user, history->job, named.ids, count,
+                                     err);
+    tide_mem_free(named.mem, named.ids, named.capacity * sizeof *named.ids);
+    return rc;
 }
 
 static tide_status take_page(struct history *history, const struct tide_gmail_history *page,
                              tide_error *err)
 {
-    tide_status rc = take_added(history, page->records, err);
-    size_t index = 0;
-    const json_t *record = NULL;
-    json_array_foreach(page->records, index, record) if (rc == TIDE_OK) rc =
-        take_record(history, record, err);
+    tide_status rc = take_named(history, page->records, err);
+    if (rc == TIDE_OK)
+        rc = take_records(history, page->records, err);
     if (rc == TIDE_OK &&
         (page->history_id.bytes == 0 || page->history_id.bytes >= sizeof history->end))
         rc = tide_error_set(err, TIDE_SERVER, "history does not say where it stands");
@@ -143,19 +256,21 @@ static tide_status take_page(struct history *history, const struct tide_gmail_hi
 
 /* The next page is a job of its own, of the same cycle; only the last one notes
  * the id to adopt. */
-static tide_status next_page(struct history *history, tide_text token, tide_error *err)
+static tide_status page_job(struct history *history, uint64_t page, tide_text token,
+                            tide_error *err)
 {
     tide_json payload;
     tide_buf line;
-    if (tide_text_equal(token, history->token) || history->page == PAGES_MAX)
-        return tide_error_set(err, TIDE_SERVER, "history names the same page again");
     tide_buf_init(&line, history->mail->mem, 16 << 10);
     tide_json_object(&payload);
     tide_json_set_cstr(&payload, "start", history->start);
     tide_json_set_u64(&payload, "stream", history->stream);
     tide_json_set_u64(&payload, "ordinal", history->ordinal);
-    tide_json_set_u64(&payload, "page", history->page + 1);
-    tide_json_set_text(&payload, "token", token);
+    tide_json_set_u64(&payload, "tries", history->tries);
+    if (token.bytes > 0) {
+        tide_json_set_u64(&payload, "page", page);
+        tide_json_set_text(&payload, "token", token);
+    }
     tide_status rc = tide_json_line(&payload, &line);
     tide_json_done(&payload);
     if (rc != TIDE_OK)
@@ -176,38 +291,53 @@ static tide_status walk(struct history *history, tide_error *err)
                                         tide_text_of(history->start), history->token, &page, err);
     if (rc == TIDE_OK)
         rc = take_page(history, &page, err);
+    else if (rc == TIDE_PERMANENT && history->token.bytes > 0 && history->tries < TRIES_MAX) {
+        /* A token that is no longer taken: everything is read again, which is harmless. */
+        history->tries++;
+        return page_job(history, 0, TIDE_TEXT_NONE, err);
+    }
     if (rc == TIDE_OK && page.next.bytes > 0) {
-        rc = next_page(history, page.next, err);
+        if (tide_text_equal(page.next, history->token) || history->page == PAGES_MAX)
+            rc = tide_error_set(err, TIDE_SERVER, "history names the same page again");
+        else
+            rc = page_job(history, history->page + 1, page.next, err);
         history->end[0] = '\0'; /* adopted with the last page */
     }
     tide_gmail_history_done(&page);
     return rc;
 }
 
-/* ---- an expired id ---- */
-
-/* Lists everything again, as children of this job and so in its cycle: listing
- * costs 5 units for 500 ids, and only what is not stored is fetched. */
-static tide_status relist(struct history *history, tide_error *err)
+/* An expired id: everything is listed again, in this cycle.  Listing costs 5 units
+ * for 500 ids, only what is not stored is fetched, and what is stored and not named
+ * is looked for (absent.c).  The position is read before the listing (M6a). */
+static tide_status expired(struct history *history, tide_error *err)
 {
-    struct tide_gmail_profile profile = {0};
-    tide_status rc = tide_gmail_profile(history->user->gmail, history->job, &profile, err);
+    struct tide_mail_position position = {0};
+    const tide_status rc =
+        tide_mail_position(history->mail, history->user, history->job, &position, err);
     if (rc != TIDE_OK)
         return rc;
-    (void)snprintf(history->end, sizeof history->end, "%s", profile.history_id);
-    const struct tide_slices slices =
-        tide_slices_plan(0, (uint64_t)history->now_ms / 1000 + 1, RELIST_DAYS * 12);
-    for (size_t i = 0; rc == TIDE_OK && i < slices.count; i++) {
-        const struct tide_slice slice = tide_slices_at(&slices, i);
-        char payload[128];
-        (void)snprintf(payload, sizeof payload, "{\"after\":%" PRIu64 ",\"before\":%" PRIu64 "}",
-                       slice.after_s, slice.before_s);
-        const struct tide_spec spec = {.kind = history->mail->list_kind,
-                                       .account = tide_job_account(history->job),
-                                       .payload = payload};
-        rc = tide_job_enqueue(history->job, &spec, err);
+    memcpy(history->end, position.history_id, sizeof history->end);
+    history->dates = position.dates;
+    history->relist = true;
+    return TIDE_OK;
+}
+
+/* The second call may find no units left, and the job comes back (E4.3a): it must not
+ * spend them on asking for the dead id again, or it never gets to the second one. */
+static tide_status walk_or_relist(struct history *history, tide_error *err)
+{
+    const tide_text dead = TIDE_TEXT("expired");
+    if (!tide_text_equal(tide_job_resume(history->job), dead)) {
+        tide_status rc = walk(history, err);
+        if (rc == TIDE_GONE)
+            rc = tide_job_resume_set(history->job, dead, err);
+        else
+            return rc;
+        if (rc != TIDE_OK)
+            return rc;
     }
-    return rc;
+    return expired(history, err);
 }
 
 static tide_status read_payload(struct history *history, tide_error *err)
@@ -217,13 +347,18 @@ static tide_status read_payload(struct history *history, tide_error *err)
     const json_t *payload = history->payload;
     if (rc == TIDE_OK)
         rc = tide_json_get_text(payload, "start", &start, err);
-    if (rc == TIDE_OK && start.bytes < sizeof history->start)
+    if (rc == TIDE_OK && (start.bytes == 0 || start.bytes >= sizeof history->start))
+        rc = tide_error_set(err, TIDE_INVALID, "a history id of %zu bytes", start.bytes);
+    if (rc == TIDE_OK)
         memcpy(history->start, start.data, start.bytes);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(payload, "stream", &history->stream, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(payload, "ordinal", &history->ordinal, err);
-    if (rc == TIDE_OK && tide_json_get_text(payload, "token", &history->token, NULL) == TIDE_OK)
+    if (rc != TIDE_OK)
+        return rc;
+    (void)tide_json_get_u64(payload, "tries", &history->tries, NULL);
+    if (tide_json_get_text(payload, "token", &history->token, NULL) == TIDE_OK)
         rc = tide_json_get_u64(payload, "page", &history->page, err);
     return rc;
 }
@@ -240,17 +375,19 @@ static tide_status history_run(tide_job *job, void *context, tide_error *err)
     if (rc == TIDE_OK)
         rc = tide_mail_user(history->mail, tide_job_account(job), &history->user, err);
     if (rc == TIDE_OK)
-        rc = walk(history, err);
-    history->relisted = rc == TIDE_GONE;
-    if (rc == TIDE_GONE)
-        rc = relist(history, err);
+        rc = tide_mail_row_read(history->mail, tide_job_account(job), &history->row, err);
+    if (rc == TIDE_OK)
+        rc = walk_or_relist(history, err);
     json_decref(history->payload);
-    if (rc == TIDE_OK && history->ticket > 0)
-        rc = tide_archive_sync(history->user->archive, history->ticket, tide_job_cancellation(job),
-                               err);
-    if (rc != TIDE_OK || history->end[0] == '\0')
-        return rc;
-    return tide_job_effect(job, write_mark, history, err);
+    if (rc == TIDE_OK && history->ticket > 0) {
+        rc = tide_mail_archived(history->user,
+                                tide_archive_sync(history->user->archive, history->ticket,
+                                                  tide_job_cancellation(job), err),
+                                err);
+        if (rc == TIDE_OK)
+            rc = tide_mail_remember(history->mail, history->user, job, err);
+    }
+    return rc == TIDE_OK ? tide_job_effect(job, write_history, history, err) : rc;
 }
 
 tide_status tide_mail_history(tide_job *job, void *context, tide_error *err)

@@ -1,6 +1,7 @@
 #include "mail/mail.h"
 
 #include "base/check.h"
+#include "base/json.h"
 #include "mail/mail_inside.h"
 #include "mail/manifest.h"
 #include "mail/message.h"
@@ -8,6 +9,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { GET_UNITS = 20, QUOTA_UNITS = 6000, QUOTA_MS = 60000 }; /* Gmail's, since May 2026 */
 
 /* ---- rows ---- */
 
@@ -44,11 +47,38 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
                              tide_error *err)
 {
     char name[32];
+    char floor[32]; /* E5.7 */
     (void)snprintf(name, sizeof name, "mail.%" PRIu32, row->epoch);
-    return tide_stream_open(mail->engine, row->account, name, "0", stream_out, err);
+    (void)snprintf(floor, sizeof floor, "%" PRIu64, row->since_ms);
+    return tide_stream_open(mail->engine, row->account, name, floor, stream_out, err);
 }
 
 /* ---- life ---- */
+
+/* For a command: the archive is open for writing here and nowhere else. */
+static tide_status index_again(tide_job *job, void *context, tide_error *err)
+{
+    struct tide_mail_user *user = NULL;
+    const tide_status rc = tide_mail_user(context, tide_job_account(job), &user, err);
+    return rc == TIDE_OK ? tide_archive_index_again(user->archive, tide_job_cancellation(job), err)
+                         : rc;
+}
+
+static tide_status add_account(tide_job *job, void *context, tide_error *err)
+{
+    json_t *payload = NULL;
+    tide_text email = TIDE_TEXT_NONE;
+    tide_text endpoint = TIDE_TEXT_NONE;
+    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(payload, "email", &email, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(payload, "endpoint", &endpoint, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_account_add(context, email.data, endpoint.data, err);
+    json_decref(payload);
+    return rc == TIDE_NOT_FOUND ? TIDE_INVALID : rc;
+}
 
 static tide_status define_kinds(tide_mail *mail, tide_error *err)
 {
@@ -61,7 +91,10 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
         uint32_t *number;
         bool wanted;
     } kinds[] = {
-        {{.name = "mail.plan", .handler = tide_mail_plan, .priority = 80, .dedupe_running = true},
+        {{.name = TIDE_MAIL_PLAN_KIND,
+          .handler = tide_mail_plan,
+          .priority = 80,
+          .dedupe_running = true},
          &mail->plan_kind,
          sync},
         {{.name = "mail.list", .handler = tide_mail_list, .priority = 60}, &mail->list_kind, sync},
@@ -70,6 +103,12 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
          sync},
         {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true},
          &mail->fetch_kind,
+         sync},
+        {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind, sync},
+        {{.name = TIDE_MAIL_ACCOUNT_KIND, .handler = add_account}, &mail->account_kind, sync},
+        {{.name = "mail.absent", .handler = tide_mail_absent}, &mail->absent_kind, sync},
+        {{.name = "mail.confirm", .handler = tide_mail_confirm, .items = true},
+         &mail->confirm_kind,
          sync},
         {{.name = TIDE_MAIL_REMOVE,
           .handler = tide_mail_remove,
@@ -118,11 +157,20 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
     mail->options = *options;
     tide_map_init(&mail->looked, mem);
     (void)snprintf(mail->archive_dir, sizeof mail->archive_dir, "%s", options->archive_dir);
+    mail->allowed = UINT64_MAX;
+    mail->fetch_ids =
+        options->window_ms == 0
+            ? tide_slice_fetch_ids(QUOTA_UNITS, QUOTA_MS, GET_UNITS)
+            : tide_slice_fetch_ids(options->window_units, options->window_ms, GET_UNITS);
     tide_status rc = tide_lock_new(mail->world, &mail->lock);
+    if (rc == TIDE_OK)
+        rc = tide_cond_new(mail->world, &mail->opened);
     if (rc == TIDE_OK)
         rc = define_kinds(mail, err);
     if (rc == TIDE_OK)
         rc = tide_transact(mail->engine, make_tables, NULL, err);
+    if (rc == TIDE_OK)
+        rc = tide_restore_start(mail, err);
     if (rc != TIDE_OK) {
         (void)tide_mail_close(mail, NULL);
         return rc;
@@ -133,9 +181,14 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
 
 static tide_status user_close(tide_mail *mail, struct tide_mail_user *user, tide_error *err)
 {
+    /* A shard is whole without its log when nobody is at it: people copy files.  A
+     * failure is harmless, for the log is as durable as the file. */
+    if (user->archive != NULL)
+        (void)tide_archive_checkpoint(user->archive, NULL, NULL);
     const tide_status rc = tide_archive_close(user->archive, err);
     tide_gmail_close(user->gmail);
     tide_tokens_close(user->tokens);
+    tide_map_done(&user->claims);
     tide_mem_free(mail->mem, user, sizeof *user);
     return rc;
 }
@@ -150,6 +203,8 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
         if (rc == TIDE_OK)
             rc = closed;
     }
+    if (mail->opened != NULL)
+        tide_cond_free(mail->world, mail->opened);
     if (mail->lock != NULL)
         tide_lock_free(mail->world, mail->lock);
     tide_map_done(&mail->looked);
@@ -164,6 +219,13 @@ void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYT
     (void)snprintf(name_out, TIDE_SECRET_NAME_BYTES_MAX, "gmail/%s", email);
 }
 
+static tide_status read_epoch(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct tide_mail_row *row = arg;
+    return tide_mail_epoch_get(tide_transaction_sqlite(transaction), row->account, &row->epoch,
+                               err);
+}
+
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
                                   tide_error *err)
 {
@@ -173,7 +235,11 @@ tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char
         return rc;
     const uint32_t account = row.account;
     rc = tide_mail_row_read(mail, account, &row, err);
-    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+    if (rc == TIDE_NOT_FOUND) {
+        row = (struct tide_mail_row){.account = account};
+        rc = tide_transact(mail->engine, read_epoch, &row, err);
+    }
+    if (rc != TIDE_OK)
         return rc;
     row.account = account; /* what a known account has done so far stays */
     (void)snprintf(row.email, sizeof row.email, "%s", email);
@@ -229,6 +295,7 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
     if (user == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %s", row->email);
     user->account = row->account;
+    tide_map_init(&user->claims, mail->mem);
     (void)snprintf(user->email, sizeof user->email, "%s", row->email);
     (void)snprintf(dir, sizeof dir, "%s/%s", mail->archive_dir, row->email);
     tide_mail_secret_name(row->email, secret);
@@ -241,6 +308,8 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
         .dir = dir, .account = row->email, .world = mail->world};
     if (rc == TIDE_OK)
         rc = tide_archive_open(&options, mail->mem, &user->archive, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_prove(mail, user, err);
     if (rc != TIDE_OK) {
         (void)user_close(mail, user, NULL);
         return rc;
@@ -257,34 +326,74 @@ static struct tide_mail_user *user_known(tide_mail *mail, uint32_t account)
     return NULL;
 }
 
+/* Two jobs may come here at once, and the archive must be opened once: the second one
+ * waits for the first.  TIDE_NOT_FOUND: the caller is to open it. */
+static tide_status user_wait(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out)
+{
+    tide_status rc = TIDE_OK;
+    tide_lock_take(mail->world, mail->lock);
+    struct tide_mail_user *user = user_known(mail, account);
+    while (rc != TIDE_STOPPED && user == NULL && mail->opening) {
+        rc = tide_cond_wait(mail->world, mail->opened, mail->lock, TIDE_NEVER);
+        user = user_known(mail, account);
+    }
+    if (user != NULL) {
+        *user_out = user;
+        rc = TIDE_OK;
+    } else if (rc != TIDE_STOPPED) {
+        mail->opening = true;
+        rc = TIDE_NOT_FOUND;
+    }
+    tide_lock_drop(mail->world, mail->lock);
+    return rc;
+}
+
+static tide_status user_add(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
+                            tide_error *err)
+{
+    struct tide_mail_row row;
+    tide_status rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc == TIDE_OK && mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
+        rc = tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
+                            TIDE_MAIL_ACCOUNTS_MAX);
+    return rc == TIDE_OK ? user_open(mail, &row, user_out, err) : rc;
+}
+
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err)
 {
-    tide_lock_take(mail->world, mail->lock);
-    struct tide_mail_user *user = user_known(mail, account);
-    tide_lock_drop(mail->world, mail->lock);
-    if (user != NULL) {
-        *user_out = user;
+    tide_status rc = user_wait(mail, account, user_out);
+    if (rc == TIDE_STOPPED)
+        return tide_error_set(err, rc, "stopped while an archive was opened");
+    /* Nothing that is fetched could be kept: no call is worth its units. */
+    if (rc == TIDE_OK && __atomic_load_n(&(*user_out)->broken, __ATOMIC_RELAXED))
+        return tide_error_set(err, TIDE_DISK_FULL,
+                              "the archive of %s failed; check the disk, then start again",
+                              (*user_out)->email);
+    if (rc == TIDE_OK)
         return TIDE_OK;
-    }
-    struct tide_mail_row row;
-    tide_status rc = tide_mail_row_read(mail, account, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    /* Two jobs may come here at once; the archive must be opened once. */
+    struct tide_mail_user *user = NULL;
+    rc = user_add(mail, account, &user, err);
     tide_lock_take(mail->world, mail->lock);
-    user = user_known(mail, account);
-    if (user == NULL && mail->users_count == TIDE_MAIL_ACCOUNTS_MAX)
-        rc = tide_error_set(err, TIDE_FULL, "more than %d mail accounts in one process",
-                            TIDE_MAIL_ACCOUNTS_MAX);
-    else if (user == NULL)
-        rc = user_open(mail, &row, &user, err);
-    if (rc == TIDE_OK && user_known(mail, account) == NULL)
+    if (rc == TIDE_OK)
         mail->users[mail->users_count++] = user;
+    mail->opening = false;
+    tide_cond_wake_all(mail->world, mail->opened);
     tide_lock_drop(mail->world, mail->lock);
     if (rc == TIDE_OK)
         *user_out = user;
     return rc;
+}
+
+tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err)
+{
+    if (rc != TIDE_IO && rc != TIDE_BUSY && rc != TIDE_CORRUPT)
+        return rc;
+    if (rc != TIDE_BUSY)
+        __atomic_store_n(&user->broken, true, __ATOMIC_RELAXED);
+    if (err != NULL)
+        err->status = TIDE_DISK_FULL;
+    return TIDE_DISK_FULL;
 }
 
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err)
@@ -313,6 +422,17 @@ bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[40
 
 /* ---- running ---- */
 
+void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
+                       struct tide_mail_request *request_out)
+{
+    (void)snprintf(request_out->payload, sizeof request_out->payload,
+                   "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 ",\"since\":%" PRIu64
+                   "}",
+                   run->force ? "true" : "false", run->newest_first ? "true" : "false",
+                   run->slice_days, run->since_ms);
+    (void)snprintf(request_out->dedupe, sizeof request_out->dedupe, "plan/%" PRIu32, account);
+}
+
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err)
 {
     uint32_t account = 0;
@@ -321,17 +441,52 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
     struct tide_mail_row row;
     if (rc == TIDE_OK)
         rc = tide_mail_row_read(mail, account, &row, err);
+    if (rc == TIDE_OK && run->since_ms >= tide_world_now_unix_ms(mail->world))
+        rc = tide_error_set(err, TIDE_INVALID, "there is no mail from the future");
+    /* An archive that cannot be opened is told here, not by a failed job. */
+    struct tide_mail_user *user = NULL;
+    if (rc == TIDE_OK)
+        rc = tide_mail_user(mail, account, &user, err);
     if (rc != TIDE_OK)
         return rc;
-    char payload[128];
-    char dedupe[64];
-    (void)snprintf(
-        payload, sizeof payload, "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 "}",
-        run->force ? "true" : "false", run->newest_first ? "true" : "false", run->slice_days);
-    (void)snprintf(dedupe, sizeof dedupe, "plan/%" PRIu32, account);
-    const struct tide_spec spec = {
-        .kind = mail->plan_kind, .account = account, .payload = payload, .dedupe = dedupe};
+    tide_lock_take(mail->world, mail->lock);
+    mail->allowed = run->messages_max == 0 ? UINT64_MAX : run->messages_max;
+    mail->spent = false;
+    tide_lock_drop(mail->world, mail->lock);
+    struct tide_mail_request request;
+    tide_mail_request(run, account, &request);
+    const struct tide_spec spec = {.kind = mail->plan_kind,
+                                   .account = account,
+                                   .payload = request.payload,
+                                   .dedupe = request.dedupe};
     return tide_enqueue(mail->engine, &spec, 1, NULL, err);
+}
+
+enum { INDEX_GROUP = 200 }; /* so that who asks can stop between two */
+
+tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err)
+{
+    uint64_t done = 0;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && done == 0; i++) {
+        tide_lock_take(mail->world, mail->lock);
+        tide_archive *archive = i < mail->users_count ? mail->users[i]->archive : NULL;
+        tide_lock_drop(mail->world, mail->lock);
+        if (archive == NULL)
+            break; /* that was the last */
+        rc = tide_archive_index(archive, INDEX_GROUP, &done, err);
+    }
+    if (rc == TIDE_OK)
+        *done_out = done;
+    return rc;
+}
+
+bool tide_mail_spent(tide_mail *mail)
+{
+    tide_lock_take(mail->world, mail->lock);
+    const bool spent = mail->spent;
+    tide_lock_drop(mail->world, mail->lock);
+    return spent;
 }
 
 struct state_ask {
@@ -378,6 +533,8 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     struct state_ask ask = {.state = &state};
     tide_status rc = tide_engine_account(mail->engine, email, "gmail", &account, err);
     if (rc == TIDE_OK)
+        rc = state_archive(mail, account, &state, err); /* proves it, before the row is read */
+    if (rc == TIDE_OK)
         rc = tide_mail_row_read(mail, account, &row, err);
     if (rc == TIDE_OK)
         rc = tide_mail_stream(mail, &row, &ask.stream, err);
@@ -389,11 +546,15 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     state.last_run_ms = row.last_run_ms;
     state.cycles = stream.cycles_opened;
     state.cycles_open = stream.cycles_opened - stream.cycles_finished;
-    (void)tide_text_to_u64(tide_text_of(stream.cursor), &state.watermark_ms);
+    state.since_ms = row.since_ms;
+    memcpy(state.notice, row.notice, sizeof state.notice);
+    if (!tide_text_to_u64(tide_text_of(stream.cursor), &state.watermark_ms) &&
+        row.floor_ms > row.since_ms)
+        state.watermark_ms = row.floor_ms;
+    if (row.lost && row.lost_ms < state.watermark_ms)
+        state.watermark_ms = row.lost_ms;
     ask.finished = stream.cycles_finished;
     rc = tide_transact(mail->engine, state_mark, &ask, err);
-    if (rc == TIDE_OK)
-        rc = state_archive(mail, account, &state, err);
     if (rc == TIDE_OK)
         *state_out = state;
     return rc;

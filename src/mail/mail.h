@@ -5,10 +5,12 @@
  *
  *   first run      a cycle per slice of time, oldest first, each beginning with a mail.list;
  *                  the history id that was read before is noted with the last one
- *   later runs     one cycle with a mail.history; when the id has expired, with
- *                  a mail.list for every slice instead
+ *   later runs     one cycle with a mail.history; when the id has expired, with a
+ *                  complete listing instead: a mail.list for every slice, then mail.absent
+ *                  and mail.confirm for what is stored and was not named
+ *   a loss         a new stream with a cycle per slice from the lost year on (M4)
  *
- * mail.list makes a mail.fetch of every 50 ids that are not stored; mail.fetch
+ * mail.list makes mail.fetch jobs of the ids that are not stored; mail.fetch
  * gets them raw, puts them into the archive and waits for the disk before an id
  * counts as done.  The stream's cursor is the watermark (M4): a cycle's end is
  * the time up to which everything is stored or recorded as bad, once it and all
@@ -16,11 +18,14 @@
  * has one, so it is adopted when everything listed is durable, and not before (M6a).
  *
  * Invariants:
- *   W1  every message with internalDate < watermark is in the archive, in the
+ *   W1  every message with internalDate in [since, watermark) is in the archive, in the
  *       registry of bad items, or gone from the server.
  *   W2  an id counts as done only after the archive synced it.
  *   W3  the archive proves itself before a run (M4): a shard that is missing, another one
- *       or older than the ledger remembers lets the watermark start again.
+ *       or older than the ledger remembers lets the watermark fall back to the
+ *       beginning of its year.  The loss is noted before anything new is put.
+ *   W4  a message is called gone only after a complete listing did not name it and a
+ *       get found nothing, or because the history says so.
  */
 #ifndef TIDE_MAIL_MAIL_H
 #define TIDE_MAIL_MAIL_H
@@ -35,7 +40,7 @@ typedef struct tide_mail tide_mail;
 
 enum {
     TIDE_MAIL_ACCOUNTS_MAX = 256,
-    TIDE_MAIL_FETCH_IDS = 50, /* of one job: 10 s of quota (M2) */
+    TIDE_MAIL_EVERYTHING = 1, /* a time before all mail */
 };
 
 struct tide_mail_options {
@@ -43,6 +48,8 @@ struct tide_mail_options {
     tide_world *world;       /* borrowed */
     tide_secrets *secrets;   /* borrowed */
     const char *archive_dir; /* each account has a folder in it */
+    uint64_t window_units;   /* quota: so many units in so many milliseconds; 0: no limit */
+    uint64_t window_ms;      /* 0: Gmail's own quota */
     bool archiver;           /* this process removes mail (archiver.h); no other one does */
     bool no_sync;            /* no handlers for syncing: its jobs stay in the ledger */
     uint32_t remove_ids;     /* of one removing call; 0: TIDE_REMOVE_IDS, and never more */
@@ -74,9 +81,34 @@ struct tide_mail_run {
     bool force;          /* the whole account again; what is stored is not fetched again */
     bool newest_first;   /* slices by their age; the watermark stays honest */
     uint32_t slice_days; /* 0: chosen from the number of messages */
+    /* Nothing older is wanted, or TIDE_MAIL_EVERYTHING; 0: as before.  More than an
+     * earlier run wanted is fetched, less changes nothing. */
+    uint64_t since_ms;
+    uint64_t messages_max; /* fetched by this process from now on; 0: no limit */
 };
+/* What such a run asks of the engine, also of another process's: a job of this kind
+ * with this payload and key. */
+#define TIDE_MAIL_PLAN_KIND "mail.plan"
+/* Reads messages again that could not be read; without a payload. */
+#define TIDE_MAIL_INDEX_KIND "mail.index"
+/* Adds an account: payload.email and payload.endpoint. */
+#define TIDE_MAIL_ACCOUNT_KIND "mail.account"
+struct tide_mail_request {
+    char payload[256]; /* a JSON object */
+    char dedupe[64];
+};
+void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
+                       struct tide_mail_request *request_out);
 /* Enqueues the plan; one run of an account at a time, a second one joins it. */
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err);
+
+/* Makes messages findable that are stored and not indexed yet, of the accounts
+ * that this process has used: a group of them, or the rest of it.  *done_out: how many; 0:
+ * none is left. */
+tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err);
+/* Whether a run has fetched messages_max and wants more: what is left waits for the
+ * next one.  The caller ends the engine. */
+bool tide_mail_spent(tide_mail *mail);
 
 /* Whether an account of this process needs its owner to sign in again; the text
  * says why.  Its work waits meanwhile. */
@@ -84,6 +116,8 @@ bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[40
 
 struct tide_mail_state {
     uint64_t watermark_ms;   /* 0: none yet */
+    uint64_t since_ms;       /* it covers [since, watermark); 0: from the beginning */
+    char notice[400];        /* what people should know: that the archive lost something; "" */
     uint64_t cycles_open;    /* opened and not behind the watermark */
     uint64_t cycles;         /* in all */
     char history_id[64];     /* the adopted one; "" */

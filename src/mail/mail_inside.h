@@ -1,10 +1,18 @@
-/* mail_inside.h - what the files of the mail system share. */
+/* mail_inside.h - what the files of the mail system share.
+ *
+ *   mail.c     opening, accounts, running, state
+ *   plan.c     mail.plan: where an account stands, what is to be done
+ *   fetch.c    mail.list, mail.fetch: from spans of time to ids, from ids to the archive
+ *   history.c  mail.history: what changed
+ *   absent.c   mail.absent, mail.confirm: what a complete listing did not name
+ *   prove.c    does the archive still hold what the ledger remembers? */
 #ifndef TIDE_MAIL_INSIDE_H
 #define TIDE_MAIL_INSIDE_H
 
 #include "base/map.h"
 #include "mail/mail.h"
 #include "mail/mail_state.h"
+#include "mail/slice.h"
 
 /* An account in use: opened with the first job that needs it, closed at the end. */
 struct tide_mail_user {
@@ -13,6 +21,9 @@ struct tide_mail_user {
     tide_tokens *tokens;
     tide_gmail *gmail;
     tide_archive *archive;
+    tide_map claims;       /* of ids that a job is fetching; under the mail system's lock */
+    uint64_t claims_ended; /* likewise */
+    bool broken;           /* atomic: the archive takes nothing any more in this process (E1.10) */
 };
 
 #define TIDE_MAIL_REMOVE  "mail.remove"
@@ -25,19 +36,28 @@ struct tide_mail {
     tide_secrets *secrets;
     struct tide_mail_options options; /* its texts are not ours */
     char archive_dir[4096];
-    uint32_t plan_kind, list_kind, fetch_kind, history_kind;
+    uint32_t plan_kind, list_kind, fetch_kind, history_kind, absent_kind, confirm_kind;
+    uint32_t index_kind, account_kind;
     uint32_t remove_kind, changes_kind; /* 0: not for this process */
+    uint32_t fetch_ids;                 /* of one mail.fetch (M2) */
     uint64_t removing;                  /* the manifest whose batches may run; atomic */
     tide_map looked;                    /* by the last mail.changes: keys of ids that changed */
-    tide_lock *lock;                    /* over users */
+    tide_lock *lock;                    /* over users and their claims */
+    bool opening;                       /* somebody opens an account; under lock */
+    tide_cond *opened;                  /* who waits for that */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;     /* atomic */
+    uint64_t allowed;     /* messages this run may fetch; under lock */
+    bool spent;           /* it wanted more; under lock */
     char signed_out[256]; /* the last account whose sign-in was refused; under lock */
     char signed_out_text[400];
+
+    uint32_t restore_kind;
+    struct tide_restore *restoring; /* the one at work (restore.h); NULL; under lock */
 };
 
-/* The account of a job, opened when it is not yet.  Borrowed. */
+/* The account of a job, opened and proven when it is not yet.  Borrowed. */
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err);
 /* Its row, read in a transaction of its own. */
@@ -50,16 +70,69 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
 /* How every handler ends: a refused sign-in is noted for whoever is watching. */
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err);
 
+/* What the archive says when it does not take a message: a broken or locked file is the
+ * account's trouble, which waits for it, and never the message's (E6.2). */
+tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err);
+
 /* Handlers; context is the tide_mail. */
 tide_handler tide_mail_plan;    /* plan.c */
 tide_handler tide_mail_list;    /* fetch.c */
 tide_handler tide_mail_fetch;   /* fetch.c */
 tide_handler tide_mail_history; /* history.c */
+tide_handler tide_mail_absent;  /* absent.c */
+tide_handler tide_mail_confirm; /* absent.c */
+tide_handler tide_mail_restore; /* restore_job.c */
 tide_handler tide_mail_remove;  /* archiver_batch.c */
 tide_handler tide_mail_changes; /* archiver_history.c */
+
+/* The kind of restores; what a process that died left of them is canceled (restore.c). */
+tide_status tide_restore_start(tide_mail *mail, tide_error *err);
+
+/* ---- plan.c ---- */
+
+/* Where the server stands, before anything is listed (M6a): the history id, and the
+ * number of messages (0: it does not say).  A server without a profile is asked for
+ * the history id of any message, then where its history ends. */
+struct tide_mail_position {
+    uint64_t messages;
+    char history_id[64]; /* "": an empty mailbox of a server without a profile */
+    bool dates;          /* it understands after: and before:; else spans mean nothing */
+};
+tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                               struct tide_mail_position *position_out, tide_error *err);
+
+/* A complete listing of [from, now), in a cycle: all of its first jobs. */
+struct tide_mail_relist {
+    uint64_t cycle;
+    uint32_t account;
+    uint64_t from_ms, now_ms;
+    bool dates;
+};
+tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
+                             const struct tide_mail_relist *relist, tide_error *err);
+
+/* ---- fetch.c ---- */
 
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err);
+/* A child of a job with these items. */
+tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
+                                size_t count, tide_error *err);
+/* Whether somebody has asked for that message and not yet given the answer to the
+ * archive: what the server told since must wait. */
+bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id);
+
+/* ---- prove.c ---- */
+
+/* Compares the archive with what the ledger remembers (M4, W3); what is lost is noted
+ * in the account's row, durably, before anything may be put. */
+tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
+/* With the job's end: what the archive shows now must still be there at the next run. */
+tide_status tide_mail_remember(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                               tide_error *err);
+/* The same as a proof: everything up to `history_id` is there. */
+tide_status tide_mail_remember_proof(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                                     const char *history_id, uint64_t now_ms, tide_error *err);
 
 #endif

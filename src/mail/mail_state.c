@@ -8,7 +8,9 @@
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS mail_account("
     " account INTEGER PRIMARY KEY, email TEXT NOT NULL, endpoint TEXT NOT NULL,"
-    " epoch INTEGER NOT NULL, messages_total INTEGER NOT NULL, last_run_ms INTEGER NOT NULL"
+    " epoch INTEGER NOT NULL, messages_total INTEGER NOT NULL, last_run_ms INTEGER NOT NULL,"
+    " since_ms INTEGER NOT NULL, floor_ms INTEGER NOT NULL, lost_ms INTEGER,"
+    " rewind_ms INTEGER NOT NULL, notice TEXT NOT NULL"
     ") STRICT;"
     "CREATE TABLE IF NOT EXISTS mail_mark("
     " stream INTEGER NOT NULL, ordinal INTEGER NOT NULL, history_id TEXT NOT NULL,"
@@ -18,7 +20,25 @@ static const char tables[] =
     " account INTEGER NOT NULL, name TEXT NOT NULL, id TEXT NOT NULL,"
     " generation INTEGER NOT NULL, messages INTEGER NOT NULL,"
     " PRIMARY KEY(account, name)"
-    ") STRICT, WITHOUT ROWID;";
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS mail_proof("
+    " account INTEGER NOT NULL, id TEXT NOT NULL, generation INTEGER NOT NULL,"
+    " at_ms INTEGER NOT NULL, history_id TEXT NOT NULL, PRIMARY KEY(account, id, generation)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS mail_listing("
+    " id INTEGER PRIMARY KEY, account INTEGER NOT NULL, from_ms INTEGER NOT NULL,"
+    " begun_ms INTEGER NOT NULL, spans_left INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE IF NOT EXISTS mail_seen("
+    " listing INTEGER NOT NULL, gmail_id TEXT NOT NULL, PRIMARY KEY(listing, gmail_id)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS mail_epoch("
+    " account INTEGER PRIMARY KEY, epoch INTEGER NOT NULL"
+    ") STRICT;";
+
+#define ROW_COLUMNS                                                                                \
+    "account, email, endpoint, epoch, messages_total, last_run_ms, since_ms, floor_ms, lost_ms,"   \
+    " rewind_ms, notice"
 
 static tide_status failed(struct sqlite3 *db, const char *what, tide_error *err)
 {
@@ -60,11 +80,10 @@ static void copy_text(sqlite3_stmt *stmt, int at, char *out, size_t out_bytes)
 tide_status tide_mail_row_put(struct sqlite3 *db, const struct tide_mail_row *row, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db,
-                "INSERT OR REPLACE INTO mail_account(account, email, endpoint, epoch,"
-                " messages_total, last_run_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-                &stmt, err);
+    const tide_status rc = prepare(db,
+                                   "INSERT OR REPLACE INTO mail_account(" ROW_COLUMNS
+                                   ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                                   &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, row->account);
@@ -73,6 +92,12 @@ tide_status tide_mail_row_put(struct sqlite3 *db, const struct tide_mail_row *ro
     tide_bind_u64(stmt, 4, row->epoch);
     tide_bind_u64(stmt, 5, row->messages_total);
     tide_bind_u64(stmt, 6, row->last_run_ms);
+    tide_bind_u64(stmt, 7, row->since_ms);
+    tide_bind_u64(stmt, 8, row->floor_ms);
+    if (row->lost)
+        tide_bind_u64(stmt, 9, row->lost_ms);
+    tide_bind_u64(stmt, 10, row->rewind_ms);
+    tide_bind_text(stmt, 11, tide_text_of(row->notice));
     return run(db, stmt, err);
 }
 
@@ -81,7 +106,13 @@ static void row_read(sqlite3_stmt *stmt, struct tide_mail_row *row)
     *row = (struct tide_mail_row){.account = tide_column_u32(stmt, 0),
                                   .epoch = tide_column_u32(stmt, 3),
                                   .messages_total = tide_column_u64(stmt, 4),
-                                  .last_run_ms = tide_column_u64(stmt, 5)};
+                                  .last_run_ms = tide_column_u64(stmt, 5),
+                                  .since_ms = tide_column_u64(stmt, 6),
+                                  .floor_ms = tide_column_u64(stmt, 7),
+                                  .lost = sqlite3_column_type(stmt, 8) != SQLITE_NULL,
+                                  .rewind_ms = tide_column_u64(stmt, 9)};
+    row->lost_ms = row->lost ? tide_column_u64(stmt, 8) : 0;
+    copy_text(stmt, 10, row->notice, sizeof row->notice);
     copy_text(stmt, 1, row->email, sizeof row->email);
     copy_text(stmt, 2, row->endpoint, sizeof row->endpoint);
 }
@@ -90,10 +121,8 @@ tide_status tide_mail_row_get(struct sqlite3 *db, uint32_t account, struct tide_
                               tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT account, email, endpoint, epoch, messages_total, last_run_ms"
-                             " FROM mail_account WHERE account = ?1",
-                             &stmt, err);
+    tide_status rc =
+        prepare(db, "SELECT " ROW_COLUMNS " FROM mail_account WHERE account = ?1", &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -113,10 +142,8 @@ tide_status tide_mail_rows(struct sqlite3 *db,
                            tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT account, email, endpoint, epoch, messages_total, last_run_ms"
-                             " FROM mail_account ORDER BY email",
-                             &stmt, err);
+    tide_status rc =
+        prepare(db, "SELECT " ROW_COLUMNS " FROM mail_account ORDER BY email", &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     int code = SQLITE_ROW;
@@ -131,20 +158,95 @@ tide_status tide_mail_rows(struct sqlite3 *db,
     return rc;
 }
 
+/* One statement with the account as ?1. */
+static tide_status run_for(struct sqlite3 *db, const char *sql, uint64_t number, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc = prepare(db, sql, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, number);
+    return run(db, stmt, err);
+}
+
 tide_status tide_mail_row_remove(struct sqlite3 *db, uint32_t account, tide_error *err)
 {
-    static const char *const texts[] = {"DELETE FROM mail_shard WHERE account = ?1",
-                                        "DELETE FROM mail_account WHERE account = ?1"};
+    static const char *const texts[] = {
+        ("INSERT OR REPLACE INTO mail_epoch SELECT account, epoch + 1 FROM mail_account"
+         " WHERE account = ?1"),
+        "DELETE FROM mail_shard WHERE account = ?1",
+        "DELETE FROM mail_proof WHERE account = ?1",
+        "DELETE FROM mail_seen WHERE listing IN (SELECT id FROM mail_listing WHERE account = ?1)",
+        "DELETE FROM mail_listing WHERE account = ?1",
+        "DELETE FROM mail_account WHERE account = ?1",
+    };
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof texts / sizeof texts[0]; i++) {
-        sqlite3_stmt *stmt = NULL;
-        rc = prepare(db, texts[i], &stmt, err);
-        if (rc == TIDE_OK) {
-            tide_bind_u64(stmt, 1, account);
-            rc = run(db, stmt, err);
-        }
-    }
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof texts / sizeof texts[0]; i++)
+        rc = run_for(db, texts[i], account, err);
     return rc;
+}
+
+/* The first column of the first row, as a number. */
+static tide_status get_u64(struct sqlite3 *db, sqlite3_stmt *stmt, uint64_t *number_out,
+                           tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    const int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        *number_out = tide_column_u64(stmt, 0);
+    else
+        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, "read the mail system's rows", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* The same for a text of at most 63 bytes. */
+static tide_status get_text(struct sqlite3 *db, sqlite3_stmt *stmt, char text_out[64],
+                            tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    const int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        copy_text(stmt, 0, text_out, 64);
+    else
+        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, "read the mail system's rows", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_mail_epoch_get(struct sqlite3 *db, uint32_t account, uint32_t *epoch_out,
+                                tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    uint64_t epoch = 0;
+    tide_status rc = prepare(db, "SELECT epoch FROM mail_epoch WHERE account = ?1", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    rc = get_u64(db, stmt, &epoch, err);
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        return rc;
+    *epoch_out = (uint32_t)epoch;
+    return TIDE_OK;
+}
+
+tide_status tide_mail_lost_put(struct sqlite3 *db, uint32_t account, uint64_t lost_ms,
+                               uint64_t rewind_ms, const char *notice, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db,
+                "UPDATE mail_account SET lost_ms = min(?2, coalesce(lost_ms, ?2)), notice = ?4,"
+                " rewind_ms = coalesce(min(nullif(rewind_ms, 0), nullif(?3, 0)),"
+                "  nullif(rewind_ms, 0), ?3) WHERE account = ?1",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_u64(stmt, 2, lost_ms);
+    tide_bind_u64(stmt, 3, rewind_ms);
+    tide_bind_text(stmt, 4, tide_text_of(notice));
+    return run(db, stmt, err);
 }
 
 /* ---- marks ---- */
@@ -177,27 +279,47 @@ tide_status tide_mail_mark_get(struct sqlite3 *db, uint64_t stream, uint64_t fin
         return rc;
     tide_bind_u64(stmt, 1, stream);
     tide_bind_u64(stmt, 2, finished);
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
-        copy_text(stmt, 0, history_id_out, 64);
-    else if (code == SQLITE_DONE)
-        rc = TIDE_NOT_FOUND;
-    else
-        rc = failed(db, "read the mail system's rows", err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return get_text(db, stmt, history_id_out, err);
+}
+
+tide_status tide_mail_mark_first(struct sqlite3 *db, uint64_t stream, char history_id_out[64],
+                                 tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db, "SELECT history_id FROM mail_mark WHERE stream = ?1 ORDER BY ordinal LIMIT 1",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, stream);
+    return get_text(db, stmt, history_id_out, err);
+}
+
+tide_status tide_mail_mark_prune(struct sqlite3 *db, uint64_t stream, uint64_t finished,
+                                 tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (finished == UINT64_MAX)
+        return run_for(db, "DELETE FROM mail_mark WHERE stream = ?1", stream, err);
+    const tide_status rc = prepare(db,
+                                   "DELETE FROM mail_mark WHERE stream = ?1 AND ordinal <"
+                                   " (SELECT max(ordinal) FROM mail_mark"
+                                   "  WHERE stream = ?1 AND ordinal < ?2)",
+                                   &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, stream);
+    tide_bind_u64(stmt, 2, finished);
+    return run(db, stmt, err);
 }
 
 /* ---- shards ---- */
 
-tide_status tide_mail_shard_put(struct sqlite3 *db, uint32_t account,
-                                const struct tide_shard_state *shard, tide_error *err)
+static tide_status shard_run(struct sqlite3 *db, const char *sql, uint32_t account,
+                             const struct tide_shard_state *shard, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(db,
-                                   "INSERT OR REPLACE INTO mail_shard(account, name, id,"
-                                   " generation, messages) VALUES(?1, ?2, ?3, ?4, ?5)",
-                                   &stmt, err);
+    const tide_status rc = prepare(db, sql, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -205,6 +327,39 @@ tide_status tide_mail_shard_put(struct sqlite3 *db, uint32_t account,
     tide_bind_text(stmt, 3, tide_text_of(shard->id));
     tide_bind_u64(stmt, 4, shard->generation);
     tide_bind_u64(stmt, 5, shard->messages);
+    return run(db, stmt, err);
+}
+
+tide_status tide_mail_shard_put(struct sqlite3 *db, uint32_t account,
+                                const struct tide_shard_state *shard, tide_error *err)
+{
+    return shard_run(db,
+                     "INSERT OR REPLACE INTO mail_shard(account, name, id, generation, messages)"
+                     " VALUES(?1, ?2, ?3, ?4, ?5)",
+                     account, shard, err);
+}
+
+tide_status tide_mail_shard_note(struct sqlite3 *db, uint32_t account,
+                                 const struct tide_shard_state *shard, tide_error *err)
+{
+    return shard_run(db,
+                     "INSERT INTO mail_shard(account, name, id, generation, messages)"
+                     " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(account, name) DO UPDATE"
+                     " SET generation = excluded.generation, messages = excluded.messages"
+                     " WHERE id = excluded.id AND generation < excluded.generation",
+                     account, shard, err);
+}
+
+tide_status tide_mail_shard_forget(struct sqlite3 *db, uint32_t account, const char *name,
+                                   tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db, "DELETE FROM mail_shard WHERE account = ?1 AND name = ?2", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_text(stmt, 2, tide_text_of(name));
     return run(db, stmt, err);
 }
 
@@ -229,5 +384,209 @@ tide_status tide_mail_shards(struct sqlite3 *db, uint32_t account,
     if (code != SQLITE_DONE)
         rc = failed(db, "read the mail system's rows", err);
     (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_mail_proof_put(struct sqlite3 *db, uint32_t account,
+                                const struct tide_shard_state *shard, uint64_t at_ms,
+                                tide_text history_id, tide_error *err)
+{
+    /* Generations above this one are those of a copy that is lost.  The latest ones
+     * below are enough: history ids expire sooner than that. */
+    static const char forget[] =
+        "DELETE FROM mail_proof WHERE account = ?1 AND id = ?2 AND (generation > ?3 OR generation <"
+        " (SELECT generation FROM mail_proof WHERE account = ?1 AND id = ?2"
+        "  ORDER BY generation DESC LIMIT 1 OFFSET 63))";
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "INSERT OR REPLACE INTO mail_proof(account, id, generation, at_ms,"
+                             " history_id) VALUES(?1, ?2, ?3, ?4, ?5)",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_text(stmt, 2, tide_text_of(shard->id));
+    tide_bind_u64(stmt, 3, shard->generation);
+    tide_bind_u64(stmt, 4, at_ms);
+    tide_bind_text(stmt, 5, history_id);
+    rc = run(db, stmt, err);
+    if (rc == TIDE_OK)
+        rc = prepare(db, forget, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_text(stmt, 2, tide_text_of(shard->id));
+    tide_bind_u64(stmt, 3, shard->generation);
+    return run(db, stmt, err);
+}
+
+tide_status tide_mail_proof_get(struct sqlite3 *db, uint32_t account,
+                                const struct tide_shard_state *shard, uint64_t *at_ms_out,
+                                tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc = prepare(db,
+                                   "SELECT at_ms FROM mail_proof WHERE account = ?1"
+                                   " AND id = ?2 AND generation <= ?3"
+                                   " ORDER BY generation DESC LIMIT 1",
+                                   &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_text(stmt, 2, tide_text_of(shard->id));
+    tide_bind_u64(stmt, 3, shard->generation);
+    return get_u64(db, stmt, at_ms_out, err);
+}
+
+tide_status tide_mail_proof_history(struct sqlite3 *db, uint32_t account, uint64_t at_ms,
+                                    char history_id_out[64], tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db, "SELECT history_id FROM mail_proof WHERE account = ?1 AND at_ms = ?2 LIMIT 1",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_u64(stmt, 2, at_ms);
+    return get_text(db, stmt, history_id_out, err);
+}
+
+/* ---- listings ---- */
+
+tide_status tide_mail_listing_put(struct sqlite3 *db, const struct tide_mail_listing *listing,
+                                  tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db,
+                "INSERT INTO mail_listing(id, account, from_ms, begun_ms, spans_left)"
+                " VALUES(?1, ?2, ?3, ?4, ?5)",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, listing->id);
+    tide_bind_u64(stmt, 2, listing->account);
+    tide_bind_u64(stmt, 3, listing->from_ms);
+    tide_bind_u64(stmt, 4, listing->begun_ms);
+    tide_bind_u64(stmt, 5, listing->left);
+    return run(db, stmt, err);
+}
+
+tide_status tide_mail_listing_get(struct sqlite3 *db, uint64_t id,
+                                  struct tide_mail_listing *listing_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(
+        db, "SELECT id, account, from_ms, begun_ms, spans_left FROM mail_listing WHERE id = ?1",
+        &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, id);
+    const int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        *listing_out = (struct tide_mail_listing){.id = tide_column_u64(stmt, 0),
+                                                  .account = tide_column_u32(stmt, 1),
+                                                  .from_ms = tide_column_u64(stmt, 2),
+                                                  .begun_ms = tide_column_u64(stmt, 3),
+                                                  .left = tide_column_u64(stmt, 4)};
+    else
+        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, "read the mail system's rows", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_mail_listing_open(struct sqlite3 *db, uint32_t account, bool *open_out,
+                                   tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    uint64_t count = 0;
+    tide_status rc =
+        prepare(db, "SELECT count(*) FROM mail_listing WHERE account = ?1", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    rc = get_u64(db, stmt, &count, err);
+    if (rc == TIDE_OK)
+        *open_out = count > 0;
+    return rc;
+}
+
+tide_status tide_mail_listing_step(struct sqlite3 *db, uint64_t id, uint64_t more,
+                                   uint64_t *left_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db,
+                "UPDATE mail_listing SET spans_left = spans_left + ?2 - 1 WHERE id = ?1"
+                " AND spans_left > 0 RETURNING spans_left",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, id);
+    tide_bind_u64(stmt, 2, more);
+    return get_u64(db, stmt, left_out, err);
+}
+
+tide_status tide_mail_seen_add(struct sqlite3 *db, uint64_t listing, const tide_text *ids,
+                               size_t count, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(
+        db, "INSERT OR IGNORE INTO mail_seen(listing, gmail_id) VALUES(?1, ?2)", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, listing);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        tide_bind_text(stmt, 2, ids[i]);
+        if (sqlite3_step(stmt) != SQLITE_DONE)
+            rc = failed(db, "write the mail system's rows", err);
+        (void)sqlite3_reset(stmt);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_mail_seen_get(struct sqlite3 *db, uint64_t listing, const tide_text *ids,
+                               size_t count, bool *seen_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc =
+        prepare(db, "SELECT 1 FROM mail_seen WHERE listing = ?1 AND gmail_id = ?2", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, listing);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        tide_bind_text(stmt, 2, ids[i]);
+        const int code = sqlite3_step(stmt);
+        seen_out[i] = code == SQLITE_ROW;
+        if (code != SQLITE_ROW && code != SQLITE_DONE)
+            rc = failed(db, "read the mail system's rows", err);
+        (void)sqlite3_reset(stmt);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_mail_seen_forget(struct sqlite3 *db, uint64_t listing, uint32_t rows_max,
+                                  bool *empty_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "DELETE FROM mail_seen WHERE listing = ?1 AND gmail_id IN"
+                             " (SELECT gmail_id FROM mail_seen WHERE listing = ?1 LIMIT ?2)",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, listing);
+    tide_bind_u64(stmt, 2, rows_max);
+    rc = run(db, stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    const bool empty = (uint32_t)sqlite3_changes(db) < rows_max;
+    if (empty)
+        rc = run_for(db, "DELETE FROM mail_listing WHERE id = ?1", listing, err);
+    if (rc == TIDE_OK)
+        *empty_out = empty;
     return rc;
 }

@@ -372,6 +372,143 @@ tide_status tide_removal_find(struct sqlite3 *db, uint32_t account, tide_text gm
     return rc;
 }
 
+/* ---- for a restore ---- */
+
+/* One entry, or TIDE_NOT_FOUND; ends the statement. */
+static tide_status removal_one(struct sqlite3 *db, sqlite3_stmt *stmt,
+                               struct tide_removal *removal_out, tide_removal_mode *mode_out,
+                               tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    const int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW) {
+        removal_read(stmt, removal_out);
+        if (mode_out != NULL)
+            *mode_out = (tide_removal_mode)(tide_column_u64(stmt, 12) & 3U);
+    } else if (code == SQLITE_DONE) {
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "no manifest names this message");
+    } else {
+        rc = failed(db, "read a manifest", err);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_removal_get(struct sqlite3 *db, uint64_t id, struct tide_removal *removal_out,
+                             tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db, "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE id = ?1", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, id);
+    return removal_one(db, stmt, removal_out, NULL, err);
+}
+
+tide_status tide_removal_origin(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+                                struct tide_removal *removal_out, tide_removal_mode *mode_out,
+                                tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc = prepare(db,
+                                   "SELECT " REMOVAL_COLUMNS ", mode FROM mail_removal"
+                                   " JOIN mail_manifest ON mail_manifest.id = manifest"
+                                   " WHERE gmail_id = ?2 AND account = ?1 AND state = 2"
+                                   " AND mode <> 3 ORDER BY mail_removal.id DESC LIMIT 1",
+                                   &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_text(stmt, 2, gmail_id);
+    return removal_one(db, stmt, removal_out, mode_out, err);
+}
+
+tide_status tide_removal_of(struct sqlite3 *db, uint64_t manifest, tide_text gmail_id,
+                            struct tide_removal *removal_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc = prepare(db,
+                                   "SELECT " REMOVAL_COLUMNS " FROM mail_removal"
+                                   " WHERE manifest = ?1 AND gmail_id = ?2",
+                                   &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, manifest);
+    tide_bind_text(stmt, 2, gmail_id);
+    return removal_one(db, stmt, removal_out, NULL, err);
+}
+
+tide_status tide_removal_restored(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+                                  tide_text new_id, uint64_t now_ms, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db,
+                "UPDATE mail_removal SET state = 4, restored_id = ?3, changed_ms = ?4"
+                " WHERE gmail_id = ?2 AND state = 2"
+                " AND manifest IN (SELECT id FROM mail_manifest WHERE account = ?1)",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_text(stmt, 2, gmail_id);
+    tide_bind_text(stmt, 3, new_id);
+    tide_bind_u64(stmt, 4, now_ms);
+    return run(db, stmt, err);
+}
+
+tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+                               struct tide_removal_facts *facts_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc =
+        prepare(db,
+                "SELECT (SELECT min(made_ms) FROM mail_removal JOIN mail_manifest"
+                "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1),"
+                " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
+                "   ON mail_manifest.id = manifest WHERE restored_id = ?2 AND account = ?1),"
+                " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
+                "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1"
+                "   AND state = 4 AND restored_id <> gmail_id)",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_text(stmt, 2, gmail_id);
+    if (sqlite3_step(stmt) == SQLITE_ROW)
+        *facts_out = (struct tide_removal_facts){.first_ms = tide_column_u64(stmt, 0),
+                                                 .claimed = sqlite3_column_int(stmt, 1) != 0,
+                                                 .moved = sqlite3_column_int(stmt, 2) != 0};
+    else
+        rc = failed(db, "read a manifest", err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const char *query,
+                                     struct tide_manifest *manifest_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "SELECT " MANIFEST_COLUMNS " FROM mail_manifest WHERE account = ?1"
+                             " AND query = ?2 AND mode = 3 AND ended_ms = 0 ORDER BY id LIMIT 1",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, account);
+    tide_bind_text(stmt, 2, tide_text_of(query));
+    const int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        manifest_read(stmt, manifest_out);
+    else if (code == SQLITE_DONE)
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "no such restore is unfinished");
+    else
+        rc = failed(db, "read a manifest", err);
+    (void)sqlite3_finalize(stmt);
+    return rc == TIDE_OK ? manifest_count(db, manifest_out, err) : rc;
+}
+
 /* ---- gaps ---- */
 
 tide_status tide_gap_put(struct sqlite3 *db, uint32_t account, uint64_t at_ms, tide_error *err)

@@ -109,6 +109,36 @@ tide_status tide_removal_list(struct sqlite3 *db, uint64_t manifest, int state, 
 tide_status tide_removal_find(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
                               struct tide_removal *removal_out, tide_error *err);
 
+/* ---- for a restore ---- */
+
+/* By its id; TIDE_NOT_FOUND. */
+tide_status tide_removal_get(struct sqlite3 *db, uint64_t id, struct tide_removal *removal_out,
+                             tide_error *err);
+/* As tide_removal_find(), but not of restores, and with the mode of its manifest. */
+tide_status tide_removal_origin(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+                                struct tide_removal *removal_out, tide_removal_mode *mode_out,
+                                tide_error *err);
+/* The entry of a manifest for a message; TIDE_NOT_FOUND. */
+tide_status tide_removal_of(struct sqlite3 *db, uint64_t manifest, tide_text gmail_id,
+                            struct tide_removal *removal_out, tide_error *err);
+/* The message is back under `new_id`: every entry that removed it becomes restored (F2, F4),
+ * whichever manifest it is in. */
+tide_status tide_removal_restored(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+                                  tide_text new_id, uint64_t now_ms, tide_error *err);
+/* What is known of a message besides: when the first manifest that names it was made (0:
+ * none does), whether an entry was restored to this id, and whether it was restored to
+ * another one. */
+struct tide_removal_facts {
+    uint64_t first_ms;
+    bool claimed;
+    bool moved;
+};
+tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+                               struct tide_removal_facts *facts_out, tide_error *err);
+/* The unfinished restore of an account with this query; TIDE_NOT_FOUND. */
+tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const char *query,
+                                     struct tide_manifest *manifest_out, tide_error *err);
+
 /* ---- gaps ----
  *
  * A history id that was not reached by reading the history before it (it had expired, or

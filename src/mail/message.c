@@ -245,7 +245,7 @@ static size_t date_settle(tide_text value, char text[DATE_BYTES_MAX + 1])
     return bytes;
 }
 
-static bool read_date(tide_text value, int64_t *date_ms_out)
+bool tide_message_date(tide_text value, int64_t *date_ms_out)
 {
     char text[DATE_BYTES_MAX + 1];
     size_t bytes = date_settle(value, text);
@@ -280,7 +280,7 @@ static tide_status read_fields(struct work *work, struct tide_message *message)
         rc = read_ids(work, fields.first[FIELD_REFERENCES], false, &message->references);
     if (rc == TIDE_OK)
         rc = read_ids(work, fields.first[FIELD_LIST_ID], true, &message->list_id);
-    message->has_date = read_date(fields.first[FIELD_DATE], &message->date_ms);
+    message->has_date = tide_message_date(fields.first[FIELD_DATE], &message->date_ms);
     return rc;
 }
 
@@ -377,23 +377,66 @@ static bool is_white(char c)
     return c == ' ' || c == '\n' || c == '\t';
 }
 
-/* The same words in the same order: HTML made from the plain text beside it. */
+/* Words of a text one after the other.  Links are left out: HTML has them behind its
+ * words, and the plain text beside it has them among its own. */
+struct reader {
+    tide_text text;
+    size_t at;
+    size_t run_end; /* of what stands between two blanks */
+};
+
+static bool is_letter(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (unsigned char)c >= 0x80;
+}
+
+/* The next run without blanks; empty at the end. */
+static tide_text run_next(tide_text text, size_t *at)
+{
+    while (*at < text.bytes && is_white(text.data[*at]))
+        ++*at;
+    const size_t begin = *at;
+    while (*at < text.bytes && !is_white(text.data[*at]))
+        ++*at;
+    return (tide_text){text.data + begin, *at - begin};
+}
+
+static bool is_link(tide_text run)
+{
+    return memmem(run.data, run.bytes, "://", 3) != NULL;
+}
+
+/* Empty at the end. */
+static tide_text word_next(struct reader *reader)
+{
+    const tide_text text = reader->text;
+    for (;;) {
+        while (reader->at < reader->run_end && !is_letter(text.data[reader->at]))
+            reader->at++;
+        if (reader->at < reader->run_end)
+            break;
+        const tide_text run = run_next(text, &reader->run_end);
+        if (run.bytes == 0)
+            return TIDE_TEXT("");
+        reader->at = is_link(run) ? reader->run_end : (size_t)(run.data - text.data);
+    }
+    const size_t begin = reader->at;
+    while (reader->at < reader->run_end && is_letter(text.data[reader->at]))
+        reader->at++;
+    return (tide_text){text.data + begin, reader->at - begin};
+}
+
+/* The same words in the same order: HTML and the plain text that was made from it. */
 static bool same_words(tide_text a, tide_text b)
 {
-    size_t i = 0, j = 0;
+    struct reader one = {.text = a}, other = {.text = b};
     for (;;) {
-        while (i < a.bytes && is_white(a.data[i]))
-            i++;
-        while (j < b.bytes && is_white(b.data[j]))
-            j++;
-        if (i == a.bytes || j == b.bytes)
-            return i == a.bytes && j == b.bytes;
-        if (a.data[i++] != b.data[j++])
+        const tide_text word = word_next(&one);
+        if (!tide_text_equal(word, word_next(&other)))
             return false;
-        bool a_ends = i == a.bytes || is_white(a.data[i]);
-        bool b_ends = j == b.bytes || is_white(b.data[j]);
-        if (a_ends != b_ends)
-            return false;
+        if (word.bytes == 0)
+            return true;
     }
 }
 
@@ -404,21 +447,49 @@ static tide_status end_line(struct work *work)
     return tide_buf_add(&work->text, "\n", 1);
 }
 
-static void drop_repeated(struct work *work, const struct tide_part *part, size_t begin)
+/* Puts the text from `begin` on in the place of the one before it, whose links stay,
+ * behind it: phrases are found as they are shown, and links too. */
+static tide_status take_place(struct work *work, size_t begin)
+{
+    const size_t before = work->sibling_begin;
+    const tide_text plain = {work->text.data + before, work->sibling_end - before};
+    const size_t end = work->text.bytes;
+    tide_buf_clear(&work->utf8);
+    tide_status rc = TIDE_OK;
+    size_t at = 0;
+    for (tide_text run = run_next(plain, &at); rc == TIDE_OK && run.bytes > 0;
+         run = run_next(plain, &at)) {
+        if (!is_link(run))
+            continue;
+        rc = tide_buf_add(&work->utf8, "\n", 1);
+        if (rc == TIDE_OK)
+            rc = tide_buf_add(&work->utf8, run.data, run.bytes);
+    }
+    if (rc != TIDE_OK)
+        return rc;
+    memmove(work->text.data + before, work->text.data + begin, end - begin);
+    work->text.bytes = before + (end - begin);
+    work->text.data[work->text.bytes] = '\0';
+    /* No longer than it was: every link was a part of it. */
+    rc = tide_buf_add(&work->text, tide_buf_cstr(&work->utf8), work->utf8.bytes);
+    work->sibling_end = work->text.bytes;
+    return rc;
+}
+
+static tide_status drop_repeated(struct work *work, const struct tide_part *part, size_t begin)
 {
     bool alternative = part->parent != TIDE_PART_NONE && part->parent == work->sibling &&
                        is_type(&work->parts.part[part->parent], "multipart", "alternative");
     tide_text before = {work->text.data + work->sibling_begin,
                         work->sibling_end - work->sibling_begin};
     tide_text added = {work->text.data + begin, work->text.bytes - begin};
-    if (alternative && added.bytes > 0 && same_words(before, added)) {
-        work->text.bytes = begin;
-        work->text.data[begin] = '\0';
-        return;
-    }
+    if (alternative && added.bytes > 0 && work->sibling_end + 1 >= begin &&
+        same_words(before, added))
+        return take_place(work, begin);
     work->sibling = part->parent;
     work->sibling_begin = begin;
     work->sibling_end = work->text.bytes;
+    return TIDE_OK;
 }
 
 static tide_status add_text(struct work *work, const struct tide_part *part)
@@ -440,7 +511,7 @@ static tide_status add_text(struct work *work, const struct tide_part *part)
     else
         rc = tide_charset_add(&work->decoder, label, bytes, TIDE_CLEAN_TEXT, &work->text);
     if (rc == TIDE_OK && work->text.bytes > begin)
-        drop_repeated(work, part, begin);
+        rc = drop_repeated(work, part, begin);
     return cut_when_full(work, rc, "more text than the ceiling");
 }
 

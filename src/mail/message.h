@@ -67,8 +67,8 @@ struct tide_message {
     tide_text in_reply_to, references, list_id;     /* the same; a space between several */
     bool has_date;
     int64_t date_ms; /* the Date header */
-    tide_text text;  /* all text parts but those attached; HTML as text, unless the
-                      * plain text beside it has the same words */
+    tide_text text;  /* all text parts but those attached; HTML as text, in the place of plain
+                      * text beside it that has the same words, whose links follow it */
     const struct tide_attachment *attachments;
     size_t attachments_count;
 };
@@ -76,6 +76,9 @@ struct tide_message {
 /* Headers, text and attachments; everything in `arena`, or borrowed from `raw`.
  * TIDE_NO_MEMORY is its only failure. */
 tide_status tide_message_parse(tide_text raw, tide_arena *arena, struct tide_message *message_out);
+
+/* The value of a Date header; false: it says none. */
+bool tide_message_date(tide_text value, int64_t *date_ms_out);
 
 /* Appends the decoded bytes of an attachment; what does not belong in base64 is
  * skipped.  TIDE_INVALID: it lies outside `raw`.  On failure `out` is as it was. */

@@ -1,12 +1,16 @@
-/* mail.plan: looks where an account stands and opens what is to be done (M1, M5).
+/* mail.plan: looks where an account stands and opens what is to be done (M1, M4, M5).
  *
  * Everything it decides is written with its own `done`, so a crash leaves either
- * the old state or all of the new cycles. */
+ * the old state or all of the new cycles.
+ *
+ * The watermark covers [since, mark).  When the archive lost something, or when more
+ * of the mailbox is wanted than before, a new epoch begins: a new stream, whose
+ * cycles list what is not proven and nothing else, and at last go on with the history
+ * from where the old epoch was. */
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/mail_inside.h"
 #include "mail/manifest.h"
-#include "mail/slice.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,82 +19,145 @@
 enum {
     CYCLES_WAITING_MAX = 8,   /* unfinished runs on top of each other */
     NEWEST_PRIORITY_MAX = 59, /* of slices by their age: below mail.list, above mail.fetch */
+    RELIST_DAYS = 360,
+    RANGES_MAX = 2,
+};
+
+typedef enum plan_work {
+    PLAN_NOTHING, /* what is open goes on by itself */
+    PLAN_SLICES,
+    PLAN_HISTORY,
+    PLAN_RELIST, /* a complete listing, in one cycle: the watermark must not go back */
+} plan_work;
+
+/* Mail that is to be listed: slices of [floor, end), each a cycle. */
+struct range {
+    struct tide_slices slices;
+    uint64_t end_ms; /* what the cursor takes with the last one */
+    bool open;       /* the last one is open to the future */
 };
 
 struct plan {
     tide_mail *mail;
     struct tide_mail_user *user;
     struct tide_mail_row row;
-    uint64_t stream;
+    uint64_t stream, stream_before; /* before: of the epoch that ends; 0: none does */
     struct tide_stream_state state;
     bool force, newest_first;
     uint32_t slice_days;
+    uint64_t since_ms;   /* wanted by this run */
     uint64_t now_ms;     /* taken before the first call: where this run will reach */
-    char history_id[64]; /* to go on from, or the one read before listing */
-    bool by_history;
-    struct tide_slices slices; /* when listing */
-    bool one_cycle;            /* all slices in one cycle: the watermark must not go back */
-    bool asked;                /* the server was asked for its profile */
-    uint64_t none_s, some_s;   /* there is no mail before, there is some before */
-    bool labels;               /* were read */
+    char history_id[64]; /* to go on from; "": there is none */
+    bool listing;        /* a complete one is under way */
+    plan_work work;
+    struct tide_mail_position position;
+    bool asked;              /* the server was asked for it */
+    uint64_t none_s, some_s; /* in the first range there is no mail before, there is some before */
+    bool labels;             /* were read */
+    bool has_mail;           /* the archive does: of another stream, or of no known one */
+    /* What is to be listed: [low, proven_from) and [proven_to, now), or all of it. */
+    uint64_t proven_from_ms, proven_to_ms; /* equal: nothing is proven */
+    struct range ranges[RANGES_MAX];
+    size_t ranges_count;
 };
 
-/* ---- does the archive still hold what the ledger remembers? (M4, W3) ---- */
+/* ---- where the server stands ---- */
 
-struct proof {
-    tide_archive *archive;
-    bool proven;
-};
-
-static void prove_shard(const struct tide_shard_state *seen, void *arg)
+/* Any message tells a history id, and history from there tells where it ends. */
+static tide_status position_of_newest(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                                      struct tide_mail_position *position, tide_error *err)
 {
-    struct proof *proof = arg;
-    for (size_t i = 0; i < tide_archive_shards(proof->archive); i++) {
-        struct tide_shard_state now;
-        if (tide_archive_shard(proof->archive, i, &now, NULL) != TIDE_OK)
-            continue;
-        if (strcmp(now.name, seen->name) == 0 && strcmp(now.id, seen->id) == 0 &&
-            now.generation >= seen->generation && now.messages >= seen->messages)
-            return;
-    }
-    proof->proven = false;
-}
-
-struct proof_ask {
-    uint32_t account;
-    struct proof proof;
-};
-
-static tide_status prove_run(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct proof_ask *ask = arg;
-    return tide_mail_shards(tide_transaction_sqlite(transaction), ask->account, prove_shard,
-                            &ask->proof, err);
-}
-
-/* An archive that lost something starts a new stream: its watermark is at the
- * beginning again, and what is still there is not fetched again. */
-static tide_status prove(struct plan *plan, tide_error *err)
-{
-    struct proof_ask ask = {plan->row.account, {plan->user->archive, true}};
-    tide_status rc = tide_transact(plan->mail->engine, prove_run, &ask, err);
-    if (rc != TIDE_OK || ask.proof.proven)
+    struct tide_gmail_page page = {0};
+    struct tide_gmail_message message;
+    struct tide_gmail_history history = {0};
+    tide_status rc = tide_gmail_list(user->gmail, job, NULL, TIDE_TEXT_NONE, &page, err);
+    const char *id = json_string_value(json_object_get(json_array_get(page.ids, 0), "id"));
+    if (rc != TIDE_OK || id == NULL) {
+        tide_gmail_page_done(&page);
         return rc;
-    plan->row.epoch++;
-    rc = tide_mail_stream(plan->mail, &plan->row, &plan->stream, err);
-    if (rc == TIDE_OK)
-        rc = tide_stream_state(plan->mail->engine, plan->stream, &plan->state, err);
+    }
+    tide_gmail_message_init(&message, mail->mem);
+    rc = tide_gmail_get_minimal(user->gmail, job, tide_text_of(id), &message, err);
+    if (rc == TIDE_GONE) /* deleted since; the next attempt finds another one */
+        rc = tide_error_set(err, TIDE_SERVER, "the newest message is gone");
+    tide_text found = rc == TIDE_OK ? message.history_id : TIDE_TEXT_NONE;
+    if (found.bytes > 0) {
+        rc = tide_gmail_history(user->gmail, job, found, TIDE_TEXT_NONE, &history, err);
+        if (rc == TIDE_OK && history.history_id.bytes > 0)
+            found = history.history_id;
+        if (rc == TIDE_GONE || rc == TIDE_PERMANENT)
+            rc = TIDE_OK; /* an earlier start is as good, only longer */
+    }
+    if (rc == TIDE_OK && found.bytes > 0 && found.bytes < sizeof position->history_id)
+        (void)snprintf(position->history_id, sizeof position->history_id, "%.*s", (int)found.bytes,
+                       found.data);
+    tide_gmail_history_done(&history);
+    tide_gmail_message_done(&message);
+    tide_gmail_page_done(&page);
     return rc;
 }
 
-/* ---- what to do ---- */
-
-static tide_status read_mark(tide_transaction *transaction, void *arg, tide_error *err)
+/* Nothing is both after and before: who names something does not understand dates. */
+static tide_status ask_dates(struct tide_mail_user *user, tide_job *job, bool *dates_out,
+                             tide_error *err)
 {
-    struct plan *plan = arg;
-    const tide_status rc = tide_mail_mark_get(tide_transaction_sqlite(transaction), plan->stream,
-                                              plan->state.cycles_finished, plan->history_id, err);
-    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    struct tide_gmail_page page = {0};
+    const tide_status rc = tide_gmail_list(user->gmail, job, "after:4102444800 before:86400",
+                                           TIDE_TEXT_NONE, &page, err);
+    if (rc == TIDE_OK)
+        *dates_out = page.ids == NULL && page.next.bytes == 0;
+    tide_gmail_page_done(&page);
+    return rc;
+}
+
+tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                               struct tide_mail_position *position_out, tide_error *err)
+{
+    struct tide_gmail_profile profile = {0};
+    struct tide_mail_position position = {.dates = true};
+    tide_status rc = tide_gmail_profile(user->gmail, job, &profile, err);
+    if (rc == TIDE_OK) {
+        position.messages = profile.messages;
+        memcpy(position.history_id, profile.history_id, sizeof position.history_id);
+    } else if (rc == TIDE_GONE || rc == TIDE_PERMANENT) {
+        rc = position_of_newest(mail, user, job, &position, err);
+        if (rc == TIDE_OK)
+            rc = ask_dates(user, job, &position.dates, err);
+    }
+    if (rc == TIDE_OK)
+        *position_out = position;
+    return rc;
+}
+
+/* ---- a complete listing ---- */
+
+tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
+                             const struct tide_mail_relist *relist, tide_error *err)
+{
+    const struct tide_slices slices = tide_slices_plan(
+        relist->from_ms / 1000, 0, relist->now_ms / 1000 + 1,
+        relist->dates ? RELIST_DAYS : UINT32_MAX); /* one slice when dates mean nothing */
+    const struct tide_mail_listing listing = {.id = relist->cycle,
+                                              .account = relist->account,
+                                              .from_ms = relist->dates ? relist->from_ms : 0,
+                                              .begun_ms = relist->now_ms,
+                                              .left = slices.count};
+    tide_status rc = tide_mail_listing_put(tide_transaction_sqlite(transaction), &listing, err);
+    for (size_t i = 0; rc == TIDE_OK && i < slices.count; i++) {
+        const struct tide_slice slice = tide_slices_at(&slices, i);
+        char payload[160];
+        (void)snprintf(payload, sizeof payload,
+                       "{\"after\":%" PRIu64 ",\"before\":%" PRIu64
+                       ",\"all\":%s,\"listing\":%" PRIu64 "}",
+                       slice.after_s, i + 1 == slices.count ? 0 : slice.before_s,
+                       relist->dates ? "false" : "true", relist->cycle);
+        const struct tide_spec spec = {.kind = mail->list_kind,
+                                       .account = relist->account,
+                                       .cycle = relist->cycle,
+                                       .payload = payload};
+        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+    }
+    return rc;
 }
 
 /* ---- going on after a wait ----
@@ -100,14 +167,23 @@ static tide_status read_mark(tide_transaction *transaction, void *arg, tide_erro
 
 static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error *err)
 {
-    char text[320];
-    const int used = snprintf(text, sizeof text,
-                              "{\"now\":%" PRIu64 ",\"history_id\":\"%s\",\"messages\":%" PRIu64
-                              ",\"none\":%" PRIu64 ",\"some\":%" PRIu64 ",\"labels\":%s}",
-                              plan->now_ms, plan->history_id, plan->row.messages_total,
-                              plan->none_s, plan->some_s, plan->labels ? "true" : "false");
-    TIDE_ASSERT(used > 0 && (size_t)used < sizeof text);
-    return tide_job_resume_set(job, (tide_text){text, (size_t)used}, err);
+    tide_json kept;
+    tide_buf line;
+    tide_buf_init(&line, plan->mail->mem, 4096);
+    tide_json_object(&kept);
+    tide_json_set_u64(&kept, "now", plan->now_ms);
+    tide_json_set_cstr(&kept, "history_id", plan->position.history_id);
+    tide_json_set_u64(&kept, "messages", plan->position.messages);
+    tide_json_set_bool(&kept, "dates", plan->position.dates);
+    tide_json_set_u64(&kept, "none", plan->none_s);
+    tide_json_set_u64(&kept, "some", plan->some_s);
+    tide_json_set_bool(&kept, "labels", plan->labels);
+    tide_status rc = tide_json_line(&kept, &line);
+    tide_json_done(&kept);
+    rc = rc == TIDE_OK ? tide_job_resume_set(job, tide_buf_text(&line), err)
+                       : tide_error_set(err, rc, "no memory for a plan");
+    tide_buf_done(&line);
+    return rc;
 }
 
 static tide_status plan_resume(struct plan *plan, tide_job *job, tide_error *err)
@@ -120,7 +196,9 @@ static tide_status plan_resume(struct plan *plan, tide_job *job, tide_error *err
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(kept, "now", &plan->now_ms, err);
     if (rc == TIDE_OK)
-        rc = tide_json_get_u64(kept, "messages", &plan->row.messages_total, err);
+        rc = tide_json_get_u64(kept, "messages", &plan->position.messages, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_bool(kept, "dates", &plan->position.dates, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(kept, "none", &plan->none_s, err);
     if (rc == TIDE_OK)
@@ -129,13 +207,111 @@ static tide_status plan_resume(struct plan *plan, tide_job *job, tide_error *err
         rc = tide_json_get_bool(kept, "labels", &plan->labels, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_text(kept, "history_id", &history_id, err);
-    if (rc == TIDE_OK && history_id.bytes < sizeof plan->history_id)
-        (void)snprintf(plan->history_id, sizeof plan->history_id, "%.*s", (int)history_id.bytes,
-                       history_id.data);
+    if (rc == TIDE_OK && history_id.bytes < sizeof plan->position.history_id)
+        (void)snprintf(plan->position.history_id, sizeof plan->position.history_id, "%.*s",
+                       (int)history_id.bytes, history_id.data);
     plan->asked = rc == TIDE_OK && plan->some_s > 0;
     json_decref(kept);
     return rc;
 }
+
+/* ---- what to do ---- */
+
+static tide_status read_marks(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct plan *plan = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    tide_status rc =
+        tide_mail_mark_get(db, plan->stream, plan->state.cycles_finished, plan->history_id, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = TIDE_OK;
+    if (rc == TIDE_OK)
+        rc = tide_mail_listing_open(db, plan->row.account, &plan->listing, err);
+    return rc;
+}
+
+/* Where the history of a new epoch begins.  The adopted id; while the first run is not
+ * finished, the id that was read before it began, for then everything that is proven was
+ * listed behind it.  Earlier, when an older copy of a shard has older labels. */
+static tide_status read_carry(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct plan *plan = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    tide_status rc = TIDE_OK;
+    if (plan->history_id[0] == '\0')
+        rc = tide_mail_mark_first(db, plan->stream, plan->history_id, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = TIDE_OK;
+    if (rc == TIDE_OK && plan->row.rewind_ms > 0)
+        rc = tide_mail_proof_history(db, plan->row.account, plan->row.rewind_ms, plan->history_id,
+                                     err);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+static uint64_t mark_of(const struct plan *plan)
+{
+    uint64_t mark_ms = 0;
+    return tide_text_to_u64(tide_text_of(plan->state.cursor), &mark_ms) ? mark_ms
+                                                                        : plan->row.floor_ms;
+}
+
+/* A new stream that nobody used; what stays proven is [since, mark) without what the
+ * archive lost. */
+static tide_status begin_epoch(struct plan *plan, tide_error *err)
+{
+    struct tide_mail_row *row = &plan->row;
+    tide_status rc = tide_transact(plan->mail->engine, read_carry, plan, err);
+    uint64_t proven_ms = mark_of(plan);
+    if (row->lost && row->lost_ms < proven_ms)
+        proven_ms = row->lost_ms;
+    plan->proven_from_ms = row->since_ms;
+    plan->proven_to_ms = proven_ms > row->since_ms ? proven_ms : row->since_ms;
+    if (plan->since_ms > row->since_ms)
+        plan->since_ms = row->since_ms;
+    row->floor_ms = plan->since_ms < row->since_ms ? plan->since_ms : plan->proven_to_ms;
+    row->since_ms = plan->since_ms;
+    row->lost = false;
+    row->rewind_ms = 0;
+    plan->stream_before = plan->stream;
+    plan->state.cycles_opened = 1;
+    while (rc == TIDE_OK && plan->state.cycles_opened > 0) {
+        row->epoch++;
+        rc = tide_mail_stream(plan->mail, row, &plan->stream, err);
+        if (rc == TIDE_OK)
+            rc = tide_stream_state(plan->mail->engine, plan->stream, &plan->state, err);
+    }
+    plan->work = PLAN_SLICES;
+    return rc;
+}
+
+static tide_status decide(struct plan *plan, tide_error *err)
+{
+    const uint64_t open = plan->state.cycles_opened - plan->state.cycles_finished;
+    const bool known = plan->history_id[0] != '\0';
+    if (plan->state.cycles_opened == 0) {
+        plan->row.since_ms = plan->since_ms;
+        plan->row.floor_ms = plan->since_ms;
+        plan->proven_from_ms = plan->proven_to_ms = plan->since_ms;
+        plan->row.lost = false;
+        plan->row.rewind_ms = 0;
+        plan->work = PLAN_SLICES;
+        return TIDE_OK;
+    }
+    if (plan->row.lost || plan->since_ms < plan->row.since_ms)
+        return begin_epoch(plan, err);
+    if (open == 0)
+        plan->row.notice[0] = '\0'; /* what it spoke of is healed */
+    if (plan->listing)
+        plan->work = PLAN_NOTHING;
+    else if (plan->force || (!known && open == 0))
+        plan->work =
+            PLAN_RELIST; /* nothing known: a mailbox was empty, at a server without profile */
+    else if (known && open < CYCLES_WAITING_MAX)
+        plan->work = PLAN_HISTORY;
+    return TIDE_OK;
+}
+
+/* ---- slices ---- */
 
 /* The oldest year that has mail, found by halving: five calls instead of a
  * thousand empty slices. */
@@ -144,7 +320,11 @@ static tide_status probe_oldest(struct plan *plan, tide_job *job, tide_error *er
     while (plan->some_s > plan->none_s + 366 * (uint64_t)TIDE_DAY_S) {
         const uint64_t middle_s = plan->none_s + (plan->some_s - plan->none_s) / 2;
         char query[64];
-        (void)snprintf(query, sizeof query, "before:%" PRIu64, middle_s);
+        size_t used = 0;
+        if (plan->row.since_ms > 0)
+            used = (size_t)snprintf(query, sizeof query, "after:%" PRIu64 " ",
+                                    plan->row.since_ms / 1000);
+        (void)snprintf(query + used, sizeof query - used, "before:%" PRIu64, middle_s);
         struct tide_gmail_page page = {0};
         tide_status rc = tide_gmail_list(plan->user->gmail, job, query, TIDE_TEXT_NONE, &page, err);
         if (rc != TIDE_OK)
@@ -161,58 +341,47 @@ static tide_status probe_oldest(struct plan *plan, tide_job *job, tide_error *er
     return TIDE_OK;
 }
 
-/* A server without a profile (some emulators): the newest message tells its
- * history id, the number of messages stays unknown. */
-static tide_status history_id_of_newest(struct plan *plan, tide_job *job, tide_error *err)
+static void add_range(struct plan *plan, uint64_t low_ms, uint64_t oldest_s, uint64_t high_s,
+                      uint64_t end_ms)
 {
-    struct tide_gmail_page page = {0};
-    tide_status rc = tide_gmail_list(plan->user->gmail, job, "", TIDE_TEXT_NONE, &page, err);
-    const char *id = json_string_value(json_object_get(json_array_get(page.ids, 0), "id"));
-    if (rc == TIDE_OK && id != NULL) {
-        struct tide_gmail_message message;
-        tide_gmail_message_init(&message, plan->mail->mem);
-        rc = tide_gmail_get_minimal(plan->user->gmail, job, tide_text_of(id), &message, err);
-        if (rc == TIDE_OK)
-            (void)snprintf(plan->history_id, sizeof plan->history_id, "%.*s",
-                           (int)message.history_id.bytes, message.history_id.data);
-        tide_gmail_message_done(&message);
-    }
-    tide_gmail_page_done(&page);
-    return rc;
-}
-
-/* The history id is read before the first listing (M6a). */
-static tide_status read_server(struct plan *plan, tide_job *job, tide_error *err)
-{
-    struct tide_gmail_profile profile = {0};
-    tide_status rc = tide_gmail_profile(plan->user->gmail, job, &profile, err);
-    if (rc == TIDE_OK) {
-        plan->row.messages_total = profile.messages;
-        (void)snprintf(plan->history_id, sizeof plan->history_id, "%s", profile.history_id);
-        return TIDE_OK;
-    }
-    if (rc != TIDE_GONE && rc != TIDE_PERMANENT)
-        return rc;
-    return history_id_of_newest(plan, job, err);
+    TIDE_ASSERT(plan->ranges_count < RANGES_MAX);
+    uint32_t days =
+        plan->slice_days > 0 ? plan->slice_days : tide_slice_days(plan->position.messages);
+    if (!plan->position.dates)
+        days = UINT32_MAX;
+    plan->ranges[plan->ranges_count++] = (struct range){
+        .slices = tide_slices_plan(low_ms / 1000, oldest_s, high_s, days), .end_ms = end_ms};
 }
 
 static tide_status plan_slices(struct plan *plan, tide_job *job, tide_error *err)
 {
+    const uint64_t now_s = plan->now_ms / 1000;
+    const bool nothing = plan->proven_from_ms >= plan->proven_to_ms;
+    const bool below = !nothing && plan->row.since_ms < plan->proven_from_ms;
     tide_status rc = TIDE_OK;
     if (!plan->asked) {
-        rc = read_server(plan, job, err);
-        plan->none_s = TIDE_GMAIL_BEGAN_S; /* nothing before it */
-        plan->some_s = plan->now_ms / 1000;
+        rc = tide_mail_position(plan->mail, plan->user, job, &plan->position, err);
+        const uint64_t since_s = plan->row.since_ms / 1000;
+        plan->none_s = since_s > TIDE_GMAIL_BEGAN_S ? since_s : TIDE_GMAIL_BEGAN_S;
+        plan->some_s = below ? plan->proven_from_ms / 1000 : now_s;
         if (rc == TIDE_OK)
             rc = plan_keep(plan, job, err);
     }
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && (nothing || below) && plan->position.dates)
         rc = probe_oldest(plan, job, err);
     if (rc != TIDE_OK)
         return rc;
-    const uint32_t days =
-        plan->slice_days > 0 ? plan->slice_days : tide_slice_days(plan->row.messages_total);
-    plan->slices = tide_slices_plan(plan->none_s, plan->now_ms / 1000 + 1, days);
+    plan->row.messages_total = plan->position.messages;
+    plan->ranges_count = 0;
+    if (nothing || !plan->position.dates) {
+        add_range(plan, plan->row.since_ms, plan->none_s, now_s + 1, plan->now_ms);
+    } else {
+        if (below) /* what follows up to proven_to is proven */
+            add_range(plan, plan->row.since_ms, plan->none_s, plan->proven_from_ms / 1000 + 1,
+                      plan->proven_to_ms);
+        add_range(plan, plan->proven_to_ms, plan->proven_to_ms / 1000, now_s + 1, plan->now_ms);
+    }
+    plan->ranges[plan->ranges_count - 1].open = true;
     return TIDE_OK;
 }
 
@@ -244,68 +413,131 @@ static tide_status read_labels(struct plan *plan, tide_job *job, tide_error *err
 
 /* ---- writing it ---- */
 
-static tide_status open_list(tide_transaction *transaction, const struct plan *plan, size_t index,
-                             uint64_t cycle, tide_error *err)
+static tide_status open_list(tide_transaction *transaction, const struct plan *plan,
+                             const struct range *range, size_t index, uint64_t cycle,
+                             tide_error *err)
 {
-    const struct tide_slice slice = tide_slices_at(&plan->slices, index);
-    char payload[128];
-    (void)snprintf(payload, sizeof payload, "{\"after\":%" PRIu64 ",\"before\":%" PRIu64 "}",
-                   slice.after_s, slice.before_s);
-    const size_t age = plan->slices.count - 1 - index;
+    const struct tide_slice slice = tide_slices_at(&range->slices, index);
+    const bool last = index + 1 == range->slices.count;
+    char payload[160];
+    (void)snprintf(payload, sizeof payload,
+                   "{\"after\":%" PRIu64 ",\"before\":%" PRIu64 ",\"all\":%s}", slice.after_s,
+                   last && range->open ? 0 : slice.before_s,
+                   plan->position.dates ? "false" : "true");
+    const size_t age = range->slices.count - 1 - index;
     struct tide_spec spec = {.kind = plan->mail->list_kind,
                              .account = plan->row.account,
                              .cycle = cycle,
                              .payload = payload};
     if (plan->newest_first)
-        spec.priority = (int16_t)(NEWEST_PRIORITY_MAX - (int)(age * 8 / plan->slices.count));
+        spec.priority = (int16_t)(NEWEST_PRIORITY_MAX - (int)(age * 8 / range->slices.count));
     return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 
-static tide_status open_slices(tide_transaction *transaction, const struct plan *plan,
-                               tide_error *err)
+static tide_status open_range(tide_transaction *transaction, const struct plan *plan,
+                              const struct range *range, tide_error *err)
 {
-    char start[32] = "";
+    char start[32];
     char end[32];
     tide_status rc = TIDE_OK;
-    uint64_t cycle = 0;
-    (void)snprintf(end, sizeof end, "%" PRIu64, plan->now_ms);
-    if (plan->one_cycle)
-        rc =
-            tide_transaction_cycle(transaction, plan->stream, plan->state.cursor, end, &cycle, err);
-    for (size_t i = 0; rc == TIDE_OK && i < plan->slices.count; i++) {
-        if (!plan->one_cycle) {
-            const struct tide_slice slice = tide_slices_at(&plan->slices, i);
-            const bool last = i + 1 == plan->slices.count;
-            (void)snprintf(start, sizeof start, "%" PRIu64, slice.after_s * 1000);
-            (void)snprintf(end, sizeof end, "%" PRIu64,
-                           last ? plan->now_ms : slice.before_s * 1000);
-            rc = tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err);
-        }
+    for (size_t i = 0; rc == TIDE_OK && i < range->slices.count; i++) {
+        const struct tide_slice slice = tide_slices_at(&range->slices, i);
+        const bool last = i + 1 == range->slices.count;
+        uint64_t cycle = 0;
+        (void)snprintf(start, sizeof start, "%" PRIu64, slice.after_s * 1000);
+        (void)snprintf(end, sizeof end, "%" PRIu64, last ? range->end_ms : slice.before_s * 1000);
+        rc = tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err);
         if (rc == TIDE_OK)
-            rc = open_list(transaction, plan, i, cycle, err);
+            rc = open_list(transaction, plan, range, i, cycle, err);
     }
     return rc;
 }
 
-static tide_status open_history(tide_transaction *transaction, const struct plan *plan,
-                                tide_error *err)
+/* A cycle that ends now, with nothing in it yet. */
+static tide_status open_cycle(tide_transaction *transaction, const struct plan *plan,
+                              uint64_t *cycle_out, tide_error *err)
 {
-    char payload[160];
     char end[32];
-    uint64_t cycle = 0;
     (void)snprintf(end, sizeof end, "%" PRIu64, plan->now_ms);
-    (void)snprintf(payload, sizeof payload,
-                   "{\"start\":\"%s\",\"stream\":%" PRIu64 ",\"ordinal\":%" PRIu64 "}",
-                   plan->history_id, plan->stream, plan->state.cycles_opened);
-    tide_status rc =
-        tide_transaction_cycle(transaction, plan->stream, plan->state.cursor, end, &cycle, err);
+    return tide_transaction_cycle(transaction, plan->stream, plan->state.cursor, end, cycle_out,
+                                  err);
+}
+
+static tide_status open_history(tide_transaction *transaction, const struct plan *plan,
+                                uint64_t ordinal, tide_error *err)
+{
+    tide_json payload;
+    tide_buf line;
+    uint64_t cycle = 0;
+    tide_buf_init(&line, plan->mail->mem, 4096);
+    tide_json_object(&payload);
+    tide_json_set_cstr(&payload, "start", plan->history_id);
+    tide_json_set_u64(&payload, "stream", plan->stream);
+    tide_json_set_u64(&payload, "ordinal", ordinal);
+    tide_status rc = tide_json_line(&payload, &line);
+    tide_json_done(&payload);
+    if (rc != TIDE_OK)
+        rc = tide_error_set(err, rc, "no memory for a history run");
+    if (rc == TIDE_OK)
+        rc = open_cycle(transaction, plan, &cycle, err);
     const struct tide_spec spec = {.kind = plan->mail->history_kind,
                                    .account = plan->row.account,
                                    .cycle = cycle,
-                                   .payload = payload};
+                                   .payload = tide_buf_cstr(&line)};
     if (rc == TIDE_OK)
         rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+    tide_buf_done(&line);
     return rc;
+}
+
+/* Everything is listed: no history leads to the id that is adopted with it (manifest.h). */
+static tide_status note_gap(tide_transaction *transaction, const struct plan *plan, tide_error *err)
+{
+    if (!plan->has_mail)
+        return TIDE_OK; /* what comes later is stored with its labels */
+    return tide_gap_put(tide_transaction_sqlite(transaction), plan->row.account, plan->now_ms, err);
+}
+
+/* The history id read before the listing is noted with the last cycle; in a new
+ * epoch the old one's history follows instead. */
+static tide_status open_slices(tide_transaction *transaction, const struct plan *plan,
+                               tide_error *err)
+{
+    uint64_t ordinal = plan->state.cycles_opened;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < plan->ranges_count; i++) {
+        rc = open_range(transaction, plan, &plan->ranges[i], err);
+        ordinal += plan->ranges[i].slices.count;
+    }
+    if (rc == TIDE_OK && plan->history_id[0] != '\0')
+        return open_history(transaction, plan, ordinal, err);
+    if (rc == TIDE_OK && plan->position.history_id[0] != '\0')
+        rc = tide_mail_mark_put(tide_transaction_sqlite(transaction), plan->stream, ordinal - 1,
+                                tide_text_of(plan->position.history_id), err);
+    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
+}
+
+static tide_status open_relist(tide_transaction *transaction, const struct plan *plan,
+                               tide_error *err)
+{
+    struct tide_mail_relist relist = {.account = plan->row.account,
+                                      .from_ms = plan->row.since_ms,
+                                      .now_ms = plan->now_ms,
+                                      .dates = plan->position.dates};
+    tide_status rc = open_cycle(transaction, plan, &relist.cycle, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_relist(transaction, plan->mail, &relist, err);
+    /* What is stored is listed, not read again: changes since the id that an earlier
+     * cycle noted are still to be told, so that a newer one must not replace it. */
+    char earlier[64];
+    if (rc == TIDE_OK)
+        rc = tide_mail_mark_first(tide_transaction_sqlite(transaction), plan->stream, earlier, err);
+    if (rc != TIDE_NOT_FOUND || plan->position.history_id[0] == '\0')
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    rc =
+        tide_mail_mark_put(tide_transaction_sqlite(transaction), plan->stream,
+                           plan->state.cycles_opened, tide_text_of(plan->position.history_id), err);
+    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
 }
 
 static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
@@ -313,18 +545,23 @@ static tide_status write_plan(tide_transaction *transaction, void *arg, tide_err
     const struct plan *plan = arg;
     struct sqlite3 *db = tide_transaction_sqlite(transaction);
     tide_status rc = tide_mail_row_put(db, &plan->row, err);
-    if (rc == TIDE_OK && plan->by_history)
-        return open_history(transaction, plan, err);
-    if (rc == TIDE_OK && plan->slices.count > 0) {
-        rc = open_slices(transaction, plan, err);
-        const uint64_t cycles = plan->one_cycle ? 1 : plan->slices.count;
-        if (rc == TIDE_OK && plan->history_id[0] != '\0')
-            rc = tide_mail_mark_put(db, plan->stream, plan->state.cycles_opened + cycles - 1,
-                                    tide_text_of(plan->history_id), err);
-        if (rc == TIDE_OK && (plan->one_cycle || plan->row.epoch > 0))
-            rc = tide_gap_put(db, plan->row.account, plan->now_ms, err);
+    if (rc == TIDE_OK && plan->stream_before > 0)
+        rc = tide_mail_mark_prune(db, plan->stream_before, UINT64_MAX, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_mark_prune(db, plan->stream, plan->state.cycles_finished, err);
+    if (rc != TIDE_OK)
+        return rc;
+    switch (plan->work) {
+    case PLAN_NOTHING:
+        break;
+    case PLAN_SLICES:
+        return open_slices(transaction, plan, err);
+    case PLAN_HISTORY:
+        return open_history(transaction, plan, plan->state.cycles_opened, err);
+    case PLAN_RELIST:
+        return open_relist(transaction, plan, err);
     }
-    return rc;
+    return TIDE_OK;
 }
 
 /* ---- the job ---- */
@@ -338,17 +575,38 @@ static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
         (void)tide_json_get_bool(payload, "force", &plan->force, NULL);
         (void)tide_json_get_bool(payload, "newest_first", &plan->newest_first, NULL);
         (void)tide_json_get_u64(payload, "slice_days", &days, NULL);
+        (void)tide_json_get_u64(payload, "since", &plan->since_ms, NULL);
         plan->slice_days = (uint32_t)days;
     }
     json_decref(payload);
     if (rc == TIDE_OK)
         rc = tide_mail_user(plan->mail, tide_job_account(job), &plan->user, err);
     if (rc == TIDE_OK)
+        rc = tide_mail_prove(plan->mail, plan->user, err);
+    if (rc == TIDE_OK)
         rc = tide_mail_row_read(plan->mail, tide_job_account(job), &plan->row, err);
+    if (rc == TIDE_OK && plan->since_ms == 0)
+        plan->since_ms = plan->row.since_ms; /* 0 for a new account */
+    else if (plan->since_ms == TIDE_MAIL_EVERYTHING)
+        plan->since_ms = 0;
     if (rc == TIDE_OK)
         rc = tide_mail_stream(plan->mail, &plan->row, &plan->stream, err);
     if (rc == TIDE_OK)
         rc = tide_stream_state(plan->mail->engine, plan->stream, &plan->state, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(plan->mail->engine, read_marks, plan, err);
+    return rc;
+}
+
+static tide_status look_for_mail(struct plan *plan, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    const size_t shards = tide_archive_shards(plan->user->archive);
+    for (size_t i = 0; rc == TIDE_OK && !plan->has_mail && i < shards; i++) {
+        struct tide_shard_state shard;
+        rc = tide_archive_shard(plan->user->archive, i, &shard, err);
+        plan->has_mail = rc == TIDE_OK && shard.messages > 0;
+    }
     return rc;
 }
 
@@ -360,26 +618,24 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
     plan->mail = context;
     plan->now_ms = tide_world_now_unix_ms(plan->mail->world);
     tide_status rc = plan_read(plan, job, err);
+    const bool settled = plan->state.cycles_opened > 0 && plan->history_id[0] != '\0' &&
+                         plan->state.cycles_opened == plan->state.cycles_finished &&
+                         !plan->row.lost;
+    if (rc == TIDE_OK && settled)
+        rc = tide_mail_remember_proof(plan->mail, plan->user, job, plan->history_id, plan->now_ms,
+                                      err);
     if (rc == TIDE_OK)
-        rc = prove(plan, err);
-    if (rc == TIDE_OK)
-        rc = tide_transact(plan->mail->engine, read_mark, plan, err);
-    const bool known = plan->history_id[0] != '\0';
+        rc = decide(plan, err);
     if (rc == TIDE_OK)
         rc = plan_resume(plan, job, err);
-    if (rc != TIDE_OK)
-        return rc;
-    const uint64_t open = plan->state.cycles_opened - plan->state.cycles_finished;
-    const bool first = plan->state.cycles_opened == 0;
-    if (first || plan->force) {
-        plan->one_cycle = !first;
+    if (rc == TIDE_OK && plan->work == PLAN_SLICES)
         rc = plan_slices(plan, job, err);
-    } else {
-        /* An unfinished first run goes on by itself: its jobs are in the ledger. */
-        plan->by_history = known && open < CYCLES_WAITING_MAX;
-    }
+    if (rc == TIDE_OK && plan->work == PLAN_RELIST && !plan->asked)
+        rc = tide_mail_position(plan->mail, plan->user, job, &plan->position, err);
     if (rc == TIDE_OK)
         rc = read_labels(plan, job, err);
+    if (rc == TIDE_OK)
+        rc = look_for_mail(plan, err);
     if (rc != TIDE_OK)
         return rc;
     plan->row.last_run_ms = plan->now_ms;

@@ -16,7 +16,8 @@ struct tide_flow {
     sqlite3_stmt *probe; /* the same at one id; NULL until it is needed */
     int64_t *set;        /* keys in order, instead of a statement */
     size_t set_count, set_at;
-    int64_t low, high; /* ids */
+    int64_t low, high;           /* ids */
+    int64_t sure_low, sure_high; /* ids whose dates need no look; outside of a span: all */
     int64_t key;
     bool running;
 };
@@ -73,6 +74,8 @@ tide_status tide_walk_open(struct tide_walk *walk, struct tide_searching *search
         rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_BEGIN), searching->err);
         walk->began = rc == TIDE_OK;
     }
+    if (rc == TIDE_OK)
+        rc = tide_shard_late(shard, &walk->late, searching->err);
     if (rc != TIDE_OK)
         tide_walk_close(walk);
     return rc;
@@ -188,19 +191,28 @@ static tide_status leaf_open(struct tide_walk *walk, tide_flow *flow)
     return rc;
 }
 
-/* The ids that a plan's dates allow. */
-static void bounds_narrow(const struct tide_shard *shard, const struct tide_plan *plan,
-                          int64_t *low, int64_t *high)
+/* The ids that a plan's dates allow, and those among them whose dates are sure to
+ * lie inside (shard.h H4): where none is late and a span begins and ends with an
+ * id, that is all of them. */
+static void bounds_narrow(const struct tide_walk *walk, tide_flow *flow)
 {
+    const struct tide_shard *shard = walk->shard;
+    const struct tide_plan *plan = flow->plan;
+    flow->sure_low = INT64_MIN;
+    flow->sure_high = INT64_MAX;
     if (plan->low_ms > shard->start_ms) {
         const int64_t from_ms = plan->low_ms < shard->end_ms ? plan->low_ms : shard->end_ms;
-        const int64_t first = (from_ms - shard->start_ms) * TIDE_SHARD_SLOTS;
-        *low = first > *low ? first : *low;
+        const int64_t first = tide_shard_wanted(shard, from_ms);
+        const int64_t inside = tide_shard_wanted(shard, from_ms + TIDE_SHARD_UNIT_MS - 1);
+        flow->low = first > flow->low ? first : flow->low;
+        flow->sure_low = inside + walk->late;
     }
     if (plan->high_ms < shard->end_ms) {
         const int64_t to_ms = plan->high_ms > shard->start_ms ? plan->high_ms : shard->start_ms;
-        const int64_t last = (to_ms - shard->start_ms) * TIDE_SHARD_SLOTS - 1;
-        *high = last < *high ? last : *high;
+        const int64_t end = tide_shard_wanted(shard, to_ms + TIDE_SHARD_UNIT_MS - 1);
+        const int64_t last = end - 1 + walk->late;
+        flow->high = last < flow->high ? last : flow->high;
+        flow->sure_high = tide_shard_wanted(shard, to_ms) - 1;
     }
 }
 
@@ -225,17 +237,18 @@ tide_status tide_flow_open(struct tide_walk *walk, const struct tide_plan *plan,
         return no_memory(walk);
     flow->made_before = walk->flows;
     walk->flows = flow;
-    bounds_narrow(walk->shard, plan, &low, &high);
     flow->plan = plan;
     flow->low = low;
     flow->high = high;
+    bounds_narrow(walk, flow);
     flow->key = INT64_MIN; /* before every key */
     *flow_out = flow;
     if (plan->kind != TIDE_PLAN_AND && plan->kind != TIDE_PLAN_OR)
         return leaf_open(walk, flow);
     TIDE_ASSERT(plan->first != NULL); /* P2 */
-    const tide_status rc = list_open(walk, plan->first, low, high, &flow->first);
-    return rc == TIDE_OK ? list_open(walk, plan->excludes, low, high, &flow->excludes) : rc;
+    const tide_status rc = list_open(walk, plan->first, flow->low, flow->high, &flow->first);
+    return rc == TIDE_OK ? list_open(walk, plan->excludes, flow->low, flow->high, &flow->excludes)
+                         : rc;
 }
 
 /* ---- seeking ---- */
@@ -338,6 +351,11 @@ static tide_status or_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
     return TIDE_OK;
 }
 
+static bool is_dated(const tide_flow *flow)
+{
+    return flow->sure_low != INT64_MIN || flow->sure_high != INT64_MAX;
+}
+
 /* Whether the index has these words at one key.  A third of the price of a new
  * search, for a flow that is asked about keys far apart; where it goes on is not
  * known then. */
@@ -362,7 +380,8 @@ static tide_status probe(struct tide_walk *walk, tide_flow *flow, int64_t key, b
 static tide_status meet(struct tide_walk *walk, tide_flow *flow, int64_t key, int64_t *key_out)
 {
     tide_status rc = TIDE_OK;
-    if (flow->plan->kind != TIDE_PLAN_WORDS || flow->plan->column != NULL || !flow->running) {
+    if (flow->plan->kind != TIDE_PLAN_WORDS || flow->plan->column != NULL || !flow->running ||
+        is_dated(flow)) {
         rc = tide_flow_seek(walk, flow, key);
         *key_out = flow->key;
         return rc;
@@ -425,11 +444,8 @@ static tide_status and_seek(struct tide_walk *walk, tide_flow *flow, int64_t key
     }
 }
 
-tide_status tide_flow_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
+static tide_status kind_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
-    TIDE_ASSERT(key >= TIDE_KEY_FIRST);
-    if (flow->key >= key)
-        return TIDE_OK;
     switch (flow->plan->kind) {
     case TIDE_PLAN_AND:
         return and_seek(walk, flow, key);
@@ -446,6 +462,41 @@ tide_status tide_flow_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
         break;
     }
     return leaf_seek(walk, flow, key);
+}
+
+/* Whether the message at the flow's key has a date inside of the plan's. */
+static tide_status date_check(struct tide_walk *walk, const tide_flow *flow, bool *holds_out)
+{
+    const int64_t id = tide_key_of(walk->searching->descending, flow->key);
+    *holds_out = id >= flow->sure_low && id <= flow->sure_high;
+    if (*holds_out)
+        return TIDE_OK;
+    tide_db *db = &walk->shard->db;
+    sqlite3_stmt *row = tide_db_stmt(db, TIDE_SHARD_DATE);
+    bool there = false;
+    (void)sqlite3_bind_int64(row, 1, id);
+    const tide_status rc = tide_db_step(db, row, &there, walk->searching->err);
+    const int64_t ms = rc == TIDE_OK && there ? sqlite3_column_int64(row, 0) : INT64_MIN;
+    tide_db_end(row);
+    *holds_out = there && ms >= flow->plan->low_ms && ms < flow->plan->high_ms;
+    return rc;
+}
+
+tide_status tide_flow_seek(struct tide_walk *walk, tide_flow *flow, int64_t key)
+{
+    TIDE_ASSERT(key >= TIDE_KEY_FIRST);
+    if (flow->key >= key)
+        return TIDE_OK;
+    for (;;) {
+        tide_status rc = kind_seek(walk, flow, key);
+        if (rc != TIDE_OK || flow->key == TIDE_KEY_END || !is_dated(flow))
+            return rc;
+        bool holds = false;
+        rc = date_check(walk, flow, &holds);
+        if (rc != TIDE_OK || holds)
+            return rc;
+        key = flow->key + 1;
+    }
 }
 
 int64_t tide_flow_key(const tide_flow *flow)

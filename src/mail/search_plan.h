@@ -128,6 +128,7 @@ typedef struct tide_flow tide_flow;
 struct tide_walk {
     struct tide_searching *searching;
     struct tide_shard *shard;
+    int64_t late; /* shard.h H4, as of its transaction */
     tide_arena arena;
     tide_flow *flows; /* all of them, for closing */
     sqlite3_stmt *columns[2];

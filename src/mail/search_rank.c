@@ -19,7 +19,7 @@ enum {
     COLUMNS = 5,
 };
 
-static const double weights[COLUMNS] = {5, 3, 2, 1, 3}; /* subject, from, to, text, files */
+static const double weights[COLUMNS] = {1, 5, 3, 2, 3}; /* text, subject, from, to, files */
 static const double k1 = 1.2, b = 0.75;
 
 struct candidate {

@@ -16,35 +16,71 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_BEGIN] = "BEGIN",
     [TIDE_SHARD_COMMIT] = "COMMIT",
     [TIDE_SHARD_ROLLBACK] = "ROLLBACK",
-    [TIDE_SHARD_STATE] =
-        "SELECT id, account, year, part, generation, messages, raw_bytes,"
-        " (SELECT internal_ms FROM message ORDER BY id LIMIT 1),"
-        " (SELECT internal_ms FROM message ORDER BY id DESC LIMIT 1),"
-        " (SELECT min(gmail_id) FROM message), (SELECT max(gmail_id) FROM message) FROM shard",
+    [TIDE_SHARD_STATE] = "SELECT id, account, year, part, generation, messages, raw_bytes, late,"
+                         " (SELECT min(id) FROM (SELECT min(gmail_id) AS id FROM message"
+                         " UNION ALL SELECT min(gmail_id) FROM former)),"
+                         " (SELECT max(id) FROM (SELECT max(gmail_id) AS id FROM message"
+                         " UNION ALL SELECT max(gmail_id) FROM former)) FROM shard",
+    /* The oldest one stands at most `late` behind the first (H4), and so on. */
+    [TIDE_SHARD_SPAN] = "SELECT (SELECT min(internal_ms) FROM message WHERE id <="
+                        " (SELECT min(id) FROM message) + shard.late),"
+                        " (SELECT max(internal_ms) FROM message WHERE id >="
+                        " (SELECT max(id) FROM message) - shard.late) FROM shard",
+    [TIDE_SHARD_LATE] = "SELECT late FROM shard",
+    [TIDE_SHARD_DATE] = "SELECT internal_ms FROM message WHERE id = ?1",
     [TIDE_SHARD_BYTES] = "SELECT c.page_count * s.page_size FROM pragma_page_count() c,"
                          " pragma_page_size() s",
     [TIDE_SHARD_FIND] = STORED "WHERE m.gmail_id = ?1",
     [TIDE_SHARD_AT] = STORED "WHERE m.id = ?1",
-    [TIDE_SHARD_WALK] = STORED "WHERE m.id >= ?1 AND m.id < ?2 ORDER BY m.id LIMIT ?3",
+    [TIDE_SHARD_WALK] = STORED "WHERE m.id >= ?1 AND m.id <= ?2 + (SELECT late FROM shard)"
+                               " AND m.internal_ms >= ?4 AND m.internal_ms < ?5"
+                               " ORDER BY m.id LIMIT ?3",
     [TIDE_SHARD_REPLACED] =
         "SELECT m.id, m.gmail_id, m.thread_id, m.history_id, m.internal_ms, c.bytes, c.hash,"
         " m.mark, m.gone_ms, e.content FROM earlier e JOIN message m ON m.id = e.message"
         " JOIN content c ON c.id = e.content ORDER BY e.rowid LIMIT ?3 OFFSET ?1 + ?2 * 0",
-    [TIDE_SHARD_HAS] = "SELECT 1 FROM message WHERE gmail_id = ?1",
+    [TIDE_SHARD_HAS] = "SELECT 1 FROM message WHERE gmail_id = ?1"
+                       " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1",
+    [TIDE_SHARD_FORMER] = STORED "JOIN former f ON f.message = m.id WHERE f.gmail_id = ?1"
+                                 " ORDER BY f.until_ms DESC LIMIT 1",
+    /* Itself while a message that the server has is in it, before what became of it. */
+    [TIDE_SHARD_THREAD_NOW] = "SELECT 1, thread_id FROM message WHERE thread_id = ?1"
+                              " AND gone_ms IS NULL"
+                              " UNION ALL SELECT 0, m.thread_id FROM former f"
+                              " JOIN message m ON m.id = f.message"
+                              " WHERE f.thread_id = ?1 AND m.gone_ms IS NULL LIMIT 1",
+    [TIDE_SHARD_STORED_MS] = "SELECT stored_ms FROM message WHERE id = ?1",
+    [TIDE_SHARD_LABEL_CALLED] = "SELECT name, type FROM label WHERE label = ?1",
+    /* Former ids too: what was given back is found by either. */
+    [TIDE_SHARD_IDS] =
+        "SELECT min(least), max(greatest) FROM (SELECT min(gmail_id) AS least, max(gmail_id) AS"
+        " greatest FROM message UNION ALL SELECT min(gmail_id), max(gmail_id) FROM former)",
     [TIDE_SHARD_PROBLEMS] =
         STORED "WHERE m.problem IS NOT NULL AND m.id > ?1 ORDER BY m.id LIMIT 1",
     [TIDE_SHARD_LABELS_OF] = "SELECT l.label FROM message_label m JOIN label l ON l.id = m.label"
                              " WHERE m.message = ?1 ORDER BY l.label",
+    [TIDE_SHARD_HASH] = "SELECT 1 FROM content WHERE hash = ?1",
+    [TIDE_SHARD_THREAD] = STORED "WHERE m.thread_id = ?1 AND m.id > ?2 ORDER BY m.id LIMIT 1",
+    [TIDE_SHARD_LABEL_ROWS] =
+        "SELECT l.label, l.name, l.type FROM message_label m JOIN label l ON l.id = m.label"
+        " WHERE m.message = ?1 ORDER BY l.label",
+    [TIDE_SHARD_LABELS_ALL] = "SELECT label, name, type FROM label ORDER BY id",
     [TIDE_SHARD_CONTENT] =
         "SELECT hash, bytes, body_bytes, codec, dict, body FROM content WHERE id = ?1",
     [TIDE_SHARD_CUTS] = "SELECT at, piece, line, crlf FROM cut WHERE content = ?1 ORDER BY at",
     [TIDE_SHARD_PIECE] = "SELECT bytes, codec, dict, body FROM piece WHERE id = ?1",
+    /* Each from an index that has just these rows. */
+    [TIDE_SHARD_TALLY] = "SELECT (SELECT count(*) FROM message WHERE gone_ms IS NOT NULL),"
+                         " (SELECT count(*) FROM message WHERE mark < 2),"
+                         " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 3),"
+                         " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 2)",
 
     [TIDE_SHARD_WRITE] = "BEGIN IMMEDIATE",
     [TIDE_SHARD_STATE_ADD] =
         "INSERT INTO shard (id, account, year, part, start_ms, generation, messages, raw_bytes,"
-        " made_ms, made_by) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, ?6, ?7)",
-    [TIDE_SHARD_STATE_SAVE] = "UPDATE shard SET generation = ?1, messages = ?2, raw_bytes = ?3",
+        " late, made_ms, made_by) VALUES (?1, ?2, ?3, ?4, ?5, 0, 0, 0, 0, ?6, ?7)",
+    [TIDE_SHARD_STATE_SAVE] =
+        "UPDATE shard SET generation = ?1, messages = ?2, raw_bytes = ?3, late = ?4",
     [TIDE_SHARD_CONTENT_FIND] = "SELECT id FROM content WHERE hash = ?1",
     [TIDE_SHARD_CONTENT_ADD] =
         "INSERT INTO content (hash, bytes, body_bytes, codec, body) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -52,8 +88,7 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         "INSERT INTO cut (content, at, piece, line, crlf) VALUES (?1, ?2, ?3, ?4, ?5)",
     [TIDE_SHARD_PIECE_FIND] = "SELECT id FROM piece WHERE hash = ?1",
     [TIDE_SHARD_PIECE_ADD] = "INSERT INTO piece (hash, bytes, codec, body) VALUES (?1, ?2, ?3, ?4)",
-    /* Slots of a millisecond are given in order and never given back. */
-    [TIDE_SHARD_SLOT] = "SELECT max(id) FROM message WHERE id >= ?1 AND id < ?2",
+    [TIDE_SHARD_TAKEN] = "SELECT id FROM message WHERE id >= ?1 ORDER BY id",
     [TIDE_SHARD_MESSAGE_ADD] =
         "INSERT INTO message (id, gmail_id, thread_id, history_id, internal_ms, content, bytes,"
         " stored_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -66,6 +101,10 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_EARLIER_ADD] =
         "INSERT INTO earlier (message, content, until_ms) VALUES (?1, ?2, ?3)",
     [TIDE_SHARD_GONE] = "UPDATE message SET gone_ms = ?2 WHERE id = ?1 AND gone_ms IS NULL",
+    [TIDE_SHARD_FORMER_ADD] =
+        "INSERT INTO former (message, gmail_id, thread_id, until_ms) VALUES (?1, ?2, ?3, ?4)",
+    [TIDE_SHARD_RENAME] =
+        "UPDATE message SET gmail_id = ?2, thread_id = ?3, gone_ms = NULL WHERE id = ?1",
     [TIDE_SHARD_HISTORY] = "UPDATE message SET history_id = ?2 WHERE id = ?1",
     [TIDE_SHARD_LABEL_FIND] = "SELECT id FROM label WHERE label = ?1",
     [TIDE_SHARD_LABEL_ADD] = "INSERT INTO label (label, name, type) VALUES (?1, ?2, ?3)",
@@ -92,8 +131,10 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_HEAD_ADD] =
         "INSERT OR IGNORE INTO head (id, message_id, date_ms, \"from\", \"to\", cc, bcc, subject,"
         " files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    [TIDE_SHARD_WORDS_ADD] = "INSERT INTO words (rowid, subject, \"from\", \"to\", text, files)"
+    [TIDE_SHARD_WORDS_ADD] = "INSERT INTO words (rowid, text, subject, \"from\", \"to\", files)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    /* Some megabytes of it at a time. */
+    [TIDE_SHARD_WORDS_MERGE] = "INSERT INTO words (words, rank) VALUES ('merge', 1000)",
 };
 
 /* ---- calendar ----------------------------------------------------------------- */
@@ -153,11 +194,10 @@ static tide_status state_load(struct tide_shard *shard, const char *account, tid
         shard->generation = tide_column_u64(row, 4);
         shard->messages = tide_column_u64(row, 5);
         shard->raw_bytes = tide_column_u64(row, 6);
-        shard->oldest_ms = sqlite3_column_int64(row, 7);
-        shard->newest_ms = sqlite3_column_int64(row, 8);
+        shard->late = sqlite3_column_int64(row, 7);
         shard->known = true;
-        tide_column_copy(row, 9, shard->id_least, sizeof shard->id_least);
-        tide_column_copy(row, 10, shard->id_greatest, sizeof shard->id_greatest);
+        tide_column_copy(row, 8, shard->id_least, sizeof shard->id_least);
+        tide_column_copy(row, 9, shard->id_greatest, sizeof shard->id_greatest);
     }
     tide_db_end(row);
     return rc;
@@ -276,6 +316,7 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
         .vfs = tide_world_vfs(shards->world),
         .read_only = shards->read_only,
         .busy_timeout_ms = TIDE_SHARD_BUSY_MS,
+        .cache_kib = shards->cache_kib,
     };
     uint32_t version = 0;
     tide_error failure = {0};
@@ -328,6 +369,7 @@ tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide
     tide_bind_u64(stmt, 1, ++shard->generation); /* A5 */
     tide_bind_u64(stmt, 2, shard->messages);
     tide_bind_u64(stmt, 3, shard->raw_bytes);
+    (void)sqlite3_bind_int64(stmt, 4, shard->late);
     tide_status rc = tide_db_run(&shard->db, stmt, err);
     if (rc == TIDE_OK && sqlite3_changes(shard->db.handle) != 1)
         rc = tide_error_set(err, TIDE_CORRUPT, "%s: its own row is missing", shard->db.path);
@@ -345,6 +387,7 @@ void tide_shard_rollback(struct tide_shard *shard)
     if (!sqlite3_get_autocommit(shard->db.handle))
         (void)tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_ROLLBACK), NULL);
     shard->in_tx = false;
+    memset(shard->runs, 0, sizeof shard->runs); /* some of it was never there */
 }
 
 tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error *err)
@@ -361,6 +404,62 @@ tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error
         return TIDE_OK;
     }
     return tide_db_failed(&shard->db, code, "move the log into the file", err);
+}
+
+/* ---- places ---------------------------------------------------------------------- */
+
+tide_status tide_shard_late(struct tide_shard *shard, int64_t *late_out, tide_error *err)
+{
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_LATE);
+    bool there = false;
+    tide_status rc = tide_db_step(&shard->db, row, &there, err);
+    if (rc == TIDE_OK && there)
+        *late_out = sqlite3_column_int64(row, 0);
+    tide_db_end(row);
+    if (rc == TIDE_OK && !there)
+        rc = tide_error_set(err, TIDE_CORRUPT, "%s: its own row is missing", shard->db.path);
+    return rc;
+}
+
+/* Thousands of messages with one date come in imports.  Each would walk over all
+ * before it; a run that was walked once is known. */
+static struct tide_shard_run *run_at(struct tide_shard *shard, int64_t id)
+{
+    for (size_t i = 0; i < TIDE_SHARD_RUNS; i++)
+        if (id >= shard->runs[i].begin && id < shard->runs[i].end)
+            return &shard->runs[i];
+    return NULL;
+}
+
+tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int64_t *id_out,
+                             tide_error *err)
+{
+    TIDE_ASSERT(shard->in_tx);
+    const int64_t wanted = tide_shard_wanted(shard, internal_ms);
+    struct tide_shard_run *run = run_at(shard, wanted);
+    int64_t id = run == NULL ? wanted : run->end;
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_TAKEN);
+    (void)sqlite3_bind_int64(row, 1, id);
+    bool there = false;
+    tide_status rc = tide_db_step(&shard->db, row, &there, err);
+    while (rc == TIDE_OK && there && sqlite3_column_int64(row, 0) == id) {
+        id++;
+        rc = tide_db_step(&shard->db, row, &there, err);
+    }
+    tide_db_end(row);
+    if (rc != TIDE_OK)
+        return rc;
+    if (run == NULL && id > wanted) {
+        TIDE_SEEN("shard: a time is taken");
+        run = &shard->runs[shard->run_next++ % TIDE_SHARD_RUNS];
+        run->begin = wanted;
+    }
+    if (run != NULL)
+        run->end = id;
+    if (id - wanted > shard->late)
+        shard->late = id - wanted;
+    *id_out = id;
+    return TIDE_OK;
 }
 
 /* ---- reading --------------------------------------------------------------------- */
@@ -401,16 +500,28 @@ void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
     stored_out->content = sqlite3_column_int64(row, 9);
 }
 
-tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
-                            struct tide_stored *stored_out, tide_error *err)
+static tide_status find_by(struct tide_shard *shard, tide_shard_sql sql, tide_text gmail_id,
+                           bool *found_out, struct tide_stored *stored_out, tide_error *err)
 {
-    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_FIND);
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, sql);
     tide_bind_text(row, 1, gmail_id);
     tide_status rc = tide_db_step(&shard->db, row, found_out, err);
     if (rc == TIDE_OK && *found_out)
         tide_shard_stored(shard, row, stored_out);
     tide_db_end(row);
     return rc;
+}
+
+tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
+                            struct tide_stored *stored_out, tide_error *err)
+{
+    return find_by(shard, TIDE_SHARD_FIND, gmail_id, found_out, stored_out, err);
+}
+
+tide_status tide_shard_find_former(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
+                                   struct tide_stored *stored_out, tide_error *err)
+{
+    return find_by(shard, TIDE_SHARD_FORMER, gmail_id, found_out, stored_out, err);
 }
 
 struct reading {

@@ -11,7 +11,9 @@
  *       are pinned or in a transaction.
  *   H3  a file that is not wholly made yet (a crash, or its writer is at it) is
  *       not there for readers and is made anew by the writer.
- *   H4  message.id = (internal_ms - start_ms) * TIDE_SHARD_SLOTS + slot (A4).
+ *   H4  wanted <= message.id <= wanted + late, where wanted = (internal_ms - start_ms) /
+ *       TIDE_SHARD_UNIT_MS and `late` is one number of the shard, which only grows (A4).
+ *       A new message gets the first id from `wanted` on that is free.
  */
 #ifndef TIDE_MAIL_SHARD_H
 #define TIDE_MAIL_SHARD_H
@@ -23,12 +25,15 @@ extern const struct tide_schema tide_shard_schema;
 
 enum {
     TIDE_SHARD_PATH_BYTES = 4096,
-    TIDE_SHARD_SLOTS = 1024, /* messages of one millisecond in one shard */
+    TIDE_SHARD_UNIT_MS = 125, /* of one id */
+    TIDE_SHARD_RUNS = 4,      /* of ids without a gap that a writer remembers */
     TIDE_SHARD_PARTS_MAX = 4096,
     TIDE_SHARD_YEAR_MAX = 9999,
     TIDE_SHARDS_OPEN_MAX = 64,
-    TIDE_SHARD_BUSY_MS = 5000,   /* for somebody's sqlite3 on the same file */
-    TIDE_SHARD_WAL_PAGES = 1000, /* a log longer than this is moved into the file */
+    TIDE_SHARDS_WARM_MAX = 3,          /* of those that are written, that keep a cache of pages */
+    TIDE_SHARD_BESIDE_CACHE_KIB = 512, /* of a reader beside a writer */
+    TIDE_SHARD_BUSY_MS = 5000,         /* for somebody's sqlite3 on the same file */
+    TIDE_SHARD_WAL_PAGES = 1000,       /* a log longer than this is moved into the file */
 };
 
 #define TIDE_SHARD_PAGE_BYTES "16384"
@@ -46,17 +51,30 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_COMMIT,
     TIDE_SHARD_ROLLBACK,
     TIDE_SHARD_STATE,
+    TIDE_SHARD_SPAN,
+    TIDE_SHARD_LATE,
+    TIDE_SHARD_DATE,
     TIDE_SHARD_BYTES,
     TIDE_SHARD_FIND,
     TIDE_SHARD_AT,
     TIDE_SHARD_WALK,
     TIDE_SHARD_REPLACED,
     TIDE_SHARD_HAS,
+    TIDE_SHARD_IDS,
+    TIDE_SHARD_FORMER,
+    TIDE_SHARD_THREAD_NOW,
+    TIDE_SHARD_STORED_MS,
+    TIDE_SHARD_LABEL_CALLED,
     TIDE_SHARD_PROBLEMS,
     TIDE_SHARD_LABELS_OF,
     TIDE_SHARD_CONTENT,
     TIDE_SHARD_CUTS,
     TIDE_SHARD_PIECE,
+    TIDE_SHARD_HASH,
+    TIDE_SHARD_THREAD,
+    TIDE_SHARD_LABEL_ROWS,
+    TIDE_SHARD_LABELS_ALL,
+    TIDE_SHARD_TALLY,
     TIDE_SHARD_READ_SQL, /* so many can be prepared on a file that is only read */
 
     TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,
@@ -67,12 +85,14 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_CUT_ADD,
     TIDE_SHARD_PIECE_FIND,
     TIDE_SHARD_PIECE_ADD,
-    TIDE_SHARD_SLOT,
+    TIDE_SHARD_TAKEN,
     TIDE_SHARD_MESSAGE_ADD,
     TIDE_SHARD_MESSAGE_AGAIN,
     TIDE_SHARD_MESSAGE_CONTENT,
     TIDE_SHARD_EARLIER_ADD,
     TIDE_SHARD_GONE,
+    TIDE_SHARD_FORMER_ADD,
+    TIDE_SHARD_RENAME,
     TIDE_SHARD_HISTORY,
     TIDE_SHARD_LABEL_FIND,
     TIDE_SHARD_LABEL_ADD,
@@ -90,8 +110,14 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_AGAIN,
     TIDE_SHARD_HEAD_ADD,
     TIDE_SHARD_WORDS_ADD,
+    TIDE_SHARD_WORDS_MERGE,
     TIDE_SHARD_SQL,
 } tide_shard_sql;
+
+/* Ids in [begin, end) that are all taken; ids are never given back. */
+struct tide_shard_run {
+    int64_t begin, end;
+};
 
 struct tide_shard {
     uint32_t key; /* year * TIDE_SHARD_PARTS_MAX + part */
@@ -103,9 +129,11 @@ struct tide_shard {
     bool seen;  /* by the last look */
     bool open;
     bool in_tx;
+    bool warm;      /* it was used lately, and has pages in its cache */
     bool full;      /* it has passed its size: new messages go to the next part */
     bool recovered; /* marks of a run that died were looked at */
     bool indexed;   /* nothing is left to index */
+    bool untidy;    /* words were added: their segments may be worth merging */
     bool known;     /* it was open once: what follows is known */
     int wal_pages;  /* in its log */
     uint32_t pins;
@@ -113,7 +141,9 @@ struct tide_shard {
     /* While open for writing: as in its row, the running transaction included. */
     char id[40];
     uint64_t generation, messages, raw_bytes;
-    int64_t oldest_ms, newest_ms;
+    int64_t late;                                /* H4 */
+    struct tide_shard_run runs[TIDE_SHARD_RUNS]; /* the running transaction included */
+    size_t run_next;                             /* to be forgotten */
     /* No Gmail id in it sorts outside of these; empty while there is none. */
     char id_least[TIDE_GMAIL_ID_BYTES_MAX + 1];
     char id_greatest[TIDE_GMAIL_ID_BYTES_MAX + 1];
@@ -125,10 +155,12 @@ typedef struct tide_shards {
     const char *dir;     /* borrowed */
     const char *account; /* borrowed */
     bool read_only;
+    uint32_t cache_kib;       /* of each; 0: as usual */
     uint64_t bytes_max;       /* of a shard */
     struct tide_shard **list; /* by key */
     size_t count, capacity;
     size_t open_count;
+    size_t warm_count;
     uint64_t uses;
 } tide_shards;
 
@@ -167,6 +199,9 @@ bool tide_shard_may_have(const struct tide_shard *shard, tide_text gmail_id);
 /* Fills all of it but `shard`; false in *found_out: not there. */
 tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
                             struct tide_stored *stored_out, tide_error *err);
+/* The same by an id that it had before. */
+tide_status tide_shard_find_former(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
+                                   struct tide_stored *stored_out, tide_error *err);
 /* Reads a row of the columns that FIND, AT and WALK share. */
 void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
                        struct tide_stored *stored_out);
@@ -175,6 +210,17 @@ void tide_shard_hash(sqlite3_stmt *row, int at, uint8_t hash_out[TIDE_CONTENT_HA
 /* The whole message, put together, hash checked (A2). */
 tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_t content,
                            tide_buf *out, tide_error *err);
+
+/* The first id that a new message of that date can have (H4), in a transaction. */
+tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int64_t *id_out,
+                             tide_error *err);
+/* How far ids stand behind their dates as of now, or of the running transaction (H4). */
+tide_status tide_shard_late(struct tide_shard *shard, int64_t *late_out, tide_error *err);
+/* The id that a date asks for; for dates inside the year, and its end. */
+static inline int64_t tide_shard_wanted(const struct tide_shard *shard, int64_t internal_ms)
+{
+    return (internal_ms - shard->start_ms) / TIDE_SHARD_UNIT_MS;
+}
 
 /* Calendar, UTC. */
 int32_t tide_shard_year(int64_t ms);

@@ -14,6 +14,9 @@ void tide_shards_init(tide_shards *shards, const struct tide_archive_options *op
         .account = options->account,
         .read_only = options->read_only,
         .bytes_max = options->shard_bytes_max,
+        .cache_kib = !options->lean       ? 0
+                     : options->read_only ? 256
+                                          : 2048,
     };
 }
 
@@ -157,6 +160,8 @@ void tide_shards_close(tide_shards *shards, struct tide_shard *shard)
         return;
     tide_shard_close(shard);
     shards->open_count--;
+    shards->warm_count -= shard->warm;
+    shard->warm = false;
 }
 
 /* Makes room for one more (H2). */
@@ -175,15 +180,41 @@ static void close_oldest(tide_shards *shards)
         tide_shards_close(shards, oldest);
 }
 
+/* A mirror fills one year after the other: the pages of those behind it would be
+ * most of its memory, and nobody asks for them.  Readers turn to all of them all
+ * the time, and have small caches instead. */
+static void warm(tide_shards *shards, struct tide_shard *shard)
+{
+    if (shard->warm || shards->read_only)
+        return;
+    shard->warm = true;
+    if (++shards->warm_count <= TIDE_SHARDS_WARM_MAX)
+        return;
+    struct tide_shard *oldest = NULL;
+    for (size_t i = 0; i < shards->count; i++) {
+        struct tide_shard *other = shards->list[i];
+        if (other->warm && !other->in_tx && (oldest == NULL || other->used < oldest->used))
+            oldest = other;
+    }
+    if (oldest == NULL || oldest == shard)
+        return; /* all are being written: the next time */
+    (void)sqlite3_db_release_memory(oldest->db.handle);
+    oldest->warm = false;
+    shards->warm_count--;
+}
+
 tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide_error *err)
 {
+    tide_status rc = TIDE_OK;
     shard->used = ++shards->uses;
-    if (shard->open)
-        return TIDE_OK;
-    close_oldest(shards);
-    tide_status rc = tide_shard_open(shards, shard, err);
+    if (!shard->open) {
+        close_oldest(shards);
+        rc = tide_shard_open(shards, shard, err);
+        if (rc == TIDE_OK)
+            shards->open_count++;
+    }
     if (rc == TIDE_OK)
-        shards->open_count++;
+        warm(shards, shard);
     return rc;
 }
 

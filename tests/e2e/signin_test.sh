@@ -95,7 +95,7 @@ t account add gmail "$user" --endpoint "$origin" --headless <"$dir/paste" >"$dir
 adding=$!
 exec 4>"$dir/paste"
 for _ in $(seq 100); do
-    link=$(grep -oE "http[^ ]+" "$dir/asked" 2>/dev/null | head -1)
+    link=$(grep -oE "http[^ ]+code_challenge[^ ]+" "$dir/asked" 2>/dev/null | head -1)
     [ -n "$link" ] && break
     read -rt 0.05 <> <(:) || true
 done
@@ -127,9 +127,28 @@ add || fail "signing in again: $(cat "$dir/err")"
 tell clock '{"advance":"7200s"}'
 t mail sync --quiet >"$dir/out" 2>"$dir/err" || fail "a sync two hours later: $(cat "$dir/err")"
 
-# ---- gone
+# ---- gone, here and there
+secret=$(find "$dir/home/secrets" -type f)
+refresh=$(jq -r .refresh_token "$secret")
+trade() {
+    curl -s -o /dev/null -w '%{http_code}' -d grant_type=refresh_token -d "refresh_token=$refresh" \
+        -d "client_id=$(jq -r '.client_id // ""' "$dir/grant")" -d "client_secret=$(jq -r '.client_secret // ""' "$dir/grant")" "$origin/token"
+}
+cp "$secret" "$dir/grant"
+[ "$(trade)" = 200 ] || fail "the grant does not live before its end"
 t account remove "$user" >"$dir/out" 2>"$dir/err" || fail "removing: $(cat "$dir/err")"
+grep -q 'given back' "$dir/out" || fail "it was not given back: $(cat "$dir/out" "$dir/err")"
+[ "$(trade)" = 400 ] || fail "the grant lives on at the provider"
 [ -z "$(find "$dir/home/secrets" -type f)" ] || fail "a secret is left"
+
+# ---- a provider that cannot be reached keeps nobody
+add || fail "signing in once more: $(cat "$dir/err")"
+kill "$pid"
+wait "$pid" 2>/dev/null
+t account remove "$user" >"$dir/out" 2>"$dir/err" || fail "removing without the provider: $(cat "$dir/err")"
+grep -q 'could not be given back' "$dir/err" || fail "no warning: $(cat "$dir/err")"
+grep -q 'forgotten' "$dir/out" || fail "it says $(cat "$dir/out")"
+[ -z "$(find "$dir/home/secrets" -type f)" ] || fail "a secret is left behind"
 
 [ $failed -eq 0 ] || exit 1
 echo "signin: fine"

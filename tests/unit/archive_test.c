@@ -412,7 +412,7 @@ static void a_stored_message_is_read_back_byte_for_byte(void **state)
     assert_string_equal(stored.thread_id, "t1");
     assert_string_equal(stored.history_id, "100");
     assert_int_equal(stored.internal_ms, year_2019 + 12345);
-    assert_int_equal(stored.rowid, 12345 * 1024);
+    assert_int_equal(stored.rowid, 12345 / TIDE_SHARD_UNIT_MS);
     assert_false(stored.indexed);
     assert_false(stored.gone);
     assert_int_equal(tide_archive_find(f->archive, TIDE_TEXT("17f1"), &stored, &f->err),
@@ -640,12 +640,13 @@ struct walked {
     int64_t from_ms, to_ms;
     uint64_t stop_after;
     bool read_too;
+    bool unordered;
 };
 
 static bool walk_on(const struct tide_stored *stored, void *arg)
 {
     struct walked *walked = arg;
-    assert_true(stored->internal_ms >= walked->last_ms);
+    assert_true(walked->unordered || stored->internal_ms >= walked->last_ms);
     assert_true(stored->internal_ms >= walked->from_ms);
     assert_true(stored->internal_ms < walked->to_ms);
     walked->last_ms = stored->internal_ms;
@@ -713,22 +714,71 @@ static void a_walk_is_in_order_of_time_over_all_shards(void **state)
     close_archive(f);
 }
 
-static void a_full_millisecond_continues_in_the_next_part(void **state)
+/* A4 where it is hardest: an import in which nothing has a date of its own. */
+static void ten_thousand_messages_of_one_date_are_told_from_their_neighbours(void **state)
 {
     struct fixture *f = *state;
+    enum { CROWD = 10000, NEIGHBOURS = 100 };
+    const int64_t date_ms = year_2019 + 10 * 1000 * 1000 + 7; /* not where an id begins */
     open_archive(f);
-    for (int i = 0; i < 2 * TIDE_SHARD_SLOTS + 10; i++) {
+    for (int i = 0; i < CROWD; i++) {
         char id[16];
         (void)snprintf(id, sizeof id, "id%d", i);
-        put_text(f, id, year_2019 + 5, "without a date");
+        put_text(f, id, date_ms, "without a date");
+        if (i == CROWD / 2) { /* a writer that has forgotten how far it was */
+            sync_all(f);
+            close_archive(f);
+            open_archive(f);
+        }
     }
-    put_text(f, "late", year_2019 + 6, "later");
+    /* On either side, among those that had to stand behind their date, and far behind. */
+    for (int i = -NEIGHBOURS; i < NEIGHBOURS; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "n%d", i + NEIGHBOURS);
+        put_text(f, id, date_ms + (i < 0 ? i : i + 1) * 20 * 1000, "with a date");
+    }
+    put_text(f, "next", date_ms + 1, "in the same eighth of a second");
     sync_all(f);
-    assert_int_equal(tide_archive_shards(f->archive), 3);
-    assert_int_equal(walk(f, year_2019, year_2020, 0), 2 * TIDE_SHARD_SLOTS + 11);
-    assert_sound(f, 2 * TIDE_SHARD_SLOTS + 11);
+    const uint64_t all = CROWD + 2 * NEIGHBOURS + 1;
+    assert_int_equal(tide_archive_shards(f->archive), 1);
+    assert_sound(f, all);
+    struct tide_shard_state shard;
+    OK(tide_archive_shard(f->archive, 0, &shard, &f->err));
+    assert_int_equal(shard.oldest_ms, date_ms - NEIGHBOURS * 20 * 1000);
+    assert_int_equal(shard.newest_ms, date_ms + NEIGHBOURS * 20 * 1000);
+    struct walked walked = {.f = f, .unordered = true, .from_ms = INT64_MIN, .to_ms = INT64_MAX};
+    OK(tide_archive_walk(f->archive, INT64_MIN, INT64_MAX, walk_on, &walked, &f->err));
+    assert_int_equal(walked.count, all);
+    const struct {
+        int64_t from_ms, to_ms;
+        uint64_t count;
+    } spans[] = {
+        {date_ms, date_ms + 1, CROWD},
+        {date_ms + 1, date_ms + 2, 1},
+        {date_ms + 2, year_2020, NEIGHBOURS},
+        {year_2019, date_ms, NEIGHBOURS},
+        {date_ms + 20 * 1000, date_ms + 60 * 1000, 2},
+        {date_ms - 20 * 1000, date_ms + 2, CROWD + 2},
+    };
+    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
+        walked = (struct walked){
+            .f = f, .unordered = true, .from_ms = spans[i].from_ms, .to_ms = spans[i].to_ms};
+        OK(tide_archive_walk(f->archive, spans[i].from_ms, spans[i].to_ms, walk_on, &walked,
+                             &f->err));
+        assert_int_equal(walked.count, spans[i].count);
+    }
     close_archive(f);
-    assert_int_equal(ask(f, "2019-2", "SELECT messages FROM shard"), TIDE_SHARD_SLOTS);
+    /* Nobody stands further behind than the crowd is long, and the row says how far. */
+    assert_in_range(ask(f, "2019", "SELECT late FROM shard"), CROWD, CROWD + 2 * NEIGHBOURS);
+    assert_int_equal(ask(f, "2019",
+                         "SELECT max(message.id - (internal_ms - start_ms) / 125) - max("
+                         "late) FROM message, shard"),
+                     0);
+    assert_int_equal(ask(f, "2019",
+                         "SELECT count(*) FROM shard, (SELECT internal_ms, max("
+                         "internal_ms) OVER (ORDER BY id) AS newest FROM message)"
+                         " WHERE newest > internal_ms + (late + 1) * 125"),
+                     0);
 }
 
 /* ---- labels --------------------------------------------------------------------------------- */
@@ -1126,6 +1176,67 @@ static void new_mail_is_indexed_without_being_asked(void **state)
     close_archive(f);
 }
 
+/* What came shortly before is found by the next one who searches. */
+static void closing_indexes_what_came(void **state)
+{
+    struct fixture *f = *state;
+    f->options.index_later = false;
+    f->options.indexer = &simple_indexer;
+    for (int i = 0; i < 3; i++) {
+        char id[16];
+        open_archive(f);
+        for (int j = 0; j < 50; j++) {
+            (void)snprintf(id, sizeof id, "id%d-%d", i, j);
+            put_text(f, id, year_2019 + i * 1000, letter);
+        }
+        sync_all(f);
+        close_archive(f);
+        assert_int_equal(ask(f, "2019", "SELECT count(*) FROM message WHERE mark = 2"),
+                         50 * (i + 1));
+    }
+}
+
+/* Its bytes come from memory or from its shard: more than memory keeps, larger than
+ * what it keeps, and two shards with the same numbers. */
+static void every_message_is_indexed_with_its_own_words(void **state)
+{
+    struct fixture *f = *state;
+    enum { COUNT = 2500, PADDING = 8000 };
+    static char raw[2 << 20];
+    f->options.index_later = false;
+    f->options.indexer = &simple_indexer;
+    open_archive(f);
+    for (int i = 0; i < COUNT; i++) {
+        char id[16];
+        (void)snprintf(id, sizeof id, "id%d", i);
+        int bytes = snprintf(raw, sizeof raw, "Subject: own%d\n\ndanube text%d ", i, i);
+        const int end = bytes + (i % 500 == 7 ? 1500000 : PADDING);
+        memset(raw + bytes, '.', (size_t)(end - bytes));
+        raw[end] = '\0';
+        put_text(f, id, (i % 2 == 0 ? year_2019 : year_2020) + i * 1000, raw);
+    }
+    sync_all(f);
+    uint64_t done = 0;
+    OK(tide_archive_index(f->archive, UINT64_MAX, &done, &f->err));
+    close_archive(f);
+    for (int year = 2019; year <= 2020; year++) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "%d", year);
+        assert_int_equal(ask(f, name, "SELECT count(*) FROM words WHERE words MATCH 'danube'"),
+                         COUNT / 2);
+        assert_int_equal(ask(f, name, "SELECT count(*) FROM message WHERE mark = 2"), COUNT / 2);
+        for (int i = year - 2019; i < COUNT; i += 2) {
+            char sql[200];
+            (void)snprintf(sql, sizeof sql,
+                           "SELECT count(*) FROM words JOIN message ON message.id = words.rowid"
+                           " WHERE words MATCH 'subject:own%d text:text%d' AND gmail_id = 'id%d'",
+                           i, i, i);
+            if (i % 97 < 2 || i % 500 == 7)
+                assert_int_equal(ask(f, name, sql), 1);
+        }
+    }
+}
+
 /* ---- threads ------------------------------------------------------------------------------------ */
 
 enum { PUTTERS = 4 };
@@ -1282,7 +1393,7 @@ int main(void)
         TEST(an_attachment_is_stored_once_for_all_messages),
         TEST(a_buffer_may_be_handed_over),
         TEST(a_walk_is_in_order_of_time_over_all_shards),
-        TEST(a_full_millisecond_continues_in_the_next_part),
+        TEST(ten_thousand_messages_of_one_date_are_told_from_their_neighbours),
         TEST(labels_follow_the_server_and_their_history_stays),
         TEST(what_is_gone_from_the_server_stays_here),
         TEST(what_is_missing_is_named),
@@ -1293,6 +1404,8 @@ int main(void)
         TEST(what_is_indexed_is_found_by_its_words),
         TEST(what_could_not_be_read_is_named_and_tried_again_on_request),
         TEST(new_mail_is_indexed_without_being_asked),
+        TEST(closing_indexes_what_came),
+        TEST(every_message_is_indexed_with_its_own_words),
         TEST(many_threads_put_at_once),
         TEST(the_corpus_of_nasty_mail_comes_back_exactly),
     };

@@ -18,7 +18,7 @@ static tide_status take_line(void *arg, tide_text line)
 /* The answer to a request; the caller owns it. */
 __attribute__((format(printf, 2, 3))) static json_t *ask(struct fixture *f, const char *format, ...)
 {
-    char request[512];
+    char request[1024];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(request, sizeof request, format, args);
@@ -101,7 +101,8 @@ static const char *const engine_fields[] = {
 static const char *const account_fields[] = {
     "account", "state",          "running", "waiting",          "blocked",           "delayed",
     "parked",  "bytes",          "tokens",  "rate_units_per_s", "window_used_units", "workers",
-    "calls",   "calls_by_class", "methods", "in_flight",        "failing_items"};
+    "calls",   "calls_by_class", "methods", "in_flight",        "failing_items",     "failed",
+    "retried", "split",          "bad"};
 static const char *const cycle_fields[] = {"ordinal", "start", "end",         "total",
                                            "done",    "bad",   "outstanding", "last_beat_ms_ago"};
 
@@ -509,10 +510,131 @@ static void a_crowd_may_ask_while_jobs_run(void **state)
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state NOT IN (2, 4)"), 0);
 }
 
+/* ---- work that is handed over (decision 10) ------------------------------------------------ */
+
+struct handed {
+    struct gate gate;
+    char payload[256];
+    uint64_t refuse; /* sign-ins, while it is not zero */
+};
+
+static tide_status handed_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct handed *handed = context;
+    if (get(&handed->refuse) != 0)
+        return tide_error_set(err, TIDE_AUTH, "sign in again");
+    (void)snprintf(handed->payload, sizeof handed->payload, "%s", tide_job_payload(job).data);
+    return gate_pass(&handed->gate, job);
+}
+
+static uint64_t handed_id(struct fixture *f, const char *request)
+{
+    json_t *answer = ask(f, "%s", request);
+    answer_is(answer, TIDE_OK);
+    const uint64_t id = number_of(answer, "id");
+    json_decref(answer);
+    return id;
+}
+
+static void a_command_hands_its_work_over(void **state)
+{
+    struct fixture *f = *state;
+    struct handed handed = {{0}, "", 0};
+    uint32_t account = 0;
+    fixture_open(f);
+    (void)define(f, &(struct tide_kind){"work", handed_handler, .context = &handed,
+                                        .payload_bytes_max = 100, .dedupe_running = true});
+    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    start(f);
+    const char *request = "{\"op\":\"enqueue\",\"kind\":\"work\",\"account\":\"a@example.org\","
+                          "\"dedupe\":\"plan/1\",\"payload\":{\"force\":true}}";
+    const uint64_t id = handed_id(f, request);
+    UNTIL(get(&handed.gate.arrived) == 1);
+    assert_int_equal(handed_id(f, request), id); /* a second one joins the first */
+    assert_string_equal(handed.payload, "{\"force\":true}");
+    gate_open(&handed.gate);
+    OK(tide_engine_wait(f->engine, 10000, err));
+    assert_int_equal(progress(f).done, 1);
+}
+
+static void what_cannot_be_done_is_not_taken_over(void **state)
+{
+    struct fixture *f = *state;
+    struct handed handed = {{0}, "", 0};
+    fixture_open(f);
+    (void)define(f, &(struct tide_kind){"work", handed_handler, .context = &handed,
+                                        .payload_bytes_max = 20});
+    start(f);
+    ask_status(f, "{\"op\":\"enqueue\"}", TIDE_INVALID);
+    ask_status(f, "{\"op\":\"enqueue\",\"kind\":7}", TIDE_INVALID);
+    ask_status(f, "{\"op\":\"enqueue\",\"kind\":\"\"}", TIDE_NOT_FOUND);
+    ask_status(f, "{\"op\":\"enqueue\",\"kind\":\"mail.plan\"}", TIDE_NOT_FOUND);
+    ask_status(f, "{\"op\":\"enqueue\",\"kind\":\"work\",\"account\":\"nobody\"}", TIDE_NOT_FOUND);
+    ask_status(f, "{\"op\":\"enqueue\",\"kind\":\"work\",\"account\":3}", TIDE_INVALID);
+    ask_status(f, "{\"op\":\"enqueue\",\"kind\":\"work\",\"payload\":[]}", TIDE_INVALID);
+    ask_status(f, "{\"op\":\"enqueue\",\"kind\":\"work\",\"dedupe\":1}", TIDE_INVALID);
+    ask_status(f, "{\"op\":\"enqueue\",\"kind\":\"work\",\"force\":\"yes\"}", TIDE_INVALID);
+    ask_status(f,
+               "{\"op\":\"enqueue\",\"kind\":\"work\","
+               "\"payload\":{\"much\":\"longer than twenty bytes\"}}",
+               TIDE_INVALID);
+    char request[1024];
+    char key[TIDE_DEDUPE_BYTES_MAX + 2];
+    memset(key, 'k', sizeof key - 1);
+    key[sizeof key - 1] = '\0';
+    (void)snprintf(request, sizeof request,
+                   "{\"op\":\"enqueue\",\"kind\":\"work\",\"dedupe\":\"%s\"}", key);
+    ask_status(f, request, TIDE_INVALID);
+    assert_int_equal(progress(f).window, 0);
+    json_t *answer = ask(f, "{\"op\":\"enqueue\",\"kind\":\"mail.plan\"}");
+    char who[64];
+    (void)snprintf(who, sizeof who, "process %d", (int)getpid());
+    assert_non_null(strstr(json_string_value(json_object_get(answer, "error")), who));
+    json_decref(answer);
+}
+
+static void a_pause_for_a_sign_in_ends_with_the_news_of_one(void **state)
+{
+    struct fixture *f = *state;
+    struct handed handed = {{0}, "", 1};
+    uint32_t account = 0;
+    fixture_open(f);
+    gate_open(&handed.gate);
+    uint32_t kind = define(f, &(struct tide_kind){"work", handed_handler, .context = &handed});
+    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    start(f);
+    const char *request = "{\"op\":\"signed_in\",\"account\":\"a@example.org\"}";
+    json_t *answer = ask(f, "%s", request);
+    assert_false(json_is_true(json_object_get(answer, "lifted"))); /* there was no pause */
+    json_decref(answer);
+    OK(tide_enqueue(f->engine, &(struct tide_spec){.kind = kind, .account = account}, 1, NULL,
+                    err));
+    for (bool refused = false; !refused;) {
+        json_t *look = snapshot(f);
+        json_t *first = json_array_get(json_object_get(look, "accounts"), 0);
+        const char *why = json_string_value(json_object_get(first, "reason"));
+        refused = why != NULL && strcmp(why, "auth") == 0;
+        json_decref(look);
+    }
+    assert_int_equal(tide_engine_wait(f->engine, 50, NULL), TIDE_TIMEOUT);
+    assert_int_equal(progress(f).done, 0);
+    __atomic_store_n(&handed.refuse, 0, __ATOMIC_SEQ_CST);
+    answer = ask(f, "%s", request);
+    assert_true(json_is_true(json_object_get(answer, "lifted")));
+    json_decref(answer);
+    OK(tide_engine_wait(f->engine, 10000, err)); /* not after five minutes */
+    assert_int_equal(progress(f).done, 1);
+    ask_status(f, "{\"op\":\"signed_in\",\"account\":\"nobody\"}", TIDE_NOT_FOUND);
+    ask_status(f, "{\"op\":\"signed_in\"}", TIDE_INVALID);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(one_look_shows_everything),
+        TEST(a_command_hands_its_work_over),
+        TEST(what_cannot_be_done_is_not_taken_over),
+        TEST(a_pause_for_a_sign_in_ends_with_the_news_of_one),
         TEST(it_answers_who_it_is_and_refuses_nonsense),
         TEST(retry_cancel_and_accept_take_filters),
         TEST(a_running_job_is_named_when_it_is_canceled),

@@ -462,6 +462,45 @@ static void an_intent_made_before_is_told_to_the_next_attempt(void **state)
     assert_int_equal(sql(f, "SELECT count(*) FROM intent WHERE ended IS NOT NULL"), 1);
 }
 
+static tide_status resolve_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const tide_status *outcome = arg;
+    const tide_status rc =
+        tide_transaction_intent_end(transaction, "draft-2", TIDE_OK, "{\"id\":8}", err);
+    return rc == TIDE_OK ? *outcome : rc;
+}
+
+static tide_status resolve_handler(tide_job *job, void *context, tide_error *err)
+{
+    uint64_t *seen = context;
+    tide_status refused = TIDE_INVALID;
+    tide_status taken = TIDE_OK;
+    tide_engine *engine = tide_job_engine(job);
+    tide_status rc = tide_job_intent(job, "draft-2", "{}", err);
+    if (rc == TIDE_OK && tide_transact(engine, resolve_run, &refused, NULL) == TIDE_INVALID)
+        (void)add(&seen[0], 1);
+    if (rc == TIDE_OK)
+        rc = tide_transact(engine, resolve_run, &taken, err);
+    return rc;
+}
+
+static void an_intent_ends_with_its_owners_transaction_or_not_at_all(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t seen[1] = {0};
+    tide_status taken = TIDE_OK;
+    tide_error err;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"send", resolve_handler, .context = seen});
+    assert_int_equal(tide_transact(f->engine, resolve_run, &taken, &err), TIDE_NOT_FOUND);
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    finish(f);
+    assert_int_equal(row_state(f, id), 2);
+    assert_int_equal(get(&seen[0]), 1);
+    assert_int_equal(sql(f, "SELECT count(*) FROM intent WHERE state = 1"), 1);
+}
+
 /* ---- failures ---------------------------------------------------------------------------------- */
 
 struct failing {
@@ -829,6 +868,7 @@ int main(void)
         TEST(a_failed_parent_has_no_children),
         TEST(resume_data_comes_back_with_the_next_attempt),
         TEST(an_intent_made_before_is_told_to_the_next_attempt),
+        TEST(an_intent_ends_with_its_owners_transaction_or_not_at_all),
         TEST(a_failing_job_is_tried_again_until_its_budget_is_spent),
         TEST(pauses_between_attempts_grow),
         TEST(a_failed_dependency_blocks_and_a_retry_revives),

@@ -174,6 +174,25 @@ static void rates_and_schedules_change_with_the_file(void **state)
     assert_int_equal(__atomic_load_n(&f->engine->attempts_max, __ATOMIC_RELAXED), 3);
 }
 
+/* A governor that counts units goes on counting them until the next start; all
+ * else that the file says counts at once. */
+static void a_quota_that_goes_away_waits_for_the_next_start(void **state)
+{
+    struct fixture *f = *state;
+    load_settings(f, "");
+    fixture_open(f);
+    uint32_t account = 0;
+    OK(tide_engine_account(f->engine, "anna", "gmail", &account, err));
+    start(f);
+    write_settings(f, "governor.gmail.window_units: 0\ngovernor.gmail.in_flight: 7\n");
+    struct tide_governor_view view = {0};
+    UNTIL((tide_lock_take(f->world, f->engine->lock),
+           tide_governor_view(tide_engine_account_of(f->engine, account)->governor,
+                              tide_world_now_ms(f->world), &view),
+           tide_lock_drop(f->world, f->engine->lock), view.in_flight_max == 7));
+    assert_int_equal(view.window_max, 6000);
+}
+
 struct lines {
     uint64_t refused, changed;
 };
@@ -238,6 +257,7 @@ int main(void)
         TEST(workers_come_and_go_with_the_file),
         TEST(a_number_of_workers_chosen_by_the_program_outlives_other_changes),
         TEST(a_new_threshold_judges_what_happened_before),
+        TEST(a_quota_that_goes_away_waits_for_the_next_start),
         TEST(rates_and_schedules_change_with_the_file),
         TEST(a_broken_file_is_told_once_and_changes_nothing),
         TEST(an_engine_without_a_file_never_looks_for_one),

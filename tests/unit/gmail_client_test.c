@@ -318,7 +318,7 @@ static tide_status play_insert(struct fixture *f, tide_job *job, tide_error *err
 {
     static const tide_text labels[] = {{"INBOX", 5}, {"STARRED", 7}};
     return tide_gmail_insert(f->gmail, job, f->text, labels, 2, tide_text_of(f->id), &f->new_id,
-                             err);
+                             NULL, err);
 }
 
 /* ---- looking at the cloud ---- */

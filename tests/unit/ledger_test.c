@@ -1133,6 +1133,93 @@ static void a_cursor_never_passes_unfinished_work(void **state)
     commit(f);
 }
 
+struct seen_left {
+    struct tide_work_left rows[8];
+    size_t count;
+};
+
+static bool see_left(const struct tide_work_left *row, void *arg)
+{
+    struct seen_left *seen = arg;
+    assert_true(seen->count < 8);
+    seen->rows[seen->count++] = *row;
+    return true;
+}
+
+static struct seen_left left_of(struct fixture *f, uint32_t account)
+{
+    struct seen_left seen = {.count = 0};
+    OK(tide_ledger_work_left(f->ledger, account, see_left, &seen, &f->err));
+    return seen;
+}
+
+static void left_is(const struct tide_work_left *row, uint64_t cycle, tide_row_state state,
+                    uint64_t jobs, uint64_t items)
+{
+    assert_int_equal(row->cycle, cycle);
+    assert_int_equal(row->state, state);
+    assert_int_equal(row->jobs, jobs);
+    assert_int_equal(row->items, items);
+}
+
+static void what_is_left_is_told_by_cycle_and_state(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t a[3];
+    uint64_t b[1];
+    assert_int_equal(left_of(f, f->account).count, 0);
+    begin(f);
+    uint64_t stream = stream_of(f, "mail");
+    uint64_t first = cycle_with_jobs(f, stream, "march", 3, a);
+    uint64_t second = cycle_with_jobs(f, stream, "april", 1, b);
+    struct tide_job_new job = job_of(f, NULL);
+    job.payload = TIDE_TEXT("{\"items\":[\"m1\",\"m2\",\"m3\"]}");
+    job.cycle = second;
+    struct tide_enqueued waits;
+    OK(tide_ledger_enqueue(f->tx, &job, 1, NOW, &waits, &f->err));
+    job.needs = &waits.id; /* blocked counts as pending, too */
+    job.needs_count = 1;
+    OK(tide_ledger_enqueue(f->tx, &job, 1, NOW, &waits, &f->err));
+    job = job_of(f, NULL); /* of no cycle, and not before its time */
+    job.not_before_unix_ms = NOW + 60000;
+    OK(tide_ledger_enqueue(f->tx, &job, 1, NOW, &waits, &f->err));
+    commit(f);
+    run_to(f, a[0], TIDE_ROW_DONE);
+    run_to(f, a[1], TIDE_ROW_FAILED);
+    (void)claim(f, a[2]);
+
+    struct seen_left seen = left_of(f, f->account);
+    assert_int_equal(seen.count, 4);
+    left_is(&seen.rows[0], 0, TIDE_ROW_PENDING, 1, 0);
+    left_is(&seen.rows[1], first, TIDE_ROW_RUNNING, 1, 0);
+    left_is(&seen.rows[2], first, TIDE_ROW_FAILED, 1, 0);
+    left_is(&seen.rows[3], second, TIDE_ROW_PENDING, 3, 6);
+    assert_int_equal(left_of(f, f->account + 1).count, 0); /* of nobody else */
+}
+
+static bool see_span(const struct tide_stream_row *row, void *arg)
+{
+    char *span = arg;
+    (void)snprintf(span, 64, "%.*s %d", (int)row->start.bytes, row->start.data,
+                   row->moved_unix_ms == NOW);
+    return true;
+}
+
+static void a_stream_tells_since_when_it_covers(void **state)
+{
+    struct fixture *f = *state;
+    char span[64] = "";
+    begin(f);
+    uint64_t stream = stream_of(f, "mail");
+    (void)cycle_with_jobs(f, stream, "march", 0, NULL);
+    commit(f);
+    OK(tide_ledger_streams(f->ledger, see_span, span, &f->err));
+    assert_string_equal(span, "from 0");
+    assert_int_equal(move(f, stream, 0, 1), TIDE_OK);
+    OK(tide_ledger_streams(f->ledger, see_span, span, &f->err));
+    assert_string_equal(span, "from 1"); /* also when that cycle is long past */
+}
+
 static void a_split_keeps_its_cycle_open(void **state)
 {
     struct fixture *f = *state;
@@ -1399,6 +1486,34 @@ static void purge_keeps_what_is_still_needed(void **state)
     OK(tide_ledger_cancel(f->tx, &filter, NOW, &count, running, 1, &count, &f->changes, &f->err));
     commit(f);
     assert_int_equal(purge_all(f, NOW + 100) + purge_all(f, NOW + 100), 2);
+}
+
+/* E1.9: whoever tries the same again must be told, however long ago it was. */
+static void an_intent_without_an_outcome_outlives_its_job(void **state)
+{
+    struct fixture *f = *state;
+    const char *const tags[] = {"made", "done", "failed", "unknown"};
+    const tide_intent_state ends[] = {TIDE_INTENT_MADE, TIDE_INTENT_DONE, TIDE_INTENT_FAILED,
+                                      TIDE_INTENT_UNKNOWN};
+    const uint64_t job = add_plain(f);
+    tide_intent_state intent = TIDE_INTENT_MADE;
+    begin(f);
+    for (int i = 0; i < 4; i++) {
+        const tide_text tag = tide_text_of(tags[i]);
+        OK(tide_ledger_intent(f->tx, job, tag, TIDE_TEXT_NONE, NOW, &intent, NULL, &f->err));
+        if (i > 0)
+            OK(tide_ledger_intent_end(f->tx, tag, ends[i], TIDE_TEXT_NONE, NOW, &f->err));
+    }
+    commit(f);
+    run_to(f, job, TIDE_ROW_DONE);
+    (void)add_plain(f); /* the newest row stays, so that ids only grow */
+    assert_int_equal(purge_all(f, NOW + 100), 1);
+    for (int i = 0; i < 4; i++) {
+        const bool kept = ends[i] == TIDE_INTENT_MADE || ends[i] == TIDE_INTENT_UNKNOWN;
+        assert_int_equal(
+            tide_ledger_intent_find(f->ledger, tide_text_of(tags[i]), &intent, NULL, &f->err),
+            kept ? TIDE_OK : TIDE_NOT_FOUND);
+    }
 }
 
 /* ---- the file -------------------------------------------------------------------- */
@@ -1994,9 +2109,12 @@ int main(void)
         CASE(cancel_and_retry_work_in_slices),
         CASE(lists_and_counts_agree),
         CASE(a_cursor_never_passes_unfinished_work),
+        CASE(what_is_left_is_told_by_cycle_and_state),
+        CASE(a_stream_tells_since_when_it_covers),
         CASE(a_split_keeps_its_cycle_open),
         CASE(bad_items_are_counted_accepted_and_forgotten),
         CASE(an_intent_is_made_once_and_remembers_its_outcome),
+        CASE(an_intent_without_an_outcome_outlives_its_job),
         CASE(a_slot_fires_once),
         CASE(alerts_and_accounts_are_remembered),
         CASE(purge_keeps_what_is_still_needed),

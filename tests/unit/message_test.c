@@ -271,7 +271,18 @@ static const struct message_example message_examples[] = {
     {"alternatives with the same words",
      MULTI("alternative") "--=b\n\nthe same\nwords\n--=b\nContent-Type: text/html\n\n"
                           "<p>the</p> same <b>words</b>\n--=b--\n",
-     "the same\nwords\n", "", TIDE_PARSED_WHOLE},
+     "the\nsame words\n", "", TIDE_PARSED_WHOLE},
+    {"alternatives with the same words around links",
+     MULTI("alternative") "--=b\n\nOur *new* shop\n<https://x.example/?q=1>\nis open!\n"
+                          "[https://y.example]\n--=b\nContent-Type: text/html\n\n"
+                          "<p>Our <b>new</b> <a href=\"https://x.example\">shop</a> is open!</p>\n"
+                          "--=b--\n",
+     "Our new shop is open!\n\n<https://x.example/?q=1>\n[https://y.example]", "",
+     TIDE_PARSED_WHOLE},
+    {"alternatives of which one says more",
+     MULTI("alternative") "--=b\n\none two three https://x.example\n--=b\n"
+                          "Content-Type: text/html\n\none two\n--=b--\n",
+     "one two three https://x.example\none two\n", "", TIDE_PARSED_WHOLE},
     {"preamble and epilogue",
      MULTI("mixed") "preamble\n--=b\n\none\n--=b\n\ntwo\n--=b--\nepilogue\n", "one\ntwo", "",
      TIDE_PARSED_WHOLE},

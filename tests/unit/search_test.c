@@ -967,6 +967,53 @@ static void the_deepest_query_is_answered(void **state)
     tide_buf_done(&text);
 }
 
+/* Where many messages have one date, their ids lie among those of later ones
+ * (archive.h A4); what a span of dates finds must not show it. */
+static void dates_are_exact_beside_a_crowd(void **state)
+{
+    struct fixture *f = *state;
+    enum { CROWD = 400, SECONDS = 90, FIRST_S = 1000 };
+    archive_open(f, false, 0);
+    for (size_t i = 0; i < CROWD + SECONDS; i++) {
+        struct mail *mail = &f->mails[i];
+        mail_make(&f->rng, i, mail);
+        memset(mail->labels, 0, sizeof mail->labels);
+        const int64_t at_s = i < CROWD ? FIRST_S + 20 : FIRST_S + (int64_t)(i - CROWD);
+        mail->ms = start_ms + at_s * 1000 + (i < CROWD ? 3 : 0);
+        (void)snprintf(mail->text, sizeof mail->text, i % 3 == 0 ? "zebra" : "the other");
+        (void)snprintf(mail->subject, sizeof mail->subject, "nothing");
+        mail_put(f, mail);
+    }
+    sync_all(f);
+    index_all(f);
+    const int64_t zero_s = start_ms / 1000 + FIRST_S;
+    for (int64_t from = -1; from <= SECONDS; from += 7)
+        for (int64_t to = from + 1; to <= SECONDS + 1; to += 5) {
+            uint64_t all = 0, zebras = 0, outside = 0;
+            for (size_t i = 0; i < CROWD + SECONDS; i++) {
+                const int64_t ms = f->mails[i].ms - zero_s * 1000;
+                const bool inside = ms >= from * 1000 && ms < to * 1000;
+                all += inside;
+                zebras += inside && i % 3 == 0;
+                outside += !inside && i % 3 == 0;
+            }
+            const char *const forms[][2] = {
+                {"", ""}, {"", " zebra"}, {"-(", ") zebra"}, {"(zebra ", ") OR larger:1000000"}};
+            const uint64_t wanted[] = {all, zebras, outside, zebras};
+            for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+                char text[200];
+                uint64_t count = 0, bytes = 0;
+                (void)snprintf(text, sizeof text, "%safter:%lld before:%lld%s", forms[i][0],
+                               (long long)(zero_s + from), (long long)(zero_s + to), forms[i][1]);
+                tide_query *query = parse(f, text);
+                OK(tide_search_count(f->archive, query, &count, &bytes, &f->err));
+                if (count != wanted[i])
+                    fail_msg("%s: %d instead of %d", text, (int)count, (int)wanted[i]);
+                tide_query_free(query);
+            }
+        }
+}
+
 /* ---- ranking ---- */
 
 static void the_best_come_first_and_pages_of_them_are_apart(void **state)
@@ -1216,6 +1263,7 @@ int main(void)
         TEST(a_query_without_words_is_an_error),
         TEST(an_archive_without_mail_has_nothing),
         TEST(the_deepest_query_is_answered),
+        TEST(dates_are_exact_beside_a_crowd),
         TEST(the_best_come_first_and_pages_of_them_are_apart),
         TEST(a_snippet_marks_what_was_found),
         TEST(a_long_text_is_cut_at_words),

@@ -75,6 +75,7 @@ static const struct field fields[] = {
     FIELD(engine, large_above_bytes),
     FIELD(engine, purge_after_ms),
     FIELD(engine, purge_every_ms),
+    FIELD(engine, disk_free_min_bytes),
     FIELD(engine, purge_priority),
     FIELD(engine, attempts_max),
     FIELD(engine, stall_after_ms),
@@ -166,6 +167,7 @@ static const struct effect {
 } effects[] = {
     {"purge.after", "1d", "engine.purge_after_ms"},
     {"purge.every", "2h", "engine.purge_every_ms"},
+    {"disk.free_min", "1GiB", "engine.disk_free_min_bytes"},
     {"ledger.transaction_max", "20ms", "engine.wishes_us_max"},
     {"ledger.enqueue_slice", "100", "engine.enqueue_slice"},
     {"ledger.purge_slice", "100", "engine.purge_slice"},
@@ -193,11 +195,10 @@ static const struct effect {
     {"governor.small_below", "2MB", "engine.small_below_bytes"},
     {"governor.large_jobs", "5", "all.large_jobs"},
     {"governor.large_above", "50MB", "engine.large_above_bytes"},
-    {"governor.default.workers_start", "6",
-     "gmail.workers_start console.workers_start default.workers_start"},
+    {"governor.default.workers_start", "6", "gmail.workers_start default.workers_start"},
     {"governor.default.workers_min", "1", "all.workers_min"},
     {"governor.default.workers_max", "16",
-     "gmail.workers_max console.workers_max default.workers_max default.in_flight_max"},
+     "gmail.workers_max default.workers_max default.in_flight_max"},
     {"governor.default.rate_start", "5", "chat.rate_start default.rate_start"},
     {"governor.default.rate_min", "2", "chat.rate_min default.rate_min"},
     {"governor.default.rate_max", "20", "chat.rate_max default.rate_max"},
@@ -207,7 +208,8 @@ static const struct effect {
     {"governor.gmail.reserve", "30", "gmail.reserve_permille"},
     {"governor.console.window", "30s", "console.window_ms"},
     {"governor.console.site_units", "2000", "console.window_units_max"},
-    {"governor.console.in_flight", "12", "console.in_flight_max"},
+    {"governor.console.in_flight", "12",
+     "console.in_flight_max console.workers_start console.workers_max"},
     {"governor.graph.in_flight_start", "9", "graph.workers_start"},
     {"governor.graph.in_flight_max", "20", "graph.in_flight_max graph.workers_max"},
     {"governor.chat.in_flight", "5", "chat.in_flight_max chat.workers_start chat.workers_max"},
@@ -308,6 +310,88 @@ static void no_setting_is_without_an_effect(void **state)
             fail_msg("%s has %d rows in this test", tide_setting_info((tide_setting)i)->name, rows);
     }
     assert_int_equal(EFFECTS, TIDE_SETTINGS_COUNT);
+}
+
+/* Without a published quota (0) there is no window, and the pace is that of the
+ * answers: thousands of calls go out in the first second. */
+static void a_gmail_without_a_known_limit_is_asked_at_its_own_pace(void **state)
+{
+    (void)state;
+    tide_settings *settings = settings_with("governor.gmail.window_units", "0");
+    struct tide_governor_profile profile = tide_tuning_profile(settings, "gmail");
+    tide_settings_free(settings);
+    tide_governor *governor = NULL;
+    tide_rng rng = tide_rng_seeded(1);
+    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &governor), TIDE_OK);
+    assert_int_equal(tide_governor_save_at_ms(governor), UINT64_MAX);
+    int sent = 0;
+    for (uint64_t now_ms = 1000; now_ms < 2000; now_ms++) {
+        for (int i = 0; i < 8; i++) { /* eight at once, each answered within the millisecond */
+            uint64_t again_ms = 0;
+            if (tide_governor_charge(governor, now_ms, 4, 20, &again_ms) != TIDE_OK)
+                continue;
+            sent++;
+            struct tide_answer answer = {.units = 20, .status = TIDE_OK, .http = 200};
+            tide_governor_answered(governor, now_ms, &answer, &rng);
+        }
+    }
+    assert_true(sent >= 4000);
+    assert_true(tide_governor_check(governor, 2000));
+    tide_governor_free(governor);
+}
+
+/* The pace below a limit is not that of a server without one. */
+static void a_limit_that_went_away_does_not_slow_the_next_start(void **state)
+{
+    (void)state;
+    tide_governor *before = NULL, *after = NULL;
+    tide_settings *settings = settings_with(NULL, NULL);
+    struct tide_governor_profile profile = tide_tuning_profile(settings, "gmail");
+    tide_settings_free(settings);
+    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &before), TIDE_OK);
+    struct tide_governor_saved saved;
+    tide_governor_save(before, 1000, 1700000000000, &saved);
+    assert_true(saved.rate_milli <= 100000); /* five messages a second */
+
+    settings = settings_with("governor.gmail.window_units", "0");
+    profile = tide_tuning_profile(settings, "gmail");
+    tide_settings_free(settings);
+    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &after), TIDE_OK);
+    assert_int_equal(tide_governor_restore(after, &saved, 1000, 1700000001000), TIDE_OK);
+    struct tide_governor_view view;
+    tide_governor_view(after, 1000, &view);
+    assert_true(view.rate == profile.rate_start);
+
+    /* What it saves itself it takes up again. */
+    tide_governor_save(after, 1000, 1700000000000, &saved);
+    saved.rate_milli /= 2;
+    tide_governor_free(after);
+    assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &after), TIDE_OK);
+    assert_int_equal(tide_governor_restore(after, &saved, 1000, 1700000001000), TIDE_OK);
+    tide_governor_view(after, 1000, &view);
+    assert_true(view.rate == profile.rate_start / 2);
+    tide_governor_free(before);
+    tide_governor_free(after);
+}
+
+static void a_limit_too_small_for_one_call_is_refused(void **state)
+{
+    (void)state;
+    const struct {
+        const char *value;
+        tide_status expected;
+    } cases[] = {{"0", TIDE_OK}, {"1", TIDE_INVALID}, {"399", TIDE_INVALID}, {"400", TIDE_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_settings *settings = settings_with(NULL, NULL);
+        tide_error err = {TIDE_OK, 0, ""};
+        char text[100];
+        (void)snprintf(text, sizeof text, "governor.gmail.window_units=%s", cases[i].value);
+        assert_int_equal(tide_settings_add_flag(settings, text, &err), TIDE_OK);
+        assert_int_equal(tide_settings_check(settings, &err), cases[i].expected);
+        if (cases[i].expected != TIDE_OK)
+            assert_non_null(strstr(err.text, "at least 400"));
+        tide_settings_free(settings);
+    }
 }
 
 /* ---- validity ------------------------------------------------------------------- */
@@ -502,6 +586,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_setting_changes_its_own_fields_and_no_others),
         cmocka_unit_test(no_setting_is_without_an_effect),
+        cmocka_unit_test(a_gmail_without_a_known_limit_is_asked_at_its_own_pace),
+        cmocka_unit_test(a_limit_that_went_away_does_not_slow_the_next_start),
+        cmocka_unit_test(a_limit_too_small_for_one_call_is_refused),
         cmocka_unit_test(the_least_and_the_greatest_value_of_each_are_valid),
         cmocka_unit_test(settings_that_agree_make_valid_parts),
         cmocka_unit_test(the_defaults_of_the_table_are_those_of_the_core),

@@ -1,0 +1,382 @@
+/* mail_bench.c - what it costs to mirror a mailbox, whole and in parts.
+ *
+ *   mail_bench [MESSAGES] [BYTES]
+ *
+ * MESSAGES (20,000 unless given) of BYTES each (10,000; 0: a spread as in real
+ * mailboxes, with attachments) are served by tidemark-cloud without quota or latency.
+ * The real `tidemark mail sync` fetches, stores and indexes them all; then a
+ * second run finds nothing new.  The same bytes, out of memory and in this program,
+ * are then taken out of their JSON, stored and indexed by the same archive: what the
+ * network and the engine add is the ratio.  At last Debian's lieer and the mirror
+ * pull a smaller mailbox from one server (mail_lieer.sh), where that is possible.
+ *
+ * CPU time is user and system time of all threads (wait4).  Prints one JSON object
+ * per line: {"name","value","unit","ratio","to"}. */
+#include "base/check.h"
+#include "base/json.h"
+#include "cloud/gmail_raw.h"
+#include "logic/generate.h"
+#include "logic/http.h"
+#include "mail/archive.h"
+#include "world/world.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EMAIL "ada@example.com"
+
+enum {
+    PATH_BYTES = 1024,
+    PART_BYTES = 16 << 10, /* as the network hands over */
+    LIEER_MESSAGES = 3000, /* enough that starting it does not count */
+    ARGS_MAX = 20,
+};
+
+struct bench {
+    char build[PATH_BYTES];  /* where the programs are */
+    char source[PATH_BYTES]; /* where mail_lieer.sh is */
+    char dir[64];
+    unsigned long messages, bytes;
+};
+
+struct cost {
+    double wall_s, cpu_s;
+    double rss_mb;
+};
+
+static void expect(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    (void)fprintf(stderr, "mail_bench: %s\n", what);
+    exit(1);
+}
+
+static double clock_s(clockid_t clock)
+{
+    struct timespec time;
+    (void)clock_gettime(clock, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static double cpu_of(const struct rusage *usage)
+{
+    return (double)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) +
+           (double)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1e6;
+}
+
+static void figure(const char *name, double value, const char *unit, double ratio, const char *to)
+{
+    (void)printf("{\"name\":\"%s\",\"value\":%.6g,\"unit\":\"%s\"", name, value, unit);
+    if (to != NULL)
+        (void)printf(",\"ratio\":%.4g,\"to\":\"%s\"", ratio, to);
+    (void)printf("}\n");
+    (void)fflush(stdout);
+}
+
+static int remove_one(const char *path, const struct stat *stat, int type, struct FTW *ftw)
+{
+    (void)stat;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+/* ---- children ---- */
+
+/* Runs it with its output in a file, to the end; any other end than 0 is ours. */
+static struct cost run(const struct bench *bench, const char *const args[])
+{
+    char log[PATH_BYTES];
+    (void)snprintf(log, sizeof log, "%s/log", bench->dir);
+    const double begin_s = clock_s(CLOCK_MONOTONIC);
+    const pid_t pid = fork();
+    expect(pid >= 0, "cannot fork");
+    if (pid == 0) {
+        const int out = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        (void)dup2(out, STDOUT_FILENO);
+        (void)dup2(out, STDERR_FILENO);
+        (void)execv(args[0], (char *const *)(uintptr_t)args);
+        _exit(127);
+    }
+    int status = 0;
+    struct rusage usage;
+    expect(wait4(pid, &status, 0, &usage) == pid, "wait4");
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+        (void)fprintf(stderr, "mail_bench: %s %s ended with status %d; its output is in %s\n",
+                      args[0], args[3], status, log);
+        exit(1);
+    }
+    return (struct cost){clock_s(CLOCK_MONOTONIC) - begin_s, cpu_of(&usage),
+                         (double)usage.ru_maxrss / 1024};
+}
+
+struct server {
+    pid_t pid;
+    char url[128];
+    FILE *out;
+};
+
+static struct server server_start(const struct bench *bench)
+{
+    char program[PATH_BYTES + 32], mailbox[128];
+    int ends[2];
+    (void)snprintf(program, sizeof program, "%s/tidemark-cloud", bench->build);
+    (void)snprintf(mailbox, sizeof mailbox,
+                   bench->bytes == 0 ? EMAIL "=%lu" : EMAIL "=%lu,size=%lu", bench->messages,
+                   bench->bytes);
+    expect(pipe(ends) == 0, "pipe");
+    struct server server = {.pid = fork()};
+    expect(server.pid >= 0, "cannot fork");
+    if (server.pid == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        (void)close(ends[0]);
+        (void)execl(program, program, "--listen", "127.0.0.1:0", "--quiet", "--quota", "off",
+                    "--mailbox", mailbox, "--token", "tok=" EMAIL, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    server.out = fdopen(ends[0], "r");
+    char line[256] = "";
+    expect(server.out != NULL && fgets(line, sizeof line, server.out) != NULL &&
+               sscanf(line, "ready %127s", server.url) == 1,
+           "tidemark-cloud does not start");
+    return server;
+}
+
+static double server_stop(struct server *server)
+{
+    struct rusage usage;
+    (void)kill(server->pid, SIGTERM);
+    expect(wait4(server->pid, NULL, 0, &usage) == server->pid, "wait4");
+    (void)fclose(server->out);
+    return cpu_of(&usage);
+}
+
+/* How many calls the server has been asked, as it says itself. */
+static uint64_t server_calls(const struct server *server)
+{
+    tide_world *world = NULL;
+    tide_error err = {0};
+    struct tide_response response;
+    char url[160];
+    (void)snprintf(url, sizeof url, "%s/_cloud/stats", server->url);
+    expect(tide_world_real_new(tide_mem_heap(), &world, &err) == TIDE_OK, "no world");
+    tide_response_init(&response, tide_mem_heap());
+    const struct tide_request request = {.method = "GET", .url = url};
+    expect(tide_world_call(world, &request, &response, NULL, &err) == TIDE_OK, err.text);
+    json_t *stats = NULL;
+    expect(tide_json_parse(tide_buf_text(&response.body), &stats, &err) == TIDE_OK, err.text);
+    const json_t *user = json_object_get(json_object_get(stats, "users"), EMAIL);
+    const json_int_t calls = json_integer_value(json_object_get(user, "calls"));
+    json_decref(stats);
+    tide_response_done(&response);
+    tide_world_real_free(world);
+    return (uint64_t)calls;
+}
+
+/* ---- the mirror ---- */
+
+static struct cost sync_cost(const struct bench *bench, const char *home)
+{
+    char program[PATH_BYTES + 32];
+    (void)snprintf(program, sizeof program, "%s/tidemark", bench->build);
+    const char *args[ARGS_MAX] = {
+        program, "--home", home, "mail", "sync", "--set", "governor.gmail.window_units=0", NULL};
+    return run(bench, args);
+}
+
+static struct cost mirror(const struct bench *bench)
+{
+    char program[PATH_BYTES + 32], home[PATH_BYTES];
+    struct server server = server_start(bench);
+    (void)snprintf(program, sizeof program, "%s/tidemark", bench->build);
+    (void)snprintf(home, sizeof home, "%s/home", bench->dir);
+    const char *add[ARGS_MAX] = {program, "--home",     home,       "account",  "add", "gmail",
+                                 EMAIL,   "--endpoint", server.url, "--bearer", "tok", NULL};
+    (void)run(bench, add);
+
+    const double count = (double)bench->messages;
+    const struct cost cost = sync_cost(bench, home);
+    figure("mail_sync_cpu", cost.cpu_s / count * 1e3, "ms", cost.cpu_s / count * 1e3 / 0.5,
+           "0.50 ms a message");
+    figure("mail_sync_rate", count / cost.wall_s, "1/s", 0, NULL);
+    figure("mail_sync_wall", cost.wall_s, "s", 0, NULL);
+    figure("mail_sync_rss", cost.rss_mb, "MB", cost.rss_mb / 150, "150 MB");
+
+    const uint64_t before = server_calls(&server);
+    const struct cost again = sync_cost(bench, home);
+    figure("mail_nothing_new_wall", again.wall_s, "s", again.wall_s / 0.3, "0.3 s");
+    figure("mail_nothing_new_cpu", again.cpu_s, "s", 0, NULL);
+    figure("mail_nothing_new_calls", (double)(server_calls(&server) - before), "calls", 0, NULL);
+    figure("mail_server_cpu", server_stop(&server) / count * 1e3, "ms", 0, NULL);
+    return cost;
+}
+
+/* ---- the same bytes from memory ---- */
+
+/* As the server would answer: all that messages.get has for a mirror. */
+static void answer_make(const struct box_generator *generator, uint32_t n, tide_buf *raw,
+                        tide_buf *answer, int64_t *date_ms_out)
+{
+    struct box_generated plan;
+    box_generate_plan(generator, n, &plan);
+    tide_buf_clear(raw);
+    tide_buf_clear(answer);
+    box_generate_raw(generator, n, raw);
+    box_print(answer,
+              "{\"id\":\"%016x\",\"threadId\":\"%016x\",\"labelIds\":[\"INBOX\",\"UNREAD\","
+              "\"CATEGORY_UPDATES\"],\"sizeEstimate\":%zu,\"raw\":\"",
+              n + 1, plan.root + 1, raw->bytes);
+    box_add_base64url(answer, tide_buf_text(raw));
+    box_print(answer, "\",\"historyId\":\"%u\",\"internalDate\":\"%llu\"}", 1000 + n,
+              (unsigned long long)plan.date_ms);
+    *date_ms_out = (int64_t)plan.date_ms;
+}
+
+/* From the bytes of the answer into the archive's queue. */
+static uint64_t answer_put(tide_archive *archive, tide_text answer, int64_t date_ms)
+{
+    static const tide_text labels[] = {{"INBOX", 5}, {"UNREAD", 6}, {"CATEGORY_UPDATES", 16}};
+    struct tide_gmail_raw extractor;
+    tide_buf raw;
+    json_t *fields = NULL;
+    tide_error err = {0};
+    uint64_t ticket = 0;
+    tide_buf_init(&raw, tide_mem_heap(), (size_t)1 << 30);
+    tide_gmail_raw_init(&extractor, tide_mem_heap(), &raw);
+    tide_gmail_raw_expect(&extractor, answer.bytes);
+    for (size_t at = 0; at < answer.bytes; at += PART_BYTES) {
+        const size_t left = answer.bytes - at;
+        expect(tide_gmail_raw_write(&extractor, answer.data + at,
+                                    left < PART_BYTES ? left : PART_BYTES) == TIDE_OK,
+               "an answer is refused");
+    }
+    expect(tide_gmail_raw_end(&extractor, &fields, &err) == TIDE_OK, err.text);
+    const struct tide_incoming incoming = {
+        .gmail_id = tide_text_of(json_string_value(json_object_get(fields, "id"))),
+        .thread_id = tide_text_of(json_string_value(json_object_get(fields, "threadId"))),
+        .history_id = tide_text_of(json_string_value(json_object_get(fields, "historyId"))),
+        .internal_ms = date_ms,
+        .labels = labels,
+        .labels_count = 3,
+        .take = &raw,
+    };
+    expect(tide_archive_put(archive, &incoming, NULL, &ticket, &err) == TIDE_OK, err.text);
+    json_decref(fields);
+    tide_buf_done(&raw);
+    tide_gmail_raw_done(&extractor);
+    return ticket;
+}
+
+/* All of it, in this process.  Making the mail is not counted. */
+static double memory_cpu_s(const struct bench *bench, double *mean_bytes_out)
+{
+    struct box_generator generator = {.seed = 1,
+                                      .count = (uint32_t)bench->messages,
+                                      .size_bytes = (uint32_t)bench->bytes,
+                                      .newest_ms = 1790000000000,
+                                      .email = EMAIL};
+    char dir[PATH_BYTES];
+    tide_world *world = NULL;
+    tide_archive *archive = NULL;
+    tide_error err = {0};
+    tide_buf raw, answer;
+    struct rusage usage;
+    (void)snprintf(dir, sizeof dir, "%s/memory", bench->dir);
+    tide_buf_init(&raw, tide_mem_heap(), (size_t)1 << 30);
+    tide_buf_init(&answer, tide_mem_heap(), (size_t)1 << 30);
+    (void)getrusage(RUSAGE_SELF, &usage);
+    const double begin_s = cpu_of(&usage);
+    double making_s = 0, bytes = 0;
+    uint64_t ticket = 0;
+    expect(tide_world_real_new(tide_mem_heap(), &world, &err) == TIDE_OK, "no world");
+    const struct tide_archive_options options = {.dir = dir, .account = EMAIL, .world = world};
+    expect(tide_archive_open(&options, tide_mem_heap(), &archive, &err) == TIDE_OK, err.text);
+    for (uint32_t i = 0; i < generator.count; i++) {
+        int64_t date_ms = 0;
+        const double made_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
+        answer_make(&generator, i, &raw, &answer, &date_ms);
+        making_s += clock_s(CLOCK_THREAD_CPUTIME_ID) - made_s;
+        bytes += (double)raw.bytes;
+        ticket = answer_put(archive, tide_buf_text(&answer), date_ms);
+    }
+    expect(tide_archive_sync(archive, ticket, NULL, &err) == TIDE_OK, err.text);
+    expect(tide_archive_index(archive, UINT64_MAX, NULL, &err) == TIDE_OK, err.text);
+    expect(tide_archive_close(archive, &err) == TIDE_OK, err.text);
+    tide_world_real_free(world);
+    (void)getrusage(RUSAGE_SELF, &usage);
+    tide_buf_done(&raw);
+    tide_buf_done(&answer);
+    *mean_bytes_out = bytes / generator.count;
+    return cpu_of(&usage) - begin_s - making_s;
+}
+
+/* ---- lieer ---- */
+
+static void lieer(const struct bench *bench)
+{
+    char command[3 * PATH_BYTES];
+    const unsigned long count = bench->messages < LIEER_MESSAGES ? bench->messages : LIEER_MESSAGES;
+    (void)snprintf(command, sizeof command, "'%s/mail_lieer.sh' '%s' %lu %lu", bench->source,
+                   bench->build, count, bench->bytes);
+    FILE *out = popen(command, "r"); /* NOLINT: our own words */
+    expect(out != NULL, "no shell");
+    double messages = 0, wall_s = 0, cpu_s = 0, our_wall_s = 0, our_cpu_s = 0;
+    const int read =
+        fscanf(out, "%lf %lf %lf %lf %lf", &messages, &wall_s, &cpu_s, &our_wall_s, &our_cpu_s);
+    const int status = pclose(out);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+        (void)fprintf(stderr, "mail_bench: no comparison with lieer here\n");
+        return;
+    }
+    expect(read == 5 && status == 0, "mail_lieer.sh failed");
+    figure("mail_lieer_cpu", cpu_s / messages * 1e3, "ms", 0, NULL);
+    figure("mail_lieer_rate", messages / wall_s, "1/s", 0, NULL);
+    figure("mail_beside_lieer_cpu", our_cpu_s / messages * 1e3, "ms", cpu_s / our_cpu_s,
+           "lieer's CPU by ours");
+    figure("mail_beside_lieer_rate", messages / our_wall_s, "1/s", wall_s / our_wall_s,
+           "lieer's time by ours");
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = {.messages = 20000, .bytes = 10000};
+    const char *temp = getenv("TMPDIR");
+    char *end = NULL;
+    if (argc > 1)
+        bench.messages = strtoul(argv[1], &end, 10);
+    if (argc > 2)
+        bench.bytes = strtoul(argv[2], &end, 10);
+    if (argc > 3 || bench.messages == 0 || bench.messages > 10000000 ||
+        (end != NULL && *end != 0)) {
+        (void)fprintf(stderr, "usage: mail_bench [MESSAGES] [BYTES]\n");
+        return 2;
+    }
+    (void)snprintf(bench.source, sizeof bench.source, "%s", TIDE_BENCH_SOURCE);
+    (void)snprintf(bench.build, sizeof bench.build, "%s/..", dirname(argv[0]));
+    (void)snprintf(bench.dir, sizeof bench.dir, "%.40s/mail-bench-XXXXXX",
+                   temp != NULL ? temp : "/tmp");
+    expect(mkdtemp(bench.dir) != NULL, "cannot make a directory");
+
+    const struct cost whole = mirror(&bench);
+    double mean_bytes = 0;
+    const double memory_s = memory_cpu_s(&bench, &mean_bytes);
+    const double count = (double)bench.messages;
+    figure("mail_mean", mean_bytes, "bytes", 0, NULL);
+    figure("mail_memory_cpu", memory_s / count * 1e3, "ms", 0, NULL);
+    figure("mail_sync_to_memory", (whole.cpu_s - memory_s) / count * 1e3, "ms",
+           whole.cpu_s / memory_s, "the same from memory");
+    lieer(&bench);
+    (void)nftw(bench.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return 0;
+}

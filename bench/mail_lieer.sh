@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# mail_lieer.sh BUILD MESSAGES SIZE (0: a spread): Debian's lieer and our mirror pull the same
+# mailbox from the same server, one after the other.  Prints one line:
+#   MESSAGES LIEER_WALL_S LIEER_CPU_S OUR_WALL_S OUR_CPU_S
+# Both speak https to Google's own host names, in a network namespace with a hosts
+# file and a certificate authority made for the occasion; both store and index.
+# Ends with status 77 and a line on stderr where the machine cannot do that.
+set -euo pipefail
+build=$(realpath "$1")
+messages=$2
+size=$3
+here=$(realpath "$0")
+
+if [ -z "${LIEER_INSIDE:-}" ]; then
+    for tool in gmi notmuch openssl unshare ip curl; do
+        command -v "$tool" >/dev/null || { echo "$tool is not installed" >&2; exit 77; }
+    done
+    if [ "$(id -u)" -eq 0 ]; then
+        apart=(unshare --mount --net --pid --fork --kill-child)
+    else
+        apart=(unshare --user --map-root-user --mount --net --pid --fork --kill-child)
+    fi
+    "${apart[@]}" true 2>/dev/null || { echo "this machine allows no namespaces" >&2; exit 77; }
+    LIEER_INSIDE=1 exec "${apart[@]}" "$here" "$build" "$messages" "$size"
+fi
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+ip link set lo up
+names=(accounts.google.com oauth2.googleapis.com www.googleapis.com gmail.googleapis.com)
+{
+    echo "127.0.0.1 localhost"
+    printf '127.0.0.1 %s\n' "${names[@]}"
+} >"$dir/hosts"
+mount --bind "$dir/hosts" /etc/hosts
+
+cd "$dir"
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj '/CN=A test authority' \
+    -keyout ca.key -out ca.pem 2>/dev/null
+openssl req -newkey rsa:2048 -nodes -subj '/CN=localhost' -keyout key.pem -out req.pem 2>/dev/null
+printf 'subjectAltName=%s' "$(printf ',DNS:%s' "${names[@]}" | cut -c 2-)" >ext
+openssl x509 -req -in req.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext \
+    -out cert.pem 2>/dev/null
+mount --bind ca.pem /etc/ssl/certs/ca-certificates.crt
+export HTTPLIB2_CA_CERTS=$dir/ca.pem SSL_CERT_FILE=$dir/ca.pem CURL_CA_BUNDLE=$dir/ca.pem
+
+user=reader@example.com
+mailbox=$user=$messages
+[ "$size" -eq 0 ] || mailbox+=,size=$size
+exec 3< <(exec "$build/tidemark-cloud" --listen 127.0.0.1:443 --tls cert.pem,key.pem --quiet \
+    --auto-consent --quota off --seed 7 --token bench="$user" \
+    --mailbox "$mailbox" 2>cloud.log)
+read -r _ <&3 || { cat cloud.log >&2; exit 1; }
+
+export HOME=$dir NOTMUCH_CONFIG=$dir/notmuch-config BROWSER="curl -sSL -o /dev/null %s &"
+mkdir mail
+cat >"$NOTMUCH_CONFIG" <<CONFIG
+[database]
+path=$dir/mail
+[user]
+name=Reader
+primary_email=$user
+[new]
+tags=new
+ignore=/.*[.](json|lock|bak)$/
+CONFIG
+notmuch new >/dev/null 2>&1
+mkdir mail/gmail
+
+# Runs a command and leaves its wall clock and CPU seconds in $took.
+TIMEFORMAT='%R %U %S'
+timed() {
+    local log=$1
+    shift
+    { time "$@" >"$log" 2>&1; } 2>"$dir/time" || { tail -n 20 "$log" >&2; exit 1; }
+    took=$(awk '{print $1, $2 + $3}' "$dir/time")
+}
+
+cd mail/gmail
+gmi init "$user" >"$dir/init.log" 2>&1 || { cat "$dir/init.log" >&2; exit 1; }
+timed "$dir/pull.log" gmi pull
+lieer=$took
+[ "$(find mail -type f | wc -l)" -eq "$messages" ] || { echo "lieer left something out" >&2; exit 1; }
+
+ours=("$build/tidemark" --home "$dir/home")
+"${ours[@]}" account add gmail "$user" --bearer bench \
+    --endpoint https://gmail.googleapis.com >/dev/null
+timed "$dir/sync.log" "${ours[@]}" mail sync --set governor.gmail.window_units=0
+grep -q "stored  *$messages messages of $messages" "$dir/sync.log" ||
+    { cat "$dir/sync.log" >&2; exit 1; }
+echo "$messages $lieer $took"

@@ -1,0 +1,67 @@
+#include "cli/console_home.h"
+
+#include "base/limits.h"
+
+#include <stdio.h>
+
+static tide_status places(struct cli *cli, char archive[CLI_PATH_BYTES],
+                          char secrets[CLI_PATH_BYTES])
+{
+    if ((size_t)snprintf(archive, CLI_PATH_BYTES, "%s/archive", cli->data_dir) >= CLI_PATH_BYTES ||
+        (size_t)snprintf(secrets, CLI_PATH_BYTES, "%s/secrets", cli->state_dir) >= CLI_PATH_BYTES)
+        return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
+    return TIDE_OK;
+}
+
+tide_status console_home_open(struct cli *cli, struct console_home *home)
+{
+    struct tide_console_options options = {
+        .world = cli->world, .workers = home->workers, .batch_max = home->batch_max};
+    tide_status rc = places(cli, home->archive_dir, home->secrets_dir);
+    if (rc == TIDE_OK)
+        rc = cli_settings(cli);
+    if (rc != TIDE_OK)
+        return rc;
+    const struct tide_engine_options engine = {.state_dir = cli->state_dir,
+                                               .world = cli->world,
+                                               .settings = cli->settings,
+                                               .workers = TIDE_WORKERS_MAX};
+    rc = tide_engine_open(&engine, &home->engine, &cli->err);
+    if (rc == TIDE_BUSY)
+        return cli_hint(cli, rc, "Wait for it to end, or stop it, and run this command again.");
+    if (rc == TIDE_OK)
+        rc = tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+                               &home->secrets, &cli->err);
+    options.engine = home->engine;
+    options.secrets = home->secrets;
+    options.archive_dir = home->archive_dir;
+    return rc == TIDE_OK ? tide_console_open(&options, cli->mem, &home->console, &cli->err) : rc;
+}
+
+tide_status console_home_close(struct cli *cli, struct console_home *home)
+{
+    tide_error err = {TIDE_OK, 0, ""};
+    const tide_status stopped = tide_engine_close(home->engine);
+    const tide_status closed = tide_console_close(home->console, &err);
+    tide_secrets_close(home->secrets);
+    if (closed != TIDE_OK && cli->err.status == TIDE_OK)
+        cli->err = err;
+    return stopped == TIDE_OK ? closed : stopped;
+}
+
+tide_status console_home_store(struct cli *cli, const char *site, tide_console_store **store_out)
+{
+    char archive[CLI_PATH_BYTES];
+    char secrets[CLI_PATH_BYTES];
+    char dir[CLI_PATH_BYTES + 16];
+    tide_status rc = places(cli, archive, secrets);
+    if (rc == TIDE_OK)
+        rc = tide_console_site_check(site, &cli->err);
+    if (rc != TIDE_OK)
+        return cli_hint(cli, rc, "`tidemark console status` shows the sites there are.");
+    (void)snprintf(dir, sizeof dir, "%s/console", archive);
+    const struct tide_console_store_options options = {
+        .dir = dir, .site = site, .world = cli->world, .read_only = true};
+    rc = tide_console_store_open(&options, cli->mem, store_out, &cli->err);
+    return cli_hint(cli, rc, "Fetch it first: `tidemark console backfill SITE`.");
+}

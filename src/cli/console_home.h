@@ -1,0 +1,23 @@
+/* console_home.h - the Search Console system of one home directory, for commands. */
+#ifndef TIDE_CLI_CONSOLE_HOME_H
+#define TIDE_CLI_CONSOLE_HOME_H
+
+#include "cli/cli.h"
+#include "console/console.h"
+
+struct console_home {
+    unsigned workers, batch_max; /* set before opening; 0: the defaults */
+    tide_engine *engine;
+    tide_secrets *secrets;
+    tide_console *console;
+    char archive_dir[CLI_PATH_BYTES];
+    char secrets_dir[CLI_PATH_BYTES];
+};
+
+/* Opens the engine of this directory with the console system on it; not started. */
+tide_status console_home_open(struct cli *cli, struct console_home *home);
+tide_status console_home_close(struct cli *cli, struct console_home *home); /* zeroed is fine */
+/* The file of a site, for reading beside anything.  The caller closes it. */
+tide_status console_home_store(struct cli *cli, const char *site, tide_console_store **store_out);
+
+#endif

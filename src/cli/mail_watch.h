@@ -1,0 +1,75 @@
+/* mail_watch.h - looks at a sync at work, ours or another process's, and shows it.
+ *
+ * All it knows comes from three places that can be read beside anything: the ledger,
+ * the archives, and a snapshot of the engine (E9.1), taken directly when it is ours and
+ * over the control socket when it is not.
+ *
+ * On a terminal a block is redrawn in place on standard error, each time with one write,
+ * and the cursor is hidden only inside of it: however this process ends, the terminal is
+ * as it was.  Elsewhere there is a line every ten seconds; with --json an event a second.
+ */
+#ifndef TIDE_CLI_MAIL_WATCH_H
+#define TIDE_CLI_MAIL_WATCH_H
+
+#include "cli/mail_home.h"
+#include "cli/mail_live.h"
+#include "mail/mail_look.h"
+
+enum { MAIL_ACCOUNTS_MAX = 64, MAIL_TICK_MS = 200 };
+
+struct mail_names {
+    char email[MAIL_ACCOUNTS_MAX][256];
+    size_t count;
+};
+/* The accounts a command means: its arguments, or all there are.  From the ledger, which
+ * is opened to be read. */
+tide_status mail_names(struct cli *cli, struct mail_names *names_out);
+/* The same with the names given; none: all there are. */
+tide_status mail_names_of(struct cli *cli, const char *const *wanted, size_t count,
+                          struct mail_names *names_out);
+
+struct mail_watched {
+    struct tide_mail_look look;
+    tide_archive *archive; /* to be read; NULL until there is one */
+    struct tide_mail_kept kept;
+    uint64_t stored_first;  /* when the watch began */
+    uint64_t stored_looked; /* at the last full look */
+    struct mail_meter meter;
+    /* From the snapshot. */
+    uint64_t jobs;        /* in the engine's window */
+    bool signed_out;      /* it waits for a sign-in */
+    bool stopped;         /* paused or halted by a person, or by itself */
+    uint64_t failed, bad; /* since that engine started */
+    uint64_t spoiled_first;
+};
+
+struct mail_watch {
+    struct cli *cli;
+    struct mail_home *home; /* without an engine: another process has it */
+    struct mail_watched *accounts;
+    struct mail_live *lives;
+    size_t count;
+    bool terminal, color;
+    bool stopping; /* Ctrl-C came */
+    bool gone;     /* the engine that was watched has ended */
+    bool looked;
+    uint64_t sampled_ms, looked_ms, shown_ms;
+    uint64_t pid;     /* of the engine that is watched; 0: ours */
+    tide_buf drawn;   /* the block on the screen */
+    unsigned columns; /* it was drawn for */
+};
+
+tide_status mail_watch_open(struct cli *cli, struct mail_home *home, const struct mail_names *names,
+                            struct mail_watch *watch);
+/* Looks and shows as often as is due; `last`: both, now. */
+tide_status mail_watch_tick(struct mail_watch *watch, bool last);
+/* Whether nothing is left to be done that is not put off (owed messages are). */
+bool mail_watch_settled(const struct mail_watch *watch);
+void mail_watch_close(struct mail_watch *watch); /* a zeroed one is fine */
+
+/* The snapshot of the engine at work; NULL when none is.  Yours. */
+json_t *mail_snapshot(struct cli *cli, struct mail_home *home);
+/* The account in it; borrowed, NULL. */
+const json_t *mail_snapshot_account(const json_t *snapshot, const char *email);
+
+#endif

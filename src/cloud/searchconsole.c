@@ -1,0 +1,268 @@
+#include "cloud/searchconsole.h"
+
+#include "base/check.h"
+#include "cloud/searchconsole_rows.h"
+#include "net/google.h"
+#include "net/secrets.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* The numbers name latencies that the governor keeps and saves: they stay. */
+enum method { SITES = 1, QUERY = 2 };
+
+enum {
+    ENDPOINT_BYTES_MAX = 500,
+    BEARER_BYTES_MAX = 16 << 10,
+    SITES_BYTES_MAX = 4 << 20,
+    ROW_BYTES_GUESS = 190, /* of a row with query and page, in the answer */
+};
+
+#define GOOGLE "https://searchconsole.googleapis.com"
+
+struct tide_searchconsole {
+    tide_mem *mem;
+    tide_tokens *tokens;
+    tide_batcher *batcher;
+    char endpoint[ENDPOINT_BYTES_MAX + 1];
+};
+
+/* ---- names ---- */
+
+static const char *const dimension_names[TIDE_SC_DIMENSIONS] = {
+    "date", "query", "page", "country", "device", "searchAppearance"};
+static const char *const type_names[TIDE_SC_TYPES] = {"web",  "image",    "video",
+                                                      "news", "discover", "googleNews"};
+
+const char *tide_sc_dimension_name(tide_sc_dimension dimension)
+{
+    return dimension_names[dimension];
+}
+
+const char *tide_sc_type_name(tide_sc_type type)
+{
+    return type_names[type];
+}
+
+/* "query,page" to bits; case aside. */
+static tide_status names_parse(tide_text text, const char *const *names, unsigned count,
+                               const char *what, uint32_t *bits_out, tide_error *err)
+{
+    uint32_t bits = 0;
+    while (text.bytes > 0) {
+        const char *comma = memchr(text.data, ',', text.bytes);
+        const size_t bytes = comma == NULL ? text.bytes : (size_t)(comma - text.data);
+        unsigned i = 0;
+        while (i < count &&
+               (strlen(names[i]) != bytes || strncasecmp(names[i], text.data, bytes) != 0))
+            i++;
+        if (i == count)
+            return tide_error_set(err, TIDE_INVALID, "there is no %s \"%.*s\"", what,
+                                  (int)(bytes > 60 ? 60 : bytes), text.data);
+        bits |= 1u << i;
+        const size_t used = comma == NULL ? bytes : bytes + 1;
+        text = (tide_text){text.data + used, text.bytes - used};
+    }
+    *bits_out = bits;
+    return TIDE_OK;
+}
+
+tide_status tide_sc_dimensions_parse(tide_text text, uint32_t *bits_out, tide_error *err)
+{
+    return names_parse(text, dimension_names, TIDE_SC_DIMENSIONS, "dimension", bits_out, err);
+}
+
+tide_status tide_sc_types_parse(tide_text text, uint32_t *bits_out, tide_error *err)
+{
+    return names_parse(text, type_names, TIDE_SC_TYPES, "search type", bits_out, err);
+}
+
+/* ---- life ---- */
+
+tide_status tide_searchconsole_open(const char *endpoint, tide_tokens *tokens, tide_world *world,
+                                    const struct tide_batch_options *batches, tide_mem *mem,
+                                    tide_searchconsole **client_out, tide_error *err)
+{
+    char url[ENDPOINT_BYTES_MAX + 16];
+    tide_searchconsole *client = tide_mem_new(mem, sizeof *client);
+    if (client == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for Search Console");
+    client->mem = mem;
+    client->tokens = tokens;
+    (void)snprintf(client->endpoint, sizeof client->endpoint, "%s",
+                   endpoint == NULL ? GOOGLE : endpoint);
+    const size_t bytes = strlen(client->endpoint);
+    if (bytes > 0 && client->endpoint[bytes - 1] == '/')
+        client->endpoint[bytes - 1] = '\0';
+    (void)snprintf(url, sizeof url, "%s/batch", client->endpoint);
+    struct tide_batch_options options = *batches;
+    options.url = url;
+    options.tokens = tokens;
+    options.world = world;
+    const tide_status rc = tide_batcher_open(&options, mem, &client->batcher, err);
+    if (rc != TIDE_OK) {
+        tide_searchconsole_close(client);
+        return rc;
+    }
+    *client_out = client;
+    return TIDE_OK;
+}
+
+void tide_searchconsole_close(tide_searchconsole *client)
+{
+    if (client == NULL)
+        return;
+    tide_batcher_close(client->batcher);
+    tide_mem_free(client->mem, client, sizeof *client);
+}
+
+void tide_searchconsole_batches(tide_searchconsole *client, struct tide_batch_state *state_out)
+{
+    tide_batcher_state(client->batcher, state_out);
+}
+
+/* ---- sites ---- */
+
+static tide_status sites_call(tide_searchconsole *client, tide_job *job,
+                              struct tide_response *response, tide_error *err)
+{
+    char url[ENDPOINT_BYTES_MAX + 64];
+    tide_buf bearer;
+    tide_buf authorization;
+    tide_buf_init(&bearer, client->mem, BEARER_BYTES_MAX);
+    tide_buf_init(&authorization, client->mem, BEARER_BYTES_MAX + 16);
+    (void)snprintf(url, sizeof url, "%s/webmasters/v3/sites?prettyPrint=false", client->endpoint);
+    tide_status rc = tide_tokens_get(client->tokens, tide_job_cancellation(job), &bearer, err);
+    if (rc == TIDE_OK)
+        rc = tide_buf_print(&authorization, "Bearer %s", tide_buf_cstr(&bearer));
+    const struct tide_header headers[] = {
+        {TIDE_TEXT("Authorization"), tide_buf_text(&authorization)},
+        {TIDE_TEXT("User-Agent"), TIDE_TEXT("tidemark/" TIDE_VERSION)},
+    };
+    const struct tide_request request = {.method = "GET",
+                                         .url = url,
+                                         .headers = headers,
+                                         .headers_count = sizeof headers / sizeof headers[0],
+                                         .body_bytes_max = SITES_BYTES_MAX};
+    if (rc == TIDE_OK)
+        rc = tide_job_call(job, 1, SITES, tide_google_judge, &request, response, err);
+    if (rc == TIDE_AUTH)
+        tide_tokens_refused(client->tokens, tide_buf_text(&bearer));
+    tide_secret_wipe(&authorization);
+    tide_secret_wipe(&bearer);
+    tide_buf_done(&authorization);
+    tide_buf_done(&bearer);
+    return rc;
+}
+
+tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
+                                     void (*visit)(const char *site, const char *level, void *arg),
+                                     void *arg, tide_error *err)
+{
+    struct tide_response response;
+    json_t *answer = NULL;
+    tide_response_init(&response, client->mem);
+    tide_status rc = sites_call(client, job, &response, err);
+    if (rc == TIDE_OK && tide_json_parse(tide_buf_text(&response.body), &answer, NULL) != TIDE_OK)
+        rc = tide_error_set(err, TIDE_SERVER, "sites.list: the answer is not JSON");
+    size_t index = 0;
+    const json_t *entry = NULL;
+    json_array_foreach(json_object_get(answer, "siteEntry"), index, entry)
+    {
+        const char *site = json_string_value(json_object_get(entry, "siteUrl"));
+        const char *level = json_string_value(json_object_get(entry, "permissionLevel"));
+        if (rc == TIDE_OK && site != NULL && strlen(site) <= TIDE_SC_SITE_BYTES_MAX)
+            visit(site, level == NULL ? "" : level, arg);
+    }
+    json_decref(answer);
+    tide_response_done(&response);
+    return rc;
+}
+
+/* ---- a query ---- */
+
+/* Every character but the unreserved ones, '/' and ':' too. */
+static tide_status percent(const char *text, tide_buf *out)
+{
+    tide_status rc = TIDE_OK;
+    for (; rc == TIDE_OK && *text != '\0'; text++) {
+        const unsigned char byte = (unsigned char)*text;
+        const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                           (byte >= '0' && byte <= '9') || strchr("-._~", byte) != NULL;
+        rc = plain ? tide_buf_add(out, &byte, 1) : tide_buf_print(out, "%%%02X", byte);
+    }
+    return rc;
+}
+
+static tide_status query_path(const struct tide_sc_query *query, tide_buf *out)
+{
+    tide_status rc = tide_buf_add_text(out, "/webmasters/v3/sites/");
+    if (rc == TIDE_OK)
+        rc = percent(query->site, out);
+    return rc == TIDE_OK ? tide_buf_add_text(out, "/searchAnalytics/query?prettyPrint=false") : rc;
+}
+
+/* As Google's discovery document has it. */
+static tide_status query_body(const struct tide_sc_query *query, tide_buf *out)
+{
+    tide_status rc =
+        tide_buf_print(out, "{\"startDate\":\"%.10s\",\"endDate\":\"%.10s\",", query->date,
+                       query->date_to == NULL ? query->date : query->date_to);
+    const char *before = "\"dimensions\":[";
+    for (unsigned d = 0; rc == TIDE_OK && d < TIDE_SC_DIMENSIONS; d++) {
+        if ((query->dimensions >> d & 1u) == 0)
+            continue;
+        rc = tide_buf_print(out, "%s\"%s\"", before, dimension_names[d]);
+        before = ",";
+    }
+    if (rc == TIDE_OK && query->dimensions != 0)
+        rc = tide_buf_add_text(out, "],");
+    if (rc == TIDE_OK)
+        rc = tide_buf_print(out,
+                            "\"type\":\"%s\",\"rowLimit\":%u,\"startRow\":%u,\"dataState\":\"%s\"}",
+                            type_names[query->type], query->row_limit, query->start_row,
+                            query->fresh ? "all" : "final");
+    return rc;
+}
+
+tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,
+                                     const struct tide_sc_query *query,
+                                     const struct tide_sc_sink *sink, struct tide_sc_page *page_out,
+                                     tide_error *err)
+{
+    TIDE_ASSERT(query->row_limit > 0 && query->row_limit <= TIDE_SC_ROWS_MAX);
+    struct tide_sc_rows rows;
+    tide_buf path;
+    tide_buf body;
+    tide_buf_init(&path, client->mem, 4096);
+    tide_buf_init(&body, client->mem, 4096);
+    tide_sc_rows_init(&rows, query->dimensions, sink, client->mem);
+    tide_status rc = query_path(query, &path);
+    if (rc == TIDE_OK)
+        rc = query_body(query, &body);
+    if (rc == TIDE_OK) {
+        const struct tide_batch_call call = {
+            .method = "POST",
+            .path = tide_buf_cstr(&path),
+            .body = tide_buf_text(&body),
+            .units = 1,
+            .method_id = QUERY,
+            .expected_bytes = query->expected_bytes != 0
+                                  ? query->expected_bytes
+                                  : (uint64_t)query->row_limit * ROW_BYTES_GUESS,
+            .sink = tide_sc_rows_write,
+            .restart = tide_sc_rows_restart,
+            .sink_arg = &rows,
+        };
+        rc = tide_batch_ask(client->batcher, job, &call, err);
+    } else {
+        rc = tide_error_set(err, TIDE_INVALID, "the name of site %.100s is too long", query->site);
+    }
+    if (rc == TIDE_OK || (rc == TIDE_SERVER && rows.wrong != NULL))
+        rc = tide_sc_rows_end(&rows, page_out, err);
+    tide_sc_rows_done(&rows);
+    tide_buf_done(&path);
+    tide_buf_done(&body);
+    return rc;
+}

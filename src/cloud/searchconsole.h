@@ -1,0 +1,102 @@
+/* searchconsole.h - the Search Console API: sites, and search analytics by batch.
+ *
+ * Every query is one part of a batch (net/batch.h); rows are taken out of the
+ * answer while it streams in (searchconsole_rows.h).  Requests follow Google's
+ * discovery document to the letter.
+ *
+ * Invariants:
+ *   Q1  rows are asked for one day at a time: longer ranges do not raise the cap of
+ *       50,000 rows.
+ *   Q2  the rows of a query are given out whole or not at all.
+ */
+#ifndef TIDE_CLOUD_SEARCHCONSOLE_H
+#define TIDE_CLOUD_SEARCHCONSOLE_H
+
+#include "net/batch.h"
+#include "net/oauth.h"
+
+typedef struct tide_searchconsole tide_searchconsole;
+
+enum {
+    TIDE_SC_ROWS_MAX = 25000, /* of one page */
+    TIDE_SC_DAY_ROWS_MAX = 50000,
+    TIDE_SC_SITE_BYTES_MAX = 512,
+    TIDE_SC_DIMENSIONS_MAX = 6,
+    TIDE_SC_KEY_BYTES_MAX = 16 << 10,
+};
+
+typedef enum tide_sc_dimension {
+    TIDE_SC_DATE,
+    TIDE_SC_QUERY,
+    TIDE_SC_PAGE,
+    TIDE_SC_COUNTRY,
+    TIDE_SC_DEVICE,
+    TIDE_SC_APPEARANCE,
+    TIDE_SC_DIMENSIONS,
+} tide_sc_dimension;
+const char *tide_sc_dimension_name(tide_sc_dimension dimension); /* "searchAppearance" */
+/* A list as people write it, "query,page"; names in any case.  Bits of the enum,
+ * in its order.  TIDE_INVALID names the wrong one. */
+tide_status tide_sc_dimensions_parse(tide_text text, uint32_t *bits_out, tide_error *err);
+
+typedef enum tide_sc_type {
+    TIDE_SC_WEB,
+    TIDE_SC_IMAGE,
+    TIDE_SC_VIDEO,
+    TIDE_SC_NEWS,
+    TIDE_SC_DISCOVER,
+    TIDE_SC_GOOGLE_NEWS,
+    TIDE_SC_TYPES,
+} tide_sc_type;
+const char *tide_sc_type_name(tide_sc_type type); /* "googleNews" */
+tide_status tide_sc_types_parse(tide_text text, uint32_t *bits_out, tide_error *err);
+
+/* `endpoint` as in gmail.h; NULL: Google's.  Both borrowed objects outlive it. */
+tide_status tide_searchconsole_open(const char *endpoint, tide_tokens *tokens, tide_world *world,
+                                    const struct tide_batch_options *batches, tide_mem *mem,
+                                    tide_searchconsole **client_out, tide_error *err);
+void tide_searchconsole_close(tide_searchconsole *client); /* NULL is fine */
+void tide_searchconsole_batches(tide_searchconsole *client, struct tide_batch_state *state_out);
+
+/* Visits the properties of the account; level as Google spells it ("siteOwner"). */
+tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
+                                     void (*visit)(const char *site, const char *level, void *arg),
+                                     void *arg, tide_error *err);
+
+struct tide_sc_query {
+    const char *site;    /* "sc-domain:example.com", "https://www.example.com/" */
+    const char *date;    /* "2026-09-01", Pacific time */
+    const char *date_to; /* NULL: that day alone (Q1) */
+    tide_sc_type type;
+    uint32_t dimensions; /* bits */
+    uint32_t start_row;
+    uint32_t row_limit;
+    bool fresh;              /* also days that are not final */
+    uint64_t expected_bytes; /* of the answer; 0: unknown */
+};
+
+/* A row; texts are borrowed for the call.  keys[d] for the dimensions asked for, in the
+ * order of the enum; empty for others. */
+struct tide_sc_row {
+    tide_text keys[TIDE_SC_DIMENSIONS];
+    double clicks, impressions, ctr, position; /* position is NaN when absent */
+};
+struct tide_sc_page {
+    uint32_t rows;
+    bool by_page;              /* responseAggregationType */
+    char first_incomplete[16]; /* date; "" */
+    uint64_t bytes;
+};
+/* Calls `visit` for each row as it arrives; `restart` before rows that begin anew
+ * (a repeated part): forget what came before.  TIDE_OK: the page was whole (Q2). */
+struct tide_sc_sink {
+    tide_status (*visit)(const struct tide_sc_row *row, void *arg);
+    void (*restart)(void *arg);
+    void *arg;
+};
+tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,
+                                     const struct tide_sc_query *query,
+                                     const struct tide_sc_sink *sink, struct tide_sc_page *page_out,
+                                     tide_error *err);
+
+#endif

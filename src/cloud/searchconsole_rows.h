@@ -1,0 +1,60 @@
+/* searchconsole_rows.h - takes rows out of an answer while it arrives.
+ *
+ * A full page is 25,000 small objects, 4.6 MB: a JSON library would build a tree of
+ * 300,000 nodes first.  Here each row is read where it lies and given out; only what
+ * is left of the answer goes to the library.
+ *
+ * It refuses to repair anything: what is not JSON, or a row without its keys or its
+ * clicks and impressions, is TIDE_SERVER.
+ *
+ * Invariants:
+ *   R1  TIDE_OK at the end means: the whole text is one JSON object, and every row of
+ *       "rows" was given out, in order, once.
+ *   R2  how the text was cut changes nothing.
+ *   R3  a failure is final.
+ *   R4  memory: one row and 64 KiB for the rest.
+ */
+#ifndef TIDE_CLOUD_SEARCHCONSOLE_ROWS_H
+#define TIDE_CLOUD_SEARCHCONSOLE_ROWS_H
+
+#include "base/json.h"
+#include "cloud/searchconsole.h"
+
+enum {
+    TIDE_SC_ROW_BYTES_MAX = 256 << 10,
+    TIDE_SC_REST_BYTES_MAX = 64 << 10,
+};
+
+/* Embedded; look at nothing but `rows` and `wrong`. */
+struct tide_sc_rows {
+    uint32_t dimensions;
+    const struct tide_sc_sink *sink;   /* borrowed */
+    tide_buf row;                      /* one that the cuts have parted */
+    tide_buf rest;                     /* the answer with an empty "rows" */
+    tide_buf text[TIDE_SC_DIMENSIONS]; /* keys whose escapes were undone */
+    tide_status failed;
+    const char *wrong; /* why; a literal */
+    uint32_t rows;
+    uint64_t bytes;
+    unsigned depth; /* outside of rows */
+    unsigned row_depth;
+    bool in_rows, in_row, in_string, escaped;
+    bool want_comma; /* between rows */
+    bool rows_next;  /* the value of "rows" comes */
+    bool rows_seen;
+    char key[8]; /* of the outermost object, when short */
+    size_t key_bytes;
+};
+
+void tide_sc_rows_init(struct tide_sc_rows *self, uint32_t dimensions,
+                       const struct tide_sc_sink *sink, tide_mem *mem);
+void tide_sc_rows_done(struct tide_sc_rows *self);
+/* Another answer begins. */
+void tide_sc_rows_restart(void *self);
+/* A tide_sink_write. */
+tide_status tide_sc_rows_write(void *self, const char *bytes, size_t count);
+/* The answer is over; fills all of the page. */
+tide_status tide_sc_rows_end(struct tide_sc_rows *self, struct tide_sc_page *page_out,
+                             tide_error *err);
+
+#endif

@@ -1,0 +1,703 @@
+#include "console/console.h"
+
+#include "base/check.h"
+#include "console/console_inside.h"
+#include "db/db.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- rows beside the ledger ---- */
+
+static const char tables[] =
+    "CREATE TABLE IF NOT EXISTS console_account("
+    " account INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, endpoint TEXT NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE IF NOT EXISTS console_site("
+    " id INTEGER PRIMARY KEY, account INTEGER NOT NULL, site TEXT NOT NULL UNIQUE"
+    ") STRICT;"
+    "CREATE TABLE IF NOT EXISTS console_series("
+    " site INTEGER NOT NULL, type INTEGER NOT NULL, dimensions INTEGER NOT NULL,"
+    " epoch INTEGER NOT NULL, floor TEXT NOT NULL, opened TEXT NOT NULL,"
+    " PRIMARY KEY(site, type, dimensions)"
+    ") STRICT, WITHOUT ROWID;";
+
+static tide_status failed(struct sqlite3 *db, tide_error *err)
+{
+    return tide_error_set(err, TIDE_IO, "the rows of Search Console: %s", sqlite3_errmsg(db));
+}
+
+static tide_status prepare(struct sqlite3 *db, const char *sql, sqlite3_stmt **stmt_out,
+                           tide_error *err)
+{
+    return sqlite3_prepare_v2(db, sql, -1, stmt_out, NULL) == SQLITE_OK ? TIDE_OK : failed(db, err);
+}
+
+static tide_status run(struct sqlite3 *db, sqlite3_stmt *stmt, tide_error *err)
+{
+    const int code = sqlite3_step(stmt);
+    (void)sqlite3_finalize(stmt);
+    return code == SQLITE_DONE ? TIDE_OK : failed(db, err);
+}
+
+static void copy_text(sqlite3_stmt *stmt, int at, char *out, size_t out_bytes)
+{
+    const unsigned char *text = sqlite3_column_text(stmt, at);
+    (void)snprintf(out, out_bytes, "%s", text == NULL ? "" : (const char *)text);
+}
+
+static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    (void)arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    return sqlite3_exec(db, tables, NULL, NULL, NULL) == SQLITE_OK ? TIDE_OK : failed(db, err);
+}
+
+tide_status tide_console_series_get(struct sqlite3 *db, struct tide_console_series_row *row,
+                                    tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
+                             " AND type = ?2 AND dimensions = ?3",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, row->site);
+    tide_bind_u64(stmt, 2, row->set.type);
+    tide_bind_u64(stmt, 3, row->set.dimensions);
+    const int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW) {
+        row->epoch = tide_column_u32(stmt, 0);
+        copy_text(stmt, 1, row->floor, sizeof row->floor);
+        copy_text(stmt, 2, row->opened, sizeof row->opened);
+    } else {
+        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, err);
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_console_series_put(struct sqlite3 *db, const struct tide_console_series_row *row,
+                                    tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db,
+                "INSERT OR REPLACE INTO console_series(site, type, dimensions, epoch, floor,"
+                " opened) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, row->site);
+    tide_bind_u64(stmt, 2, row->set.type);
+    tide_bind_u64(stmt, 3, row->set.dimensions);
+    tide_bind_u64(stmt, 4, row->epoch);
+    tide_bind_text(stmt, 5, tide_text_of(row->floor));
+    tide_bind_text(stmt, 6, tide_text_of(row->opened));
+    return run(db, stmt, err);
+}
+
+/* ---- life ---- */
+
+static tide_status define_kinds(tide_console *console, tide_error *err)
+{
+    struct tide_kind plan = {.name = "console.plan",
+                             .handler = tide_console_plan,
+                             .context = console,
+                             .priority = 80,
+                             .dedupe_running = true};
+    struct tide_kind page = {.name = "console.page",
+                             .handler = tide_console_page_job,
+                             .context = console,
+                             .dedupe_running = true,
+                             .lane = TIDE_KIND_BULK_ONLY};
+    struct tide_kind sites = {.name = "console.sites",
+                              .handler = tide_console_list_job,
+                              .context = console,
+                              .priority = 90,
+                              .lane = TIDE_KIND_INTERACTIVE,
+                              .dedupe_running = true};
+    tide_engine *engine = console->options.engine;
+    tide_status rc = tide_engine_kind(engine, &plan, &console->plan_kind, err);
+    if (rc == TIDE_OK)
+        rc = tide_engine_kind(engine, &page, &console->page_kind, err);
+    return rc == TIDE_OK ? tide_engine_kind(engine, &sites, &console->sites_kind, err) : rc;
+}
+
+tide_status tide_console_open(const struct tide_console_options *options, tide_mem *mem,
+                              tide_console **console_out, tide_error *err)
+{
+    tide_console *console = tide_mem_new(mem, sizeof *console);
+    if (console == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for Search Console");
+    console->mem = mem;
+    tide_buf_init(&console->listed, mem, 4 << 20);
+    console->options = *options;
+    if (console->options.workers == 0)
+        console->options.workers = 3;
+    if (console->options.workers > TIDE_CONSOLE_WORKERS_MAX)
+        console->options.workers = TIDE_CONSOLE_WORKERS_MAX;
+    if (console->options.batch_max == 0)
+        console->options.batch_max = options->workers == 1 ? 1 : TIDE_CONSOLE_BATCH_MAX;
+    (void)snprintf(console->dir, sizeof console->dir, "%s/console", options->archive_dir);
+    tide_status rc = tide_lock_new(options->world, &console->lock);
+    if (rc == TIDE_OK)
+        rc = define_kinds(console, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(options->engine, make_tables, NULL, err);
+    if (rc != TIDE_OK) {
+        (void)tide_console_close(console, NULL);
+        return rc;
+    }
+    *console_out = console;
+    return TIDE_OK;
+}
+
+static void user_close(tide_console *console, struct tide_console_user *user)
+{
+    tide_searchconsole_close(user->client);
+    tide_tokens_close(user->tokens);
+    tide_mem_free(console->mem, user, sizeof *user);
+}
+
+tide_status tide_console_close(tide_console *console, tide_error *err)
+{
+    if (console == NULL)
+        return TIDE_OK;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; i < console->sites_count; i++) {
+        const tide_status closed = tide_console_store_close(console->sites[i]->store, err);
+        rc = rc == TIDE_OK ? closed : rc;
+        tide_mem_free(console->mem, console->sites[i], sizeof *console->sites[i]);
+    }
+    for (size_t i = 0; i < console->users_count; i++)
+        user_close(console, console->users[i]);
+    tide_buf_done(&console->listed);
+    if (console->lock != NULL)
+        tide_lock_free(console->options.world, console->lock);
+    tide_mem_free(console->mem, console, sizeof *console);
+    return rc;
+}
+
+/* ---- sign-ins and sites ---- */
+
+void tide_console_secret_name(const char *name, char out[TIDE_SECRET_NAME_BYTES_MAX])
+{
+    (void)snprintf(out, TIDE_SECRET_NAME_BYTES_MAX, "console/%s", name);
+}
+
+struct account_row {
+    uint32_t account;
+    const char *name, *endpoint;
+};
+
+static tide_status write_account(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct account_row *row = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc = prepare(
+        db, "INSERT OR REPLACE INTO console_account(account, name, endpoint) VALUES(?1, ?2, ?3)",
+        &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, row->account);
+    tide_bind_text(stmt, 2, tide_text_of(row->name));
+    tide_bind_text(stmt, 3, tide_text_of(row->endpoint));
+    return run(db, stmt, err);
+}
+
+tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
+                                     tide_error *err)
+{
+    struct account_row row = {.name = name, .endpoint = endpoint == NULL ? "" : endpoint};
+    const tide_status rc =
+        tide_engine_account(console->options.engine, name, "console", &row.account, err);
+    return rc == TIDE_OK ? tide_transact(console->options.engine, write_account, &row, err) : rc;
+}
+
+tide_status tide_console_site_check(const char *site, tide_error *err)
+{
+    const bool domain = strncmp(site, "sc-domain:", 10) == 0 && site[10] != '\0' &&
+                        strpbrk(site + 10, "/: \t") == NULL;
+    const bool prefix = (strncmp(site, "https://", 8) == 0 || strncmp(site, "http://", 7) == 0) &&
+                        site[strlen(site) - 1] == '/' && strpbrk(site, " \t\"<>") == NULL;
+    if (strlen(site) > TIDE_SC_SITE_BYTES_MAX || (!domain && !prefix))
+        return tide_error_set(err, TIDE_INVALID,
+                              "\"%.100s\" is no property: write sc-domain:example.com, or "
+                              "https://www.example.com/ with its last slash",
+                              site);
+    return TIDE_OK;
+}
+
+struct site_row {
+    const char *name, *site;
+};
+
+static tide_status write_site(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct site_row *row = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    sqlite3_stmt *stmt = NULL;
+    const tide_status rc =
+        prepare(db,
+                "INSERT INTO console_site(account, site) SELECT account, ?2 FROM console_account"
+                " WHERE name = ?1 ON CONFLICT(site) DO UPDATE SET account = excluded.account",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_text(stmt, 1, tide_text_of(row->name));
+    tide_bind_text(stmt, 2, tide_text_of(row->site));
+    return run(db, stmt, err);
+}
+
+tide_status tide_console_site_add(tide_console *console, const char *name, const char *site,
+                                  tide_error *err)
+{
+    struct site_row row = {name, site};
+    const tide_status rc = tide_console_site_check(site, err);
+    return rc == TIDE_OK ? tide_transact(console->options.engine, write_site, &row, err) : rc;
+}
+
+struct sites_ask {
+    void (*visit)(const struct tide_console_site *site, void *arg);
+    void *arg;
+};
+
+static tide_status read_sites(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct sites_ask *ask = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc =
+        prepare(db,
+                "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
+                " console_site JOIN console_account USING(account) ORDER BY site",
+                &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    int code = SQLITE_ROW;
+    while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
+        struct tide_console_site site = {.id = tide_column_u64(stmt, 0),
+                                         .account = tide_column_u32(stmt, 1)};
+        copy_text(stmt, 2, site.account_name, sizeof site.account_name);
+        copy_text(stmt, 3, site.endpoint, sizeof site.endpoint);
+        copy_text(stmt, 4, site.site, sizeof site.site);
+        ask->visit(&site, ask->arg);
+    }
+    rc = code == SQLITE_DONE ? TIDE_OK : failed(db, err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_console_sites(tide_console *console,
+                               void (*visit)(const struct tide_console_site *site, void *arg),
+                               void *arg, tide_error *err)
+{
+    struct sites_ask ask = {visit, arg};
+    return tide_transact(console->options.engine, read_sites, &ask, err);
+}
+
+struct wanted {
+    const char *site; /* or, NULL: */
+    uint64_t id;
+    struct tide_console_site found;
+};
+
+static void pick(const struct tide_console_site *site, void *arg)
+{
+    struct wanted *wanted = arg;
+    if (wanted->site != NULL ? strcmp(wanted->site, site->site) == 0 : wanted->id == site->id)
+        wanted->found = *site;
+}
+
+static tide_status find_site(tide_console *console, struct wanted *wanted, tide_error *err)
+{
+    const tide_status rc = tide_console_sites(console, pick, wanted, err);
+    if (rc == TIDE_OK && wanted->found.id == 0)
+        return tide_error_set(err, TIDE_NOT_FOUND, "site %.200s was not added",
+                              wanted->site == NULL ? "?" : wanted->site);
+    return rc;
+}
+
+tide_status tide_console_site(tide_console *console, const char *site,
+                              struct tide_console_site *site_out, tide_error *err)
+{
+    struct wanted wanted = {.site = site};
+    const tide_status rc = find_site(console, &wanted, err);
+    if (rc == TIDE_OK)
+        *site_out = wanted.found;
+    return rc;
+}
+
+/* ---- in use; under the lock ---- */
+
+static tide_status user_open(tide_console *console, const struct tide_console_site *site,
+                             struct tide_console_user **user_out, tide_error *err)
+{
+    char secret[TIDE_SECRET_NAME_BYTES_MAX];
+    for (size_t i = 0; i < console->users_count; i++)
+        if (console->users[i]->account == site->account) {
+            *user_out = console->users[i];
+            return TIDE_OK;
+        }
+    if (console->users_count == TIDE_CONSOLE_USERS_MAX)
+        return tide_error_set(err, TIDE_FULL, "more than %d sign-ins in one process",
+                              TIDE_CONSOLE_USERS_MAX);
+    struct tide_console_user *user = tide_mem_new(console->mem, sizeof *user);
+    if (user == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %s", site->account_name);
+    user->account = site->account;
+    (void)snprintf(user->name, sizeof user->name, "%s", site->account_name);
+    tide_console_secret_name(site->account_name, secret);
+    tide_status rc = tide_tokens_open(console->options.world, console->options.secrets, secret,
+                                      console->mem, &user->tokens, err);
+    const struct tide_batch_options batches = {
+        .flights_max = console->options.workers,
+        .size_max = console->options.batch_max,
+        .bytes_max = 32ull << 20,
+    };
+    if (rc == TIDE_OK)
+        rc = tide_searchconsole_open(site->endpoint[0] == '\0' ? NULL : site->endpoint,
+                                     user->tokens, console->options.world, &batches, console->mem,
+                                     &user->client, err);
+    if (rc != TIDE_OK) {
+        user_close(console, user);
+        return rc;
+    }
+    console->users[console->users_count++] = user;
+    *user_out = user;
+    return TIDE_OK;
+}
+
+static struct tide_console_open_site *site_known(tide_console *console, uint64_t id)
+{
+    for (size_t i = 0; i < console->sites_count; i++)
+        if (console->sites[i]->row.id == id)
+            return console->sites[i];
+    return NULL;
+}
+
+static tide_status site_open(tide_console *console, const struct tide_console_site *row,
+                             struct tide_console_open_site **site_out, tide_error *err)
+{
+    if (console->sites_count == TIDE_CONSOLE_SITES_MAX)
+        return tide_error_set(err, TIDE_FULL, "more than %d sites in one process",
+                              TIDE_CONSOLE_SITES_MAX);
+    struct tide_console_open_site *site = tide_mem_new(console->mem, sizeof *site);
+    if (site == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %s", row->site);
+    site->row = *row;
+    const struct tide_console_store_options options = {
+        .dir = console->dir, .site = row->site, .world = console->options.world};
+    tide_status rc = user_open(console, row, &site->user, err);
+    if (rc == TIDE_OK)
+        rc = tide_console_store_open(&options, console->mem, &site->store, err);
+    if (rc != TIDE_OK) {
+        tide_mem_free(console->mem, site, sizeof *site);
+        return rc;
+    }
+    console->sites[console->sites_count++] = site;
+    *site_out = site;
+    return TIDE_OK;
+}
+
+tide_status tide_console_use(tide_console *console, uint64_t id,
+                             struct tide_console_open_site **site_out, tide_error *err)
+{
+    tide_world *world = console->options.world;
+    tide_lock_take(world, console->lock);
+    struct tide_console_open_site *site = site_known(console, id);
+    tide_lock_drop(world, console->lock);
+    if (site != NULL) {
+        *site_out = site;
+        return TIDE_OK;
+    }
+    struct wanted wanted = {.id = id};
+    tide_status rc = find_site(console, &wanted, err);
+    if (rc != TIDE_OK)
+        return rc;
+    /* Two jobs may come here at once; the file must be opened once. */
+    tide_lock_take(world, console->lock);
+    site = site_known(console, id);
+    if (site == NULL)
+        rc = site_open(console, &wanted.found, &site, err);
+    tide_lock_drop(world, console->lock);
+    if (rc == TIDE_OK)
+        *site_out = site;
+    return rc;
+}
+
+/* An account that has no site yet is found by its own row. */
+struct user_ask {
+    uint32_t account;
+    struct tide_console_site row;
+};
+
+static tide_status read_user(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct user_ask *ask = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc =
+        prepare(db, "SELECT name, endpoint FROM console_account WHERE account = ?1", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, ask->account);
+    if (sqlite3_step(stmt) == SQLITE_ROW) {
+        ask->row.account = ask->account;
+        copy_text(stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
+        copy_text(stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
+    } else {
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of Search Console");
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+tide_status tide_console_user(tide_console *console, uint32_t account,
+                              struct tide_console_user **user_out, tide_error *err)
+{
+    struct user_ask ask = {.account = account};
+    tide_status rc = tide_transact(console->options.engine, read_user, &ask, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_lock_take(console->options.world, console->lock);
+    rc = user_open(console, &ask.row, user_out, err);
+    tide_lock_drop(console->options.world, console->lock);
+    return rc;
+}
+
+tide_status tide_console_stream(tide_console *console, const struct tide_console_site *site,
+                                const struct tide_console_set *set, uint32_t epoch,
+                                const char *floor, uint64_t *stream_out, tide_error *err)
+{
+    char name[96];
+    (void)snprintf(name, sizeof name, "console.%" PRIu64 ".%s.%" PRIu32 ".%" PRIu32, site->id,
+                   tide_sc_type_name(set->type), set->dimensions, epoch);
+    return tide_stream_open(console->options.engine, site->account, name, floor, stream_out, err);
+}
+
+/* ---- running ---- */
+
+static const uint32_t default_dimensions =
+    1u << TIDE_SC_QUERY | 1u << TIDE_SC_PAGE | 1u << TIDE_SC_COUNTRY | 1u << TIDE_SC_DEVICE;
+
+/* Discover and Google News know no queries, Discover no devices. */
+static uint32_t dimensions_for(tide_sc_type type, uint32_t wanted)
+{
+    uint32_t bits = (wanted == 0 ? default_dimensions : wanted) & ~(1u << TIDE_SC_DATE);
+    if (type == TIDE_SC_DISCOVER || type == TIDE_SC_GOOGLE_NEWS)
+        bits &= ~(1u << TIDE_SC_QUERY);
+    if (type == TIDE_SC_DISCOVER)
+        bits &= ~(1u << TIDE_SC_DEVICE);
+    return bits;
+}
+
+static tide_status enqueue_plan(tide_console *console, const struct tide_console_site *site,
+                                const struct tide_console_run *run, tide_sc_type type,
+                                tide_error *err)
+{
+    char payload[400];
+    char dedupe[96];
+    const uint32_t dimensions = dimensions_for(type, run->dimensions);
+    (void)snprintf(
+        payload, sizeof payload,
+        "{\"site\":%" PRIu64 ",\"type\":%d,\"dimensions\":%" PRIu32 ",\"limit\":%" PRIu32
+        ",\"days\":%" PRIu32 ",\"again\":%s,\"totals\":%s,\"from\":\"%s\",\"to\":\"%s\"}",
+        site->id, (int)type, dimensions,
+        run->row_limit == 0 ? (uint32_t)TIDE_SC_ROWS_MAX : run->row_limit, run->days,
+        run->again ? "true" : "false", run->no_totals ? "false" : "true", run->from, run->to);
+    (void)snprintf(dedupe, sizeof dedupe, "plan/%" PRIu64 "/%d/%" PRIu32, site->id, (int)type,
+                   dimensions);
+    const struct tide_spec spec = {
+        .kind = console->plan_kind, .account = site->account, .payload = payload, .dedupe = dedupe};
+    return tide_enqueue(console->options.engine, &spec, 1, NULL, err);
+}
+
+/* ---- pages that failed ---- */
+
+enum { FAILED_MAX = 1000 };
+
+struct failed_ask {
+    uint32_t account;
+    uint64_t ids[FAILED_MAX];
+    size_t count;
+};
+
+static tide_status read_failed(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct failed_ask *ask = arg;
+    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = prepare(db,
+                             "SELECT job.id FROM job JOIN kind ON kind.id = job.kind WHERE"
+                             " job.account = ?1 AND job.state = 3 AND kind.name = 'console.page'"
+                             " LIMIT ?2",
+                             &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_bind_u64(stmt, 1, ask->account);
+    tide_bind_u64(stmt, 2, FAILED_MAX);
+    int code = SQLITE_ROW;
+    ask->count = 0;
+    while ((code = sqlite3_step(stmt)) == SQLITE_ROW)
+        ask->ids[ask->count++] = tide_column_u64(stmt, 0);
+    rc = code == SQLITE_DONE ? TIDE_OK : failed(db, err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+/* A day whose page failed stays incomplete: whoever runs again wants it tried again. */
+static tide_status retry_failed(tide_console *console, uint32_t account, tide_error *err)
+{
+    struct failed_ask *ask = tide_mem_new(console->mem, sizeof *ask);
+    if (ask == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for failed pages");
+    ask->account = account;
+    tide_status rc = tide_transact(console->options.engine, read_failed, ask, err);
+    for (size_t i = 0; rc == TIDE_OK && i < ask->count; i++)
+        rc = tide_retry_job(console->options.engine, ask->ids[i], err);
+    tide_mem_free(console->mem, ask, sizeof *ask);
+    return rc;
+}
+
+tide_status tide_console_run(tide_console *console, const struct tide_console_run *run,
+                             tide_error *err)
+{
+    struct tide_console_site site;
+    int32_t from = 0;
+    int32_t to = 0;
+    tide_status rc = tide_console_site(console, run->site, &site, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if ((run->from[0] != '\0' && !tide_date_parse(run->from, &from)) ||
+        (run->to[0] != '\0' && !tide_date_parse(run->to, &to)))
+        return tide_error_set(err, TIDE_INVALID, "\"%s\" is no date: write it as 2026-09-01",
+                              run->from[0] != '\0' && !tide_date_parse(run->from, &from) ? run->from
+                                                                                         : run->to);
+    if (run->from[0] != '\0' && run->to[0] != '\0' && from > to)
+        return tide_error_set(err, TIDE_INVALID, "%s is after %s", run->from, run->to);
+    if (run->row_limit > TIDE_SC_ROWS_MAX)
+        return tide_error_set(err, TIDE_INVALID, "a page has at most %d rows", TIDE_SC_ROWS_MAX);
+    rc = retry_failed(console, site.account, err);
+    const uint32_t types = run->types == 0 ? 1u << TIDE_SC_WEB : run->types;
+    for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++)
+        if ((types >> type & 1u) != 0)
+            rc = enqueue_plan(console, &site, run, (tide_sc_type)type, err);
+    return rc;
+}
+
+struct mark_ask {
+    struct tide_console_series_row row;
+    tide_status rc;
+};
+
+static tide_status read_mark(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct mark_ask *ask = arg;
+    ask->rc = tide_console_series_get(tide_transaction_sqlite(transaction), &ask->row, err);
+    return ask->rc == TIDE_NOT_FOUND ? TIDE_OK : ask->rc;
+}
+
+tide_status tide_console_mark(tide_console *console, const char *site,
+                              const struct tide_console_set *set,
+                              struct tide_console_mark *mark_out, tide_error *err)
+{
+    struct tide_console_site known;
+    struct tide_console_mark mark = {.days = 0};
+    struct tide_stream_state state;
+    uint64_t stream = 0;
+    tide_status rc = tide_console_site(console, site, &known, err);
+    struct mark_ask ask = {.row = {.site = known.id, .set = *set}};
+    if (rc == TIDE_OK)
+        rc = tide_transact(console->options.engine, read_mark, &ask, err);
+    if (rc == TIDE_OK && ask.rc == TIDE_OK) {
+        rc = tide_console_stream(console, &known, set, ask.row.epoch, ask.row.floor, &stream, err);
+        if (rc == TIDE_OK)
+            rc = tide_stream_state(console->options.engine, stream, &state, err);
+        if (rc == TIDE_OK) {
+            (void)snprintf(mark.floor, sizeof mark.floor, "%s", ask.row.floor);
+            if (state.cycles_finished > 0)
+                (void)snprintf(mark.tidemark, sizeof mark.tidemark, "%.10s", state.cursor);
+            mark.days = state.cycles_opened;
+            mark.days_left = state.cycles_opened - state.cycles_finished;
+        }
+    }
+    if (rc == TIDE_OK)
+        *mark_out = mark;
+    return rc;
+}
+
+/* ---- watching ---- */
+
+void tide_console_state(tide_console *console, struct tide_console_state *state_out)
+{
+    struct tide_console_state state = {
+        .days = __atomic_load_n(&console->days, __ATOMIC_RELAXED),
+        .rows = __atomic_load_n(&console->rows, __ATOMIC_RELAXED),
+        .bytes = __atomic_load_n(&console->bytes, __ATOMIC_RELAXED),
+    };
+    tide_lock_take(console->options.world, console->lock);
+    for (size_t i = 0; i < console->users_count; i++) {
+        struct tide_batch_state one;
+        tide_searchconsole_batches(console->users[i]->client, &one);
+        state.batches.requests += one.requests;
+        state.batches.parts += one.parts;
+        state.batches.refused += one.refused;
+        state.batches.missing += one.missing;
+        state.batches.flights += one.flights;
+        state.batches.waiting += one.waiting;
+        state.batches.size = one.size;
+        state.batches.latency_ms = one.latency_ms;
+    }
+    tide_lock_drop(console->options.world, console->lock);
+    *state_out = state;
+}
+
+tide_status tide_console_ended(tide_console *console, tide_job *job, tide_status rc,
+                               const tide_error *err)
+{
+    if (rc != TIDE_AUTH)
+        return rc;
+    tide_lock_take(console->options.world, console->lock);
+    (void)snprintf(console->signed_out, sizeof console->signed_out, "console");
+    for (size_t i = 0; i < console->users_count; i++)
+        if (console->users[i]->account == tide_job_account(job))
+            (void)snprintf(console->signed_out, sizeof console->signed_out, "%s",
+                           console->users[i]->name);
+    (void)snprintf(console->signed_out_text, sizeof console->signed_out_text, "%.399s", err->text);
+    tide_lock_drop(console->options.world, console->lock);
+    return rc;
+}
+
+tide_status tide_console_halt(tide_console *console, tide_job *job, tide_status rc,
+                              const char *text)
+{
+    tide_lock_take(console->options.world, console->lock);
+    (void)snprintf(console->halted, sizeof console->halted, "%s", text);
+    tide_lock_drop(console->options.world, console->lock);
+    (void)tide_engine_halt(console->options.engine, tide_job_account(job), text, NULL);
+    return rc;
+}
+
+bool tide_console_signed_out(tide_console *console, char name_out[128], char text_out[400])
+{
+    tide_lock_take(console->options.world, console->lock);
+    const bool out = console->signed_out[0] != '\0';
+    memcpy(name_out, console->signed_out, sizeof console->signed_out);
+    memcpy(text_out, console->signed_out_text, sizeof console->signed_out_text);
+    tide_lock_drop(console->options.world, console->lock);
+    return out;
+}
+
+bool tide_console_halted(tide_console *console, char text_out[400])
+{
+    tide_lock_take(console->options.world, console->lock);
+    const bool halted = console->halted[0] != '\0';
+    memcpy(text_out, console->halted, sizeof console->halted);
+    tide_lock_drop(console->options.world, console->lock);
+    return halted;
+}

@@ -1,0 +1,240 @@
+/* console.page: one request of a day (B1, B2, B6). */
+#include "console/console_inside.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the payload ---- */
+
+tide_status tide_console_ask_write(const struct tide_console_ask *ask, tide_buf *out)
+{
+    tide_status rc = tide_buf_print(
+        out,
+        "{\"site\":%" PRIu64 ",\"type\":%d,\"dimensions\":%" PRIu32
+        ",\"date\":\"%s\",\"start\":%" PRIu32 ",\"limit\":%" PRIu32 ",\"final\":%s,\"first\":%s",
+        ask->site, (int)ask->set.type, ask->set.dimensions, ask->date, ask->start_row,
+        ask->row_limit, ask->final ? "true" : "false", ask->totals_next ? "true" : "false");
+    if (rc == TIDE_OK && ask->totals)
+        rc = tide_buf_print(out, ",\"totals\":[%.17g,%.17g", ask->clicks, ask->impressions);
+    if (rc == TIDE_OK && ask->totals && !isnan(ask->position))
+        rc = tide_buf_print(out, ",%.17g", ask->position);
+    return rc == TIDE_OK ? tide_buf_add_text(out, ask->totals ? "]}" : "}") : rc;
+}
+
+tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *ask_out,
+                                  tide_error *err)
+{
+    struct tide_console_ask ask = {.position = NAN};
+    json_t *object = NULL;
+    tide_text date = TIDE_TEXT_NONE;
+    uint64_t type = 0;
+    uint64_t dimensions = 0;
+    uint64_t start = 0;
+    uint64_t limit = 0;
+    int32_t day = 0;
+    tide_status rc = tide_json_parse(payload, &object, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(object, "site", &ask.site, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(object, "type", &type, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(object, "dimensions", &dimensions, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(object, "date", &date, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(object, "start", &start, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(object, "limit", &limit, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_bool(object, "final", &ask.final, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_bool(object, "first", &ask.totals_next, err);
+    if (rc == TIDE_OK) {
+        (void)snprintf(ask.date, sizeof ask.date, "%.*s", (int)date.bytes, date.data);
+        if (type >= TIDE_SC_TYPES || dimensions >> TIDE_SC_DIMENSIONS != 0 ||
+            start > TIDE_SC_DAY_ROWS_MAX || limit == 0 || limit > TIDE_SC_ROWS_MAX ||
+            !tide_date_parse(ask.date, &day))
+            rc = tide_error_set(err, TIDE_INVALID, "a payload of console.page makes no sense");
+    }
+    const json_t *totals = json_object_get(object, "totals");
+    if (rc == TIDE_OK && json_array_size(totals) >= 2) {
+        ask.totals = true;
+        ask.clicks = json_number_value(json_array_get(totals, 0));
+        ask.impressions = json_number_value(json_array_get(totals, 1));
+        if (json_array_size(totals) > 2)
+            ask.position = json_number_value(json_array_get(totals, 2));
+    }
+    json_decref(object);
+    if (rc != TIDE_OK)
+        return rc;
+    ask.set = (struct tide_console_set){(tide_sc_type)type, (uint32_t)dimensions};
+    ask.start_row = (uint32_t)start;
+    ask.row_limit = (uint32_t)limit;
+    *ask_out = ask;
+    return TIDE_OK;
+}
+
+enum { NEXT_PRIORITY = 60 };
+
+/* The next request of the same day: a child, so it is in the same cycle.  It goes before
+ * days that are not begun, so that days are finished one after another and little is
+ * staged. */
+static tide_status next(tide_console *console, tide_job *job, const struct tide_console_ask *ask,
+                        tide_error *err)
+{
+    tide_buf payload;
+    tide_buf_init(&payload, console->mem, 4096);
+    tide_status rc = tide_console_ask_write(ask, &payload);
+    const struct tide_spec spec = {.kind = console->page_kind,
+                                   .account = tide_job_account(job),
+                                   .priority = NEXT_PRIORITY,
+                                   .payload = tide_buf_cstr(&payload)};
+    if (rc == TIDE_OK)
+        rc = tide_job_enqueue(job, &spec, err);
+    else
+        (void)tide_error_set(err, rc, "no memory for the next page");
+    tide_buf_done(&payload);
+    return rc;
+}
+
+/* ---- totals ---- */
+
+static tide_status take_totals(const struct tide_sc_row *row, void *arg)
+{
+    struct tide_console_ask *ask = arg;
+    ask->clicks = row->clicks;
+    ask->impressions = row->impressions;
+    ask->position = row->position;
+    return TIDE_OK;
+}
+
+static void forget_totals(void *arg)
+{
+    struct tide_console_ask *ask = arg;
+    ask->clicks = ask->impressions = 0;
+    ask->position = NAN;
+}
+
+/* Sums with the queries that are hidden because they are rare.  A day without a row has
+ * none of either. */
+static tide_status run_totals(tide_console *console, const struct tide_console_open_site *site,
+                              tide_job *job, struct tide_console_ask *ask, tide_error *err)
+{
+    const struct tide_sc_query query = {.site = site->row.site,
+                                        .date = ask->date,
+                                        .type = ask->set.type,
+                                        .row_limit = 1,
+                                        .fresh = !ask->final,
+                                        .expected_bytes = 1024};
+    const struct tide_sc_sink sink = {take_totals, forget_totals, ask};
+    struct tide_sc_page page;
+    forget_totals(ask);
+    const tide_status rc =
+        tide_searchconsole_query(site->user->client, job, &query, &sink, &page, err);
+    if (rc != TIDE_OK)
+        return rc;
+    ask->totals = true;
+    ask->totals_next = false;
+    return next(console, job, ask, err);
+}
+
+/* ---- rows ---- */
+
+static tide_status take_row(const struct tide_sc_row *row, void *arg)
+{
+    return tide_console_page_add(arg, row);
+}
+
+static void forget_rows(void *arg)
+{
+    tide_console_page_clear(arg);
+}
+
+static tide_status finish_day(tide_console *console, const struct tide_console_open_site *site,
+                              tide_job *job, const struct tide_console_ask *ask,
+                              const tide_console_page *page, tide_error *err)
+{
+    const struct tide_console_day day = {
+        .date = ask->date,
+        .final = ask->final,
+        .totals = ask->totals,
+        .clicks = ask->clicks,
+        .impressions = ask->impressions,
+        .position = ask->position,
+        .fetched_ms = tide_world_now_unix_ms(console->options.world),
+    };
+    uint64_t rows = 0;
+    tide_status rc =
+        tide_console_store_commit(site->store, &ask->set, &day, ask->start_row, page, &rows, err);
+    if (rc != TIDE_OK)
+        return rc;
+    (void)__atomic_add_fetch(&console->days, 1, __ATOMIC_RELAXED);
+    (void)__atomic_add_fetch(&console->rows, rows, __ATOMIC_RELAXED);
+    if (console->options.on_day == NULL)
+        return TIDE_OK;
+    tide_error why = {TIDE_OK, 0, ""};
+    if (console->options.on_day(site->row.site, &ask->set, ask->date, rows,
+                                console->options.on_day_arg, &why) != TIDE_OK)
+        (void)tide_console_halt(console, job, TIDE_OK, why.text);
+    return TIDE_OK; /* the day itself is stored */
+}
+
+static tide_status run_rows(tide_console *console, const struct tide_console_open_site *site,
+                            tide_job *job, struct tide_console_ask *ask, tide_error *err)
+{
+    const struct tide_sc_query query = {.site = site->row.site,
+                                        .date = ask->date,
+                                        .type = ask->set.type,
+                                        .dimensions = ask->set.dimensions,
+                                        .start_row = ask->start_row,
+                                        .row_limit = ask->row_limit,
+                                        .fresh = !ask->final};
+    tide_console_page *page = NULL;
+    struct tide_sc_page got = {0};
+    tide_status rc = tide_console_page_new(site->store, &page, err);
+    if (rc != TIDE_OK)
+        return rc;
+    const struct tide_sc_sink sink = {take_row, forget_rows, page};
+    rc = tide_searchconsole_query(site->user->client, job, &query, &sink, &got, err);
+    if (rc == TIDE_OK)
+        (void)__atomic_add_fetch(&console->bytes, got.bytes, __ATOMIC_RELAXED);
+    const bool full =
+        got.rows == ask->row_limit && ask->start_row + got.rows < TIDE_SC_DAY_ROWS_MAX;
+    if (rc == TIDE_OK && full) {
+        rc = tide_console_store_stage(site->store, &ask->set, ask->date, ask->start_row, page, err);
+        ask->start_row += got.rows;
+        if (rc == TIDE_OK)
+            rc = next(console, job, ask, err);
+    } else if (rc == TIDE_OK) {
+        rc = finish_day(console, site, job, ask, page, err);
+    }
+    tide_console_page_free(page);
+    return rc;
+}
+
+tide_status tide_console_page_job(tide_job *job, void *context, tide_error *err)
+{
+    tide_console *console = context;
+    struct tide_console_open_site *site = NULL;
+    struct tide_console_ask ask = {.date = ""};
+    tide_error why = {TIDE_OK, 0, ""};
+    tide_status rc = tide_console_ask_read(tide_job_payload(job), &ask, &why);
+    if (rc == TIDE_OK)
+        rc = tide_console_use(console, ask.site, &site, &why);
+    if (rc == TIDE_OK)
+        rc = ask.totals_next ? run_totals(console, site, job, &ask, &why)
+                             : run_rows(console, site, job, &ask, &why);
+    if (rc != TIDE_OK && err != NULL)
+        *err = why;
+    if (tide_status_class(rc) == TIDE_CLASS_PERMANENT || tide_status_class(rc) == TIDE_CLASS_GONE) {
+        char text[300];
+        (void)snprintf(text, sizeof text, "%.80s %s: %.200s", site == NULL ? "" : site->row.site,
+                       ask.date, why.text);
+        rc = tide_console_halt(console, job, rc, text);
+    }
+    return tide_console_ended(console, job, rc, &why);
+}

@@ -1,0 +1,275 @@
+/* console.plan: which days are missing, and what is opened for them (B2, B10).
+ *
+ * Everything it decides is written with its own `done`, so a crash leaves either the
+ * old state or all of the new cycles. */
+#include "console/console_inside.h"
+
+#include "base/check.h"
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LOOK_BACK_DAYS = 10,  /* how far the last final day is looked for */
+    FINAL_AFTER_DAYS = 3, /* when the server does not say */
+    MONTHS_16_DAYS = 480,
+};
+
+struct plan {
+    tide_console *console;
+    struct tide_console_open_site *site;
+    uint32_t account;
+    struct tide_console_series_row row;
+    struct tide_stream_state state;
+    uint64_t stream;
+    bool again, totals;
+    uint32_t row_limit, days;
+    int32_t from, to;                   /* asked for; from may be earlier than anything there is */
+    int32_t last_final;                 /* as the server says */
+    int32_t first;                      /* of the cycles that are opened, to min(to, last_final) */
+    bool stored[TIDE_CONSOLE_DAYS_MAX]; /* final and there, from `from` */
+};
+
+/* ---- what there is ---- */
+
+static bool note_day(const struct tide_console_day_row *day, void *arg)
+{
+    struct plan *plan = arg;
+    int32_t number = 0;
+    if (day->final && tide_date_parse(day->date, &number) && number >= plan->from &&
+        number - plan->from < TIDE_CONSOLE_DAYS_MAX)
+        plan->stored[number - plan->from] = true;
+    return true;
+}
+
+static tide_status ignore_row(const struct tide_sc_row *row, void *arg)
+{
+    (void)row;
+    (void)arg;
+    return TIDE_OK;
+}
+
+/* One call: the first day whose numbers may still change. */
+static tide_status ask_final(struct plan *plan, tide_job *job, int32_t today, tide_error *err)
+{
+    char from[16];
+    char to[16];
+    tide_date_format(today - LOOK_BACK_DAYS, from);
+    tide_date_format(today, to);
+    const struct tide_sc_query query = {.site = plan->site->row.site,
+                                        .date = from,
+                                        .date_to = to,
+                                        .type = plan->row.set.type,
+                                        .dimensions = 1u << TIDE_SC_DATE,
+                                        .row_limit = 100,
+                                        .fresh = true,
+                                        .expected_bytes = 4096};
+    const struct tide_sc_sink sink = {ignore_row, NULL, NULL};
+    struct tide_sc_page page;
+    const tide_status rc =
+        tide_searchconsole_query(plan->site->user->client, job, &query, &sink, &page, err);
+    int32_t incomplete = 0;
+    plan->last_final = today - FINAL_AFTER_DAYS;
+    if (rc == TIDE_OK && tide_date_parse(page.first_incomplete, &incomplete) &&
+        incomplete <= today && incomplete >= today - LOOK_BACK_DAYS)
+        plan->last_final = incomplete - 1;
+    return rc;
+}
+
+/* ---- what to do ---- */
+
+static tide_status read_series(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct plan *plan = arg;
+    const tide_status rc =
+        tide_console_series_get(tide_transaction_sqlite(transaction), &plan->row, err);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+/* Where the stream goes on, or begins anew: the cursor only moves forward, so an earlier
+ * day than its floor needs another stream; what is stored is not asked for again. */
+static tide_status place(struct plan *plan, tide_error *err)
+{
+    int32_t floor = 0;
+    int32_t cursor = 0;
+    char text[16];
+    if (!tide_date_parse(plan->row.floor, &floor) || plan->from < floor) {
+        plan->row.epoch++;
+        tide_date_format(plan->from, plan->row.floor);
+        plan->row.opened[0] = '\0';
+    }
+    tide_date_format(plan->from - 1, text);
+    tide_status rc = tide_console_stream(plan->console, &plan->site->row, &plan->row.set,
+                                         plan->row.epoch, text, &plan->stream, err);
+    if (rc == TIDE_OK)
+        rc = tide_stream_state(plan->console->options.engine, plan->stream, &plan->state, err);
+    if (rc != TIDE_OK)
+        return rc;
+    plan->first = plan->from;
+    if (plan->state.cycles_opened > 0)
+        plan->first = tide_date_parse(plan->row.opened, &cursor) ? cursor + 1 : plan->from;
+    return TIDE_OK;
+}
+
+/* ---- writing it ---- */
+
+static tide_status open_day(tide_transaction *transaction, const struct plan *plan, int32_t day,
+                            uint64_t cycle, tide_error *err)
+{
+    struct tide_console_ask ask = {.site = plan->row.site,
+                                   .set = plan->row.set,
+                                   .final = day <= plan->last_final,
+                                   .totals_next = plan->totals,
+                                   .row_limit = plan->row_limit};
+    char dedupe[96];
+    tide_buf payload;
+    tide_date_format(day, ask.date);
+    (void)snprintf(dedupe, sizeof dedupe, "%" PRIu64 "/%d/%" PRIu32 "/%s", ask.site,
+                   (int)ask.set.type, ask.set.dimensions, ask.date);
+    tide_buf_init(&payload, plan->console->mem, 4096);
+    tide_status rc = tide_console_ask_write(&ask, &payload);
+    const struct tide_spec spec = {.kind = plan->console->page_kind,
+                                   .account = plan->account,
+                                   .cycle = cycle,
+                                   .dedupe = cycle == 0 ? dedupe : NULL,
+                                   .payload = tide_buf_cstr(&payload)};
+    if (rc == TIDE_OK)
+        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+    tide_buf_done(&payload);
+    return rc;
+}
+
+static tide_status open_cycle(tide_transaction *transaction, struct plan *plan, int32_t day,
+                              tide_error *err)
+{
+    char start[16];
+    char end[16];
+    uint64_t cycle = 0;
+    tide_date_format(day - 1, start);
+    tide_date_format(day, end);
+    const tide_status rc =
+        tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err);
+    const bool there = !plan->again && day >= plan->from && plan->stored[day - plan->from];
+    (void)snprintf(plan->row.opened, sizeof plan->row.opened, "%s", end);
+    return rc == TIDE_OK && !there ? open_day(transaction, plan, day, cycle, err) : rc;
+}
+
+static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct plan *plan = arg;
+    tide_status rc = TIDE_OK;
+    const int32_t last = plan->to < plan->last_final ? plan->to : plan->last_final;
+    for (int32_t day = plan->first; rc == TIDE_OK && day <= last; day++)
+        rc = open_cycle(transaction, plan, day, err);
+    /* What lies behind the mark and is missing, or is wanted again. */
+    for (int32_t day = plan->from; rc == TIDE_OK && day < plan->first && day <= last; day++)
+        if (plan->again || (!plan->stored[day - plan->from] &&
+                            plan->state.cycles_opened == plan->state.cycles_finished))
+            rc = open_day(transaction, plan, day, 0, err);
+    for (int32_t day = last + 1; rc == TIDE_OK && day <= plan->to; day++)
+        rc = open_day(transaction, plan, day, 0, err);
+    return rc == TIDE_OK
+               ? tide_console_series_put(tide_transaction_sqlite(transaction), &plan->row, err)
+               : rc;
+}
+
+/* ---- the job ---- */
+
+static tide_status read_payload(struct plan *plan, tide_job *job, int32_t today, tide_error *err)
+{
+    json_t *payload = NULL;
+    uint64_t type = 0;
+    uint64_t dimensions = 0;
+    uint64_t limit = 0;
+    uint64_t days = 0;
+    tide_text from = TIDE_TEXT_NONE;
+    tide_text to = TIDE_TEXT_NONE;
+    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "site", &plan->row.site, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "type", &type, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "dimensions", &dimensions, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "limit", &limit, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "days", &days, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_bool(payload, "again", &plan->again, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_bool(payload, "totals", &plan->totals, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(payload, "from", &from, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(payload, "to", &to, err);
+    if (rc == TIDE_OK) {
+        char text[16];
+        plan->row.set = (struct tide_console_set){(tide_sc_type)type, (uint32_t)dimensions};
+        plan->row_limit = (uint32_t)limit;
+        plan->days = (uint32_t)days;
+        (void)snprintf(text, sizeof text, "%.*s", (int)to.bytes, to.data);
+        if (!tide_date_parse(text, &plan->to) || plan->to >= today)
+            plan->to = today - 1;
+        (void)snprintf(text, sizeof text, "%.*s", (int)from.bytes, from.data);
+        if (!tide_date_parse(text, &plan->from))
+            plan->from = INT32_MIN; /* chosen when the last final day is known */
+    }
+    json_decref(payload);
+    return rc;
+}
+
+/* Without a first day: from where the stream began, else so many days. */
+static void choose_from(struct plan *plan)
+{
+    int32_t floor = 0;
+    if (plan->from == INT32_MIN && plan->days == 0 && tide_date_parse(plan->row.floor, &floor))
+        plan->from = floor;
+    if (plan->from == INT32_MIN)
+        plan->from = plan->last_final + 1 -
+                     (int32_t)(plan->days == 0 ? (uint32_t)MONTHS_16_DAYS : plan->days);
+    if (plan->to - plan->from >= TIDE_CONSOLE_DAYS_MAX)
+        plan->from = plan->to - TIDE_CONSOLE_DAYS_MAX + 1; /* the server has no older ones */
+}
+
+static tide_status plan_run(tide_job *job, tide_console *console, tide_error *err)
+{
+    struct plan *plan = tide_job_memory(job, sizeof *plan);
+    char from[16];
+    char to[16];
+    if (plan == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan");
+    plan->console = console;
+    plan->account = tide_job_account(job);
+    const int32_t today = tide_date_pacific(tide_world_now_unix_ms(console->options.world));
+    tide_status rc = read_payload(plan, job, today, err);
+    if (rc == TIDE_OK)
+        rc = tide_console_use(console, plan->row.site, &plan->site, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(console->options.engine, read_series, plan, err);
+    if (rc == TIDE_OK)
+        rc = ask_final(plan, job, today, err);
+    if (rc != TIDE_OK)
+        return rc;
+    choose_from(plan);
+    tide_date_format(plan->from, from);
+    tide_date_format(plan->to, to);
+    rc = tide_console_store_days(plan->site->store, &plan->row.set, from, to, note_day, plan, err);
+    if (rc == TIDE_OK)
+        rc = place(plan, err);
+    return rc == TIDE_OK ? tide_job_effect(job, write_plan, plan, err) : rc;
+}
+
+tide_status tide_console_plan(tide_job *job, void *context, tide_error *err)
+{
+    tide_console *console = context;
+    tide_error why = {TIDE_OK, 0, ""};
+    tide_status rc = plan_run(job, console, &why);
+    if (rc != TIDE_OK && err != NULL)
+        *err = why;
+    if (tide_status_class(rc) == TIDE_CLASS_PERMANENT || tide_status_class(rc) == TIDE_CLASS_GONE)
+        rc = tide_console_halt(console, job, rc, why.text);
+    return tide_console_ended(console, job, rc, &why);
+}

@@ -1,0 +1,107 @@
+/* store.h - one property's search analytics in one SQLite file (B10).
+ *
+ * archive/console/SITE.db, ready for plain SQL (docs/console-format.md is the
+ * promise): texts of queries and pages stand once, a row is a few small numbers.
+ * Totals of a day are kept beside its rows, because rare queries are hidden.
+ *
+ * Pages of an unfinished day wait in a table of their own, packed; with the last
+ * one the whole day becomes visible in one transaction.
+ *
+ * Invariants (tide_console_store_check()):
+ *   V1  a day of a set is there whole, with its pages in order, or not at all.
+ *   V2  (set, date, keys) is unique: a day that is committed again replaces the old one.
+ *   V3  a text has one number, for ever.
+ *   V4  what tide_console_store_commit() returned from survives power loss.
+ */
+#ifndef TIDE_CONSOLE_STORE_H
+#define TIDE_CONSOLE_STORE_H
+
+#include "cloud/searchconsole.h"
+
+typedef struct tide_console_store tide_console_store;
+
+struct tide_console_store_options {
+    const char *dir; /* archive/console; made when missing */
+    const char *site;
+    tide_world *world;
+    bool read_only;
+};
+/* The file's name is the site with unsafe characters as %XX.  TIDE_NOT_FOUND: read-only
+ * and not there. */
+tide_status tide_console_store_open(const struct tide_console_store_options *options, tide_mem *mem,
+                                    tide_console_store **store_out, tide_error *err);
+tide_status tide_console_store_close(tide_console_store *store, tide_error *err);
+
+/* A set is what is asked for, apart from the day: (type, dimensions). */
+struct tide_console_set {
+    tide_sc_type type;
+    uint32_t dimensions; /* bits, without date */
+};
+
+/* ---- writing: any thread; one transaction at a time inside ---- */
+
+/* Rows are gathered by one thread, then given over. */
+typedef struct tide_console_page tide_console_page;
+tide_status tide_console_page_new(tide_console_store *store, tide_console_page **page_out,
+                                  tide_error *err);
+void tide_console_page_free(tide_console_page *page); /* NULL is fine */
+tide_status tide_console_page_add(tide_console_page *page, const struct tide_sc_row *row);
+void tide_console_page_clear(tide_console_page *page);
+
+/* A page that is not the last of its day: durable, not visible. */
+tide_status tide_console_store_stage(tide_console_store *store, const struct tide_console_set *set,
+                                     const char *date, uint32_t start_row,
+                                     const tide_console_page *page, tide_error *err);
+struct tide_console_day {
+    const char *date;
+    bool final;
+    double clicks, impressions; /* totals of the day, rare queries included; position NaN: none */
+    double position;
+    bool totals; /* were asked for */
+    uint64_t fetched_ms;
+};
+/* The last page; earlier ones are staged with start rows 0 .. start_row in steps without
+ * a gap, else TIDE_CORRUPT and nothing changes.  Rows whose keys were there before in the
+ * same day (page borders move) are kept once. */
+tide_status tide_console_store_commit(tide_console_store *store, const struct tide_console_set *set,
+                                      const struct tide_console_day *day, uint32_t start_row,
+                                      const tide_console_page *page, uint64_t *rows_out,
+                                      tide_error *err);
+/* Staged pages of days nobody fetches any more. */
+tide_status tide_console_store_forget(tide_console_store *store, const struct tide_console_set *set,
+                                      const char *date, tide_error *err);
+
+/* ---- reading ---- */
+
+struct tide_console_day_row {
+    char date[16];
+    bool final;
+    uint64_t rows;
+    double clicks, impressions, position; /* the day's totals */
+    double row_clicks, row_impressions;   /* what its rows sum up to: the rest is hidden */
+    uint64_t fetched_ms;
+};
+/* Days of a set in [from, to], ascending; either may be NULL. */
+tide_status tide_console_store_days(
+    tide_console_store *store, const struct tide_console_set *set, const char *from, const char *to,
+    bool (*visit)(const struct tide_console_day_row *day, void *arg), void *arg, tide_error *err);
+enum { TIDE_CONSOLE_SETS_MAX = 192 }; /* six types, 32 choices of dimensions */
+/* The sets there are.  `visit` may read from the store; those of days and top may not. */
+tide_status tide_console_store_sets(tide_console_store *store,
+                                    void (*visit)(const struct tide_console_set *set, uint64_t days,
+                                                  uint64_t rows, void *arg),
+                                    void *arg, tide_error *err);
+struct tide_console_top {
+    tide_text key;
+    double clicks, impressions, ctr, position;
+};
+/* The keys of one dimension in [from, to] by clicks, then impressions; at most `limit`. */
+tide_status tide_console_store_top(tide_console_store *store, const struct tide_console_set *set,
+                                   tide_sc_dimension by, const char *from, const char *to,
+                                   uint32_t limit,
+                                   bool (*visit)(const struct tide_console_top *top, void *arg),
+                                   void *arg, tide_error *err);
+tide_status tide_console_store_check(tide_console_store *store, tide_buf *problems,
+                                     tide_error *err);
+
+#endif

@@ -1,0 +1,94 @@
+/* store_inside.h - what the files of the store share. */
+#ifndef TIDE_CONSOLE_STORE_INSIDE_H
+#define TIDE_CONSOLE_STORE_INSIDE_H
+
+#include "console/names.h"
+#include "console/store.h"
+#include "db/migrate.h"
+
+extern const struct tide_schema tide_console_schema;
+
+/* Dimensions whose texts have numbers: all but the date. */
+enum { TIDE_CONSOLE_NAMED = 5, TIDE_CONSOLE_DAY_FACTS = 65536 };
+
+enum tide_console_sql {
+    TIDE_CONSOLE_SERIES_FIND,
+    TIDE_CONSOLE_SERIES_LIST,
+    TIDE_CONSOLE_DAYS,
+    TIDE_CONSOLE_DAY_FIND,
+    TIDE_CONSOLE_SUMS,
+    TIDE_CONSOLE_NAME_OF,
+    TIDE_CONSOLE_READ_SQL = TIDE_CONSOLE_NAME_OF + TIDE_CONSOLE_NAMED,
+    /* the rest only where the file is written */
+    TIDE_CONSOLE_SERIES_ADD = TIDE_CONSOLE_READ_SQL,
+    TIDE_CONSOLE_DAY_PUT,
+    TIDE_CONSOLE_FACTS_REMOVE,
+    TIDE_CONSOLE_FACT_ADD,
+    TIDE_CONSOLE_SUM_PUT,
+    TIDE_CONSOLE_STAGE,
+    TIDE_CONSOLE_STAGED,
+    TIDE_CONSOLE_UNSTAGE,
+    TIDE_CONSOLE_NAME_FIND,
+    TIDE_CONSOLE_NAME_ADD = TIDE_CONSOLE_NAME_FIND + TIDE_CONSOLE_NAMED,
+    TIDE_CONSOLE_SQL = TIDE_CONSOLE_NAME_ADD + TIDE_CONSOLE_NAMED,
+};
+extern const char *const tide_console_sql[TIDE_CONSOLE_SQL];
+
+struct tide_console_store {
+    tide_mem *mem;
+    tide_world *world;
+    tide_lock *lock; /* over everything below */
+    tide_db db;
+    bool read_only;
+    char site[TIDE_SC_SITE_BYTES_MAX + 1];
+    tide_names names[TIDE_CONSOLE_NAMED];
+};
+
+/* A row with numbers for its texts, as it is staged; 0: that dimension was not asked. */
+struct tide_console_fact {
+    uint32_t keys[TIDE_CONSOLE_NAMED];
+    double clicks, impressions, position;
+};
+
+struct tide_console_page {
+    tide_mem *mem;
+    tide_buf texts;
+    struct tide_console_line {
+        uint32_t at[TIDE_CONSOLE_NAMED]; /* in texts */
+        uint32_t bytes[TIDE_CONSOLE_NAMED];
+        double clicks, impressions, position;
+    } * lines;
+    size_t count, capacity;
+};
+
+/* An entry of day_sum, unpacked. */
+struct tide_console_sum {
+    uint32_t key;
+    double clicks, impressions, weight; /* position * impressions */
+};
+enum { TIDE_CONSOLE_SUM_BYTES = 28, TIDE_CONSOLE_SUMS_MAX = 64 << 20 };
+
+/* Sums by key: open addressing, embedded. */
+typedef struct tide_console_sums {
+    tide_mem *mem;
+    struct tide_console_sum *cells;
+    size_t capacity, count;
+} tide_console_sums;
+void tide_console_sums_done(tide_console_sums *sums);
+void tide_console_sums_clear(tide_console_sums *sums);
+tide_status tide_console_sums_add(tide_console_sums *sums, const struct tide_console_sum *sum);
+tide_status tide_console_sums_pack(const tide_console_sums *sums, tide_buf *out);
+/* TIDE_CORRUPT: not a whole number of entries. */
+tide_status tide_console_sums_unpack(tide_console_sums *sums, tide_text body);
+
+/* The name of a dimension that has numbers, 0 .. TIDE_CONSOLE_NAMED - 1. */
+static inline const char *tide_console_named(unsigned index)
+{
+    return tide_sc_dimension_name((tide_sc_dimension)(index + TIDE_SC_QUERY));
+}
+
+/* The number of a series; 0: there is none (and `make` is false). */
+tide_status tide_console_series(tide_console_store *store, const struct tide_console_set *set,
+                                bool make, uint64_t *series_out, tide_error *err);
+
+#endif

@@ -1,0 +1,150 @@
+#!/usr/bin/env bash
+# console_test.sh TIDEMARK CLOUD: search analytics are fetched from the local cloud through
+# batches that fail in every way, by a program that is killed; the rows are compared with
+# what a quiet run stores, and with the server's own answers (B1-B11).
+set -uo pipefail
+unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
+tidemark=$(realpath "$1")
+cloud=$(realpath "$2")
+dir=$(mktemp -d)
+failed=0
+fail() {
+    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
+    failed=$((failed + 1))
+}
+user=ada@example.com
+domain=sc-domain:example.com
+prefix=https://www.example.com/
+token=tok-81c04d2e
+
+exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --latency 5 \
+    --mailbox "$user=1" --token "$token=$user" --site "$domain=$user,rows=250" --site "$prefix=$user,rows=40")
+pid=$!
+trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
+read -r _ origin <&3
+t() { "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
+rule() { curl -sSf -X POST -H 'Content-Type: application/json' -d "$1" "$origin/_cloud/faults" >/dev/null; }
+quiet() { curl -sSf -X DELETE "$origin/_cloud/faults" >/dev/null; }
+stats() { curl -sSf "$origin/_cloud/stats"; }
+days='--to 2026-10-31 --from 2026-10-02'
+rows() { sqlite3 "$dir/$1/archive/console/sc-domain%3Aexample.com.db" \
+    "SELECT date, type, query, page, country, device, clicks, impressions, position FROM analytics ORDER BY 1, 2, 3, 4, 5, 6"; }
+
+# ---- what is wrong is said
+home=quiet
+t console backfill "$domain" 2>"$dir/err" && fail "a site that was not added"
+grep -q 'account add console' "$dir/err" || fail "no hint: $(cat "$dir/err")"
+t account add console example.com --endpoint "$origin" --bearer "$token" 2>"$dir/err" && fail "example.com is no property"
+t account add console "$domain" "$prefix" --endpoint "$origin" --bearer "$token" >"$dir/out" || fail "account add"
+grep -q "$token" "$dir/quiet/state.db" && fail "the token is in the ledger"
+t console backfill "$domain" --from 2026-02-30 2>/dev/null && fail "2026-02-30 is no day"
+t console backfill "$domain" --workers 11 2>/dev/null && fail "eleven workers"
+t console backfill "$domain" --dimensions query,colour 2>"$dir/err" && fail "there is no dimension colour"
+grep -q colour "$dir/err" || fail "the wrong dimension is not named: $(cat "$dir/err")"
+[ "$(t console sites --json | jq '[.sites[] | select(.added)] | length')" -eq 2 ] || fail "sites"
+
+# ---- one by one, without trouble: the measure for everything else
+t console backfill "$domain" $days --rows 96 --workers 1 --quiet --json >"$dir/out" || fail "sequential: $(cat "$dir/out")"
+[ "$(jq .days "$dir/out")" -eq 30 ] || fail "30 days: $(cat "$dir/out")"
+[ "$(jq '.queries == .batches' "$dir/out")" = true ] || fail "one worker sends one query at a time: $(cat "$dir/out")"
+rows quiet >"$dir/rows"
+[ "$(wc -l <"$dir/rows")" -eq 7500 ] || fail "$(wc -l <"$dir/rows") rows"
+[ "$(t console status --json | jq -r '.series[0].tidemark')" = 2026-10-31 ] || fail "tidemark: $(t console status)"
+
+# ---- the same numbers as the server's
+ask() { curl -sSf -H "Authorization: Bearer $token" -H 'Content-Type: application/json' -d "$1" \
+    "$origin/webmasters/v3/sites/sc-domain%3Aexample.com/searchAnalytics/query"; }
+theirs=$(ask '{"startDate":"2026-10-09","endDate":"2026-10-09","dimensions":["query","page","country","device"],"rowLimit":25000}' |
+    jq -r '.rows[] | [.keys[0], .keys[1], .keys[2], .keys[3], .clicks, .impressions] | @tsv' | sort)
+ours=$(sqlite3 -separator $'\t' "$dir/quiet/archive/console/sc-domain%3Aexample.com.db" \
+    "SELECT query, page, country, device, CAST(clicks AS INTEGER), CAST(impressions AS INTEGER) FROM analytics WHERE date = '2026-10-09'" | sort)
+[ "$theirs" = "$ours" ] || fail "a day differs from the server's"
+total=$(ask '{"startDate":"2026-10-02","endDate":"2026-10-31"}' | jq '.rows[0].clicks')
+[ "$(t console report "$domain" --from 2026-10-02 --to 2026-10-31 --json | jq '.range.clicks')" = "$total" ] || fail "totals differ: $total"
+[ "$(t console report "$domain" --from 2026-10-02 --to 2026-10-31 --json | jq '.range.hidden_clicks > 0')" = true ] || fail "nothing is hidden"
+[ "$(t console report "$domain" --from 2026-10-02 --csv days | wc -l)" -eq 31 ] || fail "CSV of days"
+[ "$(t console report "$domain" --from 2026-10-02 --csv top --by page --limit 3 | wc -l)" -eq 4 ] || fail "CSV of pages"
+t console report "$domain" --from 2026-10-12 --compare >"$dir/out" || fail "report --compare"
+grep -q against "$dir/out" || fail "nothing is compared"
+
+# ---- nothing is asked again that is final
+before=$(stats | jq ".users.\"$user\".calls")
+t console backfill "$domain" $days --rows 96 --quiet >/dev/null || fail "a second backfill"
+after=$(stats | jq ".users.\"$user\".calls")
+[ $((after - before)) -eq 1 ] || fail "$((after - before)) calls for what is there"
+
+# ---- lost, doubled, reordered and broken parts, refusals, and kill -9
+home=rough
+t account add console "$domain" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
+rule '[{"method":"batch","rate":0.2,"fault":"batch-missing"},{"method":"batch","rate":0.2,"fault":"batch-extra"},
+       {"method":"batch","rate":0.2,"fault":"batch-reorder"},{"method":"batch","rate":0.05,"fault":"truncate"},
+       {"method":"batch","rate":0.05,"fault":"reset-after"},{"method":"webmasters.*","rate":0.03,"fault":"500"},
+       {"method":"webmasters.*","rate":0.02,"fault":"garbage"},
+       {"method":"webmasters.*","fault":"latency","ms":60}]'
+kills=0
+for attempt in $(seq 12); do
+    "$tidemark" --home "$dir/rough" --set governor.console.site_units=0 --set retry.backoff_start=50ms --set retry.attempts_max=20 \
+        console backfill "$domain" $days --rows 96 --workers 4 --quiet >"$dir/out" 2>&1 &
+    run=$!
+    read -rt "0.$((attempt * 7 % 9 + 1))" <> <(:) || true # a moment, not a synchronisation
+    if [ "$attempt" -le 8 ] && kill -9 "$run" 2>/dev/null; then
+        kills=$((kills + 1))
+        wait "$run" 2>/dev/null
+        mark=$(sqlite3 "$dir/rough/state.db" "SELECT max(cursor) FROM stream WHERE name LIKE 'console.%'" 2>/dev/null)
+        gaps=$(sqlite3 "$dir/rough/archive/console/sc-domain%3Aexample.com.db" \
+            "WITH RECURSIVE d(x) AS (VALUES('2026-10-02') UNION ALL SELECT date(x, '+1 day') FROM d WHERE x < '${mark:-2026-10-01}')
+             SELECT count(*) FROM d WHERE x <= '${mark:-2026-10-01}' AND x NOT IN (SELECT date FROM day WHERE final)" 2>/dev/null)
+        [ "${gaps:-0}" -eq 0 ] || fail "the mark $mark passed $gaps days that are not stored"
+        continue
+    fi
+    wait "$run" && break
+done
+quiet
+t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "in the end: $(cat "$dir/out")"
+[ "$kills" -gt 0 ] || fail "it was never killed"
+rows rough >"$dir/rough.rows"
+cmp -s "$dir/rows" "$dir/rough.rows" || fail "other rows after the faults: $(wc -l <"$dir/rough.rows") instead of $(wc -l <"$dir/rows")"
+sqlite3 "$dir/rough/archive/console/sc-domain%3Aexample.com.db" \
+    "SELECT count(*) FROM (SELECT 1 FROM analytics GROUP BY date, type, query, page, country, device HAVING count(*) > 1)" | grep -qx 0 ||
+    fail "a key is stored twice"
+[ "$(sqlite3 "$dir/rough/archive/console/sc-domain%3Aexample.com.db" 'SELECT count(*) FROM staged')" -eq 0 ] || fail "pages are left over"
+
+# ---- a permanent refusal halts, with its date; mended, it goes on
+home=halted
+t account add console "$domain" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
+rule '{"method":"webmasters.searchanalytics.query","count":1,"after":20,"fault":"403"}'
+timeout 60 "$tidemark" --home "$dir/halted" --set governor.console.site_units=0 console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>"$dir/err"
+code=$?
+quiet
+if [ $code -ne 1 ] && [ $code -ne 4 ]; then fail "a refused page ends with $code: $(cat "$dir/err")"; fi
+grep -q '2026-10-' "$dir/err" || fail "the halt does not name its day: $(cat "$dir/err")"
+t account resume console >/dev/null || fail "resume"
+t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "after the halt: $(cat "$dir/out")"
+rows halted >"$dir/halted.rows"
+cmp -s "$dir/rows" "$dir/halted.rows" || fail "other rows after the halt"
+
+# ---- a property by URL, and kinds of search without position or queries
+home=quiet
+t console backfill "$prefix" $days --type web,discover --quiet >"$dir/out" || fail "a URL-prefix property: $(cat "$dir/out")"
+[ "$(t console report "$prefix" --type discover --from 2026-10-02 --to 2026-10-31 --json | jq '[.top[] | select(has("position"))] | length')" -eq 0 ] ||
+    fail "discover has a position"
+[ "$(t console status "$prefix" --json | jq '.series | length')" -eq 2 ] || fail "two series"
+
+# ---- an earlier day than the first: what is there is not asked for again
+t console backfill "$domain" --from 2026-09-22 --to 2026-10-31 --rows 96 --quiet --json >"$dir/out" || fail "ten days more"
+[ "$(jq .days "$dir/out")" -eq 10 ] || fail "not ten days: $(cat "$dir/out")"
+[ "$(t console status "$domain" --json | jq -r '.series[0].tidemark')" = 2026-10-31 ] || fail "tidemark after ten more days"
+
+# ---- days that are not final are stored, and fetched again
+t console sync "$domain" --quiet --json >"$dir/out" || fail "sync: $(cat "$dir/out")"
+[ "$(t console status "$domain" --json | jq '.series[0].days_not_final > 0')" = true ] || fail "no day is open"
+
+# ---- a token that is refused
+curl -sSf -X POST -H 'Content-Type: application/json' -d "{\"user\":\"$user\"}" "$origin/_cloud/token/revoke" >/dev/null
+timeout 60 "$tidemark" --home "$dir/quiet" console sync --quiet >"$dir/out" 2>"$dir/err"
+code=$?
+[ $code -eq 4 ] || fail "a refused token ends with $code: $(cat "$dir/err")"
+grep -q 'account add console' "$dir/err" || fail "no command that mends it: $(cat "$dir/err")"
+
+echo "$failed failed"
+[ "$failed" -eq 0 ]
