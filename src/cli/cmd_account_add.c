@@ -101,7 +101,7 @@ static tide_status sign_in(struct cli *cli, const char *email, const struct cli_
     const struct tide_oauth_ask ask = {
         .client = &client, .scopes = purpose->scope, .login_hint = email, .headless = headless};
     if (rc == TIDE_OK)
-        (void)fprintf(stderr, "Tidemark asks for leave %s (%s).\n", purpose->words, purpose->scope);
+        (void)fprintf(stderr, "Tidemark asks for leave %s.\n", purpose->words);
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_start(cli->world, &ask, cli->mem, &flow, &cli->err);
     if (rc == TIDE_OK && headless) {

@@ -141,6 +141,7 @@ done
 nothing_lost "after the refusals"
 
 # ---- an expired history id: nothing is done before a sync
+t mail sync --quiet >/dev/null || fail "sync"
 post history/expire "{\"user\":\"$user\"}"
 calls=$(changing)
 t mail archive older_than:1d --no-sync --mode trash --yes >"$dir/out" 2>"$dir/err"

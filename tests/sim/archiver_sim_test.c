@@ -525,16 +525,19 @@ struct named_ask {
     const char *id;
     uint64_t entries; /* that say it was asked for, or removed */
     uint64_t refused;
+    char all[400]; /* for people */
 };
 
 static tide_status named_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct named_ask *ask = arg;
     sqlite3_stmt *stmt = NULL;
-    char sql[160];
+    char sql[300];
     (void)snprintf(sql, sizeof sql,
                    "SELECT count(*) FILTER (WHERE state IN (1, 2)),"
-                   " count(*) FILTER (WHERE state = 3) FROM mail_removal WHERE gmail_id = '%s'",
+                   " count(*) FILTER (WHERE state = 3),"
+                   " group_concat(manifest || ' ' || state || ' ' || reason, '; ')"
+                   " FROM mail_removal WHERE gmail_id = '%s'",
                    ask->id);
     if (sqlite3_prepare_v2(tide_transaction_sqlite(transaction), sql, -1, &stmt, NULL) !=
             SQLITE_OK ||
@@ -542,6 +545,7 @@ static tide_status named_run(tide_transaction *transaction, void *arg, tide_erro
         return tide_error_set(err, TIDE_IO, "read the manifests");
     ask->entries = (uint64_t)sqlite3_column_int64(stmt, 0);
     ask->refused = (uint64_t)sqlite3_column_int64(stmt, 1);
+    (void)snprintf(ask->all, sizeof ask->all, "%s", (const char *)sqlite3_column_text(stmt, 2));
     (void)sqlite3_finalize(stmt);
     return TIDE_OK;
 }
@@ -566,7 +570,8 @@ static void is_named(struct stage *stage, uint32_t slot)
         fact->changed_at <= fact->named_at &&
         (box_mailbox_at(stage->mailbox, slot)->gone || strcmp(labels, fact->named_labels) != 0);
     if (ask.refused == 0 || ours)
-        tide_sim_fail(stage->sim, "%s was asked for and no manifest says so", id);
+        tide_sim_fail(stage->sim, "%s was asked for, [%s] became [%s], and no manifest says so: %s",
+                      id, fact->named_labels, labels, ask.all);
     stage->refused++;
 }
 

@@ -576,11 +576,55 @@ static void the_world_survives_every_failed_allocation(void **state)
     assert_int_equal(unlink(path_in(fixture, "lock")), 0);
 }
 
+/* Whether another process would find the file locked. */
+static bool is_locked(const char *path)
+{
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        const int fd = open(path, O_RDWR);
+        struct flock ask = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+        _exit(fd >= 0 && fcntl(fd, F_GETLK, &ask) == 0 && ask.l_type != F_UNLCK ? 1 : 0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 1;
+}
+
+/* SQLite's locks are of the sort that a close in this process would take away (M13). */
+static void forgetting_a_file_keeps_its_bytes_and_its_locks(void **state)
+{
+    struct fixture *fixture = *state;
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s", path_in(fixture, "shard"));
+    tide_error err = {0};
+    assert_int_equal(tide_file_forget(fixture->world, path, &err), TIDE_NOT_FOUND);
+    assert_non_null(strstr(err.text, path));
+    assert_int_equal(tide_file_replace(fixture->world, path, TIDE_TEXT("bytes"), 0600, &err),
+                     TIDE_OK);
+    const int fd = open(path, O_RDWR);
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    assert_true(fd >= 0);
+    assert_int_equal(fcntl(fd, F_SETLK, &lock), 0);
+    assert_true(is_locked(path));
+    assert_int_equal(tide_file_forget(fixture->world, path, &err), TIDE_OK);
+    assert_true(is_locked(path));
+    tide_buf bytes;
+    tide_buf_init(&bytes, tide_mem_heap(), 100);
+    assert_int_equal(tide_file_read(fixture->world, path, 100, &bytes, &err), TIDE_OK);
+    assert_string_equal(tide_buf_cstr(&bytes), "bytes");
+    assert_false(is_locked(path)); /* as said: that read closed the file */
+    tide_buf_done(&bytes);
+    (void)close(fd);
+    assert_int_equal(unlink(path), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(forgetting_a_file_keeps_its_bytes_and_its_locks),
         TEST(the_clock_goes_forward_only),
         TEST(random_bytes_are_neither_constant_nor_repeated),
         TEST(a_lock_keeps_threads_apart),
