@@ -35,6 +35,12 @@ static const char *const dimension_names[TIDE_SC_DIMENSIONS] = {
 static const char *const type_names[TIDE_SC_TYPES] = {"web",  "image",    "video",
                                                       "news", "discover", "googleNews"};
 
+/* As Google's discovery document spells them. */
+static const char *const dimension_enums[TIDE_SC_DIMENSIONS] = {
+    "DATE", "QUERY", "PAGE", "COUNTRY", "DEVICE", "SEARCH_APPEARANCE"};
+static const char *const type_enums[TIDE_SC_TYPES] = {"WEB",  "IMAGE",    "VIDEO",
+                                                      "NEWS", "DISCOVER", "GOOGLE_NEWS"};
+
 const char *tide_sc_dimension_name(tide_sc_dimension dimension)
 {
     return dimension_names[dimension];
@@ -213,7 +219,7 @@ static tide_status query_body(const struct tide_sc_query *query, tide_buf *out)
     for (unsigned d = 0; rc == TIDE_OK && d < TIDE_SC_DIMENSIONS; d++) {
         if ((query->dimensions >> d & 1u) == 0)
             continue;
-        rc = tide_buf_print(out, "%s\"%s\"", before, dimension_names[d]);
+        rc = tide_buf_print(out, "%s\"%s\"", before, dimension_enums[d]);
         before = ",";
     }
     if (rc == TIDE_OK && query->dimensions != 0)
@@ -221,8 +227,8 @@ static tide_status query_body(const struct tide_sc_query *query, tide_buf *out)
     if (rc == TIDE_OK)
         rc = tide_buf_print(out,
                             "\"type\":\"%s\",\"rowLimit\":%u,\"startRow\":%u,\"dataState\":\"%s\"}",
-                            type_names[query->type], query->row_limit, query->start_row,
-                            query->fresh ? "all" : "final");
+                            type_enums[query->type], query->row_limit, query->start_row,
+                            query->fresh ? "ALL" : "FINAL");
     return rc;
 }
 
