@@ -51,10 +51,12 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                               " WHERE f.thread_id = ?1 AND m.gone_ms IS NULL LIMIT 1",
     [TIDE_SHARD_STORED_MS] = "SELECT stored_ms FROM message WHERE id = ?1",
     [TIDE_SHARD_LABEL_CALLED] = "SELECT name, type FROM label WHERE label = ?1",
-    /* Former ids too: what was given back is found by either. */
-    [TIDE_SHARD_IDS] =
-        "SELECT min(least), max(greatest) FROM (SELECT min(gmail_id) AS least, max(gmail_id) AS"
-        " greatest FROM message UNION ALL SELECT min(gmail_id), max(gmail_id) FROM former)",
+    /* Former ids too: what was given back is found by either.  One aggregate at a time, or
+     * SQLite reads the whole index instead of its ends. */
+    [TIDE_SHARD_IDS] = "SELECT (SELECT min(id) FROM (SELECT min(gmail_id) AS id FROM message"
+                       " UNION ALL SELECT min(gmail_id) FROM former)),"
+                       " (SELECT max(id) FROM (SELECT max(gmail_id) AS id FROM message"
+                       " UNION ALL SELECT max(gmail_id) FROM former))",
     [TIDE_SHARD_PROBLEMS] =
         STORED "WHERE m.problem IS NOT NULL AND m.id > ?1 ORDER BY m.id LIMIT 1",
     [TIDE_SHARD_LABELS_OF] = "SELECT l.label FROM message_label m JOIN label l ON l.id = m.label"
