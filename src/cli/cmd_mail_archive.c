@@ -330,9 +330,12 @@ static bool choose_one(const struct tide_candidate *candidate, void *arg)
 
 /* ---- a dry run ---- */
 
-static void name_label(const char *id, const char *name, void *arg)
+static void name_label(const struct tide_label_row *label, void *arg)
 {
-    (void)json_object_set_new(arg, id, json_string(name));
+    char id[TIDE_LABEL_BYTES_MAX + 1];
+    (void)snprintf(id, sizeof id, "%.*s", (int)label->id.bytes, label->id.data);
+    if (label->name.bytes > 0)
+        (void)json_object_set_new(arg, id, json_stringn(label->name.data, label->name.bytes));
 }
 
 static void show_sums(struct cli *cli, const struct chosen *chosen, json_t *names)
@@ -437,7 +440,7 @@ static tide_status dry_run(struct archiving *archiving, struct chosen *chosen)
     char email[256];
     tide_status rc = mail_home_archive(cli, &places, archiving->email, email, &archive);
     if (rc == TIDE_OK)
-        rc = tide_archive_label_names(archive, name_label, names, &cli->err);
+        rc = tide_archive_labels_all(archive, name_label, names, &cli->err);
     (void)tide_archive_close(archive, NULL);
     if (rc == TIDE_OK) {
         tide_size_human(chosen->bytes, size);

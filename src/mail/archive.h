@@ -173,7 +173,8 @@ struct tide_label_row {
 typedef void tide_label_visit(const struct tide_label_row *label, void *arg);
 tide_status tide_archive_label_rows(tide_archive *archive, const struct tide_stored *stored,
                                     tide_label_visit *visit, void *arg, tide_error *err);
-/* All labels of all shards, some more than once. */
+/* All labels of all shards from the oldest on, some more than once: the last name of an id is
+ * the newest. */
 tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *visit, void *arg,
                                     tide_error *err);
 /* Whether any shard that was there when the archive was opened has those very bytes. */
@@ -199,11 +200,6 @@ struct tide_label_called {
 };
 tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
                                       struct tide_label_called *called_out, tide_error *err);
-/* Names of labels, shard by shard from the oldest, so that the last name of an id is the
- * newest.  `visit` must not read from the archive. */
-tide_status tide_archive_label_names(tide_archive *archive,
-                                     void (*visit)(const char *id, const char *name, void *arg),
-                                     void *arg, tide_error *err);
 /* All messages of [from, to), oldest first (A4); false from `visit` ends the walk. */
 tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to_ms,
                               bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
