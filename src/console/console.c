@@ -2,13 +2,15 @@
 
 #include "base/check.h"
 #include "console/console_inside.h"
-#include "db/db.h"
+#include "db/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 /* ---- rows beside the ledger ---- */
+
+#define WHAT "Search Console's rows"
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS console_account("
@@ -23,57 +25,32 @@ static const char tables[] =
     " PRIMARY KEY(site, type, dimensions)"
     ") STRICT, WITHOUT ROWID;";
 
-static tide_status failed(struct sqlite3 *db, tide_error *err)
-{
-    return tide_error_set(err, TIDE_IO, "the rows of Search Console: %s", sqlite3_errmsg(db));
-}
-
-static tide_status prepare(struct sqlite3 *db, const char *sql, sqlite3_stmt **stmt_out,
-                           tide_error *err)
-{
-    return sqlite3_prepare_v2(db, sql, -1, stmt_out, NULL) == SQLITE_OK ? TIDE_OK : failed(db, err);
-}
-
-static tide_status run(struct sqlite3 *db, sqlite3_stmt *stmt, tide_error *err)
-{
-    const int code = sqlite3_step(stmt);
-    (void)sqlite3_finalize(stmt);
-    return code == SQLITE_DONE ? TIDE_OK : failed(db, err);
-}
-
-static void copy_text(sqlite3_stmt *stmt, int at, char *out, size_t out_bytes)
-{
-    const unsigned char *text = sqlite3_column_text(stmt, at);
-    (void)snprintf(out, out_bytes, "%s", text == NULL ? "" : (const char *)text);
-}
-
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
 {
     (void)arg;
     struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    return sqlite3_exec(db, tables, NULL, NULL, NULL) == SQLITE_OK ? TIDE_OK : failed(db, err);
+    return tide_rows_exec(db, tables, WHAT, err);
 }
 
 tide_status tide_console_series_get(struct sqlite3 *db, struct tide_console_series_row *row,
                                     tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
-                             " AND type = ?2 AND dimensions = ?3",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
+                          " AND type = ?2 AND dimensions = ?3",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, row->site);
     tide_bind_u64(stmt, 2, row->set.type);
     tide_bind_u64(stmt, 3, row->set.dimensions);
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW) {
+    rc = tide_rows_one(db, stmt, WHAT, err);
+    if (rc == TIDE_OK) {
         row->epoch = tide_column_u32(stmt, 0);
-        copy_text(stmt, 1, row->floor, sizeof row->floor);
-        copy_text(stmt, 2, row->opened, sizeof row->opened);
-    } else {
-        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, err);
+        tide_column_copy(stmt, 1, row->floor, sizeof row->floor);
+        tide_column_copy(stmt, 2, row->opened, sizeof row->opened);
     }
     (void)sqlite3_finalize(stmt);
     return rc;
@@ -83,11 +60,11 @@ tide_status tide_console_series_put(struct sqlite3 *db, const struct tide_consol
                                     tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db,
-                "INSERT OR REPLACE INTO console_series(site, type, dimensions, epoch, floor,"
-                " opened) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-                &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db,
+        "INSERT OR REPLACE INTO console_series(site, type, dimensions, epoch, floor,"
+        " opened) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, row->site);
@@ -96,7 +73,7 @@ tide_status tide_console_series_put(struct sqlite3 *db, const struct tide_consol
     tide_bind_u64(stmt, 4, row->epoch);
     tide_bind_text(stmt, 5, tide_text_of(row->floor));
     tide_bind_text(stmt, 6, tide_text_of(row->opened));
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 /* ---- life ---- */
@@ -198,15 +175,15 @@ static tide_status write_account(tide_transaction *transaction, void *arg, tide_
     const struct account_row *row = arg;
     struct sqlite3 *db = tide_transaction_sqlite(transaction);
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(
+    const tide_status rc = tide_rows_prepare(
         db, "INSERT OR REPLACE INTO console_account(account, name, endpoint) VALUES(?1, ?2, ?3)",
-        &stmt, err);
+        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, row->account);
     tide_bind_text(stmt, 2, tide_text_of(row->name));
     tide_bind_text(stmt, 3, tide_text_of(row->endpoint));
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
@@ -241,16 +218,16 @@ static tide_status write_site(tide_transaction *transaction, void *arg, tide_err
     const struct site_row *row = arg;
     struct sqlite3 *db = tide_transaction_sqlite(transaction);
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db,
-                "INSERT INTO console_site(account, site) SELECT account, ?2 FROM console_account"
-                " WHERE name = ?1 ON CONFLICT(site) DO UPDATE SET account = excluded.account",
-                &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db,
+        "INSERT INTO console_site(account, site) SELECT account, ?2 FROM console_account"
+        " WHERE name = ?1 ON CONFLICT(site) DO UPDATE SET account = excluded.account",
+        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_text(stmt, 1, tide_text_of(row->name));
     tide_bind_text(stmt, 2, tide_text_of(row->site));
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_console_site_add(tide_console *console, const char *name, const char *site,
@@ -272,24 +249,22 @@ static tide_status read_sites(tide_transaction *transaction, void *arg, tide_err
     struct sqlite3 *db = tide_transaction_sqlite(transaction);
     sqlite3_stmt *stmt = NULL;
     tide_status rc =
-        prepare(db,
-                "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
-                " console_site JOIN console_account USING(account) ORDER BY site",
-                &stmt, err);
+        tide_rows_prepare(db,
+                          "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
+                          " console_site JOIN console_account USING(account) ORDER BY site",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     int code = SQLITE_ROW;
     while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct tide_console_site site = {.id = tide_column_u64(stmt, 0),
                                          .account = tide_column_u32(stmt, 1)};
-        copy_text(stmt, 2, site.account_name, sizeof site.account_name);
-        copy_text(stmt, 3, site.endpoint, sizeof site.endpoint);
-        copy_text(stmt, 4, site.site, sizeof site.site);
+        tide_column_copy(stmt, 2, site.account_name, sizeof site.account_name);
+        tide_column_copy(stmt, 3, site.endpoint, sizeof site.endpoint);
+        tide_column_copy(stmt, 4, site.site, sizeof site.site);
         ask->visit(&site, ask->arg);
     }
-    rc = code == SQLITE_DONE ? TIDE_OK : failed(db, err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return tide_rows_end(db, stmt, code, WHAT, err);
 }
 
 tide_status tide_console_sites(tide_console *console,
@@ -441,15 +416,15 @@ static tide_status read_user(tide_transaction *transaction, void *arg, tide_erro
     struct user_ask *ask = arg;
     struct sqlite3 *db = tide_transaction_sqlite(transaction);
     sqlite3_stmt *stmt = NULL;
-    tide_status rc =
-        prepare(db, "SELECT name, endpoint FROM console_account WHERE account = ?1", &stmt, err);
+    tide_status rc = tide_rows_prepare(
+        db, "SELECT name, endpoint FROM console_account WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, ask->account);
     if (sqlite3_step(stmt) == SQLITE_ROW) {
         ask->row.account = ask->account;
-        copy_text(stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
-        copy_text(stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
+        tide_column_copy(stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
+        tide_column_copy(stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
     } else {
         rc = tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of Search Console");
     }
@@ -532,11 +507,12 @@ static tide_status read_failed(tide_transaction *transaction, void *arg, tide_er
     struct failed_ask *ask = arg;
     struct sqlite3 *db = tide_transaction_sqlite(transaction);
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT job.id FROM job JOIN kind ON kind.id = job.kind WHERE"
-                             " job.account = ?1 AND job.state = 3 AND kind.name = 'console.page'"
-                             " LIMIT ?2",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "SELECT job.id FROM job JOIN kind ON kind.id = job.kind WHERE"
+                          " job.account = ?1 AND job.state = 3 AND kind.name = 'console.page'"
+                          " LIMIT ?2",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, ask->account);
@@ -545,9 +521,7 @@ static tide_status read_failed(tide_transaction *transaction, void *arg, tide_er
     ask->count = 0;
     while ((code = sqlite3_step(stmt)) == SQLITE_ROW)
         ask->ids[ask->count++] = tide_column_u64(stmt, 0);
-    rc = code == SQLITE_DONE ? TIDE_OK : failed(db, err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return tide_rows_end(db, stmt, code, WHAT, err);
 }
 
 /* A day whose page failed stays incomplete: whoever runs again wants it tried again. */
@@ -637,17 +611,18 @@ static tide_status count_left(tide_transaction *transaction, void *arg, tide_err
 {
     struct sqlite3 *db = tide_transaction_sqlite(transaction);
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind"
-                             " WHERE job.state IN (0, 1, 3) AND kind.name IN ('console.plan',"
-                             " 'console.page')",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind"
+                          " WHERE job.state IN (0, 1, 3) AND kind.name IN ('console.plan',"
+                          " 'console.page')",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     if (sqlite3_step(stmt) == SQLITE_ROW)
         *(uint64_t *)arg = tide_column_u64(stmt, 0);
     else
-        rc = failed(db, err);
+        rc = tide_rows_failed(db, WHAT, err);
     (void)sqlite3_finalize(stmt);
     return rc;
 }

@@ -1,9 +1,11 @@
 #include "mail/mail_state.h"
 
 #include "base/check.h"
-#include "db/db.h"
+#include "db/rows.h"
 
 #include <stdio.h>
+
+#define WHAT "the mail system's rows"
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS mail_account("
@@ -40,39 +42,9 @@ static const char tables[] =
     "account, email, endpoint, epoch, messages_total, last_run_ms, since_ms, floor_ms, lost_ms,"   \
     " rewind_ms, notice"
 
-static tide_status failed(struct sqlite3 *db, const char *what, tide_error *err)
-{
-    return tide_error_set(err, TIDE_IO, "%s: %s", what, sqlite3_errmsg(db));
-}
-
 tide_status tide_mail_tables(struct sqlite3 *db, tide_error *err)
 {
-    return sqlite3_exec(db, tables, NULL, NULL, NULL) == SQLITE_OK
-               ? TIDE_OK
-               : failed(db, "make the tables of the mail system", err);
-}
-
-/* These statements run a few times per run of an account: preparing them each
- * time is simpler than keeping them. */
-static tide_status prepare(struct sqlite3 *db, const char *sql, sqlite3_stmt **stmt_out,
-                           tide_error *err)
-{
-    return sqlite3_prepare_v2(db, sql, -1, stmt_out, NULL) == SQLITE_OK
-               ? TIDE_OK
-               : failed(db, "read the mail system's rows", err);
-}
-
-static tide_status run(struct sqlite3 *db, sqlite3_stmt *stmt, tide_error *err)
-{
-    const int code = sqlite3_step(stmt);
-    (void)sqlite3_finalize(stmt);
-    return code == SQLITE_DONE ? TIDE_OK : failed(db, "write the mail system's rows", err);
-}
-
-static void copy_text(sqlite3_stmt *stmt, int at, char *out, size_t out_bytes)
-{
-    const unsigned char *text = sqlite3_column_text(stmt, at);
-    (void)snprintf(out, out_bytes, "%s", text == NULL ? "" : (const char *)text);
+    return tide_rows_exec(db, tables, WHAT, err);
 }
 
 /* ---- accounts ---- */
@@ -80,10 +52,11 @@ static void copy_text(sqlite3_stmt *stmt, int at, char *out, size_t out_bytes)
 tide_status tide_mail_row_put(struct sqlite3 *db, const struct tide_mail_row *row, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(db,
-                                   "INSERT OR REPLACE INTO mail_account(" ROW_COLUMNS
-                                   ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-                                   &stmt, err);
+    const tide_status rc =
+        tide_rows_prepare(db,
+                          "INSERT OR REPLACE INTO mail_account(" ROW_COLUMNS
+                          ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, row->account);
@@ -98,7 +71,7 @@ tide_status tide_mail_row_put(struct sqlite3 *db, const struct tide_mail_row *ro
         tide_bind_u64(stmt, 9, row->lost_ms);
     tide_bind_u64(stmt, 10, row->rewind_ms);
     tide_bind_text(stmt, 11, tide_text_of(row->notice));
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 static void row_read(sqlite3_stmt *stmt, struct tide_mail_row *row)
@@ -112,27 +85,25 @@ static void row_read(sqlite3_stmt *stmt, struct tide_mail_row *row)
                                   .lost = sqlite3_column_type(stmt, 8) != SQLITE_NULL,
                                   .rewind_ms = tide_column_u64(stmt, 9)};
     row->lost_ms = row->lost ? tide_column_u64(stmt, 8) : 0;
-    copy_text(stmt, 10, row->notice, sizeof row->notice);
-    copy_text(stmt, 1, row->email, sizeof row->email);
-    copy_text(stmt, 2, row->endpoint, sizeof row->endpoint);
+    tide_column_copy(stmt, 10, row->notice, sizeof row->notice);
+    tide_column_copy(stmt, 1, row->email, sizeof row->email);
+    tide_column_copy(stmt, 2, row->endpoint, sizeof row->endpoint);
 }
 
 tide_status tide_mail_row_get(struct sqlite3 *db, uint32_t account, struct tide_mail_row *row_out,
                               tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc =
-        prepare(db, "SELECT " ROW_COLUMNS " FROM mail_account WHERE account = ?1", &stmt, err);
+    tide_status rc = tide_rows_prepare(
+        db, "SELECT " ROW_COLUMNS " FROM mail_account WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
+    rc = tide_rows_one(db, stmt, WHAT, err);
+    if (rc == TIDE_OK)
         row_read(stmt, row_out);
-    else if (code == SQLITE_DONE)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of the mail system");
-    else
-        rc = failed(db, "read the mail system's rows", err);
+    else if (rc == TIDE_NOT_FOUND)
+        (void)tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of the mail system");
     (void)sqlite3_finalize(stmt);
     return rc;
 }
@@ -142,8 +113,8 @@ tide_status tide_mail_rows(struct sqlite3 *db,
                            tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc =
-        prepare(db, "SELECT " ROW_COLUMNS " FROM mail_account ORDER BY email", &stmt, err);
+    tide_status rc = tide_rows_prepare(
+        db, "SELECT " ROW_COLUMNS " FROM mail_account ORDER BY email", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     int code = SQLITE_ROW;
@@ -152,21 +123,18 @@ tide_status tide_mail_rows(struct sqlite3 *db,
         row_read(stmt, &row);
         visit(&row, arg);
     }
-    if (code != SQLITE_DONE)
-        rc = failed(db, "read the mail system's rows", err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return tide_rows_end(db, stmt, code, WHAT, err);
 }
 
 /* One statement with the account as ?1. */
 static tide_status run_for(struct sqlite3 *db, const char *sql, uint64_t number, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(db, sql, &stmt, err);
+    const tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, number);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_mail_row_remove(struct sqlite3 *db, uint32_t account, tide_error *err)
@@ -190,12 +158,9 @@ tide_status tide_mail_row_remove(struct sqlite3 *db, uint32_t account, tide_erro
 static tide_status get_u64(struct sqlite3 *db, sqlite3_stmt *stmt, uint64_t *number_out,
                            tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
+    const tide_status rc = tide_rows_one(db, stmt, WHAT, err);
+    if (rc == TIDE_OK)
         *number_out = tide_column_u64(stmt, 0);
-    else
-        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, "read the mail system's rows", err);
     (void)sqlite3_finalize(stmt);
     return rc;
 }
@@ -204,12 +169,9 @@ static tide_status get_u64(struct sqlite3 *db, sqlite3_stmt *stmt, uint64_t *num
 static tide_status get_text(struct sqlite3 *db, sqlite3_stmt *stmt, char text_out[64],
                             tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
-        copy_text(stmt, 0, text_out, 64);
-    else
-        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, "read the mail system's rows", err);
+    const tide_status rc = tide_rows_one(db, stmt, WHAT, err);
+    if (rc == TIDE_OK)
+        tide_column_copy(stmt, 0, text_out, 64);
     (void)sqlite3_finalize(stmt);
     return rc;
 }
@@ -219,7 +181,8 @@ tide_status tide_mail_epoch_get(struct sqlite3 *db, uint32_t account, uint32_t *
 {
     sqlite3_stmt *stmt = NULL;
     uint64_t epoch = 0;
-    tide_status rc = prepare(db, "SELECT epoch FROM mail_epoch WHERE account = ?1", &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db, "SELECT epoch FROM mail_epoch WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -234,19 +197,19 @@ tide_status tide_mail_lost_put(struct sqlite3 *db, uint32_t account, uint64_t lo
                                uint64_t rewind_ms, const char *notice, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db,
-                "UPDATE mail_account SET lost_ms = min(?2, coalesce(lost_ms, ?2)), notice = ?4,"
-                " rewind_ms = coalesce(min(nullif(rewind_ms, 0), nullif(?3, 0)),"
-                "  nullif(rewind_ms, 0), ?3) WHERE account = ?1",
-                &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db,
+        "UPDATE mail_account SET lost_ms = min(?2, coalesce(lost_ms, ?2)), notice = ?4,"
+        " rewind_ms = coalesce(min(nullif(rewind_ms, 0), nullif(?3, 0)),"
+        "  nullif(rewind_ms, 0), ?3) WHERE account = ?1",
+        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
     tide_bind_u64(stmt, 2, lost_ms);
     tide_bind_u64(stmt, 3, rewind_ms);
     tide_bind_text(stmt, 4, tide_text_of(notice));
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 /* ---- marks ---- */
@@ -256,25 +219,26 @@ tide_status tide_mail_mark_put(struct sqlite3 *db, uint64_t stream, uint64_t ord
 {
     TIDE_ASSERT(history_id.bytes > 0);
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(
+    const tide_status rc = tide_rows_prepare(
         db, "INSERT OR REPLACE INTO mail_mark(stream, ordinal, history_id) VALUES(?1, ?2, ?3)",
-        &stmt, err);
+        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, stream);
     tide_bind_u64(stmt, 2, ordinal);
     tide_bind_text(stmt, 3, history_id);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_mail_mark_get(struct sqlite3 *db, uint64_t stream, uint64_t finished,
                                char history_id_out[64], tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT history_id FROM mail_mark WHERE stream = ?1 AND ordinal < ?2"
-                             " ORDER BY ordinal DESC LIMIT 1",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "SELECT history_id FROM mail_mark WHERE stream = ?1 AND ordinal < ?2"
+                          " ORDER BY ordinal DESC LIMIT 1",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, stream);
@@ -286,9 +250,9 @@ tide_status tide_mail_mark_first(struct sqlite3 *db, uint64_t stream, char histo
                                  tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db, "SELECT history_id FROM mail_mark WHERE stream = ?1 ORDER BY ordinal LIMIT 1",
-                &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db, "SELECT history_id FROM mail_mark WHERE stream = ?1 ORDER BY ordinal LIMIT 1", WHAT,
+        &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, stream);
@@ -301,16 +265,16 @@ tide_status tide_mail_mark_prune(struct sqlite3 *db, uint64_t stream, uint64_t f
     sqlite3_stmt *stmt = NULL;
     if (finished == UINT64_MAX)
         return run_for(db, "DELETE FROM mail_mark WHERE stream = ?1", stream, err);
-    const tide_status rc = prepare(db,
-                                   "DELETE FROM mail_mark WHERE stream = ?1 AND ordinal <"
-                                   " (SELECT max(ordinal) FROM mail_mark"
-                                   "  WHERE stream = ?1 AND ordinal < ?2)",
-                                   &stmt, err);
+    const tide_status rc = tide_rows_prepare(db,
+                                             "DELETE FROM mail_mark WHERE stream = ?1 AND ordinal <"
+                                             " (SELECT max(ordinal) FROM mail_mark"
+                                             "  WHERE stream = ?1 AND ordinal < ?2)",
+                                             WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, stream);
     tide_bind_u64(stmt, 2, finished);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 /* ---- shards ---- */
@@ -319,7 +283,7 @@ static tide_status shard_run(struct sqlite3 *db, const char *sql, uint32_t accou
                              const struct tide_shard_state *shard, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(db, sql, &stmt, err);
+    const tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -327,7 +291,7 @@ static tide_status shard_run(struct sqlite3 *db, const char *sql, uint32_t accou
     tide_bind_text(stmt, 3, tide_text_of(shard->id));
     tide_bind_u64(stmt, 4, shard->generation);
     tide_bind_u64(stmt, 5, shard->messages);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_mail_shard_put(struct sqlite3 *db, uint32_t account,
@@ -354,13 +318,13 @@ tide_status tide_mail_shard_forget(struct sqlite3 *db, uint32_t account, const c
                                    tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db, "DELETE FROM mail_shard WHERE account = ?1 AND name = ?2", &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db, "DELETE FROM mail_shard WHERE account = ?1 AND name = ?2", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
     tide_bind_text(stmt, 2, tide_text_of(name));
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_mail_shards(struct sqlite3 *db, uint32_t account,
@@ -368,8 +332,9 @@ tide_status tide_mail_shards(struct sqlite3 *db, uint32_t account,
                              void *arg, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(
-        db, "SELECT name, id, generation, messages FROM mail_shard WHERE account = ?1", &stmt, err);
+    tide_status rc = tide_rows_prepare(
+        db, "SELECT name, id, generation, messages FROM mail_shard WHERE account = ?1", WHAT, &stmt,
+        err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -377,14 +342,11 @@ tide_status tide_mail_shards(struct sqlite3 *db, uint32_t account,
     while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
         struct tide_shard_state shard = {.generation = tide_column_u64(stmt, 2),
                                          .messages = tide_column_u64(stmt, 3)};
-        copy_text(stmt, 0, shard.name, sizeof shard.name);
-        copy_text(stmt, 1, shard.id, sizeof shard.id);
+        tide_column_copy(stmt, 0, shard.name, sizeof shard.name);
+        tide_column_copy(stmt, 1, shard.id, sizeof shard.id);
         visit(&shard, arg);
     }
-    if (code != SQLITE_DONE)
-        rc = failed(db, "read the mail system's rows", err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return tide_rows_end(db, stmt, code, WHAT, err);
 }
 
 tide_status tide_mail_proof_put(struct sqlite3 *db, uint32_t account,
@@ -398,10 +360,11 @@ tide_status tide_mail_proof_put(struct sqlite3 *db, uint32_t account,
         " (SELECT generation FROM mail_proof WHERE account = ?1 AND id = ?2"
         "  ORDER BY generation DESC LIMIT 1 OFFSET 63))";
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "INSERT OR REPLACE INTO mail_proof(account, id, generation, at_ms,"
-                             " history_id) VALUES(?1, ?2, ?3, ?4, ?5)",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "INSERT OR REPLACE INTO mail_proof(account, id, generation, at_ms,"
+                          " history_id) VALUES(?1, ?2, ?3, ?4, ?5)",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -409,15 +372,15 @@ tide_status tide_mail_proof_put(struct sqlite3 *db, uint32_t account,
     tide_bind_u64(stmt, 3, shard->generation);
     tide_bind_u64(stmt, 4, at_ms);
     tide_bind_text(stmt, 5, history_id);
-    rc = run(db, stmt, err);
+    rc = tide_rows_run(db, stmt, WHAT, err);
     if (rc == TIDE_OK)
-        rc = prepare(db, forget, &stmt, err);
+        rc = tide_rows_prepare(db, forget, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
     tide_bind_text(stmt, 2, tide_text_of(shard->id));
     tide_bind_u64(stmt, 3, shard->generation);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_mail_proof_get(struct sqlite3 *db, uint32_t account,
@@ -425,11 +388,11 @@ tide_status tide_mail_proof_get(struct sqlite3 *db, uint32_t account,
                                 tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(db,
-                                   "SELECT at_ms FROM mail_proof WHERE account = ?1"
-                                   " AND id = ?2 AND generation <= ?3"
-                                   " ORDER BY generation DESC LIMIT 1",
-                                   &stmt, err);
+    const tide_status rc = tide_rows_prepare(db,
+                                             "SELECT at_ms FROM mail_proof WHERE account = ?1"
+                                             " AND id = ?2 AND generation <= ?3"
+                                             " ORDER BY generation DESC LIMIT 1",
+                                             WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -442,9 +405,9 @@ tide_status tide_mail_proof_history(struct sqlite3 *db, uint32_t account, uint64
                                     char history_id_out[64], tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db, "SELECT history_id FROM mail_proof WHERE account = ?1 AND at_ms = ?2 LIMIT 1",
-                &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db, "SELECT history_id FROM mail_proof WHERE account = ?1 AND at_ms = ?2 LIMIT 1", WHAT,
+        &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -459,10 +422,10 @@ tide_status tide_mail_listing_put(struct sqlite3 *db, const struct tide_mail_lis
 {
     sqlite3_stmt *stmt = NULL;
     const tide_status rc =
-        prepare(db,
-                "INSERT INTO mail_listing(id, account, from_ms, begun_ms, spans_left)"
-                " VALUES(?1, ?2, ?3, ?4, ?5)",
-                &stmt, err);
+        tide_rows_prepare(db,
+                          "INSERT INTO mail_listing(id, account, from_ms, begun_ms, spans_left)"
+                          " VALUES(?1, ?2, ?3, ?4, ?5)",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, listing->id);
@@ -470,28 +433,26 @@ tide_status tide_mail_listing_put(struct sqlite3 *db, const struct tide_mail_lis
     tide_bind_u64(stmt, 3, listing->from_ms);
     tide_bind_u64(stmt, 4, listing->begun_ms);
     tide_bind_u64(stmt, 5, listing->left);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_mail_listing_get(struct sqlite3 *db, uint64_t id,
                                   struct tide_mail_listing *listing_out, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(
+    tide_status rc = tide_rows_prepare(
         db, "SELECT id, account, from_ms, begun_ms, spans_left FROM mail_listing WHERE id = ?1",
-        &stmt, err);
+        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, id);
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
+    rc = tide_rows_one(db, stmt, WHAT, err);
+    if (rc == TIDE_OK)
         *listing_out = (struct tide_mail_listing){.id = tide_column_u64(stmt, 0),
                                                   .account = tide_column_u32(stmt, 1),
                                                   .from_ms = tide_column_u64(stmt, 2),
                                                   .begun_ms = tide_column_u64(stmt, 3),
                                                   .left = tide_column_u64(stmt, 4)};
-    else
-        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, "read the mail system's rows", err);
     (void)sqlite3_finalize(stmt);
     return rc;
 }
@@ -501,8 +462,8 @@ tide_status tide_mail_listing_open(struct sqlite3 *db, uint32_t account, bool *o
 {
     sqlite3_stmt *stmt = NULL;
     uint64_t count = 0;
-    tide_status rc =
-        prepare(db, "SELECT count(*) FROM mail_listing WHERE account = ?1", &stmt, err);
+    tide_status rc = tide_rows_prepare(db, "SELECT count(*) FROM mail_listing WHERE account = ?1",
+                                       WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -517,10 +478,10 @@ tide_status tide_mail_listing_step(struct sqlite3 *db, uint64_t id, uint64_t mor
 {
     sqlite3_stmt *stmt = NULL;
     const tide_status rc =
-        prepare(db,
-                "UPDATE mail_listing SET spans_left = spans_left + ?2 - 1 WHERE id = ?1"
-                " AND spans_left > 0 RETURNING spans_left",
-                &stmt, err);
+        tide_rows_prepare(db,
+                          "UPDATE mail_listing SET spans_left = spans_left + ?2 - 1 WHERE id = ?1"
+                          " AND spans_left > 0 RETURNING spans_left",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, id);
@@ -532,15 +493,15 @@ tide_status tide_mail_seen_add(struct sqlite3 *db, uint64_t listing, const tide_
                                size_t count, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(
-        db, "INSERT OR IGNORE INTO mail_seen(listing, gmail_id) VALUES(?1, ?2)", &stmt, err);
+    tide_status rc = tide_rows_prepare(
+        db, "INSERT OR IGNORE INTO mail_seen(listing, gmail_id) VALUES(?1, ?2)", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, listing);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         tide_bind_text(stmt, 2, ids[i]);
         if (sqlite3_step(stmt) != SQLITE_DONE)
-            rc = failed(db, "write the mail system's rows", err);
+            rc = tide_rows_failed(db, WHAT, err);
         (void)sqlite3_reset(stmt);
     }
     (void)sqlite3_finalize(stmt);
@@ -551,8 +512,8 @@ tide_status tide_mail_seen_get(struct sqlite3 *db, uint64_t listing, const tide_
                                size_t count, bool *seen_out, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc =
-        prepare(db, "SELECT 1 FROM mail_seen WHERE listing = ?1 AND gmail_id = ?2", &stmt, err);
+    tide_status rc = tide_rows_prepare(
+        db, "SELECT 1 FROM mail_seen WHERE listing = ?1 AND gmail_id = ?2", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, listing);
@@ -561,7 +522,7 @@ tide_status tide_mail_seen_get(struct sqlite3 *db, uint64_t listing, const tide_
         const int code = sqlite3_step(stmt);
         seen_out[i] = code == SQLITE_ROW;
         if (code != SQLITE_ROW && code != SQLITE_DONE)
-            rc = failed(db, "read the mail system's rows", err);
+            rc = tide_rows_failed(db, WHAT, err);
         (void)sqlite3_reset(stmt);
     }
     (void)sqlite3_finalize(stmt);
@@ -572,15 +533,16 @@ tide_status tide_mail_seen_forget(struct sqlite3 *db, uint64_t listing, uint32_t
                                   bool *empty_out, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "DELETE FROM mail_seen WHERE listing = ?1 AND gmail_id IN"
-                             " (SELECT gmail_id FROM mail_seen WHERE listing = ?1 LIMIT ?2)",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "DELETE FROM mail_seen WHERE listing = ?1 AND gmail_id IN"
+                          " (SELECT gmail_id FROM mail_seen WHERE listing = ?1 LIMIT ?2)",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, listing);
     tide_bind_u64(stmt, 2, rows_max);
-    rc = run(db, stmt, err);
+    rc = tide_rows_run(db, stmt, WHAT, err);
     if (rc != TIDE_OK)
         return rc;
     const bool empty = (uint32_t)sqlite3_changes(db) < rows_max;

@@ -1,10 +1,12 @@
 #include "mail/manifest.h"
 
 #include "base/check.h"
-#include "db/db.h"
+#include "db/rows.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define WHAT "the manifests"
 
 static const char tables[] =
     "CREATE TABLE IF NOT EXISTS mail_manifest("
@@ -44,37 +46,9 @@ const char *tide_removal_state_name(tide_removal_state state)
 
 /* ---- statements ---- */
 
-static tide_status failed(struct sqlite3 *db, const char *what, tide_error *err)
-{
-    return tide_error_set(err, TIDE_IO, "%s: %s", what, sqlite3_errmsg(db));
-}
-
-static tide_status prepare(struct sqlite3 *db, const char *sql, sqlite3_stmt **stmt_out,
-                           tide_error *err)
-{
-    return sqlite3_prepare_v2(db, sql, -1, stmt_out, NULL) == SQLITE_OK
-               ? TIDE_OK
-               : failed(db, "read the manifests", err);
-}
-
-static tide_status run(struct sqlite3 *db, sqlite3_stmt *stmt, tide_error *err)
-{
-    const int code = sqlite3_step(stmt);
-    (void)sqlite3_finalize(stmt);
-    return code == SQLITE_DONE ? TIDE_OK : failed(db, "write a manifest", err);
-}
-
-static void copy_text(sqlite3_stmt *stmt, int at, char *out, size_t out_bytes)
-{
-    const unsigned char *text = sqlite3_column_text(stmt, at);
-    (void)snprintf(out, out_bytes, "%s", text == NULL ? "" : (const char *)text);
-}
-
 tide_status tide_manifest_tables(struct sqlite3 *db, tide_error *err)
 {
-    return sqlite3_exec(db, tables, NULL, NULL, NULL) == SQLITE_OK
-               ? TIDE_OK
-               : failed(db, "make the tables of the manifests", err);
+    return tide_rows_exec(db, tables, WHAT, err);
 }
 
 /* ---- manifests ---- */
@@ -82,10 +56,11 @@ tide_status tide_manifest_tables(struct sqlite3 *db, tide_error *err)
 tide_status tide_manifest_add(struct sqlite3 *db, struct tide_manifest *manifest, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "INSERT INTO mail_manifest(account, mode, query, made_ms, ended_ms,"
-                             " watermark_ms, planned_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "INSERT INTO mail_manifest(account, mode, query, made_ms, ended_ms,"
+                          " watermark_ms, planned_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, manifest->account);
@@ -95,7 +70,7 @@ tide_status tide_manifest_add(struct sqlite3 *db, struct tide_manifest *manifest
     tide_bind_u64(stmt, 5, manifest->ended_ms);
     tide_bind_u64(stmt, 6, manifest->watermark_ms);
     tide_bind_u64(stmt, 7, manifest->planned_ms);
-    rc = run(db, stmt, err);
+    rc = tide_rows_run(db, stmt, WHAT, err);
     if (rc == TIDE_OK)
         manifest->id = (uint64_t)sqlite3_last_insert_rowid(db);
     return rc;
@@ -105,26 +80,26 @@ tide_status tide_manifest_end(struct sqlite3 *db, uint64_t manifest, uint64_t en
                               tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db, "UPDATE mail_manifest SET ended_ms = ?2 WHERE id = ?1", &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db, "UPDATE mail_manifest SET ended_ms = ?2 WHERE id = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, manifest);
     tide_bind_u64(stmt, 2, ended_ms);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_manifest_planned(struct sqlite3 *db, uint64_t manifest, uint64_t now_ms,
                                   tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db, "UPDATE mail_manifest SET planned_ms = ?2 WHERE id = ?1", &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db, "UPDATE mail_manifest SET planned_ms = ?2 WHERE id = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, manifest);
     tide_bind_u64(stmt, 2, now_ms);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 #define UNPLANNED "SELECT id FROM mail_manifest WHERE planned_ms = 0 AND ended_ms = 0 AND mode < 3"
@@ -133,31 +108,33 @@ tide_status tide_manifest_forget_unplanned(struct sqlite3 *db, uint32_t limit, b
                                            tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "DELETE FROM mail_removal WHERE id IN (SELECT id FROM mail_removal"
-                             " WHERE manifest IN (" UNPLANNED ") LIMIT ?1)",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "DELETE FROM mail_removal WHERE id IN (SELECT id FROM mail_removal"
+                          " WHERE manifest IN (" UNPLANNED ") LIMIT ?1)",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, limit);
-    rc = run(db, stmt, err);
+    rc = tide_rows_run(db, stmt, WHAT, err);
     if (rc != TIDE_OK)
         return rc;
     *more_out = sqlite3_changes(db) == (int)limit;
     if (*more_out)
         return TIDE_OK;
-    rc = prepare(db, "DELETE FROM mail_manifest WHERE id IN (" UNPLANNED ")", &stmt, err);
-    return rc == TIDE_OK ? run(db, stmt, err) : rc;
+    rc = tide_rows_prepare(db, "DELETE FROM mail_manifest WHERE id IN (" UNPLANNED ")", WHAT, &stmt,
+                           err);
+    return rc == TIDE_OK ? tide_rows_run(db, stmt, WHAT, err) : rc;
 }
 
 static tide_status manifest_count(struct sqlite3 *db, struct tide_manifest *manifest,
                                   tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT state, count(*), sum(bytes) FROM mail_removal"
-                             " WHERE manifest = ?1 GROUP BY state",
-                             &stmt, err);
+    tide_status rc = tide_rows_prepare(db,
+                                       "SELECT state, count(*), sum(bytes) FROM mail_removal"
+                                       " WHERE manifest = ?1 GROUP BY state",
+                                       WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, manifest->id);
@@ -169,10 +146,7 @@ static tide_status manifest_count(struct sqlite3 *db, struct tide_manifest *mani
         manifest->entries[state] = tide_column_u64(stmt, 1);
         manifest->bytes[state] = tide_column_u64(stmt, 2);
     }
-    if (code != SQLITE_DONE)
-        rc = failed(db, "count a manifest", err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return tide_rows_end(db, stmt, code, WHAT, err);
 }
 
 static void manifest_read(sqlite3_stmt *stmt, struct tide_manifest *manifest)
@@ -184,7 +158,7 @@ static void manifest_read(sqlite3_stmt *stmt, struct tide_manifest *manifest)
                                        .ended_ms = tide_column_u64(stmt, 5),
                                        .watermark_ms = tide_column_u64(stmt, 6),
                                        .planned_ms = tide_column_u64(stmt, 7)};
-    copy_text(stmt, 3, manifest->query, sizeof manifest->query);
+    tide_column_copy(stmt, 3, manifest->query, sizeof manifest->query);
 }
 
 tide_status tide_manifest_get(struct sqlite3 *db, uint64_t manifest,
@@ -192,19 +166,17 @@ tide_status tide_manifest_get(struct sqlite3 *db, uint64_t manifest,
 {
     sqlite3_stmt *stmt = NULL;
     struct tide_manifest found;
-    tide_status rc =
-        prepare(db, "SELECT " MANIFEST_COLUMNS " FROM mail_manifest WHERE id = ?1", &stmt, err);
+    tide_status rc = tide_rows_prepare(
+        db, "SELECT " MANIFEST_COLUMNS " FROM mail_manifest WHERE id = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, manifest);
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
+    rc = tide_rows_one(db, stmt, WHAT, err);
+    if (rc == TIDE_OK)
         manifest_read(stmt, &found);
-    else if (code == SQLITE_DONE)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no manifest %llu",
-                            (unsigned long long)manifest);
-    else
-        rc = failed(db, "read a manifest", err);
+    else if (rc == TIDE_NOT_FOUND)
+        (void)tide_error_set(err, TIDE_NOT_FOUND, "there is no manifest %llu",
+                             (unsigned long long)manifest);
     (void)sqlite3_finalize(stmt);
     if (rc == TIDE_OK)
         rc = manifest_count(db, &found, err);
@@ -218,10 +190,10 @@ tide_status tide_manifest_list(struct sqlite3 *db, uint32_t account,
                                void *arg, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT " MANIFEST_COLUMNS " FROM mail_manifest"
-                             " WHERE ?1 = 0 OR account = ?1 ORDER BY id DESC",
-                             &stmt, err);
+    tide_status rc = tide_rows_prepare(db,
+                                       "SELECT " MANIFEST_COLUMNS " FROM mail_manifest"
+                                       " WHERE ?1 = 0 OR account = ?1 ORDER BY id DESC",
+                                       WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -234,7 +206,7 @@ tide_status tide_manifest_list(struct sqlite3 *db, uint32_t account,
             visit(&one, arg);
     }
     if (rc == TIDE_OK && code != SQLITE_DONE)
-        rc = failed(db, "list the manifests", err);
+        rc = tide_rows_failed(db, WHAT, err);
     (void)sqlite3_finalize(stmt);
     return rc;
 }
@@ -245,13 +217,13 @@ tide_status tide_removal_add(struct sqlite3 *db, const struct tide_removal *remo
                              tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db,
-                "INSERT INTO mail_removal(manifest, gmail_id, thread_id, hash, bytes, internal_ms,"
-                " labels, state, reason, restored_id, changed_ms)"
-                " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
-                " ON CONFLICT(manifest, gmail_id) DO NOTHING",
-                &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db,
+        "INSERT INTO mail_removal(manifest, gmail_id, thread_id, hash, bytes, internal_ms,"
+        " labels, state, reason, restored_id, changed_ms)"
+        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+        " ON CONFLICT(manifest, gmail_id) DO NOTHING",
+        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, removal->manifest);
@@ -265,7 +237,7 @@ tide_status tide_removal_add(struct sqlite3 *db, const struct tide_removal *remo
     tide_bind_text(stmt, 9, tide_text_of(removal->reason));
     tide_bind_text(stmt, 10, tide_text_of(removal->restored_id));
     tide_bind_u64(stmt, 11, removal->changed_ms);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_removal_move(struct sqlite3 *db, uint64_t id, tide_removal_state state,
@@ -284,13 +256,13 @@ tide_status tide_removal_move(struct sqlite3 *db, uint64_t id, tide_removal_stat
     };
     TIDE_ASSERT(state >= TIDE_REMOVAL_ASKED && state <= TIDE_REMOVAL_RESTORED);
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db, moves[state], &stmt, err);
+    tide_status rc = tide_rows_prepare(db, moves[state], WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, id);
     tide_bind_text(stmt, 2, tide_text_of(text));
     tide_bind_u64(stmt, 3, now_ms);
-    rc = run(db, stmt, err);
+    rc = tide_rows_run(db, stmt, WHAT, err);
     if (rc == TIDE_OK && sqlite3_changes(db) != 1)
         rc = tide_error_set(err, TIDE_STALE, "entry %llu of a manifest cannot become %s",
                             (unsigned long long)id, tide_removal_state_name(state));
@@ -309,11 +281,11 @@ static void removal_read(sqlite3_stmt *stmt, struct tide_removal *removal)
     const uint64_t state = tide_column_u64(stmt, 8);
     removal->state =
         state > TIDE_REMOVAL_RESTORED ? TIDE_REMOVAL_REFUSED : (tide_removal_state)state;
-    copy_text(stmt, 2, removal->gmail_id, sizeof removal->gmail_id);
-    copy_text(stmt, 3, removal->thread_id, sizeof removal->thread_id);
-    copy_text(stmt, 7, removal->labels, sizeof removal->labels);
-    copy_text(stmt, 9, removal->reason, sizeof removal->reason);
-    copy_text(stmt, 10, removal->restored_id, sizeof removal->restored_id);
+    tide_column_copy(stmt, 2, removal->gmail_id, sizeof removal->gmail_id);
+    tide_column_copy(stmt, 3, removal->thread_id, sizeof removal->thread_id);
+    tide_column_copy(stmt, 7, removal->labels, sizeof removal->labels);
+    tide_column_copy(stmt, 9, removal->reason, sizeof removal->reason);
+    tide_column_copy(stmt, 10, removal->restored_id, sizeof removal->restored_id);
     const void *hash = sqlite3_column_blob(stmt, 4);
     if (hash != NULL && sqlite3_column_bytes(stmt, 4) == (int)sizeof removal->hash)
         memcpy(removal->hash, hash, sizeof removal->hash);
@@ -325,11 +297,12 @@ tide_status tide_removal_list(struct sqlite3 *db, uint64_t manifest, int state, 
                               void *arg, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE manifest = ?1"
-                             " AND (?2 < 0 OR state = ?2) AND mail_removal.id > ?3"
-                             " ORDER BY mail_removal.id LIMIT ?4",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE manifest = ?1"
+                          " AND (?2 < 0 OR state = ?2) AND mail_removal.id > ?3"
+                          " ORDER BY mail_removal.id LIMIT ?4",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, manifest);
@@ -343,31 +316,26 @@ tide_status tide_removal_list(struct sqlite3 *db, uint64_t manifest, int state, 
         removal_read(stmt, &one);
         more = visit(&one, arg);
     }
-    if (code != SQLITE_DONE && code != SQLITE_ROW)
-        rc = failed(db, "list a manifest", err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return tide_rows_end(db, stmt, code, WHAT, err);
 }
 
 tide_status tide_removal_find(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
                               struct tide_removal *removal_out, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT " REMOVAL_COLUMNS " FROM mail_removal"
-                             " JOIN mail_manifest ON mail_manifest.id = manifest"
-                             " WHERE gmail_id = ?2 AND account = ?1 AND state = 2"
-                             " ORDER BY mail_removal.id DESC LIMIT 1",
-                             &stmt, err);
+    tide_status rc = tide_rows_prepare(db,
+                                       "SELECT " REMOVAL_COLUMNS " FROM mail_removal"
+                                       " JOIN mail_manifest ON mail_manifest.id = manifest"
+                                       " WHERE gmail_id = ?2 AND account = ?1 AND state = 2"
+                                       " ORDER BY mail_removal.id DESC LIMIT 1",
+                                       WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
     tide_bind_text(stmt, 2, gmail_id);
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
+    rc = tide_rows_one(db, stmt, WHAT, err);
+    if (rc == TIDE_OK)
         removal_read(stmt, removal_out);
-    else
-        rc = code == SQLITE_DONE ? TIDE_NOT_FOUND : failed(db, "read a manifest", err);
     (void)sqlite3_finalize(stmt);
     return rc;
 }
@@ -379,16 +347,13 @@ static tide_status removal_one(struct sqlite3 *db, sqlite3_stmt *stmt,
                                struct tide_removal *removal_out, tide_removal_mode *mode_out,
                                tide_error *err)
 {
-    tide_status rc = TIDE_OK;
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW) {
+    const tide_status rc = tide_rows_one(db, stmt, WHAT, err);
+    if (rc == TIDE_OK) {
         removal_read(stmt, removal_out);
         if (mode_out != NULL)
             *mode_out = (tide_removal_mode)(tide_column_u64(stmt, 12) & 3U);
-    } else if (code == SQLITE_DONE) {
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "no manifest names this message");
-    } else {
-        rc = failed(db, "read a manifest", err);
+    } else if (rc == TIDE_NOT_FOUND) {
+        (void)tide_error_set(err, TIDE_NOT_FOUND, "no manifest names this message");
     }
     (void)sqlite3_finalize(stmt);
     return rc;
@@ -398,8 +363,8 @@ tide_status tide_removal_get(struct sqlite3 *db, uint64_t id, struct tide_remova
                              tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
-        prepare(db, "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE id = ?1", &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db, "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE id = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, id);
@@ -411,12 +376,12 @@ tide_status tide_removal_origin(struct sqlite3 *db, uint32_t account, tide_text 
                                 tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(db,
-                                   "SELECT " REMOVAL_COLUMNS ", mode FROM mail_removal"
-                                   " JOIN mail_manifest ON mail_manifest.id = manifest"
-                                   " WHERE gmail_id = ?2 AND account = ?1 AND state = 2"
-                                   " AND mode <> 3 ORDER BY mail_removal.id DESC LIMIT 1",
-                                   &stmt, err);
+    const tide_status rc = tide_rows_prepare(db,
+                                             "SELECT " REMOVAL_COLUMNS ", mode FROM mail_removal"
+                                             " JOIN mail_manifest ON mail_manifest.id = manifest"
+                                             " WHERE gmail_id = ?2 AND account = ?1 AND state = 2"
+                                             " AND mode <> 3 ORDER BY mail_removal.id DESC LIMIT 1",
+                                             WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -428,10 +393,10 @@ tide_status tide_removal_of(struct sqlite3 *db, uint64_t manifest, tide_text gma
                             struct tide_removal *removal_out, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(db,
-                                   "SELECT " REMOVAL_COLUMNS " FROM mail_removal"
-                                   " WHERE manifest = ?1 AND gmail_id = ?2",
-                                   &stmt, err);
+    const tide_status rc = tide_rows_prepare(db,
+                                             "SELECT " REMOVAL_COLUMNS " FROM mail_removal"
+                                             " WHERE manifest = ?1 AND gmail_id = ?2",
+                                             WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, manifest);
@@ -444,34 +409,34 @@ tide_status tide_removal_restored(struct sqlite3 *db, uint32_t account, tide_tex
 {
     sqlite3_stmt *stmt = NULL;
     const tide_status rc =
-        prepare(db,
-                "UPDATE mail_removal SET state = 4, restored_id = ?3, changed_ms = ?4"
-                " WHERE gmail_id = ?2 AND state = 2"
-                " AND manifest IN (SELECT id FROM mail_manifest WHERE account = ?1)",
-                &stmt, err);
+        tide_rows_prepare(db,
+                          "UPDATE mail_removal SET state = 4, restored_id = ?3, changed_ms = ?4"
+                          " WHERE gmail_id = ?2 AND state = 2"
+                          " AND manifest IN (SELECT id FROM mail_manifest WHERE account = ?1)",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
     tide_bind_text(stmt, 2, gmail_id);
     tide_bind_text(stmt, 3, new_id);
     tide_bind_u64(stmt, 4, now_ms);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
                                struct tide_removal_facts *facts_out, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc =
-        prepare(db,
-                "SELECT (SELECT min(made_ms) FROM mail_removal JOIN mail_manifest"
-                "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1),"
-                " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
-                "   ON mail_manifest.id = manifest WHERE restored_id = ?2 AND account = ?1),"
-                " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
-                "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1"
-                "   AND state = 4 AND restored_id <> gmail_id)",
-                &stmt, err);
+    tide_status rc = tide_rows_prepare(
+        db,
+        "SELECT (SELECT min(made_ms) FROM mail_removal JOIN mail_manifest"
+        "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1),"
+        " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
+        "   ON mail_manifest.id = manifest WHERE restored_id = ?2 AND account = ?1),"
+        " EXISTS (SELECT 1 FROM mail_removal JOIN mail_manifest"
+        "   ON mail_manifest.id = manifest WHERE gmail_id = ?2 AND account = ?1"
+        "   AND state = 4 AND restored_id <> gmail_id)",
+        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -481,7 +446,7 @@ tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text g
                                                  .claimed = sqlite3_column_int(stmt, 1) != 0,
                                                  .moved = sqlite3_column_int(stmt, 2) != 0};
     else
-        rc = failed(db, "read a manifest", err);
+        rc = tide_rows_failed(db, WHAT, err);
     (void)sqlite3_finalize(stmt);
     return rc;
 }
@@ -490,21 +455,20 @@ tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const
                                      struct tide_manifest *manifest_out, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db,
-                             "SELECT " MANIFEST_COLUMNS " FROM mail_manifest WHERE account = ?1"
-                             " AND query = ?2 AND mode = 3 AND ended_ms = 0 ORDER BY id LIMIT 1",
-                             &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "SELECT " MANIFEST_COLUMNS " FROM mail_manifest WHERE account = ?1"
+                          " AND query = ?2 AND mode = 3 AND ended_ms = 0 ORDER BY id LIMIT 1",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
     tide_bind_text(stmt, 2, tide_text_of(query));
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
+    rc = tide_rows_one(db, stmt, WHAT, err);
+    if (rc == TIDE_OK)
         manifest_read(stmt, manifest_out);
-    else if (code == SQLITE_DONE)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "no such restore is unfinished");
-    else
-        rc = failed(db, "read a manifest", err);
+    else if (rc == TIDE_NOT_FOUND)
+        (void)tide_error_set(err, TIDE_NOT_FOUND, "no such restore is unfinished");
     (void)sqlite3_finalize(stmt);
     return rc == TIDE_OK ? manifest_count(db, manifest_out, err) : rc;
 }
@@ -514,21 +478,22 @@ tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const
 tide_status tide_gap_put(struct sqlite3 *db, uint32_t account, uint64_t at_ms, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    const tide_status rc = prepare(db,
-                                   "INSERT INTO mail_gap(account, at_ms) VALUES(?1, ?2)"
-                                   " ON CONFLICT(account) DO UPDATE SET at_ms = ?2",
-                                   &stmt, err);
+    const tide_status rc = tide_rows_prepare(db,
+                                             "INSERT INTO mail_gap(account, at_ms) VALUES(?1, ?2)"
+                                             " ON CONFLICT(account) DO UPDATE SET at_ms = ?2",
+                                             WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
     tide_bind_u64(stmt, 2, at_ms);
-    return run(db, stmt, err);
+    return tide_rows_run(db, stmt, WHAT, err);
 }
 
 tide_status tide_gap_get(struct sqlite3 *db, uint32_t account, uint64_t *at_ms_out, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    tide_status rc = prepare(db, "SELECT at_ms FROM mail_gap WHERE account = ?1", &stmt, err);
+    tide_status rc =
+        tide_rows_prepare(db, "SELECT at_ms FROM mail_gap WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_bind_u64(stmt, 1, account);
@@ -538,7 +503,7 @@ tide_status tide_gap_get(struct sqlite3 *db, uint32_t account, uint64_t *at_ms_o
     else if (code == SQLITE_DONE)
         *at_ms_out = 0;
     else
-        rc = failed(db, "read the gaps of a history", err);
+        rc = tide_rows_failed(db, WHAT, err);
     (void)sqlite3_finalize(stmt);
     return rc;
 }
