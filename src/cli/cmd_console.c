@@ -2,6 +2,7 @@
 #include "cli/console_home.h"
 
 #include "base/clocktext.h"
+#include "console/look.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -431,8 +432,7 @@ tide_status cli_console_sync(struct cli *cli)
 
 struct standing {
     struct cli *cli;
-    struct console_home *home;
-    const char *site;
+    const struct tide_console_site *site;
     tide_console_store *store;
     tide_json list;
     tide_status rc;
@@ -461,14 +461,14 @@ static bool take_extent(const struct tide_console_day_row *day, void *arg)
 static void show_series(const struct tide_console_set *set, uint64_t days, uint64_t rows, void *arg)
 {
     struct standing *standing = arg;
-    struct tide_console_mark mark = {.days = 0};
+    struct tide_console_mark mark = {.floor = ""};
     struct extent extent = {.first = ""};
     tide_json one;
     char share[32] = "-";
     if (standing->rc != TIDE_OK)
         return;
-    standing->rc =
-        tide_console_mark(standing->home->console, standing->site, set, &mark, &standing->cli->err);
+    standing->rc = tide_console_look_mark(standing->cli->ledger, standing->site, set, &mark,
+                                          &standing->cli->err);
     if (standing->rc == TIDE_OK)
         standing->rc = tide_console_store_days(standing->store, set, NULL, NULL, take_extent,
                                                &extent, &standing->cli->err);
@@ -476,7 +476,7 @@ static void show_series(const struct tide_console_set *set, uint64_t days, uint6
         return;
     if (extent.clicks > 0)
         (void)snprintf(share, sizeof share, "%.1f %%", 100 * extent.hidden / extent.clicks);
-    cli_cell(standing->cli, "%s", standing->site);
+    cli_cell(standing->cli, "%s", standing->site->site);
     cli_cell(standing->cli, "%s", tide_sc_type_name(set->type));
     cli_cell(standing->cli, "%s", mark.tidemark[0] == '\0' ? "none yet" : mark.tidemark);
     cli_cell(standing->cli, "%s .. %s", extent.first, extent.last);
@@ -486,7 +486,7 @@ static void show_series(const struct tide_console_set *set, uint64_t days, uint6
     cli_cell(standing->cli, "%" PRIu64, rows);
     cli_cell(standing->cli, "%s", share);
     tide_json_object(&one);
-    tide_json_set_cstr(&one, "site", standing->site);
+    tide_json_set_cstr(&one, "site", standing->site->site);
     tide_json_set_cstr(&one, "type", tide_sc_type_name(set->type));
     tide_json_set_cstr(&one, "floor", mark.floor);
     tide_json_set_cstr(&one, "tidemark", mark.tidemark);
@@ -503,15 +503,14 @@ tide_status cli_console_status(struct cli *cli)
 {
     static const char *const headings[] = {"SITE", "TYPE", "TIDEMARK", "STORED",       "DAYS",
                                            "LEFT", "OPEN", "ROWS",     "HIDDEN CLICKS"};
-    struct console_home home = {0};
-    struct standing standing = {.cli = cli, .home = &home};
+    struct standing standing = {.cli = cli};
     struct sites *sites = tide_mem_new(cli->mem, sizeof *sites);
     if (sites == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "no memory");
     tide_json_array(&standing.list);
-    tide_status rc = console_home_open(cli, &home);
+    tide_status rc = cli_ledger_read(cli);
     if (rc == TIDE_OK)
-        rc = tide_console_sites(home.console, take_known, sites, &cli->err);
+        rc = tide_console_look_sites(cli->ledger, take_known, sites, &cli->err);
     if (rc == TIDE_OK)
         cli_table_begin(cli, headings, sizeof headings / sizeof headings[0]);
     for (size_t i = 0; rc == TIDE_OK && i < sites->count; i++) {
@@ -520,7 +519,7 @@ tide_status cli_console_status(struct cli *cli)
             wanted = wanted || strcmp(cli->arguments[j], sites->known[i].site) == 0;
         if (!wanted || console_home_store(cli, sites->known[i].site, &standing.store) != TIDE_OK)
             continue;
-        standing.site = sites->known[i].site;
+        standing.site = &sites->known[i];
         rc = tide_console_store_sets(standing.store, show_series, &standing, &cli->err);
         rc = rc == TIDE_OK ? standing.rc : rc;
         (void)tide_console_store_close(standing.store, NULL);
@@ -531,7 +530,6 @@ tide_status cli_console_status(struct cli *cli)
         cli->hint[0] = '\0';
     }
     tide_json_set(&cli->json, "series", &standing.list);
-    const tide_status closed = console_home_close(cli, &home);
     tide_mem_free(cli->mem, sites, sizeof *sites);
-    return rc == TIDE_OK ? closed : rc;
+    return rc;
 }

@@ -238,17 +238,12 @@ tide_status tide_console_site_add(tide_console *console, const char *name, const
     return rc == TIDE_OK ? tide_transact(console->options.engine, write_site, &row, err) : rc;
 }
 
-struct sites_ask {
-    void (*visit)(const struct tide_console_site *site, void *arg);
-    void *arg;
-};
-
-static tide_status read_sites(tide_transaction *transaction, void *arg, tide_error *err)
+tide_status tide_console_sites_read(struct sqlite3 *db,
+                                    void (*visit)(const struct tide_console_site *site, void *arg),
+                                    void *arg, tide_error *err)
 {
-    const struct sites_ask *ask = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
     sqlite3_stmt *stmt = NULL;
-    tide_status rc =
+    const tide_status rc =
         tide_rows_prepare(db,
                           "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
                           " console_site JOIN console_account USING(account) ORDER BY site",
@@ -262,9 +257,20 @@ static tide_status read_sites(tide_transaction *transaction, void *arg, tide_err
         tide_column_copy(stmt, 2, site.account_name, sizeof site.account_name);
         tide_column_copy(stmt, 3, site.endpoint, sizeof site.endpoint);
         tide_column_copy(stmt, 4, site.site, sizeof site.site);
-        ask->visit(&site, ask->arg);
+        visit(&site, arg);
     }
     return tide_rows_end(db, stmt, code, WHAT, err);
+}
+
+struct sites_ask {
+    void (*visit)(const struct tide_console_site *site, void *arg);
+    void *arg;
+};
+
+static tide_status read_sites(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct sites_ask *ask = arg;
+    return tide_console_sites_read(tide_transaction_sqlite(transaction), ask->visit, ask->arg, err);
 }
 
 tide_status tide_console_sites(tide_console *console,
@@ -445,13 +451,21 @@ tide_status tide_console_user(tide_console *console, uint32_t account,
     return rc;
 }
 
+void tide_console_stream_name(const struct tide_console_site *site,
+                              const struct tide_console_set *set, uint32_t epoch,
+                              char name_out[TIDE_CONSOLE_STREAM_BYTES])
+{
+    (void)snprintf(name_out, TIDE_CONSOLE_STREAM_BYTES,
+                   "console.%" PRIu64 ".%s.%" PRIu32 ".%" PRIu32, site->id,
+                   tide_sc_type_name(set->type), set->dimensions, epoch);
+}
+
 tide_status tide_console_stream(tide_console *console, const struct tide_console_site *site,
                                 const struct tide_console_set *set, uint32_t epoch,
                                 const char *floor, uint64_t *stream_out, tide_error *err)
 {
-    char name[96];
-    (void)snprintf(name, sizeof name, "console.%" PRIu64 ".%s.%" PRIu32 ".%" PRIu32, site->id,
-                   tide_sc_type_name(set->type), set->dimensions, epoch);
+    char name[TIDE_CONSOLE_STREAM_BYTES];
+    tide_console_stream_name(site, set, epoch, name);
     return tide_stream_open(console->options.engine, site->account, name, floor, stream_out, err);
 }
 
@@ -561,47 +575,6 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
     for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++)
         if ((types >> type & 1u) != 0)
             rc = enqueue_plan(console, &site, run, (tide_sc_type)type, err);
-    return rc;
-}
-
-struct mark_ask {
-    struct tide_console_series_row row;
-    tide_status rc;
-};
-
-static tide_status read_mark(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct mark_ask *ask = arg;
-    ask->rc = tide_console_series_get(tide_transaction_sqlite(transaction), &ask->row, err);
-    return ask->rc == TIDE_NOT_FOUND ? TIDE_OK : ask->rc;
-}
-
-tide_status tide_console_mark(tide_console *console, const char *site,
-                              const struct tide_console_set *set,
-                              struct tide_console_mark *mark_out, tide_error *err)
-{
-    struct tide_console_site known;
-    struct tide_console_mark mark = {.days = 0};
-    struct tide_stream_state state;
-    uint64_t stream = 0;
-    tide_status rc = tide_console_site(console, site, &known, err);
-    struct mark_ask ask = {.row = {.site = known.id, .set = *set}};
-    if (rc == TIDE_OK)
-        rc = tide_transact(console->options.engine, read_mark, &ask, err);
-    if (rc == TIDE_OK && ask.rc == TIDE_OK) {
-        rc = tide_console_stream(console, &known, set, ask.row.epoch, ask.row.floor, &stream, err);
-        if (rc == TIDE_OK)
-            rc = tide_stream_state(console->options.engine, stream, &state, err);
-        if (rc == TIDE_OK) {
-            (void)snprintf(mark.floor, sizeof mark.floor, "%s", ask.row.floor);
-            if (state.cycles_finished > 0)
-                (void)snprintf(mark.tidemark, sizeof mark.tidemark, "%.10s", state.cursor);
-            mark.days = state.cycles_opened;
-            mark.days_left = state.cycles_opened - state.cycles_finished;
-        }
-    }
-    if (rc == TIDE_OK)
-        *mark_out = mark;
     return rc;
 }
 

@@ -109,15 +109,6 @@ struct tide_console_state {
     uint64_t days, rows, bytes;      /* stored, and received */
 };
 void tide_console_state(tide_console *console, struct tide_console_state *state_out);
-/* Where a series stands: the cursor ("": nowhere), and its cycles. */
-struct tide_console_mark {
-    char floor[16], tidemark[16];
-    uint64_t days, days_left;
-};
-tide_status tide_console_mark(tide_console *console, const char *site,
-                              const struct tide_console_set *set,
-                              struct tide_console_mark *mark_out, tide_error *err);
-
 /* Requests that are not done: 0 when everything that was asked for is stored. */
 tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_error *err);
 /* Whether a sign-in of this process was refused; the text says why. */

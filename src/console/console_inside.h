@@ -45,6 +45,10 @@ tide_status tide_console_use(tide_console *console, uint64_t site,
 /* The sign-in of an account, opened when it is not yet.  Borrowed. */
 tide_status tide_console_user(tide_console *console, uint32_t account,
                               struct tide_console_user **user_out, tide_error *err);
+enum { TIDE_CONSOLE_STREAM_BYTES = 96 };
+void tide_console_stream_name(const struct tide_console_site *site,
+                              const struct tide_console_set *set, uint32_t epoch,
+                              char name_out[TIDE_CONSOLE_STREAM_BYTES]);
 /* The stream of a series; the epoch grows when an earlier day is asked for. */
 tide_status tide_console_stream(tide_console *console, const struct tide_console_site *site,
                                 const struct tide_console_set *set, uint32_t epoch,
@@ -59,6 +63,9 @@ struct tide_console_series_row {
     char opened[16]; /* the last day that has a cycle */
 };
 struct sqlite3;
+tide_status tide_console_sites_read(struct sqlite3 *db,
+                                    void (*visit)(const struct tide_console_site *site, void *arg),
+                                    void *arg, tide_error *err);
 /* TIDE_NOT_FOUND. */
 tide_status tide_console_series_get(struct sqlite3 *db, struct tide_console_series_row *row,
                                     tide_error *err);

@@ -137,6 +137,7 @@ for _ in $(seq 200); do
     [ "$(sqlite3 "$dir/slow/state.db" "SELECT count(*) FROM job WHERE state = 1" 2>/dev/null || echo 0)" -ge 20 ] && break
     read -rt 0.05 <> <(:) || true
 done
+t console status >"$dir/out" 2>&1 || fail "status beside a backfill: $(cat "$dir/out")"
 begun=$(date +%s%N)
 t account halt console --reason "for a moment" >/dev/null || fail "halt"
 wait "$run"

@@ -1,0 +1,55 @@
+#include "console/look.h"
+
+#include "console/console_inside.h"
+#include "db/db.h"
+
+#include <stdio.h>
+
+tide_status tide_console_look_sites(tide_ledger *ledger,
+                                    void (*visit)(const struct tide_console_site *site, void *arg),
+                                    void *arg, tide_error *err)
+{
+    struct sqlite3 *db = tide_ledger_sqlite(ledger);
+    if (db == NULL)
+        return tide_error_set(err, TIDE_INVALID, "sites are kept beside a SQLite ledger only");
+    if (sqlite3_table_column_metadata(db, NULL, "console_site", NULL, NULL, NULL, NULL, NULL,
+                                      NULL) != SQLITE_OK)
+        return TIDE_OK;
+    return tide_console_sites_read(db, visit, arg, err);
+}
+
+struct stream_ask {
+    uint32_t account;
+    char name[TIDE_CONSOLE_STREAM_BYTES];
+    struct tide_console_mark *mark;
+};
+
+static bool take_stream(const struct tide_stream_row *row, void *arg)
+{
+    struct stream_ask *ask = arg;
+    if (row->account != ask->account || !tide_text_equal(row->name, tide_text_of(ask->name)))
+        return true;
+    if (row->ordinal > 0)
+        (void)snprintf(ask->mark->tidemark, sizeof ask->mark->tidemark, "%.*s",
+                       (int)row->cursor.bytes, row->cursor.data);
+    ask->mark->days_left = row->ordinal_next - row->ordinal;
+    return false;
+}
+
+tide_status tide_console_look_mark(tide_ledger *ledger, const struct tide_console_site *site,
+                                   const struct tide_console_set *set,
+                                   struct tide_console_mark *mark_out, tide_error *err)
+{
+    struct tide_console_series_row row = {.site = site->id, .set = *set};
+    struct tide_console_mark mark = {.floor = ""};
+    struct stream_ask ask = {.account = site->account, .mark = &mark};
+    tide_status rc = tide_console_series_get(tide_ledger_sqlite(ledger), &row, err);
+    if (rc == TIDE_OK) {
+        (void)snprintf(mark.floor, sizeof mark.floor, "%s", row.floor);
+        tide_console_stream_name(site, set, row.epoch, ask.name);
+        rc = tide_ledger_streams(ledger, take_stream, &ask, err);
+    }
+    if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
+        *mark_out = mark;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
