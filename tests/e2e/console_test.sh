@@ -2,17 +2,8 @@
 # console_test.sh TIDEMARK CLOUD [KILLS]: search analytics are fetched from the local cloud through
 # batches that fail in every way, by a program that is killed; the rows are compared with
 # what a quiet run stores, and with the server's own answers (B1-B11).
-set -uo pipefail
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
-tidemark=$(realpath "$1")
-cloud=$(realpath "$2")
+. "$(dirname "$0")/stage.sh"
 kills_wanted=${3:-8}
-dir=$(mktemp -d)
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
 user=ada@example.com
 domain=sc-domain:example.com
 prefix=https://www.example.com/

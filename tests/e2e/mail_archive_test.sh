@@ -2,16 +2,7 @@
 # mail_archive_test.sh TIDEMARK CLOUD: mail is taken out of the local cloud in each mode,
 # with everything planted that must be refused, and with the program killed on the way.
 # What was there at the beginning is on the server or in the archive, always (M11-M15a).
-set -uo pipefail
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
-tidemark=$(realpath "$1")
-cloud=$(realpath "$2")
-dir=$(mktemp -d)
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
+. "$(dirname "$0")/stage.sh"
 user=ada@example.com
 messages=80
 

@@ -2,16 +2,7 @@
 # mail_cli_test.sh TIDEMARK CLOUD: what a person sees of the mirror and does beside it:
 # two syncs at once, status beside a sync, Ctrl-C, plain lines, events, the live block on a
 # terminal, bad messages, accounts (M6, M6b, decision 10).
-set -uo pipefail
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR NO_COLOR "${!TIDEMARK_@}" # files, not a keyring
-tidemark=$(realpath "$1")
-cloud=$(realpath "$2")
-dir=$(mktemp -d)
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
+. "$(dirname "$0")/stage.sh"
 user=ada@example.com
 other=bob@example.com
 total=40

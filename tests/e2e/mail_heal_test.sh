@@ -2,16 +2,7 @@
 # mail_heal_test.sh TIDEMARK CLOUD: what happens to an archive behind the program's
 # back is noticed, told and healed (M4); an expired history id finds what was deleted
 # (M5); a part of a mailbox, and a run with a limit, stay honest (E5.7).
-set -uo pipefail
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
-tidemark=$(realpath "$1")
-cloud=$(realpath "$2")
-dir=$(mktemp -d)
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
+. "$(dirname "$0")/stage.sh"
 user=ada@example.com
 messages=90
 

@@ -1,16 +1,7 @@
 #!/usr/bin/env bash
 # mail_restore_test.sh TIDEMARK CLOUD: what was deleted at the local cloud is put back from
 # the archive, once, whatever happens meanwhile (M14, E1.9).
-set -uo pipefail
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
-tidemark=$(realpath "$1")
-cloud=$(realpath "$2")
-dir=$(mktemp -d)
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
+. "$(dirname "$0")/stage.sh"
 user=ada@example.com
 mkdir "$dir/corpus"
 printf 'From: a@example.org\r\nDate: Tue, 04 Jun 2013 10:11:12 +0000\r\nSubject: no id\r\n\r\none\r\n' >"$dir/corpus/1.eml"

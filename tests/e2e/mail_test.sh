@@ -2,16 +2,7 @@
 # mail_test.sh TIDEMARK CLOUD: a mailbox is mirrored from the local cloud, the
 # program killed in the middle, and the archive compared byte for byte with what
 # the cloud holds (M1-M10, M17).
-set -uo pipefail
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
-tidemark=$(realpath "$1")
-cloud=$(realpath "$2")
-dir=$(mktemp -d)
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
+. "$(dirname "$0")/stage.sh"
 user=ada@example.com
 messages=40
 mkdir "$dir/corpus"

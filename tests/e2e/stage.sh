@@ -1,0 +1,13 @@
+# stage.sh: what the end-to-end scripts begin with.  Sourced with the paths of tidemark
+# and tidemark-cloud as $1 and $2; leaves a temporary directory in $dir, which the script
+# removes, and a count of failures.
+set -uo pipefail
+unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
+tidemark=$(realpath "$1")
+cloud=$(realpath "$2")
+dir=$(mktemp -d)
+failed=0
+fail() {
+    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
+    failed=$((failed + 1))
+}
