@@ -44,11 +44,19 @@ struct tide_request;
 struct tide_response;
 struct tide_cancel;
 struct sqlite3;
+struct pg_conn;
 
 /* ---- engine ---------------------------------------------------------------- */
 
 struct tide_engine_options {
-    const char *state_dir;          /* holds state.db; made when missing */
+    const char *state_dir; /* holds state.db; made when missing */
+    /* NULL: state.db in the state directory.  "postgres://...": many processes on many
+     * machines share it, each with a state directory of its own (docs/fleet.md). */
+    const char *ledger;
+    /* On a shared ledger: which accounts this process may take.  NULL: every one.
+     * Called on a thread of the engine; it must be quick. */
+    bool (*may_take)(void *arg, const char *account, const char *provider, const char *archive);
+    void *may_take_arg;
     struct tide_world *world;       /* NULL: the real one, owned by the engine */
     struct tide_settings *settings; /* NULL: built-in defaults and the environment; borrowed */
     uint32_t workers;               /* 0: the setting workers.count */
@@ -143,6 +151,12 @@ struct tide_spec {
  * a payload over its cap is refused before anything is written. */
 tide_status tide_enqueue(tide_engine *engine, const struct tide_spec *specs, size_t count,
                          uint64_t *ids_out, tide_error *err);
+/* The same under a name of yours for the whole call: asked again with it (you crashed, or
+ * lost the answer), it enqueues nothing and gives the same ids.  The name is remembered as
+ * long as finished jobs are.  One transaction, so at most TIDE_ENQUEUE_ONCE_MAX jobs. */
+#define TIDE_ENQUEUE_ONCE_MAX 10000
+tide_status tide_enqueue_once(tide_engine *engine, const char *name, const struct tide_spec *specs,
+                              size_t count, uint64_t *ids_out, tide_error *err);
 tide_status tide_cancel_job(tide_engine *engine, uint64_t id, tide_error *err);
 tide_status tide_retry_job(tide_engine *engine, uint64_t id, tide_error *err);
 
@@ -164,7 +178,10 @@ typedef tide_status tide_transact_fn(tide_transaction *transaction, void *arg, t
 tide_status tide_transact(tide_engine *engine, tide_transact_fn *run, void *arg, tide_error *err);
 tide_status tide_transaction_enqueue(tide_transaction *transaction, const struct tide_spec *specs,
                                      size_t count, uint64_t *ids_out, tide_error *err);
+/* The connection that transaction runs on: one of the two is NULL.  Borrowed for the call;
+ * do not begin, commit or roll back. */
 struct sqlite3 *tide_transaction_sqlite(tide_transaction *transaction);
+struct pg_conn *tide_transaction_postgres(tide_transaction *transaction); /* PGconn */
 
 /* ---- streams and cycles (E5) -------------------------------------------------- */
 

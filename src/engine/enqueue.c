@@ -385,3 +385,8 @@ struct sqlite3 *tide_transaction_sqlite(tide_transaction *transaction)
 {
     return tide_tx_sqlite(transaction->tx);
 }
+
+struct pg_conn *tide_transaction_postgres(tide_transaction *transaction)
+{
+    return tide_tx_postgres(transaction->tx);
+}

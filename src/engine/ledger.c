@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "engine/ledger_ops.h"
 
+#include <stdio.h>
 #include <string.h>
 
 tide_status tide_ledger_open(tide_world *world, const struct tide_ledger_options *options,
@@ -11,7 +12,36 @@ tide_status tide_ledger_open(tide_world *world, const struct tide_ledger_options
 {
     TIDE_ASSERT(world != NULL);
     TIDE_ASSERT(options->path != NULL);
+    if (tide_ledger_is_postgres(options->path))
+        return tide_ledger_postgres_open(world, options, ledger_out, err);
     return tide_ledger_sqlite_open(world, options, ledger_out, err);
+}
+
+bool tide_ledger_is_postgres(const char *path)
+{
+    return path != NULL &&
+           (strncmp(path, "postgres://", 11) == 0 || strncmp(path, "postgresql://", 13) == 0);
+}
+
+/* A password stands between the first ':' after "//" and the last '@' before the
+ * path; or in the query. */
+void tide_ledger_name(const char *path, char *name_out, size_t name_bytes)
+{
+    (void)snprintf(name_out, name_bytes, "%s", path);
+    if (!tide_ledger_is_postgres(path))
+        return;
+    const char *host = strstr(path, "//") + 2;
+    size_t authority = strcspn(host, "/?");
+    const char *at = memrchr(host, '@', authority);
+    const char *colon = at == NULL ? NULL : memchr(host, ':', (size_t)(at - host));
+    if (colon == NULL)
+        colon = at;
+    const char *tail = at == NULL ? host + authority : at;
+    size_t tail_bytes = strcspn(tail, "?");
+    if (colon == NULL)
+        colon = tail;
+    (void)snprintf(name_out, name_bytes, "%.*s%.*s", (int)(colon - path), path, (int)tail_bytes,
+                   tail);
 }
 
 void tide_job_body_free(tide_mem *mem, struct tide_job_body *body)
@@ -410,4 +440,127 @@ struct tide_brief tide_enqueued_brief(const struct tide_job_new *job,
                                .lane = job->lane,
                                .level = job->level,
                                .preemptible = job->preemptible};
+}
+
+struct pg_conn *tide_tx_postgres(tide_tx *tx)
+{
+    return tx->ledger->ops->tx_postgres(tx);
+}
+
+struct pg_conn *tide_ledger_postgres(tide_ledger *ledger)
+{
+    return ledger->ops->postgres(ledger);
+}
+
+tide_status tide_tx_savepoint(tide_tx *tx, tide_error *err)
+{
+    return tx->ledger->ops->savepoint(tx, err);
+}
+
+tide_status tide_tx_savepoint_end(tide_tx *tx, bool keep, tide_error *err)
+{
+    return tx->ledger->ops->savepoint_end(tx, keep, err);
+}
+
+tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char *archive,
+                                      const char *secret, tide_error *err)
+{
+    return tx->ledger->ops->account_place(tx, account, archive, secret, err);
+}
+
+tide_status tide_ledger_member_join(tide_ledger *ledger, const struct tide_member *member,
+                                    uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err)
+{
+    return ledger->ops->member_join(ledger, member, lease_ms, now_unix_ms, err);
+}
+
+tide_status tide_ledger_member_beat(tide_tx *tx, uint32_t lease_ms, uint64_t now_unix_ms,
+                                    tide_error *err)
+{
+    return tx->ledger->ops->member_beat(tx, lease_ms, now_unix_ms, err);
+}
+
+tide_status tide_ledger_member_leave(tide_tx *tx, uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->member_leave(tx, now_unix_ms, err);
+}
+
+tide_status tide_ledger_members(tide_ledger *ledger,
+                                bool (*visit)(const struct tide_member *member, void *arg),
+                                void *arg, tide_error *err)
+{
+    return ledger->ops->members(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_accounts_take(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                      uint64_t owner, bool *taken_out, uint64_t now_unix_ms,
+                                      tide_error *err)
+{
+    return tx->ledger->ops->accounts_take(tx, accounts, count, owner, taken_out, now_unix_ms, err);
+}
+
+tide_status tide_ledger_accounts_release(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                         uint64_t owner, tide_error *err)
+{
+    return tx->ledger->ops->accounts_release(tx, accounts, count, owner, err);
+}
+
+tide_status tide_ledger_grant(tide_tx *tx, const char *limit, uint64_t owner, uint64_t units_max,
+                              uint64_t units_wanted, uint32_t window_ms, uint32_t lease_ms,
+                              uint64_t now_unix_ms, uint64_t *units_out, tide_error *err)
+{
+    return tx->ledger->ops->grant(tx, limit, owner, units_max, units_wanted, window_ms, lease_ms,
+                                  now_unix_ms, units_out, err);
+}
+
+tide_status tide_tx_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err)
+{
+    return tx->ledger->ops->hint(tx, hint, account, err);
+}
+
+tide_status tide_ledger_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
+                                   const uint32_t counts[2], uint64_t owner, uint64_t first_token,
+                                   uint64_t now_unix_ms, tide_mem *mem,
+                                   struct tide_brief *briefs_out, struct tide_job_body **bodies_out,
+                                   size_t *count_out, uint64_t *due_unix_ms_out, tide_error *err)
+{
+    return tx->ledger->ops->claim_free(tx, kinds, kinds_count, counts, owner, first_token,
+                                       now_unix_ms, mem, briefs_out, bodies_out, count_out,
+                                       due_unix_ms_out, err);
+}
+
+tide_status tide_ledger_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_out,
+                                size_t ids_max, size_t *count_out, tide_error *err)
+{
+    return ledger->ops->cancels(ledger, owner, ids_out, ids_max, count_out, err);
+}
+
+tide_status tide_ledger_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
+                                  size_t ids_max, size_t *count_out, tide_error *err)
+{
+    return ledger->ops->batch_get(ledger, name, ids_out, ids_max, count_out, err);
+}
+
+tide_status tide_ledger_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
+                                  uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->batch_put(tx, name, ids, count, now_unix_ms, err);
+}
+
+tide_status tide_ledger_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,
+                                       uint64_t *ordinal_out, tide_buf *cursor_out, tide_error *err)
+{
+    return tx->ledger->ops->cursor_advance(tx, stream, now_unix_ms, ordinal_out, cursor_out, err);
+}
+
+tide_status tide_ledger_doctor(tide_ledger *ledger, uint64_t now_unix_ms,
+                               bool (*visit)(const struct tide_symptom *symptom, void *arg),
+                               void *arg, tide_error *err)
+{
+    return ledger->ops->doctor(ledger, now_unix_ms, visit, arg, err);
+}
+
+bool tide_ledger_shared(const tide_ledger *ledger)
+{
+    return ledger->shared;
 }

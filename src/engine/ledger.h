@@ -1,9 +1,9 @@
 /* ledger.h - the durable table of jobs, cycles and cursors (E1).
  *
  * This is the seam between the engine and a database.  SQLite implements it row
- * by row (ledger_sqlite*.c); PostgreSQL will implement it array by array.  One
- * conformance suite (tests/unit/ledger_test.c) runs against every
- * implementation, through nothing but this header.
+ * by row (ledger_*.c); PostgreSQL implements it array by array (ledger_pg_*.c).
+ * One conformance suite (tests/ledger/) runs against every implementation,
+ * through nothing but this header.
  *
  * A ledger is used by one thread at a time: the writer's.  Reading commands
  * open a ledger of their own with `read_only`.  It has no clock and no threads:
@@ -56,12 +56,21 @@ typedef enum tide_dedupe_scope {
 /* ---- opening -------------------------------------------------------------- */
 
 struct tide_ledger_options {
-    const char *path;   /* of state.db */
+    const char *path;   /* of state.db, or postgres://... (tide_ledger_is_postgres()) */
     const char *run_id; /* random per start (lesson 4), kept on each row it claims (E9.2) */
     uint64_t now_unix_ms;
     bool read_only;  /* for commands beside a running engine */
     bool must_exist; /* do not create */
+    /* Leases are judged by the database's clock, not by `now_unix_ms`: machines
+     * disagree about the time.  Only tests leave it off. */
+    bool database_clock;
 };
+
+/* Whether a name given as a ledger is one on PostgreSQL: "postgres://..." or
+ * "postgresql://...".  Everything else is a file. */
+bool tide_ledger_is_postgres(const char *path);
+/* The same name without its password, for messages and logs. */
+void tide_ledger_name(const char *path, char *name_out, size_t name_bytes);
 
 /* Creates or upgrades the schema (older: upgraded in one transaction; newer:
  * TIDE_NEWER; not one of ours: TIDE_INVALID; damaged: TIDE_CORRUPT).  After an
@@ -74,7 +83,20 @@ void tide_ledger_close(tide_ledger *ledger, bool clean);
 
 tide_status tide_tx_begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err);
 /* After TIDE_OK it is on disk.  Any failure rolls back, and the store must be
- * reopened if err says the sync failed (TIDE_IO): never retried (E1.10). */
+ * reopened if err says the sync failed (TIDE_IO): never retried (E1.10).
+ *
+ * A shared ledger is far away, so three more answers belong to it, from here, from
+ * tide_tx_begin() and from every operation; the transaction is then over (roll it
+ * back) and the ledger connects again by itself at the next tide_tx_begin():
+ *   TIDE_NETWORK  it cannot be reached, or refuses us for now (starting up, too many
+ *                 connections, a time-out); nothing of this transaction was written.
+ *   TIDE_BUSY     it lost against somebody else's (deadlock, serialization): again.
+ *   TIDE_STALE    from tide_tx_begin() alone: this member was declared dead, see
+ *                 tide_ledger_member_join().
+ * A connection that dies during COMMIT leaves the outcome unknown.  The commit token
+ * (every transaction counts up the member's own row) tells it after reconnecting:
+ * tide_tx_commit() waits for that answer, for as long as it takes or until the world
+ * is dead, and then says TIDE_OK or TIDE_NETWORK truly. */
 tide_status tide_tx_commit(tide_tx *tx, tide_error *err);
 void tide_tx_rollback(tide_tx *tx);
 /* The SQLite handle of this transaction, for the caller's own tables in the
@@ -82,6 +104,16 @@ void tide_tx_rollback(tide_tx *tx);
 struct sqlite3 *tide_tx_sqlite(tide_tx *tx);
 /* The same of a ledger that was opened to be read. */
 struct sqlite3 *tide_ledger_sqlite(tide_ledger *ledger);
+/* The same on PostgreSQL, a PGconn; NULL on other engines. */
+struct pg_conn *tide_tx_postgres(tide_tx *tx);
+struct pg_conn *tide_ledger_postgres(tide_ledger *ledger);
+/* Whether several processes may work on it at once: PostgreSQL. */
+bool tide_ledger_shared(const tide_ledger *ledger);
+
+/* Part of a transaction that can be undone alone.  Nested ones end in the order
+ * of a stack.  keep = false undoes what was done since. */
+tide_status tide_tx_savepoint(tide_tx *tx, tide_error *err);
+tide_status tide_tx_savepoint_end(tide_tx *tx, bool keep, tide_error *err);
 
 /* Copies the log into the main file on a connection of its own (E2.5), so that
  * the writer never does it.  May run on another thread beside the writer. */
@@ -111,6 +143,9 @@ struct tide_account_row {
     bool halted;       /* E4.6 */
     char halt_reason[401];
     uint64_t halted_unix_ms;
+    uint64_t owner;     /* the member that holds it, 0: nobody alive */
+    char archive[65];   /* id of the archive its mail goes to; empty: none */
+    char secret[201];   /* where its secret is kept, never the secret; empty: unknown */
     tide_text governor; /* what tide_governor_save() gave; borrowed until the next call */
 };
 tide_status tide_ledger_accounts(tide_ledger *ledger,
@@ -121,6 +156,90 @@ tide_status tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted,
 tide_status tide_ledger_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err);
 tide_status tide_ledger_governor_save(tide_tx *tx, uint32_t account, tide_text saved,
                                       tide_error *err);
+/* What a process must have to take the account; NULL keeps what is there. */
+tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char *archive,
+                                      const char *secret, tide_error *err);
+
+/* ---- many processes (E1.7, E1.8, E4.1) --------------------------------------- */
+
+/* A process that works on a shared ledger is a member of its fleet, by a lease that
+ * it renews.  Everything it holds hangs on that one lease: its claims carry its
+ * owner number, its accounts name it.  Whoever finds the lease passed declares it
+ * dead (reclaim); from then on every transaction of the dead member is refused by
+ * tide_tx_begin() as TIDE_STALE, so that a paused process that wakes up changes
+ * nothing.  The member's row is locked by each of its transactions: it is never
+ * declared dead in the middle of one.
+ *
+ * A ledger nobody joined (SQLite, a command) works as ever: no fence.  */
+struct tide_member {
+    uint64_t owner;   /* random per start; what tide_ledger_claim() is given */
+    char name[65];    /* "host, process 12", for people */
+    char version[17]; /* of the program: a rolling upgrade shows */
+    uint64_t joined_unix_ms;
+    uint64_t until_unix_ms;     /* its lease */
+    bool dead;                  /* declared so; its row is kept for a day */
+    uint32_t accounts, running; /* that it holds; filled by tide_ledger_members() */
+};
+/* In a transaction of its own.  From then on this ledger's transactions are the
+ * member's.  TIDE_EXISTS: the owner number is taken. */
+tide_status tide_ledger_member_join(tide_ledger *ledger, const struct tide_member *member,
+                                    uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err);
+/* Renews the lease. */
+tide_status tide_ledger_member_beat(tide_tx *tx, uint32_t lease_ms, uint64_t now_unix_ms,
+                                    tide_error *err);
+/* A clean end: accounts are free at once.  What still runs under its name is for
+ * reclaim. */
+tide_status tide_ledger_member_leave(tide_tx *tx, uint64_t now_unix_ms, tide_error *err);
+tide_status tide_ledger_members(tide_ledger *ledger,
+                                bool (*visit)(const struct tide_member *member, void *arg),
+                                void *arg, tide_error *err);
+
+/* Takes those of the accounts that nobody alive holds (or we do); taken_out[i] tells. */
+tide_status tide_ledger_accounts_take(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                      uint64_t owner, bool *taken_out, uint64_t now_unix_ms,
+                                      tide_error *err);
+tide_status tide_ledger_accounts_release(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                         uint64_t owner, tide_error *err);
+
+/* A share of a limit that many accounts have in common (E4.1), for `lease_ms`.  The
+ * shares of all members never exceed units_max: *units_out is at most an equal part of
+ * it, less while others still hold more.  What a member gives up is given to others only
+ * `window_ms` later: it may have spent it just now.  0 wanted gives the share back. */
+tide_status tide_ledger_grant(tide_tx *tx, const char *limit, uint64_t owner, uint64_t units_max,
+                              uint64_t units_wanted, uint32_t window_ms, uint32_t lease_ms,
+                              uint64_t now_unix_ms, uint64_t *units_out, tide_error *err);
+
+/* ---- hints ---- */
+
+/* News for the other processes, sent with the transaction and never before it: a hint
+ * only, they look by themselves too.  Any number in a transaction are one message.
+ * Nothing on SQLite. */
+typedef enum tide_hint {
+    TIDE_HINT_WORK,    /* of `account`, 0: of none, something became ready */
+    TIDE_HINT_CONTROL, /* paused, resumed, halted, canceled, new accounts or schedules */
+} tide_hint;
+tide_status tide_tx_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err);
+
+/* One for a process, on a connection of its own, used by one thread. */
+typedef struct tide_listener tide_listener;
+enum { TIDE_HINTS_ACCOUNTS_MAX = 64 };
+struct tide_hints {
+    bool control;
+    bool all; /* something may have been missed (connected again, too many): look at everything */
+    bool free_work; /* of account 0 */
+    uint32_t accounts[TIDE_HINTS_ACCOUNTS_MAX];
+    size_t accounts_count;
+};
+/* TIDE_INVALID: this ledger has none (SQLite, a pooler that does not carry LISTEN). */
+tide_status tide_listener_open(tide_world *world, const char *path, tide_mem *mem,
+                               tide_listener **listener_out, tide_error *err);
+/* Waits for hints, at most wait_ms; TIDE_OK with what came (all of what is there, merged),
+ * TIDE_TIMEOUT, TIDE_STOPPED after tide_listener_stop().  A lost connection is made again
+ * inside, with backoff. */
+tide_status tide_listener_wait(tide_listener *listener, uint32_t wait_ms,
+                               struct tide_hints *hints_out, tide_error *err);
+void tide_listener_stop(tide_listener *listener); /* from any thread */
+void tide_listener_close(tide_listener *listener);
 
 /* ---- jobs ------------------------------------------------------------------ */
 
@@ -185,6 +304,17 @@ void tide_job_body_free(tide_mem *mem, struct tide_job_body *body);
 tide_status tide_ledger_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
                               uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
                               struct tide_job_body **bodies_out, tide_error *err);
+
+/* Claims ready jobs of no account, whoever's they are: those whose time has come, of
+ * these kinds, not paused, in their order, at most counts[lane] of each lane (E1.3).
+ * Other processes do the same at the same time and get others (SKIP LOCKED).
+ * *due_unix_ms_out: when the next one that waits for its time may be had, UINT64_MAX:
+ * none waits; only told when fewer came than were asked for, else 0. */
+tide_status tide_ledger_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
+                                   const uint32_t counts[2], uint64_t owner, uint64_t first_token,
+                                   uint64_t now_unix_ms, tide_mem *mem,
+                                   struct tide_brief *briefs_out, struct tide_job_body **bodies_out,
+                                   size_t *count_out, uint64_t *due_unix_ms_out, tide_error *err);
 
 struct tide_item_report {
     tide_text item;
@@ -280,10 +410,11 @@ tide_status tide_ledger_accounts_with_work(tide_ledger *ledger, uint32_t *accoun
 tide_status tide_ledger_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                               tide_error *err);
 
-/* Running rows of every owner but `owner` go back to pending and cost an attempt
+/* Declares members dead whose lease passed, and frees what they held.  Running rows of
+ * every owner but `owner` and the living members go back to pending and cost an attempt
  * (E1.7, lesson 4); those over their budget fail, or are named in `over_budget`
- * for a forced split when their kind can (E7.1).  In slices of `count_max`;
- * *count_out < count_max means all done. */
+ * for a forced split when their kind can (E7.1); those somebody wanted canceled are
+ * canceled.  In slices of `count_max`; *count_out < count_max means all done. */
 tide_status tide_ledger_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
                                 size_t *count_out, struct tide_changes *changes, tide_error *err);
 
@@ -325,7 +456,19 @@ tide_status tide_ledger_cancel(tide_tx *tx, const struct tide_job_filter *filter
 tide_status tide_ledger_accept(tide_tx *tx, const struct tide_job_filter *filter,
                                uint64_t now_unix_ms, size_t *count_out,
                                struct tide_changes *changes, tide_error *err);
+/* Running jobs of `owner` that a tide_ledger_cancel() of any process named: the ledger
+ * keeps the wish until the job ends. */
+tide_status tide_ledger_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_out,
+                                size_t ids_max, size_t *count_out, tide_error *err);
 tide_status tide_ledger_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err);
+
+/* An enqueue that may be asked twice (the caller lost the answer): its ids are kept
+ * under a name of the caller's for as long as finished jobs are.  TIDE_NOT_FOUND: new.
+ * put: TIDE_EXISTS when another transaction was first; look again. */
+tide_status tide_ledger_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
+                                  size_t ids_max, size_t *count_out, tide_error *err);
+tide_status tide_ledger_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
+                                  uint64_t now_unix_ms, tide_error *err);
 
 /* Deletes finished rows older than the time, never those of an unfinished cycle
  * nor those that an unfinished job waits for (E1.2).  At most `count_max`. */
@@ -392,6 +535,11 @@ tide_status tide_ledger_work_left(tide_ledger *ledger, uint32_t account,
  * the second half of the frontier's assertion (G4). */
 tide_status tide_ledger_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
                                     uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err);
+/* Moves the cursor over every finished cycle it can reach, by what the ledger itself says:
+ * for streams whose jobs several processes finish.  *ordinal_out: where it stands now. */
+tide_status tide_ledger_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,
+                                       uint64_t *ordinal_out, tide_buf *cursor_out,
+                                       tide_error *err);
 
 /* ---- bad items, intents, schedules, alerts ---------------------------------- */
 
@@ -524,5 +672,18 @@ tide_status tide_ledger_account_find(tide_ledger *ledger, const char *name, uint
 tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err);
 tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
                                  tide_error *err);
+
+/* What is wrong with the ledger as a running thing (`jobs doctor`): old snapshots, bloat,
+ * members that died holding something, jobs nobody alive can run, queues that stand
+ * still, partitions that are missing or overdue. */
+struct tide_symptom {
+    int level;        /* 0: healthy, said anyway; 1: warning; 2: critical */
+    char what[33];    /* "old_snapshot" */
+    char text[301];   /* what was seen, with figures */
+    char advice[201]; /* what to do; empty when healthy */
+};
+tide_status tide_ledger_doctor(tide_ledger *ledger, uint64_t now_unix_ms,
+                               bool (*visit)(const struct tide_symptom *symptom, void *arg),
+                               void *arg, tide_error *err);
 
 #endif

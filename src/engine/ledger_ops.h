@@ -118,10 +118,50 @@ struct tide_ledger_ops {
     tide_status (*note)(tide_tx *tx, const char *key, tide_text value, tide_error *err);
     tide_status (*note_get)(tide_ledger *ledger, const char *key, tide_buf *value_out,
                             tide_error *err);
+    struct pg_conn *(*tx_postgres)(tide_tx *tx);
+    struct pg_conn *(*postgres)(tide_ledger *ledger);
+    tide_status (*savepoint)(tide_tx *tx, tide_error *err);
+    tide_status (*savepoint_end)(tide_tx *tx, bool keep, tide_error *err);
+    tide_status (*account_place)(tide_tx *tx, uint32_t account, const char *archive,
+                                 const char *secret, tide_error *err);
+    tide_status (*member_join)(tide_ledger *ledger, const struct tide_member *member,
+                               uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err);
+    tide_status (*member_beat)(tide_tx *tx, uint32_t lease_ms, uint64_t now_unix_ms,
+                               tide_error *err);
+    tide_status (*member_leave)(tide_tx *tx, uint64_t now_unix_ms, tide_error *err);
+    tide_status (*members)(tide_ledger *ledger,
+                           bool (*visit)(const struct tide_member *member, void *arg), void *arg,
+                           tide_error *err);
+    tide_status (*accounts_take)(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                 uint64_t owner, bool *taken_out, uint64_t now_unix_ms,
+                                 tide_error *err);
+    tide_status (*accounts_release)(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                    uint64_t owner, tide_error *err);
+    tide_status (*grant)(tide_tx *tx, const char *limit, uint64_t owner, uint64_t units_max,
+                         uint64_t units_wanted, uint32_t window_ms, uint32_t lease_ms,
+                         uint64_t now_unix_ms, uint64_t *units_out, tide_error *err);
+    tide_status (*hint)(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err);
+    tide_status (*claim_free)(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
+                              const uint32_t counts[2], uint64_t owner, uint64_t first_token,
+                              uint64_t now_unix_ms, tide_mem *mem, struct tide_brief *briefs_out,
+                              struct tide_job_body **bodies_out, size_t *count_out,
+                              uint64_t *due_unix_ms_out, tide_error *err);
+    tide_status (*cancels)(tide_ledger *ledger, uint64_t owner, uint64_t *ids_out, size_t ids_max,
+                           size_t *count_out, tide_error *err);
+    tide_status (*batch_get)(tide_ledger *ledger, tide_text name, uint64_t *ids_out, size_t ids_max,
+                             size_t *count_out, tide_error *err);
+    tide_status (*batch_put)(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
+                             uint64_t now_unix_ms, tide_error *err);
+    tide_status (*cursor_advance)(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,
+                                  uint64_t *ordinal_out, tide_buf *cursor_out, tide_error *err);
+    tide_status (*doctor)(tide_ledger *ledger, uint64_t now_unix_ms,
+                          bool (*visit)(const struct tide_symptom *symptom, void *arg), void *arg,
+                          tide_error *err);
 };
 
 struct tide_ledger {
     const struct tide_ledger_ops *ops;
+    bool shared; /* tide_ledger_shared() */
 };
 
 struct tide_tx {
@@ -129,6 +169,8 @@ struct tide_tx {
 };
 
 /* The engine behind a path. */
+tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledger_options *options,
+                                      tide_ledger **ledger_out, tide_error *err);
 tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_options *options,
                                     tide_ledger **ledger_out, tide_error *err);
 
