@@ -244,6 +244,10 @@ void op_choose(struct chooser *chooser, const struct model *m, struct op *op)
         op->kind = OP_ADVANCE;
     if (op->kind == OP_MEMBER_BEAT && !model_lives(m, op->owner))
         op->kind = OP_RECLAIM;
+    /* An engine may keep the newest row, so that its ids never return. */
+    if (op->kind == OP_PURGE &&
+        (m->jobs_count == 0 || m->jobs[m->jobs_count].state >= TIDE_ROW_DONE))
+        op->kind = OP_RECLAIM;
     switch (op->kind) {
     case OP_ENQUEUE:
         op->count = 1 + BELOW(OP_JOBS);
