@@ -35,6 +35,13 @@
       "rows of a bulk enqueue in one go (E2.5)") \
     N(LEDGER_PURGE_SLICE, "ledger.purge_slice", INTEGER, 500, 1, 500, "jobs", true, \
       "rows of a purge in one go (E2.5)") \
+    /* E1.7, E4.1 many processes on one ledger */ \
+    N(FLEET_LEASE, "fleet.lease", DURATION, 15 * TIDE_MS_SECOND, TIDE_MS_SECOND, 10 * TIDE_MS_MINUTE, "", true, \
+      "a process that is not heard of for this long is dead; others run its jobs (E1.7)") \
+    N(FLEET_LOOK, "fleet.look", DURATION, 5 * TIDE_MS_SECOND, 100, 5 * TIDE_MS_MINUTE, "", true, \
+      "how often a process renews its lease and looks for work beside the hints; a third of the lease at most") \
+    N(FLEET_POLL, "fleet.poll", DURATION, TIDE_MS_SECOND, 50, TIDE_MS_MINUTE, "", true, \
+      "the same where no hints can be had (a pooler in transaction mode)") \
     /* E2 tracker */ \
     N(TRACKER_WINDOW_JOBS, "tracker.window_jobs", INTEGER, 10000, 100, 10000, "jobs", false, \
       "jobs held in memory; the ledger holds the rest (E2.1)") \

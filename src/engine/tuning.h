@@ -41,6 +41,7 @@ struct tide_tuning {
     uint64_t stall_ignored_ms;
     uint64_t stop_grace_ms;
     uint64_t reload_every_ms;
+    uint64_t fleet_lease_ms, fleet_look_ms, fleet_poll_ms;
     bool log_level_given; /* somebody set it: it overrules the program's */
     tide_log_level log_level;
     uint64_t archive_guard; /* for the command that archives mail */
