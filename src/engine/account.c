@@ -43,6 +43,8 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
         struct tide_badness_settings badness = tide_tuning_badness(engine->settings);
         rc = tide_badness_new(&badness, engine->mem, &account->badness);
     }
+    if (rc == TIDE_OK)
+        rc = tide_limits_bind(engine, account);
     struct tide_governor_saved parsed;
     if (rc == TIDE_OK && saved.bytes > 0) {
         /* A governor that cannot be read counts as fully spent only by its own
@@ -82,6 +84,9 @@ tide_status tide_account_taken(tide_engine *engine, struct tide_account *account
                                     tide_world_now_unix_ms(engine->world));
     tide_governor_free(account->governor);
     account->governor = governor;
+    rc = tide_limits_bind(engine, account);
+    if (rc != TIDE_OK)
+        return rc;
     if (account->halted)
         tide_governor_halt(governor, account->halt_reason);
     account->held = true;

@@ -301,6 +301,8 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
     if (rc == TIDE_OK)
         rc = tide_lanes_new(&limits, window, engine->mem, &engine->lanes);
     if (rc == TIDE_OK)
+        rc = tide_limits_new(engine, err);
+    if (rc == TIDE_OK)
         rc = tide_alerting_new(engine);
     if (rc == TIDE_OK)
         rc = tide_scheduler_new(engine);
@@ -562,6 +564,7 @@ static void free_engine(tide_engine *engine, bool clean)
     tide_tracker_free(engine->tracker);
     tide_lanes_free(engine->lanes);
     tide_engine_accounts_free(engine);
+    tide_limits_free(engine);
     for (size_t i = 0; i < engine->streams_count; i++)
         tide_stream_free(engine, engine->streams[i]);
     tide_mem_free(engine->mem, engine->streams, engine->streams_capacity * sizeof *engine->streams);

@@ -66,6 +66,15 @@ struct tide_account {
     struct tide_demand demand;
 };
 
+/* A limit that all accounts of a provider have in common: a project's (E4.1). */
+struct tide_common_limit {
+    const char *provider;
+    struct tide_limit limit;
+    uint64_t units_max; /* of the whole project */
+    uint32_t window_ms;
+};
+enum { TIDE_COMMON_LIMITS = 2 };
+
 /* What is known of an unfinished cycle, for people (E9.1). */
 struct tide_cycle_live {
     uint64_t ordinal;
@@ -232,6 +241,7 @@ struct tide_engine {
     tide_lanes *lanes;
     tide_alerts *alerts;
     tide_bandwidth bandwidth;
+    struct tide_common_limit limits[TIDE_COMMON_LIMITS];
     struct tide_tuning tuning;
     uint64_t settings_print;   /* of the file when the keeper looked last; its own */
     uint64_t settings_look_ms; /* when it looks again */
@@ -396,6 +406,16 @@ tide_status tide_account_taken(tide_engine *engine, struct tide_account *account
                                uint64_t now_ms);
 /* And no longer; what is claimed of it is given back. */
 void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
+
+/* ---- limits.c ---- */
+tide_status tide_limits_new(tide_engine *engine, tide_error *err);
+void tide_limits_free(tide_engine *engine);
+void tide_limits_reload(tide_engine *engine); /* the settings changed */
+/* The account's calls count against what its provider's accounts share. */
+tide_status tide_limits_bind(tide_engine *engine, struct tide_account *account);
+/* On a shared ledger: units this process could use of one at most; 0: none. */
+uint64_t tide_limits_wanted(const tide_engine *engine, size_t index);
+void tide_limits_granted(tide_engine *engine, size_t index, uint64_t units, uint64_t until_ms);
 
 /* ---- keeper.c ---- */
 void tide_keeper_main(void *arg);

@@ -85,6 +85,8 @@ void tide_fleet_lost(tide_engine *engine, uint64_t now_ms)
                    TIDE_F_CSTR("detail", "what ran here goes on elsewhere"));
     fleet->rejoin = true;
     fleet->advance_count = 0;
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
+        tide_limits_granted(engine, i, 0, 0);
     for (uint32_t i = 0; i < engine->workers_count; i++)
         if (engine->workers[i].job != NULL)
             tide_world_cancel(engine->world, &engine->workers[i].job->cancel, TIDE_CANCEL_STALE);

@@ -31,6 +31,10 @@ struct look {
     size_t cancels_count;
     uint32_t others; /* living members beside us */
     uint32_t fewest; /* accounts that the poorest of them holds */
+    uint32_t lease_ms;
+    bool asks[TIDE_COMMON_LIMITS];
+    uint64_t units_max[TIDE_COMMON_LIMITS]; /* of the whole project */
+    uint64_t wanted[TIDE_COMMON_LIMITS], granted[TIDE_COMMON_LIMITS];
     struct look_account *accounts;
     size_t accounts_count, accounts_capacity;
     tide_arena arena;
@@ -205,6 +209,20 @@ static tide_status take_and_release(struct look *look, tide_tx *tx, uint64_t now
     return rc;
 }
 
+static tide_status ask_shares(struct look *look, tide_tx *tx, uint64_t now_unix_ms, tide_error *err)
+{
+    tide_engine *engine = look->engine;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < TIDE_COMMON_LIMITS; i++) {
+        const struct tide_common_limit *common = &engine->limits[i];
+        if (look->asks[i])
+            rc = tide_ledger_grant(tx, common->provider, look->owner, look->units_max[i],
+                                   look->wanted[i], common->window_ms, look->lease_ms, now_unix_ms,
+                                   &look->granted[i], err);
+    }
+    return rc;
+}
+
 /* Cursors of streams whose last job was finished by a process that died before it could
  * move them. */
 struct advance_list {
@@ -246,7 +264,10 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
     look->rc = TIDE_OK;
     look->sent_ms = tide_world_now_ms(engine->world);
     look->owner = engine->owner; /* the writer's, and so are we */
-    tide_status rc = tide_ledger_member_beat(tx, (uint32_t)engine->tuning.fleet_lease_ms, now, err);
+    tide_lock_take(engine->world, engine->lock);
+    look->lease_ms = (uint32_t)engine->tuning.fleet_lease_ms;
+    tide_lock_drop(engine->world, engine->lock);
+    tide_status rc = tide_ledger_member_beat(tx, look->lease_ms, now, err);
     if (rc == TIDE_OK)
         rc = tide_ledger_reclaim(tx, look->owner, RECLAIM_SLICE, now, &look->reclaimed,
                                  &look->changes, err);
@@ -267,8 +288,16 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
         return rc;
     tide_lock_take(engine->world, engine->lock);
     decide(look);
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++) {
+        look->wanted[i] = tide_limits_wanted(engine, i);
+        look->units_max[i] = engine->limits[i].units_max;
+        look->asks[i] =
+            look->wanted[i] > 0 || engine->limits[i].limit.granted_until_ms != UINT64_MAX;
+    }
     tide_lock_drop(engine->world, engine->lock);
     rc = take_and_release(look, tx, now, err);
+    if (rc == TIDE_OK)
+        rc = ask_shares(look, tx, now, err);
     if (rc == TIDE_OK)
         rc = tide_fleet_hints(engine, tx, NULL, &look->changes, err);
     if (rc == TIDE_OK && look->reclaimed > 0)
@@ -285,6 +314,7 @@ static void apply_account(struct look *look, struct look_account *seen, uint64_t
         return; /* no memory: at the next look */
     struct tide_account *account = tide_engine_account_of(engine, seen->row.id);
     if (seen->taken && !account->held) {
+        engine->fleet->look_wanted = true; /* it needs a share of what it has in common */
         TIDE_SEEN("fleet: an account was taken");
         if (tide_account_taken(engine, account, seen->governor, now_ms) == TIDE_OK)
             tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
@@ -326,8 +356,10 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         fleet->look_wanted = true; /* what this one said was of our last life */
         return;
     }
-    fleet->lease_until_ms = look->sent_ms + engine->tuning.fleet_lease_ms;
+    fleet->lease_until_ms = look->sent_ms + look->lease_ms;
     fleet->others = look->others;
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
+        tide_limits_granted(engine, i, look->granted[i], look->sent_ms + look->lease_ms);
     fleet->looks++;
     tide_changes_apply(engine, &look->changes, now_ms);
     for (size_t i = 0; i < look->cancels_count; i++)

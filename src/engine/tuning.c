@@ -160,6 +160,21 @@ struct tide_retry_policy tide_tuning_retry(const tide_settings *settings)
     return policy;
 }
 
+uint64_t tide_tuning_project(const tide_settings *settings, const char *provider,
+                             uint32_t *window_ms_out)
+{
+    if (strcmp(provider, "gmail") == 0) {
+        *window_ms_out = U32(GOVERNOR_GMAIL_WINDOW);
+        return U64(GOVERNOR_GMAIL_PROJECT_UNITS);
+    }
+    if (strcmp(provider, "console") == 0) {
+        *window_ms_out = U32(GOVERNOR_CONSOLE_WINDOW);
+        return U64(GOVERNOR_CONSOLE_PROJECT_UNITS);
+    }
+    *window_ms_out = 0;
+    return 0;
+}
+
 struct tide_badness_settings tide_tuning_badness(const tide_settings *settings)
 {
     struct tide_badness_settings badness = tide_badness_defaults();
