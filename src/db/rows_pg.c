@@ -77,7 +77,7 @@ static bool follows(const char *at, const char *first, const char *second, const
 {
     const char *const words[] = {first, second};
     for (size_t i = 0; i < 2 && words[i] != NULL; i++) {
-        at += strspn(at, " ,");
+        at += strspn(at, " ");
         const size_t bytes = word_bytes(at);
         if (!word_is((tide_text){at, bytes}, words[i]))
             return false;
@@ -110,7 +110,9 @@ static bool translate_definition(struct translation *t, tide_text word, tide_sta
     if (!t->tables)
         return false;
     if (word_is(word, "STRICT") || word_is(word, "WITHOUT")) {
-        const char *rest = word_is(word, "STRICT") ? word.data + word.bytes : word.data;
+        const char *rest = word.data;
+        if (word_is(word, "STRICT"))
+            rest += word.bytes + strspn(word.data + word.bytes, " ,");
         t->at = follows(rest, "WITHOUT", "ROWID", &after) ? after : word.data + word.bytes;
         return true;
     }
