@@ -1,0 +1,103 @@
+#include "engine/archive_id.h"
+
+#include "base/check.h"
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RANDOM_BYTES = 16, FILE_BYTES_MAX = 256, PATH_BYTES = 4096 + 300 };
+
+static tide_status path_of(const char *dir, const char *name, char path_out[PATH_BYTES],
+                           tide_error *err)
+{
+    return (size_t)snprintf(path_out, PATH_BYTES, "%s/%s", dir, name) < PATH_BYTES
+               ? TIDE_OK
+               : tide_error_set(err, TIDE_INVALID, "the path of an archive is too long");
+}
+
+static bool is_good(tide_text id)
+{
+    return id.bytes == 2 * RANDOM_BYTES && strspn(id.data, "0123456789abcdef") == id.bytes;
+}
+
+tide_status tide_archive_id_read(tide_world *world, const char *dir,
+                                 char id_out[TIDE_ARCHIVE_ID_BYTES], tide_error *err)
+{
+    char path[PATH_BYTES];
+    tide_buf text;
+    tide_status rc = path_of(dir, TIDE_ARCHIVE_ID_FILE, path, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_buf_init(&text, tide_mem_heap(), FILE_BYTES_MAX);
+    rc = tide_file_read(world, path, FILE_BYTES_MAX, &text, err);
+    char *end = rc == TIDE_OK && text.bytes > 0 ? strpbrk(text.data, "\r\n") : NULL;
+    if (end != NULL) {
+        text.bytes = (size_t)(end - text.data);
+        *end = '\0';
+    }
+    if (rc == TIDE_OK && !is_good(tide_buf_text(&text)))
+        rc = tide_error_set(err, TIDE_CORRUPT,
+                            "%.250s is not the id of an archive; restore it from a backup, or "
+                            "write there what `tidemark account list --json` names",
+                            path);
+    if (rc == TIDE_OK)
+        memcpy(id_out, text.data, TIDE_ARCHIVE_ID_BYTES);
+    tide_buf_done(&text);
+    return rc;
+}
+
+/* Written beside its place under a name of its own, it takes the place only where there is
+ * none: of two that make one at once, one is first and the other reads it (I1). */
+static tide_status make(tide_world *world, const char *dir, tide_error *err)
+{
+    uint8_t random[RANDOM_BYTES];
+    char id[TIDE_ARCHIVE_ID_BYTES];
+    char name[64];
+    char line[TIDE_ARCHIVE_ID_BYTES + 1];
+    char path[PATH_BYTES];
+    char beside[PATH_BYTES];
+    tide_world_random(world, random, sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", random[i]);
+    (void)snprintf(name, sizeof name, "." TIDE_ARCHIVE_ID_FILE ".%.16s", id);
+    (void)snprintf(line, sizeof line, "%s\n", id);
+    tide_status rc = path_of(dir, TIDE_ARCHIVE_ID_FILE, path, err);
+    if (rc == TIDE_OK)
+        rc = path_of(dir, name, beside, err);
+    if (rc == TIDE_OK)
+        rc = tide_file_replace(world, beside, tide_text_of(line), 0600, err);
+    if (rc == TIDE_OK)
+        rc = tide_file_rename(world, beside, path, err);
+    if (rc == TIDE_EXISTS) {
+        TIDE_SEEN("archive id: another one was first");
+        rc = tide_file_remove(world, beside, err);
+    }
+    return rc;
+}
+
+tide_status tide_archive_id_make(tide_world *world, const char *dir,
+                                 char id_out[TIDE_ARCHIVE_ID_BYTES], tide_error *err)
+{
+    tide_status rc = tide_archive_id_read(world, dir, id_out, err);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    rc = tide_dir_make(world, dir, err);
+    if (rc == TIDE_OK)
+        rc = make(world, dir, err);
+    return rc == TIDE_OK ? tide_archive_id_read(world, dir, id_out, err) : rc;
+}
+
+bool tide_archive_id_is(tide_world *world, const char *dir, const char *id)
+{
+    char here[TIDE_ARCHIVE_ID_BYTES];
+    return tide_archive_id_read(world, dir, here, NULL) == TIDE_OK && strcmp(here, id) == 0;
+}
+
+tide_status tide_transaction_place(tide_transaction *transaction, uint32_t account,
+                                   const char *archive, const char *secret, tide_error *err)
+{
+    const tide_status rc =
+        tide_ledger_account_place(transaction->tx, account, archive, secret, err);
+    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, account, err) : rc;
+}
