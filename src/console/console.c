@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "console/console_inside.h"
-#include "db/rows.h"
+#include "engine/archive_id.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -198,12 +198,34 @@ static tide_status write_account(tide_transaction *transaction, void *arg, tide_
     return tide_rows_run(&stmt, err);
 }
 
+static tide_status place(tide_console *console, const char *name, uint32_t account, bool added,
+                         tide_error *err)
+{
+    bool shared = false;
+    const struct tide_placing placing = {.account = account,
+                                         .name = name,
+                                         .dir = console->dir,
+                                         .secret = tide_secrets_where(console->options.secrets),
+                                         .added = added};
+    return tide_archive_place(console->options.engine, console->options.world, &placing, &shared,
+                              err);
+}
+
+bool tide_console_is_here(tide_world *world, const char *archive_dir, const char *archive)
+{
+    char dir[4096 + 16];
+    (void)snprintf(dir, sizeof dir, "%s/console", archive_dir);
+    return archive[0] != '\0' && tide_archive_id_is(world, dir, archive);
+}
+
 tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
                                      tide_error *err)
 {
     struct account_row row = {.name = name, .endpoint = endpoint == NULL ? "" : endpoint};
-    const tide_status rc =
+    tide_status rc =
         tide_engine_account(console->options.engine, name, "console", &row.account, err);
+    if (rc == TIDE_OK)
+        rc = place(console, name, row.account, true, err);
     return rc == TIDE_OK ? tide_transact(console->options.engine, write_account, &row, err) : rc;
 }
 
@@ -411,6 +433,9 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
     }
     struct wanted wanted = {.id = id};
     tide_status rc = find_site(console, &wanted, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = place(console, wanted.found.account_name, wanted.found.account, false, err);
     if (rc != TIDE_OK)
         return rc;
     /* Two jobs may come here at once; the file must be opened once. */

@@ -58,9 +58,13 @@ tide_status tide_console_close(tide_console *console, tide_error *err); /* after
 /* ---- sign-ins and sites ---- */
 
 /* A sign-in has a name of the person's own ("console" unless said); known ones get the
- * new endpoint ("": Google's). */
+ * new endpoint ("": Google's).  Its files are in our directory from now on
+ * (engine/archive_id.h).  TIDE_INVALID: a shared ledger says that they are elsewhere. */
 tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
                                      tide_error *err);
+/* Whether the files that the ledger names are in this directory: only then may a process
+ * take the account (tide_engine_options.may_take). */
+bool tide_console_is_here(tide_world *world, const char *archive_dir, const char *archive);
 /* TIDE_INVALID: neither a domain nor a URL-prefix property. */
 tide_status tide_console_site_add(tide_console *console, const char *name, const char *site,
                                   tide_error *err);

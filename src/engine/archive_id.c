@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "engine/engine.h"
+#include "engine/ledger_rows.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -100,4 +101,70 @@ tide_status tide_transaction_place(tide_transaction *transaction, uint32_t accou
     const tide_status rc =
         tide_ledger_account_place(transaction->tx, account, archive, secret, err);
     return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, account, err) : rc;
+}
+
+/* ---- where an account's archive is ---- */
+
+struct place {
+    const struct tide_placing *placing;
+    char known[65];                   /* the archive that the ledger names; "" */
+    char here[TIDE_ARCHIVE_ID_BYTES]; /* the one in our directory */
+    bool shared;
+};
+
+static tide_status place_read(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct place *place = arg;
+    const tide_rows rows = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
+    place->shared = tide_ledger_shared(transaction->engine->ledger);
+    tide_status rc = tide_rows_prepare(rows, "SELECT archive FROM account WHERE id = ?1",
+                                       "the place of an archive", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, place->placing->account);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK)
+        tide_rows_get_copy(&stmt, 0, place->known, sizeof place->known);
+    else if (rc == TIDE_NOT_FOUND)
+        (void)tide_error_set(err, rc, "there is no account %.200s", place->placing->name);
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+static tide_status place_write(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct place *place = arg;
+    struct place now = *place;
+    const tide_status rc = place_read(transaction, &now, err);
+    if (rc == TIDE_OK && now.shared && strcmp(now.known, place->known) != 0)
+        return tide_error_set(err, TIDE_BUSY, "another process gave %.200s its archive; again",
+                              place->placing->name);
+    return rc == TIDE_OK ? tide_transaction_place(transaction, place->placing->account, place->here,
+                                                  place->placing->secret, err)
+                         : rc;
+}
+
+tide_status tide_archive_place(tide_engine *engine, tide_world *world,
+                               const struct tide_placing *placing, bool *shared_out,
+                               tide_error *err)
+{
+    struct place place = {.placing = placing};
+    tide_status rc = tide_transact(engine, place_read, &place, err);
+    if (rc == TIDE_OK && place.shared && place.known[0] != '\0') {
+        rc = tide_archive_id_read(world, placing->dir, place.here, err);
+        if (rc == TIDE_NOT_FOUND || (rc == TIDE_OK && strcmp(place.here, place.known) != 0))
+            return tide_error_set(err, TIDE_INVALID,
+                                  "the archive of %.100s is not here: %.140s is not the one with "
+                                  "the id %s. Work where that is, or move it here",
+                                  placing->name, placing->dir, place.known);
+    } else if (rc == TIDE_OK) {
+        rc = tide_archive_id_make(world, placing->dir, place.here, err);
+    }
+    if (rc != TIDE_OK)
+        return rc;
+    *shared_out = place.shared;
+    if (strcmp(place.here, place.known) == 0 && !placing->added)
+        return TIDE_OK;
+    return tide_transact(engine, place_write, &place, err);
 }

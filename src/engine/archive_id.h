@@ -38,4 +38,20 @@ bool tide_archive_id_is(tide_world *world, const char *dir, const char *id);
 tide_status tide_transaction_place(tide_transaction *transaction, uint32_t account,
                                    const char *archive, const char *secret, tide_error *err);
 
+struct tide_placing {
+    uint32_t account;
+    const char *name;   /* of the account, for messages */
+    const char *dir;    /* of its archive here */
+    const char *secret; /* where its secret is kept */
+    bool added;         /* by a person, here and now: the place of the secret is new too */
+};
+/* Before an archive is written to: it is in this directory, with an id, and the ledger says
+ * so.  A shared ledger may say that it is elsewhere; an empty one that began here would
+ * fetch everything again, and the two would drift apart: TIDE_INVALID.  On a ledger of
+ * this machine alone the directory counts, whatever was there before.  *shared_out: whether
+ * the ledger is shared. */
+tide_status tide_archive_place(tide_engine *engine, tide_world *world,
+                               const struct tide_placing *placing, bool *shared_out,
+                               tide_error *err);
+
 #endif

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "engine/archive_id.h"
 #include "mail/mail_inside.h"
 #include "mail/manifest.h"
 #include "mail/message.h"
@@ -225,6 +226,32 @@ static tide_status read_epoch(tide_transaction *transaction, void *arg, tide_err
     return tide_mail_epoch_get(tide_transaction_rows(transaction), row->account, &row->epoch, err);
 }
 
+void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, size_t dir_bytes)
+{
+    (void)snprintf(dir_out, dir_bytes, "%s/%s", archive_dir, email);
+}
+
+static tide_status place(tide_mail *mail, const char *email, uint32_t account, bool added,
+                         bool *shared_out, tide_error *err)
+{
+    char dir[4096 + 256];
+    tide_mail_dir(mail->archive_dir, email, dir, sizeof dir);
+    const struct tide_placing placing = {.account = account,
+                                         .name = email,
+                                         .dir = dir,
+                                         .secret = tide_secrets_where(mail->secrets),
+                                         .added = added};
+    return tide_archive_place(mail->engine, mail->world, &placing, shared_out, err);
+}
+
+bool tide_mail_is_here(tide_world *world, const char *archive_dir, const char *email,
+                       const char *archive)
+{
+    char dir[4096 + 256];
+    tide_mail_dir(archive_dir, email, dir, sizeof dir);
+    return archive[0] != '\0' && tide_archive_id_is(world, dir, archive);
+}
+
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
                                   tide_error *err)
 {
@@ -233,7 +260,10 @@ tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char
     if (rc != TIDE_OK)
         return rc;
     const uint32_t account = row.account;
-    rc = tide_mail_row_read(mail, account, &row, err);
+    bool shared = false;
+    rc = place(mail, email, account, true, &shared, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_row_read(mail, account, &row, err);
     if (rc == TIDE_NOT_FOUND) {
         row = (struct tide_mail_row){.account = account};
         rc = tide_transact(mail->engine, read_epoch, &row, err);
@@ -251,7 +281,11 @@ static tide_status remove_row(tide_transaction *transaction, void *arg, tide_err
     struct tide_mail_row *row = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     const tide_status rc = tide_mail_row_get(db, row->account, row, err);
-    return rc == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : rc;
+    if (rc != TIDE_OK)
+        return rc;
+    /* Added again, it may begin elsewhere. */
+    const tide_status gone = tide_transaction_place(transaction, row->account, "", "", err);
+    return gone == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : gone;
 }
 
 tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err)
@@ -296,10 +330,12 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
     user->account = row->account;
     tide_map_init(&user->claims, mail->mem);
     (void)snprintf(user->email, sizeof user->email, "%s", row->email);
-    (void)snprintf(dir, sizeof dir, "%s/%s", mail->archive_dir, row->email);
+    tide_mail_dir(mail->archive_dir, row->email, dir, sizeof dir);
     tide_mail_secret_name(row->email, secret);
-    tide_status rc =
-        tide_tokens_open(mail->world, mail->secrets, secret, mail->mem, &user->tokens, err);
+    bool shared = false;
+    tide_status rc = place(mail, row->email, row->account, false, &shared, err);
+    if (rc == TIDE_OK)
+        rc = tide_tokens_open(mail->world, mail->secrets, secret, mail->mem, &user->tokens, err);
     if (rc == TIDE_OK)
         rc = tide_gmail_open(row->endpoint[0] == '\0' ? NULL : row->endpoint, user->tokens,
                              mail->mem, &user->gmail, err);
@@ -307,6 +343,9 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
         .dir = dir, .account = row->email, .world = mail->world};
     if (rc == TIDE_OK)
         rc = tide_archive_open(&options, mail->mem, &user->archive, err);
+    /* A process that lost the account has not closed it yet: that passes. */
+    if (rc == TIDE_BUSY && shared)
+        rc = tide_mail_archived(user, rc, err);
     if (rc == TIDE_OK)
         rc = tide_mail_prove(mail, user, err);
     if (rc != TIDE_OK) {

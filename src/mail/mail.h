@@ -62,9 +62,16 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err); /* NULL is fine *
 
 /* ---- accounts ---- */
 
-/* An account of the mail system; its grant is the secret of its name. */
+/* An account of the mail system; its grant is the secret of its name.  Its archive is in our
+ * directory from now on (engine/archive_id.h).  TIDE_INVALID: a shared ledger says that it is
+ * elsewhere. */
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
                                   tide_error *err);
+/* Whether the archive of an account that the ledger names is in this directory: only then
+ * may a process take the account (tide_engine_options.may_take). */
+bool tide_mail_is_here(tide_world *world, const char *archive_dir, const char *email,
+                       const char *archive);
+void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, size_t dir_bytes);
 /* Forgets it, not its archive.  TIDE_NOT_FOUND. */
 tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err);
 /* The name of the secret that holds its grant. */
