@@ -2,11 +2,12 @@
 
 #include "base/check.h"
 #include "console/console_inside.h"
-#include "engine/archive_id.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { BUSY_MS = 2000 };
 
 /* ---- rows beside the ledger ---- */
 
@@ -152,6 +153,8 @@ tide_status tide_console_close(tide_console *console, tide_error *err)
     }
     for (size_t i = 0; i < console->users_count; i++)
         user_close(console, console->users[i]);
+    if (console->dir_lock != NULL)
+        tide_file_lock_drop(console->options.world, console->dir_lock);
     tide_buf_done(&console->listed);
     if (console->lock != NULL)
         tide_lock_free(console->options.world, console->lock);
@@ -396,6 +399,18 @@ static struct tide_console_open_site *site_known(tide_console *console, uint64_t
     return NULL;
 }
 
+/* A process that lost the account may still have files open here, and numbers of texts in its
+ * memory: it is waited for. */
+static tide_status dir_take(tide_console *console, tide_error *err)
+{
+    char path[sizeof console->dir + 8];
+    if (console->dir_lock != NULL || !tide_engine_shared(console->options.engine))
+        return TIDE_OK;
+    (void)snprintf(path, sizeof path, "%s/lock", console->dir);
+    return tide_file_lock_take(console->options.world, path, TIDE_TEXT("tidemark"),
+                               &console->dir_lock, err);
+}
+
 static tide_status site_open(tide_console *console, const struct tide_console_site *row,
                              struct tide_console_open_site **site_out, tide_error *err)
 {
@@ -408,7 +423,9 @@ static tide_status site_open(tide_console *console, const struct tide_console_si
     site->row = *row;
     const struct tide_console_store_options options = {
         .dir = console->dir, .site = row->site, .world = console->options.world};
-    tide_status rc = user_open(console, row, &site->user, err);
+    tide_status rc = dir_take(console, err);
+    if (rc == TIDE_OK)
+        rc = user_open(console, row, &site->user, err);
     if (rc == TIDE_OK)
         rc = tide_console_store_open(&options, console->mem, &site->store, err);
     if (rc != TIDE_OK) {
@@ -446,6 +463,35 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
     tide_lock_drop(world, console->lock);
     if (rc == TIDE_OK)
         *site_out = site;
+    return rc;
+}
+
+static struct tide_console_open_site *site_resting(tide_console *console)
+{
+    for (size_t i = 0; i < console->sites_count; i++)
+        if (!tide_engine_uses(console->options.engine, console->sites[i]->row.account)) {
+            struct tide_console_open_site *resting = console->sites[i];
+            console->sites[i] = console->sites[--console->sites_count];
+            return resting;
+        }
+    return NULL;
+}
+
+tide_status tide_console_rest(tide_console *console, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    tide_lock_take(console->options.world, console->lock);
+    for (struct tide_console_open_site *site = site_resting(console); site != NULL;
+         site = site_resting(console)) {
+        const tide_status closed = tide_console_store_close(site->store, err);
+        rc = rc == TIDE_OK ? closed : rc;
+        tide_mem_free(console->mem, site, sizeof *site);
+    }
+    if (console->sites_count == 0 && console->dir_lock != NULL) {
+        tide_file_lock_drop(console->options.world, console->dir_lock);
+        console->dir_lock = NULL;
+    }
+    tide_lock_drop(console->options.world, console->lock);
     return rc;
 }
 
@@ -615,6 +661,8 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
     for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++)
         if ((types >> type & 1u) != 0)
             rc = enqueue_plan(console, &site, run, (tide_sc_type)type, err);
+    if (rc == TIDE_OK)
+        tide_engine_take_soon(console->options.engine);
     return rc;
 }
 
@@ -648,6 +696,47 @@ tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_er
     return rc;
 }
 
+struct waiting_ask {
+    char archive[TIDE_ARCHIVE_ID_BYTES];
+    uint64_t count;
+};
+
+/* For a shared ledger alone: these columns are booleans there. */
+static tide_status count_waiting(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct waiting_ask *ask = arg;
+    tide_rows_stmt stmt;
+    tide_status rc = tide_rows_prepare(
+        tide_transaction_rows(transaction),
+        "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind JOIN account"
+        " ON account.id = job.account WHERE job.state IN (0, 1) AND kind.name LIKE 'console.%'"
+        " AND account.archive = ?1 AND NOT account.paused AND NOT account.halted"
+        " AND NOT kind.paused",
+        WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_text(&stmt, 1, tide_text_of(ask->archive));
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK)
+        ask->count = tide_rows_get_u64(&stmt, 0);
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err)
+{
+    struct waiting_ask ask = {.count = 0};
+    tide_status rc = TIDE_OK;
+    if (tide_engine_shared(console->options.engine)) {
+        rc = tide_archive_id_read(console->options.world, console->dir, ask.archive, err);
+        if (rc == TIDE_OK)
+            rc = tide_transact(console->options.engine, count_waiting, &ask, err);
+    }
+    if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
+        *count_out = ask.count;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
 void tide_console_state(tide_console *console, struct tide_console_state *state_out)
 {
     struct tide_console_state state = {
@@ -675,6 +764,8 @@ void tide_console_state(tide_console *console, struct tide_console_state *state_
 tide_status tide_console_ended(tide_console *console, tide_job *job, tide_status rc,
                                const tide_error *err)
 {
+    if (rc == TIDE_BUSY && tide_engine_shared(console->options.engine))
+        return tide_job_again(job, tide_job_now_ms(job) + BUSY_MS);
     if (rc != TIDE_AUTH)
         return rc;
     tide_lock_take(console->options.world, console->lock);

@@ -54,4 +54,20 @@ tide_status tide_archive_place(tide_engine *engine, tide_world *world,
                                const struct tide_placing *placing, bool *shared_out,
                                tide_error *err);
 
+/* ---- for systems on the engine ---- */
+
+/* Whether other processes work on the same ledger. */
+bool tide_engine_shared(const tide_engine *engine);
+/* Jobs of an account that this process does not hold were just enqueued: it is taken as soon
+ * as may be, if it is free.  Until that was tried tide_engine_wait() does not call the
+ * engine quiet.  Nothing on a ledger of our own. */
+void tide_engine_take_soon(tide_engine *engine);
+/* Whether this process holds the account, or still runs a job of it.  When it does not, what
+ * it has open for it may be in another one's way. */
+bool tide_engine_uses(tide_engine *engine, uint32_t account);
+/* Cancels what waits of a kind, of one account.  For work that must not go on by itself after
+ * the process that wanted it died. */
+tide_status tide_cancel_kind_of(tide_engine *engine, const char *kind, const char *account,
+                                tide_error *err);
+
 #endif

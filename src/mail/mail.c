@@ -2,7 +2,6 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "engine/archive_id.h"
 #include "mail/mail_inside.h"
 #include "mail/manifest.h"
 #include "mail/message.h"
@@ -11,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { BUSY_MS = 2000 };
 enum { GET_UNITS = 20, QUOTA_UNITS = 6000, QUOTA_MS = 60000 }; /* Gmail's, since May 2026 */
 
 /* ---- rows ---- */
@@ -137,9 +137,12 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
     }
     /* A manifest is gone on with when somebody says so, never because a job of a dead
      * process is found (archiver.h). */
-    if (rc == TIDE_OK && archiver)
+    /* On a shared ledger they may be of a process that lives; there tide_archiver_next() does it for
+     * its own account, whose archive nobody else has open. */
+    const bool alone = !tide_engine_shared(mail->engine);
+    if (rc == TIDE_OK && archiver && alone)
         rc = tide_cancel_kind(mail->engine, TIDE_MAIL_REMOVE, err);
-    if (rc == TIDE_OK && archiver)
+    if (rc == TIDE_OK && archiver && alone)
         rc = tide_cancel_kind(mail->engine, TIDE_MAIL_CHANGES, err);
     return rc;
 }
@@ -343,9 +346,6 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
         .dir = dir, .account = row->email, .world = mail->world};
     if (rc == TIDE_OK)
         rc = tide_archive_open(&options, mail->mem, &user->archive, err);
-    /* A process that lost the account has not closed it yet: that passes. */
-    if (rc == TIDE_BUSY && shared)
-        rc = tide_mail_archived(user, rc, err);
     if (rc == TIDE_OK)
         rc = tide_mail_prove(mail, user, err);
     if (rc != TIDE_OK) {
@@ -436,6 +436,9 @@ tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide
 
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err)
 {
+    /* The process that had the account before us has not closed its archive yet. */
+    if (rc == TIDE_BUSY && tide_engine_shared(mail->engine))
+        return tide_job_again(job, tide_job_now_ms(job) + BUSY_MS);
     if (rc != TIDE_AUTH)
         return rc;
     tide_lock_take(mail->world, mail->lock);
@@ -483,7 +486,7 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
         rc = tide_error_set(err, TIDE_INVALID, "there is no mail from the future");
     /* An archive that cannot be opened is told here, not by a failed job. */
     struct tide_mail_user *user = NULL;
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && !run->elsewhere)
         rc = tide_mail_user(mail, account, &user, err);
     if (rc != TIDE_OK)
         return rc;
@@ -497,7 +500,10 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
                                    .account = account,
                                    .payload = request.payload,
                                    .dedupe = request.dedupe};
-    return tide_enqueue(mail->engine, &spec, 1, NULL, err);
+    rc = tide_enqueue(mail->engine, &spec, 1, NULL, err);
+    if (rc == TIDE_OK)
+        tide_engine_take_soon(mail->engine);
+    return rc;
 }
 
 enum { INDEX_GROUP = 200 }; /* so that who asks can stop between two */
@@ -516,6 +522,31 @@ tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err
     }
     if (rc == TIDE_OK)
         *done_out = done;
+    return rc;
+}
+
+/* An account that is not held gets no job, so whoever wants it later opens it anew. */
+static struct tide_mail_user *user_resting(tide_mail *mail)
+{
+    struct tide_mail_user *resting = NULL;
+    tide_lock_take(mail->world, mail->lock);
+    for (size_t i = 0; resting == NULL && i < mail->users_count; i++)
+        if (!tide_engine_uses(mail->engine, mail->users[i]->account)) {
+            resting = mail->users[i];
+            mail->users[i] = mail->users[--mail->users_count];
+        }
+    tide_lock_drop(mail->world, mail->lock);
+    return resting;
+}
+
+tide_status tide_mail_rest(tide_mail *mail, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (struct tide_mail_user *user = user_resting(mail); user != NULL;
+         user = user_resting(mail)) {
+        const tide_status closed = user_close(mail, user, err);
+        rc = rc == TIDE_OK ? closed : rc;
+    }
     return rc;
 }
 
