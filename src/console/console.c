@@ -668,54 +668,35 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
 
 /* ---- watching ---- */
 
-static tide_status count_left(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
-    tide_status rc =
-        tide_rows_prepare(db,
-                          "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind"
-                          " WHERE job.state IN (0, 1, 3) AND kind.name IN ('console.plan',"
-                          " 'console.page')",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_rows_one(&stmt, err);
-    if (rc == TIDE_OK)
-        *(uint64_t *)arg = tide_rows_get_u64(&stmt, 0);
-    tide_rows_end(&stmt);
-    return rc;
-}
-
-tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_error *err)
-{
-    uint64_t left = 0;
-    const tide_status rc = tide_transact(console->options.engine, count_left, &left, err);
-    if (rc == TIDE_OK)
-        *left_out = left;
-    return rc;
-}
-
-struct waiting_ask {
+struct left_ask {
     char archive[TIDE_ARCHIVE_ID_BYTES];
+    bool waiting; /* only what may run: nothing failed, paused or halted */
     uint64_t count;
 };
 
-/* For a shared ledger alone: these columns are booleans there. */
-static tide_status count_waiting(tide_transaction *transaction, void *arg, tide_error *err)
+/* On a shared ledger there is other people's work too: what concerns our directory counts. */
+#define OF_JOBS " FROM job JOIN kind ON kind.id = job.kind"
+#define OF_OURS                                                                                    \
+    OF_JOBS " JOIN account ON account.id = job.account WHERE account.archive = ?1"                 \
+            " AND kind.name IN ('console.plan', 'console.page')"
+
+static tide_status count_left(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    struct waiting_ask *ask = arg;
+    struct left_ask *ask = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
     tide_rows_stmt stmt;
-    tide_status rc = tide_rows_prepare(
-        tide_transaction_rows(transaction),
-        "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind JOIN account"
-        " ON account.id = job.account WHERE job.state IN (0, 1) AND kind.name LIKE 'console.%'"
-        " AND account.archive = ?1 AND NOT account.paused AND NOT account.halted"
-        " AND NOT kind.paused",
-        WHAT, &stmt, err);
+    const char *sql = "SELECT count(*)" OF_JOBS " WHERE job.state IN (0, 1, 3)"
+                      " AND kind.name IN ('console.plan', 'console.page')";
+    if (db.sqlite == NULL && ask->waiting) /* where these are booleans */
+        sql = "SELECT count(*)" OF_OURS " AND job.state IN (0, 1) AND NOT account.paused"
+              " AND NOT account.halted AND NOT kind.paused";
+    else if (db.sqlite == NULL)
+        sql = "SELECT count(*)" OF_OURS " AND job.state IN (0, 1, 3)";
+    tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_rows_text(&stmt, 1, tide_text_of(ask->archive));
+    if (db.sqlite == NULL)
+        tide_rows_text(&stmt, 1, tide_text_of(ask->archive));
     rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK)
         ask->count = tide_rows_get_u64(&stmt, 0);
@@ -723,18 +704,30 @@ static tide_status count_waiting(tide_transaction *transaction, void *arg, tide_
     return rc;
 }
 
-tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err)
+static tide_status left(tide_console *console, bool waiting, uint64_t *count_out, tide_error *err)
 {
-    struct waiting_ask ask = {.count = 0};
+    struct left_ask ask = {.waiting = waiting};
     tide_status rc = TIDE_OK;
-    if (tide_engine_shared(console->options.engine)) {
+    if (tide_engine_shared(console->options.engine))
         rc = tide_archive_id_read(console->options.world, console->dir, ask.archive, err);
-        if (rc == TIDE_OK)
-            rc = tide_transact(console->options.engine, count_waiting, &ask, err);
-    }
+    if (rc == TIDE_OK)
+        rc = tide_transact(console->options.engine, count_left, &ask, err);
     if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
         *count_out = ask.count;
-    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* no archive, no work of it */
+}
+
+tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_error *err)
+{
+    return left(console, false, left_out, err);
+}
+
+tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err)
+{
+    if (tide_engine_shared(console->options.engine))
+        return left(console, true, count_out, err);
+    *count_out = 0;
+    return TIDE_OK;
 }
 
 void tide_console_state(tide_console *console, struct tide_console_state *state_out)
