@@ -35,6 +35,8 @@
       "rows of a bulk enqueue in one go (E2.5)") \
     N(LEDGER_PURGE_SLICE, "ledger.purge_slice", INTEGER, 500, 1, 500, "jobs", true, \
       "rows of a purge in one go (E2.5)") \
+    T(LEDGER_URL, "ledger.url", URL, "", 250, NULL, false, \
+      "the ledger that many machines share, as postgres://host/database; empty: state.db (E1.7)") \
     /* E2 tracker */ \
     N(TRACKER_WINDOW_JOBS, "tracker.window_jobs", INTEGER, 10000, 100, 10000, "jobs", false, \
       "jobs held in memory; the ledger holds the rest (E2.1)") \
