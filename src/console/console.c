@@ -28,14 +28,14 @@ static const char tables[] =
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
 {
     (void)arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    return tide_rows_exec(db, tables, WHAT, err);
+    tide_rows db = tide_transaction_rows(transaction);
+    return tide_rows_tables(db, tables, WHAT, err);
 }
 
-tide_status tide_console_series_get(struct sqlite3 *db, struct tide_console_series_row *row,
+tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row *row,
                                     tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
@@ -43,37 +43,38 @@ tide_status tide_console_series_get(struct sqlite3 *db, struct tide_console_seri
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, row->site);
-    tide_bind_u64(stmt, 2, row->set.type);
-    tide_bind_u64(stmt, 3, row->set.dimensions);
-    rc = tide_rows_one(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, row->site);
+    tide_rows_u64(&stmt, 2, row->set.type);
+    tide_rows_u64(&stmt, 3, row->set.dimensions);
+    rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK) {
-        row->epoch = tide_column_u32(stmt, 0);
-        tide_column_copy(stmt, 1, row->floor, sizeof row->floor);
-        tide_column_copy(stmt, 2, row->opened, sizeof row->opened);
+        row->epoch = tide_rows_get_u32(&stmt, 0);
+        tide_rows_get_copy(&stmt, 1, row->floor, sizeof row->floor);
+        tide_rows_get_copy(&stmt, 2, row->opened, sizeof row->opened);
     }
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     return rc;
 }
 
-tide_status tide_console_series_put(struct sqlite3 *db, const struct tide_console_series_row *row,
+tide_status tide_console_series_put(tide_rows db, const struct tide_console_series_row *row,
                                     tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    const tide_status rc = tide_rows_prepare(
-        db,
-        "INSERT OR REPLACE INTO console_series(site, type, dimensions, epoch, floor,"
-        " opened) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-        WHAT, &stmt, err);
+    tide_rows_stmt stmt;
+    const tide_status rc =
+        tide_rows_prepare(db,
+                          "INSERT INTO console_series(site, type, dimensions, epoch, floor, opened)"
+                          " VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(site, type, dimensions)"
+                          " DO UPDATE SET epoch = ?4, floor = ?5, opened = ?6",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, row->site);
-    tide_bind_u64(stmt, 2, row->set.type);
-    tide_bind_u64(stmt, 3, row->set.dimensions);
-    tide_bind_u64(stmt, 4, row->epoch);
-    tide_bind_text(stmt, 5, tide_text_of(row->floor));
-    tide_bind_text(stmt, 6, tide_text_of(row->opened));
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, row->site);
+    tide_rows_u64(&stmt, 2, row->set.type);
+    tide_rows_u64(&stmt, 3, row->set.dimensions);
+    tide_rows_u64(&stmt, 4, row->epoch);
+    tide_rows_text(&stmt, 5, tide_text_of(row->floor));
+    tide_rows_text(&stmt, 6, tide_text_of(row->opened));
+    return tide_rows_run(&stmt, err);
 }
 
 /* ---- life ---- */
@@ -173,17 +174,28 @@ struct account_row {
 static tide_status write_account(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct account_row *row = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
-    const tide_status rc = tide_rows_prepare(
-        db, "INSERT OR REPLACE INTO console_account(account, name, endpoint) VALUES(?1, ?2, ?3)",
-        WHAT, &stmt, err);
+    tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
+    /* One of this name under another number was removed from the ledger. */
+    tide_status rc = tide_rows_prepare(
+        db, "DELETE FROM console_account WHERE name = ?2 AND account <> ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, row->account);
-    tide_bind_text(stmt, 2, tide_text_of(row->name));
-    tide_bind_text(stmt, 3, tide_text_of(row->endpoint));
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, row->account);
+    tide_rows_text(&stmt, 2, tide_text_of(row->name));
+    rc = tide_rows_run(&stmt, err);
+    if (rc == TIDE_OK)
+        rc = tide_rows_prepare(db,
+                               "INSERT INTO console_account(account, name, endpoint)"
+                               " VALUES(?1, ?2, ?3) ON CONFLICT(account) DO UPDATE"
+                               " SET name = ?2, endpoint = ?3",
+                               WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, row->account);
+    tide_rows_text(&stmt, 2, tide_text_of(row->name));
+    tide_rows_text(&stmt, 3, tide_text_of(row->endpoint));
+    return tide_rows_run(&stmt, err);
 }
 
 tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
@@ -216,8 +228,8 @@ struct site_row {
 static tide_status write_site(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct site_row *row = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
+    tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db,
         "INSERT INTO console_site(account, site) SELECT account, ?2 FROM console_account"
@@ -225,9 +237,9 @@ static tide_status write_site(tide_transaction *transaction, void *arg, tide_err
         WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_text(stmt, 1, tide_text_of(row->name));
-    tide_bind_text(stmt, 2, tide_text_of(row->site));
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_text(&stmt, 1, tide_text_of(row->name));
+    tide_rows_text(&stmt, 2, tide_text_of(row->site));
+    return tide_rows_run(&stmt, err);
 }
 
 tide_status tide_console_site_add(tide_console *console, const char *name, const char *site,
@@ -238,28 +250,29 @@ tide_status tide_console_site_add(tide_console *console, const char *name, const
     return rc == TIDE_OK ? tide_transact(console->options.engine, write_site, &row, err) : rc;
 }
 
-tide_status tide_console_sites_read(struct sqlite3 *db,
+tide_status tide_console_sites_read(tide_rows db,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
                                     void *arg, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
+    tide_rows_stmt stmt;
+    tide_status rc =
         tide_rows_prepare(db,
                           "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
                           " console_site JOIN console_account USING(account) ORDER BY site",
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    int code = SQLITE_ROW;
-    while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct tide_console_site site = {.id = tide_column_u64(stmt, 0),
-                                         .account = tide_column_u32(stmt, 1)};
-        tide_column_copy(stmt, 2, site.account_name, sizeof site.account_name);
-        tide_column_copy(stmt, 3, site.endpoint, sizeof site.endpoint);
-        tide_column_copy(stmt, 4, site.site, sizeof site.site);
+    bool row = false;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        struct tide_console_site site = {.id = tide_rows_get_u64(&stmt, 0),
+                                         .account = tide_rows_get_u32(&stmt, 1)};
+        tide_rows_get_copy(&stmt, 2, site.account_name, sizeof site.account_name);
+        tide_rows_get_copy(&stmt, 3, site.endpoint, sizeof site.endpoint);
+        tide_rows_get_copy(&stmt, 4, site.site, sizeof site.site);
         visit(&site, arg);
     }
-    return tide_rows_end(db, stmt, code, WHAT, err);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
 struct sites_ask {
@@ -270,7 +283,7 @@ struct sites_ask {
 static tide_status read_sites(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct sites_ask *ask = arg;
-    return tide_console_sites_read(tide_transaction_sqlite(transaction), ask->visit, ask->arg, err);
+    return tide_console_sites_read(tide_transaction_rows(transaction), ask->visit, ask->arg, err);
 }
 
 tide_status tide_console_sites(tide_console *console,
@@ -420,21 +433,22 @@ struct user_ask {
 static tide_status read_user(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct user_ask *ask = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
+    tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(
         db, "SELECT name, endpoint FROM console_account WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, ask->account);
-    if (sqlite3_step(stmt) == SQLITE_ROW) {
+    tide_rows_u64(&stmt, 1, ask->account);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK) {
         ask->row.account = ask->account;
-        tide_column_copy(stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
-        tide_column_copy(stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
-    } else {
+        tide_rows_get_copy(&stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
+        tide_rows_get_copy(&stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
+    } else if (rc == TIDE_NOT_FOUND) {
         rc = tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of Search Console");
     }
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -519,8 +533,8 @@ struct failed_ask {
 static tide_status read_failed(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct failed_ask *ask = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
+    tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "SELECT job.id FROM job JOIN kind ON kind.id = job.kind WHERE"
@@ -529,13 +543,14 @@ static tide_status read_failed(tide_transaction *transaction, void *arg, tide_er
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, ask->account);
-    tide_bind_u64(stmt, 2, FAILED_MAX);
-    int code = SQLITE_ROW;
+    tide_rows_u64(&stmt, 1, ask->account);
+    tide_rows_u64(&stmt, 2, FAILED_MAX);
+    bool row = false;
     ask->count = 0;
-    while ((code = sqlite3_step(stmt)) == SQLITE_ROW)
-        ask->ids[ask->count++] = tide_column_u64(stmt, 0);
-    return tide_rows_end(db, stmt, code, WHAT, err);
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row)
+        ask->ids[ask->count++] = tide_rows_get_u64(&stmt, 0);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
 /* A day whose page failed stays incomplete: whoever runs again wants it tried again. */
@@ -582,8 +597,8 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
 
 static tide_status count_left(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
+    tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind"
@@ -592,11 +607,10 @@ static tide_status count_left(tide_transaction *transaction, void *arg, tide_err
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    if (sqlite3_step(stmt) == SQLITE_ROW)
-        *(uint64_t *)arg = tide_column_u64(stmt, 0);
-    else
-        rc = tide_rows_failed(db, WHAT, err);
-    (void)sqlite3_finalize(stmt);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK)
+        *(uint64_t *)arg = tide_rows_get_u64(&stmt, 0);
+    tide_rows_end(&stmt);
     return rc;
 }
 

@@ -17,7 +17,7 @@ enum { GET_UNITS = 20, QUOTA_UNITS = 6000, QUOTA_MS = 60000 }; /* Gmail's, since
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
 {
     (void)arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     const tide_status rc = tide_mail_tables(db, err);
     return rc == TIDE_OK ? tide_manifest_tables(db, err) : rc;
 }
@@ -25,7 +25,7 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
 static tide_status read_row(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct tide_mail_row *row = arg;
-    return tide_mail_row_get(tide_transaction_sqlite(transaction), row->account, row, err);
+    return tide_mail_row_get(tide_transaction_rows(transaction), row->account, row, err);
 }
 
 tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_mail_row *row_out,
@@ -40,7 +40,7 @@ tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_ma
 
 static tide_status write_row(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    return tide_mail_row_put(tide_transaction_sqlite(transaction), arg, err);
+    return tide_mail_row_put(tide_transaction_rows(transaction), arg, err);
 }
 
 tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, uint64_t *stream_out,
@@ -222,8 +222,7 @@ void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYT
 static tide_status read_epoch(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct tide_mail_row *row = arg;
-    return tide_mail_epoch_get(tide_transaction_sqlite(transaction), row->account, &row->epoch,
-                               err);
+    return tide_mail_epoch_get(tide_transaction_rows(transaction), row->account, &row->epoch, err);
 }
 
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
@@ -250,7 +249,7 @@ tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char
 static tide_status remove_row(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct tide_mail_row *row = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     const tide_status rc = tide_mail_row_get(db, row->account, row, err);
     return rc == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : rc;
 }
@@ -275,7 +274,7 @@ static void account_visit(const struct tide_mail_row *row, void *arg)
 
 static tide_status accounts_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    return tide_mail_rows(tide_transaction_sqlite(transaction), account_visit, arg, err);
+    return tide_mail_rows(tide_transaction_rows(transaction), account_visit, arg, err);
 }
 
 tide_status tide_mail_accounts(tide_mail *mail,
@@ -498,7 +497,7 @@ struct state_ask {
 static tide_status state_mark(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct state_ask *ask = arg;
-    const tide_status rc = tide_mail_mark_get(tide_transaction_sqlite(transaction), ask->stream,
+    const tide_status rc = tide_mail_mark_get(tide_transaction_rows(transaction), ask->stream,
                                               ask->finished, ask->state->history_id, err);
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
