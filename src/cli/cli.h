@@ -198,6 +198,7 @@ tide_status cli_config_set(struct cli *cli);
 tide_status cli_config_check(struct cli *cli);
 tide_status cli_backup(struct cli *cli);
 tide_status cli_ledger_verify(struct cli *cli);
+tide_status cli_ledger_copy(struct cli *cli);
 tide_status cli_completion_bash(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);

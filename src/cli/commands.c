@@ -191,6 +191,13 @@ static const struct cli_flag console_report_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag ledger_copy_flags[] = {
+    {"verify", NULL, "copy nothing: compare the two, row by row"},
+    {"dry-run", NULL, "only count what would be copied, and look for what TO could not hold"},
+    {"restart", NULL, "throw away what an unfinished copy left in TO, and begin again"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag config_list_flags[] = {
     {"changed", NULL, "only settings that are not at their default"},
     {NULL, NULL, NULL},
@@ -275,6 +282,10 @@ const struct cli_command cli_commands[] = {
     {"backup", NULL, "DIR|FILE.db", 1, 1, NULL,
      "Copy state and archives, also while everything runs, into DIR; or the ledger into a file.",
      cli_backup},
+    {"ledger", "copy", "FROM TO", 2, 2, ledger_copy_flags,
+     "Copy a ledger into a new one, from state.db to postgres://HOST/DATABASE or back, and "
+     "compare.",
+     cli_ledger_copy},
     {"ledger", "check", "", 0, 0, NULL, "Check the ledger's file and its rules.",
      cli_ledger_verify},
     {"completion", NULL, "", 0, 0, NULL, "Print the bash completion.", cli_completion_bash},

@@ -60,8 +60,8 @@ struct tide_ledger_copy {
     const char *from, *to; /* a path of a state.db, or postgres://... */
     const struct tide_copy_system *systems;
     size_t systems_count;
-    bool restart;        /* throw away what an unfinished copy left in the target */
-    uint32_t batch_rows; /* in one transaction; 0: 5000 */
+    bool restart;              /* throw away what an unfinished copy left in the target */
+    uint32_t batch_rows;       /* in one transaction; 0: 5000 */
     const tide_cancel *cancel; /* asked before each batch; may be NULL */
     void (*progress)(const struct tide_copy_progress *progress, void *arg); /* may be NULL */
     void *progress_arg;

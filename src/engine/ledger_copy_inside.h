@@ -55,7 +55,7 @@ struct copy_table {
     const char *where;       /* for both; NULL: all rows */
     const char *sqlite_from; /* NULL: the table of that name */
     const char *sqlite_where;
-    const char *sqlite_clear; /* NULL: DELETE FROM the table of that name */
+    const char *sqlite_clear;                     /* NULL: DELETE FROM the table of that name */
     struct copy_insert inserts[COPY_INSERTS_MAX]; /* none: one row with the same columns */
 };
 

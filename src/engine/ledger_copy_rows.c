@@ -213,8 +213,8 @@ static void add_from(tide_buf *sql, bool *failed, const struct copy_side *side,
         add_name(sql, failed, table->name);
     }
     add(sql, failed, " WHERE ");
-    const char *where = side->pg == NULL && table->sqlite_where != NULL ? table->sqlite_where
-                                                                        : table->where;
+    const char *where =
+        side->pg == NULL && table->sqlite_where != NULL ? table->sqlite_where : table->where;
     add(sql, failed, where == NULL ? "1 = 1" : where);
 }
 

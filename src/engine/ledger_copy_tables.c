@@ -27,9 +27,9 @@ static const struct copy_column kind_columns[] = {{"id", COPY_INT4, NULL},
                                                   {"splits", COPY_BOOL, NULL}};
 
 static const struct copy_column account_columns[] = {
-    {"id", COPY_INT4, NULL},         {"name", COPY_TEXT, NULL},      {"provider", COPY_TEXT, NULL},
-    {"paused", COPY_BOOL, NULL},     {"halted", COPY_BOOL, NULL},    {"halt_reason", COPY_TEXT, NULL},
-    {"halted_at", COPY_INT8, NULL},  {"governor", COPY_TEXT, NULL},  {"archive", COPY_TEXT, NULL},
+    {"id", COPY_INT4, NULL},        {"name", COPY_TEXT, NULL},     {"provider", COPY_TEXT, NULL},
+    {"paused", COPY_BOOL, NULL},    {"halted", COPY_BOOL, NULL},   {"halt_reason", COPY_TEXT, NULL},
+    {"halted_at", COPY_INT8, NULL}, {"governor", COPY_TEXT, NULL}, {"archive", COPY_TEXT, NULL},
     {"secret", COPY_TEXT, NULL}};
 
 /* ---- jobs ---- */
@@ -175,25 +175,25 @@ static const struct copy_column stream_columns[] = {
     {"floor", COPY_TEXT, NULL},   {"moved", COPY_INT8, NULL}};
 
 static const struct copy_column cycle_columns[] = {
-    {"id", COPY_INT8, NULL},    {"stream", COPY_INT8, NULL}, {"ordinal", COPY_INT8, NULL},
-    {"start", COPY_TEXT, NULL}, {"end", COPY_TEXT, NULL},    {"total", COPY_INT8, NULL},
+    {"id", COPY_INT8, NULL},          {"stream", COPY_INT8, NULL}, {"ordinal", COPY_INT8, NULL},
+    {"start", COPY_TEXT, NULL},       {"end", COPY_TEXT, NULL},    {"total", COPY_INT8, NULL},
     {"outstanding", COPY_INT8, NULL}, {"failed", COPY_INT8, NULL}, {"opened", COPY_INT8, NULL}};
 
 static const struct copy_column bad_columns[] = {
-    {"account", COPY_INT4, NULL},    {"kind", COPY_INT4, NULL},       {"item", COPY_TEXT, NULL},
-    {"state", COPY_INT2, NULL},      {"cycle", COPY_INT8, NULL},      {"first_seen", COPY_INT8, NULL},
-    {"last_tried", COPY_INT8, NULL}, {"retries", COPY_INT4, NULL},    {"reason", COPY_TEXT, NULL}};
+    {"account", COPY_INT4, NULL},    {"kind", COPY_INT4, NULL},    {"item", COPY_TEXT, NULL},
+    {"state", COPY_INT2, NULL},      {"cycle", COPY_INT8, NULL},   {"first_seen", COPY_INT8, NULL},
+    {"last_tried", COPY_INT8, NULL}, {"retries", COPY_INT4, NULL}, {"reason", COPY_TEXT, NULL}};
 
 static const struct copy_column intent_columns[] = {
-    {"tag", COPY_TEXT, NULL},   {"job", COPY_INT8, NULL},    {"state", COPY_INT2, NULL},
-    {"made", COPY_INT8, NULL},  {"ended", COPY_INT8, NULL},  {"detail", COPY_TEXT, NULL},
+    {"tag", COPY_TEXT, NULL},    {"job", COPY_INT8, NULL},   {"state", COPY_INT2, NULL},
+    {"made", COPY_INT8, NULL},   {"ended", COPY_INT8, NULL}, {"detail", COPY_TEXT, NULL},
     {"outcome", COPY_TEXT, NULL}};
 
 static const struct copy_column schedule_columns[] = {
-    {"id", COPY_INT8, NULL},       {"name", COPY_TEXT, NULL},   {"kind", COPY_INT4, NULL},
-    {"period", COPY_INT8, NULL},   {"anchor", COPY_INT8, NULL}, {"slot_last", COPY_INT8, NULL},
-    {"fired", COPY_INT8, NULL},    {"per_account", COPY_BOOL, NULL},
-    {"at_start", COPY_BOOL, NULL}, {"payload", COPY_TEXT, NULL}};
+    {"id", COPY_INT8, NULL},     {"name", COPY_TEXT, NULL},        {"kind", COPY_INT4, NULL},
+    {"period", COPY_INT8, NULL}, {"anchor", COPY_INT8, NULL},      {"slot_last", COPY_INT8, NULL},
+    {"fired", COPY_INT8, NULL},  {"per_account", COPY_BOOL, NULL}, {"at_start", COPY_BOOL, NULL},
+    {"payload", COPY_TEXT, NULL}};
 
 static const struct copy_column alert_columns[] = {
     {"condition", COPY_TEXT, NULL}, {"account", COPY_INT4, NULL},  {"level", COPY_INT2, NULL},
@@ -376,13 +376,10 @@ static tide_status add_found(struct finding *finding, const char *name, tide_err
     if (columns == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the list of tables");
     struct copy_table *table = &list->tables[list->count];
-    *table = (struct copy_table){.name = name,
-                                 .people = name,
-                                 .columns = columns,
-                                 .columns_count = finding->columns_count};
+    *table = (struct copy_table){
+        .name = name, .people = name, .columns = columns, .columns_count = finding->columns_count};
     for (size_t i = 0; i < finding->columns_count; i++) {
-        columns[i] =
-            (struct copy_column){finding->columns[i].name, finding->columns[i].type, NULL};
+        columns[i] = (struct copy_column){finding->columns[i].name, finding->columns[i].type, NULL};
         table->keys_count += finding->columns[i].key;
     }
     if (table->keys_count == 0 || table->keys_count > COPY_KEYS_MAX)
@@ -407,8 +404,7 @@ static tide_status match_found(struct finding *finding, size_t at, tide_error *e
     bool same = table->columns_count == finding->columns_count;
     for (size_t i = 0; same && i < table->columns_count; i++) {
         size_t j = 0;
-        while (j < finding->columns_count &&
-               strcmp(columns[i].name, finding->columns[j].name) != 0)
+        while (j < finding->columns_count && strcmp(columns[i].name, finding->columns[j].name) != 0)
             j++;
         same = j < finding->columns_count && (j < table->keys_count) == (i < table->keys_count) &&
                is_text(columns[i].type) == is_text(finding->columns[j].type);
