@@ -230,6 +230,7 @@ tide_status cli_ledger_verify(struct cli *cli);
 tide_status cli_ledger_migrate(struct cli *cli);
 tide_status cli_ledger_members(struct cli *cli);
 tide_status cli_worker(struct cli *cli);
+tide_status cli_ledger_copy(struct cli *cli);
 tide_status cli_completion_bash(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);

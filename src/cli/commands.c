@@ -192,6 +192,13 @@ static const struct cli_flag console_report_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag ledger_copy_flags[] = {
+    {"verify", NULL, "copy nothing: compare the two, row by row"},
+    {"dry-run", NULL, "only count what would be copied, and look for what TO could not hold"},
+    {"restart", NULL, "throw away what an unfinished copy left in TO, and begin again"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag config_list_flags[] = {
     {"changed", NULL, "only settings that are not at their default"},
     {NULL, NULL, NULL},
@@ -299,6 +306,10 @@ const struct cli_command cli_commands[] = {
      cli_ledger_migrate},
     {"ledger", "members", "", 0, 0, NULL,
      "List the processes that work on a shared ledger, and what each holds.", cli_ledger_members},
+    {"ledger", "copy", "FROM TO", 2, 2, ledger_copy_flags,
+     "Copy a ledger into a new one, from state.db to postgres://HOST/DATABASE or back, and "
+     "compare.",
+     cli_ledger_copy},
     {"completion", NULL, "", 0, 0, NULL, "Print the bash completion.", cli_completion_bash},
     {NULL, NULL, NULL, 0, 0, NULL, NULL, NULL},
 };
