@@ -1586,7 +1586,7 @@ struct model_job {
     uint32_t needs_count, account, kind;
     uint16_t attempts, attempts_max;
     uint8_t priority, key, cycle; /* key 0: none; cycle 0: none, else index + 1 */
-    bool force, gone;
+    bool force, gone, wanted;     /* wanted: to be canceled, while it runs */
     tide_row_state state;
 };
 
@@ -1775,6 +1775,7 @@ static void do_claim(struct random_run *r)
         assert_int_equal(bodies[i]->attempts, job->attempts);
         assert_int_equal(bodies[i]->force, job->force);
         job->state = TIDE_ROW_RUNNING;
+        job->wanted = false;
         job->token = r->f->token + i;
         job->owner = owner;
         tide_job_body_free(tide_mem_heap(), bodies[i]);
@@ -1869,9 +1870,14 @@ static void do_reclaim(struct random_run *r)
         if (job->gone || job->state != TIDE_ROW_RUNNING || job->owner == 1)
             continue;
         count--;
-        job->attempts++;
+        job->attempts = (uint16_t)(job->attempts + !job->wanted);
         job->not_before = 0;
-        if (job->attempts_max > 0 && job->attempts >= job->attempts_max) {
+        if (job->wanted) {
+            job->state = TIDE_ROW_CANCELED;
+            job->finished = NOW + 3;
+            job->token = 0;
+            job->owner = 0;
+        } else if (job->attempts_max > 0 && job->attempts >= job->attempts_max) {
             job->state = TIDE_ROW_FAILED;
             job->finished = NOW + 3;
             job->token = 0;
@@ -1909,6 +1915,7 @@ static void do_command(struct random_run *r)
                               &r->f->changes, &r->f->err));
         assert_int_equal(count, job->state == TIDE_ROW_PENDING);
         assert_int_equal(running_count, job->state == TIDE_ROW_RUNNING);
+        job->wanted = job->state == TIDE_ROW_RUNNING;
         if (count > 0) {
             job->state = TIDE_ROW_CANCELED;
             job->finished = NOW + 4;
