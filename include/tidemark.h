@@ -205,7 +205,9 @@ tide_status tide_items_bad(tide_engine *engine, uint32_t account, const tide_tex
 
 /* Runs `run` inside the ledger's next transaction, on the writer's thread: it
  * must be quick and must not wait.  Its failure undoes all it did and is
- * returned.  Your own tables live in the same file (E1.6). */
+ * returned.  Your own tables live in the same file or database (E1.6).  It may run
+ * again when a transaction on PostgreSQL has to be repeated: let it set what it gives
+ * back, not add to it. */
 typedef tide_status tide_transact_fn(tide_transaction *transaction, void *arg, tide_error *err);
 tide_status tide_transact(tide_engine *engine, tide_transact_fn *run, void *arg, tide_error *err);
 tide_status tide_transaction_enqueue(tide_transaction *transaction, const struct tide_spec *specs,
@@ -221,7 +223,8 @@ struct pg_conn *tide_transaction_postgres(tide_transaction *transaction); /* PGc
 tide_status tide_stream_open(tide_engine *engine, uint32_t account, const char *name,
                              const char *floor, uint64_t *stream_out, tide_error *err);
 /* The next cycle with its first jobs, all or nothing.  The cursor takes the
- * value `end` once this cycle and all before it are finished. */
+ * value `end` once this cycle and all before it are finished.  Both texts have at
+ * most 255 bytes; cycle_out may be NULL. */
 tide_status tide_cycle_open(tide_engine *engine, uint64_t stream, const char *start,
                             const char *end, const struct tide_spec *specs, size_t count,
                             uint64_t *cycle_out, tide_error *err);

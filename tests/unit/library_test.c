@@ -42,7 +42,7 @@ static int tear_down(void **state)
     struct stage *stage = *state;
     (void)tide_engine_close(stage->engine);
     const char *const left[] = {"state.db", "state.db-wal", "state.db-shm", "engine.lock",
-                                "control.sock"};
+                                "engine.sock"};
     for (size_t i = 0; i < sizeof left / sizeof left[0]; i++) {
         char path[96];
         (void)snprintf(path, sizeof path, "%s/%s", stage->dir, left[i]);
@@ -282,6 +282,30 @@ static void an_answer_is_read_through_functions(void **state)
     test_http_stop(server);
 }
 
+/* What does not fit into tide_stream_state.cursor is refused, never cut. */
+static void a_cursor_comes_back_whole_or_is_refused(void **state)
+{
+    struct stage *stage = *state;
+    open_engine(stage, (struct tide_engine_options){0});
+    assert_int_equal(tide_engine_start(stage->engine, NULL), TIDE_OK);
+    uint64_t stream = 0;
+    char end[258];
+    memset(end, 'x', sizeof end);
+    end[256] = '\0';
+    assert_int_equal(tide_stream_open(stage->engine, 0, "long", "", &stream, NULL), TIDE_OK);
+    assert_int_equal(tide_cycle_open(stage->engine, stream, "", end, NULL, 0, NULL, NULL),
+                     TIDE_INVALID);
+    end[255] = '\0';
+    assert_int_equal(tide_cycle_open(stage->engine, stream, "", end, NULL, 0, NULL, NULL), TIDE_OK);
+    struct tide_stream_state seen = {0};
+    while (seen.cycles_finished == 0) { /* a cycle without jobs ends by itself */
+        (void)tide_engine_wait(stage->engine, 10, NULL);
+        assert_int_equal(tide_stream_state(stage->engine, stream, &seen, NULL), TIDE_OK);
+    }
+    assert_int_equal(seen.cycles_opened, 1);
+    assert_string_equal(seen.cursor, end);
+}
+
 static void a_snapshot_goes_into_a_buffer_on_the_heap(void **state)
 {
     struct stage *stage = *state;
@@ -305,6 +329,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lines_reach_a_descriptor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(two_logs_or_two_settings_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_answer_is_read_through_functions, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_cursor_comes_back_whole_or_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_snapshot_goes_into_a_buffer_on_the_heap, set_up,
                                         tear_down),
     };
