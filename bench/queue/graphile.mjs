@@ -2,10 +2,9 @@
 //
 //   graphile.mjs migrate URL
 //   graphile.mjs enqueue URL JOBS SLICE KEYS(0|1)         jobs/s
-//   graphile.mjs drain   URL JOBS CONCURRENT LOCAL DELAY  jobs/s
+//   graphile.mjs drain   URL JOBS CONCURRENT LOCAL DELAY PROCESSES   jobs/s
 //   graphile.mjs latency URL SAMPLES same|other           ms: p50 p99
-//   graphile.mjs idle    URL SECONDS                      CPU ms of this process
-//   graphile.mjs wait    URL JOBS CONCURRENT LOCAL DELAY  as drain, begins with a line on stdin
+//   graphile.mjs idle    URL SECONDS                      "ready", then % of a core
 //
 // Settings are those its page on performance names: a local queue, completions in
 // batches, prepared statements, no log line for each job (NO_LOG_SUCCESS=1).
@@ -81,40 +80,66 @@ function start(tasks, pool, concurrentJobs, local, delay) {
   });
 }
 
-// Until the last completion is in the database: stop() waits for it.
-async function drain(jobs, concurrent, local, delay, wait) {
+// Runs until `jobs` are handled, or the parent says stop; over when the last completion
+// is in the database, which stop() waits for.
+async function work(jobs, concurrent, local, delay, ready) {
   const pool = poolOf(10);
   await Promise.all(Array.from({ length: 4 }, () => pool.query("select 1")));
-  if (wait) {
-    console.log("ready");
-    await once(process.stdin, "data");
-    process.stdin.destroy();
-  }
-  let done = 0;
+  const count = { done: 0 };
   let finished;
   const all = new Promise((resolve) => (finished = resolve));
+  const none = () => {
+    if (++count.done === jobs) finished();
+  };
+  await ready?.(count, finished);
   const begin = performance.now();
-  const runner = await start(
-    {
-      none: () => {
-        if (++done === jobs) finished();
-      },
-    },
-    pool,
-    concurrent,
-    local,
-    delay,
-  );
-  if (wait) {
-    // Several processes share the jobs: over when none is left for anybody.
-    const left = () =>
-      pool.query("select 1 from graphile_worker._private_jobs limit 1").then((r) => r.rowCount);
-    while (done < jobs && (await left()) > 0) await new Promise((r) => setTimeout(r, 20));
-  } else await all;
+  const runner = await start({ none }, pool, concurrent, local, delay);
+  await all;
   await runner.stop();
   const seconds = (performance.now() - begin) / 1000;
-  console.log(wait ? done : jobs / seconds);
   await pool.end();
+  return seconds;
+}
+
+async function child(jobs, concurrent, local, delay) {
+  let timer;
+  await work(jobs, concurrent, local, delay, async (count, finished) => {
+    process.send("ready");
+    await once(process, "message");
+    process.once("message", finished);
+    timer = setInterval(() => process.send(count.done), 5);
+  });
+  clearInterval(timer);
+  process.send("stopped");
+  process.disconnect();
+}
+
+async function drain(jobs, concurrent, local, delay, processes) {
+  if (processes === 1) {
+    console.log(jobs / (await work(jobs, concurrent, local, delay)));
+    return;
+  }
+  const counts = new Array(processes).fill(0);
+  const children = counts.map(() =>
+    fork(process.argv[1], ["child", url, jobs, concurrent, local, delay].map(String)),
+  );
+  await Promise.all(children.map((one) => once(one, "message")));
+  const begin = performance.now();
+  const ends = children.map(
+    (one, i) =>
+      new Promise((resolve) => {
+        one.on("message", (message) => {
+          if (message === "stopped") return resolve();
+          const before = counts.reduce((a, b) => a + b);
+          counts[i] = message;
+          const after = counts.reduce((a, b) => a + b);
+          if (before < jobs && after >= jobs) children.forEach((each) => each.send("stop"));
+        });
+      }),
+  );
+  children.forEach((one) => one.send("go"));
+  await Promise.all(ends);
+  console.log(jobs / ((performance.now() - begin) / 1000));
 }
 
 const quantile = (sorted, share) =>
@@ -184,7 +209,7 @@ async function idle(seconds) {
   const before = process.cpuUsage();
   await new Promise((r) => setTimeout(r, seconds * 1000));
   const used = process.cpuUsage(before);
-  console.log((used.user + used.system) / 1000);
+  console.log((used.user + used.system) / 1e4 / seconds);
   await runner.stop();
   await pool.end();
 }
@@ -193,8 +218,8 @@ const numbers = rest.map(Number);
 switch (verb) {
   case "migrate": await migrate(); break;
   case "enqueue": await enqueue(numbers[0], numbers[1], numbers[2] === 1); break;
-  case "drain": await drain(...numbers, false); break;
-  case "wait": await drain(...numbers, true); break;
+  case "drain": await drain(...numbers); break;
+  case "child": await child(...numbers); break;
   case "latency": await latency(numbers[0], rest[1]); break;
   case "producer": await producer(numbers[0]); break;
   case "idle": await idle(numbers[0]); break;
