@@ -4,6 +4,7 @@
  *     queue_raw schema  URL                                    the ledger's own tables
  *     queue_raw enqueue URL JOBS SLICE copy|unnest DEDUPE      jobs/s
  *     queue_raw drain   URL JOBS CONNECTIONS BATCH             jobs/s
+ *     queue_raw hold    URL       a transaction that stays open until stdin ends
  *
  * Plain libpq on the ledger's tables and indexes.  A drain ends one batch and claims the
  * next in one transaction and one round trip (a pipeline), with the payloads brought over
@@ -129,6 +130,15 @@ static void prepare(PGconn *pg, const char *name, const char *sql)
     check(pg, PQprepare(pg, name, sql, 0, NULL), PGRES_COMMAND_OK, sql);
 }
 
+/* Arrays of any length are planned once: a plan for each costs as much as running it, and
+ * the one for many rows reads the whole table. */
+static PGconn *open_prepared(const char *url)
+{
+    PGconn *pg = open_connection(url);
+    exec(pg, "SET plan_cache_mode = force_generic_plan");
+    return pg;
+}
+
 static int make_schema(const char *url)
 {
     PGconn *pg = open_connection(url);
@@ -212,7 +222,7 @@ static void add_by_copy(PGconn *pg, size_t first, size_t count, bool dedupe)
 
 static int enqueue(const char *url, size_t jobs, size_t slice, bool copy, bool dedupe)
 {
-    PGconn *pg = open_connection(url);
+    PGconn *pg = open_prepared(url);
     if (copy) /* what is always the same need not be sent */
         exec(pg, "ALTER TABLE tidemark.job ALTER account SET DEFAULT 0, ALTER kind SET DEFAULT 1,"
                  " ALTER scope SET DEFAULT 0, ALTER priority SET DEFAULT 50,"
@@ -320,7 +330,7 @@ static void *drain_one(void *arg)
     static _Thread_local uint64_t ids[BATCH_MAX];
     size_t held = 0;
     uint64_t token = self->owner << 32;
-    PGconn *pg = open_connection(self->url);
+    PGconn *pg = open_prepared(self->url);
     prepare(pg, "claim", sql_claim);
     prepare(pg, "finish", sql_finish);
     if (PQenterPipelineMode(pg) != 1)
@@ -379,6 +389,22 @@ static int drain(const char *url, size_t jobs, size_t connections, size_t batch)
     return 0;
 }
 
+/* ---- hold ------------------------------------------------------------------------------- */
+
+/* Nothing that was deleted after it began can be forgotten while it lasts. */
+static int hold(const char *url)
+{
+    PGconn *pg = open_connection(url);
+    exec(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    check(pg, PQexec(pg, "SELECT txid_current()"), PGRES_TUPLES_OK, "hold");
+    (void)printf("held\n");
+    (void)fflush(stdout);
+    while (getchar() != EOF)
+        ;
+    PQfinish(pg);
+    return 0;
+}
+
 static size_t number(const char *text, size_t max)
 {
     size_t value = strtoul(text, NULL, 10);
@@ -391,12 +417,14 @@ int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "schema") == 0)
         return make_schema(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "hold") == 0)
+        return hold(argv[2]);
     if (argc == 7 && strcmp(argv[1], "enqueue") == 0)
         return enqueue(argv[2], number(argv[3], SIZE_MAX), number(argv[4], SIZE_MAX),
                        strcmp(argv[5], "copy") == 0, strcmp(argv[6], "1") == 0);
     if (argc == 6 && strcmp(argv[1], "drain") == 0)
         return drain(argv[2], number(argv[3], SIZE_MAX), number(argv[4], CONNECTIONS_MAX),
                      number(argv[5], BATCH_MAX));
-    (void)fprintf(stderr, "usage: queue_raw schema|enqueue|drain URL ...\n");
+    (void)fprintf(stderr, "usage: queue_raw schema|enqueue|drain|hold URL ...\n");
     return 2;
 }
