@@ -322,9 +322,9 @@ statements() {
     sql postgres "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements s
         JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = 'bench'"
 }
-idle_one() { # NAME COMMAND...
-    local name=$1 seconds=10 before after share
-    shift
+idle_one() { # NAME BESIDE COMMAND...
+    local name=$1 beside=$2 seconds=10 before after share
+    shift 2
     coproc idler { "$@" "$(url bench)" "$seconds"; }
     local from=${idler[0]} pid=$!
     read -r _ <&"$from"
@@ -332,8 +332,8 @@ idle_one() { # NAME COMMAND...
     read -r share <&"$from"
     after=$(statements)
     wait "$pid"
-    say "${name}_cpu" "$share" %
-    say "${name}_statements" "$(((after - before) * 60 / seconds))" per_minute
+    say "${name}_cpu" "$share" % "${beside}_cpu"
+    say "${name}_statements" "$(((after - before) * 60 / seconds))" per_min "${beside}_statements"
 }
 idle() {
     local pg_dir
@@ -349,11 +349,11 @@ idle() {
     else
         sql postgres "CREATE DATABASE bench"
         graphile migrate "$(url bench)"
-        idle_one queue_graphile_idle graphile idle
+        idle_one queue_graphile_idle '' graphile idle
         sql postgres "DROP DATABASE bench"
     fi
     sql postgres "CREATE DATABASE bench"
-    idle_one queue_idle engine idle
+    idle_one queue_idle queue_graphile_idle engine idle
 }
 
 # ---- SQLite ----------------------------------------------------------------------------------------
