@@ -9,7 +9,6 @@
 #include "engine/batch.h"
 #include "base/check.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -109,20 +108,23 @@ tide_status tide_transaction_run(struct tide_transaction *transaction, tide_tran
                                  void *arg, tide_error *err)
 {
     struct tide_births before = transaction->births;
-    struct sqlite3 *sqlite = tide_tx_sqlite(transaction->tx);
-    if (sqlite != NULL && sqlite3_exec(sqlite, "SAVEPOINT wish", NULL, NULL, NULL) != SQLITE_OK)
-        return tide_error_set(err, TIDE_IO, "savepoint: %s", sqlite3_errmsg(sqlite));
-    tide_status rc = run(transaction, arg, err);
-    if (sqlite == NULL || tx_is_lost(rc))
+    tide_status rc = tide_tx_savepoint(transaction->tx, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = run(transaction, arg, err);
+    if (tx_is_lost(rc))
         return rc;
     if (rc != TIDE_OK) {
         transaction->births.jobs_count = before.jobs_count;
         transaction->births.cycles_count = before.cycles_count;
-        (void)sqlite3_exec(sqlite, "ROLLBACK TO wish", NULL, NULL, NULL);
     }
-    if (sqlite3_exec(sqlite, "RELEASE wish", NULL, NULL, NULL) != SQLITE_OK && rc == TIDE_OK)
-        rc = tide_error_set(err, TIDE_IO, "release savepoint: %s", sqlite3_errmsg(sqlite));
-    return rc;
+    tide_error end_error = {.text = ""};
+    tide_status ended = tide_tx_savepoint_end(transaction->tx, rc == TIDE_OK, &end_error);
+    if (ended == TIDE_OK)
+        return rc;
+    if (err != NULL)
+        *err = end_error;
+    return ended;
 }
 
 static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
