@@ -522,7 +522,7 @@ tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledge
     tide_status rc = tide_pg_open(&pg, mem, &self->pg, err);
     if (rc == TIDE_OK)
         rc = tide_pgl_schema(self, options, err);
-    if (rc == TIDE_OK && !options->read_only)
+    if (rc == TIDE_OK && !options->read_only && !options->building)
         rc = tide_pgl_run_add(self, options->now_unix_ms, err);
     if (rc != TIDE_OK) {
         destroy(self);
