@@ -18,14 +18,19 @@ tide_status tide_pgl_no_memory(tide_error *err)
     return tide_error_set(err, TIDE_NO_MEMORY, "ledger: no memory");
 }
 
+static bool ends_transaction(tide_status rc)
+{
+    return rc == TIDE_IO || rc == TIDE_CORRUPT || rc == TIDE_DISK_FULL || rc == TIDE_NO_MEMORY ||
+           rc == TIDE_NETWORK || rc == TIDE_BUSY;
+}
+
 /* The transaction is over after a failure of the store, and also when the server says so:
  * a refused statement leaves nothing but a rollback there (R7). */
 tide_status tide_pgl_end(struct tide_postgres *self, tide_status rc)
 {
     if (rc == TIDE_OK || !self->in_tx)
         return rc;
-    bool over = rc == TIDE_IO || rc == TIDE_CORRUPT || rc == TIDE_DISK_FULL ||
-                rc == TIDE_NO_MEMORY || rc == TIDE_NETWORK || rc == TIDE_BUSY;
+    bool over = ends_transaction(rc);
     PGconn *conn = tide_pg_handle(self->pg);
     if (conn == NULL || PQtransactionStatus(conn) != PQTRANS_INTRANS)
         over = true;
@@ -341,7 +346,7 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     tide_map_clear(&self->accounts);
     tide_status rc = tide_pg_exec(self->pg, sql, err);
     /* A deadlock or a failed read is the whole transaction's, whatever can be undone. */
-    if (rc == TIDE_OK && self->tx_failed == TIDE_INVALID)
+    if (rc == TIDE_OK && !ends_transaction(self->tx_failed))
         self->tx_failed = TIDE_OK;
     return tide_pgl_end(self, rc);
 }
@@ -409,6 +414,7 @@ static void destroy(struct tide_postgres *self)
     tide_buf_done(&self->kept);
     tide_map_done(&self->kinds);
     tide_map_done(&self->accounts);
+    tide_map_done(&self->rows);
     tide_mem_free(mem, self->deltas, self->deltas_capacity * sizeof self->deltas[0]);
     tide_mem_free(mem, self, sizeof *self);
 }
@@ -517,6 +523,7 @@ tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledge
     tide_buf_init(&self->kept, mem, (size_t)4 << 20);
     tide_map_init(&self->kinds, mem);
     tide_map_init(&self->accounts, mem);
+    tide_map_init(&self->rows, mem);
     struct tide_pg_options pg = {
         .url = options->path,
         .read_only = options->read_only,

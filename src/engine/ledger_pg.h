@@ -81,7 +81,9 @@ struct tide_postgres {
     uint64_t look_due_us;     /* when a claim begins at the beginning at the latest */
     uint64_t look_allowed_us; /* and at the earliest, when it found too few */
     uint64_t due_unix_ms; /* when the first free job that waits for its time is due; 0: unknown */
-    uint64_t due_looked_unix_ms;   /* when that was looked up, by the caller's clock */
+    uint64_t due_looked_unix_ms; /* when that was looked up, by the caller's clock */
+    bool in_finish;
+    tide_map rows;                 /* ids of a result to its rows, for one operation */
     struct pg_cycle_delta *deltas; /* what this operation does to cycles, so far */
     size_t deltas_count, deltas_capacity;
     tide_buf kept; /* texts that an operation lends to its caller until the next call */
