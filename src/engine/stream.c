@@ -1,5 +1,5 @@
 /* stream.c - ordered progress: streams, their cycles, their cursors (E5). */
-#include "engine/engine.h"
+#include "engine/fleet.h"
 #include "base/check.h"
 
 #include <inttypes.h>
@@ -153,6 +153,8 @@ static tide_status stream_run(tide_transaction *transaction, void *arg, tide_err
     /* It may be loaded now, before the commit: an unknown stream has no cycles,
      * and a failed commit leaves one that nobody can name. */
     tide_engine *engine = transaction->engine;
+    if (engine->fleet != NULL)
+        return TIDE_OK; /* its cursor is moved by what the ledger says (fleet.h) */
     tide_lock_take(engine->world, engine->lock);
     rc = tide_engine_stream_load(engine, &row, err);
     tide_lock_drop(engine->world, engine->lock);
@@ -181,7 +183,9 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
     tide_lock_take(engine->world, engine->lock);
     struct tide_stream *known = tide_engine_stream_of(engine, stream);
     tide_status rc = TIDE_OK;
-    if (known == NULL)
+    if (engine->fleet != NULL)
+        known = NULL; /* the ledger knows it or not */
+    else if (known == NULL)
         rc = tide_error_set(err, TIDE_INVALID, "unknown stream %" PRIu64, stream);
     else if (tide_frontier_totals(known->frontier).opened + transaction->births.cycles_count >=
              TIDE_CYCLES_OPEN_MAX / 2)
