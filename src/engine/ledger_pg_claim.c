@@ -71,6 +71,14 @@ static int place_order(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
+/* Where each id is there once. */
+static int by_id(const void *a, const void *b)
+{
+    const struct place *x = a;
+    const struct place *y = b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
 tide_status tide_pgl_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
                            uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
                            struct tide_job_body **bodies_out, tide_error *err)
@@ -137,9 +145,11 @@ void tide_pgl_brief_read(const PGresult *result, int row, struct tide_brief *bri
 
 /* Free jobs whose time has come lose it, so that they stand in order with the others; and
  * when the next one's comes.  Kinds do not matter: it is the same for whoever looks. */
-static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, tide_error *err)
+static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, bool *promoted_out,
+                            tide_error *err)
 {
     tide_status rc = TIDE_OK;
+    *promoted_out = false;
     for (int slice = 0; slice < PROMOTE_SLICES_MAX; slice++) {
         PGresult *result = NULL;
         tide_pg_params(self->pg);
@@ -161,6 +171,7 @@ static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, ti
         /* None: another process has them in hand. */
         if (rc != TIDE_OK || PQntuples(result) == 0)
             return rc;
+        *promoted_out = true;
     }
     return rc;
 }
@@ -329,16 +340,22 @@ tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
         .bodies = bodies_out,
     };
     bool looked = false;
+    bool promoted = false;
     tide_status rc = tide_pgl_ready(self, err);
     if (rc == TIDE_OK && due_wanted(self, now_unix_ms)) {
-        rc = due_look(self, now_unix_ms, err);
+        rc = due_look(self, now_unix_ms, &promoted, err);
         looked = true;
     }
     if (rc == TIDE_OK && more_wanted(&claim) && kinds_count > 0)
         rc = free_claim(self, &claim, err);
+    if (rc == TIDE_OK && more_wanted(&claim) && !looked) {
+        rc = due_look(self, now_unix_ms, &promoted, err);
+        /* Somebody else's whose time has come since we last looked: nobody would come back
+         * for it, the time we name is the next one's. */
+        if (rc == TIDE_OK && promoted && kinds_count > 0)
+            rc = free_claim(self, &claim, err);
+    }
     bool fewer = more_wanted(&claim);
-    if (rc == TIDE_OK && fewer && !looked)
-        rc = due_look(self, now_unix_ms, err);
     if (rc == TIDE_OK) {
         *count_out = claim.count;
         *due_unix_ms_out = fewer ? self->due_unix_ms : 0;
@@ -393,13 +410,32 @@ static tide_status beats_write(struct tide_postgres *self, const struct tide_bea
     tide_status rc = tide_pg_run(self->pg, PGSQL_BEAT, &result, err);
     if (rc != TIDE_OK)
         return rc;
-    int row = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool applied = row < PQntuples(result) && tide_pg_get_u64(result, row, 0) == places[i].id;
-        applied_out[places[i].index] = applied;
-        row += applied;
+    for (size_t i = 0; i < count; i++)
+        applied_out[places[i].index] = false;
+    /* The server may answer in any order. */
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct place wanted = {tide_pg_get_u64(result, row, 0), 0};
+        const struct place *found = bsearch(&wanted, places, count, sizeof places[0], by_id);
+        TIDE_ASSERT(found != NULL);
+        applied_out[found->index] = true;
     }
     return TIDE_OK;
+}
+
+/* Those of the `count` places that are the first of their id go to the front, in order, the
+ * others stay behind them: one statement changes a row once. */
+static size_t first_of_each(struct place *places, size_t count, struct place *others)
+{
+    size_t firsts = 0;
+    size_t rest = 0;
+    for (size_t i = 0; i < count; i++)
+        if (firsts > 0 && places[firsts - 1].id == places[i].id)
+            others[rest++] = places[i];
+        else
+            places[firsts++] = places[i];
+    if (rest > 0)
+        memcpy(places + firsts, others, rest * sizeof others[0]);
+    return firsts;
 }
 
 tide_status tide_pgl_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
@@ -421,14 +457,18 @@ tide_status tide_pgl_beat(tide_tx *tx, const struct tide_beat *beats, size_t cou
     tide_status rc = tide_pgl_ready(self, err);
     if (rc != TIDE_OK || count == 0)
         return rc;
-    struct place *places = tide_mem_array(self->mem, count, sizeof places[0]);
+    struct place *places = tide_mem_array(self->mem, 2 * count, sizeof places[0]);
     if (places == NULL)
         return tide_pgl_end(self, tide_pgl_no_memory(err));
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){beats[i].id, i};
     qsort(places, count, sizeof places[0], place_order);
-    rc = beats_write(self, beats, places, count, now_unix_ms, applied_out, err);
-    tide_mem_free(self->mem, places, count * sizeof places[0]);
+    for (size_t at = 0; rc == TIDE_OK && at < count;) { /* each round writes at least one */
+        size_t firsts = first_of_each(places + at, count - at, places + count);
+        rc = beats_write(self, beats, places + at, firsts, now_unix_ms, applied_out, err);
+        at += firsts;
+    }
+    tide_mem_free(self->mem, places, 2 * count * sizeof places[0]);
     return tide_pgl_end(self, rc);
 }
 
