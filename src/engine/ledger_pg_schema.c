@@ -104,7 +104,48 @@ static const char schema_tables[] =
     " PRIMARY KEY (condition, account));"
     "CREATE TABLE tidemark.note (key text PRIMARY KEY, value text NOT NULL);"
     "CREATE TABLE tidemark.batch (name text PRIMARY KEY, ids bigint[] NOT NULL,"
-    " made bigint NOT NULL);";
+    " made bigint NOT NULL);"
+    /* Partitions are made and dropped with the rights of the owner, so that a worker's role
+     * needs none.  Only the default partition is locked by a new one: who inserts rows of
+     * other days goes on. */
+    "CREATE FUNCTION tidemark.day_open(day bigint) RETURNS boolean LANGUAGE plpgsql"
+    " SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$"
+    " DECLARE part text := 'job_done_' || to_char(to_timestamp(day * 86400) AT TIME ZONE 'UTC',"
+    "  'YYYYMMDD');"
+    " DECLARE first bigint := day * 86400000; DECLARE last bigint := (day + 1) * 86400000;"
+    " BEGIN"
+    "  IF to_regclass('tidemark.' || part) IS NOT NULL THEN RETURN false; END IF;"
+    "  PERFORM pg_advisory_xact_lock(1414087749, 1);"
+    "  IF to_regclass('tidemark.' || part) IS NOT NULL THEN RETURN false; END IF;"
+    "  LOCK TABLE tidemark.job_done_rest IN ACCESS EXCLUSIVE MODE;"
+    "  EXECUTE format('CREATE TABLE tidemark.%I (LIKE tidemark.job_done INCLUDING DEFAULTS)', "
+    "part);"
+    "  EXECUTE format('WITH moved AS (DELETE FROM tidemark.job_done_rest WHERE finished >= %s"
+    "   AND finished < %s RETURNING *) INSERT INTO tidemark.%I SELECT * FROM moved',"
+    "   first, last, part);"
+    "  EXECUTE format('ALTER TABLE tidemark.job_done ATTACH PARTITION tidemark.%I"
+    "   FOR VALUES FROM (%s) TO (%s)', part, first, last);"
+    "  RETURN true;"
+    " END $body$;"
+    "CREATE FUNCTION tidemark.day_drop(day bigint) RETURNS bigint LANGUAGE plpgsql"
+    " SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$"
+    " DECLARE part text := 'job_done_' || to_char(to_timestamp(day * 86400) AT TIME ZONE 'UTC',"
+    "  'YYYYMMDD');"
+    " DECLARE rows bigint;"
+    " BEGIN"
+    "  IF to_regclass('tidemark.' || part) IS NULL THEN RETURN -1; END IF;"
+    /* From here on nobody adds a row, or makes a cycle wait for one. */
+    "  LOCK TABLE ONLY tidemark.job_done IN ACCESS EXCLUSIVE MODE;"
+    "  EXECUTE format('SELECT count(*) FROM tidemark.%I', part) INTO rows;"
+    "  EXECUTE format('DROP TABLE tidemark.%I', part);"
+    "  RETURN rows;"
+    " END $body$;"
+    /* How many items a payload names; one that is no JSON names none. */
+    "CREATE FUNCTION tidemark.items_of(payload text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE"
+    " AS $body$ BEGIN"
+    "  RETURN CASE WHEN json_typeof(payload::json -> 'items') = 'array'"
+    "   THEN json_array_length(payload::json -> 'items') ELSE 0 END;"
+    " EXCEPTION WHEN others THEN RETURN 0; END $body$;";
 
 /* Functions for others.  Those that make or drop tables, and the enqueue, run with the
  * rights of the schema's owner and a fixed search_path, so that whoever calls them needs
