@@ -148,7 +148,8 @@ extern const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS];
 extern const char tide_pg_copy_jobs[];
 
 struct tide_pg_schema {
-    const char *const *steps; /* step i leads from version i to i + 1 */
+    /* Step i leads from version i to i + 1: texts, and a NULL. */
+    const char *const *const *steps;
     size_t steps_count;
     uint32_t oldest; /* the oldest program that can work with the newest version */
 };
