@@ -26,11 +26,16 @@ static const char tables[] =
     " PRIMARY KEY(site, type, dimensions)"
     ") STRICT, WITHOUT ROWID;";
 
+tide_status tide_console_tables(tide_rows db, tide_error *err)
+{
+    return tide_rows_tables(db, tables, WHAT, err);
+}
+
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
 {
     (void)arg;
     tide_rows db = tide_transaction_rows(transaction);
-    return tide_rows_tables(db, tables, WHAT, err);
+    return tide_console_tables(db, err);
 }
 
 tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row *row,

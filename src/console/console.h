@@ -25,6 +25,7 @@
 #define TIDE_CONSOLE_CONSOLE_H
 
 #include "console/store.h"
+#include "db/rows.h"
 #include "net/secrets.h"
 #include "tidemark.h"
 
@@ -50,6 +51,8 @@ struct tide_console_options {
                           uint64_t rows, void *arg, tide_error *err);
     void *on_day_arg;
 };
+/* Its rows beside the ledger; also where no engine runs (a copy of the ledger). */
+tide_status tide_console_tables(tide_rows db, tide_error *err);
 /* Defines the kinds console.* and makes its tables. */
 tide_status tide_console_open(const struct tide_console_options *options, tide_mem *mem,
                               tide_console **console_out, tide_error *err);

@@ -653,6 +653,35 @@ tide_status tide_pg_exec(tide_pg *pg, const char *sql, tide_error *err)
     return tide_pg_texts(pg, sql, NULL, err);
 }
 
+tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_error *err)
+{
+    enum { PIECE_BYTES = 256 << 10 };
+    forget_result(pg);
+    if (pg->conn == NULL)
+        return not_connected(pg, err);
+    PGresult *result = PQexec(pg->conn, sql);
+    if (PQresultStatus(result) != PGRES_COPY_IN) {
+        tide_status rc = statement_failed(pg, result, err);
+        PQclear(result);
+        return rc;
+    }
+    PQclear(result);
+    bool sent = true;
+    for (size_t at = 0; sent && at < rows.bytes;) {
+        size_t piece = rows.bytes - at < PIECE_BYTES ? rows.bytes - at : PIECE_BYTES;
+        sent = PQputCopyData(pg->conn, rows.data + at, (int)piece) == 1;
+        at += piece;
+    }
+    if (sent)
+        (void)PQputCopyEnd(pg->conn, NULL); /* a failure shows in the result */
+    result = PQgetResult(pg->conn);
+    tide_status rc = take_result(pg, result, NULL, err);
+    /* The last one is NULL; there is no other when the connection was lost. */
+    while (pg->conn != NULL && (result = PQgetResult(pg->conn)) != NULL)
+        PQclear(result);
+    return rc;
+}
+
 PGresult *tide_pg_take(tide_pg *pg)
 {
     PGresult *result = pg->result;

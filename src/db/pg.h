@@ -105,6 +105,8 @@ tide_status tide_pg_texts(tide_pg *pg, const char *sql, PGresult **result_out, t
 /* The last statement's result becomes the caller's (PQclear()), for one who asks more
  * while looking at it. */
 PGresult *tide_pg_take(tide_pg *pg);
+/* COPY ... FROM STDIN with these bytes. */
+tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_error *err);
 /* Rows that the last statement changed. */
 uint64_t tide_pg_changed(const tide_pg *pg);
 /* The five characters of the last failure, "" when it had none. */

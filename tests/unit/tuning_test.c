@@ -98,6 +98,7 @@ static const struct field fields[] = {
     FIELD(console_project, units),
     FIELD(console_project, window_ms),
     FIELD(engine, log_level_given),
+    FIELD(engine, ledger_is_shared),
     FIELD(engine, log_level),
     FIELD(engine, archive_guard),
     ALL(window_ms),
@@ -261,6 +262,7 @@ static const struct effect {
     {"retry.backoff_max", "1m", "badness.pause_max_ms retry.pause_max_ms"},
     {"log.level", "debug", "engine.log_level_given engine.log_level"},
     {"archive.guard", "50", "engine.archive_guard"},
+    {"ledger.url", "postgres://host/db", "engine.ledger_is_shared"},
     {"settings.reload_every", "1s", "engine.reload_every_ms"},
 };
 enum { EFFECTS = sizeof effects / sizeof effects[0] };
