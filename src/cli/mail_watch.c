@@ -191,7 +191,7 @@ static void take_ledger(struct mail_watch *watch, struct mail_watched *watched,
     if (look->owner != 0)
         (void)tide_ledger_members(watch->cli->ledger, take_holder, &ask, NULL);
     if (look->halted)
-        (void)snprintf(live->note, sizeof live->note, "halted: %.200s", look->halt_reason);
+        (void)snprintf(live->note, sizeof live->note, "halted: %.140s", look->halt_reason);
     else if (look->paused)
         (void)snprintf(live->note, sizeof live->note, "paused by command");
     else if (watched->jobs > 0 && look->owner == 0 && live->note[0] == '\0')
