@@ -60,9 +60,10 @@ add() { # account, token, more arguments before the command
 content() { # home, account
     local shard
     for shard in "$dir/$1/archive/$2"/*.db; do
-        sqlite3 "$shard" "SELECT m.gmail_id, m.thread_id, m.internal_ms, hex(m.content_hash),
-            (SELECT group_concat(label, ' ') FROM (SELECT label FROM message_label l WHERE l.message = m.id ORDER BY 1))
-            FROM message m"
+        sqlite3 "$shard" "SELECT m.gmail_id, m.thread_id, m.internal_ms, hex(c.hash),
+            (SELECT group_concat(n, ' ') FROM (SELECT b.label AS n FROM message_label a
+                JOIN label b ON b.id = a.label WHERE a.message = m.id ORDER BY 1))
+            FROM message m JOIN content c ON c.id = m.content"
     done | sort
 }
 
