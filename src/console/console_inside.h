@@ -4,6 +4,7 @@
 
 #include "console/console.h"
 #include "console/dates.h"
+#include "engine/archive_id.h"
 #include "engine/ledger_rows.h"
 
 /* A sign-in in use. */
@@ -29,6 +30,8 @@ struct tide_console {
     char dir[4096];
     uint32_t plan_kind, page_kind, sites_kind;
     tide_lock *lock; /* over everything below */
+    /* On a shared ledger: nobody else writes to our directory.  NULL: no site is open. */
+    tide_file_lock *dir_lock;
     struct tide_console_user *users[TIDE_CONSOLE_USERS_MAX];
     size_t users_count;
     struct tide_console_open_site *sites[TIDE_CONSOLE_SITES_MAX];

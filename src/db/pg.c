@@ -56,7 +56,7 @@ static bool state_is(const char *sqlstate, const char *start)
     return strncmp(sqlstate, start, strlen(start)) == 0;
 }
 
-static tide_status status_of(const char *sqlstate)
+tide_status tide_pg_status(const char *sqlstate)
 {
     static const struct {
         const char *start;
@@ -166,7 +166,7 @@ static tide_status statement_failed(tide_pg *pg, const PGresult *result, tide_er
                               line);
     if (state_is(sqlstate, "26000") || state_is(sqlstate, "42P05"))
         pg->pooled = true;
-    tide_status status = status_of(sqlstate);
+    tide_status status = tide_pg_status(sqlstate);
     (void)tide_error_set(err, status, "%s: %s%s", pg->name, line, advice_for(sqlstate));
     if (status == TIDE_NETWORK)
         disconnect(pg);

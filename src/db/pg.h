@@ -112,6 +112,9 @@ uint64_t tide_pg_changed(const tide_pg *pg);
 /* The five characters of the last failure, "" when it had none. */
 const char *tide_pg_sqlstate(const tide_pg *pg);
 
+/* What five characters mean; for statements that run on tide_pg_handle() itself. */
+tide_status tide_pg_status(const char *sqlstate);
+
 /* ---- columns of a binary result ----
  *
  * Numbers may be int2, int4, int8 or boolean.  sum() of int8 is numeric: cast it. */

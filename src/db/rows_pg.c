@@ -5,10 +5,10 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "db/pg.h"
 
 #include <ctype.h>
 #include <endian.h>
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,36 +179,13 @@ tide_status tide_rows_translate(const char *sql, tide_buf *out)
 
 /* ---- failures ---- */
 
-static bool state_begins(const char *state, const char *with)
-{
-    return strncmp(state, with, strlen(with)) == 0;
-}
-
-static tide_status status_of(const char *state)
-{
-    if (state_begins(state, "08") || state_begins(state, "57P0") || strcmp(state, "53300") == 0 ||
-        strcmp(state, "57014") == 0)
-        return TIDE_NETWORK;
-    if (strcmp(state, "40001") == 0 || strcmp(state, "40P01") == 0 || strcmp(state, "55P03") == 0)
-        return TIDE_BUSY;
-    if (strcmp(state, "53100") == 0)
-        return TIDE_DISK_FULL;
-    if (strcmp(state, "53200") == 0)
-        return TIDE_NO_MEMORY;
-    if (strcmp(state, "42501") == 0)
-        return TIDE_INVALID;
-    if (strcmp(state, "XX001") == 0 || strcmp(state, "XX002") == 0)
-        return TIDE_CORRUPT;
-    return TIDE_IO;
-}
-
 static tide_status failed(PGconn *conn, const PGresult *result, const char *what, tide_error *err)
 {
     const char *state = result == NULL ? NULL : PQresultErrorField(result, PG_DIAG_SQLSTATE);
     const char *text = result == NULL ? NULL : PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     if (conn == NULL || PQstatus(conn) == CONNECTION_BAD)
         return tide_error_set(err, TIDE_NETWORK, "%s: the database cannot be reached", what);
-    return tide_error_set(err, state == NULL ? TIDE_NETWORK : status_of(state), "%s: %s", what,
+    return tide_error_set(err, state == NULL ? TIDE_NETWORK : tide_pg_status(state), "%s: %s", what,
                           text == NULL ? "the database did not answer" : text);
 }
 

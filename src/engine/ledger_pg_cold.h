@@ -13,9 +13,9 @@
 
 /* Now, in unix ms: parameter `n` (tide_pgl_clock()), or the database's own clock, read
  * when it is evaluated and not when the transaction began. */
-#define PG_NOW(n)                                                                                  \
-    "coalesce(" n "::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)"
+#define PG_NOW(n) "coalesce(" n "::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)"
 
+#define PG_DAY_MS "86400000"
 /* A member that may still write: it was not declared dead. */
 #define PG_ALIVE(owner)                                                                            \
     "EXISTS (SELECT 1 FROM tidemark.member m WHERE m.owner = " owner " AND NOT m.dead)"

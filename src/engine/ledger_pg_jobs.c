@@ -210,10 +210,15 @@ static size_t slice_of(size_t wanted)
     return wanted < PICKS_MAX ? wanted : PICKS_MAX;
 }
 
-/* A job filter: $1 id, $2..$3 accounts, $4 kind, $5 state, $6 cycle, $7 before, $8 rows. */
+/* A job filter: $1 id, $2..$3 accounts, $4 kind, $5 state, $6 cycle, $7 before, $8 rows.
+ * A plan is made without knowing them, so each way to find rows is a text of its own: by
+ * its id, or by the index that has just these rows.  What is found is locked in the order
+ * of ids (R3), and looked at again then. */
 #define FILTER                                                                                     \
-    " ($1 = 0 OR id = $1) AND account BETWEEN $2 AND $3 AND ($4 = 0 OR kind = $4)"                 \
-    " AND ($5 < 0 OR state = $5) AND ($6 = 0 OR cycle = $6) AND ($7 = 0 OR id < $7) "
+    " account BETWEEN $2 AND $3 AND ($4 = 0 OR kind = $4) AND ($5 < 0 OR state = $5)"              \
+    " AND ($6 = 0 OR cycle = $6) AND ($7 = 0 OR id < $7) AND ($1 = 0 OR id = $1) "
+#define FOUND(columns)         "found AS MATERIALIZED (SELECT " columns " FROM tidemark.job WHERE "
+#define BY_ID(columns, states) "WITH " FOUND(columns) states " AND id = $1 AND" FILTER "LIMIT $8)"
 
 static void filter_params(struct tide_postgres *self, const struct tide_job_filter *filter,
                           size_t count_max)
@@ -286,17 +291,24 @@ static tide_status cycles_follow(struct tide_postgres *self, const PGresult *res
 #define FIRST_OF_KEY "row_number() OVER (PARTITION BY account, kind, dedupe ORDER BY id) = 1"
 
 /* Failed and canceled ones, and waiting ones that have a time; by id, any waiting one. */
+#define RETRY_REST                                                                                 \
+    " picked AS MATERIALIZED (SELECT id, state, account, kind, dedupe FROM tidemark.job"           \
+    "  WHERE id IN (SELECT id FROM found) AND state IN (0, 3, 4) ORDER BY id FOR NO KEY UPDATE),"  \
+    " again AS MATERIALIZED (SELECT id, " FIRST_OF_KEY " AND NOT " KEYLESS(                        \
+        "picked") "  AS keeps FROM picked WHERE state >= 3)"                                       \
+                  " UPDATE tidemark.job j SET state = 0, not_before = NULL, finished = NULL,"      \
+                  " attempts = CASE WHEN p.state >= 3 THEN 0 ELSE j.attempts END,"                 \
+                  " dedupe = CASE WHEN a.keeps IS false THEN NULL ELSE j.dedupe END"               \
+                  " FROM picked p LEFT JOIN again a ON a.id = p.id WHERE j.id = p.id"              \
+                  " RETURNING CASE WHEN p.state >= 3 THEN j.cycle END"
+
+static const char retry_one_sql[] = BY_ID("id", "state IN (0, 3, 4)") "," RETRY_REST;
 static const char retry_sql[] =
-    "WITH picked AS MATERIALIZED (SELECT id, state, account, kind, dedupe FROM tidemark.job"
-    " WHERE (state >= 3 OR (state = 0 AND ($1 <> 0 OR not_before IS NOT NULL))) AND" FILTER
-    " ORDER BY state DESC, id LIMIT $8 FOR NO KEY UPDATE),"
-    " again AS MATERIALIZED (SELECT id, " FIRST_OF_KEY " AND NOT " KEYLESS("picked")
-    "  AS keeps FROM picked WHERE state >= 3)"
-    " UPDATE tidemark.job j SET state = 0, not_before = NULL, finished = NULL,"
-    " attempts = CASE WHEN p.state >= 3 THEN 0 ELSE j.attempts END,"
-    " dedupe = CASE WHEN a.keeps IS false THEN NULL ELSE j.dedupe END"
-    " FROM picked p LEFT JOIN again a ON a.id = p.id WHERE j.id = p.id"
-    " RETURNING CASE WHEN p.state >= 3 THEN j.cycle END";
+    "WITH gap AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state >= 3 AND" FILTER "LIMIT $8),"
+    " late AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state = 0 AND not_before IS NOT NULL"
+    "  AND" FILTER "LIMIT $8),"
+    " found AS MATERIALIZED (SELECT id FROM gap UNION ALL SELECT id FROM late LIMIT "
+    "$8)," RETRY_REST;
 
 tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
                            size_t *count_out, struct tide_changes *changes, tide_error *err)
@@ -305,7 +317,8 @@ tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
     struct tide_postgres *self = postgres_of_tx(tx);
     PGresult *result = NULL;
     filter_params(self, filter, slice_of(filter->count_max));
-    tide_status rc = tide_pgl_write(self, retry_sql, &result, err);
+    tide_status rc =
+        tide_pgl_write(self, filter->id != 0 ? retry_one_sql : retry_sql, &result, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     size_t count = (size_t)PQntuples(result);
@@ -318,37 +331,52 @@ tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
 
 /* ---- cancel ------------------------------------------------------------------------ */
 
-static const char cancel_sql[] =
-    "WITH picked AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state = 0 AND" FILTER
-    " ORDER BY id LIMIT $8 FOR NO KEY UPDATE)"
-    " UPDATE tidemark.job j SET state = 4, finished = $9 FROM picked p WHERE j.id = p.id"
-    " RETURNING j.cycle";
+#define CANCEL_REST                                                                                \
+    " picked AS MATERIALIZED (SELECT id FROM tidemark.job WHERE id IN (SELECT id FROM found)"      \
+    "  AND state = 0 ORDER BY id FOR NO KEY UPDATE)"                                               \
+    " UPDATE tidemark.job j SET state = 4, finished = $9 FROM picked p WHERE j.id = p.id"          \
+    " RETURNING j.cycle"
+#define PENDING(name, where)                                                                       \
+    name " AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state = 0 AND " where " AND" FILTER  \
+         "LIMIT $8),"
 
-/* The wish stays with the job until it ends: its process may be another one, and may be
- * looking elsewhere just now. */
+static const char cancel_one_sql[] = BY_ID("id", "state = 0") "," CANCEL_REST;
+/* Every waiting job is in one of these four indexes. */
+static const char cancel_sql[] = "WITH " PENDING("ready", "open_deps = 0 AND account <> 0")
+    PENDING("free", "open_deps = 0 AND account = 0 AND not_before IS NULL")
+        PENDING("late", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL")
+            PENDING("blocked", "open_deps > 0") " found AS MATERIALIZED (SELECT id FROM ready "
+                                                "UNION ALL SELECT id FROM free"
+                                                "  UNION ALL SELECT id FROM late UNION ALL SELECT "
+                                                "id FROM blocked LIMIT $8)," CANCEL_REST;
+
+/* All that run get the wish, named or not, and keep it until they end: their process may
+ * be another one, and looks for it. */
+#define CANCEL_RUNNING_REST                                                                        \
+    " picked AS MATERIALIZED (SELECT id FROM tidemark.job WHERE id IN (SELECT id FROM found)"      \
+    "  AND state = 1 ORDER BY id FOR NO KEY UPDATE),"                                              \
+    " marked AS (UPDATE tidemark.job j SET cancel_wanted = true FROM picked p"                     \
+    "  WHERE j.id = p.id RETURNING j.id)"                                                          \
+    " SELECT id FROM marked ORDER BY id"
+static const char cancel_running_one_sql[] = BY_ID("id", "state = 1") "," CANCEL_RUNNING_REST;
 static const char cancel_running_sql[] =
-    "WITH picked AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state = 1 AND" FILTER
-    " ORDER BY id LIMIT $8 FOR NO KEY UPDATE),"
-    " marked AS (UPDATE tidemark.job j SET cancel_wanted = true FROM picked p"
-    "  WHERE j.id = p.id RETURNING j.id)"
-    " SELECT id FROM marked ORDER BY id";
+    "WITH " FOUND("id") "state = 1 AND" FILTER "LIMIT $8)," CANCEL_RUNNING_REST;
 
 static tide_status cancel_running(struct tide_postgres *self, const struct tide_job_filter *filter,
                                   uint64_t *running_out, size_t running_max, size_t *count_out,
                                   tide_error *err)
 {
-    size_t count = 0;
-    if (running_max > 0) {
-        PGresult *result = NULL;
-        filter_params(self, filter, slice_of(running_max));
-        tide_status rc = tide_pgl_write(self, cancel_running_sql, &result, err);
-        if (rc != TIDE_OK)
-            return rc;
-        count = (size_t)PQntuples(result);
-        TIDE_ASSERT(count <= running_max);
-        for (size_t i = 0; i < count; i++)
-            running_out[i] = tide_pg_get_u64(result, (int)i, 0);
-    }
+    PGresult *result = NULL;
+    filter_params(self, filter, PICKS_MAX);
+    tide_status rc = tide_pgl_write(
+        self, filter->id != 0 ? cancel_running_one_sql : cancel_running_sql, &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    size_t count = (size_t)PQntuples(result);
+    if (count > running_max)
+        count = running_max;
+    for (size_t i = 0; i < count; i++)
+        running_out[i] = tide_pg_get_u64(result, (int)i, 0);
     *count_out = count;
     return TIDE_OK;
 }
@@ -363,7 +391,8 @@ tide_status tide_pgl_cancel(tide_tx *tx, const struct tide_job_filter *filter, u
     size_t running = 0;
     filter_params(self, filter, slice_of(filter->count_max));
     tide_pg_u64(self->pg, now_unix_ms);
-    tide_status rc = tide_pgl_write(self, cancel_sql, &result, err);
+    tide_status rc =
+        tide_pgl_write(self, filter->id != 0 ? cancel_one_sql : cancel_sql, &result, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     size_t count = (size_t)PQntuples(result);
@@ -390,8 +419,8 @@ tide_status tide_pgl_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_
     tide_pg_u64(self->pg, owner);
     tide_pg_u64(self->pg, ids_max);
     rc = tide_pgl_rows(self,
-                       "SELECT id FROM tidemark.job WHERE state = 1 AND owner = $1"
-                       " AND cancel_wanted ORDER BY id LIMIT $2",
+                       "SELECT id FROM (SELECT id FROM tidemark.job WHERE state = 1 AND owner = $1"
+                       " AND cancel_wanted OFFSET 0) mine ORDER BY id LIMIT $2",
                        &result, err);
     if (rc != TIDE_OK)
         return rc;
@@ -406,8 +435,12 @@ tide_status tide_pgl_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_
 
 /* ---- accept ------------------------------------------------------------------------ */
 
+#define ACCEPT_REST                                                                                \
+    " SELECT id FROM tidemark.job WHERE id IN (SELECT id FROM found) AND state >= 3"               \
+    " ORDER BY id FOR UPDATE"
+static const char accept_one_sql[] = BY_ID("id", "state >= 3") ACCEPT_REST;
 static const char accept_pick_sql[] =
-    "SELECT id FROM tidemark.job WHERE state >= 3 AND" FILTER " ORDER BY id LIMIT $8 FOR UPDATE";
+    "WITH " FOUND("id") "state >= 3 AND" FILTER "LIMIT $8)" ACCEPT_REST;
 
 /* A canceled one may still have waited for others; it no longer does. */
 static const char accept_sql[] =
@@ -445,7 +478,8 @@ tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, u
     uint64_t *ids = NULL;
     size_t count = 0;
     filter_params(self, filter, slice_of(filter->count_max));
-    tide_status rc = tide_pgl_write(self, accept_pick_sql, &result, err);
+    tide_status rc =
+        tide_pgl_write(self, filter->id != 0 ? accept_one_sql : accept_pick_sql, &result, err);
     if (rc == TIDE_OK)
         rc = ids_of(self, result, &ids, &count, err);
     if (rc == TIDE_OK && count > 0)
@@ -462,19 +496,28 @@ tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, u
  * looked at again next time.  Whoever holds the lock here holds it until the commit, so
  * the member's next transaction waits, and then finds itself dead. */
 static const char declare_dead_sql[] =
-    "UPDATE tidemark.member SET dead = true WHERE owner IN (SELECT owner FROM tidemark.member"
-    " WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW("$2") " ORDER BY owner"
-    " FOR UPDATE SKIP LOCKED)";
+    "WITH forgotten AS (DELETE FROM tidemark.member WHERE dead"
+    "  AND until <= " PG_NOW("$2") " - " PG_DAY_MS ")"
+                                   " UPDATE tidemark.member SET dead = true WHERE owner IN (SELECT "
+                                   "owner FROM tidemark.member"
+                                   " WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW(
+                                       "$2") " ORDER BY owner"
+                                             " FOR UPDATE SKIP LOCKED)";
 
 static const char free_accounts_sql[] =
     "UPDATE tidemark.account a SET owner = NULL WHERE a.id IN (SELECT x.id FROM tidemark.account x"
-    " WHERE x.owner IS NOT NULL AND x.owner <> $1 AND NOT " PG_ALIVE("x.owner")
-    " ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED)";
+    " WHERE x.owner IS NOT NULL AND x.owner <> $1 AND NOT " PG_ALIVE(
+        "x.owner") " ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED)";
 
 /* Another process may be reclaiming the same rows: each takes others. */
 static const char reclaim_pick_sql[] =
-    "SELECT id FROM tidemark.job j WHERE state = 1 AND owner <> $1 AND NOT " PG_ALIVE("j.owner")
-    " ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED";
+    "WITH running AS MATERIALIZED (SELECT id, owner FROM tidemark.job"
+    "  WHERE state = 1 AND owner <> $1),"
+    " left_over AS MATERIALIZED (SELECT r.id FROM running r WHERE NOT " PG_ALIVE(
+        "r.owner") "  ORDER BY r.id LIMIT $2)"
+                   " SELECT j.id FROM tidemark.job j WHERE j.id IN (SELECT id FROM left_over) AND "
+                   "j.state = 1"
+                   " ORDER BY j.id FOR UPDATE SKIP LOCKED";
 
 /* The rows are locked; whether their owner is dead is asked again, now that whoever
  * claimed one in between is seen.  A budget of 0 has no end. */
@@ -485,19 +528,23 @@ static const char reclaim_sql[] =
     "  WHEN j.attempts_max > 0 AND j.attempts + 1 >= j.attempts_max AND NOT coalesce(k.splits,"
     "  false) THEN 3 ELSE 0 END AS state_new"
     " FROM tidemark.job j LEFT JOIN tidemark.kind k ON k.id = j.kind"
-    " WHERE j.id = ANY($2) AND j.state = 1 AND j.owner <> $1 AND NOT " PG_ALIVE("j.owner") "),"
-    " back AS MATERIALIZED (SELECT id, " FIRST_OF_KEY " AND NOT " KEYLESS("rows")
-    "  AS keeps FROM rows WHERE state_new = 0)"
-    " UPDATE tidemark.job j SET state = r.state_new,"
-    " attempts = CASE WHEN r.state_new = 4 THEN j.attempts ELSE least(65535, j.attempts + 1) END,"
-    " finished = CASE WHEN r.state_new = 0 THEN NULL ELSE $3::bigint END,"
-    " status = CASE WHEN r.state_new = 4 THEN $5 ELSE $4 END,"
-    " error = CASE WHEN r.state_new = 4 THEN 'canceled; the process that ran it ended'"
-    "  ELSE 'the process that ran it ended' END,"
-    " dedupe = CASE WHEN b.keeps IS false THEN NULL ELSE j.dedupe END,"
-    " not_before = NULL, token = NULL, owner = NULL, beat = NULL, cancel_wanted = false"
-    " FROM rows r LEFT JOIN back b ON b.id = r.id WHERE j.id = r.id"
-    " RETURNING CASE WHEN r.state_new <> 0 THEN j.cycle END, j.id, j.kind, r.over, r.state_new";
+    " WHERE j.id = ANY($2) AND j.state = 1 AND j.owner <> $1 AND NOT " PG_ALIVE(
+        "j.owner") "),"
+                   " back AS MATERIALIZED (SELECT id, " FIRST_OF_KEY " AND NOT " KEYLESS(
+                       "rows") "  AS keeps FROM rows WHERE state_new = 0)"
+                               " UPDATE tidemark.job j SET state = r.state_new,"
+                               " attempts = CASE WHEN r.state_new = 4 THEN j.attempts ELSE "
+                               "least(65535, j.attempts + 1) END,"
+                               " finished = CASE WHEN r.state_new = 0 THEN NULL ELSE $3::bigint "
+                               "END,"
+                               " status = CASE WHEN r.state_new = 4 THEN $5 ELSE $4 END,"
+                               " error = 'the process that ran it ended',"
+                               " dedupe = CASE WHEN b.keeps IS false THEN NULL ELSE j.dedupe END,"
+                               " not_before = NULL, token = NULL, owner = NULL, beat = NULL, "
+                               "cancel_wanted = false"
+                               " FROM rows r LEFT JOIN back b ON b.id = r.id WHERE j.id = r.id"
+                               " RETURNING CASE WHEN r.state_new <> 0 THEN j.cycle END, j.id, "
+                               "j.kind, r.over, r.state_new";
 
 static tide_status over_budget_add(struct tide_changes *changes, const PGresult *result, int row,
                                    tide_error *err)

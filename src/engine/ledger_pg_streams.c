@@ -58,8 +58,8 @@ static tide_status stream_find(struct tide_postgres *self, uint32_t account, con
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, account);
     tide_pg_text(self->pg, tide_text_of(name));
-    tide_status rc = tide_pgl_write(self, STREAM " WHERE s.account = $1 AND s.name = $2", &result,
-                                    err);
+    tide_status rc =
+        tide_pgl_write(self, STREAM " WHERE s.account = $1 AND s.name = $2", &result, err);
     if (rc != TIDE_OK)
         return rc;
     *found_out = PQntuples(result) > 0;
@@ -148,15 +148,24 @@ tide_status tide_pgl_streams(tide_ledger *ledger,
 
 /* ---- cycles ------------------------------------------------------------------------ */
 
-/* The stream's ordinals, its row locked. */
+static tide_status cursor_copy(const PGresult *result, int column, tide_buf *cursor_out,
+                               tide_error *err)
+{
+    tide_text value = tide_pg_get_text(result, 0, column);
+    tide_buf_clear(cursor_out);
+    tide_status rc = tide_buf_add(cursor_out, value.data, value.bytes);
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for a cursor");
+}
+
+/* The stream's ordinals and its cursor (may be NULL), its row locked. */
 static tide_status stream_lock(struct tide_postgres *self, uint64_t stream, uint64_t *ordinal_out,
-                               uint64_t *next_out, tide_error *err)
+                               uint64_t *next_out, tide_buf *cursor_out, tide_error *err)
 {
     PGresult *result = NULL;
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, stream);
     tide_status rc = tide_pgl_write(self,
-                                    "SELECT ordinal, ordinal_next FROM tidemark.stream"
+                                    "SELECT ordinal, ordinal_next, cursor FROM tidemark.stream"
                                     " WHERE id = $1 FOR NO KEY UPDATE",
                                     &result, err);
     if (rc != TIDE_OK)
@@ -165,7 +174,7 @@ static tide_status stream_lock(struct tide_postgres *self, uint64_t stream, uint
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no stream %" PRIu64, stream);
     *ordinal_out = tide_pg_get_u64(result, 0, 0);
     *next_out = tide_pg_get_u64(result, 0, 1);
-    return TIDE_OK;
+    return cursor_out == NULL ? TIDE_OK : cursor_copy(result, 2, cursor_out, err);
 }
 
 tide_status tide_pgl_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,
@@ -175,7 +184,7 @@ tide_status tide_pgl_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_t
     PGresult *result = NULL;
     uint64_t ordinal = 0;
     uint64_t next = 0;
-    tide_status rc = stream_lock(self, stream, &ordinal, &next, err);
+    tide_status rc = stream_lock(self, stream, &ordinal, &next, NULL, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     TIDE_ASSERT(ordinal <= next);
@@ -329,12 +338,7 @@ static tide_status move(struct tide_postgres *self, uint64_t stream, uint64_t fr
     if (rc != TIDE_OK)
         return rc;
     TIDE_ASSERT(PQntuples(result) == 1); /* it is locked, and so is its cycle */
-    if (cursor_out == NULL)
-        return TIDE_OK;
-    tide_text value = tide_pg_get_text(result, 0, 0);
-    tide_buf_clear(cursor_out);
-    rc = tide_buf_add(cursor_out, value.data, value.bytes);
-    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for a cursor");
+    return cursor_out == NULL ? TIDE_OK : cursor_copy(result, 0, cursor_out, err);
 }
 
 tide_status tide_pgl_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
@@ -345,7 +349,7 @@ tide_status tide_pgl_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
     uint64_t next = 0;
     uint64_t count = 0;
     uint64_t unfinished = 0;
-    tide_status rc = stream_lock(self, stream, &ordinal, &next, err);
+    tide_status rc = stream_lock(self, stream, &ordinal, &next, NULL, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     if (ordinal != from)
@@ -394,7 +398,7 @@ tide_status tide_pgl_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_u
     uint64_t to = 0;
     uint64_t count = 0;
     uint64_t unfinished = 0;
-    tide_status rc = stream_lock(self, stream, &ordinal, &next, err);
+    tide_status rc = stream_lock(self, stream, &ordinal, &next, cursor_out, err);
     if (rc == TIDE_OK)
         rc = reachable(self, stream, ordinal, next, &to, err);
     if (rc == TIDE_OK && to > ordinal)

@@ -206,8 +206,19 @@ tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job
     (void)snprintf(dedupe, sizeof dedupe, "remove/%" PRIu32, run.account);
     const struct tide_spec spec = {
         .kind = mail->remove_kind, .account = run.account, .payload = payload, .dedupe = dedupe};
-    __atomic_store_n(&mail->removing, manifest, __ATOMIC_RELEASE);
-    return tide_enqueue(mail->engine, &spec, 1, job_out, err);
+    if (__atomic_exchange_n(&mail->removing, manifest, __ATOMIC_ACQ_REL) != manifest &&
+        tide_engine_shared(mail->engine)) {
+        /* A run of a process that died goes on when somebody says so, and no sooner. */
+        char email[256];
+        rc = tide_archiver_email(mail, run.account, email, err);
+        if (rc == TIDE_OK)
+            rc = tide_cancel_kind_of(mail->engine, TIDE_MAIL_REMOVE, email, err);
+    }
+    if (rc == TIDE_OK)
+        rc = tide_enqueue(mail->engine, &spec, 1, job_out, err);
+    if (rc == TIDE_OK)
+        tide_engine_take_soon(mail->engine);
+    return rc;
 }
 
 tide_status tide_archiver_look(tide_mail *mail, uint64_t job, tide_error *err)

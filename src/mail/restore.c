@@ -245,8 +245,10 @@ static tide_status next_job(tide_restore *restore, tide_error *err)
         rc = tide_enqueue(restore->mail->engine, &spec, 1, &restore->job, err);
     else
         (void)tide_error_set(err, rc, "no memory for a job of %zu messages", count);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK) {
         restore->entries_next += count;
+        tide_engine_take_soon(restore->mail->engine);
+    }
     tide_buf_done(&line);
     return rc;
 }
@@ -340,7 +342,10 @@ tide_status tide_restore_start(tide_mail *mail, tide_error *err)
     struct leftovers left;
     tide_status rc = tide_engine_kind(mail->engine, &kind, &mail->restore_kind, err);
     left.kind = mail->restore_kind;
-    if (rc == TIDE_OK)
+    left.count = 0;
+    /* On a shared ledger they may be of a process that lives; those of a dead one do nothing
+     * (restore_job.c). */
+    if (rc == TIDE_OK && !tide_engine_shared(mail->engine))
         rc = tide_transact(mail->engine, find_leftovers, &left, err);
     for (size_t i = 0; rc == TIDE_OK && i < left.count; i++)
         rc = tide_cancel_job(mail->engine, left.ids[i], err);
