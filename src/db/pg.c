@@ -56,7 +56,7 @@ static bool state_is(const char *sqlstate, const char *start)
     return strncmp(sqlstate, start, strlen(start)) == 0;
 }
 
-static tide_status status_of(const char *sqlstate)
+tide_status tide_pg_status(const char *sqlstate)
 {
     static const struct {
         const char *start;
@@ -166,7 +166,7 @@ static tide_status statement_failed(tide_pg *pg, const PGresult *result, tide_er
                               line);
     if (state_is(sqlstate, "26000") || state_is(sqlstate, "42P05"))
         pg->pooled = true;
-    tide_status status = status_of(sqlstate);
+    tide_status status = tide_pg_status(sqlstate);
     (void)tide_error_set(err, status, "%s: %s%s", pg->name, line, advice_for(sqlstate));
     if (status == TIDE_NETWORK)
         disconnect(pg);
@@ -651,6 +651,35 @@ tide_status tide_pg_texts(tide_pg *pg, const char *sql, PGresult **result_out, t
 tide_status tide_pg_exec(tide_pg *pg, const char *sql, tide_error *err)
 {
     return tide_pg_texts(pg, sql, NULL, err);
+}
+
+tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_error *err)
+{
+    enum { PIECE_BYTES = 256 << 10 };
+    forget_result(pg);
+    if (pg->conn == NULL)
+        return not_connected(pg, err);
+    PGresult *result = PQexec(pg->conn, sql);
+    if (PQresultStatus(result) != PGRES_COPY_IN) {
+        tide_status rc = statement_failed(pg, result, err);
+        PQclear(result);
+        return rc;
+    }
+    PQclear(result);
+    bool sent = true;
+    for (size_t at = 0; sent && at < rows.bytes;) {
+        size_t piece = rows.bytes - at < PIECE_BYTES ? rows.bytes - at : PIECE_BYTES;
+        sent = PQputCopyData(pg->conn, rows.data + at, (int)piece) == 1;
+        at += piece;
+    }
+    if (sent)
+        (void)PQputCopyEnd(pg->conn, NULL); /* a failure shows in the result */
+    result = PQgetResult(pg->conn);
+    tide_status rc = take_result(pg, result, NULL, err);
+    /* The last one is NULL; there is no other when the connection was lost. */
+    while (pg->conn != NULL && (result = PQgetResult(pg->conn)) != NULL)
+        PQclear(result);
+    return rc;
 }
 
 PGresult *tide_pg_take(tide_pg *pg)

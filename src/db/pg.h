@@ -105,10 +105,15 @@ tide_status tide_pg_texts(tide_pg *pg, const char *sql, PGresult **result_out, t
 /* The last statement's result becomes the caller's (PQclear()), for one who asks more
  * while looking at it. */
 PGresult *tide_pg_take(tide_pg *pg);
+/* COPY ... FROM STDIN with these bytes. */
+tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_error *err);
 /* Rows that the last statement changed. */
 uint64_t tide_pg_changed(const tide_pg *pg);
 /* The five characters of the last failure, "" when it had none. */
 const char *tide_pg_sqlstate(const tide_pg *pg);
+
+/* What five characters mean; for statements that run on tide_pg_handle() itself. */
+tide_status tide_pg_status(const char *sqlstate);
 
 /* ---- columns of a binary result ----
  *

@@ -58,6 +58,7 @@ struct tide_account {
     uint32_t admitted; /* jobs the lanes were told it may have */
     bool held;         /* this process runs it; always so where the ledger is ours alone */
     bool leaving;      /* on a shared ledger: to be given up once nothing of it is claimed */
+    bool bound;        /* its archive is local files: hardly anybody else could take it */
     bool paused;
     bool halted;
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];

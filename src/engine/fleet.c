@@ -26,7 +26,9 @@ tide_status tide_fleet_join(tide_engine *engine, tide_error *err)
     (void)snprintf(member.name, sizeof member.name, "%s", fleet->name);
     (void)snprintf(member.version, sizeof member.version, "%s", TIDE_VERSION);
     uint64_t sent_ms = tide_world_now_ms(engine->world);
+    tide_lock_take(engine->world, engine->lock);
     uint32_t lease_ms = (uint32_t)engine->tuning.fleet_lease_ms;
+    tide_lock_drop(engine->world, engine->lock);
     tide_status rc = tide_ledger_member_join(engine->ledger, &member, lease_ms,
                                              tide_world_now_unix_ms(engine->world), err);
     if (rc != TIDE_OK)
@@ -173,6 +175,8 @@ uint64_t tide_fleet_step(tide_engine *engine, uint64_t now_ms)
     if (!fleet->look_under_way && (fleet->look_wanted || now_ms >= fleet->look_at_ms)) {
         uint64_t every_ms =
             fleet->listener != NULL ? engine->tuning.fleet_look_ms : engine->tuning.fleet_poll_ms;
+        if (every_ms > engine->tuning.fleet_lease_ms / 3)
+            every_ms = engine->tuning.fleet_lease_ms / 3;
         fleet->look_at_ms = now_ms + every_ms;
         if (tide_fleet_look(engine, now_ms))
             fleet->look_wanted = false;

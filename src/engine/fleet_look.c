@@ -4,7 +4,8 @@
  * Accounts with work are shared out evenly: a process takes those nobody holds up to its
  * part, and the rest only if nobody else did since the last look (the others may lack
  * the archive, or the handlers).  One that holds two more than the poorest gives one up,
- * after what runs of it has ended. */
+ * after what runs of it has ended.  Accounts with an archive stay where that is: whoever has
+ * it takes them at once and keeps them. */
 #include "engine/fleet.h"
 #include "base/check.h"
 
@@ -175,7 +176,7 @@ static void decide(struct look *look)
         struct look_account *account = &look->accounts[i];
         if (!may_take(engine, account))
             continue;
-        if (held < part || was_left(fleet, account->row.id)) {
+        if (held < part || account->row.archive[0] != '\0' || was_left(fleet, account->row.id)) {
             account->wanted = true;
             held++;
         } else if (left_count < FLEET_LEFT_MAX) {
@@ -313,6 +314,7 @@ static void apply_account(struct look *look, struct look_account *seen, uint64_t
     if (tide_account_is(engine, &seen->row, now_ms, NULL) != TIDE_OK)
         return; /* no memory: at the next look */
     struct tide_account *account = tide_engine_account_of(engine, seen->row.id);
+    account->bound = seen->row.archive[0] != '\0';
     if (seen->taken && !account->held) {
         engine->fleet->look_wanted = true; /* it needs a share of what it has in common */
         TIDE_SEEN("fleet: an account was taken");
@@ -342,7 +344,7 @@ static void share(struct look *look)
             if (engine->accounts[i]->leaving)
                 return;
             held++;
-            last = engine->accounts[i];
+            last = engine->accounts[i]->bound ? last : engine->accounts[i];
         }
     if (look->others > 0 && last != NULL && held >= look->fewest + 2)
         last->leaving = true;

@@ -40,20 +40,21 @@ tide_status tide_sql_member_join(tide_ledger *ledger, const struct tide_member *
     struct tide_sqlite *self = sqlite_of(ledger);
     tide_tx *tx = NULL;
     TIDE_ASSERT(member->owner != 0);
-    TIDE_ASSERT(self->owner == 0);
+    /* One that was declared dead joins again under another number: its old row must not
+     * refuse this transaction. */
+    const uint64_t old_owner = self->owner;
+    self->owner = 0;
     tide_status rc = tide_tx_begin(ledger, &tx, err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = member_add(self, member, lease_ms, now_unix_ms, err);
-    if (rc != TIDE_OK) {
-        tide_tx_rollback(tx);
-        return rc;
-    }
-    rc = tide_tx_commit(tx, err);
     if (rc == TIDE_OK) {
-        self->owner = member->owner;
-        self->seq = 0;
+        rc = member_add(self, member, lease_ms, now_unix_ms, err);
+        if (rc == TIDE_OK)
+            rc = tide_tx_commit(tx, err);
+        else
+            tide_tx_rollback(tx);
     }
+    self->owner = rc == TIDE_OK ? member->owner : old_owner;
+    if (rc == TIDE_OK)
+        self->seq = 0;
     return rc;
 }
 

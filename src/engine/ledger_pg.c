@@ -170,6 +170,8 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->tx_failed = TIDE_OK;
     self->savepoints = 0;
     self->xact = 0;
+    self->leaves = false;
+    self->hints = (struct pg_hints){.control = false};
     *tx_out = &self->tx;
     return TIDE_OK;
 }
@@ -181,6 +183,8 @@ static void ended(struct tide_postgres *self, bool committed)
     self->in_tx = false;
     if (committed) {
         memcpy(self->place, self->place_next, sizeof self->place);
+        if (self->leaves)
+            self->owner = 0;
         return;
     }
     /* A name that was remembered may no longer exist. */
@@ -282,7 +286,11 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         rc = take_token(self, err);
     if (rc == TIDE_OK) {
         PGresult *result = NULL;
-        rc = tide_pg_texts(self->pg, "COMMIT", &result, err);
+        char sql[TIDE_PGL_HINTS_BYTES + 16];
+        tide_pgl_hints_text(self, sql, TIDE_PGL_HINTS_BYTES);
+        size_t at = strlen(sql);
+        (void)snprintf(sql + at, sizeof sql - at, "COMMIT");
+        rc = tide_pg_texts(self->pg, sql, &result, err);
         if (rc == TIDE_NETWORK)
             rc = resolve(self, err);
         else if (rc == TIDE_OK && strcmp(PQcmdStatus(result), "COMMIT") != 0)
@@ -514,7 +522,7 @@ tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledge
     tide_status rc = tide_pg_open(&pg, mem, &self->pg, err);
     if (rc == TIDE_OK)
         rc = tide_pgl_schema(self, options, err);
-    if (rc == TIDE_OK && !options->read_only)
+    if (rc == TIDE_OK && !options->read_only && !options->building)
         rc = tide_pgl_run_add(self, options->now_unix_ms, err);
     if (rc != TIDE_OK) {
         destroy(self);

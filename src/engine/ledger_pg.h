@@ -46,6 +46,16 @@ struct pg_head {
     uint64_t looked_ms; /* when it last began at the beginning */
 };
 
+/* News for the others, collected in a transaction and sent with its COMMIT as one
+ * NOTIFY tidemark: an optional "c" (control), then "a" (look at everything) or
+ * "w0,3,17" (work of these accounts). */
+struct pg_hints {
+    bool control, all;
+    uint32_t accounts[TIDE_HINTS_ACCOUNTS_MAX];
+    size_t accounts_count;
+};
+enum { TIDE_PGL_HINTS_BYTES = 32 + TIDE_HINTS_ACCOUNTS_MAX * 11 };
+
 struct tide_postgres {
     tide_ledger base;
     tide_tx tx; /* tx.ledger is &base */
@@ -61,13 +71,17 @@ struct tide_postgres {
     unsigned savepoints;
     uint64_t owner; /* of the member that joined, 0: none */
     uint64_t seq;   /* of its transactions: the commit token */
+    bool leaves;    /* with this transaction */
+    struct pg_hints hints;
     /* Where the member's row stood when the last transaction committed, and after this
      * one's update: found by its place, however many old versions a long transaction of
      * somebody else keeps alive. */
     char place[32], place_next[32];
     uint64_t xact;           /* without a member: the server's number of this transaction */
-    uint64_t day;            /* the newest one a partition was made for (ledger_pg_days.c) */
+    int64_t day;             /* the newest one a partition was made for (ledger_pg_days.c) */
     bool purge_more;         /* tide_ledger_purge_more() */
+    int64_t purge_day;       /* the next day the round of purges looks at */
+    uint64_t purge_after;    /* and the id, once it has seen the days */
     tide_map kinds;          /* that exist: scope + 1; forgotten with a rollback */
     tide_map accounts;       /* that exist */
     struct pg_head heads[2]; /* of the free jobs, by lane (ledger_pg_claim.c) */
@@ -141,6 +155,18 @@ tide_status tide_pgl_enqueue_rows(struct tide_postgres *self, const struct tide_
                                   size_t count, uint64_t now_unix_ms,
                                   struct tide_enqueued *enqueued_out,
                                   struct tide_changes *children_to, tide_error *err);
+
+/* ---- ledger_pg_fleet.c, for the commit ---- */
+
+/* The collected hints as a statement that ends in "; ", or "": to be put before COMMIT.
+ * TIDE_PGL_HINTS_BYTES are enough. */
+void tide_pgl_hints_text(const struct tide_postgres *self, char *sql_out, size_t sql_bytes);
+
+/* ---- ledger_pg_days.c, for the open ---- */
+
+/* Makes the partitions of today and the next two days, by the database's clock; nothing
+ * in a ledger without it. */
+tide_status tide_pgl_days_open(struct tide_postgres *self, tide_error *err);
 
 /* ---- ledger_pg_records.c, for finish too ---- */
 

@@ -20,6 +20,7 @@ struct found {
     bool exists;
     uint32_t version;
     uint32_t oldest;
+    bool copying; /* a copy into it has not ended (ledger_copy.h, Y2) */
 };
 
 static tide_status foreign(const struct tide_postgres *self, tide_error *err)
@@ -59,7 +60,8 @@ static tide_status look(struct tide_postgres *self, struct found *found_out, tid
     rc = tide_pg_query(self->pg,
                        "SELECT max(value) FILTER (WHERE key = 'version')::int,"
                        " max(value) FILTER (WHERE key = 'oldest_program')::int,"
-                       " count(*) FILTER (WHERE key = 'what' AND value = $1)"
+                       " count(*) FILTER (WHERE key = 'what' AND value = $1),"
+                       " count(*) FILTER (WHERE key = 'copying')"
                        " FROM tidemark.meta",
                        &result, err);
     if (rc == TIDE_IO) /* a table `meta` of another shape */
@@ -68,6 +70,7 @@ static tide_status look(struct tide_postgres *self, struct found *found_out, tid
         return rc;
     found_out->version = (uint32_t)tide_pg_get_u64(result, 0, 0);
     found_out->oldest = (uint32_t)tide_pg_get_u64(result, 0, 1);
+    found_out->copying = tide_pg_get_u64(result, 0, 3) != 0;
     if (tide_pg_get_u64(result, 0, 2) != 1 || found_out->version == 0 ||
         found_out->oldest > found_out->version)
         return foreign(self, err);
@@ -88,6 +91,11 @@ static tide_status judge(struct tide_postgres *self, const struct tide_ledger_op
                               "%s: schema %" PRIu32 " needs a program of schema %" PRIu32
                               " or newer, this one has %" PRIu32 "; install a newer Tidemark",
                               name, found->version, found->oldest, ours);
+    if (found->copying && !options->building)
+        return tide_error_set(err, TIDE_BUSY,
+                              "%s: a copy into it has not ended; finish it with `tidemark ledger "
+                              "copy FROM TO`, or name another database",
+                              name);
     if (found->exists && options->read_only && found->version < ours)
         return tide_error_set(err, TIDE_INVALID,
                               "%s: schema %" PRIu32 ", this program needs %" PRIu32

@@ -247,6 +247,26 @@ static tide_status record_start(struct tide_sqlite *self, const struct tide_ledg
     return rc;
 }
 
+/* The target of a copy has another application id until the copy is whole, so that no
+ * version of the program takes it for a ledger.  A new one has it from the start. */
+static tide_status look_for_copy(struct tide_sqlite *self,
+                                 const struct tide_ledger_options *options,
+                                 struct tide_schema *schema, tide_error *err)
+{
+    int64_t application = 0;
+    tide_status rc = tide_db_number(&self->db, "PRAGMA application_id", &application, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (application == TIDE_LEDGER_COPYING_ID && !options->building)
+        return tide_error_set(err, TIDE_BUSY,
+                              "%s: a copy into it has not ended; finish it with `tidemark ledger "
+                              "copy FROM TO`, or remove the file",
+                              options->path);
+    if (options->building && application != TIDE_LEDGER_APPLICATION_ID)
+        schema->application_id = TIDE_LEDGER_COPYING_ID;
+    return TIDE_OK;
+}
+
 static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_options *options,
                              tide_error *err)
 {
@@ -274,8 +294,11 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
     };
     rc = tide_db_open(&db, self->mem, &self->db, err);
     uint32_t version = 0;
+    struct tide_schema schema = tide_ledger_schema;
     if (rc == TIDE_OK)
-        rc = tide_migrate_look(&self->db, &tide_ledger_schema, &version, err);
+        rc = look_for_copy(self, options, &schema, err);
+    if (rc == TIDE_OK)
+        rc = tide_migrate_look(&self->db, &schema, &version, err);
     if (rc != TIDE_OK)
         return rc;
     if (options->read_only)
@@ -290,7 +313,7 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
     if (rc == TIDE_OK)
         rc = tide_db_wal(&self->db, err);
     if (rc == TIDE_OK)
-        rc = tide_migrate(&self->db, &tide_ledger_schema, version, err);
+        rc = tide_migrate(&self->db, &schema, version, err);
     db.must_exist = true;
     db.cache_kib = 512;
     if (rc == TIDE_OK)
@@ -321,7 +344,7 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
     tide_status rc = open_file(self, options, err);
     if (rc == TIDE_OK)
         rc = tide_db_prepare(&self->db, tide_ledger_sql, SQL_COUNT_OF_STATEMENTS, err);
-    if (rc == TIDE_OK && !options->read_only)
+    if (rc == TIDE_OK && !options->read_only && !options->building)
         rc = record_start(self, options, err);
     if (rc != TIDE_OK) {
         destroy(self);

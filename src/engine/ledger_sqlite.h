@@ -32,6 +32,8 @@
 #include "engine/ledger_ops.h"
 
 #define TIDE_LEDGER_APPLICATION_ID 0x54494445u /* "TIDE" */
+/* Of a file that a copy is being made into (ledger_copy.h, Y2). */
+#define TIDE_LEDGER_COPYING_ID 0x54494443u /* "TIDC" */
 
 extern const struct tide_schema tide_ledger_schema;
 

@@ -35,6 +35,8 @@
       "rows of a bulk enqueue in one go (E2.5)") \
     N(LEDGER_PURGE_SLICE, "ledger.purge_slice", INTEGER, 500, 1, 500, "jobs", true, \
       "rows of a purge in one go (E2.5)") \
+    T(LEDGER_URL, "ledger.url", URL, "", 250, NULL, false, \
+      "the ledger that many machines share, as postgres://host/database; empty: state.db (E1.7)") \
     /* E1.7, E4.1 many processes on one ledger */ \
     N(FLEET_LEASE, "fleet.lease", DURATION, 15 * TIDE_MS_SECOND, TIDE_MS_SECOND, 10 * TIDE_MS_MINUTE, "", true, \
       "a process that is not heard of for this long is dead; others run its jobs (E1.7)") \

@@ -45,6 +45,7 @@ struct tide_tuning {
     bool log_level_given; /* somebody set it: it overrules the program's */
     tide_log_level log_level;
     uint64_t archive_guard; /* for the command that archives mail */
+    bool ledger_is_shared;  /* for commands: ledger.url names one */
 };
 struct tide_tuning tide_tuning_engine(const tide_settings *settings);
 

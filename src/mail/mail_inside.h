@@ -10,6 +10,7 @@
 #define TIDE_MAIL_INSIDE_H
 
 #include "base/map.h"
+#include "engine/archive_id.h"
 #include "mail/mail.h"
 #include "mail/mail_state.h"
 #include "mail/slice.h"
