@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include "base/check.h"
+#include "engine/settings_url.h"
 
 #include <stdio.h>
 
@@ -94,6 +95,17 @@ static tide_status unknown_flag(struct cli *cli, tide_text name)
                     (int)(name.bytes > 60 ? 60 : name.bytes), name.data);
 }
 
+static tide_status ledger_named(struct cli *cli, const char *url)
+{
+    if (!tide_ledger_is_postgres(url))
+        return cli_fail(cli, TIDE_INVALID,
+                        "Write postgres://HOST/DATABASE. A ledger in a file is state.db in the "
+                        "directory that --home names.",
+                        "--ledger is not a URL of PostgreSQL");
+    cli->shared = url;
+    return cli_url_refuse_password(cli, url);
+}
+
 /* Sets a global flag.  false: it is none. */
 static bool global_set(struct cli *cli, const struct cli_flag *flag, const char *value,
                        tide_status *rc)
@@ -102,6 +114,8 @@ static bool global_set(struct cli *cli, const struct cli_flag *flag, const char 
         return false;
     if (strcmp(flag->name, "home") == 0)
         cli->home = value;
+    else if (strcmp(flag->name, "ledger") == 0)
+        *rc = ledger_named(cli, value);
     else if (strcmp(flag->name, "json") == 0)
         cli->want_json = true;
     else if (strcmp(flag->name, "verbose") == 0)
@@ -112,6 +126,8 @@ static bool global_set(struct cli *cli, const struct cli_flag *flag, const char 
         cli->want_help = true;
     else if (strcmp(flag->name, "version") == 0)
         cli->want_version = true;
+    else if (strncmp(value, "ledger.url=", 11) == 0 && tide_url_has_password(tide_text_of(value)))
+        *rc = cli_url_refuse_password(cli, value + 11);
     else if (cli->sets_count < TIDE_SETTINGS_FLAGS_MAX)
         cli->sets[cli->sets_count++] = value;
     else
@@ -341,7 +357,7 @@ void cli_completion(struct cli *cli)
                    "    esac\n"
                    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
                    "        case ${COMP_WORDS[i]} in\n"
-                   "        --home|--set) ((i++)) ;;\n"
+                   "        --home|--set|--ledger) ((i++)) ;;\n"
                    "        -*) ;;\n"
                    "        *) if [ -z \"$group\" ]; then group=${COMP_WORDS[i]}\n"
                    "           elif [ -z \"$verb\" ]; then verb=${COMP_WORDS[i]}; fi ;;\n"

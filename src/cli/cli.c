@@ -173,7 +173,11 @@ static tide_status ledger_must_exist(struct cli *cli)
 
 static tide_status ledger_open(struct cli *cli, bool read_only)
 {
-    tide_status rc = ledger_must_exist(cli);
+    tide_status rc = cli_ledger_choose(cli);
+    if (rc == TIDE_OK && cli->shared != NULL)
+        return cli_shared_open(cli, read_only, false);
+    if (rc == TIDE_OK)
+        rc = ledger_must_exist(cli);
     if (rc != TIDE_OK)
         return rc;
     char run_id[40];
@@ -251,11 +255,13 @@ tide_status cli_lock(struct cli *cli)
 
 tide_status cli_ledger_write(struct cli *cli)
 {
+    tide_status rc = cli_ledger_choose(cli);
     /* The look comes first: in a directory without a ledger not even a lock
      * file is made. */
-    tide_status rc = ledger_must_exist(cli);
+    if (rc == TIDE_OK && cli->shared == NULL)
+        rc = ledger_must_exist(cli);
     cli_ledger_close(cli);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && cli->shared == NULL)
         rc = lock_take(cli);
     if (rc == TIDE_OK)
         rc = ledger_open(cli, false);
@@ -308,4 +314,15 @@ tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, 
     tide_buf_done(&line);
     tide_buf_done(&answer);
     return rc;
+}
+
+tide_status cli_change_ask(struct cli *cli, tide_json *request, bool *runs_out, json_t **answer_out)
+{
+    *runs_out = false;
+    const tide_status rc = cli_ledger_choose(cli);
+    if (rc == TIDE_OK && cli->shared == NULL)
+        return cli_engine_ask(cli, request, runs_out, answer_out);
+    tide_json_done(request);
+    *runs_out = rc != TIDE_OK; /* then nothing is written either */
+    return rc != TIDE_OK ? rc : TIDE_NOT_FOUND;
 }

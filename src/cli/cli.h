@@ -8,7 +8,9 @@
  * A command writes to `out` (for people) or fills `json` (for programs); main
  * prints one of the two at the end, active alerts first (E6.4).  Reading
  * commands open the ledger read-only beside anything.  Changing commands ask the
- * running engine, and write themselves only when none runs.
+ * running engine, and write themselves only when none runs.  On a ledger that many
+ * processes share (--ledger) they always write themselves, in a transaction of their
+ * own with a hint that reaches every process.
  *
  * Invariants:
  *   C1  standard output is empty or complete: a command that fails prints no
@@ -84,7 +86,8 @@ struct cli {
     struct cli_flag_value values[CLI_FLAGS_MAX];
     unsigned values_count;
 
-    const char *home; /* --home or TIDEMARK_HOME; NULL: XDG */
+    const char *home;   /* --home or TIDEMARK_HOME; NULL: XDG */
+    const char *shared; /* --ledger, later what was chosen: postgres://...; NULL: state.db */
     const char *sets[TIDE_SETTINGS_FLAGS_MAX];
     unsigned sets_count;
     bool want_json, verbose, quiet, want_help, want_version;
@@ -96,6 +99,8 @@ struct cli {
     char config_path[CLI_PATH_BYTES];
     uint64_t now_unix_ms; /* read once */
 
+    bool ledger_chosen;  /* `shared` is final */
+    bool ledger_reached; /* the shared one answered */
     tide_ledger *ledger; /* read-only, or the one being written to */
     tide_file_lock *lock;
     tide_settings *settings;
@@ -139,12 +144,35 @@ tide_status cli_ledger_read(struct cli *cli);
  * TIDE_NOT_FOUND with *runs_out false: no engine runs.  Takes the request. */
 tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,
                            json_t **answer_out);
-/* Opens the ledger for a change of our own; no engine can start meanwhile. */
+/* The same for a change that a shared ledger takes from us directly: then nobody is asked,
+ * and *runs_out is false. */
+tide_status cli_change_ask(struct cli *cli, tide_json *request, bool *runs_out,
+                           json_t **answer_out);
+/* Opens the ledger for a change of our own; no engine can start meanwhile.  A shared one
+ * has no such lock and needs none. */
 tide_status cli_ledger_write(struct cli *cli);
 void cli_ledger_close(struct cli *cli);
 /* Holds the state directory, made when it is missing: no engine can start meanwhile.
  * TIDE_BUSY: one runs. */
 tide_status cli_lock(struct cli *cli);
+
+/* ---- a ledger that many machines share (shared.c) ---- */
+
+/* Settles which ledger this command means: --ledger, else the setting ledger.url, else
+ * state.db.  Loads the settings. */
+tide_status cli_ledger_choose(struct cli *cli);
+/* A URL with a password on a command line is refused: everybody can read it there. */
+tide_status cli_url_refuse_password(struct cli *cli, const char *url);
+/* For commands that make no sense on a ledger of one machine. */
+tide_status cli_shared_only(struct cli *cli);
+/* Opens the shared ledger; `upgrade` makes or upgrades its tables, which else must exist. */
+tide_status cli_shared_open(struct cli *cli, bool read_only, bool upgrade);
+/* What a person can do about it. */
+tide_status cli_shared_hint(struct cli *cli, tide_status rc);
+/* Its URL without a password, for messages. */
+const char *cli_shared_name(const struct cli *cli);
+/* Tells the other processes, with this transaction; nothing on state.db. */
+tide_status cli_tell(struct cli *cli, tide_tx *tx, tide_hint hint, uint32_t account);
 
 /* ---- long commands (busy.c) ---- */
 
@@ -184,6 +212,7 @@ tide_status cli_jobs_pause(struct cli *cli);
 tide_status cli_jobs_resume(struct cli *cli);
 tide_status cli_jobs_stats(struct cli *cli);
 tide_status cli_jobs_purge(struct cli *cli);
+tide_status cli_jobs_doctor(struct cli *cli);
 tide_status cli_alerts(struct cli *cli);
 tide_status cli_bad_list(struct cli *cli);
 tide_status cli_bad_explain(struct cli *cli);
@@ -198,6 +227,10 @@ tide_status cli_config_set(struct cli *cli);
 tide_status cli_config_check(struct cli *cli);
 tide_status cli_backup(struct cli *cli);
 tide_status cli_ledger_verify(struct cli *cli);
+tide_status cli_ledger_migrate(struct cli *cli);
+tide_status cli_ledger_members(struct cli *cli);
+tide_status cli_worker(struct cli *cli);
+tide_status cli_ledger_copy(struct cli *cli);
 tide_status cli_completion_bash(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);

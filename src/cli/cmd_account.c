@@ -79,6 +79,11 @@ static void account_row(struct accounts *accounts, const struct tide_account_row
     cli_cell(cli, "%s", row->provider);
     cli_cell(cli, "%s", row->halted ? "halted" : row->paused ? "paused" : "active");
     (void)mail_cells(accounts, row->name, &json);
+    if (cli->shared != NULL) {
+        tide_json_set_cstr(&json, "archive", row->archive[0] == '\0' ? NULL : row->archive);
+        tide_json_set_cstr(&json, "secret", row->secret[0] == '\0' ? NULL : row->secret);
+        tide_json_set_bool(&json, "held", row->owner != 0);
+    }
     tide_json_append(&accounts->list, &json);
     cli_cell(cli, "%s", row->halted ? cli_time(row->halted_unix_ms, when) : "-");
     cli_cell(cli, "%s", row->halted ? row->halt_reason : "-");
@@ -139,6 +144,8 @@ static tide_status halt_write(struct cli *cli, const char *name, bool halted, co
         return rc;
     rc = tide_ledger_account_halt(tx, account, halted, reason, cli->now_unix_ms, &cli->err);
     if (rc == TIDE_OK)
+        rc = cli_tell(cli, tx, TIDE_HINT_CONTROL, account);
+    if (rc == TIDE_OK)
         return tide_tx_commit(tx, &cli->err);
     tide_tx_rollback(tx);
     return rc;
@@ -159,7 +166,7 @@ static tide_status halt_set(struct cli *cli, bool halted, const char *reason)
     tide_json_set_cstr(&request, "account", name);
     if (halted)
         tide_json_set_cstr(&request, "reason", reason);
-    tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    tide_status rc = cli_change_ask(cli, &request, &runs, &answer);
     json_decref(answer);
     if (!runs)
         rc = halt_write(cli, name, halted, reason);

@@ -213,6 +213,8 @@ static tide_status keys_write(struct cli *cli, const struct bad_keys *list)
                                        cli->now_unix_ms, &cli->err);
         }
         if (rc == TIDE_OK)
+            rc = cli_tell(cli, tx, TIDE_HINT_CONTROL, 0);
+        if (rc == TIDE_OK)
             rc = tide_tx_commit(tx, &cli->err);
         else
             tide_tx_rollback(tx);
@@ -276,7 +278,7 @@ static tide_status ask_engine(struct cli *cli, const struct cli_bad *bad, const 
         tide_json_set_cstr(&request, "kind", kind);
     if (bad->account != NULL)
         tide_json_set_cstr(&request, "account", bad->account);
-    tide_status rc = cli_engine_ask(cli, &request, runs, &answer);
+    tide_status rc = cli_change_ask(cli, &request, runs, &answer);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(answer, "count", &changed, &cli->err);
     json_decref(answer);
@@ -323,7 +325,7 @@ static tide_status bad_change(struct cli *cli, tide_bad_state to, const char *pa
         return no_item(cli, bad.item);
     if (!cli->quiet)
         cli_print(cli, "%s %" PRIu64 " item%s%s\n", past, bad.count, bad.count == 1 ? "" : "s",
-                  runs || to != TIDE_BAD_RETRYING
+                  runs || cli->shared != NULL || to != TIDE_BAD_RETRYING
                       ? ""
                       : "; no engine is running, the next one tries them");
     tide_json_set_u64(&cli->json, "count", bad.count);

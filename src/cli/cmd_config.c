@@ -126,6 +126,8 @@ tide_status cli_config_set(struct cli *cli)
     tide_json request, json;
     json_t *answer = NULL;
     tide_status rc = setting_named(cli, name, &setting);
+    if (rc == TIDE_OK && tide_setting_info(setting)->type == TIDE_TYPE_URL)
+        rc = cli_url_refuse_password(cli, value);
     if (rc == TIDE_OK)
         rc = config_dir_make(cli);
     if (rc == TIDE_OK)

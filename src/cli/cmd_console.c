@@ -59,6 +59,8 @@ tide_status cli_account_add_console(struct cli *cli)
         rc = tide_console_account_add(home.console, name, cli_flag(cli, "endpoint"), &cli->err);
     for (unsigned i = 1; rc == TIDE_OK && i < cli->arguments_count; i++)
         rc = tide_console_site_add(home.console, name, cli->arguments[i], &cli->err);
+    if (rc == TIDE_OK)
+        rc = archive_here_place(cli, &home.here, home.secrets, name);
     if (rc == TIDE_OK) {
         cli_print(cli,
                   "%u site%s added for the sign-in \"%s\", which is kept in the %s.\n"
@@ -105,6 +107,20 @@ static void show(struct live *live)
     live->shown_ms = now_ms;
 }
 
+/* Nothing runs here.  On a shared ledger another process may have the account and do it:
+ * TIDE_TIMEOUT while there is something left. */
+static tide_status others_wait(struct live *live)
+{
+    struct cli *cli = live->cli;
+    uint64_t waiting = 0;
+    const tide_status rc = tide_console_waiting(live->home->console, &waiting, &cli->err);
+    if (rc != TIDE_OK || waiting == 0 || interrupted)
+        return rc;
+    (void)tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + TICK_MS * 1000ull,
+                                 NULL);
+    return TIDE_TIMEOUT;
+}
+
 /* Until all is done, somebody asks to stop, or it was halted. */
 static tide_status run(struct live *live)
 {
@@ -119,6 +135,8 @@ static tide_status run(struct live *live)
     tide_status rc = tide_engine_start(live->home->engine, &cli->err);
     while (rc == TIDE_OK || rc == TIDE_TIMEOUT) {
         rc = tide_engine_wait(live->home->engine, TICK_MS, &cli->err);
+        if (rc == TIDE_OK)
+            rc = others_wait(live);
         if (rc == TIDE_OK)
             break;
         const bool ends = interrupted || tide_console_signed_out(live->home->console, name, text) ||

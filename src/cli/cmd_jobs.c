@@ -406,6 +406,68 @@ static tide_status explain_holds(struct explained *e)
     return rc;
 }
 
+/* Who of a fleet would run it. */
+struct holder {
+    const struct explained *e;
+    uint64_t owner;
+    char archive[65], name[65];
+    unsigned alive;
+};
+
+static bool holder_account(const struct tide_account_row *row, void *arg)
+{
+    struct holder *holder = arg;
+    if (row->id != holder->e->row.account)
+        return true;
+    holder->owner = row->owner;
+    (void)snprintf(holder->archive, sizeof holder->archive, "%s", row->archive);
+    return false;
+}
+
+static bool holder_member(const struct tide_member *member, void *arg)
+{
+    struct holder *holder = arg;
+    holder->alive += !member->dead;
+    if (member->owner == holder->owner && holder->owner != 0)
+        (void)snprintf(holder->name, sizeof holder->name, "%s", member->name);
+    return true;
+}
+
+/* The processes are on other machines, and each knows its own lanes and quota only. */
+static tide_status explain_fleet(struct explained *e)
+{
+    struct holder holder = {.e = e};
+    struct cli *cli = e->cli;
+    char text[500];
+    tide_status rc = TIDE_OK;
+    if (e->count > 0)
+        return TIDE_OK;
+    if (e->row.account != 0)
+        rc = tide_ledger_accounts(cli->ledger, holder_account, &holder, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_members(cli->ledger, holder_member, &holder, &cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (holder.alive == 0)
+        reason_add(e, "no_member", NULL,
+                   "it could run, but no process works on this ledger: start `tidemark worker`");
+    else if (e->row.account == 0)
+        reason_add(e, "free", NULL, "any process of the fleet that knows its kind may take it");
+    else if (holder.name[0] != '\0') {
+        (void)snprintf(text, sizeof text,
+                       "%s holds account %s and runs it when quota and order allow", holder.name,
+                       e->account);
+        reason_add(e, "held", NULL, text);
+    } else {
+        (void)snprintf(text, sizeof text,
+                       "nobody holds account %s: start `tidemark worker` on the machine that has "
+                       "its archive%s%s",
+                       e->account, holder.archive[0] ? " " : "", holder.archive);
+        reason_add(e, "not_held", NULL, text);
+    }
+    return TIDE_OK;
+}
+
 /* Only the running engine knows about lanes, quota and order. */
 static tide_status explain_engine(struct explained *e)
 {
@@ -415,6 +477,8 @@ static tide_status explain_engine(struct explained *e)
     bool runs = false;
     tide_text why = TIDE_TEXT_NONE, text = TIDE_TEXT_NONE;
     uint64_t until = 0;
+    if (cli->shared != NULL)
+        return explain_fleet(e);
     tide_control_request(TIDE_OP_EXPLAIN, &request);
     tide_json_set_u64(&request, "id", e->row.id);
     tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);

@@ -1,5 +1,6 @@
 /* tidemark jobs retry|cancel|accept|pause|resume|purge: changing the ledger, through
- * the running engine when there is one. */
+ * the running engine when there is one.  A ledger that many processes share is changed
+ * directly, and they are told. */
 #include "cli/cli.h"
 
 #include "base/check.h"
@@ -9,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-enum { RUNNING_MAX = 64, SLICES_MAX = 1 << 20 };
+enum { RUNNING_MAX = 64, SLICES_MAX = 1 << 20, LOST_MAX = 10 };
 
 struct change {
     struct tide_control_filter named;
@@ -52,7 +53,7 @@ static tide_status ask_with_filter(struct cli *cli, tide_control_op op, struct c
     const json_t *running = NULL;
     tide_control_request(op, &request);
     tide_control_filter_set(&request, &change->named);
-    tide_status rc = cli_engine_ask(cli, &request, runs_out, &answer);
+    tide_status rc = cli_change_ask(cli, &request, runs_out, &answer);
     if (rc != TIDE_OK)
         return rc;
     change->by_engine = true;
@@ -66,6 +67,49 @@ static tide_status ask_with_filter(struct cli *cli, tide_control_op op, struct c
 }
 
 /* ---- writing ourselves -------------------------------------------------------------- */
+
+struct account_ids {
+    uint32_t ids[TIDE_HINTS_ACCOUNTS_MAX + 1]; /* one more: then everybody looks at everything */
+    size_t count;
+};
+
+static bool account_note(const struct tide_account_row *row, void *arg)
+{
+    struct account_ids *accounts = arg;
+    accounts->ids[accounts->count++] = row->id;
+    return accounts->count <= TIDE_HINTS_ACCOUNTS_MAX;
+}
+
+/* Canceling is news about jobs that run.  The others made something ready: of the account
+ * that was named, or of any. */
+static tide_status tell_all(struct cli *cli, tide_control_op op, tide_tx *tx,
+                            const struct tide_job_filter *filter)
+{
+    struct account_ids accounts = {{0}, 1};
+    tide_status rc = cli_tell(cli, tx, TIDE_HINT_CONTROL, 0);
+    if (rc != TIDE_OK || op == TIDE_OP_CANCEL || cli->shared == NULL)
+        return rc;
+    if (filter->account != UINT32_MAX)
+        return cli_tell(cli, tx, TIDE_HINT_WORK, filter->account);
+    rc = tide_ledger_accounts(cli->ledger, account_note, &accounts, &cli->err);
+    for (size_t i = 0; rc == TIDE_OK && i < accounts.count; i++)
+        rc = cli_tell(cli, tx, TIDE_HINT_WORK, accounts.ids[i]);
+    return rc;
+}
+
+/* On state.db the next engine does it when it opens; a fleet never closes. */
+static tide_status cursors_advance(struct cli *cli, tide_tx *tx, const struct tide_changes *changes)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < changes->cycles_count; i++) {
+        const struct tide_cycle_change *cycle = &changes->cycles[i];
+        uint64_t ordinal = 0;
+        if (cycle->outstanding == 0 && cycle->failed == 0)
+            rc = tide_ledger_cursor_advance(tx, cycle->stream, cli->now_unix_ms, &ordinal, NULL,
+                                            &cli->err);
+    }
+    return rc;
+}
 
 static tide_status write_slice(struct cli *cli, tide_control_op op,
                                const struct tide_job_filter *filter, struct change *change,
@@ -84,9 +128,17 @@ static tide_status write_slice(struct cli *cli, tide_control_op op,
     else
         rc = tide_ledger_cancel(tx, filter, cli->now_unix_ms, count_out, change->running,
                                 RUNNING_MAX, &running, changes, &cli->err);
+    if (rc == TIDE_OK && op == TIDE_OP_ACCEPT && cli->shared != NULL)
+        rc = cursors_advance(cli, tx, changes);
     if (rc == TIDE_OK)
-        return tide_tx_commit(tx, &cli->err);
-    tide_tx_rollback(tx);
+        rc = tell_all(cli, op, tx, filter);
+    if (rc != TIDE_OK) {
+        tide_tx_rollback(tx);
+        return rc;
+    }
+    rc = tide_tx_commit(tx, &cli->err);
+    if (rc == TIDE_OK && op == TIDE_OP_CANCEL)
+        change->running_count = running; /* all that run, again in each slice */
     return rc;
 }
 
@@ -120,12 +172,17 @@ static tide_status write_with_filter(struct cli *cli, tide_control_op op, struct
     tide_status rc = cli_ledger_write(cli);
     if (rc == TIDE_OK)
         rc = tide_control_filter_find(&change->named, cli->ledger, &filter, &cli->err);
-    if (rc == TIDE_OK && op == TIDE_OP_CANCEL)
+    if (rc == TIDE_OK && op == TIDE_OP_CANCEL && cli->shared == NULL)
         rc = reclaim_all(cli, &changes);
     filter.count_max = TIDE_CLAIM_MAX;
+    unsigned lost = 0;
     for (int slice = 0; rc == TIDE_OK && slice < SLICES_MAX; slice++) {
         size_t count = 0;
         rc = write_slice(cli, op, &filter, change, &changes, &count);
+        if (rc == TIDE_BUSY && cli->shared != NULL && ++lost < LOST_MAX) {
+            rc = TIDE_OK; /* against another process: again */
+            continue;
+        }
         change->count += rc == TIDE_OK ? count : 0;
         if (count < filter.count_max)
             break;
@@ -187,7 +244,7 @@ static tide_status change_jobs(struct cli *cli, tide_control_op op, const char *
         rc = explain_none(cli, change.named.id, verb);
     else if (!cli->quiet)
         cli_print(cli, "%s %" PRIu64 " job%s%s\n", past, change.count, change.count == 1 ? "" : "s",
-                  change.by_engine || op != TIDE_OP_RETRY
+                  change.by_engine || cli->shared != NULL || op != TIDE_OP_RETRY
                       ? ""
                       : "; no engine is running, they start with the next one");
     if (change.running_count > 0 && !cli->quiet)
@@ -235,6 +292,8 @@ static tide_status pause_write(struct cli *cli, const struct tide_control_filter
     if (rc == TIDE_OK && named->account != NULL)
         rc = tide_ledger_account_pause(tx, filter.account, paused, &cli->err);
     if (rc == TIDE_OK)
+        rc = cli_tell(cli, tx, TIDE_HINT_CONTROL, 0);
+    if (rc == TIDE_OK)
         return tide_tx_commit(tx, &cli->err);
     tide_tx_rollback(tx);
     return rc;
@@ -260,7 +319,7 @@ static tide_status pause_set(struct cli *cli, bool paused)
         tide_json_set_cstr(&request, "kind", named.kind);
     if (named.account != NULL)
         tide_json_set_cstr(&request, "account", named.account);
-    tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    tide_status rc = cli_change_ask(cli, &request, &runs, &answer);
     json_decref(answer);
     if (!runs)
         rc = pause_write(cli, &named, paused);
@@ -333,7 +392,7 @@ tide_status cli_jobs_purge(struct cli *cli)
     }
     tide_control_request(TIDE_OP_PURGE, &request);
     tide_json_set_u64(&request, "older_than_ms", older_ms);
-    rc = cli_engine_ask(cli, &request, &runs, &answer);
+    rc = cli_change_ask(cli, &request, &runs, &answer);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(answer, "count", &count, &cli->err);
     json_decref(answer);

@@ -1,4 +1,4 @@
-/* tidemark backup, tidemark ledger check. */
+/* tidemark backup, tidemark ledger check.  A shared ledger is backed up by its server. */
 #include "cli/cli.h"
 
 #include "base/clocktext.h"
@@ -17,7 +17,14 @@ static tide_status backup_ledger(struct cli *cli, const char *path)
 {
     char size[TIDE_SIZE_TEXT_BYTES];
     struct stat info;
-    tide_status rc = cli_ledger_read(cli);
+    tide_status rc = cli_ledger_choose(cli);
+    if (rc == TIDE_OK && cli->shared != NULL)
+        return cli_fail(cli, TIDE_INVALID,
+                        "Use pg_dump, or the server's own backups; `tidemark backup DIR` copies "
+                        "the archives that are here.",
+                        "the ledger is not a file: it is %.200s", cli_shared_name(cli));
+    if (rc == TIDE_OK)
+        rc = cli_ledger_read(cli);
     if (rc != TIDE_OK)
         return rc;
     if (lstat(path, &info) == 0)
@@ -128,7 +135,7 @@ static tide_status ledger_first(struct backing_up *backing, char partial[CLI_PAT
 {
     struct cli *cli = backing->cli;
     struct stat info;
-    if (stat(cli->ledger_path, &info) != 0)
+    if (cli->shared != NULL || stat(cli->ledger_path, &info) != 0)
         return TIDE_OK; /* an archive that was only imported into */
     tide_status rc = join(cli, partial, backing->dir, "state.new");
     if (rc == TIDE_OK)
@@ -192,6 +199,8 @@ static tide_status backup_all(struct cli *cli, const char *dir)
     char size[TIDE_SIZE_TEXT_BYTES];
     tide_status rc = join(cli, backing.archive_dir, cli->data_dir, "archive");
     if (rc == TIDE_OK)
+        rc = cli_ledger_choose(cli);
+    if (rc == TIDE_OK)
         rc = check_target(cli, dir);
     if (rc == TIDE_OK)
         rc = ledger_first(&backing, partial);
@@ -220,6 +229,9 @@ static tide_status backup_all(struct cli *cli, const char *dir)
               "%u archives, %" PRIu64 " messages\n",
               dir, size, backing.done.copied, backing.done.same, backing.accounts,
               backing.done.messages);
+    if (cli->shared != NULL)
+        cli_print(cli, "The ledger is not copied: back up %s by the server's own means.\n",
+                  cli_shared_name(cli));
     cli_print(cli, "Sign-ins are not copied: after a restore, sign in again.\n");
     tide_json_set_cstr(&cli->json, "dir", dir);
     tide_json_set_u64(&cli->json, "bytes", backing.ledger_bytes + backing.done.bytes);
@@ -265,10 +277,15 @@ tide_status cli_ledger_verify(struct cli *cli)
         tide_json_set_bool(&cli->json, "good", good);
         tide_json_set(&cli->json, "problems", &list);
         cli_print(cli, "%s%s", tide_buf_cstr(&problems),
-                  good ? "the ledger is good\n"
-                       : "Keep this file, and restore a copy made by `tidemark backup`.\n");
+                  good                  ? "the ledger is good\n"
+                  : cli->shared != NULL ? "Stop the workers, keep a dump of it, and restore one "
+                                          "from before.\n"
+                                        : "Keep this file, and restore a copy made by `tidemark "
+                                          "backup`.\n");
         cli->exit_code = good ? CLI_EXIT_DONE : CLI_EXIT_FAILED;
     }
     tide_buf_done(&problems);
+    if (cli->shared != NULL)
+        return cli_shared_hint(cli, rc);
     return cli_hint(cli, rc, "Keep the file, and restore a copy made by `tidemark backup`.");
 }

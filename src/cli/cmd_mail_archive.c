@@ -546,7 +546,7 @@ struct refused_ask {
 static tide_status refused_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct refused_ask *ask = arg;
-    return tide_removal_list(tide_transaction_sqlite(transaction), ask->manifest,
+    return tide_removal_list(tide_transaction_rows(transaction), ask->manifest,
                              TIDE_REMOVAL_REFUSED, ask->refusing.last, 500, refused_entry,
                              &ask->refusing, err);
 }

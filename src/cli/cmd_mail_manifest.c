@@ -2,15 +2,16 @@
 #include "cli/mail_home.h"
 
 #include "base/clocktext.h"
-#include "db/db.h"
 #include "mail/manifest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
+#define WHAT "the manifests"
+
 struct listing {
     struct cli *cli;
-    struct sqlite3 *db;
+    tide_rows db;
     const char *account; /* NULL: all */
     int state;           /* -1: all */
     uint64_t shown;
@@ -19,17 +20,17 @@ struct listing {
 };
 
 /* The address of an account; "" when it was removed. */
-static void email_of(struct sqlite3 *db, uint32_t account, char email_out[256])
+static void email_of(tide_rows db, uint32_t account, char email_out[256])
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     email_out[0] = '\0';
-    if (sqlite3_prepare_v2(db, "SELECT name FROM account WHERE id = ?1", -1, &stmt, NULL) ==
-        SQLITE_OK) {
-        tide_bind_u64(stmt, 1, account);
-        if (sqlite3_step(stmt) == SQLITE_ROW)
-            tide_column_copy(stmt, 0, email_out, 256);
-    }
-    (void)sqlite3_finalize(stmt);
+    if (tide_rows_prepare(db, "SELECT name FROM account WHERE id = ?1", WHAT, &stmt, NULL) !=
+        TIDE_OK)
+        return;
+    tide_rows_u64(&stmt, 1, account);
+    if (tide_rows_one(&stmt, NULL) == TIDE_OK)
+        tide_rows_get_copy(&stmt, 0, email_out, 256);
+    tide_rows_end(&stmt);
 }
 
 /* ---- the runs ---- */
@@ -162,30 +163,23 @@ static tide_status state_of(struct cli *cli, int *state_out)
 tide_status cli_mail_manifest(struct cli *cli)
 {
     struct listing listing = {.cli = cli, .account = cli_flag(cli, "account")};
-    tide_db db = {.handle = NULL};
     uint64_t id = 0;
+    bool has = false;
     tide_status rc = state_of(cli, &listing.state);
     if (rc == TIDE_OK && cli->arguments_count > 0)
         rc = cli_number(cli, cli->arguments[0], "the manifest", &id);
     if (rc == TIDE_OK)
         rc = cli_ledger_read(cli); /* says what is wrong when there is none */
-    const struct tide_db_options options = {
-        .path = cli->ledger_path, .read_only = true, .must_exist = true, .busy_timeout_ms = 5000};
-    if (rc == TIDE_OK)
-        rc = tide_db_open(&options, cli->mem, &db, &cli->err);
     if (rc != TIDE_OK)
         return rc;
-    listing.db = db.handle;
+    listing.db = tide_ledger_rows(cli->ledger);
     tide_json_array(&listing.list);
-    int64_t tables = 0;
-    rc = tide_db_number(&db, "SELECT count(*) FROM sqlite_schema WHERE name = 'mail_removal'",
-                        &tables, &cli->err);
-    if (rc == TIDE_OK && tables == 0)
+    rc = tide_rows_has(listing.db, "mail_removal", WHAT, &has, &cli->err);
+    if (rc == TIDE_OK && !has)
         rc = cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail archive` makes one.",
                       "there is no manifest yet");
     else if (rc == TIDE_OK)
         rc = cli->arguments_count > 0 ? list_entries(&listing, id) : list_runs(&listing);
     tide_json_done(&listing.list);
-    tide_db_close(&db);
     return rc;
 }

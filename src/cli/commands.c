@@ -5,6 +5,7 @@
 
 const struct cli_flag cli_global_flags[] = {
     {"home", "DIR", "keep settings and state in DIR instead of the XDG directories"},
+    {"ledger", "URL", "work on the ledger postgres://HOST/DATABASE that many machines share"},
     {"json", NULL, "print one JSON object instead of text"},
     {"set", "NAME=VALUE", "give a setting another value for this run; may be repeated"},
     {"verbose", NULL, "say more about what is done"},
@@ -191,8 +192,28 @@ static const struct cli_flag console_report_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag ledger_copy_flags[] = {
+    {"verify", NULL, "copy nothing: compare the two, row by row"},
+    {"dry-run", NULL, "only count what would be copied, and look for what TO could not hold"},
+    {"restart", NULL, "throw away what an unfinished copy left in TO, and begin again"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag config_list_flags[] = {
     {"changed", NULL, "only settings that are not at their default"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag worker_flags[] = {
+    {"kinds", "LIST", "only jobs of mail, console or both (default: mail,console)"},
+    {"accounts", "LIST", "only these accounts (default: all whose archive is here)"},
+    {"workers", "N", "threads that run jobs (default: the setting workers.count)"},
+    {"once", NULL, "end when nothing is left that could run"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag ledger_migrate_flags[] = {
+    {"role", "NAME", "let this role work on the ledger, and no more than that"},
     {NULL, NULL, NULL},
 };
 
@@ -214,6 +235,8 @@ const struct cli_command cli_commands[] = {
     {"jobs", "stats", "", 0, 0, NULL, "Count jobs by account, kind and state.", cli_jobs_stats},
     {"jobs", "purge", "", 0, 0, jobs_purge_flags, "Remove old finished jobs from the ledger.",
      cli_jobs_purge},
+    {"jobs", "doctor", "", 0, 0, NULL, "Say what is wrong with the ledger as a running thing.",
+     cli_jobs_doctor},
     {"alerts", NULL, "", 0, 0, NULL, "List active alerts.", cli_alerts},
     {"bad", "list", "", 0, 0, bad_list_flags, "List items that fail by themselves.", cli_bad_list},
     {"bad", "explain", "ITEM", 1, 1, bad_list_flags, "Say why an item is bad and what can be done.",
@@ -275,8 +298,18 @@ const struct cli_command cli_commands[] = {
     {"backup", NULL, "DIR|FILE.db", 1, 1, NULL,
      "Copy state and archives, also while everything runs, into DIR; or the ledger into a file.",
      cli_backup},
-    {"ledger", "check", "", 0, 0, NULL, "Check the ledger's file and its rules.",
-     cli_ledger_verify},
+    {"worker", NULL, "", 0, 0, worker_flags,
+     "Work on a shared ledger until it is stopped: one process of a fleet.", cli_worker},
+    {"ledger", "check", "", 0, 0, NULL, "Check the ledger and its rules.", cli_ledger_verify},
+    {"ledger", "migrate", "", 0, 0, ledger_migrate_flags,
+     "Make or upgrade the tables of a shared ledger; while it is worked on, too.",
+     cli_ledger_migrate},
+    {"ledger", "members", "", 0, 0, NULL,
+     "List the processes that work on a shared ledger, and what each holds.", cli_ledger_members},
+    {"ledger", "copy", "FROM TO", 2, 2, ledger_copy_flags,
+     "Copy a ledger into a new one, from state.db to postgres://HOST/DATABASE or back, and "
+     "compare.",
+     cli_ledger_copy},
     {"completion", NULL, "", 0, 0, NULL, "Print the bash completion.", cli_completion_bash},
     {NULL, NULL, NULL, 0, 0, NULL, NULL, NULL},
 };

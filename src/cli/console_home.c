@@ -19,14 +19,23 @@ tide_status console_home_open(struct cli *cli, struct console_home *home)
         .world = cli->world, .workers = home->workers, .batch_max = home->batch_max};
     tide_status rc = places(cli, home->archive_dir, home->secrets_dir);
     if (rc == TIDE_OK)
-        rc = cli_settings(cli);
+        rc = cli_ledger_choose(cli);
+    home->here.console = true;
+    if (rc == TIDE_OK && cli->shared != NULL)
+        rc = archive_here_open(cli, home->archive_dir, &home->here);
     if (rc != TIDE_OK)
         return rc;
     const struct tide_engine_options engine = {.state_dir = cli->state_dir,
+                                               .ledger = cli->shared,
+                                               .may_take = archive_here_may_take,
+                                               .may_take_arg = &home->here,
                                                .world = cli->world,
                                                .settings = cli->settings,
                                                .workers = TIDE_WORKERS_MAX};
     rc = tide_engine_open(&engine, &home->engine, &cli->err);
+    cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
+    if (cli->shared != NULL && rc != TIDE_BUSY)
+        (void)cli_shared_hint(cli, rc);
     if (rc == TIDE_BUSY)
         return cli_hint(cli, rc, "Wait for it to end, or stop it, and run this command again.");
     if (rc == TIDE_OK)

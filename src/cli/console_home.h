@@ -2,11 +2,12 @@
 #ifndef TIDE_CLI_CONSOLE_HOME_H
 #define TIDE_CLI_CONSOLE_HOME_H
 
-#include "cli/cli.h"
+#include "cli/archive_here.h"
 #include "console/console.h"
 
 struct console_home {
     unsigned workers, batch_max; /* set before opening; 0: the defaults */
+    struct archive_here here;    /* on a shared ledger: what this process may take */
     tide_engine *engine;
     tide_secrets *secrets;
     tide_console *console;

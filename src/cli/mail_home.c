@@ -20,12 +20,22 @@ tide_status mail_home_open(struct cli *cli, struct mail_home *home)
 {
     tide_status rc = mail_home_places(cli, home);
     if (rc == TIDE_OK)
-        rc = cli_settings(cli);
+        rc = cli_ledger_choose(cli);
+    home->here.mail = true;
+    if (rc == TIDE_OK && cli->shared != NULL)
+        rc = archive_here_open(cli, home->archive_dir, &home->here);
     if (rc != TIDE_OK)
         return rc;
-    const struct tide_engine_options engine = {
-        .state_dir = cli->state_dir, .world = cli->world, .settings = cli->settings};
+    const struct tide_engine_options engine = {.state_dir = cli->state_dir,
+                                               .ledger = cli->shared,
+                                               .may_take = archive_here_may_take,
+                                               .may_take_arg = &home->here,
+                                               .world = cli->world,
+                                               .settings = cli->settings};
     rc = tide_engine_open(&engine, &home->engine, &cli->err);
+    cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
+    if (cli->shared != NULL && rc != TIDE_BUSY)
+        (void)cli_shared_hint(cli, rc);
     if (rc == TIDE_BUSY)
         return cli_hint(cli, rc, "Wait for it to end, or stop it, and run this command again.");
     if (rc == TIDE_OK)

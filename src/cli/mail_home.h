@@ -2,7 +2,7 @@
 #ifndef TIDE_CLI_MAIL_HOME_H
 #define TIDE_CLI_MAIL_HOME_H
 
-#include "cli/cli.h"
+#include "cli/archive_here.h"
 #include "mail/mail.h"
 
 struct mail_home {
@@ -11,8 +11,9 @@ struct mail_home {
     tide_mail *mail;
     char archive_dir[CLI_PATH_BYTES];
     char secrets_dir[CLI_PATH_BYTES];
-    bool archiver; /* set before opening: this command removes mail */
-    bool no_sync;  /* likewise: work of a sync that waits stays where it is */
+    struct archive_here here; /* on a shared ledger: what this process may take */
+    bool archiver;            /* set before opening: this command removes mail */
+    bool no_sync;             /* likewise: work of a sync that waits stays where it is */
 };
 
 /* Opens the engine of this directory with the mail system on it; not started.

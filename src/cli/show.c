@@ -243,7 +243,9 @@ int cli_finish(struct cli *cli, tide_status rc)
      * quietly, because their absence is no reason to fail. */
     if (cli->ledger == NULL && cli->command != NULL && rc == TIDE_OK) {
         tide_error kept = cli->err;
-        (void)cli_ledger_read(cli);
+        /* A server that nobody needed is not waited for. */
+        if (cli_ledger_choose(cli) == TIDE_OK && (cli->shared == NULL || cli->ledger_reached))
+            (void)cli_ledger_read(cli);
         cli->err = kept;
         cli->hint[0] = '\0';
     }

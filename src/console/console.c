@@ -2,11 +2,12 @@
 
 #include "base/check.h"
 #include "console/console_inside.h"
-#include "db/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { BUSY_MS = 2000 };
 
 /* ---- rows beside the ledger ---- */
 
@@ -25,17 +26,22 @@ static const char tables[] =
     " PRIMARY KEY(site, type, dimensions)"
     ") STRICT, WITHOUT ROWID;";
 
+tide_status tide_console_tables(tide_rows db, tide_error *err)
+{
+    return tide_rows_tables(db, tables, WHAT, err);
+}
+
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
 {
     (void)arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    return tide_rows_exec(db, tables, WHAT, err);
+    tide_rows db = tide_transaction_rows(transaction);
+    return tide_console_tables(db, err);
 }
 
-tide_status tide_console_series_get(struct sqlite3 *db, struct tide_console_series_row *row,
+tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row *row,
                                     tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "SELECT epoch, floor, opened FROM console_series WHERE site = ?1"
@@ -43,37 +49,38 @@ tide_status tide_console_series_get(struct sqlite3 *db, struct tide_console_seri
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, row->site);
-    tide_bind_u64(stmt, 2, row->set.type);
-    tide_bind_u64(stmt, 3, row->set.dimensions);
-    rc = tide_rows_one(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, row->site);
+    tide_rows_u64(&stmt, 2, row->set.type);
+    tide_rows_u64(&stmt, 3, row->set.dimensions);
+    rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK) {
-        row->epoch = tide_column_u32(stmt, 0);
-        tide_column_copy(stmt, 1, row->floor, sizeof row->floor);
-        tide_column_copy(stmt, 2, row->opened, sizeof row->opened);
+        row->epoch = tide_rows_get_u32(&stmt, 0);
+        tide_rows_get_copy(&stmt, 1, row->floor, sizeof row->floor);
+        tide_rows_get_copy(&stmt, 2, row->opened, sizeof row->opened);
     }
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     return rc;
 }
 
-tide_status tide_console_series_put(struct sqlite3 *db, const struct tide_console_series_row *row,
+tide_status tide_console_series_put(tide_rows db, const struct tide_console_series_row *row,
                                     tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    const tide_status rc = tide_rows_prepare(
-        db,
-        "INSERT OR REPLACE INTO console_series(site, type, dimensions, epoch, floor,"
-        " opened) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
-        WHAT, &stmt, err);
+    tide_rows_stmt stmt;
+    const tide_status rc =
+        tide_rows_prepare(db,
+                          "INSERT INTO console_series(site, type, dimensions, epoch, floor, opened)"
+                          " VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT(site, type, dimensions)"
+                          " DO UPDATE SET epoch = ?4, floor = ?5, opened = ?6",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, row->site);
-    tide_bind_u64(stmt, 2, row->set.type);
-    tide_bind_u64(stmt, 3, row->set.dimensions);
-    tide_bind_u64(stmt, 4, row->epoch);
-    tide_bind_text(stmt, 5, tide_text_of(row->floor));
-    tide_bind_text(stmt, 6, tide_text_of(row->opened));
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, row->site);
+    tide_rows_u64(&stmt, 2, row->set.type);
+    tide_rows_u64(&stmt, 3, row->set.dimensions);
+    tide_rows_u64(&stmt, 4, row->epoch);
+    tide_rows_text(&stmt, 5, tide_text_of(row->floor));
+    tide_rows_text(&stmt, 6, tide_text_of(row->opened));
+    return tide_rows_run(&stmt, err);
 }
 
 /* ---- life ---- */
@@ -151,6 +158,8 @@ tide_status tide_console_close(tide_console *console, tide_error *err)
     }
     for (size_t i = 0; i < console->users_count; i++)
         user_close(console, console->users[i]);
+    if (console->dir_lock != NULL)
+        tide_file_lock_drop(console->options.world, console->dir_lock);
     tide_buf_done(&console->listed);
     if (console->lock != NULL)
         tide_lock_free(console->options.world, console->lock);
@@ -173,25 +182,58 @@ struct account_row {
 static tide_status write_account(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct account_row *row = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
-    const tide_status rc = tide_rows_prepare(
-        db, "INSERT OR REPLACE INTO console_account(account, name, endpoint) VALUES(?1, ?2, ?3)",
-        WHAT, &stmt, err);
+    tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
+    /* One of this name under another number was removed from the ledger. */
+    tide_status rc = tide_rows_prepare(
+        db, "DELETE FROM console_account WHERE name = ?2 AND account <> ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, row->account);
-    tide_bind_text(stmt, 2, tide_text_of(row->name));
-    tide_bind_text(stmt, 3, tide_text_of(row->endpoint));
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, row->account);
+    tide_rows_text(&stmt, 2, tide_text_of(row->name));
+    rc = tide_rows_run(&stmt, err);
+    if (rc == TIDE_OK)
+        rc = tide_rows_prepare(db,
+                               "INSERT INTO console_account(account, name, endpoint)"
+                               " VALUES(?1, ?2, ?3) ON CONFLICT(account) DO UPDATE"
+                               " SET name = ?2, endpoint = ?3",
+                               WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, row->account);
+    tide_rows_text(&stmt, 2, tide_text_of(row->name));
+    tide_rows_text(&stmt, 3, tide_text_of(row->endpoint));
+    return tide_rows_run(&stmt, err);
+}
+
+static tide_status place(tide_console *console, const char *name, uint32_t account, bool added,
+                         tide_error *err)
+{
+    bool shared = false;
+    const struct tide_placing placing = {.account = account,
+                                         .name = name,
+                                         .dir = console->dir,
+                                         .secret = tide_secrets_where(console->options.secrets),
+                                         .added = added};
+    return tide_archive_place(console->options.engine, console->options.world, &placing, &shared,
+                              err);
+}
+
+bool tide_console_is_here(tide_world *world, const char *archive_dir, const char *archive)
+{
+    char dir[4096 + 16];
+    (void)snprintf(dir, sizeof dir, "%s/console", archive_dir);
+    return archive[0] != '\0' && tide_archive_id_is(world, dir, archive);
 }
 
 tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
                                      tide_error *err)
 {
     struct account_row row = {.name = name, .endpoint = endpoint == NULL ? "" : endpoint};
-    const tide_status rc =
+    tide_status rc =
         tide_engine_account(console->options.engine, name, "console", &row.account, err);
+    if (rc == TIDE_OK)
+        rc = place(console, name, row.account, true, err);
     return rc == TIDE_OK ? tide_transact(console->options.engine, write_account, &row, err) : rc;
 }
 
@@ -216,8 +258,8 @@ struct site_row {
 static tide_status write_site(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct site_row *row = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
+    tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db,
         "INSERT INTO console_site(account, site) SELECT account, ?2 FROM console_account"
@@ -225,9 +267,9 @@ static tide_status write_site(tide_transaction *transaction, void *arg, tide_err
         WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_text(stmt, 1, tide_text_of(row->name));
-    tide_bind_text(stmt, 2, tide_text_of(row->site));
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_text(&stmt, 1, tide_text_of(row->name));
+    tide_rows_text(&stmt, 2, tide_text_of(row->site));
+    return tide_rows_run(&stmt, err);
 }
 
 tide_status tide_console_site_add(tide_console *console, const char *name, const char *site,
@@ -238,28 +280,29 @@ tide_status tide_console_site_add(tide_console *console, const char *name, const
     return rc == TIDE_OK ? tide_transact(console->options.engine, write_site, &row, err) : rc;
 }
 
-tide_status tide_console_sites_read(struct sqlite3 *db,
+tide_status tide_console_sites_read(tide_rows db,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
                                     void *arg, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    const tide_status rc =
+    tide_rows_stmt stmt;
+    tide_status rc =
         tide_rows_prepare(db,
                           "SELECT console_site.id, console_site.account, name, endpoint, site FROM"
                           " console_site JOIN console_account USING(account) ORDER BY site",
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    int code = SQLITE_ROW;
-    while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct tide_console_site site = {.id = tide_column_u64(stmt, 0),
-                                         .account = tide_column_u32(stmt, 1)};
-        tide_column_copy(stmt, 2, site.account_name, sizeof site.account_name);
-        tide_column_copy(stmt, 3, site.endpoint, sizeof site.endpoint);
-        tide_column_copy(stmt, 4, site.site, sizeof site.site);
+    bool row = false;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        struct tide_console_site site = {.id = tide_rows_get_u64(&stmt, 0),
+                                         .account = tide_rows_get_u32(&stmt, 1)};
+        tide_rows_get_copy(&stmt, 2, site.account_name, sizeof site.account_name);
+        tide_rows_get_copy(&stmt, 3, site.endpoint, sizeof site.endpoint);
+        tide_rows_get_copy(&stmt, 4, site.site, sizeof site.site);
         visit(&site, arg);
     }
-    return tide_rows_end(db, stmt, code, WHAT, err);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
 struct sites_ask {
@@ -270,7 +313,7 @@ struct sites_ask {
 static tide_status read_sites(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct sites_ask *ask = arg;
-    return tide_console_sites_read(tide_transaction_sqlite(transaction), ask->visit, ask->arg, err);
+    return tide_console_sites_read(tide_transaction_rows(transaction), ask->visit, ask->arg, err);
 }
 
 tide_status tide_console_sites(tide_console *console,
@@ -361,6 +404,18 @@ static struct tide_console_open_site *site_known(tide_console *console, uint64_t
     return NULL;
 }
 
+/* A process that lost the account may still have files open here, and numbers of texts in its
+ * memory: it is waited for. */
+static tide_status dir_take(tide_console *console, tide_error *err)
+{
+    char path[sizeof console->dir + 8];
+    if (console->dir_lock != NULL || !tide_engine_shared(console->options.engine))
+        return TIDE_OK;
+    (void)snprintf(path, sizeof path, "%s/lock", console->dir);
+    return tide_file_lock_take(console->options.world, path, TIDE_TEXT("tidemark"),
+                               &console->dir_lock, err);
+}
+
 static tide_status site_open(tide_console *console, const struct tide_console_site *row,
                              struct tide_console_open_site **site_out, tide_error *err)
 {
@@ -373,7 +428,9 @@ static tide_status site_open(tide_console *console, const struct tide_console_si
     site->row = *row;
     const struct tide_console_store_options options = {
         .dir = console->dir, .site = row->site, .world = console->options.world};
-    tide_status rc = user_open(console, row, &site->user, err);
+    tide_status rc = dir_take(console, err);
+    if (rc == TIDE_OK)
+        rc = user_open(console, row, &site->user, err);
     if (rc == TIDE_OK)
         rc = tide_console_store_open(&options, console->mem, &site->store, err);
     if (rc != TIDE_OK) {
@@ -400,6 +457,9 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
     tide_status rc = find_site(console, &wanted, err);
     if (rc != TIDE_OK)
         return rc;
+    rc = place(console, wanted.found.account_name, wanted.found.account, false, err);
+    if (rc != TIDE_OK)
+        return rc;
     /* Two jobs may come here at once; the file must be opened once. */
     tide_lock_take(world, console->lock);
     site = site_known(console, id);
@@ -408,6 +468,35 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
     tide_lock_drop(world, console->lock);
     if (rc == TIDE_OK)
         *site_out = site;
+    return rc;
+}
+
+static struct tide_console_open_site *site_resting(tide_console *console)
+{
+    for (size_t i = 0; i < console->sites_count; i++)
+        if (!tide_engine_uses(console->options.engine, console->sites[i]->row.account)) {
+            struct tide_console_open_site *resting = console->sites[i];
+            console->sites[i] = console->sites[--console->sites_count];
+            return resting;
+        }
+    return NULL;
+}
+
+tide_status tide_console_rest(tide_console *console, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    tide_lock_take(console->options.world, console->lock);
+    for (struct tide_console_open_site *site = site_resting(console); site != NULL;
+         site = site_resting(console)) {
+        const tide_status closed = tide_console_store_close(site->store, err);
+        rc = rc == TIDE_OK ? closed : rc;
+        tide_mem_free(console->mem, site, sizeof *site);
+    }
+    if (console->sites_count == 0 && console->dir_lock != NULL) {
+        tide_file_lock_drop(console->options.world, console->dir_lock);
+        console->dir_lock = NULL;
+    }
+    tide_lock_drop(console->options.world, console->lock);
     return rc;
 }
 
@@ -420,21 +509,22 @@ struct user_ask {
 static tide_status read_user(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct user_ask *ask = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
+    tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(
         db, "SELECT name, endpoint FROM console_account WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, ask->account);
-    if (sqlite3_step(stmt) == SQLITE_ROW) {
+    tide_rows_u64(&stmt, 1, ask->account);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK) {
         ask->row.account = ask->account;
-        tide_column_copy(stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
-        tide_column_copy(stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
-    } else {
+        tide_rows_get_copy(&stmt, 0, ask->row.account_name, sizeof ask->row.account_name);
+        tide_rows_get_copy(&stmt, 1, ask->row.endpoint, sizeof ask->row.endpoint);
+    } else if (rc == TIDE_NOT_FOUND) {
         rc = tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of Search Console");
     }
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     return rc;
 }
 
@@ -519,8 +609,8 @@ struct failed_ask {
 static tide_status read_failed(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct failed_ask *ask = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
+    tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "SELECT job.id FROM job JOIN kind ON kind.id = job.kind WHERE"
@@ -529,13 +619,14 @@ static tide_status read_failed(tide_transaction *transaction, void *arg, tide_er
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, ask->account);
-    tide_bind_u64(stmt, 2, FAILED_MAX);
-    int code = SQLITE_ROW;
+    tide_rows_u64(&stmt, 1, ask->account);
+    tide_rows_u64(&stmt, 2, FAILED_MAX);
+    bool row = false;
     ask->count = 0;
-    while ((code = sqlite3_step(stmt)) == SQLITE_ROW)
-        ask->ids[ask->count++] = tide_column_u64(stmt, 0);
-    return tide_rows_end(db, stmt, code, WHAT, err);
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row)
+        ask->ids[ask->count++] = tide_rows_get_u64(&stmt, 0);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
 /* A day whose page failed stays incomplete: whoever runs again wants it tried again. */
@@ -575,38 +666,73 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
     for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++)
         if ((types >> type & 1u) != 0)
             rc = enqueue_plan(console, &site, run, (tide_sc_type)type, err);
+    if (rc == TIDE_OK)
+        tide_engine_take_soon(console->options.engine);
     return rc;
 }
 
 /* ---- watching ---- */
 
+struct left_ask {
+    char archive[TIDE_ARCHIVE_ID_BYTES];
+    bool waiting; /* only what may run: nothing failed, paused or halted */
+    uint64_t count;
+};
+
+/* On a shared ledger there is other people's work too: what concerns our directory counts. */
+#define OF_JOBS " FROM job JOIN kind ON kind.id = job.kind"
+#define OF_OURS                                                                                    \
+    OF_JOBS " JOIN account ON account.id = job.account WHERE account.archive = ?1"                 \
+            " AND kind.name IN ('console.plan', 'console.page')"
+
 static tide_status count_left(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
-    tide_status rc =
-        tide_rows_prepare(db,
-                          "SELECT count(*) FROM job JOIN kind ON kind.id = job.kind"
-                          " WHERE job.state IN (0, 1, 3) AND kind.name IN ('console.plan',"
-                          " 'console.page')",
-                          WHAT, &stmt, err);
+    struct left_ask *ask = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
+    const char *sql = "SELECT count(*)" OF_JOBS " WHERE job.state IN (0, 1, 3)"
+                      " AND kind.name IN ('console.plan', 'console.page')";
+    if (db.sqlite == NULL && ask->waiting) /* where these are booleans */
+        sql = "SELECT count(*)" OF_OURS " AND job.state IN (0, 1) AND NOT account.paused"
+              " AND NOT account.halted AND NOT kind.paused";
+    else if (db.sqlite == NULL)
+        sql = "SELECT count(*)" OF_OURS " AND job.state IN (0, 1, 3)";
+    tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    if (sqlite3_step(stmt) == SQLITE_ROW)
-        *(uint64_t *)arg = tide_column_u64(stmt, 0);
-    else
-        rc = tide_rows_failed(db, WHAT, err);
-    (void)sqlite3_finalize(stmt);
+    if (db.sqlite == NULL)
+        tide_rows_text(&stmt, 1, tide_text_of(ask->archive));
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK)
+        ask->count = tide_rows_get_u64(&stmt, 0);
+    tide_rows_end(&stmt);
     return rc;
+}
+
+static tide_status left(tide_console *console, bool waiting, uint64_t *count_out, tide_error *err)
+{
+    struct left_ask ask = {.waiting = waiting};
+    tide_status rc = TIDE_OK;
+    if (tide_engine_shared(console->options.engine))
+        rc = tide_archive_id_read(console->options.world, console->dir, ask.archive, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(console->options.engine, count_left, &ask, err);
+    if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
+        *count_out = ask.count;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* no archive, no work of it */
 }
 
 tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_error *err)
 {
-    uint64_t left = 0;
-    const tide_status rc = tide_transact(console->options.engine, count_left, &left, err);
-    if (rc == TIDE_OK)
-        *left_out = left;
-    return rc;
+    return left(console, false, left_out, err);
+}
+
+tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err)
+{
+    if (tide_engine_shared(console->options.engine))
+        return left(console, true, count_out, err);
+    *count_out = 0;
+    return TIDE_OK;
 }
 
 void tide_console_state(tide_console *console, struct tide_console_state *state_out)
@@ -636,6 +762,8 @@ void tide_console_state(tide_console *console, struct tide_console_state *state_
 tide_status tide_console_ended(tide_console *console, tide_job *job, tide_status rc,
                                const tide_error *err)
 {
+    if (rc == TIDE_BUSY && tide_engine_shared(console->options.engine))
+        return tide_job_again(job, tide_job_now_ms(job) + BUSY_MS);
     if (rc != TIDE_AUTH)
         return rc;
     tide_lock_take(console->options.world, console->lock);

@@ -25,6 +25,7 @@
 #define TIDE_CONSOLE_CONSOLE_H
 
 #include "console/store.h"
+#include "db/rows.h"
 #include "net/secrets.h"
 #include "tidemark.h"
 
@@ -50,17 +51,27 @@ struct tide_console_options {
                           uint64_t rows, void *arg, tide_error *err);
     void *on_day_arg;
 };
+/* Its rows beside the ledger; also where no engine runs (a copy of the ledger). */
+tide_status tide_console_tables(tide_rows db, tide_error *err);
 /* Defines the kinds console.* and makes its tables. */
 tide_status tide_console_open(const struct tide_console_options *options, tide_mem *mem,
                               tide_console **console_out, tide_error *err);
 tide_status tide_console_close(tide_console *console, tide_error *err); /* after the engine */
 
+/* Closes the files of accounts that this process no longer holds, so that another one may
+ * have them.  For a process that works on a shared ledger, every second or so. */
+tide_status tide_console_rest(tide_console *console, tide_error *err);
+
 /* ---- sign-ins and sites ---- */
 
 /* A sign-in has a name of the person's own ("console" unless said); known ones get the
- * new endpoint ("": Google's). */
+ * new endpoint ("": Google's).  Its files are in our directory from now on
+ * (engine/archive_id.h).  TIDE_INVALID: a shared ledger says that they are elsewhere. */
 tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
                                      tide_error *err);
+/* Whether the files that the ledger names are in this directory: only then may a process
+ * take the account (tide_engine_options.may_take). */
+bool tide_console_is_here(tide_world *world, const char *archive_dir, const char *archive);
 /* TIDE_INVALID: neither a domain nor a URL-prefix property. */
 tide_status tide_console_site_add(tide_console *console, const char *name, const char *site,
                                   tide_error *err);
@@ -108,6 +119,9 @@ struct tide_console_state {
     struct tide_batch_state batches; /* of all sign-ins together */
     uint64_t days, rows, bytes;      /* stored, and received */
 };
+/* On a shared ledger: what another process, or this one at its next look, may do of what was
+ * asked for here.  0 on a ledger of our own, whose engine is quiet when all is done. */
+tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err);
 void tide_console_state(tide_console *console, struct tide_console_state *state_out);
 /* Requests that are not done: 0 when everything that was asked for is stored. */
 tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_error *err);

@@ -4,6 +4,8 @@
 
 #include "console/console.h"
 #include "console/dates.h"
+#include "engine/archive_id.h"
+#include "engine/ledger_rows.h"
 
 /* A sign-in in use. */
 struct tide_console_user {
@@ -28,6 +30,8 @@ struct tide_console {
     char dir[4096];
     uint32_t plan_kind, page_kind, sites_kind;
     tide_lock *lock; /* over everything below */
+    /* On a shared ledger: nobody else writes to our directory.  NULL: no site is open. */
+    tide_file_lock *dir_lock;
     struct tide_console_user *users[TIDE_CONSOLE_USERS_MAX];
     size_t users_count;
     struct tide_console_open_site *sites[TIDE_CONSOLE_SITES_MAX];
@@ -62,14 +66,13 @@ struct tide_console_series_row {
     char floor[16];  /* the first day of its stream */
     char opened[16]; /* the last day that has a cycle */
 };
-struct sqlite3;
-tide_status tide_console_sites_read(struct sqlite3 *db,
+tide_status tide_console_sites_read(tide_rows db,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
                                     void *arg, tide_error *err);
 /* TIDE_NOT_FOUND. */
-tide_status tide_console_series_get(struct sqlite3 *db, struct tide_console_series_row *row,
+tide_status tide_console_series_get(tide_rows db, struct tide_console_series_row *row,
                                     tide_error *err);
-tide_status tide_console_series_put(struct sqlite3 *db, const struct tide_console_series_row *row,
+tide_status tide_console_series_put(tide_rows db, const struct tide_console_series_row *row,
                                     tide_error *err);
 
 /* How every handler ends: a refused sign-in, or a halt, is noted for whoever watches. */

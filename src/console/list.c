@@ -49,7 +49,12 @@ tide_status tide_console_list(tide_console *console, const char *name, tide_erro
     const tide_status rc =
         tide_engine_account(console->options.engine, name, "console", &account, err);
     const struct tide_spec spec = {.kind = console->sites_kind, .account = account, .dedupe = name};
-    return rc == TIDE_OK ? tide_enqueue(console->options.engine, &spec, 1, NULL, err) : rc;
+    if (rc != TIDE_OK)
+        return rc;
+    const tide_status asked = tide_enqueue(console->options.engine, &spec, 1, NULL, err);
+    if (asked == TIDE_OK)
+        tide_engine_take_soon(console->options.engine);
+    return asked;
 }
 
 void tide_console_listed(tide_console *console,

@@ -1,7 +1,6 @@
 #include "console/look.h"
 
 #include "console/console_inside.h"
-#include "db/db.h"
 
 #include <stdio.h>
 
@@ -9,13 +8,10 @@ tide_status tide_console_look_sites(tide_ledger *ledger,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
                                     void *arg, tide_error *err)
 {
-    struct sqlite3 *db = tide_ledger_sqlite(ledger);
-    if (db == NULL)
-        return tide_error_set(err, TIDE_INVALID, "sites are kept beside a SQLite ledger only");
-    if (sqlite3_table_column_metadata(db, NULL, "console_site", NULL, NULL, NULL, NULL, NULL,
-                                      NULL) != SQLITE_OK)
-        return TIDE_OK;
-    return tide_console_sites_read(db, visit, arg, err);
+    const tide_rows db = tide_ledger_rows(ledger);
+    bool has = false;
+    const tide_status rc = tide_rows_has(db, "console_site", "Search Console's rows", &has, err);
+    return rc == TIDE_OK && has ? tide_console_sites_read(db, visit, arg, err) : rc;
 }
 
 struct stream_ask {
@@ -43,7 +39,7 @@ tide_status tide_console_look_mark(tide_ledger *ledger, const struct tide_consol
     struct tide_console_series_row row = {.site = site->id, .set = *set};
     struct tide_console_mark mark = {.floor = ""};
     struct stream_ask ask = {.account = site->account, .mark = &mark};
-    tide_status rc = tide_console_series_get(tide_ledger_sqlite(ledger), &row, err);
+    tide_status rc = tide_console_series_get(tide_ledger_rows(ledger), &row, err);
     if (rc == TIDE_OK) {
         (void)snprintf(mark.floor, sizeof mark.floor, "%s", row.floor);
         tide_console_stream_name(site, set, row.epoch, ask.name);

@@ -85,7 +85,7 @@ static tide_status read_series(tide_transaction *transaction, void *arg, tide_er
 {
     struct plan *plan = arg;
     const tide_status rc =
-        tide_console_series_get(tide_transaction_sqlite(transaction), &plan->row, err);
+        tide_console_series_get(tide_transaction_rows(transaction), &plan->row, err);
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
@@ -173,7 +173,7 @@ static tide_status write_plan(tide_transaction *transaction, void *arg, tide_err
     for (int32_t day = last + 1; rc == TIDE_OK && day <= plan->to; day++)
         rc = open_day(transaction, plan, day, 0, err);
     return rc == TIDE_OK
-               ? tide_console_series_put(tide_transaction_sqlite(transaction), &plan->row, err)
+               ? tide_console_series_put(tide_transaction_rows(transaction), &plan->row, err)
                : rc;
 }
 

@@ -10,9 +10,10 @@
  * of ours, no error, no log ever contains the URL's password or query.
  *
  * A pooler in transaction mode gives every transaction another server connection:
- * named statements may not be there.  SQLSTATE 26000 and 42P05 (and the URL's own
- * ?tidemark_pooler=1, which is taken out before libpq sees it) switch the connection to
- * unnamed statements for good; the transaction that met it ends with TIDE_BUSY.
+ * named statements may not be there.  It is recognised when connecting (the server's
+ * process is not the one the handshake named), by SQLSTATE 26000 and 42P05, and by the
+ * URL's own ?tidemark_pooler=1, which is taken out before libpq sees it; from then on
+ * statements are unnamed, and the transaction that met it ends with TIDE_BUSY.
  *
  * Statuses: TIDE_NETWORK for a lost, refused or full server (57P01..57P05, 53300, 08xxx,
  * 57014 by time-out), TIDE_BUSY for 40001 and 40P01 and 55P03, TIDE_DISK_FULL for 53100,
@@ -54,21 +55,27 @@ tide_status tide_pg_open(const struct tide_pg_options *options, tide_mem *mem, t
 void tide_pg_close(tide_pg *pg); /* NULL is fine */
 /* Connects again when the connection was lost; one attempt. */
 tide_status tide_pg_ready(tide_pg *pg, tide_error *err);
-PGconn *tide_pg_handle(tide_pg *pg);
+/* Closes the connection; the next tide_pg_ready() makes a new one. */
+void tide_pg_drop(tide_pg *pg);
+PGconn *tide_pg_handle(tide_pg *pg); /* NULL while not connected */
+uint32_t tide_pg_statement_ms(const tide_pg *pg);
 const char *tide_pg_name(const tide_pg *pg); /* host, port and database; no password */
 bool tide_pg_pooled(const tide_pg *pg);      /* unnamed statements, no LISTEN */
 
 /* ---- parameters ---- */
 
-/* Values are copied into the binary form the server reads (int8, int4, bool, text and
- * arrays of them), so that arrays of thousands cost no text parsing.  Cleared by
- * tide_pg_begin_params(); at most TIDE_PG_PARAMS_MAX. */
+/* Values are copied into the binary form the server reads (int8, int4, int2, bool, text
+ * and arrays of them), so that arrays of thousands cost no text parsing.  They have these
+ * types on the server, whatever the statement does with them.  Cleared by
+ * tide_pg_params(); at most TIDE_PG_PARAMS_MAX.  A text must be UTF-8 without a zero
+ * byte: else the statement fails with TIDE_INVALID. */
 enum { TIDE_PG_PARAMS_MAX = 32 };
 void tide_pg_params(tide_pg *pg); /* begins a new list */
 void tide_pg_i64(tide_pg *pg, int64_t value);
 void tide_pg_u64(tide_pg *pg, uint64_t value);         /* the same 64 bits */
 void tide_pg_u64_or_null(tide_pg *pg, uint64_t value); /* 0 is NULL */
 void tide_pg_i32(tide_pg *pg, int32_t value);
+void tide_pg_i16(tide_pg *pg, int16_t value);
 void tide_pg_bool(tide_pg *pg, bool value);
 void tide_pg_text(tide_pg *pg, tide_text value);
 void tide_pg_text_or_null(tide_pg *pg, tide_text value); /* empty is NULL */
@@ -76,7 +83,13 @@ void tide_pg_text_or_null(tide_pg *pg, tide_text value); /* empty is NULL */
  * in between are the ones above. */
 void tide_pg_array(tide_pg *pg, Oid element); /* TIDE_PG_INT8, ... */
 void tide_pg_array_end(tide_pg *pg);
-enum { TIDE_PG_BOOL = 16, TIDE_PG_INT8 = 20, TIDE_PG_INT4 = 23, TIDE_PG_TEXT = 25 };
+enum {
+    TIDE_PG_BOOL = 16,
+    TIDE_PG_INT8 = 20,
+    TIDE_PG_INT2 = 21,
+    TIDE_PG_INT4 = 23,
+    TIDE_PG_TEXT = 25,
+};
 
 /* ---- statements ---- */
 
@@ -87,12 +100,24 @@ tide_status tide_pg_run(tide_pg *pg, size_t number, PGresult **result_out, tide_
 tide_status tide_pg_query(tide_pg *pg, const char *sql, PGresult **result_out, tide_error *err);
 /* Texts without parameters, several allowed: begin, schema. */
 tide_status tide_pg_exec(tide_pg *pg, const char *sql, tide_error *err);
+/* The same, with the last one's result: in text form, not binary. */
+tide_status tide_pg_texts(tide_pg *pg, const char *sql, PGresult **result_out, tide_error *err);
+/* The last statement's result becomes the caller's (PQclear()), for one who asks more
+ * while looking at it. */
+PGresult *tide_pg_take(tide_pg *pg);
+/* COPY ... FROM STDIN with these bytes. */
+tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_error *err);
 /* Rows that the last statement changed. */
 uint64_t tide_pg_changed(const tide_pg *pg);
 /* The five characters of the last failure, "" when it had none. */
 const char *tide_pg_sqlstate(const tide_pg *pg);
 
-/* ---- columns of a binary result ---- */
+/* What five characters mean; for statements that run on tide_pg_handle() itself. */
+tide_status tide_pg_status(const char *sqlstate);
+
+/* ---- columns of a binary result ----
+ *
+ * Numbers may be int2, int4, int8 or boolean.  sum() of int8 is numeric: cast it. */
 int64_t tide_pg_get_i64(const PGresult *result, int row,
                         int column); /* int2, int4, int8; NULL: 0 */
 uint64_t tide_pg_get_u64(const PGresult *result, int row, int column);

@@ -1,45 +1,203 @@
 #include "db/rows.h"
 
-tide_status tide_rows_failed(struct sqlite3 *db, const char *what, tide_error *err)
+#include "base/check.h"
+#include "db/db.h"
+#include "db/rows_pg.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static tide_status failed(tide_rows rows, const char *what, tide_error *err)
 {
-    return tide_error_set(err, TIDE_IO, "%s: %s", what, sqlite3_errmsg(db));
+    return tide_error_set(err, TIDE_IO, "%s: %s", what, sqlite3_errmsg(rows.sqlite));
 }
 
-tide_status tide_rows_exec(struct sqlite3 *db, const char *sql, const char *what, tide_error *err)
+tide_status tide_rows_tables(tide_rows rows, const char *sql, const char *what, tide_error *err)
 {
-    return sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK ? TIDE_OK
-                                                                : tide_rows_failed(db, what, err);
+    if (rows.sqlite == NULL)
+        return tide_rows_pg_tables(rows, sql, what, err);
+    return sqlite3_exec(rows.sqlite, sql, NULL, NULL, NULL) == SQLITE_OK ? TIDE_OK
+                                                                         : failed(rows, what, err);
 }
 
-tide_status tide_rows_prepare(struct sqlite3 *db, const char *sql, const char *what,
-                              sqlite3_stmt **stmt_out, tide_error *err)
-{
-    return sqlite3_prepare_v2(db, sql, -1, stmt_out, NULL) == SQLITE_OK
-               ? TIDE_OK
-               : tide_rows_failed(db, what, err);
-}
-
-tide_status tide_rows_run(struct sqlite3 *db, sqlite3_stmt *stmt, const char *what, tide_error *err)
-{
-    const int code = sqlite3_step(stmt);
-    const tide_status rc = code == SQLITE_DONE ? TIDE_OK : tide_rows_failed(db, what, err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
-}
-
-tide_status tide_rows_end(struct sqlite3 *db, sqlite3_stmt *stmt, int code, const char *what,
+tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, bool *has_out,
                           tide_error *err)
 {
-    const bool well = code == SQLITE_DONE || code == SQLITE_ROW;
-    const tide_status rc = well ? TIDE_OK : tide_rows_failed(db, what, err);
+    if (rows.sqlite == NULL)
+        return tide_rows_pg_has(rows, table, what, has_out, err);
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(rows.sqlite, "SELECT 1 FROM sqlite_master WHERE name = ?1", -1, &stmt,
+                           NULL) != SQLITE_OK)
+        return failed(rows, what, err);
+    tide_bind_text(stmt, 1, tide_text_of(table));
+    const int code = sqlite3_step(stmt);
+    const bool well = code == SQLITE_ROW || code == SQLITE_DONE;
+    const tide_status rc = well ? TIDE_OK : failed(rows, what, err);
     (void)sqlite3_finalize(stmt);
+    if (rc == TIDE_OK)
+        *has_out = code == SQLITE_ROW;
     return rc;
 }
 
-tide_status tide_rows_one(struct sqlite3 *db, sqlite3_stmt *stmt, const char *what, tide_error *err)
+tide_status tide_rows_snapshot(tide_rows rows, const char *what, bool *own_out, tide_error *err)
 {
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
+    if (rows.sqlite == NULL)
+        return tide_rows_pg_snapshot(rows, what, own_out, err);
+    *own_out = false;
+    if (sqlite3_get_autocommit(rows.sqlite) == 0)
         return TIDE_OK;
-    return code == SQLITE_DONE ? TIDE_NOT_FOUND : tide_rows_failed(db, what, err);
+    if (sqlite3_exec(rows.sqlite, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+        return failed(rows, what, err);
+    *own_out = true;
+    return TIDE_OK;
+}
+
+void tide_rows_snapshot_end(tide_rows rows, bool own)
+{
+    if (!own)
+        return;
+    if (rows.sqlite == NULL)
+        tide_rows_pg_snapshot_end(rows);
+    else /* nothing was written, so nothing can be lost */
+        (void)sqlite3_exec(rows.sqlite, "COMMIT", NULL, NULL, NULL);
+}
+
+tide_status tide_rows_prepare(tide_rows rows, const char *sql, const char *what,
+                              tide_rows_stmt *stmt_out, tide_error *err)
+{
+    tide_rows_stmt stmt = {.rows = rows, .what = what};
+    tide_status rc = TIDE_OK;
+    if (rows.sqlite == NULL)
+        rc = tide_rows_pg_prepare(sql, &stmt, err);
+    else if (sqlite3_prepare_v2(rows.sqlite, sql, -1, &stmt.sqlite, NULL) != SQLITE_OK)
+        rc = failed(rows, what, err);
+    if (rc == TIDE_OK)
+        *stmt_out = stmt;
+    return rc;
+}
+
+/* ---- parameters ---- */
+
+void tide_rows_u64(tide_rows_stmt *stmt, int at, uint64_t number)
+{
+    tide_rows_i64(stmt, at, (int64_t)number);
+}
+
+void tide_rows_i64(tide_rows_stmt *stmt, int at, int64_t number)
+{
+    if (stmt->sqlite != NULL)
+        (void)sqlite3_bind_int64(stmt->sqlite, at, number);
+    else
+        tide_rows_pg_number(stmt, at, number);
+}
+
+void tide_rows_text(tide_rows_stmt *stmt, int at, tide_text text)
+{
+    if (stmt->sqlite != NULL)
+        tide_bind_text(stmt->sqlite, at, text);
+    else
+        tide_rows_pg_text(stmt, at, text);
+}
+
+void tide_rows_blob(tide_rows_stmt *stmt, int at, const void *bytes, size_t count)
+{
+    if (stmt->sqlite != NULL)
+        (void)sqlite3_bind_blob64(stmt->sqlite, at, bytes, count, SQLITE_STATIC);
+    else
+        tide_rows_pg_blob(stmt, at, bytes, count);
+}
+
+/* ---- running ---- */
+
+tide_status tide_rows_step(tide_rows_stmt *stmt, bool *row_out, tide_error *err)
+{
+    if (stmt->sqlite == NULL)
+        return tide_rows_pg_step(stmt, row_out, err);
+    const int code = sqlite3_step(stmt->sqlite);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        return failed(stmt->rows, stmt->what, err);
+    *row_out = code == SQLITE_ROW;
+    return TIDE_OK;
+}
+
+tide_status tide_rows_one(tide_rows_stmt *stmt, tide_error *err)
+{
+    bool row = false;
+    const tide_status rc = tide_rows_step(stmt, &row, err);
+    return rc == TIDE_OK && !row ? TIDE_NOT_FOUND : rc;
+}
+
+void tide_rows_again(tide_rows_stmt *stmt)
+{
+    if (stmt->sqlite != NULL)
+        (void)sqlite3_reset(stmt->sqlite);
+    else
+        tide_rows_pg_again(stmt);
+}
+
+tide_status tide_rows_run(tide_rows_stmt *stmt, tide_error *err)
+{
+    uint64_t changed = 0;
+    return tide_rows_run_count(stmt, &changed, err);
+}
+
+tide_status tide_rows_run_count(tide_rows_stmt *stmt, uint64_t *changed_out, tide_error *err)
+{
+    bool row = false;
+    const tide_status rc = tide_rows_step(stmt, &row, err);
+    TIDE_ASSERT(rc != TIDE_OK || !row);
+    if (rc == TIDE_OK)
+        *changed_out = stmt->sqlite != NULL ? (uint64_t)sqlite3_changes64(stmt->rows.sqlite)
+                                            : tide_rows_pg_changed(stmt);
+    tide_rows_end(stmt);
+    return rc;
+}
+
+void tide_rows_end(tide_rows_stmt *stmt)
+{
+    if (stmt->sqlite != NULL)
+        (void)sqlite3_finalize(stmt->sqlite);
+    if (stmt->pg != NULL)
+        tide_rows_pg_end(stmt);
+    stmt->sqlite = NULL;
+    stmt->pg = NULL;
+}
+
+/* ---- columns ---- */
+
+uint64_t tide_rows_get_u64(const tide_rows_stmt *stmt, int at)
+{
+    return (uint64_t)tide_rows_get_i64(stmt, at);
+}
+
+int64_t tide_rows_get_i64(const tide_rows_stmt *stmt, int at)
+{
+    return stmt->sqlite != NULL ? sqlite3_column_int64(stmt->sqlite, at)
+                                : tide_rows_pg_get_i64(stmt, at);
+}
+
+bool tide_rows_get_null(const tide_rows_stmt *stmt, int at)
+{
+    return stmt->sqlite != NULL ? sqlite3_column_type(stmt->sqlite, at) == SQLITE_NULL
+                                : tide_rows_pg_get_null(stmt, at);
+}
+
+tide_text tide_rows_get_text(const tide_rows_stmt *stmt, int at)
+{
+    if (stmt->sqlite == NULL)
+        return tide_rows_pg_get_text(stmt, at);
+    if (sqlite3_column_type(stmt->sqlite, at) != SQLITE_BLOB)
+        return tide_column_text(stmt->sqlite, at);
+    const char *bytes = sqlite3_column_blob(stmt->sqlite, at);
+    return bytes == NULL ? TIDE_TEXT_NONE
+                         : (tide_text){bytes, (size_t)sqlite3_column_bytes(stmt->sqlite, at)};
+}
+
+void tide_rows_get_copy(const tide_rows_stmt *stmt, int at, char *room, size_t room_bytes)
+{
+    const tide_text text = tide_rows_get_text(stmt, at);
+    const size_t bytes = text.bytes < room_bytes ? text.bytes : room_bytes - 1;
+    if (bytes > 0)
+        memcpy(room, text.data, bytes);
+    room[bytes] = '\0';
 }

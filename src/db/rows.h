@@ -1,33 +1,121 @@
-/* rows.h - cold statements in somebody else's transaction.
+/* rows.h - cold statements in somebody else's transaction, on SQLite and PostgreSQL.
  *
  * The systems on the engine keep rows of their own beside the ledger (E1.6) and get a
  * bare connection for the length of a transaction.  Their statements run a few times
  * in a run: preparing each when it is needed is simpler than keeping it.  What is hot
- * uses db.h, which keeps them.
+ * uses db.h and pg.h, which keep them.
  *
- * `what` names the rows in an error: "the mail system's rows". */
+ * A statement is written once, in the part of SQL that both databases read alike, with
+ * ?1, ?2, ... for its parameters.  For PostgreSQL it is translated (tide_rows_translate()):
+ *   - ?1 becomes $1; a table's name (the word after FROM, JOIN, INTO, UPDATE, TABLE, and after
+ *     ON in CREATE INDEX) gets the ledger's schema before it.  So joins are written with JOIN,
+ *     and no query is named by WITH.
+ *   - in definitions of tables, INTEGER is bigint, TEXT is text that compares byte by byte
+ *     as on SQLite, BLOB is bytea; INTEGER PRIMARY KEY gives numbers by itself; STRICT and
+ *     WITHOUT ROWID go.
+ * What both do not know alike must not be written: INSERT OR ..., min(a, b), iif, json_each,
+ * and sum() without CAST(... AS bigint); in ON CONFLICT ... WHERE a column of the row that
+ * is there is qualified by its table.
+ *
+ * Invariants:
+ *   Q1  the rows of a PostgreSQL statement are all here before the first is seen, so
+ *       other statements may run while one is walked through, as on SQLite.
+ *   Q2  a failed statement on PostgreSQL ends the transaction; its status says whether it
+ *       is worth another try (TIDE_NETWORK, TIDE_BUSY), so it must be handed up.
+ *   Q3  text that is not UTF-8 is stored all the same: PostgreSQL gets U+FFFD for what it
+ *       would refuse (a message cut in the middle of a character must not fail a run).
+ */
 #ifndef TIDE_DB_ROWS_H
 #define TIDE_DB_ROWS_H
 
-#include "db/db.h"
+#include "base/buf.h"
+#include "base/status.h"
+#include "base/text.h"
 
-/* TIDE_IO with SQLite's own words. */
-tide_status tide_rows_failed(struct sqlite3 *db, const char *what, tide_error *err);
-/* Texts without parameters and rows: tables. */
-tide_status tide_rows_exec(struct sqlite3 *db, const char *sql, const char *what, tide_error *err);
-/* The caller finalizes it, or lets one of the functions below do it. */
-tide_status tide_rows_prepare(struct sqlite3 *db, const char *sql, const char *what,
-                              sqlite3_stmt **stmt_out, tide_error *err);
-/* Runs a statement without rows, and finalizes it. */
-tide_status tide_rows_run(struct sqlite3 *db, sqlite3_stmt *stmt, const char *what,
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sqlite3;
+struct sqlite3_stmt;
+struct pg_conn;
+
+/* A connection; one of the two is NULL.  Both are: the server cannot be reached
+ * now (TIDE_NETWORK). */
+typedef struct tide_rows {
+    struct sqlite3 *sqlite;
+    struct pg_conn *postgres; /* PGconn */
+} tide_rows;
+
+enum { TIDE_ROWS_PARAMS_MAX = 16, TIDE_ROWS_SQL_BYTES_MAX = 64 << 10 };
+
+/* A statement under way; embedded.  Zeroed, or after tide_rows_end(), it holds nothing. */
+typedef struct tide_rows_stmt {
+    tide_rows rows;
+    const char *what;
+    struct sqlite3_stmt *sqlite;
+    struct tide_rows_pg *pg;
+} tide_rows_stmt;
+
+/* Makes tables and indices that are not there: `sql` holds nothing but CREATE ... IF NOT
+ * EXISTS.  Any number of processes may do it at once.  Where all of them are there nothing
+ * is asked for that a role without the right to make tables lacks. */
+tide_status tide_rows_tables(tide_rows rows, const char *sql, const char *what, tide_error *err);
+/* Whether there is a table of that name. */
+tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, bool *has_out,
                           tide_error *err);
-/* The end of a walk over rows that stopped with `code`, and finalizes it: TIDE_OK at the end
- * of the rows, or before it (SQLITE_ROW). */
-tide_status tide_rows_end(struct sqlite3 *db, sqlite3_stmt *stmt, int code, const char *what,
-                          tide_error *err);
-/* Steps once.  TIDE_OK: there is a row; TIDE_NOT_FOUND: there is none.  The caller
- * finalizes it in any case. */
-tide_status tide_rows_one(struct sqlite3 *db, sqlite3_stmt *stmt, const char *what,
-                          tide_error *err);
+
+/* One view of the database for all statements until the end: *own_out says whether one was
+ * begun, false: there is a transaction already, and that one serves. */
+tide_status tide_rows_snapshot(tide_rows rows, const char *what, bool *own_out, tide_error *err);
+void tide_rows_snapshot_end(tide_rows rows, bool own);
+
+/* `what` names the rows in an error: "the mail system's rows"; both are borrowed.  After
+ * TIDE_OK the caller ends the statement, or lets tide_rows_run() do it. */
+tide_status tide_rows_prepare(tide_rows rows, const char *sql, const char *what,
+                              tide_rows_stmt *stmt_out, tide_error *err);
+
+/* ---- parameters, from 1; what is not bound is NULL ---- */
+
+void tide_rows_u64(tide_rows_stmt *stmt, int at, uint64_t number); /* the same 64 bits */
+void tide_rows_i64(tide_rows_stmt *stmt, int at, int64_t number);
+/* Borrowed until the statement ran. */
+void tide_rows_text(tide_rows_stmt *stmt, int at, tide_text text);
+void tide_rows_blob(tide_rows_stmt *stmt, int at, const void *bytes, size_t count);
+/* A text[] of PostgreSQL; there is nothing like it on SQLite. */
+void tide_rows_texts(tide_rows_stmt *stmt, int at, const tide_text *texts, size_t count);
+
+/* ---- running ---- */
+
+/* The next row; *row_out says whether there is one. */
+tide_status tide_rows_step(tide_rows_stmt *stmt, bool *row_out, tide_error *err);
+/* The first one.  TIDE_OK: there is a row; TIDE_NOT_FOUND: there is none, and `err` is as it
+ * was.  The caller ends the statement in any case. */
+tide_status tide_rows_one(tide_rows_stmt *stmt, tide_error *err);
+/* To be stepped again from the start, with the same parameters or others. */
+void tide_rows_again(tide_rows_stmt *stmt);
+/* Runs a statement without rows, and ends it. */
+tide_status tide_rows_run(tide_rows_stmt *stmt, tide_error *err);
+/* The same; *changed_out: how many rows it inserted, changed or deleted. */
+tide_status tide_rows_run_count(tide_rows_stmt *stmt, uint64_t *changed_out, tide_error *err);
+void tide_rows_end(tide_rows_stmt *stmt); /* a zeroed one is fine */
+
+/* ---- columns of the row, from 0; borrowed until the next step ---- */
+
+uint64_t tide_rows_get_u64(const tide_rows_stmt *stmt, int at); /* NULL: 0 */
+int64_t tide_rows_get_i64(const tide_rows_stmt *stmt, int at);
+static inline uint32_t tide_rows_get_u32(const tide_rows_stmt *stmt, int at)
+{
+    return (uint32_t)tide_rows_get_i64(stmt, at);
+}
+bool tide_rows_get_null(const tide_rows_stmt *stmt, int at);
+tide_text tide_rows_get_text(const tide_rows_stmt *stmt, int at); /* of blobs too; NULL: empty */
+/* Copies what fits, terminated. */
+void tide_rows_get_copy(const tide_rows_stmt *stmt, int at, char *room, size_t room_bytes);
+
+/* ---- for tests ---- */
+
+/* The text for PostgreSQL is added to `out`.  TIDE_NO_MEMORY, TIDE_FULL. */
+tide_status tide_rows_translate(const char *sql, tide_buf *out);
 
 #endif

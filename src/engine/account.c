@@ -1,5 +1,5 @@
 /* account.c - remote identities and their governors (E4). */
-#include "engine/engine.h"
+#include "engine/fleet.h"
 #include "base/check.h"
 
 #include <inttypes.h>
@@ -33,6 +33,7 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     }
     engine->accounts = accounts;
     account->id = id;
+    account->held = engine->fleet == NULL;
     (void)snprintf(account->name, sizeof account->name, "%s", name);
     (void)snprintf(account->provider, sizeof account->provider, "%s", provider);
     struct tide_governor_profile profile = tide_tuning_profile(engine->settings, provider);
@@ -42,6 +43,8 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
         struct tide_badness_settings badness = tide_tuning_badness(engine->settings);
         rc = tide_badness_new(&badness, engine->mem, &account->badness);
     }
+    if (rc == TIDE_OK)
+        rc = tide_limits_bind(engine, account);
     struct tide_governor_saved parsed;
     if (rc == TIDE_OK && saved.bytes > 0) {
         /* A governor that cannot be read counts as fully spent only by its own
@@ -62,6 +65,67 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     engine->accounts[engine->accounts_count++] = account;
     tide_account_refresh(engine, account, now_ms);
     return TIDE_OK;
+}
+
+/* ---- on a shared ledger ----------------------------------------------------------------- */
+
+tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
+                               uint64_t now_ms)
+{
+    struct tide_governor_profile profile = tide_tuning_profile(engine->settings, account->provider);
+    tide_governor *governor = NULL;
+    tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &governor);
+    if (rc != TIDE_OK)
+        return rc;
+    /* What the last holder had not recorded counts as spent (E4.3b). */
+    struct tide_governor_saved parsed;
+    if (saved.bytes > 0 && tide_governor_saved_parse(saved, &parsed) == TIDE_OK)
+        (void)tide_governor_restore(governor, &parsed, now_ms,
+                                    tide_world_now_unix_ms(engine->world));
+    tide_governor_free(account->governor);
+    account->governor = governor;
+    rc = tide_limits_bind(engine, account);
+    if (rc != TIDE_OK)
+        return rc;
+    if (account->halted)
+        tide_governor_halt(governor, account->halt_reason);
+    account->held = true;
+    account->leaving = false;
+    tide_account_refresh(engine, account, now_ms);
+    tide_tracker_more(engine->tracker, account->id);
+    engine->stuff_to_claim = true;
+    return TIDE_OK;
+}
+
+struct account_jobs {
+    uint32_t account;
+    uint64_t ids[256];
+    size_t count;
+};
+
+static bool collect_unclaimed(const struct tide_tracked *tracked, void *arg)
+{
+    struct account_jobs *jobs = arg;
+    if (tracked->brief.account == jobs->account && tracked->state < TIDE_JOB_CLAIMING)
+        jobs->ids[jobs->count++] = tracked->brief.id;
+    return jobs->count < sizeof jobs->ids / sizeof jobs->ids[0];
+}
+
+void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
+{
+    struct account_jobs jobs = {.account = account->id};
+    account->held = false;
+    account->leaving = false;
+    do {
+        jobs.count = 0;
+        tide_tracker_each(engine->tracker, collect_unclaimed, &jobs);
+        for (size_t i = 0; i < jobs.count; i++) {
+            tide_lanes_left(engine->lanes, jobs.ids[i]);
+            tide_tracker_remove(engine->tracker, jobs.ids[i]);
+        }
+    } while (jobs.count > 0);
+    tide_dispatch_put_back(engine, account, now_ms);
+    tide_account_refresh(engine, account, now_ms);
 }
 
 /* ---- a good item, for probes ----------------------------------------------------------- */
@@ -248,32 +312,56 @@ struct halt_ask {
 static tide_status halt_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct halt_ask *ask = arg;
-    return tide_ledger_account_halt(transaction->tx, ask->account, ask->halted, ask->reason,
-                                    transaction->now_unix_ms, err);
+    tide_status rc = tide_ledger_account_halt(transaction->tx, ask->account, ask->halted,
+                                              ask->reason, transaction->now_unix_ms, err);
+    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, ask->account, err) : rc;
+}
+
+static void halted_is(tide_engine *engine, struct tide_account *account, bool halted,
+                      const char *reason, uint64_t now_ms)
+{
+    account->halted = halted;
+    (void)snprintf(account->halt_reason, sizeof account->halt_reason, "%s", halted ? reason : "");
+    if (halted) {
+        tide_governor_halt(account->governor, reason);
+    } else {
+        tide_governor_resume(account->governor, now_ms);
+        tide_badness_resumed(account->badness);
+    }
+    for (uint32_t i = 0; halted && i < engine->workers_count; i++) {
+        tide_job *job = engine->workers[i].job;
+        if (job != NULL && job->brief.account == account->id)
+            tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_HALT);
+    }
+    if (halted)
+        tide_dispatch_put_back(engine, account, now_ms);
+    tide_account_refresh(engine, account, now_ms);
+    tide_cond_wake_one(engine->world, engine->pump);
 }
 
 static void halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
 {
     struct halt_ask *ask = arg;
     struct tide_account *account = tide_engine_account_of(engine, ask->account);
-    account->halted = ask->halted;
-    (void)snprintf(account->halt_reason, sizeof account->halt_reason, "%s",
-                   ask->halted ? ask->reason : "");
-    if (ask->halted) {
-        tide_governor_halt(account->governor, ask->reason);
-    } else {
-        tide_governor_resume(account->governor, now_ms);
-        tide_badness_resumed(account->badness);
+    halted_is(engine, account, ask->halted, ask->reason, now_ms);
+}
+
+tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *row,
+                            uint64_t now_ms, tide_error *err)
+{
+    tide_status rc = account_add(engine, row->id, row->name, row->provider, TIDE_TEXT_NONE, err);
+    if (rc != TIDE_OK)
+        return rc;
+    struct tide_account *account = tide_engine_account_of(engine, row->id);
+    if (account->paused != row->paused) {
+        account->paused = row->paused;
+        if (row->paused)
+            tide_dispatch_put_back(engine, account, now_ms);
+        tide_account_refresh(engine, account, now_ms);
     }
-    for (uint32_t i = 0; ask->halted && i < engine->workers_count; i++) {
-        tide_job *job = engine->workers[i].job;
-        if (job != NULL && job->brief.account == ask->account)
-            tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_HALT);
-    }
-    if (ask->halted)
-        tide_dispatch_put_back(engine, account, now_ms);
-    tide_account_refresh(engine, account, now_ms);
-    tide_cond_wake_one(engine->world, engine->pump);
+    if (account->halted != row->halted)
+        halted_is(engine, account, row->halted, row->halt_reason, now_ms);
+    return TIDE_OK;
 }
 
 static tide_status halt_or_resume(tide_engine *engine, uint32_t account, bool halted,

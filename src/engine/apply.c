@@ -28,6 +28,30 @@ void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint
     tide_dispatch_offer(engine, &brief, now_ms);
 }
 
+/* On a shared ledger only what this process holds comes into its window (X1, X2). */
+static void offer_or_tell(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
+{
+    struct tide_fleet *fleet = engine->fleet;
+    if (tide_fleet_ours(engine, brief->account)) {
+        tide_batch_offer(engine, brief, now_ms);
+        return;
+    }
+    if (brief->open_deps > 0)
+        return; /* its release is news */
+    if (brief->account != 0) {
+        tide_fleet_look_soon(engine); /* nobody may hold it */
+        return;
+    }
+    uint64_t at_ms = to_monotonic_ms(engine, brief->not_before_ms, now_ms);
+    if (at_ms <= now_ms) {
+        fleet->free_work = true;
+        engine->stuff_to_claim = true;
+    } else if (at_ms < fleet->free_at_ms) {
+        fleet->free_at_ms = at_ms;
+        tide_cond_wake_one(engine->world, engine->pump);
+    }
+}
+
 /* ---- apply, under the lock ------------------------------------------------------- */
 
 /* Its own effect or a child was refused; the row is still ours.  The job fails
@@ -60,6 +84,22 @@ static const struct tide_refused *refusal_of(const struct tide_batch *batch, siz
 static void apply_births(tide_engine *engine, const struct tide_births *births,
                          struct tide_batch *batch, uint64_t now_ms);
 
+/* On a shared ledger whoever comes first has it next. */
+static void put_back_for_all(tide_engine *engine, const tide_job *job, uint64_t now_ms)
+{
+    struct tide_fleet *fleet = engine->fleet;
+    uint64_t at_ms = to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms);
+    if (job->brief.account != 0)
+        return;
+    if (at_ms <= now_ms) {
+        fleet->free_work = true;
+        engine->stuff_to_claim = true;
+    } else if (at_ms < fleet->free_at_ms) {
+        fleet->free_at_ms = at_ms;
+        tide_cond_wake_one(engine->world, engine->pump);
+    }
+}
+
 static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t index, uint64_t now_ms)
 {
     tide_job *job = batch->jobs[index];
@@ -72,7 +112,10 @@ static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t inde
     }
     if (applied)
         apply_births(engine, &job->effects_transaction.births, NULL, now_ms);
-    if (applied && job->finish.state == TIDE_ROW_PENDING) {
+    bool ours = tide_fleet_ours(engine, job->brief.account);
+    if (applied && job->finish.state == TIDE_ROW_PENDING && !ours)
+        put_back_for_all(engine, job, now_ms);
+    if (applied && job->finish.state == TIDE_ROW_PENDING && ours) {
         uint16_t attempts = (uint16_t)(job->brief.attempts + job->finish.attempts_add);
         tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
         tide_tracker_put_back(engine->tracker, id,
@@ -88,7 +131,8 @@ static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t inde
         if (!applied) {
             /* Somebody else decides about it now; it may be pending again. */
             TIDE_SEEN("writer: a stale end changed nothing");
-            tide_tracker_more(engine->tracker, job->brief.account);
+            if (ours)
+                tide_tracker_more(engine->tracker, job->brief.account);
             engine->stuff_to_claim = true;
         }
     }
@@ -99,9 +143,14 @@ void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes,
 {
     for (size_t i = 0; i < changes->children_count; i++)
         if (!changes->children[i].existed)
-            tide_batch_offer(engine, &changes->children[i].brief, now_ms);
+            offer_or_tell(engine, &changes->children[i].brief, now_ms);
     for (size_t i = 0; i < changes->released_count; i++) {
         const struct tide_released *released = &changes->released[i];
+        if (engine->fleet != NULL && released->account == 0) {
+            engine->fleet->free_work = engine->fleet->free_work || released->open_deps == 0;
+            engine->stuff_to_claim = true;
+            continue;
+        }
         if (!tide_tracker_release(engine->tracker, released->id, released->account,
                                   released->open_deps, now_ms))
             continue;
@@ -121,6 +170,8 @@ void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes,
                                        .beat_ms = now_ms};
         if (stream != NULL)
             tide_stream_cycle_is(engine, stream, &live);
+        else if (engine->fleet != NULL && change->outstanding == 0 && change->failed == 0)
+            tide_fleet_cycle_done(engine, change->stream);
     }
 }
 
@@ -130,29 +181,64 @@ static void forget_claim(tide_engine *engine, uint64_t id)
     tide_tracker_remove(engine->tracker, id);
 }
 
+/* The ledger gave it to us: `body` is now the job's. */
+static void hold(tide_engine *engine, uint64_t id, struct tide_job_body *body, uint64_t now_ms)
+{
+    const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
+    if (body == NULL) {
+        TIDE_SEEN("writer: a claim was refused");
+        forget_claim(engine, id);
+        return;
+    }
+    tide_job *job = tide_job_take(engine, &tracked->brief, body);
+    if (job == NULL) {
+        /* No memory for it now; its row runs under our name until we restart. */
+        tide_job_body_free(engine->mem, body);
+        forget_claim(engine, id);
+        return;
+    }
+    tide_tracker_claimed(engine->tracker, id, body->token, now_ms);
+    tide_tracker_body_set(engine->tracker, id, job);
+    (void)tide_lanes_held(engine->lanes, &job->brief);
+}
+
 static void apply_claims(tide_engine *engine, struct tide_batch *batch, size_t from, size_t to,
                          uint64_t now_ms)
 {
-    for (size_t i = from; i < to; i++) {
-        uint64_t id = batch->claim_ids[i];
-        struct tide_job_body *body = batch->bodies[i];
-        const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
-        if (body == NULL) {
-            TIDE_SEEN("writer: a claim was refused");
-            forget_claim(engine, id);
-            continue;
-        }
-        tide_job *job = tide_job_take(engine, &tracked->brief, body);
-        if (job == NULL) {
-            /* No memory for it now; its row runs under our name until we restart. */
-            tide_job_body_free(engine->mem, body);
-            forget_claim(engine, id);
-            continue;
-        }
-        tide_tracker_claimed(engine->tracker, id, body->token, now_ms);
-        tide_tracker_body_set(engine->tracker, id, job);
-        (void)tide_lanes_held(engine->lanes, &job->brief);
+    for (size_t i = from; i < to; i++)
+        hold(engine, batch->claim_ids[i], batch->bodies[i], now_ms);
+}
+
+/* A job that is claimed already comes into the window, whatever else has to leave it. */
+static void take_in(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
+{
+    uint64_t evicted = 0;
+    tide_status rc = tide_tracker_add(engine->tracker, brief, now_ms, &evicted);
+    if (evicted != 0)
+        tide_lanes_left(engine->lanes, evicted);
+    TIDE_ASSERT(rc == TIDE_OK);
+    tide_tracker_claiming(engine->tracker, brief->id, now_ms);
+}
+
+static void apply_free(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
+{
+    struct tide_fleet *fleet = engine->fleet;
+    if (fleet == NULL || batch->free_wanted[0] + batch->free_wanted[1] == 0)
+        return;
+    for (size_t i = 0; i < batch->free_count; i++) {
+        struct tide_brief brief = batch->free_briefs[i];
+        brief.not_before_ms = 0;
+        take_in(engine, &brief, now_ms);
+        hold(engine, brief.id, batch->free_bodies[i], now_ms);
     }
+    if (batch->free_due_unix_ms == 0)
+        return; /* there may be more */
+    fleet->free_work = false;
+    uint64_t at_ms = batch->free_due_unix_ms == UINT64_MAX
+                         ? TIDE_NEVER
+                         : to_monotonic_ms(engine, batch->free_due_unix_ms, now_ms);
+    fleet->free_at_ms = at_ms == 0 ? now_ms + 1 : at_ms;
+    tide_cond_wake_one(engine->world, engine->pump);
 }
 
 static void apply_cycles(tide_engine *engine, const struct tide_births *births, uint64_t now_ms)
@@ -160,6 +246,8 @@ static void apply_cycles(tide_engine *engine, const struct tide_births *births, 
     for (size_t i = 0; i < births->cycles_count; i++) {
         const struct tide_cycle_birth *birth = &births->cycles[i];
         struct tide_stream *stream = tide_engine_stream_of(engine, birth->stream);
+        if (stream == NULL && engine->fleet != NULL && birth->jobs == 0)
+            tide_fleet_cycle_done(engine, birth->stream);
         if (stream == NULL)
             continue;
         (void)tide_frontier_open(stream->frontier, birth->ordinal);
@@ -174,17 +262,19 @@ static void apply_cycles(tide_engine *engine, const struct tide_births *births, 
 }
 
 /* A job that was claimed at its birth goes on at once, before anything else can
- * take it out of the window again. */
-static void apply_newborn(tide_engine *engine, struct tide_batch *batch, uint64_t id,
-                          uint64_t now_ms)
+ * take it out of the window again.  false: it was not. */
+static bool apply_newborn(tide_engine *engine, struct tide_batch *batch,
+                          const struct tide_brief *stored, uint64_t now_ms)
 {
-    size_t next = batch->claims_known;
-    if (next == batch->claims_count || batch->claim_ids[next] != id)
-        return;
-    TIDE_ASSERT(tide_tracker_find(engine->tracker, id) != NULL);
-    tide_tracker_claiming(engine->tracker, id, now_ms);
+    size_t next = batch == NULL ? 0 : batch->claims_known;
+    if (batch == NULL || next == batch->claims_count || batch->claim_ids[next] != stored->id)
+        return false;
+    struct tide_brief brief = *stored;
+    brief.not_before_ms = to_monotonic_ms(engine, stored->not_before_ms, now_ms);
+    take_in(engine, &brief, now_ms);
     apply_claims(engine, batch, next, next + 1, now_ms);
     batch->claims_known++;
+    return true;
 }
 
 /* `batch` is NULL for what a finished job bore: nothing of that is claimed yet. */
@@ -196,9 +286,8 @@ static void apply_births(tide_engine *engine, const struct tide_births *births,
         const struct tide_birth *birth = &births->jobs[i];
         uint64_t id = birth->brief.id;
         if (!birth->existed) {
-            tide_batch_offer(engine, &birth->brief, now_ms);
-            if (batch != NULL)
-                apply_newborn(engine, batch, id, now_ms);
+            if (!apply_newborn(engine, batch, &birth->brief, now_ms))
+                offer_or_tell(engine, &birth->brief, now_ms);
         } else if (birth->raised &&
                    tide_tracker_priority(engine->tracker, id, birth->brief.priority)) {
             tide_lanes_priority(engine->lanes, id, birth->brief.priority);
@@ -224,6 +313,13 @@ void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_s
 {
     struct tide_write *write = batch->writes;
     bool any = write != NULL;
+    if (rc != TIDE_OK && rc != TIDE_STOPPED && engine->fleet != NULL && engine->fatal == TIDE_OK) {
+        /* The ledger is far away: nobody's wish fails because of that. */
+        return_writes(engine, batch->writes_left);
+        return_writes(engine, batch->writes);
+        batch->writes_left = NULL;
+        return;
+    }
     while (write != NULL) {
         struct tide_write *next = write->next;
         if (rc != TIDE_OK) {
@@ -263,9 +359,12 @@ void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t no
         apply_end(engine, batch, i, now_ms);
     tide_changes_apply(engine, &batch->changes, now_ms);
     apply_claims(engine, batch, 0, batch->claims_known, now_ms);
+    apply_free(engine, batch, now_ms);
     engine->counts.ledger_writes++;
     /* Jobs that end as fast as we write them are claimed ahead; long ones are
      * not, so that few are given back when the process dies. */
+    if (engine->fleet != NULL && engine->fleet->rejoin)
+        tide_dispatch_put_back(engine, NULL, now_ms); /* our lease ran out meanwhile */
     engine->ahead = batch->finishes_count <= 2 ? (uint32_t)batch->finishes_count
                                                : (uint32_t)batch->finishes_count * 2;
 }
@@ -282,6 +381,10 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
             engine->ended_last = job;
         engine->ended_count++;
     }
+    for (size_t i = 0; i < batch->free_count; i++)
+        tide_job_body_free(engine->mem, batch->free_bodies[i]);
+    for (size_t i = 0; i < batch->advances_count; i++)
+        tide_fleet_cycle_done(engine, batch->advances[i]);
     for (size_t i = batch->claims_known; i < batch->claims_count; i++)
         tide_job_body_free(engine->mem, batch->bodies[i]);
     for (size_t i = 0; i < batch->claims_known; i++) {
@@ -289,6 +392,10 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
         tide_job_body_free(engine->mem, batch->bodies[i]);
         forget_claim(engine, brief.id);
         tide_dispatch_offer(engine, &brief, now_ms);
+    }
+    if (tide_fleet_waits(engine, rc, err, now_ms)) {
+        engine->stuff_to_claim = true;
+        return;
     }
     if (tide_store_is_lost(rc) || tide_world_dead(engine->world)) {
         tide_engine_fail(engine, rc, err);

@@ -7,11 +7,12 @@
 #ifndef TIDE_ENGINE_BATCH_H
 #define TIDE_ENGINE_BATCH_H
 
-#include "engine/engine.h"
+#include "engine/fleet.h"
 
 enum {
-    FINISHES_MAX = 256, /* of one transaction, so that it stays below 10 ms (E2.5) */
-    REFILL_MAX = 512,   /* rows between two transactions */
+    FINISHES_MAX = 256,         /* of one transaction, so that it stays below 10 ms (E2.5) */
+    FINISHES_SHARED_MAX = 1024, /* of one far away: a way there costs more than a row */
+    REFILL_MAX = 512,           /* rows between two transactions */
     CURSORS_MAX = 64,
     WAL_PAGES_KEEPER = 1000, /* about 4 MB: the keeper copies the log back */
 };
@@ -23,15 +24,25 @@ struct cursor_move {
 };
 
 struct tide_batch {
-    tide_job *jobs[FINISHES_MAX];
-    struct tide_finish finishes[FINISHES_MAX];
-    bool applied[FINISHES_MAX];
+    tide_job *jobs[FINISHES_SHARED_MAX];
+    struct tide_finish finishes[FINISHES_SHARED_MAX];
+    bool applied[FINISHES_SHARED_MAX];
     size_t finishes_count;
     uint64_t claim_ids[TIDE_CLAIM_MAX];
     struct tide_job_body *bodies[TIDE_CLAIM_MAX];
     size_t claims_count;
     size_t claims_known; /* the first of them are in the window; the rest are newborn */
     uint64_t claim_token;
+    /* jobs of no account, on a shared ledger */
+    uint32_t free_wanted[2];
+    uint64_t free_token;
+    struct tide_brief free_briefs[FLEET_FREE_MAX];
+    struct tide_job_body *free_bodies[FLEET_FREE_MAX];
+    size_t free_count;
+    uint64_t free_due_unix_ms;
+    uint64_t advances[FLEET_ADVANCE_MAX]; /* streams whose cursor may move */
+    size_t advances_count;
+    bool rejoin;
     struct tide_write *writes;      /* all that were waiting */
     struct tide_write *writes_left; /* those the time did not reach */
     struct cursor_move moves[CURSORS_MAX];

@@ -93,6 +93,9 @@ static tide_status change_run(tide_transaction *transaction, void *arg, tide_err
         rc = job_must_exist(transaction->engine->ledger, filter.id, err);
     if (rc != TIDE_OK)
         return rc;
+    rc = tide_tx_hint(tx, TIDE_HINT_CONTROL, 0, err);
+    if (rc != TIDE_OK)
+        return rc;
     if (change->op == TIDE_OP_RETRY)
         return tide_ledger_retry(tx, &filter, now, &change->count, &change->changes, err);
     if (change->op == TIDE_OP_ACCEPT)
@@ -102,7 +105,7 @@ static tide_status change_run(tide_transaction *transaction, void *arg, tide_err
 }
 
 /* A claimed job is told to end; one that has not started ends here. */
-static void cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms)
+void tide_control_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms)
 {
     const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
     if (tracked == NULL || tracked->body == NULL)
@@ -119,7 +122,7 @@ static void change_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     struct change *change = arg;
     tide_changes_apply(engine, &change->changes, now_ms);
     for (size_t i = 0; i < change->running_count; i++)
-        cancel_claimed(engine, change->running[i], now_ms);
+        tide_control_cancel_claimed(engine, change->running[i], now_ms);
     tide_window_reload(engine, now_ms);
 }
 
@@ -214,7 +217,7 @@ static tide_status pause_run(tide_transaction *transaction, void *arg, tide_erro
         rc = tide_ledger_kind_pause(transaction->tx, pause->kind_id, pause->paused, err);
     if (rc == TIDE_OK && pause->account_id != 0)
         rc = tide_ledger_account_pause(transaction->tx, pause->account_id, pause->paused, err);
-    return rc;
+    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err) : rc;
 }
 
 static void pause_apply(tide_engine *engine, void *arg, uint64_t now_ms)

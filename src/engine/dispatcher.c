@@ -3,7 +3,7 @@
  * tide_dispatch() is called under the lock by whoever changed something, so that
  * no news waits for a thread to wake up.  The dispatcher's own thread exists for
  * time alone: due jobs, quota coming back, stalls, schedules. */
-#include "engine/engine.h"
+#include "engine/fleet.h"
 #include "base/check.h"
 
 static void preempt_some(tide_engine *engine)
@@ -46,6 +46,8 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
     }
     if (engine->look_at_ms < at_ms)
         at_ms = engine->look_at_ms;
+    if (engine->fleet_at_ms < at_ms)
+        at_ms = engine->fleet_at_ms;
     if (engine->phase == TIDE_PHASE_GRACE && engine->stop_at_ms < at_ms)
         at_ms = engine->stop_at_ms;
     if (engine->retry_writes_at_ms != 0 && engine->retry_writes_at_ms < at_ms)
@@ -70,6 +72,14 @@ void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, ui
 {
     if (tide_engine_kind_of(engine, brief->kind) == NULL)
         return; /* no handler in this process: it stays in the ledger */
+    if (engine->fleet != NULL) {
+        if (!tide_fleet_ours(engine, brief->account))
+            return; /* X1 */
+        if (tide_tracker_count(engine->tracker) >= engine->tuning.window_jobs / 10 * 8) {
+            tide_tracker_more(engine->tracker, brief->account); /* room is left for X2 */
+            return;
+        }
+    }
     uint64_t evicted = 0;
     tide_status rc = tide_tracker_add(engine->tracker, brief, now_ms, &evicted);
     if (evicted != 0)
@@ -85,7 +95,7 @@ void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, ui
 void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
 {
     uint32_t admitted = 0;
-    if (!account->paused && !account->halted)
+    if (!account->paused && !account->halted && account->held && !account->leaving)
         admitted = tide_governor_jobs_max(account->governor, now_ms);
     (void)tide_lanes_admit(engine->lanes, account->id, admitted);
     if (admitted > 0 && admitted != account->admitted)
@@ -175,6 +185,7 @@ static void time_step(tide_engine *engine, uint64_t now_ms)
         next_ms = alerts_ms < next_ms ? alerts_ms : next_ms;
         engine->look_at_ms = next_ms;
     }
+    engine->fleet_at_ms = tide_fleet_step(engine, now_ms);
     if (engine->phase == TIDE_PHASE_GRACE || engine->phase == TIDE_PHASE_CANCEL)
         stop_step(engine, now_ms);
     tide_dispatch(engine, now_ms);

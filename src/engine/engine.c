@@ -1,7 +1,8 @@
 /* engine.c - opening, starting, waiting, stopping. */
-#include "engine/engine.h"
+#include "engine/fleet.h"
 #include "base/check.h"
 #include "engine/control.h"
+#include "engine/options.h"
 #include "engine/reload.h"
 
 #include <inttypes.h>
@@ -52,6 +53,8 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
                               TIDE_NAME_BYTES_MAX);
     if (kind->handler == NULL)
         return tide_error_set(err, TIDE_INVALID, "kind %s has no handler", kind->name);
+    if (TIDE_RESERVED_USED(kind))
+        return tide_reserved_refuse("struct tide_kind", err);
     if (kind->priority > TIDE_PRIORITY_MAX || kind->level > 4)
         return tide_error_set(err, TIDE_INVALID, "kind %s: priority up to %d, level 1 to 4",
                               kind->name, TIDE_PRIORITY_MAX);
@@ -89,19 +92,6 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
 }
 
 /* ---- opening ------------------------------------------------------------------- */
-
-extern char **environ;
-
-static tide_status open_settings(tide_engine *engine, const struct tide_engine_options *options,
-                                 tide_error *err)
-{
-    engine->settings = options->settings;
-    if (engine->settings != NULL)
-        return TIDE_OK;
-    struct tide_settings_sources sources = {.environment = (const char *const *)environ};
-    engine->settings_owned = true;
-    return tide_settings_load(engine->world, &sources, engine->mem, &engine->settings, err);
-}
 
 static void name_this_start(tide_engine *engine)
 {
@@ -224,19 +214,35 @@ static tide_status load_streams(tide_engine *engine, tide_error *err)
     return rc;
 }
 
-static tide_status open_ledger(tide_engine *engine, tide_error *err)
+static char *copy_name(tide_mem *mem, const char *name)
+{
+    size_t bytes = strlen(name) + 1;
+    char *copy = tide_mem_new(mem, bytes);
+    if (copy != NULL)
+        memcpy(copy, name, bytes);
+    return copy;
+}
+
+static tide_status open_ledger(tide_engine *engine, const char *url, tide_error *err)
 {
     char path[4096];
     (void)snprintf(path, sizeof path, "%s/state.db", engine->state_dir);
-    struct tide_ledger_options options = {.path = path,
+    engine->ledger_path = copy_name(engine->mem, url != NULL ? url : path);
+    if (engine->ledger_path == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the ledger's name");
+    struct tide_ledger_options options = {.path = engine->ledger_path,
                                           .run_id = engine->run_id,
-                                          .now_unix_ms = tide_world_now_unix_ms(engine->world)};
+                                          .now_unix_ms = tide_world_now_unix_ms(engine->world),
+                                          .database_clock = true};
     tide_status rc = tide_ledger_open(engine->world, &options, &engine->ledger, err);
-    if (rc == TIDE_OK)
+    /* The others' jobs are theirs: what a dead one left, the first look finds. */
+    if (rc == TIDE_OK && tide_ledger_shared(engine->ledger))
+        rc = tide_fleet_new(engine, err);
+    else if (rc == TIDE_OK)
         rc = reclaim(engine, err);
     if (rc == TIDE_OK)
         rc = tide_engine_accounts_load(engine, err);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && engine->fleet == NULL)
         rc = load_streams(engine, err);
     return rc;
 }
@@ -285,6 +291,8 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
     if (rc == TIDE_OK)
         rc = tide_lanes_new(&limits, window, engine->mem, &engine->lanes);
     if (rc == TIDE_OK)
+        rc = tide_limits_new(engine, err);
+    if (rc == TIDE_OK)
         rc = tide_alerting_new(engine);
     if (rc == TIDE_OK)
         rc = tide_scheduler_new(engine);
@@ -296,28 +304,32 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
 tide_status tide_engine_open(const struct tide_engine_options *options, tide_engine **engine_out,
                              tide_error *err)
 {
+    tide_status rc = tide_options_check(options, err);
+    if (rc != TIDE_OK)
+        return rc;
     tide_mem *mem = tide_mem_heap();
     tide_engine *engine = tide_mem_new(mem, sizeof *engine);
     if (engine == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the engine");
     engine->mem = mem;
     engine->world = options->world;
-    engine->log = options->log;
-    tide_status rc = TIDE_OK;
+    engine->may_take = options->may_take;
+    engine->may_take_arg = options->may_take_arg;
     if (engine->world == NULL) {
         rc = tide_world_real_new(mem, &engine->world, err);
         engine->world_owned = rc == TIDE_OK;
     }
     if (rc == TIDE_OK)
-        rc = open_settings(engine, options, err);
+        rc = tide_options_settings(engine, options, err);
     if (rc == TIDE_OK) {
         name_this_start(engine);
+        tide_options_log(engine, options);
         rc = make_parts(engine, options->workers, err);
     }
     if (rc == TIDE_OK)
         rc = take_state_dir(engine, options->state_dir, err);
     if (rc == TIDE_OK)
-        rc = open_ledger(engine, err);
+        rc = open_ledger(engine, options->ledger, err);
     if (rc == TIDE_OK)
         rc = tide_world_thread(engine->world, "writer", tide_writer_main, engine,
                                &engine->writer_thread, err);
@@ -343,6 +355,8 @@ struct work_ask {
 static tide_status work_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct work_ask *ask = arg;
+    if (transaction->engine->fleet != NULL)
+        return TIDE_OK; /* the first look will tell */
     return tide_ledger_accounts_with_work(transaction->engine->ledger, ask->accounts,
                                           TIDE_ACCOUNTS_MAX, &ask->count, err);
 }
@@ -375,6 +389,8 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
 
     if (rc == TIDE_OK)
         rc = tide_engine_retry_bad(engine, err);
+    if (rc == TIDE_OK)
+        rc = tide_fleet_listen(engine, err);
     if (rc == TIDE_OK)
         rc = tide_world_thread(engine->world, "dispatcher", tide_dispatcher_main, engine,
                                &engine->dispatcher_thread, err);
@@ -428,7 +444,7 @@ static bool busy(tide_engine *engine)
 
 static bool is_quiet(tide_engine *engine)
 {
-    if (busy(engine) || tide_tracker_wants_refill(engine->tracker))
+    if (busy(engine) || tide_tracker_wants_refill(engine->tracker) || tide_fleet_busy(engine))
         return false;
     struct quiet_look look = {engine, false};
     tide_tracker_each(engine->tracker, look_active, &look);
@@ -532,6 +548,7 @@ static void free_engine(tide_engine *engine, bool clean)
     if (engine->tracker != NULL)
         tide_tracker_each(engine->tracker, drop_body, NULL);
     free_jobs(engine);
+    tide_fleet_free(engine, clean);
     if (engine->ledger != NULL)
         tide_ledger_close(engine->ledger, clean);
     tide_alerting_free(engine);
@@ -539,6 +556,7 @@ static void free_engine(tide_engine *engine, bool clean)
     tide_tracker_free(engine->tracker);
     tide_lanes_free(engine->lanes);
     tide_engine_accounts_free(engine);
+    tide_limits_free(engine);
     for (size_t i = 0; i < engine->streams_count; i++)
         tide_stream_free(engine, engine->streams[i]);
     tide_mem_free(engine->mem, engine->streams, engine->streams_capacity * sizeof *engine->streams);
@@ -557,6 +575,8 @@ static void free_engine(tide_engine *engine, bool clean)
         tide_lock_free(world, engine->lock);
     if (engine->file_lock != NULL)
         tide_file_lock_drop(world, engine->file_lock);
+    if (engine->ledger_path != NULL)
+        tide_mem_free(engine->mem, engine->ledger_path, strlen(engine->ledger_path) + 1);
     if (engine->settings_owned)
         tide_settings_free(engine->settings);
     if (engine->world_owned)
@@ -572,6 +592,7 @@ tide_status tide_engine_close(tide_engine *engine)
     if (engine->lock != NULL)
         tide_engine_stop(engine);
     tide_control_stop(engine);
+    tide_fleet_listen_stop(engine);
     if (engine->dispatcher_thread != NULL)
         tide_world_join(world, engine->dispatcher_thread);
     if (engine->writer_thread != NULL)

@@ -37,7 +37,7 @@
 #include "engine/ledger.h"
 #include "engine/settings.h"
 #include "engine/tuning.h"
-#include "tidemark.h"
+#include "tidemark_inside.h"
 #include "world/world.h"
 
 struct tide_kind_entry {
@@ -56,6 +56,9 @@ struct tide_account {
     bool good_stored;  /* one of this run is in the ledger, for the next run */
     uint64_t probe_id; /* the job that probes it, 0: none */
     uint32_t admitted; /* jobs the lanes were told it may have */
+    bool held;         /* this process runs it; always so where the ledger is ours alone */
+    bool leaving;      /* on a shared ledger: to be given up once nothing of it is claimed */
+    bool bound;        /* its archive is local files: hardly anybody else could take it */
     bool paused;
     bool halted;
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];
@@ -63,6 +66,15 @@ struct tide_account {
     uint64_t failed, retried, split, bad; /* since start, for people (E9.1) */
     struct tide_demand demand;
 };
+
+/* A limit that all accounts of a provider have in common: a project's (E4.1). */
+struct tide_common_limit {
+    const char *provider;
+    struct tide_limit limit;
+    uint64_t units_max; /* of the whole project */
+    uint32_t window_ms;
+};
+enum { TIDE_COMMON_LIMITS = 2 };
 
 /* What is known of an unfinished cycle, for people (E9.1). */
 struct tide_cycle_live {
@@ -166,8 +178,9 @@ struct tide_job {
     tide_error err;
     struct tide_finish finish;
     struct tide_transaction effects_transaction;
-    bool second_try; /* its effect failed: this finish only puts it back */
-    bool given_up;   /* the supervisor took it from a worker that does not return */
+    bool second_try;  /* its effect failed: this finish only puts it back */
+    bool split_unrun; /* its process died with it too often (E7.1) */
+    bool given_up;    /* the supervisor took it from a worker that does not return */
 };
 
 struct tide_worker {
@@ -194,14 +207,19 @@ struct tide_engine {
     struct tide_settings *settings;
     bool settings_owned;
     char state_dir[4096 - 64];
+    char *ledger_path; /* owned: state.db, or postgres:// with perhaps a password */
     char run_id[33];
     uint64_t owner;      /* random per start (lesson 4) */
     uint64_t token_next; /* of claims, rising over restarts */
     tide_ledger *ledger; /* the writer thread's once started */
     tide_file_lock *file_lock;
     tide_map died_often; /* jobs over their budget by the death of a process; fixed once open */
+    struct tide_fleet *fleet; /* NULL: the ledger is ours alone */
+    bool (*may_take)(void *arg, const char *account, const char *provider, const char *archive);
+    void *may_take_arg;
     struct tide_control *control; /* NULL: none */
     tide_log *log;                /* NULL: none */
+    tide_log log_owned;           /* what it points to unless the caller gave one */
 
     uint64_t interactive_below_bytes; /* settings that callers read without the lock */
     uint64_t enqueue_slice;
@@ -225,6 +243,7 @@ struct tide_engine {
     tide_lanes *lanes;
     tide_alerts *alerts;
     tide_bandwidth bandwidth;
+    struct tide_common_limit limits[TIDE_COMMON_LIMITS];
     struct tide_tuning tuning;
     uint64_t settings_print;   /* of the file when the keeper looked last; its own */
     uint64_t settings_look_ms; /* when it looks again */
@@ -265,6 +284,7 @@ struct tide_engine {
     uint64_t opened_unix_ms;
     uint64_t beats_at_ms; /* when beats go to the ledger next */
     uint64_t look_at_ms;  /* next look of the supervisor and the alerts */
+    uint64_t fleet_at_ms; /* next step of the fleet */
     tide_cond *keeper;
     uint32_t wal_pages; /* written since the last checkpoint */
     bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
@@ -380,6 +400,25 @@ void tide_account_good_item(tide_engine *engine, struct tide_account *account, u
 void tide_account_badness_orders(tide_engine *engine, struct tide_account *account,
                                  uint64_t now_ms);
 
+/* The ledger's row as it is now: a new account, a pause, a halt; under the lock. */
+tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *row,
+                            uint64_t now_ms, tide_error *err);
+/* This process holds it from now on: its governor goes on from what the last one saved. */
+tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
+                               uint64_t now_ms);
+/* And no longer; what is claimed of it is given back. */
+void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
+
+/* ---- limits.c ---- */
+tide_status tide_limits_new(tide_engine *engine, tide_error *err);
+void tide_limits_free(tide_engine *engine);
+void tide_limits_reload(tide_engine *engine); /* the settings changed */
+/* The account's calls count against what its provider's accounts share. */
+tide_status tide_limits_bind(tide_engine *engine, struct tide_account *account);
+/* On a shared ledger: units this process could use of one at most; 0: none. */
+uint64_t tide_limits_wanted(const tide_engine *engine, size_t index);
+void tide_limits_granted(tide_engine *engine, size_t index, uint64_t units, uint64_t until_ms);
+
 /* ---- keeper.c ---- */
 void tide_keeper_main(void *arg);
 
@@ -409,6 +448,8 @@ tide_status tide_control_account(tide_engine *engine, const struct json_t *reque
 /* Items that a command marked for a retry while no engine ran. */
 tide_status tide_engine_retry_bad(tide_engine *engine, tide_error *err);
 void tide_window_reload(tide_engine *engine, uint64_t now_ms);
+/* Somebody wants this job to end; under the lock. */
+void tide_control_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms);
 tide_status tide_control_start(tide_engine *engine, tide_error *err);
 void tide_control_stop(tide_engine *engine);
 

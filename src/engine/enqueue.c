@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 #include "base/check.h"
 #include "core/deps.h"
+#include "engine/options.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -87,6 +88,8 @@ tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, t
         return tide_error_set(err, TIDE_INVALID,
                               "unknown kind %" PRIu32 ": define it with tide_engine_kind() first",
                               spec->kind);
+    if (TIDE_RESERVED_USED(spec))
+        return tide_reserved_refuse("struct tide_spec", err);
     if (spec->account != 0 && !account_known(engine, spec->account))
         return tide_error_set(err, TIDE_INVALID, "unknown account %" PRIu32, spec->account);
     if (spec->priority > TIDE_PRIORITY_MAX)
@@ -226,6 +229,11 @@ static tide_status slice_write(tide_transaction *transaction, void *arg, tide_er
     tide_status rc = TIDE_OK;
     size_t at = slice->first;
     size_t end = slice->first + slice->count;
+    for (size_t i = at; i < end; i++) { /* a transaction may have to be repeated */
+        size_t index = 0;
+        (void)slice_spec(slice, i, &index);
+        slice->ids[index] = 0;
+    }
     while (rc == TIDE_OK && at < end) {
         size_t count = 0;
         while (rc == TIDE_OK && count < CHUNK && at + count < end) {
@@ -372,6 +380,57 @@ tide_status tide_enqueue(tide_engine *engine, const struct tide_spec *specs, siz
         memcpy(ids_out, ids, count * sizeof *ids_out);
     tide_mem_free(engine->mem, ids, count * sizeof *ids);
     tide_mem_free(engine->mem, order, count * sizeof *order);
+    return rc;
+}
+
+/* ---- once ------------------------------------------------------------------------------- */
+
+struct once {
+    tide_text name;
+    const struct tide_spec *specs;
+    size_t count;
+    uint64_t *ids;
+    size_t known; /* ids that an earlier call left under that name */
+};
+
+static tide_status once_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct once *once = arg;
+    once->known = 0;
+    tide_status rc = tide_ledger_batch_get(transaction->engine->ledger, once->name, once->ids,
+                                           once->count, &once->known, err);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    rc = tide_transaction_enqueue(transaction, once->specs, once->count, once->ids, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_batch_put(transaction->tx, once->name, once->ids, once->count,
+                                   transaction->now_unix_ms, err);
+    once->known = once->count;
+    /* Another process was first by a moment: its jobs are the ones. */
+    return rc == TIDE_EXISTS ? TIDE_BUSY : rc;
+}
+
+tide_status tide_enqueue_once(tide_engine *engine, const char *name, const struct tide_spec *specs,
+                              size_t count, uint64_t *ids_out, tide_error *err)
+{
+    if (name == NULL || name[0] == '\0' || strlen(name) > TIDE_NAME_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "the name of an enqueue has 1 to %d bytes",
+                              TIDE_NAME_BYTES_MAX);
+    if (count == 0 || count > TIDE_ENQUEUE_ONCE_MAX)
+        return tide_error_set(err, TIDE_INVALID, "1 to %d jobs at once, not %zu",
+                              TIDE_ENQUEUE_ONCE_MAX, count);
+    uint64_t *ids = tide_mem_array(engine->mem, count, sizeof *ids);
+    if (ids == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu jobs", count);
+    struct once once = {tide_text_of(name), specs, count, ids, 0};
+    tide_status rc = tide_transact(engine, once_run, &once, err);
+    if (rc == TIDE_OK && once.known != count)
+        rc = tide_error_set(err, TIDE_INVALID,
+                            "an enqueue of the name %.100s had %zu jobs, this one has %zu", name,
+                            once.known, count);
+    if (rc == TIDE_OK && ids_out != NULL)
+        memcpy(ids_out, ids, count * sizeof *ids_out);
+    tide_mem_free(engine->mem, ids, count * sizeof *ids);
     return rc;
 }
 

@@ -61,6 +61,9 @@ struct tide_ledger_options {
     uint64_t now_unix_ms;
     bool read_only;  /* for commands beside a running engine */
     bool must_exist; /* do not create */
+    /* For ledger_copy.c alone: one under construction, which everybody else is refused
+     * with TIDE_BUSY, or a new one.  It starts no run. */
+    bool building;
     /* Leases are judged by the database's clock, not by `now_unix_ms`: machines
      * disagree about the time.  Only tests leave it off. */
     bool database_clock;

@@ -237,3 +237,109 @@ tide_status tide_sql_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint6
         tide_job_body_free(mem, bodies[i]);
     return tide_sql_end(self, rc);
 }
+
+/* ---- jobs of no account ---------------------------------------------------------------- */
+
+/* The kinds as a JSON array, for a statement that takes any number of them. */
+static tide_status kinds_text(struct tide_sqlite *self, const uint32_t *kinds, size_t count,
+                              tide_text *text_out, tide_error *err)
+{
+    tide_buf_clear(&self->kept);
+    tide_status rc = tide_buf_add_text(&self->kept, "[");
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = tide_buf_print(&self->kept, "%s%u", i == 0 ? "" : ",", kinds[i]);
+    if (rc == TIDE_OK)
+        rc = tide_buf_add_text(&self->kept, "]");
+    *text_out = tide_buf_text(&self->kept);
+    return rc == TIDE_OK ? TIDE_OK : tide_sql_no_memory(err);
+}
+
+struct free_wish {
+    tide_text kinds;
+    uint32_t counts[TIDE_LANES];
+    uint64_t now_unix_ms;
+};
+
+/* Ready ones in order, interactive ones first; nothing is changed yet, because the index
+ * is being read. */
+static tide_status free_pick(struct tide_sqlite *self, const struct free_wish *wish,
+                             struct tide_brief *briefs_out, size_t *count_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_FREE_READY);
+    /* Each lane fills its own part; the second moves up at the end. */
+    size_t taken[TIDE_LANES] = {0};
+    bool row = false;
+    tide_bind_text(stmt, 1, wish->kinds);
+    tide_bind_u64(stmt, 2, wish->now_unix_ms);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    while (rc == TIDE_OK && row && (taken[0] < wish->counts[0] || taken[1] < wish->counts[1])) {
+        struct tide_brief brief;
+        tide_sql_brief_read(stmt, &brief);
+        if (taken[brief.lane] < wish->counts[brief.lane] && !tide_sql_paused(self, 0, brief.kind))
+            briefs_out[(brief.lane == 0 ? 0 : wish->counts[0]) + taken[brief.lane]++] = brief;
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    tide_db_end(stmt);
+    if (rc != TIDE_OK)
+        return rc;
+    if (taken[1] > 0)
+        memmove(briefs_out + taken[0], briefs_out + wish->counts[0],
+                taken[1] * sizeof briefs_out[0]);
+    *count_out = taken[0] + taken[1];
+    return TIDE_OK;
+}
+
+static tide_status free_due(struct tide_sqlite *self, const struct free_wish *wish,
+                            uint64_t *due_unix_ms_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_FREE_DUE);
+    bool row = false;
+    tide_bind_text(stmt, 1, wish->kinds);
+    tide_bind_u64(stmt, 2, wish->now_unix_ms);
+    (void)sqlite3_bind_int(stmt, 3, wish->counts[0] > 0);
+    (void)sqlite3_bind_int(stmt, 4, wish->counts[1] > 0);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    TIDE_ASSERT(row); /* an aggregate always has one */
+    *due_unix_ms_out =
+        sqlite3_column_type(stmt, 0) == SQLITE_NULL ? UINT64_MAX : tide_column_u64(stmt, 0);
+    tide_db_end(stmt);
+    return TIDE_OK;
+}
+
+tide_status tide_sql_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
+                                const uint32_t counts[2], uint64_t owner, uint64_t first_token,
+                                uint64_t now_unix_ms, tide_mem *mem, struct tide_brief *briefs_out,
+                                struct tide_job_body **bodies_out, size_t *count_out,
+                                uint64_t *due_unix_ms_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    struct free_wish wish = {.counts = {counts[0], counts[1]}, .now_unix_ms = now_unix_ms};
+    const size_t asked = (size_t)counts[0] + counts[1];
+    struct tide_brief briefs[TIDE_CLAIM_MAX];
+    uint64_t ids[TIDE_CLAIM_MAX];
+    size_t count = 0;
+    uint64_t due_unix_ms = 0;
+    TIDE_ASSERT(asked <= TIDE_CLAIM_MAX);
+    tide_status rc = kinds_text(self, kinds, kinds_count, &wish.kinds, err);
+    if (rc == TIDE_OK)
+        rc = tide_sql_paused_load(self, err);
+    if (rc == TIDE_OK)
+        rc = free_pick(self, &wish, briefs, &count, err);
+    if (rc == TIDE_OK && count < asked)
+        rc = free_due(self, &wish, &due_unix_ms, err);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = briefs[i].id;
+    if (rc == TIDE_OK)
+        rc = tide_sql_claim(tx, ids, count, owner, first_token, now_unix_ms, mem, bodies_out, err);
+    if (rc != TIDE_OK)
+        return tide_sql_end(self, rc);
+    for (size_t i = 0; i < count; i++)
+        TIDE_ASSERT(bodies_out[i] != NULL); /* ready a moment ago, in this transaction */
+    if (count > 0)
+        memcpy(briefs_out, briefs, count * sizeof briefs[0]);
+    *count_out = count;
+    *due_unix_ms_out = due_unix_ms;
+    return TIDE_OK;
+}

@@ -337,7 +337,7 @@ tide_status tide_sql_beat(tide_tx *tx, const struct tide_beat *beats, size_t cou
 
 /* ---- the window ------------------------------------------------------------------ */
 
-static void brief_read(sqlite3_stmt *stmt, struct tide_brief *brief)
+void tide_sql_brief_read(sqlite3_stmt *stmt, struct tide_brief *brief)
 {
     uint32_t traits = tide_column_u32(stmt, 10);
     *brief = (struct tide_brief){
@@ -381,7 +381,7 @@ tide_status tide_sql_refill(tide_ledger *ledger, uint32_t account, uint8_t after
         rc = tide_db_step(&self->db, stmt, &row, err);
         while (rc == TIDE_OK && row) {
             TIDE_ASSERT(count < count_max);
-            brief_read(stmt, &briefs_out[count++]);
+            tide_sql_brief_read(stmt, &briefs_out[count++]);
             rc = tide_db_step(&self->db, stmt, &row, err);
         }
     }
@@ -426,7 +426,7 @@ tide_status tide_sql_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *
         return rc;
     if (!row)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no unfinished job %" PRIu64, id);
-    brief_read(stmt, brief_out);
+    tide_sql_brief_read(stmt, brief_out);
     tide_db_end(stmt);
     return TIDE_OK;
 }
@@ -549,6 +549,13 @@ static tide_status cancel_one(struct tide_sqlite *self, const struct picked *pic
     return rc;
 }
 
+static tide_status cancel_running(struct tide_sqlite *self, uint64_t id, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_CANCEL);
+    tide_bind_u64(stmt, 1, id);
+    return tide_db_run(&self->db, stmt, err);
+}
+
 tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
                             size_t *count_out, uint64_t *running_out, size_t running_max,
                             size_t *running_count_out, struct tide_changes *changes,
@@ -577,18 +584,42 @@ tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, u
     if (rc == TIDE_OK)
         rc = tide_sql_tally_write(self, mark, changes, err);
 
+    /* All that run get the wish, named or not: their process looks for it. */
     self->picks_count = 0;
-    if (rc == TIDE_OK && running_max > 0)
-        rc = pick(self, filter->id != 0 ? SQL_PICK_ID : SQL_PICK_RUNNING, filter,
-                  slice_of(running_max), err);
-    for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++)
-        if (self->picks[i].state == TIDE_ROW_RUNNING)
+    if (rc == TIDE_OK)
+        rc = pick(self, filter->id != 0 ? SQL_PICK_ID : SQL_PICK_RUNNING, filter, PICKS_MAX, err);
+    for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
+        if (self->picks[i].state != TIDE_ROW_RUNNING)
+            continue;
+        rc = cancel_running(self, self->picks[i].id, err);
+        if (running < running_max)
             running_out[running++] = self->picks[i].id;
+    }
     if (rc == TIDE_OK) {
         *count_out = count;
         *running_count_out = running;
     }
     return tide_sql_end(self, rc);
+}
+
+tide_status tide_sql_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_out, size_t ids_max,
+                             size_t *count_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_CANCELS);
+    bool row = false;
+    size_t count = 0;
+    tide_bind_u64(stmt, 1, owner);
+    tide_bind_u64(stmt, 2, ids_max);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    while (rc == TIDE_OK && row) {
+        TIDE_ASSERT(count < ids_max);
+        ids_out[count++] = tide_column_u64(stmt, 0);
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return rc;
 }
 
 tide_status tide_sql_accept(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
@@ -656,6 +687,7 @@ static tide_status reclaim_list(struct tide_sqlite *self, uint64_t owner, size_t
             .bytes_done = tide_column_u64(stmt, 9),
             .splits = tide_column_u64(stmt, 10) != 0,
             .token = tide_column_u64(stmt, 11),
+            .cancel = tide_column_u64(stmt, 12) != 0,
         };
         rc = tide_db_step(&self->db, stmt, &row, err);
     }
@@ -678,8 +710,9 @@ static tide_status over_budget_add(struct tide_changes *changes, const struct pi
 static tide_status reclaim_one(struct tide_sqlite *self, const struct picked *picked,
                                uint64_t now_unix_ms, struct tide_changes *changes, tide_error *err)
 {
-    /* A budget of 0 has no end. */
-    bool over = picked->attempts_max > 0 && picked->attempts + 1 >= picked->attempts_max;
+    /* A budget of 0 has no end; a wish costs nothing. */
+    bool over =
+        !picked->cancel && picked->attempts_max > 0 && picked->attempts + 1 >= picked->attempts_max;
     bool fails = over && !picked->splits;
     struct tide_finish finish = {
         .id = picked->id,
@@ -690,6 +723,11 @@ static tide_status reclaim_one(struct tide_sqlite *self, const struct picked *pi
         .error = TIDE_TEXT("the process that ran it ended"),
         .bytes_done = picked->bytes_done,
     };
+    if (picked->cancel) {
+        finish.state = TIDE_ROW_CANCELED;
+        finish.attempts_add = 0;
+        finish.status = TIDE_CANCELED;
+    }
     struct claimed claimed = {picked->started, picked->cycle, picked->run, picked->noted};
     tide_status rc = tide_sql_finish_row(self, &finish, &claimed, now_unix_ms, err);
     if (rc == TIDE_OK && over)
@@ -702,7 +740,9 @@ tide_status tide_sql_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     struct tally_mark mark = tide_sql_tally_mark(self);
-    tide_status rc = reclaim_list(self, owner, slice_of(count_max), err);
+    tide_status rc = tide_sql_members_bury(self, owner, now_unix_ms, err);
+    if (rc == TIDE_OK)
+        rc = reclaim_list(self, owner, slice_of(count_max), err);
     for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++)
         rc = reclaim_one(self, &self->picks[i], now_unix_ms, changes, err);
     if (rc == TIDE_OK)
@@ -817,6 +857,8 @@ tide_status tide_sql_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t
         rc = purge_one(self, &self->picks[i], err);
         count++;
     }
+    if (rc == TIDE_OK)
+        rc = tide_sql_batches_forget(self, finished_before_unix_ms, err);
     if (rc == TIDE_OK)
         *count_out = count;
     return tide_sql_end(self, rc);

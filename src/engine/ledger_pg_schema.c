@@ -98,4 +98,5 @@ static const char schema_first[] =
 
 static const char *const steps[] = {schema_first};
 
-const struct tide_pg_schema tide_pg_schema = {steps, sizeof steps / sizeof steps[0]};
+const struct tide_pg_schema tide_pg_schema = {
+    .steps = steps, .steps_count = sizeof steps / sizeof steps[0], .oldest = 1};

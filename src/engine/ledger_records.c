@@ -140,6 +140,9 @@ tide_status tide_sql_accounts(tide_ledger *ledger,
         tide_column_copy(stmt, 5, account.halt_reason, sizeof account.halt_reason);
         account.halted_unix_ms = tide_column_u64(stmt, 6);
         account.governor = tide_column_text(stmt, 7);
+        account.owner = tide_column_u64(stmt, 8);
+        tide_column_copy(stmt, 9, account.archive, sizeof account.archive);
+        tide_column_copy(stmt, 10, account.secret, sizeof account.secret);
         if (!visit(&account, arg))
             break;
         rc = tide_db_step(&self->db, stmt, &row, err);
@@ -176,6 +179,31 @@ tide_status tide_sql_governor_save(tide_tx *tx, uint32_t account, tide_text save
     sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_GOVERNOR);
     tide_bind_u64(stmt, 1, account);
     tide_bind_text(stmt, 2, saved);
+    return tide_sql_change_one(self, stmt, "account", account, err);
+}
+
+static void bind_or_keep(sqlite3_stmt *stmt, int at, const char *text)
+{
+    if (text == NULL)
+        (void)sqlite3_bind_null(stmt, at);
+    else
+        tide_bind_text(stmt, at, tide_text_of(text));
+}
+
+tide_status tide_sql_account_place(tide_tx *tx, uint32_t account, const char *archive,
+                                   const char *secret, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    const struct tide_account_row *room = NULL;
+    if ((archive != NULL && strlen(archive) >= sizeof room->archive) ||
+        (secret != NULL && strlen(secret) >= sizeof room->secret))
+        return tide_error_set(err, TIDE_INVALID,
+                              "an archive's id has at most %zu bytes, a secret's place %zu",
+                              sizeof room->archive - 1, sizeof room->secret - 1);
+    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_PLACE);
+    tide_bind_u64(stmt, 1, account);
+    bind_or_keep(stmt, 2, archive);
+    bind_or_keep(stmt, 3, secret);
     return tide_sql_change_one(self, stmt, "account", account, err);
 }
 

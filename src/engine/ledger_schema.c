@@ -74,7 +74,25 @@ static const char schema_second[] =
     " since INTEGER NOT NULL, notified INTEGER, text TEXT, PRIMARY KEY (condition, account))"
     " STRICT, WITHOUT ROWID;";
 
-static const char *const steps[] = {schema_first, schema_second};
+/* Version 3: members and what they hold, wishes to cancel what runs, and enqueues that
+ * may be asked twice. */
+static const char schema_third[] =
+    "ALTER TABLE account ADD COLUMN owner INTEGER;"
+    "ALTER TABLE account ADD COLUMN archive TEXT;"
+    "ALTER TABLE account ADD COLUMN secret TEXT;"
+    "ALTER TABLE claim ADD COLUMN cancel_wanted INTEGER;"
+    "CREATE TABLE member (owner INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL,"
+    " joined INTEGER NOT NULL, until INTEGER NOT NULL, dead INTEGER NOT NULL DEFAULT 0,"
+    " seq INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE TABLE share (name TEXT NOT NULL, owner INTEGER NOT NULL, units INTEGER NOT NULL,"
+    " until INTEGER NOT NULL, units_before INTEGER NOT NULL DEFAULT 0,"
+    " before_until INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (name, owner)) STRICT, WITHOUT ROWID;"
+    /* The ids are a JSON array, to be read with any tool. */
+    "CREATE TABLE batch (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, ids TEXT NOT NULL,"
+    " made INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX batch_made ON batch (made);";
+
+static const char *const steps[] = {schema_first, schema_second, schema_third};
 
 const struct tide_schema tide_ledger_schema = {
     .what = "Tidemark ledger",
@@ -101,6 +119,9 @@ const struct tide_schema tide_ledger_schema = {
 #define BRIEF                                                                                      \
     "SELECT id, cycle, size, not_before, account, kind, open_deps, attempts, attempts_max,"        \
     " priority, traits FROM job "
+
+/* Owners whose claims and accounts nobody may take. */
+#define LIVING "(SELECT owner FROM member WHERE dead = 0)"
 
 #define REFILL_SAME                                                                                \
     BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"                                 \
@@ -143,11 +164,14 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_ACCOUNT_PROVIDER] = "UPDATE account SET provider = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_BY_ID] = "SELECT 1 FROM account WHERE id = ?1",
     [SQL_ACCOUNT_LIST] = "SELECT id, name, provider, paused, halted, halt_reason, halted_at,"
-                         " governor FROM account ORDER BY id",
+                         " governor, iif(owner IN " LIVING ", owner, 0), archive, secret"
+                         " FROM account ORDER BY id",
     [SQL_ACCOUNT_HALT] = "UPDATE account SET halted = ?2, halt_reason = ?3, halted_at = ?4"
                          " WHERE id = ?1",
     [SQL_ACCOUNT_PAUSE] = "UPDATE account SET paused = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_GOVERNOR] = "UPDATE account SET governor = ?2 WHERE id = ?1",
+    [SQL_ACCOUNT_PLACE] = "UPDATE account SET archive = coalesce(?2, archive),"
+                          " secret = coalesce(?3, secret) WHERE id = ?1",
     [SQL_PAUSED] = "SELECT 0, id FROM account WHERE paused = 1"
                    " UNION ALL SELECT 1, id FROM kind WHERE paused = 1",
 
@@ -176,6 +200,19 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_CLAIM_BEAT] = "UPDATE claim SET beat = ?3, bytes_done = ?4 WHERE job = ?1 AND token = ?2",
     [SQL_CLAIM_BEAT_NOTED] = "UPDATE claim SET beat = ?3, bytes_done = ?4, noted = 1"
                              " WHERE job = ?1 AND token = ?2",
+    [SQL_CLAIM_CANCEL] =
+        "UPDATE claim SET cancel_wanted = 1 WHERE job = ?1 AND cancel_wanted IS NULL",
+    [SQL_CLAIM_CANCELS] =
+        "SELECT job FROM claim WHERE owner = ?1 AND cancel_wanted = 1 ORDER BY job LIMIT ?2",
+    [SQL_FREE_READY] = BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"
+                             " AND account = 0 AND kind IN (SELECT value FROM json_each(?1))"
+                             " AND (not_before IS NULL OR not_before <= ?2)"
+                             " ORDER BY priority DESC, id",
+    [SQL_FREE_DUE] = "SELECT min(not_before) FROM job INDEXED BY job_aside WHERE " ASIDE
+                     " AND state = 0 AND not_before > ?2 AND open_deps = 0 AND account = 0"
+                     " AND kind IN (SELECT value FROM json_each(?1))"
+                     " AND kind NOT IN (SELECT id FROM kind WHERE paused = 1)"
+                     " AND ((traits & 1 = 0 AND ?3) OR (traits & 1 = 1 AND ?4))",
     [SQL_FINISH_DONE] = "UPDATE job SET state = 2, started = ?2, finished = ?3, run = ?4,"
                         " noted = ?5 WHERE id = ?1",
     [SQL_FINISH_OTHER] = FINISH_SET " WHERE id = ?1",
@@ -211,9 +248,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_BRIEF] = BRIEF "WHERE id = ?1 AND state <= 1",
     [SQL_RECLAIM_LIST] =
         "SELECT c.job, j.state, c.cycle, j.kind, j.attempts, j.attempts_max,"
-        " c.started, c.run, c.noted, c.bytes_done, k.splits, c.token"
-        " FROM claim c JOIN job j ON j.id = c.job LEFT JOIN kind k ON k.id = j.kind"
-        " WHERE c.owner <> ?1 LIMIT ?2",
+        " c.started, c.run, c.noted, c.bytes_done, k.splits, c.token, c.cancel_wanted"
+        " FROM claim c CROSS JOIN job j ON j.id = c.job LEFT JOIN kind k ON k.id = j.kind"
+        " WHERE c.owner <> ?1 AND c.owner NOT IN " LIVING " ORDER BY c.job LIMIT ?2",
     [SQL_PICK_ID] = PICK "WHERE id = ?1 AND" FILTER "LIMIT ?8",
     [SQL_PICK_GAP] =
         PICK "INDEXED BY job_aside WHERE " ASIDE " AND state >= 3 AND" FILTER "LIMIT ?8",
@@ -265,6 +302,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_CYCLE_SPAN] = "SELECT count(*), count(*) FILTER (WHERE outstanding > 0 OR failed > 0)"
                        " FROM cycle WHERE stream = ?1 AND ordinal >= ?2 AND ordinal < ?3",
     [SQL_CYCLE_END] = "SELECT \"end\" FROM cycle WHERE stream = ?1 AND ordinal = ?2",
+    [SQL_CYCLE_UNFINISHED] = "SELECT ordinal FROM cycle WHERE stream = ?1 AND ordinal >= ?2"
+                             " AND (outstanding > 0 OR failed > 0) ORDER BY ordinal LIMIT 1",
+    [SQL_STREAM_CURSOR] = "SELECT cursor FROM stream WHERE id = ?1",
     /* Each part by the index that has just these rows: done ones are never read. */
     [SQL_WORK_LEFT] =
         "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
@@ -327,6 +367,38 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                      " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     [SQL_NOTE_CLEAR] = "DELETE FROM note WHERE key = ?1",
     [SQL_NOTE_GET] = "SELECT value FROM note WHERE key = ?1",
+
+    [SQL_MEMBER_ADD] = "INSERT INTO member (owner, name, version, joined, until)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_MEMBER_FENCE] = "UPDATE member SET seq = ?2 WHERE owner = ?1 AND dead = 0",
+    [SQL_MEMBER_BEAT] = "UPDATE member SET until = ?2 WHERE owner = ?1 AND dead = 0",
+    [SQL_MEMBER_END] = "UPDATE member SET dead = 1, until = min(until, ?2) WHERE owner = ?1",
+    [SQL_MEMBER_LIST] = "SELECT m.owner, m.name, m.version, m.joined, m.until, m.dead,"
+                        " (SELECT count(*) FROM account a WHERE a.owner = m.owner),"
+                        " (SELECT count(*) FROM claim c WHERE c.owner = m.owner)"
+                        " FROM member m ORDER BY m.joined, m.name, m.owner",
+    [SQL_MEMBER_PASSED] = "UPDATE member SET dead = 1"
+                          " WHERE dead = 0 AND until <= ?2 AND owner <> ?1",
+    [SQL_MEMBER_FORGET] = "DELETE FROM member WHERE dead = 1 AND until <= ?1",
+    [SQL_ACCOUNT_TAKE] = "UPDATE account SET owner = ?2 WHERE id = ?1"
+                         " AND (owner IS NULL OR owner = ?2 OR owner NOT IN " LIVING ")",
+    [SQL_ACCOUNT_RELEASE] = "UPDATE account SET owner = NULL WHERE id = ?1 AND owner = ?2",
+    [SQL_ACCOUNTS_FREE] = "UPDATE account SET owner = NULL"
+                          " WHERE owner IN (SELECT owner FROM member WHERE dead = 1)",
+    [SQL_SHARE_LIST] = "SELECT owner, units, until, units_before, before_until FROM share"
+                       " WHERE name = ?1",
+    [SQL_SHARE_SET] = "INSERT INTO share (name, owner, units, until, units_before, before_until)"
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name, owner) DO UPDATE SET"
+                      " units = excluded.units, until = excluded.until,"
+                      " units_before = excluded.units_before,"
+                      " before_until = excluded.before_until",
+    [SQL_SHARE_FORGET] = "DELETE FROM share WHERE name = ?1 AND until + ?3 <= ?2"
+                         " AND before_until <= ?2",
+    [SQL_BATCH_GET] = "SELECT e.value, json_array_length(b.ids) FROM batch b"
+                      " LEFT JOIN json_each(b.ids) e WHERE b.name = ?1 ORDER BY e.key",
+    [SQL_BATCH_PUT] = "INSERT INTO batch (name, ids, made) VALUES (?1, ?2, ?3)",
+    [SQL_BATCH_FORGET] = "DELETE FROM batch WHERE id IN"
+                         " (SELECT id FROM batch WHERE made < ?1 LIMIT ?2)",
 
     [SQL_LIST_ID] = LIST "job j LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
                          "WHERE j.id = ?1 AND" LIST_FILTER "LIMIT ?8",

@@ -40,6 +40,21 @@ static void forget(struct tide_sqlite *self)
     tide_map_clear(&self->accounts);
 }
 
+/* Counts up the member's own row: a dead member has none to count (Q4). */
+static tide_status fence(struct tide_sqlite *self, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_MEMBER_FENCE);
+    tide_bind_u64(stmt, 1, self->owner);
+    tide_bind_u64(stmt, 2, self->seq + 1);
+    tide_status rc = tide_db_run(&self->db, stmt, err);
+    if (rc == TIDE_OK && sqlite3_changes(self->db.handle) != 1)
+        rc = tide_error_set(err, TIDE_STALE,
+                            "this process was declared dead: it did not renew its lease in time");
+    return rc;
+}
+
+static void rollback(tide_tx *tx);
+
 static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
@@ -59,6 +74,13 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->deps_known = false;
     self->tally_cycles_count = 0;
     self->tally_released_count = 0;
+    self->leaves = false;
+    if (self->owner != 0)
+        rc = fence(self, err);
+    if (rc != TIDE_OK) {
+        rollback(&self->tx);
+        return rc;
+    }
     *tx_out = &self->tx;
     return TIDE_OK;
 }
@@ -86,6 +108,10 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         rc = tide_db_run(&self->db, sql_of(self, SQL_COMMIT), err);
     if (rc == TIDE_OK) {
         self->in_tx = false;
+        if (self->owner != 0)
+            self->seq++;
+        if (self->leaves)
+            self->owner = 0;
         return TIDE_OK;
     }
     /* Whether a failed sync left the pages on disk is not known; asking again
@@ -104,6 +130,56 @@ static struct sqlite3 *ledger_handle(tide_ledger *ledger)
 static struct sqlite3 *tx_handle(tide_tx *tx)
 {
     return sqlite_of_tx(tx)->db.handle;
+}
+
+static struct pg_conn *no_postgres(tide_ledger *ledger)
+{
+    (void)ledger;
+    return NULL;
+}
+
+static struct pg_conn *tx_no_postgres(tide_tx *tx)
+{
+    (void)tx;
+    return NULL;
+}
+
+/* SQLite finds the innermost savepoint of a name, so one name serves the stack. */
+static tide_status savepoint(tide_tx *tx, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    TIDE_ASSERT(self->in_tx);
+    if (self->tx_failed != TIDE_OK)
+        return tide_error_set(err, self->tx_failed, "%s: an earlier step failed (%s)",
+                              self->db.path, tide_status_name(self->tx_failed));
+    return tide_sql_end(self, tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT), err));
+}
+
+static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    TIDE_ASSERT(self->in_tx);
+    /* A full disk or a failed read may have ended the whole transaction. */
+    if (self->tx_failed == TIDE_OK && sqlite3_get_autocommit(self->db.handle))
+        self->tx_failed = TIDE_IO;
+    if (self->tx_failed != TIDE_OK)
+        return tide_error_set(err, self->tx_failed, "%s: an earlier step failed (%s)",
+                              self->db.path, tide_status_name(self->tx_failed));
+    tide_status rc = TIDE_OK;
+    if (!keep) {
+        rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_UNDO), err);
+        /* What was read since may have been written since. */
+        forget(self);
+        self->paused_known = false;
+        self->deps_known = false;
+        self->leaves = false;
+    }
+    if (rc == TIDE_OK)
+        rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_END), err);
+    /* The rest of the transaction would be built on what should be gone. */
+    if (rc != TIDE_OK)
+        self->tx_failed = rc;
+    return rc;
 }
 
 /* ---- opening ------------------------------------------------------------------- */
@@ -171,6 +247,26 @@ static tide_status record_start(struct tide_sqlite *self, const struct tide_ledg
     return rc;
 }
 
+/* The target of a copy has another application id until the copy is whole, so that no
+ * version of the program takes it for a ledger.  A new one has it from the start. */
+static tide_status look_for_copy(struct tide_sqlite *self,
+                                 const struct tide_ledger_options *options,
+                                 struct tide_schema *schema, tide_error *err)
+{
+    int64_t application = 0;
+    tide_status rc = tide_db_number(&self->db, "PRAGMA application_id", &application, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (application == TIDE_LEDGER_COPYING_ID && !options->building)
+        return tide_error_set(err, TIDE_BUSY,
+                              "%s: a copy into it has not ended; finish it with `tidemark ledger "
+                              "copy FROM TO`, or remove the file",
+                              options->path);
+    if (options->building && application != TIDE_LEDGER_APPLICATION_ID)
+        schema->application_id = TIDE_LEDGER_COPYING_ID;
+    return TIDE_OK;
+}
+
 static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_options *options,
                              tide_error *err)
 {
@@ -198,8 +294,11 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
     };
     rc = tide_db_open(&db, self->mem, &self->db, err);
     uint32_t version = 0;
+    struct tide_schema schema = tide_ledger_schema;
     if (rc == TIDE_OK)
-        rc = tide_migrate_look(&self->db, &tide_ledger_schema, &version, err);
+        rc = look_for_copy(self, options, &schema, err);
+    if (rc == TIDE_OK)
+        rc = tide_migrate_look(&self->db, &schema, &version, err);
     if (rc != TIDE_OK)
         return rc;
     if (options->read_only)
@@ -214,7 +313,7 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
     if (rc == TIDE_OK)
         rc = tide_db_wal(&self->db, err);
     if (rc == TIDE_OK)
-        rc = tide_migrate(&self->db, &tide_ledger_schema, version, err);
+        rc = tide_migrate(&self->db, &schema, version, err);
     db.must_exist = true;
     db.cache_kib = 512;
     if (rc == TIDE_OK)
@@ -245,7 +344,7 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
     tide_status rc = open_file(self, options, err);
     if (rc == TIDE_OK)
         rc = tide_db_prepare(&self->db, tide_ledger_sql, SQL_COUNT_OF_STATEMENTS, err);
-    if (rc == TIDE_OK && !options->read_only)
+    if (rc == TIDE_OK && !options->read_only && !options->building)
         rc = record_start(self, options, err);
     if (rc != TIDE_OK) {
         destroy(self);
@@ -470,4 +569,23 @@ static const struct tide_ledger_ops sqlite_ops = {
     .account_find = tide_sql_account_find,
     .note = tide_sql_note,
     .note_get = tide_sql_note_get,
+    .tx_postgres = tx_no_postgres,
+    .postgres = no_postgres,
+    .savepoint = savepoint,
+    .savepoint_end = savepoint_end,
+    .account_place = tide_sql_account_place,
+    .member_join = tide_sql_member_join,
+    .member_beat = tide_sql_member_beat,
+    .member_leave = tide_sql_member_leave,
+    .members = tide_sql_members,
+    .accounts_take = tide_sql_accounts_take,
+    .accounts_release = tide_sql_accounts_release,
+    .grant = tide_sql_grant,
+    .hint = tide_sql_hint,
+    .claim_free = tide_sql_claim_free,
+    .cancels = tide_sql_cancels,
+    .batch_get = tide_sql_batch_get,
+    .batch_put = tide_sql_batch_put,
+    .cursor_advance = tide_sql_cursor_advance,
+    .doctor = tide_sql_doctor,
 };

@@ -1,5 +1,6 @@
-/* ledger_sqlite.h - private to ledger_sqlite.c, ledger_jobs.c, ledger_finish.c,
- * ledger_streams.c, ledger_records.c and ledger_read.c.
+/* ledger_sqlite.h - private to ledger_sqlite.c, ledger_jobs.c, ledger_claim.c,
+ * ledger_finish.c, ledger_streams.c, ledger_records.c, ledger_read.c, ledger_fleet.c
+ * and ledger_doctor.c.
  *
  * How the rows are laid out, and why:
  *
@@ -18,6 +19,8 @@
  *   Q1  dep holds an open dependency only: rows of a done job are deleted with it.
  *   Q2  the row with the greatest id is never purged, so that ids never return.
  *   Q3  statements are not active between operations.
+ *   Q4  where a member joined, each transaction counted up its row first: the fence.
+ *       A file is rarely shared, but the rule is the same for every engine.
  */
 #ifndef TIDE_ENGINE_LEDGER_SQLITE_H
 #define TIDE_ENGINE_LEDGER_SQLITE_H
@@ -29,6 +32,8 @@
 #include "engine/ledger_ops.h"
 
 #define TIDE_LEDGER_APPLICATION_ID 0x54494445u /* "TIDE" */
+/* Of a file that a copy is being made into (ledger_copy.h, Y2). */
+#define TIDE_LEDGER_COPYING_ID 0x54494443u /* "TIDC" */
 
 extern const struct tide_schema tide_ledger_schema;
 
@@ -56,6 +61,7 @@ enum tide_sql {
     SQL_ACCOUNT_HALT,
     SQL_ACCOUNT_PAUSE,
     SQL_ACCOUNT_GOVERNOR,
+    SQL_ACCOUNT_PLACE,
     SQL_PAUSED,
     /* jobs */
     SQL_JOB_INSERT,
@@ -72,6 +78,10 @@ enum tide_sql {
     SQL_CLAIM_DELETE,
     SQL_CLAIM_BEAT,
     SQL_CLAIM_BEAT_NOTED,
+    SQL_CLAIM_CANCEL,
+    SQL_CLAIM_CANCELS,
+    SQL_FREE_READY,
+    SQL_FREE_DUE,
     SQL_FINISH_DONE,
     SQL_FINISH_OTHER,
     SQL_FINISH_KEYLESS,
@@ -126,6 +136,8 @@ enum tide_sql {
     SQL_CYCLE_LIST,
     SQL_CYCLE_SPAN,
     SQL_CYCLE_END,
+    SQL_CYCLE_UNFINISHED,
+    SQL_STREAM_CURSOR,
     SQL_WORK_LEFT,
     /* records */
     SQL_BAD_ADD,
@@ -147,6 +159,23 @@ enum tide_sql {
     SQL_NOTE_SET,
     SQL_NOTE_CLEAR,
     SQL_NOTE_GET,
+    /* many processes */
+    SQL_MEMBER_ADD,
+    SQL_MEMBER_FENCE,
+    SQL_MEMBER_BEAT,
+    SQL_MEMBER_END,
+    SQL_MEMBER_LIST,
+    SQL_MEMBER_PASSED,
+    SQL_MEMBER_FORGET,
+    SQL_ACCOUNT_TAKE,
+    SQL_ACCOUNT_RELEASE,
+    SQL_ACCOUNTS_FREE,
+    SQL_SHARE_LIST,
+    SQL_SHARE_SET,
+    SQL_SHARE_FORGET,
+    SQL_BATCH_GET,
+    SQL_BATCH_PUT,
+    SQL_BATCH_FORGET,
     /* reading */
     SQL_LIST_ID,
     SQL_LIST_RUNNING,
@@ -182,7 +211,7 @@ struct picked {
     uint32_t kind;
     uint16_t attempts, attempts_max;
     uint8_t state;
-    bool noted, splits;
+    bool noted, splits, cancel;
 };
 
 /* What a claim row knows of its job. */
@@ -218,6 +247,9 @@ struct tide_sqlite {
     tide_status tx_failed; /* only a rollback is left */
     tide_status broken;    /* a sync failed: the store must be reopened (E1.10) */
     uint64_t purge_after;  /* where the next purge goes on */
+    uint64_t owner;        /* of the member that joined, 0: nobody */
+    uint64_t seq;          /* of its transactions */
+    bool leaves;           /* in this transaction */
 
     tide_map kinds;    /* id -> scope */
     tide_map accounts; /* ids that exist -> 0 */
@@ -294,6 +326,15 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
                              const struct tide_item_report *items, size_t count,
                              uint64_t now_unix_ms, tide_error *err);
 
+/* A brief from the columns that every statement over BRIEF begins with. */
+void tide_sql_brief_read(sqlite3_stmt *stmt, struct tide_brief *brief);
+/* Declares the members dead whose lease passed, all but `owner`, and frees their accounts. */
+tide_status tide_sql_members_bury(struct tide_sqlite *self, uint64_t owner, uint64_t now_unix_ms,
+                                  tide_error *err);
+/* Batches that are as old as the jobs a purge forgets. */
+tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_unix_ms,
+                                    tide_error *err);
+
 /* One function for each operation, typed by the table itself. */
 #define SQL_OP(name) __typeof__(*((const struct tide_ledger_ops *)NULL)->name) tide_sql_##name
 SQL_OP(kind);
@@ -342,5 +383,20 @@ SQL_OP(kind_find);
 SQL_OP(account_find);
 SQL_OP(note);
 SQL_OP(note_get);
+SQL_OP(account_place);
+SQL_OP(member_join);
+SQL_OP(member_beat);
+SQL_OP(member_leave);
+SQL_OP(members);
+SQL_OP(accounts_take);
+SQL_OP(accounts_release);
+SQL_OP(grant);
+SQL_OP(hint);
+SQL_OP(claim_free);
+SQL_OP(cancels);
+SQL_OP(batch_get);
+SQL_OP(batch_put);
+SQL_OP(cursor_advance);
+SQL_OP(doctor);
 
 #endif

@@ -295,3 +295,60 @@ tide_status tide_sql_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
     tide_db_end(end);
     return rc;
 }
+
+/* The first ordinal from `from` on that the cursor may not pass. */
+static tide_status reachable(struct tide_sqlite *self, uint64_t stream, uint64_t from,
+                             uint64_t next, uint64_t *to_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_UNFINISHED);
+    bool row = false;
+    tide_bind_u64(stmt, 1, stream);
+    tide_bind_u64(stmt, 2, from);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    *to_out = row ? tide_column_u64(stmt, 0) : next;
+    if (row)
+        tide_db_end(stmt);
+    return TIDE_OK;
+}
+
+static tide_status cursor_get(struct tide_sqlite *self, uint64_t stream, tide_buf *cursor_out,
+                              tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_CURSOR);
+    bool row = false;
+    tide_bind_u64(stmt, 1, stream);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    TIDE_ASSERT(row); /* its ordinals were read a moment ago */
+    tide_text value = tide_column_text(stmt, 0);
+    tide_buf_clear(cursor_out);
+    rc = tide_buf_add(cursor_out, value.data, value.bytes);
+    tide_db_end(stmt);
+    return rc;
+}
+
+tide_status tide_sql_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,
+                                    uint64_t *ordinal_out, tide_buf *cursor_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    uint64_t from = 0;
+    uint64_t next = 0;
+    uint64_t to = 0;
+    tide_status rc = stream_ordinals(self, stream, &from, &next, err);
+    if (rc == TIDE_OK)
+        rc = reachable(self, stream, from, next, &to, err);
+    if (rc != TIDE_OK)
+        return tide_sql_end(self, rc);
+    TIDE_ASSERT(from <= to);
+    /* By the one way that asserts the rule again (G4). */
+    if (from < to)
+        rc = tide_sql_cursor_move(tx, stream, from, to, now_unix_ms, cursor_out, err);
+    else if (cursor_out != NULL)
+        rc = cursor_get(self, stream, cursor_out, err);
+    if (rc == TIDE_OK)
+        *ordinal_out = to;
+    return tide_sql_end(self, rc);
+}

@@ -31,6 +31,7 @@ static void apply(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT])
     tide_alerting_reload(engine);
     engine->look_at_ms = 0; /* new thresholds judge what is known already */
     tide_transfer_settings(engine);
+    tide_limits_reload(engine);
     tide_accounts_reload(engine);
     if (changed[TIDE_SET_PURGE_EVERY])
         tide_schedule_period(engine, TIDE_PURGE_NAME, engine->tuning.purge_every_ms);

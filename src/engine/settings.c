@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "engine/settings_schedule.h"
+#include "engine/settings_url.h"
 #include "engine/settings_yaml.h"
 
 #include <inttypes.h>
@@ -68,8 +69,8 @@ bool tide_setting_find(tide_text name, tide_setting *setting_out)
 const char *tide_setting_type_name(tide_setting_type type)
 {
     static const char *const names[] = {"integer", "size", "duration", "permille",
-                                        "bool",    "text", "schedule"};
-    TIDE_ASSERT(type <= TIDE_TYPE_SCHEDULE);
+                                        "bool",    "text", "schedule", "url"};
+    TIDE_ASSERT(type <= TIDE_TYPE_URL);
     return names[type];
 }
 
@@ -178,6 +179,7 @@ static bool number_parse(tide_setting_type type, tide_text text, uint64_t *numbe
         return bool_parse(text, number_out);
     case TIDE_TYPE_TEXT:
     case TIDE_TYPE_SCHEDULE:
+    case TIDE_TYPE_URL:
         break;
     }
     return false;
@@ -191,7 +193,8 @@ static const char *type_hint(tide_setting_type type)
                                         "thousandths like 20, or a share like 2%",
                                         "true or false",
                                         "a text",
-                                        "a schedule"};
+                                        "a schedule",
+                                        "a URL"};
     return hints[type];
 }
 
@@ -234,6 +237,15 @@ static bool is_choice(const char *choices, tide_text text)
     return false;
 }
 
+static bool is_database_url(tide_text text)
+{
+    static const char *const starts[] = {"postgres://", "postgresql://"};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+        if (text.bytes >= strlen(starts[i]) && memcmp(text.data, starts[i], strlen(starts[i])) == 0)
+            return true;
+    return false;
+}
+
 /* NULL when `text` may be the value, else why not (in `reason`). */
 static const char *text_refusal(const struct tide_setting_info *info, tide_text text, char *reason,
                                 size_t reason_bytes)
@@ -254,6 +266,8 @@ static const char *text_refusal(const struct tide_setting_info *info, tide_text 
     }
     if (info->type == TIDE_TYPE_SCHEDULE && !tide_schedule_parse(text, windows, &count, &why))
         return why;
+    if (info->type == TIDE_TYPE_URL && text.bytes > 0 && !is_database_url(text))
+        return "must begin with postgres://";
     return NULL;
 }
 
@@ -293,6 +307,9 @@ static tide_status value_set(tide_settings *settings, tide_text name, tide_text 
     const char *why = info->text != NULL
                           ? text_refusal(info, text, reason, sizeof reason)
                           : number_refusal(info, text, &number, reason, sizeof reason);
+    if (why != NULL && info->type == TIDE_TYPE_URL) /* it may have a password, mistyped or not */
+        return tide_error_set(err, TIDE_INVALID, "%s: %s: its value %s", place_text(place, where),
+                              info->name, why);
     if (why != NULL)
         return tide_error_set(err, TIDE_INVALID, "%s: %s: \"%.*s\" %s", place_text(place, where),
                               info->name, (int)(text.bytes > 60 ? 60 : text.bytes),
@@ -697,7 +714,9 @@ void tide_setting_print(const tide_settings *settings, tide_setting setting,
 {
     TIDE_ASSERT(setting < TIDE_SETTINGS_COUNT);
     const struct value *value = &settings->values[setting];
-    if (table[setting].text != NULL)
+    if (table[setting].type == TIDE_TYPE_URL)
+        tide_url_masked(tide_text_of(value->text), value_out, TIDE_SETTING_TEXT_BYTES);
+    else if (table[setting].text != NULL)
         memcpy(value_out, value->text, sizeof value->text);
     else
         number_print(table[setting].type, value->number, value_out);

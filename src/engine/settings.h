@@ -44,13 +44,14 @@ typedef enum tide_setting_type {
     TIDE_TYPE_BOOL,     /* true, false, yes, no, on, off */
     TIDE_TYPE_TEXT,
     TIDE_TYPE_SCHEDULE, /* text that tide_setting_windows() understands */
+    TIDE_TYPE_URL,      /* text; of a database; its password is never printed */
 } tide_setting_type;
 
 struct tide_setting_info {
     const char *name;
     tide_setting_type type;
     uint64_t number;   /* the default */
-    const char *text;  /* the default of TEXT and SCHEDULE, else NULL */
+    const char *text;  /* the default of TEXT, SCHEDULE and URL, else NULL */
     uint64_t min, max; /* max: bytes of a text */
     const char *unit;
     const char *choices; /* "a|b|c"; NULL: any */
@@ -132,7 +133,7 @@ tide_status tide_settings_check(const tide_settings *settings, tide_error *err);
 
 /* ---- reading ---- */
 
-/* Numbers in their base unit; a TEXT or SCHEDULE setting is a bug here. */
+/* Numbers in their base unit; a setting that is a text is a bug here. */
 uint64_t tide_setting_u64(const tide_settings *settings, tide_setting setting);
 uint32_t tide_setting_u32(const tide_settings *settings, tide_setting setting); /* max fits */
 bool tide_setting_bool(const tide_settings *settings, tide_setting setting);
@@ -152,7 +153,7 @@ struct tide_setting_window {
 size_t tide_setting_windows(const tide_settings *settings, tide_setting setting,
                             struct tide_setting_window windows_out[TIDE_SETTING_WINDOWS_MAX]);
 
-/* The value as it would be written: "7d", "64MiB", "2%". */
+/* The value as it would be written: "7d", "64MiB", "2%"; of a URL's password only ***. */
 void tide_setting_print(const tide_settings *settings, tide_setting setting,
                         char value_out[TIDE_SETTING_TEXT_BYTES]);
 /* "default", "config.yaml:12", "env TIDEMARK_WORKERS_COUNT", "flag". */

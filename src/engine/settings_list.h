@@ -35,6 +35,15 @@
       "rows of a bulk enqueue in one go (E2.5)") \
     N(LEDGER_PURGE_SLICE, "ledger.purge_slice", INTEGER, 500, 1, 500, "jobs", true, \
       "rows of a purge in one go (E2.5)") \
+    T(LEDGER_URL, "ledger.url", URL, "", 250, NULL, false, \
+      "the ledger that many machines share, as postgres://host/database; empty: state.db (E1.7)") \
+    /* E1.7, E4.1 many processes on one ledger */ \
+    N(FLEET_LEASE, "fleet.lease", DURATION, 15 * TIDE_MS_SECOND, TIDE_MS_SECOND, 10 * TIDE_MS_MINUTE, "", true, \
+      "a process that is not heard of for this long is dead; others run its jobs (E1.7)") \
+    N(FLEET_LOOK, "fleet.look", DURATION, 5 * TIDE_MS_SECOND, 100, 5 * TIDE_MS_MINUTE, "", true, \
+      "how often a process renews its lease and looks for work beside the hints; a third of the lease at most") \
+    N(FLEET_POLL, "fleet.poll", DURATION, TIDE_MS_SECOND, 50, TIDE_MS_MINUTE, "", true, \
+      "the same where no hints can be had (a pooler in transaction mode)") \
     /* E2 tracker */ \
     N(TRACKER_WINDOW_JOBS, "tracker.window_jobs", INTEGER, 10000, 100, 10000, "jobs", false, \
       "jobs held in memory; the ledger holds the rest (E2.1)") \
@@ -105,10 +114,14 @@
       "Gmail calls at once, every part of a batch counts (E4.2)") \
     N(GOVERNOR_GMAIL_RESERVE, "governor.gmail.reserve", PERMILLE, 20, 0, 500, "", true, \
       "share of the window kept for the person who waits (E4.2)") \
+    N(GOVERNOR_GMAIL_PROJECT_UNITS, "governor.gmail.project_units", INTEGER, 1200000, 0, 1000000000, "units", true, \
+      "units per window of all Gmail accounts together: one project; 0: no limit is known (E4.1)") \
     N(GOVERNOR_CONSOLE_WINDOW, "governor.console.window", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", false, \
       "sliding window of Search Console's quotas (E4.2)") \
     N(GOVERNOR_CONSOLE_SITE_UNITS, "governor.console.site_units", INTEGER, 1200, 0, 100000000, "units", true, \
       "Search Console queries per window and site; 0: no limit is known (E4.2)") \
+    N(GOVERNOR_CONSOLE_PROJECT_UNITS, "governor.console.project_units", INTEGER, 40000, 0, 1000000000, "units", true, \
+      "queries per window of all Search Console accounts together: one project; 0: no limit is known (E4.1)") \
     N(GOVERNOR_CONSOLE_IN_FLIGHT, "governor.console.in_flight", INTEGER, 64, 1, 64, "queries", true, \
       "Search Console queries at once, every part of a batch counts (E4.2)") \
     N(GOVERNOR_GRAPH_IN_FLIGHT_START, "governor.graph.in_flight_start", INTEGER, 8, 1, 1000, "calls", true, \

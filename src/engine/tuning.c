@@ -33,8 +33,12 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .stall_after_ms = U32(STALL_AFTER),
         .stall_ignored_ms = U64(STALL_IGNORED_MAX),
         .stop_grace_ms = U64(WORKERS_STOP_GRACE),
+        .fleet_lease_ms = U64(FLEET_LEASE),
+        .fleet_look_ms = U64(FLEET_LOOK),
+        .fleet_poll_ms = U64(FLEET_POLL),
         .reload_every_ms = U64(SETTINGS_RELOAD_EVERY),
         .archive_guard = U64(ARCHIVE_GUARD),
+        .ledger_is_shared = tide_setting_text(settings, TIDE_SET_LEDGER_URL)[0] != '\0',
         .log_level_given = tide_setting_layer(settings, TIDE_SET_LOG_LEVEL) != TIDE_ORIGIN_DEFAULT,
     };
     bool known = tide_log_level_parse(tide_text_of(tide_setting_text(settings, TIDE_SET_LOG_LEVEL)),
@@ -155,6 +159,21 @@ struct tide_retry_policy tide_tuning_retry(const tide_settings *settings)
     if (policy.halves_attempts >= policy.attempts_max)
         policy.halves_attempts = policy.attempts_max - 1;
     return policy;
+}
+
+uint64_t tide_tuning_project(const tide_settings *settings, const char *provider,
+                             uint32_t *window_ms_out)
+{
+    if (strcmp(provider, "gmail") == 0) {
+        *window_ms_out = U32(GOVERNOR_GMAIL_WINDOW);
+        return U64(GOVERNOR_GMAIL_PROJECT_UNITS);
+    }
+    if (strcmp(provider, "console") == 0) {
+        *window_ms_out = U32(GOVERNOR_CONSOLE_WINDOW);
+        return U64(GOVERNOR_CONSOLE_PROJECT_UNITS);
+    }
+    *window_ms_out = 0;
+    return 0;
 }
 
 struct tide_badness_settings tide_tuning_badness(const tide_settings *settings)

@@ -41,15 +41,20 @@ struct tide_tuning {
     uint64_t stall_ignored_ms;
     uint64_t stop_grace_ms;
     uint64_t reload_every_ms;
+    uint64_t fleet_lease_ms, fleet_look_ms, fleet_poll_ms;
     bool log_level_given; /* somebody set it: it overrules the program's */
     tide_log_level log_level;
     uint64_t archive_guard; /* for the command that archives mail */
+    bool ledger_is_shared;  /* for commands: ledger.url names one */
 };
 struct tide_tuning tide_tuning_engine(const tide_settings *settings);
 
 /* "gmail", "console", "graph", "chat"; any other is "default". */
 struct tide_governor_profile tide_tuning_profile(const tide_settings *settings,
                                                  const char *provider);
+/* What all accounts of a provider share: units in any window; 0: nothing (E4.1). */
+uint64_t tide_tuning_project(const tide_settings *settings, const char *provider,
+                             uint32_t *window_ms_out);
 struct tide_badness_settings tide_tuning_badness(const tide_settings *settings);
 struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings);
 struct tide_retry_policy tide_tuning_retry(const tide_settings *settings);

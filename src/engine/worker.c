@@ -14,6 +14,13 @@ static tide_job *next_job(tide_engine *engine, uint64_t now_ms)
     TIDE_ASSERT(tracked != NULL);
     TIDE_ASSERT(tracked->body != NULL);
     tide_job *job = tracked->body;
+    /* Who put it back may be another process: there the attempts alone tell, because a
+     * part of a split never inherits all of them (finish.c). */
+    uint32_t died = 0;
+    job->split_unrun =
+        job->kind->kind.items &&
+        (engine->fleet != NULL ? job->brief.attempts >= job->brief.attempts_max
+                               : tide_map_get(&engine->died_often, job->brief.id, &died));
     tide_tracker_started(engine->tracker, id, now_ms);
     if (engine->workers_idle > 0 && tide_lanes_can_start(engine->lanes))
         tide_cond_wake_one(engine->world, engine->work);
@@ -30,9 +37,7 @@ static tide_status run_handler(tide_job *job)
 {
     job->err.text[0] = '\0';
     job->err.status = TIDE_OK;
-    uint32_t died = 0;
-    if (job->kind->kind.items && tide_map_get(&job->engine->died_often, job->brief.id, &died) &&
-        tide_job_items(job) > 0) {
+    if (job->split_unrun && tide_job_items(job) > 0) {
         /* Its process died with it as often as it may: it is split unrun, until the
          * item that kills us is alone and named (E7.1).  Attempts alone do not tell:
          * the parts of a split inherit them (E6.1). */

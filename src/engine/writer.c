@@ -9,7 +9,6 @@
 #include "engine/batch.h"
 #include "base/check.h"
 
-#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +16,8 @@
 
 static void gather_ends(tide_engine *engine, struct tide_batch *batch)
 {
-    while (batch->finishes_count < FINISHES_MAX && engine->ended_first != NULL) {
+    size_t max = engine->fleet != NULL ? FINISHES_SHARED_MAX : FINISHES_MAX;
+    while (batch->finishes_count < max && engine->ended_first != NULL) {
         tide_job *job = engine->ended_first;
         engine->ended_first = job->next;
         if (engine->ended_first == NULL)
@@ -66,7 +66,7 @@ static void gather_governors(tide_engine *engine, struct tide_batch *batch, uint
     engine->save_due = false;
     for (size_t i = 0; i < engine->accounts_count && batch->saving_count < CURSORS_MAX; i++) {
         struct tide_account *account = engine->accounts[i];
-        if (!tide_governor_save_due(account->governor, now_ms))
+        if (!account->held || !tide_governor_save_due(account->governor, now_ms))
             continue;
         tide_governor_save(account->governor, now_ms, now_unix_ms,
                            &batch->saved[batch->saving_count]);
@@ -74,9 +74,27 @@ static void gather_governors(tide_engine *engine, struct tide_batch *batch, uint
     }
 }
 
+static void gather_fleet(tide_engine *engine, struct tide_batch *batch)
+{
+    struct tide_fleet *fleet = engine->fleet;
+    if (fleet == NULL)
+        return;
+    batch->rejoin = fleet->rejoin;
+    tide_fleet_room(engine, batch->free_wanted);
+    batch->free_token = engine->token_next;
+    engine->token_next += batch->free_wanted[0] + batch->free_wanted[1];
+    memcpy(batch->advances, fleet->advance, fleet->advance_count * sizeof fleet->advance[0]);
+    batch->advances_count = fleet->advance_count;
+    fleet->advance_count = 0;
+}
+
 static bool gather(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
 {
     batch->finishes_count = 0;
+    batch->free_wanted[0] = batch->free_wanted[1] = 0;
+    batch->free_count = 0;
+    batch->advances_count = 0;
+    batch->rejoin = false;
     batch->claims_count = 0;
     batch->moves_count = 0;
     batch->saving_count = 0;
@@ -89,10 +107,12 @@ static bool gather(tide_engine *engine, struct tide_batch *batch, uint64_t now_m
     gather_claims(engine, batch, now_ms);
     gather_cursors(engine, batch);
     gather_governors(engine, batch, now_ms);
+    gather_fleet(engine, batch);
     batch->writes = engine->writes_first;
     engine->writes_first = NULL;
     engine->writes_last = NULL;
-    return batch->finishes_count + batch->claims_count + batch->moves_count + batch->saving_count >
+    return batch->finishes_count + batch->claims_count + batch->moves_count + batch->saving_count +
+                   batch->advances_count + batch->free_wanted[0] + batch->free_wanted[1] >
                0 ||
            batch->writes != NULL;
 }
@@ -102,27 +122,30 @@ static bool gather(tide_engine *engine, struct tide_batch *batch, uint64_t now_m
 static bool tx_is_lost(tide_status status)
 {
     return tide_store_is_lost(status) || status == TIDE_DISK_FULL || status == TIDE_NO_MEMORY ||
-           status == TIDE_BUSY;
+           status == TIDE_BUSY || status == TIDE_NETWORK;
 }
 
 tide_status tide_transaction_run(struct tide_transaction *transaction, tide_transact_fn *run,
                                  void *arg, tide_error *err)
 {
     struct tide_births before = transaction->births;
-    struct sqlite3 *sqlite = tide_tx_sqlite(transaction->tx);
-    if (sqlite != NULL && sqlite3_exec(sqlite, "SAVEPOINT wish", NULL, NULL, NULL) != SQLITE_OK)
-        return tide_error_set(err, TIDE_IO, "savepoint: %s", sqlite3_errmsg(sqlite));
-    tide_status rc = run(transaction, arg, err);
-    if (sqlite == NULL || tx_is_lost(rc))
+    tide_status rc = tide_tx_savepoint(transaction->tx, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = run(transaction, arg, err);
+    if (tx_is_lost(rc))
         return rc;
     if (rc != TIDE_OK) {
         transaction->births.jobs_count = before.jobs_count;
         transaction->births.cycles_count = before.cycles_count;
-        (void)sqlite3_exec(sqlite, "ROLLBACK TO wish", NULL, NULL, NULL);
     }
-    if (sqlite3_exec(sqlite, "RELEASE wish", NULL, NULL, NULL) != SQLITE_OK && rc == TIDE_OK)
-        rc = tide_error_set(err, TIDE_IO, "release savepoint: %s", sqlite3_errmsg(sqlite));
-    return rc;
+    tide_error end_error = {.text = ""};
+    tide_status ended = tide_tx_savepoint_end(transaction->tx, rc == TIDE_OK, &end_error);
+    if (ended == TIDE_OK)
+        return rc;
+    if (err != NULL)
+        *err = end_error;
+    return ended;
 }
 
 static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
@@ -191,6 +214,34 @@ static void claim_newborn(tide_engine *engine, struct tide_batch *batch, uint64_
            (batch->claims_count - batch->claims_known) * sizeof batch->bodies[0]);
 }
 
+static tide_status claim_free(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
+                              uint64_t now_unix_ms, tide_error *err)
+{
+    uint32_t kinds[TIDE_KINDS_MAX];
+    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
+        kinds[i] = engine->kinds[i].id;
+    return tide_ledger_claim_free(tx, kinds, engine->kinds_count, batch->free_wanted, engine->owner,
+                                  batch->free_token, now_unix_ms, engine->mem, batch->free_briefs,
+                                  batch->free_bodies, &batch->free_count, &batch->free_due_unix_ms,
+                                  err);
+}
+
+/* What others could run they should hear of. */
+static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
+                              tide_error *err)
+{
+    tide_status rc = tide_fleet_hints(engine, tx, NULL, &batch->changes, err);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->finishes_count; i++)
+        if (batch->applied[i] && batch->finishes[i].effect != NULL)
+            rc = tide_fleet_hints(engine, tx, &batch->jobs[i]->effects_transaction.births, NULL,
+                                  err);
+    for (struct tide_write *write = batch->writes; rc == TIDE_OK && write != NULL;
+         write = write->next)
+        if (write->status == TIDE_OK)
+            rc = tide_fleet_hints(engine, tx, &write->transaction.births, NULL, err);
+    return rc;
+}
+
 static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
                               uint64_t now_unix_ms, tide_error *err)
 {
@@ -205,6 +256,12 @@ static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tid
         (void)snprintf(move->cursor, sizeof move->cursor, "%.*s", (int)batch->text.bytes,
                        batch->text.bytes > 0 ? batch->text.data : "");
     }
+    for (size_t i = 0; rc == TIDE_OK && i < batch->advances_count; i++) {
+        uint64_t ordinal = 0;
+        rc = tide_ledger_cursor_advance(tx, batch->advances[i], now_unix_ms, &ordinal, NULL, err);
+    }
+    if (rc == TIDE_OK && batch->free_wanted[0] + batch->free_wanted[1] > 0)
+        rc = claim_free(engine, batch, tx, now_unix_ms, err);
     for (size_t i = 0; rc == TIDE_OK && i < batch->saving_count; i++) {
         tide_buf_clear(&batch->text);
         rc = tide_governor_saved_print(&batch->saved[i], &batch->text);
@@ -222,7 +279,9 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
     tide_changes_clear(&batch->changes);
 
     tide_tx *tx = NULL;
-    tide_status rc = tide_tx_begin(engine->ledger, &tx, err);
+    tide_status rc = batch->rejoin ? tide_fleet_join(engine, err) : TIDE_OK;
+    if (rc == TIDE_OK)
+        rc = tide_tx_begin(engine->ledger, &tx, err);
     if (rc != TIDE_OK)
         return rc;
     if (batch->finishes_count > 0)
@@ -234,6 +293,8 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
         claim_newborn(engine, batch, now_unix_ms);
     if (rc == TIDE_OK)
         rc = write_rest(engine, batch, tx, now_unix_ms, err);
+    if (rc == TIDE_OK && engine->fleet != NULL)
+        rc = send_hints(engine, batch, tx, err);
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, err);
     tide_tx_rollback(tx);
@@ -248,8 +309,16 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
 static void refill(tide_engine *engine)
 {
     struct tide_refill wanted;
-    if (engine->phase != TIDE_PHASE_RUN || !tide_tracker_refill(engine->tracker, &wanted))
+    if (engine->phase != TIDE_PHASE_RUN || engine->retry_writes_at_ms != 0 ||
+        !tide_tracker_refill(engine->tracker, &wanted))
         return;
+    if (engine->fleet != NULL && !tide_fleet_ours(engine, wanted.account)) {
+        if (wanted.account == 0)
+            engine->fleet->free_work = true; /* X2: those are claimed, not loaded */
+        tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
+        engine->stuff_to_claim = true;
+        return;
+    }
     if (wanted.count_max > REFILL_MAX)
         wanted.count_max = REFILL_MAX;
     /* The tracker believes that nothing is left to load; until we know better,
@@ -266,7 +335,10 @@ static void refill(tide_engine *engine)
     if (rc != TIDE_OK) {
         tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
         tide_tracker_more(engine->tracker, wanted.account);
-        if (tide_store_is_lost(rc))
+        uint64_t failed_ms = tide_world_now_ms(engine->world);
+        if (tide_fleet_waits(engine, rc, &err, failed_ms))
+            engine->stuff_to_claim = true; /* then */
+        else if (tide_store_is_lost(rc))
             tide_engine_fail(engine, rc, &err);
         return;
     }
@@ -300,7 +372,7 @@ bool tide_writer_has_work(const tide_engine *engine)
     if (engine->retry_writes_at_ms != 0)
         return false; /* the dispatcher wakes it then */
     return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
-           engine->save_due;
+           engine->save_due || (engine->fleet != NULL && engine->fleet->advance_count > 0);
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */
@@ -315,6 +387,8 @@ static void write_batch(tide_engine *engine, struct tide_batch *batch)
     engine->writer_busy = false;
 
     uint64_t now_ms = tide_world_now_ms(engine->world);
+    if (rc == TIDE_OK)
+        tide_fleet_reached(engine);
     if (rc == TIDE_OK)
         tide_batch_apply(engine, batch, now_ms);
     else

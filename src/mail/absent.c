@@ -63,8 +63,8 @@ static bool page_visit(const struct tide_stored *stored, void *arg)
 static tide_status look_up(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct absent *absent = arg;
-    return tide_mail_seen_get(tide_transaction_sqlite(transaction), absent->listing.id,
-                              absent->texts, absent->count, absent->seen, err);
+    return tide_mail_seen_get(tide_transaction_rows(transaction), absent->listing.id, absent->texts,
+                              absent->count, absent->seen, err);
 }
 
 static tide_status page_read(struct absent *absent, tide_error *err)
@@ -126,7 +126,7 @@ static tide_status write_forget(tide_transaction *transaction, void *arg, tide_e
 {
     struct absent *absent = arg;
     bool empty = true;
-    tide_status rc = tide_mail_seen_forget(tide_transaction_sqlite(transaction), absent->listing.id,
+    tide_status rc = tide_mail_seen_forget(tide_transaction_rows(transaction), absent->listing.id,
                                            FORGET_MAX, &empty, err);
     if (rc != TIDE_OK || empty)
         return rc;
@@ -143,7 +143,7 @@ static tide_status write_forget(tide_transaction *transaction, void *arg, tide_e
 static tide_status read_listing(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct absent *absent = arg;
-    return tide_mail_listing_get(tide_transaction_sqlite(transaction), absent->listing.id,
+    return tide_mail_listing_get(tide_transaction_rows(transaction), absent->listing.id,
                                  &absent->listing, err);
 }
 

@@ -24,13 +24,13 @@ struct planning {
 static tide_status add_manifest(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct planning *planning = arg;
-    return tide_manifest_add(tide_transaction_sqlite(transaction), &planning->manifest, err);
+    return tide_manifest_add(tide_transaction_rows(transaction), &planning->manifest, err);
 }
 
 static tide_status add_entries(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct planning *planning = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < planning->count; i++)
         rc = tide_removal_add(db, &planning->entries[i], err);
@@ -40,7 +40,7 @@ static tide_status add_entries(tide_transaction *transaction, void *arg, tide_er
 static tide_status end_planning(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct planning *planning = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     const uint64_t id = planning->manifest.id;
     tide_status rc =
         tide_manifest_planned(db, id, tide_world_now_unix_ms(planning->mail->world), err);
@@ -126,7 +126,7 @@ struct manifest_ask {
 static tide_status manifest_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct manifest_ask *ask = arg;
-    return tide_manifest_get(tide_transaction_sqlite(transaction), ask->id, &ask->manifest, err);
+    return tide_manifest_get(tide_transaction_rows(transaction), ask->id, &ask->manifest, err);
 }
 
 tide_status tide_archiver_manifest(tide_mail *mail, uint64_t id, struct tide_manifest *manifest_out,
@@ -152,13 +152,13 @@ static void unfinished_visit(const struct tide_manifest *manifest, void *arg)
 static tide_status unfinished_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct manifest_ask *ask = arg;
-    return tide_manifest_list(tide_transaction_sqlite(transaction), ask->account, unfinished_visit,
+    return tide_manifest_list(tide_transaction_rows(transaction), ask->account, unfinished_visit,
                               ask, err);
 }
 
 static tide_status forget_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    return tide_manifest_forget_unplanned(tide_transaction_sqlite(transaction), 500, arg, err);
+    return tide_manifest_forget_unplanned(tide_transaction_rows(transaction), 500, arg, err);
 }
 
 tide_status tide_archiver_unfinished(tide_mail *mail, const char *email,
@@ -206,8 +206,19 @@ tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job
     (void)snprintf(dedupe, sizeof dedupe, "remove/%" PRIu32, run.account);
     const struct tide_spec spec = {
         .kind = mail->remove_kind, .account = run.account, .payload = payload, .dedupe = dedupe};
-    __atomic_store_n(&mail->removing, manifest, __ATOMIC_RELEASE);
-    return tide_enqueue(mail->engine, &spec, 1, job_out, err);
+    if (__atomic_exchange_n(&mail->removing, manifest, __ATOMIC_ACQ_REL) != manifest &&
+        tide_engine_shared(mail->engine)) {
+        /* A run of a process that died goes on when somebody says so, and no sooner. */
+        char email[256];
+        rc = tide_archiver_email(mail, run.account, email, err);
+        if (rc == TIDE_OK)
+            rc = tide_cancel_kind_of(mail->engine, TIDE_MAIL_REMOVE, email, err);
+    }
+    if (rc == TIDE_OK)
+        rc = tide_enqueue(mail->engine, &spec, 1, job_out, err);
+    if (rc == TIDE_OK)
+        tide_engine_take_soon(mail->engine);
+    return rc;
 }
 
 tide_status tide_archiver_look(tide_mail *mail, uint64_t job, tide_error *err)

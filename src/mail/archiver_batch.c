@@ -78,7 +78,7 @@ static bool take_entry(const struct tide_removal *removal, void *arg)
 static tide_status load_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct batch *batch = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     static const tide_removal_state states[] = {TIDE_REMOVAL_ASKED, TIDE_REMOVAL_PLANNED};
     tide_status rc = tide_manifest_get(db, batch->manifest.id, &batch->manifest, err);
     if (rc == TIDE_OK && (batch->manifest.account != tide_job_account(batch->job) ||
@@ -355,7 +355,7 @@ static tide_status proven(struct batch *batch, tide_error *err)
 
 /* ---- 5: asked ---- */
 
-static tide_status move_entry(struct sqlite3 *db, const struct entry *entry, uint64_t now_ms,
+static tide_status move_entry(tide_rows db, const struct entry *entry, uint64_t now_ms,
                               tide_error *err)
 {
     const uint64_t id = entry->removal.id;
@@ -376,7 +376,7 @@ static tide_status move_entry(struct sqlite3 *db, const struct entry *entry, uin
 static tide_status ask_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct batch *batch = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     const uint64_t now_ms = tide_world_now_unix_ms(batch->mail->world);
     struct tide_mail_row row;
     tide_status rc = tide_mail_row_get(db, batch->manifest.account, &row, err);
@@ -408,7 +408,7 @@ struct removed {
 static tide_status removed_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct removed *removed = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     const uint64_t now_ms = tide_world_now_unix_ms(removed->mail->world);
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < removed->count; i++)
@@ -469,7 +469,7 @@ static tide_status remove_them(struct batch *batch, tide_error *err)
 static tide_status end_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct removed *ended = arg;
-    return tide_manifest_end(tide_transaction_sqlite(transaction), ended->ids[0],
+    return tide_manifest_end(tide_transaction_rows(transaction), ended->ids[0],
                              tide_world_now_unix_ms(ended->mail->world), err);
 }
 

@@ -152,12 +152,20 @@ static tide_status look(struct choosing *choosing)
     TIDE_ASSERT(mail->changes_kind != 0);
     const struct tide_spec spec = {.kind = mail->changes_kind, .account = choosing->user->account};
     tide_status rc = tide_enqueue(mail->engine, &spec, 1, &job, choosing->err);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK) {
+        tide_engine_take_soon(mail->engine);
         rc = TIDE_TIMEOUT;
+    }
     while (rc == TIDE_TIMEOUT) {
-        rc = tide_engine_wait(mail->engine, LOOK_TICK_MS, choosing->err);
+        const tide_status waited = tide_engine_wait(mail->engine, LOOK_TICK_MS, choosing->err);
+        rc = waited;
         if (rc == TIDE_OK || rc == TIDE_TIMEOUT)
             rc = tide_archiver_look(mail, job, choosing->err);
+        if (rc == TIDE_TIMEOUT && waited == TIDE_OK && tide_engine_shared(mail->engine))
+            return tide_error_set(choosing->err, TIDE_BUSY,
+                                  "the work of %s does not go on here: it is paused or halted, or "
+                                  "another process holds the account",
+                                  choosing->user->email);
     }
     return rc;
 }

@@ -19,7 +19,7 @@ struct mark_ask {
 static tide_status mark_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct mark_ask *ask = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     const tide_status rc =
         tide_mail_mark_get(db, ask->stream, ask->finished, ask->standing->history_id, err);
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)

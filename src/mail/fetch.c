@@ -232,7 +232,7 @@ static tide_status list_page(struct span *span, tide_error *err)
 static tide_status write_span(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct span *span = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     uint64_t left = 1;
     tide_status rc = tide_mail_seen_add(db, span->listing, span->ids, span->ids_count, err);
     if (rc == TIDE_OK)

@@ -55,9 +55,9 @@ static tide_status write_history(tide_transaction *transaction, void *arg, tide_
         rc = tide_mail_relist(transaction, history->mail, &relist, err);
     /* No history leads to the id that is adopted then. */
     if (rc == TIDE_OK && history->relist)
-        rc = tide_gap_put(tide_transaction_sqlite(transaction), relist.account, relist.now_ms, err);
+        rc = tide_gap_put(tide_transaction_rows(transaction), relist.account, relist.now_ms, err);
     if (rc == TIDE_OK && history->end[0] != '\0')
-        rc = tide_mail_mark_put(tide_transaction_sqlite(transaction), history->stream,
+        rc = tide_mail_mark_put(tide_transaction_rows(transaction), history->stream,
                                 history->ordinal, tide_text_of(history->end), err);
     return rc;
 }

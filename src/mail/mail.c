@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { BUSY_MS = 2000 };
 enum { GET_UNITS = 20, QUOTA_UNITS = 6000, QUOTA_MS = 60000 }; /* Gmail's, since May 2026 */
 
 /* ---- rows ---- */
@@ -17,7 +18,7 @@ enum { GET_UNITS = 20, QUOTA_UNITS = 6000, QUOTA_MS = 60000 }; /* Gmail's, since
 static tide_status make_tables(tide_transaction *transaction, void *arg, tide_error *err)
 {
     (void)arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     const tide_status rc = tide_mail_tables(db, err);
     return rc == TIDE_OK ? tide_manifest_tables(db, err) : rc;
 }
@@ -25,7 +26,7 @@ static tide_status make_tables(tide_transaction *transaction, void *arg, tide_er
 static tide_status read_row(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct tide_mail_row *row = arg;
-    return tide_mail_row_get(tide_transaction_sqlite(transaction), row->account, row, err);
+    return tide_mail_row_get(tide_transaction_rows(transaction), row->account, row, err);
 }
 
 tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_mail_row *row_out,
@@ -40,7 +41,7 @@ tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_ma
 
 static tide_status write_row(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    return tide_mail_row_put(tide_transaction_sqlite(transaction), arg, err);
+    return tide_mail_row_put(tide_transaction_rows(transaction), arg, err);
 }
 
 tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, uint64_t *stream_out,
@@ -136,9 +137,12 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
     }
     /* A manifest is gone on with when somebody says so, never because a job of a dead
      * process is found (archiver.h). */
-    if (rc == TIDE_OK && archiver)
+    /* On a shared ledger they may be of a process that lives; there tide_archiver_next() does it for
+     * its own account, whose archive nobody else has open. */
+    const bool alone = !tide_engine_shared(mail->engine);
+    if (rc == TIDE_OK && archiver && alone)
         rc = tide_cancel_kind(mail->engine, TIDE_MAIL_REMOVE, err);
-    if (rc == TIDE_OK && archiver)
+    if (rc == TIDE_OK && archiver && alone)
         rc = tide_cancel_kind(mail->engine, TIDE_MAIL_CHANGES, err);
     return rc;
 }
@@ -222,8 +226,33 @@ void tide_mail_secret_name(const char *email, char name_out[TIDE_SECRET_NAME_BYT
 static tide_status read_epoch(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct tide_mail_row *row = arg;
-    return tide_mail_epoch_get(tide_transaction_sqlite(transaction), row->account, &row->epoch,
-                               err);
+    return tide_mail_epoch_get(tide_transaction_rows(transaction), row->account, &row->epoch, err);
+}
+
+void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, size_t dir_bytes)
+{
+    (void)snprintf(dir_out, dir_bytes, "%s/%s", archive_dir, email);
+}
+
+static tide_status place(tide_mail *mail, const char *email, uint32_t account, bool added,
+                         bool *shared_out, tide_error *err)
+{
+    char dir[4096 + 256];
+    tide_mail_dir(mail->archive_dir, email, dir, sizeof dir);
+    const struct tide_placing placing = {.account = account,
+                                         .name = email,
+                                         .dir = dir,
+                                         .secret = tide_secrets_where(mail->secrets),
+                                         .added = added};
+    return tide_archive_place(mail->engine, mail->world, &placing, shared_out, err);
+}
+
+bool tide_mail_is_here(tide_world *world, const char *archive_dir, const char *email,
+                       const char *archive)
+{
+    char dir[4096 + 256];
+    tide_mail_dir(archive_dir, email, dir, sizeof dir);
+    return archive[0] != '\0' && tide_archive_id_is(world, dir, archive);
 }
 
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
@@ -234,7 +263,10 @@ tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char
     if (rc != TIDE_OK)
         return rc;
     const uint32_t account = row.account;
-    rc = tide_mail_row_read(mail, account, &row, err);
+    bool shared = false;
+    rc = place(mail, email, account, true, &shared, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_row_read(mail, account, &row, err);
     if (rc == TIDE_NOT_FOUND) {
         row = (struct tide_mail_row){.account = account};
         rc = tide_transact(mail->engine, read_epoch, &row, err);
@@ -250,9 +282,13 @@ tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char
 static tide_status remove_row(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct tide_mail_row *row = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     const tide_status rc = tide_mail_row_get(db, row->account, row, err);
-    return rc == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : rc;
+    if (rc != TIDE_OK)
+        return rc;
+    /* Added again, it may begin elsewhere. */
+    const tide_status gone = tide_transaction_place(transaction, row->account, "", "", err);
+    return gone == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : gone;
 }
 
 tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err)
@@ -275,7 +311,7 @@ static void account_visit(const struct tide_mail_row *row, void *arg)
 
 static tide_status accounts_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    return tide_mail_rows(tide_transaction_sqlite(transaction), account_visit, arg, err);
+    return tide_mail_rows(tide_transaction_rows(transaction), account_visit, arg, err);
 }
 
 tide_status tide_mail_accounts(tide_mail *mail,
@@ -297,10 +333,12 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
     user->account = row->account;
     tide_map_init(&user->claims, mail->mem);
     (void)snprintf(user->email, sizeof user->email, "%s", row->email);
-    (void)snprintf(dir, sizeof dir, "%s/%s", mail->archive_dir, row->email);
+    tide_mail_dir(mail->archive_dir, row->email, dir, sizeof dir);
     tide_mail_secret_name(row->email, secret);
-    tide_status rc =
-        tide_tokens_open(mail->world, mail->secrets, secret, mail->mem, &user->tokens, err);
+    bool shared = false;
+    tide_status rc = place(mail, row->email, row->account, false, &shared, err);
+    if (rc == TIDE_OK)
+        rc = tide_tokens_open(mail->world, mail->secrets, secret, mail->mem, &user->tokens, err);
     if (rc == TIDE_OK)
         rc = tide_gmail_open(row->endpoint[0] == '\0' ? NULL : row->endpoint, user->tokens,
                              mail->mem, &user->gmail, err);
@@ -398,6 +436,9 @@ tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide
 
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err)
 {
+    /* The process that had the account before us has not closed its archive yet. */
+    if (rc == TIDE_BUSY && tide_engine_shared(mail->engine))
+        return tide_job_again(job, tide_job_now_ms(job) + BUSY_MS);
     if (rc != TIDE_AUTH)
         return rc;
     tide_lock_take(mail->world, mail->lock);
@@ -445,7 +486,7 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
         rc = tide_error_set(err, TIDE_INVALID, "there is no mail from the future");
     /* An archive that cannot be opened is told here, not by a failed job. */
     struct tide_mail_user *user = NULL;
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && !run->elsewhere)
         rc = tide_mail_user(mail, account, &user, err);
     if (rc != TIDE_OK)
         return rc;
@@ -459,7 +500,10 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
                                    .account = account,
                                    .payload = request.payload,
                                    .dedupe = request.dedupe};
-    return tide_enqueue(mail->engine, &spec, 1, NULL, err);
+    rc = tide_enqueue(mail->engine, &spec, 1, NULL, err);
+    if (rc == TIDE_OK)
+        tide_engine_take_soon(mail->engine);
+    return rc;
 }
 
 enum { INDEX_GROUP = 200 }; /* so that who asks can stop between two */
@@ -481,6 +525,31 @@ tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err
     return rc;
 }
 
+/* An account that is not held gets no job, so whoever wants it later opens it anew. */
+static struct tide_mail_user *user_resting(tide_mail *mail)
+{
+    struct tide_mail_user *resting = NULL;
+    tide_lock_take(mail->world, mail->lock);
+    for (size_t i = 0; resting == NULL && i < mail->users_count; i++)
+        if (!tide_engine_uses(mail->engine, mail->users[i]->account)) {
+            resting = mail->users[i];
+            mail->users[i] = mail->users[--mail->users_count];
+        }
+    tide_lock_drop(mail->world, mail->lock);
+    return resting;
+}
+
+tide_status tide_mail_rest(tide_mail *mail, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (struct tide_mail_user *user = user_resting(mail); user != NULL;
+         user = user_resting(mail)) {
+        const tide_status closed = user_close(mail, user, err);
+        rc = rc == TIDE_OK ? closed : rc;
+    }
+    return rc;
+}
+
 bool tide_mail_spent(tide_mail *mail)
 {
     tide_lock_take(mail->world, mail->lock);
@@ -498,7 +567,7 @@ struct state_ask {
 static tide_status state_mark(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct state_ask *ask = arg;
-    const tide_status rc = tide_mail_mark_get(tide_transaction_sqlite(transaction), ask->stream,
+    const tide_status rc = tide_mail_mark_get(tide_transaction_rows(transaction), ask->stream,
                                               ask->finished, ask->state->history_id, err);
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }

@@ -62,9 +62,16 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err); /* NULL is fine *
 
 /* ---- accounts ---- */
 
-/* An account of the mail system; its grant is the secret of its name. */
+/* An account of the mail system; its grant is the secret of its name.  Its archive is in our
+ * directory from now on (engine/archive_id.h).  TIDE_INVALID: a shared ledger says that it is
+ * elsewhere. */
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
                                   tide_error *err);
+/* Whether the archive of an account that the ledger names is in this directory: only then
+ * may a process take the account (tide_engine_options.may_take). */
+bool tide_mail_is_here(tide_world *world, const char *archive_dir, const char *email,
+                       const char *archive);
+void tide_mail_dir(const char *archive_dir, const char *email, char *dir_out, size_t dir_bytes);
 /* Forgets it, not its archive.  TIDE_NOT_FOUND. */
 tide_status tide_mail_account_remove(tide_mail *mail, const char *email, tide_error *err);
 /* The name of the secret that holds its grant. */
@@ -85,6 +92,7 @@ struct tide_mail_run {
      * earlier run wanted is fetched, less changes nothing. */
     uint64_t since_ms;
     uint64_t messages_max; /* fetched by this process from now on; 0: no limit */
+    bool elsewhere;        /* on a shared ledger: another process has its archive, and does it */
 };
 /* What such a run asks of the engine, also of another process's: a job of this kind
  * with this payload and key. */
@@ -106,6 +114,9 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
  * that this process has used: a group of them, or the rest of it.  *done_out: how many; 0:
  * none is left. */
 tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err);
+/* Closes the archives of accounts that this process no longer holds, so that another one may
+ * have them.  For a process that works on a shared ledger, every second or so. */
+tide_status tide_mail_rest(tide_mail *mail, tide_error *err);
 /* Whether a run has fetched messages_max and wants more: what is left waits for the
  * next one.  The caller ends the engine. */
 bool tide_mail_spent(tide_mail *mail);

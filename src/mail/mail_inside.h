@@ -10,9 +10,11 @@
 #define TIDE_MAIL_INSIDE_H
 
 #include "base/map.h"
+#include "engine/archive_id.h"
 #include "mail/mail.h"
 #include "mail/mail_state.h"
 #include "mail/slice.h"
+#include "tidemark_inside.h"
 
 /* An account in use: opened with the first job that needs it, closed at the end. */
 struct tide_mail_user {

@@ -2,27 +2,23 @@
 
 #include "base/check.h"
 #include "core/governor_saved.h"
-#include "db/db.h"
+#include "engine/ledger_rows.h"
 #include "mail/mail_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#define WHAT "the mail accounts"
+
 enum { SPANS_MAX = 1 << 20 };
 
 /* ---- accounts ---- */
 
 /* A state directory that was never used for mail has none of its tables. */
-static tide_status has_tables(struct sqlite3 *db, bool *has_out, tide_error *err)
+static tide_status has_tables(tide_rows db, bool *has_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    static const char sql[] = "SELECT 1 FROM sqlite_master WHERE name = 'mail_account'";
-    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
-        return tide_error_set(err, TIDE_IO, "look for mail accounts: %s", sqlite3_errmsg(db));
-    *has_out = sqlite3_step(stmt) == SQLITE_ROW;
-    (void)sqlite3_finalize(stmt);
-    return TIDE_OK;
+    return tide_rows_has(db, "mail_account", WHAT, has_out, err);
 }
 
 struct accounts_ask {
@@ -40,10 +36,8 @@ static tide_status rows_of(tide_ledger *ledger,
                            void (*visit)(const struct tide_mail_row *row, void *arg), void *arg,
                            tide_error *err)
 {
-    struct sqlite3 *db = tide_ledger_sqlite(ledger);
+    const tide_rows db = tide_ledger_rows(ledger);
     bool has = false;
-    if (db == NULL)
-        return TIDE_OK;
     const tide_status rc = has_tables(db, &has, err);
     return rc == TIDE_OK && has ? tide_mail_rows(db, visit, arg, err) : rc;
 }
@@ -277,7 +271,7 @@ static tide_status look_stream(tide_ledger *ledger, const struct tide_mail_row *
     look->history_id[0] = '\0';
     tide_status rc = tide_ledger_streams(ledger, stream_visit, &ask, err);
     if (rc == TIDE_OK && ask.stream != 0)
-        rc = tide_mail_mark_get(tide_ledger_sqlite(ledger), ask.stream, ask.finished,
+        rc = tide_mail_mark_get(tide_ledger_rows(ledger), ask.stream, ask.finished,
                                 look->history_id, err);
     *stream_out = ask.stream;
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
@@ -288,14 +282,12 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
 {
     struct row_ask ask = {.email = email};
     uint64_t stream = 0;
-    struct sqlite3 *db = tide_ledger_sqlite(ledger);
-    if (db == NULL)
-        return tide_error_set(err, TIDE_INVALID, "mail is kept beside a SQLite ledger only");
+    bool own = false;
     /* One snapshot for all statements, or a cycle could finish between two of them.
      * Where the handle is in a transaction already, that one serves. */
-    const bool own =
-        sqlite3_get_autocommit(db) != 0 && sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
-    tide_status rc = rows_of(ledger, row_visit, &ask, err);
+    tide_status rc = tide_rows_snapshot(tide_ledger_rows(ledger), WHAT, &own, err);
+    if (rc == TIDE_OK)
+        rc = rows_of(ledger, row_visit, &ask, err);
     if (rc == TIDE_OK && !ask.found)
         rc = tide_error_set(err, TIDE_NOT_FOUND, "%.200s is not an account of the mail system",
                             email);
@@ -317,8 +309,7 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
         look->watermark_ms = ask.row.lost_ms; /* the next plan lets it fall back */
     if (rc == TIDE_OK && full)
         rc = look_full(ledger, stream, look, err);
-    if (own)
-        (void)sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    tide_rows_snapshot_end(tide_ledger_rows(ledger), own);
     return rc;
 }
 

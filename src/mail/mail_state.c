@@ -42,106 +42,109 @@ static const char tables[] =
     "account, email, endpoint, epoch, messages_total, last_run_ms, since_ms, floor_ms, lost_ms,"   \
     " rewind_ms, notice"
 
-tide_status tide_mail_tables(struct sqlite3 *db, tide_error *err)
+tide_status tide_mail_tables(tide_rows db, tide_error *err)
 {
-    return tide_rows_exec(db, tables, WHAT, err);
+    return tide_rows_tables(db, tables, WHAT, err);
 }
 
 /* ---- accounts ---- */
 
-tide_status tide_mail_row_put(struct sqlite3 *db, const struct tide_mail_row *row, tide_error *err)
+tide_status tide_mail_row_put(tide_rows db, const struct tide_mail_row *row, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc =
         tide_rows_prepare(db,
-                          "INSERT OR REPLACE INTO mail_account(" ROW_COLUMNS
-                          ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                          "INSERT INTO mail_account(" ROW_COLUMNS
+                          ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+                          " ON CONFLICT(account) DO UPDATE SET email = ?2, endpoint = ?3,"
+                          " epoch = ?4, messages_total = ?5, last_run_ms = ?6, since_ms = ?7,"
+                          " floor_ms = ?8, lost_ms = ?9, rewind_ms = ?10, notice = ?11",
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, row->account);
-    tide_bind_text(stmt, 2, tide_text_of(row->email));
-    tide_bind_text(stmt, 3, tide_text_of(row->endpoint));
-    tide_bind_u64(stmt, 4, row->epoch);
-    tide_bind_u64(stmt, 5, row->messages_total);
-    tide_bind_u64(stmt, 6, row->last_run_ms);
-    tide_bind_u64(stmt, 7, row->since_ms);
-    tide_bind_u64(stmt, 8, row->floor_ms);
+    tide_rows_u64(&stmt, 1, row->account);
+    tide_rows_text(&stmt, 2, tide_text_of(row->email));
+    tide_rows_text(&stmt, 3, tide_text_of(row->endpoint));
+    tide_rows_u64(&stmt, 4, row->epoch);
+    tide_rows_u64(&stmt, 5, row->messages_total);
+    tide_rows_u64(&stmt, 6, row->last_run_ms);
+    tide_rows_u64(&stmt, 7, row->since_ms);
+    tide_rows_u64(&stmt, 8, row->floor_ms);
     if (row->lost)
-        tide_bind_u64(stmt, 9, row->lost_ms);
-    tide_bind_u64(stmt, 10, row->rewind_ms);
-    tide_bind_text(stmt, 11, tide_text_of(row->notice));
-    return tide_rows_run(db, stmt, WHAT, err);
+        tide_rows_u64(&stmt, 9, row->lost_ms);
+    tide_rows_u64(&stmt, 10, row->rewind_ms);
+    tide_rows_text(&stmt, 11, tide_text_of(row->notice));
+    return tide_rows_run(&stmt, err);
 }
 
-static void row_read(sqlite3_stmt *stmt, struct tide_mail_row *row)
+static void row_read(const tide_rows_stmt *stmt, struct tide_mail_row *row)
 {
-    *row = (struct tide_mail_row){.account = tide_column_u32(stmt, 0),
-                                  .epoch = tide_column_u32(stmt, 3),
-                                  .messages_total = tide_column_u64(stmt, 4),
-                                  .last_run_ms = tide_column_u64(stmt, 5),
-                                  .since_ms = tide_column_u64(stmt, 6),
-                                  .floor_ms = tide_column_u64(stmt, 7),
-                                  .lost = sqlite3_column_type(stmt, 8) != SQLITE_NULL,
-                                  .rewind_ms = tide_column_u64(stmt, 9)};
-    row->lost_ms = row->lost ? tide_column_u64(stmt, 8) : 0;
-    tide_column_copy(stmt, 10, row->notice, sizeof row->notice);
-    tide_column_copy(stmt, 1, row->email, sizeof row->email);
-    tide_column_copy(stmt, 2, row->endpoint, sizeof row->endpoint);
+    *row = (struct tide_mail_row){.account = tide_rows_get_u32(stmt, 0),
+                                  .epoch = tide_rows_get_u32(stmt, 3),
+                                  .messages_total = tide_rows_get_u64(stmt, 4),
+                                  .last_run_ms = tide_rows_get_u64(stmt, 5),
+                                  .since_ms = tide_rows_get_u64(stmt, 6),
+                                  .floor_ms = tide_rows_get_u64(stmt, 7),
+                                  .lost = !tide_rows_get_null(stmt, 8),
+                                  .rewind_ms = tide_rows_get_u64(stmt, 9)};
+    row->lost_ms = row->lost ? tide_rows_get_u64(stmt, 8) : 0;
+    tide_rows_get_copy(stmt, 10, row->notice, sizeof row->notice);
+    tide_rows_get_copy(stmt, 1, row->email, sizeof row->email);
+    tide_rows_get_copy(stmt, 2, row->endpoint, sizeof row->endpoint);
 }
 
-tide_status tide_mail_row_get(struct sqlite3 *db, uint32_t account, struct tide_mail_row *row_out,
+tide_status tide_mail_row_get(tide_rows db, uint32_t account, struct tide_mail_row *row_out,
                               tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(
         db, "SELECT " ROW_COLUMNS " FROM mail_account WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    rc = tide_rows_one(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK)
-        row_read(stmt, row_out);
+        row_read(&stmt, row_out);
     else if (rc == TIDE_NOT_FOUND)
         (void)tide_error_set(err, TIDE_NOT_FOUND, "this is not an account of the mail system");
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     return rc;
 }
 
-tide_status tide_mail_rows(struct sqlite3 *db,
-                           void (*visit)(const struct tide_mail_row *row, void *arg), void *arg,
-                           tide_error *err)
+tide_status tide_mail_rows(tide_rows db, void (*visit)(const struct tide_mail_row *row, void *arg),
+                           void *arg, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(
         db, "SELECT " ROW_COLUMNS " FROM mail_account ORDER BY email", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    int code = SQLITE_ROW;
-    while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
+    bool more = false;
+    while ((rc = tide_rows_step(&stmt, &more, err)) == TIDE_OK && more) {
         struct tide_mail_row row;
-        row_read(stmt, &row);
+        row_read(&stmt, &row);
         visit(&row, arg);
     }
-    return tide_rows_end(db, stmt, code, WHAT, err);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
 /* One statement with the account as ?1. */
-static tide_status run_for(struct sqlite3 *db, const char *sql, uint64_t number, tide_error *err)
+static tide_status run_for(tide_rows db, const char *sql, uint64_t number, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, number);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, number);
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_mail_row_remove(struct sqlite3 *db, uint32_t account, tide_error *err)
+tide_status tide_mail_row_remove(tide_rows db, uint32_t account, tide_error *err)
 {
     static const char *const texts[] = {
-        ("INSERT OR REPLACE INTO mail_epoch SELECT account, epoch + 1 FROM mail_account"
-         " WHERE account = ?1"),
+        ("INSERT INTO mail_epoch(account, epoch) SELECT account, epoch + 1 FROM mail_account"
+         " WHERE account = ?1 ON CONFLICT(account) DO UPDATE SET epoch = excluded.epoch"),
         "DELETE FROM mail_shard WHERE account = ?1",
         "DELETE FROM mail_proof WHERE account = ?1",
         "DELETE FROM mail_seen WHERE listing IN (SELECT id FROM mail_listing WHERE account = ?1)",
@@ -155,85 +158,85 @@ tide_status tide_mail_row_remove(struct sqlite3 *db, uint32_t account, tide_erro
 }
 
 /* The first column of the first row, as a number. */
-static tide_status get_u64(struct sqlite3 *db, sqlite3_stmt *stmt, uint64_t *number_out,
-                           tide_error *err)
+static tide_status get_u64(tide_rows_stmt *stmt, uint64_t *number_out, tide_error *err)
 {
-    const tide_status rc = tide_rows_one(db, stmt, WHAT, err);
+    const tide_status rc = tide_rows_one(stmt, err);
     if (rc == TIDE_OK)
-        *number_out = tide_column_u64(stmt, 0);
-    (void)sqlite3_finalize(stmt);
+        *number_out = tide_rows_get_u64(stmt, 0);
+    tide_rows_end(stmt);
     return rc;
 }
 
 /* The same for a text of at most 63 bytes. */
-static tide_status get_text(struct sqlite3 *db, sqlite3_stmt *stmt, char text_out[64],
-                            tide_error *err)
+static tide_status get_text(tide_rows_stmt *stmt, char text_out[64], tide_error *err)
 {
-    const tide_status rc = tide_rows_one(db, stmt, WHAT, err);
+    const tide_status rc = tide_rows_one(stmt, err);
     if (rc == TIDE_OK)
-        tide_column_copy(stmt, 0, text_out, 64);
-    (void)sqlite3_finalize(stmt);
+        tide_rows_get_copy(stmt, 0, text_out, 64);
+    tide_rows_end(stmt);
     return rc;
 }
 
-tide_status tide_mail_epoch_get(struct sqlite3 *db, uint32_t account, uint32_t *epoch_out,
+tide_status tide_mail_epoch_get(tide_rows db, uint32_t account, uint32_t *epoch_out,
                                 tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     uint64_t epoch = 0;
     tide_status rc =
         tide_rows_prepare(db, "SELECT epoch FROM mail_epoch WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    rc = get_u64(db, stmt, &epoch, err);
+    tide_rows_u64(&stmt, 1, account);
+    rc = get_u64(&stmt, &epoch, err);
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
         return rc;
     *epoch_out = (uint32_t)epoch;
     return TIDE_OK;
 }
 
-tide_status tide_mail_lost_put(struct sqlite3 *db, uint32_t account, uint64_t lost_ms,
-                               uint64_t rewind_ms, const char *notice, tide_error *err)
+tide_status tide_mail_lost_put(tide_rows db, uint32_t account, uint64_t lost_ms, uint64_t rewind_ms,
+                               const char *notice, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db,
-        "UPDATE mail_account SET lost_ms = min(?2, coalesce(lost_ms, ?2)), notice = ?4,"
-        " rewind_ms = coalesce(min(nullif(rewind_ms, 0), nullif(?3, 0)),"
-        "  nullif(rewind_ms, 0), ?3) WHERE account = ?1",
+        "UPDATE mail_account SET lost_ms = CASE WHEN lost_ms < ?2 THEN lost_ms ELSE ?2 END,"
+        " notice = ?4, rewind_ms = CASE WHEN rewind_ms <> 0 AND (?3 = 0 OR rewind_ms < ?3)"
+        "  THEN rewind_ms ELSE ?3 END WHERE account = ?1",
         WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_u64(stmt, 2, lost_ms);
-    tide_bind_u64(stmt, 3, rewind_ms);
-    tide_bind_text(stmt, 4, tide_text_of(notice));
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_u64(&stmt, 2, lost_ms);
+    tide_rows_u64(&stmt, 3, rewind_ms);
+    tide_rows_text(&stmt, 4, tide_text_of(notice));
+    return tide_rows_run(&stmt, err);
 }
 
 /* ---- marks ---- */
 
-tide_status tide_mail_mark_put(struct sqlite3 *db, uint64_t stream, uint64_t ordinal,
+tide_status tide_mail_mark_put(tide_rows db, uint64_t stream, uint64_t ordinal,
                                tide_text history_id, tide_error *err)
 {
     TIDE_ASSERT(history_id.bytes > 0);
-    sqlite3_stmt *stmt = NULL;
-    const tide_status rc = tide_rows_prepare(
-        db, "INSERT OR REPLACE INTO mail_mark(stream, ordinal, history_id) VALUES(?1, ?2, ?3)",
-        WHAT, &stmt, err);
+    tide_rows_stmt stmt;
+    const tide_status rc =
+        tide_rows_prepare(db,
+                          "INSERT INTO mail_mark(stream, ordinal, history_id) VALUES(?1, ?2, ?3)"
+                          " ON CONFLICT(stream, ordinal) DO UPDATE SET history_id = ?3",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, stream);
-    tide_bind_u64(stmt, 2, ordinal);
-    tide_bind_text(stmt, 3, history_id);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, stream);
+    tide_rows_u64(&stmt, 2, ordinal);
+    tide_rows_text(&stmt, 3, history_id);
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_mail_mark_get(struct sqlite3 *db, uint64_t stream, uint64_t finished,
+tide_status tide_mail_mark_get(tide_rows db, uint64_t stream, uint64_t finished,
                                char history_id_out[64], tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "SELECT history_id FROM mail_mark WHERE stream = ?1 AND ordinal < ?2"
@@ -241,28 +244,27 @@ tide_status tide_mail_mark_get(struct sqlite3 *db, uint64_t stream, uint64_t fin
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, stream);
-    tide_bind_u64(stmt, 2, finished);
-    return get_text(db, stmt, history_id_out, err);
+    tide_rows_u64(&stmt, 1, stream);
+    tide_rows_u64(&stmt, 2, finished);
+    return get_text(&stmt, history_id_out, err);
 }
 
-tide_status tide_mail_mark_first(struct sqlite3 *db, uint64_t stream, char history_id_out[64],
+tide_status tide_mail_mark_first(tide_rows db, uint64_t stream, char history_id_out[64],
                                  tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db, "SELECT history_id FROM mail_mark WHERE stream = ?1 ORDER BY ordinal LIMIT 1", WHAT,
         &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, stream);
-    return get_text(db, stmt, history_id_out, err);
+    tide_rows_u64(&stmt, 1, stream);
+    return get_text(&stmt, history_id_out, err);
 }
 
-tide_status tide_mail_mark_prune(struct sqlite3 *db, uint64_t stream, uint64_t finished,
-                                 tide_error *err)
+tide_status tide_mail_mark_prune(tide_rows db, uint64_t stream, uint64_t finished, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     if (finished == UINT64_MAX)
         return run_for(db, "DELETE FROM mail_mark WHERE stream = ?1", stream, err);
     const tide_status rc = tide_rows_prepare(db,
@@ -272,84 +274,87 @@ tide_status tide_mail_mark_prune(struct sqlite3 *db, uint64_t stream, uint64_t f
                                              WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, stream);
-    tide_bind_u64(stmt, 2, finished);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, stream);
+    tide_rows_u64(&stmt, 2, finished);
+    return tide_rows_run(&stmt, err);
 }
 
 /* ---- shards ---- */
 
-static tide_status shard_run(struct sqlite3 *db, const char *sql, uint32_t account,
+static tide_status shard_run(tide_rows db, const char *sql, uint32_t account,
                              const struct tide_shard_state *shard, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, tide_text_of(shard->name));
-    tide_bind_text(stmt, 3, tide_text_of(shard->id));
-    tide_bind_u64(stmt, 4, shard->generation);
-    tide_bind_u64(stmt, 5, shard->messages);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, tide_text_of(shard->name));
+    tide_rows_text(&stmt, 3, tide_text_of(shard->id));
+    tide_rows_u64(&stmt, 4, shard->generation);
+    tide_rows_u64(&stmt, 5, shard->messages);
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_mail_shard_put(struct sqlite3 *db, uint32_t account,
+tide_status tide_mail_shard_put(tide_rows db, uint32_t account,
                                 const struct tide_shard_state *shard, tide_error *err)
 {
     return shard_run(db,
-                     "INSERT OR REPLACE INTO mail_shard(account, name, id, generation, messages)"
-                     " VALUES(?1, ?2, ?3, ?4, ?5)",
+                     "INSERT INTO mail_shard(account, name, id, generation, messages)"
+                     " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(account, name) DO UPDATE"
+                     " SET id = ?3, generation = ?4, messages = ?5",
                      account, shard, err);
 }
 
-tide_status tide_mail_shard_note(struct sqlite3 *db, uint32_t account,
+tide_status tide_mail_shard_note(tide_rows db, uint32_t account,
                                  const struct tide_shard_state *shard, tide_error *err)
 {
     return shard_run(db,
                      "INSERT INTO mail_shard(account, name, id, generation, messages)"
                      " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(account, name) DO UPDATE"
                      " SET generation = excluded.generation, messages = excluded.messages"
-                     " WHERE id = excluded.id AND generation < excluded.generation",
+                     " WHERE mail_shard.id = excluded.id"
+                     " AND mail_shard.generation < excluded.generation",
                      account, shard, err);
 }
 
-tide_status tide_mail_shard_forget(struct sqlite3 *db, uint32_t account, const char *name,
+tide_status tide_mail_shard_forget(tide_rows db, uint32_t account, const char *name,
                                    tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db, "DELETE FROM mail_shard WHERE account = ?1 AND name = ?2", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, tide_text_of(name));
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, tide_text_of(name));
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_mail_shards(struct sqlite3 *db, uint32_t account,
+tide_status tide_mail_shards(tide_rows db, uint32_t account,
                              void (*visit)(const struct tide_shard_state *shard, void *arg),
                              void *arg, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(
         db, "SELECT name, id, generation, messages FROM mail_shard WHERE account = ?1", WHAT, &stmt,
         err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    int code = SQLITE_ROW;
-    while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct tide_shard_state shard = {.generation = tide_column_u64(stmt, 2),
-                                         .messages = tide_column_u64(stmt, 3)};
-        tide_column_copy(stmt, 0, shard.name, sizeof shard.name);
-        tide_column_copy(stmt, 1, shard.id, sizeof shard.id);
+    tide_rows_u64(&stmt, 1, account);
+    bool row = false;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        struct tide_shard_state shard = {.generation = tide_rows_get_u64(&stmt, 2),
+                                         .messages = tide_rows_get_u64(&stmt, 3)};
+        tide_rows_get_copy(&stmt, 0, shard.name, sizeof shard.name);
+        tide_rows_get_copy(&stmt, 1, shard.id, sizeof shard.id);
         visit(&shard, arg);
     }
-    return tide_rows_end(db, stmt, code, WHAT, err);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
-tide_status tide_mail_proof_put(struct sqlite3 *db, uint32_t account,
+tide_status tide_mail_proof_put(tide_rows db, uint32_t account,
                                 const struct tide_shard_state *shard, uint64_t at_ms,
                                 tide_text history_id, tide_error *err)
 {
@@ -359,35 +364,36 @@ tide_status tide_mail_proof_put(struct sqlite3 *db, uint32_t account,
         "DELETE FROM mail_proof WHERE account = ?1 AND id = ?2 AND (generation > ?3 OR generation <"
         " (SELECT generation FROM mail_proof WHERE account = ?1 AND id = ?2"
         "  ORDER BY generation DESC LIMIT 1 OFFSET 63))";
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
-                          "INSERT OR REPLACE INTO mail_proof(account, id, generation, at_ms,"
-                          " history_id) VALUES(?1, ?2, ?3, ?4, ?5)",
+                          "INSERT INTO mail_proof(account, id, generation, at_ms, history_id)"
+                          " VALUES(?1, ?2, ?3, ?4, ?5) ON CONFLICT(account, id, generation)"
+                          " DO UPDATE SET at_ms = ?4, history_id = ?5",
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, tide_text_of(shard->id));
-    tide_bind_u64(stmt, 3, shard->generation);
-    tide_bind_u64(stmt, 4, at_ms);
-    tide_bind_text(stmt, 5, history_id);
-    rc = tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, tide_text_of(shard->id));
+    tide_rows_u64(&stmt, 3, shard->generation);
+    tide_rows_u64(&stmt, 4, at_ms);
+    tide_rows_text(&stmt, 5, history_id);
+    rc = tide_rows_run(&stmt, err);
     if (rc == TIDE_OK)
         rc = tide_rows_prepare(db, forget, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, tide_text_of(shard->id));
-    tide_bind_u64(stmt, 3, shard->generation);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, tide_text_of(shard->id));
+    tide_rows_u64(&stmt, 3, shard->generation);
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_mail_proof_get(struct sqlite3 *db, uint32_t account,
+tide_status tide_mail_proof_get(tide_rows db, uint32_t account,
                                 const struct tide_shard_state *shard, uint64_t *at_ms_out,
                                 tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(db,
                                              "SELECT at_ms FROM mail_proof WHERE account = ?1"
                                              " AND id = ?2 AND generation <= ?3"
@@ -395,32 +401,32 @@ tide_status tide_mail_proof_get(struct sqlite3 *db, uint32_t account,
                                              WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, tide_text_of(shard->id));
-    tide_bind_u64(stmt, 3, shard->generation);
-    return get_u64(db, stmt, at_ms_out, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, tide_text_of(shard->id));
+    tide_rows_u64(&stmt, 3, shard->generation);
+    return get_u64(&stmt, at_ms_out, err);
 }
 
-tide_status tide_mail_proof_history(struct sqlite3 *db, uint32_t account, uint64_t at_ms,
+tide_status tide_mail_proof_history(tide_rows db, uint32_t account, uint64_t at_ms,
                                     char history_id_out[64], tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db, "SELECT history_id FROM mail_proof WHERE account = ?1 AND at_ms = ?2 LIMIT 1", WHAT,
         &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_u64(stmt, 2, at_ms);
-    return get_text(db, stmt, history_id_out, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_u64(&stmt, 2, at_ms);
+    return get_text(&stmt, history_id_out, err);
 }
 
 /* ---- listings ---- */
 
-tide_status tide_mail_listing_put(struct sqlite3 *db, const struct tide_mail_listing *listing,
+tide_status tide_mail_listing_put(tide_rows db, const struct tide_mail_listing *listing,
                                   tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc =
         tide_rows_prepare(db,
                           "INSERT INTO mail_listing(id, account, from_ms, begun_ms, spans_left)"
@@ -428,55 +434,54 @@ tide_status tide_mail_listing_put(struct sqlite3 *db, const struct tide_mail_lis
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, listing->id);
-    tide_bind_u64(stmt, 2, listing->account);
-    tide_bind_u64(stmt, 3, listing->from_ms);
-    tide_bind_u64(stmt, 4, listing->begun_ms);
-    tide_bind_u64(stmt, 5, listing->left);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, listing->id);
+    tide_rows_u64(&stmt, 2, listing->account);
+    tide_rows_u64(&stmt, 3, listing->from_ms);
+    tide_rows_u64(&stmt, 4, listing->begun_ms);
+    tide_rows_u64(&stmt, 5, listing->left);
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_mail_listing_get(struct sqlite3 *db, uint64_t id,
-                                  struct tide_mail_listing *listing_out, tide_error *err)
+tide_status tide_mail_listing_get(tide_rows db, uint64_t id, struct tide_mail_listing *listing_out,
+                                  tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(
         db, "SELECT id, account, from_ms, begun_ms, spans_left FROM mail_listing WHERE id = ?1",
         WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, id);
-    rc = tide_rows_one(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, id);
+    rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK)
-        *listing_out = (struct tide_mail_listing){.id = tide_column_u64(stmt, 0),
-                                                  .account = tide_column_u32(stmt, 1),
-                                                  .from_ms = tide_column_u64(stmt, 2),
-                                                  .begun_ms = tide_column_u64(stmt, 3),
-                                                  .left = tide_column_u64(stmt, 4)};
-    (void)sqlite3_finalize(stmt);
+        *listing_out = (struct tide_mail_listing){.id = tide_rows_get_u64(&stmt, 0),
+                                                  .account = tide_rows_get_u32(&stmt, 1),
+                                                  .from_ms = tide_rows_get_u64(&stmt, 2),
+                                                  .begun_ms = tide_rows_get_u64(&stmt, 3),
+                                                  .left = tide_rows_get_u64(&stmt, 4)};
+    tide_rows_end(&stmt);
     return rc;
 }
 
-tide_status tide_mail_listing_open(struct sqlite3 *db, uint32_t account, bool *open_out,
-                                   tide_error *err)
+tide_status tide_mail_listing_open(tide_rows db, uint32_t account, bool *open_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     uint64_t count = 0;
     tide_status rc = tide_rows_prepare(db, "SELECT count(*) FROM mail_listing WHERE account = ?1",
                                        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    rc = get_u64(db, stmt, &count, err);
+    tide_rows_u64(&stmt, 1, account);
+    rc = get_u64(&stmt, &count, err);
     if (rc == TIDE_OK)
         *open_out = count > 0;
     return rc;
 }
 
-tide_status tide_mail_listing_step(struct sqlite3 *db, uint64_t id, uint64_t more,
-                                   uint64_t *left_out, tide_error *err)
+tide_status tide_mail_listing_step(tide_rows db, uint64_t id, uint64_t more, uint64_t *left_out,
+                                   tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc =
         tide_rows_prepare(db,
                           "UPDATE mail_listing SET spans_left = spans_left + ?2 - 1 WHERE id = ?1"
@@ -484,55 +489,103 @@ tide_status tide_mail_listing_step(struct sqlite3 *db, uint64_t id, uint64_t mor
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, id);
-    tide_bind_u64(stmt, 2, more);
-    return get_u64(db, stmt, left_out, err);
+    tide_rows_u64(&stmt, 1, id);
+    tide_rows_u64(&stmt, 2, more);
+    return get_u64(&stmt, left_out, err);
 }
 
-tide_status tide_mail_seen_add(struct sqlite3 *db, uint64_t listing, const tide_text *ids,
-                               size_t count, tide_error *err)
+/* On PostgreSQL all ids are one parameter: the way to the server costs more than a row. */
+static tide_status seen_add_all(tide_rows db, uint64_t listing, const tide_text *ids, size_t count,
+                                tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    tide_status rc = tide_rows_prepare(
-        db, "INSERT OR IGNORE INTO mail_seen(listing, gmail_id) VALUES(?1, ?2)", WHAT, &stmt, err);
+    tide_rows_stmt stmt;
+    const tide_status rc =
+        tide_rows_prepare(db,
+                          "INSERT INTO mail_seen(listing, gmail_id) SELECT ?1, one.id"
+                          " FROM (SELECT unnest(?2) AS id) AS one ON CONFLICT DO NOTHING",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, listing);
+    tide_rows_u64(&stmt, 1, listing);
+    tide_rows_texts(&stmt, 2, ids, count);
+    return tide_rows_run(&stmt, err);
+}
+
+tide_status tide_mail_seen_add(tide_rows db, uint64_t listing, const tide_text *ids, size_t count,
+                               tide_error *err)
+{
+    tide_rows_stmt stmt;
+    if (db.sqlite == NULL)
+        return seen_add_all(db, listing, ids, count, err);
+    tide_status rc = tide_rows_prepare(db,
+                                       "INSERT INTO mail_seen(listing, gmail_id) VALUES(?1, ?2)"
+                                       " ON CONFLICT(listing, gmail_id) DO NOTHING",
+                                       WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, listing);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        tide_bind_text(stmt, 2, ids[i]);
-        if (sqlite3_step(stmt) != SQLITE_DONE)
-            rc = tide_rows_failed(db, WHAT, err);
-        (void)sqlite3_reset(stmt);
+        bool row = false;
+        tide_rows_text(&stmt, 2, ids[i]);
+        rc = tide_rows_step(&stmt, &row, err);
+        tide_rows_again(&stmt);
     }
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     return rc;
 }
 
-tide_status tide_mail_seen_get(struct sqlite3 *db, uint64_t listing, const tide_text *ids,
-                               size_t count, bool *seen_out, tide_error *err)
+/* The same for questions: the answer names the ids that were seen by their place. */
+static tide_status seen_get_all(tide_rows db, uint64_t listing, const tide_text *ids, size_t count,
+                                bool *seen_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
+    bool row = false;
+    tide_status rc = tide_rows_prepare(
+        db,
+        "SELECT one.place FROM (SELECT unnest(?2) AS id, generate_series(1, ?3) AS place) AS one"
+        " JOIN mail_seen ON listing = ?1 AND gmail_id = one.id",
+        WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, listing);
+    tide_rows_texts(&stmt, 2, ids, count);
+    tide_rows_u64(&stmt, 3, count);
+    for (size_t i = 0; i < count; i++)
+        seen_out[i] = false;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        const uint64_t place = tide_rows_get_u64(&stmt, 0);
+        TIDE_ASSERT(place >= 1 && place <= count);
+        seen_out[place - 1] = true;
+    }
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+tide_status tide_mail_seen_get(tide_rows db, uint64_t listing, const tide_text *ids, size_t count,
+                               bool *seen_out, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    if (db.sqlite == NULL)
+        return seen_get_all(db, listing, ids, count, seen_out, err);
     tide_status rc = tide_rows_prepare(
         db, "SELECT 1 FROM mail_seen WHERE listing = ?1 AND gmail_id = ?2", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, listing);
+    tide_rows_u64(&stmt, 1, listing);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        tide_bind_text(stmt, 2, ids[i]);
-        const int code = sqlite3_step(stmt);
-        seen_out[i] = code == SQLITE_ROW;
-        if (code != SQLITE_ROW && code != SQLITE_DONE)
-            rc = tide_rows_failed(db, WHAT, err);
-        (void)sqlite3_reset(stmt);
+        tide_rows_text(&stmt, 2, ids[i]);
+        rc = tide_rows_step(&stmt, &seen_out[i], err);
+        tide_rows_again(&stmt);
     }
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     return rc;
 }
 
-tide_status tide_mail_seen_forget(struct sqlite3 *db, uint64_t listing, uint32_t rows_max,
+tide_status tide_mail_seen_forget(tide_rows db, uint64_t listing, uint32_t rows_max,
                                   bool *empty_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
+    uint64_t forgotten = 0;
     tide_status rc =
         tide_rows_prepare(db,
                           "DELETE FROM mail_seen WHERE listing = ?1 AND gmail_id IN"
@@ -540,12 +593,12 @@ tide_status tide_mail_seen_forget(struct sqlite3 *db, uint64_t listing, uint32_t
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, listing);
-    tide_bind_u64(stmt, 2, rows_max);
-    rc = tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, listing);
+    tide_rows_u64(&stmt, 2, rows_max);
+    rc = tide_rows_run_count(&stmt, &forgotten, err);
     if (rc != TIDE_OK)
         return rc;
-    const bool empty = (uint32_t)sqlite3_changes(db) < rows_max;
+    const bool empty = forgotten < rows_max;
     if (empty)
         rc = run_for(db, "DELETE FROM mail_listing WHERE id = ?1", listing, err);
     if (rc == TIDE_OK)

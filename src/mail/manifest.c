@@ -46,68 +46,68 @@ const char *tide_removal_state_name(tide_removal_state state)
 
 /* ---- statements ---- */
 
-tide_status tide_manifest_tables(struct sqlite3 *db, tide_error *err)
+tide_status tide_manifest_tables(tide_rows db, tide_error *err)
 {
-    return tide_rows_exec(db, tables, WHAT, err);
+    return tide_rows_tables(db, tables, WHAT, err);
 }
 
 /* ---- manifests ---- */
 
-tide_status tide_manifest_add(struct sqlite3 *db, struct tide_manifest *manifest, tide_error *err)
+tide_status tide_manifest_add(tide_rows db, struct tide_manifest *manifest, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "INSERT INTO mail_manifest(account, mode, query, made_ms, ended_ms,"
-                          " watermark_ms, planned_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                          " watermark_ms, planned_ms) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+                          " RETURNING id",
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, manifest->account);
-    tide_bind_u64(stmt, 2, manifest->mode);
-    tide_bind_text(stmt, 3, tide_text_of(manifest->query));
-    tide_bind_u64(stmt, 4, manifest->made_ms);
-    tide_bind_u64(stmt, 5, manifest->ended_ms);
-    tide_bind_u64(stmt, 6, manifest->watermark_ms);
-    tide_bind_u64(stmt, 7, manifest->planned_ms);
-    rc = tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, manifest->account);
+    tide_rows_u64(&stmt, 2, manifest->mode);
+    tide_rows_text(&stmt, 3, tide_text_of(manifest->query));
+    tide_rows_u64(&stmt, 4, manifest->made_ms);
+    tide_rows_u64(&stmt, 5, manifest->ended_ms);
+    tide_rows_u64(&stmt, 6, manifest->watermark_ms);
+    tide_rows_u64(&stmt, 7, manifest->planned_ms);
+    rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK)
-        manifest->id = (uint64_t)sqlite3_last_insert_rowid(db);
+        manifest->id = tide_rows_get_u64(&stmt, 0);
+    tide_rows_end(&stmt);
     return rc;
 }
 
-tide_status tide_manifest_end(struct sqlite3 *db, uint64_t manifest, uint64_t ended_ms,
-                              tide_error *err)
+tide_status tide_manifest_end(tide_rows db, uint64_t manifest, uint64_t ended_ms, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db, "UPDATE mail_manifest SET ended_ms = ?2 WHERE id = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, manifest);
-    tide_bind_u64(stmt, 2, ended_ms);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, manifest);
+    tide_rows_u64(&stmt, 2, ended_ms);
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_manifest_planned(struct sqlite3 *db, uint64_t manifest, uint64_t now_ms,
-                                  tide_error *err)
+tide_status tide_manifest_planned(tide_rows db, uint64_t manifest, uint64_t now_ms, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db, "UPDATE mail_manifest SET planned_ms = ?2 WHERE id = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, manifest);
-    tide_bind_u64(stmt, 2, now_ms);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, manifest);
+    tide_rows_u64(&stmt, 2, now_ms);
+    return tide_rows_run(&stmt, err);
 }
 
 #define UNPLANNED "SELECT id FROM mail_manifest WHERE planned_ms = 0 AND ended_ms = 0 AND mode < 3"
 
-tide_status tide_manifest_forget_unplanned(struct sqlite3 *db, uint32_t limit, bool *more_out,
+tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t limit, bool *more_out,
                                            tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "DELETE FROM mail_removal WHERE id IN (SELECT id FROM mail_removal"
@@ -115,69 +115,71 @@ tide_status tide_manifest_forget_unplanned(struct sqlite3 *db, uint32_t limit, b
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, limit);
-    rc = tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, limit);
+    uint64_t forgotten = 0;
+    rc = tide_rows_run_count(&stmt, &forgotten, err);
     if (rc != TIDE_OK)
         return rc;
-    *more_out = sqlite3_changes(db) == (int)limit;
+    *more_out = forgotten == limit;
     if (*more_out)
         return TIDE_OK;
     rc = tide_rows_prepare(db, "DELETE FROM mail_manifest WHERE id IN (" UNPLANNED ")", WHAT, &stmt,
                            err);
-    return rc == TIDE_OK ? tide_rows_run(db, stmt, WHAT, err) : rc;
+    return rc == TIDE_OK ? tide_rows_run(&stmt, err) : rc;
 }
 
-static tide_status manifest_count(struct sqlite3 *db, struct tide_manifest *manifest,
-                                  tide_error *err)
+static tide_status manifest_count(tide_rows db, struct tide_manifest *manifest, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    tide_status rc = tide_rows_prepare(db,
-                                       "SELECT state, count(*), sum(bytes) FROM mail_removal"
-                                       " WHERE manifest = ?1 GROUP BY state",
-                                       WHAT, &stmt, err);
+    tide_rows_stmt stmt;
+    tide_status rc =
+        tide_rows_prepare(db,
+                          "SELECT state, count(*), CAST(sum(bytes) AS bigint) FROM mail_removal"
+                          " WHERE manifest = ?1 GROUP BY state",
+                          WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, manifest->id);
-    int code = SQLITE_ROW;
-    while ((code = sqlite3_step(stmt)) == SQLITE_ROW) {
-        const uint64_t state = tide_column_u64(stmt, 0);
+    tide_rows_u64(&stmt, 1, manifest->id);
+    bool row = false;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        const uint64_t state = tide_rows_get_u64(&stmt, 0);
         if (state > TIDE_REMOVAL_RESTORED)
             continue;
-        manifest->entries[state] = tide_column_u64(stmt, 1);
-        manifest->bytes[state] = tide_column_u64(stmt, 2);
+        manifest->entries[state] = tide_rows_get_u64(&stmt, 1);
+        manifest->bytes[state] = tide_rows_get_u64(&stmt, 2);
     }
-    return tide_rows_end(db, stmt, code, WHAT, err);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
-static void manifest_read(sqlite3_stmt *stmt, struct tide_manifest *manifest)
+static void manifest_read(const tide_rows_stmt *stmt, struct tide_manifest *manifest)
 {
-    *manifest = (struct tide_manifest){.id = tide_column_u64(stmt, 0),
-                                       .account = tide_column_u32(stmt, 1),
-                                       .mode = (tide_removal_mode)(tide_column_u64(stmt, 2) & 3U),
-                                       .made_ms = tide_column_u64(stmt, 4),
-                                       .ended_ms = tide_column_u64(stmt, 5),
-                                       .watermark_ms = tide_column_u64(stmt, 6),
-                                       .planned_ms = tide_column_u64(stmt, 7)};
-    tide_column_copy(stmt, 3, manifest->query, sizeof manifest->query);
+    *manifest = (struct tide_manifest){.id = tide_rows_get_u64(stmt, 0),
+                                       .account = tide_rows_get_u32(stmt, 1),
+                                       .mode = (tide_removal_mode)(tide_rows_get_u64(stmt, 2) & 3U),
+                                       .made_ms = tide_rows_get_u64(stmt, 4),
+                                       .ended_ms = tide_rows_get_u64(stmt, 5),
+                                       .watermark_ms = tide_rows_get_u64(stmt, 6),
+                                       .planned_ms = tide_rows_get_u64(stmt, 7)};
+    tide_rows_get_copy(stmt, 3, manifest->query, sizeof manifest->query);
 }
 
-tide_status tide_manifest_get(struct sqlite3 *db, uint64_t manifest,
-                              struct tide_manifest *manifest_out, tide_error *err)
+tide_status tide_manifest_get(tide_rows db, uint64_t manifest, struct tide_manifest *manifest_out,
+                              tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     struct tide_manifest found;
     tide_status rc = tide_rows_prepare(
         db, "SELECT " MANIFEST_COLUMNS " FROM mail_manifest WHERE id = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, manifest);
-    rc = tide_rows_one(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, manifest);
+    rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK)
-        manifest_read(stmt, &found);
+        manifest_read(&stmt, &found);
     else if (rc == TIDE_NOT_FOUND)
         (void)tide_error_set(err, TIDE_NOT_FOUND, "there is no manifest %llu",
                              (unsigned long long)manifest);
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     if (rc == TIDE_OK)
         rc = manifest_count(db, &found, err);
     if (rc == TIDE_OK)
@@ -185,38 +187,36 @@ tide_status tide_manifest_get(struct sqlite3 *db, uint64_t manifest,
     return rc;
 }
 
-tide_status tide_manifest_list(struct sqlite3 *db, uint32_t account,
+tide_status tide_manifest_list(tide_rows db, uint32_t account,
                                void (*visit)(const struct tide_manifest *manifest, void *arg),
                                void *arg, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(db,
                                        "SELECT " MANIFEST_COLUMNS " FROM mail_manifest"
                                        " WHERE ?1 = 0 OR account = ?1 ORDER BY id DESC",
                                        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    int code = SQLITE_ROW;
-    while (rc == TIDE_OK && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+    tide_rows_u64(&stmt, 1, account);
+    bool row = false;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
         struct tide_manifest one;
-        manifest_read(stmt, &one);
+        manifest_read(&stmt, &one);
         rc = manifest_count(db, &one, err);
-        if (rc == TIDE_OK)
-            visit(&one, arg);
+        if (rc != TIDE_OK)
+            break;
+        visit(&one, arg);
     }
-    if (rc == TIDE_OK && code != SQLITE_DONE)
-        rc = tide_rows_failed(db, WHAT, err);
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     return rc;
 }
 
 /* ---- entries ---- */
 
-tide_status tide_removal_add(struct sqlite3 *db, const struct tide_removal *removal,
-                             tide_error *err)
+tide_status tide_removal_add(tide_rows db, const struct tide_removal *removal, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db,
         "INSERT INTO mail_removal(manifest, gmail_id, thread_id, hash, bytes, internal_ms,"
@@ -226,22 +226,22 @@ tide_status tide_removal_add(struct sqlite3 *db, const struct tide_removal *remo
         WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, removal->manifest);
-    tide_bind_text(stmt, 2, tide_text_of(removal->gmail_id));
-    tide_bind_text(stmt, 3, tide_text_of(removal->thread_id));
-    (void)sqlite3_bind_blob(stmt, 4, removal->hash, sizeof removal->hash, SQLITE_STATIC);
-    tide_bind_u64(stmt, 5, removal->bytes);
-    (void)sqlite3_bind_int64(stmt, 6, removal->internal_ms);
-    tide_bind_text(stmt, 7, tide_text_of(removal->labels));
-    tide_bind_u64(stmt, 8, removal->state);
-    tide_bind_text(stmt, 9, tide_text_of(removal->reason));
-    tide_bind_text(stmt, 10, tide_text_of(removal->restored_id));
-    tide_bind_u64(stmt, 11, removal->changed_ms);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, removal->manifest);
+    tide_rows_text(&stmt, 2, tide_text_of(removal->gmail_id));
+    tide_rows_text(&stmt, 3, tide_text_of(removal->thread_id));
+    tide_rows_blob(&stmt, 4, removal->hash, sizeof removal->hash);
+    tide_rows_u64(&stmt, 5, removal->bytes);
+    tide_rows_i64(&stmt, 6, removal->internal_ms);
+    tide_rows_text(&stmt, 7, tide_text_of(removal->labels));
+    tide_rows_u64(&stmt, 8, removal->state);
+    tide_rows_text(&stmt, 9, tide_text_of(removal->reason));
+    tide_rows_text(&stmt, 10, tide_text_of(removal->restored_id));
+    tide_rows_u64(&stmt, 11, removal->changed_ms);
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_removal_move(struct sqlite3 *db, uint64_t id, tide_removal_state state,
-                              const char *text, uint64_t now_ms, tide_error *err)
+tide_status tide_removal_move(tide_rows db, uint64_t id, tide_removal_state state, const char *text,
+                              uint64_t now_ms, tide_error *err)
 {
     /* F2, as the states from which one may come. */
     static const char *const moves[] = {
@@ -255,48 +255,49 @@ tide_status tide_removal_move(struct sqlite3 *db, uint64_t id, tide_removal_stat
                                   " changed_ms = ?3 WHERE id = ?1 AND state = 2",
     };
     TIDE_ASSERT(state >= TIDE_REMOVAL_ASKED && state <= TIDE_REMOVAL_RESTORED);
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(db, moves[state], WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, id);
-    tide_bind_text(stmt, 2, tide_text_of(text));
-    tide_bind_u64(stmt, 3, now_ms);
-    rc = tide_rows_run(db, stmt, WHAT, err);
-    if (rc == TIDE_OK && sqlite3_changes(db) != 1)
+    tide_rows_u64(&stmt, 1, id);
+    tide_rows_text(&stmt, 2, tide_text_of(text));
+    tide_rows_u64(&stmt, 3, now_ms);
+    uint64_t moved = 0;
+    rc = tide_rows_run_count(&stmt, &moved, err);
+    if (rc == TIDE_OK && moved != 1)
         rc = tide_error_set(err, TIDE_STALE, "entry %llu of a manifest cannot become %s",
                             (unsigned long long)id, tide_removal_state_name(state));
     return rc;
 }
 
-static void removal_read(sqlite3_stmt *stmt, struct tide_removal *removal)
+static void removal_read(const tide_rows_stmt *stmt, struct tide_removal *removal)
 {
     *removal = (struct tide_removal){
-        .id = tide_column_u64(stmt, 0),
-        .manifest = tide_column_u64(stmt, 1),
-        .bytes = tide_column_u64(stmt, 5),
-        .internal_ms = sqlite3_column_int64(stmt, 6),
-        .changed_ms = tide_column_u64(stmt, 11),
+        .id = tide_rows_get_u64(stmt, 0),
+        .manifest = tide_rows_get_u64(stmt, 1),
+        .bytes = tide_rows_get_u64(stmt, 5),
+        .internal_ms = tide_rows_get_i64(stmt, 6),
+        .changed_ms = tide_rows_get_u64(stmt, 11),
     };
-    const uint64_t state = tide_column_u64(stmt, 8);
+    const uint64_t state = tide_rows_get_u64(stmt, 8);
     removal->state =
         state > TIDE_REMOVAL_RESTORED ? TIDE_REMOVAL_REFUSED : (tide_removal_state)state;
-    tide_column_copy(stmt, 2, removal->gmail_id, sizeof removal->gmail_id);
-    tide_column_copy(stmt, 3, removal->thread_id, sizeof removal->thread_id);
-    tide_column_copy(stmt, 7, removal->labels, sizeof removal->labels);
-    tide_column_copy(stmt, 9, removal->reason, sizeof removal->reason);
-    tide_column_copy(stmt, 10, removal->restored_id, sizeof removal->restored_id);
-    const void *hash = sqlite3_column_blob(stmt, 4);
-    if (hash != NULL && sqlite3_column_bytes(stmt, 4) == (int)sizeof removal->hash)
-        memcpy(removal->hash, hash, sizeof removal->hash);
+    tide_rows_get_copy(stmt, 2, removal->gmail_id, sizeof removal->gmail_id);
+    tide_rows_get_copy(stmt, 3, removal->thread_id, sizeof removal->thread_id);
+    tide_rows_get_copy(stmt, 7, removal->labels, sizeof removal->labels);
+    tide_rows_get_copy(stmt, 9, removal->reason, sizeof removal->reason);
+    tide_rows_get_copy(stmt, 10, removal->restored_id, sizeof removal->restored_id);
+    const tide_text hash = tide_rows_get_text(stmt, 4);
+    if (hash.bytes == sizeof removal->hash)
+        memcpy(removal->hash, hash.data, sizeof removal->hash);
 }
 
-tide_status tide_removal_list(struct sqlite3 *db, uint64_t manifest, int state, uint64_t after,
+tide_status tide_removal_list(tide_rows db, uint64_t manifest, int state, uint64_t after,
                               uint32_t limit,
                               bool (*visit)(const struct tide_removal *removal, void *arg),
                               void *arg, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE manifest = ?1"
@@ -305,24 +306,25 @@ tide_status tide_removal_list(struct sqlite3 *db, uint64_t manifest, int state, 
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, manifest);
-    (void)sqlite3_bind_int(stmt, 2, state);
-    tide_bind_u64(stmt, 3, after);
-    tide_bind_u64(stmt, 4, limit);
-    int code = SQLITE_ROW;
+    tide_rows_u64(&stmt, 1, manifest);
+    tide_rows_i64(&stmt, 2, state);
+    tide_rows_u64(&stmt, 3, after);
+    tide_rows_u64(&stmt, 4, limit);
+    bool row = false;
     bool more = true;
-    while (more && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+    while (more && (rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
         struct tide_removal one;
-        removal_read(stmt, &one);
+        removal_read(&stmt, &one);
         more = visit(&one, arg);
     }
-    return tide_rows_end(db, stmt, code, WHAT, err);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
-tide_status tide_removal_find(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+tide_status tide_removal_find(tide_rows db, uint32_t account, tide_text gmail_id,
                               struct tide_removal *removal_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(db,
                                        "SELECT " REMOVAL_COLUMNS " FROM mail_removal"
                                        " JOIN mail_manifest ON mail_manifest.id = manifest"
@@ -331,51 +333,50 @@ tide_status tide_removal_find(struct sqlite3 *db, uint32_t account, tide_text gm
                                        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, gmail_id);
-    rc = tide_rows_one(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, gmail_id);
+    rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK)
-        removal_read(stmt, removal_out);
-    (void)sqlite3_finalize(stmt);
+        removal_read(&stmt, removal_out);
+    tide_rows_end(&stmt);
     return rc;
 }
 
 /* ---- for a restore ---- */
 
 /* One entry, or TIDE_NOT_FOUND; ends the statement. */
-static tide_status removal_one(struct sqlite3 *db, sqlite3_stmt *stmt,
-                               struct tide_removal *removal_out, tide_removal_mode *mode_out,
-                               tide_error *err)
+static tide_status removal_one(tide_rows_stmt *stmt, struct tide_removal *removal_out,
+                               tide_removal_mode *mode_out, tide_error *err)
 {
-    const tide_status rc = tide_rows_one(db, stmt, WHAT, err);
+    const tide_status rc = tide_rows_one(stmt, err);
     if (rc == TIDE_OK) {
         removal_read(stmt, removal_out);
         if (mode_out != NULL)
-            *mode_out = (tide_removal_mode)(tide_column_u64(stmt, 12) & 3U);
+            *mode_out = (tide_removal_mode)(tide_rows_get_u64(stmt, 12) & 3U);
     } else if (rc == TIDE_NOT_FOUND) {
         (void)tide_error_set(err, TIDE_NOT_FOUND, "no manifest names this message");
     }
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(stmt);
     return rc;
 }
 
-tide_status tide_removal_get(struct sqlite3 *db, uint64_t id, struct tide_removal *removal_out,
+tide_status tide_removal_get(tide_rows db, uint64_t id, struct tide_removal *removal_out,
                              tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(
         db, "SELECT " REMOVAL_COLUMNS " FROM mail_removal WHERE id = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, id);
-    return removal_one(db, stmt, removal_out, NULL, err);
+    tide_rows_u64(&stmt, 1, id);
+    return removal_one(&stmt, removal_out, NULL, err);
 }
 
-tide_status tide_removal_origin(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+tide_status tide_removal_origin(tide_rows db, uint32_t account, tide_text gmail_id,
                                 struct tide_removal *removal_out, tide_removal_mode *mode_out,
                                 tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(db,
                                              "SELECT " REMOVAL_COLUMNS ", mode FROM mail_removal"
                                              " JOIN mail_manifest ON mail_manifest.id = manifest"
@@ -384,30 +385,30 @@ tide_status tide_removal_origin(struct sqlite3 *db, uint32_t account, tide_text 
                                              WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, gmail_id);
-    return removal_one(db, stmt, removal_out, mode_out, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, gmail_id);
+    return removal_one(&stmt, removal_out, mode_out, err);
 }
 
-tide_status tide_removal_of(struct sqlite3 *db, uint64_t manifest, tide_text gmail_id,
+tide_status tide_removal_of(tide_rows db, uint64_t manifest, tide_text gmail_id,
                             struct tide_removal *removal_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(db,
                                              "SELECT " REMOVAL_COLUMNS " FROM mail_removal"
                                              " WHERE manifest = ?1 AND gmail_id = ?2",
                                              WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, manifest);
-    tide_bind_text(stmt, 2, gmail_id);
-    return removal_one(db, stmt, removal_out, NULL, err);
+    tide_rows_u64(&stmt, 1, manifest);
+    tide_rows_text(&stmt, 2, gmail_id);
+    return removal_one(&stmt, removal_out, NULL, err);
 }
 
-tide_status tide_removal_restored(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+tide_status tide_removal_restored(tide_rows db, uint32_t account, tide_text gmail_id,
                                   tide_text new_id, uint64_t now_ms, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc =
         tide_rows_prepare(db,
                           "UPDATE mail_removal SET state = 4, restored_id = ?3, changed_ms = ?4"
@@ -416,17 +417,17 @@ tide_status tide_removal_restored(struct sqlite3 *db, uint32_t account, tide_tex
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, gmail_id);
-    tide_bind_text(stmt, 3, new_id);
-    tide_bind_u64(stmt, 4, now_ms);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, gmail_id);
+    tide_rows_text(&stmt, 3, new_id);
+    tide_rows_u64(&stmt, 4, now_ms);
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+tide_status tide_removal_facts(tide_rows db, uint32_t account, tide_text gmail_id,
                                struct tide_removal_facts *facts_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc = tide_rows_prepare(
         db,
         "SELECT (SELECT min(made_ms) FROM mail_removal JOIN mail_manifest"
@@ -439,22 +440,21 @@ tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text g
         WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, gmail_id);
-    if (sqlite3_step(stmt) == SQLITE_ROW)
-        *facts_out = (struct tide_removal_facts){.first_ms = tide_column_u64(stmt, 0),
-                                                 .claimed = sqlite3_column_int(stmt, 1) != 0,
-                                                 .moved = sqlite3_column_int(stmt, 2) != 0};
-    else
-        rc = tide_rows_failed(db, WHAT, err);
-    (void)sqlite3_finalize(stmt);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, gmail_id);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK)
+        *facts_out = (struct tide_removal_facts){.first_ms = tide_rows_get_u64(&stmt, 0),
+                                                 .claimed = tide_rows_get_i64(&stmt, 1) != 0,
+                                                 .moved = tide_rows_get_i64(&stmt, 2) != 0};
+    tide_rows_end(&stmt);
     return rc;
 }
 
-tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const char *query,
+tide_status tide_manifest_unfinished(tide_rows db, uint32_t account, const char *query,
                                      struct tide_manifest *manifest_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "SELECT " MANIFEST_COLUMNS " FROM mail_manifest WHERE account = ?1"
@@ -462,48 +462,44 @@ tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_text(stmt, 2, tide_text_of(query));
-    rc = tide_rows_one(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, tide_text_of(query));
+    rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK)
-        manifest_read(stmt, manifest_out);
+        manifest_read(&stmt, manifest_out);
     else if (rc == TIDE_NOT_FOUND)
         (void)tide_error_set(err, TIDE_NOT_FOUND, "no such restore is unfinished");
-    (void)sqlite3_finalize(stmt);
+    tide_rows_end(&stmt);
     return rc == TIDE_OK ? manifest_count(db, manifest_out, err) : rc;
 }
 
 /* ---- gaps ---- */
 
-tide_status tide_gap_put(struct sqlite3 *db, uint32_t account, uint64_t at_ms, tide_error *err)
+tide_status tide_gap_put(tide_rows db, uint32_t account, uint64_t at_ms, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     const tide_status rc = tide_rows_prepare(db,
                                              "INSERT INTO mail_gap(account, at_ms) VALUES(?1, ?2)"
                                              " ON CONFLICT(account) DO UPDATE SET at_ms = ?2",
                                              WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_u64(stmt, 2, at_ms);
-    return tide_rows_run(db, stmt, WHAT, err);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_u64(&stmt, 2, at_ms);
+    return tide_rows_run(&stmt, err);
 }
 
-tide_status tide_gap_get(struct sqlite3 *db, uint32_t account, uint64_t *at_ms_out, tide_error *err)
+tide_status tide_gap_get(tide_rows db, uint32_t account, uint64_t *at_ms_out, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db, "SELECT at_ms FROM mail_gap WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_bind_u64(stmt, 1, account);
-    const int code = sqlite3_step(stmt);
-    if (code == SQLITE_ROW)
-        *at_ms_out = tide_column_u64(stmt, 0);
-    else if (code == SQLITE_DONE)
-        *at_ms_out = 0;
-    else
-        rc = tide_rows_failed(db, WHAT, err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    tide_rows_u64(&stmt, 1, account);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
+        *at_ms_out = rc == TIDE_OK ? tide_rows_get_u64(&stmt, 0) : 0;
+    tide_rows_end(&stmt);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }

@@ -20,9 +20,8 @@
 #ifndef TIDE_MAIL_MANIFEST_H
 #define TIDE_MAIL_MANIFEST_H
 
+#include "engine/ledger_rows.h"
 #include "mail/archive.h"
-
-struct sqlite3;
 
 typedef enum tide_removal_mode {
     TIDE_REMOVE_FROM_INBOX = 0, /* the default: can be undone by anybody */
@@ -71,59 +70,57 @@ struct tide_removal {
     uint64_t changed_ms;
 };
 
-tide_status tide_manifest_tables(struct sqlite3 *db, tide_error *err);
+tide_status tide_manifest_tables(tide_rows db, tide_error *err);
 
 /* Writes a new one; its id comes back in it. */
-tide_status tide_manifest_add(struct sqlite3 *db, struct tide_manifest *manifest, tide_error *err);
+tide_status tide_manifest_add(tide_rows db, struct tide_manifest *manifest, tide_error *err);
 /* Its last entry is written (F5). */
-tide_status tide_manifest_planned(struct sqlite3 *db, uint64_t manifest, uint64_t now_ms,
+tide_status tide_manifest_planned(tide_rows db, uint64_t manifest, uint64_t now_ms,
                                   tide_error *err);
 /* Forgets runs of the archiver that were never planned to their end (F5), at most
  * `limit` entries of them in one go; *more_out: there are more. */
-tide_status tide_manifest_forget_unplanned(struct sqlite3 *db, uint32_t limit, bool *more_out,
+tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t limit, bool *more_out,
                                            tide_error *err);
-tide_status tide_manifest_end(struct sqlite3 *db, uint64_t manifest, uint64_t ended_ms,
-                              tide_error *err);
+tide_status tide_manifest_end(tide_rows db, uint64_t manifest, uint64_t ended_ms, tide_error *err);
 /* TIDE_NOT_FOUND. */
-tide_status tide_manifest_get(struct sqlite3 *db, uint64_t manifest,
-                              struct tide_manifest *manifest_out, tide_error *err);
+tide_status tide_manifest_get(tide_rows db, uint64_t manifest, struct tide_manifest *manifest_out,
+                              tide_error *err);
 /* Newest first; `account` 0: of all. */
-tide_status tide_manifest_list(struct sqlite3 *db, uint32_t account,
+tide_status tide_manifest_list(tide_rows db, uint32_t account,
                                void (*visit)(const struct tide_manifest *manifest, void *arg),
                                void *arg, tide_error *err);
 
 /* An entry as it stands in `removal`; one that is there already is left alone (F3). */
-tide_status tide_removal_add(struct sqlite3 *db, const struct tide_removal *removal,
-                             tide_error *err);
+tide_status tide_removal_add(tide_rows db, const struct tide_removal *removal, tide_error *err);
 /* Moves an entry on (F2; anything else is TIDE_STALE and changes nothing).  `text` is
  * the reason of a refusal, or the new id of a restored one; else "". */
-tide_status tide_removal_move(struct sqlite3 *db, uint64_t id, tide_removal_state state,
-                              const char *text, uint64_t now_ms, tide_error *err);
+tide_status tide_removal_move(tide_rows db, uint64_t id, tide_removal_state state, const char *text,
+                              uint64_t now_ms, tide_error *err);
 /* Entries of a manifest with id > `after`, ascending, at most `limit`; `state` -1: all.
  * Until `visit` returns false. */
-tide_status tide_removal_list(struct sqlite3 *db, uint64_t manifest, int state, uint64_t after,
+tide_status tide_removal_list(tide_rows db, uint64_t manifest, int state, uint64_t after,
                               uint32_t limit,
                               bool (*visit)(const struct tide_removal *removal, void *arg),
                               void *arg, tide_error *err);
 /* The newest entry that removed this message from the account; TIDE_NOT_FOUND. */
-tide_status tide_removal_find(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+tide_status tide_removal_find(tide_rows db, uint32_t account, tide_text gmail_id,
                               struct tide_removal *removal_out, tide_error *err);
 
 /* ---- for a restore ---- */
 
 /* By its id; TIDE_NOT_FOUND. */
-tide_status tide_removal_get(struct sqlite3 *db, uint64_t id, struct tide_removal *removal_out,
+tide_status tide_removal_get(tide_rows db, uint64_t id, struct tide_removal *removal_out,
                              tide_error *err);
 /* As tide_removal_find(), but not of restores, and with the mode of its manifest. */
-tide_status tide_removal_origin(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+tide_status tide_removal_origin(tide_rows db, uint32_t account, tide_text gmail_id,
                                 struct tide_removal *removal_out, tide_removal_mode *mode_out,
                                 tide_error *err);
 /* The entry of a manifest for a message; TIDE_NOT_FOUND. */
-tide_status tide_removal_of(struct sqlite3 *db, uint64_t manifest, tide_text gmail_id,
+tide_status tide_removal_of(tide_rows db, uint64_t manifest, tide_text gmail_id,
                             struct tide_removal *removal_out, tide_error *err);
 /* The message is back under `new_id`: every entry that removed it becomes restored (F2, F4),
  * whichever manifest it is in. */
-tide_status tide_removal_restored(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+tide_status tide_removal_restored(tide_rows db, uint32_t account, tide_text gmail_id,
                                   tide_text new_id, uint64_t now_ms, tide_error *err);
 /* What is known of a message besides: when the first manifest that names it was made (0:
  * none does), whether an entry was restored to this id, and whether it was restored to
@@ -133,10 +130,10 @@ struct tide_removal_facts {
     bool claimed;
     bool moved;
 };
-tide_status tide_removal_facts(struct sqlite3 *db, uint32_t account, tide_text gmail_id,
+tide_status tide_removal_facts(tide_rows db, uint32_t account, tide_text gmail_id,
                                struct tide_removal_facts *facts_out, tide_error *err);
 /* The unfinished restore of an account with this query; TIDE_NOT_FOUND. */
-tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const char *query,
+tide_status tide_manifest_unfinished(tide_rows db, uint32_t account, const char *query,
                                      struct tide_manifest *manifest_out, tide_error *err);
 
 /* ---- gaps ----
@@ -146,9 +143,8 @@ tide_status tide_manifest_unfinished(struct sqlite3 *db, uint32_t account, const
  * What was stored before the gap may have other labels in Gmail than here. */
 
 /* From the transaction that notes such an id; `at_ms` is when its run began. */
-tide_status tide_gap_put(struct sqlite3 *db, uint32_t account, uint64_t at_ms, tide_error *err);
+tide_status tide_gap_put(tide_rows db, uint32_t account, uint64_t at_ms, tide_error *err);
 /* When the newest one was; 0: there is none. */
-tide_status tide_gap_get(struct sqlite3 *db, uint32_t account, uint64_t *at_ms_out,
-                         tide_error *err);
+tide_status tide_gap_get(tide_rows db, uint32_t account, uint64_t *at_ms_out, tide_error *err);
 
 #endif

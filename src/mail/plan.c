@@ -142,7 +142,7 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                                               .from_ms = relist->dates ? relist->from_ms : 0,
                                               .begun_ms = relist->now_ms,
                                               .left = slices.count};
-    tide_status rc = tide_mail_listing_put(tide_transaction_sqlite(transaction), &listing, err);
+    tide_status rc = tide_mail_listing_put(tide_transaction_rows(transaction), &listing, err);
     for (size_t i = 0; rc == TIDE_OK && i < slices.count; i++) {
         const struct tide_slice slice = tide_slices_at(&slices, i);
         char payload[160];
@@ -220,7 +220,7 @@ static tide_status plan_resume(struct plan *plan, tide_job *job, tide_error *err
 static tide_status read_marks(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct plan *plan = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     tide_status rc =
         tide_mail_mark_get(db, plan->stream, plan->state.cycles_finished, plan->history_id, err);
     if (rc == TIDE_NOT_FOUND)
@@ -236,7 +236,7 @@ static tide_status read_marks(tide_transaction *transaction, void *arg, tide_err
 static tide_status read_carry(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct plan *plan = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     tide_status rc = TIDE_OK;
     if (plan->history_id[0] == '\0')
         rc = tide_mail_mark_first(db, plan->stream, plan->history_id, err);
@@ -495,7 +495,7 @@ static tide_status note_gap(tide_transaction *transaction, const struct plan *pl
 {
     if (!plan->has_mail)
         return TIDE_OK; /* what comes later is stored with its labels */
-    return tide_gap_put(tide_transaction_sqlite(transaction), plan->row.account, plan->now_ms, err);
+    return tide_gap_put(tide_transaction_rows(transaction), plan->row.account, plan->now_ms, err);
 }
 
 /* The history id read before the listing is noted with the last cycle; in a new
@@ -512,7 +512,7 @@ static tide_status open_slices(tide_transaction *transaction, const struct plan 
     if (rc == TIDE_OK && plan->history_id[0] != '\0')
         return open_history(transaction, plan, ordinal, err);
     if (rc == TIDE_OK && plan->position.history_id[0] != '\0')
-        rc = tide_mail_mark_put(tide_transaction_sqlite(transaction), plan->stream, ordinal - 1,
+        rc = tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream, ordinal - 1,
                                 tide_text_of(plan->position.history_id), err);
     return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
 }
@@ -531,11 +531,11 @@ static tide_status open_relist(tide_transaction *transaction, const struct plan 
      * cycle noted are still to be told, so that a newer one must not replace it. */
     char earlier[64];
     if (rc == TIDE_OK)
-        rc = tide_mail_mark_first(tide_transaction_sqlite(transaction), plan->stream, earlier, err);
+        rc = tide_mail_mark_first(tide_transaction_rows(transaction), plan->stream, earlier, err);
     if (rc != TIDE_NOT_FOUND || plan->position.history_id[0] == '\0')
         return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
     rc =
-        tide_mail_mark_put(tide_transaction_sqlite(transaction), plan->stream,
+        tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream,
                            plan->state.cycles_opened, tide_text_of(plan->position.history_id), err);
     return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
 }
@@ -543,7 +543,7 @@ static tide_status open_relist(tide_transaction *transaction, const struct plan 
 static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct plan *plan = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     tide_status rc = tide_mail_row_put(db, &plan->row, err);
     if (rc == TIDE_OK && plan->stream_before > 0)
         rc = tide_mail_mark_prune(db, plan->stream_before, UINT64_MAX, err);

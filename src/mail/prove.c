@@ -71,7 +71,7 @@ static tide_status read_remembered(tide_transaction *transaction, void *arg, tid
 {
     struct proof *proof = arg;
     proof->remembered.count = 0;
-    return tide_mail_shards(tide_transaction_sqlite(transaction), proof->account, shards_add,
+    return tide_mail_shards(tide_transaction_rows(transaction), proof->account, shards_add,
                             &proof->remembered, err);
 }
 
@@ -137,7 +137,7 @@ static void compare(struct proof *proof)
 static tide_status write_lost(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct proof *proof = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     tide_status rc = TIDE_OK;
     uint64_t rewind_ms = 0;
     for (size_t i = 0; rc == TIDE_OK && i < proof->remembered.count; i++) {
@@ -193,7 +193,7 @@ struct memory {
 static tide_status write_memory(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct memory *memory = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < memory->count; i++) {
         rc = tide_mail_shard_note(db, memory->account, &memory->list[i], err);
@@ -239,7 +239,7 @@ tide_status tide_mail_look_proof(tide_ledger *ledger, tide_archive *archive,
     struct proof proof = {
         .account = look->account, .remembered = {.mem = look->mem}, .now = {.mem = look->mem}};
     /* What is remembered first: a process that stores meanwhile only adds to it. */
-    tide_status rc = tide_mail_shards(tide_ledger_sqlite(ledger), proof.account, shards_add,
+    tide_status rc = tide_mail_shards(tide_ledger_rows(ledger), proof.account, shards_add,
                                       &proof.remembered, err);
     if (rc == TIDE_OK && proof.remembered.full)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the shards of %s", look->email);

@@ -78,7 +78,7 @@ struct manifest_ask {
 static tide_status read_manifest(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct manifest_ask *ask = arg;
-    return tide_manifest_get(tide_transaction_sqlite(transaction), ask->id, &ask->manifest, err);
+    return tide_manifest_get(tide_transaction_rows(transaction), ask->id, &ask->manifest, err);
 }
 
 static tide_status open_manifest(tide_restore *restore, const struct tide_restore_options *options,
@@ -114,7 +114,7 @@ static void account_match(const struct tide_mail_row *row, void *arg)
 
 static tide_status account_find(tide_transaction *transaction, void *arg, tide_error *err)
 {
-    return tide_mail_rows(tide_transaction_sqlite(transaction), account_match, arg, err);
+    return tide_mail_rows(tide_transaction_rows(transaction), account_match, arg, err);
 }
 
 static tide_status open_query(tide_restore *restore, const struct tide_restore_options *options,
@@ -245,8 +245,10 @@ static tide_status next_job(tide_restore *restore, tide_error *err)
         rc = tide_enqueue(restore->mail->engine, &spec, 1, &restore->job, err);
     else
         (void)tide_error_set(err, rc, "no memory for a job of %zu messages", count);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK) {
         restore->entries_next += count;
+        tide_engine_take_soon(restore->mail->engine);
+    }
     tide_buf_done(&line);
     return rc;
 }
@@ -254,7 +256,7 @@ static tide_status next_job(tide_restore *restore, tide_error *err)
 static tide_status end_manifest(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const tide_restore *restore = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     struct tide_manifest manifest;
     const tide_status rc = tide_manifest_get(db, restore->state.manifest, &manifest, err);
     if (rc != TIDE_OK || manifest.mode != TIDE_REMOVE_NOTHING || manifest.ended_ms != 0 ||
@@ -313,20 +315,21 @@ struct leftovers {
 static tide_status find_leftovers(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct leftovers *left = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
-    sqlite3_stmt *stmt = NULL;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
+    bool row = false;
     left->count = 0;
-    if (sqlite3_prepare_v2(db,
-                           "SELECT id FROM job WHERE state = 0 AND open_deps = 0 AND kind = ?1"
-                           " LIMIT ?2",
-                           -1, &stmt, NULL) != SQLITE_OK)
-        return tide_error_set(err, TIDE_IO, "look for jobs: %s", sqlite3_errmsg(db));
-    tide_bind_u64(stmt, 1, left->kind);
-    tide_bind_u64(stmt, 2, LEFTOVERS_MAX);
-    while (sqlite3_step(stmt) == SQLITE_ROW && left->count < LEFTOVERS_MAX)
-        left->ids[left->count++] = tide_column_u64(stmt, 0);
-    (void)sqlite3_finalize(stmt);
-    return TIDE_OK;
+    tide_status rc = tide_rows_prepare(
+        db, "SELECT id FROM job WHERE state = 0 AND open_deps = 0 AND kind = ?1 LIMIT ?2",
+        "jobs of a restore", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, left->kind);
+    tide_rows_u64(&stmt, 2, LEFTOVERS_MAX);
+    while (left->count < LEFTOVERS_MAX && (rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row)
+        left->ids[left->count++] = tide_rows_get_u64(&stmt, 0);
+    tide_rows_end(&stmt);
+    return rc;
 }
 
 tide_status tide_restore_start(tide_mail *mail, tide_error *err)
@@ -339,7 +342,10 @@ tide_status tide_restore_start(tide_mail *mail, tide_error *err)
     struct leftovers left;
     tide_status rc = tide_engine_kind(mail->engine, &kind, &mail->restore_kind, err);
     left.kind = mail->restore_kind;
-    if (rc == TIDE_OK)
+    left.count = 0;
+    /* On a shared ledger they may be of a process that lives; those of a dead one do nothing
+     * (restore_job.c). */
+    if (rc == TIDE_OK && !tide_engine_shared(mail->engine))
         rc = tide_transact(mail->engine, find_leftovers, &left, err);
     for (size_t i = 0; rc == TIDE_OK && i < left.count; i++)
         rc = tide_cancel_job(mail->engine, left.ids[i], err);

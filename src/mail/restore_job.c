@@ -60,16 +60,16 @@ static tide_status note_inserted(tide_transaction *transaction, const struct not
     for (size_t i = 0; rc == TIDE_OK && i < 2; i++) {
         if (ids[i][0] == '\0' || strcmp(ids[i], note->new_id) == 0)
             continue;
-        rc = tide_removal_restored(tide_transaction_sqlite(transaction), account,
-                                   tide_text_of(ids[i]), tide_text_of(note->new_id), note->now_ms,
-                                   err);
+        rc =
+            tide_removal_restored(tide_transaction_rows(transaction), account, tide_text_of(ids[i]),
+                                  tide_text_of(note->new_id), note->now_ms, err);
         if (rc == TIDE_OK)
             rc = note_intent(transaction, note->restore, ids[i], note->new_id, err);
     }
     return rc;
 }
 
-static tide_status note_one(struct sqlite3 *db, uint64_t entry, const char *id, uint64_t now_ms,
+static tide_status note_one(tide_rows db, uint64_t entry, const char *id, uint64_t now_ms,
                             tide_error *err)
 {
     const tide_status rc = tide_removal_move(db, entry, TIDE_REMOVAL_RESTORED, id, now_ms, err);
@@ -79,7 +79,7 @@ static tide_status note_one(struct sqlite3 *db, uint64_t entry, const char *id, 
 static tide_status note_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct note *note = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     tide_status rc = TIDE_OK;
     if (note->new_id != NULL && strcmp(note->new_id, note->pieces[0]->removal.gmail_id) != 0)
         return note_inserted(transaction, note, err);
@@ -465,7 +465,7 @@ static tide_status read_pieces(tide_transaction *transaction, void *arg, tide_er
 {
     struct reading *reading = arg;
     struct work *work = reading->work;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     size_t index = 0;
     const json_t *entry = NULL;
     work->count = 0;

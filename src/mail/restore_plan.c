@@ -116,7 +116,7 @@ static bool page_entry(const struct tide_removal *removal, void *arg)
     return page->count < PAGE;
 }
 
-static tide_status page_origin(struct sqlite3 *db, uint32_t account, struct tide_piece *piece,
+static tide_status page_origin(tide_rows db, uint32_t account, struct tide_piece *piece,
                                tide_error *err)
 {
     struct tide_removal origin;
@@ -132,7 +132,7 @@ static tide_status page_origin(struct sqlite3 *db, uint32_t account, struct tide
 static tide_status page_read(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct entries_page *page = arg;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     page->count = 0;
     tide_status rc = tide_removal_list(db, page->manifest, TIDE_REMOVAL_REMOVED, page->after, PAGE,
                                        page_entry, page, err);
@@ -234,7 +234,7 @@ static tide_status matches_sort(tide_transaction *transaction, void *arg, tide_e
 {
     struct matches *matches = arg;
     tide_restore *restore = matches->restore;
-    struct sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_rows db = tide_transaction_rows(transaction);
     for (size_t i = 0; i < matches->found_count; i++) {
         struct tide_piece *piece = &matches->found[i];
         struct tide_removal other;
@@ -269,7 +269,7 @@ static tide_status matches_write(tide_transaction *transaction, void *arg, tide_
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < matches->found_count; i++)
         if (!matches->found[i].over)
-            rc = tide_removal_add(tide_transaction_sqlite(transaction), &matches->found[i].removal,
+            rc = tide_removal_add(tide_transaction_rows(transaction), &matches->found[i].removal,
                                   err);
     return rc;
 }
@@ -347,7 +347,7 @@ static tide_status unfinished(tide_transaction *transaction, void *arg, tide_err
     tide_restore *restore = arg;
     struct tide_manifest manifest;
     const tide_status rc = tide_manifest_unfinished(
-        tide_transaction_sqlite(transaction), restore->account, restore->query, &manifest, err);
+        tide_transaction_rows(transaction), restore->account, restore->query, &manifest, err);
     if (rc == TIDE_OK)
         restore->state.manifest = manifest.id;
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
@@ -381,7 +381,7 @@ static tide_status add_manifest(tide_transaction *transaction, void *arg, tide_e
                                      .mode = TIDE_REMOVE_NOTHING,
                                      .made_ms = tide_world_now_unix_ms(restore->mail->world)};
     (void)snprintf(manifest.query, sizeof manifest.query, "%s", restore->query);
-    const tide_status rc = tide_manifest_add(tide_transaction_sqlite(transaction), &manifest, err);
+    const tide_status rc = tide_manifest_add(tide_transaction_rows(transaction), &manifest, err);
     if (rc == TIDE_OK)
         restore->state.manifest = manifest.id;
     return rc;

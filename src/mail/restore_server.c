@@ -197,7 +197,7 @@ struct facts_ask {
 static tide_status facts_read(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct facts_ask *ask = arg;
-    return tide_removal_facts(tide_transaction_sqlite(transaction), ask->account, ask->gmail_id,
+    return tide_removal_facts(tide_transaction_rows(transaction), ask->account, ask->gmail_id,
                               &ask->facts, err);
 }
 

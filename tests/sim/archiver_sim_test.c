@@ -359,7 +359,7 @@ static bool take_entry(const struct tide_removal *entry, void *arg)
 static tide_status entries_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct entries_ask *ask = arg;
-    return tide_removal_list(tide_transaction_sqlite(transaction), ask->manifest, -1, 0, 10000,
+    return tide_removal_list(tide_transaction_rows(transaction), ask->manifest, -1, 0, 10000,
                              take_entry, ask->stage, err);
 }
 

@@ -98,8 +98,8 @@ static void make_account(struct fixture *f)
     begin(f);
     OK(tide_ledger_account(f->tx, USER, "gmail", &f->account, &f->err));
     row.account = f->account;
-    OK(tide_mail_tables(tide_tx_sqlite(f->tx), &f->err));
-    OK(tide_mail_row_put(tide_tx_sqlite(f->tx), &row, &f->err));
+    OK(tide_mail_tables(tide_tx_rows(f->tx), &f->err));
+    OK(tide_mail_row_put(tide_tx_rows(f->tx), &row, &f->err));
     const struct {
         const char *name;
         uint32_t *kind;
@@ -248,7 +248,7 @@ static void every_gap_has_its_name_and_what_is_left_of_it(void **state)
     const uint64_t fifth = add_job(f, f->list, failed, "{}");
     (void)add_job(f, f->history, changes, "{}");
     (void)add_job(f, f->other, 0, "{\"items\":[\"not\",\"mail\"]}");
-    OK(tide_mail_mark_put(tide_tx_sqlite(f->tx), f->stream, 0, TIDE_TEXT("4711"), &f->err));
+    OK(tide_mail_mark_put(tide_tx_rows(f->tx), f->stream, 0, TIDE_TEXT("4711"), &f->err));
     commit(f);
     end_job(f, first, TIDE_ROW_DONE, NULL);
     end_job(f, with_bad, TIDE_ROW_DONE, "e");

@@ -1,36 +1,21 @@
 /* The mail system's rows: what is kept, what gives way to what (M4, M5, M6a). */
 #include "mail/mail_state.h"
 
-#include "db/db.h"
+#include "unit/rows_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        tide_error oops = {TIDE_OK, 0, ""};                                                        \
-        tide_error *err = &oops;                                                                   \
-        if ((call) != TIDE_OK)                                                                     \
-            fail_msg("%s: %s", #call, oops.text);                                                  \
-    } while (0)
+#define ROWS (*(tide_rows *)*state)
 
 static int setup(void **state)
 {
-    sqlite3 *db = NULL;
-    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
-    OK(tide_mail_tables(db, err));
-    OK(tide_mail_tables(db, err)); /* twice is harmless */
-    *state = db;
-    return 0;
+    const int failed = rows_setup(state);
+    OK(tide_mail_tables(ROWS, err));
+    OK(tide_mail_tables(ROWS, err)); /* twice is harmless */
+    return failed;
 }
 
 static int teardown(void **state)
 {
-    return sqlite3_close(*state) == SQLITE_OK ? 0 : 1; /* every statement was finalized */
+    return rows_teardown(state);
 }
 
 static struct tide_shard_state shard(const char *name, const char *id, uint64_t generation,
@@ -54,8 +39,8 @@ static void a_row_comes_back_as_it_was_put(void **state)
                                 .floor_ms = 8,
                                 .notice = "look"};
     struct tide_mail_row back;
-    OK(tide_mail_row_put(*state, &row, err));
-    OK(tide_mail_row_get(*state, 3, &back, err));
+    OK(tide_mail_row_put(ROWS, &row, err));
+    OK(tide_mail_row_get(ROWS, 3, &back, err));
     assert_string_equal(back.email, row.email);
     assert_string_equal(back.endpoint, row.endpoint);
     assert_string_equal(back.notice, row.notice);
@@ -66,11 +51,11 @@ static void a_row_comes_back_as_it_was_put(void **state)
     assert_int_equal(back.floor_ms, 8);
     assert_false(back.lost);
     row.lost = true; /* the beginning of time is a loss too */
-    OK(tide_mail_row_put(*state, &row, err));
-    OK(tide_mail_row_get(*state, 3, &back, err));
+    OK(tide_mail_row_put(ROWS, &row, err));
+    OK(tide_mail_row_get(ROWS, 3, &back, err));
     assert_true(back.lost);
     assert_int_equal(back.lost_ms, 0);
-    assert_int_equal(tide_mail_row_get(*state, 4, &back, NULL), TIDE_NOT_FOUND);
+    assert_int_equal(tide_mail_row_get(ROWS, 4, &back, NULL), TIDE_NOT_FOUND);
 }
 
 static void the_earliest_loss_counts(void **state)
@@ -84,10 +69,10 @@ static void the_earliest_loss_counts(void **state)
                  {300, 0, 300, 90},
                  {400, 80, 300, 80},
                  {400, 85, 300, 80}};
-    OK(tide_mail_row_put(*state, &row, err));
+    OK(tide_mail_row_put(ROWS, &row, err));
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        OK(tide_mail_lost_put(*state, 1, steps[i].lost_ms, steps[i].rewind_ms, "lost", err));
-        OK(tide_mail_row_get(*state, 1, &back, err));
+        OK(tide_mail_lost_put(ROWS, 1, steps[i].lost_ms, steps[i].rewind_ms, "lost", err));
+        OK(tide_mail_row_get(ROWS, 1, &back, err));
         assert_true(back.lost);
         assert_int_equal(back.lost_ms, steps[i].lost_is_ms);
         assert_int_equal(back.rewind_ms, steps[i].rewind_is_ms);
@@ -101,15 +86,15 @@ static void an_account_that_comes_back_has_a_new_stream(void **state)
     const struct tide_mail_listing listing = {.id = 9, .account = 1, .left = 1};
     uint32_t epoch = 7;
     bool open = true;
-    OK(tide_mail_epoch_get(*state, 1, &epoch, err));
+    OK(tide_mail_epoch_get(ROWS, 1, &epoch, err));
     assert_int_equal(epoch, 0);
-    OK(tide_mail_row_put(*state, &row, err));
-    OK(tide_mail_shard_put(*state, 1, &one, err));
-    OK(tide_mail_listing_put(*state, &listing, err));
-    OK(tide_mail_row_remove(*state, 1, err));
-    OK(tide_mail_epoch_get(*state, 1, &epoch, err));
+    OK(tide_mail_row_put(ROWS, &row, err));
+    OK(tide_mail_shard_put(ROWS, 1, &one, err));
+    OK(tide_mail_listing_put(ROWS, &listing, err));
+    OK(tide_mail_row_remove(ROWS, 1, err));
+    OK(tide_mail_epoch_get(ROWS, 1, &epoch, err));
     assert_int_equal(epoch, 5);
-    OK(tide_mail_listing_open(*state, 1, &open, err));
+    OK(tide_mail_listing_open(ROWS, 1, &open, err));
     assert_false(open);
 }
 
@@ -119,20 +104,20 @@ static void the_adopted_mark_and_those_above_stay(void **state)
     for (uint64_t i = 0; i < 10; i++) {
         char text[8];
         (void)snprintf(text, sizeof text, "h%u", (unsigned)i);
-        OK(tide_mail_mark_put(*state, 1, i * 2, tide_text_of(text), err));
+        OK(tide_mail_mark_put(ROWS, 1, i * 2, tide_text_of(text), err));
     }
-    assert_int_equal(tide_mail_mark_get(*state, 1, 0, id, NULL), TIDE_NOT_FOUND);
-    OK(tide_mail_mark_first(*state, 1, id, err));
+    assert_int_equal(tide_mail_mark_get(ROWS, 1, 0, id, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_mark_first(ROWS, 1, id, err));
     assert_string_equal(id, "h0");
-    OK(tide_mail_mark_prune(*state, 1, 9, err)); /* cycles 0 to 8 are finished */
-    OK(tide_mail_mark_first(*state, 1, id, err));
+    OK(tide_mail_mark_prune(ROWS, 1, 9, err)); /* cycles 0 to 8 are finished */
+    OK(tide_mail_mark_first(ROWS, 1, id, err));
     assert_string_equal(id, "h4");
-    OK(tide_mail_mark_get(*state, 1, 9, id, err));
+    OK(tide_mail_mark_get(ROWS, 1, 9, id, err));
     assert_string_equal(id, "h4");
-    OK(tide_mail_mark_get(*state, 1, 100, id, err));
+    OK(tide_mail_mark_get(ROWS, 1, 100, id, err));
     assert_string_equal(id, "h9");
-    OK(tide_mail_mark_prune(*state, 1, UINT64_MAX, err));
-    assert_int_equal(tide_mail_mark_first(*state, 1, id, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_mark_prune(ROWS, 1, UINT64_MAX, err));
+    assert_int_equal(tide_mail_mark_first(ROWS, 1, id, NULL), TIDE_NOT_FOUND);
 }
 
 static void one_shard(const struct tide_shard_state *shard, void *arg)
@@ -153,14 +138,14 @@ static void a_note_never_hides_a_loss(void **state)
         {shard("2019", "x", 8, 61), 8},
     };
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        OK(tide_mail_shard_note(*state, 1, &steps[i].note, err));
-        OK(tide_mail_shards(*state, 1, one_shard, &back, err));
+        OK(tide_mail_shard_note(ROWS, 1, &steps[i].note, err));
+        OK(tide_mail_shards(ROWS, 1, one_shard, &back, err));
         assert_int_equal(back.generation, steps[i].generation);
         assert_string_equal(back.id, "x");
     }
-    OK(tide_mail_shard_forget(*state, 1, "2019", err));
+    OK(tide_mail_shard_forget(ROWS, 1, "2019", err));
     back.generation = 0;
-    OK(tide_mail_shards(*state, 1, one_shard, &back, err));
+    OK(tide_mail_shards(ROWS, 1, one_shard, &back, err));
     assert_int_equal(back.generation, 0);
 }
 
@@ -172,19 +157,19 @@ static void a_copy_is_as_whole_as_the_last_proof_before_it(void **state)
         const struct tide_shard_state one = shard("2019", "x", g, g);
         char text[16];
         (void)snprintf(text, sizeof text, "h%u", (unsigned)g);
-        OK(tide_mail_proof_put(*state, 1, &one, g * 100, tide_text_of(text), err));
+        OK(tide_mail_proof_put(ROWS, 1, &one, g * 100, tide_text_of(text), err));
     }
     const struct tide_shard_state copy = shard("2019", "x", 755, 1);
-    OK(tide_mail_proof_get(*state, 1, &copy, &at_ms, err));
+    OK(tide_mail_proof_get(ROWS, 1, &copy, &at_ms, err));
     assert_int_equal(at_ms, 75000);
-    OK(tide_mail_proof_history(*state, 1, at_ms, id, err));
+    OK(tide_mail_proof_history(ROWS, 1, at_ms, id, err));
     assert_string_equal(id, "h750");
     /* Sixty-four are kept; what the copy never had is forgotten when it is proven. */
     const struct tide_shard_state old = shard("2019", "x", 350, 1);
-    assert_int_equal(tide_mail_proof_get(*state, 1, &old, &at_ms, NULL), TIDE_NOT_FOUND);
-    OK(tide_mail_proof_put(*state, 1, &copy, 200000, TIDE_TEXT("now"), err));
+    assert_int_equal(tide_mail_proof_get(ROWS, 1, &old, &at_ms, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_proof_put(ROWS, 1, &copy, 200000, TIDE_TEXT("now"), err));
     const struct tide_shard_state later = shard("2019", "x", 2000, 1);
-    OK(tide_mail_proof_get(*state, 1, &later, &at_ms, err));
+    OK(tide_mail_proof_get(ROWS, 1, &later, &at_ms, err));
     assert_int_equal(at_ms, 200000);
 }
 
@@ -195,19 +180,19 @@ static void a_listing_ends_with_its_last_span(void **state)
     struct tide_mail_listing back;
     uint64_t left = 0;
     bool open = false;
-    OK(tide_mail_listing_put(*state, &listing, err));
-    OK(tide_mail_listing_get(*state, 4, &back, err));
+    OK(tide_mail_listing_put(ROWS, &listing, err));
+    OK(tide_mail_listing_get(ROWS, 4, &back, err));
     assert_int_equal(back.account, 1);
     assert_int_equal(back.from_ms, 5);
     assert_int_equal(back.begun_ms, 6);
     assert_int_equal(back.left, 2);
-    OK(tide_mail_listing_step(*state, 4, 2, &left, err)); /* one became two */
+    OK(tide_mail_listing_step(ROWS, 4, 2, &left, err)); /* one became two */
     assert_int_equal(left, 3);
     for (uint64_t i = 0; i < 3; i++)
-        OK(tide_mail_listing_step(*state, 4, 0, &left, err));
+        OK(tide_mail_listing_step(ROWS, 4, 0, &left, err));
     assert_int_equal(left, 0);
-    assert_int_equal(tide_mail_listing_step(*state, 4, 0, &left, NULL), TIDE_NOT_FOUND);
-    OK(tide_mail_listing_open(*state, 1, &open, err));
+    assert_int_equal(tide_mail_listing_step(ROWS, 4, 0, &left, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_listing_open(ROWS, 1, &open, err));
     assert_true(open);
 }
 
@@ -219,20 +204,20 @@ static void what_was_seen_is_forgotten_in_pieces(void **state)
     bool seen[3];
     bool empty = true;
     struct tide_mail_listing back;
-    OK(tide_mail_listing_put(*state, &listing, err));
-    OK(tide_mail_seen_add(*state, 4, ids, 4, err));
-    OK(tide_mail_seen_add(*state, 5, asked, 3, err)); /* of another one */
-    OK(tide_mail_seen_get(*state, 4, asked, 3, seen, err));
+    OK(tide_mail_listing_put(ROWS, &listing, err));
+    OK(tide_mail_seen_add(ROWS, 4, ids, 4, err));
+    OK(tide_mail_seen_add(ROWS, 5, asked, 3, err)); /* of another one */
+    OK(tide_mail_seen_get(ROWS, 4, asked, 3, seen, err));
     assert_true(seen[0]);
     assert_false(seen[1]);
     assert_true(seen[2]);
-    OK(tide_mail_seen_forget(*state, 4, 2, &empty, err));
+    OK(tide_mail_seen_forget(ROWS, 4, 2, &empty, err));
     assert_false(empty);
-    OK(tide_mail_listing_get(*state, 4, &back, err));
-    OK(tide_mail_seen_forget(*state, 4, 2, &empty, err));
+    OK(tide_mail_listing_get(ROWS, 4, &back, err));
+    OK(tide_mail_seen_forget(ROWS, 4, 2, &empty, err));
     assert_true(empty);
-    assert_int_equal(tide_mail_listing_get(*state, 4, &back, NULL), TIDE_NOT_FOUND);
-    OK(tide_mail_seen_get(*state, 5, asked, 3, seen, err));
+    assert_int_equal(tide_mail_listing_get(ROWS, 4, &back, NULL), TIDE_NOT_FOUND);
+    OK(tide_mail_seen_get(ROWS, 5, asked, 3, seen, err));
     assert_true(seen[0] && seen[1] && seen[2]);
 }
 
@@ -250,5 +235,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_listing_ends_with_its_last_span, setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_seen_is_forgotten_in_pieces, setup, teardown),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return rows_run_tests(tests);
 }

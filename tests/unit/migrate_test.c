@@ -152,7 +152,7 @@ static void a_newer_ledger_is_refused_naming_both_versions(void **state)
     open_and_close(f, true);
     sql(f, "PRAGMA user_version = 99");
     assert_untouched(f, TIDE_NEWER, "schema 99");
-    assert_untouched(f, TIDE_NEWER, "knows 2");
+    assert_untouched(f, TIDE_NEWER, "knows 3");
 }
 
 /* Version 1 as it was, with rows in it. */
@@ -206,6 +206,54 @@ static void an_older_ledger_is_upgraded_and_keeps_its_rows(void **state)
     OK(tide_ledger_cancel(tx, &filter, 2, &count, running, 1, &running_count, &changes, &f->err));
     assert_int_equal(count, 2); /* the blocked one too: its index was built */
     OK(tide_tx_commit(tx, &f->err));
+    tide_changes_done(&changes);
+    tide_ledger_close(ledger, true);
+}
+
+/* Version 2 with an account and a job that runs: the third step widens both rows. */
+static void make_version_2(struct fixture *f)
+{
+    make_version_1(f);
+    sql(f, tide_ledger_schema.steps[1]);
+    sql(f, "PRAGMA user_version = 2;"
+           "INSERT INTO account (id, name, provider, governor) VALUES (3, 'a', 'gmail', 'saved');"
+           "UPDATE job SET state = 1 WHERE id = 5;"
+           "INSERT INTO claim (job, token, owner, run, started) VALUES (5, 70, 7, 1, 1)");
+}
+
+static bool see_account(const struct tide_account_row *row, void *arg)
+{
+    *(struct tide_account_row *)arg = *row;
+    assert_true(tide_text_equal(row->governor, TIDE_TEXT("saved")));
+    return true;
+}
+
+static void a_ledger_from_before_fleets_is_upgraded_while_jobs_run(void **state)
+{
+    struct fixture *f = *state;
+    make_version_2(f);
+    open_and_close(f, false);
+    tide_ledger *ledger = NULL;
+    OK(open_at(f, f->path, &ledger));
+    struct tide_account_row account = {.owner = 9};
+    OK(tide_ledger_accounts(ledger, see_account, &account, &f->err));
+    assert_int_equal(account.id, 3);
+    assert_int_equal(account.owner, 0);
+    assert_string_equal(account.archive, "");
+    assert_string_equal(account.secret, "");
+    tide_tx *tx = NULL;
+    bool applied = false;
+    struct tide_changes changes;
+    struct tide_finish finish = {.id = 5, .token = 70, .state = TIDE_ROW_DONE};
+    tide_changes_init(&changes, tide_mem_heap());
+    OK(tide_tx_begin(ledger, &tx, &f->err));
+    OK(tide_ledger_finish(tx, &finish, 1, 2, &applied, &changes, &f->err));
+    OK(tide_ledger_account_place(tx, 3, "archive-1", NULL, &f->err));
+    OK(tide_tx_commit(tx, &f->err));
+    assert_true(applied);
+    assert_int_equal(changes.released_count, 1);
+    OK(tide_ledger_accounts(ledger, see_account, &account, &f->err));
+    assert_string_equal(account.archive, "archive-1");
     tide_changes_done(&changes);
     tide_ledger_close(ledger, true);
 }
@@ -380,6 +428,7 @@ int main(void)
         CASE(a_new_file_and_an_empty_file_become_a_ledger),
         CASE(a_newer_ledger_is_refused_naming_both_versions),
         CASE(an_older_ledger_is_upgraded_and_keeps_its_rows),
+        CASE(a_ledger_from_before_fleets_is_upgraded_while_jobs_run),
         CASE(a_step_that_fails_leaves_the_old_version),
         CASE(a_file_of_another_program_is_refused_untouched),
         CASE(a_damaged_file_is_found_after_an_unclean_stop),

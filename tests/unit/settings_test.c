@@ -3,6 +3,7 @@
 #include "base/clocktext.h"
 #include "base/rng.h"
 #include "engine/settings.h"
+#include "engine/settings_url.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -216,6 +217,58 @@ static void a_schedule_is_read_as_windows_of_the_week(void **state)
     assert_int_equal(w[2].days, 0x7f);
     assert_int_equal(w[2].to_minute, 1440);
     assert_int_equal(w[2].both_bytes_per_s, 0);
+    tide_settings_free(settings);
+}
+
+static void a_password_in_a_url_is_found_and_never_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url, *shown; /* NULL: it has no password */
+    } cases[] = {
+        {"postgres://host/db", NULL},
+        {"postgres://user@host:5432/db", NULL},
+        {"postgres://user:@host/db", NULL},
+        {"postgres://host:5432/db?user=a&sslmode=verify-full", NULL},
+        {"postgres:///db?host=/run/pg&user=a@b", NULL},
+        {"postgres://host/db?password=", NULL},
+        {"postgres://host/a:b@c", NULL},
+        {"", NULL},
+        {"postgres://user:secret@host:5432/db", "postgres://user:***@host:5432/db"},
+        {"postgresql://user:se:c/ret@host/db", NULL}, /* libpq reads no password there either */
+        {"postgres://user:sec?ret@host/db", "postgres://user:***@host/db"},
+        {"postgres://user:sec@ret@host/db", "postgres://user:***@host/db"},
+        {"postgres://:secret@host", "postgres://:***@host"},
+        {"postgres://host/db?password=secret", "postgres://host/db?password=***"},
+        {"postgres://host/db?a=1&p%61ss%77ord=secret&b=2",
+         "postgres://host/db?a=1&p%61ss%77ord=***&b=2"},
+        {"postgres://u:one@host/db?sslpassword=two&password=three&x=y",
+         "postgres://u:***@host/db?sslpassword=***&password=***&x=y"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char shown[256];
+        const tide_text url = tide_text_of(cases[i].url);
+        assert_int_equal(tide_url_has_password(url), cases[i].shown != NULL);
+        tide_url_masked(url, shown, sizeof shown);
+        assert_string_equal(shown, cases[i].shown == NULL ? cases[i].url : cases[i].shown);
+        char small[12];
+        tide_url_masked(url, small, sizeof small);
+        assert_true(strlen(small) < sizeof small);
+    }
+
+    tide_settings *settings = NULL;
+    tide_error err = {TIDE_OK, 0, ""};
+    char printed[TIDE_SETTING_TEXT_BYTES];
+    assert_int_equal(tide_settings_new(tide_mem_heap(), &settings), TIDE_OK);
+    assert_int_equal(tide_settings_add_flag(settings, "ledger.url=postgres://a:b@c/d", &err),
+                     TIDE_OK);
+    tide_setting_print(settings, TIDE_SET_LEDGER_URL, printed);
+    assert_string_equal(printed, "postgres://a:***@c/d");
+    assert_string_equal(tide_setting_text(settings, TIDE_SET_LEDGER_URL), "postgres://a:b@c/d");
+    /* A mistyped one has its password all the same. */
+    assert_int_equal(tide_settings_add_flag(settings, "ledger.url=postgre://a:secret@c/d", &err),
+                     TIDE_INVALID);
+    assert_null(strstr(err.text, "secret"));
     tide_settings_free(settings);
 }
 
@@ -494,6 +547,7 @@ int main(void)
         cmocka_unit_test(a_wrong_variable_or_flag_is_refused_by_name),
         cmocka_unit_test(values_that_bound_each_other_must_agree),
         cmocka_unit_test(a_schedule_is_read_as_windows_of_the_week),
+        cmocka_unit_test(a_password_in_a_url_is_found_and_never_shown),
         cmocka_unit_test(an_edit_changes_one_value_and_no_other_byte),
         cmocka_unit_test(an_edit_that_cannot_be_safe_is_refused),
         cmocka_unit_test(random_files_are_accepted_or_refused_whole),

@@ -28,6 +28,10 @@ struct parts {
     struct tide_retry_policy retry;
     struct tide_lanes_limits lanes;
     struct tide_tuning_bandwidth bandwidth;
+    struct {
+        uint64_t units;
+        uint32_t window_ms;
+    } gmail_project, console_project;
 };
 
 static void parts_of(const tide_settings *settings, struct parts *parts)
@@ -41,6 +45,10 @@ static void parts_of(const tide_settings *settings, struct parts *parts)
     parts->retry = tide_tuning_retry(settings);
     parts->lanes = tide_tuning_lanes(settings, parts->engine.workers);
     tide_tuning_bandwidth(settings, &parts->bandwidth);
+    parts->gmail_project.units =
+        tide_tuning_project(settings, "gmail", &parts->gmail_project.window_ms);
+    parts->console_project.units =
+        tide_tuning_project(settings, "console", &parts->console_project.window_ms);
 }
 
 struct field {
@@ -82,7 +90,15 @@ static const struct field fields[] = {
     FIELD(engine, stall_ignored_ms),
     FIELD(engine, stop_grace_ms),
     FIELD(engine, reload_every_ms),
+    FIELD(engine, fleet_lease_ms),
+    FIELD(engine, fleet_look_ms),
+    FIELD(engine, fleet_poll_ms),
+    FIELD(gmail_project, units),
+    FIELD(gmail_project, window_ms),
+    FIELD(console_project, units),
+    FIELD(console_project, window_ms),
     FIELD(engine, log_level_given),
+    FIELD(engine, ledger_is_shared),
     FIELD(engine, log_level),
     FIELD(engine, archive_guard),
     ALL(window_ms),
@@ -178,6 +194,11 @@ static const struct effect {
     {"workers.reserved_interactive", "3", "lanes.reserved[0]"},
     {"workers.reserved_bulk", "3", "lanes.reserved[1]"},
     {"workers.stop_grace", "1s", "engine.stop_grace_ms"},
+    {"fleet.lease", "20s", "engine.fleet_lease_ms"},
+    {"fleet.look", "2s", "engine.fleet_look_ms"},
+    {"fleet.poll", "2s", "engine.fleet_poll_ms"},
+    {"governor.gmail.project_units", "500000", "gmail_project.units"},
+    {"governor.console.project_units", "50000", "console_project.units"},
     {"lanes.interactive_below", "1MB", "engine.interactive_below_bytes"},
     {"priority.purge", "9", "engine.purge_priority"},
     {"governor.share", "900", "all.share_permille"},
@@ -202,11 +223,11 @@ static const struct effect {
     {"governor.default.rate_start", "5", "chat.rate_start default.rate_start"},
     {"governor.default.rate_min", "2", "chat.rate_min default.rate_min"},
     {"governor.default.rate_max", "20", "chat.rate_max default.rate_max"},
-    {"governor.gmail.window", "30s", "gmail.window_ms"},
+    {"governor.gmail.window", "30s", "gmail.window_ms gmail_project.window_ms"},
     {"governor.gmail.window_units", "15000", "gmail.window_units_max"},
     {"governor.gmail.in_flight", "12", "gmail.in_flight_max"},
     {"governor.gmail.reserve", "30", "gmail.reserve_permille"},
-    {"governor.console.window", "30s", "console.window_ms"},
+    {"governor.console.window", "30s", "console.window_ms console_project.window_ms"},
     {"governor.console.site_units", "2000", "console.window_units_max"},
     {"governor.console.in_flight", "12",
      "console.in_flight_max console.workers_start console.workers_max"},
@@ -241,6 +262,7 @@ static const struct effect {
     {"retry.backoff_max", "1m", "badness.pause_max_ms retry.pause_max_ms"},
     {"log.level", "debug", "engine.log_level_given engine.log_level"},
     {"archive.guard", "50", "engine.archive_guard"},
+    {"ledger.url", "postgres://host/db", "engine.ledger_is_shared"},
     {"settings.reload_every", "1s", "engine.reload_every_ms"},
 };
 enum { EFFECTS = sizeof effects / sizeof effects[0] };

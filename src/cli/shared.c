@@ -1,0 +1,131 @@
+/* shared.c - a ledger that many machines share, as commands see it (docs/fleet.md). */
+#include "cli/cli.h"
+
+#include "engine/settings_url.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char password_places[] =
+    "Give it by ~/.pgpass, PGPASSWORD or PGSERVICE, or write the setting ledger.url into "
+    "config.yaml, with mode 0600, by an editor.";
+
+tide_status cli_url_refuse_password(struct cli *cli, const char *url)
+{
+    char hint[400];
+    if (!tide_url_has_password(tide_text_of(url)))
+        return TIDE_OK;
+    cli->exit_code = CLI_EXIT_USAGE;
+    (void)snprintf(hint, sizeof hint, "%s Change the password: others may have seen it.",
+                   password_places);
+    return cli_fail(cli, TIDE_INVALID, hint,
+                    "a password on the command line can be read by everybody on this machine");
+}
+
+/* The environment is its owner's alone; a file is only when its mode says so. */
+static tide_status refuse_open_file(struct cli *cli, const char *url)
+{
+    struct stat info;
+    char hint[CLI_PATH_BYTES];
+    if (tide_setting_layer(cli->settings, TIDE_SET_LEDGER_URL) != TIDE_ORIGIN_FILE ||
+        !tide_url_has_password(tide_text_of(url)) || stat(cli->config_path, &info) != 0 ||
+        (info.st_mode & (S_IRWXG | S_IRWXO)) == 0)
+        return TIDE_OK;
+    (void)snprintf(hint, sizeof hint, "Run `chmod 600 %.300s`.", cli->config_path);
+    return cli_fail(cli, TIDE_INVALID, hint,
+                    "%.200s has a password in ledger.url, and others can read it",
+                    cli->config_path);
+}
+
+tide_status cli_ledger_choose(struct cli *cli)
+{
+    if (cli->ledger_chosen)
+        return TIDE_OK;
+    /* With --ledger the settings are not asked, but a file that is wrong is still told. */
+    tide_status rc = cli_settings(cli);
+    if (rc != TIDE_OK)
+        return rc;
+    if (cli->shared == NULL) {
+        const char *url = tide_setting_text(cli->settings, TIDE_SET_LEDGER_URL);
+        rc = url[0] == '\0' ? TIDE_OK : refuse_open_file(cli, url);
+        if (rc == TIDE_OK && url[0] != '\0')
+            cli->shared = url;
+    }
+    cli->ledger_chosen = rc == TIDE_OK;
+    return rc;
+}
+
+tide_status cli_shared_only(struct cli *cli)
+{
+    const tide_status rc = cli_ledger_choose(cli);
+    if (rc != TIDE_OK || cli->shared != NULL)
+        return rc;
+    cli->exit_code = CLI_EXIT_USAGE;
+    return cli_fail(cli, TIDE_INVALID,
+                    "Name it with --ledger postgres://HOST/DATABASE or the setting ledger.url; "
+                    "docs/fleet.md tells how to make one.",
+                    "this needs a ledger on PostgreSQL, and this home has one in a file");
+}
+
+const char *cli_shared_name(const struct cli *cli)
+{
+    static char name[TIDE_SETTING_TEXT_BYTES * 2];
+    tide_ledger_name(cli->shared, name, sizeof name);
+    return name;
+}
+
+tide_status cli_shared_hint(struct cli *cli, tide_status rc)
+{
+    switch (rc) {
+    case TIDE_OK:
+        return rc;
+    case TIDE_NETWORK:
+    case TIDE_TIMEOUT:
+        return cli_hint(cli, rc,
+                        "Check that the server runs, takes connections and is at that host and "
+                        "port. Workers wait for it and go on by themselves.");
+    case TIDE_AUTH:
+        /* Not exit code 4: it is the database that refuses, not an account's provider. */
+        cli->exit_code = CLI_EXIT_FAILED;
+        return cli_hint(cli, rc,
+                        "Check role and password: the password comes from PGPASSWORD, ~/.pgpass, "
+                        "PGSERVICE or the setting ledger.url.");
+    case TIDE_NOT_FOUND:
+        return cli_hint(cli, rc,
+                        "Run `tidemark ledger migrate` there once, as the owner of the database.");
+    case TIDE_NEWER:
+        return cli_hint(cli, rc,
+                        "Nothing was changed. Upgrade tidemark here to the version of the others.");
+    case TIDE_INVALID:
+        return cli_hint(cli, rc,
+                        "Check the names in the URL. A role gets its rights by `tidemark ledger "
+                        "migrate --role NAME`, run by the owner of the database.");
+    case TIDE_BUSY:
+        return cli_hint(cli, rc, "Others were faster. Run the command again.");
+    case TIDE_DISK_FULL:
+        return cli_hint(cli, rc, "Make room on the server's disk.");
+    default:
+        return cli_hint(cli, rc, "Look at the server's log, and run `tidemark jobs doctor`.");
+    }
+}
+
+tide_status cli_shared_open(struct cli *cli, bool read_only, bool upgrade)
+{
+    char run_id[40];
+    (void)snprintf(run_id, sizeof run_id, "command-%d", (int)getpid());
+    const struct tide_ledger_options options = {.path = cli->shared,
+                                                .run_id = run_id,
+                                                .now_unix_ms = cli->now_unix_ms,
+                                                .read_only = read_only,
+                                                .must_exist = !upgrade,
+                                                .database_clock = true};
+    const tide_status rc = tide_ledger_open(cli->world, &options, &cli->ledger, &cli->err);
+    cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
+    return cli_shared_hint(cli, rc);
+}
+
+tide_status cli_tell(struct cli *cli, tide_tx *tx, tide_hint hint, uint32_t account)
+{
+    return cli->shared == NULL ? TIDE_OK : tide_tx_hint(tx, hint, account, &cli->err);
+}

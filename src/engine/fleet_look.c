@@ -1,0 +1,406 @@
+/* fleet_look.c - one transaction, every few seconds: we live, the dead are buried, and
+ * what changed elsewhere is heard of here.
+ *
+ * Accounts with work are shared out evenly: a process takes those nobody holds up to its
+ * part, and the rest only if nobody else did since the last look (the others may lack
+ * the archive, or the handlers).  One that holds two more than the poorest gives one up,
+ * after what runs of it has ended.  Accounts with an archive stay where that is: whoever has
+ * it takes them at once and keeps them. */
+#include "engine/fleet.h"
+#include "base/check.h"
+
+#include <string.h>
+
+enum { RECLAIM_SLICE = 500 };
+
+struct look_account {
+    struct tide_account_row row;
+    tide_text governor; /* a copy */
+    bool work;
+    bool wanted, taken; /* to be ours */
+    bool released;
+};
+
+struct look {
+    struct tide_write write;
+    tide_engine *engine;
+    uint64_t sent_ms;
+    uint64_t owner;
+    struct tide_changes changes;
+    size_t reclaimed;
+    uint64_t cancels[FLEET_CANCELS_MAX];
+    size_t cancels_count;
+    uint32_t others; /* living members beside us */
+    uint32_t fewest; /* accounts that the poorest of them holds */
+    uint32_t lease_ms;
+    bool asks[TIDE_COMMON_LIMITS];
+    uint64_t units_max[TIDE_COMMON_LIMITS]; /* of the whole project */
+    uint64_t wanted[TIDE_COMMON_LIMITS], granted[TIDE_COMMON_LIMITS];
+    struct look_account *accounts;
+    size_t accounts_count, accounts_capacity;
+    tide_arena arena;
+    tide_status rc; /* of a visit */
+};
+
+/* ---- reading, on the writer's thread -------------------------------------------------- */
+
+static bool see_member(const struct tide_member *member, void *arg)
+{
+    struct look *look = arg;
+    if (member->dead || member->owner == look->owner)
+        return true;
+    look->others++;
+    look->fewest = member->accounts < look->fewest ? member->accounts : look->fewest;
+    return true;
+}
+
+static bool see_account(const struct tide_account_row *row, void *arg)
+{
+    struct look *look = arg;
+    void *accounts = look->accounts;
+    if (!tide_mem_grow(look->engine->mem, &accounts, &look->accounts_capacity,
+                       look->accounts_count + 1, TIDE_ACCOUNTS_MAX, sizeof *look->accounts)) {
+        look->rc = TIDE_FULL;
+        return false;
+    }
+    look->accounts = accounts;
+    struct look_account *seen = &look->accounts[look->accounts_count];
+    *seen = (struct look_account){.row = *row};
+    seen->row.governor = TIDE_TEXT_NONE;
+    /* What a governor saved is only needed where we may take the account. */
+    if (row->owner != look->owner && row->governor.bytes > 0) {
+        char *copy = tide_arena_copy(&look->arena, row->governor.data, row->governor.bytes);
+        if (copy == NULL) {
+            look->rc = TIDE_NO_MEMORY;
+            return false;
+        }
+        seen->governor = (tide_text){copy, row->governor.bytes};
+    }
+    look->accounts_count++;
+    return true;
+}
+
+static struct look_account *account_of(struct look *look, uint32_t id)
+{
+    /* Rows come in order of their ids. */
+    size_t low = 0;
+    size_t high = look->accounts_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (look->accounts[middle].row.id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < look->accounts_count && look->accounts[low].row.id == id ? &look->accounts[low]
+                                                                          : NULL;
+}
+
+static tide_status see_work(struct look *look, tide_error *err)
+{
+    size_t count = 0;
+    uint32_t *ids = tide_mem_array(look->engine->mem, TIDE_ACCOUNTS_MAX, sizeof *ids);
+    if (ids == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to look at the fleet");
+    tide_status rc =
+        tide_ledger_accounts_with_work(look->engine->ledger, ids, TIDE_ACCOUNTS_MAX, &count, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        struct look_account *account = account_of(look, ids[i]);
+        if (account != NULL)
+            account->work = true;
+    }
+    tide_mem_free(look->engine->mem, ids, TIDE_ACCOUNTS_MAX * sizeof *ids);
+    return rc;
+}
+
+/* ---- deciding, under the lock ------------------------------------------------------------ */
+
+struct claimed_look {
+    uint32_t account;
+    bool any;
+};
+
+static bool see_claimed(const struct tide_tracked *tracked, void *arg)
+{
+    struct claimed_look *look = arg;
+    if (tracked->brief.account == look->account && tracked->state >= TIDE_JOB_CLAIMING)
+        look->any = true;
+    return !look->any;
+}
+
+static bool anything_claimed(tide_engine *engine, uint32_t account)
+{
+    struct claimed_look look = {account, false};
+    tide_tracker_each(engine->tracker, see_claimed, &look);
+    for (uint32_t i = 0; i < engine->workers_count; i++)
+        if (engine->workers[i].job != NULL && engine->workers[i].job->brief.account == account)
+            look.any = true;
+    return look.any;
+}
+
+static bool was_left(const struct tide_fleet *fleet, uint32_t account)
+{
+    for (size_t i = 0; i < fleet->left_count; i++)
+        if (fleet->left[i] == account)
+            return true;
+    return false;
+}
+
+static bool may_take(tide_engine *engine, const struct look_account *account)
+{
+    const struct tide_account *known = tide_engine_account_of(engine, account->row.id);
+    /* One that is ours by its row and not in memory was taken just before we lost all. */
+    bool free = account->row.owner == 0 ||
+                (account->row.owner == engine->owner && (known == NULL || !known->held));
+    return account->work && free && !account->row.paused && !account->row.halted &&
+           !anything_claimed(engine, account->row.id) &&
+           (engine->may_take == NULL ||
+            engine->may_take(engine->may_take_arg, account->row.name, account->row.provider,
+                             account->row.archive));
+}
+
+static void decide(struct look *look)
+{
+    tide_engine *engine = look->engine;
+    struct tide_fleet *fleet = engine->fleet;
+    uint32_t held = 0;
+    uint32_t work = 0;
+    for (size_t i = 0; i < look->accounts_count; i++) {
+        work += look->accounts[i].work;
+        held += look->accounts[i].work && look->accounts[i].row.owner == look->owner;
+    }
+    uint32_t part = (work + look->others) / (look->others + 1);
+    uint32_t left[FLEET_LEFT_MAX];
+    size_t left_count = 0;
+    for (size_t i = 0; i < look->accounts_count; i++) {
+        struct look_account *account = &look->accounts[i];
+        if (!may_take(engine, account))
+            continue;
+        if (held < part || account->row.archive[0] != '\0' || was_left(fleet, account->row.id)) {
+            account->wanted = true;
+            held++;
+        } else if (left_count < FLEET_LEFT_MAX) {
+            left[left_count++] = account->row.id;
+        }
+    }
+    memcpy(fleet->left, left, left_count * sizeof left[0]);
+    fleet->left_count = left_count;
+    for (size_t i = 0; i < look->accounts_count; i++) {
+        struct tide_account *known = tide_engine_account_of(engine, look->accounts[i].row.id);
+        if (known != NULL && known->held && known->leaving)
+            look->accounts[i].released = !anything_claimed(engine, known->id);
+    }
+}
+
+static tide_status take_and_release(struct look *look, tide_tx *tx, uint64_t now_unix_ms,
+                                    tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < look->accounts_count; i++) {
+        struct look_account *account = &look->accounts[i];
+        if (account->wanted)
+            rc = tide_ledger_accounts_take(tx, &account->row.id, 1, look->owner, &account->taken,
+                                           now_unix_ms, err);
+        if (rc == TIDE_OK && account->released) {
+            rc = tide_ledger_accounts_release(tx, &account->row.id, 1, look->owner, err);
+            if (rc == TIDE_OK)
+                rc = tide_tx_hint(tx, TIDE_HINT_WORK, account->row.id, err);
+        }
+    }
+    return rc;
+}
+
+static tide_status ask_shares(struct look *look, tide_tx *tx, uint64_t now_unix_ms, tide_error *err)
+{
+    tide_engine *engine = look->engine;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < TIDE_COMMON_LIMITS; i++) {
+        const struct tide_common_limit *common = &engine->limits[i];
+        if (look->asks[i])
+            rc = tide_ledger_grant(tx, common->provider, look->owner, look->units_max[i],
+                                   look->wanted[i], common->window_ms, look->lease_ms, now_unix_ms,
+                                   &look->granted[i], err);
+    }
+    return rc;
+}
+
+/* Cursors of streams whose last job was finished by a process that died before it could
+ * move them. */
+struct advance_list {
+    uint64_t ids[FLEET_ADVANCE_MAX];
+    size_t count;
+};
+
+static bool see_stream(const struct tide_stream_row *row, void *arg)
+{
+    struct advance_list *list = arg;
+    if (row->ordinal < row->ordinal_next)
+        list->ids[list->count++] = row->id;
+    return list->count < FLEET_ADVANCE_MAX;
+}
+
+static tide_status advance_cursors(struct look *look, tide_tx *tx, uint64_t now_unix_ms,
+                                   tide_error *err)
+{
+    struct advance_list list = {.count = 0};
+    tide_status rc = tide_ledger_streams(look->engine->ledger, see_stream, &list, err);
+    for (size_t i = 0; rc == TIDE_OK && i < list.count; i++) {
+        uint64_t ordinal = 0;
+        rc = tide_ledger_cursor_advance(tx, list.ids[i], now_unix_ms, &ordinal, NULL, err);
+    }
+    return rc;
+}
+
+static tide_status look_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct look *look = arg;
+    tide_engine *engine = look->engine;
+    tide_tx *tx = transaction->tx;
+    uint64_t now = transaction->now_unix_ms;
+    tide_arena_reset(&look->arena);
+    tide_changes_clear(&look->changes);
+    look->accounts_count = 0;
+    look->others = 0;
+    look->fewest = UINT32_MAX;
+    look->rc = TIDE_OK;
+    look->sent_ms = tide_world_now_ms(engine->world);
+    look->owner = engine->owner; /* the writer's, and so are we */
+    tide_lock_take(engine->world, engine->lock);
+    look->lease_ms = (uint32_t)engine->tuning.fleet_lease_ms;
+    tide_lock_drop(engine->world, engine->lock);
+    tide_status rc = tide_ledger_member_beat(tx, look->lease_ms, now, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_reclaim(tx, look->owner, RECLAIM_SLICE, now, &look->reclaimed,
+                                 &look->changes, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_cancels(engine->ledger, look->owner, look->cancels, FLEET_CANCELS_MAX,
+                                 &look->cancels_count, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_members(engine->ledger, see_member, look, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(engine->ledger, see_account, look, err);
+    if (rc == TIDE_OK && look->rc != TIDE_OK)
+        rc = tide_error_set(err, look->rc, "no room for the accounts of the fleet");
+    if (rc == TIDE_OK)
+        rc = see_work(look, err);
+    if (rc == TIDE_OK)
+        rc = advance_cursors(look, tx, now, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_lock_take(engine->world, engine->lock);
+    decide(look);
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++) {
+        look->wanted[i] = tide_limits_wanted(engine, i);
+        look->units_max[i] = engine->limits[i].units_max;
+        look->asks[i] =
+            look->wanted[i] > 0 || engine->limits[i].limit.granted_until_ms != UINT64_MAX;
+    }
+    tide_lock_drop(engine->world, engine->lock);
+    rc = take_and_release(look, tx, now, err);
+    if (rc == TIDE_OK)
+        rc = ask_shares(look, tx, now, err);
+    if (rc == TIDE_OK)
+        rc = tide_fleet_hints(engine, tx, NULL, &look->changes, err);
+    if (rc == TIDE_OK && look->reclaimed > 0)
+        rc = tide_tx_hint(tx, TIDE_HINT_WORK, 0, err);
+    return rc;
+}
+
+/* ---- once it is durable, under the lock ------------------------------------------------------ */
+
+static void apply_account(struct look *look, struct look_account *seen, uint64_t now_ms)
+{
+    tide_engine *engine = look->engine;
+    if (tide_account_is(engine, &seen->row, now_ms, NULL) != TIDE_OK)
+        return; /* no memory: at the next look */
+    struct tide_account *account = tide_engine_account_of(engine, seen->row.id);
+    account->bound = seen->row.archive[0] != '\0';
+    if (seen->taken && !account->held) {
+        engine->fleet->look_wanted = true; /* it needs a share of what it has in common */
+        TIDE_SEEN("fleet: an account was taken");
+        if (tide_account_taken(engine, account, seen->governor, now_ms) == TIDE_OK)
+            tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                           "account taken", TIDE_F_CSTR("account", account->name));
+        else
+            account->leaving = account->held = true; /* given back at the next look */
+    } else if (seen->released) {
+        TIDE_SEEN("fleet: an account was given up for another process");
+        tide_account_left(engine, account, now_ms);
+        tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                       "account given up", TIDE_F_CSTR("account", account->name));
+    }
+    if (account->held && !account->leaving && seen->work)
+        tide_tracker_more(engine->tracker, account->id); /* a hint may have been missed */
+}
+
+/* We hold at least two more than the poorest: one goes. */
+static void share(struct look *look)
+{
+    tide_engine *engine = look->engine;
+    uint32_t held = 0;
+    struct tide_account *last = NULL;
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        if (engine->accounts[i]->held) {
+            if (engine->accounts[i]->leaving)
+                return;
+            held++;
+            last = engine->accounts[i]->bound ? last : engine->accounts[i];
+        }
+    if (look->others > 0 && last != NULL && held >= look->fewest + 2)
+        last->leaving = true;
+}
+
+static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    struct look *look = arg;
+    struct tide_fleet *fleet = engine->fleet;
+    if (fleet->rejoin) {
+        fleet->look_wanted = true; /* what this one said was of our last life */
+        return;
+    }
+    fleet->lease_until_ms = look->sent_ms + look->lease_ms;
+    fleet->others = look->others;
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
+        tide_limits_granted(engine, i, look->granted[i], look->sent_ms + look->lease_ms);
+    fleet->looks++;
+    tide_changes_apply(engine, &look->changes, now_ms);
+    for (size_t i = 0; i < look->cancels_count; i++)
+        tide_control_cancel_claimed(engine, look->cancels[i], now_ms);
+    for (size_t i = 0; i < look->accounts_count; i++)
+        apply_account(look, &look->accounts[i], now_ms);
+    share(look);
+    fleet->free_work = true;
+    engine->stuff_to_claim = true;
+    if (look->reclaimed > 0)
+        TIDE_SEEN("fleet: jobs of a dead member were put back");
+    if (look->reclaimed == RECLAIM_SLICE)
+        fleet->look_wanted = true; /* there is more of it */
+}
+
+static void look_drop(tide_engine *engine, struct tide_write *write)
+{
+    struct look *look = (struct look *)write;
+    engine->fleet->look_under_way = false;
+    tide_changes_done(&look->changes);
+    tide_arena_done(&look->arena);
+    tide_mem_free(engine->mem, look->accounts, look->accounts_capacity * sizeof *look->accounts);
+    tide_mem_free(engine->mem, look, sizeof *look);
+    tide_cond_wake_one(engine->world, engine->pump);
+    tide_cond_wake_all(engine->world, engine->news);
+}
+
+bool tide_fleet_look(tide_engine *engine, uint64_t now_ms)
+{
+    (void)now_ms;
+    struct look *look = tide_mem_new(engine->mem, sizeof *look);
+    if (look == NULL)
+        return false;
+    look->engine = engine;
+    tide_changes_init(&look->changes, engine->mem);
+    tide_arena_init(&look->arena, engine->mem, 64 << 20);
+    look->write =
+        (struct tide_write){.run = look_run, .arg = look, .apply = look_apply, .drop = look_drop};
+    engine->fleet->look_under_way = true;
+    tide_write_push(engine, &look->write);
+    return true;
+}

@@ -1,0 +1,394 @@
+/* Goal: several engines on one shared ledger are one: each job runs once, each account
+ * has one holder, each tick of a schedule fires once, and what one is told all do.
+ * Method: two engines in this process, each with a state directory of its own, on a
+ * fresh database; the short lease makes deaths quick. */
+#include "base/check.h"
+#include "engine/settings.h"
+#include "support/pg_test.h"
+#include "tidemark.h"
+#include "world/real.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        tide_status ok_rc = (call);                                                                \
+        if (ok_rc != TIDE_OK)                                                                      \
+            (void)fprintf(stderr, "%s: %s\n", #call, f->err.text);                                 \
+        assert_int_equal(ok_rc, TIDE_OK);                                                          \
+    } while (0)
+
+struct fixture;
+
+/* One process of the fleet, as far as one address space can have two. */
+struct process {
+    struct fixture *f;
+    tide_engine *engine;
+    uint32_t kind;
+    uint32_t slow;
+    atomic_uint ran;
+    atomic_uint canceled;
+    char dir[80];
+    bool deaf; /* takes no account */
+};
+
+struct fixture {
+    char url[PG_TEST_URL_BYTES];
+    char dir[64];
+    struct process p[2];
+    tide_error err;
+};
+
+static tide_status count_run(tide_job *job, void *context, tide_error *err)
+{
+    (void)job;
+    (void)err;
+    struct process *process = context;
+    atomic_fetch_add(&process->ran, 1);
+    return TIDE_OK;
+}
+
+/* Runs until somebody ends it. */
+static tide_status run_long(tide_job *job, void *context, tide_error *err)
+{
+    (void)err;
+    struct process *process = context;
+    atomic_fetch_add(&process->ran, 1);
+    tide_status rc = tide_job_sleep(job, 60000);
+    if (rc == TIDE_CANCELED)
+        atomic_fetch_add(&process->canceled, 1);
+    return rc;
+}
+
+static bool takes(void *arg, const char *account, const char *provider, const char *archive)
+{
+    (void)account;
+    (void)provider;
+    (void)archive;
+    return !((struct process *)arg)->deaf;
+}
+
+static void open_process(struct fixture *f, int which)
+{
+    struct process *process = &f->p[which];
+    process->f = f;
+    (void)snprintf(process->dir, sizeof process->dir, "%s/%d", f->dir, which);
+    struct tide_engine_options options = {.state_dir = process->dir,
+                                          .ledger = f->url,
+                                          .workers = 4,
+                                          .may_take = takes,
+                                          .may_take_arg = process};
+    OK(tide_engine_open(&options, &process->engine, &f->err));
+    struct tide_kind quick = {.name = "quick", .handler = count_run, .context = process};
+    struct tide_kind slow = {.name = "slow", .handler = run_long, .context = process};
+    OK(tide_engine_kind(process->engine, &quick, &process->kind, &f->err));
+    OK(tide_engine_kind(process->engine, &slow, &process->slow, &f->err));
+}
+
+static void start(struct fixture *f, int which)
+{
+    OK(tide_engine_start(f->p[which].engine, &f->err));
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    /* Three looks in a lease, a tenth of the usual times. */
+    (void)setenv("TIDEMARK_FLEET_LEASE", "1500ms", 1);
+    (void)setenv("TIDEMARK_FLEET_LOOK", "300ms", 1);
+    (void)snprintf(f->dir, sizeof f->dir, "/tmp/tide-fleet-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    pg_test_create(NULL, f->url, sizeof f->url);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    char command[120];
+    for (int i = 0; i < 2; i++)
+        (void)tide_engine_close(f->p[i].engine);
+    pg_test_drop(f->url);
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", f->dir);
+    assert_int_equal(system(command), 0);
+    free(f);
+    return 0;
+}
+
+/* Until a question to the database has that answer: at most 20 s. */
+static void until(struct fixture *f, const char *sql, long long expected)
+{
+    long long value = -1;
+    for (int i = 0; i < 400 && value != expected; i++) {
+        value = pg_test_exec(f->url, sql);
+        if (value != expected)
+            (void)usleep(50000);
+    }
+    if (value != expected)
+        (void)fprintf(stderr, "%s: %lld, not %lld\n", sql, value, expected);
+    assert_true(value == expected);
+}
+
+static void until_ran(struct fixture *f, unsigned expected)
+{
+    (void)f;
+    for (int i = 0; i < 400 && atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran) < expected;
+         i++)
+        (void)usleep(50000);
+    assert_int_equal(atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran), expected);
+}
+
+static void enqueue(struct fixture *f, int which, uint32_t kind, uint32_t account, size_t count,
+                    uint64_t *ids_out)
+{
+    struct tide_spec *specs = calloc(count, sizeof *specs);
+    for (size_t i = 0; i < count; i++)
+        specs[i] = (struct tide_spec){.kind = kind, .account = account};
+    OK(tide_enqueue(f->p[which].engine, specs, count, ids_out, &f->err));
+    free(specs);
+}
+
+/* ---- jobs of no account ------------------------------------------------------------- */
+
+static void jobs_of_no_account_run_once_in_either_process(void **state)
+{
+    struct fixture *f = *state;
+    open_process(f, 0);
+    open_process(f, 1);
+    enqueue(f, 0, f->p[0].kind, 0, 3000, NULL);
+    start(f, 0);
+    start(f, 1);
+    OK(tide_engine_wait(f->p[0].engine, 30000, &f->err));
+    OK(tide_engine_wait(f->p[1].engine, 30000, &f->err));
+    until(f, "SELECT count(*) FROM tidemark.job", 0);
+    until(f,
+          "SELECT count(*) FROM tidemark.job_done WHERE kind = (SELECT id FROM tidemark.kind"
+          " WHERE name = 'quick')",
+          3000);
+    assert_int_equal(atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran), 3000);
+}
+
+static void a_hint_wakes_another_process_at_once(void **state)
+{
+    struct fixture *f = *state;
+    open_process(f, 0);
+    open_process(f, 1);
+    start(f, 1); /* the first only enqueues */
+    OK(tide_engine_wait(f->p[1].engine, 30000, &f->err));
+    enqueue(f, 0, f->p[0].kind, 0, 1, NULL);
+    until_ran(f, 1);
+    assert_int_equal(atomic_load(&f->p[1].ran), 1);
+}
+
+/* ---- accounts -------------------------------------------------------------------------- */
+
+static const char held[] = "SELECT count(*) FROM tidemark.account a JOIN tidemark.member m"
+                           " ON m.owner = a.owner AND NOT m.dead";
+
+static void an_account_has_one_holder_and_a_clean_end_gives_it_up(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = 0;
+    open_process(f, 0);
+    open_process(f, 1);
+    OK(tide_engine_account(f->p[0].engine, "ada", NULL, &account, &f->err));
+    f->p[1].deaf = true;
+    start(f, 0);
+    start(f, 1);
+    enqueue(f, 1, f->p[1].kind, account, 50, NULL);
+    until_ran(f, 50);
+    assert_int_equal(atomic_load(&f->p[1].ran), 0);
+    until(f, held, 1);
+    OK(tide_engine_close(f->p[0].engine));
+    f->p[0].engine = NULL;
+    until(f, held, 0);
+    f->p[1].deaf = false;
+    enqueue(f, 1, f->p[1].kind, account, 50, NULL);
+    until_ran(f, 100);
+    assert_int_equal(atomic_load(&f->p[1].ran), 50);
+}
+
+/* The first is declared dead while its jobs run: they run in the second, and what the first
+ * still says about them changes nothing (E1.8). */
+static void a_member_that_was_declared_dead_starts_anew(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = 0;
+    open_process(f, 0);
+    OK(tide_engine_account(f->p[0].engine, "ada", NULL, &account, &f->err));
+    enqueue(f, 0, f->p[0].slow, account, 1, NULL);
+    enqueue(f, 0, f->p[0].slow, 0, 2, NULL);
+    start(f, 0);
+    until_ran(f, 3);
+    (void)pg_test_exec(f->url, "UPDATE tidemark.member SET dead = true");
+    /* It lost all three, joins again, buries itself, and has them again. */
+    until_ran(f, 6);
+    assert_int_equal(atomic_load(&f->p[0].canceled), 3);
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state = 1 AND attempts = 1", 3);
+    until(f, "SELECT count(*) FROM tidemark.member WHERE NOT dead", 1);
+    until(f,
+          "SELECT count(*) FROM tidemark.job j JOIN tidemark.member m ON m.owner = j.owner"
+          " WHERE m.dead",
+          0);
+}
+
+static void accounts_are_shared_out(void **state)
+{
+    struct fixture *f = *state;
+    open_process(f, 0);
+    open_process(f, 1);
+    uint32_t accounts[8] = {0};
+    for (int i = 0; i < 8; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "account-%d", i);
+        OK(tide_engine_account(f->p[0].engine, name, NULL, &accounts[i], &f->err));
+        enqueue(f, 0, f->p[0].slow, accounts[i], 1, NULL);
+    }
+    start(f, 0);
+    until(f, held, 8);
+    start(f, 1);
+    /* The poor one is given some, as soon as what runs there has ended. */
+    OK(tide_cancel_kind(f->p[0].engine, "slow", &f->err));
+    for (int i = 0; i < 8; i++)
+        enqueue(f, 0, f->p[0].kind, accounts[i], 200, NULL);
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 0);
+    for (int i = 0; i < 8; i++)
+        enqueue(f, 0, f->p[0].kind, accounts[i], 1, NULL);
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 0);
+    until(f,
+          "SELECT (min(n) >= 3)::int FROM (SELECT count(a.id) AS n FROM tidemark.member m"
+          " LEFT JOIN tidemark.account a ON a.owner = m.owner WHERE NOT m.dead"
+          " GROUP BY m.owner) c",
+          1);
+}
+
+/* ---- commands reach everybody ------------------------------------------------------------- */
+
+static void a_cancel_reaches_a_job_of_another_process(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t id = 0;
+    open_process(f, 0);
+    open_process(f, 1);
+    start(f, 1);
+    enqueue(f, 0, f->p[0].slow, 0, 1, &id);
+    until_ran(f, 1);
+    OK(tide_cancel_job(f->p[0].engine, id, &f->err));
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state = 4", 1);
+    assert_int_equal(atomic_load(&f->p[1].canceled), 1);
+}
+
+static void a_halt_reaches_the_holder_of_the_account(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = 0;
+    open_process(f, 0);
+    open_process(f, 1);
+    OK(tide_engine_account(f->p[0].engine, "ada", NULL, &account, &f->err));
+    start(f, 1);
+    enqueue(f, 0, f->p[0].slow, account, 1, NULL);
+    until_ran(f, 1);
+    OK(tide_engine_halt(f->p[0].engine, account, "by a person", &f->err));
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state = 0", 1);
+    assert_int_equal(atomic_load(&f->p[1].canceled), 1);
+    OK(tide_engine_resume(f->p[0].engine, account, &f->err));
+    until_ran(f, 2);
+}
+
+/* ---- schedules, batches, streams ------------------------------------------------------------ */
+
+static void a_schedule_fires_once_for_a_tick_on_two_machines(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 2; i++) {
+        open_process(f, i);
+        struct tide_schedule schedule = {.name = "tick", .kind = f->p[i].kind, .period_ms = 500};
+        OK(tide_engine_schedule(f->p[i].engine, &schedule, &f->err));
+    }
+    start(f, 0);
+    start(f, 1);
+    until(f,
+          "SELECT (count(*) >= 6)::int FROM tidemark.job_done d JOIN tidemark.kind k"
+          " ON k.id = d.kind WHERE k.name = 'quick'",
+          1);
+    /* As many as ticks have passed: not one more. */
+    assert_int_equal(
+        pg_test_exec(f->url, "SELECT (count(*) <= (max(d.created) - min(d.created)) / 500 + 1)::int"
+                             " FROM tidemark.job_done d JOIN tidemark.kind k ON k.id = d.kind"
+                             " WHERE k.name = 'quick'"),
+        1);
+}
+
+static void an_enqueue_with_a_name_happens_once(void **state)
+{
+    struct fixture *f = *state;
+    open_process(f, 0);
+    open_process(f, 1);
+    struct tide_spec specs[3] = {
+        {.kind = f->p[0].kind}, {.kind = f->p[0].kind}, {.kind = f->p[0].kind}};
+    uint64_t first[3];
+    uint64_t second[3];
+    OK(tide_enqueue_once(f->p[0].engine, "order 7", specs, 3, first, &f->err));
+    OK(tide_enqueue_once(f->p[1].engine, "order 7", specs, 3, second, &f->err));
+    assert_memory_equal(first, second, sizeof first);
+    assert_int_equal(tide_enqueue_once(f->p[1].engine, "order 7", specs, 2, second, &f->err),
+                     TIDE_INVALID);
+    until(f, "SELECT count(*) FROM tidemark.job", 3);
+}
+
+static void a_cursor_moves_over_cycles_that_two_processes_finish(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t stream = 0;
+    open_process(f, 0);
+    open_process(f, 1);
+    OK(tide_stream_open(f->p[0].engine, 0, "days", NULL, &stream, &f->err));
+    struct tide_spec specs[40];
+    for (int i = 0; i < 40; i++)
+        specs[i] = (struct tide_spec){.kind = f->p[0].kind};
+    for (int day = 0; day < 25; day++) {
+        char end[16];
+        (void)snprintf(end, sizeof end, "day %d", day + 1);
+        /* An empty one is finished at once. */
+        OK(tide_cycle_open(f->p[day % 2].engine, stream, NULL, end, specs, day % 5 == 4 ? 0 : 40,
+                           NULL, &f->err));
+    }
+    start(f, 0);
+    start(f, 1);
+    until(f, "SELECT ordinal FROM tidemark.stream", 25);
+    struct tide_stream_state at;
+    OK(tide_stream_state(f->p[1].engine, stream, &at, &f->err));
+    assert_string_equal(at.cursor, "day 25");
+}
+
+int main(void)
+{
+    if (pg_test_server() == NULL) {
+        (void)printf("skipped: no PostgreSQL\n");
+        return 77;
+    }
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(jobs_of_no_account_run_once_in_either_process),
+        TEST(a_hint_wakes_another_process_at_once),
+        TEST(an_account_has_one_holder_and_a_clean_end_gives_it_up),
+        TEST(a_member_that_was_declared_dead_starts_anew),
+        TEST(accounts_are_shared_out),
+        TEST(a_cancel_reaches_a_job_of_another_process),
+        TEST(a_halt_reaches_the_holder_of_the_account),
+        TEST(a_schedule_fires_once_for_a_tick_on_two_machines),
+        TEST(an_enqueue_with_a_name_happens_once),
+        TEST(a_cursor_moves_over_cycles_that_two_processes_finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* commands.c - cancel, retry and accept, in slices. */
+#include "ledger_fixture.h"
+
+static size_t cancel_all(struct fixture *f, size_t slice, uint64_t *running, size_t *running_count)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.count_max = slice;
+    size_t total = 0;
+    size_t count = slice;
+    while (count == slice) { /* each slice cancels at least one; ends when none is left */
+        begin(f);
+        OK(tide_ledger_cancel(f->tx, &filter, NOW + 5, &count, running, 4, running_count,
+                              &f->changes, &f->err));
+        commit(f);
+        total += count;
+    }
+    return total;
+}
+
+static void cancel_and_retry_work_in_slices(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t first = add_plain(f);
+    uint64_t runs = add_plain(f);
+    for (int i = 0; i < 5; i++)
+        (void)add_plain(f);
+    uint64_t blocked = add_needing(f, &first, 1);
+    (void)claim(f, runs);
+    uint64_t running[4];
+    size_t running_count = 0;
+    assert_int_equal(cancel_all(f, 3, running, &running_count), 7);
+    assert_int_equal(running_count, 1);
+    assert_int_equal(running[0], runs);
+    assert_state(f, blocked, TIDE_ROW_CANCELED);
+    assert_int_equal(look(f, blocked).row.status, TIDE_CANCELED);
+
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.count_max = 4;
+    size_t count = 4;
+    size_t total = 0;
+    while (count == 4) { /* each one leaves the set that is retried */
+        begin(f);
+        OK(tide_ledger_retry(f->tx, &filter, NOW + 6, &count, &f->changes, &f->err));
+        commit(f);
+        total += count;
+    }
+    assert_int_equal(total, 7);
+    assert_state(f, blocked, TIDE_ROW_PENDING);
+    assert_int_equal(look(f, blocked).row.open_deps, 1);
+    assert_state(f, runs, TIDE_ROW_RUNNING);
+
+    /* A waiting one loses its time. */
+    struct tide_job_new later = job_of(f, NULL);
+    later.not_before_unix_ms = NOW + 1000;
+    uint64_t id = add(f, &later).id;
+    begin(f);
+    OK(tide_ledger_retry(f->tx, &filter, NOW + 6, &count, &f->changes, &f->err));
+    commit(f);
+    assert_int_equal(count, 1);
+    assert_int_equal(look(f, id).row.not_before_unix_ms, 0);
+}
+
+static size_t cancels_of(struct fixture *f, uint64_t owner, uint64_t *ids, size_t max)
+{
+    size_t count = 99;
+    OK(tide_ledger_cancels(f->ledger, owner, ids, max, &count, &f->err));
+    return count;
+}
+
+/* The process that runs a job learns of the wish by looking, whoever made it. */
+static void a_wish_to_cancel_stays_with_what_runs(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ids[4];
+    uint64_t tokens[4];
+    for (size_t i = 0; i < 4; i++) {
+        ids[i] = add_plain(f);
+        tokens[i] = claim_as(f, ids[i], i == 3 ? 8 : 7);
+    }
+    uint64_t seen[4];
+    assert_int_equal(cancels_of(f, 7, seen, 4), 0);
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    uint64_t running[1];
+    size_t count = 9;
+    size_t running_count = 0;
+    filter.before_id = ids[3] + 1;
+    begin(f);
+    OK(tide_ledger_cancel(f->tx, &filter, NOW, &count, running, 1, &running_count, &f->changes,
+                          &f->err));
+    commit(f);
+    assert_int_equal(count, 0);
+    assert_int_equal(running_count, 1); /* as many as there was room for; all are marked */
+    assert_int_equal(cancels_of(f, 7, seen, 4), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(seen[i], ids[i]);
+    assert_int_equal(cancels_of(f, 7, seen, 2), 2);
+    assert_int_equal(cancels_of(f, 8, seen, 4), 1);
+    assert_int_equal(seen[0], ids[3]);
+    assert_int_equal(cancels_of(f, 9, seen, 4), 0);
+    reopen(f, false);
+    assert_int_equal(cancels_of(f, 7, seen, 4), 3);
+
+    /* It ends with the run, however that ends. */
+    assert_true(end_as(f, ids[0], tokens[0], TIDE_ROW_DONE));
+    assert_true(end_as(f, ids[1], tokens[1], TIDE_ROW_PENDING));
+    assert_int_equal(cancels_of(f, 7, seen, 4), 1);
+    assert_int_equal(seen[0], ids[2]);
+    (void)claim_as(f, ids[1], 7);
+    assert_int_equal(cancels_of(f, 7, seen, 4), 1);
+    assert_true(end_as(f, ids[2], tokens[2], TIDE_ROW_CANCELED));
+    assert_int_equal(retry(f, ids[2]), 1);
+    (void)claim_as(f, ids[2], 7);
+    assert_int_equal(cancels_of(f, 7, seen, 4), 0);
+}
+
+static void a_command_means_what_all_its_conditions_mean(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t in_cycle[2];
+    begin(f);
+    uint64_t stream = stream_of(f, "mail");
+    uint64_t cycle = cycle_with_jobs(f, stream, "march", 2, in_cycle);
+    commit(f);
+    struct tide_job_new job = job_of(f, NULL);
+    job.kind = f->alone;
+    uint64_t other_kind = add(f, &job).id;
+    uint64_t free_one = add_free(f);
+    uint64_t running[1];
+    size_t count = 0;
+    size_t running_count = 0;
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.kind = f->once;
+    filter.cycle = cycle;
+    filter.account = f->account;
+    filter.state = TIDE_ROW_PENDING;
+    filter.before_id = in_cycle[1];
+    tide_changes_clear(&f->changes);
+    begin(f);
+    OK(tide_ledger_cancel(f->tx, &filter, NOW, &count, running, 1, &running_count, &f->changes,
+                          &f->err));
+    commit(f);
+    assert_int_equal(count, 1);
+    assert_int_equal(f->changes.cycles_count, 1);
+    assert_int_equal(f->changes.cycles[0].failed, 1);
+    assert_state(f, in_cycle[0], TIDE_ROW_CANCELED);
+    assert_state(f, in_cycle[1], TIDE_ROW_PENDING);
+    filter = TIDE_JOB_FILTER_ANY;
+    filter.account = 0;
+    begin(f);
+    OK(tide_ledger_cancel(f->tx, &filter, NOW, &count, running, 1, &running_count, &f->changes,
+                          &f->err));
+    commit(f);
+    assert_int_equal(count, 1);
+    assert_state(f, free_one, TIDE_ROW_CANCELED);
+    assert_state(f, other_kind, TIDE_ROW_PENDING);
+}
+
+static const struct CMUnitTest tests[] = {
+    CASE(cancel_and_retry_work_in_slices),
+    CASE(a_wish_to_cancel_stays_with_what_runs),
+    CASE(a_command_means_what_all_its_conditions_mean),
+};
+GROUP(commands, tests);

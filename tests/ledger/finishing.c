@@ -1,0 +1,170 @@
+/* finishing.c - the end of a running job: all of it or nothing, and by its holder alone (E1.6, E1.8). */
+#include "ledger_fixture.h"
+
+static void a_zombie_changes_nothing(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t id = add_plain(f);
+    uint64_t stale = claim_as(f, id, 1);
+    size_t count = 0;
+    tide_changes_clear(&f->changes);
+    begin(f);
+    OK(tide_ledger_reclaim(f->tx, 2, 100, NOW, &count, &f->changes, &f->err));
+    commit(f);
+    assert_int_equal(count, 1);
+    uint64_t token = claim_as(f, id, 2);
+
+    struct tide_job_new child = job_of(f, "child");
+    struct tide_item_report item = {TIDE_TEXT("x"), TIDE_TEXT("broken"), TIDE_PERMANENT};
+    struct seen_job before = look(f, id);
+    assert_false(finish(f, &(struct tide_finish){.id = id,
+                                                 .token = stale,
+                                                 .state = TIDE_ROW_DONE,
+                                                 .error = TIDE_TEXT("zombie"),
+                                                 .resume_set = true,
+                                                 .resume = TIDE_TEXT("zombie"),
+                                                 .children = &child,
+                                                 .children_count = 1,
+                                                 .items = &item,
+                                                 .items_count = 1}));
+    assert_int_equal(f->changes.refused[0].status, TIDE_STALE);
+    assert_int_equal(f->changes.children_count, 0);
+    struct tide_beat beat = {id, stale, 999, true, TIDE_TEXT("zombie")};
+    bool applied = true;
+    begin(f);
+    OK(tide_ledger_beat(f->tx, &beat, 1, NOW + 9, &applied, &f->err));
+    commit(f);
+    assert_false(applied);
+    struct seen_job after = look(f, id);
+    assert_int_equal(after.row.token, before.row.token);
+    assert_int_equal(after.row.bytes_done, before.row.bytes_done);
+    assert_int_equal(after.row.beat_unix_ms, before.row.beat_unix_ms);
+    assert_string_equal(after.resume, before.resume);
+    assert_string_equal(after.error, before.error);
+    assert_true(end_as(f, id, token, TIDE_ROW_DONE));
+    assert_false(end_as(f, id, token, TIDE_ROW_FAILED));
+    assert_state(f, id, TIDE_ROW_DONE);
+}
+
+static void beats_keep_bytes_and_resume_data(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t id = add_plain(f);
+    uint64_t token = claim(f, id);
+    struct tide_beat beats[2] = {{id, token, 10, false, TIDE_TEXT_NONE},
+                                 {id, token, 20, true, TIDE_TEXT("session 9")}};
+    bool applied[2] = {false, false};
+    begin(f);
+    OK(tide_ledger_beat(f->tx, beats, 2, NOW + 9, applied, &f->err));
+    commit(f);
+    assert_true(applied[0] && applied[1]);
+    struct seen_job seen = look(f, id);
+    assert_int_equal(seen.row.bytes_done, 20);
+    assert_int_equal(seen.row.beat_unix_ms, NOW + 9);
+    assert_string_equal(seen.resume, "session 9");
+    /* The process dies: what was saved is there for the next one. */
+    reopen(f, false);
+    size_t count = 0;
+    tide_changes_clear(&f->changes);
+    begin(f);
+    OK(tide_ledger_reclaim(f->tx, 8, 100, NOW, &count, &f->changes, &f->err));
+    commit(f);
+    assert_int_equal(count, 1);
+    seen = look(f, id);
+    assert_int_equal(seen.row.attempts, 1);
+    assert_string_equal(seen.resume, "session 9");
+    assert_int_equal(seen.row.bytes_done, 20);
+    assert_string_equal(seen.run, "run-1");
+}
+
+static tide_status effect_writes(void *arg, tide_tx *tx, tide_error *err)
+{
+    tide_status rc = tide_ledger_note(tx, "effect", TIDE_TEXT("happened"), err);
+    tide_status wanted = *(tide_status *)arg;
+    if (rc == TIDE_OK && wanted != TIDE_OK)
+        return tide_error_set(err, wanted, "the effect failed");
+    return rc;
+}
+
+static void one_bad_finish_is_undone_alone(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ids[4];
+    struct tide_finish finishes[4];
+    bool applied[4];
+    tide_status fails = TIDE_PERMANENT;
+    tide_status works = TIDE_OK;
+    struct tide_job_new children[2] = {job_of(f, NULL), job_of(f, NULL)};
+    struct tide_job_new orphan = job_of(f, NULL);
+    const uint64_t missing = 4711;
+    const uint32_t first = 0;
+    children[1].needs_earlier = &first;
+    children[1].needs_earlier_count = 1;
+    orphan.needs = &missing;
+    orphan.needs_count = 1;
+    for (size_t i = 0; i < 4; i++) {
+        ids[i] = add_plain(f);
+        finishes[i] =
+            (struct tide_finish){.id = ids[i], .token = claim(f, ids[i]), .state = TIDE_ROW_DONE};
+    }
+    finishes[1].effect = effect_writes;
+    finishes[1].effect_arg = &fails;
+    finishes[1].children = children;
+    finishes[1].children_count = 2;
+    finishes[2].children = &orphan;
+    finishes[2].children_count = 1;
+    tide_changes_clear(&f->changes);
+    begin(f);
+    OK(tide_ledger_finish(f->tx, finishes, 4, NOW, applied, &f->changes, &f->err));
+    commit(f);
+    assert_true(applied[0] && !applied[1] && !applied[2] && applied[3]);
+    assert_state(f, ids[1], TIDE_ROW_RUNNING);
+    assert_int_equal(f->changes.children_count, 0);
+    assert_int_equal(f->changes.refused_count, 2);
+    assert_int_equal(f->changes.refused[0].index, 1);
+    assert_int_equal(f->changes.refused[0].status, TIDE_PERMANENT);
+    assert_string_equal(f->changes.refused[0].text, "the effect failed");
+    assert_int_equal(f->changes.refused[1].status, TIDE_NOT_FOUND);
+    assert_false(note_is(f, "effect", "happened"));
+    struct tide_brief briefs[8];
+    assert_int_equal(refill(f, f->account, briefs, 8), 0);
+
+    finishes[1].effect_arg = &works;
+    assert_true(finish(f, &finishes[1]));
+    assert_true(note_is(f, "effect", "happened"));
+    assert_int_equal(f->changes.children_count, 2);
+    assert_int_equal(f->changes.children[1].brief.open_deps, 1);
+    assert_false(f->changes.children[1].existed);
+    assert_int_equal(refill(f, f->account, briefs, 8), 1);
+}
+
+static void children_appear_only_with_the_commit(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t id = add_plain(f);
+    struct tide_job_new child = job_of(f, "child");
+    struct tide_finish finish_it = {.id = id,
+                                    .token = claim(f, id),
+                                    .state = TIDE_ROW_DONE,
+                                    .children = &child,
+                                    .children_count = 1};
+    bool applied = false;
+    begin(f);
+    OK(tide_ledger_finish(f->tx, &finish_it, 1, NOW, &applied, &f->changes, &f->err));
+    assert_true(applied);
+    undo(f);
+    assert_state(f, id, TIDE_ROW_RUNNING);
+    struct tide_brief brief;
+    assert_int_equal(refill(f, f->account, &brief, 1), 0);
+    assert_true(finish(f, &finish_it));
+    assert_int_equal(refill(f, f->account, &brief, 1), 1);
+    assert_int_equal(brief.id, f->changes.children[0].brief.id);
+}
+
+static const struct CMUnitTest tests[] = {
+    CASE(a_zombie_changes_nothing),
+    CASE(beats_keep_bytes_and_resume_data),
+    CASE(one_bad_finish_is_undone_alone),
+    CASE(children_appear_only_with_the_commit),
+};
+GROUP(finishing, tests);

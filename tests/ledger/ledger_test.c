@@ -1,0 +1,48 @@
+/* Goal: whatever is asked of a ledger, in whatever order, its invariants hold and
+ * nothing is lost or done twice, on every engine alike.  Method: each rule by example,
+ * a group of them for each part of ledger.h. */
+#include "ledger_fixture.h"
+
+#include <unistd.h>
+
+#define GROUPS(X)                                                                                  \
+    X(names)                                                                                       \
+    X(enqueue) X(dedupe) X(dependencies) X(claiming) X(claim_free) X(finishing) X(reclaiming)      \
+        X(commands) X(cycles) X(records) X(reading) X(purge) X(transactions) X(members) X(shares)  \
+            X(batches) X(doctor) X(sqlite_file)
+
+#define DECLARE(name) extern const struct group group_##name;
+GROUPS(DECLARE)
+
+#define ADDRESS(name) &group_##name,
+static const struct group *const groups[] = {GROUPS(ADDRESS)};
+
+/* cmocka's own macro wants the array itself. */
+static int group_run(const struct group *group)
+{
+    char what[100];
+    (void)snprintf(what, sizeof what, "%s (%s)", group->what, fixture_kind->name);
+    return _cmocka_run_group_tests(what, group->tests, group->count, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const char *wanted = argc > 2 ? argv[2] : "";
+    fixture_kind = argc > 1 ? store_kind_find(argv[1]) : NULL;
+    if (fixture_kind == NULL) {
+        (void)fprintf(stderr, "ledger_test sqlite|simulated|postgres [PART OF A GROUP'S NAME]\n");
+        return 2;
+    }
+    if (!store_kind_begin(fixture_kind))
+        return 77;
+    int failed = 0;
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        bool file = strncmp(groups[i]->what, "sqlite_", 7) == 0;
+        if (strstr(groups[i]->what, wanted) == NULL ||
+            (file && strcmp(fixture_kind->name, "postgres") == 0))
+            continue;
+        failed += group_run(groups[i]);
+    }
+    store_kind_end(fixture_kind);
+    return failed > 0;
+}

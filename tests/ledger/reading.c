@@ -1,0 +1,113 @@
+/* reading.c - the window, lists and counts. */
+#include "ledger_fixture.h"
+
+static void refill_follows_priority_then_age_page_by_page(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ids[12];
+    for (int i = 0; i < 12; i++) {
+        struct tide_job_new job = job_of(f, NULL);
+        job.priority = (uint8_t)(i % 3 * 50);
+        ids[i] = add(f, &job).id;
+    }
+    (void)add_needing(f, &ids[0], 1); /* blocked: not there */
+    uint8_t priority = 255;
+    uint64_t after = 0;
+    size_t total = 0;
+    struct tide_brief last = {.priority = 255};
+    for (size_t count = 5; count == 5; total += count) {
+        struct tide_brief briefs[5];
+        OK(tide_ledger_refill(f->ledger, f->account, priority, after, briefs, 5, &count, &f->err));
+        for (size_t i = 0; i < count; i++) {
+            assert_true(total + i == 0 || tide_brief_before(&last, &briefs[i]));
+            last = briefs[i];
+        }
+        priority = last.priority;
+        after = last.id;
+    }
+    assert_int_equal(total, 12);
+    struct tide_job_new other = job_of(f, NULL);
+    other.account = 0;
+    (void)add(f, &other);
+    uint32_t accounts[4];
+    size_t count = 0;
+    OK(tide_ledger_accounts_with_work(f->ledger, accounts, 4, &count, &f->err));
+    assert_int_equal(count, 2);
+    assert_int_equal(accounts[0], 0);
+    assert_int_equal(accounts[1], f->account);
+}
+
+static bool add_counts(const struct tide_job_count *row, void *arg)
+{
+    uint64_t *sums = arg;
+    sums[row->state] += row->count;
+    sums[5] += row->blocked;
+    sums[6] += row->delayed;
+    return true;
+}
+
+static void lists_and_counts_agree(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ids[6];
+    for (int i = 0; i < 6; i++)
+        ids[i] = add_plain(f);
+    struct tide_job_new later = job_of(f, NULL);
+    later.not_before_unix_ms = NOW + 1000;
+    later.account = 0;
+    (void)add(f, &later);
+    (void)add_needing(f, &ids[0], 1);
+    run_to(f, ids[1], TIDE_ROW_DONE);
+    run_to(f, ids[2], TIDE_ROW_FAILED);
+    run_to(f, ids[3], TIDE_ROW_CANCELED);
+    (void)claim(f, ids[4]);
+    uint64_t sums[7] = {0};
+    OK(tide_ledger_counts(f->ledger, NOW, add_counts, sums, &f->err));
+    const uint64_t wanted[7] = {4, 1, 1, 1, 1, 1, 1};
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    for (int i = 0; i < 7; i++)
+        assert_int_equal(sums[i], wanted[i]);
+    for (filter.state = 0; filter.state <= 4; filter.state++)
+        assert_int_equal(list(f, filter), wanted[filter.state]);
+    filter.state = -1;
+    assert_int_equal(list(f, filter), 8);
+    filter.account = 0;
+    assert_int_equal(list(f, filter), 1);
+    filter.account = UINT32_MAX;
+    filter.before_id = ids[2];
+    assert_int_equal(list(f, filter), 2);
+    filter.count_max = 1;
+    assert_int_equal(list(f, filter), 1);
+}
+
+static bool count_rows(const struct tide_job_row *row, void *arg)
+{
+    (void)row;
+    ++*(size_t *)arg;
+    return true;
+}
+
+static void a_reader_sees_what_is_committed_beside_the_writer(void **state)
+{
+    struct fixture *f = *state;
+    tide_ledger *reader = store_open(&f->store, NULL, true);
+    struct tide_job_new job = job_of(f, NULL);
+    struct tide_enqueued enqueued;
+    size_t count = 0;
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    begin(f);
+    OK(tide_ledger_enqueue(f->tx, &job, 1, NOW, &enqueued, &f->err));
+    OK(tide_ledger_jobs(reader, &filter, count_rows, &count, &f->err));
+    assert_int_equal(count, 0);
+    commit(f);
+    OK(tide_ledger_jobs(reader, &filter, count_rows, &count, &f->err));
+    assert_int_equal(count, 1);
+    tide_ledger_close(reader, false);
+}
+
+static const struct CMUnitTest tests[] = {
+    CASE(refill_follows_priority_then_age_page_by_page),
+    CASE(lists_and_counts_agree),
+    CASE(a_reader_sees_what_is_committed_beside_the_writer),
+};
+GROUP(reading, tests);

@@ -1,0 +1,140 @@
+/* transactions.c - a transaction and its parts are undone as a whole. */
+#include "ledger_fixture.h"
+
+static void a_rollback_leaves_nothing(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t kind = 0;
+    struct tide_job_new job = job_of(f, "k");
+    struct tide_enqueued enqueued;
+    begin(f);
+    OK(tide_ledger_kind(f->tx, "fleeting", TIDE_DEDUPE_PENDING, &kind, &f->err));
+    job.kind = kind;
+    OK(tide_ledger_enqueue(f->tx, &job, 1, NOW, &enqueued, &f->err));
+    undo(f);
+    assert_int_equal(look(f, enqueued.id).count, 0);
+    begin(f);
+    assert_int_equal(tide_ledger_enqueue(f->tx, &job, 1, NOW, &enqueued, &f->err), TIDE_NOT_FOUND);
+    commit(f);
+}
+
+/* In which table the caller's own rows are, the handle of its database tells. */
+static void the_handle_is_of_one_database(void **state)
+{
+    struct fixture *f = *state;
+    bool postgres = strcmp(fixture_kind->name, "postgres") == 0;
+    begin(f);
+    assert_int_equal(tide_tx_sqlite(f->tx) != NULL, !postgres);
+    assert_int_equal(tide_tx_postgres(f->tx) != NULL, postgres);
+    commit(f);
+    assert_int_equal(tide_ledger_sqlite(f->ledger) != NULL, !postgres);
+    assert_int_equal(tide_ledger_postgres(f->ledger) != NULL, postgres);
+    assert_int_equal(tide_ledger_shared(f->ledger), postgres);
+}
+
+static void note(struct fixture *f, const char *key)
+{
+    OK(tide_ledger_note(f->tx, key, TIDE_TEXT("kept"), &f->err));
+}
+
+static void parts_of_a_transaction_are_undone_like_a_stack(void **state)
+{
+    struct fixture *f = *state;
+    begin(f);
+    note(f, "before");
+    OK(tide_tx_savepoint(f->tx, &f->err));
+    note(f, "outer");
+    OK(tide_tx_savepoint(f->tx, &f->err));
+    note(f, "inner undone");
+    OK(tide_tx_savepoint_end(f->tx, false, &f->err));
+    OK(tide_tx_savepoint(f->tx, &f->err));
+    note(f, "inner kept");
+    OK(tide_tx_savepoint_end(f->tx, true, &f->err));
+    OK(tide_tx_savepoint_end(f->tx, true, &f->err));
+    OK(tide_tx_savepoint(f->tx, &f->err));
+    OK(tide_tx_savepoint(f->tx, &f->err));
+    note(f, "kept in what is undone");
+    OK(tide_tx_savepoint_end(f->tx, true, &f->err));
+    OK(tide_tx_savepoint_end(f->tx, false, &f->err));
+    note(f, "after");
+    commit(f);
+    assert_true(note_is(f, "before", "kept"));
+    assert_true(note_is(f, "outer", "kept"));
+    assert_false(note_is(f, "inner undone", "kept"));
+    assert_true(note_is(f, "inner kept", "kept"));
+    assert_false(note_is(f, "kept in what is undone", "kept"));
+    assert_true(note_is(f, "after", "kept"));
+}
+
+/* What an engine remembers must be forgotten with what it was read from. */
+static void nothing_undone_is_remembered(void **state)
+{
+    struct fixture *f = *state;
+    struct tide_job_new job = job_of(f, NULL);
+    struct tide_enqueued enqueued;
+    struct tide_job_body *body = NULL;
+    uint64_t id = add_plain(f);
+    uint32_t kind = 0;
+    uint32_t account = 0;
+    begin(f);
+    OK(tide_tx_savepoint(f->tx, &f->err));
+    OK(tide_ledger_kind(f->tx, "fleeting", TIDE_DEDUPE_PENDING, &kind, &f->err));
+    OK(tide_ledger_account(f->tx, "fleeting", "gmail", &account, &f->err));
+    OK(tide_ledger_kind_pause(f->tx, f->once, true, &f->err));
+    OK(tide_ledger_claim(f->tx, &id, 1, 7, 500, NOW, tide_mem_heap(), &body, &f->err));
+    assert_null(body);
+    OK(tide_tx_savepoint_end(f->tx, false, &f->err));
+    job.kind = kind;
+    assert_int_equal(tide_ledger_enqueue(f->tx, &job, 1, NOW, &enqueued, &f->err), TIDE_NOT_FOUND);
+    job.kind = f->once;
+    job.account = account;
+    assert_int_equal(tide_ledger_enqueue(f->tx, &job, 1, NOW, &enqueued, &f->err), TIDE_NOT_FOUND);
+    OK(tide_ledger_claim(f->tx, &id, 1, 7, 501, NOW, tide_mem_heap(), &body, &f->err));
+    assert_non_null(body);
+    commit(f);
+    tide_job_body_free(tide_mem_heap(), body);
+    assert_int_equal(look(f, id).row.token, 501);
+}
+
+static void a_claim_that_was_undone_ends_nothing(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t id = add_plain(f);
+    struct tide_job_body *body = NULL;
+    begin(f);
+    OK(tide_tx_savepoint(f->tx, &f->err));
+    OK(tide_ledger_claim(f->tx, &id, 1, 7, 500, NOW, tide_mem_heap(), &body, &f->err));
+    assert_non_null(body);
+    tide_job_body_free(tide_mem_heap(), body);
+    OK(tide_tx_savepoint_end(f->tx, false, &f->err));
+    commit(f);
+    assert_false(end_as(f, id, 500, TIDE_ROW_DONE));
+    assert_int_equal(f->changes.refused[0].status, TIDE_STALE);
+    assert_state(f, id, TIDE_ROW_PENDING);
+}
+
+/* Hints are news about what is committed; one can be given at any time and costs nothing. */
+static void hints_are_part_of_the_transaction(void **state)
+{
+    struct fixture *f = *state;
+    begin(f);
+    for (uint32_t i = 0; i < 200; i++)
+        OK(tide_tx_hint(f->tx, TIDE_HINT_WORK, i % 70, &f->err));
+    OK(tide_tx_hint(f->tx, TIDE_HINT_CONTROL, 0, &f->err));
+    note(f, "hinted");
+    commit(f);
+    assert_true(note_is(f, "hinted", "kept"));
+    begin(f);
+    OK(tide_tx_hint(f->tx, TIDE_HINT_WORK, f->account, &f->err));
+    undo(f);
+}
+
+static const struct CMUnitTest tests[] = {
+    CASE(a_rollback_leaves_nothing),
+    CASE(the_handle_is_of_one_database),
+    CASE(parts_of_a_transaction_are_undone_like_a_stack),
+    CASE(nothing_undone_is_remembered),
+    CASE(a_claim_that_was_undone_ends_nothing),
+    CASE(hints_are_part_of_the_transaction),
+};
+GROUP(transactions, tests);
