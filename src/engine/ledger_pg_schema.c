@@ -114,6 +114,8 @@ static const char schema_tables[] =
     "  'YYYYMMDD');"
     " DECLARE first bigint := day * 86400000; DECLARE last bigint := (day + 1) * 86400000;"
     " BEGIN"
+    "  IF day IS NULL OR day < 0 OR day > 10000000 THEN"
+    "   RAISE EXCEPTION 'day % is none', day USING ERRCODE = '22023'; END IF;"
     "  IF to_regclass('tidemark.' || part) IS NOT NULL THEN RETURN false; END IF;"
     "  PERFORM pg_advisory_xact_lock(1414087749, 1);"
     "  IF to_regclass('tidemark.' || part) IS NOT NULL THEN RETURN false; END IF;"
@@ -133,7 +135,8 @@ static const char schema_tables[] =
     "  'YYYYMMDD');"
     " DECLARE rows bigint;"
     " BEGIN"
-    "  IF to_regclass('tidemark.' || part) IS NULL THEN RETURN -1; END IF;"
+    "  PERFORM pg_advisory_xact_lock(1414087749, 1);"
+    "  IF day IS NULL OR to_regclass('tidemark.' || part) IS NULL THEN RETURN -1; END IF;"
     /* From here on nobody adds a row, or makes a cycle wait for one. */
     "  LOCK TABLE ONLY tidemark.job_done IN ACCESS EXCLUSIVE MODE;"
     "  EXECUTE format('SELECT count(*) FROM tidemark.%I', part) INTO rows;"
@@ -228,7 +231,8 @@ static const char schema_functions[] =
     "  EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA tidemark GRANT USAGE ON SEQUENCES'\n"
     "    ' TO %I', role);\n"
     "  EXECUTE format('GRANT EXECUTE ON FUNCTION tidemark.day_open(bigint),'\n"
-    "    ' tidemark.day_drop(bigint), tidemark.add_job(text, json, text, int, text, interval,'\n"
+    "    ' tidemark.day_drop(bigint), tidemark.items_of(text), tidemark.add_job(text, json, text, "
+    "int, text, interval,'\n"
     "    ' boolean, boolean, int, boolean) TO %I', role);\n"
     "END $body$;"
     /* And a program that only queues. */
