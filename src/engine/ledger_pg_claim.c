@@ -395,6 +395,21 @@ static bool same_claim(const struct beat_row *a, const struct beat_row *b)
     return a->id == b->id && a->token == b->token;
 }
 
+/* The first beat of a claim among the sorted ones; its index is 0. */
+static size_t first_of(const struct beat_row *rows, size_t count, const struct beat_row *wanted)
+{
+    size_t low = 0;
+    size_t high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (beat_order(&rows[middle], wanted) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static void beat_params(struct tide_postgres *self, struct beat_row *rows, size_t count,
                         uint64_t now_unix_ms)
 {
@@ -436,13 +451,16 @@ static tide_status beats_write(struct tide_postgres *self, struct beat_row *rows
     tide_status rc = tide_pg_run(self->pg, PGSQL_BEAT, &result, err);
     if (rc != TIDE_OK)
         return rc;
-    int back = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool applied = back < PQntuples(result) && tide_pg_get_u64(result, back, 0) == rows[i].id &&
-                       tide_pg_get_u64(result, back, 1) == rows[i].token;
-        applied_out[rows[i].index] = applied;
-        if (applied && (i + 1 == count || !same_claim(&rows[i], &rows[i + 1])))
-            back++;
+    for (size_t i = 0; i < count; i++)
+        applied_out[i] = false;
+    /* The server answers in any order it likes. */
+    for (int row = 0; row < PQntuples(result); row++) {
+        struct beat_row wanted = {.id = tide_pg_get_u64(result, row, 0),
+                                  .token = tide_pg_get_u64(result, row, 1)};
+        size_t at = first_of(rows, count, &wanted);
+        TIDE_ASSERT(at < count && same_claim(&rows[at], &wanted));
+        for (; at < count && same_claim(&rows[at], &wanted); at++)
+            applied_out[rows[at].index] = true;
     }
     return TIDE_OK;
 }
