@@ -145,9 +145,11 @@ static void put_kinds(tide_pg *pg, const uint32_t *kinds, size_t count)
 
 /* Free jobs whose time has come are marked, so that they stand in order with the others; and
  * when the next one's comes.  Kinds do not matter: it is the same for whoever looks. */
-static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, tide_error *err)
+static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, bool *promoted_out,
+                            tide_error *err)
 {
     tide_status rc = TIDE_OK;
+    *promoted_out = false;
     for (int slice = 0; slice < PROMOTE_SLICES_MAX; slice++) {
         PGresult *result = NULL;
         tide_pg_params(self->pg);
@@ -169,6 +171,7 @@ static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, ti
         /* None: another process has them in hand. */
         if (rc != TIDE_OK || PQntuples(result) == 0)
             return rc;
+        *promoted_out = true;
     }
     return rc;
 }
@@ -351,11 +354,20 @@ tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
         .bodies = bodies_out,
     };
     uint64_t due_unix_ms = 0;
+    bool promoted = false;
     tide_status rc = tide_pgl_ready(self, err);
-    if (rc == TIDE_OK && due_wanted(self, now_unix_ms))
-        rc = due_look(self, now_unix_ms, err);
+    bool looked = rc == TIDE_OK && due_wanted(self, now_unix_ms);
+    if (looked)
+        rc = due_look(self, now_unix_ms, &promoted, err);
     if (rc == TIDE_OK && more_wanted(&claim) && kinds_count > 0)
         rc = free_claim(self, &claim, err);
+    if (rc == TIDE_OK && more_wanted(&claim) && !looked) {
+        rc = due_look(self, now_unix_ms, &promoted, err);
+        /* Somebody else's whose time has come since we last looked: nobody would come back
+         * for it, the time we name is the next one's. */
+        if (rc == TIDE_OK && promoted && kinds_count > 0)
+            rc = free_claim(self, &claim, err);
+    }
     if (rc == TIDE_OK && more_wanted(&claim))
         rc = due_next(self, kinds, kinds_count, now_unix_ms, &due_unix_ms, err);
     if (rc == TIDE_OK) {
@@ -436,13 +448,16 @@ static tide_status beats_write(struct tide_postgres *self, struct beat_row *rows
     tide_status rc = tide_pg_run(self->pg, PGSQL_BEAT, &result, err);
     if (rc != TIDE_OK)
         return rc;
-    int back = 0;
+    /* The server may answer in any order. */
+    tide_map_clear(&self->rows);
+    for (int row = 0; row < PQntuples(result); row++)
+        if (!tide_map_put(&self->rows, tide_pg_get_u64(result, row, 0), (uint32_t)row))
+            return tide_pgl_no_memory(err);
     for (size_t i = 0; i < count; i++) {
-        bool applied = back < PQntuples(result) && tide_pg_get_u64(result, back, 0) == rows[i].id &&
-                       tide_pg_get_u64(result, back, 1) == rows[i].token;
-        applied_out[rows[i].index] = applied;
-        if (applied && (i + 1 == count || !same_claim(&rows[i], &rows[i + 1])))
-            back++;
+        uint32_t row = 0;
+        applied_out[rows[i].index] = rows[i].id != 0 &&
+                                     tide_map_get(&self->rows, rows[i].id, &row) &&
+                                     tide_pg_get_u64(result, (int)row, 1) == rows[i].token;
     }
     return TIDE_OK;
 }
