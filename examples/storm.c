@@ -8,7 +8,6 @@
  * few items fail once with 500.  It remembers what was delivered to it, so that
  * in the end it can tell whether anything is missing. */
 #include "tidemark.h"
-#include "world/world.h"
 
 #include <jansson.h>
 #include <microhttpd.h>
@@ -176,10 +175,11 @@ static tide_status deliver(tide_job *job, void *context, tide_error *err)
         return tide_error_set(err, TIDE_PERMANENT, "a payload that is not ours");
     (void)snprintf(url, sizeof url, "%s/item?id=%u", (const char *)context, item);
     struct tide_request request = {.method = "GET", .url = url};
-    struct tide_response response;
-    tide_response_init(&response, tide_mem_heap());
-    tide_status rc = tide_job_call(job, CALL_UNITS, 0, NULL, &request, &response, err);
-    tide_response_done(&response);
+    struct tide_response *response = tide_response_new();
+    if (response == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for an answer");
+    tide_status rc = tide_job_call(job, CALL_UNITS, 0, NULL, &request, response, err);
+    tide_response_free(response);
     return rc == TIDE_OK ? tide_job_effect(job, book, item_line, err) : rc;
 }
 
@@ -244,7 +244,7 @@ static void show(struct show *self)
     struct tide_progress seen;
     tide_engine_progress(self->engine, &seen);
     tide_buf text;
-    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    tide_buf_init(&text, NULL, 1 << 20);
     (void)tide_engine_snapshot(self->engine, &text, NULL);
     json_t *snapshot = json_loadb(text.data, text.bytes, 0, NULL);
     json_t *account = json_array_get(json_object_get(snapshot, "accounts"), 0);

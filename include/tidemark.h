@@ -19,34 +19,48 @@
  * status.  It owns what it touches and reports by what it returns.
  *
  * Ownership: what you pass in is borrowed for the call; a pointer through an
- * `_out` parameter is yours unless its comment says borrowed.  Structs may be
- * zeroed: zero means the default.  Every function may be called from any thread,
- * except where a comment says otherwise.
+ * `_out` parameter is yours unless its comment says borrowed.  Every function may be
+ * called from any thread, except where a comment says otherwise.
+ *
+ * Structs start zeroed (`= {0}` or named fields): zero means the default.  Later versions
+ * give names to what is `reserved` here, so old programs go on working with a newer
+ * library; a library that is older than a field somebody sets says so with TIDE_INVALID.
+ *
+ * docs/library.md is a tour; tidemark(3) and its pages are the manual.
  */
 #ifndef TIDEMARK_H
 #define TIDEMARK_H
 
-#include "base/buf.h"
-#include "base/status.h"
-#include "base/text.h"
+#include "tidemark/buf.h"
+#include "tidemark/http.h"
+#include "tidemark/status.h"
+#include "tidemark/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TIDEMARK_VERSION "0.2.0" /* of this header */
+/* Of the library that is running. */
+const char *tide_version(void);
+
 typedef struct tide_engine tide_engine;
 typedef struct tide_job tide_job;
 typedef struct tide_transaction tide_transaction;
-struct tide_world;
+struct tide_world; /* closed: Tidemark's own programs and tests use these */
 struct tide_settings;
 struct tide_log;
-struct tide_request;
-struct tide_response;
-struct tide_cancel;
-struct sqlite3;
-struct pg_conn;
+struct sqlite3; /* of <sqlite3.h> */
+struct pg_conn; /* PGconn of <libpq-fe.h> */
 
 /* ---- engine ---------------------------------------------------------------- */
+
+/* Takes a whole line of the log, its newline included, from any thread of the engine. */
+typedef void tide_log_line(void *arg, const char *line, size_t bytes);
 
 struct tide_engine_options {
     const char *state_dir; /* holds state.db; made when missing */
@@ -57,11 +71,25 @@ struct tide_engine_options {
      * Called on a thread of the engine; it must be quick. */
     bool (*may_take)(void *arg, const char *account, const char *provider, const char *archive);
     void *may_take_arg;
-    struct tide_world *world;       /* NULL: the real one, owned by the engine */
-    struct tide_settings *settings; /* NULL: built-in defaults and the environment; borrowed */
+    /* Settings, from the lowest layer to the highest: built-in defaults, this YAML file
+     * (it may be missing; a change is noticed while the engine runs; NULL: none), the
+     * environment (TIDEMARK_WORKERS_COUNT), then `set`: "workers.count=4" each, NULL at
+     * the end; NULL: none.  `tidemark config list` names them all. */
+    const char *settings_file;
+    const char *const *set;
+    /* Where lines about its life go (E9.2): a descriptor such as 2 (0: none), or a
+     * function of yours; the setting log.level says how many. */
+    tide_log_line *log_line;
+    void *log_arg;
+    int log_fd;
     uint32_t workers;               /* 0: the setting workers.count */
-    struct tide_log *log;           /* lifecycle lines (E9.2); NULL: none; borrowed */
+    struct tide_world *world;       /* NULL: the real one, owned by the engine */
+    struct tide_settings *settings; /* NULL: as above; borrowed */
+    struct tide_log *log;           /* NULL: as above; borrowed */
+    bool log_json;                  /* one JSON object a line, else key=value */
     bool no_control_socket;         /* commands cannot reach this engine */
+    uint8_t reserved_flags[6];      /* zero */
+    uint64_t reserved[8];           /* zero */
 };
 
 /* Opens the state directory for this process alone.  TIDE_BUSY: another engine
@@ -110,7 +138,9 @@ struct tide_kind {
     uint32_t stall_after_ms;    /* no beat for so long; 0: the setting stall.after (E7.1) */
     bool dedupe_running;        /* dedupe scope is "pending and running", else "pending" (E1.5) */
     bool not_preemptible;
-    bool items; /* payload.items is an array of strings; may be split (E6) */
+    bool items;                /* payload.items is an array of strings; may be split (E6) */
+    uint8_t reserved_flags[5]; /* zero */
+    uint64_t reserved[6];      /* zero */
 };
 tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, uint32_t *kind_out,
                              tide_error *err);
@@ -142,7 +172,9 @@ struct tide_spec {
     uint64_t delay_ms; /* not before now + delay */
     int16_t priority;  /* 0: the kind's; -1: zero */
     bool force;
-    bool no_cycle; /* a child that does not belong to its parent's cycle */
+    bool no_cycle;             /* a child that does not belong to its parent's cycle */
+    uint8_t reserved_flags[4]; /* zero */
+    uint64_t reserved[4];      /* zero */
 };
 
 /* Durable when it returns.  ids_out may be NULL; a duplicate gives the id of the
@@ -173,7 +205,9 @@ tide_status tide_items_bad(tide_engine *engine, uint32_t account, const tide_tex
 
 /* Runs `run` inside the ledger's next transaction, on the writer's thread: it
  * must be quick and must not wait.  Its failure undoes all it did and is
- * returned.  Your own tables live in the same file (E1.6). */
+ * returned.  Your own tables live in the same file or database (E1.6).  It may run
+ * again when a transaction on PostgreSQL has to be repeated: let it set what it gives
+ * back, not add to it. */
 typedef tide_status tide_transact_fn(tide_transaction *transaction, void *arg, tide_error *err);
 tide_status tide_transact(tide_engine *engine, tide_transact_fn *run, void *arg, tide_error *err);
 tide_status tide_transaction_enqueue(tide_transaction *transaction, const struct tide_spec *specs,
@@ -189,7 +223,8 @@ struct pg_conn *tide_transaction_postgres(tide_transaction *transaction); /* PGc
 tide_status tide_stream_open(tide_engine *engine, uint32_t account, const char *name,
                              const char *floor, uint64_t *stream_out, tide_error *err);
 /* The next cycle with its first jobs, all or nothing.  The cursor takes the
- * value `end` once this cycle and all before it are finished. */
+ * value `end` once this cycle and all before it are finished.  Both texts have at
+ * most 255 bytes; cycle_out may be NULL. */
 tide_status tide_cycle_open(tide_engine *engine, uint64_t stream, const char *start,
                             const char *end, const struct tide_spec *specs, size_t count,
                             uint64_t *cycle_out, tide_error *err);
@@ -200,6 +235,7 @@ struct tide_stream_state {
     uint64_t cycles_finished; /* the ordinal the cursor stands at, committed */
     uint64_t cycles_opened;
     char cursor[256]; /* its value; empty at the beginning */
+    uint64_t reserved[6];
 };
 tide_status tide_stream_state(tide_engine *engine, uint64_t stream,
                               struct tide_stream_state *state_out, tide_error *err);
@@ -234,7 +270,8 @@ typedef tide_status tide_judge(const struct tide_response *response, uint64_t *r
 tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,
                           const struct tide_request *request, struct tide_response *response,
                           tide_error *err);
-tide_judge tide_http_judge;
+tide_status tide_http_judge(const struct tide_response *response, uint64_t *retry_after_ms_out,
+                            tide_error *err);
 /* The same for an HTTP batch: `units` for all of its `parts` are charged before it is
  * sent, and every part counts in flight (E4.4). */
 tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
@@ -260,8 +297,6 @@ tide_status tide_job_again(tide_job *job, uint64_t at_ms);
 uint64_t tide_job_again_at_ms(const tide_job *job);
 /* Somebody wants it to end; waits and calls end by themselves (E7.3). */
 bool tide_job_canceled(const tide_job *job);
-/* The same as a token, for what waits on the job's behalf; borrowed. */
-const struct tide_cancel *tide_job_cancellation(const tide_job *job);
 tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms); /* TIDE_CANCELED when so */
 
 /* E1.9: before an effect that cannot be repeated.  Durable when it returns.
@@ -281,8 +316,10 @@ struct tide_schedule {
     uint32_t kind;
     uint64_t period_ms;
     const char *payload;
-    bool at_start;    /* first run now, else after one period */
-    bool per_account; /* one job for each account that is not halted */
+    bool at_start;             /* first run now, else after one period */
+    bool per_account;          /* one job for each account that is not halted */
+    uint8_t reserved_flags[6]; /* zero */
+    uint64_t reserved[6];      /* zero */
 };
 tide_status tide_engine_schedule(tide_engine *engine, const struct tide_schedule *schedule,
                                  tide_error *err);
@@ -299,7 +336,13 @@ struct tide_progress {
     uint64_t tracker_bytes;
     uint64_t ledger_writes; /* transactions so far */
     bool idle;
+    uint8_t reserved_flags[7];
+    uint64_t reserved[16];
 };
 void tide_engine_progress(tide_engine *engine, struct tide_progress *progress_out);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,7 +11,7 @@ enum { LARGE_BYTES = 1 << 20 };
 void tide_buf_init(tide_buf *buf, tide_mem *mem, size_t bytes_max)
 {
     memset(buf, 0, sizeof *buf);
-    buf->mem = mem;
+    buf->mem = mem != NULL ? mem : tide_mem_heap();
     buf->bytes_max = bytes_max;
 }
 

@@ -3,6 +3,7 @@
 #define TIDE_CLI_CONSOLE_HOME_H
 
 #include "cli/archive_here.h"
+#include "cli/cli.h"
 #include "console/console.h"
 
 struct console_home {

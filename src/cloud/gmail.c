@@ -5,6 +5,7 @@
 #include "cloud/gmail_answer.h"
 #include "cloud/gmail_raw.h"
 #include "net/google.h"
+#include "tidemark_inside.h"
 
 #include <stdio.h>
 #include <string.h>

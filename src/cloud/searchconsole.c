@@ -4,6 +4,7 @@
 #include "cloud/searchconsole_rows.h"
 #include "net/google.h"
 #include "net/secrets.h"
+#include "tidemark_inside.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 #include "base/check.h"
 #include "base/clocktext.h"
+#include "engine/options.h"
 
 #include <inttypes.h>
 
@@ -66,6 +67,8 @@ tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32
                            struct tide_response *response, tide_error *err)
 {
     TIDE_ASSERT(parts > 0);
+    if (TIDE_RESERVED_USED(request))
+        return tide_reserved_refuse("struct tide_request", err);
     if (tide_job_canceled(job))
         return tide_error_set(err, TIDE_CANCELED, "canceled");
     tide_status rc = charge(job, units, parts, err);

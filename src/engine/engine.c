@@ -2,6 +2,7 @@
 #include "engine/fleet.h"
 #include "base/check.h"
 #include "engine/control.h"
+#include "engine/options.h"
 #include "engine/reload.h"
 
 #include <inttypes.h>
@@ -52,6 +53,8 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
                               TIDE_NAME_BYTES_MAX);
     if (kind->handler == NULL)
         return tide_error_set(err, TIDE_INVALID, "kind %s has no handler", kind->name);
+    if (TIDE_RESERVED_USED(kind))
+        return tide_reserved_refuse("struct tide_kind", err);
     if (kind->priority > TIDE_PRIORITY_MAX || kind->level > 4)
         return tide_error_set(err, TIDE_INVALID, "kind %s: priority up to %d, level 1 to 4",
                               kind->name, TIDE_PRIORITY_MAX);
@@ -89,19 +92,6 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
 }
 
 /* ---- opening ------------------------------------------------------------------- */
-
-extern char **environ;
-
-static tide_status open_settings(tide_engine *engine, const struct tide_engine_options *options,
-                                 tide_error *err)
-{
-    engine->settings = options->settings;
-    if (engine->settings != NULL)
-        return TIDE_OK;
-    struct tide_settings_sources sources = {.environment = (const char *const *)environ};
-    engine->settings_owned = true;
-    return tide_settings_load(engine->world, &sources, engine->mem, &engine->settings, err);
-}
 
 static void name_this_start(tide_engine *engine)
 {
@@ -314,24 +304,26 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
 tide_status tide_engine_open(const struct tide_engine_options *options, tide_engine **engine_out,
                              tide_error *err)
 {
+    tide_status rc = tide_options_check(options, err);
+    if (rc != TIDE_OK)
+        return rc;
     tide_mem *mem = tide_mem_heap();
     tide_engine *engine = tide_mem_new(mem, sizeof *engine);
     if (engine == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the engine");
     engine->mem = mem;
     engine->world = options->world;
-    engine->log = options->log;
     engine->may_take = options->may_take;
     engine->may_take_arg = options->may_take_arg;
-    tide_status rc = TIDE_OK;
     if (engine->world == NULL) {
         rc = tide_world_real_new(mem, &engine->world, err);
         engine->world_owned = rc == TIDE_OK;
     }
     if (rc == TIDE_OK)
-        rc = open_settings(engine, options, err);
+        rc = tide_options_settings(engine, options, err);
     if (rc == TIDE_OK) {
         name_this_start(engine);
+        tide_options_log(engine, options);
         rc = make_parts(engine, options->workers, err);
     }
     if (rc == TIDE_OK)

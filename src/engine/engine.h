@@ -37,7 +37,7 @@
 #include "engine/ledger.h"
 #include "engine/settings.h"
 #include "engine/tuning.h"
-#include "tidemark.h"
+#include "tidemark_inside.h"
 #include "world/world.h"
 
 struct tide_kind_entry {
@@ -219,6 +219,7 @@ struct tide_engine {
     void *may_take_arg;
     struct tide_control *control; /* NULL: none */
     tide_log *log;                /* NULL: none */
+    tide_log log_owned;           /* what it points to unless the caller gave one */
 
     uint64_t interactive_below_bytes; /* settings that callers read without the lock */
     uint64_t enqueue_slice;

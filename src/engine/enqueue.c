@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 #include "base/check.h"
 #include "core/deps.h"
+#include "engine/options.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -87,6 +88,8 @@ tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, t
         return tide_error_set(err, TIDE_INVALID,
                               "unknown kind %" PRIu32 ": define it with tide_engine_kind() first",
                               spec->kind);
+    if (TIDE_RESERVED_USED(spec))
+        return tide_reserved_refuse("struct tide_spec", err);
     if (spec->account != 0 && !account_known(engine, spec->account))
         return tide_error_set(err, TIDE_INVALID, "unknown account %" PRIu32, spec->account);
     if (spec->priority > TIDE_PRIORITY_MAX)

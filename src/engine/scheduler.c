@@ -5,6 +5,7 @@
  * jobs commit together. */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "engine/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -99,6 +100,8 @@ tide_status tide_engine_schedule(tide_engine *engine, const struct tide_schedule
     if (schedule->name == NULL || schedule->name[0] == '\0' ||
         strlen(schedule->name) > TIDE_NAME_BYTES_MAX || schedule->period_ms == 0)
         return tide_error_set(err, TIDE_INVALID, "a schedule has a name and a period");
+    if (TIDE_RESERVED_USED(schedule))
+        return tide_reserved_refuse("struct tide_schedule", err);
     if (tide_engine_kind_of(engine, schedule->kind) == NULL)
         return tide_error_set(err, TIDE_INVALID, "schedule %s: unknown kind", schedule->name);
     struct schedule_ask ask = {

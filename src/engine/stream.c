@@ -180,6 +180,11 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
                                    tide_error *err)
 {
     tide_engine *engine = transaction->engine;
+    /* A longer one would come back cut from tide_stream_state(): another cursor. */
+    const size_t bytes_max = sizeof((struct tide_stream_state *)0)->cursor - 1;
+    if (tide_text_of(start).bytes > bytes_max || tide_text_of(end).bytes > bytes_max)
+        return tide_error_set(err, TIDE_INVALID, "start and end of a cycle have at most %zu bytes",
+                              bytes_max);
     tide_lock_take(engine->world, engine->lock);
     struct tide_stream *known = tide_engine_stream_of(engine, stream);
     tide_status rc = TIDE_OK;
@@ -210,7 +215,8 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
     *birth = (struct tide_cycle_birth){.stream = stream, .ordinal = row.ordinal, .cycle = row.id};
     (void)snprintf(birth->start, sizeof birth->start, "%s", start == NULL ? "" : start);
     (void)snprintf(birth->end, sizeof birth->end, "%s", end == NULL ? "" : end);
-    *cycle_out = row.id;
+    if (cycle_out != NULL)
+        *cycle_out = row.id;
     return TIDE_OK;
 }
 

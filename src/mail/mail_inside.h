@@ -14,6 +14,7 @@
 #include "mail/mail.h"
 #include "mail/mail_state.h"
 #include "mail/slice.h"
+#include "tidemark_inside.h"
 
 /* An account in use: opened with the first job that needs it, closed at the end. */
 struct tide_mail_user {

@@ -4,6 +4,7 @@
 #include "net/google.h"
 #include "net/multipart.h"
 #include "net/secrets.h"
+#include "tidemark_inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -10,6 +10,32 @@ void tide_response_init(struct tide_response *response, tide_mem *mem)
     tide_buf_init(&response->header_bytes, mem, TIDE_HEAD_BYTES_MAX);
 }
 
+struct tide_response *tide_response_new(void)
+{
+    struct tide_response *response = tide_mem_new(tide_mem_heap(), sizeof *response);
+    if (response != NULL)
+        tide_response_init(response, tide_mem_heap());
+    return response;
+}
+
+void tide_response_free(struct tide_response *response)
+{
+    if (response == NULL)
+        return;
+    tide_response_done(response);
+    tide_mem_free(tide_mem_heap(), response, sizeof *response);
+}
+
+int tide_response_code(const struct tide_response *response)
+{
+    return response->http;
+}
+
+tide_text tide_response_body(const struct tide_response *response)
+{
+    return (tide_text){tide_buf_cstr(&response->body), response->body.bytes};
+}
+
 void tide_response_done(struct tide_response *response)
 {
     tide_buf_done(&response->body);

@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "tidemark/http.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -52,46 +53,7 @@ typedef struct tide_cancel {
 
 /* ---- HTTP ---------------------------------------------------------------- */
 
-struct tide_header {
-    tide_text name;
-    tide_text value;
-};
-
-/* Takes a body as it streams in.  Runs on the thread that made the call, never
- * on the network thread; while it runs, at most a small bounded amount of the
- * body waits in memory and the connection is paused (back-pressure).  Any
- * status but TIDE_OK ends the call with that status. */
-typedef tide_status tide_sink_write(void *arg, const char *bytes, size_t count);
-
-/* Gives the next part of an upload; writes at most `room` bytes, 0 at its end. */
-typedef tide_status tide_source_read(void *arg, char *bytes, size_t room, size_t *count_out);
-
-/* Bytes that one account's calls may hold in memory together.  Opaque; shared
- * by calls; NULL means no budget. */
-typedef struct tide_byte_budget tide_byte_budget;
-
-struct tide_request {
-    const char *method; /* "GET" */
-    const char *url;    /* absolute */
-    const struct tide_header *headers;
-    size_t headers_count;
-    tide_text body;           /* when source is NULL */
-    tide_source_read *source; /* else: streamed, `source_bytes` in all */
-    void *source_arg;
-    uint64_t source_bytes;
-    tide_sink_write *sink; /* NULL: the body is collected in response.body */
-    void *sink_arg;
-    tide_byte_budget *budget;
-    uint64_t body_bytes_max;     /* of the answer; 0: 16 MiB.  More ends in TIDE_FULL. */
-    uint32_t connect_timeout_ms; /* 0: 10 s */
-    uint32_t stall_timeout_ms;   /* no byte for so long; 0: 60 s */
-    uint32_t total_timeout_ms;   /* 0: no limit */
-    /* Sending it twice does no harm (GET, HEAD and OPTIONS are so anyway).  It
-     * allows a second try on a fresh connection when a kept one turns out to
-     * be dead, and an incomplete answer is TIDE_SERVER instead of
-     * TIDE_UNKNOWN. */
-    bool repeatable;
-};
+/* Requests are programs' too: tidemark/http.h.  To them a response is closed. */
 
 enum { TIDE_RESPONSE_HEADERS_MAX = 64 };
 
@@ -107,8 +69,6 @@ struct tide_response {
 
 void tide_response_init(struct tide_response *response, tide_mem *mem);
 void tide_response_done(struct tide_response *response);
-/* The first header of that name, case ignored; TIDE_TEXT_NONE when absent. */
-tide_text tide_response_header(const struct tide_response *response, const char *name);
 
 /* ---- the port ------------------------------------------------------------ */
 

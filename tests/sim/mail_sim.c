@@ -126,7 +126,7 @@ static json_t *control(struct mail_sim *self, const char *method, const char *pa
         tide_sim_cloud_ask(self->cloud, method, path, body, tide_sim_net_unix_ms(self->sim), &http);
     if (http / 100 != 2)
         tide_sim_fail(self->sim, "the cloud says %d to %s %s %.*s", http, method, path,
-                      (int)body.bytes, body.data);
+                      (int)body.bytes, body.bytes > 0 ? body.data : "");
     return answer;
 }
 
