@@ -1,43 +1,123 @@
 #include "cli/archive_here.h"
 
 #include "console/console.h"
+#include "engine/archive_id.h"
 #include "mail/mail.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-static bool is_wanted(const struct archive_here *here, const char *account)
+tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct archive_here *here)
 {
+    here->world = cli->world;
+    (void)snprintf(here->archive_dir, sizeof here->archive_dir, "%s", archive_dir);
+    return cli_hint(cli, tide_dir_make(cli->world, archive_dir, &cli->err),
+                    "Name a directory that can be made and written to: --home DIR.");
+}
+
+bool archive_here_wants(const struct archive_here *here, const char *account, const char *provider)
+{
+    if (!(here->mail && strcmp(provider, "gmail") == 0) &&
+        !(here->console && strcmp(provider, "console") == 0))
+        return false;
     for (size_t i = 0; i < here->accounts_count; i++)
         if (strcmp(here->accounts[i], account) == 0)
             return true;
     return here->accounts_count == 0;
 }
 
-static bool folder_is_there(const char *dir)
-{
-    struct stat info;
-    return stat(dir, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 bool archive_here_may_take(void *arg, const char *account, const char *provider,
                            const char *archive)
 {
     const struct archive_here *here = arg;
-    char dir[CLI_PATH_BYTES + 300];
-    if (!is_wanted(here, account))
+    if (!archive_here_wants(here, account, provider))
         return false;
-    if (here->mail && strcmp(provider, "gmail") == 0) {
-        tide_mail_dir(here->archive_dir, account, dir, sizeof dir);
-        return archive[0] == '\0'
-                   ? folder_is_there(dir)
-                   : tide_mail_is_here(here->world, here->archive_dir, account, archive);
-    }
-    if (here->console && strcmp(provider, "console") == 0) {
+    return strcmp(provider, "gmail") == 0
+               ? tide_mail_is_here(here->world, here->archive_dir, account, archive)
+               : tide_console_is_here(here->world, here->archive_dir, archive);
+}
+
+/* ---- telling the ledger ---- */
+
+static tide_status place(struct cli *cli, const struct archive_here *here, tide_secrets *secrets,
+                         uint32_t account, const char *name, bool mail)
+{
+    char dir[CLI_PATH_BYTES + 300];
+    char id[TIDE_ARCHIVE_ID_BYTES];
+    char where[TIDE_SECRET_PLACE_BYTES];
+    tide_tx *tx = NULL;
+    if (mail)
+        tide_mail_dir(here->archive_dir, name, dir, sizeof dir);
+    else
         (void)snprintf(dir, sizeof dir, "%s/console", here->archive_dir);
-        return archive[0] == '\0' ? folder_is_there(dir)
-                                  : tide_console_is_here(here->world, here->archive_dir, archive);
-    }
-    return false;
+    tide_secret_place(tide_secrets_where(secrets), where);
+    tide_status rc = tide_archive_id_make(cli->world, dir, id, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_ledger_account_place(tx, account, id, where, &cli->err);
+    if (rc == TIDE_OK)
+        rc = cli_tell(cli, tx, TIDE_HINT_CONTROL, account);
+    if (rc == TIDE_OK)
+        return tide_tx_commit(tx, &cli->err);
+    tide_tx_rollback(tx);
+    return rc;
+}
+
+struct homeless {
+    const struct archive_here *here;
+    uint32_t ids[TIDE_MAIL_ACCOUNTS_MAX];
+    char names[TIDE_MAIL_ACCOUNTS_MAX][201];
+    bool mail[TIDE_MAIL_ACCOUNTS_MAX];
+    size_t count;
+};
+
+static bool homeless_note(const struct tide_account_row *row, void *arg)
+{
+    struct homeless *list = arg;
+    if (row->archive[0] != '\0' || !archive_here_wants(list->here, row->name, row->provider))
+        return true;
+    list->ids[list->count] = row->id;
+    list->mail[list->count] = strcmp(row->provider, "gmail") == 0;
+    memcpy(list->names[list->count++], row->name, sizeof row->name);
+    return list->count < TIDE_MAIL_ACCOUNTS_MAX;
+}
+
+static bool signed_in_here(struct cli *cli, tide_secrets *secrets, const char *account, bool mail)
+{
+    char name[TIDE_SECRET_NAME_BYTES_MAX];
+    tide_buf secret;
+    if (mail)
+        tide_mail_secret_name(account, name);
+    else
+        tide_console_secret_name(account, name);
+    tide_buf_init(&secret, cli->mem, TIDE_SECRET_BYTES_MAX);
+    const tide_status rc = tide_secrets_get(secrets, name, &secret, NULL);
+    tide_secret_wipe(&secret);
+    tide_buf_done(&secret);
+    return rc == TIDE_OK;
+}
+
+tide_status archive_here_adopt(struct cli *cli, const struct archive_here *here,
+                               tide_secrets *secrets, unsigned *count_out)
+{
+    struct homeless *list = tide_mem_new(cli->mem, sizeof *list);
+    unsigned adopted = 0;
+    if (list == NULL)
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    list->here = here;
+    tide_status rc = cli_ledger_write(cli);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(cli->ledger, homeless_note, list, &cli->err);
+    for (size_t i = 0; rc == TIDE_OK && i < list->count; i++)
+        if (signed_in_here(cli, secrets, list->names[i], list->mail[i])) {
+            rc = place(cli, here, secrets, list->ids[i], list->names[i], list->mail[i]);
+            adopted += rc == TIDE_OK;
+        }
+    cli_ledger_close(cli);
+    tide_mem_free(cli->mem, list, sizeof *list);
+    if (rc == TIDE_OK)
+        *count_out = adopted;
+    return cli_shared_hint(cli, rc);
 }

@@ -1,24 +1,38 @@
-/* archive_here.h - which accounts of a shared ledger this process may take (docs/fleet.md).
+/* archive_here.h - which archives are on this machine, and whose they are (docs/fleet.md).
  *
- * Archives are local files, so an account is taken only where its archive is
- * (engine/archive_id.h).  One that has no archive yet (its ledger was copied from a
- * machine that never shared it) is taken where a folder of it is.
+ * An archive is local files; the ledger may be shared by many machines.  So each archive has
+ * an id (engine/archive_id.h), and the ledger says for each account in which archive its
+ * data are.  Only a process that has that very archive in its place takes the account.
+ *
+ * Invariants:
+ *   I1  an account that lives in another archive is never taken here.
+ *   I2  an account that lives nowhere yet is given to this archive only where its sign-in
+ *       is kept.
  */
 #ifndef TIDE_CLI_ARCHIVE_HERE_H
 #define TIDE_CLI_ARCHIVE_HERE_H
 
 #include "cli/cli.h"
+#include "net/secrets.h"
 
 struct archive_here {
     tide_world *world;
-    const char *archive_dir;     /* borrowed */
-    bool mail, console;          /* which kinds of accounts */
-    const char *const *accounts; /* only these; none: all.  Borrowed */
+    char archive_dir[CLI_PATH_BYTES];
+    bool mail, console;          /* set by the caller: which accounts are worth taking */
+    const char *const *accounts; /* only these; NULL: all.  Borrowed */
     size_t accounts_count;
 };
 
-/* For tide_engine_options.may_take; the argument is the struct. */
+/* Makes the folder when it is missing. */
+tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct archive_here *here);
+/* For tide_engine_options.may_take; the argument is the struct (I1). */
 bool archive_here_may_take(void *arg, const char *account, const char *provider,
                            const char *archive);
+/* Whether the account is among those that were named. */
+bool archive_here_wants(const struct archive_here *here, const char *account, const char *provider);
+/* Says in the shared ledger that every account lives here that lives nowhere yet and whose
+ * sign-in is here (I2). */
+tide_status archive_here_adopt(struct cli *cli, const struct archive_here *here,
+                               tide_secrets *secrets, unsigned *count_out);
 
 #endif

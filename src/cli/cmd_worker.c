@@ -25,6 +25,7 @@
 
 enum {
     TICK_MS = 1000,
+    ADOPT_MS = 60000, /* accounts may be added while we run */
     STOP_TICK_MS = 50,
     STOP_MS_MAX = 60000, /* after that the engine's own end is waited for */
     ACCOUNTS_MAX = 64,
@@ -44,7 +45,7 @@ struct worker {
     const char *names[ACCOUNTS_MAX];
     uint64_t workers; /* 0: the setting */
     sigset_t signals;
-    uint64_t watchdog_ms, watchdog_at_ms;
+    uint64_t watchdog_ms, watchdog_at_ms, adopt_at_ms;
     bool once, interrupted;
     uint64_t put_back;
     struct tide_progress progress;
@@ -161,8 +162,8 @@ static tide_status worker_open(struct worker *worker)
 {
     struct cli *cli = worker->cli;
     tide_status rc = mail_home_places(cli, &worker->places);
-    worker->here.world = cli->world;
-    worker->here.archive_dir = worker->places.archive_dir;
+    if (rc == TIDE_OK)
+        rc = archive_here_open(cli, worker->places.archive_dir, &worker->here);
     if (rc == TIDE_OK)
         rc = tide_secrets_open(cli->world, worker->places.secrets_dir, TIDE_SECRETS_BEST, cli->mem,
                                &worker->secrets, &cli->err);
@@ -210,21 +211,49 @@ static bool signal_waits(struct worker *worker, long wait_ms)
     return sigtimedwait(&worker->signals, NULL, &wait) > 0;
 }
 
-/* What is stored should be found, soon, a group of messages at a time; and archives that
- * are no longer ours are left to whoever has them now. */
-static tide_status look_after(struct worker *worker, bool *more_out)
+/* What is stored should be found, soon; a group of messages at a time. */
+static tide_status index_some(struct worker *worker, bool *more_out)
 {
     uint64_t done = 0;
     tide_status rc = TIDE_OK;
-    tide_error *err = &worker->cli->err;
     if (worker->mail != NULL)
-        rc = tide_mail_index(worker->mail, &done, err);
-    if (rc == TIDE_OK && worker->mail != NULL)
-        rc = tide_mail_rest(worker->mail, err);
-    if (rc == TIDE_OK && worker->console != NULL)
-        rc = tide_console_rest(worker->console, err);
+        rc = tide_mail_index(worker->mail, &done, &worker->cli->err);
     *more_out = rc == TIDE_OK && done > 0;
     return rc;
+}
+
+/* What we no longer hold another process may want to open. */
+static void rest(struct worker *worker)
+{
+    tide_error err = {TIDE_OK, 0, ""};
+    tide_status rc = TIDE_OK;
+    if (worker->mail != NULL)
+        rc = tide_mail_rest(worker->mail, &err);
+    if (rc == TIDE_OK && worker->console != NULL)
+        rc = tide_console_rest(worker->console, &err);
+    /* Nothing that was not durable was called done; the other accounts go on. */
+    if (rc != TIDE_OK)
+        tell(worker, TIDE_LOG_WARN, "an archive did not close well", "detail", err.text);
+}
+
+static void adopt(struct worker *worker, uint64_t now_ms)
+{
+    struct cli *cli = worker->cli;
+    unsigned count = 0;
+    char text[32];
+    if (now_ms < worker->adopt_at_ms)
+        return;
+    worker->adopt_at_ms = now_ms + ADOPT_MS;
+    const tide_status rc = archive_here_adopt(cli, &worker->here, worker->secrets, &count);
+    (void)snprintf(text, sizeof text, "%u", count);
+    if (rc == TIDE_OK && count > 0)
+        tell(worker, TIDE_LOG_INFO, "accounts live here from now on", "count", text);
+    else if (rc != TIDE_OK)
+        tell(worker, TIDE_LOG_WARN, "accounts without an archive were not looked for", "detail",
+             cli->err.text);
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    cli->hint[0] = '\0';
+    cli->exit_code = CLI_EXIT_DONE;
 }
 
 /* The engine's lock is taken here: an engine that hangs is no longer reported alive. */
@@ -253,19 +282,21 @@ static tide_status work(struct worker *worker)
         long wait_ms = more ? 0 : TICK_MS;
         if (worker->watchdog_ms > 0 && (uint64_t)wait_ms > worker->watchdog_ms)
             wait_ms = (long)worker->watchdog_ms;
+        adopt(worker, now_ms);
         report_alive(worker, now_ms);
         tide_status rc = tide_engine_wait(worker->engine, 0, &cli->err);
         if (rc != TIDE_OK && rc != TIDE_TIMEOUT)
             return rc;
         if (rc == TIDE_OK && worker->once && !more) {
-            rc = look_after(worker, &more);
+            rc = index_some(worker, &more);
             if (rc != TIDE_OK || !more)
                 return rc;
         }
         worker->interrupted = signal_waits(worker, wait_ms);
         if (worker->interrupted)
             return TIDE_STOPPED;
-        rc = look_after(worker, &more);
+        rest(worker);
+        rc = index_some(worker, &more);
         if (rc != TIDE_OK)
             return rc;
     }
@@ -320,7 +351,12 @@ static tide_status run(struct worker *worker)
 {
     struct cli *cli = worker->cli;
     (void)cli_notify("STATUS=connecting to %s", cli_shared_name(cli));
-    tide_status rc = worker_open(worker);
+    /* The tables are made by their owner (`ledger migrate`), never by a worker that happens
+     * to have the rights. */
+    tide_status rc = cli_ledger_read(cli);
+    cli_ledger_close(cli);
+    if (rc == TIDE_OK)
+        rc = worker_open(worker);
     if (rc == TIDE_OK)
         rc = tide_engine_start(worker->engine, &cli->err);
     if (rc != TIDE_OK)

@@ -20,8 +20,9 @@ tide_status console_home_open(struct cli *cli, struct console_home *home)
     tide_status rc = places(cli, home->archive_dir, home->secrets_dir);
     if (rc == TIDE_OK)
         rc = cli_ledger_choose(cli);
-    home->here = (struct archive_here){
-        .world = cli->world, .archive_dir = home->archive_dir, .console = true};
+    home->here.console = true;
+    if (rc == TIDE_OK && cli->shared != NULL)
+        rc = archive_here_open(cli, home->archive_dir, &home->here);
     if (rc != TIDE_OK)
         return rc;
     const struct tide_engine_options engine = {.state_dir = cli->state_dir,

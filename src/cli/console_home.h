@@ -3,7 +3,6 @@
 #define TIDE_CLI_CONSOLE_HOME_H
 
 #include "cli/archive_here.h"
-#include "cli/cli.h"
 #include "console/console.h"
 
 struct console_home {

@@ -21,8 +21,9 @@ tide_status mail_home_open(struct cli *cli, struct mail_home *home)
     tide_status rc = mail_home_places(cli, home);
     if (rc == TIDE_OK)
         rc = cli_ledger_choose(cli);
-    home->here =
-        (struct archive_here){.world = cli->world, .archive_dir = home->archive_dir, .mail = true};
+    home->here.mail = true;
+    if (rc == TIDE_OK && cli->shared != NULL)
+        rc = archive_here_open(cli, home->archive_dir, &home->here);
     if (rc != TIDE_OK)
         return rc;
     const struct tide_engine_options engine = {.state_dir = cli->state_dir,

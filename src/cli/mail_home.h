@@ -3,7 +3,6 @@
 #define TIDE_CLI_MAIL_HOME_H
 
 #include "cli/archive_here.h"
-#include "cli/cli.h"
 #include "mail/mail.h"
 
 struct mail_home {
