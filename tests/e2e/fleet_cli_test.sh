@@ -83,6 +83,7 @@ on 1 worker --once; complains "ledger migrate"
 
 # ---- tables, and a role with no more rights than it needs
 on 0 ledger migrate; says "tables of"
+[ "$failed" = 0 ] || exit 1 # the rest would only say so again
 on 0 ledger migrate --json; holds '.ledger | startswith("postgres://")'
 on 1 ledger migrate --role there_is_none; complains "CREATE ROLE"
 sql "CREATE ROLE stranger LOGIN; CREATE ROLE hand LOGIN PASSWORD 'right'"
