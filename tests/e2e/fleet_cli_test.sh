@@ -20,6 +20,13 @@ database=${url#postgres:///} && database=${database%%\?*}
 as() { echo "postgres:///$database?host=$server&user=$1"; }
 
 psql=$(command -v psql || ls /usr/lib/postgresql/*/bin/psql | sort -V | tail -1)
+# As whoever may run a server; pg_cluster.sh found its programs the same way.
+server_do() {
+    local ctl as=()
+    ctl=$(ls /usr/lib/postgresql/*/bin/pg_ctl "$(pg_config --bindir 2>/dev/null)/pg_ctl" 2>/dev/null | sort -V | tail -1)
+    [ "$(id -u)" != 0 ] || as=(runuser -u postgres --)
+    (cd / && "${as[@]+"${as[@]}"}" "$ctl" -D "$server/data" -l "$server/log" -w -t 60 "$@") >/dev/null || fail "pg_ctl $*"
+}
 sql() { "$psql" -qXAt -h "$server" -U postgres -d "$database" -v ON_ERROR_STOP=1 -c "$1"; }
 # run CODE ARGUMENTS...: a command on the shared ledger; keeps out and err.
 run() {
@@ -83,6 +90,7 @@ on 1 worker --once; complains "ledger migrate"
 
 # ---- tables, and a role with no more rights than it needs
 on 0 ledger migrate; says "tables of"
+[ "$failed" = 0 ] || exit 1 # the rest would only say so again
 on 0 ledger migrate --json; holds '.ledger | startswith("postgres://")'
 on 1 ledger migrate --role there_is_none; complains "CREATE ROLE"
 sql "CREATE ROLE stranger LOGIN; CREATE ROLE hand LOGIN PASSWORD 'right'"
@@ -148,12 +156,12 @@ on 3 jobs doctor --json; holds '.healthy == false and (.symptoms[] | select(.wha
 run 1 --ledger "postgres:///$database?host=$dir/nowhere" jobs doctor
 
 # ---- tables of a newer version
-was=$(sql "SELECT value FROM tidemark.meta WHERE key = 'oldest_program'")
-sql "UPDATE tidemark.meta SET value = '999' WHERE key = 'oldest_program'"
+sql "CREATE TABLE meta_was AS SELECT * FROM tidemark.meta;
+    UPDATE tidemark.meta SET value = '999' WHERE key IN ('version', 'oldest_program')"
 on 1 jobs list; complains "newer"; complains "Upgrade"
 on 1 worker --once; complains "newer"
 on 1 ledger migrate; complains "newer"
-sql "UPDATE tidemark.meta SET value = '$was' WHERE key = 'oldest_program'"
+sql "UPDATE tidemark.meta m SET value = w.value FROM meta_was w WHERE w.key = m.key"
 on 0 jobs list
 
 # ---- a worker: flags, joining, telling its service manager, ending
@@ -190,6 +198,14 @@ on 0 ledger members; says "process $worker"; says "alive"
 told WATCHDOG=1 || fail "the watchdog was not told"
 jq -se 'map(.event) | index("joined") != null' "$dir/events" >/dev/null || fail "no line when it joined"
 on 1 worker; complains "another"; complains "home" # one for a directory
+# Its server goes away and comes back: it waits, says so, and is a member still, or again.
+events() { jq -se "map(.event) | index(\"$1\") != null" "$dir/events"; }
+server_do stop -m immediate
+until_true 30 events "ledger out of reach" || fail "no line when it lost its server: $(cat "$dir/events")"
+on 1 jobs list; complains "server"
+server_do start
+until_true 30 events "ledger reached again" || fail "no line when it found its server: $(cat "$dir/events")"
+until_true 30 member 1 || fail "it did not go on: $(cat "$dir/events")"
 kill -TERM "$worker"
 wait "$worker"; code=$?
 [ "$code" -eq 0 ] || fail "a worker that was told to end ended with $code: $(cat "$dir/worker.out")"
