@@ -33,17 +33,23 @@
 #ifndef TIDE_ENGINE_LEDGER_PG_H
 #define TIDE_ENGINE_LEDGER_PG_H
 
+#include "base/limits.h"
 #include "base/map.h"
 #include "db/pg.h"
 #include "engine/ledger_ops.h"
 
-/* How far free jobs of a lane were claimed.  Claimed ones leave dead entries at the head of
- * the index, which nobody can clean while somebody holds an old snapshot; so the next claim
- * begins where the last one ended, and looks at the beginning now and then. */
-struct pg_head {
-    int priority; /* -1: from the beginning */
-    uint64_t id;
-    uint64_t looked_ms; /* when it last began at the beginning */
+/* How far free jobs of a lane were claimed: of each priority, every id up to reached[].
+ * Claimed ones leave dead entries at the head of the index, which nobody can clean while
+ * somebody holds an old snapshot; so the next claim begins where the last one ended, and
+ * looks at the beginning now and then, for what was put back or committed late. */
+struct pg_heads {
+    uint64_t reached[TIDE_PRIORITY_MAX + 1]; /* 0: from the beginning */
+};
+
+/* What an operation does to the counters of a cycle. */
+struct pg_cycle_delta {
+    uint64_t cycle;
+    int64_t total, outstanding, failed;
 };
 
 /* News for the others, collected in a transaction and sent with its COMMIT as one
@@ -77,15 +83,24 @@ struct tide_postgres {
      * one's update: found by its place, however many old versions a long transaction of
      * somebody else keeps alive. */
     char place[32], place_next[32];
-    uint64_t xact;           /* without a member: the server's number of this transaction */
-    int64_t day;             /* the newest one a partition was made for (ledger_pg_days.c) */
-    bool purge_more;         /* tide_ledger_purge_more() */
-    int64_t purge_day;       /* the next day the round of purges looks at */
-    uint64_t purge_after;    /* and the id, once it has seen the days */
-    tide_map kinds;          /* that exist: scope + 1; forgotten with a rollback */
-    tide_map accounts;       /* that exist */
-    struct pg_head heads[2]; /* of the free jobs, by lane (ledger_pg_claim.c) */
-    tide_buf kept;           /* texts that an operation lends to its caller until the next call */
+    uint64_t xact;            /* without a member: the server's number of this transaction */
+    int64_t day;              /* the newest one a partition was made for (ledger_pg_days.c) */
+    bool purge_more;          /* tide_ledger_purge_more() */
+    int64_t purge_day;        /* the next day the round of purges looks at */
+    uint64_t purge_after;     /* and the id, once it has seen the days */
+    tide_map kinds;           /* that exist: scope + 1; forgotten with a rollback */
+    tide_map accounts;        /* that exist */
+    Oid job_new;              /* the type of that name */
+    struct pg_heads heads[2]; /* of the free jobs, by lane (ledger_pg_claim.c) */
+    uint64_t look_due_us;     /* when a claim begins at the beginning at the latest */
+    uint64_t look_allowed_us; /* and at the earliest, when it found too few */
+    uint64_t due_unix_ms; /* when the first free job that waits for its time is due; 0: unknown */
+    uint64_t due_looked_unix_ms; /* when that was looked up, by the caller's clock */
+    bool in_finish;
+    tide_map rows;                 /* ids of a result to its rows, for one operation */
+    struct pg_cycle_delta *deltas; /* what this operation does to cycles, so far */
+    size_t deltas_count, deltas_capacity;
+    tide_buf kept; /* texts that an operation lends to its caller until the next call */
 };
 
 static inline struct tide_postgres *postgres_of(tide_ledger *ledger)
@@ -100,10 +115,37 @@ static inline struct tide_postgres *postgres_of_tx(tide_tx *tx)
 /* Texts that the ledger's connection prepares (ledger_pg_sql.c).  Whoever wants one adds it
  * to both; what is asked rarely is written where it is used, with tide_pg_query(). */
 enum tide_pg_sql {
-    PGSQL_KIND_SCOPES,
+    /* enqueue */
+    PGSQL_NAMES,
+    PGSQL_CYCLES_OPEN,
+    PGSQL_NEEDS,
+    PGSQL_NEEDS_DONE,
+    PGSQL_IDS,
+    PGSQL_INSERT,
+    PGSQL_INSERT_KEYED,
+    PGSQL_DUPLICATES,
+    PGSQL_RAISE,
+    PGSQL_DEPS,
+    PGSQL_BRIEFS,
+    /* claim */
+    PGSQL_CLAIM,
+    PGSQL_CLAIM_FREE,
+    PGSQL_PROMOTE,
+    PGSQL_DUE,
+    PGSQL_BEAT,
+    PGSQL_REFILL,
+    PGSQL_REFILL_FREE,
+    PGSQL_WORK,
+    /* finish */
+    PGSQL_DONE,
+    PGSQL_DONE_NOTED,
+    PGSQL_OTHER,
+    PGSQL_PARTS,
+    PGSQL_PARTS_WAIT,
     PGSQL_COUNT_OF_STATEMENTS,
 };
 extern const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS];
+extern const char tide_pg_copy_jobs[];
 
 struct tide_pg_schema {
     const char *const *steps; /* step i leads from version i to i + 1 */
@@ -135,11 +177,6 @@ bool tide_pgl_text_ok(tide_text text);
 
 /* ---- ledger_pg_jobs.c, for finish too ---- */
 
-/* What an operation does to the counters of a cycle. */
-struct pg_cycle_delta {
-    uint64_t cycle;
-    int64_t total, outstanding, failed;
-};
 /* Sorts and merges `deltas` in place, writes them, and reports each cycle with its counts
  * afterwards (changes may be NULL). */
 tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *deltas, size_t count,
@@ -150,11 +187,24 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
 
 /* ---- ledger_pg_enqueue.c, for finish too ---- */
 
-/* `children_to`: each new job is reported there; may be NULL, as enqueued_out. */
+/* `children_to`: each new job is reported there; may be NULL, as enqueued_out.  What it does
+ * to cycles is added to self->deltas, and written by whoever calls. */
 tide_status tide_pgl_enqueue_rows(struct tide_postgres *self, const struct tide_job_new *jobs,
                                   size_t count, uint64_t now_unix_ms,
                                   struct tide_enqueued *enqueued_out,
                                   struct tide_changes *children_to, tide_error *err);
+
+/* Writes self->deltas[from...] and takes them out, and looks whether a cursor passed a cycle
+ * that got more jobs meanwhile (R5): TIDE_BUSY. */
+tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
+                                  struct tide_changes *changes, tide_error *err);
+tide_status tide_pgl_delta(struct tide_postgres *self, uint64_t cycle, int total, int outstanding,
+                           int failed, tide_error *err);
+/* A row of one of the statements that give briefs; not_before_ms holds unix ms. */
+void tide_pgl_brief_read(const PGresult *result, int row, struct tide_brief *brief);
+void tide_pgl_forget_heads(struct tide_postgres *self);
+/* Something of this lane and priority became ready at `id`: claims look there again. */
+void tide_pgl_head_back(struct tide_postgres *self, unsigned lane, unsigned priority, uint64_t id);
 
 /* ---- ledger_pg_fleet.c, for the commit ---- */
 
