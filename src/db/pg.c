@@ -9,6 +9,7 @@
 
 enum {
     URL_BYTES_MAX = 4096,
+    SETTINGS_BYTES_MAX = 1000,
     PARAM_BYTES_MAX = 512 << 20, /* of all parameters of one statement */
     ARRAY_HEAD_BYTES = 20,
     CONNECT_MS_USUAL = 5000,
@@ -30,6 +31,8 @@ struct tide_pg {
     char name[200];
     char application[64];
     char sqlstate[6];
+    char settings[SETTINGS_BYTES_MAX];       /* "SET a; SET b" */
+    char local_settings[SETTINGS_BYTES_MAX]; /* "SET LOCAL a; SET LOCAL b; " */
     uint32_t connect_ms;
     uint32_t statement_ms;
     bool read_only;
@@ -42,9 +45,13 @@ struct tide_pg {
     tide_buf bytes;
     struct param params[TIDE_PG_PARAMS_MAX];
     size_t params_count;
-    size_t array_at;      /* offset of the open array's head */
-    uint32_t array_count; /* its elements */
+    size_t array_at;       /* offset of the open array's head */
+    uint32_t array_count;  /* its elements */
+    size_t record_at;      /* offset of the open record's head */
+    uint32_t record_count; /* its columns */
     bool in_array;
+    bool in_record;
+    bool in_copy;
     bool array_has_null;
     bool params_failed; /* no memory while they were built: told by the next run */
 };
@@ -231,6 +238,34 @@ static void no_notice(void *arg, const PGresult *result)
     (void)result;
 }
 
+static void setting(char *text, const char *start, const char *one, size_t one_bytes)
+{
+    size_t at = strlen(text);
+    TIDE_ASSERT(at + strlen(start) + one_bytes + 3 < SETTINGS_BYTES_MAX);
+    (void)snprintf(text + at, SETTINGS_BYTES_MAX - at, "%s%.*s; ", start, (int)one_bytes, one);
+}
+
+static void make_settings(tide_pg *pg, const char *more)
+{
+    char all[SETTINGS_BYTES_MAX];
+    (void)snprintf(all, sizeof all,
+                   "statement_timeout = %" PRIu32 "; lock_timeout = %" PRIu32
+                   "; idle_in_transaction_session_timeout = %" PRIu32
+                   "; client_min_messages = error%s%s%s",
+                   pg->statement_ms, pg->statement_ms, 2 * pg->statement_ms,
+                   pg->read_only ? "; default_transaction_read_only = on" : "",
+                   more == NULL ? "" : "; ", more == NULL ? "" : more);
+    for (const char *one = all; *one != '\0';) {
+        one += strspn(one, "; ");
+        size_t bytes = strcspn(one, ";");
+        if (bytes > 0) {
+            setting(pg->settings, "SET ", one, bytes);
+            setting(pg->local_settings, "SET LOCAL ", one, bytes);
+        }
+        one += bytes;
+    }
+}
+
 /* A session of our own gets its settings once.  Behind a pooler they would stay with a
  * server connection that serves others next: there each transaction sets its own. */
 static tide_status set_up_session(tide_pg *pg, tide_error *err)
@@ -252,15 +287,7 @@ static tide_status set_up_session(tide_pg *pg, tide_error *err)
         pg->pooled = true;
     if (pg->pooled)
         return TIDE_OK;
-    char sql[400];
-    (void)snprintf(sql, sizeof sql,
-                   "SET statement_timeout = %" PRIu32 "; SET lock_timeout = %" PRIu32
-                   "; SET idle_in_transaction_session_timeout = %" PRIu32
-                   "; SET client_min_messages = error; SET plan_cache_mode = auto"
-                   "%s",
-                   pg->statement_ms, pg->statement_ms, 2 * pg->statement_ms,
-                   pg->read_only ? "; SET default_transaction_read_only = on" : "");
-    tide_status rc = tide_pg_exec(pg, sql, err);
+    tide_status rc = tide_pg_exec(pg, pg->settings, err);
     if (rc != TIDE_OK)
         disconnect(pg);
     return rc;
@@ -311,6 +338,7 @@ tide_status tide_pg_open(const struct tide_pg_options *options, tide_mem *mem, t
     (void)snprintf(pg->application, sizeof pg->application, "%.63s",
                    options->application == NULL ? "tidemark" : options->application);
     take_pooler(pg);
+    make_settings(pg, options->settings);
     tide_status rc = make_name(pg, err);
     if (rc == TIDE_OK && pg->sql_count > 0) {
         pg->prepared = tide_mem_array(mem, pg->sql_count, sizeof pg->prepared[0]);
@@ -368,9 +396,9 @@ bool tide_pg_pooled(const tide_pg *pg)
     return pg->pooled;
 }
 
-uint32_t tide_pg_statement_ms(const tide_pg *pg)
+const char *tide_pg_local_settings(const tide_pg *pg)
 {
-    return pg->statement_ms;
+    return pg->pooled ? pg->local_settings : "";
 }
 
 /* ---- parameters ---------------------------------------------------------------- */
@@ -411,6 +439,21 @@ static char *value(tide_pg *pg, Oid type, int bytes)
 {
     TIDE_ASSERT(bytes >= -1);
     size_t filled = bytes < 0 ? 0 : (size_t)bytes;
+    if (pg->in_record) {
+        char *at = room(pg, 8 + filled);
+        pg->record_count++;
+        if (at == NULL)
+            return NULL;
+        put_u32(at, type);
+        put_u32(at + 4, (uint32_t)bytes);
+        return at + 8;
+    }
+    if (pg->in_copy) {
+        char *at = room(pg, 4 + filled);
+        if (at != NULL)
+            put_u32(at, (uint32_t)bytes);
+        return at == NULL ? NULL : at + 4;
+    }
     if (pg->in_array) {
         char *at = room(pg, 4 + filled);
         pg->array_count++;
@@ -461,6 +504,11 @@ void tide_pg_i16(tide_pg *pg, int16_t number)
         memcpy(at, &swapped, sizeof swapped);
 }
 
+void tide_pg_i16_null(tide_pg *pg)
+{
+    (void)value(pg, TIDE_PG_INT2, -1);
+}
+
 void tide_pg_bool(tide_pg *pg, bool truth)
 {
     char *at = value(pg, TIDE_PG_BOOL, 1);
@@ -498,9 +546,10 @@ static Oid array_of(Oid element)
         return 1007;
     case TIDE_PG_TEXT:
         return 1009;
-    default:
-        TIDE_ASSERT(element == TIDE_PG_INT8);
+    case TIDE_PG_INT8:
         return 1016;
+    default:
+        return 0; /* the statement's cast says it */
     }
 }
 
@@ -530,6 +579,46 @@ void tide_pg_array_end(tide_pg *pg)
     if (pg->array_count == 0)
         pg->bytes.bytes = pg->array_at + 12;
     pg->params[pg->params_count - 1].bytes = (int)(pg->bytes.bytes - pg->array_at);
+}
+
+void tide_pg_record(tide_pg *pg)
+{
+    TIDE_ASSERT(pg->in_array);
+    TIDE_ASSERT(!pg->in_record);
+    pg->record_at = pg->bytes.bytes;
+    (void)value(pg, 0, 4); /* its bytes, then how many columns */
+    pg->in_record = true;
+    pg->record_count = 0;
+}
+
+void tide_pg_record_end(tide_pg *pg)
+{
+    TIDE_ASSERT(pg->in_record);
+    pg->in_record = false;
+    if (pg->params_failed)
+        return;
+    char *at = pg->bytes.data + pg->record_at;
+    put_u32(at, (uint32_t)(pg->bytes.bytes - pg->record_at - 4));
+    put_u32(at + 4, pg->record_count);
+}
+
+void tide_pg_copy(tide_pg *pg)
+{
+    static const char head[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
+    tide_pg_params(pg);
+    char *at = room(pg, 19);
+    if (at != NULL)
+        memcpy(at, head, 19);
+    pg->in_copy = true;
+}
+
+void tide_pg_copy_row(tide_pg *pg, uint16_t columns)
+{
+    TIDE_ASSERT(pg->in_copy);
+    char *at = room(pg, 2);
+    uint16_t swapped = htons(columns);
+    if (at != NULL)
+        memcpy(at, &swapped, sizeof swapped);
 }
 
 /* ---- statements ---------------------------------------------------------------- */
@@ -687,6 +776,46 @@ PGresult *tide_pg_take(tide_pg *pg)
     PGresult *result = pg->result;
     pg->result = NULL;
     return result;
+}
+
+static tide_status copy_send(tide_pg *pg, tide_error *err)
+{
+    enum { PIECE_BYTES = 1 << 20 }; /* libpq's lengths are ints */
+    for (size_t at = 0; at < pg->bytes.bytes; at += PIECE_BYTES) {
+        size_t left = pg->bytes.bytes - at;
+        if (PQputCopyData(pg->conn, pg->bytes.data + at,
+                          (int)(left < PIECE_BYTES ? left : PIECE_BYTES)) != 1)
+            return statement_failed(pg, NULL, err);
+    }
+    if (PQputCopyEnd(pg->conn, NULL) != 1)
+        return statement_failed(pg, NULL, err);
+    tide_status rc = take_result(pg, PQgetResult(pg->conn), NULL, err);
+    while (pg->conn != NULL) {
+        PGresult *more = PQgetResult(pg->conn);
+        if (more == NULL)
+            break;
+        PQclear(more);
+    }
+    return rc;
+}
+
+tide_status tide_pg_copy_run(tide_pg *pg, const char *sql, tide_error *err)
+{
+    TIDE_ASSERT(pg->in_copy);
+    char *end = room(pg, 2);
+    if (end != NULL)
+        memcpy(end, "\377\377", 2);
+    pg->in_copy = false;
+    forget_result(pg);
+    if (pg->conn == NULL)
+        return not_connected(pg, err);
+    if (pg->params_failed)
+        return tide_error_set(err, TIDE_NO_MEMORY, "%s: no memory for rows", pg->name);
+    PGresult *result = PQexec(pg->conn, sql);
+    if (PQresultStatus(result) != PGRES_COPY_IN)
+        return take_result(pg, result, NULL, err);
+    PQclear(result);
+    return copy_send(pg, err);
 }
 
 uint64_t tide_pg_changed(const tide_pg *pg)

@@ -45,6 +45,9 @@ struct tide_pg_options {
     uint32_t connect_ms;     /* per attempt; 0: 5000 */
     uint32_t statement_ms;   /* statement_timeout; 0: 60000 */
     bool read_only;
+    /* Like "enable_seqscan = off; jit = off", for the session; NULL: none.  Behind a pooler
+     * each transaction has to set them, see tide_pg_local_settings(). */
+    const char *settings;
     const char *const *sql; /* by number, with $1...; borrowed, prepared when first used */
     size_t sql_count;
 };
@@ -58,7 +61,8 @@ tide_status tide_pg_ready(tide_pg *pg, tide_error *err);
 /* Closes the connection; the next tide_pg_ready() makes a new one. */
 void tide_pg_drop(tide_pg *pg);
 PGconn *tide_pg_handle(tide_pg *pg); /* NULL while not connected */
-uint32_t tide_pg_statement_ms(const tide_pg *pg);
+/* What a transaction has to run first: "" unless behind a pooler. */
+const char *tide_pg_local_settings(const tide_pg *pg);
 const char *tide_pg_name(const tide_pg *pg); /* host, port and database; no password */
 bool tide_pg_pooled(const tide_pg *pg);      /* unnamed statements, no LISTEN */
 
@@ -76,6 +80,7 @@ void tide_pg_u64(tide_pg *pg, uint64_t value);         /* the same 64 bits */
 void tide_pg_u64_or_null(tide_pg *pg, uint64_t value); /* 0 is NULL */
 void tide_pg_i32(tide_pg *pg, int32_t value);
 void tide_pg_i16(tide_pg *pg, int16_t value);
+void tide_pg_i16_null(tide_pg *pg);
 void tide_pg_bool(tide_pg *pg, bool value);
 void tide_pg_text(tide_pg *pg, tide_text value);
 void tide_pg_text_or_null(tide_pg *pg, tide_text value); /* empty is NULL */
@@ -90,6 +95,18 @@ enum {
     TIDE_PG_INT4 = 23,
     TIDE_PG_TEXT = 25,
 };
+
+/* An element of an array of a composite type (tide_pg_array() with the type's Oid, and a
+ * cast in the statement): its columns are values in between.  Whole rows in one array cost
+ * the server a third of what an array for each column does. */
+void tide_pg_record(tide_pg *pg);
+void tide_pg_record_end(tide_pg *pg);
+
+/* Rows for COPY ... FROM STDIN (FORMAT binary), instead of parameters: start, then for
+ * each row its number of columns and its values. */
+void tide_pg_copy(tide_pg *pg);
+void tide_pg_copy_row(tide_pg *pg, uint16_t columns);
+tide_status tide_pg_copy_run(tide_pg *pg, const char *sql, tide_error *err);
 
 /* ---- statements ---- */
 

@@ -18,14 +18,19 @@ tide_status tide_pgl_no_memory(tide_error *err)
     return tide_error_set(err, TIDE_NO_MEMORY, "ledger: no memory");
 }
 
+static bool ends_transaction(tide_status rc)
+{
+    return rc == TIDE_IO || rc == TIDE_CORRUPT || rc == TIDE_DISK_FULL || rc == TIDE_NO_MEMORY ||
+           rc == TIDE_NETWORK || rc == TIDE_BUSY;
+}
+
 /* The transaction is over after a failure of the store, and also when the server says so:
  * a refused statement leaves nothing but a rollback there (R7). */
 tide_status tide_pgl_end(struct tide_postgres *self, tide_status rc)
 {
     if (rc == TIDE_OK || !self->in_tx)
         return rc;
-    bool over = rc == TIDE_IO || rc == TIDE_CORRUPT || rc == TIDE_DISK_FULL ||
-                rc == TIDE_NO_MEMORY || rc == TIDE_NETWORK || rc == TIDE_BUSY;
+    bool over = ends_transaction(rc);
     PGconn *conn = tide_pg_handle(self->pg);
     if (conn == NULL || PQtransactionStatus(conn) != PQTRANS_INTRANS)
         over = true;
@@ -84,16 +89,12 @@ bool tide_pgl_text_ok(tide_text text)
 /* One text, so that all of it costs one way to the server. */
 static void begin_text(const struct tide_postgres *self, bool by_place, char *sql, size_t bytes)
 {
-    size_t at = (size_t)snprintf(sql, bytes, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
-    if (tide_pg_pooled(self->pg))
-        at += (size_t)snprintf(sql + at, bytes - at,
-                               "; SET LOCAL statement_timeout = %" PRIu32
-                               "; SET LOCAL lock_timeout = %" PRIu32,
-                               tide_pg_statement_ms(self->pg), tide_pg_statement_ms(self->pg));
+    size_t at = (size_t)snprintf(sql, bytes, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; %s",
+                                 tide_pg_local_settings(self->pg));
     if (self->owner == 0)
         return;
     at += (size_t)snprintf(sql + at, bytes - at,
-                           "; UPDATE tidemark.member SET seq = %" PRId64 " WHERE owner = %" PRId64,
+                           "UPDATE tidemark.member SET seq = %" PRId64 " WHERE owner = %" PRId64,
                            (int64_t)self->seq, (int64_t)self->owner);
     if (by_place)
         at += (size_t)snprintf(sql + at, bytes - at, " AND ctid = '%s'", self->place);
@@ -113,7 +114,7 @@ static tide_status fence(struct tide_postgres *self, const PGresult *result, boo
 
 static tide_status begin_once(struct tide_postgres *self, tide_error *err)
 {
-    char sql[500];
+    char sql[1500];
     PGresult *result = NULL;
     bool by_place = self->owner != 0 && self->place[0] != '\0';
     tide_status rc = tide_pg_ready(self->pg, err);
@@ -170,10 +171,20 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->tx_failed = TIDE_OK;
     self->savepoints = 0;
     self->xact = 0;
+    self->deltas_count = 0;
     self->leaves = false;
     self->hints = (struct pg_hints){.control = false};
     *tx_out = &self->tx;
     return TIDE_OK;
+}
+
+void tide_pgl_forget_heads(struct tide_postgres *self)
+{
+    memset(self->heads, 0, sizeof self->heads);
+    self->look_due_us = 0;
+    self->look_allowed_us = 0;
+    self->due_unix_ms = 0;
+    self->due_looked_unix_ms = 0;
 }
 
 /* ---- end ----------------------------------------------------------------------- */
@@ -191,8 +202,7 @@ static void ended(struct tide_postgres *self, bool committed)
     tide_map_clear(&self->kinds);
     tide_map_clear(&self->accounts);
     self->day = 0;
-    for (int i = 0; i < 2; i++)
-        self->heads[i] = (struct pg_head){.priority = -1};
+    tide_pgl_forget_heads(self);
 }
 
 static void rollback(tide_tx *tx)
@@ -344,7 +354,7 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     tide_map_clear(&self->accounts);
     tide_status rc = tide_pg_exec(self->pg, sql, err);
     /* A deadlock or a failed read is the whole transaction's, whatever can be undone. */
-    if (rc == TIDE_OK && self->tx_failed == TIDE_INVALID)
+    if (rc == TIDE_OK && !ends_transaction(self->tx_failed))
         self->tx_failed = TIDE_OK;
     return tide_pgl_end(self, rc);
 }
@@ -396,6 +406,15 @@ static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err
 
 /* ---- opening --------------------------------------------------------------------- */
 
+/* Every statement of a writer goes by an index from a few rows to their like, and its plan
+ * is made once: with the tables as empty as they were on the first day, or with an array
+ * of one where thousands come next.  So the plan is not left to what the server believes
+ * about sizes. */
+static const char settings[] =
+    "plan_cache_mode = force_generic_plan; enable_seqscan = off; enable_hashjoin = off; "
+    "enable_mergejoin = off; enable_bitmapscan = off; jit = off; "
+    "max_parallel_workers_per_gather = 0";
+
 static void destroy(struct tide_postgres *self)
 {
     tide_mem *mem = self->mem;
@@ -403,6 +422,8 @@ static void destroy(struct tide_postgres *self)
     tide_buf_done(&self->kept);
     tide_map_done(&self->kinds);
     tide_map_done(&self->accounts);
+    tide_map_done(&self->rows);
+    tide_mem_free(mem, self->deltas, self->deltas_capacity * sizeof self->deltas[0]);
     tide_mem_free(mem, self, sizeof *self);
 }
 
@@ -510,12 +531,11 @@ tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledge
     tide_buf_init(&self->kept, mem, (size_t)4 << 20);
     tide_map_init(&self->kinds, mem);
     tide_map_init(&self->accounts, mem);
-    for (int i = 0; i < 2; i++)
-        self->heads[i] = (struct pg_head){.priority = -1};
-
+    tide_map_init(&self->rows, mem);
     struct tide_pg_options pg = {
         .url = options->path,
         .read_only = options->read_only,
+        .settings = options->read_only ? NULL : settings,
         .sql = tide_pg_sql,
         .sql_count = PGSQL_COUNT_OF_STATEMENTS,
     };
@@ -524,6 +544,8 @@ tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledge
         rc = tide_pgl_schema(self, options, err);
     if (rc == TIDE_OK && !options->read_only && !options->building)
         rc = tide_pgl_run_add(self, options->now_unix_ms, err);
+    if (rc == TIDE_OK)
+        rc = tide_pgl_days_open(self, err);
     if (rc != TIDE_OK) {
         destroy(self);
         return rc;

@@ -113,7 +113,8 @@ static tide_status upgrade_locked(struct tide_postgres *self,
     if (rc == TIDE_OK)
         rc = judge(self, options, &found, err);
     for (size_t i = found.version; rc == TIDE_OK && i < tide_pg_schema.steps_count; i++)
-        rc = tide_pg_exec(self->pg, tide_pg_schema.steps[i], err);
+        for (const char *const *text = tide_pg_schema.steps[i]; rc == TIDE_OK && *text; text++)
+            rc = tide_pg_exec(self->pg, *text, err);
     if (rc != TIDE_OK || found.version >= tide_pg_schema.steps_count)
         return rc;
     tide_pg_params(self->pg);
@@ -162,10 +163,13 @@ tide_status tide_pgl_run_add(struct tide_postgres *self, uint64_t now_unix_ms, t
     tide_pg_params(self->pg);
     tide_pg_text(self->pg, tide_text_of(self->run_name));
     tide_pg_u64(self->pg, now_unix_ms);
-    tide_status rc = tide_pg_query(
-        self->pg, "INSERT INTO tidemark.run (name, started) VALUES ($1, $2) RETURNING id", &result,
-        err);
-    if (rc == TIDE_OK)
-        self->run = tide_pg_get_u64(result, 0, 0);
-    return rc;
+    tide_status rc = tide_pg_query(self->pg,
+                                   "INSERT INTO tidemark.run (name, started) VALUES ($1, $2)"
+                                   " RETURNING id, 'tidemark.job_new'::regtype::oid::bigint",
+                                   &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    self->run = tide_pg_get_u64(result, 0, 0);
+    self->job_new = (Oid)tide_pg_get_u64(result, 0, 1);
+    return TIDE_OK;
 }

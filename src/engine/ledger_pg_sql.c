@@ -1,6 +1,198 @@
 /* ledger_pg_sql.c - the texts that a ledger on PostgreSQL prepares, by number. */
 #include "engine/ledger_pg.h"
 
+#define JOB_NEW_COLUMNS                                                                            \
+    "id, open_deps, account, kind, scope, priority, lane, level, attempts, attempts_max,"          \
+    " preemptible, force, cycle, not_before, size, created, dedupe, payload"
+
+/* An id of NULL is one that the server shall choose. */
+#define INSERT_JOBS                                                                                \
+    "INSERT INTO tidemark.job (" JOB_NEW_COLUMNS ")"                                               \
+    " SELECT coalesce(r.id, nextval('tidemark.job_id')), r.open_deps, r.account, r.kind, r.scope," \
+    " r.priority, r.lane, r.level, r.attempts, r.attempts_max, r.preemptible, r.force, r.cycle,"   \
+    " r.not_before, r.size, r.created, r.dedupe, r.payload"                                        \
+    " FROM unnest($1::tidemark.job_new[]) AS r"
+
+#define BRIEF_COLUMNS                                                                              \
+    "j.id, j.cycle, j.size, j.not_before, j.account, j.kind, j.open_deps, j.attempts,"             \
+    " j.attempts_max, j.priority, j.lane, j.level, j.preemptible"
+#define BRIEF "SELECT " BRIEF_COLUMNS
+
+/* Kinds that $n names and nobody paused: read once for a statement. */
+#define OPEN_KINDS(n)                                                                              \
+    "ANY (ARRAY(SELECT k.id FROM tidemark.kind k WHERE k.id = ANY (" n ") AND NOT k.paused))"
+#define PAUSED_KINDS "ALL (ARRAY(SELECT k.id FROM tidemark.kind k WHERE k.paused))"
+
+/* Free jobs that may start now; `more` narrows it to a part of the index. */
+#define FREE_PART(more, order)                                                                     \
+    "(SELECT id FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account = 0"               \
+    " AND not_before IS NULL AND lane = l.lane AND " more                                          \
+    " AND kind = " OPEN_KINDS("$7") " ORDER BY " order " LIMIT l.wanted FOR UPDATE SKIP LOCKED)"
+
+#define DUE                                                                                        \
+    "FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account = 0"                          \
+    " AND not_before IS NOT NULL"
+
+#define REFILL(more, order)                                                                        \
+    "SELECT * FROM (" BRIEF " FROM tidemark.job j WHERE j.state = 0 AND j.open_deps = 0"           \
+    " AND j.account <> 0 AND j.account = $1 AND " more " AND j.kind <> " PAUSED_KINDS              \
+    " AND NOT EXISTS (SELECT 1 FROM tidemark.account a WHERE a.id = $1 AND a.paused)"              \
+    " ORDER BY " order " LIMIT $4)"
+
+#define READY_ACCOUNT                                                                              \
+    "SELECT account FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account <> 0"
+
+#define DONE_COLUMNS                                                                               \
+    "id, account, kind, priority, lane, level, attempts, attempts_max, preemptible, force,"        \
+    " status, cycle, size, created, started, finished, run, bytes_done, dedupe, payload, error,"   \
+    " resume"
+/* Running jobs whose token holds leave the table; the INSERT takes them up. */
+#define DONE(arrays, names, columns)                                                               \
+    "WITH gone AS (DELETE FROM tidemark.job j USING unnest(" arrays ") AS u (" names ")"           \
+    " WHERE j.id = u.id AND j.token = u.token AND j.state = 1 RETURNING " columns ")"              \
+    " INSERT INTO tidemark.job_done (" DONE_COLUMNS ") SELECT * FROM gone"                         \
+    " RETURNING id, cycle, account, kind"
+
+const char tide_pg_copy_jobs[] =
+    "COPY tidemark.job (" JOB_NEW_COLUMNS ") FROM STDIN (FORMAT binary)";
+
 const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
-    [PGSQL_KIND_SCOPES] = "SELECT id, scope FROM tidemark.kind WHERE id = ANY ($1)",
+    [PGSQL_NAMES] = "SELECT 0, id, scope FROM tidemark.kind WHERE id = ANY ($1)"
+                    " UNION ALL SELECT 1, id, 0 FROM tidemark.account WHERE id = ANY ($2)",
+    [PGSQL_CYCLES_OPEN] = "SELECT c.id, c.ordinal >= s.ordinal FROM tidemark.cycle c"
+                          " JOIN tidemark.stream s ON s.id = c.stream WHERE c.id = ANY ($1)",
+    /* R6: nobody ends them before this transaction does. */
+    [PGSQL_NEEDS] = "SELECT id FROM tidemark.job WHERE id = ANY ($1) ORDER BY id FOR KEY SHARE",
+    [PGSQL_NEEDS_DONE] = "SELECT id FROM tidemark.job_done WHERE id = ANY ($1)",
+    [PGSQL_IDS] = "SELECT nextval('tidemark.job_id') FROM generate_series(1, $1)",
+    [PGSQL_INSERT] = INSERT_JOBS " RETURNING id",
+    [PGSQL_INSERT_KEYED] = INSERT_JOBS
+    " ON CONFLICT (account, kind, dedupe) WHERE dedupe IS NOT NULL AND state <= scope"
+    " DO NOTHING RETURNING id",
+    [PGSQL_DUPLICATES] =
+        "SELECT u.n, j.id, j.state, j.priority, j.force, j.open_deps, j.lane, j.account"
+        " FROM unnest($1::int4[], $2::int4[], $3::int4[], $4::text[])"
+        "  AS u (n, account, kind, dedupe)"
+        " JOIN tidemark.job j ON j.account = u.account AND j.kind = u.kind"
+        "  AND j.dedupe = u.dedupe AND j.dedupe IS NOT NULL AND j.state <= j.scope"
+        " ORDER BY j.id FOR UPDATE OF j",
+    [PGSQL_RAISE] = "UPDATE tidemark.job j SET priority = u.priority, force = u.force"
+                    " FROM unnest($1::int8[], $2::int2[], $3::bool[]) AS u (id, priority, force)"
+                    " WHERE j.id = u.id",
+    [PGSQL_DEPS] = "INSERT INTO tidemark.dep (needs, job)"
+                   " SELECT u.needs, u.job FROM unnest($1::int8[], $2::int8[]) AS u (needs, job)",
+    [PGSQL_BRIEFS] = BRIEF " FROM tidemark.job j WHERE j.id = ANY ($1) AND j.state <= 1",
+
+    [PGSQL_CLAIM] =
+        "UPDATE tidemark.job j SET state = 1, token = u.token, owner = $3, run = $4, started = $5,"
+        " beat = NULL FROM unnest($1::int8[], $2::int8[]) AS u (id, token)"
+        " WHERE j.id = u.id AND j.state = 0 AND j.open_deps = 0 AND j.kind <> " PAUSED_KINDS
+        " AND j.account <> ALL (ARRAY(SELECT a.id FROM tidemark.account a WHERE a.paused))"
+        " RETURNING j.id, j.token, j.attempts, j.force, j.payload, j.resume, j.dedupe",
+    /* Parts of the index, in order: of one priority beyond an id, or all priorities between
+     * two.  The next part is only looked at while fewer were found than wanted. */
+    [PGSQL_CLAIM_FREE] =
+        "WITH picked AS MATERIALIZED (SELECT p.id, row_number() OVER () - 1 AS n"
+        " FROM unnest($1::int2[], $2::int4[]) AS l (lane, wanted) CROSS JOIN LATERAL"
+        "  (SELECT q.id FROM unnest($3::int2[], $4::int2[], $5::int2[], $6::int8[])"
+        "    AS u (lane, above, below, after) CROSS JOIN LATERAL"
+        "    (SELECT a.id FROM " FREE_PART(
+            "u.above IS NULL AND priority = u.below AND id > u.after",
+            "id") " a UNION ALL SELECT b.id FROM " FREE_PART("u.above IS NOT NULL"
+                                                             " AND priority > u.above"
+                                                             " AND priority < u.below",
+                                                             "priority DESC, id") " b) q"
+                                                                                  "   WHERE u.lane "
+                                                                                  "= l.lane LIMIT "
+                                                                                  "l.wanted) p)"
+                                                                                  " UPDATE "
+                                                                                  "tidemark.job j "
+                                                                                  "SET state = 1, "
+                                                                                  "token = $9 + "
+                                                                                  "picked.n, owner "
+                                                                                  "= $8, run = $10,"
+                                                                                  " started = $11, "
+                                                                                  "beat = NULL "
+                                                                                  "FROM picked "
+                                                                                  "WHERE j.id = "
+                                                                                  "picked.id"
+                                                                                  " RETURNING"
+                                                                                  " " BRIEF_COLUMNS
+                                                                                  ", j.token, "
+                                                                                  "j.force, "
+                                                                                  "j.payload, "
+                                                                                  "j.resume, "
+                                                                                  "j.dedupe",
+    [PGSQL_DUE] = "SELECT not_before " DUE " ORDER BY not_before LIMIT 1",
+    [PGSQL_PROMOTE] = "WITH due AS (SELECT id " DUE " AND not_before <= $1 ORDER BY not_before"
+                      " LIMIT $2 FOR UPDATE SKIP LOCKED)"
+                      " UPDATE tidemark.job j SET not_before = NULL FROM due WHERE j.id = due.id"
+                      " RETURNING j.id, j.lane, j.priority",
+    [PGSQL_BEAT] = "UPDATE tidemark.job j SET beat = $6, bytes_done = u.bytes_done,"
+                   " resume = CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"
+                   " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::bool[], $5::text[])"
+                   "  AS u (id, token, bytes_done, resume_set, resume)"
+                   " WHERE j.id = u.id AND j.token = u.token AND j.state = 1 RETURNING j.id",
+    /* First the rest of that priority, then all below it. */
+    [PGSQL_REFILL] = REFILL("j.priority = $2 AND j.id > $3", "j.id") " x UNION ALL " REFILL(
+        "j.priority < $2", "j.priority DESC, j.id") " y LIMIT $4",
+    [PGSQL_REFILL_FREE] = BRIEF
+    " FROM tidemark.job j WHERE j.state = 0 AND j.open_deps = 0 AND j.account = 0"
+    " AND (j.priority < $2 OR (j.priority = $2 AND j.id > $3)) AND j.kind <> " PAUSED_KINDS
+    " AND $1 = 0 ORDER BY j.priority DESC, j.id LIMIT $4",
+    /* One seek for each account, not one step for each job. */
+    [PGSQL_WORK] =
+        "WITH RECURSIVE next AS ((" READY_ACCOUNT " ORDER BY account LIMIT 1) UNION ALL"
+        " SELECT (" READY_ACCOUNT " AND account > next.account ORDER BY account LIMIT 1)"
+        " FROM next WHERE next.account IS NOT NULL)"
+        " SELECT 0 WHERE EXISTS (SELECT 1 FROM tidemark.job WHERE state = 0 AND open_deps = 0"
+        "  AND account = 0 AND not_before IS NULL) OR EXISTS (SELECT 1 " DUE ")"
+        " UNION ALL SELECT account FROM next WHERE account IS NOT NULL LIMIT $1",
+
+    [PGSQL_DONE] =
+        DONE("$1::int8[], $2::int8[]", "id, token",
+             "j.id, j.account, j.kind, j.priority, j.lane, j.level, j.attempts, j.attempts_max,"
+             " j.preemptible, j.force, 0::int2, j.cycle, j.size, j.created, j.started, $3::int8,"
+             " j.run, NULL::int8, j.dedupe, j.payload, NULL::text, j.resume"),
+    [PGSQL_DONE_NOTED] =
+        DONE("$1::int8[], $2::int8[], $4::int4[], $5::int4[], $6::text[], $7::int8[], $8::bool[],"
+             " $9::text[], $10::text[]",
+             "id, token, attempts_add, status, error, bytes_done, resume_set, resume, payload",
+             "j.id, j.account, j.kind, j.priority, j.lane, j.level,"
+             " greatest(0, least(65535, j.attempts + u.attempts_add)), j.attempts_max,"
+             " j.preemptible, j.force, u.status::int2, j.cycle, j.size, j.created, j.started,"
+             " $3::int8, j.run, u.bytes_done, j.dedupe, coalesce(u.payload, j.payload), u.error,"
+             " CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"),
+    /* While it ran, one more of its key may have been queued, and only one may wait (G5).
+     * Both have to run, so this one goes back without its key. */
+    [PGSQL_OTHER] =
+        "UPDATE tidemark.job j SET state = u.state::int2,"
+        " attempts = greatest(0, least(65535, j.attempts + u.attempts_add)),"
+        " finished = CASE WHEN u.state = 0 THEN NULL ELSE $3::int8 END,"
+        " not_before = CASE WHEN u.state = 0 THEN u.not_before END,"
+        " payload = coalesce(u.payload, j.payload), status = u.status::int2, error = u.error,"
+        " bytes_done = u.bytes_done,"
+        " resume = CASE WHEN u.resume_set THEN u.resume ELSE j.resume END,"
+        " token = NULL, owner = NULL, beat = NULL, cancel_wanted = false,"
+        " dedupe = CASE WHEN u.state > 0 OR j.dedupe IS NULL OR (u.nth = 1 AND NOT EXISTS"
+        "  (SELECT 1 FROM tidemark.job o WHERE o.account = j.account AND o.kind = j.kind"
+        "   AND o.dedupe = j.dedupe AND o.dedupe IS NOT NULL AND o.state <= o.scope"
+        "   AND o.id <> j.id)) THEN j.dedupe END"
+        " FROM (SELECT a.*, row_number() OVER (PARTITION BY a.state = 0, k.account, k.kind,"
+        "   k.dedupe ORDER BY a.n) AS nth"
+        "  FROM unnest($1::int8[], $2::int8[], $4::int4[], $5::int4[], $6::text[], $7::int8[],"
+        "   $8::bool[], $9::text[], $10::text[], $11::int4[], $12::int8[], $13::int4[])"
+        "   AS a (id, token, attempts_add, status, error, bytes_done, resume_set, resume, payload,"
+        "    state, not_before, n)"
+        "  JOIN tidemark.job k ON k.id = a.id AND k.token = a.token AND k.state = 1) u"
+        " WHERE j.id = u.id AND j.token = u.token AND j.state = 1"
+        " RETURNING j.id, j.cycle, j.account, j.kind, j.state, j.lane, j.priority, j.not_before",
+    /* Whoever waits for the parent waits for its parts too (E6.1). */
+    [PGSQL_PARTS] =
+        "WITH waiting AS (INSERT INTO tidemark.dep (needs, job) SELECT p.id, d.job"
+        "  FROM tidemark.dep d CROSS JOIN unnest($2::int8[]) AS p (id)"
+        "  WHERE d.needs = $1 AND d.job <> p.id ON CONFLICT DO NOTHING RETURNING job)"
+        " UPDATE tidemark.job j SET open_deps = j.open_deps + w.n"
+        " FROM (SELECT job, count(*)::int AS n FROM waiting GROUP BY job) w WHERE j.id = w.job",
+    [PGSQL_PARTS_WAIT] = "SELECT 1 FROM tidemark.job WHERE id = $1 FOR UPDATE",
 };

@@ -1,0 +1,500 @@
+/* ledger_pg_claim.c - giving pending jobs to an owner (E1.3), heartbeats, and the window. */
+#include "engine/ledger_pg.h"
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOOK_AGAIN_MS = 2000, /* the head of the free jobs at least so often */
+    LOOK_SHARE = 20,      /* but looking there takes at most this part of the time */
+    DUE_AGAIN_MS = 50,    /* free jobs whose time has come */
+    PROMOTE_SLICE = 1000, /* of them in one statement */
+    PROMOTE_SLICES_MAX = 100,
+    PARTS_MAX = 2 * (TIDE_PRIORITY_MAX + 1) + 1, /* of one lane's index */
+};
+
+/* ---- bodies ----------------------------------------------------------------------- */
+
+static char *put_text(char *at, tide_text from, tide_text *to)
+{
+    if (from.bytes > 0)
+        memcpy(at, from.data, from.bytes);
+    at[from.bytes] = '\0';
+    *to = (tide_text){at, from.bytes};
+    return at + from.bytes + 1;
+}
+
+/* Columns token, attempts..., as the two claims have them; one allocation. */
+struct body_columns {
+    int id, token, attempts, force, payload, resume, dedupe;
+};
+
+static struct tide_job_body *body_new(tide_mem *mem, const PGresult *result, int row,
+                                      const struct body_columns *columns)
+{
+    tide_text payload = tide_pg_get_text(result, row, columns->payload);
+    tide_text resume = tide_pg_get_text(result, row, columns->resume);
+    tide_text dedupe_key = tide_pg_get_text(result, row, columns->dedupe);
+    size_t bytes =
+        sizeof(struct tide_job_body) + payload.bytes + resume.bytes + dedupe_key.bytes + 3;
+    struct tide_job_body *body = mem->resize(mem, NULL, 0, bytes);
+    if (body == NULL)
+        return NULL;
+    memset(body, 0, sizeof *body);
+    body->bytes = bytes;
+    body->id = tide_pg_get_u64(result, row, columns->id);
+    body->token = tide_pg_get_u64(result, row, columns->token);
+    body->attempts = (uint16_t)tide_pg_get_u64(result, row, columns->attempts);
+    body->force = tide_pg_get_bool(result, row, columns->force);
+    char *at = (char *)(body + 1);
+    at = put_text(at, payload, &body->payload);
+    at = put_text(at, resume, &body->resume);
+    (void)put_text(at, dedupe_key, &body->dedupe_key);
+    return body;
+}
+
+/* ---- by id ------------------------------------------------------------------------ */
+
+struct place {
+    uint64_t id;
+    size_t index;
+};
+
+static int place_order(const void *a, const void *b)
+{
+    const struct place *x = a;
+    const struct place *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+tide_status tide_pgl_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
+                           uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
+                           struct tide_job_body **bodies_out, tide_error *err)
+{
+    static const struct body_columns columns = {0, 1, 2, 3, 4, 5, 6};
+    struct tide_postgres *self = postgres_of_tx(tx);
+    struct place places[TIDE_CLAIM_MAX];
+    struct tide_job_body *bodies[TIDE_CLAIM_MAX] = {NULL};
+    PGresult *result = NULL;
+    TIDE_ASSERT(count <= TIDE_CLAIM_MAX);
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc != TIDE_OK || count == 0)
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        places[i] = (struct place){ids[i], i};
+    qsort(places, count, sizeof places[0], place_order); /* R3 */
+    tide_pg_params(self->pg);
+    for (int column = 0; column < 2; column++) {
+        tide_pg_array(self->pg, TIDE_PG_INT8);
+        for (size_t i = 0; i < count; i++)
+            tide_pg_u64(self->pg, column == 0 ? places[i].id : first_token + places[i].index);
+        tide_pg_array_end(self->pg);
+    }
+    tide_pg_u64(self->pg, owner);
+    tide_pg_u64(self->pg, self->run);
+    tide_pg_u64(self->pg, now_unix_ms);
+    rc = tide_pg_run(self->pg, PGSQL_CLAIM, &result, err);
+    for (int row = 0; rc == TIDE_OK && row < PQntuples(result); row++) {
+        uint64_t index = tide_pg_get_u64(result, row, 1) - first_token;
+        TIDE_ASSERT(index < count);
+        bodies[index] = body_new(mem, result, row, &columns);
+        if (bodies[index] == NULL)
+            rc = tide_pgl_no_memory(err);
+    }
+    if (rc == TIDE_OK) {
+        memcpy(bodies_out, bodies, count * sizeof bodies[0]);
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < count; i++)
+        tide_job_body_free(mem, bodies[i]);
+    return tide_pgl_end(self, rc);
+}
+
+/* ---- free jobs -------------------------------------------------------------------- */
+
+void tide_pgl_brief_read(const PGresult *result, int row, struct tide_brief *brief)
+{
+    *brief = (struct tide_brief){
+        .id = tide_pg_get_u64(result, row, 0),
+        .cycle = tide_pg_get_u64(result, row, 1),
+        .size_bytes = tide_pg_get_u64(result, row, 2),
+        .not_before_ms = tide_pg_get_u64(result, row, 3),
+        .account = (uint32_t)tide_pg_get_u64(result, row, 4),
+        .kind = (uint32_t)tide_pg_get_u64(result, row, 5),
+        .open_deps = (uint32_t)tide_pg_get_u64(result, row, 6),
+        .attempts = (uint16_t)tide_pg_get_u64(result, row, 7),
+        .attempts_max = (uint16_t)tide_pg_get_u64(result, row, 8),
+        .priority = (uint8_t)tide_pg_get_u64(result, row, 9),
+        .lane = (uint8_t)tide_pg_get_u64(result, row, 10),
+        .level = (uint8_t)tide_pg_get_u64(result, row, 11),
+        .preemptible = tide_pg_get_bool(result, row, 12),
+    };
+}
+
+/* Free jobs whose time has come lose it, so that they stand in order with the others; and
+ * when the next one's comes.  Kinds do not matter: it is the same for whoever looks. */
+static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (int slice = 0; slice < PROMOTE_SLICES_MAX; slice++) {
+        PGresult *result = NULL;
+        tide_pg_params(self->pg);
+        rc = tide_pg_run(self->pg, PGSQL_DUE, &result, err);
+        if (rc != TIDE_OK)
+            return rc;
+        self->due_looked_unix_ms = now_unix_ms;
+        self->due_unix_ms = PQntuples(result) == 0 ? UINT64_MAX : tide_pg_get_u64(result, 0, 0);
+        if (self->due_unix_ms > now_unix_ms)
+            return TIDE_OK;
+        tide_pg_params(self->pg);
+        tide_pg_u64(self->pg, now_unix_ms);
+        tide_pg_i32(self->pg, PROMOTE_SLICE);
+        rc = tide_pg_run(self->pg, PGSQL_PROMOTE, &result, err);
+        for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++)
+            tide_pgl_head_back(self, (unsigned)tide_pg_get_u64(result, i, 1),
+                               (unsigned)tide_pg_get_u64(result, i, 2),
+                               tide_pg_get_u64(result, i, 0));
+        /* None: another process has them in hand. */
+        if (rc != TIDE_OK || PQntuples(result) == 0)
+            return rc;
+    }
+    return rc;
+}
+
+static bool due_wanted(const struct tide_postgres *self, uint64_t now_unix_ms)
+{
+    return self->due_looked_unix_ms == 0 || now_unix_ms >= self->due_unix_ms ||
+           now_unix_ms >= self->due_looked_unix_ms + DUE_AGAIN_MS ||
+           now_unix_ms < self->due_looked_unix_ms;
+}
+
+/* A part of a lane's index: priority `below` beyond `after`, or, where `above` is not -2,
+ * all priorities between the two. */
+struct part {
+    int16_t lane, above, below;
+    uint64_t after;
+};
+enum { ONE_PRIORITY = -2 };
+
+static size_t parts_of(const struct pg_heads *heads, int16_t lane, bool beginning,
+                       struct part *parts)
+{
+    size_t count = 0;
+    int16_t below = TIDE_PRIORITY_MAX + 1;
+    for (int16_t p = TIDE_PRIORITY_MAX; !beginning && p >= 0; p--) {
+        if (heads->reached[p] == 0)
+            continue;
+        if (below > p + 1)
+            parts[count++] = (struct part){lane, p, below, 0};
+        parts[count++] = (struct part){lane, ONE_PRIORITY, p, heads->reached[p]};
+        below = p;
+    }
+    if (below > 0)
+        parts[count++] = (struct part){lane, -1, below, 0};
+    return count;
+}
+
+struct free_claim {
+    const uint32_t *kinds;
+    size_t kinds_count;
+    uint32_t wanted[TIDE_LANES]; /* still */
+    uint64_t owner, token, now_unix_ms;
+    tide_mem *mem;
+    struct tide_brief *briefs;
+    struct tide_job_body **bodies;
+    size_t count;
+};
+
+static void free_params(struct tide_postgres *self, const struct free_claim *claim, bool beginning)
+{
+    tide_pg *pg = self->pg;
+    struct part parts[TIDE_LANES * PARTS_MAX];
+    size_t count = 0;
+    tide_pg_params(pg);
+    for (int column = 0; column < 2; column++) {
+        tide_pg_array(pg, column == 0 ? TIDE_PG_INT2 : TIDE_PG_INT4);
+        for (int16_t lane = 0; lane < TIDE_LANES; lane++) {
+            if (claim->wanted[lane] == 0)
+                continue;
+            if (column == 0) {
+                tide_pg_i16(pg, lane);
+                count += parts_of(&self->heads[lane], lane, beginning, parts + count);
+            } else
+                tide_pg_i32(pg, (int32_t)claim->wanted[lane]);
+        }
+        tide_pg_array_end(pg);
+    }
+    for (int column = 0; column < 4; column++) {
+        tide_pg_array(pg, column == 3 ? TIDE_PG_INT8 : TIDE_PG_INT2);
+        for (size_t i = 0; i < count; i++)
+            if (column == 0)
+                tide_pg_i16(pg, parts[i].lane);
+            else if (column == 1 && parts[i].above == ONE_PRIORITY)
+                tide_pg_i16_null(pg);
+            else if (column == 1)
+                tide_pg_i16(pg, parts[i].above);
+            else if (column == 2)
+                tide_pg_i16(pg, parts[i].below);
+            else
+                tide_pg_u64(pg, parts[i].after);
+        tide_pg_array_end(pg);
+    }
+    tide_pg_array(pg, TIDE_PG_INT4);
+    for (size_t i = 0; i < claim->kinds_count; i++)
+        tide_pg_i32(pg, (int32_t)claim->kinds[i]);
+    tide_pg_array_end(pg);
+    tide_pg_u64(pg, claim->owner);
+    tide_pg_u64(pg, claim->token);
+    tide_pg_u64(pg, self->run);
+    tide_pg_u64(pg, claim->now_unix_ms);
+}
+
+static tide_status free_some(struct tide_postgres *self, struct free_claim *claim, bool beginning,
+                             tide_error *err)
+{
+    static const struct body_columns columns = {0, 13, 7, 14, 15, 16, 17};
+    PGresult *result = NULL;
+    free_params(self, claim, beginning);
+    tide_status rc = tide_pg_run(self->pg, PGSQL_CLAIM_FREE, &result, err);
+    for (int row = 0; rc == TIDE_OK && row < PQntuples(result); row++) {
+        struct tide_brief *brief = &claim->briefs[claim->count];
+        tide_pgl_brief_read(result, row, brief);
+        TIDE_ASSERT(brief->lane < TIDE_LANES);
+        TIDE_ASSERT(brief->priority <= TIDE_PRIORITY_MAX);
+        TIDE_ASSERT(claim->wanted[brief->lane] > 0);
+        struct tide_job_body *body = body_new(claim->mem, result, row, &columns);
+        if (body == NULL)
+            return tide_pgl_no_memory(err);
+        claim->bodies[claim->count++] = body;
+        claim->wanted[brief->lane]--;
+        uint64_t *reached = &self->heads[brief->lane].reached[brief->priority];
+        if (brief->id > *reached)
+            *reached = brief->id;
+    }
+    if (rc == TIDE_OK)
+        claim->token += (uint64_t)PQntuples(result);
+    return rc;
+}
+
+static bool more_wanted(const struct free_claim *claim)
+{
+    return claim->wanted[0] > 0 || claim->wanted[1] > 0;
+}
+
+/* From where the last claim ended; then, or every two seconds instead, from the beginning.
+ * While old snapshots make that slow, it is done seldom. */
+static tide_status free_claim(struct tide_postgres *self, struct free_claim *claim, tide_error *err)
+{
+    uint64_t now_us = tide_world_now_us(self->world);
+    bool beginning = now_us >= self->look_due_us;
+    tide_status rc = TIDE_OK;
+    if (!beginning) {
+        rc = free_some(self, claim, false, err);
+        if (rc != TIDE_OK || !more_wanted(claim))
+            return rc;
+        now_us = tide_world_now_us(self->world);
+        if (now_us < self->look_allowed_us)
+            return TIDE_OK;
+    }
+    rc = free_some(self, claim, true, err);
+    uint64_t after_us = tide_world_now_us(self->world);
+    uint64_t took_us = after_us - now_us;
+    self->look_due_us = after_us + (uint64_t)LOOK_AGAIN_MS * 1000;
+    self->look_allowed_us = took_us < 1000 ? 0 : after_us + took_us * LOOK_SHARE;
+    if (self->look_due_us < self->look_allowed_us)
+        self->look_due_us = self->look_allowed_us;
+    return rc;
+}
+
+tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
+                                const uint32_t counts[2], uint64_t owner, uint64_t first_token,
+                                uint64_t now_unix_ms, tide_mem *mem, struct tide_brief *briefs_out,
+                                struct tide_job_body **bodies_out, size_t *count_out,
+                                uint64_t *due_unix_ms_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    struct free_claim claim = {
+        .kinds = kinds,
+        .kinds_count = kinds_count,
+        .wanted = {counts[0], counts[1]},
+        .owner = owner,
+        .token = first_token,
+        .now_unix_ms = now_unix_ms,
+        .mem = mem,
+        .briefs = briefs_out,
+        .bodies = bodies_out,
+    };
+    bool looked = false;
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc == TIDE_OK && due_wanted(self, now_unix_ms)) {
+        rc = due_look(self, now_unix_ms, err);
+        looked = true;
+    }
+    if (rc == TIDE_OK && more_wanted(&claim) && kinds_count > 0)
+        rc = free_claim(self, &claim, err);
+    bool fewer = more_wanted(&claim);
+    if (rc == TIDE_OK && fewer && !looked)
+        rc = due_look(self, now_unix_ms, err);
+    if (rc == TIDE_OK) {
+        *count_out = claim.count;
+        *due_unix_ms_out = fewer ? self->due_unix_ms : 0;
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < claim.count; i++)
+        tide_job_body_free(mem, bodies_out[i]);
+    return tide_pgl_end(self, rc);
+}
+
+/* ---- beats ------------------------------------------------------------------------ */
+
+static void beat_params(struct tide_postgres *self, const struct tide_beat *beats,
+                        const struct place *places, size_t count, uint64_t now_unix_ms)
+{
+    static const Oid types[] = {TIDE_PG_INT8, TIDE_PG_INT8, TIDE_PG_INT8, TIDE_PG_BOOL,
+                                TIDE_PG_TEXT};
+    tide_pg *pg = self->pg;
+    tide_pg_params(pg);
+    for (size_t column = 0; column < sizeof types / sizeof types[0]; column++) {
+        tide_pg_array(pg, types[column]);
+        for (size_t i = 0; i < count; i++) {
+            const struct tide_beat *beat = &beats[places[i].index];
+            switch (column) {
+            case 0:
+                tide_pg_u64(pg, beat->id);
+                break;
+            case 1:
+                tide_pg_u64(pg, beat->token);
+                break;
+            case 2:
+                tide_pg_u64_or_null(pg, beat->bytes_done);
+                break;
+            case 3:
+                tide_pg_bool(pg, beat->resume_set);
+                break;
+            default:
+                tide_pg_text_or_null(pg, beat->resume_set ? beat->resume : TIDE_TEXT_NONE);
+            }
+        }
+        tide_pg_array_end(pg);
+    }
+    tide_pg_u64(pg, now_unix_ms);
+}
+
+static tide_status beats_write(struct tide_postgres *self, const struct tide_beat *beats,
+                               const struct place *places, size_t count, uint64_t now_unix_ms,
+                               bool *applied_out, tide_error *err)
+{
+    PGresult *result = NULL;
+    beat_params(self, beats, places, count, now_unix_ms);
+    tide_status rc = tide_pg_run(self->pg, PGSQL_BEAT, &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    int row = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool applied = row < PQntuples(result) && tide_pg_get_u64(result, row, 0) == places[i].id;
+        applied_out[places[i].index] = applied;
+        row += applied;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_pgl_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
+                          uint64_t now_unix_ms, bool *applied_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    for (size_t i = 0; i < count; i++) {
+        if (!beats[i].resume_set)
+            continue;
+        if (beats[i].resume.bytes > TIDE_RESUME_BYTES_MAX)
+            return tide_error_set(err, TIDE_INVALID,
+                                  "job %" PRIu64 ": resume data of %zu bytes, at most %d",
+                                  beats[i].id, beats[i].resume.bytes, TIDE_RESUME_BYTES_MAX);
+        if (!tide_pgl_text_ok(beats[i].resume))
+            return tide_error_set(err, TIDE_INVALID,
+                                  "job %" PRIu64 ": resume data that is not UTF-8 text",
+                                  beats[i].id);
+    }
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc != TIDE_OK || count == 0)
+        return rc;
+    struct place *places = tide_mem_array(self->mem, count, sizeof places[0]);
+    if (places == NULL)
+        return tide_pgl_end(self, tide_pgl_no_memory(err));
+    for (size_t i = 0; i < count; i++)
+        places[i] = (struct place){beats[i].id, i};
+    qsort(places, count, sizeof places[0], place_order);
+    rc = beats_write(self, beats, places, count, now_unix_ms, applied_out, err);
+    tide_mem_free(self->mem, places, count * sizeof places[0]);
+    return tide_pgl_end(self, rc);
+}
+
+/* ---- the window ------------------------------------------------------------------- */
+
+tide_status tide_pgl_refill(tide_ledger *ledger, uint32_t account, uint8_t after_priority,
+                            uint64_t after_id, struct tide_brief *briefs_out, size_t count_max,
+                            size_t *count_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *result = NULL;
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_pg_params(self->pg);
+    tide_pg_i32(self->pg, (int32_t)account);
+    tide_pg_i16(self->pg, after_priority);
+    tide_pg_u64(self->pg, after_id);
+    tide_pg_u64(self->pg, count_max);
+    rc = tide_pg_run(self->pg, account == 0 ? PGSQL_REFILL_FREE : PGSQL_REFILL, &result, err);
+    if (rc != TIDE_OK)
+        return tide_pgl_end(self, rc);
+    TIDE_ASSERT((size_t)PQntuples(result) <= count_max);
+    for (int row = 0; row < PQntuples(result); row++)
+        tide_pgl_brief_read(result, row, &briefs_out[row]);
+    *count_out = (size_t)PQntuples(result);
+    return TIDE_OK;
+}
+
+tide_status tide_pgl_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
+                                        size_t accounts_max, size_t *count_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *result = NULL;
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_pg_params(self->pg);
+    tide_pg_u64(self->pg, accounts_max);
+    rc = tide_pg_run(self->pg, PGSQL_WORK, &result, err);
+    if (rc != TIDE_OK)
+        return tide_pgl_end(self, rc);
+    TIDE_ASSERT((size_t)PQntuples(result) <= accounts_max);
+    for (int row = 0; row < PQntuples(result); row++)
+        accounts_out[row] = (uint32_t)tide_pg_get_u64(result, row, 0);
+    *count_out = (size_t)PQntuples(result);
+    return TIDE_OK;
+}
+
+tide_status tide_pgl_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
+                           tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *result = NULL;
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_pg_params(self->pg);
+    tide_pg_array(self->pg, TIDE_PG_INT8);
+    tide_pg_u64(self->pg, id);
+    tide_pg_array_end(self->pg);
+    rc = tide_pg_run(self->pg, PGSQL_BRIEFS, &result, err);
+    if (rc != TIDE_OK)
+        return tide_pgl_end(self, rc);
+    if (PQntuples(result) == 0)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no unfinished job %" PRIu64, id);
+    tide_pgl_brief_read(result, 0, brief_out);
+    return TIDE_OK;
+}
