@@ -20,11 +20,12 @@ expect() {
     [ "$rc" = "$status" ] || die "ended with $rc, not with $status: $*"
 }
 
-# When it is killed does not matter: whatever it had done must be enough to go on from.
+# When it is killed does not matter: whatever it had done must be enough to go on from.  In the
+# foreground timeout waits until the program is gone.
 kill_after() {
     local seconds=$1
     shift
-    timeout -s KILL "$seconds" "$program" "$@" >/dev/null 2>&1 || true
+    timeout --foreground -s KILL "$seconds" "$program" "$@" >/dev/null 2>&1 || true
 }
 
 # sql QUERY: one number from the program's own table.
