@@ -1,10 +1,8 @@
-/* archive_here.h - which archive is on this machine, and whose it is (docs/fleet.md).
+/* archive_here.h - which archives are on this machine, and whose they are (docs/fleet.md).
  *
- * An archive is local files; the ledger may be shared by many machines.  So the folder
- * `archive` has an id in a file of its own, archive.id, made when it is first needed, and
- * the ledger says for each account in which archive its data are.  Only a process that
- * has that archive takes the account.  A copy made by `tidemark backup` has no id: it is
- * another archive.
+ * An archive is local files; the ledger may be shared by many machines.  So each archive has
+ * an id (engine/archive_id.h), and the ledger says for each account in which archive its
+ * data are.  Only a process that has that very archive in its place takes the account.
  *
  * Invariants:
  *   I1  an account that lives in another archive is never taken here.
@@ -18,23 +16,22 @@
 #include "net/secrets.h"
 
 struct archive_here {
-    char id[65];
+    tide_world *world;
+    char archive_dir[CLI_PATH_BYTES];
     bool mail, console;          /* set by the caller: which accounts are worth taking */
     const char *const *accounts; /* only these; NULL: all.  Borrowed */
     size_t accounts_count;
 };
 
-/* Reads the id of the folder, or makes one. */
+/* Makes the folder when it is missing. */
 tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct archive_here *here);
 /* For tide_engine_options.may_take; the argument is the struct (I1). */
 bool archive_here_may_take(void *arg, const char *account, const char *provider,
                            const char *archive);
 /* Whether the account is among those that were named. */
 bool archive_here_wants(const struct archive_here *here, const char *account, const char *provider);
-/* Says in the shared ledger that the account lives here.  Nothing on state.db. */
-tide_status archive_here_place(struct cli *cli, const struct archive_here *here,
-                               tide_secrets *secrets, const char *account);
-/* The same for every account that lives nowhere yet and whose sign-in is here (I2). */
+/* Says in the shared ledger that every account lives here that lives nowhere yet and whose
+ * sign-in is here (I2). */
 tide_status archive_here_adopt(struct cli *cli, const struct archive_here *here,
                                tide_secrets *secrets, unsigned *count_out);
 

@@ -265,8 +265,6 @@ tide_status cli_account_add(struct cli *cli)
                     : tide_mail_account_add(home.mail, email, endpoint, &cli->err);
     if (rc == TIDE_OK && beside)
         tell_engine(cli, email);
-    if (rc == TIDE_OK)
-        rc = archive_here_place(cli, &home.here, home.secrets, email);
     if (rc == TIDE_OK) {
         cli_print(cli,
                   "%s is added; its sign-in is kept in the %s.\nNow run `tidemark mail sync`.\n",

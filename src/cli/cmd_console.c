@@ -59,8 +59,6 @@ tide_status cli_account_add_console(struct cli *cli)
         rc = tide_console_account_add(home.console, name, cli_flag(cli, "endpoint"), &cli->err);
     for (unsigned i = 1; rc == TIDE_OK && i < cli->arguments_count; i++)
         rc = tide_console_site_add(home.console, name, cli->arguments[i], &cli->err);
-    if (rc == TIDE_OK)
-        rc = archive_here_place(cli, &home.here, home.secrets, name);
     if (rc == TIDE_OK) {
         cli_print(cli,
                   "%u site%s added for the sign-in \"%s\", which is kept in the %s.\n"

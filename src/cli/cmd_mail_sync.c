@@ -2,7 +2,10 @@
  *
  * It runs the engine itself, or, when another process has the directory, hands the
  * same work to that one and watches (decision 10).  When that process ends before the
- * work does, this one takes over. */
+ * work does, this one takes over.
+ *
+ * On a shared ledger it is one process of the fleet: what nobody holds and whose archive is
+ * here it does itself, the rest is asked for and watched in the ledger. */
 #include "cli/mail_watch.h"
 
 #include "base/clocktext.h"
@@ -13,7 +16,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { TURNS_MAX = 3 }; /* an engine that ends while we ask it is asked for no longer */
+enum {
+    TURNS_MAX = 3,     /* an engine that ends while we ask it is asked for no longer */
+    NOBODY_MS = 45000, /* a dead process's account is free after its lease */
+};
 
 /* Ctrl-C asks once; a second one ends the program as usual.  What is stored is
  * stored either way. */
@@ -32,6 +38,9 @@ struct sync {
     struct mail_home home;
     struct mail_watch watch;
     bool watched; /* another process did the work */
+    /* On a shared ledger: another one has the account or its archive. */
+    bool elsewhere[MAIL_ACCOUNTS_MAX];
+    uint64_t nobody_ms; /* since when nobody does what is asked for elsewhere; 0: somebody does */
     char signed_out[256];
     char why[400];
     bool full;  /* the disk has too little room: the run ends */
@@ -64,6 +73,86 @@ static struct tide_mail_run run_of(const struct sync *sync, const char *email)
     return run;
 }
 
+/* ---- a shared ledger ---- */
+
+/* Before we hold anything ourselves: who is held is held by others. */
+static tide_status find_elsewhere(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < sync->names.count; i++) {
+        const char *email = sync->names.email[i];
+        struct tide_mail_look look;
+        tide_mail_look_init(&look, cli->mem);
+        rc = tide_mail_look(cli->ledger, email, false, &look, &cli->err);
+        sync->elsewhere[i] =
+            rc == TIDE_OK &&
+            (look.owner != 0 ||
+             (look.archive[0] != '\0' &&
+              !tide_mail_is_here(cli->world, sync->home.archive_dir, email, look.archive)));
+        sync->watched = sync->watched || sync->elsewhere[i];
+        tide_mail_look_done(&look);
+    }
+    return rc;
+}
+
+static void tell_elsewhere(const struct sync *sync)
+{
+    if (sync->cli->quiet || sync->cli->want_json)
+        return;
+    for (size_t i = 0; i < sync->names.count; i++) {
+        const char *holder = sync->watch.accounts[i].holder;
+        if (sync->elsewhere[i])
+            (void)fprintf(stderr,
+                          "%s: %s does it; this is its progress. Ctrl-C stops the watching "
+                          "only.\n",
+                          sync->names.email[i],
+                          holder[0] == '\0' ? "whoever has its archive" : holder);
+    }
+}
+
+/* Whether what was asked for elsewhere waits for a process that is not there. */
+static tide_status somebody_works(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    const uint64_t now_ms = tide_world_now_ms(cli->world);
+    const char *email = NULL;
+    for (size_t i = 0; email == NULL && i < sync->watch.count; i++) {
+        const struct mail_watched *watched = &sync->watch.accounts[i];
+        if (sync->elsewhere[i] && watched->look.owner == 0 && watched->jobs > 0)
+            email = sync->names.email[i];
+    }
+    if (email == NULL)
+        sync->nobody_ms = 0;
+    else if (sync->nobody_ms == 0)
+        sync->nobody_ms = now_ms;
+    else if (now_ms - sync->nobody_ms >= NOBODY_MS)
+        return cli_fail(cli, TIDE_BUSY,
+                        "Start `tidemark worker` where its archive is: what was asked for waits in "
+                        "the ledger.",
+                        "no process that has the archive of %.200s works on this ledger", email);
+    return TIDE_OK;
+}
+
+static tide_status stands_still(struct sync *sync);
+
+/* Our engine has nothing to do: TIDE_TIMEOUT while others have, or we may take it soon. */
+static tide_status wait_for_others(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    if (cli->shared == NULL || sync->watch.stopping || mail_watch_settled(&sync->watch))
+        return TIDE_OK;
+    tide_status rc = stands_still(sync);
+    if (rc == TIDE_OK)
+        rc = somebody_works(sync);
+    if (rc != TIDE_OK)
+        return rc;
+    mail_watch_look_soon(&sync->watch);
+    (void)tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + MAIL_TICK_MS * 1000ull,
+                                 NULL);
+    return TIDE_TIMEOUT;
+}
+
 /* ---- our own engine ---- */
 
 static tide_status work(struct sync *sync)
@@ -75,16 +164,23 @@ static tide_status work(struct sync *sync)
         rc = mail_watch_open(cli, home, &sync->names, &sync->watch);
     if (rc != TIDE_OK)
         return rc;
+    if (cli->shared != NULL)
+        rc = find_elsewhere(sync);
     for (size_t i = 0; rc == TIDE_OK && i < sync->names.count; i++) {
-        const struct tide_mail_run run = run_of(sync, sync->names.email[i]);
+        struct tide_mail_run run = run_of(sync, sync->names.email[i]);
+        run.elsewhere = sync->elsewhere[i];
         rc = tide_mail_run(home->mail, &run, &cli->err);
     }
     if (rc == TIDE_OK)
         rc = mail_watch_tick(&sync->watch, false);
     if (rc == TIDE_OK)
+        tell_elsewhere(sync);
+    if (rc == TIDE_OK)
         rc = tide_engine_start(home->engine, &cli->err);
     while (rc == TIDE_OK || rc == TIDE_TIMEOUT) {
         rc = tide_engine_wait(home->engine, MAIL_TICK_MS, &cli->err);
+        if (rc == TIDE_OK)
+            rc = wait_for_others(sync);
         if (rc != TIDE_TIMEOUT)
             break;
         const bool out = tide_mail_signed_out(home->mail, sync->signed_out, sync->why);
@@ -236,8 +332,12 @@ static void report(struct sync *sync)
         tide_json one;
         const uint64_t news = watched->kept.stored - watched->stored_first;
         tide_size_human(watched->kept.archive_bytes, size);
-        cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s; tidemark %s%s\n", look->email,
-                  news, watched->kept.stored, size,
+        if (sync->elsewhere[i] && watched->archive == NULL)
+            cli_print(cli, "%s: stored elsewhere", look->email);
+        else
+            cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s", look->email, news,
+                      watched->kept.stored, size);
+        cli_print(cli, "; tidemark %s%s\n",
                   look->watermark_ms == 0 ? "none yet" : cli_time(look->watermark_ms, tidemark),
                   look->cycles_open == 0 ? "" : ", with work left");
         if (look->since_ms > 0)
@@ -305,7 +405,10 @@ static tide_status conclude(struct sync *sync, tide_status rc)
     report(sync);
     if (rc == TIDE_STOPPED || interrupted) {
         cli->exit_code = CLI_EXIT_INTERRUPTED;
-        if (sync->watched)
+        if (sync->watched && sync->watch.pid == 0)
+            cli_print(cli, "No longer watching; what others do goes on, and what is stored "
+                           "stays.\n");
+        else if (sync->watched)
             cli_print(cli, "No longer watching; process %" PRIu64 " goes on with it.\n",
                       sync->watch.pid);
         else

@@ -222,6 +222,20 @@ static tide_status index_some(struct worker *worker, bool *more_out)
     return rc;
 }
 
+/* What we no longer hold another process may want to open. */
+static void rest(struct worker *worker)
+{
+    tide_error err = {TIDE_OK, 0, ""};
+    tide_status rc = TIDE_OK;
+    if (worker->mail != NULL)
+        rc = tide_mail_rest(worker->mail, &err);
+    if (rc == TIDE_OK && worker->console != NULL)
+        rc = tide_console_rest(worker->console, &err);
+    /* Nothing that was not durable was called done; the other accounts go on. */
+    if (rc != TIDE_OK)
+        tell(worker, TIDE_LOG_WARN, "an archive did not close well", "detail", err.text);
+}
+
 static void adopt(struct worker *worker, uint64_t now_ms)
 {
     struct cli *cli = worker->cli;
@@ -281,6 +295,7 @@ static tide_status work(struct worker *worker)
         worker->interrupted = signal_waits(worker, wait_ms);
         if (worker->interrupted)
             return TIDE_STOPPED;
+        rest(worker);
         rc = index_some(worker, &more);
         if (rc != TIDE_OK)
             return rc;

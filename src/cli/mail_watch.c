@@ -161,6 +161,48 @@ static void take_snapshot(const json_t *snapshot, struct mail_watched *watched,
     account_note(account, watched, live->note, sizeof live->note);
 }
 
+/* ---- a shared ledger ---- */
+
+struct holder_ask {
+    uint64_t owner;
+    char *name;
+};
+
+static bool take_holder(const struct tide_member *member, void *arg)
+{
+    struct holder_ask *ask = arg;
+    if (member->owner != ask->owner || member->dead)
+        return true;
+    (void)snprintf(ask->name, sizeof member->name, "%s", member->name);
+    return false;
+}
+
+/* What a snapshot tells of our own engine is told of every engine by the ledger. */
+static void take_ledger(struct mail_watch *watch, struct mail_watched *watched,
+                        struct mail_live *live)
+{
+    const struct tide_mail_look *look = &watched->look;
+    struct holder_ask ask = {.owner = look->owner, .name = watched->holder};
+    watched->jobs = look->jobs_left;
+    watched->failed = look->jobs_failed;
+    watched->bad = look->bad;
+    watched->stopped = look->paused || look->halted;
+    watched->holder[0] = '\0';
+    if (look->owner != 0)
+        (void)tide_ledger_members(watch->cli->ledger, take_holder, &ask, NULL);
+    if (look->halted)
+        (void)snprintf(live->note, sizeof live->note, "halted: %.140s", look->halt_reason);
+    else if (look->paused)
+        (void)snprintf(live->note, sizeof live->note, "paused by command");
+    else if (watched->jobs > 0 && look->owner == 0 && live->note[0] == '\0')
+        (void)snprintf(live->note, sizeof live->note, "waits for a process that has its archive");
+}
+
+void mail_watch_look_soon(struct mail_watch *watch)
+{
+    watch->looked_ms = 0;
+}
+
 /* ---- looking ---- */
 
 static void open_archive(struct mail_watch *watch, struct mail_watched *watched)
@@ -209,6 +251,8 @@ static tide_status sample_one(struct mail_watch *watch, size_t index, const json
     if (rc != TIDE_OK)
         return cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
     take_snapshot(snapshot, watched, live);
+    if (cli->shared != NULL)
+        take_ledger(watch, watched, live);
     open_archive(watch, watched);
     /* An archive at its very beginning may not be readable for a moment. */
     if (watched->archive != NULL)

@@ -2,7 +2,8 @@
  *
  * All it knows comes from three places that can be read beside anything: the ledger,
  * the archives, and a snapshot of the engine (E9.1), taken directly when it is ours and
- * over the control socket when it is not.
+ * over the control socket when it is not.  On a shared ledger the engine may be anywhere:
+ * then the ledger alone says what is left, and who does it.
  *
  * On a terminal a block is redrawn in place on standard error, each time with one write,
  * and the cursor is hidden only inside of it: however this process ends, the terminal is
@@ -39,8 +40,9 @@ struct mail_watched {
     uint64_t jobs;        /* in the engine's window */
     bool signed_out;      /* it waits for a sign-in */
     bool stopped;         /* paused or halted by a person, or by itself */
-    uint64_t failed, bad; /* since that engine started */
+    uint64_t failed, bad; /* since that engine started; on a shared ledger: ever */
     uint64_t spoiled_first;
+    char holder[65]; /* on a shared ledger: who has it, ourselves too; "" */
 };
 
 struct mail_watch {
@@ -65,6 +67,8 @@ tide_status mail_watch_open(struct cli *cli, struct mail_home *home, const struc
 tide_status mail_watch_tick(struct mail_watch *watch, bool last);
 /* Whether nothing is left to be done that is not put off (owed messages are). */
 bool mail_watch_settled(const struct mail_watch *watch);
+/* The next tick walks over what is left, however short ago the last one did. */
+void mail_watch_look_soon(struct mail_watch *watch);
 void mail_watch_close(struct mail_watch *watch); /* a zeroed one is fine */
 
 /* The snapshot of the engine at work; NULL when none is.  Yours. */

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { RANDOM_BYTES = 16, FILE_BYTES_MAX = 256, PATH_BYTES = 4096 + 300 };
 
@@ -105,6 +106,13 @@ tide_status tide_transaction_place(tide_transaction *transaction, uint32_t accou
     return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, account, err) : rc;
 }
 
+void tide_secret_place(const char *where, char place_out[TIDE_SECRET_PLACE_BYTES])
+{
+    char host[65] = "?";
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(place_out, TIDE_SECRET_PLACE_BYTES, "%s: %.100s", host, where);
+}
+
 /* ---- where an account's archive is ---- */
 
 struct place {
@@ -142,8 +150,10 @@ static tide_status place_write(tide_transaction *transaction, void *arg, tide_er
     if (rc == TIDE_OK && now.shared && strcmp(now.known, place->known) != 0)
         return tide_error_set(err, TIDE_BUSY, "another process gave %.200s its archive; again",
                               place->placing->name);
+    char secret[TIDE_SECRET_PLACE_BYTES];
+    tide_secret_place(place->placing->secret, secret);
     return rc == TIDE_OK ? tide_transaction_place(transaction, place->placing->account, place->here,
-                                                  place->placing->secret, err)
+                                                  secret, err)
                          : rc;
 }
 

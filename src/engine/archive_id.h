@@ -38,11 +38,15 @@ bool tide_archive_id_is(tide_world *world, const char *dir, const char *id);
 tide_status tide_transaction_place(tide_transaction *transaction, uint32_t account,
                                    const char *archive, const char *secret, tide_error *err);
 
+enum { TIDE_SECRET_PLACE_BYTES = 201 };
+/* "host: keyring", from what tide_secrets_where() says. */
+void tide_secret_place(const char *where, char place_out[TIDE_SECRET_PLACE_BYTES]);
+
 struct tide_placing {
     uint32_t account;
     const char *name;   /* of the account, for messages */
     const char *dir;    /* of its archive here */
-    const char *secret; /* where its secret is kept */
+    const char *secret; /* where its secret is kept on this machine: "keyring", "file" */
     bool added;         /* by a person, here and now: the place of the secret is new too */
 };
 /* Before an archive is written to: it is in this directory, with an id, and the ledger says

@@ -177,6 +177,20 @@ static tide_status place_get(struct copier *self, const char *key, tide_buf *val
     return rc;
 }
 
+static tide_status mark_is_there(struct copier *self, bool *there_out)
+{
+    struct copy_answer answer = {0};
+    *there_out = false;
+    if (self->to.pg == NULL) {
+        tide_status rc = tide_copy_side_run(
+            &self->to, "SELECT count(*) FROM sqlite_schema WHERE name = 'copying'", NULL, 0,
+            &answer, self->err);
+        if (rc != TIDE_OK || answer.number == 0)
+            return rc;
+    }
+    return place_get(self, key_mark, &self->next, there_out);
+}
+
 static tide_status place_put(struct copier *self, const char *key, tide_text value)
 {
     char sql[160];
@@ -205,7 +219,33 @@ static tide_status place_text(struct copier *self, const struct copy_table *tabl
     return rc == TIDE_OK ? TIDE_OK : no_memory(self->err);
 }
 
-/* Moves the place from where it stood when we read it (Y4). */
+static tide_status place_lost(struct copier *self)
+{
+    return tide_error_set(self->err, TIDE_BUSY,
+                          "%.200s: another copy into it is under way, or has ended it",
+                          self->to.name);
+}
+
+/* The first of each transaction: the place stands where we left it, and nobody moves it
+ * until the end (Y4). */
+static tide_status place_hold(struct copier *self)
+{
+    bool there = true;
+    tide_status rc = TIDE_OK;
+    if (self->to.pg == NULL) /* the whole file is ours by now */
+        rc = mark_is_there(self, &there);
+    else
+        rc = tide_pg_exec(self->to.pg,
+                          "SELECT FROM tidemark.meta WHERE key = 'copying.place' FOR UPDATE",
+                          self->err);
+    if (rc == TIDE_OK && there)
+        rc = place_get(self, key_place, &self->next, &there);
+    if (rc == TIDE_OK &&
+        (!there || !tide_text_equal(tide_buf_text(&self->next), tide_buf_text(&self->place))))
+        return place_lost(self);
+    return rc;
+}
+
 static tide_status place_move(struct copier *self)
 {
     char sql[120];
@@ -216,9 +256,7 @@ static tide_status place_move(struct copier *self)
                    place_table(&self->to));
     const tide_status rc = tide_copy_side_run(&self->to, sql, params, 3, &answer, self->err);
     if (rc == TIDE_OK && answer.changed != 1)
-        return tide_error_set(self->err, TIDE_BUSY,
-                              "%.200s: another copy into it is under way; let that one finish",
-                              self->to.name);
+        return place_lost(self);
     return rc;
 }
 
@@ -314,20 +352,6 @@ static tide_status refuse_own_rows(struct copier *self)
     tide_copy_list_done(there);
     tide_mem_free(self->mem, there, sizeof *there);
     return rc;
-}
-
-static tide_status mark_is_there(struct copier *self, bool *there_out)
-{
-    struct copy_answer answer = {0};
-    *there_out = false;
-    if (self->to.pg == NULL) {
-        tide_status rc = tide_copy_side_run(
-            &self->to, "SELECT count(*) FROM sqlite_schema WHERE name = 'copying'", NULL, 0,
-            &answer, self->err);
-        if (rc != TIDE_OK || answer.number == 0)
-            return rc;
-    }
-    return place_get(self, key_mark, &self->next, there_out);
 }
 
 /* Marks the target, in one transaction with the proof that it has nothing to lose. */
@@ -484,6 +508,8 @@ static tide_status copy_batch(struct copier *self, struct copy_reader *reader,
     size_t bytes = 0;
     bool row = true;
     tide_status rc = tide_copy_side_begin(&self->to, true, self->err);
+    if (rc == TIDE_OK)
+        rc = place_hold(self);
     while (rc == TIDE_OK && count < rows_max && bytes < TIDE_COPY_BATCH_BYTES) {
         rc = tide_copy_reader_next(reader, &row, self->err);
         if (rc != TIDE_OK || !row)
@@ -635,11 +661,11 @@ static tide_status keep_numbers(struct copier *self)
     tide_status rc = jobs_last(self, &self->from, &last);
     if (rc == TIDE_OK)
         rc = tide_copy_side_begin(&self->to, true, self->err);
-    if (rc != TIDE_OK)
-        return rc;
-    if (self->to.pg == NULL) {
+    if (rc == TIDE_OK)
+        rc = place_hold(self);
+    if (rc == TIDE_OK && self->to.pg == NULL)
         rc = keep_last_sqlite(self, last);
-    } else {
+    if (rc == TIDE_OK && self->to.pg != NULL) {
         for (size_t i = 0; rc == TIDE_OK && i < self->list.count; i++)
             if (self->list.in_to[i])
                 rc = keep_numbers_pg(self, &self->list.tables[i]);
@@ -828,10 +854,7 @@ static tide_status let_go(struct copier *self)
     tide_status rc = tide_copy_side_begin(&self->to, true, self->err);
     if (rc != TIDE_OK)
         return rc;
-    /* Nobody else finished it, or began it again, meanwhile (Y4). */
-    rc = place_text(self, NULL, 0, NULL);
-    if (rc == TIDE_OK)
-        rc = place_move(self);
+    rc = place_hold(self);
     if (rc == TIDE_OK && self->to.pg != NULL)
         rc = tide_pg_exec(self->to.pg,
                           "DELETE FROM tidemark.meta WHERE key = 'copying'"

@@ -117,6 +117,7 @@ static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *
     return TIDE_OK;
 }
 
+/* Of ids, and of what begins with one. */
 static int id_order(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a;
@@ -523,6 +524,9 @@ tide_status tide_sql_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
         if (rc == TIDE_OK)
             rc = pick(self, SQL_PICK_DELAYED, filter, count_max, err);
     }
+    /* Where two have one key, the older one keeps it. */
+    if (self->picks_count > 1)
+        qsort(self->picks, self->picks_count, sizeof self->picks[0], id_order);
     for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
         const struct picked *picked = &self->picks[i];
         if (picked->state == TIDE_ROW_RUNNING || picked->state == TIDE_ROW_DONE)
@@ -622,34 +626,40 @@ tide_status tide_sql_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_
     return rc;
 }
 
+/* It is done, and waits for nobody: a canceled one may still have. */
+static tide_status accept_one(struct tide_sqlite *self, const struct picked *picked,
+                              uint64_t now_unix_ms, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_ACCEPT_ONE);
+    tide_bind_u64(stmt, 1, picked->id);
+    tide_bind_u64(stmt, 2, now_unix_ms);
+    tide_status rc = tide_db_run(&self->db, stmt, err);
+    stmt = sql_of(self, SQL_DEP_CLEAR_JOB);
+    tide_bind_u64(stmt, 1, picked->id);
+    if (rc == TIDE_OK)
+        rc = tide_db_run(&self->db, stmt, err);
+    if (rc == TIDE_OK && picked->cycle != 0)
+        rc = tide_sql_tally_cycle(self, picked->cycle, 0, 0, -1, err);
+    return rc;
+}
+
 tide_status tide_sql_accept(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
                             size_t *count_out, struct tide_changes *changes, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     struct tally_mark mark = tide_sql_tally_mark(self);
-    size_t count = 0;
     self->picks_count = 0;
     tide_status rc = pick(self, filter->id != 0 ? SQL_PICK_ID : SQL_PICK_GAP, filter,
                           slice_of(filter->count_max), err);
-    for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
-        const struct picked *picked = &self->picks[i];
-        if (picked->state != TIDE_ROW_FAILED && picked->state != TIDE_ROW_CANCELED)
-            continue;
-        sqlite3_stmt *stmt = sql_of(self, SQL_ACCEPT_ONE);
-        tide_bind_u64(stmt, 1, picked->id);
-        tide_bind_u64(stmt, 2, now_unix_ms);
-        rc = tide_db_run(&self->db, stmt, err);
-        /* A canceled one may still have waited for others; it no longer does. */
-        stmt = sql_of(self, SQL_DEP_CLEAR_JOB);
-        tide_bind_u64(stmt, 1, picked->id);
-        if (rc == TIDE_OK)
-            rc = tide_db_run(&self->db, stmt, err);
-        if (rc == TIDE_OK)
-            rc = tide_sql_tally_release(self, picked->id, err);
-        if (rc == TIDE_OK && picked->cycle != 0)
-            rc = tide_sql_tally_cycle(self, picked->cycle, 0, 0, -1, err);
-        count++;
-    }
+    size_t count = 0;
+    for (size_t i = 0; i < self->picks_count; i++)
+        if (self->picks[i].state == TIDE_ROW_FAILED || self->picks[i].state == TIDE_ROW_CANCELED)
+            self->picks[count++] = self->picks[i];
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = accept_one(self, &self->picks[i], now_unix_ms, err);
+    /* Only then: one that waited for another of them no longer does. */
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = tide_sql_tally_release(self, self->picks[i].id, err);
     if (rc == TIDE_OK)
         rc = tide_sql_tally_write(self, mark, changes, err);
     if (rc == TIDE_OK)

@@ -75,6 +75,8 @@ static bool account_row(const struct tide_account_row *row, void *arg)
         return true;
     look->paused = row->paused;
     look->halted = row->halted;
+    look->owner = row->owner;
+    (void)snprintf(look->archive, sizeof look->archive, "%s", row->archive);
     (void)snprintf(look->halt_reason, sizeof look->halt_reason, "%s", row->halt_reason);
     look->signed_out = row->governor.bytes > 0 &&
                        tide_governor_saved_parse(row->governor, &saved) == TIDE_OK &&

@@ -151,6 +151,29 @@ static void a_canceled_job_keeps_count_of_what_it_needs(void **state)
     assert_int_not_equal(claim(f, waiting), 0);
 }
 
+static void accepting_a_chain_at_once_leaves_nobody_waiting(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t first = add_plain(f);
+    uint64_t second = add_needing(f, &first, 1);
+    const uint64_t needs[] = {first, second};
+    uint64_t third = add_needing(f, needs, 2);
+    run_to(f, first, TIDE_ROW_FAILED);
+    assert_int_equal(cancel(f, second, NULL), 1);
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    size_t count = 0;
+    tide_changes_clear(&f->changes);
+    begin(f);
+    OK(tide_ledger_accept(f->tx, &filter, NOW + 9, &count, &f->changes, &f->err));
+    commit(f);
+    assert_int_equal(count, 2);
+    assert_int_equal(look(f, second).row.open_deps, 0);
+    assert_int_equal(f->changes.released_count, 1);
+    assert_int_equal(f->changes.released[0].id, third);
+    assert_int_equal(f->changes.released[0].open_deps, 0);
+    assert_int_not_equal(claim(f, third), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     CASE(a_job_waits_until_all_it_needs_are_done),
     CASE(jobs_ending_together_release_a_job_once),
@@ -158,5 +181,6 @@ static const struct CMUnitTest tests[] = {
     CASE(whoever_waits_for_a_job_waits_for_its_parts),
     CASE(what_a_person_accepts_releases_those_who_wait),
     CASE(a_canceled_job_keeps_count_of_what_it_needs),
+    CASE(accepting_a_chain_at_once_leaves_nobody_waiting),
 };
 GROUP(dependencies, tests);
