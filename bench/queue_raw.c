@@ -143,7 +143,8 @@ static int make_schema(const char *url)
 {
     PGconn *pg = open_connection(url);
     for (size_t i = 0; i < tide_pg_schema.steps_count; i++)
-        exec(pg, tide_pg_schema.steps[i]);
+        for (const char *const *text = tide_pg_schema.steps[i]; *text != NULL; text++)
+            exec(pg, *text);
     exec(pg, "INSERT INTO tidemark.kind (name, scope) VALUES ('bench.none', 0)");
     PQfinish(pg);
     return 0;

@@ -85,8 +85,10 @@ static tide_status count_pages(tide_transaction *transaction, void *arg, tide_er
     return own_sql(transaction, sql, &look->pages, err);
 }
 
-/* The promise: all pages of all days up to the cursor are there. */
-static tide_status look(tide_engine *engine, const struct tide_stream_state *state, tide_error *err)
+/* The promise: all pages of all days up to the cursor are there.  `shown` is what was printed
+ * last. */
+static tide_status look(tide_engine *engine, const struct tide_stream_state *state,
+                        struct look *shown, tide_error *err)
 {
     struct look upto = {.days = 0};
     struct look all = {.days = DAYS};
@@ -97,9 +99,10 @@ static tide_status look(tide_engine *engine, const struct tide_stream_state *sta
     if (rc == TIDE_OK && upto.pages != (long long)upto.days * PAGES)
         rc = tide_error_set(err, TIDE_BUG, "the cursor says %s, but %lld pages are there",
                             state->cursor, upto.pages);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && (shown->days != upto.days || shown->pages != all.pages))
         (void)printf("complete up to %s; %lld pages beyond it\n",
                      state->cursor[0] != '\0' ? state->cursor : "nothing", all.pages - upto.pages);
+    *shown = (struct look){upto.days, all.pages};
     return rc;
 }
 
@@ -107,13 +110,14 @@ static tide_status copy_diary(tide_engine *engine, uint32_t kind, tide_error *er
 {
     uint64_t stream = 0;
     struct tide_stream_state state;
+    struct look shown = {-1, 0};
     tide_status rc = tide_transact(engine, make_table, NULL, err);
     if (rc == TIDE_OK)
         rc = tide_stream_open(engine, 0, "diary", "", &stream, err);
     while (rc == TIDE_OK) {
         rc = tide_stream_state(engine, stream, &state, err);
         if (rc == TIDE_OK)
-            rc = look(engine, &state, err);
+            rc = look(engine, &state, &shown, err);
         if (rc != TIDE_OK || state.cycles_finished == DAYS)
             return rc;
         /* Some days ahead of the cursor, so that one slow page does not stop everything. */

@@ -544,6 +544,8 @@ tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledge
         rc = tide_pgl_schema(self, options, err);
     if (rc == TIDE_OK && !options->read_only && !options->building)
         rc = tide_pgl_run_add(self, options->now_unix_ms, err);
+    if (rc == TIDE_OK)
+        rc = tide_pgl_days_open(self, err);
     if (rc != TIDE_OK) {
         destroy(self);
         return rc;

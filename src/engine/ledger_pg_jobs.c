@@ -217,7 +217,10 @@ static size_t slice_of(size_t wanted)
 #define FILTER                                                                                     \
     " account BETWEEN $2 AND $3 AND ($4 = 0 OR kind = $4) AND ($5 < 0 OR state = $5)"              \
     " AND ($6 = 0 OR cycle = $6) AND ($7 = 0 OR id < $7) AND ($1 = 0 OR id = $1) "
-#define FOUND(columns)         "found AS MATERIALIZED (SELECT " columns " FROM tidemark.job WHERE "
+#define FOUND(columns) "found AS MATERIALIZED (SELECT " columns " FROM tidemark.job WHERE "
+#define PENDING(name, where)                                                                       \
+    name " AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state = 0 AND " where " AND" FILTER  \
+         "LIMIT $8),"
 #define BY_ID(columns, states) "WITH " FOUND(columns) states " AND id = $1 AND" FILTER "LIMIT $8)"
 
 static void filter_params(struct tide_postgres *self, const struct tide_job_filter *filter,
@@ -304,11 +307,15 @@ static tide_status cycles_follow(struct tide_postgres *self, const PGresult *res
 
 static const char retry_one_sql[] = BY_ID("id", "state IN (0, 3, 4)") "," RETRY_REST;
 static const char retry_sql[] =
-    "WITH gap AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state >= 3 AND" FILTER "LIMIT $8),"
-    " late AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state = 0 AND not_before IS NOT NULL"
-    "  AND" FILTER "LIMIT $8),"
-    " found AS MATERIALIZED (SELECT id FROM gap UNION ALL SELECT id FROM late LIMIT "
-    "$8)," RETRY_REST;
+    "WITH gap AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state >= 3 AND" FILTER
+    "LIMIT $8)," PENDING("ready", "open_deps = 0 AND account <> 0 AND not_before IS NOT NULL")
+        PENDING("free", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL") PENDING(
+            "blocked",
+            "open_deps > 0 AND not_before IS NOT NULL") " found AS MATERIALIZED (SELECT id FROM "
+                                                        "gap UNION ALL SELECT id FROM ready"
+                                                        "  UNION ALL SELECT id FROM free UNION ALL "
+                                                        "SELECT id FROM blocked LIMIT "
+                                                        "$8)," RETRY_REST;
 
 tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
                            size_t *count_out, struct tide_changes *changes, tide_error *err)
@@ -336,9 +343,6 @@ tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
     "  AND state = 0 ORDER BY id FOR NO KEY UPDATE)"                                               \
     " UPDATE tidemark.job j SET state = 4, finished = $9 FROM picked p WHERE j.id = p.id"          \
     " RETURNING j.cycle"
-#define PENDING(name, where)                                                                       \
-    name " AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state = 0 AND " where " AND" FILTER  \
-         "LIMIT $8),"
 
 static const char cancel_one_sql[] = BY_ID("id", "state = 0") "," CANCEL_REST;
 /* Every waiting job is in one of these four indexes. */

@@ -113,7 +113,8 @@ static tide_status upgrade_locked(struct tide_postgres *self,
     if (rc == TIDE_OK)
         rc = judge(self, options, &found, err);
     for (size_t i = found.version; rc == TIDE_OK && i < tide_pg_schema.steps_count; i++)
-        rc = tide_pg_exec(self->pg, tide_pg_schema.steps[i], err);
+        for (const char *const *text = tide_pg_schema.steps[i]; rc == TIDE_OK && *text; text++)
+            rc = tide_pg_exec(self->pg, *text, err);
     if (rc != TIDE_OK || found.version >= tide_pg_schema.steps_count)
         return rc;
     tide_pg_params(self->pg);

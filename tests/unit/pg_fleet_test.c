@@ -156,10 +156,18 @@ static size_t reclaim(struct fleet *f, int who, uint64_t owner, uint64_t now)
     return count;
 }
 
-static long long ask(struct fleet *f, const char *format, uint64_t number)
+/* A question whose text ends in a number. */
+static long long ask(struct fleet *f, const char *text, uint64_t number)
 {
     char sql[400];
-    (void)snprintf(sql, sizeof sql, format, number);
+    (void)snprintf(sql, sizeof sql, "%s %" PRIu64, text, number);
+    return pg_test_exec(f->url, sql);
+}
+
+static long long day_do(struct fleet *f, const char *function, int64_t day)
+{
+    char sql[100];
+    (void)snprintf(sql, sizeof sql, "SELECT tidemark.%s(%" PRId64 ")", function, day);
     return pg_test_exec(f->url, sql);
 }
 
@@ -182,10 +190,10 @@ static void a_member_in_a_transaction_is_left_for_the_next_look(void **state)
     join(f, 1, 12, NOW + 20000);
     begin(f, 0);
     (void)reclaim(f, 1, 12, NOW + 20000);
-    assert_int_equal(ask(f, "SELECT dead::int FROM tidemark.member WHERE owner = %" PRIu64, 11), 0);
+    assert_int_equal(ask(f, "SELECT dead::int FROM tidemark.member WHERE owner = ", 11), 0);
     commit(f, 0);
     (void)reclaim(f, 1, 12, NOW + 20001);
-    assert_int_equal(ask(f, "SELECT dead::int FROM tidemark.member WHERE owner = %" PRIu64, 11), 1);
+    assert_int_equal(ask(f, "SELECT dead::int FROM tidemark.member WHERE owner = ", 11), 1);
     assert_int_equal(begins(f, 0), TIDE_STALE);
 }
 
@@ -223,8 +231,7 @@ static void a_paused_process_that_wakes_up_changes_nothing(void **state)
     commit(f, 0);
 
     assert_int_equal(reclaim(f, 1, 12, NOW + 20000), 1);
-    assert_int_equal(
-        ask(f, "SELECT attempts FROM tidemark.job WHERE state = 0 AND id = %" PRIu64, id), 1);
+    assert_int_equal(ask(f, "SELECT attempts FROM tidemark.job WHERE state = 0 AND id = ", id), 1);
     begin(f, 1);
     OK(tide_ledger_accounts_take(f->txs[1], &f->account, 1, 12, &taken, NOW + 20000, &f->err));
     assert_true(taken);
@@ -236,7 +243,7 @@ static void a_paused_process_that_wakes_up_changes_nothing(void **state)
     begin(f, 1);
     assert_true(finish(f, 1, id, token, TIDE_ROW_DONE));
     commit(f, 1);
-    assert_int_equal(ask(f, "SELECT attempts FROM tidemark.job_done WHERE id = %" PRIu64, id), 1);
+    assert_int_equal(ask(f, "SELECT attempts FROM tidemark.job_done WHERE id = ", id), 1);
 }
 
 /* One that does not know of its death yet, because its transaction had begun, is not dead:
@@ -278,7 +285,7 @@ static void whoever_leaves_frees_its_accounts_and_may_come_back(void **state)
     begin(f, 0);
     OK(tide_ledger_member_leave(f->txs[0], NOW + 1, &f->err));
     commit(f, 0);
-    assert_int_equal(ask(f, "SELECT count(*) FROM tidemark.account WHERE owner = %" PRIu64, 11), 0);
+    assert_int_equal(ask(f, "SELECT count(*) FROM tidemark.account WHERE owner = ", 11), 0);
     assert_int_equal(begins(f, 0), TIDE_OK); /* as a ledger nobody joined */
     join(f, 0, 13, NOW + 2);
     assert_int_equal(begins(f, 0), TIDE_OK);
@@ -347,9 +354,8 @@ static void counters_that_two_processes_change_at_once_add_up(void **state)
     commit(f, 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_true(other.applied);
-    assert_int_equal(ask(f, "SELECT open_deps FROM tidemark.job WHERE id = %" PRIu64, waits), 0);
-    assert_int_equal(ask(f, "SELECT outstanding FROM tidemark.cycle WHERE id = %" PRIu64, cycle.id),
-                     1);
+    assert_int_equal(ask(f, "SELECT open_deps FROM tidemark.job WHERE id = ", waits), 0);
+    assert_int_equal(ask(f, "SELECT outstanding FROM tidemark.cycle WHERE id = ", cycle.id), 1);
     assert_int_equal(f->changes[1].released_count, 1);
     assert_int_equal(f->changes[1].released[0].open_deps, 0);
     assert_int_equal(f->changes[1].cycles[0].outstanding, 1);
@@ -440,8 +446,7 @@ static void a_wish_to_cancel_reaches_the_process_that_runs_the_job(void **state)
     assert_int_equal(ids[0], id);
     /* Its process dies before it hears of it. */
     assert_int_equal(reclaim(f, 1, 12, NOW), 1);
-    assert_int_equal(ask(f, "SELECT state FROM tidemark.job WHERE id = %" PRIu64, id),
-                     TIDE_ROW_CANCELED);
+    assert_int_equal(ask(f, "SELECT state FROM tidemark.job WHERE id = ", id), TIDE_ROW_CANCELED);
 }
 
 /* ---- hints ---------------------------------------------------------------------------------- */
@@ -622,8 +627,8 @@ static void an_old_day_is_dropped_whole(void **state)
     tide_ledger *ledger = open_one(f, true);
     int64_t day = today(f);
     assert_int_equal(pg_test_exec(f->url, PARTITIONS), 4); /* three days and the default */
-    (void)ask(f, "SELECT tidemark.day_open(%" PRIu64 ")", (uint64_t)(day - 9));
-    (void)ask(f, "SELECT tidemark.day_open(%" PRIu64 ")", (uint64_t)(day - 7));
+    (void)day_do(f, "day_open", day - 9);
+    (void)day_do(f, "day_open", day - 7);
     for (uint64_t id = 1; id <= 50; id++)
         done_row(f, id, "NULL", (day - 9) * DAY_MS + (int64_t)id);
     done_row(f, 51, "NULL", (day - 7) * DAY_MS + 5); /* in the limit's own day: later, with it */
@@ -656,7 +661,7 @@ static void a_day_that_an_unfinished_cycle_holds_stays_for_its_rows(void **state
     (void)add(f, 0, cycle.id, NULL, 0);
     commit(f, 0);
     (void)snprintf(number, sizeof number, "%" PRIu64, cycle.id);
-    (void)ask(f, "SELECT tidemark.day_open(%" PRIu64 ")", (uint64_t)day);
+    (void)day_do(f, "day_open", day);
     for (uint64_t id = 1000; id < 1020; id++)
         done_row(f, id, id % 2 == 0 ? number : "NULL", day * DAY_MS + (int64_t)id);
     assert_int_equal(purge_round(f, ledger, (uint64_t)((day + 2) * DAY_MS)), 10);
@@ -671,7 +676,7 @@ static void a_long_reader_puts_a_drop_off(void **state)
     struct fleet *f = *state;
     tide_ledger *ledger = open_one(f, true);
     int64_t day = today(f) - 20;
-    (void)ask(f, "SELECT tidemark.day_open(%" PRIu64 ")", (uint64_t)day);
+    (void)day_do(f, "day_open", day);
     done_row(f, 1000, "NULL", day * DAY_MS);
     PGconn *reader = PQconnectdb(f->url);
     PQclear(PQexec(reader, "BEGIN; SELECT count(*) FROM tidemark.job_done"));
@@ -720,9 +725,9 @@ static void the_doctor_finds_what_only_a_server_can_have(void **state)
         "rows_of_no_day",        "index_bloat"};
     for (size_t i = 0; i < sizeof healthy / sizeof healthy[0]; i++)
         assert_int_equal(level_of(f, ledger, healthy[i]), 0);
-    (void)ask(f, "SELECT tidemark.day_open(%" PRIu64 ")", (uint64_t)(today(f) - 20));
+    (void)day_do(f, "day_open", today(f) - 20);
     assert_true(level_of(f, ledger, "overdue_days") > 0);
-    (void)ask(f, "SELECT tidemark.day_drop(%" PRIu64 ")", (uint64_t)today(f));
+    (void)day_do(f, "day_drop", today(f));
     assert_true(level_of(f, ledger, "missing_days") > 0);
     (void)pg_test_exec(f->url, "ALTER TABLE tidemark.job SET (autovacuum_enabled = false)");
     assert_int_equal(level_of(f, ledger, "autovacuum"), 2);
