@@ -225,20 +225,23 @@ static void apply_free(tide_engine *engine, struct tide_batch *batch, uint64_t n
     struct tide_fleet *fleet = engine->fleet;
     if (fleet == NULL || batch->free_wanted[0] + batch->free_wanted[1] == 0)
         return;
+    uint32_t came[2] = {0, 0};
     for (size_t i = 0; i < batch->free_count; i++) {
         struct tide_brief brief = batch->free_briefs[i];
         brief.not_before_ms = 0;
+        came[brief.lane]++;
         take_in(engine, &brief, now_ms);
         hold(engine, brief.id, batch->free_bodies[i], now_ms);
     }
-    if (batch->free_due_unix_ms == 0)
-        return; /* there may be more */
-    fleet->free_work = false;
-    uint64_t at_ms = batch->free_due_unix_ms == UINT64_MAX
-                         ? TIDE_NEVER
-                         : to_monotonic_ms(engine, batch->free_due_unix_ms, now_ms);
-    fleet->free_at_ms = at_ms == 0 ? now_ms + 1 : at_ms;
-    tide_cond_wake_one(engine->world, engine->pump);
+    if (batch->free_due_unix_ms != 0) {
+        uint64_t at_ms = batch->free_due_unix_ms == UINT64_MAX
+                             ? TIDE_NEVER
+                             : to_monotonic_ms(engine, batch->free_due_unix_ms, now_ms);
+        fleet->free_at_ms = at_ms == 0 ? now_ms + 1 : at_ms;
+        tide_cond_wake_one(engine->world, engine->pump);
+    }
+    /* There is no more of a lane that gave less than it was asked for. */
+    fleet->free_work = came[0] == batch->free_wanted[0] || came[1] == batch->free_wanted[1];
 }
 
 static void apply_cycles(tide_engine *engine, const struct tide_births *births, uint64_t now_ms)
