@@ -372,7 +372,7 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     for (size_t i = 0; i < look->accounts_count; i++)
         apply_account(look, &look->accounts[i], now_ms);
     share(look, now_ms);
-    fleet->free_work = true;
+    tide_fleet_free_work(fleet);
     engine->stuff_to_claim = true;
     if (look->reclaimed > 0)
         TIDE_SEEN("fleet: jobs of a dead member were put back");
