@@ -197,5 +197,25 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "  WHERE d.needs = $1 AND d.job <> p.id ON CONFLICT DO NOTHING RETURNING job)"
         " UPDATE tidemark.job j SET open_deps = j.open_deps + w.n"
         " FROM (SELECT job, count(*)::int AS n FROM waiting GROUP BY job) w WHERE j.id = w.job",
+    /* The rows are locked in the order of their ids (R3).  An update that had to wait for one
+     * adds to what is there then, not to what its snapshot saw. */
+    [PGSQL_CYCLES_ADD] =
+        "WITH locked AS MATERIALIZED (SELECT id FROM tidemark.cycle WHERE id = ANY($1)"
+        " ORDER BY id FOR NO KEY UPDATE)"
+        " UPDATE tidemark.cycle c SET total = c.total + d.total,"
+        " outstanding = c.outstanding + d.outstanding, failed = c.failed + d.failed"
+        " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])"
+        " AS d (id, total, outstanding, failed) JOIN locked USING (id) WHERE c.id = d.id"
+        " RETURNING c.id, c.stream, c.ordinal, c.outstanding, c.failed, c.total,"
+        " (SELECT count(*) FROM tidemark.bad b WHERE b.cycle = c.id AND b.state = 0)",
+    /* A job that waits for many gets one update for all that ended together. */
+    [PGSQL_RELEASE] =
+        "WITH gone AS (DELETE FROM tidemark.dep WHERE needs = ANY($1) RETURNING job),"
+        " waits AS MATERIALIZED (SELECT job AS id, count(*)::int AS n FROM gone GROUP BY job),"
+        " locked AS MATERIALIZED (SELECT j.id FROM tidemark.job j"
+        "  WHERE j.id IN (SELECT id FROM waits) ORDER BY j.id FOR NO KEY UPDATE)"
+        " UPDATE tidemark.job j SET open_deps = j.open_deps - w.n"
+        " FROM waits w JOIN locked USING (id) WHERE j.id = w.id"
+        " RETURNING j.id, j.account, j.open_deps, j.state, j.lane, j.priority",
     [PGSQL_PARTS_WAIT] = "SELECT 1 FROM tidemark.job WHERE id = $1 FOR UPDATE",
 };
