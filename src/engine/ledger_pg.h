@@ -132,6 +132,7 @@ enum tide_pg_sql {
     PGSQL_CLAIM_FREE,
     PGSQL_PROMOTE,
     PGSQL_DUE,
+    PGSQL_DUE_OF,
     PGSQL_BEAT,
     PGSQL_REFILL,
     PGSQL_REFILL_FREE,

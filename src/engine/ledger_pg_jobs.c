@@ -309,13 +309,19 @@ static const char retry_one_sql[] = BY_ID("id", "state IN (0, 3, 4)") "," RETRY_
 static const char retry_sql[] =
     "WITH gap AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state >= 3 AND" FILTER
     "LIMIT $8)," PENDING("ready", "open_deps = 0 AND account <> 0 AND not_before IS NOT NULL")
-        PENDING("free", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL") PENDING(
-            "blocked",
-            "open_deps > 0 AND not_before IS NOT NULL") " found AS MATERIALIZED (SELECT id FROM "
-                                                        "gap UNION ALL SELECT id FROM ready"
-                                                        "  UNION ALL SELECT id FROM free UNION ALL "
-                                                        "SELECT id FROM blocked LIMIT "
-                                                        "$8)," RETRY_REST;
+        PENDING("late", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL AND NOT due")
+            PENDING("free", "open_deps = 0 AND account = 0 AND (not_before IS NULL OR due)"
+                            " AND not_before IS NOT NULL")
+                PENDING(
+                    "blocked",
+                    "open_deps > 0 AND not_before IS NOT NULL") " found AS MATERIALIZED (SELECT id "
+                                                                "FROM "
+                                                                "gap UNION ALL SELECT id FROM ready"
+                                                                "  UNION ALL SELECT id FROM free "
+                                                                "UNION ALL "
+                                                                "SELECT id FROM late UNION ALL "
+                                                                "SELECT id FROM blocked LIMIT "
+                                                                "$8)," RETRY_REST;
 
 tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
                            size_t *count_out, struct tide_changes *changes, tide_error *err)
@@ -347,8 +353,8 @@ tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
 static const char cancel_one_sql[] = BY_ID("id", "state = 0") "," CANCEL_REST;
 /* Every waiting job is in one of these four indexes. */
 static const char cancel_sql[] = "WITH " PENDING("ready", "open_deps = 0 AND account <> 0")
-    PENDING("free", "open_deps = 0 AND account = 0 AND not_before IS NULL")
-        PENDING("late", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL")
+    PENDING("free", "open_deps = 0 AND account = 0 AND (not_before IS NULL OR due)")
+        PENDING("late", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL AND NOT due")
             PENDING("blocked", "open_deps > 0") " found AS MATERIALIZED (SELECT id FROM ready "
                                                 "UNION ALL SELECT id FROM free"
                                                 "  UNION ALL SELECT id FROM late UNION ALL SELECT "
