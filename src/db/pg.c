@@ -778,27 +778,6 @@ PGresult *tide_pg_take(tide_pg *pg)
     return result;
 }
 
-static tide_status copy_send(tide_pg *pg, tide_error *err)
-{
-    enum { PIECE_BYTES = 1 << 20 }; /* libpq's lengths are ints */
-    for (size_t at = 0; at < pg->bytes.bytes; at += PIECE_BYTES) {
-        size_t left = pg->bytes.bytes - at;
-        if (PQputCopyData(pg->conn, pg->bytes.data + at,
-                          (int)(left < PIECE_BYTES ? left : PIECE_BYTES)) != 1)
-            return statement_failed(pg, NULL, err);
-    }
-    if (PQputCopyEnd(pg->conn, NULL) != 1)
-        return statement_failed(pg, NULL, err);
-    tide_status rc = take_result(pg, PQgetResult(pg->conn), NULL, err);
-    while (pg->conn != NULL) {
-        PGresult *more = PQgetResult(pg->conn);
-        if (more == NULL)
-            break;
-        PQclear(more);
-    }
-    return rc;
-}
-
 tide_status tide_pg_copy_run(tide_pg *pg, const char *sql, tide_error *err)
 {
     TIDE_ASSERT(pg->in_copy);
@@ -806,16 +785,9 @@ tide_status tide_pg_copy_run(tide_pg *pg, const char *sql, tide_error *err)
     if (end != NULL)
         memcpy(end, "\377\377", 2);
     pg->in_copy = false;
-    forget_result(pg);
-    if (pg->conn == NULL)
-        return not_connected(pg, err);
     if (pg->params_failed)
         return tide_error_set(err, TIDE_NO_MEMORY, "%s: no memory for rows", pg->name);
-    PGresult *result = PQexec(pg->conn, sql);
-    if (PQresultStatus(result) != PGRES_COPY_IN)
-        return take_result(pg, result, NULL, err);
-    PQclear(result);
-    return copy_send(pg, err);
+    return tide_pg_copy_in(pg, sql, tide_buf_text(&pg->bytes), err);
 }
 
 uint64_t tide_pg_changed(const tide_pg *pg)

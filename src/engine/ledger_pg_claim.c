@@ -8,6 +8,7 @@
 
 enum {
     LOOK_AGAIN_MS = 2000, /* the head of the free jobs at least so often */
+    LOOK_CHEAP_US = 5000, /* looking there costs nothing worth saving */
     LOOK_SHARE = 20,      /* but looking there takes at most this part of the time */
     DUE_AGAIN_MS = 50,    /* free jobs whose time has come */
     PROMOTE_SLICE = 1000, /* of them in one statement */
@@ -135,11 +136,21 @@ void tide_pgl_brief_read(const PGresult *result, int row, struct tide_brief *bri
     };
 }
 
-/* Free jobs whose time has come lose it, so that they stand in order with the others; and
+static void put_kinds(tide_pg *pg, const uint32_t *kinds, size_t count)
+{
+    tide_pg_array(pg, TIDE_PG_INT4);
+    for (size_t i = 0; i < count; i++)
+        tide_pg_i32(pg, (int32_t)kinds[i]);
+    tide_pg_array_end(pg);
+}
+
+/* Free jobs whose time has come are marked, so that they stand in order with the others; and
  * when the next one's comes.  Kinds do not matter: it is the same for whoever looks. */
-static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, tide_error *err)
+static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, bool *promoted_out,
+                            tide_error *err)
 {
     tide_status rc = TIDE_OK;
+    *promoted_out = false;
     for (int slice = 0; slice < PROMOTE_SLICES_MAX; slice++) {
         PGresult *result = NULL;
         tide_pg_params(self->pg);
@@ -161,7 +172,25 @@ static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, ti
         /* None: another process has them in hand. */
         if (rc != TIDE_OK || PQntuples(result) == 0)
             return rc;
+        *promoted_out = true;
     }
+    return rc;
+}
+
+/* When the next one of these kinds may be had. */
+static tide_status due_next(struct tide_postgres *self, const uint32_t *kinds, size_t kinds_count,
+                            uint64_t now_unix_ms, uint64_t *due_out, tide_error *err)
+{
+    PGresult *result = NULL;
+    if (self->due_unix_ms == UINT64_MAX && self->due_looked_unix_ms == now_unix_ms) {
+        *due_out = UINT64_MAX;
+        return TIDE_OK;
+    }
+    tide_pg_params(self->pg);
+    put_kinds(self->pg, kinds, kinds_count);
+    tide_status rc = tide_pg_run(self->pg, PGSQL_DUE_OF, &result, err);
+    if (rc == TIDE_OK)
+        *due_out = PQntuples(result) == 0 ? UINT64_MAX : tide_pg_get_u64(result, 0, 0);
     return rc;
 }
 
@@ -243,10 +272,7 @@ static void free_params(struct tide_postgres *self, const struct free_claim *cla
                 tide_pg_u64(pg, parts[i].after);
         tide_pg_array_end(pg);
     }
-    tide_pg_array(pg, TIDE_PG_INT4);
-    for (size_t i = 0; i < claim->kinds_count; i++)
-        tide_pg_i32(pg, (int32_t)claim->kinds[i]);
-    tide_pg_array_end(pg);
+    put_kinds(pg, claim->kinds, claim->kinds_count);
     tide_pg_u64(pg, claim->owner);
     tide_pg_u64(pg, claim->token);
     tide_pg_u64(pg, self->run);
@@ -285,6 +311,11 @@ static bool more_wanted(const struct free_claim *claim)
     return claim->wanted[0] > 0 || claim->wanted[1] > 0;
 }
 
+void tide_pgl_look_again(struct tide_postgres *self)
+{
+    self->look_due_us = 0;
+}
+
 /* From where the last claim ended; then, or every two seconds instead, from the beginning.
  * While old snapshots make that slow, it is done seldom. */
 static tide_status free_claim(struct tide_postgres *self, struct free_claim *claim, tide_error *err)
@@ -304,7 +335,7 @@ static tide_status free_claim(struct tide_postgres *self, struct free_claim *cla
     uint64_t after_us = tide_world_now_us(self->world);
     uint64_t took_us = after_us - now_us;
     self->look_due_us = after_us + (uint64_t)LOOK_AGAIN_MS * 1000;
-    self->look_allowed_us = took_us < 1000 ? 0 : after_us + took_us * LOOK_SHARE;
+    self->look_allowed_us = took_us < LOOK_CHEAP_US ? 0 : after_us + took_us * LOOK_SHARE;
     if (self->look_due_us < self->look_allowed_us)
         self->look_due_us = self->look_allowed_us;
     return rc;
@@ -328,20 +359,26 @@ tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
         .briefs = briefs_out,
         .bodies = bodies_out,
     };
-    bool looked = false;
+    uint64_t due_unix_ms = 0;
+    bool promoted = false;
     tide_status rc = tide_pgl_ready(self, err);
-    if (rc == TIDE_OK && due_wanted(self, now_unix_ms)) {
-        rc = due_look(self, now_unix_ms, err);
-        looked = true;
-    }
+    bool looked = rc == TIDE_OK && due_wanted(self, now_unix_ms);
+    if (looked)
+        rc = due_look(self, now_unix_ms, &promoted, err);
     if (rc == TIDE_OK && more_wanted(&claim) && kinds_count > 0)
         rc = free_claim(self, &claim, err);
-    bool fewer = more_wanted(&claim);
-    if (rc == TIDE_OK && fewer && !looked)
-        rc = due_look(self, now_unix_ms, err);
+    if (rc == TIDE_OK && more_wanted(&claim) && !looked) {
+        rc = due_look(self, now_unix_ms, &promoted, err);
+        /* Somebody else's whose time has come since we last looked: nobody would come back
+         * for it, the time we name is the next one's. */
+        if (rc == TIDE_OK && promoted && kinds_count > 0)
+            rc = free_claim(self, &claim, err);
+    }
+    if (rc == TIDE_OK && more_wanted(&claim))
+        rc = due_next(self, kinds, kinds_count, now_unix_ms, &due_unix_ms, err);
     if (rc == TIDE_OK) {
         *count_out = claim.count;
-        *due_unix_ms_out = fewer ? self->due_unix_ms : 0;
+        *due_unix_ms_out = due_unix_ms;
         return TIDE_OK;
     }
     for (size_t i = 0; i < claim.count; i++)
@@ -351,53 +388,82 @@ tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
 
 /* ---- beats ------------------------------------------------------------------------ */
 
-static void beat_params(struct tide_postgres *self, const struct tide_beat *beats,
-                        const struct place *places, size_t count, uint64_t now_unix_ms)
+/* Beats of one claim are one: the last bytes, the last resume data. */
+struct beat_row {
+    uint64_t id, token;
+    size_t index; /* in the call */
+    const struct tide_beat *last;
+    tide_text resume;
+    bool resume_set;
+};
+
+static int beat_order(const void *a, const void *b)
+{
+    const struct beat_row *x = a;
+    const struct beat_row *y = b;
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    if (x->token != y->token)
+        return x->token < y->token ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static bool same_claim(const struct beat_row *a, const struct beat_row *b)
+{
+    return a->id == b->id && a->token == b->token;
+}
+
+static void beat_params(struct tide_postgres *self, struct beat_row *rows, size_t count,
+                        uint64_t now_unix_ms)
 {
     static const Oid types[] = {TIDE_PG_INT8, TIDE_PG_INT8, TIDE_PG_INT8, TIDE_PG_BOOL,
                                 TIDE_PG_TEXT};
     tide_pg *pg = self->pg;
+    for (size_t i = 1; i < count; i++)
+        if (same_claim(&rows[i - 1], &rows[i]) && !rows[i].resume_set) {
+            rows[i].resume_set = rows[i - 1].resume_set;
+            rows[i].resume = rows[i - 1].resume;
+        }
     tide_pg_params(pg);
     for (size_t column = 0; column < sizeof types / sizeof types[0]; column++) {
         tide_pg_array(pg, types[column]);
         for (size_t i = 0; i < count; i++) {
-            const struct tide_beat *beat = &beats[places[i].index];
-            switch (column) {
-            case 0:
-                tide_pg_u64(pg, beat->id);
-                break;
-            case 1:
-                tide_pg_u64(pg, beat->token);
-                break;
-            case 2:
-                tide_pg_u64_or_null(pg, beat->bytes_done);
-                break;
-            case 3:
-                tide_pg_bool(pg, beat->resume_set);
-                break;
-            default:
-                tide_pg_text_or_null(pg, beat->resume_set ? beat->resume : TIDE_TEXT_NONE);
-            }
+            if (i + 1 < count && same_claim(&rows[i], &rows[i + 1]))
+                continue;
+            if (column == 0)
+                tide_pg_u64(pg, rows[i].id);
+            else if (column == 1)
+                tide_pg_u64(pg, rows[i].token);
+            else if (column == 2)
+                tide_pg_u64_or_null(pg, rows[i].last->bytes_done);
+            else if (column == 3)
+                tide_pg_bool(pg, rows[i].resume_set);
+            else
+                tide_pg_text_or_null(pg, rows[i].resume);
         }
         tide_pg_array_end(pg);
     }
     tide_pg_u64(pg, now_unix_ms);
 }
 
-static tide_status beats_write(struct tide_postgres *self, const struct tide_beat *beats,
-                               const struct place *places, size_t count, uint64_t now_unix_ms,
-                               bool *applied_out, tide_error *err)
+static tide_status beats_write(struct tide_postgres *self, struct beat_row *rows, size_t count,
+                               uint64_t now_unix_ms, bool *applied_out, tide_error *err)
 {
     PGresult *result = NULL;
-    beat_params(self, beats, places, count, now_unix_ms);
+    beat_params(self, rows, count, now_unix_ms);
     tide_status rc = tide_pg_run(self->pg, PGSQL_BEAT, &result, err);
     if (rc != TIDE_OK)
         return rc;
-    int row = 0;
+    /* The server may answer in any order. */
+    tide_map_clear(&self->rows);
+    for (int row = 0; row < PQntuples(result); row++)
+        if (!tide_map_put(&self->rows, tide_pg_get_u64(result, row, 0), (uint32_t)row))
+            return tide_pgl_no_memory(err);
     for (size_t i = 0; i < count; i++) {
-        bool applied = row < PQntuples(result) && tide_pg_get_u64(result, row, 0) == places[i].id;
-        applied_out[places[i].index] = applied;
-        row += applied;
+        uint32_t row = 0;
+        applied_out[rows[i].index] = rows[i].id != 0 &&
+                                     tide_map_get(&self->rows, rows[i].id, &row) &&
+                                     tide_pg_get_u64(result, (int)row, 1) == rows[i].token;
     }
     return TIDE_OK;
 }
@@ -421,14 +487,15 @@ tide_status tide_pgl_beat(tide_tx *tx, const struct tide_beat *beats, size_t cou
     tide_status rc = tide_pgl_ready(self, err);
     if (rc != TIDE_OK || count == 0)
         return rc;
-    struct place *places = tide_mem_array(self->mem, count, sizeof places[0]);
-    if (places == NULL)
+    struct beat_row *rows = tide_mem_array(self->mem, count, sizeof rows[0]);
+    if (rows == NULL)
         return tide_pgl_end(self, tide_pgl_no_memory(err));
     for (size_t i = 0; i < count; i++)
-        places[i] = (struct place){beats[i].id, i};
-    qsort(places, count, sizeof places[0], place_order);
-    rc = beats_write(self, beats, places, count, now_unix_ms, applied_out, err);
-    tide_mem_free(self->mem, places, count * sizeof places[0]);
+        rows[i] = (struct beat_row){beats[i].id, beats[i].token,  i,
+                                    &beats[i],   beats[i].resume, beats[i].resume_set};
+    qsort(rows, count, sizeof rows[0], beat_order);
+    rc = beats_write(self, rows, count, now_unix_ms, applied_out, err);
+    tide_mem_free(self->mem, rows, count * sizeof rows[0]);
     return tide_pgl_end(self, rc);
 }
 

@@ -39,7 +39,8 @@ static const char schema_tables[] =
     " kind int NOT NULL, scope smallint NOT NULL, priority smallint NOT NULL,"
     " lane smallint NOT NULL, level smallint NOT NULL, attempts int NOT NULL DEFAULT 0,"
     " attempts_max int NOT NULL, preemptible boolean NOT NULL, force boolean NOT NULL,"
-    " cancel_wanted boolean NOT NULL DEFAULT false, status smallint,"
+    " cancel_wanted boolean NOT NULL DEFAULT false, due boolean NOT NULL DEFAULT false,"
+    " status smallint,"
     " cycle bigint, not_before bigint, size bigint, created bigint NOT NULL,"
     " started bigint, finished bigint, run bigint,"
     " token bigint, owner bigint, beat bigint, bytes_done bigint,"
@@ -48,13 +49,15 @@ static const char schema_tables[] =
     "  autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0.1,"
     "  autovacuum_analyze_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 1);"
     /* Every pending job that waits for no other one is in exactly one of the first three:
-     * those of an account whatever their time, the others by whether it has come. */
+     * those of an account whatever their time, the others by whether it has come (`due`, set
+     * by whoever finds out first). */
     "CREATE INDEX job_ready ON tidemark.job (account, priority DESC, id)"
     " WHERE state = 0 AND open_deps = 0 AND account <> 0;"
     "CREATE INDEX job_free ON tidemark.job (lane, priority DESC, id)"
-    " WHERE state = 0 AND open_deps = 0 AND account = 0 AND not_before IS NULL;"
+    " WHERE state = 0 AND open_deps = 0 AND account = 0 AND (not_before IS NULL OR due);"
     "CREATE INDEX job_due ON tidemark.job (not_before)"
-    " WHERE state = 0 AND open_deps = 0 AND account = 0 AND not_before IS NOT NULL;"
+    " WHERE state = 0 AND open_deps = 0 AND account = 0 AND not_before IS NOT NULL"
+    " AND NOT due;"
     "CREATE UNIQUE INDEX job_dedupe ON tidemark.job (account, kind, dedupe)"
     " WHERE dedupe IS NOT NULL AND state <= scope;"
     "CREATE INDEX job_owner ON tidemark.job (owner) WHERE state = 1;"
@@ -104,7 +107,12 @@ static const char schema_tables[] =
     " PRIMARY KEY (condition, account));"
     "CREATE TABLE tidemark.note (key text PRIMARY KEY, value text NOT NULL);"
     "CREATE TABLE tidemark.batch (name text PRIMARY KEY, ids bigint[] NOT NULL,"
-    " made bigint NOT NULL);"
+    " made bigint NOT NULL);";
+
+/* Functions for others.  Those that make or drop tables, and the enqueue, run with the
+ * rights of the schema's owner and a fixed search_path, so that whoever calls them needs
+ * no more than the right to. */
+static const char schema_functions[] =
     /* Partitions are made and dropped with the rights of the owner, so that a worker's role
      * needs none.  Only the default partition is locked by a new one: who inserts rows of
      * other days goes on. */
@@ -114,6 +122,8 @@ static const char schema_tables[] =
     "  'YYYYMMDD');"
     " DECLARE first bigint := day * 86400000; DECLARE last bigint := (day + 1) * 86400000;"
     " BEGIN"
+    "  IF day IS NULL OR day < 0 OR day > 10000000 THEN"
+    "   RAISE EXCEPTION 'day % is none', day USING ERRCODE = '22023'; END IF;"
     "  IF to_regclass('tidemark.' || part) IS NOT NULL THEN RETURN false; END IF;"
     "  PERFORM pg_advisory_xact_lock(1414087749, 1);"
     "  IF to_regclass('tidemark.' || part) IS NOT NULL THEN RETURN false; END IF;"
@@ -133,7 +143,8 @@ static const char schema_tables[] =
     "  'YYYYMMDD');"
     " DECLARE rows bigint;"
     " BEGIN"
-    "  IF to_regclass('tidemark.' || part) IS NULL THEN RETURN -1; END IF;"
+    "  PERFORM pg_advisory_xact_lock(1414087749, 1);"
+    "  IF day IS NULL OR to_regclass('tidemark.' || part) IS NULL THEN RETURN -1; END IF;"
     /* From here on nobody adds a row, or makes a cycle wait for one. */
     "  LOCK TABLE ONLY tidemark.job_done IN ACCESS EXCLUSIVE MODE;"
     "  EXECUTE format('SELECT count(*) FROM tidemark.%I', part) INTO rows;"
@@ -145,12 +156,7 @@ static const char schema_tables[] =
     " AS $body$ BEGIN"
     "  RETURN CASE WHEN json_typeof(payload::json -> 'items') = 'array'"
     "   THEN json_array_length(payload::json -> 'items') ELSE 0 END;"
-    " EXCEPTION WHEN others THEN RETURN 0; END $body$;";
-
-/* Functions for others.  Those that make or drop tables, and the enqueue, run with the
- * rights of the schema's owner and a fixed search_path, so that whoever calls them needs
- * no more than the right to. */
-static const char schema_functions[] =
+    " EXCEPTION WHEN others THEN RETURN 0; END $body$;"
     /* An enqueue for programs in any language, in their own transaction (E1.5, E1.6).  It
      * gives the id of the new job, or of the one that waits already. */
     "CREATE FUNCTION tidemark.add_job(kind text, payload json DEFAULT '{}',"
@@ -229,7 +235,7 @@ static const char schema_functions[] =
     "    ' TO %I', role);\n"
     "  EXECUTE format('GRANT EXECUTE ON FUNCTION tidemark.day_open(bigint),'\n"
     "    ' tidemark.day_drop(bigint), tidemark.add_job(text, json, text, int, text, interval,'\n"
-    "    ' boolean, boolean, int, boolean) TO %I', role);\n"
+    "    ' boolean, boolean, int, boolean), tidemark.items_of(text) TO %I', role);\n"
     "END $body$;"
     /* And a program that only queues. */
     "CREATE FUNCTION tidemark.grant_producer(role name) RETURNS void LANGUAGE plpgsql"

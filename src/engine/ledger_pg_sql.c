@@ -26,12 +26,12 @@
 /* Free jobs that may start now; `more` narrows it to a part of the index. */
 #define FREE_PART(more, order)                                                                     \
     "(SELECT id FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account = 0"               \
-    " AND not_before IS NULL AND lane = l.lane AND " more                                          \
+    " AND (not_before IS NULL OR due) AND lane = l.lane AND " more                                 \
     " AND kind = " OPEN_KINDS("$7") " ORDER BY " order " LIMIT l.wanted FOR UPDATE SKIP LOCKED)"
 
 #define DUE                                                                                        \
     "FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account = 0"                          \
-    " AND not_before IS NOT NULL"
+    " AND not_before IS NOT NULL AND NOT due"
 
 #define REFILL(more, order)                                                                        \
     "SELECT * FROM (" BRIEF " FROM tidemark.job j WHERE j.state = 0 AND j.open_deps = 0"           \
@@ -124,15 +124,18 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
                                                                                   "j.resume, "
                                                                                   "j.dedupe",
     [PGSQL_DUE] = "SELECT not_before " DUE " ORDER BY not_before LIMIT 1",
-    [PGSQL_PROMOTE] = "WITH due AS (SELECT id " DUE " AND not_before <= $1 ORDER BY not_before"
+    [PGSQL_DUE_OF] =
+        "SELECT not_before " DUE " AND kind = " OPEN_KINDS("$1") " ORDER BY not_before LIMIT 1",
+    [PGSQL_PROMOTE] = "WITH late AS (SELECT id " DUE " AND not_before <= $1 ORDER BY not_before"
                       " LIMIT $2 FOR UPDATE SKIP LOCKED)"
-                      " UPDATE tidemark.job j SET not_before = NULL FROM due WHERE j.id = due.id"
+                      " UPDATE tidemark.job j SET due = true FROM late WHERE j.id = late.id"
                       " RETURNING j.id, j.lane, j.priority",
-    [PGSQL_BEAT] = "UPDATE tidemark.job j SET beat = $6, bytes_done = u.bytes_done,"
-                   " resume = CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"
-                   " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::bool[], $5::text[])"
-                   "  AS u (id, token, bytes_done, resume_set, resume)"
-                   " WHERE j.id = u.id AND j.token = u.token AND j.state = 1 RETURNING j.id",
+    [PGSQL_BEAT] =
+        "UPDATE tidemark.job j SET beat = $6, bytes_done = u.bytes_done,"
+        " resume = CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"
+        " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::bool[], $5::text[])"
+        "  AS u (id, token, bytes_done, resume_set, resume)"
+        " WHERE j.id = u.id AND j.token = u.token AND j.state = 1 RETURNING j.id, j.token",
     /* First the rest of that priority, then all below it. */
     [PGSQL_REFILL] = REFILL("j.priority = $2 AND j.id > $3", "j.id") " x UNION ALL " REFILL(
         "j.priority < $2", "j.priority DESC, j.id") " y LIMIT $4",
@@ -146,7 +149,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         " SELECT (" READY_ACCOUNT " AND account > next.account ORDER BY account LIMIT 1)"
         " FROM next WHERE next.account IS NOT NULL)"
         " SELECT 0 WHERE EXISTS (SELECT 1 FROM tidemark.job WHERE state = 0 AND open_deps = 0"
-        "  AND account = 0 AND not_before IS NULL) OR EXISTS (SELECT 1 " DUE ")"
+        "  AND account = 0 AND (not_before IS NULL OR due)) OR EXISTS (SELECT 1 " DUE ")"
         " UNION ALL SELECT account FROM next WHERE account IS NOT NULL LIMIT $1",
 
     [PGSQL_DONE] =
@@ -173,7 +176,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         " payload = coalesce(u.payload, j.payload), status = u.status::int2, error = u.error,"
         " bytes_done = u.bytes_done,"
         " resume = CASE WHEN u.resume_set THEN u.resume ELSE j.resume END,"
-        " token = NULL, owner = NULL, beat = NULL, cancel_wanted = false,"
+        " token = NULL, owner = NULL, beat = NULL, cancel_wanted = false, due = false,"
         " dedupe = CASE WHEN u.state > 0 OR j.dedupe IS NULL OR (u.nth = 1 AND NOT EXISTS"
         "  (SELECT 1 FROM tidemark.job o WHERE o.account = j.account AND o.kind = j.kind"
         "   AND o.dedupe = j.dedupe AND o.dedupe IS NOT NULL AND o.state <= o.scope"
@@ -194,5 +197,25 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "  WHERE d.needs = $1 AND d.job <> p.id ON CONFLICT DO NOTHING RETURNING job)"
         " UPDATE tidemark.job j SET open_deps = j.open_deps + w.n"
         " FROM (SELECT job, count(*)::int AS n FROM waiting GROUP BY job) w WHERE j.id = w.job",
+    /* The rows are locked in the order of their ids (R3).  An update that had to wait for one
+     * adds to what is there then, not to what its snapshot saw. */
+    [PGSQL_CYCLES_ADD] =
+        "WITH locked AS MATERIALIZED (SELECT id FROM tidemark.cycle WHERE id = ANY($1)"
+        " ORDER BY id FOR NO KEY UPDATE)"
+        " UPDATE tidemark.cycle c SET total = c.total + d.total,"
+        " outstanding = c.outstanding + d.outstanding, failed = c.failed + d.failed"
+        " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])"
+        " AS d (id, total, outstanding, failed) JOIN locked USING (id) WHERE c.id = d.id"
+        " RETURNING c.id, c.stream, c.ordinal, c.outstanding, c.failed, c.total,"
+        " (SELECT count(*) FROM tidemark.bad b WHERE b.cycle = c.id AND b.state = 0)",
+    /* A job that waits for many gets one update for all that ended together. */
+    [PGSQL_RELEASE] =
+        "WITH gone AS (DELETE FROM tidemark.dep WHERE needs = ANY($1) RETURNING job),"
+        " waits AS MATERIALIZED (SELECT job AS id, count(*)::int AS n FROM gone GROUP BY job),"
+        " locked AS MATERIALIZED (SELECT j.id FROM tidemark.job j"
+        "  WHERE j.id IN (SELECT id FROM waits) ORDER BY j.id FOR NO KEY UPDATE)"
+        " UPDATE tidemark.job j SET open_deps = j.open_deps - w.n"
+        " FROM waits w JOIN locked USING (id) WHERE j.id = w.id"
+        " RETURNING j.id, j.account, j.open_deps, j.state, j.lane, j.priority",
     [PGSQL_PARTS_WAIT] = "SELECT 1 FROM tidemark.job WHERE id = $1 FOR UPDATE",
 };

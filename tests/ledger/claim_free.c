@@ -131,7 +131,6 @@ static void the_next_one_that_waits_for_its_time_is_told(void **state)
     const uint32_t kinds[] = {f->once};
     uint64_t late = add_later(f, f->once, NOW + 500);
     uint64_t soon = add_later(f, f->once, NOW + 100);
-    (void)add_later(f, f->alone, NOW + 50); /* not of the kinds asked for */
     struct tide_job_new job = job_of(f, NULL);
     job.not_before_unix_ms = NOW + 10; /* of an account */
     (void)add(f, &job);
@@ -162,6 +161,43 @@ static void the_next_one_that_waits_for_its_time_is_told(void **state)
     assert_int_equal(claim_free(f, kinds, 1, 0, 5, NOW + 900).count, 1);
 }
 
+/* To ask too early costs a look; to ask too late leaves a job standing. */
+static void a_time_is_never_told_too_late(void **state)
+{
+    struct fixture *f = *state;
+    const uint32_t kinds[] = {f->once};
+    (void)add_later(f, f->once, NOW + 100);
+    (void)add_later(f, f->alone, NOW + 50); /* not of the kinds asked for */
+    uint64_t due = claim_free(f, kinds, 1, 0, 5, NOW).due;
+    assert_true(due > NOW && due <= NOW + 100);
+    (void)add_later(f, f->once, NOW + 20); /* sooner than what was known */
+    assert_int_equal(claim_free(f, kinds, 1, 0, 5, NOW + 1).due, NOW + 20);
+    assert_int_equal(claim_free(f, kinds, 1, 0, 5, NOW + 20).count, 1);
+    (void)add_later(f, f->once, NOW + 25);
+    struct got got = claim_free(f, kinds, 1, 0, 5, NOW + 30);
+    assert_int_equal(got.count, 1);
+    assert_true(got.due > NOW + 30 && got.due <= NOW + 100);
+}
+
+/* Added by another process after we last looked, and due before we look again. */
+static void what_is_due_is_had_whoever_queued_it(void **state)
+{
+    struct fixture *f = *state;
+    const uint32_t kinds[] = {f->once};
+    tide_ledger *mine = f->ledger;
+    tide_ledger *theirs = store_open(&f->store, "run-2", false);
+    (void)add_later(f, f->once, NOW + 5000);
+    assert_int_equal(claim_free(f, kinds, 1, 0, 5, NOW).due, NOW + 5000);
+    f->ledger = theirs;
+    uint64_t id = add_later(f, f->once, NOW + 100);
+    f->ledger = mine;
+    struct got got = claim_free(f, kinds, 1, 0, 5, NOW + 200);
+    assert_int_equal(got.count, 1);
+    assert_int_equal(got.briefs[0].id, id);
+    assert_int_equal(got.due, NOW + 5000);
+    tide_ledger_close(theirs, true);
+}
+
 /* One whose time has come stands in its place in the order, not behind the others. */
 static void what_is_due_keeps_its_place(void **state)
 {
@@ -175,7 +211,44 @@ static void what_is_due_keeps_its_place(void **state)
     assert_int_equal(got.briefs[0].id, high);
     assert_int_equal(got.briefs[1].id, old);
     assert_int_equal(got.briefs[2].id, young);
-    assert_int_equal(got.briefs[1].not_before_ms, NOW + 10);
+}
+
+/* However many there are, and whatever way a database finds them. */
+static void many_come_in_order_too(void **state)
+{
+    struct fixture *f = *state;
+    enum { MANY = 600, HALF = 200 };
+    static struct tide_job_new jobs[MANY];
+    static struct tide_enqueued enqueued[MANY];
+    static struct tide_brief briefs[2 * HALF];
+    static struct tide_job_body *bodies[2 * HALF];
+    const uint32_t kinds[] = {f->once};
+    const uint32_t counts[2] = {HALF, HALF};
+    tide_rng rng = tide_rng_seeded(5);
+    for (size_t i = 0; i < MANY; i++) {
+        jobs[i] = job_of(f, NULL);
+        jobs[i].account = 0;
+        jobs[i].lane = (uint8_t)tide_rng_below(&rng, 2);
+        jobs[i].priority = (uint8_t)tide_rng_below(&rng, 6);
+    }
+    size_t count = 0;
+    uint64_t due = 9;
+    begin(f);
+    OK(tide_ledger_enqueue(f->tx, jobs, MANY, NOW, enqueued, &f->err));
+    commit(f);
+    begin(f);
+    OK(tide_ledger_claim_free(f->tx, kinds, 1, counts, 7, 5000, NOW, tide_mem_heap(), briefs,
+                              bodies, &count, &due, &f->err));
+    commit(f);
+    assert_int_equal(count, 2 * HALF);
+    assert_int_equal(due, 0);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(briefs[i].lane, i < HALF ? 0 : 1);
+        assert_true(i % HALF == 0 || tide_brief_before(&briefs[i - 1], &briefs[i]));
+        assert_int_equal(bodies[i]->id, briefs[i].id);
+        assert_int_equal(bodies[i]->token, 5000 + i);
+        tide_job_body_free(tide_mem_heap(), bodies[i]);
+    }
 }
 
 static void a_failed_allocation_in_a_free_claim_loses_nothing(void **state)
@@ -218,7 +291,10 @@ static const struct CMUnitTest tests[] = {
     CASE(free_jobs_come_lane_by_lane_in_their_order),
     CASE(only_what_is_free_ready_and_of_these_kinds_is_claimed),
     CASE(the_next_one_that_waits_for_its_time_is_told),
+    CASE(a_time_is_never_told_too_late),
+    CASE(what_is_due_is_had_whoever_queued_it),
     CASE(what_is_due_keeps_its_place),
+    CASE(many_come_in_order_too),
     CASE(a_failed_allocation_in_a_free_claim_loses_nothing),
 };
 GROUP(claim_free, tests);

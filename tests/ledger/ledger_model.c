@@ -74,7 +74,6 @@ static uint32_t duplicate_of(const struct model *m, uint32_t self, uint8_t accou
 
 static void not_running(struct model_job *job)
 {
-    job->token = 0;
     job->owner = 0;
     job->wanted = false;
 }
@@ -143,11 +142,10 @@ static void apply_enqueue(struct model *m, const struct op *op, const struct ans
     }
 }
 
-static void run(struct model_job *job, uint64_t owner, uint64_t token)
+static void run(struct model_job *job, uint64_t owner)
 {
     job->state = TIDE_ROW_RUNNING;
     job->owner = owner;
-    job->token = token;
     job->wanted = false;
 }
 
@@ -158,55 +156,40 @@ static void apply_claim(struct model *m, const struct op *op, const struct answe
         bool may = model_ready(m, op->ids[i]);
         assert_int_equal(answer->flags[i], may);
         if (may)
-            run(&m->jobs[op->ids[i]], op->owner, op->token + i);
+            run(&m->jobs[op->ids[i]], op->owner);
     }
 }
 
-/* The first of a lane that may be had; 0: none. */
-static uint32_t free_next(const struct model *m, const struct op *op, uint8_t lane)
+/* Whether a free claim may have the job, now or when its time has come. */
+static bool free_wanted(const struct model *m, const struct op *op, uint32_t name)
 {
-    uint32_t best = 0;
-    for (uint32_t i = 1; i <= m->jobs_count; i++) {
-        const struct model_job *job = &m->jobs[i];
-        bool may = job->account == 0 && job->lane == lane && (op->a >> job->kind & 1) != 0 &&
-                   job->not_before <= op->now && model_ready(m, i);
-        if (may && (best == 0 || job->priority > m->jobs[best].priority))
-            best = i;
-    }
-    return best;
-}
-
-static uint64_t free_due(const struct model *m, const struct op *op)
-{
-    uint64_t due = UINT64_MAX;
-    for (uint32_t i = 1; i <= m->jobs_count; i++) {
-        const struct model_job *job = &m->jobs[i];
-        bool asked = (job->lane == 0 ? op->b : op->c) > 0 && (op->a >> job->kind & 1) != 0;
-        if (asked && job->account == 0 && job->not_before > op->now && model_ready(m, i) &&
-            job->not_before < due)
-            due = job->not_before;
-    }
-    return due;
+    const struct model_job *job = &m->jobs[name];
+    return job->account == 0 && (job->lane == 0 ? op->b : op->c) > 0 &&
+           (op->a >> job->kind & 1) != 0 && model_ready(m, name);
 }
 
 static void apply_claim_free(struct model *m, const struct op *op, const struct answer *answer)
 {
     size_t count = 0;
+    uint64_t due = UINT64_MAX;
     assert_int_equal(answer->rc, TIDE_OK);
-    /* What waits for its time does so whoever is claimed. */
-    uint64_t due = free_due(m, op);
-    for (uint8_t lane = 0; lane < 2; lane++)
-        for (uint32_t left = lane == 0 ? op->b : op->c; left > 0; left--) {
-            uint32_t next = free_next(m, op, lane);
-            if (next == 0)
-                break;
-            assert_true(count < answer->count);
-            assert_int_equal(answer->jobs[count], next);
-            run(&m->jobs[next], op->owner, op->token + count);
-            count++;
+    for (uint32_t i = 1; i <= m->jobs_count; i++) {
+        struct model_job *job = &m->jobs[i];
+        if (!free_wanted(m, op, i))
+            continue;
+        if (job->not_before > op->now) {
+            due = job->not_before < due ? job->not_before : due;
+            continue;
         }
+        assert_true(count < answer->count);
+        assert_int_equal(answer->jobs[count++], i); /* sorted */
+        run(job, op->owner);
+    }
     assert_int_equal(answer->count, count);
-    assert_int_equal(answer->number, count < op->b + op->c ? due : 0);
+    if (op->b + op->c == 0)
+        assert_int_equal(answer->number, 0);
+    else /* never too late, and never in the past */
+        assert_true(answer->number > op->now && answer->number <= due);
 }
 
 /* Whoever waited for the parent waits for its part too (E6.1). */
@@ -231,8 +214,8 @@ static void apply_finish(struct model *m, const struct op *op, const struct answ
     for (size_t i = 0; i < op->count; i++) {
         const struct finish_spec *spec = &op->finishes[i];
         struct model_job *job = &m->jobs[spec->job];
-        bool may = !job->gone && job->state == TIDE_ROW_RUNNING && job->token == spec->token &&
-                   spec->effect != 2;
+        bool may =
+            !job->gone && job->state == TIDE_ROW_RUNNING && !spec->stale && spec->effect != 2;
         assert_int_equal(answer->flags[i], may);
         if (!may)
             continue;
@@ -496,14 +479,15 @@ static bool compare_job(const struct tide_job_row *row, void *arg)
         (void)snprintf(key, sizeof key, "k%u", job->key);
     assert_false(job->gone);
     assert_int_equal(row->state, job->state);
-    assert_int_equal(row->token, job->token);
+    assert_int_equal(row->token != 0, job->state == TIDE_ROW_RUNNING);
     assert_int_equal(row->owner, job->owner);
     assert_int_equal(row->attempts, job->attempts);
     assert_int_equal(row->priority, job->priority);
     assert_int_equal(row->force, job->force);
     assert_int_equal(row->finished_unix_ms, job->finished);
     assert_true(tide_text_equal(row->dedupe_key, tide_text_of(key)));
-    if (job->state != TIDE_ROW_DONE)
+    /* One whose time has come has no time any more. */
+    if (job->state == TIDE_ROW_PENDING && row->not_before_unix_ms != 0)
         assert_int_equal(row->not_before_unix_ms, job->not_before);
     return true;
 }

@@ -6,6 +6,9 @@
  * can be listed.  A naive model that keeps every job in an array is the referee: what all
  * sides agree on must also be right.
  *
+ * A free claim takes all there are, because the order in which several processes get them
+ * is approximate on a shared store; so tokens are each side's own, too.
+ *
  * Names: job n is the n-th that was made and not rolled back, from 1; 0 is none.  The
  * same for cycles.  Kinds, accounts, streams and schedules are a few fixed ones. */
 #ifndef TIDE_TESTS_LEDGER_RANDOM_H
@@ -28,6 +31,7 @@ enum {
     OP_JOBS = 3,
     OP_FINISHES = 4,
     OP_IDS = 6,
+    FREE_MAX = 200, /* more than are ever ready: all are claimed, in whatever order */
     LEASE_MS = 15000,
 };
 
@@ -80,7 +84,7 @@ struct job_spec {
 
 struct finish_spec {
     uint32_t job;
-    uint64_t token;
+    bool stale; /* its token is another's */
     tide_row_state state;
     int16_t attempts_add;
     uint64_t not_before, bytes_done;
@@ -100,7 +104,7 @@ struct op {
     struct job_spec jobs[OP_JOBS];
     struct finish_spec finishes[OP_FINISHES];
     uint32_t ids[OP_IDS]; /* jobs */
-    uint64_t tokens[OP_IDS];
+    bool stale[OP_IDS];
     size_t count; /* of whichever of these is used */
     uint32_t a, b, c;
     uint64_t number, more;
@@ -110,8 +114,8 @@ struct op {
 /* What the first side answered, in names, for the model. */
 struct answer {
     tide_status rc;
-    uint32_t jobs[SIDES_MAX + OP_JOBS + OP_IDS * 8];
-    bool flags[SIDES_MAX + OP_JOBS + OP_IDS * 8]; /* existed, had, applied */
+    uint32_t jobs[2 * FREE_MAX];
+    bool flags[OP_JOBS + OP_FINISHES + OP_IDS]; /* existed, had, applied */
     uint32_t open_deps[OP_JOBS];
     size_t count, running;
     uint32_t children[2 * OP_FINISHES];
@@ -122,6 +126,13 @@ struct answer {
 
 /* ---- a side ---------------------------------------------------------------------------- */
 
+/* What a rollback takes back beside the ledger's own. */
+struct side_marks {
+    uint32_t jobs_count, cycles_count;
+    uint64_t schedules[SCHEDULES];
+    uint64_t tokens[JOBS_MAX + 1]; /* of a job's last claim */
+};
+
 struct side {
     struct store store;
     tide_ledger *ledgers[PROCESSES];
@@ -130,11 +141,10 @@ struct side {
     struct tide_changes changes;
     tide_error err;
     uint64_t jobs[JOBS_MAX + 1]; /* ids by name */
-    uint32_t jobs_count;
     uint64_t cycles[CYCLES_MAX + 1];
-    uint32_t cycles_count;
     uint32_t kinds[KINDS], accounts[ACCOUNTS];
-    uint64_t streams[STREAMS], schedules[SCHEDULES];
+    uint64_t streams[STREAMS];
+    struct side_marks is, before, part; /* before the transaction, before the savepoint */
     tide_buf said;
 };
 
@@ -155,7 +165,7 @@ void state_say(struct side *side, uint64_t now);
 /* ---- the model ------------------------------------------------------------------------- */
 
 struct model_job {
-    uint64_t token, owner, not_before, finished;
+    uint64_t owner, not_before, finished;
     uint32_t needs[NEEDS_MAX];
     uint32_t needs_count, cycle;
     uint16_t attempts, attempts_max;

@@ -83,7 +83,7 @@ static void choose_finish(struct chooser *chooser, const struct model *m, uint32
     static const tide_status items[] = {TIDE_PERMANENT, TIDE_GONE, TIDE_TIMEOUT, TIDE_OK};
     *spec = (struct finish_spec){
         .job = job,
-        .token = CHANCE(1, 8) ? 5 : m->jobs[job].token,
+        .stale = CHANCE(1, 8),
         .state = states[BELOW(6)],
         .attempts_add = (int16_t)BELOW(2),
         .not_before = later(chooser),
@@ -135,7 +135,7 @@ static void choose_ids(struct chooser *chooser, const struct model *m, struct op
             twice = twice || op->ids[i] == job;
         if (twice)
             continue;
-        op->tokens[op->count] = CHANCE(1, 6) ? 5 : m->jobs[job].token;
+        op->stale[op->count] = CHANCE(1, 6);
         op->ids[op->count++] = job;
     }
 }
@@ -236,7 +236,7 @@ void op_choose(struct chooser *chooser, const struct model *m, struct op *op)
     op->now = chooser->now;
     op->owner = chooser->owner;
     op->token = chooser->token;
-    chooser->token += 20;
+    chooser->token += 2 * FREE_MAX;
     bool full = m->jobs_count + 20 > JOBS_MAX;
     if (full && (op->kind == OP_ENQUEUE || op->kind == OP_FINISH))
         op->kind = OP_CLAIM;
@@ -264,8 +264,8 @@ void op_choose(struct chooser *chooser, const struct model *m, struct op *op)
         break;
     case OP_CLAIM_FREE:
         op->a = (uint32_t)BELOW(1 << KINDS);
-        op->b = (uint32_t)BELOW(4);
-        op->c = (uint32_t)BELOW(4);
+        op->b = CHANCE(1, 3) ? 0 : FREE_MAX;
+        op->c = CHANCE(1, 3) ? 0 : FREE_MAX;
         break;
     case OP_FINISH:
         choose_finishes(chooser, m, op);

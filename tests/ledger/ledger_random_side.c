@@ -30,23 +30,23 @@ static uint32_t name_of(const uint64_t *ids, uint32_t count, uint64_t id)
 
 uint32_t job_name(const struct side *side, uint64_t id)
 {
-    return name_of(side->jobs, side->jobs_count, id);
+    return name_of(side->jobs, side->is.jobs_count, id);
 }
 
 uint32_t cycle_name(const struct side *side, uint64_t id)
 {
-    return name_of(side->cycles, side->cycles_count, id);
+    return name_of(side->cycles, side->is.cycles_count, id);
 }
 
 static uint32_t job_born(struct side *side, uint64_t id)
 {
-    assert_true(side->jobs_count < JOBS_MAX);
-    if (side->jobs_count > 0 && id <= side->jobs[side->jobs_count])
+    assert_true(side->is.jobs_count < JOBS_MAX);
+    if (side->is.jobs_count > 0 && id <= side->jobs[side->is.jobs_count])
         print_error("%s: id %" PRIu64 " after %" PRIu64 "\n", side->store.kind->name, id,
-                    side->jobs[side->jobs_count]);
-    assert_true(side->jobs_count == 0 || id > side->jobs[side->jobs_count]);
-    side->jobs[++side->jobs_count] = id;
-    return side->jobs_count;
+                    side->jobs[side->is.jobs_count]);
+    assert_true(side->is.jobs_count == 0 || id > side->jobs[side->is.jobs_count]);
+    side->jobs[++side->is.jobs_count] = id;
+    return side->is.jobs_count;
 }
 
 /* ---- life ------------------------------------------------------------------------------ */
@@ -214,10 +214,12 @@ static void run_enqueue(struct side *side, const struct op *op, struct answer *a
 
 static void say_body(struct side *side, struct tide_job_body *body)
 {
-    say(side, " %u (token %" PRIu64 ", attempts %u, force %d, %.*s, '%.*s', '%.*s')",
-        job_name(side, body->id), body->token, body->attempts, body->force,
-        (int)body->payload.bytes, body->payload.data, (int)body->resume.bytes, body->resume.data,
-        (int)body->dedupe_key.bytes, body->dedupe_key.data);
+    uint32_t name = job_name(side, body->id);
+    assert_true(name <= side->is.jobs_count);
+    side->is.tokens[name] = body->token;
+    say(side, " %u (attempts %u, force %d, %.*s, '%.*s', '%.*s')", name, body->attempts,
+        body->force, (int)body->payload.bytes, body->payload.data, (int)body->resume.bytes,
+        body->resume.data, (int)body->dedupe_key.bytes, body->dedupe_key.data);
     tide_job_body_free(tide_mem_heap(), body);
 }
 
@@ -236,29 +238,35 @@ static void run_claim(struct side *side, const struct op *op, struct answer *ans
     }
 }
 
+struct freed {
+    uint64_t id; /* first, for by_id() */
+    size_t index;
+};
+
 static void run_claim_free(struct side *side, const struct op *op, struct answer *answer)
 {
-    enum { ROOM = 16 };
-    struct tide_brief briefs[ROOM];
-    struct tide_job_body *bodies[ROOM] = {NULL};
+    static struct tide_brief briefs[2 * FREE_MAX];
+    static struct tide_job_body *bodies[2 * FREE_MAX];
+    static struct freed order[2 * FREE_MAX];
     uint32_t kinds[KINDS];
     size_t kinds_count = 0;
     const uint32_t counts[2] = {op->b, op->c};
-    uint64_t due = 0;
-    assert_true(op->b + op->c <= ROOM);
     for (uint32_t i = 0; i < KINDS; i++)
         if ((op->a >> i & 1) != 0)
             kinds[kinds_count++] = side->kinds[i];
-    answer->rc =
-        tide_ledger_claim_free(side->tx, kinds, kinds_count, counts, op->owner, op->token, op->now,
-                               tide_mem_heap(), briefs, bodies, &answer->count, &due, &side->err);
-    answer->number = due;
-    for (size_t i = 0; answer->rc == TIDE_OK && i < answer->count; i++) {
-        answer->jobs[i] = job_name(side, briefs[i].id);
-        say(side, " [p%u l%u v%u]", briefs[i].priority, briefs[i].lane, briefs[i].level);
-        say_body(side, bodies[i]);
+    answer->rc = tide_ledger_claim_free(side->tx, kinds, kinds_count, counts, op->owner, op->token,
+                                        op->now, tide_mem_heap(), briefs, bodies, &answer->count,
+                                        &answer->number, &side->err);
+    assert_int_equal(answer->rc, TIDE_OK);
+    for (size_t i = 0; i < answer->count; i++)
+        order[i] = (struct freed){briefs[i].id, i};
+    qsort(order, answer->count, sizeof order[0], by_id);
+    for (size_t i = 0; i < answer->count; i++) {
+        const struct tide_brief *brief = &briefs[order[i].index];
+        answer->jobs[i] = job_name(side, brief->id);
+        say(side, " [p%u l%u v%u]", brief->priority, brief->lane, brief->level);
+        say_body(side, bodies[order[i].index]);
     }
-    say(side, " due %" PRIu64, due);
 }
 
 static tide_status effect(void *arg, tide_tx *tx, tide_error *err)
@@ -308,7 +316,7 @@ static void run_finish(struct side *side, const struct op *op, struct answer *an
             children[i][c] = job_make(side, &spec->children[c], &made[i][c]);
         finishes[i] = (struct tide_finish){
             .id = side->jobs[spec->job],
-            .token = spec->token,
+            .token = side->is.tokens[spec->job] + (spec->stale ? 77 : 0),
             .state = spec->state,
             .attempts_add = spec->attempts_add,
             .not_before_unix_ms = spec->not_before,
@@ -368,8 +376,9 @@ static void run_beat(struct side *side, const struct op *op, struct answer *answ
     struct tide_beat beats[OP_IDS];
     bool applied[OP_IDS] = {false};
     for (size_t i = 0; i < op->count; i++)
-        beats[i] = (struct tide_beat){side->jobs[op->ids[i]], op->tokens[i], op->number, op->flag,
-                                      op->b == 0 ? TIDE_TEXT_NONE : TIDE_TEXT("beaten")};
+        beats[i] = (struct tide_beat){
+            side->jobs[op->ids[i]], side->is.tokens[op->ids[i]] + (op->stale[i] ? 77 : 0),
+            op->number, op->flag, op->b == 0 ? TIDE_TEXT_NONE : TIDE_TEXT("beaten")};
     answer->rc = tide_ledger_beat(side->tx, beats, op->count, op->now, applied, &side->err);
     for (size_t i = 0; i < op->count; i++)
         say(side, " %u:%d", op->ids[i], applied[i]);

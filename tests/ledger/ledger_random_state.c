@@ -21,14 +21,14 @@ static void run_cycle(struct side *side, const struct op *op, struct answer *ans
 {
     struct tide_cycle_row row = {.id = 0};
     char end[32];
-    (void)snprintf(end, sizeof end, "end %u", side->cycles_count + 1);
+    (void)snprintf(end, sizeof end, "end %u", side->is.cycles_count + 1);
     answer->rc = tide_ledger_cycle(side->tx, side->streams[op->a], TIDE_TEXT("start"),
                                    tide_text_of(end), op->now, &row, &side->err);
     if (answer->rc != TIDE_OK)
         return;
-    assert_true(side->cycles_count < CYCLES_MAX);
-    assert_true(row.id > side->cycles[side->cycles_count]);
-    side->cycles[++side->cycles_count] = row.id;
+    assert_true(side->is.cycles_count < CYCLES_MAX);
+    assert_true(row.id > side->cycles[side->is.cycles_count]);
+    side->cycles[++side->is.cycles_count] = row.id;
     answer->number = row.ordinal;
     say(side, " ordinal %" PRIu64, row.ordinal);
 }
@@ -88,7 +88,7 @@ static void run_schedule(struct side *side, const struct op *op, struct answer *
                                     .at_start = op->number == 1,
                                     .name = tide_text_of(names[op->a]),
                                     .payload = op->flag ? TIDE_TEXT("{}") : TIDE_TEXT_NONE};
-    answer->rc = tide_ledger_schedule(side->tx, &row, &side->schedules[op->a], &side->err);
+    answer->rc = tide_ledger_schedule(side->tx, &row, &side->is.schedules[op->a], &side->err);
 }
 
 static void run_alert(struct side *side, const struct op *op, struct answer *answer)
@@ -177,7 +177,7 @@ void op_run_record(struct side *side, const struct op *op, struct answer *answer
         run_schedule(side, op, answer);
         break;
     case OP_FIRE:
-        answer->rc = tide_ledger_schedule_fire(side->tx, side->schedules[op->a], op->number,
+        answer->rc = tide_ledger_schedule_fire(side->tx, side->is.schedules[op->a], op->number,
                                                op->now, &side->err);
         break;
     case OP_ALERT:
@@ -204,7 +204,7 @@ void op_run_record(struct side *side, const struct op *op, struct answer *answer
 
 struct page {
     struct side *side;
-    uint64_t last;
+    uint64_t now, last;
     size_t count;
 };
 
@@ -212,14 +212,17 @@ static bool say_job(const struct tide_job_row *row, void *arg)
 {
     struct page *page = arg;
     struct side *side = page->side;
-    bool done = row->state == TIDE_ROW_DONE;
+    uint32_t name = job_name(side, row->id);
+    assert_true(name <= side->is.jobs_count);
+    /* A time that has come may be forgotten. */
+    bool waits = row->state == TIDE_ROW_PENDING && row->not_before_unix_ms > page->now;
     say(side,
-        "job %u cycle %u size %" PRIu64 " bytes %" PRIu64 " owner %" PRIu64 " token %" PRIu64
+        "job %u cycle %u size %" PRIu64 " bytes %" PRIu64 " owner %" PRIu64 " token %d"
         " not before %" PRIu64 " created %" PRIu64 " started %" PRIu64 " finished %" PRIu64
         " beat %" PRIu64,
-        job_name(side, row->id), cycle_name(side, row->cycle), row->size_bytes, row->bytes_done,
-        row->owner, row->token, done ? 0 : row->not_before_unix_ms, row->created_unix_ms,
-        row->started_unix_ms, row->finished_unix_ms, row->beat_unix_ms);
+        name, cycle_name(side, row->cycle), row->size_bytes, row->bytes_done, row->owner,
+        row->token == side->is.tokens[name], waits ? row->not_before_unix_ms : 0,
+        row->created_unix_ms, row->started_unix_ms, row->finished_unix_ms, row->beat_unix_ms);
     say(side, " needs %u attempts %u/%u p%u l%u v%u %d%d state %d %s", row->open_deps,
         row->attempts, row->attempts_max, row->priority, row->lane, row->level, row->preemptible,
         row->force, row->state, tide_status_name(row->status));
@@ -232,10 +235,10 @@ static bool say_job(const struct tide_job_row *row, void *arg)
 }
 
 /* Page by page, and each state alone as commands ask for it. */
-static void say_jobs(struct side *side, int state)
+static void say_jobs(struct side *side, int state, uint64_t now)
 {
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
-    struct page page = {.side = side, .count = 1};
+    struct page page = {.side = side, .now = now, .count = 1};
     filter.count_max = 200;
     filter.state = state;
     say(side, "state %d\n", state);
@@ -336,7 +339,7 @@ static void say_window(struct side *side, uint32_t account)
 /* Of a few jobs: what they wait for, and their briefs. */
 static void say_needs(struct side *side)
 {
-    for (uint32_t job = side->jobs_count; job > 0 && job + 30 > side->jobs_count; job--) {
+    for (uint32_t job = side->is.jobs_count; job > 0 && job + 30 > side->is.jobs_count; job--) {
         struct tide_need needs[NEEDS_MAX];
         struct tide_brief brief = {.id = 0};
         size_t count = 0;
@@ -345,9 +348,9 @@ static void say_needs(struct side *side)
         for (size_t i = 0; i < count; i++)
             say(side, " %u:%d", job_name(side, needs[i].id), needs[i].state);
         tide_status rc = tide_ledger_brief(side->ledger, side->jobs[job], &brief, &side->err);
-        say(side, " brief %s p%u l%u v%u needs %u attempts %u/%u not before %" PRIu64 "\n",
-            tide_status_name(rc), brief.priority, brief.lane, brief.level, brief.open_deps,
-            brief.attempts, brief.attempts_max, brief.not_before_ms);
+        say(side, " brief %s p%u l%u v%u needs %u attempts %u/%u\n", tide_status_name(rc),
+            brief.priority, brief.lane, brief.level, brief.open_deps, brief.attempts,
+            brief.attempts_max);
     }
 }
 
@@ -369,7 +372,7 @@ void state_say(struct side *side, uint64_t now)
     tide_error *err = &side->err;
     tide_ledger *ledger = side->ledger;
     for (int state = -1; state <= TIDE_ROW_CANCELED; state++)
-        say_jobs(side, state);
+        say_jobs(side, state, now);
     OK(tide_ledger_counts(ledger, now, say_count, side, err));
     OK(tide_ledger_streams(ledger, say_stream, side, err));
     for (size_t i = 0; i < STREAMS; i++)

@@ -153,45 +153,36 @@ static void step(struct random_run *r)
     model_apply(&r->now, &op, &answers[0]);
 }
 
-/* What was made since is nobody's any more. */
-static void forget_since(struct random_run *r, const struct model *then)
-{
-    r->now = *then;
-    for (size_t i = 0; i < r->sides_count; i++) {
-        r->sides[i].jobs_count = then->jobs_count;
-        r->sides[i].cycles_count = then->cycles_count;
-    }
-}
-
 /* Some steps that are kept or undone as one. */
 static void savepoint(struct random_run *r)
 {
-    uint64_t schedules[SIDES_MAX][SCHEDULES];
     bool kept = tide_rng_chance(&r->chooser.rng, 1, 2);
     r->part = r->now;
     for (size_t i = 0; i < r->sides_count; i++) {
-        memcpy(schedules[i], r->sides[i].schedules, sizeof schedules[i]);
+        r->sides[i].part = r->sides[i].is;
         OK(tide_tx_savepoint(r->sides[i].tx, &r->sides[i].err));
     }
     for (uint64_t left = 1 + tide_rng_below(&r->chooser.rng, 3); left > 0; left--)
         step(r);
-    for (size_t i = 0; i < r->sides_count; i++)
+    for (size_t i = 0; i < r->sides_count; i++) {
         OK(tide_tx_savepoint_end(r->sides[i].tx, kept, &r->sides[i].err));
-    if (kept)
-        return;
-    forget_since(r, &r->part);
-    for (size_t i = 0; i < r->sides_count; i++)
-        memcpy(r->sides[i].schedules, schedules[i], sizeof schedules[i]);
+        if (!kept)
+            r->sides[i].is = r->sides[i].part;
+    }
+    if (!kept)
+        r->now = r->part;
 }
 
 static void end_all(struct random_run *r, bool kept)
 {
     for (size_t i = 0; i < r->sides_count; i++) {
         struct side *side = &r->sides[i];
-        if (kept)
+        if (kept) {
             OK(tide_tx_commit(side->tx, &side->err));
-        else
+        } else {
             tide_tx_rollback(side->tx);
+            side->is = side->before;
+        }
         side->tx = NULL;
         side->ledger = side->ledgers[0];
     }
@@ -200,7 +191,6 @@ static void end_all(struct random_run *r, bool kept)
 static void transaction(struct random_run *r)
 {
     tide_rng *rng = &r->chooser.rng;
-    uint64_t schedules[SIDES_MAX][SCHEDULES];
     size_t process = (size_t)tide_rng_below(rng, PROCESSES);
     /* Mostly a moment later, at times an hour: leases pass, days go by. */
     r->chooser.now +=
@@ -217,7 +207,7 @@ static void transaction(struct random_run *r)
     }
     r->before = r->now;
     for (size_t i = 0; i < r->sides_count; i++)
-        memcpy(schedules[i], r->sides[i].schedules, sizeof schedules[i]);
+        r->sides[i].before = r->sides[i].is;
     r->chooser.owner = r->owners[process] == 0 ? 100 + process : r->owners[process];
     for (uint64_t left = 1 + tide_rng_below(rng, 8); left > 0; left--) {
         if (tide_rng_chance(rng, 1, 15))
@@ -227,11 +217,8 @@ static void transaction(struct random_run *r)
     }
     bool kept = !tide_rng_chance(rng, 1, 8);
     end_all(r, kept);
-    if (!kept) {
-        forget_since(r, &r->before);
-        for (size_t i = 0; i < r->sides_count; i++)
-            memcpy(r->sides[i].schedules, schedules[i], sizeof schedules[i]);
-    }
+    if (!kept)
+        r->now = r->before;
     if (r->owners[process] != 0 && tide_rng_chance(rng, 1, 60))
         leave(r, process);
 }

@@ -8,9 +8,11 @@
 #define GROUPS(X)                                                                                  \
     X(names)                                                                                       \
     X(enqueue)                                                                                     \
-    X(dedupe) X(dependencies) X(claiming) X(claim_free) X(finishing) X(reclaiming) X(commands)     \
-        X(cycles) X(records) X(reading) X(purge) X(transactions) X(members) X(shares) X(batches)   \
-            X(doctor) X(sqlite_file)
+    X(dedupe)                                                                                      \
+    X(dependencies)                                                                                \
+    X(claiming) X(claim_free) X(finishing) X(reclaiming) X(commands) X(cycles) X(records)          \
+        X(reading) X(purge) X(transactions) X(members) X(shares) X(batches) X(doctor)              \
+            X(sqlite_file)
 
 #define DECLARE(name) extern const struct group group_##name;
 GROUPS(DECLARE)
