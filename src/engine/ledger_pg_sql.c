@@ -46,10 +46,14 @@
     "id, account, kind, priority, lane, level, attempts, attempts_max, preemptible, force,"        \
     " status, cycle, size, created, started, finished, run, bytes_done, dedupe, payload, error,"   \
     " resume"
+/* Nothing but a running job has a token, and so `state = 1` is not asked beside it: there
+ * are so few of them whenever the server counts that it would read the index of the
+ * running ones, and compare each of them with each of ours. */
+
 /* Running jobs whose token holds leave the table; the INSERT takes them up. */
 #define DONE(arrays, names, columns)                                                               \
     "WITH gone AS (DELETE FROM tidemark.job j USING unnest(" arrays ") AS u (" names ")"           \
-    " WHERE j.id = u.id AND j.token = u.token AND j.state = 1 RETURNING " columns ")"              \
+    " WHERE j.id = u.id AND j.token = u.token RETURNING " columns ")"                              \
     " INSERT INTO tidemark.job_done (" DONE_COLUMNS ") SELECT * FROM gone"                         \
     " RETURNING id, cycle, account, kind"
 
@@ -130,12 +134,11 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
                       " LIMIT $2 FOR UPDATE SKIP LOCKED)"
                       " UPDATE tidemark.job j SET due = true FROM late WHERE j.id = late.id"
                       " RETURNING j.id, j.lane, j.priority",
-    [PGSQL_BEAT] =
-        "UPDATE tidemark.job j SET beat = $6, bytes_done = u.bytes_done,"
-        " resume = CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"
-        " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::bool[], $5::text[])"
-        "  AS u (id, token, bytes_done, resume_set, resume)"
-        " WHERE j.id = u.id AND j.token = u.token AND j.state = 1 RETURNING j.id, j.token",
+    [PGSQL_BEAT] = "UPDATE tidemark.job j SET beat = $6, bytes_done = u.bytes_done,"
+                   " resume = CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"
+                   " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::bool[], $5::text[])"
+                   "  AS u (id, token, bytes_done, resume_set, resume)"
+                   " WHERE j.id = u.id AND j.token = u.token RETURNING j.id, j.token",
     /* First the rest of that priority, then all below it. */
     [PGSQL_REFILL] = REFILL("j.priority = $2 AND j.id > $3", "j.id") " x UNION ALL " REFILL(
         "j.priority < $2", "j.priority DESC, j.id") " y LIMIT $4",
@@ -187,8 +190,8 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "   $8::bool[], $9::text[], $10::text[], $11::int4[], $12::int8[], $13::int4[])"
         "   AS a (id, token, attempts_add, status, error, bytes_done, resume_set, resume, payload,"
         "    state, not_before, n)"
-        "  JOIN tidemark.job k ON k.id = a.id AND k.token = a.token AND k.state = 1) u"
-        " WHERE j.id = u.id AND j.token = u.token AND j.state = 1"
+        "  JOIN tidemark.job k ON k.id = a.id AND k.token = a.token) u"
+        " WHERE j.id = u.id AND j.token = u.token"
         " RETURNING j.id, j.cycle, j.account, j.kind, j.state, j.lane, j.priority, j.not_before",
     /* Whoever waits for the parent waits for its parts too (E6.1). */
     [PGSQL_PARTS] =
