@@ -10,9 +10,9 @@
     X(enqueue)                                                                                     \
     X(dedupe)                                                                                      \
     X(dependencies)                                                                                \
-    X(claiming) X(claim_free) X(finishing) X(reclaiming) X(commands) X(cycles) X(records)          \
-        X(reading) X(purge) X(transactions) X(members) X(shares) X(batches) X(doctor)              \
-            X(sqlite_file)
+    X(claiming)                                                                                    \
+    X(claim_free) X(finishing) X(reclaiming) X(commands) X(cycles) X(records) X(reading) X(purge)  \
+        X(transactions) X(members) X(shares) X(batches) X(doctor) X(sqlite_file)
 
 #define DECLARE(name) extern const struct group group_##name;
 GROUPS(DECLARE)
