@@ -326,8 +326,8 @@ tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     size_t count = (size_t)PQntuples(result);
-@@@@    tide_pgl_look_again(self);
-----    for (int i = 0; i < PQntuples(result); i++)
+    tide_pgl_look_again(self);
+    for (int i = 0; i < PQntuples(result); i++)
         head_back(self, result, i, 2, tide_pg_get_u64(result, i, 1));
     rc = cycles_follow(self, result, 0, (struct pg_cycle_delta){.outstanding = 1, .failed = -1},
                        changes, err);
