@@ -143,6 +143,8 @@ enum tide_pg_sql {
     PGSQL_OTHER,
     PGSQL_PARTS,
     PGSQL_PARTS_WAIT,
+    PGSQL_CYCLES_ADD,
+    PGSQL_RELEASE,
     PGSQL_COUNT_OF_STATEMENTS,
 };
 extern const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS];
@@ -202,6 +204,8 @@ tide_status tide_pgl_delta(struct tide_postgres *self, uint64_t cycle, int total
 /* A row of one of the statements that give briefs; not_before_ms holds unix ms. */
 void tide_pgl_brief_read(const PGresult *result, int row, struct tide_brief *brief);
 void tide_pgl_forget_heads(struct tide_postgres *self);
+/* Free jobs may have become ready anywhere: the next claim looks from the beginning. */
+void tide_pgl_look_again(struct tide_postgres *self);
 /* Something of this lane and priority became ready at `id`: claims look there again. */
 void tide_pgl_head_back(struct tide_postgres *self, unsigned lane, unsigned priority, uint64_t id);
 

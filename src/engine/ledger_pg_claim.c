@@ -8,6 +8,7 @@
 
 enum {
     LOOK_AGAIN_MS = 2000, /* the head of the free jobs at least so often */
+    LOOK_CHEAP_US = 5000, /* looking there costs nothing worth saving */
     LOOK_SHARE = 20,      /* but looking there takes at most this part of the time */
     DUE_AGAIN_MS = 50,    /* free jobs whose time has come */
     PROMOTE_SLICE = 1000, /* of them in one statement */
@@ -311,6 +312,11 @@ static bool more_wanted(const struct free_claim *claim)
     return claim->wanted[0] > 0 || claim->wanted[1] > 0;
 }
 
+void tide_pgl_look_again(struct tide_postgres *self)
+{
+    self->look_due_us = 0;
+}
+
 /* From where the last claim ended; then, or every two seconds instead, from the beginning.
  * While old snapshots make that slow, it is done seldom. */
 static tide_status free_claim(struct tide_postgres *self, struct free_claim *claim, tide_error *err)
@@ -333,7 +339,7 @@ static tide_status free_claim(struct tide_postgres *self, struct free_claim *cla
     uint64_t after_us = tide_world_now_us(self->world);
     uint64_t took_us = after_us - now_us;
     self->look_due_us = after_us + (uint64_t)LOOK_AGAIN_MS * 1000;
-    self->look_allowed_us = took_us < 1000 ? 0 : after_us + took_us * LOOK_SHARE;
+    self->look_allowed_us = took_us < LOOK_CHEAP_US ? 0 : after_us + took_us * LOOK_SHARE;
     if (self->look_due_us < self->look_allowed_us)
         self->look_due_us = self->look_allowed_us;
     return rc;

@@ -133,18 +133,6 @@ static void delta_params(struct tide_postgres *self, const struct pg_cycle_delta
     tide_pg_array_end(pg);
 }
 
-/* The rows are locked in the order of their ids (R3).  An update that had to wait for one
- * adds to what is there then, not to what its snapshot saw. */
-static const char cycles_sql[] =
-    "WITH locked AS MATERIALIZED (SELECT id FROM tidemark.cycle WHERE id = ANY($1)"
-    " ORDER BY id FOR NO KEY UPDATE)"
-    " UPDATE tidemark.cycle c SET total = c.total + d.total,"
-    " outstanding = c.outstanding + d.outstanding, failed = c.failed + d.failed"
-    " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])"
-    " AS d (id, total, outstanding, failed) JOIN locked USING (id) WHERE c.id = d.id"
-    " RETURNING c.id, c.stream, c.ordinal, c.outstanding, c.failed, c.total,"
-    " (SELECT count(*) FROM tidemark.bad b WHERE b.cycle = c.id AND b.state = 0)";
-
 tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *deltas, size_t count,
                             struct tide_changes *changes, tide_error *err)
 {
@@ -153,7 +141,7 @@ tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *d
     count = merge_deltas(deltas, count);
     PGresult *result = NULL;
     delta_params(self, deltas, count);
-    tide_status rc = tide_pgl_write(self, cycles_sql, &result, err);
+    tide_status rc = tide_pg_run(self->pg, PGSQL_CYCLES_ADD, &result, err);
     if (rc != TIDE_OK)
         return rc;
     if ((size_t)PQntuples(result) != count)
@@ -164,15 +152,14 @@ tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *d
     return rc;
 }
 
-/* A job that waits for many gets one update for all that ended together. */
-static const char release_sql[] =
-    "WITH gone AS (DELETE FROM tidemark.dep WHERE needs = ANY($1) RETURNING job),"
-    " waits AS MATERIALIZED (SELECT job AS id, count(*)::int AS n FROM gone GROUP BY job),"
-    " locked AS MATERIALIZED (SELECT j.id FROM tidemark.job j"
-    "  WHERE j.id IN (SELECT id FROM waits) ORDER BY j.id FOR NO KEY UPDATE)"
-    " UPDATE tidemark.job j SET open_deps = j.open_deps - w.n"
-    " FROM waits w JOIN locked USING (id) WHERE j.id = w.id"
-    " RETURNING j.id, j.account, j.open_deps, j.state";
+/* A free job can be had again at an id that claims have passed; its lane is in `column`,
+ * its priority in the next. */
+static void head_back(struct tide_postgres *self, const PGresult *result, int row, int column,
+                      uint64_t id)
+{
+    tide_pgl_head_back(self, (unsigned)tide_pg_get_u64(result, row, column),
+                       (unsigned)tide_pg_get_u64(result, row, column + 1), id);
+}
 
 tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, size_t count,
                              struct tide_changes *changes, tide_error *err)
@@ -182,8 +169,8 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
     PGresult *result = NULL;
     (void)tide_pgl_params(self);
     tide_pgl_ids(self, ids, count);
-    tide_status rc = tide_pgl_write(self, release_sql, &result, err);
-    if (rc != TIDE_OK || changes == NULL)
+    tide_status rc = tide_pg_run(self->pg, PGSQL_RELEASE, &result, err);
+    if (rc != TIDE_OK)
         return rc;
     for (int i = 0; i < PQntuples(result); i++) {
         struct tide_released released = {tide_pg_get_u64(result, i, 0),
@@ -193,12 +180,16 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
         /* A canceled one keeps its count right, but is no news for anybody. */
         if (tide_pg_get_i64(result, i, 3) != TIDE_ROW_PENDING)
             continue;
+        if (released.account == 0 && released.open_deps == 0)
+            head_back(self, result, i, 4, released.id);
+        if (changes == NULL)
+            continue;
         if (!grow(changes->mem, (void **)&changes->released, &changes->released_capacity,
                   changes->released_count + 1, sizeof changes->released[0]))
             return tide_pgl_no_memory(err);
         changes->released[changes->released_count++] = released;
     }
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- slices of many -------------------------------------------------------------- */
@@ -303,7 +294,7 @@ static tide_status cycles_follow(struct tide_postgres *self, const PGresult *res
                   " attempts = CASE WHEN p.state >= 3 THEN 0 ELSE j.attempts END,"                 \
                   " dedupe = CASE WHEN a.keeps IS false THEN NULL ELSE j.dedupe END"               \
                   " FROM picked p LEFT JOIN again a ON a.id = p.id WHERE j.id = p.id"              \
-                  " RETURNING CASE WHEN p.state >= 3 THEN j.cycle END"
+                  " RETURNING CASE WHEN p.state >= 3 THEN j.cycle END, j.id, j.lane, j.priority"
 
 static const char retry_one_sql[] = BY_ID("id", "state IN (0, 3, 4)") "," RETRY_REST;
 static const char retry_sql[] =
@@ -335,6 +326,9 @@ tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     size_t count = (size_t)PQntuples(result);
+    tide_pgl_look_again(self);
+    for (int i = 0; i < PQntuples(result); i++)
+        head_back(self, result, i, 2, tide_pg_get_u64(result, i, 1));
     rc = cycles_follow(self, result, 0, (struct pg_cycle_delta){.outstanding = 1, .failed = -1},
                        changes, err);
     if (rc == TIDE_OK)
@@ -581,9 +575,11 @@ static tide_status reclaim_rows(struct tide_postgres *self, uint64_t owner, cons
     tide_pg_i32(pg, TIDE_STALE);
     tide_pg_i32(pg, TIDE_CANCELED);
     tide_status rc = tide_pgl_write(self, reclaim_sql, &result, err);
-    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++)
+    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++) {
         if (tide_pg_get_bool(result, i, 3))
             rc = over_budget_add(changes, result, i, err);
+        head_back(self, result, i, 5, tide_pg_get_u64(result, i, 1));
+    }
     if (rc == TIDE_OK)
         rc = cycles_follow(self, result, 0, (struct pg_cycle_delta){.outstanding = -1, .failed = 1},
                            changes, err);
@@ -620,6 +616,8 @@ tide_status tide_pgl_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint
     }
     if (rc == TIDE_OK)
         rc = ids_of(self, result, &ids, &count, err);
+    if (count > 0)
+        tide_pgl_look_again(self);
     if (rc == TIDE_OK && count > 0)
         rc = reclaim_rows(self, owner, ids, count, now_unix_ms, changes, err);
     if (rc == TIDE_OK)

@@ -23,11 +23,19 @@
     "ANY (ARRAY(SELECT k.id FROM tidemark.kind k WHERE k.id = ANY (" n ") AND NOT k.paused))"
 #define PAUSED_KINDS "ALL (ARRAY(SELECT k.id FROM tidemark.kind k WHERE k.paused))"
 
-/* Free jobs that may start now; `more` narrows it to a part of the index. */
-#define FREE_PART(more, order)                                                                     \
-    "(SELECT id FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account = 0"               \
-    " AND (not_before IS NULL OR due) AND lane = l.lane AND " more                                 \
-    " AND kind = " OPEN_KINDS("$7") " ORDER BY " order " LIMIT l.wanted FOR UPDATE SKIP LOCKED)"
+/* Free jobs that may start now, in a part of their index: of one priority beyond an id, or
+ * all priorities between two. */
+#define FREE_READY                                                                                 \
+    "SELECT ctid FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account = 0"              \
+    " AND (not_before IS NULL OR due) AND lane = l.lane AND kind = " OPEN_KINDS("$7")
+#define FREE_BEYOND                                                                                \
+    FREE_READY                                                                                     \
+    " AND u.above IS NULL AND priority = u.below AND id > u.after"                                 \
+    " ORDER BY id LIMIT l.wanted FOR UPDATE SKIP LOCKED"
+#define FREE_BETWEEN                                                                               \
+    FREE_READY                                                                                     \
+    " AND u.above IS NOT NULL AND priority > u.above AND priority < u.below"                       \
+    " ORDER BY priority DESC, id LIMIT l.wanted FOR UPDATE SKIP LOCKED"
 
 #define DUE                                                                                        \
     "FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account = 0"                          \
@@ -46,10 +54,14 @@
     "id, account, kind, priority, lane, level, attempts, attempts_max, preemptible, force,"        \
     " status, cycle, size, created, started, finished, run, bytes_done, dedupe, payload, error,"   \
     " resume"
+/* Nothing but a running job has a token, and so `state = 1` is not asked beside it: there
+ * are so few of them whenever the server counts that it would read the index of the
+ * running ones, and compare each of them with each of ours. */
+
 /* Running jobs whose token holds leave the table; the INSERT takes them up. */
 #define DONE(arrays, names, columns)                                                               \
     "WITH gone AS (DELETE FROM tidemark.job j USING unnest(" arrays ") AS u (" names ")"           \
-    " WHERE j.id = u.id AND j.token = u.token AND j.state = 1 RETURNING " columns ")"              \
+    " WHERE j.id = u.id AND j.token = u.token RETURNING " columns ")"                              \
     " INSERT INTO tidemark.job_done (" DONE_COLUMNS ") SELECT * FROM gone"                         \
     " RETURNING id, cycle, account, kind"
 
@@ -89,40 +101,20 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         " WHERE j.id = u.id AND j.state = 0 AND j.open_deps = 0 AND j.kind <> " PAUSED_KINDS
         " AND j.account <> ALL (ARRAY(SELECT a.id FROM tidemark.account a WHERE a.paused))"
         " RETURNING j.id, j.token, j.attempts, j.force, j.payload, j.resume, j.dedupe",
-    /* Parts of the index, in order: of one priority beyond an id, or all priorities between
-     * two.  The next part is only looked at while fewer were found than wanted. */
+    /* Parts of the index, in order.  The next part is only looked at while fewer were found
+     * than wanted.  Rows are found again by their place: they are locked, and a second way
+     * through an index costs a tenth of the whole claim. */
     [PGSQL_CLAIM_FREE] =
-        "WITH picked AS MATERIALIZED (SELECT p.id, row_number() OVER () - 1 AS n"
+        "WITH picked AS MATERIALIZED (SELECT p.ctid, row_number() OVER () - 1 AS n"
         " FROM unnest($1::int2[], $2::int4[]) AS l (lane, wanted) CROSS JOIN LATERAL"
-        "  (SELECT q.id FROM unnest($3::int2[], $4::int2[], $5::int2[], $6::int8[])"
+        "  (SELECT q.ctid FROM unnest($3::int2[], $4::int2[], $5::int2[], $6::int8[])"
         "    AS u (lane, above, below, after) CROSS JOIN LATERAL"
-        "    (SELECT a.id FROM " FREE_PART(
-            "u.above IS NULL AND priority = u.below AND id > u.after",
-            "id") " a UNION ALL SELECT b.id FROM " FREE_PART("u.above IS NOT NULL"
-                                                             " AND priority > u.above"
-                                                             " AND priority < u.below",
-                                                             "priority DESC, id") " b) q"
-                                                                                  "   WHERE u.lane "
-                                                                                  "= l.lane LIMIT "
-                                                                                  "l.wanted) p)"
-                                                                                  " UPDATE "
-                                                                                  "tidemark.job j "
-                                                                                  "SET state = 1, "
-                                                                                  "token = $9 + "
-                                                                                  "picked.n, owner "
-                                                                                  "= $8, run = $10,"
-                                                                                  " started = $11, "
-                                                                                  "beat = NULL "
-                                                                                  "FROM picked "
-                                                                                  "WHERE j.id = "
-                                                                                  "picked.id"
-                                                                                  " RETURNING"
-                                                                                  " " BRIEF_COLUMNS
-                                                                                  ", j.token, "
-                                                                                  "j.force, "
-                                                                                  "j.payload, "
-                                                                                  "j.resume, "
-                                                                                  "j.dedupe",
+        "    (SELECT a.ctid FROM (" FREE_BEYOND ") a"
+        "     UNION ALL SELECT b.ctid FROM (" FREE_BETWEEN ") b) q"
+        "   WHERE u.lane = l.lane LIMIT l.wanted) p)"
+        " UPDATE tidemark.job j SET state = 1, token = $9 + picked.n, owner = $8, run = $10,"
+        " started = $11, beat = NULL FROM picked WHERE j.ctid = picked.ctid"
+        " RETURNING " BRIEF_COLUMNS ", j.token, j.force, j.payload, j.resume, j.dedupe",
     [PGSQL_DUE] = "SELECT not_before " DUE " ORDER BY not_before LIMIT 1",
     [PGSQL_DUE_OF] =
         "SELECT not_before " DUE " AND kind = " OPEN_KINDS("$1") " ORDER BY not_before LIMIT 1",
@@ -130,12 +122,11 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
                       " LIMIT $2 FOR UPDATE SKIP LOCKED)"
                       " UPDATE tidemark.job j SET due = true FROM late WHERE j.id = late.id"
                       " RETURNING j.id, j.lane, j.priority",
-    [PGSQL_BEAT] =
-        "UPDATE tidemark.job j SET beat = $6, bytes_done = u.bytes_done,"
-        " resume = CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"
-        " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::bool[], $5::text[])"
-        "  AS u (id, token, bytes_done, resume_set, resume)"
-        " WHERE j.id = u.id AND j.token = u.token AND j.state = 1 RETURNING j.id, j.token",
+    [PGSQL_BEAT] = "UPDATE tidemark.job j SET beat = $6, bytes_done = u.bytes_done,"
+                   " resume = CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"
+                   " FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::bool[], $5::text[])"
+                   "  AS u (id, token, bytes_done, resume_set, resume)"
+                   " WHERE j.id = u.id AND j.token = u.token RETURNING j.id, j.token",
     /* First the rest of that priority, then all below it. */
     [PGSQL_REFILL] = REFILL("j.priority = $2 AND j.id > $3", "j.id") " x UNION ALL " REFILL(
         "j.priority < $2", "j.priority DESC, j.id") " y LIMIT $4",
@@ -187,8 +178,8 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "   $8::bool[], $9::text[], $10::text[], $11::int4[], $12::int8[], $13::int4[])"
         "   AS a (id, token, attempts_add, status, error, bytes_done, resume_set, resume, payload,"
         "    state, not_before, n)"
-        "  JOIN tidemark.job k ON k.id = a.id AND k.token = a.token AND k.state = 1) u"
-        " WHERE j.id = u.id AND j.token = u.token AND j.state = 1"
+        "  JOIN tidemark.job k ON k.id = a.id AND k.token = a.token) u"
+        " WHERE j.id = u.id AND j.token = u.token"
         " RETURNING j.id, j.cycle, j.account, j.kind, j.state, j.lane, j.priority, j.not_before",
     /* Whoever waits for the parent waits for its parts too (E6.1). */
     [PGSQL_PARTS] =
@@ -197,5 +188,25 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "  WHERE d.needs = $1 AND d.job <> p.id ON CONFLICT DO NOTHING RETURNING job)"
         " UPDATE tidemark.job j SET open_deps = j.open_deps + w.n"
         " FROM (SELECT job, count(*)::int AS n FROM waiting GROUP BY job) w WHERE j.id = w.job",
+    /* The rows are locked in the order of their ids (R3).  An update that had to wait for one
+     * adds to what is there then, not to what its snapshot saw. */
+    [PGSQL_CYCLES_ADD] =
+        "WITH locked AS MATERIALIZED (SELECT id FROM tidemark.cycle WHERE id = ANY($1)"
+        " ORDER BY id FOR NO KEY UPDATE)"
+        " UPDATE tidemark.cycle c SET total = c.total + d.total,"
+        " outstanding = c.outstanding + d.outstanding, failed = c.failed + d.failed"
+        " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])"
+        " AS d (id, total, outstanding, failed) JOIN locked USING (id) WHERE c.id = d.id"
+        " RETURNING c.id, c.stream, c.ordinal, c.outstanding, c.failed, c.total,"
+        " (SELECT count(*) FROM tidemark.bad b WHERE b.cycle = c.id AND b.state = 0)",
+    /* A job that waits for many gets one update for all that ended together. */
+    [PGSQL_RELEASE] =
+        "WITH gone AS (DELETE FROM tidemark.dep WHERE needs = ANY($1) RETURNING job),"
+        " waits AS MATERIALIZED (SELECT job AS id, count(*)::int AS n FROM gone GROUP BY job),"
+        " locked AS MATERIALIZED (SELECT j.id FROM tidemark.job j"
+        "  WHERE j.id IN (SELECT id FROM waits) ORDER BY j.id FOR NO KEY UPDATE)"
+        " UPDATE tidemark.job j SET open_deps = j.open_deps - w.n"
+        " FROM waits w JOIN locked USING (id) WHERE j.id = w.id"
+        " RETURNING j.id, j.account, j.open_deps, j.state, j.lane, j.priority",
     [PGSQL_PARTS_WAIT] = "SELECT 1 FROM tidemark.job WHERE id = $1 FOR UPDATE",
 };
