@@ -418,7 +418,7 @@ static const char settings[] =
     "max_parallel_workers_per_gather = 0; "
     /* A machine that vanished in the middle of a transaction holds its member's row, and
      * nobody can declare it dead: the server gives that up before the lease ends (E1.7). */
-    "idle_in_transaction_session_timeout = 10000";
+    "idle_in_transaction_session_timeout = 5000";
 
 static void destroy(struct tide_postgres *self)
 {
