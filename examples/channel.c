@@ -14,7 +14,7 @@
 #include <tidemark.h>
 #include <unistd.h>
 
-enum { METRES = 200, METRE_MS = 5, SAVE_EVERY = 10 };
+enum { METRES = 300, METRE_MS = 8, SAVE_EVERY = 10 };
 
 struct dig {
     atomic_int began_at; /* -1: not yet */

@@ -48,12 +48,12 @@ orders() {
 
 channel() {
     kill_after 0.5 "$state" "$@"
-    expect 3 "$state" "$@" --cancel-at 120
-    grep -q '^canceled at 1[2-9][0-9] of' "$log" || die "not canceled"
+    expect 3 "$state" "$@" --cancel-at 100
+    grep -q '^canceled at [12][0-9][0-9] of 300' "$log" || die "not canceled"
     expect 0 "$state" "$@"
     local began
-    began=$(sed -n 's/^ok at 200 of 200 metres; this run began at \([0-9]*\)$/\1/p' "$log")
-    [ -n "$began" ] && [ "$began" -ge 120 ] || die "did not go on where it was"
+    began=$(sed -n 's/^ok at 300 of 300 metres; this run began at \([0-9]*\)$/\1/p' "$log")
+    [ -n "$began" ] && [ "$began" -ge 100 ] || die "did not go on where it was"
     expect 0 "$state" "$@"
     grep -q 'this run began at -1$' "$log" || die "dug again"
 }

@@ -152,6 +152,15 @@ tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *d
     return rc;
 }
 
+/* A free job can be had again at an id that claims have passed; its lane is in `column`,
+ * its priority in the next. */
+static void head_back(struct tide_postgres *self, const PGresult *result, int row, int column,
+                      uint64_t id)
+{
+    tide_pgl_head_back(self, (unsigned)tide_pg_get_u64(result, row, column),
+                       (unsigned)tide_pg_get_u64(result, row, column + 1), id);
+}
+
 tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, size_t count,
                              struct tide_changes *changes, tide_error *err)
 {
@@ -172,8 +181,7 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
         if (tide_pg_get_i64(result, i, 3) != TIDE_ROW_PENDING)
             continue;
         if (released.account == 0 && released.open_deps == 0)
-            tide_pgl_head_back(self, (unsigned)tide_pg_get_u64(result, i, 4),
-                               (unsigned)tide_pg_get_u64(result, i, 5), released.id);
+            head_back(self, result, i, 4, released.id);
         if (changes == NULL)
             continue;
         if (!grow(changes->mem, (void **)&changes->released, &changes->released_capacity,
@@ -181,7 +189,7 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
             return tide_pgl_no_memory(err);
         changes->released[changes->released_count++] = released;
     }
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- slices of many -------------------------------------------------------------- */
@@ -286,7 +294,7 @@ static tide_status cycles_follow(struct tide_postgres *self, const PGresult *res
                   " attempts = CASE WHEN p.state >= 3 THEN 0 ELSE j.attempts END,"                 \
                   " dedupe = CASE WHEN a.keeps IS false THEN NULL ELSE j.dedupe END"               \
                   " FROM picked p LEFT JOIN again a ON a.id = p.id WHERE j.id = p.id"              \
-                  " RETURNING CASE WHEN p.state >= 3 THEN j.cycle END"
+                  " RETURNING CASE WHEN p.state >= 3 THEN j.cycle END, j.id, j.lane, j.priority"
 
 static const char retry_one_sql[] = BY_ID("id", "state IN (0, 3, 4)") "," RETRY_REST;
 static const char retry_sql[] =
@@ -319,6 +327,8 @@ tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
         return tide_pgl_end(self, rc);
     size_t count = (size_t)PQntuples(result);
     tide_pgl_look_again(self);
+    for (int i = 0; i < PQntuples(result); i++)
+        head_back(self, result, i, 2, tide_pg_get_u64(result, i, 1));
     rc = cycles_follow(self, result, 0, (struct pg_cycle_delta){.outstanding = 1, .failed = -1},
                        changes, err);
     if (rc == TIDE_OK)
@@ -565,9 +575,11 @@ static tide_status reclaim_rows(struct tide_postgres *self, uint64_t owner, cons
     tide_pg_i32(pg, TIDE_STALE);
     tide_pg_i32(pg, TIDE_CANCELED);
     tide_status rc = tide_pgl_write(self, reclaim_sql, &result, err);
-    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++)
+    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++) {
         if (tide_pg_get_bool(result, i, 3))
             rc = over_budget_add(changes, result, i, err);
+        head_back(self, result, i, 5, tide_pg_get_u64(result, i, 1));
+    }
     if (rc == TIDE_OK)
         rc = cycles_follow(self, result, 0, (struct pg_cycle_delta){.outstanding = -1, .failed = 1},
                            changes, err);

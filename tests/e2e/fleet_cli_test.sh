@@ -223,6 +223,7 @@ on 0 account list --json; holds ".accounts[] | select(.account == \"$user\") | .
 worker
 told READY=1 || fail "the second worker is not ready: $(cat "$dir/events")"
 on 0 mail sync --quiet --json; holds ".accounts[0].stored == 40"
+events "account taken" >/dev/null || fail "no line when it took an account: $(cat "$dir/events")"
 run 0 mail verify --account "$user"; says "40 messages read back, 0 damaged"
 on 0 jobs pause --account "$user"
 kill -INT "$worker"
