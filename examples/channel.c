@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tidemark.h>
+#include <unistd.h>
 
-enum { METRES = 200, METRE_MS = 5, SAVE_EVERY = 10 };
+enum { METRES = 300, METRE_MS = 8, SAVE_EVERY = 10 };
 
 struct dig {
     atomic_int began_at; /* -1: not yet */
@@ -83,7 +84,7 @@ static tide_status watch(tide_engine *engine, struct dig *state, uint64_t id, in
             return TIDE_STOPPED;
         if (metres >= cancel_at)
             (void)tide_cancel_job(engine, id, NULL); /* once more does no harm */
-        (void)tide_engine_wait(engine, 20, NULL);
+        (void)usleep(20000);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <tidemark.h>
+#include <unistd.h>
 
 enum { DAYS = 40, PAGES = 5, AHEAD = 16 };
 
@@ -124,8 +125,11 @@ static tide_status copy_diary(tide_engine *engine, uint32_t kind, tide_error *er
         while (rc == TIDE_OK && state.cycles_opened < DAYS &&
                state.cycles_opened - state.cycles_finished < AHEAD)
             rc = open_day(engine, stream, kind, (int)++state.cycles_opened, err);
-        if (rc == TIDE_OK && tide_engine_wait(engine, 50, err) == TIDE_STOPPED)
-            rc = TIDE_STOPPED;
+        tide_status waited = rc == TIDE_OK ? tide_engine_wait(engine, 50, err) : rc;
+        if (waited == TIDE_OK) /* another process has the rest, or we have to open more */
+            (void)usleep(10000);
+        else if (waited != TIDE_TIMEOUT)
+            rc = waited;
     }
     return rc;
 }

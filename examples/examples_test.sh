@@ -20,11 +20,12 @@ expect() {
     [ "$rc" = "$status" ] || die "ended with $rc, not with $status: $*"
 }
 
-# When it is killed does not matter: whatever it had done must be enough to go on from.
+# When it is killed does not matter: whatever it had done must be enough to go on from.  In the
+# foreground timeout waits until the program is gone.
 kill_after() {
     local seconds=$1
     shift
-    timeout -s KILL "$seconds" "$program" "$@" >/dev/null 2>&1 || true
+    timeout --foreground -s KILL "$seconds" "$program" "$@" >/dev/null 2>&1 || true
 }
 
 # sql QUERY: one number from the program's own table.
@@ -46,12 +47,13 @@ orders() {
 }
 
 channel() {
-    expect 3 "$state" "$@" --cancel-at 60
-    grep -q '^canceled at .* this run began at 0$' "$log" || die "not canceled"
+    kill_after 0.5 "$state" "$@"
+    expect 3 "$state" "$@" --cancel-at 100
+    grep -q '^canceled at [12][0-9][0-9] of 300' "$log" || die "not canceled"
     expect 0 "$state" "$@"
     local began
-    began=$(sed -n 's/^ok at 200 of 200 metres; this run began at \([0-9]*\)$/\1/p' "$log")
-    [ -n "$began" ] && [ "$began" -ge 50 ] || die "did not go on where it was"
+    began=$(sed -n 's/^ok at 300 of 300 metres; this run began at \([0-9]*\)$/\1/p' "$log")
+    [ -n "$began" ] && [ "$began" -ge 100 ] || die "did not go on where it was"
     expect 0 "$state" "$@"
     grep -q 'this run began at -1$' "$log" || die "dug again"
 }

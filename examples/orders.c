@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <tidemark.h>
+#include <unistd.h>
 
 enum { ORDERS = 100, REFUSED = ORDERS / 10 };
 
@@ -111,6 +112,22 @@ static tide_status take_orders(tide_engine *engine, uint32_t kind, PGconn *mine,
     return rc;
 }
 
+/* Until every order is shipped.  On a shared ledger some jobs may be in the hands of another
+ * process, or of one that was killed: its jobs come back when its lease has passed, and waiting
+ * for our own says nothing about them.  Our table does. */
+static tide_status wait_for_all(tide_engine *engine, long long *right_out, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    while (rc == TIDE_OK && *right_out < ORDERS - REFUSED) {
+        rc = tide_engine_wait(engine, 1000, err);
+        if (rc == TIDE_OK)
+            (void)usleep(20000);
+        if (rc == TIDE_OK || rc == TIDE_TIMEOUT)
+            rc = tide_transact(engine, count_right, right_out, err);
+    }
+    return rc;
+}
+
 int main(int argc, char **argv)
 {
     const char *ledger = argc >= 4 && strcmp(argv[2], "--ledger") == 0 ? argv[3] : NULL;
@@ -134,9 +151,7 @@ int main(int argc, char **argv)
     if (rc == TIDE_OK)
         rc = take_orders(engine, id, mine, &err);
     if (rc == TIDE_OK)
-        rc = tide_engine_wait(engine, TIDE_WAIT_FOR_EVER, &err);
-    if (rc == TIDE_OK)
-        rc = tide_transact(engine, count_right, &right, &err);
+        rc = wait_for_all(engine, &right, &err);
     if (rc != TIDE_OK)
         (void)fprintf(stderr, "orders: %s\n", err.text);
     (void)tide_engine_close(engine);

@@ -17,8 +17,7 @@ typedef struct tide_text {
 
 static inline tide_text tide_text_of(const char *terminated)
 {
-    tide_text text = {terminated, terminated == NULL ? 0 : strlen(terminated)};
-    return text;
+    return terminated == NULL ? TIDE_TEXT_NONE : (tide_text){terminated, strlen(terminated)};
 }
 
 static inline bool tide_text_equal(tide_text a, tide_text b)

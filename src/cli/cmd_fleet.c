@@ -122,8 +122,8 @@ static tide_status grant_role(struct cli *cli, const char *role)
 {
     const char *values[] = {role};
     PGconn *conn = tide_ledger_postgres(cli->ledger);
-    PGresult *result =
-        PQexecParams(conn, "SELECT tidemark.grant_worker($1)", 1, NULL, values, NULL, NULL, 0);
+    PGresult *result = PQexecParams(conn, "SELECT tidemark.grant_worker($1::name)", 1, NULL, values,
+                                    NULL, NULL, 0);
     const ExecStatusType status = PQresultStatus(result);
     const char *why = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     tide_status rc = TIDE_OK;

@@ -138,6 +138,11 @@ tide_status cli_ledger_copy(struct cli *cli)
     const bool verify = cli_flag(cli, "verify") != NULL;
     const bool dry_run = cli_flag(cli, "dry-run") != NULL;
     char from[300], to[300];
+    for (unsigned i = 0; i < 2; i++) {
+        const tide_status refused = cli_url_refuse_password(cli, cli->arguments[i]);
+        if (refused != TIDE_OK)
+            return refused;
+    }
     struct tide_copy_report *report = tide_mem_new(cli->mem, sizeof *report);
     if (report == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory and try again.", "no memory");

@@ -308,18 +308,27 @@ static void print_numbers(const struct status *status, uint64_t free_bytes)
     tide_size_human(status->kept.raw_bytes, raw);
     tide_size_human(status->kept.archive_bytes, archive);
     tide_size_human(free_bytes, room);
-    cli_print(cli, "  stored     %" PRIu64 " messages", status->kept.stored);
+    /* On a shared ledger the files may be another machine's. */
+    const bool elsewhere = cli->shared != NULL && !status->archive && look->archive[0] != '\0';
+    if (elsewhere)
+        cli_print(cli, "  stored     elsewhere, in the archive %s", look->archive);
+    else
+        cli_print(cli, "  stored     %" PRIu64 " messages", status->kept.stored);
     if (look->messages_total > 0)
         cli_print(cli, " (the server had %" PRIu64 ")", look->messages_total);
-    cli_print(cli, ", %" PRIu64 " of them gone from the server\n", tally->gone);
+    if (elsewhere)
+        cli_print(cli, "\n");
+    else
+        cli_print(cli, ", %" PRIu64 " of them gone from the server\n", tally->gone);
     cli_print(cli,
               "  bad        %" PRIu64 " bad, %" PRIu64 " owed, %" PRIu64 " retrying, %" PRIu64
               " accepted; %" PRIu64 " not indexed yet, %" PRIu64 " unreadable, %" PRIu64
               " partly\n",
               look->bad, look->owed, look->retrying, look->accepted, tally->unindexed,
               tally->unreadable, tally->partly);
-    cli_print(cli, "  archive    %zu shard%s, %s for %s of mail; %s free on the disk\n",
-              status->kept.shards, status->kept.shards == 1 ? "" : "s", archive, raw, room);
+    if (!elsewhere)
+        cli_print(cli, "  archive    %zu shard%s, %s for %s of mail; %s free on the disk\n",
+                  status->kept.shards, status->kept.shards == 1 ? "" : "s", archive, raw, room);
     if (status->quota_max == 0)
         cli_print(cli, "  quota      no limit is known\n");
     else

@@ -351,7 +351,12 @@ static tide_status run(struct worker *worker)
 {
     struct cli *cli = worker->cli;
     (void)cli_notify("STATUS=connecting to %s", cli_shared_name(cli));
-    tide_status rc = worker_open(worker);
+    /* The tables are made by their owner (`ledger migrate`), never by a worker that happens
+     * to have the rights. */
+    tide_status rc = cli_ledger_read(cli);
+    cli_ledger_close(cli);
+    if (rc == TIDE_OK)
+        rc = worker_open(worker);
     if (rc == TIDE_OK)
         rc = tide_engine_start(worker->engine, &cli->err);
     if (rc != TIDE_OK)

@@ -44,7 +44,7 @@ static void offer_or_tell(tide_engine *engine, const struct tide_brief *brief, u
     }
     uint64_t at_ms = to_monotonic_ms(engine, brief->not_before_ms, now_ms);
     if (at_ms <= now_ms) {
-        fleet->free_work = true;
+        fleet->free_work[brief->lane] = true;
         engine->stuff_to_claim = true;
     } else if (at_ms < fleet->free_at_ms) {
         fleet->free_at_ms = at_ms;
@@ -92,7 +92,7 @@ static void put_back_for_all(tide_engine *engine, const tide_job *job, uint64_t 
     if (job->brief.account != 0)
         return;
     if (at_ms <= now_ms) {
-        fleet->free_work = true;
+        fleet->free_work[job->brief.lane] = true;
         engine->stuff_to_claim = true;
     } else if (at_ms < fleet->free_at_ms) {
         fleet->free_at_ms = at_ms;
@@ -147,7 +147,8 @@ void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes,
     for (size_t i = 0; i < changes->released_count; i++) {
         const struct tide_released *released = &changes->released[i];
         if (engine->fleet != NULL && released->account == 0) {
-            engine->fleet->free_work = engine->fleet->free_work || released->open_deps == 0;
+            if (released->open_deps == 0)
+                tide_fleet_free_work(engine->fleet);
             engine->stuff_to_claim = true;
             continue;
         }
@@ -225,20 +226,25 @@ static void apply_free(tide_engine *engine, struct tide_batch *batch, uint64_t n
     struct tide_fleet *fleet = engine->fleet;
     if (fleet == NULL || batch->free_wanted[0] + batch->free_wanted[1] == 0)
         return;
+    uint32_t came[2] = {0, 0};
     for (size_t i = 0; i < batch->free_count; i++) {
         struct tide_brief brief = batch->free_briefs[i];
         brief.not_before_ms = 0;
+        came[brief.lane]++;
         take_in(engine, &brief, now_ms);
         hold(engine, brief.id, batch->free_bodies[i], now_ms);
     }
-    if (batch->free_due_unix_ms == 0)
-        return; /* there may be more */
-    fleet->free_work = false;
-    uint64_t at_ms = batch->free_due_unix_ms == UINT64_MAX
-                         ? TIDE_NEVER
-                         : to_monotonic_ms(engine, batch->free_due_unix_ms, now_ms);
-    fleet->free_at_ms = at_ms == 0 ? now_ms + 1 : at_ms;
-    tide_cond_wake_one(engine->world, engine->pump);
+    if (batch->free_due_unix_ms != 0) {
+        uint64_t at_ms = batch->free_due_unix_ms == UINT64_MAX
+                             ? TIDE_NEVER
+                             : to_monotonic_ms(engine, batch->free_due_unix_ms, now_ms);
+        fleet->free_at_ms = at_ms == 0 ? now_ms + 1 : at_ms;
+        tide_cond_wake_one(engine->world, engine->pump);
+    }
+    /* There is no more of a lane that gave less than it was asked for. */
+    for (int lane = 0; lane < 2; lane++)
+        if (batch->free_wanted[lane] > 0 && came[lane] == batch->free_wanted[lane])
+            fleet->free_work[lane] = true;
 }
 
 static void apply_cycles(tide_engine *engine, const struct tide_births *births, uint64_t now_ms)
@@ -383,6 +389,9 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
     }
     for (size_t i = 0; i < batch->free_count; i++)
         tide_job_body_free(engine->mem, batch->free_bodies[i]);
+    for (int lane = 0; lane < 2; lane++)
+        if (batch->free_wanted[lane] > 0)
+            engine->fleet->free_work[lane] = true;
     for (size_t i = 0; i < batch->advances_count; i++)
         tide_fleet_cycle_done(engine, batch->advances[i]);
     for (size_t i = batch->claims_known; i < batch->claims_count; i++)

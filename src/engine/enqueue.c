@@ -399,6 +399,9 @@ static tide_status once_run(tide_transaction *transaction, void *arg, tide_error
     once->known = 0;
     tide_status rc = tide_ledger_batch_get(transaction->engine->ledger, once->name, once->ids,
                                            once->count, &once->known, err);
+    if (rc == TIDE_FULL)
+        return tide_error_set(err, TIDE_INVALID,
+                              "an enqueue of that name had more jobs than these %zu", once->count);
     if (rc != TIDE_NOT_FOUND)
         return rc;
     rc = tide_transaction_enqueue(transaction, once->specs, once->count, once->ids, err);

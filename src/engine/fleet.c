@@ -48,7 +48,7 @@ tide_status tide_fleet_new(tide_engine *engine, tide_error *err)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the fleet");
     engine->fleet = fleet;
     fleet->free_at_ms = TIDE_NEVER;
-    fleet->free_work = true;
+    tide_fleet_free_work(fleet);
     char host[33] = "?";
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(fleet->name, sizeof fleet->name, "%s, process %ld", host, (long)getpid());
@@ -169,7 +169,7 @@ uint64_t tide_fleet_step(tide_engine *engine, uint64_t now_ms)
         tide_fleet_lost(engine, now_ms);
     if (now_ms >= fleet->free_at_ms) {
         fleet->free_at_ms = TIDE_NEVER;
-        fleet->free_work = true;
+        tide_fleet_free_work(fleet);
         engine->stuff_to_claim = true;
     }
     if (!fleet->look_under_way && (fleet->look_wanted || now_ms >= fleet->look_at_ms)) {
@@ -192,8 +192,8 @@ bool tide_fleet_busy(const tide_engine *engine)
 {
     const struct tide_fleet *fleet = engine->fleet;
     return fleet != NULL &&
-           (fleet->looks == 0 || fleet->look_wanted || fleet->rejoin || fleet->free_work ||
-            fleet->free_at_ms != TIDE_NEVER || fleet->advance_count > 0);
+           (fleet->looks == 0 || fleet->look_wanted || fleet->rejoin || fleet->free_work[0] ||
+            fleet->free_work[1] || fleet->free_at_ms != TIDE_NEVER || fleet->advance_count > 0);
 }
 
 /* ---- cursors ------------------------------------------------------------------------------ */
@@ -217,7 +217,7 @@ void tide_fleet_room(tide_engine *engine, uint32_t counts[2])
 {
     counts[0] = counts[1] = 0;
     struct tide_fleet *fleet = engine->fleet;
-    if (fleet == NULL || !fleet->free_work || fleet->rejoin || engine->phase != TIDE_PHASE_RUN)
+    if (fleet == NULL || fleet->rejoin || engine->phase != TIDE_PHASE_RUN)
         return;
     struct tide_lanes_limits limits = tide_tuning_lanes(engine->settings, engine->workers_wanted);
     uint32_t taken[2];
@@ -228,7 +228,7 @@ void tide_fleet_room(tide_engine *engine, uint32_t counts[2])
         /* While the other lane is empty its places may be borrowed (E3.1). */
         uint32_t places = limits.workers - (taken[1 - lane] > 0 ? limits.reserved[1 - lane] : 0);
         uint32_t wanted = places + engine->ahead;
-        counts[lane] = wanted > taken[lane] ? wanted - taken[lane] : 0;
+        counts[lane] = fleet->free_work[lane] && wanted > taken[lane] ? wanted - taken[lane] : 0;
         if (counts[lane] > FLEET_FREE_MAX / 2)
             counts[lane] = FLEET_FREE_MAX / 2;
     }

@@ -45,7 +45,7 @@ struct tide_fleet {
     uint64_t looks;          /* finished ones */
     uint64_t lease_until_ms; /* by our own clock, from before the renewal was sent */
     bool rejoin;             /* declared dead, or maybe: join before the next transaction */
-    bool free_work;          /* jobs of no account may be there */
+    bool free_work[2];       /* by lane: jobs of no account may be there */
     uint64_t free_at_ms;     /* when one of them that waits for its time may be had */
     uint32_t others;         /* living members beside us */
     uint32_t backoff_ms;     /* until the next attempt to reach the ledger */
@@ -85,6 +85,12 @@ bool tide_fleet_look(tide_engine *engine, uint64_t now_ms);
 /* ---- fleet_listen.c ---- */
 tide_status tide_fleet_listen(tide_engine *engine, tide_error *err);
 void tide_fleet_listen_stop(tide_engine *engine);
+
+/* Jobs of no account may be there, in whichever lane. */
+static inline void tide_fleet_free_work(struct tide_fleet *fleet)
+{
+    fleet->free_work[0] = fleet->free_work[1] = true;
+}
 
 /* Whether jobs of the account may be loaded and claimed by this process (X1). */
 static inline bool tide_fleet_ours(tide_engine *engine, uint32_t account)

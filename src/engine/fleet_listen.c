@@ -10,7 +10,7 @@ static void take_hints(tide_engine *engine, const struct tide_hints *hints)
     if (hints->control || hints->all)
         fleet->look_wanted = true;
     if (hints->free_work || hints->all) {
-        fleet->free_work = true;
+        tide_fleet_free_work(fleet);
         engine->stuff_to_claim = true;
     }
     for (size_t i = 0; i < hints->accounts_count; i++) {

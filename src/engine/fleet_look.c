@@ -334,7 +334,7 @@ static void apply_account(struct look *look, struct look_account *seen, uint64_t
 }
 
 /* We hold at least two more than the poorest: one goes. */
-static void share(struct look *look)
+static void share(struct look *look, uint64_t now_ms)
 {
     tide_engine *engine = look->engine;
     uint32_t held = 0;
@@ -346,8 +346,11 @@ static void share(struct look *look)
             held++;
             last = engine->accounts[i]->bound ? last : engine->accounts[i];
         }
-    if (look->others > 0 && last != NULL && held >= look->fewest + 2)
-        last->leaving = true;
+    if (look->others == 0 || last == NULL || held < look->fewest + 2)
+        return;
+    last->leaving = true;
+    tide_dispatch_put_back(engine, last, now_ms); /* what runs may end */
+    tide_account_refresh(engine, last, now_ms);
 }
 
 static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
@@ -368,8 +371,8 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         tide_control_cancel_claimed(engine, look->cancels[i], now_ms);
     for (size_t i = 0; i < look->accounts_count; i++)
         apply_account(look, &look->accounts[i], now_ms);
-    share(look);
-    fleet->free_work = true;
+    share(look, now_ms);
+    tide_fleet_free_work(fleet);
     engine->stuff_to_claim = true;
     if (look->reclaimed > 0)
         TIDE_SEEN("fleet: jobs of a dead member were put back");

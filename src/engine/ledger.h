@@ -312,10 +312,10 @@ tide_status tide_ledger_claim(tide_tx *tx, const uint64_t *ids, size_t count, ui
  * these kinds, not paused, in their order, at most counts[lane] of each lane (E1.3).
  * Other processes do the same at the same time and get others (SKIP LOCKED).
  * Interactive ones come first; what another process put back may come a little later than
- * its place.
- * *due_unix_ms_out: when to ask again, because the next one that waits for its time may be
- * had then, or one of another kind before it; UINT64_MAX: none waits; only told when fewer
- * came than were asked for, else 0. */
+ * its place, even at the next call.
+ * *due_unix_ms_out: when to ask again at the latest, because the next one that waits for its
+ * time may be had then; UINT64_MAX: nothing waits; only told when fewer came than were asked
+ * for, else 0. */
 tide_status tide_ledger_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
                                    const uint32_t counts[2], uint64_t owner, uint64_t first_token,
                                    uint64_t now_unix_ms, tide_mem *mem,

@@ -64,6 +64,8 @@ static size_t utf8_bytes(unsigned char lead, unsigned char *low_out, unsigned ch
 
 bool tide_pgl_text_ok(tide_text text)
 {
+    if (text.bytes == 0) /* its pointer may be NULL, which has no places */
+        return true;
     const unsigned char *at = (const unsigned char *)text.data;
     const unsigned char *end = at + text.bytes;
     while (at < end) {

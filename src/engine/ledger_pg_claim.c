@@ -237,6 +237,7 @@ struct free_claim {
     struct tide_brief *briefs;
     struct tide_job_body **bodies;
     size_t count;
+    uint64_t again_ms; /* not all was looked at: it may be, so much later; 0: all was */
 };
 
 static void free_params(struct tide_postgres *self, const struct free_claim *claim, bool beginning)
@@ -325,9 +326,12 @@ static tide_status free_claim(struct tide_postgres *self, struct free_claim *cla
         if (rc != TIDE_OK || !more_wanted(claim))
             return rc;
         now_us = tide_world_now_us(self->world);
-        if (now_us < self->look_allowed_us)
+        if (now_us < self->look_allowed_us) {
+            claim->again_ms = (self->look_allowed_us - now_us) / 1000 + 1;
             return TIDE_OK;
+        }
     }
+    claim->again_ms = 0;
     rc = free_some(self, claim, true, err);
     uint64_t after_us = tide_world_now_us(self->world);
     uint64_t took_us = after_us - now_us;
@@ -374,6 +378,9 @@ tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
     if (rc == TIDE_OK && more_wanted(&claim))
         rc = due_next(self, kinds, kinds_count, now_unix_ms, &due_unix_ms, err);
     if (rc == TIDE_OK) {
+        /* What another process put back stands before where we looked: come back for it. */
+        if (more_wanted(&claim) && claim.again_ms > 0 && due_unix_ms > now_unix_ms + claim.again_ms)
+            due_unix_ms = now_unix_ms + claim.again_ms;
         *count_out = claim.count;
         *due_unix_ms_out = due_unix_ms;
         return TIDE_OK;

@@ -317,13 +317,13 @@ static tide_status purge_rest(struct tide_postgres *self, uint64_t before, tide_
                                     NULL, err);
     if (rc != TIDE_OK)
         return rc;
-    /* A share that ran out counts for a window more: never for days. */
+    /* A share that ran out counts for a window more: never for a day.  The dead are
+     * forgotten by reclaim. */
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, before);
     return tide_pgl_write(self,
-                          "WITH shares AS (DELETE FROM tidemark.share WHERE until < $1"
-                          "  AND before_until < $1)"
-                          " DELETE FROM tidemark.member WHERE dead AND until < $1",
+                          "DELETE FROM tidemark.share WHERE until < $1 - " PG_DAY_MS
+                          " AND before_until < $1 - " PG_DAY_MS,
                           NULL, err);
 }
 

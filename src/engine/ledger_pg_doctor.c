@@ -199,7 +199,7 @@ static void tell(struct looking *looking, int level, const struct look *look, co
     struct tide_symptom symptom = {.level = level};
     (void)snprintf(symptom.what, sizeof symptom.what, "%s", look->what);
     (void)snprintf(symptom.advice, sizeof symptom.advice, "%s", level == 0 ? "" : look->advice);
-    (void)snprintf(symptom.text, sizeof symptom.text, "%s", text);
+    (void)snprintf(symptom.text, sizeof symptom.text, "%.*s", (int)sizeof symptom.text - 1, text);
     looking->stopped = !looking->visit(&symptom, looking->arg);
 }
 

@@ -691,10 +691,10 @@ tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
     size_t grown = 0;
     TIDE_ASSERT(from <= self->deltas_count);
     size_t count = self->deltas_count - from;
-    struct pg_cycle_delta *deltas = self->deltas + from;
-    self->deltas_count = from;
     if (count == 0)
         return TIDE_OK;
+    struct pg_cycle_delta *deltas = self->deltas + from;
+    self->deltas_count = from;
     for (size_t i = 0; i < count; i++)
         grown += deltas[i].total > 0;
     tide_status rc = tide_pgl_cycles(self, deltas, count, changes, err);

@@ -152,6 +152,15 @@ tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *d
     return rc;
 }
 
+/* A free job can be had again at an id that claims have passed; its lane is in `column`,
+ * its priority in the next. */
+static void head_back(struct tide_postgres *self, const PGresult *result, int row, int column,
+                      uint64_t id)
+{
+    tide_pgl_head_back(self, (unsigned)tide_pg_get_u64(result, row, column),
+                       (unsigned)tide_pg_get_u64(result, row, column + 1), id);
+}
+
 tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, size_t count,
                              struct tide_changes *changes, tide_error *err)
 {
@@ -172,8 +181,7 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
         if (tide_pg_get_i64(result, i, 3) != TIDE_ROW_PENDING)
             continue;
         if (released.account == 0 && released.open_deps == 0)
-            tide_pgl_head_back(self, (unsigned)tide_pg_get_u64(result, i, 4),
-                               (unsigned)tide_pg_get_u64(result, i, 5), released.id);
+            head_back(self, result, i, 4, released.id);
         if (changes == NULL)
             continue;
         if (!grow(changes->mem, (void **)&changes->released, &changes->released_capacity,
@@ -181,7 +189,7 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
             return tide_pgl_no_memory(err);
         changes->released[changes->released_count++] = released;
     }
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- slices of many -------------------------------------------------------------- */
@@ -286,7 +294,7 @@ static tide_status cycles_follow(struct tide_postgres *self, const PGresult *res
                   " attempts = CASE WHEN p.state >= 3 THEN 0 ELSE j.attempts END,"                 \
                   " dedupe = CASE WHEN a.keeps IS false THEN NULL ELSE j.dedupe END"               \
                   " FROM picked p LEFT JOIN again a ON a.id = p.id WHERE j.id = p.id"              \
-                  " RETURNING CASE WHEN p.state >= 3 THEN j.cycle END"
+                  " RETURNING CASE WHEN p.state >= 3 THEN j.cycle END, j.id, j.lane, j.priority"
 
 static const char retry_one_sql[] = BY_ID("id", "state IN (0, 3, 4)") "," RETRY_REST;
 static const char retry_sql[] =
@@ -319,6 +327,8 @@ tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
         return tide_pgl_end(self, rc);
     size_t count = (size_t)PQntuples(result);
     tide_pgl_look_again(self);
+    for (int i = 0; i < PQntuples(result); i++)
+        head_back(self, result, i, 2, tide_pg_get_u64(result, i, 1));
     rc = cycles_follow(self, result, 0, (struct pg_cycle_delta){.outstanding = 1, .failed = -1},
                        changes, err);
     if (rc == TIDE_OK)
@@ -503,15 +513,50 @@ static const char free_accounts_sql[] =
     " WHERE x.owner IS NOT NULL AND x.owner <> $1 AND NOT " PG_ALIVE(
         "x.owner") " ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED)";
 
-/* Another process may be reclaiming the same rows: each takes others. */
-static const char reclaim_pick_sql[] =
-    "WITH running AS MATERIALIZED (SELECT id, owner FROM tidemark.job"
-    "  WHERE state = 1 AND owner <> $1),"
-    " left_over AS MATERIALIZED (SELECT r.id FROM running r WHERE NOT " PG_ALIVE(
-        "r.owner") "  ORDER BY r.id LIMIT $2)"
-                   " SELECT j.id FROM tidemark.job j WHERE j.id IN (SELECT id FROM left_over) AND "
-                   "j.state = 1"
-                   " ORDER BY j.id FOR UPDATE SKIP LOCKED";
+/* Running jobs of nobody alive: those between two owners that live, so that what the living
+ * claimed and ended, and a long transaction of somebody else keeps in the index, is not
+ * walked through.  Another process may be reclaiming the same rows: each takes others. */
+#define LEFT_BETWEEN(where) "SELECT id FROM tidemark.job WHERE state = 1 AND " where " LIMIT $2"
+static const char
+    reclaim_pick_sql
+        [] =
+            "WITH living AS MATERIALIZED (SELECT m.owner FROM tidemark.member m WHERE NOT m.dead"
+            "  UNION SELECT $1),"
+            " spans AS MATERIALIZED (SELECT owner AS above, lead(owner) OVER (ORDER BY owner) AS "
+            "below"
+            "  FROM living),"
+            " left_over AS MATERIALIZED (SELECT id FROM"
+            "  ((" LEFT_BETWEEN(
+                "owner < (SELECT min(owner) FROM living)") ")"
+                                                           "   UNION ALL SELECT x.id FROM spans s "
+                                                           "CROSS JOIN LATERAL"
+                                                           "    (" LEFT_BETWEEN(
+                                                               "owner > s.above AND owner < "
+                                                               "s.below") ") x WHERE s.below IS "
+                                                                          "NOT NULL"
+                                                                          "   UNION ALL "
+                                                                          "(" LEFT_BETWEEN(
+                                                                              "owner > (SELECT "
+                                                                              "max(owner) FROM "
+                                                                              "living)") ")) y "
+                                                                                         "LIMIT $2)"
+                                                                                         " SELECT "
+                                                                                         "j.id "
+                                                                                         "FROM "
+                                                                                         "tidemark."
+                                                                                         "job j "
+                                                                                         "WHERE "
+                                                                                         "j.id = "
+                                                                                         "ANY "
+                                                                                         "(ARRAY("
+                                                                                         "SELECT "
+                                                                                         "id FROM "
+                                                                                         "left_"
+                                                                                         "over))"
+                                                                                         " FOR "
+                                                                                         "UPDATE "
+                                                                                         "SKIP "
+                                                                                         "LOCKED";
 
 /* The rows are locked; whether their owner is dead is asked again, now that whoever
  * claimed one in between is seen.  A budget of 0 has no end. */
@@ -565,9 +610,11 @@ static tide_status reclaim_rows(struct tide_postgres *self, uint64_t owner, cons
     tide_pg_i32(pg, TIDE_STALE);
     tide_pg_i32(pg, TIDE_CANCELED);
     tide_status rc = tide_pgl_write(self, reclaim_sql, &result, err);
-    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++)
+    for (int i = 0; rc == TIDE_OK && i < PQntuples(result); i++) {
         if (tide_pg_get_bool(result, i, 3))
             rc = over_budget_add(changes, result, i, err);
+        head_back(self, result, i, 5, tide_pg_get_u64(result, i, 1));
+    }
     if (rc == TIDE_OK)
         rc = cycles_follow(self, result, 0, (struct pg_cycle_delta){.outstanding = -1, .failed = 1},
                            changes, err);

@@ -194,6 +194,7 @@ tide_status tide_pgl_account_pause(tide_tx *tx, uint32_t account, bool paused, t
 
 tide_status tide_pgl_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
 {
+    tide_pgl_forget_heads(postgres_of_tx(tx)); /* claims have passed its free jobs */
     return flag(tx, "UPDATE tidemark.kind SET paused = $2 WHERE id = $1", "kind", kind, paused,
                 err);
 }

@@ -34,6 +34,10 @@
     "id, account, kind, priority, lane, level, attempts, attempts_max, preemptible, force,"        \
     " status, cycle, size, created, started, finished, run, bytes_done, dedupe, payload, error,"   \
     " resume"
+/* Nothing but a running job has a token, and so `state = 1` is not asked beside it: there
+ * are so few of them whenever the server counts that it would read the index of the
+ * running ones, and compare each of them with each of ours. */
+
 /* Running jobs whose token holds leave the table; the INSERT takes them up. */
 #define DONE(arrays, names, columns)                                                               \
     "WITH gone AS (DELETE FROM tidemark.job j USING unnest(" arrays ") AS u (" names ")"           \

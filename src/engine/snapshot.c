@@ -20,8 +20,9 @@ void tide_engine_progress(tide_engine *engine, struct tide_progress *progress_ou
     }
     progress.window = tide_tracker_count(engine->tracker);
     progress.tracker_bytes = tide_tracker_bytes(engine->tracker);
-    progress.idle = engine->writer_idle && engine->ended_count == 0 &&
-                    progress.running[0] + progress.running[1] == 0;
+    /* After the end there is no writer that could be idle. */
+    progress.idle = (engine->writer_idle || engine->phase == TIDE_PHASE_ENDED) &&
+                    engine->ended_count == 0 && progress.running[0] + progress.running[1] == 0;
     tide_lock_drop(engine->world, engine->lock);
     *progress_out = progress;
 }

@@ -81,6 +81,10 @@ static void gather_fleet(tide_engine *engine, struct tide_batch *batch)
         return;
     batch->rejoin = fleet->rejoin;
     tide_fleet_room(engine, batch->free_wanted);
+    /* What is heard of while this transaction looks may have come too late for it. */
+    for (int lane = 0; lane < 2; lane++)
+        if (batch->free_wanted[lane] > 0)
+            fleet->free_work[lane] = false;
     batch->free_token = engine->token_next;
     engine->token_next += batch->free_wanted[0] + batch->free_wanted[1];
     memcpy(batch->advances, fleet->advance, fleet->advance_count * sizeof fleet->advance[0]);
@@ -314,7 +318,7 @@ static void refill(tide_engine *engine)
         return;
     if (engine->fleet != NULL && !tide_fleet_ours(engine, wanted.account)) {
         if (wanted.account == 0)
-            engine->fleet->free_work = true; /* X2: those are claimed, not loaded */
+            tide_fleet_free_work(engine->fleet); /* X2: those are claimed, not loaded */
         tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
         engine->stuff_to_claim = true;
         return;

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "db/db.h"
+#include "engine/archive_id.h"
 #include "mail/room.h"
 #include "mail/shard.h"
 #include "world/userfile.h"
@@ -129,6 +130,30 @@ static tide_status copy_all(struct copying *copying)
     return rc;
 }
 
+/* What is restored from a copy is the same archive: its account goes on with it. */
+static tide_status copy_id(struct copying *copying)
+{
+    char id[TIDE_ARCHIVE_ID_BYTES];
+    char there[TIDE_ARCHIVE_ID_BYTES];
+    char path[TIDE_SHARD_PATH_BYTES];
+    char line[TIDE_ARCHIVE_ID_BYTES + 1];
+    const struct tide_backup *wanted = copying->wanted;
+    tide_status rc = tide_archive_id_read(copying->world, wanted->from_dir, id, NULL);
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK; /* of a version that gave none */
+    if (rc == TIDE_OK &&
+        tide_archive_id_read(copying->world, wanted->to_dir, there, NULL) == TIDE_OK &&
+        strcmp(id, there) == 0)
+        return TIDE_OK;
+    if (rc != TIDE_OK)
+        return tide_archive_id_read(copying->world, wanted->from_dir, id, copying->err);
+    (void)snprintf(line, sizeof line, "%s\n", id);
+    if ((size_t)snprintf(path, sizeof path, "%s/" TIDE_ARCHIVE_ID_FILE, wanted->to_dir) >=
+        sizeof path)
+        return tide_error_set(copying->err, TIDE_INVALID, "the path is too long");
+    return tide_file_replace(copying->world, path, tide_text_of(line), 0600, copying->err);
+}
+
 tide_status tide_backup_archive(tide_world *world, const struct tide_backup *wanted, tide_mem *mem,
                                 struct tide_backed_up *done, tide_error *err)
 {
@@ -145,6 +170,8 @@ tide_status tide_backup_archive(tide_world *world, const struct tide_backup *wan
         rc = tide_archive_open(&options, mem, &copying.target, err);
     if (rc == TIDE_OK)
         rc = copy_all(&copying);
+    if (rc == TIDE_OK)
+        rc = copy_id(&copying);
     (void)tide_archive_close(copying.target, NULL);
     (void)tide_archive_close(copying.source, NULL);
     return rc;

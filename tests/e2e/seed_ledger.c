@@ -1,6 +1,7 @@
 /* Makes a small ledger with one of everything, for the test of the commands.
  *
  * seed_ledger DIR         makes DIR/state.db
+ * seed_ledger URL         the same in a PostgreSQL database
  * seed_ledger DIR alert   adds a second alert to it
  * seed_ledger DIR engine  answers on DIR/engine.sock until its input ends
  *
@@ -200,7 +201,10 @@ int main(int argc, char **argv)
         tide_world_real_free(seed.world);
         return 0;
     }
-    (void)snprintf(path, sizeof path, "%s/" TIDE_STATE_FILE, argv[1]);
+    if (tide_ledger_is_postgres(argv[1]))
+        (void)snprintf(path, sizeof path, "%s", argv[1]);
+    else
+        (void)snprintf(path, sizeof path, "%s/" TIDE_STATE_FILE, argv[1]);
     struct tide_ledger_options options = {.path = path, .run_id = "seed", .now_unix_ms = seed.now};
     must(tide_ledger_open(seed.world, &options, &seed.ledger, &err), "open");
     if (strcmp(mode, "alert") == 0) {

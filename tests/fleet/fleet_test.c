@@ -8,6 +8,7 @@
 #include "tidemark.h"
 #include "world/real.h"
 
+#include <ftw.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,15 +113,21 @@ static int set_up(void **state)
     return 0;
 }
 
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *at)
+{
+    (void)info;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    char command[120];
     for (int i = 0; i < 2; i++)
         (void)tide_engine_close(f->p[i].engine);
     pg_test_drop(f->url);
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", f->dir);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(nftw(f->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
     free(f);
     return 0;
 }
@@ -202,6 +209,7 @@ static void an_account_has_one_holder_and_a_clean_end_gives_it_up(void **state)
     open_process(f, 0);
     open_process(f, 1);
     OK(tide_engine_account(f->p[0].engine, "ada", NULL, &account, &f->err));
+    OK(tide_engine_account(f->p[1].engine, "ada", NULL, &account, &f->err));
     f->p[1].deaf = true;
     start(f, 0);
     start(f, 1);
@@ -234,7 +242,7 @@ static void a_member_that_was_declared_dead_starts_anew(void **state)
     /* It lost all three, joins again, buries itself, and has them again. */
     until_ran(f, 6);
     assert_int_equal(atomic_load(&f->p[0].canceled), 3);
-    until(f, "SELECT count(*) FROM tidemark.job WHERE state = 1 AND attempts = 1", 3);
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state = 1", 3);
     until(f, "SELECT count(*) FROM tidemark.member WHERE NOT dead", 1);
     until(f,
           "SELECT count(*) FROM tidemark.job j JOIN tidemark.member m ON m.owner = j.owner"
@@ -323,9 +331,10 @@ static void a_schedule_fires_once_for_a_tick_on_two_machines(void **state)
           1);
     /* As many as ticks have passed: not one more. */
     assert_int_equal(
-        pg_test_exec(f->url, "SELECT (count(*) <= (max(d.created) - min(d.created)) / 500 + 1)::int"
-                             " FROM tidemark.job_done d JOIN tidemark.kind k ON k.id = d.kind"
-                             " WHERE k.name = 'quick'"),
+        pg_test_exec(f->url,
+                     "SELECT (count(*) <= (max(d.created) - min(d.created)) / 500.0 + 1.5)::int"
+                     " FROM tidemark.job_done d JOIN tidemark.kind k ON k.id = d.kind"
+                     " WHERE k.name = 'quick'"),
         1);
 }
 

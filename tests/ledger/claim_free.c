@@ -1,6 +1,8 @@
 /* claim_free.c - jobs of no account are claimed by whoever asks first (E1.3). */
 #include "ledger_fixture.h"
 
+#include <unistd.h>
+
 enum { ROOM = 40 };
 
 struct got {
@@ -10,30 +12,52 @@ struct got {
     uint64_t due;
 };
 
-/* In a transaction of its own; the bodies are looked at and freed. */
+/* One call; the bodies are looked at and freed. */
+static void claim_once(struct fixture *f, const uint32_t *kinds, size_t kinds_count,
+                       const uint32_t counts[2], uint64_t now_unix_ms, struct got *got)
+{
+    struct tide_job_body *bodies[ROOM] = {NULL};
+    struct tide_brief *briefs = got->briefs + got->count;
+    size_t count = 99;
+    begin(f);
+    OK(tide_ledger_claim_free(f->tx, kinds, kinds_count, counts, 7, f->token, now_unix_ms,
+                              tide_mem_heap(), briefs, bodies, &count, &got->due, &f->err));
+    commit(f);
+    assert_true(count <= (size_t)counts[0] + counts[1]);
+    for (size_t i = 0; i < count; i++) {
+        assert_non_null(bodies[i]);
+        assert_int_equal(bodies[i]->id, briefs[i].id);
+        assert_int_equal(bodies[i]->token, f->token + i);
+        assert_true(tide_text_equal(bodies[i]->payload, TIDE_TEXT("{\"n\":1}")));
+        got->tokens[got->count + i] = bodies[i]->token;
+        tide_job_body_free(tide_mem_heap(), bodies[i]);
+        assert_state(f, briefs[i].id, TIDE_ROW_RUNNING);
+        assert_int_equal(look(f, briefs[i].id).row.token, f->token + i);
+        assert_int_equal(look(f, briefs[i].id).row.owner, 7);
+    }
+    got->count += count;
+    f->token += ROOM;
+}
+
+/* All that may be had at this moment: where fewer came, it asks again when it is told to,
+ * until the answer is the same.  A busy shared store may need that. */
 static struct got claim_free(struct fixture *f, const uint32_t *kinds, size_t kinds_count,
                              uint32_t interactive, uint32_t bulk, uint64_t now_unix_ms)
 {
-    struct got got = {.count = 99, .due = 99};
-    struct tide_job_body *bodies[ROOM] = {NULL};
-    const uint32_t counts[2] = {interactive, bulk};
-    begin(f);
-    OK(tide_ledger_claim_free(f->tx, kinds, kinds_count, counts, 7, f->token, now_unix_ms,
-                              tide_mem_heap(), got.briefs, bodies, &got.count, &got.due, &f->err));
-    commit(f);
-    assert_true(got.count <= (size_t)interactive + bulk);
-    for (size_t i = 0; i < got.count; i++) {
-        assert_non_null(bodies[i]);
-        assert_int_equal(bodies[i]->id, got.briefs[i].id);
-        assert_int_equal(bodies[i]->token, f->token + i);
-        assert_true(tide_text_equal(bodies[i]->payload, TIDE_TEXT("{\"n\":1}")));
-        got.tokens[i] = bodies[i]->token;
-        tide_job_body_free(tide_mem_heap(), bodies[i]);
-        assert_state(f, got.briefs[i].id, TIDE_ROW_RUNNING);
-        assert_int_equal(look(f, got.briefs[i].id).row.token, got.tokens[i]);
-        assert_int_equal(look(f, got.briefs[i].id).row.owner, 7);
+    struct got got = {.count = 0, .due = 0};
+    uint64_t told = 1;
+    for (int tries = 0; tries < 5 && got.due != told; tries++) {
+        const size_t before = got.count;
+        const uint32_t counts[2] = {interactive, bulk};
+        told = got.due;
+        claim_once(f, kinds, kinds_count, counts, now_unix_ms, &got);
+        for (size_t i = before; i < got.count; i++)
+            *(got.briefs[i].lane == TIDE_LANE_INTERACTIVE ? &interactive : &bulk) -= 1;
+        if (got.due <= now_unix_ms || got.due == UINT64_MAX)
+            break;
+        uint64_t wait_ms = got.due - now_unix_ms;
+        (void)usleep((useconds_t)(wait_ms < 300 ? wait_ms : 1) * 1000);
     }
-    f->token += ROOM;
     return got;
 }
 

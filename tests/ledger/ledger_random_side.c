@@ -1,6 +1,8 @@
 /* ledger_random_side.c - a store with its open ledgers, and the operations on jobs. */
 #include "ledger_random.h"
 
+#include <unistd.h>
+
 void say(struct side *side, const char *format, ...)
 {
     char text[1000];
@@ -240,32 +242,50 @@ static void run_claim(struct side *side, const struct op *op, struct answer *ans
 
 struct freed {
     uint64_t id; /* first, for by_id() */
-    size_t index;
+    struct tide_brief brief;
+    struct tide_job_body *body;
 };
 
-static void run_claim_free(struct side *side, const struct op *op, struct answer *answer)
+/* Asks until nothing more may be had at this moment: what another process put back may
+ * take a few milliseconds to be found. */
+static size_t free_all(struct side *side, const struct op *op, struct freed *freed,
+                       struct answer *answer)
 {
     static struct tide_brief briefs[2 * FREE_MAX];
     static struct tide_job_body *bodies[2 * FREE_MAX];
-    static struct freed order[2 * FREE_MAX];
     uint32_t kinds[KINDS];
     size_t kinds_count = 0;
-    const uint32_t counts[2] = {op->b, op->c};
+    size_t total = 0;
     for (uint32_t i = 0; i < KINDS; i++)
         if ((op->a >> i & 1) != 0)
             kinds[kinds_count++] = side->kinds[i];
-    answer->rc = tide_ledger_claim_free(side->tx, kinds, kinds_count, counts, op->owner, op->token,
-                                        op->now, tide_mem_heap(), briefs, bodies, &answer->count,
-                                        &answer->number, &side->err);
-    assert_int_equal(answer->rc, TIDE_OK);
-    for (size_t i = 0; i < answer->count; i++)
-        order[i] = (struct freed){briefs[i].id, i};
-    qsort(order, answer->count, sizeof order[0], by_id);
+    for (int tries = 0; tries < 20; tries++) {
+        const uint32_t counts[2] = {op->b, op->c};
+        size_t count = 0;
+        answer->rc = tide_ledger_claim_free(side->tx, kinds, kinds_count, counts, op->owner,
+                                            op->token + total, op->now, tide_mem_heap(), briefs,
+                                            bodies, &count, &answer->number, &side->err);
+        assert_int_equal(answer->rc, TIDE_OK);
+        assert_true(total + count <= 2 * FREE_MAX);
+        for (size_t i = 0; i < count; i++)
+            freed[total++] = (struct freed){briefs[i].id, briefs[i], bodies[i]};
+        if (answer->number <= op->now || answer->number > op->now + 200)
+            break;
+        (void)usleep((useconds_t)(answer->number - op->now) * 1000);
+    }
+    return total;
+}
+
+static void run_claim_free(struct side *side, const struct op *op, struct answer *answer)
+{
+    static struct freed freed[2 * FREE_MAX];
+    answer->count = free_all(side, op, freed, answer);
+    qsort(freed, answer->count, sizeof freed[0], by_id);
     for (size_t i = 0; i < answer->count; i++) {
-        const struct tide_brief *brief = &briefs[order[i].index];
+        const struct tide_brief *brief = &freed[i].brief;
         answer->jobs[i] = job_name(side, brief->id);
         say(side, " [p%u l%u v%u]", brief->priority, brief->lane, brief->level);
-        say_body(side, bodies[order[i].index]);
+        say_body(side, freed[i].body);
     }
 }
 

@@ -7,7 +7,7 @@
  * TIDE_TEST_SEED runs one seed, TIDE_TEST_SCALE scales their number in percent. */
 #include "ledger_random.h"
 
-enum { TRANSACTIONS = 400, STATE_EVERY = 20 };
+enum { TRANSACTIONS = 400, STATE_EVERY = 40 };
 
 struct random_run {
     struct side sides[SIDES_MAX];
@@ -252,7 +252,7 @@ static void random_operations_are_answered_alike_by_every_engine(void **state)
     (void)state;
     const char *scale = getenv("TIDE_TEST_SCALE");
     const char *one = getenv("TIDE_TEST_SEED");
-    uint64_t seeds = 4 * (scale == NULL ? 100 : strtoull(scale, NULL, 10)) / 100;
+    uint64_t seeds = 3 * (scale == NULL ? 100 : strtoull(scale, NULL, 10)) / 100;
     if (one != NULL) {
         run_seed(strtoull(one, NULL, 10));
         return;

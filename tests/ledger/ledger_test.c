@@ -5,20 +5,17 @@
 
 #include <unistd.h>
 
-#define GROUPS(X)                                                                                  \
-    X(names)                                                                                       \
-    X(enqueue)                                                                                     \
-    X(dedupe)                                                                                      \
-    X(dependencies)                                                                                \
-    X(claiming) X(claim_free) X(finishing) X(reclaiming) X(commands) X(cycles) X(records)          \
-        X(reading) X(purge) X(transactions) X(members) X(shares) X(batches) X(doctor)              \
-            X(sqlite_file)
+extern const struct group group_names, group_enqueue, group_dedupe, group_dependencies,
+    group_claiming, group_claim_free, group_finishing, group_reclaiming, group_commands,
+    group_cycles, group_records, group_reading, group_purge, group_transactions, group_members,
+    group_shares, group_batches, group_doctor, group_sqlite_file;
 
-#define DECLARE(name) extern const struct group group_##name;
-GROUPS(DECLARE)
-
-#define ADDRESS(name) &group_##name,
-static const struct group *const groups[] = {GROUPS(ADDRESS)};
+static const struct group *const groups[] = {
+    &group_names,      &group_enqueue,   &group_dedupe,     &group_dependencies, &group_claiming,
+    &group_claim_free, &group_finishing, &group_reclaiming, &group_commands,     &group_cycles,
+    &group_records,    &group_reading,   &group_purge,      &group_transactions, &group_members,
+    &group_shares,     &group_batches,   &group_doctor,     &group_sqlite_file,
+};
 
 /* cmocka's own macro wants the array itself. */
 static int group_run(const struct group *group)

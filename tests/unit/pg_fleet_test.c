@@ -529,7 +529,7 @@ static void shares_never_exceed_the_limit_in_any_window(void **state)
     struct fleet *f = *state;
     uint64_t seed = 20261115;
     const char *scale = getenv("TIDE_TEST_SCALE");
-    int steps = 30 * (scale == NULL ? 100 : atoi(scale));
+    int steps = 30 * (scale == NULL ? 100 : (int)strtol(scale, NULL, 10));
     struct holder *holders = calloc(HOLDERS, sizeof holders[0]);
     uint64_t now = NOW;
     uint64_t most = 0;
