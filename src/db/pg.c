@@ -123,7 +123,7 @@ static void disconnect(tide_pg *pg)
     pg->result = NULL;
     PQfinish(pg->conn);
     pg->conn = NULL;
-    if (pg->sql_count > 0)
+    if (pg->prepared != NULL)
         memset(pg->prepared, 0, pg->sql_count * sizeof pg->prepared[0]);
 }
 

@@ -513,15 +513,50 @@ static const char free_accounts_sql[] =
     " WHERE x.owner IS NOT NULL AND x.owner <> $1 AND NOT " PG_ALIVE(
         "x.owner") " ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED)";
 
-/* Another process may be reclaiming the same rows: each takes others. */
-static const char reclaim_pick_sql[] =
-    "WITH running AS MATERIALIZED (SELECT id, owner FROM tidemark.job"
-    "  WHERE state = 1 AND owner <> $1),"
-    " left_over AS MATERIALIZED (SELECT r.id FROM running r WHERE NOT " PG_ALIVE(
-        "r.owner") "  ORDER BY r.id LIMIT $2)"
-                   " SELECT j.id FROM tidemark.job j WHERE j.id IN (SELECT id FROM left_over) AND "
-                   "j.state = 1"
-                   " ORDER BY j.id FOR UPDATE SKIP LOCKED";
+/* Running jobs of nobody alive: those between two owners that live, so that what the living
+ * claimed and ended, and a long transaction of somebody else keeps in the index, is not
+ * walked through.  Another process may be reclaiming the same rows: each takes others. */
+#define LEFT_BETWEEN(where) "SELECT id FROM tidemark.job WHERE state = 1 AND " where " LIMIT $2"
+static const char
+    reclaim_pick_sql
+        [] =
+            "WITH living AS MATERIALIZED (SELECT m.owner FROM tidemark.member m WHERE NOT m.dead"
+            "  UNION SELECT $1),"
+            " spans AS MATERIALIZED (SELECT owner AS above, lead(owner) OVER (ORDER BY owner) AS "
+            "below"
+            "  FROM living),"
+            " left_over AS MATERIALIZED (SELECT id FROM"
+            "  ((" LEFT_BETWEEN(
+                "owner < (SELECT min(owner) FROM living)") ")"
+                                                           "   UNION ALL SELECT x.id FROM spans s "
+                                                           "CROSS JOIN LATERAL"
+                                                           "    (" LEFT_BETWEEN(
+                                                               "owner > s.above AND owner < "
+                                                               "s.below") ") x WHERE s.below IS "
+                                                                          "NOT NULL"
+                                                                          "   UNION ALL "
+                                                                          "(" LEFT_BETWEEN(
+                                                                              "owner > (SELECT "
+                                                                              "max(owner) FROM "
+                                                                              "living)") ")) y "
+                                                                                         "LIMIT $2)"
+                                                                                         " SELECT "
+                                                                                         "j.id "
+                                                                                         "FROM "
+                                                                                         "tidemark."
+                                                                                         "job j "
+                                                                                         "WHERE "
+                                                                                         "j.id = "
+                                                                                         "ANY "
+                                                                                         "(ARRAY("
+                                                                                         "SELECT "
+                                                                                         "id FROM "
+                                                                                         "left_"
+                                                                                         "over))"
+                                                                                         " FOR "
+                                                                                         "UPDATE "
+                                                                                         "SKIP "
+                                                                                         "LOCKED";
 
 /* The rows are locked; whether their owner is dead is asked again, now that whoever
  * claimed one in between is seen.  A budget of 0 has no end. */
