@@ -6,6 +6,8 @@
 #include "engine/fleet.h"
 #include "base/check.h"
 
+enum { GIVE_UP_MS = 5000 }; /* after the grace, for a ledger that does not answer */
+
 static void preempt_some(tide_engine *engine)
 {
     uint64_t id = 0;
@@ -50,6 +52,8 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
         at_ms = engine->fleet_at_ms;
     if (engine->phase == TIDE_PHASE_GRACE && engine->stop_at_ms < at_ms)
         at_ms = engine->stop_at_ms;
+    if (engine->phase == TIDE_PHASE_CANCEL && engine->fleet != NULL && now_ms + 1000 < at_ms)
+        at_ms = now_ms + 1000;
     if (engine->retry_writes_at_ms != 0 && engine->retry_writes_at_ms < at_ms)
         at_ms = engine->retry_writes_at_ms;
     return at_ms;
@@ -158,6 +162,10 @@ static void stop_step(tide_engine *engine, uint64_t now_ms)
             if (engine->workers[i].job != NULL)
                 tide_world_cancel(engine->world, &engine->workers[i].job->cancel, TIDE_CANCEL_STOP);
     }
+    /* Nor is a ledger waited for that went away in the middle of a commit. */
+    if (engine->phase == TIDE_PHASE_CANCEL && engine->writer_busy && !anything_runs(engine) &&
+        now_ms >= engine->stop_at_ms + GIVE_UP_MS)
+        tide_ledger_give_up(engine->ledger);
     /* A full disk takes no put-backs: the next start reclaims what is left. */
     bool cannot_write = engine->phase == TIDE_PHASE_CANCEL && engine->retry_writes_at_ms != 0;
     bool idle = !anything_runs(engine) && engine->ended_count == 0 &&

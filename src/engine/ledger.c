@@ -106,6 +106,12 @@ void tide_tx_rollback(tide_tx *tx)
     tx->ledger->ops->tx_rollback(tx);
 }
 
+void tide_ledger_give_up(tide_ledger *ledger)
+{
+    if (ledger->ops->give_up != NULL)
+        ledger->ops->give_up(ledger);
+}
+
 struct sqlite3 *tide_tx_sqlite(tide_tx *tx)
 {
     return tx->ledger->ops->tx_sqlite(tx);

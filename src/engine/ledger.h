@@ -102,6 +102,9 @@ tide_status tide_tx_begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err
  * is dead, and then says TIDE_OK or TIDE_NETWORK truly. */
 tide_status tide_tx_commit(tide_tx *tx, tide_error *err);
 void tide_tx_rollback(tide_tx *tx);
+/* From any thread: somebody wants to stop, and waits for the outcome of no commit any
+ * longer.  One that waits ends with TIDE_STOPPED; what became of it, the next one sees. */
+void tide_ledger_give_up(tide_ledger *ledger);
 /* The SQLite handle of this transaction, for the caller's own tables in the
  * same file; NULL on other engines.  Borrowed until the end of the transaction. */
 struct sqlite3 *tide_tx_sqlite(tide_tx *tx);

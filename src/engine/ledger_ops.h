@@ -12,6 +12,7 @@ struct tide_ledger_ops {
     tide_status (*tx_begin)(tide_ledger *ledger, tide_tx **tx_out, tide_error *err);
     tide_status (*tx_commit)(tide_tx *tx, tide_error *err);
     void (*tx_rollback)(tide_tx *tx);
+    void (*give_up)(tide_ledger *ledger); /* NULL: it never waits */
     struct sqlite3 *(*tx_sqlite)(tide_tx *tx);
     struct sqlite3 *(*sqlite)(tide_ledger *ledger);
     tide_status (*checkpoint)(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err);

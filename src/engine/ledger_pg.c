@@ -275,7 +275,7 @@ static tide_status resolve(struct tide_postgres *self, tide_error *err)
                                   "%s: the connection was lost during a commit, nothing was stored",
                                   tide_pg_name(self->pg));
         }
-        if (tide_world_dead(self->world) ||
+        if (tide_world_dead(self->world) || __atomic_load_n(&self->given_up, __ATOMIC_RELAXED) ||
             tide_world_sleep_until(self->world, tide_world_now_us(self->world) + wait_ms * 1000,
                                    NULL) == TIDE_STOPPED)
             return tide_error_set(err, TIDE_STOPPED,
@@ -283,6 +283,11 @@ static tide_status resolve(struct tide_postgres *self, tide_error *err)
                                   tide_pg_name(self->pg));
         wait_ms = wait_ms * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : wait_ms * 2;
     }
+}
+
+static void give_up(tide_ledger *ledger)
+{
+    __atomic_store_n(&postgres_of(ledger)->given_up, true, __ATOMIC_RELAXED);
 }
 
 static tide_status commit(tide_tx *tx, tide_error *err)
@@ -445,6 +450,7 @@ static const struct tide_ledger_ops tide_pg_ops = {
     .tx_begin = begin,
     .tx_commit = commit,
     .tx_rollback = rollback,
+    .give_up = give_up,
     .tx_sqlite = no_sqlite_tx,
     .sqlite = no_sqlite,
     .checkpoint = checkpoint,

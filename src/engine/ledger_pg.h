@@ -72,6 +72,7 @@ struct tide_postgres {
     uint64_t run; /* the row of this start, 0: none (read only) */
     bool read_only;
     bool database_clock;
+    bool given_up; /* atomic: the outcome of a commit is waited for no longer */
     bool in_tx;
     tide_status tx_failed; /* the transaction is over; only a rollback is allowed */
     unsigned savepoints;
