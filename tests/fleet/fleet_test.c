@@ -5,10 +5,10 @@
 #include "base/check.h"
 #include "engine/settings.h"
 #include "support/pg_test.h"
+#include "support/temp_dir.h"
 #include "tidemark.h"
 #include "world/real.h"
 
-#include <ftw.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -113,21 +113,13 @@ static int set_up(void **state)
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *at)
-{
-    (void)info;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
     for (int i = 0; i < 2; i++)
         (void)tide_engine_close(f->p[i].engine);
     pg_test_drop(f->url);
-    assert_int_equal(nftw(f->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+    assert_int_equal(temp_dir_remove(f->dir), 0);
     free(f);
     return 0;
 }

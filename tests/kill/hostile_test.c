@@ -3,10 +3,10 @@
  * is lost or changed by it. */
 #include "tidemark.h"
 #include "engine/settings.h"
+#include "support/temp_dir.h"
 #include "world/world.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <grp.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -40,14 +40,6 @@ struct house {
             fail_msg("%s: %s: %s", #call, tide_status_name(rc_), house->err.text);                 \
     } while (0)
 
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 static int set_up(void **state)
 {
     struct house *house = calloc(1, sizeof *house);
@@ -64,7 +56,7 @@ static int tear_down(void **state)
     struct house *house = *state;
     (void)tide_engine_close(house->engine);
     (void)chmod(house->dir, 0700);
-    (void)nftw(house->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    (void)temp_dir_remove(house->dir);
     free(house);
     return 0;
 }

@@ -18,12 +18,12 @@
  * children made by fork(). */
 #include "kill_points.h"
 #include "scenario.h"
+#include "support/temp_dir.h"
 
 #include "base/rng.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -56,17 +56,9 @@ struct campaign {
 
 /* ---- directories ------------------------------------------------------------------ */
 
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
 static void dir_remove(const char *dir)
 {
-    (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    (void)temp_dir_remove(dir);
 }
 
 static void file_copy(const char *from, const char *to)

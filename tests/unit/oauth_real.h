@@ -4,9 +4,9 @@
 #define TEST_UNIT_OAUTH_REAL_H
 
 #include "oauth_stage.h"
+#include "support/temp_dir.h"
 
 #include <arpa/inet.h>
-#include <ftw.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -73,21 +73,13 @@ static inline int real_set_up(void **state)
     return 0;
 }
 
-static inline int remove_one(const char *path, const struct stat *info, int type, struct FTW *walk)
-{
-    (void)info;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
 static inline int real_tear_down(void **state)
 {
     (void)state;
     tide_secrets_close(real.secrets);
     tide_world_real_free(real.world);
     box_cloud_free(real.box);
-    assert_int_equal(nftw(real.dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    assert_int_equal(temp_dir_remove(real.dir), 0);
     forget_secrets();
     return 0;
 }

@@ -3,10 +3,10 @@
 #include "net/secrets.h"
 
 #include "sim/sim.h"
+#include "support/temp_dir.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,20 +43,12 @@ static int set_up(void **state)
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *walk)
-{
-    (void)info;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
     tide_secrets_close(fixture->secrets);
     tide_world_real_free(fixture->world);
-    assert_int_equal(nftw(fixture->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
+    assert_int_equal(temp_dir_remove(fixture->dir), 0);
     free(fixture);
     return 0;
 }

@@ -1,0 +1,139 @@
+/* Who may open an archive, what a reader sees, and how damage is told. */
+#include "archive_fixture.h"
+
+static void a_reader_sees_what_is_committed_and_new_shards(void **state)
+{
+    struct fixture *f = *state;
+    open_archive(f);
+    put_text(f, "a", year_2019, "one");
+    sync_all(f);
+    tide_archive *writer = f->archive;
+    f->options.read_only = true;
+    open_archive(f);
+    tide_archive *reader = f->archive;
+    assert_raw(f, "a", TIDE_TEXT("one"));
+    f->archive = writer;
+    put_text(f, "b", year_2019 + 5, "two");
+    put_text(f, "c", year_2020, "three");
+    sync_all(f);
+    f->archive = reader;
+    assert_raw(f, "b", TIDE_TEXT("two"));
+    assert_raw(f, "c", TIDE_TEXT("three"));
+    assert_int_equal(tide_archive_shards(reader), 2);
+    assert_int_equal(walk(f, INT64_MIN, INT64_MAX, 0), 3);
+    struct tide_incoming incoming = mail("x", year_2019, TIDE_TEXT("x"));
+    assert_int_equal(tide_archive_put(reader, &incoming, NULL, NULL, &f->err), TIDE_INVALID);
+    assert_int_equal(tide_archive_sync(reader, 0, NULL, &f->err), TIDE_INVALID);
+    close_archive(f);
+    f->archive = writer;
+    close_archive(f);
+    /* A shard that was taken away is no longer counted. */
+    char path[200];
+    (void)snprintf(path, sizeof path, "%s/2019.db", f->dir);
+    assert_int_equal(unlink(path), 0);
+    open_archive(f);
+    assert_int_equal(tide_archive_shards(f->archive), 1);
+    close_archive(f);
+}
+
+static void generations_grow_and_tell_an_older_copy(void **state)
+{
+    struct fixture *f = *state;
+    struct tide_shard_state before;
+    struct tide_shard_state after;
+    open_archive(f);
+    put_text(f, "a", year_2019, "one");
+    sync_all(f);
+    OK(tide_archive_shard(f->archive, 0, &before, &f->err));
+    put_text(f, "b", year_2019 + 9, "two");
+    sync_all(f);
+    OK(tide_archive_shard(f->archive, 0, &after, &f->err));
+    assert_string_equal(before.id, after.id);
+    assert_true(after.generation > before.generation);
+    assert_int_equal(after.messages, 2);
+    assert_int_equal(after.raw_bytes, 6);
+    assert_int_equal(after.newest_ms, year_2019 + 9);
+    assert_int_equal(tide_archive_shard(f->archive, 1, &after, &f->err), TIDE_NOT_FOUND);
+    close_archive(f);
+}
+
+static void a_second_writer_and_a_strangers_files_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    tide_archive *other = NULL;
+    open_archive(f);
+    put_text(f, "a", year_2019, "one");
+    sync_all(f);
+    assert_int_equal(tide_archive_open(&f->options, tide_mem_heap(), &other, &f->err), TIDE_BUSY);
+    close_archive(f);
+    struct tide_archive_options options = f->options;
+    options.account = "you@example.com";
+    assert_int_equal(tide_archive_open(&options, tide_mem_heap(), &other, &f->err), TIDE_INVALID);
+    assert_non_null(strstr(f->err.text, "me@example.com"));
+    options.read_only = true;
+    assert_int_equal(tide_archive_open(&options, tide_mem_heap(), &other, &f->err), TIDE_INVALID);
+    char path[200];
+    sqlite3 *handle = NULL;
+    (void)snprintf(path, sizeof path, "%s/2019.db", f->dir);
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(handle, "PRAGMA user_version = 99", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(handle), SQLITE_OK);
+    assert_int_equal(tide_archive_open(&f->options, tide_mem_heap(), &other, &f->err), TIDE_NEWER);
+    options = f->options;
+    options.dir = "/nowhere/at/all";
+    options.read_only = true;
+    assert_int_equal(tide_archive_open(&options, tide_mem_heap(), &other, &f->err), TIDE_NOT_FOUND);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+static void damage_is_reported_by_name(void **state)
+{
+    struct fixture *f = *state;
+    char path[200];
+    sqlite3 *handle = NULL;
+    open_archive(f);
+    put_text(f, "good", year_2019, "a message that stays well");
+    put_text(f, "bad", year_2019 + 1, "a message that will be changed behind our back");
+    put_text(f, "worse", year_2019 + 2, "a message whose bytes vanish");
+    sync_all(f);
+    close_archive(f);
+    (void)snprintf(path, sizeof path, "%s/2019.db", f->dir);
+    assert_int_equal(sqlite3_open(path, &handle), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(handle,
+                     "UPDATE content SET body = CAST('a message that will be changed BEHIND our"
+                     " back' AS BLOB), codec = 0 WHERE id ="
+                     " (SELECT content FROM message WHERE gmail_id = 'bad');"
+                     "UPDATE message SET content = 99 WHERE gmail_id = 'worse';"
+                     "UPDATE shard SET messages = 4",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_close(handle), SQLITE_OK);
+    open_archive(f);
+    struct tide_stored stored;
+    tide_buf raw;
+    tide_buf_init(&raw, tide_mem_heap(), 1000);
+    OK(tide_archive_find(f->archive, TIDE_TEXT("bad"), &stored, &f->err));
+    assert_int_equal(tide_archive_raw(f->archive, &stored, &raw, &f->err), TIDE_CORRUPT);
+    assert_non_null(strstr(f->err.text, "bad"));
+    assert_non_null(strstr(f->err.text, "2019"));
+    assert_int_equal(raw.bytes, 0);
+    tide_buf_done(&raw);
+    uint64_t checked = 0;
+    damages = 0;
+    OK(tide_archive_verify(f->archive, 0, count_damage, NULL, &checked, &f->err));
+    assert_int_equal(damages, 3); /* both messages, and the count */
+    assert_int_equal(checked, 1);
+    assert_raw(f, "good", TIDE_TEXT("a message that stays well"));
+    OK(tide_archive_verify(f->archive, 2, count_damage, NULL, &checked, &f->err));
+    close_archive(f);
+}
+
+static const struct CMUnitTest tests[] = {
+    CASE(a_reader_sees_what_is_committed_and_new_shards),
+    CASE(generations_grow_and_tell_an_older_copy),
+    CASE(a_second_writer_and_a_strangers_files_are_refused),
+    CASE(damage_is_reported_by_name),
+};
+GROUP(opening, tests);
