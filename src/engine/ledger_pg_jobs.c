@@ -297,22 +297,19 @@ static tide_status cycles_follow(struct tide_postgres *self, const PGresult *res
                   " RETURNING CASE WHEN p.state >= 3 THEN j.cycle END, j.id, j.lane, j.priority"
 
 static const char retry_one_sql[] = BY_ID("id", "state IN (0, 3, 4)") "," RETRY_REST;
+/* clang-format off */
 static const char retry_sql[] =
-    "WITH gap AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state >= 3 AND" FILTER
-    "LIMIT $8)," PENDING("ready", "open_deps = 0 AND account <> 0 AND not_before IS NOT NULL")
-        PENDING("late", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL AND NOT due")
-            PENDING("free", "open_deps = 0 AND account = 0 AND (not_before IS NULL OR due)"
-                            " AND not_before IS NOT NULL")
-                PENDING(
-                    "blocked",
-                    "open_deps > 0 AND not_before IS NOT NULL") " found AS MATERIALIZED (SELECT id "
-                                                                "FROM "
-                                                                "gap UNION ALL SELECT id FROM ready"
-                                                                "  UNION ALL SELECT id FROM free "
-                                                                "UNION ALL "
-                                                                "SELECT id FROM late UNION ALL "
-                                                                "SELECT id FROM blocked LIMIT "
-                                                                "$8)," RETRY_REST;
+    "WITH gap AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state >= 3 AND" FILTER "LIMIT $8),"
+    PENDING("ready", "open_deps = 0 AND account <> 0 AND not_before IS NOT NULL")
+    PENDING("late", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL AND NOT due")
+    PENDING("free", "open_deps = 0 AND account = 0 AND (not_before IS NULL OR due)"
+                    " AND not_before IS NOT NULL")
+    PENDING("blocked", "open_deps > 0 AND not_before IS NOT NULL")
+    " found AS MATERIALIZED (SELECT id FROM gap UNION ALL SELECT id FROM ready"
+    "  UNION ALL SELECT id FROM free UNION ALL SELECT id FROM late"
+    "  UNION ALL SELECT id FROM blocked LIMIT $8),"
+    RETRY_REST;
+/* clang-format on */
 
 tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
                            size_t *count_out, struct tide_changes *changes, tide_error *err)
@@ -346,13 +343,17 @@ tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
 
 static const char cancel_one_sql[] = BY_ID("id", "state = 0") "," CANCEL_REST;
 /* Every waiting job is in one of these four indexes. */
-static const char cancel_sql[] = "WITH " PENDING("ready", "open_deps = 0 AND account <> 0")
+/* clang-format off */
+static const char cancel_sql[] =
+    "WITH "
+    PENDING("ready", "open_deps = 0 AND account <> 0")
     PENDING("free", "open_deps = 0 AND account = 0 AND (not_before IS NULL OR due)")
-        PENDING("late", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL AND NOT due")
-            PENDING("blocked", "open_deps > 0") " found AS MATERIALIZED (SELECT id FROM ready "
-                                                "UNION ALL SELECT id FROM free"
-                                                "  UNION ALL SELECT id FROM late UNION ALL SELECT "
-                                                "id FROM blocked LIMIT $8)," CANCEL_REST;
+    PENDING("late", "open_deps = 0 AND account = 0 AND not_before IS NOT NULL AND NOT due")
+    PENDING("blocked", "open_deps > 0")
+    " found AS MATERIALIZED (SELECT id FROM ready UNION ALL SELECT id FROM free"
+    "  UNION ALL SELECT id FROM late UNION ALL SELECT id FROM blocked LIMIT $8),"
+    CANCEL_REST;
+/* clang-format on */
 
 /* All that run get the wish, named or not, and keep it until they end: their process may
  * be another one, and looks for it. */
@@ -499,91 +500,66 @@ tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, u
 /* A member in the middle of a transaction has its row locked (R4): it is passed over, and
  * looked at again next time.  Whoever holds the lock here holds it until the commit, so
  * the member's next transaction waits, and then finds itself dead. */
+/* clang-format off */
 static const char declare_dead_sql[] =
     "WITH forgotten AS (DELETE FROM tidemark.member WHERE dead"
     "  AND until <= " PG_NOW("$2") " - " PG_DAY_MS ")"
-                                   " UPDATE tidemark.member SET dead = true WHERE owner IN (SELECT "
-                                   "owner FROM tidemark.member"
-                                   " WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW(
-                                       "$2") " ORDER BY owner"
-                                             " FOR UPDATE SKIP LOCKED)";
+    " UPDATE tidemark.member SET dead = true WHERE owner IN"
+    "  (SELECT owner FROM tidemark.member"
+    "   WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW("$2")
+    "   ORDER BY owner FOR UPDATE SKIP LOCKED)";
 
 static const char free_accounts_sql[] =
-    "UPDATE tidemark.account a SET owner = NULL WHERE a.id IN (SELECT x.id FROM tidemark.account x"
-    " WHERE x.owner IS NOT NULL AND x.owner <> $1 AND NOT " PG_ALIVE(
-        "x.owner") " ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED)";
+    "UPDATE tidemark.account a SET owner = NULL WHERE a.id IN"
+    " (SELECT x.id FROM tidemark.account x"
+    "  WHERE x.owner IS NOT NULL AND x.owner <> $1 AND NOT " PG_ALIVE("x.owner")
+    "  ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED)";
+/* clang-format on */
 
 /* Running jobs of nobody alive: those between two owners that live, so that what the living
  * claimed and ended, and a long transaction of somebody else keeps in the index, is not
  * walked through.  Another process may be reclaiming the same rows: each takes others. */
 #define LEFT_BETWEEN(where) "SELECT id FROM tidemark.job WHERE state = 1 AND " where " LIMIT $2"
-static const char
-    reclaim_pick_sql
-        [] =
-            "WITH living AS MATERIALIZED (SELECT m.owner FROM tidemark.member m WHERE NOT m.dead"
-            "  UNION SELECT $1),"
-            " spans AS MATERIALIZED (SELECT owner AS above, lead(owner) OVER (ORDER BY owner) AS "
-            "below"
-            "  FROM living),"
-            " left_over AS MATERIALIZED (SELECT id FROM"
-            "  ((" LEFT_BETWEEN(
-                "owner < (SELECT min(owner) FROM living)") ")"
-                                                           "   UNION ALL SELECT x.id FROM spans s "
-                                                           "CROSS JOIN LATERAL"
-                                                           "    (" LEFT_BETWEEN(
-                                                               "owner > s.above AND owner < "
-                                                               "s.below") ") x WHERE s.below IS "
-                                                                          "NOT NULL"
-                                                                          "   UNION ALL "
-                                                                          "(" LEFT_BETWEEN(
-                                                                              "owner > (SELECT "
-                                                                              "max(owner) FROM "
-                                                                              "living)") ")) y "
-                                                                                         "LIMIT $2)"
-                                                                                         " SELECT "
-                                                                                         "j.id "
-                                                                                         "FROM "
-                                                                                         "tidemark."
-                                                                                         "job j "
-                                                                                         "WHERE "
-                                                                                         "j.id = "
-                                                                                         "ANY "
-                                                                                         "(ARRAY("
-                                                                                         "SELECT "
-                                                                                         "id FROM "
-                                                                                         "left_"
-                                                                                         "over))"
-                                                                                         " FOR "
-                                                                                         "UPDATE "
-                                                                                         "SKIP "
-                                                                                         "LOCKED";
+/* clang-format off */
+static const char reclaim_pick_sql[] =
+    "WITH living AS MATERIALIZED"
+    "  (SELECT m.owner FROM tidemark.member m WHERE NOT m.dead UNION SELECT $1),"
+    " spans AS MATERIALIZED"
+    "  (SELECT owner AS above, lead(owner) OVER (ORDER BY owner) AS below FROM living),"
+    " left_over AS MATERIALIZED (SELECT id FROM"
+    "  ((" LEFT_BETWEEN("owner < (SELECT min(owner) FROM living)") ")"
+    "   UNION ALL SELECT x.id FROM spans s CROSS JOIN LATERAL"
+    "    (" LEFT_BETWEEN("owner > s.above AND owner < s.below") ") x WHERE s.below IS NOT NULL"
+    "   UNION ALL (" LEFT_BETWEEN("owner > (SELECT max(owner) FROM living)") ")) y LIMIT $2)"
+    " SELECT j.id FROM tidemark.job j WHERE j.id = ANY (ARRAY(SELECT id FROM left_over))"
+    " FOR UPDATE SKIP LOCKED";
+/* clang-format on */
 
 /* The rows are locked; whether their owner is dead is asked again, now that whoever
  * claimed one in between is seen.  A budget of 0 has no end. */
+/* clang-format off */
 static const char reclaim_sql[] =
     "WITH rows AS MATERIALIZED (SELECT j.id, j.account, j.kind, j.dedupe,"
-    " j.attempts_max > 0 AND j.attempts + 1 >= j.attempts_max AND NOT j.cancel_wanted AS over,"
-    " CASE WHEN j.cancel_wanted THEN 4"
-    "  WHEN j.attempts_max > 0 AND j.attempts + 1 >= j.attempts_max AND NOT coalesce(k.splits,"
-    "  false) THEN 3 ELSE 0 END AS state_new"
-    " FROM tidemark.job j LEFT JOIN tidemark.kind k ON k.id = j.kind"
-    " WHERE j.id = ANY($2) AND j.state = 1 AND j.owner <> $1 AND NOT " PG_ALIVE(
-        "j.owner") "),"
-                   " back AS MATERIALIZED (SELECT id, " FIRST_OF_KEY " AND NOT " KEYLESS(
-                       "rows") "  AS keeps FROM rows WHERE state_new = 0)"
-                               " UPDATE tidemark.job j SET state = r.state_new,"
-                               " attempts = CASE WHEN r.state_new = 4 THEN j.attempts ELSE "
-                               "least(65535, j.attempts + 1) END,"
-                               " finished = CASE WHEN r.state_new = 0 THEN NULL ELSE $3::bigint "
-                               "END,"
-                               " status = CASE WHEN r.state_new = 4 THEN $5 ELSE $4 END,"
-                               " error = 'the process that ran it ended',"
-                               " dedupe = CASE WHEN b.keeps IS false THEN NULL ELSE j.dedupe END,"
-                               " not_before = NULL, token = NULL, owner = NULL, beat = NULL, "
-                               "cancel_wanted = false"
-                               " FROM rows r LEFT JOIN back b ON b.id = r.id WHERE j.id = r.id"
-                               " RETURNING CASE WHEN r.state_new <> 0 THEN j.cycle END, j.id, "
-                               "j.kind, r.over, r.state_new";
+    "  j.attempts_max > 0 AND j.attempts + 1 >= j.attempts_max AND NOT j.cancel_wanted AS over,"
+    "  CASE WHEN j.cancel_wanted THEN 4"
+    "   WHEN j.attempts_max > 0 AND j.attempts + 1 >= j.attempts_max"
+    "    AND NOT coalesce(k.splits, false) THEN 3 ELSE 0 END AS state_new"
+    "  FROM tidemark.job j LEFT JOIN tidemark.kind k ON k.id = j.kind"
+    "  WHERE j.id = ANY($2) AND j.state = 1 AND j.owner <> $1 AND NOT " PG_ALIVE("j.owner") "),"
+    " back AS MATERIALIZED (SELECT id, " FIRST_OF_KEY " AND NOT " KEYLESS("rows") " AS keeps"
+    "  FROM rows WHERE state_new = 0)"
+    " UPDATE tidemark.job j SET state = r.state_new,"
+    "  attempts = CASE WHEN r.state_new = 4 THEN j.attempts"
+    "   ELSE least(65535, j.attempts + 1) END,"
+    "  finished = CASE WHEN r.state_new = 0 THEN NULL ELSE $3::bigint END,"
+    "  status = CASE WHEN r.state_new = 4 THEN $5 ELSE $4 END,"
+    "  error = 'the process that ran it ended',"
+    "  dedupe = CASE WHEN b.keeps IS false THEN NULL ELSE j.dedupe END,"
+    "  not_before = NULL, token = NULL, owner = NULL, beat = NULL, cancel_wanted = false"
+    " FROM rows r LEFT JOIN back b ON b.id = r.id WHERE j.id = r.id"
+    " RETURNING CASE WHEN r.state_new <> 0 THEN j.cycle END, j.id, j.kind, r.over, r.state_new,"
+    "  j.lane, j.priority";
+/* clang-format on */
 
 static tide_status over_budget_add(struct tide_changes *changes, const PGresult *result, int row,
                                    tide_error *err)
