@@ -27,9 +27,10 @@ static inline int groups_run(const struct group *const *groups, size_t count)
 {
     int failed = 0;
     for (size_t i = 0; i < count; i++) /* cmocka's own macro wants the array itself */
-        failed += _cmocka_run_group_tests(groups[i]->what, groups[i]->tests, groups[i]->count, NULL,
-                                          NULL);
-    return failed != 0;
+        if (_cmocka_run_group_tests(groups[i]->what, groups[i]->tests, groups[i]->count, NULL,
+                                    NULL) != 0)
+            failed = 1;
+    return failed;
 }
 
 #endif
