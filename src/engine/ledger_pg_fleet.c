@@ -13,10 +13,15 @@
 
 /* ---- members ------------------------------------------------------------------------- */
 
-static const char join_sql[] = "INSERT INTO tidemark.member (owner, name, version, joined, until)"
-                               " SELECT $1, $2, $3, c.now, c.now + $4 FROM (SELECT " PG_NOW(
-                                   "$5") " AS now) c"
-                                         " ON CONFLICT (owner) DO NOTHING";
+/* clang-format off */
+static const char join_sql[] =
+    "INSERT INTO tidemark.member (owner, name, version, joined, until)"
+    " SELECT $1, $2, $3, c.now, c.now + $4 FROM (SELECT " PG_NOW("$5") " AS now) c"
+    " ON CONFLICT (owner) DO NOTHING";
+static const char beat_sql[] =
+    "UPDATE tidemark.member SET until = " PG_NOW("$2") " + $3 WHERE owner = $1 AND NOT dead"
+    " RETURNING ctid::text";
+/* clang-format on */
 
 tide_status tide_pgl_member_join(tide_ledger *ledger, const struct tide_member *member,
                                  uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err)
@@ -66,11 +71,7 @@ tide_status tide_pgl_member_beat(tide_tx *tx, uint32_t lease_ms, uint64_t now_un
     tide_pg_u64(pg, self->owner);
     tide_pgl_clock(self, now_unix_ms);
     tide_pg_i64(pg, lease_ms);
-    return tide_pgl_end(self, member_change(self,
-                                            "UPDATE tidemark.member SET until = " PG_NOW(
-                                                "$2") " + $3 WHERE owner = $1 AND NOT dead"
-                                                      " RETURNING ctid::text",
-                                            err));
+    return tide_pgl_end(self, member_change(self, beat_sql, err));
 }
 
 tide_status tide_pgl_member_leave(tide_tx *tx, uint64_t now_unix_ms, tide_error *err)
