@@ -263,7 +263,7 @@ static const char sql_claim[] =
     "UPDATE tidemark.job SET state = 1, attempts = attempts + 1, token = $2::bigint,"
     " owner = $3::bigint, started = $4::bigint, run = 1"
     " WHERE ctid = ANY (ARRAY (SELECT ctid FROM tidemark.job WHERE state = 0 AND open_deps = 0"
-    "  AND account = 0 AND not_before IS NULL AND lane = 1 ORDER BY priority DESC, id"
+    "  AND account = 0 AND not_before IS NULL AND lane = 1 ORDER BY (100 - priority), id"
     "  LIMIT $1::bigint FOR UPDATE SKIP LOCKED))"
     " RETURNING id, kind, attempts, payload";
 

@@ -104,7 +104,9 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err);
 /* Waits until nothing is pending or running that could still run without news:
  * TIDE_OK; what is left is failed, canceled, paused, halted, or blocked by one
  * of these.  TIDE_TIMEOUT after wait_ms; TIDE_STOPPED when stopped meanwhile;
- * else why the engine had to stop by itself (a failed sync, E1.10). */
+ * else why the engine had to stop by itself (a failed sync, E1.10).  On a shared
+ * ledger it is about what this process could run now: jobs that run in others, or
+ * ran in one that died and was not declared dead yet, are not waited for. */
 tide_status tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *err);
 /* Asks it to stop: no new job starts, running ones have `workers.stop_grace`
  * (5 s), then they are canceled and put back (E7.4).  Returns at once; safe in

@@ -504,11 +504,6 @@ void tide_pg_i16(tide_pg *pg, int16_t number)
         memcpy(at, &swapped, sizeof swapped);
 }
 
-void tide_pg_i16_null(tide_pg *pg)
-{
-    (void)value(pg, TIDE_PG_INT2, -1);
-}
-
 void tide_pg_bool(tide_pg *pg, bool truth)
 {
     char *at = value(pg, TIDE_PG_BOOL, 1);

@@ -80,7 +80,6 @@ void tide_pg_u64(tide_pg *pg, uint64_t value);         /* the same 64 bits */
 void tide_pg_u64_or_null(tide_pg *pg, uint64_t value); /* 0 is NULL */
 void tide_pg_i32(tide_pg *pg, int32_t value);
 void tide_pg_i16(tide_pg *pg, int16_t value);
-void tide_pg_i16_null(tide_pg *pg);
 void tide_pg_bool(tide_pg *pg, bool value);
 void tide_pg_text(tide_pg *pg, tide_text value);
 void tide_pg_text_or_null(tide_pg *pg, tide_text value); /* empty is NULL */

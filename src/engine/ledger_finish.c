@@ -404,7 +404,7 @@ static tide_status finish_with_more(struct tide_sqlite *self, tide_tx *tx,
     if (rc == TIDE_OK && finish->children_count > 0)
         rc = tide_sql_enqueue_rows(self, finish->children, finish->children_count, now_unix_ms,
                                    NULL, changes, err);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && finish->children_count > 0)
         rc = wait_for_parts(self, finish, changes->children + children_before, mark.released, err);
     if (rc == TIDE_OK && finish->items_count > 0)
         rc = tide_sql_bad_add(self, finish->id, claimed->cycle, finish->items, finish->items_count,

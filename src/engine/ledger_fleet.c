@@ -257,8 +257,10 @@ tide_status tide_sql_grant(tide_tx *tx, const char *limit, uint64_t owner, uint6
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
     /* Somebody who gets nothing now is counted all the same: the others make room when
-     * they ask again. */
+     * they ask again.  Where there is less than a unit for each, the first ones get one. */
     uint64_t part = units_max / (shares.others_count + 1);
+    if (part == 0 && units_max > 0)
+        part = 1;
     uint64_t left =
         units_max - (shares.others_weight < units_max ? shares.others_weight : units_max);
     uint64_t units = units_wanted;

@@ -415,7 +415,10 @@ static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err
 static const char settings[] =
     "plan_cache_mode = force_generic_plan; enable_seqscan = off; enable_hashjoin = off; "
     "enable_mergejoin = off; enable_bitmapscan = off; jit = off; "
-    "max_parallel_workers_per_gather = 0";
+    "max_parallel_workers_per_gather = 0; "
+    /* A machine that vanished in the middle of a transaction holds its member's row, and
+     * nobody can declare it dead: the server gives that up before the lease ends (E1.7). */
+    "idle_in_transaction_session_timeout = 5000";
 
 static void destroy(struct tide_postgres *self)
 {

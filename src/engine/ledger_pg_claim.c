@@ -201,29 +201,30 @@ static bool due_wanted(const struct tide_postgres *self, uint64_t now_unix_ms)
            now_unix_ms < self->due_looked_unix_ms;
 }
 
-/* A part of a lane's index: priority `below` beyond `after`, or, where `above` is not -2,
- * all priorities between the two. */
+/* A part of a lane's index: what comes after (rank, after), up to the rank `last`.  A rank is
+ * 100 - priority. */
 struct part {
-    int16_t lane, above, below;
+    int16_t lane;
+    int32_t rank, last;
     uint64_t after;
 };
-enum { ONE_PRIORITY = -2 };
 
 static size_t parts_of(const struct pg_heads *heads, int16_t lane, bool beginning,
                        struct part *parts)
 {
     size_t count = 0;
-    int16_t below = TIDE_PRIORITY_MAX + 1;
-    for (int16_t p = TIDE_PRIORITY_MAX; !beginning && p >= 0; p--) {
-        if (heads->reached[p] == 0)
+    int32_t rank = -1;
+    for (int32_t r = 0; !beginning && r <= TIDE_PRIORITY_MAX; r++) {
+        uint64_t reached = heads->reached[TIDE_PRIORITY_MAX - r];
+        if (reached == 0)
             continue;
-        if (below > p + 1)
-            parts[count++] = (struct part){lane, p, below, 0};
-        parts[count++] = (struct part){lane, ONE_PRIORITY, p, heads->reached[p]};
-        below = p;
+        if (rank + 1 < r)
+            parts[count++] = (struct part){lane, rank, r - 1, INT64_MAX};
+        parts[count++] = (struct part){lane, r, r, reached};
+        rank = r;
     }
-    if (below > 0)
-        parts[count++] = (struct part){lane, -1, below, 0};
+    if (rank < TIDE_PRIORITY_MAX)
+        parts[count++] = (struct part){lane, rank, TIDE_PRIORITY_MAX, INT64_MAX};
     return count;
 }
 
@@ -259,18 +260,14 @@ static void free_params(struct tide_postgres *self, const struct free_claim *cla
         tide_pg_array_end(pg);
     }
     for (int column = 0; column < 4; column++) {
-        tide_pg_array(pg, column == 3 ? TIDE_PG_INT8 : TIDE_PG_INT2);
+        tide_pg_array(pg, column == 0 ? TIDE_PG_INT2 : column == 2 ? TIDE_PG_INT8 : TIDE_PG_INT4);
         for (size_t i = 0; i < count; i++)
             if (column == 0)
                 tide_pg_i16(pg, parts[i].lane);
-            else if (column == 1 && parts[i].above == ONE_PRIORITY)
-                tide_pg_i16_null(pg);
-            else if (column == 1)
-                tide_pg_i16(pg, parts[i].above);
             else if (column == 2)
-                tide_pg_i16(pg, parts[i].below);
-            else
                 tide_pg_u64(pg, parts[i].after);
+            else
+                tide_pg_i32(pg, column == 1 ? parts[i].rank : parts[i].last);
         tide_pg_array_end(pg);
     }
     put_kinds(pg, claim->kinds, claim->kinds_count);
@@ -519,7 +516,7 @@ tide_status tide_pgl_refill(tide_ledger *ledger, uint32_t account, uint8_t after
         return rc;
     tide_pg_params(self->pg);
     tide_pg_i32(self->pg, (int32_t)account);
-    tide_pg_i16(self->pg, after_priority);
+    tide_pg_i32(self->pg, after_priority);
     tide_pg_u64(self->pg, after_id);
     tide_pg_u64(self->pg, count_max);
     rc = tide_pg_run(self->pg, account == 0 ? PGSQL_REFILL_FREE : PGSQL_REFILL, &result, err);

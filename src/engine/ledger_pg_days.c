@@ -110,11 +110,18 @@ tide_status tide_pgl_days_open(struct tide_postgres *self, tide_error *err)
         return TIDE_OK;
     tide_status rc = days_missing(self, days, &count, err);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        tide_status made =
+            tide_pg_exec(self->pg, "BEGIN; SET LOCAL lock_timeout = " LOCK_WAIT_MS, err);
         (void)tide_pgl_params(self);
         tide_pg_i64(self->pg, days[i]);
-        tide_status made = tide_pg_query(self->pg, open_sql, NULL, err);
+        if (made == TIDE_OK)
+            made = tide_pg_query(self->pg, open_sql, NULL, err);
+        if (made == TIDE_OK)
+            made = tide_pg_exec(self->pg, "COMMIT", err);
         if (made == TIDE_NETWORK || made == TIDE_NO_MEMORY)
             rc = made;
+        else if (made != TIDE_OK)
+            rc = tide_pg_exec(self->pg, "ROLLBACK", err);
     }
     return rc;
 }

@@ -50,10 +50,11 @@ static const char schema_tables[] =
     "  autovacuum_analyze_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 1);"
     /* Every pending job that waits for no other one is in exactly one of the first three:
      * those of an account whatever their time, the others by whether it has come (`due`, set
-     * by whoever finds out first). */
-    "CREATE INDEX job_ready ON tidemark.job (account, priority DESC, id)"
+     * by whoever finds out first).  The highest priority comes first; (100 - priority), id
+     * grow together, so that one comparison of both finds the place to begin. */
+    "CREATE INDEX job_ready ON tidemark.job (account, (100 - priority), id)"
     " WHERE state = 0 AND open_deps = 0 AND account <> 0;"
-    "CREATE INDEX job_free ON tidemark.job (lane, priority DESC, id)"
+    "CREATE INDEX job_free ON tidemark.job (lane, (100 - priority), id)"
     " WHERE state = 0 AND open_deps = 0 AND account = 0 AND (not_before IS NULL OR due);"
     "CREATE INDEX job_due ON tidemark.job (not_before)"
     " WHERE state = 0 AND open_deps = 0 AND account = 0 AND not_before IS NOT NULL"

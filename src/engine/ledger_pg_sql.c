@@ -23,29 +23,9 @@
     "ANY (ARRAY(SELECT k.id FROM tidemark.kind k WHERE k.id = ANY (" n ") AND NOT k.paused))"
 #define PAUSED_KINDS "ALL (ARRAY(SELECT k.id FROM tidemark.kind k WHERE k.paused))"
 
-/* Free jobs that may start now, in a part of their index: of one priority beyond an id, or
- * all priorities between two. */
-#define FREE_READY                                                                                 \
-    "SELECT ctid FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account = 0"              \
-    " AND (not_before IS NULL OR due) AND lane = l.lane AND kind = " OPEN_KINDS("$7")
-#define FREE_BEYOND                                                                                \
-    FREE_READY                                                                                     \
-    " AND u.above IS NULL AND priority = u.below AND id > u.after"                                 \
-    " ORDER BY id LIMIT l.wanted FOR UPDATE SKIP LOCKED"
-#define FREE_BETWEEN                                                                               \
-    FREE_READY                                                                                     \
-    " AND u.above IS NOT NULL AND priority > u.above AND priority < u.below"                       \
-    " ORDER BY priority DESC, id LIMIT l.wanted FOR UPDATE SKIP LOCKED"
-
 #define DUE                                                                                        \
     "FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account = 0"                          \
     " AND not_before IS NOT NULL AND NOT due"
-
-#define REFILL(more, order)                                                                        \
-    "SELECT * FROM (" BRIEF " FROM tidemark.job j WHERE j.state = 0 AND j.open_deps = 0"           \
-    " AND j.account <> 0 AND j.account = $1 AND " more " AND j.kind <> " PAUSED_KINDS              \
-    " AND NOT EXISTS (SELECT 1 FROM tidemark.account a WHERE a.id = $1 AND a.paused)"              \
-    " ORDER BY " order " LIMIT $4)"
 
 #define READY_ACCOUNT                                                                              \
     "SELECT account FROM tidemark.job WHERE state = 0 AND open_deps = 0 AND account <> 0"
@@ -68,13 +48,20 @@
 const char tide_pg_copy_jobs[] =
     "COPY tidemark.job (" JOB_NEW_COLUMNS ") FROM STDIN (FORMAT binary)";
 
+/* How these are written, so that no plan can go astray (see `settings` in ledger_pg.c):
+ *   - a table is joined to an array by its primary key, and no condition names a state: an
+ *     index of just the running ones would look like a shorter way to somebody who last
+ *     counted them at night;
+ *   - an order is asked for only where an index gives it, and together with the comparison
+ *     of (100 - priority), id that no other index can answer;
+ *   - rows found by id = ANY come, and are locked, in the order of the ids (R3). */
 const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
     [PGSQL_NAMES] = "SELECT 0, id, scope FROM tidemark.kind WHERE id = ANY ($1)"
                     " UNION ALL SELECT 1, id, 0 FROM tidemark.account WHERE id = ANY ($2)",
     [PGSQL_CYCLES_OPEN] = "SELECT c.id, c.ordinal >= s.ordinal FROM tidemark.cycle c"
                           " JOIN tidemark.stream s ON s.id = c.stream WHERE c.id = ANY ($1)",
     /* R6: nobody ends them before this transaction does. */
-    [PGSQL_NEEDS] = "SELECT id FROM tidemark.job WHERE id = ANY ($1) ORDER BY id FOR KEY SHARE",
+    [PGSQL_NEEDS] = "SELECT id FROM tidemark.job WHERE id = ANY ($1) FOR KEY SHARE",
     [PGSQL_NEEDS_DONE] = "SELECT id FROM tidemark.job_done WHERE id = ANY ($1)",
     [PGSQL_IDS] = "SELECT nextval('tidemark.job_id') FROM generate_series(1, $1)",
     [PGSQL_INSERT] = INSERT_JOBS " RETURNING id",
@@ -82,12 +69,15 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
     " ON CONFLICT (account, kind, dedupe) WHERE dedupe IS NOT NULL AND state <= scope"
     " DO NOTHING RETURNING id",
     [PGSQL_DUPLICATES] =
-        "SELECT u.n, j.id, j.state, j.priority, j.force, j.open_deps, j.lane, j.account"
-        " FROM unnest($1::int4[], $2::int4[], $3::int4[], $4::text[])"
-        "  AS u (n, account, kind, dedupe)"
-        " JOIN tidemark.job j ON j.account = u.account AND j.kind = u.kind"
-        "  AND j.dedupe = u.dedupe AND j.dedupe IS NOT NULL AND j.state <= j.scope"
-        " ORDER BY j.id FOR UPDATE OF j",
+        "WITH found AS MATERIALIZED (SELECT u.n, k.id"
+        "  FROM unnest($1::int4[], $2::int4[], $3::int4[], $4::text[])"
+        "   AS u (n, account, kind, dedupe) CROSS JOIN LATERAL"
+        "   (SELECT id FROM tidemark.job WHERE account = u.account AND kind = u.kind"
+        "     AND dedupe = u.dedupe AND dedupe IS NOT NULL AND state <= scope LIMIT 1) k"
+        "  ORDER BY k.id)"
+        " SELECT f.n, j.* FROM found f CROSS JOIN LATERAL"
+        "  (SELECT id, state, priority, force, open_deps, lane, account FROM tidemark.job"
+        "    WHERE id = f.id AND state <= scope LIMIT 1 FOR UPDATE) j",
     [PGSQL_RAISE] = "UPDATE tidemark.job j SET priority = u.priority, force = u.force"
                     " FROM unnest($1::int8[], $2::int2[], $3::bool[]) AS u (id, priority, force)"
                     " WHERE j.id = u.id",
@@ -101,20 +91,23 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         " WHERE j.id = u.id AND j.state = 0 AND j.open_deps = 0 AND j.kind <> " PAUSED_KINDS
         " AND j.account <> ALL (ARRAY(SELECT a.id FROM tidemark.account a WHERE a.paused))"
         " RETURNING j.id, j.token, j.attempts, j.force, j.payload, j.resume, j.dedupe",
-    /* Parts of the index, in order.  The next part is only looked at while fewer were found
-     * than wanted.  Rows are found again by their place: they are locked, and a second way
-     * through an index costs a tenth of the whole claim. */
+    /* Parts of the index, in order; the next one is only looked at while fewer were found
+     * than wanted.  What was found is locked, and so it stays in its place. */
     [PGSQL_CLAIM_FREE] =
-        "WITH picked AS MATERIALIZED (SELECT p.ctid, row_number() OVER () - 1 AS n"
+        "WITH picked AS MATERIALIZED (SELECT p.tid, row_number() OVER () - 1 AS n"
         " FROM unnest($1::int2[], $2::int4[]) AS l (lane, wanted) CROSS JOIN LATERAL"
-        "  (SELECT q.ctid FROM unnest($3::int2[], $4::int2[], $5::int2[], $6::int8[])"
-        "    AS u (lane, above, below, after) CROSS JOIN LATERAL"
-        "    (SELECT a.ctid FROM (" FREE_BEYOND ") a"
-        "     UNION ALL SELECT b.ctid FROM (" FREE_BETWEEN ") b) q"
-        "   WHERE u.lane = l.lane LIMIT l.wanted) p)"
-        " UPDATE tidemark.job j SET state = 1, token = $9 + picked.n, owner = $8, run = $10,"
-        " started = $11, beat = NULL FROM picked WHERE j.ctid = picked.ctid"
-        " RETURNING " BRIEF_COLUMNS ", j.token, j.force, j.payload, j.resume, j.dedupe",
+        "  (SELECT q.tid FROM unnest($3::int2[], $4::int4[], $5::int8[], $6::int4[])"
+        "    AS u (lane, rank, after, last) CROSS JOIN LATERAL"
+        "    (SELECT ctid AS tid FROM tidemark.job WHERE state = 0 AND open_deps = 0"
+        "      AND account = 0 AND (not_before IS NULL OR due) AND lane = l.lane"
+        "      AND ROW((100 - priority), id) > ROW(u.rank, u.after)"
+        "      AND (100 - priority) <= u.last AND kind = " OPEN_KINDS(
+            "$7") "     ORDER BY (100 - priority), id LIMIT l.wanted FOR UPDATE SKIP LOCKED) q"
+                  "   WHERE u.lane = l.lane LIMIT l.wanted) p)"
+                  " UPDATE tidemark.job j SET state = 1, token = $9 + picked.n, owner = $8, run = "
+                  "$10,"
+                  " started = $11, beat = NULL FROM picked WHERE j.ctid = picked.tid"
+                  " RETURNING " BRIEF_COLUMNS ", j.token, j.force, j.payload, j.resume, j.dedupe",
     [PGSQL_DUE] = "SELECT not_before " DUE " ORDER BY not_before LIMIT 1",
     [PGSQL_DUE_OF] =
         "SELECT not_before " DUE " AND kind = " OPEN_KINDS("$1") " ORDER BY not_before LIMIT 1",
@@ -128,8 +121,12 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
                    "  AS u (id, token, bytes_done, resume_set, resume)"
                    " WHERE j.id = u.id AND j.token = u.token RETURNING j.id, j.token",
     /* First the rest of that priority, then all below it. */
-    [PGSQL_REFILL] = REFILL("j.priority = $2 AND j.id > $3", "j.id") " x UNION ALL " REFILL(
-        "j.priority < $2", "j.priority DESC, j.id") " y LIMIT $4",
+    [PGSQL_REFILL] =
+        BRIEF " FROM tidemark.job j WHERE j.state = 0 AND j.open_deps = 0 AND j.account <> 0"
+              " AND j.account = $1 AND ROW((100 - j.priority), j.id) > ROW((100 - $2), $3)"
+              " AND j.kind <> " PAUSED_KINDS
+              " AND NOT EXISTS (SELECT 1 FROM tidemark.account a WHERE a.id = $1 AND a.paused)"
+              " ORDER BY (100 - j.priority), j.id LIMIT $4",
     [PGSQL_REFILL_FREE] = BRIEF
     " FROM tidemark.job j WHERE j.state = 0 AND j.open_deps = 0 AND j.account = 0"
     " AND (j.priority < $2 OR (j.priority = $2 AND j.id > $3)) AND j.kind <> " PAUSED_KINDS
@@ -192,7 +189,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
      * adds to what is there then, not to what its snapshot saw. */
     [PGSQL_CYCLES_ADD] =
         "WITH locked AS MATERIALIZED (SELECT id FROM tidemark.cycle WHERE id = ANY($1)"
-        " ORDER BY id FOR NO KEY UPDATE)"
+        " FOR NO KEY UPDATE)"
         " UPDATE tidemark.cycle c SET total = c.total + d.total,"
         " outstanding = c.outstanding + d.outstanding, failed = c.failed + d.failed"
         " FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])"
@@ -204,7 +201,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "WITH gone AS (DELETE FROM tidemark.dep WHERE needs = ANY($1) RETURNING job),"
         " waits AS MATERIALIZED (SELECT job AS id, count(*)::int AS n FROM gone GROUP BY job),"
         " locked AS MATERIALIZED (SELECT j.id FROM tidemark.job j"
-        "  WHERE j.id IN (SELECT id FROM waits) ORDER BY j.id FOR NO KEY UPDATE)"
+        "  WHERE j.id = ANY (ARRAY(SELECT id FROM waits)) FOR NO KEY UPDATE)"
         " UPDATE tidemark.job j SET open_deps = j.open_deps - w.n"
         " FROM waits w JOIN locked USING (id) WHERE j.id = w.id"
         " RETURNING j.id, j.account, j.open_deps, j.state, j.lane, j.priority",

@@ -166,11 +166,11 @@ uint64_t tide_tuning_project(const tide_settings *settings, const char *provider
 {
     if (strcmp(provider, "gmail") == 0) {
         *window_ms_out = U32(GOVERNOR_GMAIL_WINDOW);
-        return U64(GOVERNOR_GMAIL_PROJECT_UNITS);
+        return U64(GOVERNOR_GMAIL_WINDOW_UNITS) == 0 ? 0 : U64(GOVERNOR_GMAIL_PROJECT_UNITS);
     }
     if (strcmp(provider, "console") == 0) {
         *window_ms_out = U32(GOVERNOR_CONSOLE_WINDOW);
-        return U64(GOVERNOR_CONSOLE_PROJECT_UNITS);
+        return U64(GOVERNOR_CONSOLE_SITE_UNITS) == 0 ? 0 : U64(GOVERNOR_CONSOLE_PROJECT_UNITS);
     }
     *window_ms_out = 0;
     return 0;

@@ -52,7 +52,8 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings);
 /* "gmail", "console", "graph", "chat"; any other is "default". */
 struct tide_governor_profile tide_tuning_profile(const tide_settings *settings,
                                                  const char *provider);
-/* What all accounts of a provider share: units in any window; 0: nothing (E4.1). */
+/* What all accounts of a provider share: units in any window; 0: nothing, as where no
+ * limit of one account is known (E4.1). */
 uint64_t tide_tuning_project(const tide_settings *settings, const char *provider,
                              uint32_t *window_ms_out);
 struct tide_badness_settings tide_tuning_badness(const tide_settings *settings);

@@ -8,6 +8,7 @@
 #include "tidemark.h"
 #include "world/real.h"
 
+#include <ftw.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,15 +113,21 @@ static int set_up(void **state)
     return 0;
 }
 
+static int remove_one(const char *path, const struct stat *info, int type, struct FTW *at)
+{
+    (void)info;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    char command[120];
     for (int i = 0; i < 2; i++)
         (void)tide_engine_close(f->p[i].engine);
     pg_test_drop(f->url);
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", f->dir);
-    assert_int_equal(system(command), 0);
+    assert_int_equal(nftw(f->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
     free(f);
     return 0;
 }

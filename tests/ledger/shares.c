@@ -55,6 +55,25 @@ static void what_is_given_back_is_free_after_a_window(void **state)
     assert_int_equal(grant(f, 2, 1000, NOW + 1000 + WINDOW_MS), UNITS);
 }
 
+/* Else a small limit would stop a large fleet altogether. */
+static void less_than_a_unit_for_each_goes_to_the_first(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t sum = 0;
+    for (int round = 0; round < 2; round++) {
+        sum = 0;
+        for (uint64_t owner = 1; owner <= 5; owner++) {
+            uint64_t units = 99;
+            begin(f);
+            OK(tide_ledger_grant(f->tx, "small", owner, 2, owner == 1 ? 1 : 10, WINDOW_MS, LEASE_MS,
+                                 NOW + (uint64_t)round, &units, &f->err));
+            commit(f);
+            sum += units;
+        }
+    }
+    assert_int_equal(sum, 2);
+}
+
 static void a_share_that_is_not_renewed_runs_out(void **state)
 {
     struct fixture *f = *state;
@@ -120,6 +139,7 @@ static void shares_never_exceed_the_limit_whoever_asks_when(void **state)
 static const struct CMUnitTest tests[] = {
     CASE(one_alone_has_all_and_two_have_halves),
     CASE(what_is_given_back_is_free_after_a_window),
+    CASE(less_than_a_unit_for_each_goes_to_the_first),
     CASE(a_share_that_is_not_renewed_runs_out),
     CASE(shares_never_exceed_the_limit_whoever_asks_when),
 };

@@ -246,6 +246,22 @@ static void a_paused_process_that_wakes_up_changes_nothing(void **state)
     assert_int_equal(ask(f, "SELECT attempts FROM tidemark.job_done WHERE id = ", id), 1);
 }
 
+/* A machine that lost its network in the middle of a transaction keeps its member's row
+ * locked until the server gives it up: which must be before its lease ends. */
+static void the_server_gives_up_a_transaction_that_stands_still(void **state)
+{
+    struct fleet *f = *state;
+    join(f, 0, 11, NOW);
+    begin(f, 0);
+    PGresult *result =
+        PQexec(tide_tx_postgres(f->txs[0]), "SELECT setting::int FROM pg_catalog.pg_settings"
+                                            " WHERE name = 'idle_in_transaction_session_timeout'");
+    long timeout_ms = strtol(PQgetvalue(result, 0, 0), NULL, 10);
+    PQclear(result);
+    commit(f, 0);
+    assert_true(timeout_ms > 0 && timeout_ms < (long)LEASE_MS);
+}
+
 /* One that does not know of its death yet, because its transaction had begun, is not dead:
  * so no token of it is ever given away under its hands. */
 static void an_account_is_held_by_one_process_at_a_time(void **state)
@@ -750,6 +766,7 @@ int main(void)
         CASE(a_member_in_a_transaction_is_left_for_the_next_look),
         CASE(a_member_that_beat_in_time_is_left_alone),
         CASE(a_paused_process_that_wakes_up_changes_nothing),
+        CASE(the_server_gives_up_a_transaction_that_stands_still),
         CASE(an_account_is_held_by_one_process_at_a_time),
         CASE(whoever_leaves_frees_its_accounts_and_may_come_back),
         CASE(counters_that_two_processes_change_at_once_add_up),
