@@ -52,6 +52,7 @@ skip() { # NAME WHY
 
 best=
 keep_best() { # VALUE: the larger of it and $best
+    [ -n "$1" ] || { echo "run.sh: a contestant failed" >&2; exit 1; }
     best=$(awk -v a="${best:-0}" -v b="$1" 'BEGIN { print (a > b ? a : b) }')
 }
 
@@ -89,7 +90,7 @@ install_peers() {
 }
 graphile() { "$node" "$here/graphile.mjs" "$@"; }
 plainjob() { "$node" "$here/plainjob.mjs" "$@"; }
-engine() { "$build/bench/queue_bench" "$@"; }
+engine() { TMPDIR=$home "$build/bench/queue_bench" "$@"; }
 raw() { "$build/bench/queue_raw" "$@"; }
 
 # ---- PostgreSQL -----------------------------------------------------------------------

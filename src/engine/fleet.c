@@ -247,8 +247,9 @@ static tide_status hint(tide_engine *engine, tide_tx *tx, const struct tide_brie
     if (brief->open_deps > 0)
         return TIDE_OK;
     tide_lock_take(engine->world, engine->lock);
-    bool told = tide_fleet_ours(engine, brief->account) ||
-                (brief->account == 0 && engine->fleet->others == 0);
+    /* A process that was not started takes no jobs, and has never looked for others. */
+    bool alone = engine->fleet->looks > 0 && engine->fleet->others == 0;
+    bool told = tide_fleet_ours(engine, brief->account) || (brief->account == 0 && alone);
     tide_lock_drop(engine->world, engine->lock);
     return told ? TIDE_OK : tide_tx_hint(tx, TIDE_HINT_WORK, brief->account, err);
 }
