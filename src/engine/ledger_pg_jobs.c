@@ -516,47 +516,20 @@ static const char free_accounts_sql[] =
 /* Running jobs of nobody alive: those between two owners that live, so that what the living
  * claimed and ended, and a long transaction of somebody else keeps in the index, is not
  * walked through.  Another process may be reclaiming the same rows: each takes others. */
-#define LEFT_BETWEEN(where) "SELECT id FROM tidemark.job WHERE state = 1 AND " where " LIMIT $2"
-static const char
-    reclaim_pick_sql
-        [] =
-            "WITH living AS MATERIALIZED (SELECT m.owner FROM tidemark.member m WHERE NOT m.dead"
-            "  UNION SELECT $1),"
-            " spans AS MATERIALIZED (SELECT owner AS above, lead(owner) OVER (ORDER BY owner) AS "
-            "below"
-            "  FROM living),"
-            " left_over AS MATERIALIZED (SELECT id FROM"
-            "  ((" LEFT_BETWEEN(
-                "owner < (SELECT min(owner) FROM living)") ")"
-                                                           "   UNION ALL SELECT x.id FROM spans s "
-                                                           "CROSS JOIN LATERAL"
-                                                           "    (" LEFT_BETWEEN(
-                                                               "owner > s.above AND owner < "
-                                                               "s.below") ") x WHERE s.below IS "
-                                                                          "NOT NULL"
-                                                                          "   UNION ALL "
-                                                                          "(" LEFT_BETWEEN(
-                                                                              "owner > (SELECT "
-                                                                              "max(owner) FROM "
-                                                                              "living)") ")) y "
-                                                                                         "LIMIT $2)"
-                                                                                         " SELECT "
-                                                                                         "j.id "
-                                                                                         "FROM "
-                                                                                         "tidemark."
-                                                                                         "job j "
-                                                                                         "WHERE "
-                                                                                         "j.id = "
-                                                                                         "ANY "
-                                                                                         "(ARRAY("
-                                                                                         "SELECT "
-                                                                                         "id FROM "
-                                                                                         "left_"
-                                                                                         "over))"
-                                                                                         " FOR "
-                                                                                         "UPDATE "
-                                                                                         "SKIP "
-                                                                                         "LOCKED";
+#define LEFT       "SELECT id FROM tidemark.job WHERE state = 1"
+#define LEFT_FIRST LEFT " AND owner < (SELECT min(owner) FROM living) LIMIT $2"
+#define LEFT_NEXT  LEFT " AND owner > s.above AND owner < s.below LIMIT $2"
+#define LEFT_LAST  LEFT " AND owner > (SELECT max(owner) FROM living) LIMIT $2"
+static const char reclaim_pick_sql[] =
+    "WITH living AS MATERIALIZED (SELECT m.owner FROM tidemark.member m WHERE NOT m.dead"
+    "  UNION SELECT $1),"
+    " spans AS MATERIALIZED (SELECT owner AS above, lead(owner) OVER (ORDER BY owner) AS below"
+    "  FROM living),"
+    " left_over AS MATERIALIZED (SELECT id FROM ((" LEFT_FIRST ")"
+    "   UNION ALL SELECT x.id FROM spans s CROSS JOIN LATERAL (" LEFT_NEXT ") x"
+    "    WHERE s.below IS NOT NULL UNION ALL (" LEFT_LAST ")) y LIMIT $2)"
+    " SELECT j.id FROM tidemark.job j WHERE j.id = ANY (ARRAY(SELECT id FROM left_over))"
+    " FOR UPDATE SKIP LOCKED";
 
 /* The rows are locked; whether their owner is dead is asked again, now that whoever
  * claimed one in between is seen.  A budget of 0 has no end. */
