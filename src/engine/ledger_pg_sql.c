@@ -18,9 +18,11 @@
     " j.attempts_max, j.priority, j.lane, j.level, j.preemptible"
 #define BRIEF "SELECT " BRIEF_COLUMNS
 
-/* Kinds that $n names and nobody paused: read once for a statement. */
+/* Kinds that a parameter names and nobody paused: read once for a statement. */
 #define OPEN_KINDS(n)                                                                              \
     "ANY (ARRAY(SELECT k.id FROM tidemark.kind k WHERE k.id = ANY (" n ") AND NOT k.paused))"
+#define OPEN_KINDS_1 OPEN_KINDS("$1")
+#define OPEN_KINDS_7 OPEN_KINDS("$7")
 #define PAUSED_KINDS "ALL (ARRAY(SELECT k.id FROM tidemark.kind k WHERE k.paused))"
 
 #define DUE                                                                                        \
@@ -101,16 +103,15 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "    (SELECT ctid AS tid FROM tidemark.job WHERE state = 0 AND open_deps = 0"
         "      AND account = 0 AND (not_before IS NULL OR due) AND lane = l.lane"
         "      AND ROW((100 - priority), id) > ROW(u.rank, u.after)"
-        "      AND (100 - priority) <= u.last AND kind = " OPEN_KINDS(
-            "$7") "     ORDER BY (100 - priority), id LIMIT l.wanted FOR UPDATE SKIP LOCKED) q"
-                  "   WHERE u.lane = l.lane LIMIT l.wanted) p)"
-                  " UPDATE tidemark.job j SET state = 1, token = $9 + picked.n, owner = $8, run = "
-                  "$10,"
-                  " started = $11, beat = NULL FROM picked WHERE j.ctid = picked.tid"
-                  " RETURNING " BRIEF_COLUMNS ", j.token, j.force, j.payload, j.resume, j.dedupe",
+        "      AND (100 - priority) <= u.last AND kind = " OPEN_KINDS_7
+        "     ORDER BY (100 - priority), id LIMIT l.wanted FOR UPDATE SKIP LOCKED) q"
+        "   WHERE u.lane = l.lane LIMIT l.wanted) p)"
+        " UPDATE tidemark.job j SET state = 1, token = $9 + picked.n, owner = $8, run = $10,"
+        " started = $11, beat = NULL FROM picked WHERE j.ctid = picked.tid"
+        " RETURNING " BRIEF_COLUMNS ", j.token, j.force, j.payload, j.resume, j.dedupe",
     [PGSQL_DUE] = "SELECT not_before " DUE " ORDER BY not_before LIMIT 1",
     [PGSQL_DUE_OF] =
-        "SELECT not_before " DUE " AND kind = " OPEN_KINDS("$1") " ORDER BY not_before LIMIT 1",
+        "SELECT not_before " DUE " AND kind = " OPEN_KINDS_1 " ORDER BY not_before LIMIT 1",
     [PGSQL_PROMOTE] = "WITH late AS (SELECT id " DUE " AND not_before <= $1 ORDER BY not_before"
                       " LIMIT $2 FOR UPDATE SKIP LOCKED)"
                       " UPDATE tidemark.job j SET due = true FROM late WHERE j.id = late.id"
