@@ -40,26 +40,27 @@ static tide_status step(tide_db *db, const struct tide_schema *schema, uint32_t 
     char mark[120];
     (void)snprintf(mark, sizeof mark, "PRAGMA application_id = %u; PRAGMA user_version = %u",
                    schema->application_id, version + 1);
-    tide_status rc = tide_db_exec(db, "BEGIN IMMEDIATE", err);
-    if (rc != TIDE_OK)
-        return rc;
-    rc = tide_db_exec(db, schema->steps[version], err);
-    if (rc == TIDE_OK)
-        rc = tide_db_exec(db, mark, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_exec(db, "COMMIT", err);
-    if (rc != TIDE_OK && !sqlite3_get_autocommit(db->handle))
-        (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
-    return rc;
+    tide_status rc = tide_db_exec(db, schema->steps[version], err);
+    return rc == TIDE_OK ? tide_db_exec(db, mark, err) : rc;
 }
 
+/* All steps in one transaction: a crash leaves the version there was, or the newest, and
+ * never one in between that a program which only reads would have to refuse. */
 tide_status tide_migrate(tide_db *db, const struct tide_schema *schema, uint32_t version,
                          tide_error *err)
 {
     TIDE_ASSERT(schema->application_id != 0);
     TIDE_ASSERT(version <= schema->steps_count);
-    tide_status rc = TIDE_OK;
+    if (version == schema->steps_count)
+        return TIDE_OK;
+    tide_status rc = tide_db_exec(db, "BEGIN IMMEDIATE", err);
+    if (rc != TIDE_OK)
+        return rc;
     for (; rc == TIDE_OK && version < schema->steps_count; version++)
         rc = step(db, schema, version, err);
+    if (rc == TIDE_OK)
+        rc = tide_db_exec(db, "COMMIT", err);
+    if (rc != TIDE_OK && !sqlite3_get_autocommit(db->handle))
+        (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
     return rc;
 }

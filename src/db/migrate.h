@@ -2,7 +2,8 @@
  *
  * A file says whose it is (application_id) and how old it is (user_version).
  * Migrations are an ordered list that only ever grows; step n turns version n
- * into n+1 in one transaction, so that a crash leaves one version or the next.
+ * into n+1.  All that are missing are one transaction, so that a crash leaves the
+ * version there was or the newest, never one in between.
  * A new file walks the same steps as an old one: there is one path to test.
  *
  * Invariants:
