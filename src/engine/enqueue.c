@@ -157,20 +157,43 @@ static tide_status births_add(struct tide_transaction *transaction, const struct
     return TIDE_OK;
 }
 
-enum { CHUNK = 64 };
+/* What goes to the ledger in one call.  On a server each call is a way there and back, on
+ * SQLite it is nothing, and few fit the cache better. */
+enum { CHUNK = 64, CHUNK_SHARED = 4 * TIDE_ENQUEUE_SLICE };
 
-static tide_status enqueue_chunk(struct tide_transaction *transaction,
-                                 const struct tide_job_new *jobs, size_t count, uint64_t *ids_out,
-                                 tide_error *err)
+struct chunk {
+    size_t max;
+    struct tide_job_new *jobs;
+    struct tide_enqueued *enqueued;
+};
+
+static void chunk_done(struct chunk *chunk, tide_mem *mem)
 {
-    struct tide_enqueued enqueued[CHUNK];
-    TIDE_ASSERT(count <= CHUNK);
-    tide_status rc =
-        tide_ledger_enqueue(transaction->tx, jobs, count, transaction->now_unix_ms, enqueued, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        ids_out[i] = enqueued[i].id;
-        rc = births_add(transaction, &jobs[i], &enqueued[i], err);
-    }
+    tide_mem_free(mem, chunk->enqueued, chunk->max * sizeof chunk->enqueued[0]);
+    tide_mem_free(mem, chunk->jobs, chunk->max * sizeof chunk->jobs[0]);
+}
+
+static tide_status chunk_init(struct chunk *chunk, tide_engine *engine, size_t count,
+                              tide_error *err)
+{
+    size_t max = engine->fleet != NULL ? CHUNK_SHARED : CHUNK;
+    chunk->max = count < max ? count : max;
+    chunk->jobs = tide_mem_array(engine->mem, chunk->max, sizeof chunk->jobs[0]);
+    chunk->enqueued = tide_mem_array(engine->mem, chunk->max, sizeof chunk->enqueued[0]);
+    if (chunk->jobs != NULL && chunk->enqueued != NULL)
+        return TIDE_OK;
+    chunk_done(chunk, engine->mem);
+    return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu jobs", chunk->max);
+}
+
+static tide_status enqueue_chunk(struct tide_transaction *transaction, struct chunk *chunk,
+                                 size_t count, tide_error *err)
+{
+    TIDE_ASSERT(count <= chunk->max);
+    tide_status rc = tide_ledger_enqueue(transaction->tx, chunk->jobs, count,
+                                         transaction->now_unix_ms, chunk->enqueued, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = births_add(transaction, &chunk->jobs[i], &chunk->enqueued[i], err);
     return rc;
 }
 
@@ -222,11 +245,12 @@ static bool needs_within(const struct slice *slice, const struct tide_spec *spec
 static tide_status slice_write(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct slice *slice = arg;
-    struct tide_job_new jobs[CHUNK];
-    uint64_t ids[CHUNK];
+    struct chunk chunk;
     tide_arena arena;
+    tide_status rc = chunk_init(&chunk, slice->engine, slice->count, err);
+    if (rc != TIDE_OK)
+        return rc;
     tide_arena_init(&arena, slice->engine->mem, 16 << 20);
-    tide_status rc = TIDE_OK;
     size_t at = slice->first;
     size_t end = slice->first + slice->count;
     for (size_t i = at; i < end; i++) { /* a transaction may have to be repeated */
@@ -236,27 +260,28 @@ static tide_status slice_write(tide_transaction *transaction, void *arg, tide_er
     }
     while (rc == TIDE_OK && at < end) {
         size_t count = 0;
-        while (rc == TIDE_OK && count < CHUNK && at + count < end) {
+        while (rc == TIDE_OK && count < chunk.max && at + count < end) {
             size_t index = 0;
             const struct tide_spec *spec = slice_spec(slice, at + count, &index);
             if (needs_within(slice, spec))
                 break;
-            tide_spec_convert(slice->engine, spec, transaction->now_unix_ms, &jobs[count]);
-            rc = resolve_needs(slice, spec, &arena, &jobs[count], err);
+            tide_spec_convert(slice->engine, spec, transaction->now_unix_ms, &chunk.jobs[count]);
+            rc = resolve_needs(slice, spec, &arena, &chunk.jobs[count], err);
             count++;
         }
         TIDE_ASSERT(rc != TIDE_OK || count > 0); /* the order is topological */
         if (rc == TIDE_OK)
-            rc = enqueue_chunk(transaction, jobs, count, ids, err);
+            rc = enqueue_chunk(transaction, &chunk, count, err);
         for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
             size_t index = 0;
             (void)slice_spec(slice, at + i, &index);
-            slice->ids[index] = ids[i];
+            slice->ids[index] = chunk.enqueued[i].id;
         }
         at += count;
         tide_arena_reset(&arena);
     }
     tide_arena_done(&arena);
+    chunk_done(&chunk, slice->engine->mem);
     if (rc != TIDE_OK)
         for (size_t i = slice->first; i < end; i++) {
             size_t index = 0;
@@ -363,6 +388,8 @@ tide_status tide_enqueue(tide_engine *engine, const struct tide_spec *specs, siz
 
     struct slice slice = {.engine = engine, .specs = specs, .order = order, .ids = ids};
     size_t slice_max = __atomic_load_n(&engine->enqueue_slice, __ATOMIC_RELAXED);
+    if (engine->fleet != NULL)
+        slice_max *= CHUNK_SHARED / TIDE_ENQUEUE_SLICE;
     while (rc == TIDE_OK && slice.first < count) {
         slice.count = count - slice.first < slice_max ? count - slice.first : slice_max;
         struct tide_write write = {.run = slice_write, .arg = &slice};
