@@ -2,8 +2,10 @@
  * things that are the same for every engine. */
 #include "engine/ledger.h"
 #include "base/check.h"
+#include "base/limits.h"
 #include "engine/ledger_ops.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,6 +50,25 @@ void tide_job_body_free(tide_mem *mem, struct tide_job_body *body)
 {
     if (body != NULL)
         tide_mem_free(mem, body, body->bytes);
+}
+
+/* A finish that breaks a ceiling is refused alone, whichever engine would write it. */
+tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
+{
+    TIDE_ASSERT(finish->state != TIDE_ROW_RUNNING);
+    TIDE_ASSERT((unsigned)finish->state <= TIDE_ROW_CANCELED);
+    if (finish->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID,
+                              "job %" PRIu64 ": payload of %zu bytes, at most %d", finish->id,
+                              finish->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
+    if (finish->resume_set && finish->resume.bytes > TIDE_RESUME_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID,
+                              "job %" PRIu64 ": resume data of %zu bytes, at most %d", finish->id,
+                              finish->resume.bytes, TIDE_RESUME_BYTES_MAX);
+    if (finish->children_count > TIDE_CHILDREN_MAX || finish->items_count > TIDE_ITEMS_MAX)
+        return tide_error_set(err, TIDE_FULL, "job %" PRIu64 ": too many children or items",
+                              finish->id);
+    return TIDE_OK;
 }
 
 void tide_changes_init(struct tide_changes *changes, tide_mem *mem)

@@ -440,24 +440,6 @@ static tide_status refuse(struct tide_changes *changes, size_t index, uint64_t i
     return TIDE_OK;
 }
 
-static tide_status validate(const struct tide_finish *finish, tide_error *err)
-{
-    TIDE_ASSERT(finish->state != TIDE_ROW_RUNNING);
-    TIDE_ASSERT((unsigned)finish->state <= TIDE_ROW_CANCELED);
-    if (finish->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID,
-                              "job %" PRIu64 ": payload of %zu bytes, at most %d", finish->id,
-                              finish->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
-    if (finish->resume_set && finish->resume.bytes > TIDE_RESUME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID,
-                              "job %" PRIu64 ": resume data of %zu bytes, at most %d", finish->id,
-                              finish->resume.bytes, TIDE_RESUME_BYTES_MAX);
-    if (finish->children_count > TIDE_CHILDREN_MAX || finish->items_count > TIDE_ITEMS_MAX)
-        return tide_error_set(err, TIDE_FULL, "job %" PRIu64 ": too many children or items",
-                              finish->id);
-    return TIDE_OK;
-}
-
 /* One finish.  A failure of its own is in *own_out, one of the store is returned. */
 static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
                               const struct tide_finish *finish, uint64_t now_unix_ms,
@@ -472,7 +454,7 @@ static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
         *own_out = tide_error_set(err, TIDE_STALE, "job %" PRIu64 " was given away", finish->id);
         return TIDE_OK;
     }
-    *own_out = validate(finish, err);
+    *own_out = tide_finish_check(finish, err);
     if (*own_out != TIDE_OK)
         return TIDE_OK;
     if (finish->children_count == 0 && finish->items_count == 0 && finish->effect == NULL) {

@@ -169,6 +169,9 @@ struct tide_tx {
     tide_ledger *ledger;
 };
 
+/* ledger.c: whether a finish keeps to the ceilings; its own failure, not the store's. */
+tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err);
+
 /* The engine behind a path. */
 tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledger_options *options,
                                       tide_ledger **ledger_out, tide_error *err);

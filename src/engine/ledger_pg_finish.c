@@ -48,27 +48,15 @@ struct finishing {
     size_t done_count;
 };
 
+/* What every ledger asks of a finish, and that PostgreSQL can store its texts. */
 static tide_status validate(const struct tide_finish *finish, tide_error *err)
 {
-    TIDE_ASSERT(finish->state != TIDE_ROW_RUNNING);
-    TIDE_ASSERT((unsigned)finish->state <= TIDE_ROW_CANCELED);
-    if (finish->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID,
-                              "job %" PRIu64 ": payload of %zu bytes, at most %d", finish->id,
-                              finish->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
-    if (finish->resume_set && finish->resume.bytes > TIDE_RESUME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID,
-                              "job %" PRIu64 ": resume data of %zu bytes, at most %d", finish->id,
-                              finish->resume.bytes, TIDE_RESUME_BYTES_MAX);
     if (!tide_pgl_text_ok(finish->payload) ||
         (finish->resume_set && !tide_pgl_text_ok(finish->resume)))
         return tide_error_set(err, TIDE_INVALID,
                               "job %" PRIu64 ": a payload or resume data that is not UTF-8 text",
                               finish->id);
-    if (finish->children_count > TIDE_CHILDREN_MAX || finish->items_count > TIDE_ITEMS_MAX)
-        return tide_error_set(err, TIDE_FULL, "job %" PRIu64 ": too many children or items",
-                              finish->id);
-    return TIDE_OK;
+    return tide_finish_check(finish, err);
 }
 
 static enum way way_of(const struct tide_finish *finish)
