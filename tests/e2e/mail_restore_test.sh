@@ -16,7 +16,7 @@ pid=$!
 trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
 read -r _ origin <&3
 api=$origin/gmail/v1/users/me
-ask() { curl -sSf -H 'Authorization: Bearer tok' -H 'Content-Type: application/json' "$@"; }
+ask() { own_minute -H 'Authorization: Bearer tok' -H 'Content-Type: application/json' "$@"; }
 steer() { curl -sSf -X POST "$origin/_cloud/$1" -d "$2" >/dev/null || fail "steer $1 $2"; }
 fault() { steer faults "$1"; }
 calm() { curl -sSf -X DELETE "$origin/_cloud/faults" >/dev/null || fail "calm"; }
@@ -48,6 +48,9 @@ wait_for() {
 }
 inserts='.methods."gmail.users.messages.insert".calls // 0'
 
+# Ten times Gmail's quota, at the cloud and here: kept just as exactly, in a tenth of the time.
+steer quota '{"user_units_per_minute":60000}'
+t config set governor.gmail.window_units 60000 >"$dir/out" || fail "config set"
 t account add gmail "$user" --endpoint "$origin" --bearer tok >"$dir/out" || fail "account add"
 for id in $(ask "$api/messages?labelIds=TRASH" | jq -r '.messages // [] | .[].id'); do
     ask -X POST "$api/messages/$id/untrash" >/dev/null || fail "untrash"
@@ -221,7 +224,7 @@ sync
 for id in $(sql 'SELECT restored_id FROM mail_removal WHERE manifest > 100'); do
     ask "$api/messages/$id?format=minimal" >/dev/null || fail "$id is no id of the server's"
 done
-[ "$(stats .violations)" -eq 0 ] || fail "violations: $(stats .)"
+[ "$(stats .violations)" -eq 0 ] || fail "violations: $(stats "")"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

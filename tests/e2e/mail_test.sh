@@ -16,7 +16,7 @@ pid=$!
 trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
 read -r _ origin <&3
 api=$origin/gmail/v1/users/me
-ask() { curl -sSf -H 'Authorization: Bearer tok-5f3a9c71' "$@"; }
+ask() { own_minute -H 'Authorization: Bearer tok-5f3a9c71' "$@"; }
 t() { "$tidemark" --home "$dir/home" "$@"; }
 total=$((messages + 3))
 

@@ -11,3 +11,17 @@ fail() {
     echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
     failed=$((failed + 1))
 }
+# own_minute CURL-ARGUMENTS...: a call of the script's own at $origin.  The cloud's clock is
+# moved on before and after it, so that its units are in no minute that tidemark spends from:
+# a governor counts what its own process asks, and takes the account's quota as its own.
+own_minute() {
+    local code
+    next_minute
+    curl -sSf "$@"
+    code=$?
+    next_minute
+    return "$code"
+}
+next_minute() {
+    curl -sSf -o /dev/null "$origin/_cloud/clock" -d '{"advance":"61s"}' || fail "the clock"
+}
