@@ -646,7 +646,7 @@ static tide_status keep_numbers_pg(struct copier *self, const struct copy_table 
         return TIDE_OK;
     const char *column = table->columns[0].name;
     (void)snprintf(sql, sizeof sql,
-                   "SELECT setval(s.name, greatest(m.last, 1), m.last > 0) FROM"
+                   "SELECT pg_catalog.setval(s.name, greatest(m.last, 1), m.last > 0) FROM"
                    " (SELECT pg_get_serial_sequence('tidemark.\"%s\"', '%s')::regclass AS name) s,"
                    " (SELECT coalesce(max(\"%s\"), 0) AS last FROM tidemark.\"%s\") m"
                    " WHERE s.name IS NOT NULL",
@@ -669,7 +669,8 @@ static tide_status keep_numbers(struct copier *self)
         for (size_t i = 0; rc == TIDE_OK && i < self->list.count; i++)
             if (self->list.in_to[i])
                 rc = keep_numbers_pg(self, &self->list.tables[i]);
-        (void)snprintf(sql, sizeof sql, "SELECT setval('tidemark.job_id', %" PRId64 ", %s)",
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT pg_catalog.setval('tidemark.job_id', %" PRId64 ", %s)",
                        last > 0 ? last : 1, last > 0 ? "true" : "false");
         if (rc == TIDE_OK)
             rc = tide_copy_side_run(&self->to, sql, NULL, 0, NULL, self->err);

@@ -76,7 +76,7 @@ static tide_status briefly(struct tide_postgres *self, const char *sql, int64_t 
 /* Days from today on that have no partition yet; the first `ahead` + 1 of them. */
 static const char missing_sql[] = "SELECT d.day, t.today FROM (SELECT " PG_NOW(
     "NULL") " / " PG_DAY_MS " AS today) t"
-            " CROSS JOIN LATERAL generate_series(t.today, t.today + $1) AS d (day)"
+            " CROSS JOIN LATERAL pg_catalog.generate_series(t.today, t.today + $1) AS d (day)"
             " WHERE NOT EXISTS (SELECT 1 FROM " DAYS " WHERE days.day = d.day) ORDER BY d.day";
 
 static const char open_sql[] = "SELECT tidemark.day_open($1)::int";

@@ -162,7 +162,8 @@ static const char take_sql[] =
     "WITH taken AS (UPDATE tidemark.account a SET owner = $2 WHERE a.id = ANY($1)"
     "  AND (a.owner IS NULL OR a.owner = $2 OR NOT " PG_ALIVE(
         "a.owner") ") RETURNING a.id)"
-                   " SELECT t.id IS NOT NULL FROM unnest($1::int[]) WITH ORDINALITY AS u (id, "
+                   " SELECT t.id IS NOT NULL FROM pg_catalog.unnest($1::int[]) WITH ORDINALITY AS "
+                   "u (id, "
                    "place)"
                    " LEFT JOIN taken t ON t.id = u.id ORDER BY u.place";
 
@@ -353,11 +354,12 @@ tide_status tide_pgl_batch_get(tide_ledger *ledger, tide_text name, uint64_t *id
         return rc;
     (void)tide_pgl_params(self);
     tide_pg_text(self->pg, name);
-    rc = tide_pgl_rows(self,
-                       "SELECT u.id FROM tidemark.batch b LEFT JOIN LATERAL unnest(b.ids)"
-                       " WITH ORDINALITY AS u (id, place) ON true WHERE b.name = $1"
-                       " ORDER BY u.place",
-                       &rows, err);
+    rc =
+        tide_pgl_rows(self,
+                      "SELECT u.id FROM tidemark.batch b LEFT JOIN LATERAL pg_catalog.unnest(b.ids)"
+                      " WITH ORDINALITY AS u (id, place) ON true WHERE b.name = $1"
+                      " ORDER BY u.place",
+                      &rows, err);
     if (rc != TIDE_OK)
         return rc;
     size_t total = (size_t)PQntuples(rows);

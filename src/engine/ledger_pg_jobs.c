@@ -525,7 +525,7 @@ static const char reclaim_pick_sql[] =
     "WITH living AS MATERIALIZED"
     "  (SELECT m.owner FROM tidemark.member m WHERE NOT m.dead UNION SELECT $1),"
     " spans AS MATERIALIZED"
-    "  (SELECT owner AS above, lead(owner) OVER (ORDER BY owner) AS below FROM living),"
+    "  (SELECT owner AS above, pg_catalog.lead(owner) OVER (ORDER BY owner) AS below FROM living),"
     " left_over AS MATERIALIZED (SELECT id FROM"
     "  ((" LEFT_BETWEEN("owner < (SELECT min(owner) FROM living)") ")"
     "   UNION ALL SELECT x.id FROM spans s CROSS JOIN LATERAL"

@@ -8,10 +8,11 @@
 /* An id of NULL is one that the server shall choose. */
 #define INSERT_JOBS                                                                                \
     "INSERT INTO tidemark.job (" JOB_NEW_COLUMNS ")"                                               \
-    " SELECT coalesce(r.id, nextval('tidemark.job_id')), r.open_deps, r.account, r.kind, r.scope," \
+    " SELECT coalesce(r.id, pg_catalog.nextval('tidemark.job_id')), r.open_deps, r.account,"       \
+    " r.kind, r.scope,"                                                                            \
     " r.priority, r.lane, r.level, r.attempts, r.attempts_max, r.preemptible, r.force, r.cycle,"   \
     " r.not_before, r.size, r.created, r.dedupe, r.payload"                                        \
-    " FROM unnest($1::tidemark.job_new[]) AS r"
+    " FROM pg_catalog.unnest($1::tidemark.job_new[]) AS r"
 
 #define BRIEF_COLUMNS                                                                              \
     "j.id, j.cycle, j.size, j.not_before, j.account, j.kind, j.open_deps, j.attempts,"             \
@@ -65,7 +66,8 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
     /* R6: nobody ends them before this transaction does. */
     [PGSQL_NEEDS] = "SELECT id FROM tidemark.job WHERE id = ANY ($1) FOR KEY SHARE",
     [PGSQL_NEEDS_DONE] = "SELECT id FROM tidemark.job_done WHERE id = ANY ($1)",
-    [PGSQL_IDS] = "SELECT nextval('tidemark.job_id') FROM generate_series(1, $1)",
+    [PGSQL_IDS] = "SELECT pg_catalog.nextval('tidemark.job_id')"
+                  " FROM pg_catalog.generate_series(1, $1)",
     [PGSQL_INSERT] = INSERT_JOBS " RETURNING id",
     [PGSQL_INSERT_KEYED] = INSERT_JOBS
     " ON CONFLICT (account, kind, dedupe) WHERE dedupe IS NOT NULL AND state <= scope"
@@ -182,7 +184,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
     /* Whoever waits for the parent waits for its parts too (E6.1). */
     [PGSQL_PARTS] =
         "WITH waiting AS (INSERT INTO tidemark.dep (needs, job) SELECT p.id, d.job"
-        "  FROM tidemark.dep d CROSS JOIN unnest($2::int8[]) AS p (id)"
+        "  FROM tidemark.dep d CROSS JOIN pg_catalog.unnest($2::int8[]) AS p (id)"
         "  WHERE d.needs = $1 AND d.job <> p.id ON CONFLICT DO NOTHING RETURNING job)"
         " UPDATE tidemark.job j SET open_deps = j.open_deps + w.n"
         " FROM (SELECT job, count(*)::int AS n FROM waiting GROUP BY job) w WHERE j.id = w.job",

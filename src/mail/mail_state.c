@@ -499,11 +499,11 @@ static tide_status seen_add_all(tide_rows db, uint64_t listing, const tide_text 
                                 tide_error *err)
 {
     tide_rows_stmt stmt;
-    const tide_status rc =
-        tide_rows_prepare(db,
-                          "INSERT INTO mail_seen(listing, gmail_id) SELECT ?1, one.id"
-                          " FROM (SELECT unnest(?2) AS id) AS one ON CONFLICT DO NOTHING",
-                          WHAT, &stmt, err);
+    const tide_status rc = tide_rows_prepare(
+        db,
+        "INSERT INTO mail_seen(listing, gmail_id) SELECT ?1, one.id"
+        " FROM (SELECT pg_catalog.unnest(?2) AS id) AS one ON CONFLICT DO NOTHING",
+        WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_rows_u64(&stmt, 1, listing);
@@ -540,11 +540,11 @@ static tide_status seen_get_all(tide_rows db, uint64_t listing, const tide_text 
 {
     tide_rows_stmt stmt;
     bool row = false;
-    tide_status rc = tide_rows_prepare(
-        db,
-        "SELECT one.place FROM (SELECT unnest(?2) AS id, generate_series(1, ?3) AS place) AS one"
-        " JOIN mail_seen ON listing = ?1 AND gmail_id = one.id",
-        WHAT, &stmt, err);
+    tide_status rc = tide_rows_prepare(db,
+                                       "SELECT one.place FROM (SELECT pg_catalog.unnest(?2) AS id, "
+                                       "pg_catalog.generate_series(1, ?3) AS place) AS one"
+                                       " JOIN mail_seen ON listing = ?1 AND gmail_id = one.id",
+                                       WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_rows_u64(&stmt, 1, listing);

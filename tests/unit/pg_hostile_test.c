@@ -1,0 +1,214 @@
+/* pg_hostile_test.c - a ledger on PostgreSQL among enemies.
+ *
+ * Goal: nothing that others do to the server, or that happens to the way there, makes a
+ * ledger lie, hang, or run somebody else's code.
+ * Method: each test has a database of its own, and does the harm itself: functions with
+ * our names, a server process that is killed in the middle of a COMMIT, a process that
+ * stands still in the middle of a COPY, a clock that is wrong. */
+#include "db/pg.h"
+#include "engine/ledger.h"
+#include "support/pg_test.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define LEASE_MS 15000u
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        tide_status ok_rc = (call);                                                                \
+        if (ok_rc != TIDE_OK)                                                                      \
+            print_error("%s: %s\n", #call, f->err.text);                                           \
+        assert_int_equal(ok_rc, TIDE_OK);                                                          \
+    } while (0)
+
+struct fixture {
+    char url[PG_TEST_URL_BYTES];
+    tide_world *world;
+    tide_ledger *ledger;
+    tide_tx *tx;
+    uint32_t kind, account;
+    tide_error err;
+};
+
+static uint64_t now_ms(const struct fixture *f)
+{
+    return tide_world_now_unix_ms(f->world);
+}
+
+static tide_ledger *open_ledger(struct fixture *f, bool read_only)
+{
+    struct tide_ledger_options options = {.path = f->url,
+                                          .run_id = "run",
+                                          .now_unix_ms = now_ms(f),
+                                          .read_only = read_only,
+                                          .database_clock = true};
+    tide_ledger *ledger = NULL;
+    OK(tide_ledger_open(f->world, &options, &ledger, &f->err));
+    return ledger;
+}
+
+static void begin(struct fixture *f)
+{
+    OK(tide_tx_begin(f->ledger, &f->tx, &f->err));
+}
+
+static void commit(struct fixture *f)
+{
+    OK(tide_tx_commit(f->tx, &f->err));
+}
+
+static void join(struct fixture *f, tide_ledger *ledger, uint64_t owner)
+{
+    struct tide_member member = {.owner = owner, .name = "somebody", .version = "1"};
+    OK(tide_ledger_member_join(ledger, &member, LEASE_MS, now_ms(f), &f->err));
+}
+
+static void open_with_names(struct fixture *f)
+{
+    f->ledger = open_ledger(f, false);
+    begin(f);
+    OK(tide_ledger_kind(f->tx, "fetch", TIDE_DEDUPE_PENDING, &f->kind, &f->err));
+    OK(tide_ledger_account(f->tx, "ann", "gmail", &f->account, &f->err));
+    commit(f);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    if (f == NULL || tide_world_real_new(tide_mem_heap(), &f->world, &f->err) != TIDE_OK)
+        return -1;
+    pg_test_create(NULL, f->url, sizeof f->url);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    if (f->ledger != NULL)
+        tide_ledger_close(f->ledger, true);
+    pg_test_drop(f->url);
+    tide_world_real_free(f->world);
+    free(f);
+    return 0;
+}
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+static void add(struct fixture *f, size_t count, uint64_t *ids_out)
+{
+    struct tide_job_new jobs[64];
+    struct tide_enqueued enqueued[64];
+    assert_true(count <= 64);
+    for (size_t i = 0; i < count; i++)
+        jobs[i] = (struct tide_job_new){
+            .kind = f->kind, .payload = TIDE_TEXT("{}"), .attempts_max = 3, .lane = 1, .level = 4};
+    OK(tide_ledger_enqueue(f->tx, jobs, count, now_ms(f), enqueued, &f->err));
+    for (size_t i = 0; ids_out != NULL && i < count; i++)
+        ids_out[i] = enqueued[i].id;
+}
+
+/* ---- functions of other people -------------------------------------------------------- */
+
+/* Anybody who may create in a schema of our search_path can offer a function that fits a
+ * call better than the server's own: a text where that one takes a regclass, an array of
+ * numbers where it takes any.  It would run with our rights. */
+static const char functions_of_others[] =
+    "CREATE FUNCTION public.trap() RETURNS void LANGUAGE plpgsql AS $$"
+    " BEGIN RAISE EXCEPTION 'a function of somebody else ran'; END $$;"
+    "CREATE FUNCTION public.nextval(text) RETURNS bigint LANGUAGE sql AS"
+    " $$ SELECT public.trap(); SELECT 1::bigint $$;"
+    "CREATE FUNCTION public.setval(text, bigint, boolean) RETURNS bigint LANGUAGE sql AS"
+    " $$ SELECT public.trap(); SELECT 1::bigint $$;"
+    "CREATE FUNCTION public.unnest(bigint[]) RETURNS SETOF bigint LANGUAGE sql AS"
+    " $$ SELECT public.trap(); SELECT 1::bigint $$;"
+    "CREATE FUNCTION public.unnest(int[]) RETURNS SETOF int LANGUAGE sql AS"
+    " $$ SELECT public.trap(); SELECT 1 $$;"
+    "CREATE FUNCTION public.unnest(text[]) RETURNS SETOF text LANGUAGE sql AS"
+    " $$ SELECT public.trap(); SELECT '' $$;"
+    "CREATE FUNCTION public.format(text, bigint, bigint) RETURNS text LANGUAGE sql AS"
+    " $$ SELECT public.trap(); SELECT '' $$;"
+    "CREATE FUNCTION public.format(text, text, text, text) RETURNS text LANGUAGE sql AS"
+    " $$ SELECT public.trap(); SELECT '' $$;"
+    "CREATE FUNCTION public.step(bigint, bigint) RETURNS bigint LANGUAGE sql AS"
+    " $$ SELECT public.trap(); SELECT 1::bigint $$;"
+    "CREATE AGGREGATE public.lead(bigint) (SFUNC = public.step, STYPE = bigint, INITCOND = '0');"
+    "CREATE AGGREGATE public.count(bigint) (SFUNC = public.step, STYPE = bigint, INITCOND = '0')";
+
+static bool see_symptom(const struct tide_symptom *symptom, void *arg)
+{
+    (void)symptom;
+    ++*(int *)arg;
+    return true;
+}
+
+static void functions_of_other_people_are_never_called(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ids[40];
+    uint64_t kept[40];
+    size_t count = 0;
+    bool taken = false;
+    bool applied = false;
+    int symptoms = 0;
+    struct tide_changes changes;
+    struct tide_job_body *body = NULL;
+    (void)pg_test_exec(f->url, functions_of_others);
+    open_with_names(f);
+    join(f, f->ledger, 7);
+    tide_changes_init(&changes, tide_mem_heap());
+    begin(f);
+    add(f, 1, NULL);
+    add(f, 40, ids);
+    OK(tide_ledger_batch_put(f->tx, TIDE_TEXT("order 1"), ids, 40, now_ms(f), &f->err));
+    OK(tide_ledger_accounts_take(f->tx, &f->account, 1, 7, &taken, now_ms(f), &f->err));
+    OK(tide_ledger_reclaim(f->tx, 7, 100, now_ms(f), &count, &changes, &f->err));
+    OK(tide_ledger_claim(f->tx, ids, 1, 7, 100, now_ms(f), tide_mem_heap(), &body, &f->err));
+    /* A part, and somebody who waits for the whole. */
+    struct tide_job_new waits = {.kind = f->kind,
+                                 .payload = TIDE_TEXT("{}"),
+                                 .attempts_max = 3,
+                                 .lane = 1,
+                                 .needs = ids,
+                                 .needs_count = 1};
+    struct tide_enqueued enqueued;
+    OK(tide_ledger_enqueue(f->tx, &waits, 1, now_ms(f), &enqueued, &f->err));
+    struct tide_job_new part = {.kind = f->kind,
+                                .payload = TIDE_TEXT("{}"),
+                                .attempts_max = 3,
+                                .lane = 1,
+                                .part = true};
+    struct tide_finish finish = {.id = ids[0],
+                                 .token = 100,
+                                 .state = TIDE_ROW_DONE,
+                                 .children = &part,
+                                 .children_count = 1};
+    OK(tide_ledger_finish(f->tx, &finish, 1, now_ms(f), &applied, &changes, &f->err));
+    assert_true(taken && applied);
+    commit(f);
+    tide_job_body_free(tide_mem_heap(), body);
+    tide_changes_done(&changes);
+    OK(tide_ledger_batch_get(f->ledger, TIDE_TEXT("order 1"), kept, 40, &count, &f->err));
+    assert_memory_equal(ids, kept, sizeof ids);
+    OK(tide_ledger_doctor(f->ledger, now_ms(f), see_symptom, &symptoms, &f->err));
+    assert_true(symptoms > 10);
+    /* The default of a column was written down when the table was made. */
+    assert_true(pg_test_exec(f->url, "SELECT tidemark.add_job('fetch')") > 40);
+}
+
+int main(void)
+{
+    if (pg_test_server() == NULL) {
+        (void)printf("skipped: no PostgreSQL\n");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        CASE(functions_of_other_people_are_never_called),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
