@@ -173,6 +173,7 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->tx_failed = TIDE_OK;
     self->savepoints = 0;
     self->xact = 0;
+    self->xact_in_run = false;
     self->deltas_count = 0;
     self->leaves = false;
     self->hints = (struct pg_hints){.control = false};
@@ -215,40 +216,43 @@ static void rollback(tide_tx *tx)
     ended(self, false);
 }
 
-/* Without a member's row the transaction's own number is the token.  It has one only if
- * it wrote something. */
+/* Without a member's row the row of this start bears the token: the transaction's own number
+ * in it (xmin).  The number alone would not do: a server that crashes forgets those it had
+ * given to transactions that never reached its disk, and gives them to others.  Only a
+ * transaction that wrote something has one. */
 static tide_status take_token(struct tide_postgres *self, tide_error *err)
 {
     PGresult *result = NULL;
     if (self->owner != 0)
         return TIDE_OK;
     tide_pg_params(self->pg);
-    tide_status rc = tide_pg_query(
-        self->pg, "SELECT pg_catalog.pg_current_xact_id_if_assigned()::text::bigint", &result, err);
-    if (rc == TIDE_OK)
-        self->xact = tide_pg_get_u64(result, 0, 0);
-    return rc;
-}
-
-/* Asks once what became of it.  TIDE_OK with *committed_out; TIDE_BUSY: not decided. */
-static tide_status ask_outcome(struct tide_postgres *self, bool *committed_out, tide_error *err)
-{
-    PGresult *result = NULL;
-    tide_status rc = tide_pg_ready(self->pg, err);
+    tide_pg_u64(self->pg, self->run);
+    tide_status rc =
+        tide_pg_query(self->pg,
+                      "WITH own AS (UPDATE tidemark.run SET started = started WHERE id = $1"
+                      "  AND pg_catalog.pg_current_xact_id_if_assigned() IS NOT NULL RETURNING id)"
+                      " SELECT pg_catalog.pg_current_xact_id_if_assigned()::text::bigint,"
+                      "  EXISTS (SELECT 1 FROM own)",
+                      &result, err);
     if (rc != TIDE_OK)
         return rc;
+    self->xact = tide_pg_get_u64(result, 0, 0);
+    self->xact_in_run = tide_pg_get_bool(result, 0, 1);
+    return TIDE_OK;
+}
+
+/* Of one without a row that bears it (a copy under construction): by its number. */
+static tide_status ask_by_number(struct tide_postgres *self, bool *committed_out, tide_error *err)
+{
+    PGresult *result = NULL;
     tide_pg_params(self->pg);
-    if (self->owner != 0) {
-        /* Waits for the old server process, if that is still at it. */
-        tide_pg_u64(self->pg, self->owner);
-        rc = tide_pg_query(self->pg, "SELECT seq FROM tidemark.member WHERE owner = $1 FOR UPDATE",
-                           &result, err);
-        if (rc == TIDE_OK)
-            *committed_out = PQntuples(result) == 1 && tide_pg_get_u64(result, 0, 0) == self->seq;
-        return rc;
-    }
     tide_pg_u64(self->pg, self->xact);
-    rc = tide_pg_query(self->pg, "SELECT pg_catalog.pg_xact_status($1::text::xid8)", &result, err);
+    tide_status rc =
+        tide_pg_query(self->pg, "SELECT pg_catalog.pg_xact_status($1::text::xid8)", &result, err);
+    if (rc != TIDE_OK && strcmp(tide_pg_sqlstate(self->pg), "22023") == 0) {
+        *committed_out = false; /* the server crashed, and has never heard of it */
+        return TIDE_OK;
+    }
     if (rc != TIDE_OK)
         return rc;
     tide_text said = tide_pg_get_text(result, 0, 0);
@@ -256,6 +260,29 @@ static tide_status ask_outcome(struct tide_postgres *self, bool *committed_out, 
         return TIDE_BUSY;
     *committed_out = tide_text_equal(said, TIDE_TEXT("committed"));
     return TIDE_OK;
+}
+
+/* Asks once what became of it.  TIDE_OK with *committed_out; TIDE_BUSY: not decided.  The
+ * lock waits for the old server process, if that is still at it. */
+static tide_status ask_outcome(struct tide_postgres *self, bool *committed_out, tide_error *err)
+{
+    static const char of_member[] = "SELECT seq FROM tidemark.member WHERE owner = $1 FOR UPDATE";
+    static const char of_run[] =
+        "SELECT xmin::text::bigint FROM tidemark.run WHERE id = $1 FOR UPDATE";
+    PGresult *result = NULL;
+    bool member = self->owner != 0;
+    tide_status rc = tide_pg_ready(self->pg, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!member && !self->xact_in_run)
+        return ask_by_number(self, committed_out, err);
+    uint64_t token = member ? self->seq : self->xact & UINT32_MAX;
+    tide_pg_params(self->pg);
+    tide_pg_u64(self->pg, member ? self->owner : self->run);
+    rc = tide_pg_query(self->pg, member ? of_member : of_run, &result, err);
+    if (rc == TIDE_OK)
+        *committed_out = PQntuples(result) == 1 && tide_pg_get_u64(result, 0, 0) == token;
+    return rc;
 }
 
 /* The connection died during COMMIT.  Nobody may go on before it is known whether that
@@ -308,9 +335,12 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         size_t at = strlen(sql);
         (void)snprintf(sql + at, sizeof sql - at, "COMMIT");
         rc = tide_pg_texts(self->pg, sql, &result, err);
-        if (rc == TIDE_NETWORK)
+        /* No word of the server's: an answer that was lost, or that libpq had no memory for.
+         * Asked on another connection, for on this one it may still be open. */
+        if (rc == TIDE_NETWORK || (rc != TIDE_OK && tide_pg_sqlstate(self->pg)[0] == '\0')) {
+            tide_pg_drop(self->pg);
             rc = resolve(self, err);
-        else if (rc == TIDE_OK && strcmp(PQcmdStatus(result), "COMMIT") != 0)
+        } else if (rc == TIDE_OK && strcmp(PQcmdStatus(result), "COMMIT") != 0)
             rc = tide_error_set(err, TIDE_IO, "%s: the server undid the transaction",
                                 tide_pg_name(self->pg));
     }

@@ -85,6 +85,7 @@ struct tide_postgres {
      * somebody else keeps alive. */
     char place[32], place_next[32];
     uint64_t xact;            /* without a member: the server's number of this transaction */
+    bool xact_in_run;         /* and the row of this start bears it */
     int64_t day;              /* the newest one a partition was made for (ledger_pg_days.c) */
     bool purge_more;          /* tide_ledger_purge_more() */
     int64_t purge_day;        /* the next day the round of purges looks at */

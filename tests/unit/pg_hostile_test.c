@@ -178,16 +178,10 @@ static void functions_of_other_people_are_never_called(void **state)
                                  .needs_count = 1};
     struct tide_enqueued enqueued;
     OK(tide_ledger_enqueue(f->tx, &waits, 1, now_ms(f), &enqueued, &f->err));
-    struct tide_job_new part = {.kind = f->kind,
-                                .payload = TIDE_TEXT("{}"),
-                                .attempts_max = 3,
-                                .lane = 1,
-                                .part = true};
-    struct tide_finish finish = {.id = ids[0],
-                                 .token = 100,
-                                 .state = TIDE_ROW_DONE,
-                                 .children = &part,
-                                 .children_count = 1};
+    struct tide_job_new part = {
+        .kind = f->kind, .payload = TIDE_TEXT("{}"), .attempts_max = 3, .lane = 1, .part = true};
+    struct tide_finish finish = {
+        .id = ids[0], .token = 100, .state = TIDE_ROW_DONE, .children = &part, .children_count = 1};
     OK(tide_ledger_finish(f->tx, &finish, 1, now_ms(f), &applied, &changes, &f->err));
     assert_true(taken && applied);
     commit(f);
@@ -201,6 +195,72 @@ static void functions_of_other_people_are_never_called(void **state)
     assert_true(pg_test_exec(f->url, "SELECT tidemark.add_job('fetch')") > 40);
 }
 
+/* ---- a server that crashes during COMMIT ------------------------------------------------ */
+
+struct committing {
+    struct fixture *f;
+    tide_status rc;
+};
+
+static void *commit_main(void *arg)
+{
+    struct committing *committing = arg;
+    tide_error err;
+    committing->rc = tide_tx_commit(committing->f->tx, &err);
+    return NULL;
+}
+
+/* Until one question has an answer other than 0; the server may be away meanwhile. */
+static void until(const struct fixture *f, const char *sql)
+{
+    for (int i = 0; i < 600; i++) {
+        PGconn *conn = PQconnectdb(f->url);
+        PGresult *result = PQstatus(conn) == CONNECTION_OK ? PQexec(conn, sql) : NULL;
+        bool yes = PQresultStatus(result) == PGRES_TUPLES_OK && PQntuples(result) > 0 &&
+                   strtoll(PQgetvalue(result, 0, 0), NULL, 10) != 0;
+        PQclear(result);
+        PQfinish(conn);
+        if (yes)
+            return;
+        (void)usleep(50000);
+    }
+    fail_msg("%s: in vain", sql);
+}
+
+/* The number of a transaction that never reached the disk is given to somebody else after
+ * a crash, and that one commits: nobody may take it for his own. */
+static void a_number_that_a_crashed_server_gives_again_is_not_ours(void **state)
+{
+    struct fixture *f = *state;
+    pthread_t thread;
+    struct committing committing = {f, TIDE_OK};
+    open_with_names(f);
+    (void)pg_test_exec(f->url,
+                       "CREATE FUNCTION public.stand() RETURNS trigger LANGUAGE plpgsql AS $$"
+                       " BEGIN PERFORM pg_advisory_xact_lock(42); RETURN NULL; END $$;"
+                       "CREATE CONSTRAINT TRIGGER stand AFTER INSERT ON tidemark.note DEFERRABLE"
+                       " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.stand()");
+    PGconn *holder = PQconnectdb(f->url);
+    PQclear(PQexec(holder, "SELECT pg_advisory_lock(42)"));
+    begin(f);
+    OK(tide_ledger_note(f->tx, "lost", TIDE_TEXT("x"), &f->err));
+    int pid = PQbackendPID(tide_tx_postgres(f->tx));
+    assert_int_equal(pthread_create(&thread, NULL, commit_main, &committing), 0);
+    until(f, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted");
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    for (int i = 0; i < 3; i++)
+        until(f, "SELECT pg_current_xact_id()::text::bigint");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    PQfinish(holder);
+    assert_int_equal(committing.rc, TIDE_NETWORK);
+    assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM tidemark.note"), 0);
+    /* And it goes on. */
+    (void)pg_test_exec(f->url, "DROP TRIGGER IF EXISTS stand ON tidemark.note");
+    begin(f);
+    OK(tide_ledger_note(f->tx, "kept", TIDE_TEXT("x"), &f->err));
+    commit(f);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -209,6 +269,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         CASE(functions_of_other_people_are_never_called),
+        CASE(a_number_that_a_crashed_server_gives_again_is_not_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -258,7 +258,11 @@ struct proxy {
     int stop; /* atomic */
     int cuts; /* atomic */
 };
-enum { PROXY_PASS, PROXY_CUT_BEFORE, PROXY_CUT_AFTER };
+enum { PROXY_PASS, PROXY_CUT_BEFORE, PROXY_CUT_AFTER, PROXY_NO_WORDS };
+
+/* What libpq makes of an answer it had no memory for: an error without a code of the
+ * server's, on a connection that lives. */
+static const char no_words[] = "E\0\0\0\x1bSERROR\0Mout of memory\0\0Z\0\0\0\5I";
 
 static int unix_socket(const char *path, bool listening)
 {
@@ -306,7 +310,10 @@ static void proxy_serve(struct proxy *proxy, int client)
                 break;
             if (commit) { /* its answer is swallowed */
                 count = read(server, bytes, sizeof bytes);
-                break;
+                if (mode != PROXY_NO_WORDS ||
+                    write(client, no_words, sizeof no_words - 1) != sizeof no_words - 1)
+                    break;
+                continue;
             }
         }
         if (fds[1].revents != 0 && !pass_on(server, client, bytes, sizeof bytes, &count))
@@ -369,13 +376,15 @@ static tide_status note_cut(struct fixture *f, tide_ledger *ledger, struct proxy
 
 /* Cut before the server has it: nothing was written, and that is what is said.  Cut after
  * it: written, and said so.  As a member (its row's number is the token) and as nobody (the
- * transaction's own number is). */
+ * transaction's own number in the row of its start is).  And where nothing understandable
+ * is said at all, on a connection that lives. */
 static void a_lost_commit_tells_the_truth(void **state)
 {
     struct fixture *f = *state;
     struct proxy proxy;
-    static const char *const keys[2][2] = {{"nobody before", "nobody after"},
-                                           {"member before", "member after"}};
+    static const char *const keys[2][3] = {
+        {"nobody before", "nobody after", "nobody, no words, after"},
+        {"member before", "member after", "member, no words, after"}};
     proxy_start(&proxy, f->url);
     tide_ledger *ledger = open_one(f, proxy.url);
     for (int member = 0; member < 2; member++) {
@@ -388,7 +397,8 @@ static void a_lost_commit_tells_the_truth(void **state)
             assert_int_equal(note_cut(f, ledger, &proxy, PROXY_CUT_BEFORE, keys[member][0]),
                              TIDE_NETWORK);
             OK(note_cut(f, ledger, &proxy, PROXY_CUT_AFTER, keys[member][1]));
-            assert_int_equal(__atomic_load_n(&proxy.cuts, __ATOMIC_ACQUIRE), cuts + 2);
+            OK(note_cut(f, ledger, &proxy, PROXY_NO_WORDS, keys[member][2]));
+            assert_int_equal(__atomic_load_n(&proxy.cuts, __ATOMIC_ACQUIRE), cuts + 3);
             OK(note_cut(f, ledger, &proxy, PROXY_PASS, "plain")); /* it goes on */
         }
     }
@@ -397,7 +407,7 @@ static void a_lost_commit_tells_the_truth(void **state)
     assert_int_equal(
         pg_test_exec(f->url, "SELECT count(*) FROM tidemark.note WHERE key LIKE '%before'"), 0);
     assert_int_equal(
-        pg_test_exec(f->url, "SELECT count(*) FROM tidemark.note WHERE key LIKE '%after'"), 2);
+        pg_test_exec(f->url, "SELECT count(*) FROM tidemark.note WHERE key LIKE '%after'"), 4);
 }
 
 /* ---- other programs, other roles ----------------------------------------------------------- */
