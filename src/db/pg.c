@@ -76,6 +76,7 @@ tide_status tide_pg_status(const char *sqlstate)
         {"28", TIDE_AUTH},       {"42501", TIDE_INVALID},   {"3D000", TIDE_INVALID},
         {"25006", TIDE_INVALID}, {"22021", TIDE_INVALID},   {"22P05", TIDE_INVALID},
         {"XX001", TIDE_CORRUPT}, {"XX002", TIDE_CORRUPT},   {"23505", TIDE_EXISTS},
+        {"25P02", TIDE_INVALID},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (state_is(sqlstate, known[i].start))
@@ -97,6 +98,8 @@ static const char *advice_for(const char *sqlstate)
         return "; create the database first (createdb)";
     if (state_is(sqlstate, "25006"))
         return "; this server is a read-only standby, name the primary";
+    if (state_is(sqlstate, "25P02"))
+        return "; an earlier statement of it failed";
     if (state_is(sqlstate, "XX00"))
         return "; the database is damaged, restore it from a backup";
     return "";
@@ -756,8 +759,11 @@ tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_e
         sent = PQputCopyData(pg->conn, rows.data + at, (int)piece) == 1;
         at += piece;
     }
-    if (sent)
-        (void)PQputCopyEnd(pg->conn, NULL); /* a failure shows in the result */
+    if (!sent) { /* no memory: the rows are neither all there nor none, until it is gone */
+        disconnect(pg);
+        return tide_error_set(err, TIDE_NO_MEMORY, "%s: no memory for rows", pg->name);
+    }
+    (void)PQputCopyEnd(pg->conn, NULL); /* a failure shows in the result */
     result = PQgetResult(pg->conn);
     tide_status rc = take_result(pg, result, NULL, err);
     /* The last one is NULL; there is no other when the connection was lost. */

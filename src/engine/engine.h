@@ -130,6 +130,7 @@ struct tide_write {
     void (*apply)(tide_engine *engine, void *arg, uint64_t now_ms);
     /* Set for a wish nobody waits for: frees it.  Else it is the caller's. */
     void (*drop)(tide_engine *engine, struct tide_write *write);
+    bool own; /* what `run` says is its caller's affair where no statement failed */
     bool done;
     tide_status status;
     tide_error err;
@@ -332,8 +333,6 @@ bool tide_writer_has_work(const tide_engine *engine);
 void tide_write_push(tide_engine *engine, struct tide_write *write); /* under the lock */
 /* Puts it in the queue and waits until it is durable or refused. */
 tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);
-tide_status tide_transaction_run(struct tide_transaction *transaction, tide_transact_fn *run,
-                                 void *arg, tide_error *err); /* in a savepoint */
 void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms);
 void tide_births_done(struct tide_births *births, tide_mem *mem);
 

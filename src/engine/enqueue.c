@@ -453,7 +453,8 @@ tide_status tide_enqueue_once(tide_engine *engine, const char *name, const struc
     if (ids == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu jobs", count);
     struct once once = {tide_text_of(name), specs, count, ids, 0};
-    tide_status rc = tide_transact(engine, once_run, &once, err);
+    struct tide_write write = {.run = once_run, .arg = &once};
+    tide_status rc = tide_write_run(engine, &write, err);
     if (rc == TIDE_OK && once.known != count)
         rc = tide_error_set(err, TIDE_INVALID,
                             "an enqueue of the name %.100s had %zu jobs, this one has %zu", name,
@@ -466,7 +467,7 @@ tide_status tide_enqueue_once(tide_engine *engine, const char *name, const struc
 
 tide_status tide_transact(tide_engine *engine, tide_transact_fn *run, void *arg, tide_error *err)
 {
-    struct tide_write write = {.run = run, .arg = arg};
+    struct tide_write write = {.run = run, .arg = arg, .own = true};
     return tide_write_run(engine, &write, err);
 }
 

@@ -368,21 +368,25 @@ static tide_status savepoint(tide_tx *tx, tide_error *err)
     return tide_pgl_end(self, rc);
 }
 
-/* A refused statement ended the transaction only back to here, if the connection lives. */
+/* A refused statement ended the transaction only back to here, if the connection lives.
+ * Where it was a statement of the caller's own that nobody told us of, there is nothing to
+ * keep: that is undone, and refused with TIDE_INVALID. */
 static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
     char sql[96];
     TIDE_ASSERT(self->savepoints > 0);
     unsigned number = --self->savepoints;
-    if (keep) {
+    PGconn *conn = tide_pg_handle(self->pg);
+    bool refused = keep && !ends_transaction(self->tx_failed) && conn != NULL &&
+                   PQtransactionStatus(conn) == PQTRANS_INERROR;
+    if (keep && !refused) {
         tide_status ready = tide_pgl_ready(self, err);
         if (ready != TIDE_OK)
             return ready;
         (void)snprintf(sql, sizeof sql, "RELEASE SAVEPOINT tm%u", number);
         return tide_pgl_end(self, tide_pg_exec(self->pg, sql, err));
     }
-    PGconn *conn = tide_pg_handle(self->pg);
     if (conn == NULL || PQtransactionStatus(conn) == PQTRANS_IDLE)
         return tide_pgl_ready(self, err);
     (void)snprintf(sql, sizeof sql, "ROLLBACK TO SAVEPOINT tm%u; RELEASE SAVEPOINT tm%u", number,
@@ -393,6 +397,10 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     /* A deadlock or a failed read is the whole transaction's, whatever can be undone. */
     if (rc == TIDE_OK && !ends_transaction(self->tx_failed))
         self->tx_failed = TIDE_OK;
+    if (rc == TIDE_OK && refused)
+        return tide_error_set(err, TIDE_INVALID,
+                              "%s: a statement failed and nobody said so; all of it was undone",
+                              tide_pg_name(self->pg));
     return tide_pgl_end(self, rc);
 }
 

@@ -368,13 +368,17 @@ static tide_status finish_with_more(struct finishing *call, struct ending *endin
     if (rc != TIDE_OK)
         return rc;
     tide_status status = bring_more(call, ending, &stale, &own);
-    if (status == TIDE_OK)
-        return tide_tx_savepoint_end(call->tx, true, err);
+    bool undone = status == TIDE_OK;
+    if (undone) {
+        status = tide_tx_savepoint_end(call->tx, true, &own);
+        if (status == TIDE_OK)
+            return TIDE_OK;
+    }
     ending->applied = false;
     self->deltas_count = deltas;
     call->done_count = done;
     call->changes->children_count = children;
-    rc = tide_tx_savepoint_end(call->tx, false, err);
+    rc = undone ? self->tx_failed : tide_tx_savepoint_end(call->tx, false, err);
     if (rc == TIDE_OK)
         rc = self->tx_failed;
     if (rc != TIDE_OK) {

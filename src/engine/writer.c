@@ -129,27 +129,52 @@ static bool tx_is_lost(tide_status status)
            status == TIDE_BUSY || status == TIDE_NETWORK;
 }
 
-tide_status tide_transaction_run(struct tide_transaction *transaction, tide_transact_fn *run,
-                                 void *arg, tide_error *err)
+/* Whether no statement of the transaction has failed so far, ours or the caller's own. */
+static bool statements_work(tide_tx *tx)
 {
-    struct tide_births before = transaction->births;
+    return tide_tx_savepoint(tx, NULL) == TIDE_OK &&
+           tide_tx_savepoint_end(tx, true, NULL) == TIDE_OK;
+}
+
+/* A callback may name any status, for reasons of its own: one that sounds like a broken
+ * store or a lost server neither stops the engine nor repeats everybody's transaction for
+ * ever.  After a statement that failed, a server's troubles pass and are waited for; but
+ * what else it refused was the callback's statement, and not the server.  A file that is
+ * full or damaged is so for us too. */
+static bool says_its_own(const tide_engine *engine, const struct tide_write *write, tide_tx *tx,
+                         tide_status rc)
+{
+    bool shared = engine->fleet != NULL;
+    if (!write->own)
+        return false;
+    if (statements_work(tx))
+        return shared || rc == TIDE_BUSY || rc == TIDE_NETWORK || rc == TIDE_IO;
+    return shared && tide_store_is_lost(rc);
+}
+
+/* Runs one wish in a savepoint.  *lost_out: the whole transaction is. */
+static tide_status write_wish(tide_engine *engine, struct tide_write *write, bool *lost_out,
+                              tide_error *err)
+{
+    struct tide_transaction *transaction = &write->transaction;
+    *lost_out = true;
     tide_status rc = tide_tx_savepoint(transaction->tx, err);
     if (rc != TIDE_OK)
         return rc;
-    rc = run(transaction, arg, err);
-    if (tx_is_lost(rc))
+    rc = write->run(transaction, write->arg, err);
+    if (tx_is_lost(rc) && !says_its_own(engine, write, transaction->tx, rc))
         return rc;
-    if (rc != TIDE_OK) {
-        transaction->births.jobs_count = before.jobs_count;
-        transaction->births.cycles_count = before.cycles_count;
-    }
     tide_error end_error = {.text = ""};
     tide_status ended = tide_tx_savepoint_end(transaction->tx, rc == TIDE_OK, &end_error);
-    if (ended == TIDE_OK)
-        return rc;
-    if (err != NULL)
+    *lost_out = tx_is_lost(ended);
+    if (ended != TIDE_OK && err != NULL)
         *err = end_error;
-    return ended;
+    rc = ended == TIDE_OK ? rc : ended;
+    if (rc != TIDE_OK) {
+        transaction->births.jobs_count = 0;
+        transaction->births.cycles_count = 0;
+    }
+    return rc;
 }
 
 static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
@@ -163,9 +188,9 @@ static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, t
         write->transaction.now_unix_ms = now_unix_ms;
         write->transaction.births.jobs_count = 0;
         write->transaction.births.cycles_count = 0;
-        write->status =
-            tide_transaction_run(&write->transaction, write->run, write->arg, &write->err);
-        if (tx_is_lost(write->status)) {
+        bool lost = false;
+        write->status = write_wish(engine, write, &lost, &write->err);
+        if (lost) {
             *err = write->err;
             return write->status;
         }

@@ -1,0 +1,237 @@
+/* Goal: what a program's callbacks say and do in a transaction of the ledger hurts nobody
+ * but themselves: the engine lives, others' transactions go on, nothing of theirs is kept.
+ * Method: one engine on a file or on a fresh database; callbacks that name every status a
+ * broken store has, or whose statements fail on the server without a word.  A hang ends the
+ * program by an alarm. */
+#include "base/check.h"
+#include "support/pg_test.h"
+#include "support/temp_dir.h"
+#include "tidemark.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        tide_status ok_rc = (call);                                                                \
+        if (ok_rc != TIDE_OK)                                                                      \
+            print_error("%s: %s\n", #call, f->err.text);                                           \
+        assert_int_equal(ok_rc, TIDE_OK);                                                          \
+    } while (0)
+
+enum { HANG_S = 60 };
+
+struct fixture {
+    char url[PG_TEST_URL_BYTES];
+    char dir[64];
+    tide_engine *engine;
+    uint32_t kind, effect_kind;
+    atomic_uint ran;
+    tide_transact_fn *effect;
+    tide_error err;
+};
+
+static tide_status count_run(tide_job *job, void *context, tide_error *err)
+{
+    (void)job;
+    (void)err;
+    atomic_fetch_add(&((struct fixture *)context)->ran, 1);
+    return TIDE_OK;
+}
+
+static tide_status effect_run(tide_job *job, void *context, tide_error *err)
+{
+    return tide_job_effect(job, ((struct fixture *)context)->effect, NULL, err);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    (void)snprintf(f->dir, sizeof f->dir, "/tmp/tide-hostile-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    (void)alarm(HANG_S);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    (void)tide_engine_close(f->engine);
+    (void)alarm(0);
+    if (f->url[0] != '\0')
+        pg_test_drop(f->url);
+    assert_int_equal(temp_dir_remove(f->dir), 0);
+    free(f);
+    return 0;
+}
+
+static void start(struct fixture *f, bool shared)
+{
+    if (shared)
+        pg_test_create(NULL, f->url, sizeof f->url);
+    struct tide_engine_options options = {
+        .state_dir = f->dir,
+        .ledger = shared ? f->url : NULL,
+        .workers = 2,
+        .set = (const char *const[]){"retry.backoff_start=1ms", NULL}};
+    OK(tide_engine_open(&options, &f->engine, &f->err));
+    struct tide_kind plain = {.name = "plain", .handler = count_run, .context = f};
+    struct tide_kind effect = {
+        .name = "effect", .handler = effect_run, .context = f, .attempts_max = 2};
+    OK(tide_engine_kind(f->engine, &plain, &f->kind, &f->err));
+    OK(tide_engine_kind(f->engine, &effect, &f->effect_kind, &f->err));
+    OK(tide_engine_start(f->engine, &f->err));
+}
+
+static uint64_t enqueue(struct fixture *f, uint32_t kind)
+{
+    struct tide_spec spec = {.kind = kind};
+    uint64_t id = 0;
+    OK(tide_enqueue(f->engine, &spec, 1, &id, &f->err));
+    return id;
+}
+
+static tide_status ended(struct fixture *f, uint64_t id)
+{
+    tide_status rc = TIDE_TIMEOUT;
+    for (int i = 0; i < 400 && rc == TIDE_TIMEOUT; i++) {
+        rc = tide_job_ended(f->engine, id, &f->err);
+        if (rc == TIDE_TIMEOUT)
+            (void)usleep(20000);
+    }
+    return rc;
+}
+
+static void assert_lives(struct fixture *f)
+{
+    OK(ended(f, enqueue(f, f->kind)));
+}
+
+/* ---- what a callback says ------------------------------------------------------------- */
+
+static tide_status say(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const tide_status *status = arg;
+    uint32_t kind = 1;
+    struct tide_spec spec = {.kind = kind};
+    tide_status rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+    return rc == TIDE_OK ? tide_error_set(err, *status, "for reasons of its own") : rc;
+}
+
+static void assert_returned(struct fixture *f, const tide_status *says, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        tide_status status = says[i];
+        assert_int_equal(tide_transact(f->engine, say, &status, &f->err), status);
+        assert_non_null(strstr(f->err.text, "reasons of its own"));
+        assert_lives(f);
+    }
+    assert_int_equal(atomic_load(&f->ran), count);
+}
+
+static void a_callback_on_a_shared_ledger_may_say_anything(void **state)
+{
+    static const tide_status says[] = {TIDE_NETWORK,   TIDE_BUSY,      TIDE_IO,   TIDE_CORRUPT,
+                                       TIDE_DISK_FULL, TIDE_NO_MEMORY, TIDE_STALE};
+    start(*state, true);
+    assert_returned(*state, says, sizeof says / sizeof says[0]);
+}
+
+static void a_callback_on_a_file_may_fail_for_reasons_of_its_own(void **state)
+{
+    static const tide_status says[] = {TIDE_NETWORK, TIDE_BUSY, TIDE_IO, TIDE_STALE};
+    start(*state, false);
+    assert_returned(*state, says, sizeof says / sizeof says[0]);
+}
+
+/* ---- what its statements do ------------------------------------------------------------ */
+
+static void fail_on_server(tide_transaction *transaction)
+{
+    PGconn *conn = tide_transaction_postgres(transaction);
+    PGresult *result = PQexec(conn, "CREATE TABLE IF NOT EXISTS public.mine (id int)");
+    PQclear(result);
+    result = PQexec(conn, "SELECT 1 / 0");
+    assert_int_equal(PQresultStatus(result), PGRES_FATAL_ERROR);
+    PQclear(result);
+}
+
+static tide_status fail_silently(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    (void)arg;
+    (void)err;
+    fail_on_server(transaction);
+    return TIDE_OK;
+}
+
+static tide_status fail_and_enqueue(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct tide_spec spec = {.kind = *(const uint32_t *)arg};
+    fail_on_server(transaction);
+    return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+}
+
+static tide_status fail_as_io(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    (void)arg;
+    fail_on_server(transaction);
+    return tide_error_set(err, TIDE_IO, "my statement failed");
+}
+
+static void a_statement_that_fails_silently_is_undone_and_told(void **state)
+{
+    struct fixture *f = *state;
+    start(f, true);
+    assert_int_equal(tide_transact(f->engine, fail_silently, NULL, &f->err), TIDE_INVALID);
+    assert_lives(f);
+    assert_int_equal(tide_transact(f->engine, fail_and_enqueue, &f->kind, &f->err), TIDE_INVALID);
+    assert_lives(f);
+    assert_int_equal(tide_transact(f->engine, fail_as_io, NULL, &f->err), TIDE_IO);
+    assert_lives(f);
+    assert_int_equal(atomic_load(&f->ran), 3);
+    assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM pg_class WHERE relname = 'mine'"),
+                     0);
+}
+
+/* A job whose effect does so fails; it takes no process with it, and so not one after the
+ * other. */
+static void an_effect_whose_statement_fails_silently_fails_its_job_alone(void **state)
+{
+    struct fixture *f = *state;
+    f->effect = fail_silently;
+    start(f, true);
+    uint64_t id = enqueue(f, f->effect_kind);
+    assert_int_equal(ended(f, id), TIDE_INVALID);
+    assert_lives(f);
+    f->effect = fail_as_io;
+    id = enqueue(f, f->effect_kind);
+    assert_int_equal(ended(f, id), TIDE_IO);
+    assert_lives(f);
+    assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM pg_class WHERE relname = 'mine'"),
+                     0);
+}
+
+int main(void)
+{
+    if (pg_test_server() == NULL) {
+        (void)printf("skipped: no PostgreSQL\n");
+        return 77;
+    }
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_callback_on_a_shared_ledger_may_say_anything),
+        TEST(a_callback_on_a_file_may_fail_for_reasons_of_its_own),
+        TEST(a_statement_that_fails_silently_is_undone_and_told),
+        TEST(an_effect_whose_statement_fails_silently_fails_its_job_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
