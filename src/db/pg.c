@@ -63,6 +63,9 @@ static bool state_is(const char *sqlstate, const char *start)
     return strncmp(sqlstate, start, strlen(start)) == 0;
 }
 
+/* 25006 and 0A000 are what a standby says to a transaction that writes: it is one until
+ * somebody promotes it, or we find the primary.  0A000 is also what becomes of a prepared
+ * statement whose tables were upgraded: it is prepared again on another connection. */
 tide_status tide_pg_status(const char *sqlstate)
 {
     static const struct {
@@ -74,15 +77,17 @@ tide_status tide_pg_status(const char *sqlstate)
         {"55P03", TIDE_BUSY},    {"26000", TIDE_BUSY},      {"42P05", TIDE_BUSY},
         {"25P03", TIDE_NETWORK}, {"53100", TIDE_DISK_FULL}, {"53200", TIDE_NO_MEMORY},
         {"28", TIDE_AUTH},       {"42501", TIDE_INVALID},   {"3D000", TIDE_INVALID},
-        {"25006", TIDE_INVALID}, {"22021", TIDE_INVALID},   {"22P05", TIDE_INVALID},
+        {"25006", TIDE_NETWORK}, {"22021", TIDE_INVALID},   {"22P05", TIDE_INVALID},
         {"XX001", TIDE_CORRUPT}, {"XX002", TIDE_CORRUPT},   {"23505", TIDE_EXISTS},
-        {"25P02", TIDE_INVALID},
+        {"25P02", TIDE_INVALID}, {"0A000", TIDE_NETWORK},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (state_is(sqlstate, known[i].start))
             return known[i].status;
     return TIDE_IO;
 }
+
+static const char standby_advice[] = "; this server is a read-only standby, name the primary";
 
 static const char *advice_for(const char *sqlstate)
 {
@@ -97,7 +102,7 @@ static const char *advice_for(const char *sqlstate)
     if (state_is(sqlstate, "3D000"))
         return "; create the database first (createdb)";
     if (state_is(sqlstate, "25006"))
-        return "; this server is a read-only standby, name the primary";
+        return standby_advice;
     if (state_is(sqlstate, "25P02"))
         return "; an earlier statement of it failed";
     if (state_is(sqlstate, "XX00"))
@@ -154,6 +159,10 @@ static tide_status connect_failed(tide_pg *pg, tide_error *err)
         strstr(line, "shutting down") != NULL || strstr(line, "recovery mode") != NULL) {
         status = TIDE_NETWORK;
         advice = "; waiting for it";
+    }
+    if (strstr(line, "hot standby mode") != NULL || strstr(line, "session is read-only") != NULL) {
+        status = TIDE_NETWORK;
+        advice = standby_advice;
     }
     disconnect(pg);
     return tide_error_set(err, status, "%s: %s%s", pg->name, line, advice);
@@ -303,12 +312,22 @@ static tide_status connect_once(tide_pg *pg, tide_error *err)
     uint32_t seconds = (pg->connect_ms + 999) / 1000;
     (void)snprintf(timeout_s, sizeof timeout_s, "%" PRIu32, seconds < 2 ? 2 : seconds);
     (void)snprintf(user_timeout, sizeof user_timeout, "%" PRIu32, pg->connect_ms * 3);
+    /* Who writes passes over a standby to the next host that the URL names. */
+    const char *server = pg->read_only              ? "any"
+                         : PQlibVersion() >= 140000 ? "primary"
+                                                    : "read-write";
     /* The URL comes first among equals: whatever it names beats what stands before it. */
-    const char *const keys[] = {
-        "connect_timeout",           "keepalives_idle",  "keepalives_interval",
-        "keepalives_count",          "tcp_user_timeout", "dbname",
-        "fallback_application_name", "client_encoding",  NULL};
-    const char *const values[] = {timeout_s,       "10",   "5", "3", user_timeout, pg->url,
+    const char *const keys[] = {"connect_timeout",
+                                "keepalives_idle",
+                                "keepalives_interval",
+                                "keepalives_count",
+                                "tcp_user_timeout",
+                                "target_session_attrs",
+                                "dbname",
+                                "fallback_application_name",
+                                "client_encoding",
+                                NULL};
+    const char *const values[] = {timeout_s,       "10",   "5", "3", user_timeout, server, pg->url,
                                   pg->application, "UTF8", NULL};
     pg->conn = PQconnectdbParams(keys, values, 1);
     if (pg->conn == NULL)

@@ -106,7 +106,8 @@ static void sqlstates_have_one_meaning(void **state)
                  {"57P01", TIDE_NETWORK}, {"57014", TIDE_NETWORK},   {"53300", TIDE_NETWORK},
                  {"08006", TIDE_NETWORK}, {"53100", TIDE_DISK_FULL}, {"53200", TIDE_NO_MEMORY},
                  {"28P01", TIDE_AUTH},    {"42501", TIDE_INVALID},   {"3D000", TIDE_INVALID},
-                 {"XX001", TIDE_CORRUPT}, {"23505", TIDE_EXISTS},    {"42601", TIDE_IO}};
+                 {"XX001", TIDE_CORRUPT}, {"23505", TIDE_EXISTS},    {"42601", TIDE_IO},
+                 {"25006", TIDE_NETWORK}, {"0A000", TIDE_NETWORK},   {"25P02", TIDE_INVALID}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         assert_int_equal(tide_pg_status(known[i].sqlstate), known[i].status);
 }
