@@ -20,6 +20,10 @@
 #define PG_ALIVE(owner)                                                                            \
     "EXISTS (SELECT 1 FROM tidemark.member m WHERE m.owner = " owner " AND NOT m.dead)"
 
+/* How far ahead of the database's a machine's clock may be for what cannot be taken back:
+ * firing a slot, purging. */
+#define PG_AHEAD_MS_MAX "3600000"
+
 /* Begins the parameters of the next statement. */
 static inline tide_pg *tide_pgl_params(struct tide_postgres *self)
 {

@@ -375,6 +375,24 @@ static tide_status purge_rows(struct tide_postgres *self, uint64_t before, size_
     return rc;
 }
 
+/* What is old is what the caller's clock says.  One that is far ahead would purge what was
+ * finished just now, and names of enqueues that are still asked for. */
+static tide_status clock_judge(struct tide_postgres *self, tide_error *err)
+{
+    PGresult *result = NULL;
+    if (!self->database_clock)
+        return TIDE_OK;
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, tide_world_now_unix_ms(self->world));
+    tide_status rc =
+        tide_pgl_write(self, "SELECT $1 > " TIDE_PGL_CLOCK " + " PG_AHEAD_MS_MAX, &result, err);
+    if (rc == TIDE_OK && tide_pg_get_bool(result, 0, 0))
+        rc = tide_error_set(err, TIDE_INVALID,
+                            "this machine's clock is over an hour ahead of the database's: "
+                            "nothing is purged");
+    return rc;
+}
+
 tide_status tide_pgl_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
                            size_t *count_out, tide_error *err)
 {
@@ -383,10 +401,10 @@ tide_status tide_pgl_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t
     size_t slice = count_max == 0 ? TIDE_PURGE_SLICE : count_max;
     size_t count = 0;
     bool day = false;
-    tide_status rc = TIDE_OK;
+    tide_status rc = clock_judge(self, err);
     if (slice > LOOK_MAX)
         slice = LOOK_MAX;
-    if (self->purge_day == 0 && self->purge_after == 0)
+    if (rc == TIDE_OK && self->purge_day == 0 && self->purge_after == 0)
         rc = days_make(self, err);
     if (rc == TIDE_OK && self->purge_after == 0)
         rc = purge_day(self, before, &count, &day, err);

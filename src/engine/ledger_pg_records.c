@@ -538,7 +538,17 @@ tide_status tide_pgl_schedules(tide_ledger *ledger,
 
 /* Slots only grow, so one number per schedule decides as a row per slot would; the row's
  * lock makes two machines that fire the same one come one after the other, and the second
- * finds the number there (E8.1). */
+ * finds the number there (E8.1).
+ *
+ * A machine whose clock is far ahead would fire a slot that comes in years, and no other one
+ * would ever fire again: by the database's clock that slot is refused, and one that fired
+ * so all the same (in an older version, or while that clock was wrong) does not count. */
+#define SLOT_BOUND "(" TIDE_PGL_CLOCK " + " PG_AHEAD_MS_MAX ")"
+static const char fire_sql[] =
+    "UPDATE tidemark.schedule SET slot_last = $2, fired = $3 WHERE id = $1"
+    " AND (slot_last < $2 OR ($4 AND slot_last > " SLOT_BOUND "))"
+    " AND (NOT $4 OR $2 <= " SLOT_BOUND ")";
+
 tide_status tide_pgl_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
                                    uint64_t now_unix_ms, tide_error *err)
 {
@@ -550,19 +560,26 @@ tide_status tide_pgl_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
     tide_pg_u64(pg, schedule);
     tide_pg_u64(pg, slot);
     tide_pg_u64(pg, now_unix_ms);
-    tide_status rc = tide_pgl_write(self,
-                                    "UPDATE tidemark.schedule SET slot_last = $2, fired = $3"
-                                    " WHERE id = $1 AND slot_last < $2",
-                                    NULL, err);
+    tide_pg_bool(pg, self->database_clock);
+    tide_status rc = tide_pgl_write(self, fire_sql, NULL, err);
     if (rc != TIDE_OK || tide_pg_changed(self->pg) == 1)
         return tide_pgl_end(self, rc);
     (void)tide_pgl_params(self);
     tide_pg_u64(pg, schedule);
-    rc = tide_pgl_write(self, "SELECT 1 FROM tidemark.schedule WHERE id = $1", &result, err);
+    tide_pg_u64(pg, slot);
+    tide_pg_bool(pg, self->database_clock);
+    rc = tide_pgl_write(self,
+                        "SELECT $3 AND $2 > " SLOT_BOUND " FROM tidemark.schedule WHERE id = $1",
+                        &result, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     if (PQntuples(result) == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no schedule %" PRIu64, schedule);
+    if (tide_pg_get_bool(result, 0, 0))
+        return tide_error_set(err, TIDE_INVALID,
+                              "slot %" PRIu64 " lies in the future: this machine's clock is over"
+                              " an hour ahead of the database's",
+                              slot);
     return tide_error_set(err, TIDE_EXISTS, "slot %" PRIu64 " of schedule %" PRIu64 " has fired",
                           slot, schedule);
 }

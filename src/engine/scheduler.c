@@ -40,8 +40,12 @@ void tide_scheduler_free(tide_engine *engine)
 
 /* ---- adding one ------------------------------------------------------------- */
 
+/* A last slot so far in the future fired on a clock that was wrong (ledger_pg_records.c). */
+enum { SLOT_AHEAD_MS_MAX = 60 * 60 * 1000 };
+
 struct schedule_ask {
     const struct tide_schedule *schedule;
+    uint64_t slot_max; /* a later one does not count */
     struct tide_schedule_entry entry;
 };
 
@@ -51,8 +55,8 @@ static bool find_row(const struct tide_schedule_row *row, void *arg)
     if (row->id != ask->entry.id)
         return true;
     ask->entry.anchor_unix_ms = row->anchor_unix_ms;
-    ask->entry.fired = row->slot_last != 0;
-    ask->entry.last_unix_ms = row->slot_last;
+    ask->entry.fired = row->slot_last != 0 && row->slot_last <= ask->slot_max;
+    ask->entry.last_unix_ms = ask->entry.fired ? row->slot_last : 0;
     return false;
 }
 
@@ -66,6 +70,9 @@ static tide_status schedule_run(tide_transaction *transaction, void *arg, tide_e
                                     .at_start = ask->schedule->at_start,
                                     .name = tide_text_of(ask->schedule->name),
                                     .payload = tide_text_of(ask->schedule->payload)};
+    ask->slot_max = transaction->engine->fleet == NULL
+                        ? UINT64_MAX
+                        : transaction->now_unix_ms + SLOT_AHEAD_MS_MAX;
     tide_status rc = tide_ledger_schedule(transaction->tx, &row, &ask->entry.id, err);
     if (rc == TIDE_OK)
         rc = tide_ledger_schedules(transaction->engine->ledger, find_row, ask, err);

@@ -74,10 +74,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void start(struct fixture *f, bool shared)
+static void open_engine(struct fixture *f, bool shared)
 {
-    if (shared)
-        pg_test_create(NULL, f->url, sizeof f->url);
     struct tide_engine_options options = {
         .state_dir = f->dir,
         .ledger = shared ? f->url : NULL,
@@ -89,6 +87,13 @@ static void start(struct fixture *f, bool shared)
         .name = "effect", .handler = effect_run, .context = f, .attempts_max = 2};
     OK(tide_engine_kind(f->engine, &plain, &f->kind, &f->err));
     OK(tide_engine_kind(f->engine, &effect, &f->effect_kind, &f->err));
+}
+
+static void start(struct fixture *f, bool shared)
+{
+    if (shared)
+        pg_test_create(NULL, f->url, sizeof f->url);
+    open_engine(f, shared);
     OK(tide_engine_start(f->engine, &f->err));
 }
 
@@ -220,6 +225,26 @@ static void an_effect_whose_statement_fails_silently_fails_its_job_alone(void **
                      0);
 }
 
+/* ---- a clock that was wrong --------------------------------------------------------------- */
+
+static void a_tick_that_fired_years_ahead_stops_no_later_start(void **state)
+{
+    struct fixture *f = *state;
+    start(f, true);
+    struct tide_schedule schedule = {.name = "often", .kind = f->kind, .period_ms = 50};
+    OK(tide_engine_schedule(f->engine, &schedule, &f->err));
+    OK(tide_engine_close(f->engine));
+    f->engine = NULL;
+    (void)pg_test_exec(f->url, "UPDATE tidemark.schedule SET slot_last = 1999999999999");
+    atomic_store(&f->ran, 0);
+    open_engine(f, true);
+    OK(tide_engine_schedule(f->engine, &schedule, &f->err));
+    OK(tide_engine_start(f->engine, &f->err));
+    for (int i = 0; i < 500 && atomic_load(&f->ran) < 3; i++)
+        (void)usleep(20000);
+    assert_true(atomic_load(&f->ran) >= 3);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -231,6 +256,7 @@ int main(void)
         TEST(a_callback_on_a_shared_ledger_may_say_anything),
         TEST(a_callback_on_a_file_may_fail_for_reasons_of_its_own),
         TEST(a_statement_that_fails_silently_is_undone_and_told),
+        TEST(a_tick_that_fired_years_ahead_stops_no_later_start),
         TEST(an_effect_whose_statement_fails_silently_fails_its_job_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,74 @@ static void a_number_that_a_crashed_server_gives_again_is_not_ours(void **state)
     commit(f);
 }
 
+/* ---- a machine whose clock is wrong ----------------------------------------------------- */
+
+static uint64_t (*right_now_unix_ms)(tide_world *world);
+
+static uint64_t wrong_now_unix_ms(tide_world *world)
+{
+    return right_now_unix_ms(world) + (uint64_t)4 * 365 * 24 * 3600 * 1000;
+}
+
+static size_t purge(struct fixture *f, tide_status expected)
+{
+    size_t count = 0;
+    size_t all = 0;
+    tide_status rc = TIDE_OK;
+    do {
+        begin(f);
+        rc = tide_ledger_purge(f->tx, now_ms(f) - 1000, 1000, &count, &f->err);
+        commit(f);
+        all += rc == TIDE_OK ? count : 0;
+    } while (rc == TIDE_OK && tide_ledger_purge_more(f->ledger));
+    assert_int_equal(rc, expected);
+    return all;
+}
+
+/* It may be years ahead: nothing that was finished just now is purged, and the others' ticks
+ * go on. */
+static void a_clock_that_is_years_ahead_takes_nothing_from_the_others(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t schedule = 0;
+    open_with_names(f);
+    (void)pg_test_exec(f->url,
+                       "INSERT INTO tidemark.job_done (id, account, kind, priority, lane, level,"
+                       " attempts, attempts_max, preemptible, force, created, finished, payload)"
+                       " SELECT 900, 0, 1, 50, 1, 4, 0, 3, true, false, t, t, '{}' FROM (SELECT"
+                       " (extract(epoch FROM now()) * 1000)::bigint - 10000 AS t) n");
+    struct tide_schedule_row row = {.kind = f->kind,
+                                    .period_ms = 60000,
+                                    .anchor_unix_ms = now_ms(f),
+                                    .name = TIDE_TEXT("every minute"),
+                                    .payload = TIDE_TEXT("{}")};
+    begin(f);
+    OK(tide_ledger_schedule(f->tx, &row, &schedule, &f->err));
+    commit(f);
+
+    struct tide_world_ops wrong = *f->world->ops;
+    const struct tide_world_ops *right = f->world->ops;
+    right_now_unix_ms = right->now_unix_ms;
+    wrong.now_unix_ms = wrong_now_unix_ms;
+    f->world->ops = &wrong;
+    (void)purge(f, TIDE_INVALID);
+    begin(f);
+    assert_int_equal(tide_ledger_schedule_fire(f->tx, schedule, now_ms(f), now_ms(f), &f->err),
+                     TIDE_INVALID);
+    commit(f);
+    f->world->ops = right;
+    assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM tidemark.job_done"), 1);
+
+    /* One that did fire so, before anybody was careful, is no obstacle; nor is it a reason to
+     * fire twice. */
+    (void)pg_test_exec(f->url, "UPDATE tidemark.schedule SET slot_last = 1999999999999");
+    uint64_t slot = now_ms(f);
+    begin(f);
+    OK(tide_ledger_schedule_fire(f->tx, schedule, slot, slot, &f->err));
+    assert_int_equal(tide_ledger_schedule_fire(f->tx, schedule, slot, slot, &f->err), TIDE_EXISTS);
+    commit(f);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -269,6 +337,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         CASE(functions_of_other_people_are_never_called),
+        CASE(a_clock_that_is_years_ahead_takes_nothing_from_the_others),
         CASE(a_number_that_a_crashed_server_gives_again_is_not_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
