@@ -123,10 +123,9 @@ bool tide_fleet_waits(tide_engine *engine, tide_status rc, const tide_error *err
     } else if (rc == TIDE_BUSY) {
         TIDE_SEEN("fleet: a transaction lost against another and is tried again");
         wait_ms = 1 + tide_rng_below(&engine->rng, BUSY_MS);
-    } else if (rc == TIDE_NETWORK || rc == TIDE_DISK_FULL || rc == TIDE_NO_MEMORY ||
-               rc == TIDE_AUTH) {
-        /* A password may be changed under us, a disk may be given room: nothing here is
-         * wrong, and what waits is kept. */
+    } else if (rc != TIDE_STOPPED && rc != TIDE_IO && rc != TIDE_CORRUPT) {
+        /* A password may be changed under us, a right taken away, a disk be given room:
+         * nothing here is wrong, what waits is kept, and somebody is told. */
         if (fleet->backoff_ms == 0)
             tide_log_event(engine->log, TIDE_LOG_WARN, tide_world_now_unix_ms(engine->world),
                            "ledger out of reach", TIDE_F_CSTR("status", tide_status_name(rc)),

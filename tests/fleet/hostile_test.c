@@ -36,6 +36,7 @@ struct fixture {
     uint32_t kind, effect_kind;
     atomic_uint ran;
     tide_transact_fn *effect;
+    atomic_uint denied; /* lines of the log that say so */
     tide_error err;
 };
 
@@ -74,12 +75,21 @@ static int tear_down(void **state)
     return 0;
 }
 
+static void hear(void *arg, const char *line, size_t bytes)
+{
+    struct fixture *f = arg;
+    if (memmem(line, bytes, "permission denied", 17) != NULL)
+        atomic_fetch_add(&f->denied, 1);
+}
+
 static void open_engine(struct fixture *f, bool shared)
 {
     struct tide_engine_options options = {
         .state_dir = f->dir,
         .ledger = shared ? f->url : NULL,
         .workers = 2,
+        .log_line = hear,
+        .log_arg = f,
         .set = (const char *const[]){"retry.backoff_start=1ms", NULL}};
     OK(tide_engine_open(&options, &f->engine, &f->err));
     struct tide_kind plain = {.name = "plain", .handler = count_run, .context = f};
@@ -245,6 +255,41 @@ static void a_tick_that_fired_years_ahead_stops_no_later_start(void **state)
     assert_true(atomic_load(&f->ran) >= 3);
 }
 
+/* ---- a right that is taken away ---------------------------------------------------------- */
+
+static void a_right_that_is_missing_is_told_and_waited_for(void **state)
+{
+    struct fixture *f = *state;
+    char role[80];
+    char sql[400];
+    start(f, true);
+    OK(tide_engine_close(f->engine));
+    f->engine = NULL;
+    (void)snprintf(role, sizeof role, "hostile_%ld", (long)getpid());
+    (void)snprintf(sql, sizeof sql, "CREATE ROLE %s LOGIN; SELECT tidemark.grant_worker('%s')",
+                   role, role);
+    (void)pg_test_exec(f->url, sql);
+    char *user = strstr(f->url, "user=postgres");
+    assert_non_null(user);
+    (void)snprintf(user, sizeof f->url - (size_t)(user - f->url), "user=%s", role);
+    open_engine(f, true);
+    OK(tide_engine_start(f->engine, &f->err));
+    assert_lives(f);
+    (void)snprintf(user, sizeof f->url - (size_t)(user - f->url), "user=postgres");
+    (void)snprintf(sql, sizeof sql, "REVOKE UPDATE ON tidemark.member FROM %s", role);
+    (void)pg_test_exec(f->url, sql);
+    for (int i = 0; i < 500 && atomic_load(&f->denied) == 0; i++)
+        (void)usleep(20000);
+    assert_true(atomic_load(&f->denied) > 0);
+    (void)snprintf(sql, sizeof sql, "GRANT UPDATE ON tidemark.member TO %s", role);
+    (void)pg_test_exec(f->url, sql);
+    assert_lives(f);
+    OK(tide_engine_close(f->engine));
+    f->engine = NULL;
+    (void)snprintf(sql, sizeof sql, "DROP OWNED BY %s; DROP ROLE %s", role, role);
+    (void)pg_test_exec(f->url, sql);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -257,6 +302,7 @@ int main(void)
         TEST(a_callback_on_a_file_may_fail_for_reasons_of_its_own),
         TEST(a_statement_that_fails_silently_is_undone_and_told),
         TEST(a_tick_that_fired_years_ahead_stops_no_later_start),
+        TEST(a_right_that_is_missing_is_told_and_waited_for),
         TEST(an_effect_whose_statement_fails_silently_fails_its_job_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
