@@ -461,7 +461,9 @@ static const char settings[] =
     "max_parallel_workers_per_gather = 0; "
     /* A machine that vanished in the middle of a transaction holds its member's row, and
      * nobody can declare it dead: the server gives that up before the lease ends (E1.7). */
-    "idle_in_transaction_session_timeout = 5000";
+    "idle_in_transaction_session_timeout = 5000; "
+    /* And where it was sending something, which that does not end. */
+    "tcp_keepalives_idle = 10; tcp_keepalives_interval = 5; tcp_keepalives_count = 3";
 
 static void destroy(struct tide_postgres *self)
 {

@@ -504,10 +504,24 @@ tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, u
 static const char declare_dead_sql[] =
     "WITH forgotten AS (DELETE FROM tidemark.member WHERE dead"
     "  AND until <= " PG_NOW("$2") " - " PG_DAY_MS ")"
-    " UPDATE tidemark.member SET dead = true WHERE owner IN"
+    ", buried AS (UPDATE tidemark.member SET dead = true WHERE owner IN"
     "  (SELECT owner FROM tidemark.member"
     "   WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW("$2")
-    "   ORDER BY owner FOR UPDATE SKIP LOCKED)";
+    "   ORDER BY owner FOR UPDATE SKIP LOCKED) RETURNING 1)"
+    " SELECT (SELECT count(*) FROM tidemark.member"
+    "  WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW("$2") ")"
+    "  > (SELECT count(*) FROM buried)";
+
+/* A process that stands still in the middle of a COPY keeps its row, and no time-out of the
+ * server ends that: it waits for the rest of the rows.  One that is older than a statement
+ * may be is ended by us. */
+static const char end_copies_sql[] =
+    "SELECT pg_catalog.pg_terminate_backend(a.pid) FROM pg_catalog.pg_stat_activity a"
+    " WHERE a.datname = pg_catalog.current_database() AND a.usename = current_user"
+    " AND a.state = 'active' AND a.wait_event = 'ClientRead'"
+    " AND a.query LIKE 'COPY tidemark.job (%' AND a.query_start < clock_timestamp()"
+    " - interval '1 ms' * (SELECT coalesce(nullif(s.setting, '0')::int, 60000)"
+    "  FROM pg_catalog.pg_settings s WHERE s.name = 'statement_timeout')";
 
 static const char free_accounts_sql[] =
     "UPDATE tidemark.account a SET owner = NULL WHERE a.id IN"
@@ -603,7 +617,12 @@ static tide_status declare_dead(struct tide_postgres *self, uint64_t owner, uint
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, owner);
     tide_pgl_clock(self, now_unix_ms);
-    tide_status rc = tide_pgl_write(self, declare_dead_sql, NULL, err);
+    PGresult *result = NULL;
+    tide_status rc = tide_pgl_write(self, declare_dead_sql, &result, err);
+    bool locked = rc == TIDE_OK && tide_pg_get_bool(result, 0, 0);
+    (void)tide_pgl_params(self);
+    if (locked)
+        rc = tide_pgl_write(self, end_copies_sql, NULL, err);
     if (rc != TIDE_OK)
         return rc;
     (void)tide_pgl_params(self);

@@ -329,6 +329,58 @@ static void a_clock_that_is_years_ahead_takes_nothing_from_the_others(void **sta
     commit(f);
 }
 
+/* ---- a process that stands still while it sends ------------------------------------------ */
+
+static size_t reclaim_as(struct fixture *f, uint64_t owner)
+{
+    struct tide_changes changes;
+    size_t count = 0;
+    tide_changes_init(&changes, tide_mem_heap());
+    begin(f);
+    OK(tide_ledger_reclaim(f->tx, owner, 100, now_ms(f), &count, &changes, &f->err));
+    commit(f);
+    tide_changes_done(&changes);
+    return count;
+}
+
+/* The server waits for the rest of its rows, whatever its time-outs are, and keeps the
+ * member's row locked: nobody could ever declare it dead. */
+static void a_process_that_stands_still_in_a_copy_is_declared_dead(void **state)
+{
+    struct fixture *f = *state;
+    struct tide_member still = {.owner = 8, .name = "still", .version = "1"};
+    tide_tx *tx = NULL;
+    uint64_t id = 0;
+    struct tide_job_body *body = NULL;
+    open_with_names(f);
+    tide_ledger *other = open_ledger(f, false);
+    begin(f);
+    add(f, 1, &id);
+    commit(f);
+    OK(tide_ledger_member_join(other, &still, 1, now_ms(f), &f->err));
+    OK(tide_tx_begin(other, &tx, &f->err));
+    OK(tide_ledger_claim(tx, &id, 1, 8, 100, now_ms(f), tide_mem_heap(), &body, &f->err));
+    OK(tide_tx_commit(tx, &f->err));
+    tide_job_body_free(tide_mem_heap(), body);
+    OK(tide_tx_begin(other, &tx, &f->err));
+    PGresult *result = PQexec(tide_tx_postgres(tx), "COPY tidemark.job (id) FROM STDIN");
+    assert_int_equal(PQresultStatus(result), PGRES_COPY_IN);
+    PQclear(result);
+    join(f, f->ledger, 7);
+    /* A statement of ours may last a second, not a minute. */
+    PQclear(PQexec(tide_ledger_postgres(f->ledger), "SET statement_timeout = 1000"));
+    size_t reclaimed = 0;
+    for (int i = 0; i < 200 && reclaimed == 0; i++) {
+        reclaimed = reclaim_as(f, 7);
+        if (reclaimed == 0)
+            (void)usleep(50000);
+    }
+    assert_int_equal(reclaimed, 1);
+    tide_tx_rollback(tx);
+    assert_int_equal(tide_tx_begin(other, &tx, &f->err), TIDE_STALE);
+    tide_ledger_close(other, true);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -338,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(functions_of_other_people_are_never_called),
         CASE(a_clock_that_is_years_ahead_takes_nothing_from_the_others),
+        CASE(a_process_that_stands_still_in_a_copy_is_declared_dead),
         CASE(a_number_that_a_crashed_server_gives_again_is_not_ours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
