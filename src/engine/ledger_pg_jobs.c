@@ -523,11 +523,15 @@ static const char end_copies_sql[] =
     " - interval '1 ms' * (SELECT coalesce(nullif(s.setting, '0')::int, 60000)"
     "  FROM pg_catalog.pg_settings s WHERE s.name = 'statement_timeout')";
 
+/* First locked, then judged by what is committed by then: whoever took one while we looked
+ * may have joined after we began to, and would not be known to be alive. */
+static const char dead_accounts_sql[] =
+    "SELECT x.id FROM tidemark.account x"
+    " WHERE x.owner IS NOT NULL AND x.owner <> $1 AND NOT " PG_ALIVE("x.owner")
+    " ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED";
 static const char free_accounts_sql[] =
-    "UPDATE tidemark.account a SET owner = NULL WHERE a.id IN"
-    " (SELECT x.id FROM tidemark.account x"
-    "  WHERE x.owner IS NOT NULL AND x.owner <> $1 AND NOT " PG_ALIVE("x.owner")
-    "  ORDER BY x.id FOR NO KEY UPDATE SKIP LOCKED)";
+    "UPDATE tidemark.account a SET owner = NULL WHERE a.id = ANY($2)"
+    " AND a.owner <> $1 AND NOT " PG_ALIVE("a.owner");
 /* clang-format on */
 
 /* Running jobs of nobody alive: those between two owners that live, so that what the living
@@ -611,6 +615,26 @@ static tide_status reclaim_rows(struct tide_postgres *self, uint64_t owner, cons
     return rc;
 }
 
+static tide_status free_accounts(struct tide_postgres *self, uint64_t owner, tide_error *err)
+{
+    PGresult *result = NULL;
+    uint64_t *ids = NULL;
+    size_t count = 0;
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, owner);
+    tide_status rc = tide_pgl_write(self, dead_accounts_sql, &result, err);
+    if (rc != TIDE_OK || PQntuples(result) == 0)
+        return rc;
+    rc = ids_of(self, result, &ids, &count, err);
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, owner);
+    tide_pgl_ids(self, ids, count);
+    if (rc == TIDE_OK)
+        rc = tide_pgl_write(self, free_accounts_sql, NULL, err);
+    ids_free(self, ids, count);
+    return rc;
+}
+
 static tide_status declare_dead(struct tide_postgres *self, uint64_t owner, uint64_t now_unix_ms,
                                 tide_error *err)
 {
@@ -625,9 +649,7 @@ static tide_status declare_dead(struct tide_postgres *self, uint64_t owner, uint
         rc = tide_pgl_write(self, end_copies_sql, NULL, err);
     if (rc != TIDE_OK)
         return rc;
-    (void)tide_pgl_params(self);
-    tide_pg_u64(self->pg, owner);
-    return tide_pgl_write(self, free_accounts_sql, NULL, err);
+    return free_accounts(self, owner, err);
 }
 
 tide_status tide_pgl_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
