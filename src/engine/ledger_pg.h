@@ -234,7 +234,7 @@ tide_status tide_pgl_bad_add(struct tide_postgres *self, uint32_t account, uint3
  *
  *   tidemark.day_open(day bigint) returns boolean: makes the partition of job_done for the
  *     day (finished / 86400000), with what the default partition has of it; false: is there.
- *   tidemark.day_drop(day bigint) returns bigint: drops it; rows it had, -1: no such day.
+ *   tidemark.day_drop(day bigint) returns bigint: drops it; 1, or -1: no such day.
  *   tidemark.add_job(...): an enqueue for programs in any language.
  *   tidemark.grant_worker(role name): what a worker needs and nothing else. */
 

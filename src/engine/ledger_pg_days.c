@@ -160,28 +160,31 @@ static tide_status day_next(struct tide_postgres *self, int64_t before, int64_t 
     return TIDE_OK;
 }
 
-/* Rows of the day that an unfinished cycle holds. */
-static tide_status day_held(struct tide_postgres *self, int64_t day, uint64_t *held_out,
-                            tide_error *err)
+/* Rows of the day, and those of them that an unfinished cycle holds. */
+static tide_status day_count(struct tide_postgres *self, int64_t day, uint64_t *rows_out,
+                             uint64_t *held_out, tide_error *err)
 {
     PGresult *result = NULL;
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, day);
-    tide_status rc = tide_pgl_write(self,
-                                    "SELECT count(*) FILTER (WHERE cycle IN " UNFINISHED ")"
-                                    " FROM tidemark.job_done WHERE finished >= $1 * " PG_DAY_MS
-                                    " AND finished < ($1 + 1) * " PG_DAY_MS,
-                                    &result, err);
-    if (rc == TIDE_OK)
-        *held_out = tide_pg_get_u64(result, 0, 0);
-    return rc;
+    tide_status rc =
+        tide_pgl_write(self,
+                       "SELECT count(*), count(*) FILTER (WHERE cycle IN " UNFINISHED ")"
+                       " FROM tidemark.job_done WHERE finished >= $1 * " PG_DAY_MS
+                       " AND finished < ($1 + 1) * " PG_DAY_MS,
+                       &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    *rows_out = tide_pg_get_u64(result, 0, 0);
+    *held_out = tide_pg_get_u64(result, 0, 1);
+    return TIDE_OK;
 }
 
-static tide_status day_drop(struct tide_postgres *self, int64_t day, size_t *count_out,
+static tide_status day_drop(struct tide_postgres *self, int64_t day, bool *dropped_out,
                             tide_error *err)
 {
-    int64_t rows = 0;
-    bool dropped = false;
+    int64_t there = 0;
+    bool done = false;
     /* One whose outcome nobody knows outlives its job (E1.9). */
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, day);
@@ -192,9 +195,9 @@ static tide_status day_drop(struct tide_postgres *self, int64_t day, size_t *cou
                                     " AND d.finished < ($1 + 1) * " PG_DAY_MS ")",
                                     NULL, err);
     if (rc == TIDE_OK)
-        rc = briefly(self, "SELECT tidemark.day_drop($1)", day, &rows, &dropped, err);
+        rc = briefly(self, "SELECT tidemark.day_drop($1)", day, &there, &done, err);
     if (rc == TIDE_OK)
-        *count_out = dropped && rows > 0 ? (size_t)rows : 0;
+        *dropped_out = done && there > 0;
     return rc;
 }
 
@@ -340,14 +343,17 @@ static tide_status purge_day(struct tide_postgres *self, uint64_t before, size_t
                              bool *found_out, tide_error *err)
 {
     int64_t day = 0;
+    uint64_t rows = 0;
     uint64_t held = 0;
+    bool dropped = false;
     tide_status rc = day_next(self, (int64_t)before, &day, found_out, err);
     if (rc != TIDE_OK || !*found_out)
         return rc;
-    rc = day_held(self, day, &held, err);
+    rc = day_count(self, day, &rows, &held, err);
     if (rc == TIDE_OK && held == 0)
-        rc = day_drop(self, day, count_out, err);
+        rc = day_drop(self, day, &dropped, err);
     if (rc == TIDE_OK) {
+        *count_out = dropped ? (size_t)rows : 0;
         self->purge_day = day + 1;
         self->purge_more = true;
     }
