@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Beyond it the time at which it is due would not be one. */
+#define TIDE_DELAY_MS_MAX ((uint64_t)100 * 365 * 24 * 3600 * 1000)
+
 /* What could not be read back as items would be lost without a word. */
 static tide_status items_check(const struct tide_kind_entry *kind, const json_t *payload,
                                tide_error *err)
@@ -98,6 +101,11 @@ tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, t
     if (spec->needs_count > TIDE_NEEDS_MAX)
         return tide_error_set(err, TIDE_INVALID, "%zu dependencies; at most %d are allowed",
                               spec->needs_count, TIDE_NEEDS_MAX);
+    if (spec->delay_ms > TIDE_DELAY_MS_MAX)
+        return tide_error_set(err, TIDE_INVALID,
+                              "a delay of %" PRIu64 " ms; a hundred years are "
+                              "allowed",
+                              spec->delay_ms);
     tide_text dedupe = tide_text_of(spec->dedupe);
     if (dedupe.bytes > TIDE_DEDUPE_BYTES_MAX)
         return tide_error_set(err, TIDE_INVALID, "dedupe key of %zu bytes; at most %d are allowed",

@@ -113,7 +113,9 @@ void tide_job_beat(tide_job *job, uint64_t bytes_done)
 
 tide_status tide_job_sleep(tide_job *job, uint64_t wait_ms)
 {
-    uint64_t until_us = tide_world_now_us(job->engine->world) + wait_ms * 1000;
+    uint64_t now_us = tide_world_now_us(job->engine->world);
+    uint64_t until_us =
+        wait_ms > (TIDE_NEVER - now_us) / 1000 ? TIDE_NEVER : now_us + wait_ms * 1000;
     tide_status rc = tide_world_sleep_until(job->engine->world, until_us, &job->cancel);
     tide_job_beat(job, 0);
     return rc;

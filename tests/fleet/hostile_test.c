@@ -34,7 +34,7 @@ struct fixture {
     char dir[64];
     tide_engine *engine;
     uint32_t kind, effect_kind;
-    atomic_uint ran;
+    atomic_uint ran, woke;
     tide_transact_fn *effect;
     atomic_uint denied; /* lines of the log that say so */
     tide_error err;
@@ -290,6 +290,38 @@ static void a_right_that_is_missing_is_told_and_waited_for(void **state)
     (void)pg_test_exec(f->url, sql);
 }
 
+/* ---- times beyond all bounds --------------------------------------------------------------- */
+
+static tide_status sleep_for_ever(tide_job *job, void *context, tide_error *err)
+{
+    (void)err;
+    atomic_fetch_add(&((struct fixture *)context)->ran, 1);
+    tide_status rc = tide_job_sleep(job, TIDE_WAIT_FOR_EVER);
+    atomic_fetch_add(&((struct fixture *)context)->woke, 1);
+    return rc;
+}
+
+/* now + for ever is not a moment ago. */
+static void a_delay_or_a_sleep_for_ever_does_not_end_at_once(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t kind = 0;
+    uint64_t id = 0;
+    open_engine(f, false);
+    struct tide_kind sleeper = {.name = "sleeper", .handler = sleep_for_ever, .context = f};
+    OK(tide_engine_kind(f->engine, &sleeper, &kind, &f->err));
+    OK(tide_engine_start(f->engine, &f->err));
+    struct tide_spec spec = {.kind = f->kind, .delay_ms = UINT64_MAX};
+    assert_int_equal(tide_enqueue(f->engine, &spec, 1, &id, &f->err), TIDE_INVALID);
+    id = enqueue(f, kind);
+    while (atomic_load(&f->ran) == 0)
+        (void)usleep(1000);
+    (void)usleep(100000); /* it would have come back by now */
+    assert_int_equal(atomic_load(&f->woke), 0);
+    OK(tide_cancel_job(f->engine, id, &f->err));
+    assert_int_equal(ended(f, id), TIDE_CANCELED);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -302,6 +334,7 @@ int main(void)
         TEST(a_callback_on_a_file_may_fail_for_reasons_of_its_own),
         TEST(a_statement_that_fails_silently_is_undone_and_told),
         TEST(a_tick_that_fired_years_ahead_stops_no_later_start),
+        TEST(a_delay_or_a_sleep_for_ever_does_not_end_at_once),
         TEST(a_right_that_is_missing_is_told_and_waited_for),
         TEST(an_effect_whose_statement_fails_silently_fails_its_job_alone),
     };
