@@ -168,6 +168,7 @@ struct tide_job {
     struct tide_job_item *items;
     size_t items_count;
     bool items_read;
+    tide_status items_status; /* why they could not be read: then there are none */
     bool resume_set;
     tide_text resume;
     uint64_t bytes_done;

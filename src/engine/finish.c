@@ -493,6 +493,24 @@ static bool park(tide_job *job, uint64_t now_ms)
     return true;
 }
 
+/* No memory to say which of its items are done: all of them are tried again, and it pays
+ * an attempt like any other failure. */
+static void put_back_unsplit(tide_job *job, uint64_t now_ms)
+{
+    TIDE_SEEN("finish: no memory to tell what became of the items");
+    bool last = job->brief.attempts + 1 >= job->brief.attempts_max && job->brief.attempts_max > 0;
+    job->status = TIDE_NO_MEMORY;
+    (void)tide_error_set(&job->err, job->status, "no memory to tell what became of its items");
+    job->finish =
+        (struct tide_finish){.id = job->brief.id,
+                             .token = job->body->token,
+                             .state = last ? TIDE_ROW_FAILED : TIDE_ROW_PENDING,
+                             .attempts_add = 1,
+                             .status = job->status,
+                             .error = tide_text_of(job->err.text),
+                             .not_before_unix_ms = to_unix_ms(job->engine, now_ms + 1000, now_ms)};
+}
+
 bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
 {
     tide_engine *engine = job->engine;
@@ -528,10 +546,10 @@ bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
                                .again_at_ms = job->again_at_ms};
     struct tide_verdict verdict = tide_retry_decide(&policy, &ended, now_ms, &engine->rng);
     bool by_items = job->kind->kind.items && job->items_count > 0 && ending != TIDE_ENDED_BY_USER;
-    if (!by_items || !finish_items(job, &policy, now_ms)) {
-        job->children_count = by_items ? 0 : job->children_count;
+    if (!by_items)
         finish_by_verdict(job, &verdict, now_ms);
-    }
+    else if (!finish_items(job, &policy, now_ms))
+        put_back_unsplit(job, now_ms);
     count_end(job);
     return true;
 }

@@ -134,25 +134,38 @@ tide_status tide_job_again(tide_job *job, uint64_t at_ms)
 
 /* ---- items ----------------------------------------------------------------------- */
 
+static tide_status copy_items(tide_job *job, const json_t *items)
+{
+    size_t count = json_array_size(items);
+    if (count == 0 || count > TIDE_ITEMS_MAX)
+        return TIDE_INVALID;
+    job->items = tide_arena_take(&job->arena, count * sizeof *job->items);
+    if (job->items == NULL)
+        return TIDE_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(items, i);
+        size_t bytes = json_string_length(item);
+        if (!json_is_string(item))
+            return TIDE_INVALID;
+        char *copy = tide_arena_copy(&job->arena, json_string_value(item), bytes);
+        if (copy == NULL)
+            return TIDE_NO_MEMORY;
+        job->items[i].text = (tide_text){copy, bytes};
+    }
+    job->items_count = count;
+    return TIDE_OK;
+}
+
+/* All of them or none: those that were left out would be taken for done. */
 static void read_items(tide_job *job)
 {
     job->items_read = true;
     json_error_t json_error;
     json_t *payload = json_loadb(job->body->payload.data, job->body->payload.bytes, 0, &json_error);
-    json_t *items = json_object_get(payload, "items");
-    size_t count = json_array_size(items);
-    if (count > TIDE_ITEMS_MAX)
-        count = 0;
-    if (count > 0)
-        job->items = tide_arena_take(&job->arena, count * sizeof *job->items);
-    for (size_t i = 0; job->items != NULL && i < count; i++) {
-        json_t *item = json_array_get(items, i);
-        size_t bytes = json_string_length(item);
-        char *copy = tide_arena_copy(&job->arena, json_string_value(item), bytes);
-        if (copy == NULL || !json_is_string(item))
-            break;
-        job->items[job->items_count++].text = (tide_text){copy, bytes};
-    }
+    if (payload == NULL && json_error_code(&json_error) == json_error_out_of_memory)
+        job->items_status = TIDE_NO_MEMORY;
+    else
+        job->items_status = copy_items(job, json_object_get(payload, "items"));
     json_decref(payload);
 }
 

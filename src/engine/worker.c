@@ -37,7 +37,13 @@ static tide_status run_handler(tide_job *job)
 {
     job->err.text[0] = '\0';
     job->err.status = TIDE_OK;
-    if (job->split_unrun && tide_job_items(job) > 0) {
+    size_t items = job->kind->kind.items ? tide_job_items(job) : 0;
+    if (job->kind->kind.items && items == 0)
+        return tide_error_set(&job->err, job->items_status, "%s",
+                              job->items_status == TIDE_INVALID
+                                  ? "its payload has no list of texts called \"items\""
+                                  : "no memory for its items");
+    if (job->split_unrun) {
         /* Its process died with it as often as it may: it is split unrun, until the
          * item that kills us is alone and named (E7.1).  Attempts alone do not tell:
          * the parts of a split inherit them (E6.1). */

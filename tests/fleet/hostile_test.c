@@ -322,6 +322,72 @@ static void a_delay_or_a_sleep_for_ever_does_not_end_at_once(void **state)
     assert_int_equal(ended(f, id), TIDE_CANCELED);
 }
 
+/* ---- items that cannot be told apart -------------------------------------------------------- */
+
+/* The first time all of the job's memory is gone when its end is planned. */
+static tide_status run_items(tide_job *job, void *context, tide_error *err)
+{
+    struct fixture *f = context;
+    (void)err;
+    bool first = atomic_fetch_add(&f->ran, 1) == 0;
+    for (size_t bytes = 1 << 20; first && bytes > 0; bytes /= 2)
+        while (tide_job_memory(job, bytes) != NULL)
+            ;
+    for (size_t i = 0; i < tide_job_items(job); i++) {
+        if (first && i == 1)
+            tide_job_item_failed(job, i, TIDE_SERVER, "not now");
+        else
+            tide_job_item_done(job, i);
+    }
+    return TIDE_OK;
+}
+
+static uint32_t open_with_items(struct fixture *f, bool shared)
+{
+    uint32_t kind = 0;
+    struct tide_kind items = {.name = "items", .handler = run_items, .context = f, .items = true};
+    if (shared)
+        pg_test_create(NULL, f->url, sizeof f->url);
+    open_engine(f, shared);
+    OK(tide_engine_kind(f->engine, &items, &kind, &f->err));
+    OK(tide_engine_start(f->engine, &f->err));
+    return kind;
+}
+
+/* One that failed is tried again, though there was no memory to say so. */
+static void no_item_is_lost_with_the_memory(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t id = 0;
+    struct tide_spec spec = {.kind = open_with_items(f, false),
+                             .payload = "{\"items\":[\"a\",\"b\",\"c\"]}"};
+    OK(tide_enqueue(f->engine, &spec, 1, &id, &f->err));
+    OK(ended(f, id));
+    assert_int_equal(atomic_load(&f->ran), 2);
+}
+
+/* Jobs of another program: their payloads were checked by nobody. */
+static void items_of_a_stranger_are_all_there_or_the_job_fails(void **state)
+{
+    static const char *const payloads[] = {
+        "{}",
+        "{\"items\":[]}",
+        "{\"items\":[\"a\",1,\"b\"]}",
+        "{\"items\":{\"0\":\"a\"}}",
+        "{\"items\":[\"a\\u0000b\"]}",
+    };
+    struct fixture *f = *state;
+    (void)open_with_items(f, true);
+    for (size_t i = 0; i < sizeof payloads / sizeof payloads[0]; i++) {
+        char sql[200];
+        (void)snprintf(sql, sizeof sql, "SELECT tidemark.add_job('items', '%s')", payloads[i]);
+        uint64_t id = (uint64_t)pg_test_exec(f->url, sql);
+        assert_int_equal(ended(f, id), TIDE_INVALID);
+    }
+    assert_int_equal(atomic_load(&f->ran), 0);
+    assert_lives(f);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -335,6 +401,8 @@ int main(void)
         TEST(a_statement_that_fails_silently_is_undone_and_told),
         TEST(a_tick_that_fired_years_ahead_stops_no_later_start),
         TEST(a_delay_or_a_sleep_for_ever_does_not_end_at_once),
+        TEST(no_item_is_lost_with_the_memory),
+        TEST(items_of_a_stranger_are_all_there_or_the_job_fails),
         TEST(a_right_that_is_missing_is_told_and_waited_for),
         TEST(an_effect_whose_statement_fails_silently_fails_its_job_alone),
     };
