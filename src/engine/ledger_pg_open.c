@@ -145,11 +145,25 @@ static tide_status upgrade(struct tide_postgres *self, const struct tide_ledger_
     return rc;
 }
 
+/* A text that the server cannot store ends the whole transaction there, and one that came
+ * from a provider comes again.  SQL_ASCII stores whatever it gets. */
+static tide_status judge_encoding(const struct tide_postgres *self, tide_error *err)
+{
+    const char *encoding = PQparameterStatus(tide_pg_handle(self->pg), "server_encoding");
+    if (encoding == NULL || strcmp(encoding, "UTF8") == 0 || strcmp(encoding, "SQL_ASCII") == 0)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_INVALID,
+                          "%s: keeps texts as %.30s; make a database with ENCODING 'UTF8'",
+                          tide_pg_name(self->pg), encoding);
+}
+
 tide_status tide_pgl_schema(struct tide_postgres *self, const struct tide_ledger_options *options,
                             tide_error *err)
 {
     struct found found;
-    tide_status rc = look(self, &found, err);
+    tide_status rc = judge_encoding(self, err);
+    if (rc == TIDE_OK)
+        rc = look(self, &found, err);
     if (rc == TIDE_OK)
         rc = judge(self, options, &found, err);
     if (rc == TIDE_OK && found.version < tide_pg_schema.steps_count && !options->read_only)

@@ -381,6 +381,33 @@ static void a_process_that_stands_still_in_a_copy_is_declared_dead(void **state)
     tide_ledger_close(other, true);
 }
 
+/* ---- a database of another encoding ------------------------------------------------------ */
+
+/* There an error of a provider's that has one odd letter could never be written, and all that
+ * ended with it neither. */
+static void a_database_that_cannot_keep_every_text_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    char name[PG_TEST_NAME_BYTES];
+    char sql[200];
+    char url[PG_TEST_URL_BYTES];
+    tide_ledger *ledger = NULL;
+    (void)snprintf(name, sizeof name, "latin_%ld", (long)getpid());
+    (void)snprintf(sql, sizeof sql,
+                   "CREATE DATABASE %s ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
+                   " TEMPLATE template0",
+                   name);
+    (void)pg_test_exec(f->url, sql);
+    pg_test_url(name, url, sizeof url);
+    struct tide_ledger_options options = {.path = url, .run_id = "run", .now_unix_ms = now_ms(f)};
+    assert_int_equal(tide_ledger_open(f->world, &options, &ledger, &f->err), TIDE_INVALID);
+    assert_non_null(strstr(f->err.text, "ENCODING 'UTF8'"));
+    assert_int_equal(
+        pg_test_exec(url, "SELECT count(*) FROM pg_namespace WHERE nspname = 'tidemark'"), 0);
+    (void)snprintf(sql, sizeof sql, "DROP DATABASE %s", name);
+    (void)pg_test_exec(f->url, sql);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -390,6 +417,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(functions_of_other_people_are_never_called),
         CASE(a_clock_that_is_years_ahead_takes_nothing_from_the_others),
+        CASE(a_database_that_cannot_keep_every_text_is_refused),
         CASE(a_process_that_stands_still_in_a_copy_is_declared_dead),
         CASE(a_number_that_a_crashed_server_gives_again_is_not_ours),
     };
