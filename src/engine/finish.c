@@ -31,11 +31,17 @@ void tide_ended_push(tide_engine *engine, tide_job *job)
     engine->ended_count++;
 }
 
+/* Whoever waits for ever waits for a hundred years: the sum must not come round. */
+#define WAIT_MS_MAX ((uint64_t)100 * 365 * 24 * 3600 * 1000)
+
 static uint64_t to_unix_ms(tide_engine *engine, uint64_t at_ms, uint64_t now_ms)
 {
     if (at_ms == 0 || at_ms <= now_ms)
         return 0;
-    return tide_world_now_unix_ms(engine->world) + (at_ms - now_ms);
+    uint64_t wait_ms = at_ms - now_ms;
+    if (wait_ms > WAIT_MS_MAX)
+        wait_ms = WAIT_MS_MAX;
+    return tide_world_now_unix_ms(engine->world) + wait_ms;
 }
 
 static struct tide_retry_policy policy_of(const tide_engine *engine, const tide_job *job)

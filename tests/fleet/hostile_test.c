@@ -301,15 +301,25 @@ static tide_status sleep_for_ever(tide_job *job, void *context, tide_error *err)
     return rc;
 }
 
+static tide_status again_never(tide_job *job, void *context, tide_error *err)
+{
+    (void)err;
+    atomic_fetch_add(&((struct fixture *)context)->ran, 1);
+    return tide_job_again(job, UINT64_MAX);
+}
+
 /* now + for ever is not a moment ago. */
 static void a_delay_or_a_sleep_for_ever_does_not_end_at_once(void **state)
 {
     struct fixture *f = *state;
     uint32_t kind = 0;
+    uint32_t never = 0;
     uint64_t id = 0;
     open_engine(f, false);
     struct tide_kind sleeper = {.name = "sleeper", .handler = sleep_for_ever, .context = f};
+    struct tide_kind again = {.name = "again", .handler = again_never, .context = f};
     OK(tide_engine_kind(f->engine, &sleeper, &kind, &f->err));
+    OK(tide_engine_kind(f->engine, &again, &never, &f->err));
     OK(tide_engine_start(f->engine, &f->err));
     struct tide_spec spec = {.kind = f->kind, .delay_ms = UINT64_MAX};
     assert_int_equal(tide_enqueue(f->engine, &spec, 1, &id, &f->err), TIDE_INVALID);
@@ -320,6 +330,12 @@ static void a_delay_or_a_sleep_for_ever_does_not_end_at_once(void **state)
     assert_int_equal(atomic_load(&f->woke), 0);
     OK(tide_cancel_job(f->engine, id, &f->err));
     assert_int_equal(ended(f, id), TIDE_CANCELED);
+    atomic_store(&f->ran, 0);
+    id = enqueue(f, never);
+    while (atomic_load(&f->ran) == 0)
+        (void)usleep(1000);
+    (void)usleep(100000); /* it would have come back by now, many times */
+    assert_int_equal(atomic_load(&f->ran), 1);
 }
 
 /* ---- items that cannot be told apart -------------------------------------------------------- */
