@@ -406,13 +406,21 @@ static tide_status intent_read(struct tide_postgres *self, tide_text tag, bool *
     return TIDE_OK;
 }
 
-/* Two processes that make the same one: the second waits for the first, and is told of
- * its intent (E1.9). */
+/* Two processes that make the same one: the second waits for the first.  It could not see
+ * that intent before, so its caller may have looked for it in vain, and would take it for its
+ * own and send twice (E1.9): TIDE_BUSY, and the next time it is there. */
+static const char intent_sql[] =
+    "WITH seen AS MATERIALIZED (SELECT 1 FROM tidemark.intent WHERE tag = $1),"
+    " made AS (INSERT INTO tidemark.intent (tag, job, state, made, detail)"
+    "  VALUES ($1, $2, 0, $3, $4) ON CONFLICT (tag) DO NOTHING RETURNING 1)"
+    " SELECT EXISTS (SELECT 1 FROM seen) OR EXISTS (SELECT 1 FROM made)";
+
 tide_status tide_pgl_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
                             uint64_t now_unix_ms, tide_intent_state *state_out,
                             tide_buf *outcome_out, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
+    PGresult *result = NULL;
     bool found = false;
     if (tag.bytes == 0 || tag.bytes > TIDE_DEDUPE_BYTES_MAX)
         return tide_error_set(err, TIDE_INVALID, "an intent's tag has 1 to %d bytes",
@@ -422,10 +430,12 @@ tide_status tide_pgl_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text 
     tide_pg_u64(pg, job);
     tide_pg_u64(pg, now_unix_ms);
     tide_pg_text_or_null(pg, detail);
-    tide_status rc = tide_pgl_write(self,
-                                    "INSERT INTO tidemark.intent (tag, job, state, made, detail)"
-                                    " VALUES ($1, $2, 0, $3, $4) ON CONFLICT (tag) DO NOTHING",
-                                    NULL, err);
+    tide_status rc = tide_pgl_write(self, intent_sql, &result, err);
+    if (rc == TIDE_OK && !tide_pg_get_bool(result, 0, 0)) {
+        TIDE_SEEN("ledger: an intent was made by two at once");
+        rc = tide_error_set(err, TIDE_BUSY, "the intent %.*s was made by another just now",
+                            (int)tag.bytes, tag.data);
+    }
     if (rc == TIDE_OK)
         rc = intent_read(self, tag, &found, state_out, outcome_out, err);
     TIDE_ASSERT(rc != TIDE_OK || found);

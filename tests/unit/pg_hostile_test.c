@@ -408,6 +408,58 @@ static void a_database_that_cannot_keep_every_text_is_refused(void **state)
     (void)pg_test_exec(f->url, sql);
 }
 
+/* ---- one effect that two jobs want to have ------------------------------------------------- */
+
+struct intending {
+    struct fixture *f;
+    tide_ledger *ledger;
+    tide_status found, made;
+};
+
+static void *intend_main(void *arg)
+{
+    struct intending *intending = arg;
+    tide_intent_state state = TIDE_INTENT_DONE;
+    tide_error err;
+    tide_tx *tx = NULL;
+    tide_buf outcome;
+    tide_buf_init(&outcome, tide_mem_heap(), 1 << 10);
+    if (tide_tx_begin(intending->ledger, &tx, &err) != TIDE_OK)
+        return NULL;
+    intending->found =
+        tide_ledger_intent_find(intending->ledger, TIDE_TEXT("send 1"), &state, &outcome, &err);
+    intending->made =
+        tide_ledger_intent(tx, 2, TIDE_TEXT("send 1"), TIDE_TEXT_NONE, 1, &state, &outcome, &err);
+    tide_tx_rollback(tx);
+    tide_buf_done(&outcome);
+    return NULL;
+}
+
+/* The second looked for the intent before the first one's was there: it must not be told that
+ * it made it. */
+static void an_intent_that_two_make_at_once_is_one_s_alone(void **state)
+{
+    struct fixture *f = *state;
+    pthread_t thread;
+    tide_intent_state intent = TIDE_INTENT_DONE;
+    open_with_names(f);
+    struct intending intending = {f, open_ledger(f, false), TIDE_OK, TIDE_OK};
+    begin(f);
+    OK(tide_ledger_intent(f->tx, 1, TIDE_TEXT("send 1"), TIDE_TEXT_NONE, 1, &intent, NULL,
+                          &f->err));
+    assert_int_equal(pthread_create(&thread, NULL, intend_main, &intending), 0);
+    until(f, "SELECT count(*) FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted");
+    commit(f);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(intending.found, TIDE_NOT_FOUND);
+    assert_int_equal(intending.made, TIDE_BUSY);
+    /* Again: now it is there. */
+    (void)intend_main(&intending);
+    assert_int_equal(intending.found, TIDE_OK);
+    assert_int_equal(intending.made, TIDE_OK);
+    tide_ledger_close(intending.ledger, true);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -418,6 +470,7 @@ int main(void)
         CASE(functions_of_other_people_are_never_called),
         CASE(a_clock_that_is_years_ahead_takes_nothing_from_the_others),
         CASE(a_database_that_cannot_keep_every_text_is_refused),
+        CASE(an_intent_that_two_make_at_once_is_one_s_alone),
         CASE(a_process_that_stands_still_in_a_copy_is_declared_dead),
         CASE(a_number_that_a_crashed_server_gives_again_is_not_ours),
     };
