@@ -512,14 +512,14 @@ static const char declare_dead_sql[] =
     "  WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW("$2") ")"
     "  > (SELECT count(*) FROM buried)";
 
-/* A process that stands still in the middle of a COPY keeps its row, and no time-out of the
- * server ends that: it waits for the rest of the rows.  One that is older than a statement
+/* A process that stands still while it sends (a COPY, an array) keeps its row, and no
+ * time-out of the server ends that: it waits for the rest.  What is older than a statement
  * may be is ended by us. */
-static const char end_copies_sql[] =
+static const char end_halves_sql[] =
     "SELECT pg_catalog.pg_terminate_backend(a.pid) FROM pg_catalog.pg_stat_activity a"
     " WHERE a.datname = pg_catalog.current_database() AND a.usename = current_user"
     " AND a.state = 'active' AND a.wait_event = 'ClientRead'"
-    " AND a.query LIKE 'COPY tidemark.job (%' AND a.query_start < clock_timestamp()"
+    " AND a.query LIKE '%tidemark.%' AND a.query_start < clock_timestamp()"
     " - interval '1 ms' * (SELECT coalesce(nullif(s.setting, '0')::int, 60000)"
     "  FROM pg_catalog.pg_settings s WHERE s.name = 'statement_timeout')";
 
@@ -646,7 +646,7 @@ static tide_status declare_dead(struct tide_postgres *self, uint64_t owner, uint
     bool locked = rc == TIDE_OK && tide_pg_get_bool(result, 0, 0);
     (void)tide_pgl_params(self);
     if (locked)
-        rc = tide_pgl_write(self, end_copies_sql, NULL, err);
+        rc = tide_pgl_write(self, end_halves_sql, NULL, err);
     if (rc != TIDE_OK)
         return rc;
     return free_accounts(self, owner, err);
