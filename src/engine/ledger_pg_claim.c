@@ -10,6 +10,7 @@ enum {
     LOOK_AGAIN_MS = 2000, /* the head of the free jobs at least so often */
     LOOK_CHEAP_US = 5000, /* looking there costs nothing worth saving */
     LOOK_SHARE = 20,      /* but looking there takes at most this part of the time */
+    LOOK_SOON_MS = 5,     /* where something was found, and the head was not looked at */
     DUE_AGAIN_MS = 50,    /* free jobs whose time has come */
     PROMOTE_SLICE = 1000, /* of them in one statement */
     PROMOTE_SLICES_MAX = 100,
@@ -194,11 +195,15 @@ static tide_status due_next(struct tide_postgres *self, const uint32_t *kinds, s
     return rc;
 }
 
-static bool due_wanted(const struct tide_postgres *self, uint64_t now_unix_ms)
+static bool due_passed(const struct tide_postgres *self, uint64_t now_unix_ms)
 {
     return self->due_looked_unix_ms == 0 || now_unix_ms >= self->due_unix_ms ||
-           now_unix_ms >= self->due_looked_unix_ms + DUE_AGAIN_MS ||
            now_unix_ms < self->due_looked_unix_ms;
+}
+
+static bool due_old(const struct tide_postgres *self, uint64_t now_unix_ms)
+{
+    return now_unix_ms >= self->due_looked_unix_ms + DUE_AGAIN_MS;
 }
 
 /* A part of a lane's index: what comes after (rank, after), up to the rank `last`.  A rank is
@@ -315,7 +320,8 @@ void tide_pgl_look_again(struct tide_postgres *self)
 }
 
 /* From where the last claim ended; then, or every two seconds instead, from the beginning.
- * While old snapshots make that slow, it is done seldom. */
+ * While old snapshots make that slow, it is done seldom; and somebody may wait for what was
+ * found already, so the next claim does it. */
 static tide_status free_claim(struct tide_postgres *self, struct free_claim *claim, tide_error *err)
 {
     uint64_t now_us = tide_world_now_us(self->world);
@@ -328,6 +334,11 @@ static tide_status free_claim(struct tide_postgres *self, struct free_claim *cla
         now_us = tide_world_now_us(self->world);
         if (now_us < self->look_allowed_us) {
             claim->again_ms = (self->look_allowed_us - now_us) / 1000 + 1;
+            return TIDE_OK;
+        }
+        if (claim->count > 0) {
+            claim->again_ms = LOOK_SOON_MS;
+            self->look_due_us = 0;
             return TIDE_OK;
         }
     }
@@ -363,23 +374,25 @@ tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
     uint64_t due_unix_ms = 0;
     bool promoted = false;
     tide_status rc = tide_pgl_ready(self, err);
-    bool looked = rc == TIDE_OK && due_wanted(self, now_unix_ms);
+    bool looked = rc == TIDE_OK && due_passed(self, now_unix_ms);
     if (looked)
         rc = due_look(self, now_unix_ms, &promoted, err);
     if (rc == TIDE_OK && more_wanted(&claim) && kinds_count > 0)
         rc = free_claim(self, &claim, err);
-    if (rc == TIDE_OK && more_wanted(&claim) && !looked) {
+    bool soon = more_wanted(&claim) && claim.again_ms == LOOK_SOON_MS; /* the rest */
+    if (rc == TIDE_OK && !looked && !soon && (more_wanted(&claim) || due_old(self, now_unix_ms))) {
         rc = due_look(self, now_unix_ms, &promoted, err);
         /* Somebody else's whose time has come since we last looked: nobody would come back
          * for it, the time we name is the next one's. */
-        if (rc == TIDE_OK && promoted && kinds_count > 0)
+        if (rc == TIDE_OK && promoted && more_wanted(&claim) && kinds_count > 0)
             rc = free_claim(self, &claim, err);
     }
-    if (rc == TIDE_OK && more_wanted(&claim))
+    if (rc == TIDE_OK && !soon && more_wanted(&claim))
         rc = due_next(self, kinds, kinds_count, now_unix_ms, &due_unix_ms, err);
     if (rc == TIDE_OK) {
         /* What another process put back stands before where we looked: come back for it. */
-        if (more_wanted(&claim) && claim.again_ms > 0 && due_unix_ms > now_unix_ms + claim.again_ms)
+        if (more_wanted(&claim) && claim.again_ms > 0 &&
+            (soon || due_unix_ms > now_unix_ms + claim.again_ms))
             due_unix_ms = now_unix_ms + claim.again_ms;
         *count_out = claim.count;
         *due_unix_ms_out = due_unix_ms;

@@ -58,6 +58,9 @@ const char tide_pg_copy_jobs[] =
  *     of (100 - priority), id that no other index can answer;
  *   - rows found by id = ANY come, and are locked, in the order of the ids (R3). */
 const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
+    [PGSQL_BEGIN] = TIDE_PGL_BEGIN,
+    [PGSQL_FENCE] = "UPDATE tidemark.member SET seq = $1::int8 WHERE owner = $2::int8"
+                    " AND ctid = $3::text::tid AND NOT dead RETURNING ctid::text",
     [PGSQL_NAMES] = "SELECT 0, id, scope FROM tidemark.kind WHERE id = ANY ($1)"
                     " UNION ALL SELECT 1, id, 0 FROM tidemark.account WHERE id = ANY ($2)",
     [PGSQL_CYCLES_OPEN] = "SELECT c.id, c.ordinal >= s.ordinal FROM tidemark.cycle c"

@@ -80,6 +80,8 @@ static void gather_fleet(tide_engine *engine, struct tide_batch *batch)
     if (fleet == NULL)
         return;
     batch->rejoin = fleet->rejoin;
+    if (fleet->free_rest && batch->finishes_count > 0)
+        tide_fleet_free_work(fleet);
     tide_fleet_room(engine, batch->free_wanted);
     /* What is heard of while this transaction looks may have come too late for it. */
     for (int lane = 0; lane < 2; lane++)
@@ -129,6 +131,12 @@ static bool tx_is_lost(tide_status status)
            status == TIDE_BUSY || status == TIDE_NETWORK;
 }
 
+static void forget_births(struct tide_transaction *transaction, const struct tide_births *before)
+{
+    transaction->births.jobs_count = before->jobs_count;
+    transaction->births.cycles_count = before->cycles_count;
+}
+
 tide_status tide_transaction_run(struct tide_transaction *transaction, tide_transact_fn *run,
                                  void *arg, tide_error *err)
 {
@@ -137,12 +145,12 @@ tide_status tide_transaction_run(struct tide_transaction *transaction, tide_tran
     if (rc != TIDE_OK)
         return rc;
     rc = run(transaction, arg, err);
+    if (rc == TIDE_OK)
+        rc = tide_tx_intact(transaction->tx, err);
     if (tx_is_lost(rc))
         return rc;
-    if (rc != TIDE_OK) {
-        transaction->births.jobs_count = before.jobs_count;
-        transaction->births.cycles_count = before.cycles_count;
-    }
+    if (rc != TIDE_OK)
+        forget_births(transaction, &before);
     tide_error end_error = {.text = ""};
     tide_status ended = tide_tx_savepoint_end(transaction->tx, rc == TIDE_OK, &end_error);
     if (ended == TIDE_OK)
@@ -152,17 +160,49 @@ tide_status tide_transaction_run(struct tide_transaction *transaction, tide_tran
     return ended;
 }
 
-static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
+static void wish_begins(tide_engine *engine, struct tide_write *write, tide_tx *tx,
+                        uint64_t now_unix_ms)
+{
+    write->transaction.engine = engine;
+    write->transaction.tx = tx;
+    write->transaction.now_unix_ms = now_unix_ms;
+    write->transaction.births.jobs_count = 0;
+    write->transaction.births.cycles_count = 0;
+}
+
+/* Nothing was written before it, so it needs no savepoint: two ways to a shared ledger
+ * less for whoever waits.  If it fails, everything is undone, and the rest of the batch
+ * gets a transaction of its own; *tx is NULL if there is none. */
+static tide_status write_first_wish(tide_engine *engine, struct tide_write *write, tide_tx **tx,
+                                    tide_error *err)
+{
+    const struct tide_births none = {.jobs_count = 0};
+    write->status = write->run(&write->transaction, write->arg, &write->err);
+    if (write->status == TIDE_OK)
+        write->status = tide_tx_intact(*tx, &write->err);
+    if (write->status == TIDE_OK || tx_is_lost(write->status))
+        return write->status;
+    TIDE_SEEN("writer: a wish that was alone failed");
+    forget_births(&write->transaction, &none);
+    tide_tx_rollback(*tx);
+    *tx = NULL;
+    return tide_tx_begin_lazily(engine->ledger, tx, err);
+}
+
+static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, tide_tx **tx,
                                 uint64_t now_unix_ms, tide_error *err)
 {
     uint64_t until_us = tide_world_now_us(engine->world) +
                         __atomic_load_n(&engine->wishes_us_max, __ATOMIC_RELAXED);
+    bool alone = batch->finishes_count == 0 && batch->writes != NULL && batch->writes->next == NULL;
     for (struct tide_write *write = batch->writes; write != NULL; write = write->next) {
-        write->transaction.engine = engine;
-        write->transaction.tx = tx;
-        write->transaction.now_unix_ms = now_unix_ms;
-        write->transaction.births.jobs_count = 0;
-        write->transaction.births.cycles_count = 0;
+        wish_begins(engine, write, *tx, now_unix_ms);
+        if (alone) {
+            tide_status rc = write_first_wish(engine, write, tx, err);
+            if (rc != TIDE_OK && tx_is_lost(write->status))
+                *err = write->err;
+            return rc;
+        }
         write->status =
             tide_transaction_run(&write->transaction, write->run, write->arg, &write->err);
         if (tx_is_lost(write->status)) {
@@ -285,14 +325,14 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
     tide_tx *tx = NULL;
     tide_status rc = batch->rejoin ? tide_fleet_join(engine, err) : TIDE_OK;
     if (rc == TIDE_OK)
-        rc = tide_tx_begin(engine->ledger, &tx, err);
+        rc = tide_tx_begin_lazily(engine->ledger, &tx, err);
     if (rc != TIDE_OK)
         return rc;
     if (batch->finishes_count > 0)
         rc = tide_ledger_finish(tx, batch->finishes, batch->finishes_count, now_unix_ms,
                                 batch->applied, &batch->changes, err);
     if (rc == TIDE_OK)
-        rc = write_wishes(engine, batch, tx, now_unix_ms, err);
+        rc = write_wishes(engine, batch, &tx, now_unix_ms, err);
     if (rc == TIDE_OK && batch->writes != NULL)
         claim_newborn(engine, batch, now_unix_ms);
     if (rc == TIDE_OK)
@@ -301,7 +341,8 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
         rc = send_hints(engine, batch, tx, err);
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, err);
-    tide_tx_rollback(tx);
+    if (tx != NULL)
+        tide_tx_rollback(tx);
     return rc;
 }
 
