@@ -322,7 +322,8 @@ tide_status tide_ledger_claim(tide_tx *tx, const uint64_t *ids, size_t count, ui
  * these kinds, not paused, in their order, at most counts[lane] of each lane (E1.3).
  * Other processes do the same at the same time and get others (SKIP LOCKED).
  * Interactive ones come first; what another process put back may come a little later than
- * its place, even at the next call.
+ * its place, even at the next call.  Tokens are from `first_token` on, at most as many as
+ * were asked for; jobs of one call may share one, it names a claim together with the id.
  * *due_unix_ms_out: when to ask again at the latest, because the next one that waits for its
  * time may be had then; UINT64_MAX: nothing waits; only told when fewer came than were asked
  * for, else 0. */
