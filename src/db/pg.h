@@ -123,6 +123,27 @@ tide_status tide_pg_texts(tide_pg *pg, const char *sql, PGresult **result_out, t
 PGresult *tide_pg_take(tide_pg *pg);
 /* COPY ... FROM STDIN with these bytes. */
 tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_error *err);
+
+/* ---- a lead ----
+ *
+ * The begin of a transaction and its first statement need no way to the server of their
+ * own: they go along with whatever statement comes next, in one pipeline.  Not behind a
+ * pooler, which would want its settings in between. */
+struct tide_pg_lead {
+    size_t begin;             /* numbers of two statements; the first without parameters, */
+    size_t first;             /* the second with these, as texts */
+    const char *const *texts; /* borrowed until it went */
+    int texts_count;
+    /* Sees what the second one gave, before the statement behind it gives anything.  What it
+     * answers instead of TIDE_OK, that statement answers. */
+    tide_status (*accept)(void *arg, const PGresult *first, tide_error *err);
+    void *arg;
+};
+void tide_pg_lead(tide_pg *pg, const struct tide_pg_lead *lead);
+bool tide_pg_leads(const tide_pg *pg);                     /* it did not go yet */
+tide_status tide_pg_lead_go(tide_pg *pg, tide_error *err); /* alone; nothing, if it went */
+void tide_pg_lead_drop(tide_pg *pg);                       /* it shall not go */
+
 /* Rows that the last statement changed. */
 uint64_t tide_pg_changed(const tide_pg *pg);
 /* The five characters of the last failure, "" when it had none. */

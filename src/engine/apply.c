@@ -241,10 +241,12 @@ static void apply_free(tide_engine *engine, struct tide_batch *batch, uint64_t n
         fleet->free_at_ms = at_ms == 0 ? now_ms + 1 : at_ms;
         tide_cond_wake_one(engine->world, engine->pump);
     }
-    /* There is no more of a lane that gave less than it was asked for. */
+    /* There is no more of a lane that gave less than it was asked for; but who gave anything
+     * need not have looked everywhere. */
     for (int lane = 0; lane < 2; lane++)
         if (batch->free_wanted[lane] > 0 && came[lane] == batch->free_wanted[lane])
             fleet->free_work[lane] = true;
+    fleet->free_rest = batch->free_count > 0;
 }
 
 static void apply_cycles(tide_engine *engine, const struct tide_births *births, uint64_t now_ms)

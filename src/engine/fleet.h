@@ -46,6 +46,7 @@ struct tide_fleet {
     uint64_t lease_until_ms; /* by our own clock, from before the renewal was sent */
     bool rejoin;             /* declared dead, or maybe: join before the next transaction */
     bool free_work[2];       /* by lane: jobs of no account may be there */
+    bool free_rest;          /* some came: whoever writes an end asks for more with it */
     uint64_t free_at_ms;     /* when one of them that waits for its time may be had */
     uint32_t others;         /* living members beside us */
     uint32_t backoff_ms;     /* until the next attempt to reach the ledger */

@@ -85,6 +85,10 @@ tide_status tide_ledger_open(tide_world *world, const struct tide_ledger_options
 void tide_ledger_close(tide_ledger *ledger, bool clean);
 
 tide_status tide_tx_begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err);
+/* The same for one who tries again: a shared ledger begins with the first operation, in one
+ * way there and back.  A member that was declared dead then gets TIDE_BUSY from that, and
+ * TIDE_STALE when it begins again. */
+tide_status tide_tx_begin_lazily(tide_ledger *ledger, tide_tx **tx_out, tide_error *err);
 /* After TIDE_OK it is on disk.  Any failure rolls back, and the store must be
  * reopened if err says the sync failed (TIDE_IO): never retried (E1.10).
  *
@@ -102,6 +106,9 @@ tide_status tide_tx_begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err
  * is dead, and then says TIDE_OK or TIDE_NETWORK truly. */
 tide_status tide_tx_commit(tide_tx *tx, tide_error *err);
 void tide_tx_rollback(tide_tx *tx);
+/* TIDE_INVALID: a statement of the caller's own failed, and he did not say so.  The server
+ * stores nothing of such a transaction, or of the part since its last savepoint. */
+tide_status tide_tx_intact(tide_tx *tx, tide_error *err);
 /* From any thread: somebody wants to stop, and waits for the outcome of no commit any
  * longer.  One that waits ends with TIDE_STOPPED; what became of it, the next one sees. */
 void tide_ledger_give_up(tide_ledger *ledger);
@@ -315,7 +322,8 @@ tide_status tide_ledger_claim(tide_tx *tx, const uint64_t *ids, size_t count, ui
  * these kinds, not paused, in their order, at most counts[lane] of each lane (E1.3).
  * Other processes do the same at the same time and get others (SKIP LOCKED).
  * Interactive ones come first; what another process put back may come a little later than
- * its place, even at the next call.
+ * its place, even at the next call.  Tokens are from `first_token` on, at most as many as
+ * were asked for; jobs of one call may share one, it names a claim together with the id.
  * *due_unix_ms_out: when to ask again at the latest, because the next one that waits for its
  * time may be had then; UINT64_MAX: nothing waits; only told when fewer came than were asked
  * for, else 0. */

@@ -32,7 +32,7 @@ tide_status tide_pgl_end(struct tide_postgres *self, tide_status rc)
         return rc;
     bool over = ends_transaction(rc);
     PGconn *conn = tide_pg_handle(self->pg);
-    if (conn == NULL || PQtransactionStatus(conn) != PQTRANS_INTRANS)
+    if (conn == NULL || (!tide_pg_leads(self->pg) && PQtransactionStatus(conn) != PQTRANS_INTRANS))
         over = true;
     if (over && self->tx_failed == TIDE_OK)
         self->tx_failed = rc;
@@ -91,8 +91,8 @@ bool tide_pgl_text_ok(tide_text text)
 /* One text, so that all of it costs one way to the server. */
 static void begin_text(const struct tide_postgres *self, bool by_place, char *sql, size_t bytes)
 {
-    size_t at = (size_t)snprintf(sql, bytes, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; %s",
-                                 tide_pg_local_settings(self->pg));
+    size_t at =
+        (size_t)snprintf(sql, bytes, TIDE_PGL_BEGIN "; %s", tide_pg_local_settings(self->pg));
     if (self->owner == 0)
         return;
     at += (size_t)snprintf(sql + at, bytes - at,
@@ -105,13 +105,12 @@ static void begin_text(const struct tide_postgres *self, bool by_place, char *sq
 }
 
 /* The fence: the member's own row, unless somebody declared it dead. */
-static tide_status fence(struct tide_postgres *self, const PGresult *result, bool *found_out)
+static bool fence(struct tide_postgres *self, const PGresult *result)
 {
-    *found_out = PQntuples(result) == 1;
-    if (*found_out)
-        (void)snprintf(self->place_next, sizeof self->place_next, "%.31s",
-                       PQgetvalue(result, 0, 0));
-    return TIDE_OK;
+    if (PQntuples(result) != 1)
+        return false;
+    (void)snprintf(self->place_next, sizeof self->place_next, "%.31s", PQgetvalue(result, 0, 0));
+    return true;
 }
 
 static tide_status begin_once(struct tide_postgres *self, tide_error *err)
@@ -126,16 +125,14 @@ static tide_status begin_once(struct tide_postgres *self, tide_error *err)
     rc = tide_pg_texts(self->pg, sql, &result, err);
     if (rc != TIDE_OK || self->owner == 0)
         return rc;
-    bool found = false;
-    (void)fence(self, result, &found);
+    bool found = fence(self, result);
     if (!found && by_place) {
         (void)snprintf(sql, sizeof sql,
                        "UPDATE tidemark.member SET seq = %" PRId64 " WHERE owner = %" PRId64
                        " AND NOT dead RETURNING ctid",
                        (int64_t)self->seq, (int64_t)self->owner);
         rc = tide_pg_texts(self->pg, sql, &result, err);
-        if (rc == TIDE_OK)
-            (void)fence(self, result, &found);
+        found = rc == TIDE_OK && fence(self, result);
     }
     if (rc == TIDE_OK && !found) {
         TIDE_SEEN("ledger: a member that was declared dead came back");
@@ -147,10 +144,24 @@ static tide_status begin_once(struct tide_postgres *self, tide_error *err)
 
 static void undo(struct tide_postgres *self)
 {
+    tide_pg_lead_drop(self->pg);
     PGconn *conn = tide_pg_handle(self->pg);
     if (conn != NULL && PQtransactionStatus(conn) != PQTRANS_IDLE &&
         tide_pg_exec(self->pg, "ROLLBACK", NULL) != TIDE_OK)
         tide_pg_drop(self->pg);
+}
+
+static void begun(struct tide_postgres *self, tide_tx **tx_out)
+{
+    self->in_tx = true;
+    self->tx_failed = TIDE_OK;
+    self->savepoints = 0;
+    self->xact = 0;
+    self->xact_in_run = false;
+    self->deltas_count = 0;
+    self->leaves = false;
+    self->hints = (struct pg_hints){.control = false};
+    *tx_out = &self->tx;
 }
 
 static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
@@ -169,15 +180,42 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
         undo(self);
         return rc;
     }
-    self->in_tx = true;
-    self->tx_failed = TIDE_OK;
-    self->savepoints = 0;
-    self->xact = 0;
-    self->xact_in_run = false;
-    self->deltas_count = 0;
-    self->leaves = false;
-    self->hints = (struct pg_hints){.control = false};
-    *tx_out = &self->tx;
+    begun(self, tx_out);
+    return TIDE_OK;
+}
+
+/* A fence that does not hold is seen by the statement it went with.  Whether the member is
+ * dead or its row just moved is what the next begin finds out. */
+static tide_status accept_fence(void *arg, const PGresult *result, tide_error *err)
+{
+    struct tide_postgres *self = arg;
+    if (fence(self, result))
+        return TIDE_OK;
+    self->place[0] = '\0';
+    return tide_error_set(err, TIDE_BUSY, "%s: this process's row is not where it was",
+                          tide_pg_name(self->pg));
+}
+
+static tide_status begin_lazily(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    if (self->owner == 0 || self->place[0] == '\0' || tide_pg_pooled(self->pg) ||
+        tide_pg_handle(self->pg) == NULL)
+        return begin(ledger, tx_out, err);
+    self->seq++;
+    (void)snprintf(self->seq_text, sizeof self->seq_text, "%" PRId64, (int64_t)self->seq);
+    (void)snprintf(self->owner_text, sizeof self->owner_text, "%" PRId64, (int64_t)self->owner);
+    memcpy(self->place_next, self->place, sizeof self->place_next);
+    self->fence_texts[0] = self->seq_text;
+    self->fence_texts[1] = self->owner_text;
+    self->fence_texts[2] = self->place;
+    tide_pg_lead(self->pg, &(struct tide_pg_lead){.begin = PGSQL_BEGIN,
+                                                  .first = PGSQL_FENCE,
+                                                  .texts = self->fence_texts,
+                                                  .texts_count = 3,
+                                                  .accept = accept_fence,
+                                                  .arg = self});
+    begun(self, tx_out);
     return TIDE_OK;
 }
 
@@ -327,6 +365,8 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         (void)tide_error_set(err, rc, "%s: nothing was stored, because an earlier step failed (%s)",
                              tide_pg_name(self->pg), tide_status_name(rc));
     if (rc == TIDE_OK)
+        rc = tide_pg_lead_go(self->pg, err);
+    if (rc == TIDE_OK)
         rc = take_token(self, err);
     if (rc == TIDE_OK) {
         PGresult *result = NULL;
@@ -348,6 +388,18 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         undo(self);
     ended(self, rc == TIDE_OK);
     return rc;
+}
+
+static tide_status intact(tide_tx *tx, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    PGconn *conn = tide_pg_handle(self->pg);
+    if (self->tx_failed != TIDE_OK || conn == NULL || PQtransactionStatus(conn) != PQTRANS_INERROR)
+        return tide_pgl_ready(self, err);
+    return tide_error_set(err, TIDE_INVALID,
+                          "%s: a statement of this transaction failed, and its function "
+                          "returned TIDE_OK all the same",
+                          tide_pg_name(self->pg));
 }
 
 /* ---- parts of a transaction ------------------------------------------------------- */
@@ -404,9 +456,16 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     return tide_pgl_end(self, rc);
 }
 
+/* Whoever writes by himself does it in the transaction and behind the fence, or not at all:
+ * a connection that has not begun would store each of his statements at once. */
 static struct pg_conn *tx_handle(tide_tx *tx)
 {
-    return tide_pg_handle(postgres_of_tx(tx)->pg);
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_status rc = tide_pg_lead_go(self->pg, NULL);
+    if (rc != TIDE_OK)
+        tide_pg_drop(self->pg);
+    (void)tide_pgl_end(self, rc);
+    return tide_pg_handle(self->pg);
 }
 
 static struct pg_conn *ledger_handle(tide_ledger *ledger)
@@ -488,6 +547,8 @@ static void close_ledger(tide_ledger *ledger, bool clean)
 static const struct tide_ledger_ops tide_pg_ops = {
     .close = close_ledger,
     .tx_begin = begin,
+    .tx_begin_lazily = begin_lazily,
+    .tx_intact = intact,
     .tx_commit = commit,
     .tx_rollback = rollback,
     .give_up = give_up,

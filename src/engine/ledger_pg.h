@@ -84,6 +84,9 @@ struct tide_postgres {
      * one's update: found by its place, however many old versions a long transaction of
      * somebody else keeps alive. */
     char place[32], place_next[32];
+    /* The fence of a begin that goes with the first statement. */
+    const char *fence_texts[3];
+    char seq_text[24], owner_text[24];
     uint64_t xact;            /* without a member: the server's number of this transaction */
     bool xact_in_run;         /* and the row of this start bears it */
     int64_t day;              /* the newest one a partition was made for (ledger_pg_days.c) */
@@ -117,6 +120,9 @@ static inline struct tide_postgres *postgres_of_tx(tide_tx *tx)
 /* Texts that the ledger's connection prepares (ledger_pg_sql.c).  Whoever wants one adds it
  * to both; what is asked rarely is written where it is used, with tide_pg_query(). */
 enum tide_pg_sql {
+    /* begin */
+    PGSQL_BEGIN,
+    PGSQL_FENCE,
     /* enqueue */
     PGSQL_NAMES,
     PGSQL_CYCLES_OPEN,
@@ -151,6 +157,7 @@ enum tide_pg_sql {
 };
 extern const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS];
 extern const char tide_pg_copy_jobs[];
+#define TIDE_PGL_BEGIN "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 
 struct tide_pg_schema {
     /* Step i leads from version i to i + 1: texts, and a NULL. */

@@ -10,6 +10,7 @@ enum {
     LOOK_AGAIN_MS = 2000, /* the head of the free jobs at least so often */
     LOOK_CHEAP_US = 5000, /* looking there costs nothing worth saving */
     LOOK_SHARE = 20,      /* but looking there takes at most this part of the time */
+    LOOK_SOON_MS = 5,     /* where something was found, and the head was not looked at */
     DUE_AGAIN_MS = 50,    /* free jobs whose time has come */
     PROMOTE_SLICE = 1000, /* of them in one statement */
     PROMOTE_SLICES_MAX = 100,
@@ -27,13 +28,13 @@ static char *put_text(char *at, tide_text from, tide_text *to)
     return at + from.bytes + 1;
 }
 
-/* Columns token, attempts..., as the two claims have them; one allocation. */
+/* Columns as the two claims have them; one allocation. */
 struct body_columns {
-    int id, token, attempts, force, payload, resume, dedupe;
+    int id, attempts, force, payload, resume, dedupe;
 };
 
 static struct tide_job_body *body_new(tide_mem *mem, const PGresult *result, int row,
-                                      const struct body_columns *columns)
+                                      const struct body_columns *columns, uint64_t token)
 {
     tide_text payload = tide_pg_get_text(result, row, columns->payload);
     tide_text resume = tide_pg_get_text(result, row, columns->resume);
@@ -46,7 +47,7 @@ static struct tide_job_body *body_new(tide_mem *mem, const PGresult *result, int
     memset(body, 0, sizeof *body);
     body->bytes = bytes;
     body->id = tide_pg_get_u64(result, row, columns->id);
-    body->token = tide_pg_get_u64(result, row, columns->token);
+    body->token = token;
     body->attempts = (uint16_t)tide_pg_get_u64(result, row, columns->attempts);
     body->force = tide_pg_get_bool(result, row, columns->force);
     char *at = (char *)(body + 1);
@@ -76,7 +77,7 @@ tide_status tide_pgl_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint6
                            uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
                            struct tide_job_body **bodies_out, tide_error *err)
 {
-    static const struct body_columns columns = {0, 1, 2, 3, 4, 5, 6};
+    static const struct body_columns columns = {0, 2, 3, 4, 5, 6};
     struct tide_postgres *self = postgres_of_tx(tx);
     struct place places[TIDE_CLAIM_MAX];
     struct tide_job_body *bodies[TIDE_CLAIM_MAX] = {NULL};
@@ -102,7 +103,7 @@ tide_status tide_pgl_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint6
     for (int row = 0; rc == TIDE_OK && row < PQntuples(result); row++) {
         uint64_t index = tide_pg_get_u64(result, row, 1) - first_token;
         TIDE_ASSERT(index < count);
-        bodies[index] = body_new(mem, result, row, &columns);
+        bodies[index] = body_new(mem, result, row, &columns, first_token + index);
         if (bodies[index] == NULL)
             rc = tide_pgl_no_memory(err);
     }
@@ -194,11 +195,15 @@ static tide_status due_next(struct tide_postgres *self, const uint32_t *kinds, s
     return rc;
 }
 
-static bool due_wanted(const struct tide_postgres *self, uint64_t now_unix_ms)
+static bool due_passed(const struct tide_postgres *self, uint64_t now_unix_ms)
 {
     return self->due_looked_unix_ms == 0 || now_unix_ms >= self->due_unix_ms ||
-           now_unix_ms >= self->due_looked_unix_ms + DUE_AGAIN_MS ||
            now_unix_ms < self->due_looked_unix_ms;
+}
+
+static bool due_old(const struct tide_postgres *self, uint64_t now_unix_ms)
+{
+    return now_unix_ms >= self->due_looked_unix_ms + DUE_AGAIN_MS;
 }
 
 /* A part of a lane's index: what comes after (rank, after), up to the rank `last`.  A rank is
@@ -275,32 +280,104 @@ static void free_params(struct tide_postgres *self, const struct free_claim *cla
     tide_pg_u64(pg, claim->token);
     tide_pg_u64(pg, self->run);
     tide_pg_u64(pg, claim->now_unix_ms);
+    tide_pg_bool(pg, beginning);
+}
+
+/* The server answers in the order of the rows' places. */
+struct free_row {
+    uint64_t id;
+    uint32_t rank; /* of lane and priority together */
+    int row;
+};
+
+static int free_order(const void *a, const void *b)
+{
+    const struct free_row *x = a;
+    const struct free_row *y = b;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+enum free_column {
+    FREE_ID,
+    FREE_LANE,
+    FREE_PRIORITY,
+    FREE_KIND,
+    FREE_LEVEL,
+    FREE_ATTEMPTS,
+    FREE_ATTEMPTS_MAX,
+    FREE_PREEMPTIBLE,
+    FREE_FORCE,
+    FREE_CYCLE,
+    FREE_SIZE,
+    FREE_PAYLOAD,
+    FREE_RESUME,
+    FREE_DEDUPE,
+};
+
+static void free_rows(const PGresult *result, struct free_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t lane = tide_pg_get_u64(result, (int)i, FREE_LANE);
+        uint64_t priority = tide_pg_get_u64(result, (int)i, FREE_PRIORITY);
+        TIDE_ASSERT(lane < TIDE_LANES);
+        TIDE_ASSERT(priority <= TIDE_PRIORITY_MAX);
+        rows[i] = (struct free_row){
+            .id = tide_pg_get_u64(result, (int)i, FREE_ID),
+            .rank = (uint32_t)(lane * (TIDE_PRIORITY_MAX + 1) + (TIDE_PRIORITY_MAX - priority)),
+            .row = (int)i};
+    }
+    qsort(rows, count, sizeof rows[0], free_order);
+}
+
+static tide_status free_take(struct tide_postgres *self, struct free_claim *claim,
+                             const PGresult *result, const struct free_row *at, tide_error *err)
+{
+    static const struct body_columns columns = {FREE_ID,      FREE_ATTEMPTS, FREE_FORCE,
+                                                FREE_PAYLOAD, FREE_RESUME,   FREE_DEDUPE};
+    struct tide_brief *brief = &claim->briefs[claim->count];
+    int row = at->row;
+    *brief = (struct tide_brief){
+        .id = at->id,
+        .cycle = tide_pg_get_u64(result, row, FREE_CYCLE),
+        .size_bytes = tide_pg_get_u64(result, row, FREE_SIZE),
+        .kind = (uint32_t)tide_pg_get_u64(result, row, FREE_KIND),
+        .attempts = (uint16_t)tide_pg_get_u64(result, row, FREE_ATTEMPTS),
+        .attempts_max = (uint16_t)tide_pg_get_u64(result, row, FREE_ATTEMPTS_MAX),
+        .priority = (uint8_t)tide_pg_get_u64(result, row, FREE_PRIORITY),
+        .lane = (uint8_t)tide_pg_get_u64(result, row, FREE_LANE),
+        .level = (uint8_t)tide_pg_get_u64(result, row, FREE_LEVEL),
+        .preemptible = tide_pg_get_bool(result, row, FREE_PREEMPTIBLE),
+    };
+    TIDE_ASSERT(claim->wanted[brief->lane] > 0);
+    struct tide_job_body *body = body_new(claim->mem, result, row, &columns, claim->token);
+    if (body == NULL)
+        return tide_pgl_no_memory(err);
+    claim->bodies[claim->count++] = body;
+    claim->wanted[brief->lane]--;
+    uint64_t *reached = &self->heads[brief->lane].reached[brief->priority];
+    if (brief->id > *reached)
+        *reached = brief->id;
+    return TIDE_OK;
 }
 
 static tide_status free_some(struct tide_postgres *self, struct free_claim *claim, bool beginning,
                              tide_error *err)
 {
-    static const struct body_columns columns = {0, 13, 7, 14, 15, 16, 17};
     PGresult *result = NULL;
     free_params(self, claim, beginning);
     tide_status rc = tide_pg_run(self->pg, PGSQL_CLAIM_FREE, &result, err);
-    for (int row = 0; rc == TIDE_OK && row < PQntuples(result); row++) {
-        struct tide_brief *brief = &claim->briefs[claim->count];
-        tide_pgl_brief_read(result, row, brief);
-        TIDE_ASSERT(brief->lane < TIDE_LANES);
-        TIDE_ASSERT(brief->priority <= TIDE_PRIORITY_MAX);
-        TIDE_ASSERT(claim->wanted[brief->lane] > 0);
-        struct tide_job_body *body = body_new(claim->mem, result, row, &columns);
-        if (body == NULL)
-            return tide_pgl_no_memory(err);
-        claim->bodies[claim->count++] = body;
-        claim->wanted[brief->lane]--;
-        uint64_t *reached = &self->heads[brief->lane].reached[brief->priority];
-        if (brief->id > *reached)
-            *reached = brief->id;
-    }
-    if (rc == TIDE_OK)
-        claim->token += (uint64_t)PQntuples(result);
+    size_t count = rc == TIDE_OK ? (size_t)PQntuples(result) : 0;
+    if (count == 0)
+        return rc;
+    struct free_row *rows = tide_mem_array(self->mem, count, sizeof rows[0]);
+    if (rows == NULL)
+        return tide_pgl_no_memory(err);
+    free_rows(result, rows, count);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = free_take(self, claim, result, &rows[i], err);
+    tide_mem_free(self->mem, rows, count * sizeof rows[0]);
     return rc;
 }
 
@@ -315,7 +392,8 @@ void tide_pgl_look_again(struct tide_postgres *self)
 }
 
 /* From where the last claim ended; then, or every two seconds instead, from the beginning.
- * While old snapshots make that slow, it is done seldom. */
+ * While old snapshots make that slow, it is done seldom; and somebody may wait for what was
+ * found already, so the next claim does it. */
 static tide_status free_claim(struct tide_postgres *self, struct free_claim *claim, tide_error *err)
 {
     uint64_t now_us = tide_world_now_us(self->world);
@@ -328,6 +406,11 @@ static tide_status free_claim(struct tide_postgres *self, struct free_claim *cla
         now_us = tide_world_now_us(self->world);
         if (now_us < self->look_allowed_us) {
             claim->again_ms = (self->look_allowed_us - now_us) / 1000 + 1;
+            return TIDE_OK;
+        }
+        if (claim->count > 0) {
+            claim->again_ms = LOOK_SOON_MS;
+            self->look_due_us = 0;
             return TIDE_OK;
         }
     }
@@ -363,23 +446,25 @@ tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
     uint64_t due_unix_ms = 0;
     bool promoted = false;
     tide_status rc = tide_pgl_ready(self, err);
-    bool looked = rc == TIDE_OK && due_wanted(self, now_unix_ms);
+    bool looked = rc == TIDE_OK && due_passed(self, now_unix_ms);
     if (looked)
         rc = due_look(self, now_unix_ms, &promoted, err);
     if (rc == TIDE_OK && more_wanted(&claim) && kinds_count > 0)
         rc = free_claim(self, &claim, err);
-    if (rc == TIDE_OK && more_wanted(&claim) && !looked) {
+    bool soon = more_wanted(&claim) && claim.again_ms == LOOK_SOON_MS; /* the rest */
+    if (rc == TIDE_OK && !looked && !soon && (more_wanted(&claim) || due_old(self, now_unix_ms))) {
         rc = due_look(self, now_unix_ms, &promoted, err);
         /* Somebody else's whose time has come since we last looked: nobody would come back
          * for it, the time we name is the next one's. */
-        if (rc == TIDE_OK && promoted && kinds_count > 0)
+        if (rc == TIDE_OK && promoted && more_wanted(&claim) && kinds_count > 0)
             rc = free_claim(self, &claim, err);
     }
-    if (rc == TIDE_OK && more_wanted(&claim))
+    if (rc == TIDE_OK && !soon && more_wanted(&claim))
         rc = due_next(self, kinds, kinds_count, now_unix_ms, &due_unix_ms, err);
     if (rc == TIDE_OK) {
         /* What another process put back stands before where we looked: come back for it. */
-        if (more_wanted(&claim) && claim.again_ms > 0 && due_unix_ms > now_unix_ms + claim.again_ms)
+        if (more_wanted(&claim) && claim.again_ms > 0 &&
+            (soon || due_unix_ms > now_unix_ms + claim.again_ms))
             due_unix_ms = now_unix_ms + claim.again_ms;
         *count_out = claim.count;
         *due_unix_ms_out = due_unix_ms;

@@ -522,15 +522,47 @@ static tide_status insert_slice(struct batch *batch, size_t from, size_t to, enu
     return TIDE_OK;
 }
 
+/* The server ends the transaction at the first key that somebody else has: TIDE_EXISTS. */
 static tide_status copy_slice(struct batch *batch, size_t from, size_t to, tide_error *err)
 {
     tide_pg_copy(batch->self->pg);
     for (size_t i = from; i < to; i++) {
+        if (!wanted(batch, batch->order[i]))
+            continue;
         tide_pg_copy_row(batch->self->pg, JOB_NEW_COLUMNS_COUNT);
         put_row(batch, batch->order[i]);
-        batch->rows[batch->order[i]].resolved = true;
     }
-    return tide_pg_copy_run(batch->self->pg, tide_pg_copy_jobs, err);
+    tide_status rc = tide_pg_copy_run(batch->self->pg, tide_pg_copy_jobs, err);
+    for (size_t i = from; rc == TIDE_OK && i < to; i++)
+        if (wanted(batch, batch->order[i]))
+            batch->rows[batch->order[i]].resolved = true;
+    return rc;
+}
+
+/* Many keyed ones whose keys were looked up: it costs half of an INSERT that knows conflicts.
+ * Only a key that was queued since the look is refused; then all of it is undone, and left
+ * to those. */
+static tide_status copy_keyed(struct batch *batch, tide_error *err)
+{
+    tide_tx *tx = &batch->self->tx;
+    tide_status rc = tide_tx_savepoint(tx, err);
+    if (rc != TIDE_OK)
+        return rc;
+    for (size_t from = 0; rc == TIDE_OK && from < batch->keyed;) {
+        size_t to = slice_end(batch, from, batch->keyed);
+        rc = copy_slice(batch, from, to, err);
+        from = to;
+    }
+    if (rc == TIDE_OK)
+        return tide_tx_savepoint_end(tx, true, err);
+    if (rc != TIDE_EXISTS)
+        return rc;
+    TIDE_SEEN("ledger: a key was queued while many were copied");
+    for (size_t i = 0; i < batch->keyed; i++) {
+        struct row *row = &batch->rows[batch->order[i]];
+        row->resolved = row->existed;
+    }
+    return tide_tx_savepoint_end(tx, false, err);
 }
 
 static tide_status insert_keyed(struct batch *batch, tide_error *err)
@@ -567,9 +599,10 @@ static size_t unresolved(const struct batch *batch)
 /* Keyed ones: insert, look up what was refused, and again what was gone by then. */
 static tide_status resolve_keyed(struct batch *batch, tide_error *err)
 {
-    tide_status rc = TIDE_OK;
+    tide_status rc = unresolved(batch) < COPY_MIN ? TIDE_OK : copy_keyed(batch, err);
     for (int round = 0; rc == TIDE_OK && round < ROUNDS_MAX; round++) {
-        rc = insert_keyed(batch, err);
+        if (unresolved(batch) > 0)
+            rc = insert_keyed(batch, err);
         if (rc != TIDE_OK || unresolved(batch) == 0)
             return rc;
         /* Whoever needs one of these was counted with another id in mind. */
@@ -635,8 +668,9 @@ static tide_status write_rows(struct batch *batch, tide_error *err)
 {
     tide_status rc = TIDE_OK;
     sort_keys(batch);
-    /* With dependencies the ids must be known before they are counted. */
-    if (batch->deps && batch->keyed > 0)
+    /* With dependencies the ids must be known before they are counted; many are copied, and
+     * must not be there. */
+    if (batch->keyed >= (batch->deps ? 1 : COPY_MIN))
         rc = duplicates_look(batch, err);
     if (rc == TIDE_OK)
         rc = ids_take(batch, err);

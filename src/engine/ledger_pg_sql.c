@@ -59,6 +59,9 @@ const char tide_pg_copy_jobs[] =
  *     of (100 - priority), id that no other index can answer;
  *   - rows found by id = ANY come, and are locked, in the order of the ids (R3). */
 const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
+    [PGSQL_BEGIN] = TIDE_PGL_BEGIN,
+    [PGSQL_FENCE] = "UPDATE tidemark.member SET seq = $1::int8 WHERE owner = $2::int8"
+                    " AND ctid = $3::text::tid AND NOT dead RETURNING ctid::text",
     [PGSQL_NAMES] = "SELECT 0, id, scope FROM tidemark.kind WHERE id = ANY ($1)"
                     " UNION ALL SELECT 1, id, 0 FROM tidemark.account WHERE id = ANY ($2)",
     [PGSQL_CYCLES_OPEN] = "SELECT c.id, c.ordinal >= s.ordinal FROM tidemark.cycle c"
@@ -96,21 +99,24 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         " AND j.account <> ALL (ARRAY(SELECT a.id FROM tidemark.account a WHERE a.paused))"
         " RETURNING j.id, j.token, j.attempts, j.force, j.payload, j.resume, j.dedupe",
     /* Parts of the index, in order; the next one is only looked at while fewer were found
-     * than wanted.  What was found is locked, and so it stays in its place. */
+     * than wanted.  What was found is locked, and so it stays in its place.  A row that
+     * somebody else is about to claim can be told by its xmax, for much less than it costs
+     * to be refused its lock; but xmax also stays behind where a claim was undone, so who
+     * looks from the beginning ($12) does not ask for it. */
     [PGSQL_CLAIM_FREE] =
-        "WITH picked AS MATERIALIZED (SELECT p.tid, row_number() OVER () - 1 AS n"
+        "UPDATE tidemark.job j SET state = 1, token = $9, owner = $8, run = $10, started = $11,"
+        " beat = NULL WHERE j.ctid = ANY (ARRAY(SELECT p.tid"
         " FROM unnest($1::int2[], $2::int4[]) AS l (lane, wanted) CROSS JOIN LATERAL"
         "  (SELECT q.tid FROM unnest($3::int2[], $4::int4[], $5::int8[], $6::int4[])"
         "    AS u (lane, rank, after, last) CROSS JOIN LATERAL"
         "    (SELECT ctid AS tid FROM tidemark.job WHERE state = 0 AND open_deps = 0"
         "      AND account = 0 AND (not_before IS NULL OR due) AND lane = l.lane"
         "      AND ROW((100 - priority), id) > ROW(u.rank, u.after)"
-        "      AND (100 - priority) <= u.last AND kind = " OPEN_KINDS_7
+        "      AND (100 - priority) <= u.last AND (xmax = 0 OR $12) AND kind = " OPEN_KINDS_7
         "     ORDER BY (100 - priority), id LIMIT l.wanted FOR UPDATE SKIP LOCKED) q"
-        "   WHERE u.lane = l.lane LIMIT l.wanted) p)"
-        " UPDATE tidemark.job j SET state = 1, token = $9 + picked.n, owner = $8, run = $10,"
-        " started = $11, beat = NULL FROM picked WHERE j.ctid = picked.tid"
-        " RETURNING " BRIEF_COLUMNS ", j.token, j.force, j.payload, j.resume, j.dedupe",
+        "   WHERE u.lane = l.lane LIMIT l.wanted) p))"
+        " RETURNING j.id, j.lane, j.priority, j.kind, j.level, j.attempts, j.attempts_max,"
+        " j.preemptible, j.force, j.cycle, j.size, j.payload, j.resume, j.dedupe",
     [PGSQL_DUE] = "SELECT not_before " DUE " ORDER BY not_before LIMIT 1",
     [PGSQL_DUE_OF] =
         "SELECT not_before " DUE " AND kind = " OPEN_KINDS_1 " ORDER BY not_before LIMIT 1",

@@ -80,6 +80,8 @@ static void gather_fleet(tide_engine *engine, struct tide_batch *batch)
     if (fleet == NULL)
         return;
     batch->rejoin = fleet->rejoin;
+    if (fleet->free_rest && batch->finishes_count > 0)
+        tide_fleet_free_work(fleet);
     tide_fleet_room(engine, batch->free_wanted);
     /* What is heard of while this transaction looks may have come too late for it. */
     for (int lane = 0; lane < 2; lane++)
@@ -152,6 +154,12 @@ static bool says_its_own(const tide_engine *engine, const struct tide_write *wri
     return shared && tide_store_is_lost(rc);
 }
 
+static void forget_births(struct tide_transaction *transaction)
+{
+    transaction->births.jobs_count = 0;
+    transaction->births.cycles_count = 0;
+}
+
 /* Runs one wish in a savepoint.  *lost_out: the whole transaction is. */
 static tide_status write_wish(tide_engine *engine, struct tide_write *write, bool *lost_out,
                               tide_error *err)
@@ -162,6 +170,8 @@ static tide_status write_wish(tide_engine *engine, struct tide_write *write, boo
     if (rc != TIDE_OK)
         return rc;
     rc = write->run(transaction, write->arg, err);
+    if (rc == TIDE_OK)
+        rc = tide_tx_intact(transaction->tx, err);
     if (tx_is_lost(rc) && !says_its_own(engine, write, transaction->tx, rc))
         return rc;
     tide_error end_error = {.text = ""};
@@ -170,24 +180,43 @@ static tide_status write_wish(tide_engine *engine, struct tide_write *write, boo
     if (ended != TIDE_OK && err != NULL)
         *err = end_error;
     rc = ended == TIDE_OK ? rc : ended;
-    if (rc != TIDE_OK) {
-        transaction->births.jobs_count = 0;
-        transaction->births.cycles_count = 0;
-    }
+    if (rc != TIDE_OK)
+        forget_births(transaction);
     return rc;
 }
 
-static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
+/* Nothing was written before it, so it needs no savepoint: two ways to a shared ledger less
+ * for whoever waits.  If it fails, everything is undone, and the rest of the batch gets a
+ * transaction of its own; *tx is NULL if there is none. */
+static tide_status write_first_wish(tide_engine *engine, struct tide_write *write, tide_tx **tx,
+                                    tide_error *err)
+{
+    write->status = write->run(&write->transaction, write->arg, &write->err);
+    if (tx_is_lost(write->status))
+        *err = write->err;
+    if (write->status == TIDE_OK || tx_is_lost(write->status))
+        return write->status;
+    TIDE_SEEN("writer: a wish that was alone failed");
+    forget_births(&write->transaction);
+    tide_tx_rollback(*tx);
+    *tx = NULL;
+    return tide_tx_begin_lazily(engine->ledger, tx, err);
+}
+
+static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, tide_tx **tx,
                                 uint64_t now_unix_ms, tide_error *err)
 {
     uint64_t until_us = tide_world_now_us(engine->world) +
                         __atomic_load_n(&engine->wishes_us_max, __ATOMIC_RELAXED);
+    bool first = batch->finishes_count == 0;
     for (struct tide_write *write = batch->writes; write != NULL; write = write->next) {
         write->transaction.engine = engine;
-        write->transaction.tx = tx;
+        write->transaction.tx = *tx;
         write->transaction.now_unix_ms = now_unix_ms;
-        write->transaction.births.jobs_count = 0;
-        write->transaction.births.cycles_count = 0;
+        forget_births(&write->transaction);
+        if (first && write->next == NULL && !write->own)
+            return write_first_wish(engine, write, tx, err);
+        first = false;
         bool lost = false;
         write->status = write_wish(engine, write, &lost, &write->err);
         if (lost) {
@@ -310,14 +339,14 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
     tide_tx *tx = NULL;
     tide_status rc = batch->rejoin ? tide_fleet_join(engine, err) : TIDE_OK;
     if (rc == TIDE_OK)
-        rc = tide_tx_begin(engine->ledger, &tx, err);
+        rc = tide_tx_begin_lazily(engine->ledger, &tx, err);
     if (rc != TIDE_OK)
         return rc;
     if (batch->finishes_count > 0)
         rc = tide_ledger_finish(tx, batch->finishes, batch->finishes_count, now_unix_ms,
                                 batch->applied, &batch->changes, err);
     if (rc == TIDE_OK)
-        rc = write_wishes(engine, batch, tx, now_unix_ms, err);
+        rc = write_wishes(engine, batch, &tx, now_unix_ms, err);
     if (rc == TIDE_OK && batch->writes != NULL)
         claim_newborn(engine, batch, now_unix_ms);
     if (rc == TIDE_OK)
@@ -326,7 +355,8 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
         rc = send_hints(engine, batch, tx, err);
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, err);
-    tide_tx_rollback(tx);
+    if (tx != NULL)
+        tide_tx_rollback(tx);
     return rc;
 }
 

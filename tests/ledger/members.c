@@ -152,6 +152,48 @@ static void whoever_was_declared_dead_changes_nothing(void **state)
     tide_ledger_close(theirs, true);
 }
 
+/* The fence goes with the first operation: that fails, nothing of it stays, and the next
+ * begin says why. */
+static void a_lazy_begin_is_fenced_as_well(void **state)
+{
+    struct fixture *f = *state;
+    tide_ledger *mine = f->ledger;
+    tide_ledger *theirs = store_open(&f->store, "run-2", false);
+    join(f, mine, 11, NOW);
+    join(f, theirs, 12, NOW + 1);
+    uint64_t id = add_plain(f);
+
+    tide_tx *tx = NULL;
+    OK(tide_tx_begin_lazily(mine, &tx, &f->err)); /* of nothing at all */
+    OK(tide_tx_commit(tx, &f->err));
+    OK(tide_tx_begin_lazily(mine, &tx, &f->err));
+    tide_tx_rollback(tx);
+    OK(tide_tx_begin_lazily(mine, &tx, &f->err));
+    struct tide_job_body *body = NULL;
+    OK(tide_ledger_claim(tx, &id, 1, 11, 900, NOW, tide_mem_heap(), &body, &f->err));
+    OK(tide_tx_commit(tx, &f->err));
+    assert_non_null(body);
+    tide_job_body_free(tide_mem_heap(), body);
+    assert_state(f, id, TIDE_ROW_RUNNING);
+
+    f->ledger = theirs;
+    assert_int_equal(reclaim(f, 12, NOW + LEASE_MS), 1);
+    tide_status rc = tide_tx_begin_lazily(mine, &tx, &f->err);
+    if (rc == TIDE_OK) {
+        body = NULL;
+        assert_int_equal(
+            tide_ledger_claim(tx, &id, 1, 11, 950, NOW, tide_mem_heap(), &body, &f->err),
+            TIDE_BUSY);
+        assert_null(body);
+        assert_int_not_equal(tide_tx_commit(tx, NULL), TIDE_OK);
+        rc = tide_tx_begin_lazily(mine, &tx, &f->err);
+    }
+    assert_int_equal(rc, TIDE_STALE);
+    assert_state(f, id, TIDE_ROW_PENDING);
+    f->ledger = mine;
+    tide_ledger_close(theirs, true);
+}
+
 static void a_late_member_that_renews_first_lives_on(void **state)
 {
     struct fixture *f = *state;
@@ -265,12 +307,9 @@ static void a_reclaim_in_slices_ends(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    CASE(a_member_renews_its_lease_and_leaves),
-    CASE(a_number_is_taken_once),
-    CASE(whoever_was_declared_dead_changes_nothing),
-    CASE(a_late_member_that_renews_first_lives_on),
-    CASE(the_living_keep_what_they_run_and_hold),
-    CASE(the_dead_are_remembered_for_a_day),
-    CASE(a_reclaim_in_slices_ends),
+    CASE(a_member_renews_its_lease_and_leaves),      CASE(a_number_is_taken_once),
+    CASE(whoever_was_declared_dead_changes_nothing), CASE(a_lazy_begin_is_fenced_as_well),
+    CASE(a_late_member_that_renews_first_lives_on),  CASE(the_living_keep_what_they_run_and_hold),
+    CASE(the_dead_are_remembered_for_a_day),         CASE(a_reclaim_in_slices_ends),
 };
 GROUP(members, tests);

@@ -244,6 +244,114 @@ static void two_processes_queue_the_same_keys_once(void **state)
     tide_ledger_close(ledger, true);
 }
 
+/* Somebody queues one of many keys after they were looked up: the copy waits for him, is
+ * refused, and undone; all of them are there once all the same. */
+static void a_key_that_is_queued_during_a_copy_is_queued_once(void **state)
+{
+    struct fixture *f = *state;
+    struct queuer queuer = {.f = f, .seed = 1};
+    struct tide_enqueued first;
+    pthread_t thread;
+    tide_tx *tx = NULL;
+    tide_ledger *ledger = open_one(f, f->url);
+    struct tide_job_new job = {.kind = kind_of(f, ledger),
+                               .payload = TIDE_TEXT("{}"),
+                               .dedupe_key = TIDE_TEXT("key 7"),
+                               .attempts_max = 5,
+                               .priority = 50};
+    OK(tide_tx_begin(ledger, &tx, &f->err));
+    OK(tide_ledger_enqueue(tx, &job, 1, NOW, &first, &f->err));
+    assert_int_equal(pthread_create(&thread, NULL, queue_main, &queuer), 0);
+    /* Until it waits for us; it has nothing else to wait for. */
+    while (pg_test_exec(f->url, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type ="
+                                " 'Lock' AND datname = current_database()") == 0)
+        ;
+    OK(tide_tx_commit(tx, &f->err));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(queuer.well);
+    assert_int_equal(queuer.ids[7], first.id);
+    assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM tidemark.job"), KEYS);
+    tide_ledger_close(ledger, true);
+}
+
+/* ---- a begin that goes with the first statement ------------------------------------------- */
+
+static tide_ledger *open_joined(struct fixture *f, uint64_t owner)
+{
+    tide_ledger *ledger = open_one(f, f->url);
+    struct tide_member member = {.owner = owner, .name = "test", .version = "0"};
+    OK(tide_ledger_member_join(ledger, &member, 60000, NOW, &f->err));
+    return ledger;
+}
+
+static void note_lazily(struct fixture *f, tide_ledger *ledger, const char *key)
+{
+    tide_tx *tx = NULL;
+    OK(tide_tx_begin_lazily(ledger, &tx, &f->err));
+    OK(tide_ledger_note(tx, key, TIDE_TEXT("x"), &f->err));
+    OK(tide_tx_commit(tx, &f->err));
+}
+
+static void a_lazy_begin_finds_a_new_connection(void **state)
+{
+    struct fixture *f = *state;
+    tide_ledger *ledger = open_joined(f, 77);
+    uint32_t kind = kind_of(f, ledger);
+    note_lazily(f, ledger, "before"); /* a statement that is not prepared */
+    (void)pg_test_exec(f->url, "SELECT count(pg_terminate_backend(pid, 5000)) FROM"
+                               " pg_stat_activity WHERE datname = current_database()"
+                               " AND pid <> pg_backend_pid()");
+    note_lazily(f, ledger, "after");
+    (void)pg_test_exec(f->url, "SELECT count(pg_terminate_backend(pid, 5000)) FROM"
+                               " pg_stat_activity WHERE datname = current_database()"
+                               " AND pid <> pg_backend_pid()");
+    struct tide_job_new job = {
+        .kind = kind, .payload = TIDE_TEXT("{}"), .attempts_max = 5, .priority = 50};
+    struct tide_enqueued enqueued;
+    tide_tx *tx = NULL;
+    OK(tide_tx_begin_lazily(ledger, &tx, &f->err)); /* and with one that is */
+    OK(tide_ledger_enqueue(tx, &job, 1, NOW, &enqueued, &f->err));
+    OK(tide_tx_commit(tx, &f->err));
+    assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM tidemark.note"
+                                          " WHERE key IN ('before', 'after')"),
+                     2);
+    assert_int_equal(pg_test_exec(f->url, "SELECT id FROM tidemark.job"), enqueued.id);
+    tide_ledger_close(ledger, true);
+}
+
+/* Whoever uses the connection himself is in the transaction, too. */
+static void a_lazy_begin_is_before_the_callers_own_statements(void **state)
+{
+    struct fixture *f = *state;
+    tide_ledger *ledger = open_joined(f, 78);
+    tide_tx *tx = NULL;
+    (void)pg_test_exec(f->url, "CREATE TABLE mine (n int)");
+    OK(tide_tx_begin_lazily(ledger, &tx, &f->err));
+    PQclear(PQexec(tide_tx_postgres(tx), "INSERT INTO mine VALUES (1)"));
+    tide_tx_rollback(tx);
+    assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM mine"), 0);
+    OK(tide_tx_begin_lazily(ledger, &tx, &f->err));
+    PQclear(PQexec(tide_tx_postgres(tx), "INSERT INTO mine VALUES (1)"));
+    OK(tide_tx_intact(tx, &f->err));
+    OK(tide_tx_commit(tx, &f->err));
+    assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM mine"), 1);
+    /* A failure that he keeps to himself. */
+    OK(tide_tx_begin_lazily(ledger, &tx, &f->err));
+    PQclear(PQexec(tide_tx_postgres(tx), "INSERT INTO mine VALUES (1), ('x')"));
+    assert_int_equal(tide_tx_intact(tx, &f->err), TIDE_INVALID);
+    tide_tx_rollback(tx);
+    /* Declared dead: his statements are not stored one by one. */
+    OK(tide_tx_begin_lazily(ledger, &tx, &f->err));
+    (void)pg_test_exec(f->url, "UPDATE tidemark.member SET dead = true");
+    PGconn *conn = tide_tx_postgres(tx);
+    if (conn != NULL)
+        PQclear(PQexec(conn, "INSERT INTO mine VALUES (2)"));
+    assert_int_not_equal(tide_tx_commit(tx, NULL), TIDE_OK);
+    assert_int_equal(pg_test_exec(f->url, "SELECT count(*) FROM mine"), 1);
+    assert_int_equal(tide_tx_begin_lazily(ledger, &tx, &f->err), TIDE_STALE);
+    tide_ledger_close(ledger, true);
+}
+
 /* ---- a COMMIT whose outcome is unknown ------------------------------------------------------ */
 
 /* A server of our own before the real one, for one connection after the other.  It watches
@@ -535,10 +643,17 @@ static void a_worker_needs_few_rights(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        CASE(nothing_is_made_where_something_must_be), CASE(somebody_elses_tables_are_left_alone),
-        CASE(a_newer_schema_says_whom_it_serves),      CASE(whoever_starts_at_once_makes_it_once),
-        CASE(two_processes_queue_the_same_keys_once),  CASE(a_lost_commit_tells_the_truth),
-        CASE(a_program_queues_in_its_own_transaction), CASE(a_worker_needs_few_rights),
+        CASE(nothing_is_made_where_something_must_be),
+        CASE(somebody_elses_tables_are_left_alone),
+        CASE(a_newer_schema_says_whom_it_serves),
+        CASE(whoever_starts_at_once_makes_it_once),
+        CASE(two_processes_queue_the_same_keys_once),
+        CASE(a_lost_commit_tells_the_truth),
+        CASE(a_key_that_is_queued_during_a_copy_is_queued_once),
+        CASE(a_lazy_begin_finds_a_new_connection),
+        CASE(a_lazy_begin_is_before_the_callers_own_statements),
+        CASE(a_program_queues_in_its_own_transaction),
+        CASE(a_worker_needs_few_rights),
     };
     if (pg_test_server() == NULL) {
         (void)printf("skipped: TIDE_TEST_POSTGRES names no server\n");
