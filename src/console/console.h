@@ -118,6 +118,8 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
 struct tide_console_state {
     struct tide_batch_state batches; /* of all sign-ins together */
     uint64_t days, rows, bytes;      /* stored, and received */
+    uint64_t readings_more;          /* days that were read again, and how often */
+    uint64_t rows_missing;           /* on no page, however often (store.h, V5) */
 };
 /* On a shared ledger: what another process, or this one at its next look, may do of what was
  * asked for here.  0 on a ledger of our own, whose engine is quiet when all is done. */
