@@ -48,14 +48,27 @@ static bool note_day(const struct tide_console_day_row *day, void *arg)
     return true;
 }
 
-static tide_status ignore_row(const struct tide_sc_row *row, void *arg)
+/* The last day that has any numbers. */
+static tide_status take_date(const struct tide_sc_row *row, void *arg)
 {
-    (void)row;
-    (void)arg;
+    int32_t *last = arg;
+    int32_t number = 0;
+    char date[16];
+    const tide_text key = row->keys[TIDE_SC_DATE];
+    (void)snprintf(date, sizeof date, "%.*s", (int)(key.bytes < 15 ? key.bytes : 15), key.data);
+    if (tide_date_parse(date, &number) && number > *last)
+        *last = number;
     return TIDE_OK;
 }
 
-/* One call: the first day whose numbers may still change. */
+static void forget_date(void *arg)
+{
+    *(int32_t *)arg = INT32_MIN;
+}
+
+/* One call: the first day whose numbers may still change.  The server is at times days late,
+ * and what it has nothing of yet looks like a day on which nobody searched; so a young day
+ * is final only when it, or one after it, has numbers. */
 static tide_status ask_final(struct plan *plan, tide_job *job, int32_t today, tide_error *err)
 {
     char from[16];
@@ -70,7 +83,8 @@ static tide_status ask_final(struct plan *plan, tide_job *job, int32_t today, ti
                                         .row_limit = 100,
                                         .fresh = true,
                                         .expected_bytes = 4096};
-    const struct tide_sc_sink sink = {ignore_row, NULL, NULL};
+    int32_t last = INT32_MIN;
+    const struct tide_sc_sink sink = {take_date, forget_date, &last};
     struct tide_sc_page page;
     const tide_status rc =
         tide_searchconsole_query(plan->site->user->client, job, &query, &sink, &page, err);
@@ -79,6 +93,10 @@ static tide_status ask_final(struct plan *plan, tide_job *job, int32_t today, ti
     if (rc == TIDE_OK && tide_date_parse(page.first_incomplete, &incomplete) &&
         incomplete <= today && incomplete >= today - LOOK_BACK_DAYS)
         plan->last_final = incomplete - 1;
+    if (last < today - LOOK_BACK_DAYS)
+        last = today - LOOK_BACK_DAYS;
+    if (plan->last_final > last)
+        plan->last_final = last;
     return rc;
 }
 

@@ -187,9 +187,26 @@ t console backfill "$none" --type image --from 2026-10-05 --to 2026-10-08 --quie
 [ "$(stored none.example)" = '4 0 0' ] || fail "a site without a row: $(stored none.example)"
 [ "$(t console status "$none" --json | jq -r '.series[0].tidemark')" = 2026-10-08 ] || fail "tidemark of a site without a row"
 
+# ---- a server that is late: what it has not got yet is not taken for empty days
+clock() { curl -sSf -X POST -H 'Content-Type: application/json' -d "{\"set\":$2}" "$1/_cloud/clock" >/dev/null; }
+home=late
+now=$(date +%s)
+exec 4< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --clock $(((now - 25 * 86400) * 1000)) \
+    --mailbox "$user=1" --token "$token=$user" --site "$domain=$user,rows=250")
+late_pid=$!
+trap 'kill "$pid" "$late_pid" 2>/dev/null; rm -rf "$dir"' EXIT
+read -r _ late <&4 || fail "the late cloud did not start"
+t account add console "$domain" --endpoint "$late" --bearer "$token" >/dev/null || fail "account add"
+timeout 60 "$tidemark" --home "$dir/late" console backfill "$domain" --from "$(date -u -d "@$((now - 9 * 86400))" +%F)" --quiet >"$dir/out" 2>&1 ||
+    fail "a late server: $(cat "$dir/out")"
+clock "$late" $((now * 1000))
+timeout 60 "$tidemark" --home "$dir/late" console sync "$domain" --quiet >"$dir/out" 2>&1 || fail "after a late server: $(cat "$dir/out")"
+empty=$(sqlite3 "$dir/late/archive/console/sc-domain%3Aexample.com.db" "SELECT count(*) FILTER (WHERE rows = 0) || ' of ' || count(*) FROM day")
+case $empty in '0 of '[6-9]) ;; *) fail "empty days after a late server: $empty" ;; esac
+
 # ---- a server that forgets: what is stored stays
 home=quiet
-curl -sSf -X POST -H 'Content-Type: application/json' -d '{"advance":"600d"}' "$origin/_cloud/clock" >/dev/null || fail "the clock"
+clock "$origin" $(((now + 600 * 86400) * 1000))
 t console backfill "$domain" $days --again --quiet >"$dir/out" 2>&1 || fail "a forgetful server: $(cat "$dir/out")"
 rows quiet | awk -F'|' -v first="${days##* }" '$1 >= first && $1 <= "2026-10-31"' >"$dir/again.rows"
 cmp -s "$dir/rows" "$dir/again.rows" || fail "rows were forgotten: $(wc -l <"$dir/again.rows") instead of $(wc -l <"$dir/rows")"
