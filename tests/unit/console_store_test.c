@@ -343,6 +343,23 @@ static void committing_twice_for_one_plan_changes_nothing(void **state)
     no_problems(f);
 }
 
+/* The job of a page died after it was staged, and the answer is shorter the second time. */
+static void a_page_that_comes_again_counts_as_it_came_last(void **state)
+{
+    struct fixture *f = *state;
+    struct tide_console_part part = part_of("2026-09-01");
+    add(f, "a", "/1", 5, 50, 1);
+    add(f, "b", "/1", 4, 40, 2);
+    stage(f, &part, 0);
+    add(f, "x", "/1", 3, 30, 2);
+    add(f, "y", "/1", 3, 30, 2);
+    stage(f, &part, 2);
+    add(f, "c", "/1", 3, 30, 2);
+    const struct tide_console_committed done = commit(f, &part, 2);
+    assert_true(!done.again && done.rows == 3 && done.counted == 3);
+    no_problems(f);
+}
+
 /* By a program that only reads, then by one that writes. */
 static void a_file_of_the_first_version_is_read_and_brought_up(void **state)
 {
@@ -764,6 +781,7 @@ int main(void)
         CASE(what_is_final_gives_way_only_to_what_is_better),
         CASE(pages_of_two_plans_do_not_mix),
         CASE(committing_twice_for_one_plan_changes_nothing),
+        CASE(a_page_that_comes_again_counts_as_it_came_last),
         CASE(a_file_of_another_site_is_refused),
         CASE(a_file_of_the_first_version_is_read_and_brought_up),
         CASE(reports_are_the_sums_of_the_rows),
