@@ -322,6 +322,15 @@ static void finish(struct fixture *f)
 
 /* ---- the tests ---- */
 
+static uint64_t scaled(uint64_t count)
+{
+    const char *text = getenv("TIDE_TEST_SCALE");
+    uint64_t percent = 100;
+    if (text != NULL)
+        (void)tide_text_to_u64(tide_text_of(text), &percent);
+    return count * percent / 100 + 1;
+}
+
 static const struct tide_sim_net_options faithful = {.latency_us_max = 20000};
 
 static void parts_fly_together_and_the_size_grows(void **state)
@@ -349,7 +358,7 @@ static void the_outcome_of_a_part_is_its_own(void **state)
 {
     (void)state;
     unsigned seen[FATES] = {0};
-    for (uint64_t seed = 1; seed <= 40; seed++) {
+    for (uint64_t seed = 1; seed <= scaled(40); seed++) {
         struct fixture *f = begin(seed, &faithful);
         struct tide_batch_state stats;
         f->once = true;
@@ -398,7 +407,7 @@ static void everybody_is_served_in_the_end(void **state)
                                                .truncate_permille = 100,
                                                .duplicate_permille = 50,
                                                .slow_permille = 50};
-    for (uint64_t seed = 1; seed <= 20; seed++) {
+    for (uint64_t seed = 1; seed <= scaled(20); seed++) {
         struct fixture *f = begin(seed, &rough);
         f->fates = GONE_;
         ask_all(f);
