@@ -95,11 +95,11 @@ static uint64_t one_day(tide_console_store *store, tide_console_page *page, cons
 {
     const struct tide_sc_sink sink = {take_row, forget_rows, page};
     const struct tide_console_set set = {TIDE_SC_WEB, dimensions};
-    struct tide_console_day known = {.final = true, .totals = true, .position = 3};
+    const struct tide_console_day known = {.final = true, .totals = true, .position = 3};
     struct tide_sc_rows rows;
     struct tide_sc_page got;
     char date[16];
-    uint64_t stored = 0;
+    struct tide_console_committed stored;
     tide_console_page_clear(page);
     tide_sc_rows_init(&rows, dimensions, &sink, tide_mem_heap());
     for (size_t at = 0; at < answer->bytes; at += CUT_BYTES) {
@@ -109,12 +109,11 @@ static uint64_t one_day(tide_console_store *store, tide_console_page *page, cons
     expect(tide_sc_rows_end(&rows, &got, NULL) == TIDE_OK, "the page is refused");
     tide_sc_rows_done(&rows);
     tide_date_format(day, date);
-    known.date = date;
-    known.asked = (uint64_t)day;
+    const struct tide_console_part part = {.date = date, .asked = (uint64_t)day};
     tide_error err;
-    if (tide_console_store_commit(store, &set, &known, 0, page, &stored, &err) != TIDE_OK)
+    if (tide_console_store_commit(store, &set, &part, &known, page, &stored, &err) != TIDE_OK)
         expect(false, err.text);
-    return stored;
+    return stored.rows;
 }
 
 static double library_cpu(const tide_buf *answers)

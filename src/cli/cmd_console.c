@@ -207,6 +207,8 @@ static void telemetry(struct cli *cli, struct console_home *home)
     tide_json_set_u64(&cli->json, "batch_latency_ms", state.batches.latency_ms);
     tide_json_set_u64(&cli->json, "refused", state.batches.refused);
     tide_json_set_u64(&cli->json, "missing", state.batches.missing);
+    tide_json_set_u64(&cli->json, "readings_more", state.readings_more);
+    tide_json_set_u64(&cli->json, "rows_missing", state.rows_missing);
 }
 
 /* ---- sites ---- */
@@ -342,6 +344,11 @@ static void report_days(struct cli *cli, struct console_home *home)
               " HTTP requests, %" PRIu64 " refused\n",
               state.days, state.rows, state.batches.parts, state.batches.requests,
               state.batches.refused);
+    if (state.rows_missing > 0)
+        cli_print(cli,
+                  "%" PRIu64 " rows that the server counts were in none of its answers; their days "
+                  "are asked for again next time (`tidemark console status`)\n",
+                  state.rows_missing);
 }
 
 tide_status cli_console_backfill(struct cli *cli)
@@ -456,7 +463,10 @@ struct standing {
 
 struct extent {
     char first[16], last[16];
-    uint64_t open; /* days whose numbers may still change */
+    uint64_t open;       /* days whose numbers may still change */
+    uint64_t missing;    /* rows the server counts and did not show */
+    uint64_t incomplete; /* days that lack some */
+    uint64_t cut;        /* days that have as many rows as the server gives out */
     double clicks, hidden;
 };
 
@@ -467,6 +477,9 @@ static bool take_extent(const struct tide_console_day_row *day, void *arg)
         memcpy(extent->first, day->date, sizeof extent->first);
     memcpy(extent->last, day->date, sizeof extent->last);
     extent->open += day->final ? 0 : 1;
+    extent->missing += day->missing;
+    extent->incomplete += day->missing > 0 ? 1 : 0;
+    extent->cut += day->rows + day->missing >= TIDE_SC_DAY_ROWS_MAX ? 1 : 0;
     if (day->clicks >= 0) {
         extent->clicks += day->clicks;
         extent->hidden += day->clicks - day->row_clicks;
@@ -500,6 +513,7 @@ static void show_series(const struct tide_console_set *set, uint64_t days, uint6
     cli_cell(standing->cli, "%" PRIu64, mark.days_left);
     cli_cell(standing->cli, "%" PRIu64, extent.open);
     cli_cell(standing->cli, "%" PRIu64, rows);
+    cli_cell(standing->cli, "%" PRIu64, extent.missing);
     cli_cell(standing->cli, "%s", share);
     tide_json_object(&one);
     tide_json_set_cstr(&one, "site", standing->site->site);
@@ -512,13 +526,16 @@ static void show_series(const struct tide_console_set *set, uint64_t days, uint6
     tide_json_set_u64(&one, "days_left", mark.days_left);
     tide_json_set_u64(&one, "days_not_final", extent.open);
     tide_json_set_u64(&one, "rows", rows);
+    tide_json_set_u64(&one, "rows_missing", extent.missing);
+    tide_json_set_u64(&one, "days_incomplete", extent.incomplete);
+    tide_json_set_u64(&one, "days_cut", extent.cut);
     tide_json_append(&standing->list, &one);
 }
 
 tide_status cli_console_status(struct cli *cli)
 {
-    static const char *const headings[] = {"SITE", "TYPE", "TIDEMARK", "STORED",       "DAYS",
-                                           "LEFT", "OPEN", "ROWS",     "HIDDEN CLICKS"};
+    static const char *const headings[] = {"SITE", "TYPE", "TIDEMARK", "STORED",  "DAYS",
+                                           "LEFT", "OPEN", "ROWS",     "MISSING", "HIDDEN CLICKS"};
     struct standing standing = {.cli = cli};
     struct sites *sites = tide_mem_new(cli->mem, sizeof *sites);
     if (sites == NULL)

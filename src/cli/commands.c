@@ -274,7 +274,7 @@ const struct cli_command cli_commands[] = {
      "Fetch the search analytics of many days; stop it as you like, it goes on where it was.",
      cli_console_backfill},
     {"console", "sync", "[SITE...]", 0, 60, console_sync_flags,
-     "Fetch the days that are new or were not final.", cli_console_sync},
+     "Fetch the days that are new, were not final, or lack rows.", cli_console_sync},
     {"console", "status", "[SITE...]", 0, 60, NULL,
      "Show up to which day each series is complete, and what is stored.", cli_console_status},
     {"console", "report", "SITE", 1, 1, console_report_flags,

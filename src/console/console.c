@@ -741,6 +741,8 @@ void tide_console_state(tide_console *console, struct tide_console_state *state_
         .days = __atomic_load_n(&console->days, __ATOMIC_RELAXED),
         .rows = __atomic_load_n(&console->rows, __ATOMIC_RELAXED),
         .bytes = __atomic_load_n(&console->bytes, __ATOMIC_RELAXED),
+        .readings_more = __atomic_load_n(&console->readings_more, __ATOMIC_RELAXED),
+        .rows_missing = __atomic_load_n(&console->rows_missing, __ATOMIC_RELAXED),
     };
     tide_lock_take(console->options.world, console->lock);
     for (size_t i = 0; i < console->users_count; i++) {

@@ -9,14 +9,15 @@
  *                  without a cycle
  *   console.page   one request: the totals of a day, then page after page of its rows,
  *                  each the child of the one before it; the last one makes the day
- *                  visible in one transaction (B2)
+ *                  visible in one transaction (B2), or has it read again, because rows
+ *                  fell between pages (store.h V5)
  *
  * The stream's cursor is the last day up to which everything is complete and final; a
  * day that is not final is stored, and fetched again by the next run.
  *
  * Invariants:
  *   K1  the cursor never passes a day that is not stored whole, or not final.
- *   K2  a day is stored once, with its pages in order of start row (store.h V1).
+ *   K2  a day is stored once, its rows by clicks as the pages gave them (store.h V1).
  *   K3  a permanent refusal of one page halts the account with its date and reason: a
  *       day with a missing page is never shown as complete (B6).
  *   K4  a run that is killed and started again asks for no page again whose job is done.
@@ -118,6 +119,8 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
 struct tide_console_state {
     struct tide_batch_state batches; /* of all sign-ins together */
     uint64_t days, rows, bytes;      /* stored, and received */
+    uint64_t readings_more;          /* days that were read again, and how often */
+    uint64_t rows_missing;           /* on no page, however often (store.h, V5) */
 };
 /* On a shared ledger: what another process, or this one at its next look, may do of what was
  * asked for here.  0 on a ledger of our own, whose engine is quiet when all is done. */

@@ -36,7 +36,7 @@ struct tide_console {
     size_t users_count;
     struct tide_console_open_site *sites[TIDE_CONSOLE_SITES_MAX];
     size_t sites_count;
-    uint64_t days, rows, bytes;
+    uint64_t days, rows, bytes, readings_more, rows_missing;
     tide_buf listed; /* of the last console.sites: site, level, each terminated */
     char signed_out[128];
     char signed_out_text[400];
@@ -85,7 +85,7 @@ tide_status tide_console_halt(tide_console *console, tide_job *job, tide_status 
 /* What a page job is about: its payload. */
 struct tide_console_ask {
     uint64_t site;
-    uint64_t plan; /* the job that opened the day */
+    uint64_t plan; /* that opened the day; a random number, since ledgers come and go */
     struct tide_console_set set;
     char date[16];
     bool final;
@@ -93,10 +93,20 @@ struct tide_console_ask {
     bool totals;      /* they are known: */
     double clicks, impressions, position;
     uint32_t start_row, row_limit;
+    uint32_t reading, from; /* as in struct tide_console_part */
 };
 tide_status tide_console_ask_write(const struct tide_console_ask *ask, tide_buf *out);
 tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *ask_out,
                                   tide_error *err);
+
+struct tide_console_part tide_console_ask_part(const struct tide_console_ask *ask);
+/* Whether the reading goes on after a page of so many rows.  One across a border is one page. */
+bool tide_console_ask_more(const struct tide_console_ask *ask, uint32_t rows);
+/* Where to look for rows that were on no page.  One answer is sorted once and has each row
+ * once, so pages become as large as they can be; a day of more than one is read by turns from
+ * its first row on, and across the border between its pages, where the rows got lost. */
+void tide_console_ask_again(struct tide_console_ask *ask,
+                            const struct tide_console_committed *so_far);
 
 /* Handlers; context is the tide_console. */
 tide_handler tide_console_plan;     /* plan.c */

@@ -18,6 +18,9 @@ tide_status tide_console_ask_write(const struct tide_console_ask *ask, tide_buf 
         ",\"date\":\"%s\",\"start\":%" PRIu32 ",\"limit\":%" PRIu32 ",\"final\":%s,\"first\":%s",
         ask->site, ask->plan, (int)ask->set.type, ask->set.dimensions, ask->date, ask->start_row,
         ask->row_limit, ask->final ? "true" : "false", ask->totals_next ? "true" : "false");
+    if (rc == TIDE_OK && ask->reading > 0)
+        rc = tide_buf_print(out, ",\"reading\":%" PRIu32 ",\"from\":%" PRIu32, ask->reading,
+                            ask->from);
     if (rc == TIDE_OK && ask->totals)
         rc = tide_buf_print(out, ",\"totals\":[%.17g,%.17g", ask->clicks, ask->impressions);
     if (rc == TIDE_OK && ask->totals && !isnan(ask->position))
@@ -35,6 +38,8 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
     uint64_t dimensions = 0;
     uint64_t start = 0;
     uint64_t limit = 0;
+    uint64_t reading = 0;
+    uint64_t first = 0;
     int32_t day = 0;
     tide_status rc = tide_json_parse(payload, &object, err);
     if (rc == TIDE_OK)
@@ -55,10 +60,17 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
         rc = tide_json_get_bool(object, "final", &ask.final, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_bool(object, "first", &ask.totals_next, err);
+    if (rc == TIDE_OK && json_object_get(object, "reading") != NULL) {
+        rc = tide_json_get_u64(object, "reading", &reading, err);
+        if (rc == TIDE_OK)
+            rc = tide_json_get_u64(object, "from", &first, err);
+    }
     if (rc == TIDE_OK) {
         (void)snprintf(ask.date, sizeof ask.date, "%.*s", (int)date.bytes, date.data);
         if (type >= TIDE_SC_TYPES || dimensions >> TIDE_SC_DIMENSIONS != 0 ||
             start > TIDE_SC_DAY_ROWS_MAX || limit == 0 || limit > TIDE_SC_ROWS_MAX ||
+            ask.plan == 0 || reading >= TIDE_CONSOLE_READINGS_MAX || first > start ||
+            (first > 0 && reading + 1 == TIDE_CONSOLE_READINGS_MAX) ||
             !tide_date_parse(ask.date, &day))
             rc = tide_error_set(err, TIDE_INVALID, "a payload of console.page makes no sense");
     }
@@ -76,8 +88,38 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
     ask.set = (struct tide_console_set){(tide_sc_type)type, (uint32_t)dimensions};
     ask.start_row = (uint32_t)start;
     ask.row_limit = (uint32_t)limit;
+    ask.reading = (uint32_t)reading;
+    ask.from = (uint32_t)first;
     *ask_out = ask;
     return TIDE_OK;
+}
+
+/* ---- what is asked next ---- */
+
+struct tide_console_part tide_console_ask_part(const struct tide_console_ask *ask)
+{
+    return (struct tide_console_part){.date = ask->date,
+                                      .asked = ask->plan,
+                                      .reading = ask->reading,
+                                      .from = ask->from,
+                                      .start_row = ask->start_row,
+                                      .last = ask->reading + 1 == TIDE_CONSOLE_READINGS_MAX};
+}
+
+bool tide_console_ask_more(const struct tide_console_ask *ask, uint32_t rows)
+{
+    return ask->from == 0 && rows >= ask->row_limit && ask->start_row + rows < TIDE_SC_DAY_ROWS_MAX;
+}
+
+void tide_console_ask_again(struct tide_console_ask *ask,
+                            const struct tide_console_committed *so_far)
+{
+    const bool last = ask->reading + 2 == TIDE_CONSOLE_READINGS_MAX;
+    const bool across = !last && !so_far->gap && so_far->counted > TIDE_SC_ROWS_MAX &&
+                        ask->from == 0 && ask->row_limit == TIDE_SC_ROWS_MAX;
+    ask->reading++;
+    ask->row_limit = TIDE_SC_ROWS_MAX;
+    ask->start_row = ask->from = across ? TIDE_SC_ROWS_MAX / 2 : 0;
 }
 
 enum { NEXT_PRIORITY = 60 };
@@ -157,30 +199,35 @@ static void forget_rows(void *arg)
 }
 
 static tide_status finish_day(tide_console *console, const struct tide_console_open_site *site,
-                              tide_job *job, const struct tide_console_ask *ask,
+                              tide_job *job, struct tide_console_ask *ask,
                               const tide_console_page *page, tide_error *err)
 {
+    const struct tide_console_part part = tide_console_ask_part(ask);
     const struct tide_console_day day = {
-        .date = ask->date,
         .final = ask->final,
         .totals = ask->totals,
         .clicks = ask->clicks,
         .impressions = ask->impressions,
         .position = ask->position,
         .fetched_ms = tide_world_now_unix_ms(console->options.world),
-        .asked = ask->plan,
     };
-    uint64_t rows = 0;
+    struct tide_console_committed done;
     tide_status rc =
-        tide_console_store_commit(site->store, &ask->set, &day, ask->start_row, page, &rows, err);
+        tide_console_store_commit(site->store, &ask->set, &part, &day, page, &done, err);
     if (rc != TIDE_OK)
         return rc;
+    if (done.again) {
+        (void)__atomic_add_fetch(&console->readings_more, 1, __ATOMIC_RELAXED);
+        tide_console_ask_again(ask, &done);
+        return next(console, job, ask, err);
+    }
     (void)__atomic_add_fetch(&console->days, 1, __ATOMIC_RELAXED);
-    (void)__atomic_add_fetch(&console->rows, rows, __ATOMIC_RELAXED);
+    (void)__atomic_add_fetch(&console->rows, done.rows, __ATOMIC_RELAXED);
+    (void)__atomic_add_fetch(&console->rows_missing, done.missing, __ATOMIC_RELAXED);
     if (console->options.on_day == NULL)
         return TIDE_OK;
     tide_error why = {TIDE_OK, 0, ""};
-    if (console->options.on_day(site->row.site, &ask->set, ask->date, rows,
+    if (console->options.on_day(site->row.site, &ask->set, ask->date, done.rows,
                                 console->options.on_day_arg, &why) != TIDE_OK)
         (void)tide_console_halt(console, job, TIDE_OK, why.text);
     return TIDE_OK; /* the day itself is stored */
@@ -205,10 +252,9 @@ static tide_status run_rows(tide_console *console, const struct tide_console_ope
     rc = tide_searchconsole_query(site->user->client, job, &query, &sink, &got, err);
     if (rc == TIDE_OK)
         (void)__atomic_add_fetch(&console->bytes, got.bytes, __ATOMIC_RELAXED);
-    const bool full =
-        got.rows == ask->row_limit && ask->start_row + got.rows < TIDE_SC_DAY_ROWS_MAX;
-    if (rc == TIDE_OK && full) {
-        rc = tide_console_store_stage(site->store, &ask->set, ask->date, ask->start_row, page, err);
+    if (rc == TIDE_OK && tide_console_ask_more(ask, got.rows)) {
+        const struct tide_console_part part = tide_console_ask_part(ask);
+        rc = tide_console_store_stage(site->store, &ask->set, &part, page, err);
         ask->start_row += got.rows;
         if (rc == TIDE_OK)
             rc = next(console, job, ask, err);

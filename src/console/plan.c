@@ -21,7 +21,7 @@ struct plan {
     tide_console *console;
     struct tide_console_open_site *site;
     uint32_t account;
-    uint64_t job; /* this plan's */
+    uint64_t number; /* of this plan */
     struct tide_console_series_row row;
     struct tide_stream_state state;
     uint64_t stream;
@@ -39,20 +39,36 @@ static bool note_day(const struct tide_console_day_row *day, void *arg)
 {
     struct plan *plan = arg;
     int32_t number = 0;
-    if (day->final && tide_date_parse(day->date, &number) && number >= plan->from &&
-        number - plan->from < TIDE_CONSOLE_DAYS_MAX)
-        plan->stored[number - plan->from] = true;
+    if (!day->final || !tide_date_parse(day->date, &number) || number < plan->from ||
+        number - plan->from >= TIDE_CONSOLE_DAYS_MAX)
+        return true;
+    /* A day that lacks rows is asked for again, as long as the server has it. */
+    plan->stored[number - plan->from] =
+        (day->counted && day->missing == 0) || number <= plan->last_final - MONTHS_16_DAYS;
     return true;
 }
 
-static tide_status ignore_row(const struct tide_sc_row *row, void *arg)
+/* The last day that has any numbers. */
+static tide_status take_date(const struct tide_sc_row *row, void *arg)
 {
-    (void)row;
-    (void)arg;
+    int32_t *last = arg;
+    int32_t number = 0;
+    char date[16];
+    const tide_text key = row->keys[TIDE_SC_DATE];
+    (void)snprintf(date, sizeof date, "%.*s", (int)(key.bytes < 15 ? key.bytes : 15), key.data);
+    if (tide_date_parse(date, &number) && number > *last)
+        *last = number;
     return TIDE_OK;
 }
 
-/* One call: the first day whose numbers may still change. */
+static void forget_date(void *arg)
+{
+    *(int32_t *)arg = INT32_MIN;
+}
+
+/* One call: the first day whose numbers may still change.  The server is at times days late,
+ * and what it has nothing of yet looks like a day on which nobody searched; so a young day
+ * is final only when it, or one after it, has numbers. */
 static tide_status ask_final(struct plan *plan, tide_job *job, int32_t today, tide_error *err)
 {
     char from[16];
@@ -67,7 +83,8 @@ static tide_status ask_final(struct plan *plan, tide_job *job, int32_t today, ti
                                         .row_limit = 100,
                                         .fresh = true,
                                         .expected_bytes = 4096};
-    const struct tide_sc_sink sink = {ignore_row, NULL, NULL};
+    int32_t last = INT32_MIN;
+    const struct tide_sc_sink sink = {take_date, forget_date, &last};
     struct tide_sc_page page;
     const tide_status rc =
         tide_searchconsole_query(plan->site->user->client, job, &query, &sink, &page, err);
@@ -76,6 +93,10 @@ static tide_status ask_final(struct plan *plan, tide_job *job, int32_t today, ti
     if (rc == TIDE_OK && tide_date_parse(page.first_incomplete, &incomplete) &&
         incomplete <= today && incomplete >= today - LOOK_BACK_DAYS)
         plan->last_final = incomplete - 1;
+    if (last < today - LOOK_BACK_DAYS)
+        last = today - LOOK_BACK_DAYS;
+    if (plan->last_final > last)
+        plan->last_final = last;
     return rc;
 }
 
@@ -120,7 +141,7 @@ static tide_status open_day(tide_transaction *transaction, const struct plan *pl
                             uint64_t cycle, tide_error *err)
 {
     struct tide_console_ask ask = {.site = plan->row.site,
-                                   .plan = plan->job,
+                                   .plan = plan->number,
                                    .set = plan->row.set,
                                    .final = day <= plan->last_final,
                                    .totals_next = plan->totals,
@@ -170,8 +191,10 @@ static tide_status write_plan(tide_transaction *transaction, void *arg, tide_err
         if (plan->again || (!plan->stored[day - plan->from] &&
                             plan->state.cycles_opened == plan->state.cycles_finished))
             rc = open_day(transaction, plan, day, 0, err);
-    for (int32_t day = last + 1; rc == TIDE_OK && day <= plan->to; day++)
-        rc = open_day(transaction, plan, day, 0, err);
+    int32_t day = last < plan->from ? plan->from : last + 1;
+    for (; rc == TIDE_OK && day <= plan->to; day++)
+        if (!plan->stored[day - plan->from])
+            rc = open_day(transaction, plan, day, 0, err);
     return rc == TIDE_OK
                ? tide_console_series_put(tide_transaction_rows(transaction), &plan->row, err)
                : rc;
@@ -245,7 +268,7 @@ static tide_status plan_run(tide_job *job, tide_console *console, tide_error *er
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan");
     plan->console = console;
     plan->account = tide_job_account(job);
-    plan->job = tide_job_id(job);
+    plan->number = tide_world_random_u64(console->options.world) >> 1 | 1;
     const int32_t today = tide_date_pacific(tide_world_now_unix_ms(console->options.world));
     tide_status rc = read_payload(plan, job, today, err);
     if (rc == TIDE_OK)

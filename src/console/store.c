@@ -91,8 +91,12 @@ static tide_status open_file(tide_console_store *store, const char *path, tide_e
     }
     if (rc == TIDE_OK)
         rc = check_site(store, err);
+    const char *sql[TIDE_CONSOLE_SQL];
+    memcpy(sql, tide_console_sql, sizeof sql);
+    if (store->read_only && version < 2)
+        sql[TIDE_CONSOLE_DAYS] = tide_console_sql_days_1;
     if (rc == TIDE_OK)
-        rc = tide_db_prepare(&store->db, tide_console_sql,
+        rc = tide_db_prepare(&store->db, sql,
                              store->read_only ? TIDE_CONSOLE_READ_SQL : TIDE_CONSOLE_SQL, err);
     return rc;
 }

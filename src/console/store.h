@@ -12,6 +12,10 @@
  *   V2  (set, date, keys) is unique: a day that is committed again replaces the old one.
  *   V3  a text has one number, for ever.
  *   V4  what tide_console_store_commit() returned from survives power loss.
+ *   V5  a day says how many of its rows the server counted and never showed; 0 is proof
+ *       that none is missing.
+ *   V6  numbers that are final give way only to final ones, and rows never to nothing: the
+ *       server forgets, we do not.
  */
 #ifndef TIDE_CONSOLE_STORE_H
 #define TIDE_CONSOLE_STORE_H
@@ -48,31 +52,48 @@ void tide_console_page_free(tide_console_page *page); /* NULL is fine */
 tide_status tide_console_page_add(tide_console_page *page, const struct tide_sc_row *row);
 void tide_console_page_clear(tide_console_page *page);
 
-/* A page that is not the last of its day: durable, not visible. */
+/* Which request of a day this is.  A day is read from its first row to the last, page after
+ * page; where that does not prove that every row was seen, it is read again. */
+enum { TIDE_CONSOLE_READINGS_MAX = 13 };
+struct tide_console_part {
+    const char *date;
+    uint64_t asked;     /* by which plan; not 0 */
+    uint32_t reading;   /* 0, 1, ... */
+    uint32_t from;      /* where this reading began; 0: it is a whole one */
+    uint32_t start_row; /* of this page */
+    bool last;          /* commit: no other reading follows, and this one is whole */
+};
+/* A page that does not end its reading: durable, not visible. */
 tide_status tide_console_store_stage(tide_console_store *store, const struct tide_console_set *set,
-                                     const char *date, uint32_t start_row,
+                                     const struct tide_console_part *part,
                                      const tide_console_page *page, tide_error *err);
 struct tide_console_day {
-    const char *date;
     bool final;
     double clicks, impressions; /* totals of the day, rare queries included; position NaN: none */
     double position;
     bool totals; /* were asked for */
     uint64_t fetched_ms;
-    uint64_t asked; /* by which plan; not 0 */
 };
-/* A day that was committed for the same plan before is left as it is: a crash between this
- * and the end of the job lets the job come again, and its pages are no longer staged.
- * The last page; earlier ones are staged with start rows 0 .. start_row in steps without
- * a gap, else TIDE_CORRUPT and nothing changes.  Rows whose keys were there before in the
- * same day (page borders move) are kept once. */
+struct tide_console_committed {
+    bool again;       /* nothing is visible yet: read the day again */
+    bool gap;         /* because pages of this reading are gone; the rest is 0 */
+    uint64_t rows;    /* of the day, each key once */
+    uint64_t counted; /* rows that a whole reading came across */
+    uint64_t missing; /* of these were on no page (V5) */
+};
+/* The page that ends a reading; earlier ones of it are staged from `from` to `start_row` without
+ * a gap.  Rows whose keys were there before in the same day (page borders move) are kept once.
+ * Where rows are missing or pages are gone, the answer is `again`, and the page is staged;
+ * with `last`, missing rows are written down, and a gap is TIDE_CORRUPT.
+ *
+ * A day that was committed for the same plan before is left as it is: a crash between this
+ * and the end of the job lets the job come again, and its pages are no longer staged. */
 tide_status tide_console_store_commit(tide_console_store *store, const struct tide_console_set *set,
-                                      const struct tide_console_day *day, uint32_t start_row,
-                                      const tide_console_page *page, uint64_t *rows_out,
+                                      const struct tide_console_part *part,
+                                      const struct tide_console_day *day,
+                                      const tide_console_page *page,
+                                      struct tide_console_committed *committed_out,
                                       tide_error *err);
-/* Staged pages of days nobody fetches any more. */
-tide_status tide_console_store_forget(tide_console_store *store, const struct tide_console_set *set,
-                                      const char *date, tide_error *err);
 
 /* ---- reading ---- */
 
@@ -83,6 +104,8 @@ struct tide_console_day_row {
     double clicks, impressions, position; /* the day's totals */
     double row_clicks, row_impressions;   /* what its rows sum up to: the rest is hidden */
     uint64_t fetched_ms;
+    uint64_t missing; /* rows that were on no page (V5) */
+    bool counted;     /* false: a version that did not count stored it */
 };
 /* Days of a set in [from, to], ascending; either may be NULL. */
 tide_status tide_console_store_days(

@@ -70,8 +70,24 @@ static tide_status end(tide_console_store *store, tide_status rc, tide_error *er
     return rc;
 }
 
+static tide_status stage(tide_console_store *store, uint64_t series,
+                         const struct tide_console_part *part, const tide_buf *facts,
+                         tide_error *err)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(&store->db, TIDE_CONSOLE_STAGE);
+    tide_bind_u64(stmt, 1, series);
+    tide_bind_text(stmt, 2, tide_text_of(part->date));
+    tide_bind_u64(stmt, 3, part->asked);
+    tide_bind_u64(stmt, 4, part->reading);
+    tide_bind_u64(stmt, 5, part->start_row);
+    tide_bind_u64(stmt, 6, facts->bytes / sizeof(struct tide_console_fact));
+    (void)sqlite3_bind_blob64(stmt, 7, facts->bytes == 0 ? "" : facts->data, facts->bytes,
+                              SQLITE_STATIC);
+    return tide_db_run(&store->db, stmt, err);
+}
+
 tide_status tide_console_store_stage(tide_console_store *store, const struct tide_console_set *set,
-                                     const char *date, uint32_t start_row,
+                                     const struct tide_console_part *part,
                                      const tide_console_page *page, tide_error *err)
 {
     tide_buf facts;
@@ -83,16 +99,8 @@ tide_status tide_console_store_stage(tide_console_store *store, const struct tid
         rc = tide_console_series(store, set, true, &series, err);
         if (rc == TIDE_OK)
             rc = facts_of(store, set, page, &facts, err);
-        if (rc == TIDE_OK) {
-            sqlite3_stmt *stage = tide_db_stmt(&store->db, TIDE_CONSOLE_STAGE);
-            tide_bind_u64(stage, 1, series);
-            tide_bind_text(stage, 2, tide_text_of(date));
-            tide_bind_u64(stage, 3, start_row);
-            tide_bind_u64(stage, 4, page->count);
-            (void)sqlite3_bind_blob64(stage, 5, facts.bytes == 0 ? "" : facts.data, facts.bytes,
-                                      SQLITE_STATIC);
-            rc = tide_db_run(&store->db, stage, err);
-        }
+        if (rc == TIDE_OK)
+            rc = stage(store, series, part, &facts, err);
         rc = end(store, rc, err);
     }
     tide_lock_drop(store->world, store->lock);
@@ -100,41 +108,57 @@ tide_status tide_console_store_stage(tide_console_store *store, const struct tid
     return rc;
 }
 
+static tide_status unstage(tide_console_store *store, uint64_t series, const char *date,
+                           tide_error *err)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(&store->db, TIDE_CONSOLE_UNSTAGE);
+    tide_bind_u64(stmt, 1, series);
+    tide_bind_text(stmt, 2, tide_text_of(date));
+    return tide_db_run(&store->db, stmt, err);
+}
+
+static tide_status unstage_readings(tide_console_store *store, uint64_t series,
+                                    const struct tide_console_part *part, uint32_t reading_first,
+                                    tide_error *err)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(&store->db, TIDE_CONSOLE_UNSTAGE_READINGS);
+    tide_bind_u64(stmt, 1, series);
+    tide_bind_text(stmt, 2, tide_text_of(part->date));
+    tide_bind_u64(stmt, 3, part->asked);
+    tide_bind_u64(stmt, 4, reading_first);
+    return tide_db_run(&store->db, stmt, err);
+}
+
 /* ---- a day ---- */
 
 struct day {
     tide_console_store *store;
     uint64_t series;
+    const struct tide_console_part *part;
     const struct tide_console_day *day;
-    tide_buf facts; /* of all pages, in order */
+    struct tide_console_gathered all;
     uint64_t id;
     uint64_t rows;
     double clicks, impressions;
 };
 
-static tide_status staged_pages(struct day *day, uint32_t start_row, tide_error *err)
+static const struct tide_console_fact *facts_in(const struct day *day)
 {
-    sqlite3_stmt *list = tide_db_stmt(&day->store->db, TIDE_CONSOLE_STAGED);
-    uint64_t next = 0;
-    bool row = false;
-    tide_bind_u64(list, 1, day->series);
-    tide_bind_text(list, 2, tide_text_of(day->day->date));
-    tide_status rc = tide_db_step(&day->store->db, list, &row, err);
-    while (rc == TIDE_OK && row && tide_column_u64(list, 0) < start_row) {
-        const uint64_t rows = tide_column_u64(list, 1);
-        const size_t bytes = (size_t)sqlite3_column_bytes(list, 2);
-        if (tide_column_u64(list, 0) != next || bytes != rows * sizeof(struct tide_console_fact))
-            break;
-        next += rows;
-        rc = tide_buf_add(&day->facts, sqlite3_column_blob(list, 2), bytes);
-        if (rc == TIDE_OK)
-            rc = tide_db_step(&day->store->db, list, &row, err);
+    return (const struct tide_console_fact *)(const void *)day->all.facts.data;
+}
+
+static tide_status add_up(struct day *day, tide_error *err)
+{
+    const struct tide_console_fact *facts = facts_in(day);
+    day->rows = day->all.facts.bytes / sizeof *facts;
+    for (size_t i = 0; i < day->rows; i++) {
+        day->clicks += facts[i].clicks;
+        day->impressions += facts[i].impressions;
     }
-    tide_db_end(list);
-    if (rc == TIDE_OK && next != start_row)
-        return tide_error_set(err, TIDE_CORRUPT, "%s: rows %llu to %u were never staged",
-                              day->day->date, (unsigned long long)next, start_row);
-    return rc;
+    return day->rows < TIDE_CONSOLE_DAY_FACTS
+               ? TIDE_OK
+               : tide_error_set(err, TIDE_SERVER, "%s has more rows than a day can have",
+                                day->part->date);
 }
 
 static tide_status day_row(struct day *day, tide_error *err)
@@ -143,7 +167,7 @@ static tide_status day_row(struct day *day, tide_error *err)
     const struct tide_console_day *known = day->day;
     bool row = false;
     tide_bind_u64(put, 1, day->series);
-    tide_bind_text(put, 2, tide_text_of(known->date));
+    tide_bind_text(put, 2, tide_text_of(day->part->date));
     tide_bind_u64(put, 3, known->final ? 1 : 0);
     tide_bind_u64(put, 4, day->rows);
     (void)sqlite3_bind_null(put, 5);
@@ -158,11 +182,12 @@ static tide_status day_row(struct day *day, tide_error *err)
     (void)sqlite3_bind_double(put, 8, day->clicks);
     (void)sqlite3_bind_double(put, 9, day->impressions);
     tide_bind_u64(put, 10, known->fetched_ms);
-    tide_bind_u64(put, 11, known->asked);
+    tide_bind_u64(put, 11, day->part->asked);
+    tide_bind_u64(put, 12, day->all.missing);
     tide_status rc = tide_db_run(&day->store->db, put, err);
     sqlite3_stmt *find = tide_db_stmt(&day->store->db, TIDE_CONSOLE_DAY_FIND);
     tide_bind_u64(find, 1, day->series);
-    tide_bind_text(find, 2, tide_text_of(known->date));
+    tide_bind_text(find, 2, tide_text_of(day->part->date));
     if (rc == TIDE_OK)
         rc = tide_db_step(&day->store->db, find, &row, err);
     day->id = rc == TIDE_OK && row ? tide_column_u64(find, 0) : 0;
@@ -170,59 +195,9 @@ static tide_status day_row(struct day *day, tide_error *err)
     return rc;
 }
 
-/* Keys that a day has had: the borders of pages move while it is read, and a row may come
- * twice. */
-struct seen {
-    uint32_t *cells; /* index + 1 of a fact; open addressing */
-    size_t capacity;
-};
-
-static bool seen_before(struct seen *seen, const struct tide_console_fact *facts, size_t index)
-{
-    const struct tide_console_fact *fact = &facts[index];
-    uint64_t hash = 0;
-    for (unsigned k = 0; k < TIDE_CONSOLE_NAMED; k++)
-        hash = (hash ^ fact->keys[k]) * 0x9e3779b97f4a7c15u;
-    size_t at = (size_t)(hash >> 20) & (seen->capacity - 1);
-    for (; seen->cells[at] != 0; at = (at + 1) & (seen->capacity - 1))
-        if (memcmp(facts[seen->cells[at] - 1].keys, fact->keys, sizeof fact->keys) == 0)
-            return true;
-    seen->cells[at] = (uint32_t)index + 1;
-    return false;
-}
-
-/* Leaves each key once, in place. */
-static tide_status once_each(struct day *day, tide_error *err)
-{
-    struct tide_console_fact *facts = (struct tide_console_fact *)(void *)day->facts.data;
-    const size_t count = day->facts.bytes / sizeof *facts;
-    struct seen seen = {.capacity = 64};
-    while (seen.capacity < count * 2)
-        seen.capacity *= 2;
-    seen.cells = tide_mem_new(day->store->mem, seen.capacity * sizeof *seen.cells);
-    if (seen.cells == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the rows of a day");
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        facts[kept] = facts[i];
-        if (seen_before(&seen, facts, kept))
-            continue;
-        day->clicks += facts[kept].clicks;
-        day->impressions += facts[kept].impressions;
-        kept++;
-    }
-    day->rows = kept;
-    tide_mem_free(day->store->mem, seen.cells, seen.capacity * sizeof *seen.cells);
-    return kept < TIDE_CONSOLE_DAY_FACTS
-               ? TIDE_OK
-               : tide_error_set(err, TIDE_SERVER, "%s has more rows than a day can have",
-                                day->day->date);
-}
-
 static tide_status day_facts(struct day *day, tide_error *err)
 {
-    const struct tide_console_fact *facts =
-        (const struct tide_console_fact *)(const void *)day->facts.data;
+    const struct tide_console_fact *facts = facts_in(day);
     tide_db *db = &day->store->db;
     const uint64_t first = day->id * TIDE_CONSOLE_DAY_FACTS;
     sqlite3_stmt *remove = tide_db_stmt(db, TIDE_CONSOLE_FACTS_REMOVE);
@@ -247,8 +222,7 @@ static tide_status day_facts(struct day *day, tide_error *err)
 
 static tide_status day_sums(struct day *day, const struct tide_console_set *set, tide_error *err)
 {
-    const struct tide_console_fact *facts =
-        (const struct tide_console_fact *)(const void *)day->facts.data;
+    const struct tide_console_fact *facts = facts_in(day);
     tide_console_sums sums = {.mem = day->store->mem};
     tide_buf body;
     tide_status rc = TIDE_OK;
@@ -284,81 +258,126 @@ static tide_status day_sums(struct day *day, const struct tide_console_set *set,
     return rc;
 }
 
-static tide_status unstage(tide_console_store *store, uint64_t series, const char *date,
-                           tide_error *err)
-{
-    sqlite3_stmt *stmt = tide_db_stmt(&store->db, TIDE_CONSOLE_UNSTAGE);
-    tide_bind_u64(stmt, 1, series);
-    tide_bind_text(stmt, 2, tide_text_of(date));
-    return tide_db_run(&store->db, stmt, err);
-}
+/* What there is of this day already. */
+struct before {
+    bool same; /* committed for this very plan: its job came again */
+    bool final;
+    bool counted;
+    uint64_t rows, missing;
+};
 
-/* Whether this very day was committed before. */
-static tide_status look_before(struct day *day, bool *done_out, tide_error *err)
+static tide_status look_before(struct day *day, struct before *before_out, tide_error *err)
 {
     bool row = false;
     sqlite3_stmt *find = tide_db_stmt(&day->store->db, TIDE_CONSOLE_DAY_FIND);
     tide_bind_u64(find, 1, day->series);
-    tide_bind_text(find, 2, tide_text_of(day->day->date));
+    tide_bind_text(find, 2, tide_text_of(day->part->date));
     const tide_status rc = tide_db_step(&day->store->db, find, &row, err);
-    *done_out = rc == TIDE_OK && row && tide_column_u64(find, 1) == day->day->asked;
-    if (*done_out)
-        day->rows = tide_column_u64(find, 2);
+    *before_out = (struct before){.same = false};
+    if (rc == TIDE_OK && row)
+        *before_out = (struct before){.same = tide_column_u64(find, 1) == day->part->asked,
+                                      .rows = tide_column_u64(find, 2),
+                                      .final = sqlite3_column_int(find, 3) != 0,
+                                      .counted = sqlite3_column_type(find, 4) != SQLITE_NULL,
+                                      .missing = tide_column_u64(find, 4)};
     tide_db_end(find);
     return rc;
 }
 
-static tide_status commit_day(struct day *day, const struct tide_console_set *set,
-                              uint32_t start_row, const tide_console_page *page, tide_error *err)
+/* V6 */
+static bool is_better(const struct before *before, const struct day *day)
 {
-    bool done = false;
-    tide_status rc = tide_console_series(day->store, set, true, &day->series, err);
-    if (rc == TIDE_OK)
-        rc = look_before(day, &done, err);
-    if (done)
-        return rc;
-    if (rc == TIDE_OK)
-        rc = staged_pages(day, start_row, err);
-    if (rc == TIDE_OK)
-        rc = facts_of(day->store, set, page, &day->facts, err);
-    if (rc == TIDE_OK)
-        rc = once_each(day, err);
-    if (rc == TIDE_OK)
-        rc = day_row(day, err);
-    if (rc == TIDE_OK)
-        rc = day_facts(day, err);
-    if (rc == TIDE_OK)
-        rc = day_sums(day, set, err);
-    return rc == TIDE_OK ? unstage(day->store, day->series, day->day->date, err) : rc;
+    if (!before->final)
+        return false;
+    return !day->day->final || (before->rows > 0 && day->rows == 0) ||
+           (before->counted && before->missing < day->all.missing);
 }
 
-tide_status tide_console_store_commit(tide_console_store *store, const struct tide_console_set *set,
-                                      const struct tide_console_day *day, uint32_t start_row,
-                                      const tide_console_page *page, uint64_t *rows_out,
-                                      tide_error *err)
+/* Not proven to be whole: what came is kept for the next reading. */
+static tide_status read_again(struct day *day, const tide_buf *facts, tide_error *err)
 {
-    struct day whole = {.store = store, .day = day};
-    tide_buf_init(&whole.facts, store->mem,
-                  (size_t)TIDE_CONSOLE_DAY_FACTS * sizeof(struct tide_console_fact));
-    tide_lock_take(store->world, store->lock);
-    tide_status rc = tide_db_exec(&store->db, "BEGIN IMMEDIATE", err);
+    tide_console_store *store = day->store;
+    if (day->all.gap)
+        return unstage_readings(store, day->series, day->part, day->part->reading + 1, err);
+    tide_status rc = stage(store, day->series, day->part, facts, err);
+    return rc == TIDE_OK
+               ? unstage_readings(store, day->series, day->part, day->all.reading_first, err)
+               : rc;
+}
+
+static tide_status write_day(struct day *day, const struct tide_console_set *set,
+                             const struct before *before, tide_error *err)
+{
+    tide_status rc = add_up(day, err);
+    if (rc == TIDE_OK && is_better(before, day)) {
+        day->rows = before->rows;
+        day->all.missing = before->missing;
+    } else if (rc == TIDE_OK) {
+        rc = day_row(day, err);
+        if (rc == TIDE_OK)
+            rc = day_facts(day, err);
+        if (rc == TIDE_OK)
+            rc = day_sums(day, set, err);
+    }
+    return rc == TIDE_OK ? unstage(day->store, day->series, day->part->date, err) : rc;
+}
+
+/* The page that ends a reading, with what is staged. */
+static tide_status end_reading(struct day *day, const struct tide_console_set *set,
+                               const struct before *before, const tide_console_page *page,
+                               bool *again_out, tide_error *err)
+{
+    tide_buf facts;
+    tide_buf_init(&facts, day->store->mem, TIDE_SC_ROWS_MAX * sizeof(struct tide_console_fact));
+    tide_status rc = facts_of(day->store, set, page, &facts, err);
     if (rc == TIDE_OK)
-        rc = end(store, commit_day(&whole, set, start_row, page, err), err);
-    tide_lock_drop(store->world, store->lock);
-    tide_buf_done(&whole.facts);
+        rc = tide_console_gather(day->store, day->series, day->part, &facts, &day->all, err);
+    if (rc == TIDE_OK && day->all.gap && day->part->last)
+        rc = tide_error_set(err, TIDE_CORRUPT, "%s: not all rows before %u were staged",
+                            day->part->date, day->part->start_row);
+    *again_out = (day->all.gap || !day->all.proven) && !day->part->last;
     if (rc == TIDE_OK)
-        *rows_out = whole.rows;
+        rc = *again_out ? read_again(day, &facts, err) : write_day(day, set, before, err);
+    tide_buf_done(&facts);
     return rc;
 }
 
-tide_status tide_console_store_forget(tide_console_store *store, const struct tide_console_set *set,
-                                      const char *date, tide_error *err)
+static tide_status commit_day(struct day *day, const struct tide_console_set *set,
+                              const tide_console_page *page, bool *again_out, tide_error *err)
 {
-    uint64_t series = 0;
+    struct before before = {.same = false};
+    tide_status rc = tide_console_series(day->store, set, true, &day->series, err);
+    if (rc == TIDE_OK)
+        rc = look_before(day, &before, err);
+    if (rc == TIDE_OK && !before.same)
+        return end_reading(day, set, &before, page, again_out, err);
+    day->rows = before.rows;
+    day->all.missing = before.missing;
+    return rc;
+}
+
+tide_status tide_console_store_commit(tide_console_store *store, const struct tide_console_set *set,
+                                      const struct tide_console_part *part,
+                                      const struct tide_console_day *day,
+                                      const tide_console_page *page,
+                                      struct tide_console_committed *committed_out, tide_error *err)
+{
+    TIDE_ASSERT(part->asked != 0 && part->from <= part->start_row);
+    TIDE_ASSERT(!part->last || part->from == 0);
+    struct day whole = {.store = store, .part = part, .day = day};
+    bool again = false;
+    tide_console_gathered_init(&whole.all, store->mem);
     tide_lock_take(store->world, store->lock);
-    tide_status rc = tide_console_series(store, set, false, &series, err);
-    if (rc == TIDE_OK && series != 0)
-        rc = unstage(store, series, date, err);
+    tide_status rc = tide_db_exec(&store->db, "BEGIN IMMEDIATE", err);
+    if (rc == TIDE_OK)
+        rc = end(store, commit_day(&whole, set, page, &again, err), err);
     tide_lock_drop(store->world, store->lock);
+    if (rc == TIDE_OK)
+        *committed_out = (struct tide_console_committed){.again = again,
+                                                         .gap = whole.all.gap,
+                                                         .rows = again ? 0 : whole.rows,
+                                                         .counted = whole.all.counted,
+                                                         .missing = whole.all.missing};
+    tide_console_gathered_done(&whole.all);
     return rc;
 }

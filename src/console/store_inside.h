@@ -15,24 +15,28 @@ enum tide_console_sql {
     TIDE_CONSOLE_SERIES_FIND,
     TIDE_CONSOLE_SERIES_LIST,
     TIDE_CONSOLE_DAYS,
-    TIDE_CONSOLE_DAY_FIND,
     TIDE_CONSOLE_SUMS,
     TIDE_CONSOLE_NAME_OF,
     TIDE_CONSOLE_READ_SQL = TIDE_CONSOLE_NAME_OF + TIDE_CONSOLE_NAMED,
     /* the rest only where the file is written */
     TIDE_CONSOLE_SERIES_ADD = TIDE_CONSOLE_READ_SQL,
+    TIDE_CONSOLE_DAY_FIND,
     TIDE_CONSOLE_DAY_PUT,
     TIDE_CONSOLE_FACTS_REMOVE,
     TIDE_CONSOLE_FACT_ADD,
     TIDE_CONSOLE_SUM_PUT,
     TIDE_CONSOLE_STAGE,
     TIDE_CONSOLE_STAGED,
+    TIDE_CONSOLE_STAGED_ROWS,
+    TIDE_CONSOLE_UNSTAGE_READINGS,
     TIDE_CONSOLE_UNSTAGE,
     TIDE_CONSOLE_NAME_FIND,
     TIDE_CONSOLE_NAME_ADD = TIDE_CONSOLE_NAME_FIND + TIDE_CONSOLE_NAMED,
     TIDE_CONSOLE_SQL = TIDE_CONSOLE_NAME_ADD + TIDE_CONSOLE_NAMED,
 };
 extern const char *const tide_console_sql[TIDE_CONSOLE_SQL];
+/* The days of a file that is only read and has not got its second version yet. */
+extern const char tide_console_sql_days_1[];
 
 struct tide_console_store {
     tide_mem *mem;
@@ -49,6 +53,22 @@ struct tide_console_fact {
     uint32_t keys[TIDE_CONSOLE_NAMED];
     double clicks, impressions, position;
 };
+
+/* The rows of all readings of a day so far, the one that ends now included. */
+struct tide_console_gathered {
+    tide_buf facts;         /* each key once, by clicks */
+    uint64_t counted;       /* rows that the last whole reading came across */
+    uint64_t missing;       /* of these were on no page */
+    bool proven;            /* nothing is missing */
+    bool gap;               /* a page of this reading is not staged; the rest is not told */
+    uint32_t reading_first; /* earlier ones are of another state of the day */
+};
+void tide_console_gathered_init(struct tide_console_gathered *gathered, tide_mem *mem);
+void tide_console_gathered_done(struct tide_console_gathered *gathered);
+/* `page` holds the facts that end this reading. */
+tide_status tide_console_gather(tide_console_store *store, uint64_t series,
+                                const struct tide_console_part *part, const tide_buf *page,
+                                struct tide_console_gathered *gathered, tide_error *err);
 
 struct tide_console_page {
     tide_mem *mem;

@@ -22,7 +22,9 @@ static void day_of(sqlite3_stmt *row, struct tide_console_day_row *day)
                                          .position = column_double(row, 5),
                                          .row_clicks = column_double(row, 6),
                                          .row_impressions = column_double(row, 7),
-                                         .fetched_ms = tide_column_u64(row, 8)};
+                                         .fetched_ms = tide_column_u64(row, 8),
+                                         .missing = tide_column_u64(row, 9),
+                                         .counted = sqlite3_column_type(row, 9) != SQLITE_NULL};
     (void)snprintf(day->date, sizeof day->date, "%.10s", (const char *)sqlite3_column_text(row, 0));
 }
 

@@ -82,7 +82,23 @@ static const char version_1[] =
     "    LEFT JOIN device ON device.id = fact.device\n"
     "    LEFT JOIN appearance ON appearance.id = fact.appearance;\n";
 
-static const char *const steps[] = {version_1};
+/* Version 2 counts what is missing.  Pages that were staged before are asked for again. */
+static const char version_2[] =
+    "ALTER TABLE day ADD COLUMN missing INTEGER;\n"
+    "DROP TABLE staged;\n"
+    "CREATE TABLE staged (\n"
+    "  -- Pages of days that are not complete; nobody else's business.\n"
+    "  series INTEGER NOT NULL,\n"
+    "  date TEXT NOT NULL,\n"
+    "  asked INTEGER NOT NULL,      -- by which plan\n"
+    "  reading INTEGER NOT NULL,    -- 0, then one more each time the day is read again\n"
+    "  start_row INTEGER NOT NULL,\n"
+    "  rows INTEGER NOT NULL,\n"
+    "  body BLOB NOT NULL,\n"
+    "  PRIMARY KEY (series, date, asked, reading, start_row)\n"
+    ");\n";
+
+static const char *const steps[] = {version_1, version_2};
 
 /* "tisc" in ASCII. */
 const struct tide_schema tide_console_schema = {
@@ -92,6 +108,10 @@ const struct tide_schema tide_console_schema = {
     .steps_count = sizeof steps / sizeof steps[0],
 };
 
+const char tide_console_sql_days_1[] =
+    "SELECT date, final, rows, clicks, impressions, position, row_clicks, row_impressions,"
+    " fetched_ms, NULL FROM day WHERE series = ?1 AND date >= ?2 AND date <= ?3 ORDER BY date";
+
 const char *const tide_console_sql[TIDE_CONSOLE_SQL] = {
     [TIDE_CONSOLE_SERIES_FIND] = "SELECT id FROM series WHERE type = ?1 AND dimensions = ?2",
     [TIDE_CONSOLE_SERIES_LIST] =
@@ -100,29 +120,37 @@ const char *const tide_console_sql[TIDE_CONSOLE_SQL] = {
         " ORDER BY id",
     [TIDE_CONSOLE_DAYS] =
         "SELECT date, final, rows, clicks, impressions, position, row_clicks, row_impressions,"
-        " fetched_ms, id FROM day WHERE series = ?1 AND date >= ?2 AND date <= ?3 ORDER BY date",
-    [TIDE_CONSOLE_DAY_FIND] = "SELECT id, asked, rows FROM day WHERE series = ?1 AND date = ?2",
+        " fetched_ms, missing FROM day WHERE series = ?1 AND date >= ?2 AND date <= ?3"
+        " ORDER BY date",
+    [TIDE_CONSOLE_DAY_FIND] = "SELECT id, asked, rows, final, missing FROM day WHERE series = ?1"
+                              " AND date = ?2",
     [TIDE_CONSOLE_SUMS] = "SELECT day_sum.body FROM day JOIN day_sum ON day_sum.day = day.id"
                           " AND day_sum.dimension = ?4 WHERE series = ?1 AND date >= ?2"
                           " AND date <= ?3",
     [TIDE_CONSOLE_SERIES_ADD] = "INSERT INTO series(type, dimensions) VALUES(?1, ?2)",
     [TIDE_CONSOLE_DAY_PUT] =
         "INSERT INTO day(series, date, final, rows, clicks, impressions, position, row_clicks,"
-        " row_impressions, fetched_ms, asked)"
-        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"
+        " row_impressions, fetched_ms, asked, missing)"
+        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"
         " ON CONFLICT(series, date) DO UPDATE SET final = ?3, rows = ?4, clicks = ?5,"
         " impressions = ?6, position = ?7, row_clicks = ?8, row_impressions = ?9,"
-        " fetched_ms = ?10, asked = ?11",
+        " fetched_ms = ?10, asked = ?11, missing = ?12",
     [TIDE_CONSOLE_FACTS_REMOVE] = "DELETE FROM fact WHERE id >= ?1 AND id < ?2",
     [TIDE_CONSOLE_FACT_ADD] =
         "INSERT INTO fact(id, query, page, country, device, appearance, clicks, impressions,"
         " position) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     [TIDE_CONSOLE_SUM_PUT] =
         "INSERT OR REPLACE INTO day_sum(day, dimension, body) VALUES(?1, ?2, ?3)",
-    [TIDE_CONSOLE_STAGE] = "INSERT OR REPLACE INTO staged(series, date, start_row, rows, body)"
-                           " VALUES(?1, ?2, ?3, ?4, ?5)",
-    [TIDE_CONSOLE_STAGED] = "SELECT start_row, rows, body FROM staged WHERE series = ?1"
-                            " AND date = ?2 ORDER BY start_row",
+    [TIDE_CONSOLE_STAGE] =
+        "INSERT OR REPLACE INTO staged(series, date, asked, reading, start_row, rows, body)"
+        " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [TIDE_CONSOLE_STAGED] = "SELECT reading, start_row, body FROM staged WHERE series = ?1"
+                            " AND date = ?2 AND asked = ?3 AND reading >= ?4"
+                            " ORDER BY reading, start_row",
+    [TIDE_CONSOLE_STAGED_ROWS] = "SELECT reading, start_row, rows FROM staged WHERE series = ?1"
+                                 " AND date = ?2 AND asked = ?3 ORDER BY reading, start_row",
+    [TIDE_CONSOLE_UNSTAGE_READINGS] = "DELETE FROM staged WHERE series = ?1 AND date = ?2"
+                                      " AND asked = ?3 AND reading < ?4",
     [TIDE_CONSOLE_UNSTAGE] = "DELETE FROM staged WHERE series = ?1 AND date = ?2",
     [TIDE_CONSOLE_NAME_FIND + 0] = "SELECT id FROM query WHERE name = ?1",
     [TIDE_CONSOLE_NAME_FIND + 1] = "SELECT id FROM page WHERE name = ?1",

@@ -65,6 +65,8 @@ struct flight {
     tide_status part_failed; /* what a sink said of its own part */
     bool read;               /* the answer had a body of parts */
     bool throttled;          /* some part was */
+    bool token_again;        /* a part that does not like the token may ask with another */
+    bool token_refused;      /* some part did not */
     uint32_t refused;        /* parts, for their rate */
     uint32_t latency_ms;
     uint64_t retry_after_ms; /* the longest that any part named */
@@ -320,6 +322,11 @@ static tide_status on_end(void *arg, bool whole)
         asker->status = tide_google_judge_body(
             flight->reading_http, tide_buf_text(&flight->refusal),
             tide_world_now_unix_ms(flight->batcher->world), &retry_after_ms, &asker->err);
+    if (asker->status == TIDE_AUTH) {
+        flight->token_refused = true;
+        if (flight->token_again)
+            return TIDE_OK; /* it stays aboard */
+    }
     if (asker->status == TIDE_THROTTLED)
         part_throttled(flight, &asker->err, retry_after_ms);
     if (asker->status != TIDE_OK && asker->err.status == TIDE_OK)
@@ -373,6 +380,8 @@ static tide_status judge(const struct tide_response *response, uint64_t *retry_a
             *err = flight->throttled_err;
         return TIDE_THROTTLED;
     }
+    if (flight->token_refused)
+        return tide_error_set(err, TIDE_AUTH, "a part of a batch refuses the token");
     return rc;
 }
 
@@ -416,7 +425,9 @@ static tide_status send_batch(struct flight *flight, tide_text body, const char 
     return rc;
 }
 
-/* Once more with another token when the first is refused. */
+/* Once more with another token when the first is refused, by the whole or by parts: the server
+ * may look at it in either place.  Who has an answer by then is gone, and what comes for it again is
+ * nobody's. */
 static tide_status fly(struct flight *flight, tide_error *err)
 {
     tide_batcher *self = flight->batcher;
@@ -430,6 +441,9 @@ static tide_status fly(struct flight *flight, tide_error *err)
     tide_buf_init(&bearer, self->mem, BEARER_BYTES_MAX);
     tide_status rc = write_request(flight, boundary, &body);
     for (int attempt = 0; attempt < 2; attempt++) {
+        flight->token_again = attempt == 0;
+        flight->token_refused = false;
+        flight->read = false;
         if (rc == TIDE_OK)
             rc = tide_tokens_get(self->tokens, tide_job_cancellation(flight->job), &bearer, err);
         if (rc == TIDE_OK)

@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
 # console_test.sh TIDEMARK CLOUD [KILLS]: search analytics are fetched from the local cloud through
 # batches that fail in every way, by a program that is killed; the rows are compared with
-# what a quiet run stores, and with the server's own answers (B1-B11).
+# what a quiet run stores, and with the server's own answers (B1-B11).  Pages of 90 rows do not end where the
+# server's runs of ties do, so that rows fall between pages all the time.
 . "$(dirname "$0")/stage.sh"
 kills_wanted=${3:-8}
 user=ada@example.com
 domain=sc-domain:example.com
 prefix=https://www.example.com/
+large=sc-domain:large.example
+none=sc-domain:none.example
 token=tok-81c04d2e
 
 exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --latency 5 \
-    --mailbox "$user=1" --token "$token=$user" --site "$domain=$user,rows=250" --site "$prefix=$user,rows=40")
+    --mailbox "$user=1" --token "$token=$user" --site "$domain=$user,rows=250" --site "$prefix=$user,rows=40" \
+    --site "$large=$user,rows=30000" --site "$none=$user,rows=1")
 pid=$!
 trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+read -r _ origin <&3 || { echo "the cloud did not start"; exit 1; }
 t() { "$tidemark" --home "$dir/$home" --set governor.console.site_units=0 "$@"; }
 rule() { curl -sSf -X POST -H 'Content-Type: application/json' -d "$1" "$origin/_cloud/faults" >/dev/null; }
 quiet() { curl -sSf -X DELETE "$origin/_cloud/faults" >/dev/null; }
@@ -38,11 +42,13 @@ grep -q colour "$dir/err" || fail "the wrong dimension is not named: $(cat "$dir
 [ "$(t console sites --json | jq '[.sites[] | select(.added)] | length')" -eq 2 ] || fail "sites"
 
 # ---- one by one, without trouble: the measure for everything else
-t console backfill "$domain" $days --rows 96 --workers 1 --quiet --json >"$dir/out" || fail "sequential: $(cat "$dir/out")"
+t console backfill "$domain" $days --rows 90 --workers 1 --quiet --json >"$dir/out" || fail "sequential: $(cat "$dir/out")"
 [ "$(jq .days "$dir/out")" -eq "$many" ] || fail "$many days: $(cat "$dir/out")"
 [ "$(jq '.queries == .batches' "$dir/out")" = true ] || fail "one worker sends one query at a time: $(cat "$dir/out")"
 rows quiet >"$dir/rows"
 [ "$(wc -l <"$dir/rows")" -eq $((many * 250)) ] || fail "$(wc -l <"$dir/rows") rows"
+[ "$(jq '.readings_more > 0 and .rows_missing == 0' "$dir/out")" = true ] || fail "no row fell between pages: $(cat "$dir/out")"
+[ "$(t console status --json | jq -r '.series[0] | .rows_missing + .days_incomplete')" -eq 0 ] || fail "rows are missing: $(t console status)"
 [ "$(t console status --json | jq -r '.series[0].tidemark')" = 2026-10-31 ] || fail "tidemark: $(t console status)"
 
 # ---- the same numbers as the server's
@@ -63,7 +69,7 @@ grep -q against "$dir/out" || fail "nothing is compared"
 
 # ---- nothing is asked again that is final
 before=$(stats | jq ".users.\"$user\".calls")
-t console backfill "$domain" $days --rows 96 --quiet >/dev/null || fail "a second backfill"
+t console backfill "$domain" $days --rows 90 --quiet >/dev/null || fail "a second backfill"
 after=$(stats | jq ".users.\"$user\".calls")
 [ $((after - before)) -eq 1 ] || fail "$((after - before)) calls for what is there"
 
@@ -78,7 +84,7 @@ rule '[{"method":"batch","rate":0.2,"fault":"batch-missing"},{"method":"batch","
 kills=0
 for attempt in $(seq $((kills_wanted + 4))); do
     "$tidemark" --home "$dir/rough" --set governor.console.site_units=0 --set retry.backoff_start=50ms --set retry.attempts_max=20 \
-        console backfill "$domain" $days --rows 96 --workers 4 --quiet >"$dir/out" 2>&1 &
+        console backfill "$domain" $days --rows 90 --workers 4 --quiet >"$dir/out" 2>&1 &
     run=$!
     read -rt "0.$((attempt * 7 % 9 + 1))" <> <(:) || true # a moment, not a synchronisation
     if [ "$attempt" -le "$kills_wanted" ] && kill -9 "$run" 2>/dev/null; then
@@ -94,7 +100,7 @@ for attempt in $(seq $((kills_wanted + 4))); do
     wait "$run" && break
 done
 quiet
-t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "in the end: $(cat "$dir/out")"
+t console backfill "$domain" $days --rows 90 --quiet >"$dir/out" 2>&1 || fail "in the end: $(cat "$dir/out")"
 [ "$kills" -gt 0 ] || fail "it was never killed"
 echo "killed $kills times"
 rows rough >"$dir/rough.rows"
@@ -108,13 +114,13 @@ sqlite3 "$dir/rough/archive/console/sc-domain%3Aexample.com.db" \
 home=halted
 t account add console "$domain" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
 rule '{"method":"webmasters.searchanalytics.query","count":1,"after":20,"fault":"403"}'
-timeout 60 "$tidemark" --home "$dir/halted" --set governor.console.site_units=0 console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>"$dir/err"
+timeout 60 "$tidemark" --home "$dir/halted" --set governor.console.site_units=0 console backfill "$domain" $days --rows 90 --quiet >"$dir/out" 2>"$dir/err"
 code=$?
 quiet
 if [ $code -ne 1 ] && [ $code -ne 4 ]; then fail "a refused page ends with $code: $(cat "$dir/err")"; fi
 grep -Eq '20[0-9]{2}-[0-9]{2}-[0-9]{2}:' "$dir/err" || fail "the halt does not name its day: $(cat "$dir/err")"
 t account resume console >/dev/null || fail "resume"
-t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "after the halt: $(cat "$dir/out")"
+t console backfill "$domain" $days --rows 90 --quiet >"$dir/out" 2>&1 || fail "after the halt: $(cat "$dir/out")"
 rows halted >"$dir/halted.rows"
 cmp -s "$dir/rows" "$dir/halted.rows" || fail "other rows after the halt"
 
@@ -139,7 +145,7 @@ quiet
 [ $code -eq 5 ] || fail "a halted run ends with $code: $(cat "$dir/err")"
 grep -q 'account resume' "$dir/err" || fail "no way out of a halt: $(cat "$dir/err")"
 t account resume console >/dev/null || fail "resume"
-t console backfill "$domain" $days --rows 96 --quiet >"$dir/out" 2>&1 || fail "after the halt: $(cat "$dir/out")"
+t console backfill "$domain" $days --rows 90 --quiet >"$dir/out" 2>&1 || fail "after the halt: $(cat "$dir/out")"
 rows slow >"$dir/slow.rows"
 cmp -s "$dir/rows" "$dir/slow.rows" || fail "other rows after a halt by command"
 echo "a halt took $took ms"
@@ -153,7 +159,7 @@ t console backfill "$prefix" $days --type web,discover --quiet >"$dir/out" || fa
 
 # ---- an earlier day than the first: what is there is not asked for again
 if [ "$many" -eq 30 ]; then
-    t console backfill "$domain" --from 2026-09-22 --to 2026-10-31 --rows 96 --quiet --json >"$dir/out" || fail "ten days more"
+    t console backfill "$domain" --from 2026-09-22 --to 2026-10-31 --rows 90 --quiet --json >"$dir/out" || fail "ten days more"
     [ "$(jq .days "$dir/out")" -eq 10 ] || fail "not ten days: $(cat "$dir/out")"
     [ "$(t console status "$domain" --json | jq -r '.series[0].tidemark')" = 2026-10-31 ] || fail "tidemark after ten more days"
 fi
@@ -161,6 +167,49 @@ fi
 # ---- days that are not final are stored, and fetched again
 t console sync "$domain" --quiet --json >"$dir/out" || fail "sync: $(cat "$dir/out")"
 [ "$(t console status "$domain" --json | jq '.series[0].days_not_final > 0')" = true ] || fail "no day is open"
+
+# ---- pages that end where the day does, and days of more than one of the largest pages
+home=sizes
+t account add console "$domain" "$large" "$none" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
+stored() { sqlite3 "$dir/sizes/archive/console/sc-domain%3A$1.db" "SELECT count(*) || ' ' || coalesce(min(rows), 0) || ' ' || coalesce(max(rows), 0) FROM day"; }
+for size in 50 83 125 249 250 251; do
+    t console backfill "$domain" --from 2026-10-05 --to 2026-10-08 --rows "$size" --again --quiet --json >"$dir/out" || fail "pages of $size: $(cat "$dir/out")"
+    [ "$(jq -r '"\(.rows) \(.rows_missing)"' "$dir/out")" = '1000 0' ] || fail "pages of $size: $(cat "$dir/out")"
+    [ "$(stored example.com)" = '4 250 250' ] || fail "pages of $size: $(stored example.com)"
+done
+rule '{"method":"webmasters.searchanalytics.query","rate":1,"fault":"list-shift"}'
+t console backfill "$large" --from 2026-10-05 --to 2026-10-08 --quiet --json >"$dir/out" || fail "large days: $(cat "$dir/out")"
+quiet
+[ "$(stored large.example)" = '4 30000 30000' ] || fail "large days: $(stored large.example), $(cat "$dir/out")"
+[ "$(jq '.readings_more > 0' "$dir/out")" = true ] || fail "nothing was lost between large pages: $(cat "$dir/out")"
+[ "$(jq '.queries <= 4 * 6 + 1' "$dir/out")" = true ] || fail "too much was asked: $(cat "$dir/out")"
+t console backfill "$none" --type image --from 2026-10-05 --to 2026-10-08 --quiet >/dev/null || fail "a site without a row"
+[ "$(stored none.example)" = '4 0 0' ] || fail "a site without a row: $(stored none.example)"
+[ "$(t console status "$none" --json | jq -r '.series[0].tidemark')" = 2026-10-08 ] || fail "tidemark of a site without a row"
+
+# ---- a server that is late: what it has not got yet is not taken for empty days
+clock() { curl -sSf -X POST -H 'Content-Type: application/json' -d "{\"set\":$2}" "$1/_cloud/clock" >/dev/null; }
+home=late
+now=$(date +%s)
+exec 4< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --clock $(((now - 25 * 86400) * 1000)) \
+    --mailbox "$user=1" --token "$token=$user" --site "$domain=$user,rows=250")
+late_pid=$!
+trap 'kill "$pid" "$late_pid" 2>/dev/null; rm -rf "$dir"' EXIT
+read -r _ late <&4 || fail "the late cloud did not start"
+t account add console "$domain" --endpoint "$late" --bearer "$token" >/dev/null || fail "account add"
+timeout 60 "$tidemark" --home "$dir/late" console backfill "$domain" --from "$(date -u -d "@$((now - 9 * 86400))" +%F)" --quiet >"$dir/out" 2>&1 ||
+    fail "a late server: $(cat "$dir/out")"
+clock "$late" $((now * 1000))
+timeout 60 "$tidemark" --home "$dir/late" console sync "$domain" --quiet >"$dir/out" 2>&1 || fail "after a late server: $(cat "$dir/out")"
+empty=$(sqlite3 "$dir/late/archive/console/sc-domain%3Aexample.com.db" "SELECT count(*) FILTER (WHERE rows = 0) || ' of ' || count(*) FROM day")
+case $empty in '0 of '[6-9]) ;; *) fail "empty days after a late server: $empty" ;; esac
+
+# ---- a server that forgets: what is stored stays
+home=quiet
+clock "$origin" $(((now + 600 * 86400) * 1000))
+t console backfill "$domain" $days --again --quiet >"$dir/out" 2>&1 || fail "a forgetful server: $(cat "$dir/out")"
+rows quiet | awk -F'|' -v first="${days##* }" '$1 >= first && $1 <= "2026-10-31"' >"$dir/again.rows"
+cmp -s "$dir/rows" "$dir/again.rows" || fail "rows were forgotten: $(wc -l <"$dir/again.rows") instead of $(wc -l <"$dir/rows")"
 
 # ---- a token that is refused
 curl -sSf -X POST -H 'Content-Type: application/json' -d "{\"user\":\"$user\"}" "$origin/_cloud/token/revoke" >/dev/null
