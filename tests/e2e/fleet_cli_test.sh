@@ -234,6 +234,10 @@ on 0 jobs resume --account "$user"
 
 # ---- once: it ends by itself
 on 0 worker --once --json; holds '.interrupted == false'
+# The role of few rights can work, too, also where nobody of more rights has worked before.
+sql "SET client_min_messages = warning; DROP SCHEMA tidemark CASCADE"
+on 0 ledger migrate --role hand
+PGPASSWORD=right run 0 --ledger "$(as hand)" worker --once; says "0 failed"
 
 [ "$failed" = 0 ] && echo "commands on a shared ledger: all as they should be"
 exit "$failed"
