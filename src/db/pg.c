@@ -74,7 +74,7 @@ tide_status tide_pg_status(const char *sqlstate)
         {"55P03", TIDE_BUSY},    {"26000", TIDE_BUSY},      {"42P05", TIDE_BUSY},
         {"25P03", TIDE_NETWORK}, {"53100", TIDE_DISK_FULL}, {"53200", TIDE_NO_MEMORY},
         {"28", TIDE_AUTH},       {"42501", TIDE_INVALID},   {"3D000", TIDE_INVALID},
-        {"25006", TIDE_INVALID}, {"22021", TIDE_INVALID},   {"22P05", TIDE_INVALID},
+        {"25006", TIDE_NETWORK}, {"22021", TIDE_INVALID},   {"22P05", TIDE_INVALID},
         {"XX001", TIDE_CORRUPT}, {"XX002", TIDE_CORRUPT},   {"23505", TIDE_EXISTS},
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
@@ -96,7 +96,7 @@ static const char *advice_for(const char *sqlstate)
     if (state_is(sqlstate, "3D000"))
         return "; create the database first (createdb)";
     if (state_is(sqlstate, "25006"))
-        return "; this server is a read-only standby, name the primary";
+        return "; this server is a read-only standby, waiting for the primary";
     if (state_is(sqlstate, "XX00"))
         return "; the database is damaged, restore it from a backup";
     return "";
@@ -173,6 +173,11 @@ static tide_status statement_failed(tide_pg *pg, const PGresult *result, tide_er
                               line);
     if (state_is(sqlstate, "26000") || state_is(sqlstate, "42P05"))
         pg->pooled = true;
+    /* Nobody can be written to while a standby is not yet the primary: another connection
+     * may find one later.  BEGIN READ WRITE is refused there as a feature it does not have. */
+    const char *standby = PQparameterStatus(pg->conn, "in_hot_standby");
+    if (state_is(sqlstate, "0A000") && standby != NULL && strcmp(standby, "on") == 0)
+        sqlstate = "25006";
     tide_status status = tide_pg_status(sqlstate);
     (void)tide_error_set(err, status, "%s: %s%s", pg->name, line, advice_for(sqlstate));
     if (status == TIDE_NETWORK)
