@@ -167,6 +167,8 @@ tide_status cli_url_refuse_password(struct cli *cli, const char *url);
 tide_status cli_shared_only(struct cli *cli);
 /* Opens the shared ledger; `upgrade` makes or upgrades its tables, which else must exist. */
 tide_status cli_shared_open(struct cli *cli, bool read_only, bool upgrade);
+/* Makes the tables of mail and console that are not there yet; the ledger is open. */
+tide_status cli_systems_tables(struct cli *cli);
 /* What a person can do about it. */
 tide_status cli_shared_hint(struct cli *cli, tide_status rc);
 /* Its URL without a password, for messages. */

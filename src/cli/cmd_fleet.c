@@ -147,6 +147,9 @@ tide_status cli_ledger_migrate(struct cli *cli)
     }
     if (rc == TIDE_OK)
         rc = cli_shared_open(cli, false, true);
+    /* The systems' tables too: whoever works later has no right to make any. */
+    if (rc == TIDE_OK)
+        rc = cli_shared_hint(cli, cli_systems_tables(cli));
     if (rc == TIDE_OK && role != NULL)
         rc = grant_role(cli, role);
     if (rc != TIDE_OK)

@@ -26,6 +26,20 @@ static tide_status make_console(tide_tx *tx, tide_error *err)
 
 static const struct tide_copy_system systems[] = {{"mail_", make_mail}, {"console_", make_console}};
 
+tide_status cli_systems_tables(struct cli *cli)
+{
+    tide_tx *tx = NULL;
+    tide_status rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof systems / sizeof systems[0]; i++)
+        rc = systems[i].make(tx, &cli->err);
+    if (rc == TIDE_OK)
+        return tide_tx_commit(tx, &cli->err);
+    tide_tx_rollback(tx);
+    return rc;
+}
+
 /* ---- telling ---- */
 
 static void show_progress(const struct tide_copy_progress *progress, void *arg)

@@ -187,6 +187,11 @@ static tide_status statement_failed(tide_pg *pg, const PGresult *result, tide_er
                               line);
     if (state_is(sqlstate, "26000") || state_is(sqlstate, "42P05"))
         pg->pooled = true;
+    /* Nobody can be written to while a standby is not yet the primary: another connection
+     * may find one later.  BEGIN READ WRITE is refused there as a feature it does not have. */
+    const char *standby = PQparameterStatus(pg->conn, "in_hot_standby");
+    if (state_is(sqlstate, "0A000") && standby != NULL && strcmp(standby, "on") == 0)
+        sqlstate = "25006";
     tide_status status = tide_pg_status(sqlstate);
     (void)tide_error_set(err, status, "%s: %s%s", pg->name, line, advice_for(sqlstate));
     if (status == TIDE_NETWORK)

@@ -16,9 +16,10 @@
  * statements are unnamed, and the transaction that met it ends with TIDE_BUSY.
  *
  * Statuses: TIDE_NETWORK for a lost, refused or full server (57P01..57P05, 53300, 08xxx,
- * 57014 by time-out), TIDE_BUSY for 40001 and 40P01 and 55P03, TIDE_DISK_FULL for 53100,
- * TIDE_NO_MEMORY for 53200, TIDE_AUTH for 28xxx, TIDE_INVALID for 42501 (the role lacks
- * a right) and 3D000, TIDE_CORRUPT for XX001/XX002, TIDE_EXISTS for 23505, else TIDE_IO.
+ * 57014 by time-out) and for a standby that cannot be written to (25006), TIDE_BUSY for
+ * 40001 and 40P01 and 55P03, TIDE_DISK_FULL for 53100, TIDE_NO_MEMORY for 53200, TIDE_AUTH
+ * for 28xxx, TIDE_INVALID for 42501 (the role lacks a right) and 3D000, TIDE_CORRUPT for
+ * XX001/XX002, TIDE_EXISTS for 23505, else TIDE_IO.
  *
  * Invariants:
  *   P1  after TIDE_NETWORK the connection is closed; tide_pg_ready() makes a new one.

@@ -408,7 +408,8 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
         engine->stuff_to_claim = true;
         return;
     }
-    if (tide_store_is_lost(rc) || tide_world_dead(engine->world)) {
+    /* TIDE_NEWER: the tables were upgraded under us, and no longer serve this program. */
+    if (tide_store_is_lost(rc) || rc == TIDE_NEWER || tide_world_dead(engine->world)) {
         tide_engine_fail(engine, rc, err);
         return;
     }

@@ -194,7 +194,8 @@ struct tide_member {
     uint32_t accounts, running; /* that it holds; filled by tide_ledger_members() */
 };
 /* In a transaction of its own.  From then on this ledger's transactions are the
- * member's.  TIDE_EXISTS: the owner number is taken. */
+ * member's.  TIDE_EXISTS: the owner number is taken.  TIDE_NEWER: the tables were upgraded
+ * meanwhile, and no longer serve this program. */
 tide_status tide_ledger_member_join(tide_ledger *ledger, const struct tide_member *member,
                                     uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err);
 /* Renews the lease. */

@@ -179,6 +179,9 @@ tide_status tide_pgl_ready(struct tide_postgres *self, tide_error *err);
 /* Creates or upgrades the schema, or says why this program cannot use it. */
 tide_status tide_pgl_schema(struct tide_postgres *self, const struct tide_ledger_options *options,
                             tide_error *err);
+/* Begins a transaction, for as long as which nobody upgrades the schema.  TIDE_NEWER and the
+ * others: this program cannot use it (any more); the caller rolls back. */
+tide_status tide_pgl_schema_hold(struct tide_postgres *self, tide_error *err);
 /* The row of this start (E9.2). */
 tide_status tide_pgl_run_add(struct tide_postgres *self, uint64_t now_unix_ms, tide_error *err);
 /* Texts come from handlers and providers; the server takes UTF-8 without zero bytes and

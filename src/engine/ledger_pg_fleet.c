@@ -23,13 +23,12 @@ static const char beat_sql[] =
     " RETURNING ctid::text";
 /* clang-format on */
 
-tide_status tide_pgl_member_join(tide_ledger *ledger, const struct tide_member *member,
-                                 uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err)
+/* A process that runs for months joins again after its lease was lost: the tables may have
+ * become too new for it meanwhile. */
+static tide_status member_add(struct tide_postgres *self, const struct tide_member *member,
+                              uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err)
 {
-    struct tide_postgres *self = postgres_of(ledger);
-    TIDE_ASSERT(member->owner != 0);
-    TIDE_ASSERT(!self->in_tx);
-    tide_status rc = tide_pgl_ready(self, err);
+    tide_status rc = tide_pgl_schema_hold(self, err);
     if (rc != TIDE_OK)
         return rc;
     tide_pg *pg = tide_pgl_params(self);
@@ -44,6 +43,23 @@ tide_status tide_pgl_member_join(tide_ledger *ledger, const struct tide_member *
     if (tide_pg_changed(pg) != 1)
         return tide_error_set(err, TIDE_EXISTS, "%s: there is a member with that number",
                               tide_pg_name(pg));
+    return tide_pg_exec(pg, "COMMIT", err);
+}
+
+tide_status tide_pgl_member_join(tide_ledger *ledger, const struct tide_member *member,
+                                 uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    TIDE_ASSERT(member->owner != 0);
+    TIDE_ASSERT(!self->in_tx);
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc == TIDE_OK)
+        rc = member_add(self, member, lease_ms, now_unix_ms, err);
+    if (rc != TIDE_OK) {
+        if (tide_pg_handle(self->pg) != NULL)
+            (void)tide_pg_exec(self->pg, "ROLLBACK", NULL);
+        return rc;
+    }
     self->owner = member->owner;
     self->seq = 0;
     self->place[0] = '\0';

@@ -112,6 +112,10 @@ static tide_status upgrade_locked(struct tide_postgres *self,
     tide_status rc = look(self, &found, err);
     if (rc == TIDE_OK)
         rc = judge(self, options, &found, err);
+    /* Programs that the new tables no longer serve may be at work.  Their leases end here, so
+     * that nothing of them reaches a table, and who is too old is told when it joins again. */
+    if (rc == TIDE_OK && found.exists && found.oldest < tide_pg_schema.oldest)
+        rc = tide_pg_exec(self->pg, "UPDATE tidemark.member SET dead = true WHERE NOT dead", err);
     for (size_t i = found.version; rc == TIDE_OK && i < tide_pg_schema.steps_count; i++)
         for (const char *const *text = tide_pg_schema.steps[i]; rc == TIDE_OK && *text; text++)
             rc = tide_pg_exec(self->pg, *text, err);
@@ -169,6 +173,19 @@ tide_status tide_pgl_schema(struct tide_postgres *self, const struct tide_ledger
     if (rc == TIDE_OK && found.version < tide_pg_schema.steps_count && !options->read_only)
         rc = upgrade(self, options, err);
     return rc;
+}
+
+tide_status tide_pgl_schema_hold(struct tide_postgres *self, tide_error *err)
+{
+    const struct tide_ledger_options as_is = {.must_exist = true};
+    struct found found;
+    tide_status rc = tide_pg_exec(self->pg,
+                                  "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;"
+                                  "SELECT pg_catalog.pg_advisory_xact_lock_shared(" SCHEMA_LOCK ")",
+                                  err);
+    if (rc == TIDE_OK)
+        rc = look(self, &found, err);
+    return rc == TIDE_OK ? judge(self, &as_is, &found, err) : rc;
 }
 
 tide_status tide_pgl_run_add(struct tide_postgres *self, uint64_t now_unix_ms, tide_error *err)

@@ -225,15 +225,38 @@ told READY=1 || fail "the second worker is not ready: $(cat "$dir/events")"
 on 0 mail sync --quiet --json; holds ".accounts[0].stored == 40"
 events "account taken" >/dev/null || fail "no line when it took an account: $(cat "$dir/events")"
 run 0 mail verify --account "$user"; says "40 messages read back, 0 damaged"
-on 0 jobs pause --account "$user"
 kill -INT "$worker"
 wait "$worker"; code=$?
-[ "$code" -eq 0 ] || [ "$code" -eq 5 ] || fail "the worker ended with $code"
-jq -e '.done > 0 and .failed == 0' "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
-on 0 jobs resume --account "$user"
+[ "$code" -eq 0 ] || fail "a worker with nothing to do ended with $code: $(cat "$dir/worker.out")"
+jq -e '.done > 0 and .failed == 0 and .put_back == 0' "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
+
+# ---- told to end in the middle of a job: it goes back, and the exit code says so
+struck() { curl -sS "$origin/_cloud/faults" | jq -e '[.. | .struck? // 0] | add > 0'; }
+for signal in TERM INT; do
+    curl -sSf -o "$dir/out" "$origin/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":600000}' || fail "a slow cloud"
+    worker --set workers.stop_grace=200ms
+    told READY=1 || fail "the third worker is not ready: $(cat "$dir/events")"
+    # Asked for by a process that does not stay: what it asked for does.
+    "$tidemark" --home "$dir/home" --ledger "$url" mail sync --quiet >"$dir/out" 2>&1 &
+    asker=$!
+    until_true 20 struck || fail "nothing waits for the cloud: $(cat "$dir/events" "$dir/out")"
+    kill -KILL "$asker"
+    wait "$asker" 2>/dev/null
+    kill -"$signal" "$worker"
+    wait "$worker"; code=$?
+    [ "$code" -eq 5 ] || fail "SIG$signal in the middle of a job: $code, not 5: $(cat "$dir/worker.out")"
+    jq -e '.interrupted and .put_back > 0 and .failed == 0' "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
+    [ "$(sql "SELECT count(*) FROM tidemark.job WHERE state = 1")" = 0 ] || fail "a job runs and nobody runs it"
+    curl -sSf -o "$dir/out" -X DELETE "$origin/_cloud/faults" || fail "a quick cloud"
+done
+on 0 mail sync --quiet --json; holds ".accounts[0].cycles_open == 0 and .accounts[0].failed_jobs == 0"
 
 # ---- once: it ends by itself
 on 0 worker --once --json; holds '.interrupted == false'
+# The role of few rights can work, too, also where nobody of more rights has worked before.
+sql "SET client_min_messages = warning; DROP SCHEMA tidemark CASCADE"
+on 0 ledger migrate --role hand
+PGPASSWORD=right run 0 --ledger "$(as hand)" worker --once; says "0 failed"
 
 [ "$failed" = 0 ] && echo "commands on a shared ledger: all as they should be"
 exit "$failed"

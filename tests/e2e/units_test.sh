@@ -15,7 +15,7 @@ fail() {
 for line in Type=notify ProtectSystem=strict NoNewPrivileges=yes PrivateTmp=yes \
     CapabilityBoundingSet= MemoryDenyWriteExecute=yes SystemCallFilter=@system-service \
     'RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6' StateDirectory=tidemark \
-    LoadCredential=pgpass:/etc/tidemark/pgpass Restart=on-failure SuccessExitStatus=5; do
+    Environment=PGPASSFILE=/etc/tidemark/pgpass User=tidemark Restart=on-failure SuccessExitStatus=5; do
     grep -qxF -- "$line" "$system" || fail "the system's unit lacks $line"
 done
 for line in Type=notify NoNewPrivileges=yes MemoryDenyWriteExecute=yes \

@@ -5,6 +5,7 @@
  *                               in one stream, half of ten accounts, each with a stream
  *   work URL DIR SLEEP_MS       a member: each job sleeps up to SLEEP_MS and then writes one row
  *                               into a table of this program's own, with its `done`
+ *   tick URL DIR PERIOD_MS      a member that brings a schedule: a row each PERIOD_MS, by whichever
  *   watch URL                   no cursor has passed unfinished work, none went back; prints
  *                               what is left
  *   check URL JOBS              every job has written exactly one row, the sum is exact, every
@@ -128,7 +129,8 @@ static int fill(const char *url, const char *dir, unsigned jobs)
 
 /* ---- work ----------------------------------------------------------------------------- */
 
-static int work_until_told(const char *url, const char *dir, uint32_t sleep_ms)
+/* A period of 0: no schedule. */
+static int work_until_told(const char *url, const char *dir, uint32_t sleep_ms, uint64_t period_ms)
 {
     tide_engine *engine = NULL;
     tide_error err = {TIDE_OK, 0, ""};
@@ -139,6 +141,13 @@ static int work_until_told(const char *url, const char *dir, uint32_t sleep_ms)
     (void)sigaddset(&signals, SIGINT);
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
     tide_status rc = open_member(url, dir, &sleep_ms, &engine, &kind, &err);
+    struct tide_schedule schedule = {.name = "tick",
+                                     .kind = kind,
+                                     .period_ms = period_ms,
+                                     .payload = "{\"value\":1}",
+                                     .at_start = true};
+    if (rc == TIDE_OK && period_ms > 0)
+        rc = tide_engine_schedule(engine, &schedule, &err);
     if (rc == TIDE_OK)
         rc = tide_engine_start(engine, &err);
     if (rc != TIDE_OK)
@@ -239,11 +248,13 @@ int main(int argc, char **argv)
     if (argc == 5 && strcmp(argv[1], "fill") == 0)
         return fill(argv[2], argv[3], (unsigned)strtoul(argv[4], NULL, 10));
     if (argc == 5 && strcmp(argv[1], "work") == 0)
-        return work_until_told(argv[2], argv[3], (uint32_t)strtoul(argv[4], NULL, 10));
+        return work_until_told(argv[2], argv[3], (uint32_t)strtoul(argv[4], NULL, 10), 0);
+    if (argc == 5 && strcmp(argv[1], "tick") == 0)
+        return work_until_told(argv[2], argv[3], 0, strtoull(argv[4], NULL, 10));
     if (argc == 3 && strcmp(argv[1], "watch") == 0)
         return with_connection(argv[2], -1);
     if (argc == 4 && strcmp(argv[1], "check") == 0)
         return with_connection(argv[2], strtoll(argv[3], NULL, 10));
-    (void)fprintf(stderr, "usage: fleet_member fill|work|watch|check URL ...\n");
+    (void)fprintf(stderr, "usage: fleet_member fill|work|tick|watch|check URL ...\n");
     return 2;
 }
