@@ -27,6 +27,7 @@
 #include "base/json.h"
 #include "engine/control.h"
 #include "engine/ledger.h"
+#include "engine/ledger_copy.h"
 #include "engine/settings.h"
 #include "world/world.h"
 
@@ -37,6 +38,7 @@ enum {
     CLI_OUT_BYTES_MAX = 256 << 20,
     CLI_COLUMNS_MAX = 12,
     CLI_LIST_MAX = 100000, /* rows of one list */
+    CLI_SYSTEMS = 2,
 };
 
 /* The exit codes of the manual. */
@@ -171,6 +173,10 @@ tide_status cli_shared_open(struct cli *cli, bool read_only, bool upgrade);
 tide_status cli_shared_hint(struct cli *cli, tide_status rc);
 /* Its URL without a password, for messages. */
 const char *cli_shared_name(const struct cli *cli);
+/* What mail and console keep beside a ledger, and who makes their tables. */
+extern const struct tide_copy_system cli_systems[CLI_SYSTEMS];
+/* Makes those tables.  A worker's role may not: its owner does, with the ledger's own. */
+tide_status cli_systems_make(struct cli *cli);
 /* Tells the other processes, with this transaction; nothing on state.db. */
 tide_status cli_tell(struct cli *cli, tide_tx *tx, tide_hint hint, uint32_t account);
 

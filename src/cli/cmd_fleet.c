@@ -147,6 +147,12 @@ tide_status cli_ledger_migrate(struct cli *cli)
     }
     if (rc == TIDE_OK)
         rc = cli_shared_open(cli, false, true);
+    if (rc == TIDE_OK)
+        rc = cli_systems_make(cli);
+    if (rc == TIDE_INVALID && cli->exit_code != CLI_EXIT_USAGE)
+        (void)snprintf(cli->hint, sizeof cli->hint,
+                       "Check the names in the URL, and run this as the owner of the database: "
+                       "only that one makes tables and grants rights.");
     if (rc == TIDE_OK && role != NULL)
         rc = grant_role(cli, role);
     if (rc != TIDE_OK)

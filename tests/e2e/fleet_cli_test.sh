@@ -95,10 +95,13 @@ on 0 ledger migrate --json; holds '.ledger | startswith("postgres://")'
 on 1 ledger migrate --role there_is_none; complains "CREATE ROLE"
 sql "CREATE ROLE stranger LOGIN; CREATE ROLE hand LOGIN PASSWORD 'right'"
 on 0 ledger migrate --role hand; says "role hand may work"
+# It makes no table, so mail's and console's are there already.
+[ "$(sql "SELECT count(*) FROM pg_tables WHERE schemaname = 'tidemark' AND tablename IN ('mail_account', 'mail_manifest', 'console_site')")" = 3 ] ||
+    fail "migrate did not make the tables of mail and console"
 run 1 --ledger "$(as stranger)" jobs list; complains "migrate --role"
 run 1 --ledger "$(as stranger)" jobs cancel --all; complains "migrate --role"
 run 0 --ledger "$(as hand)" jobs list; says "no jobs"
-run 1 --ledger "$(as hand)" ledger migrate --role stranger
+run 1 --ledger "$(as hand)" ledger migrate --role stranger; complains "owner"
 # Its password: wrong, in a file, in the environment.
 { echo "local all hand scram-sha-256"; cat "$server/data/pg_hba.conf"; } >"$dir/hba"
 cat "$dir/hba" >"$server/data/pg_hba.conf" && sql "SELECT pg_reload_conf()" >/dev/null
@@ -213,7 +216,10 @@ told STOPPING=1 || fail "the service manager was not told STOPPING=1"
 jq -e '.interrupted and .put_back == 0' "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
 member 0 >/dev/null || fail "it did not leave"
 
-# ---- a worker mirrors a mailbox; a command in the same home hands its work over
+# ---- a worker mirrors a mailbox; a command in the same home hands its work over.  All by a
+# role that has no more rights than `ledger migrate --role` gave it.
+url=$(as hand)
+export PGPASSWORD=right
 user=ada@example.com
 exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --mailbox "$user=40" --token tok-5f3a9c71="$user")
 pids+=($!)
@@ -234,6 +240,16 @@ on 0 jobs resume --account "$user"
 
 # ---- once: it ends by itself
 on 0 worker --once --json; holds '.interrupted == false'
+
+# ---- the same role may copy the ledger out; into a database only its owner can
+run 0 ledger copy "$url" "$dir/out.db"; says "equal"; [[ "$out" != *DIFFERENT* ]] || fail "$line: $out"
+sql "CREATE DATABASE second"
+second=${url/$database/second}
+run 1 ledger copy "$dir/out.db" "$second"; complains "owner"
+run 0 ledger copy "$dir/out.db" "${second/user=hand/user=postgres}"; says "migrate --role"
+run 1 --ledger "$second" jobs list; complains "migrate --role"
+run 0 --ledger "${second/user=hand/user=postgres}" ledger migrate --role hand
+run 0 --ledger "$second" jobs stats; says "mail.fetch"
 
 [ "$failed" = 0 ] && echo "commands on a shared ledger: all as they should be"
 exit "$failed"
