@@ -464,10 +464,29 @@ tide_status tide_enqueue_once(tide_engine *engine, const char *name, const struc
     return rc;
 }
 
+/* A caller's function, and what it said itself. */
+struct own_run {
+    tide_transact_fn *run;
+    void *arg;
+    tide_status said;
+};
+
+/* TIDE_IO and TIDE_CORRUPT of the ledger end the engine (E1.10).  Of a caller's own statement
+ * they say no more than that it failed, a key that is there twice for example: the ledger
+ * knows by itself, when it undoes the rest, whether its transaction is still one. */
+static tide_status own_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct own_run *own = arg;
+    own->said = own->run(transaction, own->arg, err);
+    return own->said == TIDE_IO || own->said == TIDE_CORRUPT ? TIDE_PERMANENT : own->said;
+}
+
 tide_status tide_transact(tide_engine *engine, tide_transact_fn *run, void *arg, tide_error *err)
 {
-    struct tide_write write = {.run = run, .arg = arg};
-    return tide_write_run(engine, &write, err);
+    struct own_run own = {.run = run, .arg = arg};
+    struct tide_write write = {.run = own_run, .arg = &own};
+    const tide_status rc = tide_write_run(engine, &write, err);
+    return rc == TIDE_PERMANENT ? own.said : rc;
 }
 
 struct sqlite3 *tide_transaction_sqlite(tide_transaction *transaction)
