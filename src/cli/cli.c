@@ -25,6 +25,17 @@ tide_status cli_fail(struct cli *cli, tide_status status, const char *hint, cons
     return cli_hint(cli, status, hint);
 }
 
+tide_status cli_wrong(struct cli *cli, const char *hint, const char *format, ...)
+{
+    char text[sizeof cli->err.text];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cli->exit_code = CLI_EXIT_USAGE;
+    return cli_fail(cli, TIDE_INVALID, hint, "%s", text);
+}
+
 tide_status cli_hint(struct cli *cli, tide_status status, const char *hint)
 {
     if (status != TIDE_OK && hint != NULL && cli->hint[0] == '\0')

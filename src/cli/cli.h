@@ -27,7 +27,6 @@
 #include "base/json.h"
 #include "engine/control.h"
 #include "engine/ledger.h"
-#include "engine/ledger_copy.h"
 #include "engine/settings.h"
 #include "world/world.h"
 
@@ -38,7 +37,6 @@ enum {
     CLI_OUT_BYTES_MAX = 256 << 20,
     CLI_COLUMNS_MAX = 12,
     CLI_LIST_MAX = 100000, /* rows of one list */
-    CLI_SYSTEMS = 2,
 };
 
 /* The exit codes of the manual. */
@@ -124,7 +122,7 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv);
 const char *cli_flag(const struct cli *cli, const char *name);
 /* A state from a flag; NULL is fine. */
 tide_status cli_state_check(struct cli *cli, const char *state);
-/* A number from an argument or flag; `what` names it in the refusal. */
+/* A number from an argument or flag; `what` names it in the refusal: "--limit", "the id". */
 tide_status cli_number(struct cli *cli, const char *text, const char *what, uint64_t *number_out);
 /* The help of a command, of a group (verb absent) or of all, into cli->out. */
 void cli_help(struct cli *cli);
@@ -137,6 +135,9 @@ void cli_end(struct cli *cli);
 /* Sets the error and, behind it, what to do about it; returns `status`. */
 tide_status cli_fail(struct cli *cli, tide_status status, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same for a command line that is wrong: exit code 2. */
+tide_status cli_wrong(struct cli *cli, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Adds a hint to an error that came from below, unless it has one. */
 tide_status cli_hint(struct cli *cli, tide_status status, const char *hint);
 tide_status cli_settings(struct cli *cli); /* loads them once */
@@ -169,14 +170,12 @@ tide_status cli_url_refuse_password(struct cli *cli, const char *url);
 tide_status cli_shared_only(struct cli *cli);
 /* Opens the shared ledger; `upgrade` makes or upgrades its tables, which else must exist. */
 tide_status cli_shared_open(struct cli *cli, bool read_only, bool upgrade);
+/* Makes the tables of mail and console that are not there yet; the ledger is open. */
+tide_status cli_systems_tables(struct cli *cli);
 /* What a person can do about it. */
 tide_status cli_shared_hint(struct cli *cli, tide_status rc);
 /* Its URL without a password, for messages. */
 const char *cli_shared_name(const struct cli *cli);
-/* What mail and console keep beside a ledger, and who makes their tables. */
-extern const struct tide_copy_system cli_systems[CLI_SYSTEMS];
-/* Makes those tables.  A worker's role may not: its owner does, with the ledger's own. */
-tide_status cli_systems_make(struct cli *cli);
 /* Tells the other processes, with this transaction; nothing on state.db. */
 tide_status cli_tell(struct cli *cli, tide_tx *tx, tide_hint hint, uint32_t account);
 

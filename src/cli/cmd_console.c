@@ -41,8 +41,8 @@ tide_status cli_account_add_console(struct cli *cli)
     const char *name = name_of(cli);
     tide_status rc = TIDE_OK;
     if (name[0] == '\0' || strlen(name) > 100 || strpbrk(name, "/\\ \t") != NULL)
-        return cli_fail(cli, TIDE_INVALID, "Give a short name without blanks and slashes.",
-                        "\"%.100s\" is no name of a sign-in", name);
+        return cli_wrong(cli, "Give a short name without blanks and slashes.",
+                         "\"%.100s\" is no name of a sign-in", name);
     for (unsigned i = 1; rc == TIDE_OK && i < cli->arguments_count; i++)
         rc = tide_console_site_check(cli->arguments[i], &cli->err);
     if (rc != TIDE_OK)
@@ -280,12 +280,14 @@ static tide_status number_flag(struct cli *cli, const char *name, uint64_t max, 
     uint64_t number = 0;
     if (cli_flag(cli, name) == NULL)
         return TIDE_OK;
-    const tide_status rc = cli_number(cli, cli_flag(cli, name), name, &number);
+    char what[40];
+    (void)snprintf(what, sizeof what, "--%s", name);
+    const tide_status rc = cli_number(cli, cli_flag(cli, name), what, &number);
     if (rc != TIDE_OK)
         return rc;
     if (number == 0 || number > max)
-        return cli_fail(cli, TIDE_INVALID, "Give a number in that range.", "--%s is from 1 to %llu",
-                        name, (unsigned long long)max);
+        return cli_wrong(cli, "Give a number in that range.", "--%s is from 1 to %llu", name,
+                         (unsigned long long)max);
     *out = (unsigned)number;
     return TIDE_OK;
 }
@@ -296,8 +298,7 @@ static tide_status copy_date(struct cli *cli, const char *flag, char out[16])
     if (value == NULL)
         return TIDE_OK;
     if (strlen(value) != 10)
-        return cli_fail(cli, TIDE_INVALID, "Write a day as 2026-01-31.", "--%s %.40s is no date",
-                        flag, value);
+        return cli_wrong(cli, "Write a day as 2026-01-31.", "--%s %.40s is no date", flag, value);
     (void)snprintf(out, 16, "%s", value);
     return TIDE_OK;
 }
@@ -313,20 +314,22 @@ static tide_status wanted_run(struct cli *cli, struct tide_console_run *wanted)
     if (rc == TIDE_OK && cli_flag(cli, "dimensions") != NULL)
         rc = tide_sc_dimensions_parse(tide_text_of(cli_flag(cli, "dimensions")),
                                       &wanted->dimensions, &cli->err);
+    if (rc == TIDE_INVALID)
+        cli->exit_code = CLI_EXIT_USAGE;
     rc = cli_hint(cli, rc, "`tidemark console backfill --help` lists what there is.");
     if (rc == TIDE_OK && cli_flag(cli, "days") != NULL) {
         rc = cli_number(cli, cli_flag(cli, "days"), "--days", &number);
         wanted->days = (uint32_t)number;
         if (rc == TIDE_OK && (number == 0 || number > TIDE_CONSOLE_DAYS_MAX))
-            rc = cli_fail(cli, TIDE_INVALID, "Google keeps 16 months.", "--days is from 1 to %d",
-                          TIDE_CONSOLE_DAYS_MAX);
+            rc = cli_wrong(cli, "Google keeps 16 months.", "--days is from 1 to %d",
+                           TIDE_CONSOLE_DAYS_MAX);
     }
     if (rc == TIDE_OK && cli_flag(cli, "rows") != NULL) {
         rc = cli_number(cli, cli_flag(cli, "rows"), "--rows", &number);
         wanted->row_limit = (uint32_t)number;
         if (rc == TIDE_OK && (number == 0 || number > TIDE_SC_ROWS_MAX))
-            rc = cli_fail(cli, TIDE_INVALID, "Give a number in that range.",
-                          "--rows is from 1 to %d", TIDE_SC_ROWS_MAX);
+            rc = cli_wrong(cli, "Give a number in that range.", "--rows is from 1 to %d",
+                           TIDE_SC_ROWS_MAX);
     }
     wanted->no_totals = cli_flag(cli, "no-totals") != NULL;
     wanted->again = cli_flag(cli, "again") != NULL;

@@ -80,7 +80,7 @@ static bool list_row(const struct tide_job_row *row, void *arg)
     if (row->state == TIDE_ROW_PENDING && row->open_deps > 0)
         state = "blocked";
     else if (row->state == TIDE_ROW_PENDING && row->not_before_unix_ms > cli->now_unix_ms)
-        state = "waiting";
+        state = "delayed";
     cli_cell(cli, "%" PRIu64, row->id);
     cli_cell(cli, "%s", state);
     cli_cell_text(cli, row->kind_name);
@@ -576,8 +576,11 @@ static bool stats_row(const struct tide_job_count *row, void *arg)
     cli_cell(cli, "%" PRIu64, row->count);
     cli_cell(cli, "%" PRIu64, row->blocked);
     cli_cell(cli, "%" PRIu64, row->delayed);
-    cli_cell(cli, "%s%s%s", row->account_halted ? "account halted " : "",
-             row->account_paused ? "account paused " : "", row->kind_paused ? "kind paused" : "");
+    const char *account = row->account_halted   ? "account halted"
+                          : row->account_paused ? "account paused"
+                                                : "";
+    const char *kind = row->kind_paused ? "kind paused" : "";
+    cli_cell(cli, "%s%s%s", account, *account != '\0' && *kind != '\0' ? ", " : "", kind);
     return true;
 }
 

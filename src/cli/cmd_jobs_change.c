@@ -310,9 +310,8 @@ static tide_status pause_set(struct cli *cli, bool paused)
     bool runs = false;
     if ((named.kind == NULL && named.account == NULL) ||
         (named.account != NULL && named.account[0] == '\0')) {
-        cli->exit_code = CLI_EXIT_USAGE;
-        return cli_fail(cli, TIDE_INVALID, "Name --kind KIND or --account ACCOUNT or both.",
-                        "pause or resume what?");
+        return cli_wrong(cli, "Name --kind KIND or --account ACCOUNT or both.", "%s what?",
+                         paused ? "pause" : "resume");
     }
     tide_control_request(paused ? TIDE_OP_PAUSE : TIDE_OP_RESUME, &request);
     if (named.kind != NULL)
@@ -402,6 +401,9 @@ tide_status cli_jobs_purge(struct cli *cli)
         return cli_hint(cli, rc, "Run `tidemark ledger check`.");
     if (!cli->quiet)
         cli_print(cli, "removed %" PRIu64 " finished job%s\n", count, count == 1 ? "" : "s");
+    if (!cli->quiet && cli->shared != NULL)
+        cli_print(cli,
+                  "A shared ledger drops whole days (UTC): those of which nothing is younger.\n");
     tide_json_set_u64(&cli->json, "count", count);
     tide_json_set_bool(&cli->json, "engine", runs);
     return TIDE_OK;

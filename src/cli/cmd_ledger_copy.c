@@ -2,9 +2,43 @@
 #include "cli/cli.h"
 
 #include "base/clocktext.h"
+#include "console/console.h"
+#include "engine/ledger_copy.h"
+#include "engine/ledger_rows.h"
+#include "mail/mail_state.h"
+#include "mail/manifest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+/* ---- the systems' rows ---- */
+
+static tide_status make_mail(tide_tx *tx, tide_error *err)
+{
+    const tide_status rc = tide_mail_tables(tide_tx_rows(tx), err);
+    return rc == TIDE_OK ? tide_manifest_tables(tide_tx_rows(tx), err) : rc;
+}
+
+static tide_status make_console(tide_tx *tx, tide_error *err)
+{
+    return tide_console_tables(tide_tx_rows(tx), err);
+}
+
+static const struct tide_copy_system systems[] = {{"mail_", make_mail}, {"console_", make_console}};
+
+tide_status cli_systems_tables(struct cli *cli)
+{
+    tide_tx *tx = NULL;
+    tide_status rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof systems / sizeof systems[0]; i++)
+        rc = systems[i].make(tx, &cli->err);
+    if (rc == TIDE_OK)
+        return tide_tx_commit(tx, &cli->err);
+    tide_tx_rollback(tx);
+    return rc;
+}
 
 /* ---- telling ---- */
 
@@ -136,8 +170,8 @@ tide_status cli_ledger_copy(struct cli *cli)
     const struct tide_ledger_copy copy = {
         .from = cli->arguments[0],
         .to = cli->arguments[1],
-        .systems = cli_systems,
-        .systems_count = CLI_SYSTEMS,
+        .systems = systems,
+        .systems_count = sizeof systems / sizeof systems[0],
         .restart = cli_flag(cli, "restart") != NULL,
         .cancel = cli_interruptible(cli),
         .progress = show_progress,
@@ -145,8 +179,8 @@ tide_status cli_ledger_copy(struct cli *cli)
     };
     tide_status rc = TIDE_OK;
     if (verify && (dry_run || copy.restart))
-        rc = cli_fail(cli, TIDE_INVALID, "Give one of them.",
-                      "--verify copies nothing: it goes with neither --dry-run nor --restart");
+        rc = cli_wrong(cli, "Give one of them.",
+                       "--verify copies nothing: it goes with neither --dry-run nor --restart");
     else if (verify)
         rc = tide_ledger_compare(cli->world, &copy, cli->mem, report, &cli->err);
     else if (dry_run)

@@ -258,6 +258,11 @@ static tide_status sample_one(struct mail_watch *watch, size_t index, const json
     if (watched->archive != NULL)
         (void)tide_mail_kept(watched->archive, &watched->kept, NULL);
     live->stored = watched->kept.stored;
+    /* An archive on another machine is told by what is left of it. */
+    const struct tide_mail_look *look = &watched->look;
+    if (watched->archive == NULL && cli->shared != NULL && look->archive[0] != '\0' &&
+        !look->listing && look->messages_total > look->messages_left)
+        live->stored = look->messages_total - look->messages_left;
     live->watermark_ms = watched->look.watermark_ms;
     live->bad = watched->look.bad + watched->look.owed + watched->look.retrying;
     if (full)

@@ -1,11 +1,7 @@
 /* shared.c - a ledger that many machines share, as commands see it (docs/fleet.md). */
 #include "cli/cli.h"
 
-#include "console/console.h"
-#include "engine/ledger_rows.h"
 #include "engine/settings_url.h"
-#include "mail/mail_state.h"
-#include "mail/manifest.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -128,37 +124,6 @@ tide_status cli_shared_open(struct cli *cli, bool read_only, bool upgrade)
                                                 .database_clock = true};
     const tide_status rc = tide_ledger_open(cli->world, &options, &cli->ledger, &cli->err);
     cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
-    return cli_shared_hint(cli, rc);
-}
-
-/* ---- the systems' rows ---- */
-
-static tide_status make_mail(tide_tx *tx, tide_error *err)
-{
-    const tide_status rc = tide_mail_tables(tide_tx_rows(tx), err);
-    return rc == TIDE_OK ? tide_manifest_tables(tide_tx_rows(tx), err) : rc;
-}
-
-static tide_status make_console(tide_tx *tx, tide_error *err)
-{
-    return tide_console_tables(tide_tx_rows(tx), err);
-}
-
-const struct tide_copy_system cli_systems[CLI_SYSTEMS] = {{"mail_", make_mail},
-                                                          {"console_", make_console}};
-
-tide_status cli_systems_make(struct cli *cli)
-{
-    tide_tx *tx = NULL;
-    tide_status rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
-    if (rc != TIDE_OK)
-        return cli_shared_hint(cli, rc);
-    for (size_t i = 0; rc == TIDE_OK && i < CLI_SYSTEMS; i++)
-        rc = cli_systems[i].make(tx, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_tx_commit(tx, &cli->err);
-    else
-        tide_tx_rollback(tx);
     return cli_shared_hint(cli, rc);
 }
 

@@ -42,6 +42,11 @@ run 0 --version --json; holds '.version | length > 0'
 run 0 --help; says "jobs list"
 run 0 jobs --help; says "jobs explain ID"
 run 0 jobs list --help; says "--before ID"
+run 0 help jobs list; says "--before ID"
+run 0 help; says "findings"
+# One column of sentences, whatever stands before it.
+"$tidemark" --help | awk '/^  [a-z].*[^.][.]$/ && substr($0, 29, 1) != " " { bad = 1; print } END { exit bad }' >&2 ||
+    fail "--help: a command runs into its sentence"
 
 # ---- usage
 run 2; complains "--help"
@@ -54,6 +59,20 @@ run 2 jobs show; complains "ID"
 run 2 jobs show 1 2; complains "too many"
 run 2 --home "$home" jobs show one; complains "not a number"
 run 2 jobs list --limit; complains "needs a value"
+run 2 --home "$home" jobs list --limit -1; complains '--limit "-1" is not a number'
+run 2 --home "$home" jobs list --limit 99999999999999999999; complains "too large"
+run 2 --home "$home" jobs pause; complains "pause what?"
+# A value that cannot be is a wrong command line, wherever it stands.
+run 2 --home "$home" console backfill sc-domain:example.org --days 0; complains "from 1 to"
+run 2 --home "$home" console backfill sc-domain:example.org --workers x; complains '--workers "x" is not a number'
+run 2 --home "$home" console backfill sc-domain:example.org --type songs; complains "--help"
+run 2 --home "$home" account add imap ada@example.org; complains "gmail, console"
+run 2 --home "$home" account add gmail ada; complains "ada@example.com"
+run 2 --home "$home" account add gmail ada@example.org --for fun; complains "sync, archive, delete"
+run 2 --home "$home" mail sync --since someday; complains "2019"
+run 2 --home "$home" mail export out --format pst; complains "eml, maildir, mbox"
+run 2 --home "$home" ledger copy a.db b.db --verify --dry-run; complains "Give one"
+[ ! -e "$home" ] || fail "a wrong command line made a directory"
 run 2 jobs list --json=yes; complains "takes no value"
 run 2 -x; complains "two dashes"
 
@@ -117,6 +136,8 @@ run 0 --home "$home" jobs cancel --all --json; holds '.count > 0'
 run 0 --home "$home" jobs accept 5 --json; holds '.count == 1'
 run 0 --home "$home" jobs show 5 --json; holds '.job.state == "done"'
 both 0 'paused kind mail.fetch' '.paused' jobs pause --kind mail.fetch --account me@example.com
+run 0 --home "$home" jobs stats; says "account paused, kind paused"
+! grep -q ' $' <<<"$out" || fail "jobs stats: a blank at the end of a line"
 run 0 --home "$home" account list --json; holds '.accounts[] | select(.account == "me@example.com").paused'
 both 0 'resumed kind mail.fetch' '.paused == false' jobs resume --kind mail.fetch --account me@example.com
 run 2 --home "$home" jobs pause; complains "--kind"

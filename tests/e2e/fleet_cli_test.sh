@@ -216,10 +216,43 @@ told STOPPING=1 || fail "the service manager was not told STOPPING=1"
 jq -e '.interrupted and .put_back == 0' "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
 member 0 >/dev/null || fail "it did not leave"
 
-# ---- a worker mirrors a mailbox; a command in the same home hands its work over.  All by a
-# role that has no more rights than `ledger migrate --role` gave it.
-url=$(as hand)
+# ---- all of it by a role that has no more rights than `ledger migrate --role` gave it, in a
+# database that nobody with more rights has worked in
+sql "CREATE DATABASE little" && little=${url/$database/little}
+few=${little/user=postgres/user=hand}
 export PGPASSWORD=right
+exec 5< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 6 --mailbox bob@example.com=12 --token tok-77aa=bob@example.com \
+    --site sc-domain:example.org=bob@example.com,rows=20)
+pids+=($!)
+read -r _ little_cloud <&5
+run 0 --ledger "$little" ledger migrate --role hand
+there=("--endpoint" "$little_cloud" "--bearer" tok-77aa)
+run 0 --ledger "$few" account add gmail bob@example.com "${there[@]}"
+run 0 --ledger "$few" account add console sc-domain:example.org "${there[@]}"
+run 0 --ledger "$few" mail sync --quiet --json; holds '.accounts[0].stored == 12'
+run 0 --ledger "$few" console backfill sc-domain:example.org --days 2 --quiet --json; holds '.days > 0 and .refused == 0'
+run 0 --ledger "$few" worker --once
+# Where its archive is not, an account is refused before anybody signs in; it says where it is.
+run 0 --ledger "$few" account list; says "here"
+run 0 --ledger "$few" --home "$dir/other" account list --json; holds '.accounts[] | select(.account == "bob@example.com") | .here == false and .signed_in == "elsewhere"'
+run 1 --ledger "$few" --home "$dir/other" account add gmail bob@example.com "${there[@]}"; complains "not here"; complains "move"
+[ -z "$(ls "$dir/other/secrets" 2>/dev/null)" ] || fail "a refused account left its sign-in"
+run 1 --ledger "$few" --home "$dir/other" mail search x --account bob@example.com; complains "elsewhere"
+run 0 --ledger "$few" ledger members; says "nobody works"; says "gone in the last day"
+run 0 --ledger "$few" ledger members --verbose; says "process"
+run 0 --ledger "$few" jobs purge --older-than 1s; says "whole days"
+# That role may copy the ledger out; into a database only its owner can.
+run 0 ledger copy "$few" "$dir/out.db"; says "equal"; [[ "$out" != *DIFFERENT* ]] || fail "$line: $out"
+sql "CREATE DATABASE second"
+run 1 ledger copy "$dir/out.db" "${few/little/second}"; complains "owner"
+run 0 ledger copy "$dir/out.db" "${little/little/second}"; says "migrate --role"
+run 1 --ledger "${few/little/second}" jobs list; complains "migrate --role"
+run 0 --ledger "${little/little/second}" ledger migrate --role hand
+run 0 --ledger "${few/little/second}" jobs stats; says "mail.fetch"
+unset PGPASSWORD
+rm -rf "$dir/home/archive" "$dir/home/secrets"
+
+# ---- a worker mirrors a mailbox; a command in the same home hands its work over
 user=ada@example.com
 exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --mailbox "$user=40" --token tok-5f3a9c71="$user")
 pids+=($!)
@@ -240,16 +273,6 @@ on 0 jobs resume --account "$user"
 
 # ---- once: it ends by itself
 on 0 worker --once --json; holds '.interrupted == false'
-
-# ---- the same role may copy the ledger out; into a database only its owner can
-run 0 ledger copy "$url" "$dir/out.db"; says "equal"; [[ "$out" != *DIFFERENT* ]] || fail "$line: $out"
-sql "CREATE DATABASE second"
-second=${url/$database/second}
-run 1 ledger copy "$dir/out.db" "$second"; complains "owner"
-run 0 ledger copy "$dir/out.db" "${second/user=hand/user=postgres}"; says "migrate --role"
-run 1 --ledger "$second" jobs list; complains "migrate --role"
-run 0 --ledger "${second/user=hand/user=postgres}" ledger migrate --role hand
-run 0 --ledger "$second" jobs stats; says "mail.fetch"
 
 [ "$failed" = 0 ] && echo "commands on a shared ledger: all as they should be"
 exit "$failed"
