@@ -283,6 +283,15 @@ static tide_status stands_still(struct sync *sync)
     return TIDE_OK;
 }
 
+/* Whether something of it is the affair of whoever works in this directory. */
+static bool has_here(const struct sync *sync)
+{
+    for (size_t i = 0; i < sync->names.count; i++)
+        if (!sync->elsewhere[i])
+            return true;
+    return false;
+}
+
 static tide_status follow(struct sync *sync)
 {
     struct cli *cli = sync->cli;
@@ -299,7 +308,8 @@ static tide_status follow(struct sync *sync)
     if (cli->shared != NULL) {
         rc = mail_watch_tick(watch, false);
         tell_elsewhere(sync);
-    } else if (!cli->quiet && !cli->want_json)
+    }
+    if (has_here(sync) && !cli->quiet && !cli->want_json)
         (void)fprintf(stderr,
                       "Process %" PRIu64 " works in this directory and does it; this is its "
                       "progress. Ctrl-C stops the watching only.\n",

@@ -232,6 +232,20 @@ run 0 --ledger "$few" account add console sc-domain:example.org "${there[@]}"
 run 0 --ledger "$few" mail sync --quiet --json; holds '.accounts[0].stored == 12'
 run 0 --ledger "$few" console backfill sc-domain:example.org --days 2 --quiet --json; holds '.days > 0 and .refused == 0'
 run 0 --ledger "$few" worker --once
+# A worker in this home: what is asked for here is done by it.
+NOTIFY_SOCKET=$dir/notify "$tidemark" --home "$dir/home" --ledger "$few" --json worker >"$dir/worker.out" 2>"$dir/events" &
+worker=$! && pids+=("$worker")
+told READY=1 || fail "the worker of few rights is not ready: $(cat "$dir/events")"
+run 0 --ledger "$few" console backfill sc-domain:example.org --days 5 --json; holds '.handed_over'
+jq -se 'all(.event == "progress" and .handed_over)' >/dev/null 2>&1 <<<"$err" || fail "$line: its progress is not events: $err"
+run 0 --ledger "$few" console status --json; holds '.series[0].days >= 5 and .series[0].days_left == 0'
+run 0 --ledger "$few" console sync; says "the process that works in this directory"
+run 0 --ledger "$few" account add console sc-domain:example.net "${there[@]}"
+run 0 --ledger "$few" mail sync; says "12 stored"; complains "rocess $worker "
+run 0 --ledger "$few" --home "$dir/other" mail sync; says "stored elsewhere"
+run 0 --ledger "$few" account list; says "process $worker"
+[ -z "$(ls -d "$dir/home/beside"* 2>/dev/null)" ] || fail "what was handed over left a directory"
+kill -TERM "$worker" && wait "$worker" || fail "the worker of few rights ended with $?: $(cat "$dir/worker.out")"
 # Where its archive is not, an account is refused before anybody signs in; it says where it is.
 run 0 --ledger "$few" account list; says "here"
 run 0 --ledger "$few" --home "$dir/other" account list --json; holds '.accounts[] | select(.account == "bob@example.com") | .here == false and .signed_in == "elsewhere"'
