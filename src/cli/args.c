@@ -360,12 +360,23 @@ void cli_completion(struct cli *cli)
     cli_print(cli, "# bash completion for tidemark; made by `tidemark completion`\n"
                    "_tidemark()\n{\n"
                    "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-                   "    local group= verb= i words flags\n"
+                   "    local group= verb= i words= flags\n"
                    "    case $previous in\n"
                    "    --home) mapfile -t COMPREPLY < <(compgen -d -- \"$word\"); return ;;\n"
                    "    --state) mapfile -t COMPREPLY < <(compgen -W 'pending running done failed "
                    "canceled bad gone owed accepted retrying' -- \"$word\"); return ;;\n"
+                   "    --kinds) words='mail console mail,console' ;;\n"
+                   "    --format) words='eml maildir mbox' ;;\n"
+                   "    --mode) words='inbox trash delete' ;;\n"
+                   "    --for) words='sync archive delete' ;;\n"
+                   "    --by) words='query page country device' ;;\n"
+                   "    --csv) words='days top' ;;\n"
+                   "    --client|--service-account|--save-attachments)\n"
+                   "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
                    "    esac\n"
+                   "    if [ -n \"$words\" ]; then\n"
+                   "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"); return\n"
+                   "    fi\n"
                    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
                    "        case ${COMP_WORDS[i]} in\n"
                    "        --home|--set|--ledger) ((i++)) ;;\n"
@@ -388,7 +399,10 @@ void cli_completion(struct cli *cli)
         completion_words(cli, c->group);
         cli_print(cli, "' ;;\n");
     }
-    cli_print(cli, "    backup) compopt -o default ;;\n    esac\n    case \"$group $verb\" in\n");
+    cli_print(cli, "    backup) compopt -o default ;;\n    esac\n    case \"$group $verb\" in\n"
+                   "    'account add') words='gmail console' ;;\n"
+                   "    'ledger copy'|'mail import'|'mail export') compopt -o default ;;\n"
+                   "    esac\n    case \"$group $verb\" in\n");
     for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
         if (c->flags == NULL)
             continue;

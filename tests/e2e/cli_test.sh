@@ -271,6 +271,19 @@ run 0 --home "$home" jobs retry 2 --json; holds '.engine == false and .count == 
 # ---- --help, man page and completion agree
 completion=$("$tidemark" completion)
 bash -n <<<"$completion" || fail "the completion is not bash"
+# completes WANT WORD...: what bash would offer for the last word.
+completes() {
+    local want=$1; shift
+    local offered
+    offered=$(bash -c 'eval "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tidemark; echo "${COMPREPLY[*]}"' - "$completion" "$@" 2>/dev/null)
+    [ "$offered" = "$want" ] || fail "completion of \"$*\": \"$offered\", not \"$want\""
+}
+completes "ledger" tidemark led
+completes "check copy" tidemark --ledger postgres://h/d ledger c
+completes "--verify" tidemark ledger copy --veri
+completes "gmail console" tidemark account add ""
+completes "mail mail,console" tidemark worker --kinds m
+completes "eml maildir mbox" tidemark mail export --format ""
 man_text=$(sed 's/\\-/-/g' "$man_page")
 while read -r group verb _; do
     name="$group${verb:+ $verb}"
