@@ -130,9 +130,11 @@ tide_status cli_settings(struct cli *cli)
     if (cli->settings != NULL)
         return TIDE_OK;
     tide_status rc = tide_settings_load(cli->world, &sources, cli->mem, &cli->settings, &cli->err);
+    if (rc == TIDE_INVALID && strncmp(cli->err.text, "--set", 5) == 0)
+        cli->exit_code = CLI_EXIT_USAGE; /* not a file's or the environment's fault */
     return cli_hint(cli, rc,
-                    "Correct it there, then run `tidemark config check`; "
-                    "`tidemark config list --help` tells more.");
+                    "Correct it there; `tidemark config check` looks again, `tidemark config list "
+                    "--verbose` shows names, bounds and meaning.");
 }
 
 /* ---- the ledger ----------------------------------------------------------------------- */

@@ -170,6 +170,7 @@ both 0 '16' '.setting.number == 16 and .setting.origin == "default"' config get 
 run 0 --home "$home" --quiet --set workers.count=9 config get workers.count; says 9
 printf '# mine\nworkers:\n  count: 8 # eight\n' >"$home/config.yaml"
 run 0 --home "$home" config get workers.count; says "config.yaml:3"
+run 0 --home "$home" config list --verbose; says "a process that is not heard of for this long is dead; others run its jobs"
 run 0 --home "$home" config set workers.count 12; says "workers.count = 12"
 run 0 --home "$home" config set stall.after 20m --json; holds '.setting.number == 1200000'
 [ "$(cat "$home/config.yaml")" == $'# mine\nworkers:\n  count: 12 # eight\nstall.after: 20m' ] || fail "config set: $(cat "$home/config.yaml")"
@@ -178,10 +179,10 @@ TIDEMARK_WORKERS_COUNT=3 TIDEMARK_WORKERS_RESERVED_BULK=0 run 0 --home "$home" c
 TIDEMARK_NONSENSE=1 run 1 --home "$home" config check; complains TIDEMARK_NONSENSE
 run 0 --home "$home" config list --changed --json; holds '[.settings[].name] == ["workers.count", "stall.after"]'
 before=$(sums "$home")
-run 1 --home "$home" config set workers.count 65; complains "between 1 and 64"
+run 2 --home "$home" config set workers.count 65; complains "between 1 and 64"
 run 1 --home "$home" config set workers.cuont 6; complains "Did you mean workers.count"
 run 1 --home "$home" config get nonsense; complains "config list"
-run 1 --home "$home" --set workers.count=many config list; complains "whole number"
+run 2 --home "$home" --set workers.count=many config list; complains "whole number"
 [ "$before" == "$(sums "$home")" ] || fail "a refused setting changed a file"
 printf 'workers:\n  count: 8\n  count: 9\n' >"$home/config.yaml"
 run 1 --home "$home" config check; complains "config.yaml:3"; complains "config check"
