@@ -242,13 +242,14 @@ static tide_status change_jobs(struct cli *cli, tide_control_op op, const char *
 
     if (change.count == 0 && change.running_count == 0 && change.named.id != 0)
         rc = explain_none(cli, change.named.id, verb);
-    else if (!cli->quiet)
+    else if (!cli->quiet && (change.count > 0 || change.running_count == 0))
         cli_print(cli, "%s %" PRIu64 " job%s%s\n", past, change.count, change.count == 1 ? "" : "s",
                   change.by_engine || cli->shared != NULL || op != TIDE_OP_RETRY
                       ? ""
                       : "; no engine is running, they start with the next one");
     if (change.running_count > 0 && !cli->quiet)
-        cli_print(cli, "%zu more are running and are being stopped\n", change.running_count);
+        cli_print(cli, "%zu running job%s told to stop\n", change.running_count,
+                  change.running_count == 1 ? " is" : "s are");
     tide_json_array(&running);
     for (size_t i = 0; i < change.running_count; i++)
         tide_json_append_u64(&running, change.running[i]);

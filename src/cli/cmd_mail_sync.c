@@ -389,14 +389,24 @@ static void report(struct sync *sync)
     tide_json_set_bool(&cli->json, "handed_over", sync->watched);
 }
 
-static bool is_spoiled(const struct sync *sync)
+/* What did not go well in this run. */
+static void tell_spoiled(struct sync *sync)
 {
+    struct cli *cli = sync->cli;
+    bool bad = false;
+    bool failed = false;
     for (size_t i = 0; i < sync->watch.count; i++) {
         const struct mail_watched *watched = &sync->watch.accounts[i];
-        if (watched->failed + watched->bad > watched->spoiled_first)
-            return true;
+        bad = bad || watched->bad > watched->bad_first;
+        failed = failed || watched->failed > watched->failed_first;
     }
-    return false;
+    if (bad || failed)
+        cli->exit_code = CLI_EXIT_BAD_ITEMS;
+    if (bad)
+        cli_print(cli, "Some messages could not be fetched: `tidemark mail bad` names them.\n");
+    if (failed)
+        cli_print(cli, "Some jobs failed or were canceled: `tidemark jobs list --state failed` and "
+                       "`--state canceled` name them.\n");
 }
 
 static tide_status needs_sign_in(struct sync *sync)
@@ -435,9 +445,8 @@ static tide_status conclude(struct sync *sync, tide_status rc)
         else
             cli_print(cli, "Interrupted. What is stored stays; `tidemark mail sync` goes on "
                            "from here.\n");
-    } else if (is_spoiled(sync)) {
-        cli->exit_code = CLI_EXIT_BAD_ITEMS;
-        cli_print(cli, "Some messages could not be fetched: `tidemark mail bad` names them.\n");
+    } else {
+        tell_spoiled(sync);
     }
     return TIDE_OK;
 }

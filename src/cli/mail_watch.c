@@ -269,7 +269,8 @@ static tide_status sample_one(struct mail_watch *watch, size_t index, const json
         watched->stored_looked = live->stored;
     if (!watch->looked) {
         watched->stored_first = live->stored;
-        watched->spoiled_first = watched->failed + watched->bad;
+        watched->failed_first = watched->failed;
+        watched->bad_first = watched->bad;
     }
     mail_meter_add(&watched->meter, now_ms, live->stored, watched->kept.raw_bytes);
     live->rate_known = mail_meter_rate(&watched->meter, &live->messages_per_s, &live->bytes_per_s);

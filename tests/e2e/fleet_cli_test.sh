@@ -144,6 +144,8 @@ on 0 account resume me@example.com
 on 1 account halt no@example.com; complains "account list"
 on 0 jobs retry 2; says "retrying 1 job"; [[ "$out" != *"no engine"* ]] || fail "it speaks of an engine"
 on 0 jobs cancel 2; says "canceled 1 job"
+on 0 jobs show 7 --json; holds '.job | has("run_by")'
+on 0 jobs cancel 7; says "1 running job is told to stop"
 on 0 jobs cancel 7 --json; holds '.running == [7]' # the wish is kept for whoever runs it
 on 0 jobs accept 5; says "accepted 1 job"
 on 0 bad retry item-1; says "retrying 1 item"
@@ -244,6 +246,16 @@ run 0 --ledger "$few" account add console sc-domain:example.net "${there[@]}"
 run 0 --ledger "$few" mail sync; says "12 stored"; complains "rocess $worker "
 run 0 --ledger "$few" --home "$dir/other" mail sync; says "stored elsewhere"
 run 0 --ledger "$few" account list; says "process $worker"
+# Canceled while it is watched: the one who asked is told, and not that messages are bad.
+curl -sSf -o "$dir/out" "$little_cloud/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":600000}' || fail "a slow cloud"
+"$tidemark" --home "$dir/home" --ledger "$few" mail sync --quiet >"$dir/out" 2>&1 &
+asker=$!
+runs() { "$tidemark" --home "$dir/home" --ledger "$few" jobs list --kind mail.plan --state running --json | jq -e '.jobs | length == 1'; }
+until_true 20 runs || fail "nothing is asked for: $(cat "$dir/out")"
+run 0 --ledger "$few" jobs cancel --kind mail.plan; says "told to stop"
+wait "$asker"; code=$?
+[ "$code" -eq 3 ] && grep -q 'were canceled' "$dir/out" || fail "a canceled sync ended with $code: $(cat "$dir/out")"
+curl -sSf -o "$dir/out" -X DELETE "$little_cloud/_cloud/faults" || fail "a quick cloud"
 [ -z "$(ls -d "$dir/home/beside"* 2>/dev/null)" ] || fail "what was handed over left a directory"
 kill -TERM "$worker" && wait "$worker" || fail "the worker of few rights ended with $?: $(cat "$dir/worker.out")"
 # Where its archive is not, an account is refused before anybody signs in; it says where it is.
