@@ -132,6 +132,8 @@ tide_status cli_settings(struct cli *cli)
     tide_status rc = tide_settings_load(cli->world, &sources, cli->mem, &cli->settings, &cli->err);
     if (rc == TIDE_INVALID && strncmp(cli->err.text, "--set", 5) == 0)
         cli->exit_code = CLI_EXIT_USAGE; /* not a file's or the environment's fault */
+    if (rc != TIDE_INVALID)
+        return cli_hint(cli, rc, "Name a directory that can be read: --home DIR.");
     return cli_hint(cli, rc,
                     "Correct it there; `tidemark config check` looks again, `tidemark config list "
                     "--verbose` shows names, bounds and meaning.");

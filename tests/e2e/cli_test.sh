@@ -76,6 +76,10 @@ run 2 --home "$home" ledger copy a.db b.db --verify --dry-run; complains "Give o
 run 2 jobs list --json=yes; complains "takes no value"
 run 2 -x; complains "two dashes"
 
+# ---- a home that is none
+: >"$tmp/file"
+run 1 --home "$tmp/file" jobs stats; complains "Not a directory"; complains "--home DIR"
+
 # ---- looking
 fresh
 both 0 'ID' '.jobs | length == 10' jobs list
