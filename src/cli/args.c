@@ -191,6 +191,10 @@ static tide_status flag_take(struct cli *cli, char **words, int count, int *used
 static tide_status argument_take(struct cli *cli, const char **group, const char *word)
 {
     if (cli->command == NULL && *group == NULL) {
+        if (strcmp(word, "help") == 0) { /* `tidemark help jobs`, as many programs have it */
+            cli->want_help = true;
+            return TIDE_OK;
+        }
         if (!group_exists(word))
             return unknown_word(cli, NULL, word);
         *group = word;
@@ -271,9 +275,12 @@ tide_status cli_number(struct cli *cli, const char *text, const char *what, uint
 {
     if (tide_text_to_u64(tide_text_of(text), number_out) && *number_out <= INT64_MAX)
         return TIDE_OK;
-    cli->exit_code = CLI_EXIT_USAGE;
-    return cli_fail(cli, TIDE_INVALID, "Give a whole number, as `tidemark jobs list` shows them.",
-                    "%s \"%.60s\" is not a number", what, text);
+    const bool digits = text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+    return cli_wrong(cli,
+                     strcmp(what, "the id") == 0
+                         ? "Give a whole number, as `tidemark jobs list` shows them."
+                         : "Give a whole number.",
+                     "%s \"%.60s\" is %s", what, text, digits ? "too large" : "not a number");
 }
 
 /* ---- help and completion ----------------------------------------------------------- */
@@ -294,7 +301,11 @@ static void help_command_line(struct cli *cli, const struct cli_command *c)
     char head[80];
     (void)snprintf(head, sizeof head, "%s%s%s%s%s", c->group, c->verb == NULL ? "" : " ",
                    c->verb == NULL ? "" : c->verb, *c->arguments ? " " : "", c->arguments);
-    cli_print(cli, "  %-26s %s\n", head, c->meaning);
+    /* What does not fit stands alone, so that the column stays one. */
+    if (strlen(head) > 26)
+        cli_print(cli, "  %s\n  %-26s %s\n", head, "", c->meaning);
+    else
+        cli_print(cli, "  %-26s %s\n", head, c->meaning);
 }
 
 void cli_help(struct cli *cli)
@@ -320,8 +331,8 @@ void cli_help(struct cli *cli)
     }
     cli_print(cli, "\nFlags of every command:\n");
     help_flags(cli, cli_global_flags);
-    cli_print(cli, "\nExit codes: 0 done, 1 failed, 2 usage, 3 finished with bad items, "
-                   "4 needs sign-in, 5 interrupted.\n");
+    cli_print(cli, "\nExit codes: 0 done, 1 failed, 2 usage, 3 finished with bad items or "
+                   "findings,\n4 needs sign-in, 5 interrupted.\n");
 }
 
 static void completion_words(struct cli *cli, const char *group)
@@ -349,12 +360,23 @@ void cli_completion(struct cli *cli)
     cli_print(cli, "# bash completion for tidemark; made by `tidemark completion`\n"
                    "_tidemark()\n{\n"
                    "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
-                   "    local group= verb= i words flags\n"
+                   "    local group= verb= i words= flags\n"
                    "    case $previous in\n"
                    "    --home) mapfile -t COMPREPLY < <(compgen -d -- \"$word\"); return ;;\n"
                    "    --state) mapfile -t COMPREPLY < <(compgen -W 'pending running done failed "
                    "canceled bad gone owed accepted retrying' -- \"$word\"); return ;;\n"
+                   "    --kinds) words='mail console mail,console' ;;\n"
+                   "    --format) words='eml maildir mbox' ;;\n"
+                   "    --mode) words='inbox trash delete' ;;\n"
+                   "    --for) words='sync archive delete' ;;\n"
+                   "    --by) words='query page country device' ;;\n"
+                   "    --csv) words='days top' ;;\n"
+                   "    --client|--service-account|--save-attachments)\n"
+                   "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
                    "    esac\n"
+                   "    if [ -n \"$words\" ]; then\n"
+                   "        mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\"); return\n"
+                   "    fi\n"
                    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
                    "        case ${COMP_WORDS[i]} in\n"
                    "        --home|--set|--ledger) ((i++)) ;;\n"
@@ -377,7 +399,10 @@ void cli_completion(struct cli *cli)
         completion_words(cli, c->group);
         cli_print(cli, "' ;;\n");
     }
-    cli_print(cli, "    backup) compopt -o default ;;\n    esac\n    case \"$group $verb\" in\n");
+    cli_print(cli, "    backup) compopt -o default ;;\n    esac\n    case \"$group $verb\" in\n"
+                   "    'account add') words='gmail console' ;;\n"
+                   "    'ledger copy'|'mail import'|'mail export') compopt -o default ;;\n"
+                   "    esac\n    case \"$group $verb\" in\n");
     for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
         if (c->flags == NULL)
             continue;

@@ -25,6 +25,17 @@ tide_status cli_fail(struct cli *cli, tide_status status, const char *hint, cons
     return cli_hint(cli, status, hint);
 }
 
+tide_status cli_wrong(struct cli *cli, const char *hint, const char *format, ...)
+{
+    char text[sizeof cli->err.text];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    cli->exit_code = CLI_EXIT_USAGE;
+    return cli_fail(cli, TIDE_INVALID, hint, "%s", text);
+}
+
 tide_status cli_hint(struct cli *cli, tide_status status, const char *hint)
 {
     if (status != TIDE_OK && hint != NULL && cli->hint[0] == '\0')
@@ -119,9 +130,13 @@ tide_status cli_settings(struct cli *cli)
     if (cli->settings != NULL)
         return TIDE_OK;
     tide_status rc = tide_settings_load(cli->world, &sources, cli->mem, &cli->settings, &cli->err);
+    if (rc == TIDE_INVALID && strncmp(cli->err.text, "--set", 5) == 0)
+        cli->exit_code = CLI_EXIT_USAGE; /* not a file's or the environment's fault */
+    if (rc != TIDE_INVALID)
+        return cli_hint(cli, rc, "Name a directory that can be read: --home DIR.");
     return cli_hint(cli, rc,
-                    "Correct it there, then run `tidemark config check`; "
-                    "`tidemark config list --help` tells more.");
+                    "Correct it there; `tidemark config check` looks again, `tidemark config list "
+                    "--verbose` shows names, bounds and meaning.");
 }
 
 /* ---- the ledger ----------------------------------------------------------------------- */

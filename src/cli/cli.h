@@ -122,7 +122,7 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv);
 const char *cli_flag(const struct cli *cli, const char *name);
 /* A state from a flag; NULL is fine. */
 tide_status cli_state_check(struct cli *cli, const char *state);
-/* A number from an argument or flag; `what` names it in the refusal. */
+/* A number from an argument or flag; `what` names it in the refusal: "--limit", "the id". */
 tide_status cli_number(struct cli *cli, const char *text, const char *what, uint64_t *number_out);
 /* The help of a command, of a group (verb absent) or of all, into cli->out. */
 void cli_help(struct cli *cli);
@@ -135,6 +135,9 @@ void cli_end(struct cli *cli);
 /* Sets the error and, behind it, what to do about it; returns `status`. */
 tide_status cli_fail(struct cli *cli, tide_status status, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same for a command line that is wrong: exit code 2. */
+tide_status cli_wrong(struct cli *cli, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* Adds a hint to an error that came from below, unless it has one. */
 tide_status cli_hint(struct cli *cli, tide_status status, const char *hint);
 tide_status cli_settings(struct cli *cli); /* loads them once */

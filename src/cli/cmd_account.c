@@ -4,6 +4,9 @@
 
 #include "base/limits.h"
 
+#include <stdio.h>
+#include <string.h>
+
 struct accounts {
     struct cli *cli;
     tide_json list;
@@ -12,6 +15,13 @@ struct accounts {
     struct tide_account_row *rows;
     size_t count, capacity;
     bool failed;
+    /* Of a shared ledger: what is here, and who works. */
+    struct archive_here here;
+    struct holder {
+        uint64_t owner;
+        char name[sizeof((struct tide_member *)0)->name];
+    } * holders;
+    size_t holders_count, holders_capacity;
 };
 
 /* Whether there is a sign-in for it: never what it is. */
@@ -32,13 +42,15 @@ static const char *signed_in(struct accounts *accounts, const struct tide_mail_l
 }
 
 /* What the mail system knows of it.  false: it is not one of its accounts. */
-static bool mail_cells(struct accounts *accounts, const char *name, tide_json *json)
+static bool mail_cells(struct accounts *accounts, const char *name, bool elsewhere, tide_json *json)
 {
     struct cli *cli = accounts->cli;
     struct tide_mail_look look;
     tide_mail_look_init(&look, cli->mem);
     const bool ours = tide_mail_look(cli->ledger, name, false, &look, NULL) == TIDE_OK;
     const char *in = ours ? signed_in(accounts, &look) : NULL;
+    if (in != NULL && elsewhere && strcmp(in, "refused") != 0)
+        in = "elsewhere"; /* with its archive, on another machine */
     tide_json_set_bool(json, "mail", ours);
     tide_json_set_cstr(json, "endpoint", ours && look.endpoint[0] != '\0' ? look.endpoint : NULL);
     tide_json_set_cstr(json, "signed_in", in);
@@ -60,9 +72,50 @@ static bool account_collect(const struct tide_account_row *row, void *arg)
     return true;
 }
 
+static bool holder_collect(const struct tide_member *member, void *arg)
+{
+    struct accounts *accounts = arg;
+    if (member->dead)
+        return true;
+    accounts->failed =
+        !tide_mem_grow(accounts->cli->mem, (void **)&accounts->holders, &accounts->holders_capacity,
+                       accounts->holders_count + 1, CLI_LIST_MAX, sizeof *accounts->holders);
+    if (accounts->failed)
+        return false;
+    struct holder *holder = &accounts->holders[accounts->holders_count++];
+    holder->owner = member->owner;
+    (void)snprintf(holder->name, sizeof holder->name, "%s", member->name);
+    return true;
+}
+
+static const char *holder_name(const struct accounts *accounts, uint64_t owner)
+{
+    for (size_t i = 0; i < accounts->holders_count; i++)
+        if (accounts->holders[i].owner == owner)
+            return accounts->holders[i].name;
+    return NULL;
+}
+
+/* Where it lives, on a ledger that machines share. */
+static void place_cells(struct accounts *accounts, const struct tide_account_row *row, bool here,
+                        tide_json *json)
+{
+    const bool placed = row->archive[0] != '\0';
+    const char *holder = holder_name(accounts, row->owner);
+    tide_json_set_cstr(json, "archive", placed ? row->archive : NULL);
+    tide_json_set_bool(json, "here", here);
+    tide_json_set_cstr(json, "secret", row->secret[0] == '\0' ? NULL : row->secret);
+    tide_json_set_bool(json, "held", row->owner != 0);
+    tide_json_set_cstr(json, "held_by", holder);
+    cli_cell(accounts->cli, "%s", !placed ? "-" : here ? "here" : "elsewhere");
+    cli_cell(accounts->cli, "%s", holder == NULL ? "-" : holder);
+}
+
 static void account_row(struct accounts *accounts, const struct tide_account_row *row)
 {
     struct cli *cli = accounts->cli;
+    const bool here = cli->shared != NULL && archive_here_may_take(&accounts->here, row->name,
+                                                                   row->provider, row->archive);
     char when[32];
     tide_json json;
     tide_json_object(&json);
@@ -78,12 +131,10 @@ static void account_row(struct accounts *accounts, const struct tide_account_row
     cli_cell(cli, "%s", row->name);
     cli_cell(cli, "%s", row->provider);
     cli_cell(cli, "%s", row->halted ? "halted" : row->paused ? "paused" : "active");
-    (void)mail_cells(accounts, row->name, &json);
-    if (cli->shared != NULL) {
-        tide_json_set_cstr(&json, "archive", row->archive[0] == '\0' ? NULL : row->archive);
-        tide_json_set_cstr(&json, "secret", row->secret[0] == '\0' ? NULL : row->secret);
-        tide_json_set_bool(&json, "held", row->owner != 0);
-    }
+    (void)mail_cells(accounts, row->name, cli->shared != NULL && row->archive[0] != '\0' && !here,
+                     &json);
+    if (cli->shared != NULL)
+        place_cells(accounts, row, here, &json);
     tide_json_append(&accounts->list, &json);
     cli_cell(cli, "%s", row->halted ? cli_time(row->halted_unix_ms, when) : "-");
     cli_cell(cli, "%s", row->halted ? row->halt_reason : "-");
@@ -98,8 +149,10 @@ static void note_any(const char *email, const char *endpoint, void *arg)
 
 tide_status cli_account_list(struct cli *cli)
 {
-    static const char *const headings[] = {"ACCOUNT",  "PROVIDER", "STATE", "SIGNED IN",
-                                           "ENDPOINT", "SINCE",    "REASON"};
+    static const char *const alone[] = {"ACCOUNT",  "PROVIDER", "STATE", "SIGNED IN",
+                                        "ENDPOINT", "SINCE",    "REASON"};
+    static const char *const shared[] = {"ACCOUNT", "PROVIDER", "STATE", "SIGNED IN", "ENDPOINT",
+                                         "ARCHIVE", "HELD BY",  "SINCE", "REASON"};
     struct accounts accounts = {.cli = cli};
     struct mail_home home = {0};
     bool mail = false;
@@ -115,13 +168,20 @@ tide_status cli_account_list(struct cli *cli)
                                 &accounts.secrets, NULL);
     tide_json_array(&accounts.list);
     rc = tide_ledger_accounts(cli->ledger, account_collect, &accounts, &cli->err);
+    if (rc == TIDE_OK && cli->shared != NULL) {
+        accounts.here = (struct archive_here){.world = cli->world, .mail = true, .console = true};
+        (void)snprintf(accounts.here.archive_dir, sizeof accounts.here.archive_dir, "%s",
+                       home.archive_dir);
+        rc = tide_ledger_members(cli->ledger, holder_collect, &accounts, &cli->err);
+    }
     if (rc == TIDE_OK && accounts.failed)
         rc = cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-    cli_table_begin(cli, headings, 7);
+    cli_table_begin(cli, cli->shared != NULL ? shared : alone, cli->shared != NULL ? 9 : 7);
     for (size_t i = 0; rc == TIDE_OK && i < accounts.count; i++)
         account_row(&accounts, &accounts.rows[i]);
     cli_table_end(cli, "no accounts");
     tide_mem_free(cli->mem, accounts.rows, accounts.capacity * sizeof *accounts.rows);
+    tide_mem_free(cli->mem, accounts.holders, accounts.holders_capacity * sizeof *accounts.holders);
     tide_secrets_close(accounts.secrets);
     tide_json_set(&cli->json, "accounts", &accounts.list);
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");

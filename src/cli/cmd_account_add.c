@@ -145,8 +145,8 @@ tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpo
     const char *bearer = cli_flag(cli, "bearer");
     const char *key = cli_flag(cli, "service-account");
     if (bearer != NULL && cli_flag(cli, "endpoint") == NULL)
-        return cli_fail(cli, TIDE_INVALID, "Add --endpoint URL.",
-                        "--bearer is for emulators: a token of Google's lives an hour");
+        return cli_wrong(cli, "Add --endpoint URL.",
+                         "--bearer is for emulators: a token of Google's lives an hour");
     if (bearer != NULL)
         return tide_oauth_fixed(bearer, grant, &cli->err);
     if (key != NULL)
@@ -212,8 +212,8 @@ static tide_status check_email(struct cli *cli, const char *email)
 {
     if (strchr(email, '@') == NULL || strpbrk(email, "/\\ \t") != NULL || email[0] == '.' ||
         strlen(email) > 200)
-        return cli_fail(cli, TIDE_INVALID, "Give an address like ada@example.com.",
-                        "\"%.200s\" is no e-mail address", email);
+        return cli_wrong(cli, "Give an address like ada@example.com.",
+                         "\"%.200s\" is no e-mail address", email);
     return TIDE_OK;
 }
 
@@ -229,6 +229,45 @@ static tide_status open_beside(struct cli *cli, struct mail_home *home, bool *be
                              &home->secrets, &cli->err);
 }
 
+struct placed {
+    const char *name;
+    char archive[sizeof((struct tide_account_row *)0)->archive];
+};
+
+static bool note_place(const struct tide_account_row *row, void *arg)
+{
+    struct placed *placed = arg;
+    if (strcmp(row->name, placed->name) != 0)
+        return true;
+    memcpy(placed->archive, row->archive, sizeof placed->archive);
+    return false;
+}
+
+/* An account whose archive is on another machine is refused before anybody signs in. */
+static tide_status refuse_elsewhere(struct cli *cli, const char *email)
+{
+    struct mail_home home = {0};
+    struct placed placed = {.name = email};
+    tide_status rc = cli_ledger_choose(cli);
+    if (rc != TIDE_OK || cli->shared == NULL)
+        return rc;
+    rc = mail_home_places(cli, &home);
+    if (rc == TIDE_OK)
+        rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(cli->ledger, note_place, &placed, &cli->err);
+    cli_ledger_close(cli);
+    if (rc != TIDE_OK || placed.archive[0] == '\0' ||
+        tide_mail_is_here(cli->world, home.archive_dir, email, placed.archive))
+        return cli_shared_hint(cli, rc);
+    return cli_fail(cli, TIDE_EXISTS,
+                    "Work where it is, or move its folder here first. When it is lost, `tidemark "
+                    "account remove` forgets it, and the account can be added again.",
+                    "the archive of %.200s is not here: %.500s/%.200s is not the one with the id "
+                    "%s",
+                    email, home.archive_dir, email, placed.archive);
+}
+
 tide_status cli_account_add(struct cli *cli)
 {
     struct mail_home home = {0};
@@ -241,15 +280,16 @@ tide_status cli_account_add(struct cli *cli)
     if (strcmp(cli->arguments[0], "console") == 0)
         return cli_account_add_console(cli);
     if (strcmp(cli->arguments[0], "gmail") != 0)
-        return cli_fail(cli, TIDE_INVALID, "There are: gmail, console.",
-                        "there is no provider \"%.100s\"", cli->arguments[0]);
+        return cli_wrong(cli, "There are: gmail, console.", "there is no provider \"%.100s\"",
+                         cli->arguments[0]);
     if (cli->arguments_count > 2)
-        return cli_fail(cli, TIDE_INVALID, "Run the command once for each.",
-                        "one mail account at a time");
+        return cli_wrong(cli, "Run the command once for each.", "one mail account at a time");
     if (purpose == NULL)
-        return cli_fail(cli, TIDE_INVALID, "There are: sync, archive, delete.",
-                        "there is no purpose \"%.60s\"", cli_flag(cli, "for"));
+        return cli_wrong(cli, "There are: sync, archive, delete.", "there is no purpose \"%.60s\"",
+                         cli_flag(cli, "for"));
     tide_status rc = check_email(cli, email);
+    if (rc == TIDE_OK)
+        rc = refuse_elsewhere(cli, email);
     if (rc != TIDE_OK)
         return rc;
     tide_buf_init(&grant, cli->mem, TIDE_SECRET_BYTES_MAX);
@@ -387,8 +427,12 @@ tide_status cli_account_remove(struct cli *cli)
     if (rc == TIDE_OK)
         rc = tide_mail_account_remove(home.mail, email, &cli->err);
     if (rc == TIDE_OK) {
-        cli_print(cli, "%s is removed and its sign-in %s; its archive stays in %s/%s.\n", email,
-                  given_back ? "given back" : "forgotten", home.archive_dir, email);
+        char dir[CLI_PATH_BYTES + 300];
+        tide_mail_dir(home.archive_dir, email, dir, sizeof dir);
+        const bool here = access(dir, F_OK) == 0;
+        cli_print(cli, "%s is removed and its sign-in %s; its archive stays%s%s.\n", email,
+                  given_back ? "given back" : "forgotten", here ? " in " : " where it is",
+                  here ? dir : "");
         tide_json_set_cstr(&cli->json, "removed", email);
         tide_json_set_bool(&cli->json, "given_back", given_back);
     }

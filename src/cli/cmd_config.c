@@ -117,6 +117,19 @@ static tide_status config_dir_make(struct cli *cli)
     return TIDE_OK;
 }
 
+static tide_status edit_file(struct cli *cli, const char *name, const char *value)
+{
+    static const char flag[] = "--set: "; /* how such a value comes in elsewhere */
+    const tide_status rc = tide_settings_edit_file(cli->world, cli->config_path, tide_text_of(name),
+                                                   tide_text_of(value), cli->mem, &cli->err);
+    if (rc == TIDE_INVALID && strncmp(cli->err.text, flag, sizeof flag - 1) == 0) {
+        memmove(cli->err.text, cli->err.text + sizeof flag - 1,
+                strlen(cli->err.text) + 1 - (sizeof flag - 1));
+        cli->exit_code = CLI_EXIT_USAGE;
+    }
+    return cli_hint(cli, rc, "The file is as it was.");
+}
+
 tide_status cli_config_set(struct cli *cli)
 {
     const char *name = cli->arguments[0];
@@ -131,10 +144,7 @@ tide_status cli_config_set(struct cli *cli)
     if (rc == TIDE_OK)
         rc = config_dir_make(cli);
     if (rc == TIDE_OK)
-        rc = cli_hint(cli,
-                      tide_settings_edit_file(cli->world, cli->config_path, tide_text_of(name),
-                                              tide_text_of(value), cli->mem, &cli->err),
-                      "The file is as it was.");
+        rc = edit_file(cli, name, value);
     if (rc == TIDE_OK)
         rc = cli_settings(cli);
     if (rc != TIDE_OK)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { TICK_MS = 250, PLAIN_MS = 10000, SITES_MAX = 256 };
+enum { TICK_MS = 250, EVENT_MS = 1000, PLAIN_MS = 10000, SITES_MAX = 256 };
 
 static const struct cli_purpose reading = {
     "sync", "https://www.googleapis.com/auth/webmasters.readonly",
@@ -35,14 +35,14 @@ static const char *name_of(const struct cli *cli)
 
 tide_status cli_account_add_console(struct cli *cli)
 {
-    struct console_home home = {0};
+    struct console_home home = {.may_hand_over = true};
     tide_buf grant;
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
     const char *name = name_of(cli);
     tide_status rc = TIDE_OK;
     if (name[0] == '\0' || strlen(name) > 100 || strpbrk(name, "/\\ \t") != NULL)
-        return cli_fail(cli, TIDE_INVALID, "Give a short name without blanks and slashes.",
-                        "\"%.100s\" is no name of a sign-in", name);
+        return cli_wrong(cli, "Give a short name without blanks and slashes.",
+                         "\"%.100s\" is no name of a sign-in", name);
     for (unsigned i = 1; rc == TIDE_OK && i < cli->arguments_count; i++)
         rc = tide_console_site_check(cli->arguments[i], &cli->err);
     if (rc != TIDE_OK)
@@ -82,7 +82,36 @@ struct live {
     bool terminal;
     uint64_t started_ms;
     uint64_t shown_ms;
+    uint64_t waiting; /* requests that others have to make */
 };
+
+/* Invariant C2: an object a line. */
+static void show_event(const struct live *live, const struct tide_console_state *state,
+                       uint64_t retried)
+{
+    tide_json json;
+    tide_buf line;
+    tide_json_object(&json);
+    tide_json_set_cstr(&json, "event", "progress");
+    tide_json_set_u64(&json, "at_unix_ms", tide_world_now_unix_ms(live->cli->world));
+    tide_json_set_bool(&json, "handed_over", live->home->beside);
+    if (live->home->beside) {
+        tide_json_set_u64(&json, "requests_left", live->waiting);
+    } else {
+        tide_json_set_u64(&json, "days", state->days);
+        tide_json_set_u64(&json, "rows", state->rows);
+        tide_json_set_u64(&json, "bytes", state->bytes);
+        tide_json_set_u64(&json, "queries", state->batches.parts);
+        tide_json_set_u64(&json, "batches", state->batches.requests);
+        tide_json_set_u64(&json, "retried", retried);
+        tide_json_set_u64(&json, "refused", state->batches.refused);
+    }
+    tide_buf_init(&line, live->cli->mem, 4096);
+    if (tide_json_line(&json, &line) == TIDE_OK)
+        (void)fputs(tide_buf_cstr(&line), stderr);
+    tide_buf_done(&line);
+    tide_json_done(&json);
+}
 
 static void show(struct live *live)
 {
@@ -92,6 +121,16 @@ static void show(struct live *live)
     tide_console_state(live->home->console, &state);
     tide_engine_progress(live->home->engine, &progress);
     const uint64_t now_ms = tide_world_now_ms(live->cli->world);
+    live->shown_ms = now_ms;
+    if (live->cli->want_json) {
+        show_event(live, &state, progress.retried);
+        return;
+    }
+    if (live->home->beside) {
+        (void)fprintf(stderr, "%s%" PRIu64 " requests left%s", live->terminal ? "\r\033[K" : "",
+                      live->waiting, live->terminal ? "" : "\n");
+        return;
+    }
     const double seconds = (double)(now_ms - live->started_ms + 1) / 1000;
     tide_size_human(state.bytes, size);
     (void)fprintf(stderr,
@@ -102,7 +141,6 @@ static void show(struct live *live)
                   (double)state.rows / seconds, state.batches.parts, state.batches.requests,
                   state.batches.flights, state.batches.size, state.batches.waiting,
                   progress.retried, state.batches.refused, live->terminal ? "" : "\n");
-    live->shown_ms = now_ms;
 }
 
 /* Nothing runs here.  On a shared ledger another process may have the account and do it:
@@ -110,9 +148,8 @@ static void show(struct live *live)
 static tide_status others_wait(struct live *live)
 {
     struct cli *cli = live->cli;
-    uint64_t waiting = 0;
-    const tide_status rc = tide_console_waiting(live->home->console, &waiting, &cli->err);
-    if (rc != TIDE_OK || waiting == 0 || interrupted)
+    const tide_status rc = tide_console_waiting(live->home->console, &live->waiting, &cli->err);
+    if (rc != TIDE_OK || live->waiting == 0 || interrupted)
         return rc;
     (void)tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + TICK_MS * 1000ull,
                                  NULL);
@@ -130,6 +167,9 @@ static tide_status run(struct live *live)
     (void)signal(SIGTERM, on_signal);
     live->terminal = isatty(STDERR_FILENO) == 1;
     live->started_ms = live->shown_ms = tide_world_now_ms(cli->world);
+    if (live->home->beside && !cli->quiet && !cli->want_json)
+        (void)fprintf(stderr, "The process that works in this directory does it. Ctrl-C stops the "
+                              "watching only.\n");
     tide_status rc = tide_engine_start(live->home->engine, &cli->err);
     while (rc == TIDE_OK || rc == TIDE_TIMEOUT) {
         rc = tide_engine_wait(live->home->engine, TICK_MS, &cli->err);
@@ -143,13 +183,15 @@ static tide_status run(struct live *live)
             asked = true;
             tide_engine_stop(live->home->engine);
         }
-        const uint64_t due_ms = live->shown_ms + (live->terminal ? TICK_MS : PLAIN_MS);
+        const uint64_t due_ms = live->shown_ms + (cli->want_json   ? EVENT_MS
+                                                  : live->terminal ? TICK_MS
+                                                                   : PLAIN_MS);
         if (!cli->quiet && tide_world_now_ms(cli->world) >= due_ms)
             show(live);
     }
     if (!cli->quiet) {
         show(live);
-        if (live->terminal)
+        if (live->terminal && !cli->want_json)
             (void)fputc('\n', stderr);
     }
     return rc;
@@ -209,6 +251,7 @@ static void telemetry(struct cli *cli, struct console_home *home)
     tide_json_set_u64(&cli->json, "missing", state.batches.missing);
     tide_json_set_u64(&cli->json, "readings_more", state.readings_more);
     tide_json_set_u64(&cli->json, "rows_missing", state.rows_missing);
+    tide_json_set_bool(&cli->json, "handed_over", home->beside);
 }
 
 /* ---- sites ---- */
@@ -282,12 +325,14 @@ static tide_status number_flag(struct cli *cli, const char *name, uint64_t max, 
     uint64_t number = 0;
     if (cli_flag(cli, name) == NULL)
         return TIDE_OK;
-    const tide_status rc = cli_number(cli, cli_flag(cli, name), name, &number);
+    char what[40];
+    (void)snprintf(what, sizeof what, "--%s", name);
+    const tide_status rc = cli_number(cli, cli_flag(cli, name), what, &number);
     if (rc != TIDE_OK)
         return rc;
     if (number == 0 || number > max)
-        return cli_fail(cli, TIDE_INVALID, "Give a number in that range.", "--%s is from 1 to %llu",
-                        name, (unsigned long long)max);
+        return cli_wrong(cli, "Give a number in that range.", "--%s is from 1 to %llu", name,
+                         (unsigned long long)max);
     *out = (unsigned)number;
     return TIDE_OK;
 }
@@ -298,8 +343,7 @@ static tide_status copy_date(struct cli *cli, const char *flag, char out[16])
     if (value == NULL)
         return TIDE_OK;
     if (strlen(value) != 10)
-        return cli_fail(cli, TIDE_INVALID, "Write a day as 2026-01-31.", "--%s %.40s is no date",
-                        flag, value);
+        return cli_wrong(cli, "Write a day as 2026-01-31.", "--%s %.40s is no date", flag, value);
     (void)snprintf(out, 16, "%s", value);
     return TIDE_OK;
 }
@@ -315,20 +359,22 @@ static tide_status wanted_run(struct cli *cli, struct tide_console_run *wanted)
     if (rc == TIDE_OK && cli_flag(cli, "dimensions") != NULL)
         rc = tide_sc_dimensions_parse(tide_text_of(cli_flag(cli, "dimensions")),
                                       &wanted->dimensions, &cli->err);
+    if (rc == TIDE_INVALID)
+        cli->exit_code = CLI_EXIT_USAGE;
     rc = cli_hint(cli, rc, "`tidemark console backfill --help` lists what there is.");
     if (rc == TIDE_OK && cli_flag(cli, "days") != NULL) {
         rc = cli_number(cli, cli_flag(cli, "days"), "--days", &number);
         wanted->days = (uint32_t)number;
         if (rc == TIDE_OK && (number == 0 || number > TIDE_CONSOLE_DAYS_MAX))
-            rc = cli_fail(cli, TIDE_INVALID, "Google keeps 16 months.", "--days is from 1 to %d",
-                          TIDE_CONSOLE_DAYS_MAX);
+            rc = cli_wrong(cli, "Google keeps 16 months.", "--days is from 1 to %d",
+                           TIDE_CONSOLE_DAYS_MAX);
     }
     if (rc == TIDE_OK && cli_flag(cli, "rows") != NULL) {
         rc = cli_number(cli, cli_flag(cli, "rows"), "--rows", &number);
         wanted->row_limit = (uint32_t)number;
         if (rc == TIDE_OK && (number == 0 || number > TIDE_SC_ROWS_MAX))
-            rc = cli_fail(cli, TIDE_INVALID, "Give a number in that range.",
-                          "--rows is from 1 to %d", TIDE_SC_ROWS_MAX);
+            rc = cli_wrong(cli, "Give a number in that range.", "--rows is from 1 to %d",
+                           TIDE_SC_ROWS_MAX);
     }
     wanted->no_totals = cli_flag(cli, "no-totals") != NULL;
     wanted->again = cli_flag(cli, "again") != NULL;
@@ -338,6 +384,11 @@ static tide_status wanted_run(struct cli *cli, struct tide_console_run *wanted)
 static void report_days(struct cli *cli, struct console_home *home)
 {
     struct tide_console_state state;
+    if (home->beside) {
+        cli_print(cli, "done by the process that works in this directory; `tidemark console "
+                       "status` shows what is stored\n");
+        return;
+    }
     tide_console_state(home->console, &state);
     cli_print(cli,
               "%" PRIu64 " days stored with %" PRIu64 " rows; %" PRIu64 " queries in %" PRIu64
@@ -353,7 +404,7 @@ static void report_days(struct cli *cli, struct console_home *home)
 
 tide_status cli_console_backfill(struct cli *cli)
 {
-    struct console_home home = {0};
+    struct console_home home = {.may_hand_over = true};
     struct live live = {.cli = cli, .home = &home};
     struct tide_console_run wanted = {.site = cli->arguments[0]};
     tide_status rc = wanted_run(cli, &wanted);
@@ -416,7 +467,7 @@ static tide_status sync_site(struct cli *cli, struct console_home *home, const c
 
 tide_status cli_console_sync(struct cli *cli)
 {
-    struct console_home home = {0};
+    struct console_home home = {.may_hand_over = true};
     struct live live = {.cli = cli, .home = &home};
     unsigned count = 0;
     struct sites *sites = tide_mem_new(cli->mem, sizeof *sites);

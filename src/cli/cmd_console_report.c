@@ -257,8 +257,7 @@ static tide_status csv(struct report *report, const char *what)
                                       &cli->err);
     }
     if (strcmp(what, "days") != 0)
-        return cli_fail(cli, TIDE_INVALID, "There are: days, top.", "there is no CSV of \"%.40s\"",
-                        what);
+        return cli_wrong(cli, "There are: days, top.", "there is no CSV of \"%.40s\"", what);
     cli_print(cli, "date,clicks,impressions,ctr,position,final\r\n");
     for (size_t i = 0; i < report->now.count; i++) {
         const struct day *day = &report->now.days[i];
@@ -280,8 +279,7 @@ static tide_status take_date(struct cli *cli, const char *flag, char out[16])
     if (value == NULL)
         return TIDE_OK;
     if (!tide_date_parse(value, &day))
-        return cli_fail(cli, TIDE_INVALID, "Write a day as 2026-01-31.", "--%s %.40s is no date",
-                        flag, value);
+        return cli_wrong(cli, "Write a day as 2026-01-31.", "--%s %.40s is no date", flag, value);
     (void)snprintf(out, 16, "%s", value);
     return TIDE_OK;
 }
@@ -302,8 +300,8 @@ static tide_status ranges(struct report *report)
     if (report->now.from[0] == '\0')
         (void)shifted(report->now.to, 1 - DAYS_DEFAULT, report->now.from);
     if (strcmp(report->now.from, report->now.to) > 0)
-        return cli_fail(cli, TIDE_INVALID, "Turn them around.", "%s is after %s", report->now.from,
-                        report->now.to);
+        return cli_wrong(cli, "Turn them around.", "%s is after %s", report->now.from,
+                         report->now.to);
     const int32_t days = days_between(report->now.from, report->now.to);
     report->compare = cli_flag(cli, "compare") != NULL || report->before.from[0] != '\0';
     if (report->before.from[0] == '\0')
@@ -327,8 +325,8 @@ static tide_status options(struct report *report)
         rc = tide_sc_dimensions_parse(tide_text_of(by), &bits, &cli->err);
     rc = cli_hint(cli, rc, "`tidemark console report --help` lists what there is.");
     if (rc == TIDE_OK && (bits < 2 || (bits & (bits - 1)) != 0))
-        return cli_fail(cli, TIDE_INVALID, "Give one of query, page, country, device.",
-                        "--by takes one dimension");
+        return cli_wrong(cli, "Give one of query, page, country, device.",
+                         "--by takes one dimension");
     for (report->by = TIDE_SC_DATE; rc == TIDE_OK && (bits >> report->by & 1u) == 0;)
         report->by++;
     report->limit = TOP_DEFAULT;

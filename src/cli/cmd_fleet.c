@@ -13,7 +13,7 @@
 struct visit {
     struct cli *cli;
     tide_json list;
-    unsigned findings, critical, count;
+    unsigned findings, critical, count, hidden;
 };
 
 static const char *level_name(int level)
@@ -87,13 +87,18 @@ static bool member_row(const struct tide_member *member, void *arg)
     tide_json_set_u64(&json, "running", member->running);
     tide_json_set_bool(&json, "dead", member->dead);
     tide_json_append(&visit->list, &json);
+    /* Everybody who ended in the last day; who works is what is asked. */
+    if (member->dead && member->accounts + member->running == 0 && !cli->verbose) {
+        visit->hidden++;
+        return true;
+    }
     cli_cell(cli, "%s", member->name);
     cli_cell(cli, "%s", member->version);
     cli_cell(cli, "%s", cli_time(member->joined_unix_ms, when));
     cli_cell(cli, "%s", cli_time(member->until_unix_ms, when));
     cli_cell(cli, "%" PRIu32, member->accounts);
     cli_cell(cli, "%" PRIu32, member->running);
-    cli_cell(cli, "%s", member->dead ? "dead" : late ? "late" : "alive");
+    cli_cell(cli, "%s", member->dead ? "gone" : late ? "late" : "alive");
     return true;
 }
 
@@ -111,6 +116,8 @@ tide_status cli_ledger_members(struct cli *cli)
     cli_table_begin(cli, headings, 7);
     rc = tide_ledger_members(cli->ledger, member_row, &visit, &cli->err);
     cli_table_end(cli, "nobody works on this ledger: start `tidemark worker`");
+    if (visit.hidden > 0 && !cli->quiet)
+        cli_print(cli, "(%u gone in the last day: --verbose)\n", visit.hidden);
     tide_json_set(&cli->json, "members", &visit.list);
     return cli_shared_hint(cli, rc);
 }
@@ -150,6 +157,10 @@ tide_status cli_ledger_migrate(struct cli *cli)
     /* The systems' tables too: whoever works later has no right to make any. */
     if (rc == TIDE_OK)
         rc = cli_shared_hint(cli, cli_systems_tables(cli));
+    if (rc == TIDE_INVALID && cli->exit_code != CLI_EXIT_USAGE)
+        (void)snprintf(cli->hint, sizeof cli->hint,
+                       "Check the names in the URL, and run this as the owner of the database: "
+                       "only that one makes tables and grants rights.");
     if (rc == TIDE_OK && role != NULL)
         rc = grant_role(cli, role);
     if (rc != TIDE_OK)

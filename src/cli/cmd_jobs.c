@@ -80,7 +80,7 @@ static bool list_row(const struct tide_job_row *row, void *arg)
     if (row->state == TIDE_ROW_PENDING && row->open_deps > 0)
         state = "blocked";
     else if (row->state == TIDE_ROW_PENDING && row->not_before_unix_ms > cli->now_unix_ms)
-        state = "waiting";
+        state = "delayed";
     cli_cell(cli, "%" PRIu64, row->id);
     cli_cell(cli, "%s", state);
     cli_cell_text(cli, row->kind_name);
@@ -150,6 +150,9 @@ tide_status cli_jobs_list(struct cli *cli)
 struct shown {
     struct cli *cli;
     bool found;
+    uint64_t owner; /* the process that runs it, on a shared ledger */
+    tide_json job;
+    char holder[sizeof((struct tide_member *)0)->name];
 };
 
 static void print_field(struct cli *cli, const char *name, const char *value)
@@ -177,17 +180,17 @@ static bool show_row(const struct tide_job_row *row, void *arg)
     struct shown *shown = arg;
     struct cli *cli = shown->cli;
     char text[64];
-    tide_json job;
+    tide_json *job = &shown->job;
     shown->found = true;
-    job_to_json(row, &job);
-    tide_json_set_text(&job, "dedupe_key", row->dedupe_key);
-    tide_json_set_raw(&job, "payload", row->payload);
-    tide_json_set_text(&job, "resume", row->resume);
-    tide_json_set_text(&job, "run", row->run_id);
-    tide_json_set_bool(&job, "force", row->force);
-    tide_json_set_bool(&job, "preemptible", row->preemptible);
-    time_set(&job, "beat_unix_ms", row->beat_unix_ms);
-    tide_json_set(&cli->json, "job", &job);
+    shown->owner = row->state == TIDE_ROW_RUNNING ? row->owner : 0;
+    job_to_json(row, job);
+    tide_json_set_text(job, "dedupe_key", row->dedupe_key);
+    tide_json_set_raw(job, "payload", row->payload);
+    tide_json_set_text(job, "resume", row->resume);
+    tide_json_set_text(job, "run", row->run_id);
+    tide_json_set_bool(job, "force", row->force);
+    tide_json_set_bool(job, "preemptible", row->preemptible);
+    time_set(job, "beat_unix_ms", row->beat_unix_ms);
 
     cli_print(cli, "%-14s %" PRIu64 "\n", "job", row->id);
     print_field(cli, "state", tide_row_state_name(row->state));
@@ -224,6 +227,28 @@ static bool show_row(const struct tide_job_row *row, void *arg)
     return false;
 }
 
+static bool take_holder(const struct tide_member *member, void *arg)
+{
+    struct shown *shown = arg;
+    if (member->owner != shown->owner)
+        return true;
+    (void)snprintf(shown->holder, sizeof shown->holder, "%s", member->name);
+    return false;
+}
+
+/* Who runs it, on a ledger that many processes share. */
+static tide_status show_holder(struct shown *shown)
+{
+    struct cli *cli = shown->cli;
+    tide_status rc = TIDE_OK;
+    if (shown->owner != 0)
+        rc = tide_ledger_members(cli->ledger, take_holder, shown, &cli->err);
+    tide_json_set_cstr(&shown->job, "run_by", shown->holder[0] == '\0' ? NULL : shown->holder);
+    if (shown->holder[0] != '\0')
+        print_field(cli, "run by", shown->holder);
+    return rc;
+}
+
 static tide_status no_job(struct cli *cli, uint64_t id)
 {
     return cli_fail(cli, TIDE_NOT_FOUND,
@@ -245,6 +270,9 @@ tide_status cli_jobs_show(struct cli *cli)
     rc = tide_ledger_jobs(cli->ledger, &filter, show_row, &shown, &cli->err);
     if (rc == TIDE_OK && !shown.found)
         return no_job(cli, filter.id);
+    if (rc == TIDE_OK && cli->shared != NULL)
+        rc = show_holder(&shown);
+    tide_json_set(&cli->json, "job", &shown.job);
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
 }
 
@@ -576,8 +604,11 @@ static bool stats_row(const struct tide_job_count *row, void *arg)
     cli_cell(cli, "%" PRIu64, row->count);
     cli_cell(cli, "%" PRIu64, row->blocked);
     cli_cell(cli, "%" PRIu64, row->delayed);
-    cli_cell(cli, "%s%s%s", row->account_halted ? "account halted " : "",
-             row->account_paused ? "account paused " : "", row->kind_paused ? "kind paused" : "");
+    const char *account = row->account_halted   ? "account halted"
+                          : row->account_paused ? "account paused"
+                                                : "";
+    const char *kind = row->kind_paused ? "kind paused" : "";
+    cli_cell(cli, "%s%s%s", account, *account != '\0' && *kind != '\0' ? ", " : "", kind);
     return true;
 }
 

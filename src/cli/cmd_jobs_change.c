@@ -242,13 +242,14 @@ static tide_status change_jobs(struct cli *cli, tide_control_op op, const char *
 
     if (change.count == 0 && change.running_count == 0 && change.named.id != 0)
         rc = explain_none(cli, change.named.id, verb);
-    else if (!cli->quiet)
+    else if (!cli->quiet && (change.count > 0 || change.running_count == 0))
         cli_print(cli, "%s %" PRIu64 " job%s%s\n", past, change.count, change.count == 1 ? "" : "s",
                   change.by_engine || cli->shared != NULL || op != TIDE_OP_RETRY
                       ? ""
                       : "; no engine is running, they start with the next one");
     if (change.running_count > 0 && !cli->quiet)
-        cli_print(cli, "%zu more are running and are being stopped\n", change.running_count);
+        cli_print(cli, "%zu running job%s told to stop\n", change.running_count,
+                  change.running_count == 1 ? " is" : "s are");
     tide_json_array(&running);
     for (size_t i = 0; i < change.running_count; i++)
         tide_json_append_u64(&running, change.running[i]);
@@ -310,9 +311,8 @@ static tide_status pause_set(struct cli *cli, bool paused)
     bool runs = false;
     if ((named.kind == NULL && named.account == NULL) ||
         (named.account != NULL && named.account[0] == '\0')) {
-        cli->exit_code = CLI_EXIT_USAGE;
-        return cli_fail(cli, TIDE_INVALID, "Name --kind KIND or --account ACCOUNT or both.",
-                        "pause or resume what?");
+        return cli_wrong(cli, "Name --kind KIND or --account ACCOUNT or both.", "%s what?",
+                         paused ? "pause" : "resume");
     }
     tide_control_request(paused ? TIDE_OP_PAUSE : TIDE_OP_RESUME, &request);
     if (named.kind != NULL)
@@ -402,6 +402,9 @@ tide_status cli_jobs_purge(struct cli *cli)
         return cli_hint(cli, rc, "Run `tidemark ledger check`.");
     if (!cli->quiet)
         cli_print(cli, "removed %" PRIu64 " finished job%s\n", count, count == 1 ? "" : "s");
+    if (!cli->quiet && cli->shared != NULL)
+        cli_print(cli,
+                  "A shared ledger drops whole days (UTC): those of which nothing is younger.\n");
     tide_json_set_u64(&cli->json, "count", count);
     tide_json_set_bool(&cli->json, "engine", runs);
     return TIDE_OK;

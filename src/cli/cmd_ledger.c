@@ -226,9 +226,9 @@ static tide_status backup_all(struct cli *cli, const char *dir)
     tide_size_human(backing.ledger_bytes + backing.done.bytes, size);
     cli_print(cli,
               "copied to %s: %s; %" PRIu64 " shards, %" PRIu64 " more were there already; "
-              "%u archives, %" PRIu64 " messages\n",
+              "%u archive%s, %" PRIu64 " messages\n",
               dir, size, backing.done.copied, backing.done.same, backing.accounts,
-              backing.done.messages);
+              backing.accounts == 1 ? "" : "s", backing.done.messages);
     if (cli->shared != NULL)
         cli_print(cli, "The ledger is not copied: back up %s by the server's own means.\n",
                   cli_shared_name(cli));

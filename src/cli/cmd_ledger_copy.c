@@ -60,7 +60,7 @@ static const char *compared(const struct tide_copy_table *table)
 
 static void show_tables(struct cli *cli, const struct tide_copy_report *report, bool both)
 {
-    static const char *const headings[] = {"table", "rows", "in the target", "compared"};
+    static const char *const headings[] = {"TABLE", "ROWS", "IN THE TARGET", "COMPARED"};
     tide_json list;
     tide_json_array(&list);
     cli_table_begin(cli, headings, both ? 4 : 2);
@@ -88,7 +88,7 @@ static void show_tables(struct cli *cli, const struct tide_copy_report *report, 
             cli_cell(cli, "%s", compared(table));
         }
     }
-    cli_table_end(cli, "There are no rows.\n");
+    cli_table_end(cli, "There are no rows.");
     for (size_t i = 0; i < report->tables_count; i++)
         if (report->tables[i].difference[0] != '\0')
             cli_print(cli, "%s: %s\n", report->tables[i].name, report->tables[i].difference);
@@ -115,6 +115,8 @@ static void show_copied(struct cli *cli, const struct tide_copy_report *report)
     if (report->restarted)
         cli_print(cli, "What an unfinished copy had left was thrown away first.\n");
     cli_print(cli, "The source is as it was. Archives and sign-ins are not part of a ledger.\n");
+    if (tide_ledger_is_postgres(cli->arguments[1]))
+        cli_print(cli, "`tidemark ledger migrate --role NAME` lets a worker's role in.\n");
     tide_json_set_u64(&cli->json, "rows_copied", report->rows_copied);
     tide_json_set_u64(&cli->json, "rows_resumed", report->rows_resumed);
     tide_json_set_bool(&cli->json, "restarted", report->restarted);
@@ -139,7 +141,12 @@ static tide_status advise(struct cli *cli, tide_status rc)
     case TIDE_NEWER:
         return cli_hint(cli, rc, "Use the newer version of tidemark.");
     case TIDE_AUTH:
+        cli->exit_code = CLI_EXIT_FAILED; /* the database refuses, not an account's provider */
         return cli_hint(cli, rc, "Give user and password by PGUSER and ~/.pgpass.");
+    case TIDE_INVALID:
+        return cli_hint(cli, rc,
+                        "A copy into PostgreSQL is made by the owner of the database. Nothing of "
+                        "the source was changed.");
     default:
         return cli_hint(cli, rc, "Nothing of the source was changed.");
     }
@@ -172,8 +179,8 @@ tide_status cli_ledger_copy(struct cli *cli)
     };
     tide_status rc = TIDE_OK;
     if (verify && (dry_run || copy.restart))
-        rc = cli_fail(cli, TIDE_INVALID, "Give one of them.",
-                      "--verify copies nothing: it goes with neither --dry-run nor --restart");
+        rc = cli_wrong(cli, "Give one of them.",
+                       "--verify copies nothing: it goes with neither --dry-run nor --restart");
     else if (verify)
         rc = tide_ledger_compare(cli->world, &copy, cli->mem, report, &cli->err);
     else if (dry_run)

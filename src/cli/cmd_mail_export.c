@@ -24,8 +24,7 @@ static tide_status format_of(struct cli *cli, tide_export_format *format_out)
             return TIDE_OK;
         }
     }
-    return cli_fail(cli, TIDE_INVALID, "There are: eml, maildir, mbox.",
-                    "there is no format \"%.50s\"", name);
+    return cli_wrong(cli, "There are: eml, maildir, mbox.", "there is no format \"%.50s\"", name);
 }
 
 struct showing {

@@ -67,8 +67,8 @@ static tide_status account_of(struct cli *cli, struct mail_home *home, char emai
 {
     const char *named = cli_flag(cli, "account");
     if (named != NULL && !is_address(named))
-        return cli_fail(cli, TIDE_INVALID, "An account is named by its address: you@example.com.",
-                        "\"%.100s\" is no address", named);
+        return cli_wrong(cli, "An account is named by its address: you@example.com.",
+                         "\"%.100s\" is no address", named);
     const tide_status rc = mail_home_account(cli, home, named, email);
     if (rc == TIDE_NOT_FOUND)
         return cli_fail(

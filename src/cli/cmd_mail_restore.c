@@ -141,8 +141,9 @@ static void print_result(struct cli *cli, tide_restore *restore)
 {
     struct tide_restore_state state;
     tide_restore_state(restore, &state);
-    cli_print(cli, "%s: %" PRIu64 " messages restored (manifest %" PRIu64 ")\n", state.email,
-              sum_of(state.done).messages, state.manifest);
+    cli_print(cli, "%s: %" PRIu64 " message%s restored (manifest %" PRIu64 ")\n", state.email,
+              sum_of(state.done).messages, sum_of(state.done).messages == 1 ? "" : "s",
+              state.manifest);
     print_sums(cli, state.done, "done");
     if (state.labels > 0)
         cli_print(cli, "%" PRIu64 " labels were made again.\n", state.labels);

@@ -358,8 +358,8 @@ tide_status cli_mail_show(struct cli *cli)
                       "there is no message %.100s in the archive of %s", cli->arguments[0], email);
     cli->exact_output = cli_flag(cli, "raw") != NULL;
     if (rc == TIDE_OK && cli->exact_output + thread + (save_dir != NULL) > 1)
-        rc = cli_fail(cli, TIDE_INVALID, "Give one of them.",
-                      "--raw, --thread and --save-attachments do not go together");
+        rc = cli_wrong(cli, "Give one of them.",
+                       "--raw, --thread and --save-attachments do not go together");
     if (rc == TIDE_OK && !thread)
         rc = tide_archive_raw(archive, &stored, &raw, &cli->err);
     rc = cli_hint(cli, rc, "Run `tidemark mail verify`; `tidemark mail sync --force` heals it.");

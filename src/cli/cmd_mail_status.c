@@ -400,6 +400,10 @@ static void numbers_json(const struct status *status, uint64_t free_bytes, tide_
     tide_json_set_cstr(one, "notice", look->notice);
     tide_json_set_cstr(one, "history_id", look->history_id);
     tide_json_set_bool(one, "engine", status->snapshot != NULL);
+    if (status->cli->shared != NULL) {
+        tide_json_set_cstr(one, "archive", look->archive[0] == '\0' ? NULL : look->archive);
+        tide_json_set_bool(one, "here", status->archive);
+    }
 }
 
 /* ---- one account ---- */

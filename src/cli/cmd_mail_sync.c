@@ -57,12 +57,12 @@ static tide_status run_wanted(struct cli *cli, struct tide_mail_run *run)
                                   .since_ms = TIDE_MAIL_EVERYTHING};
     if (since != NULL &&
         !tide_since_parse(tide_text_of(since), tide_world_now_unix_ms(cli->world), &run->since_ms))
-        return cli_fail(cli, TIDE_INVALID, "Say a day (2019-01-31), a year (2019) or an age (2y).",
-                        "%s is no time in the past", since);
+        return cli_wrong(cli, "Say a day (2019-01-31), a year (2019) or an age (2y).",
+                         "%s is no time in the past", since);
     if (max != NULL &&
         (!tide_text_to_u64(tide_text_of(max), &run->messages_max) || run->messages_max == 0))
-        return cli_fail(cli, TIDE_INVALID, "Say a number of messages, 1 or more.",
-                        "%s is no number of messages", max);
+        return cli_wrong(cli, "Say a number of messages, 1 or more.", "%s is no number of messages",
+                         max);
     return TIDE_OK;
 }
 
@@ -283,18 +283,33 @@ static tide_status stands_still(struct sync *sync)
     return TIDE_OK;
 }
 
+/* Whether something of it is the affair of whoever works in this directory. */
+static bool has_here(const struct sync *sync)
+{
+    for (size_t i = 0; i < sync->names.count; i++)
+        if (!sync->elsewhere[i])
+            return true;
+    return false;
+}
+
 static tide_status follow(struct sync *sync)
 {
     struct cli *cli = sync->cli;
     struct mail_watch *watch = &sync->watch;
     tide_status rc = mail_watch_open(cli, &sync->home, &sync->names, watch);
+    if (rc == TIDE_OK && cli->shared != NULL)
+        rc = find_elsewhere(sync);
     if (rc == TIDE_OK)
         rc = hand_over(sync);
     if (rc != TIDE_OK)
         return rc;
     sync->watched = true;
     watch->pid = engine_pid(cli);
-    if (!cli->quiet && !cli->want_json)
+    if (cli->shared != NULL) {
+        rc = mail_watch_tick(watch, false);
+        tell_elsewhere(sync);
+    }
+    if (has_here(sync) && !cli->quiet && !cli->want_json)
         (void)fprintf(stderr,
                       "Process %" PRIu64 " works in this directory and does it; this is its "
                       "progress. Ctrl-C stops the watching only.\n",
@@ -304,6 +319,8 @@ static tide_status follow(struct sync *sync)
         if (rc != TIDE_OK || watch->gone || mail_watch_settled(watch))
             break;
         rc = stands_still(sync);
+        if (rc == TIDE_OK && cli->shared != NULL)
+            rc = somebody_works(sync);
         if (rc == TIDE_OK)
             (void)tide_world_sleep_until(
                 cli->world, tide_world_now_us(cli->world) + MAIL_TICK_MS * 1000ull, NULL);
@@ -332,7 +349,8 @@ static void report(struct sync *sync)
         tide_json one;
         const uint64_t news = watched->kept.stored - watched->stored_first;
         tide_size_human(watched->kept.archive_bytes, size);
-        if (sync->elsewhere[i] && watched->archive == NULL)
+        const bool away = sync->elsewhere[i] && watched->archive == NULL;
+        if (away)
             cli_print(cli, "%s: stored elsewhere", look->email);
         else
             cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s", look->email, news,
@@ -350,7 +368,10 @@ static void report(struct sync *sync)
         tide_json_set_u64(&one, "watermark_unix_ms", look->watermark_ms);
         tide_json_set_u64(&one, "since_unix_ms", look->since_ms);
         tide_json_set_cstr(&one, "notice", look->notice);
-        tide_json_set_u64(&one, "stored", watched->kept.stored);
+        if (away)
+            tide_json_set_null(&one, "stored");
+        else
+            tide_json_set_u64(&one, "stored", watched->kept.stored);
         tide_json_set_u64(&one, "messages_total", look->messages_total);
         tide_json_set_u64(&one, "fetched", news);
         tide_json_set_u64(&one, "raw_bytes", watched->kept.raw_bytes);
@@ -368,14 +389,24 @@ static void report(struct sync *sync)
     tide_json_set_bool(&cli->json, "handed_over", sync->watched);
 }
 
-static bool is_spoiled(const struct sync *sync)
+/* What did not go well in this run. */
+static void tell_spoiled(struct sync *sync)
 {
+    struct cli *cli = sync->cli;
+    bool bad = false;
+    bool failed = false;
     for (size_t i = 0; i < sync->watch.count; i++) {
         const struct mail_watched *watched = &sync->watch.accounts[i];
-        if (watched->failed + watched->bad > watched->spoiled_first)
-            return true;
+        bad = bad || watched->bad > watched->bad_first;
+        failed = failed || watched->failed > watched->failed_first;
     }
-    return false;
+    if (bad || failed)
+        cli->exit_code = CLI_EXIT_BAD_ITEMS;
+    if (bad)
+        cli_print(cli, "Some messages could not be fetched: `tidemark mail bad` names them.\n");
+    if (failed)
+        cli_print(cli, "Some jobs failed or were canceled: `tidemark jobs list --state failed` and "
+                       "`--state canceled` name them.\n");
 }
 
 static tide_status needs_sign_in(struct sync *sync)
@@ -414,9 +445,8 @@ static tide_status conclude(struct sync *sync, tide_status rc)
         else
             cli_print(cli, "Interrupted. What is stored stays; `tidemark mail sync` goes on "
                            "from here.\n");
-    } else if (is_spoiled(sync)) {
-        cli->exit_code = CLI_EXIT_BAD_ITEMS;
-        cli_print(cli, "Some messages could not be fetched: `tidemark mail bad` names them.\n");
+    } else {
+        tell_spoiled(sync);
     }
     return TIDE_OK;
 }

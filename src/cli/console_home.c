@@ -3,6 +3,7 @@
 #include "base/limits.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 static tide_status places(struct cli *cli, char archive[CLI_PATH_BYTES],
                           char secrets[CLI_PATH_BYTES])
@@ -11,6 +12,30 @@ static tide_status places(struct cli *cli, char archive[CLI_PATH_BYTES],
         (size_t)snprintf(secrets, CLI_PATH_BYTES, "%s/secrets", cli->state_dir) >= CLI_PATH_BYTES)
         return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
     return TIDE_OK;
+}
+
+static tide_status open_beside(struct cli *cli, struct console_home *home,
+                               struct tide_engine_options *engine)
+{
+    home->beside = true;
+    home->here.console = false; /* every account is the other one's */
+    if ((size_t)snprintf(home->beside_dir, sizeof home->beside_dir, "%s/beside-%d", cli->state_dir,
+                         (int)getpid()) >= sizeof home->beside_dir)
+        return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
+    engine->state_dir = home->beside_dir;
+    engine->no_control_socket = true;
+    return tide_engine_open(engine, &home->engine, &cli->err);
+}
+
+/* What an engine leaves in its directory when the ledger is elsewhere. */
+static void remove_beside(const struct console_home *home)
+{
+    char lock[CLI_PATH_BYTES + 16];
+    if (!home->beside)
+        return;
+    (void)snprintf(lock, sizeof lock, "%s/engine.lock", home->beside_dir);
+    (void)unlink(lock);
+    (void)rmdir(home->beside_dir);
 }
 
 tide_status console_home_open(struct cli *cli, struct console_home *home)
@@ -25,14 +50,16 @@ tide_status console_home_open(struct cli *cli, struct console_home *home)
         rc = archive_here_open(cli, home->archive_dir, &home->here);
     if (rc != TIDE_OK)
         return rc;
-    const struct tide_engine_options engine = {.state_dir = cli->state_dir,
-                                               .ledger = cli->shared,
-                                               .may_take = archive_here_may_take,
-                                               .may_take_arg = &home->here,
-                                               .world = cli->world,
-                                               .settings = cli->settings,
-                                               .workers = TIDE_WORKERS_MAX};
+    struct tide_engine_options engine = {.state_dir = cli->state_dir,
+                                         .ledger = cli->shared,
+                                         .may_take = archive_here_may_take,
+                                         .may_take_arg = &home->here,
+                                         .world = cli->world,
+                                         .settings = cli->settings,
+                                         .workers = TIDE_WORKERS_MAX};
     rc = tide_engine_open(&engine, &home->engine, &cli->err);
+    if (rc == TIDE_BUSY && cli->shared != NULL && home->may_hand_over)
+        rc = open_beside(cli, home, &engine);
     cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
     if (cli->shared != NULL && rc != TIDE_BUSY)
         (void)cli_shared_hint(cli, rc);
@@ -53,6 +80,7 @@ tide_status console_home_close(struct cli *cli, struct console_home *home)
     const tide_status stopped = tide_engine_close(home->engine);
     const tide_status closed = tide_console_close(home->console, &err);
     tide_secrets_close(home->secrets);
+    remove_beside(home);
     if (closed != TIDE_OK && cli->err.status == TIDE_OK)
         cli->err = err;
     return stopped == TIDE_OK ? closed : stopped;

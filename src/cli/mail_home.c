@@ -3,8 +3,10 @@
 #include "mail/room.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 tide_status mail_home_places(struct cli *cli, struct mail_home *home)
 {
@@ -128,6 +130,14 @@ tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const cha
     if (rc != TIDE_OK)
         return rc;
     (void)snprintf(dir, sizeof dir, "%s/%s", home->archive_dir, email_out);
+    if (access(dir, F_OK) != 0 && errno == ENOENT)
+        return cli_fail(cli, TIDE_NOT_FOUND,
+                        cli_ledger_choose(cli) == TIDE_OK && cli->shared != NULL
+                            ? "`tidemark account list` says whether it is elsewhere; `tidemark "
+                              "mail sync` makes it where its sign-in is."
+                            : "`tidemark mail sync` makes it; `tidemark account list` shows the "
+                              "accounts.",
+                        "there is no archive of %.200s here", email_out);
     const struct tide_archive_options options = {
         .dir = dir, .account = email_out, .world = cli->world, .read_only = true};
     rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);

@@ -258,13 +258,19 @@ static tide_status sample_one(struct mail_watch *watch, size_t index, const json
     if (watched->archive != NULL)
         (void)tide_mail_kept(watched->archive, &watched->kept, NULL);
     live->stored = watched->kept.stored;
+    /* An archive on another machine is told by what is left of it. */
+    const struct tide_mail_look *look = &watched->look;
+    if (watched->archive == NULL && cli->shared != NULL && look->archive[0] != '\0' &&
+        !look->listing && look->messages_total > look->messages_left)
+        live->stored = look->messages_total - look->messages_left;
     live->watermark_ms = watched->look.watermark_ms;
     live->bad = watched->look.bad + watched->look.owed + watched->look.retrying;
     if (full)
         watched->stored_looked = live->stored;
     if (!watch->looked) {
         watched->stored_first = live->stored;
-        watched->spoiled_first = watched->failed + watched->bad;
+        watched->failed_first = watched->failed;
+        watched->bad_first = watched->bad;
     }
     mail_meter_add(&watched->meter, now_ms, live->stored, watched->kept.raw_bytes);
     live->rate_known = mail_meter_rate(&watched->meter, &live->messages_per_s, &live->bytes_per_s);

@@ -37,12 +37,12 @@ struct mail_watched {
     uint64_t stored_looked; /* at the last full look */
     struct mail_meter meter;
     /* From the snapshot. */
-    uint64_t jobs;        /* in the engine's window */
-    bool signed_out;      /* it waits for a sign-in */
-    bool stopped;         /* paused or halted by a person, or by itself */
-    uint64_t failed, bad; /* since that engine started; on a shared ledger: ever */
-    uint64_t spoiled_first;
-    char holder[65]; /* on a shared ledger: who has it, ourselves too; "" */
+    uint64_t jobs;                    /* in the engine's window */
+    bool signed_out;                  /* it waits for a sign-in */
+    bool stopped;                     /* paused or halted by a person, or by itself */
+    uint64_t failed, bad;             /* since that engine started; on a shared ledger: ever */
+    uint64_t failed_first, bad_first; /* when the watch began */
+    char holder[65];                  /* on a shared ledger: who has it, ourselves too; "" */
 };
 
 struct mail_watch {

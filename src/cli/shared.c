@@ -102,7 +102,9 @@ tide_status cli_shared_hint(struct cli *cli, tide_status rc)
                         "Check the names in the URL. A role gets its rights by `tidemark ledger "
                         "migrate --role NAME`, run by the owner of the database.");
     case TIDE_BUSY:
-        return cli_hint(cli, rc, "Others were faster. Run the command again.");
+        return cli_hint(cli, rc,
+                        "Somebody else is at it. Wait until they are done, and run the "
+                        "command again.");
     case TIDE_DISK_FULL:
         return cli_hint(cli, rc, "Make room on the server's disk.");
     default:

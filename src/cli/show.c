@@ -44,7 +44,7 @@ struct cli_table {
     size_t rows;
 };
 
-enum { CELL_WIDTH_MAX = 60 };
+enum { CELL_WIDTH_MAX = 60, LAST_WIDTH_MAX = 200 };
 
 static unsigned text_width(const char *text)
 {
@@ -72,12 +72,15 @@ void cli_table_begin(struct cli *cli, const char *const *headings, unsigned colu
 void cli_cell_text(struct cli *cli, tide_text text)
 {
     struct cli_table *table = cli->table;
-    char cell[CELL_WIDTH_MAX * 4 + 8];
+    char cell[LAST_WIDTH_MAX * 4 + 8];
     size_t used = 0;
     unsigned width = 0;
     if (table == NULL)
         return;
-    while (text.bytes > 0 && width < CELL_WIDTH_MAX) {
+    /* Behind the last column there is nothing to be pushed away. */
+    const bool whole = cli->verbose && table->column + 1 == table->columns;
+    const unsigned width_max = whole ? LAST_WIDTH_MAX : CELL_WIDTH_MAX;
+    while (text.bytes > 0 && width < width_max) {
         size_t bytes = tide_utf8_bytes(text);
         bool plain = bytes > 1 ||
                      (bytes == 1 && (unsigned char)text.data[0] >= 0x20 && text.data[0] != 0x7f);

@@ -612,8 +612,9 @@ static tide_status jobs_last(struct copier *self, struct copy_side *side, int64_
     struct copy_answer answer = {0};
     const tide_status rc = tide_copy_side_run(
         side,
-        side->pg != NULL ? "SELECT greatest((SELECT CASE WHEN is_called THEN last_value ELSE 0 END"
-                           " FROM tidemark.job_id), (SELECT max(id) FROM tidemark.job),"
+        /* By the function: a worker's role may use the sequence and not read it. */
+        side->pg != NULL ? "SELECT greatest(pg_sequence_last_value('tidemark.job_id'),"
+                           " (SELECT max(id) FROM tidemark.job),"
                            " (SELECT max(id) FROM tidemark.job_done), 0)"
                          : "SELECT coalesce(max(id), 0) FROM job",
         NULL, 0, &answer, self->err);

@@ -42,6 +42,11 @@ run 0 --version --json; holds '.version | length > 0'
 run 0 --help; says "jobs list"
 run 0 jobs --help; says "jobs explain ID"
 run 0 jobs list --help; says "--before ID"
+run 0 help jobs list; says "--before ID"
+run 0 help; says "findings"
+# One column of sentences, whatever stands before it.
+"$tidemark" --help | awk '/^  [a-z].*[^.][.]$/ && substr($0, 29, 1) != " " { bad = 1; print } END { exit bad }' >&2 ||
+    fail "--help: a command runs into its sentence"
 
 # ---- usage
 run 2; complains "--help"
@@ -54,8 +59,26 @@ run 2 jobs show; complains "ID"
 run 2 jobs show 1 2; complains "too many"
 run 2 --home "$home" jobs show one; complains "not a number"
 run 2 jobs list --limit; complains "needs a value"
+run 2 --home "$home" jobs list --limit -1; complains '--limit "-1" is not a number'
+run 2 --home "$home" jobs list --limit 99999999999999999999; complains "too large"
+run 2 --home "$home" jobs pause; complains "pause what?"
+# A value that cannot be is a wrong command line, wherever it stands.
+run 2 --home "$home" console backfill sc-domain:example.org --days 0; complains "from 1 to"
+run 2 --home "$home" console backfill sc-domain:example.org --workers x; complains '--workers "x" is not a number'
+run 2 --home "$home" console backfill sc-domain:example.org --type songs; complains "--help"
+run 2 --home "$home" account add imap ada@example.org; complains "gmail, console"
+run 2 --home "$home" account add gmail ada; complains "ada@example.com"
+run 2 --home "$home" account add gmail ada@example.org --for fun; complains "sync, archive, delete"
+run 2 --home "$home" mail sync --since someday; complains "2019"
+run 2 --home "$home" mail export out --format pst; complains "eml, maildir, mbox"
+run 2 --home "$home" ledger copy a.db b.db --verify --dry-run; complains "Give one"
+[ ! -e "$home" ] || fail "a wrong command line made a directory"
 run 2 jobs list --json=yes; complains "takes no value"
 run 2 -x; complains "two dashes"
+
+# ---- a home that is none
+: >"$tmp/file"
+run 1 --home "$tmp/file" jobs stats; complains "Not a directory"; complains "--home DIR"
 
 # ---- looking
 fresh
@@ -117,6 +140,8 @@ run 0 --home "$home" jobs cancel --all --json; holds '.count > 0'
 run 0 --home "$home" jobs accept 5 --json; holds '.count == 1'
 run 0 --home "$home" jobs show 5 --json; holds '.job.state == "done"'
 both 0 'paused kind mail.fetch' '.paused' jobs pause --kind mail.fetch --account me@example.com
+run 0 --home "$home" jobs stats; says "account paused, kind paused"
+! grep -q ' $' <<<"$out" || fail "jobs stats: a blank at the end of a line"
 run 0 --home "$home" account list --json; holds '.accounts[] | select(.account == "me@example.com").paused'
 both 0 'resumed kind mail.fetch' '.paused == false' jobs resume --kind mail.fetch --account me@example.com
 run 2 --home "$home" jobs pause; complains "--kind"
@@ -149,6 +174,7 @@ both 0 '16' '.setting.number == 16 and .setting.origin == "default"' config get 
 run 0 --home "$home" --quiet --set workers.count=9 config get workers.count; says 9
 printf '# mine\nworkers:\n  count: 8 # eight\n' >"$home/config.yaml"
 run 0 --home "$home" config get workers.count; says "config.yaml:3"
+run 0 --home "$home" config list --verbose; says "a process that is not heard of for this long is dead; others run its jobs"
 run 0 --home "$home" config set workers.count 12; says "workers.count = 12"
 run 0 --home "$home" config set stall.after 20m --json; holds '.setting.number == 1200000'
 [ "$(cat "$home/config.yaml")" == $'# mine\nworkers:\n  count: 12 # eight\nstall.after: 20m' ] || fail "config set: $(cat "$home/config.yaml")"
@@ -157,10 +183,10 @@ TIDEMARK_WORKERS_COUNT=3 TIDEMARK_WORKERS_RESERVED_BULK=0 run 0 --home "$home" c
 TIDEMARK_NONSENSE=1 run 1 --home "$home" config check; complains TIDEMARK_NONSENSE
 run 0 --home "$home" config list --changed --json; holds '[.settings[].name] == ["workers.count", "stall.after"]'
 before=$(sums "$home")
-run 1 --home "$home" config set workers.count 65; complains "between 1 and 64"
+run 2 --home "$home" config set workers.count 65; complains "between 1 and 64"
 run 1 --home "$home" config set workers.cuont 6; complains "Did you mean workers.count"
 run 1 --home "$home" config get nonsense; complains "config list"
-run 1 --home "$home" --set workers.count=many config list; complains "whole number"
+run 2 --home "$home" --set workers.count=many config list; complains "whole number"
 [ "$before" == "$(sums "$home")" ] || fail "a refused setting changed a file"
 printf 'workers:\n  count: 8\n  count: 9\n' >"$home/config.yaml"
 run 1 --home "$home" config check; complains "config.yaml:3"; complains "config check"
@@ -250,6 +276,19 @@ run 0 --home "$home" jobs retry 2 --json; holds '.engine == false and .count == 
 # ---- --help, man page and completion agree
 completion=$("$tidemark" completion)
 bash -n <<<"$completion" || fail "the completion is not bash"
+# completes WANT WORD...: what bash would offer for the last word.
+completes() {
+    local want=$1; shift
+    local offered
+    offered=$(bash -c 'eval "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _tidemark; echo "${COMPREPLY[*]}"' - "$completion" "$@" 2>/dev/null)
+    [ "$offered" = "$want" ] || fail "completion of \"$*\": \"$offered\", not \"$want\""
+}
+completes "ledger" tidemark led
+completes "check copy" tidemark --ledger postgres://h/d ledger c
+completes "--verify" tidemark ledger copy --veri
+completes "gmail console" tidemark account add ""
+completes "mail mail,console" tidemark worker --kinds m
+completes "eml maildir mbox" tidemark mail export --format ""
 man_text=$(sed 's/\\-/-/g' "$man_page")
 while read -r group verb _; do
     name="$group${verb:+ $verb}"

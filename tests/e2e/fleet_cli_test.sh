@@ -95,10 +95,13 @@ on 0 ledger migrate --json; holds '.ledger | startswith("postgres://")'
 on 1 ledger migrate --role there_is_none; complains "CREATE ROLE"
 sql "CREATE ROLE stranger LOGIN; CREATE ROLE hand LOGIN PASSWORD 'right'"
 on 0 ledger migrate --role hand; says "role hand may work"
+# It makes no table, so mail's and console's are there already.
+[ "$(sql "SELECT count(*) FROM pg_tables WHERE schemaname = 'tidemark' AND tablename IN ('mail_account', 'mail_manifest', 'console_site')")" = 3 ] ||
+    fail "migrate did not make the tables of mail and console"
 run 1 --ledger "$(as stranger)" jobs list; complains "migrate --role"
 run 1 --ledger "$(as stranger)" jobs cancel --all; complains "migrate --role"
 run 0 --ledger "$(as hand)" jobs list; says "no jobs"
-run 1 --ledger "$(as hand)" ledger migrate --role stranger
+run 1 --ledger "$(as hand)" ledger migrate --role stranger; complains "owner"
 # Its password: wrong, in a file, in the environment.
 { echo "local all hand scram-sha-256"; cat "$server/data/pg_hba.conf"; } >"$dir/hba"
 cat "$dir/hba" >"$server/data/pg_hba.conf" && sql "SELECT pg_reload_conf()" >/dev/null
@@ -141,6 +144,8 @@ on 0 account resume me@example.com
 on 1 account halt no@example.com; complains "account list"
 on 0 jobs retry 2; says "retrying 1 job"; [[ "$out" != *"no engine"* ]] || fail "it speaks of an engine"
 on 0 jobs cancel 2; says "canceled 1 job"
+on 0 jobs show 7 --json; holds '.job | has("run_by")'
+on 0 jobs cancel 7; says "1 running job is told to stop"
 on 0 jobs cancel 7 --json; holds '.running == [7]' # the wish is kept for whoever runs it
 on 0 jobs accept 5; says "accepted 1 job"
 on 0 bad retry item-1; says "retrying 1 item"
@@ -212,6 +217,66 @@ wait "$worker"; code=$?
 told STOPPING=1 || fail "the service manager was not told STOPPING=1"
 jq -e '.interrupted and .put_back == 0' "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
 member 0 >/dev/null || fail "it did not leave"
+
+# ---- all of it by a role that has no more rights than `ledger migrate --role` gave it, in a
+# database that nobody with more rights has worked in
+sql "CREATE DATABASE little" && little=${url/$database/little}
+few=${little/user=postgres/user=hand}
+export PGPASSWORD=right
+exec 5< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 6 --mailbox bob@example.com=12 --token tok-77aa=bob@example.com \
+    --site sc-domain:example.org=bob@example.com,rows=20)
+pids+=($!)
+read -r _ little_cloud <&5
+run 0 --ledger "$little" ledger migrate --role hand
+there=("--endpoint" "$little_cloud" "--bearer" tok-77aa)
+run 0 --ledger "$few" account add gmail bob@example.com "${there[@]}"
+run 0 --ledger "$few" account add console sc-domain:example.org "${there[@]}"
+run 0 --ledger "$few" mail sync --quiet --json; holds '.accounts[0].stored == 12'
+run 0 --ledger "$few" console backfill sc-domain:example.org --days 2 --quiet --json; holds '.days > 0 and .refused == 0'
+run 0 --ledger "$few" worker --once
+# A worker in this home: what is asked for here is done by it.
+NOTIFY_SOCKET=$dir/notify "$tidemark" --home "$dir/home" --ledger "$few" --json worker >"$dir/worker.out" 2>"$dir/events" &
+worker=$! && pids+=("$worker")
+told READY=1 || fail "the worker of few rights is not ready: $(cat "$dir/events")"
+run 0 --ledger "$few" console backfill sc-domain:example.org --days 5 --json; holds '.handed_over'
+jq -se 'all(.event == "progress" and .handed_over)' >/dev/null 2>&1 <<<"$err" || fail "$line: its progress is not events: $err"
+run 0 --ledger "$few" console status --json; holds '.series[0].days >= 5 and .series[0].days_left == 0'
+run 0 --ledger "$few" console sync; says "the process that works in this directory"
+run 0 --ledger "$few" account add console sc-domain:example.net "${there[@]}"
+run 0 --ledger "$few" mail sync; says "12 stored"; complains "rocess $worker "
+run 0 --ledger "$few" --home "$dir/other" mail sync; says "stored elsewhere"
+run 0 --ledger "$few" account list; says "process $worker"
+# Canceled while it is watched: the one who asked is told, and not that messages are bad.
+curl -sSf -o "$dir/out" "$little_cloud/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":600000}' || fail "a slow cloud"
+"$tidemark" --home "$dir/home" --ledger "$few" mail sync --quiet >"$dir/out" 2>&1 &
+asker=$!
+runs() { "$tidemark" --home "$dir/home" --ledger "$few" jobs list --kind mail.plan --state running --json | jq -e '.jobs | length == 1'; }
+until_true 20 runs || fail "nothing is asked for: $(cat "$dir/out")"
+run 0 --ledger "$few" jobs cancel --kind mail.plan; says "told to stop"
+wait "$asker"; code=$?
+[ "$code" -eq 3 ] && grep -q 'were canceled' "$dir/out" || fail "a canceled sync ended with $code: $(cat "$dir/out")"
+curl -sSf -o "$dir/out" -X DELETE "$little_cloud/_cloud/faults" || fail "a quick cloud"
+[ -z "$(ls -d "$dir/home/beside"* 2>/dev/null)" ] || fail "what was handed over left a directory"
+kill -TERM "$worker" && wait "$worker" || fail "the worker of few rights ended with $?: $(cat "$dir/worker.out")"
+# Where its archive is not, an account is refused before anybody signs in; it says where it is.
+run 0 --ledger "$few" account list; says "here"
+run 0 --ledger "$few" --home "$dir/other" account list --json; holds '.accounts[] | select(.account == "bob@example.com") | .here == false and .signed_in == "elsewhere"'
+run 1 --ledger "$few" --home "$dir/other" account add gmail bob@example.com "${there[@]}"; complains "not here"; complains "move"
+[ -z "$(ls "$dir/other/secrets" 2>/dev/null)" ] || fail "a refused account left its sign-in"
+run 1 --ledger "$few" --home "$dir/other" mail search x --account bob@example.com; complains "elsewhere"
+run 0 --ledger "$few" ledger members; says "nobody works"; says "gone in the last day"
+run 0 --ledger "$few" ledger members --verbose; says "process"
+run 0 --ledger "$few" jobs purge --older-than 1s; says "whole days"
+# That role may copy the ledger out; into a database only its owner can.
+run 0 ledger copy "$few" "$dir/out.db"; says "equal"; [[ "$out" != *DIFFERENT* ]] || fail "$line: $out"
+sql "CREATE DATABASE second"
+run 1 ledger copy "$dir/out.db" "${few/little/second}"; complains "owner"
+run 0 ledger copy "$dir/out.db" "${little/little/second}"; says "migrate --role"
+run 1 --ledger "${few/little/second}" jobs list; complains "migrate --role"
+run 0 --ledger "${little/little/second}" ledger migrate --role hand
+run 0 --ledger "${few/little/second}" jobs stats; says "mail.fetch"
+unset PGPASSWORD
+rm -rf "$dir/home/archive" "$dir/home/secrets"
 
 # ---- a worker mirrors a mailbox; a command in the same home hands its work over
 user=ada@example.com

@@ -297,6 +297,37 @@ static void a_callers_rows_and_its_jobs_appear_together_or_not_at_all(void **sta
     assert_int_equal(sql(f, "SELECT count(*) FROM job"), 2);
 }
 
+static tide_status twice_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    sqlite3 *db = tide_transaction_sqlite(transaction);
+    const tide_status rc = tide_transaction_enqueue(
+        transaction, &(struct tide_spec){.kind = *(uint32_t *)arg}, 1, NULL, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (sqlite3_exec(db,
+                     "CREATE TABLE IF NOT EXISTS once (n INTEGER PRIMARY KEY);"
+                     "INSERT INTO once VALUES (1)",
+                     NULL, NULL, NULL) != SQLITE_OK)
+        return tide_error_set(err, TIDE_IO, "%s", sqlite3_errmsg(db));
+    return TIDE_OK;
+}
+
+/* A key that is there already is no broken disk, whatever the caller calls it. */
+static void a_callers_statement_that_fails_is_undone_and_the_engine_goes_on(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ran = 0;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    start(f);
+    OK(tide_transact(f->engine, twice_run, &kind, err));
+    REFUSED(tide_transact(f->engine, twice_run, &kind, err), TIDE_IO);
+    (void)enqueue(f, (struct tide_spec){.kind = kind});
+    finish(f);
+    assert_int_equal(get(&ran), 2);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job"), 2);
+}
+
 /* ---- children and effects ------------------------------------------------------------------ */
 
 struct family {
@@ -864,6 +895,7 @@ int main(void)
         TEST(a_waiting_duplicate_is_returned_raised_and_forced),
         TEST(while_one_runs_one_more_may_wait_or_not_as_the_kind_says),
         TEST(a_callers_rows_and_its_jobs_appear_together_or_not_at_all),
+        TEST(a_callers_statement_that_fails_is_undone_and_the_engine_goes_on),
         TEST(children_and_effects_appear_exactly_when_done_does),
         TEST(a_failed_parent_has_no_children),
         TEST(resume_data_comes_back_with_the_next_attempt),
