@@ -50,28 +50,6 @@ static tide_status job_state(struct tide_sqlite *self, uint64_t id, tide_row_sta
     return TIDE_OK;
 }
 
-static tide_status validate_shape(const struct tide_job_new *job, size_t index, tide_error *err)
-{
-    if (job->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "payload of %zu bytes, at most %d",
-                              job->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
-    if (job->dedupe_key.bytes > TIDE_DEDUPE_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "dedupe key of %zu bytes, at most %d",
-                              job->dedupe_key.bytes, TIDE_DEDUPE_BYTES_MAX);
-    if (job->priority > TIDE_PRIORITY_MAX || job->lane >= TIDE_LANES)
-        return tide_error_set(err, TIDE_INVALID, "priority %u, lane %u", job->priority, job->lane);
-    if (job->size_bytes > INT64_MAX || job->not_before_unix_ms > INT64_MAX)
-        return tide_error_set(err, TIDE_INVALID, "a size or a time beyond all bounds");
-    if (job->needs_count + job->needs_earlier_count > TIDE_NEEDS_MAX)
-        return tide_error_set(err, TIDE_INVALID, "%zu dependencies, at most %d",
-                              job->needs_count + job->needs_earlier_count, TIDE_NEEDS_MAX);
-    for (size_t i = 0; i < job->needs_earlier_count; i++)
-        if (job->needs_earlier[i] >= index)
-            return tide_error_set(err, TIDE_INVALID, "job %zu of the call needs a later one (%u)",
-                                  index, job->needs_earlier[i]);
-    return TIDE_OK;
-}
-
 /* Everything that can be refused is refused before the first row is written:
  * so no savepoint is needed to leave nothing behind. */
 static tide_status validate(struct tide_sqlite *self, const struct tide_job_new *jobs, size_t count,
@@ -84,7 +62,7 @@ static tide_status validate(struct tide_sqlite *self, const struct tide_job_new 
     uint32_t scope = 0;
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         const struct tide_job_new *job = &jobs[i];
-        rc = validate_shape(job, i, err);
+        rc = tide_job_new_check(job, i, err);
         if (rc == TIDE_OK && (i == 0 || job->kind != kind))
             rc = tide_sql_kind_scope(self, job->kind, &scope, err);
         if (rc == TIDE_OK && job->account != 0 && job->account != account)
@@ -311,11 +289,6 @@ tide_status tide_sql_beat(tide_tx *tx, const struct tide_beat *beats, size_t cou
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; i < count; i++)
-        if (beats[i].resume_set && beats[i].resume.bytes > TIDE_RESUME_BYTES_MAX)
-            return tide_error_set(err, TIDE_INVALID,
-                                  "job %" PRIu64 ": resume data of %zu bytes, at most %d",
-                                  beats[i].id, beats[i].resume.bytes, TIDE_RESUME_BYTES_MAX);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         const struct tide_beat *beat = &beats[i];
         sqlite3_stmt *stmt = sql_of(self, beat->resume_set ? SQL_CLAIM_BEAT_NOTED : SQL_CLAIM_BEAT);

@@ -11,7 +11,6 @@
 #include "base/limits.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define STREAM                                                                                     \
     "SELECT s.id, s.account, s.ordinal, s.ordinal_next, s.name, s.cursor, s.floor,"                \
@@ -33,24 +32,6 @@ static void stream_read(const PGresult *rows, int i, struct tide_stream_row *row
     };
 }
 
-/* The texts of row_out are kept beyond this call, so they are copied out of the result. */
-static tide_status keep_texts(struct tide_postgres *self, struct tide_stream_row *row,
-                              tide_error *err)
-{
-    tide_text *texts[] = {&row->name, &row->cursor, &row->floor, &row->start};
-    tide_buf_clear(&self->kept);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        if (tide_buf_add(&self->kept, texts[i]->data, texts[i]->bytes) != TIDE_OK ||
-            tide_buf_add(&self->kept, "", 1) != TIDE_OK)
-            return tide_pgl_no_memory(err);
-    const char *at = self->kept.data;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        texts[i]->data = at;
-        at += texts[i]->bytes + 1;
-    }
-    return TIDE_OK;
-}
-
 static tide_status stream_find(struct tide_postgres *self, uint32_t account, const char *name,
                                struct tide_stream_row *row_out, bool *found_out, tide_error *err)
 {
@@ -66,7 +47,7 @@ static tide_status stream_find(struct tide_postgres *self, uint32_t account, con
     if (!*found_out)
         return TIDE_OK;
     stream_read(result, 0, row_out);
-    return keep_texts(self, row_out, err);
+    return tide_stream_keep(row_out, &self->kept, err);
 }
 
 /* Another process may add the same one at the same time: one of them does, both find it. */
@@ -101,10 +82,6 @@ tide_status tide_pgl_stream(tide_tx *tx, uint32_t account, const char *name, tid
     struct tide_postgres *self = postgres_of_tx(tx);
     struct tide_stream_row row = {0};
     bool found = false;
-    size_t name_bytes = strlen(name);
-    if (name_bytes == 0 || name_bytes > TIDE_NAME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "a stream's name has 1 to %d bytes",
-                              TIDE_NAME_BYTES_MAX);
     tide_status rc = stream_find(self, account, name, &row, &found, err);
     bool added = rc == TIDE_OK && !found;
     if (added) {

@@ -1,21 +1,10 @@
 /* ledger_records.c - names, bad items, intents, schedules, alerts and notes. */
 #include "engine/ledger_sqlite.h"
 #include "base/check.h"
-#include "base/limits.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* ---- names --------------------------------------------------------------------- */
-
-static tide_status validate_name(const char *what, const char *name, tide_error *err)
-{
-    size_t bytes = strlen(name);
-    if (bytes == 0 || bytes > TIDE_NAME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "the name of %s has 1 to %d bytes, not %zu", what,
-                              TIDE_NAME_BYTES_MAX, bytes);
-    return TIDE_OK;
-}
 
 tide_status tide_sql_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
                           uint32_t *kind_out, tide_error *err)
@@ -23,11 +12,8 @@ tide_status tide_sql_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope
     struct tide_sqlite *self = sqlite_of_tx(tx);
     sqlite3_stmt *stmt = sql_of(self, SQL_KIND_GET);
     bool row = false;
-    tide_status rc = validate_name("a kind", name, err);
-    if (rc != TIDE_OK)
-        return rc;
     tide_bind_text(stmt, 1, tide_text_of(name));
-    rc = tide_db_step(&self->db, stmt, &row, err);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
     uint64_t id = row ? tide_column_u64(stmt, 0) : 0;
@@ -94,13 +80,8 @@ tide_status tide_sql_account(tide_tx *tx, const char *name, const char *provider
     struct tide_sqlite *self = sqlite_of_tx(tx);
     sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_GET);
     bool row = false;
-    tide_status rc = validate_name("an account", name, err);
-    if (rc == TIDE_OK && strlen(provider) > 32)
-        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
-    if (rc != TIDE_OK)
-        return rc;
     tide_bind_text(stmt, 1, tide_text_of(name));
-    rc = tide_db_step(&self->db, stmt, &row, err);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
     uint64_t id = row ? tide_column_u64(stmt, 0) : 0;
@@ -194,12 +175,6 @@ tide_status tide_sql_account_place(tide_tx *tx, uint32_t account, const char *ar
                                    const char *secret, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
-    const struct tide_account_row *room = NULL;
-    if ((archive != NULL && strlen(archive) >= sizeof room->archive) ||
-        (secret != NULL && strlen(secret) >= sizeof room->secret))
-        return tide_error_set(err, TIDE_INVALID,
-                              "an archive's id has at most %zu bytes, a secret's place %zu",
-                              sizeof room->archive - 1, sizeof room->secret - 1);
     sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_PLACE);
     tide_bind_u64(stmt, 1, account);
     bind_or_keep(stmt, 2, archive);
@@ -278,13 +253,6 @@ bool tide_sql_paused(const struct tide_sqlite *self, uint32_t account, uint32_t 
 
 /* ---- bad items ----------------------------------------------------------------- */
 
-static tide_bad_state bad_state_of(tide_status status)
-{
-    if (status == TIDE_GONE)
-        return TIDE_BAD_GONE;
-    return status == TIDE_TIMEOUT ? TIDE_BAD_OWED : TIDE_BAD_BAD;
-}
-
 tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cycle,
                              const struct tide_item_report *items, size_t count,
                              uint64_t now_unix_ms, tide_error *err)
@@ -300,9 +268,9 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
     uint64_t kind = tide_column_u64(stmt, 1);
     tide_db_end(stmt);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        if (items[i].item.bytes == 0 || items[i].item.bytes > TIDE_ITEM_BYTES_MAX)
-            return tide_error_set(err, TIDE_INVALID, "an item's name has 1 to %d bytes, not %zu",
-                                  TIDE_ITEM_BYTES_MAX, items[i].item.bytes);
+        rc = tide_item_check(&items[i], err);
+        if (rc != TIDE_OK)
+            return rc;
         bool clear = items[i].status == TIDE_OK;
         stmt = sql_of(self, clear ? SQL_BAD_CLEAR : SQL_BAD_ADD);
         tide_bind_u64(stmt, 1, account);
@@ -312,7 +280,7 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
             rc = tide_db_run(&self->db, stmt, err);
             continue;
         }
-        (void)sqlite3_bind_int(stmt, 4, (int)bad_state_of(items[i].status));
+        (void)sqlite3_bind_int(stmt, 4, (int)tide_bad_state_of(items[i].status));
         tide_bind_u64_or_null(stmt, 5, cycle);
         tide_bind_u64(stmt, 6, now_unix_ms);
         tide_bind_text_or_null(stmt, 7, items[i].reason);
@@ -407,9 +375,6 @@ tide_status tide_sql_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text 
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     bool found = false;
-    if (tag.bytes == 0 || tag.bytes > TIDE_DEDUPE_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "an intent's tag has 1 to %d bytes",
-                              TIDE_DEDUPE_BYTES_MAX);
     tide_status rc = intent_read(self, tag, &found, state_out, outcome_out, err);
     if (rc != TIDE_OK || found)
         return tide_sql_end(self, rc);
@@ -462,10 +427,6 @@ tide_status tide_sql_schedule(tide_tx *tx, const struct tide_schedule_row *row, 
     struct tide_sqlite *self = sqlite_of_tx(tx);
     uint32_t scope = 0;
     bool found = false;
-    if (row->name.bytes == 0 || row->name.bytes > TIDE_NAME_BYTES_MAX || row->period_ms == 0)
-        return tide_error_set(err, TIDE_INVALID,
-                              "a schedule has a name of 1 to %d bytes and a period",
-                              TIDE_NAME_BYTES_MAX);
     tide_status rc = tide_sql_kind_scope(self, row->kind, &scope, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
@@ -523,8 +484,6 @@ tide_status tide_sql_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     bool row = false;
-    if (slot == 0 || slot > INT64_MAX)
-        return tide_error_set(err, TIDE_INVALID, "slots begin at 1");
     sqlite3_stmt *stmt = sql_of(self, SQL_SCHEDULE_FIRE);
     tide_bind_u64(stmt, 1, schedule);
     tide_bind_u64(stmt, 2, slot);
@@ -550,8 +509,6 @@ tide_status tide_sql_alert(tide_tx *tx, const char *condition, uint32_t account,
                            const char *text, uint64_t now_unix_ms, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
-    if (level < 0 || level > 2 || condition[0] == '\0' || strlen(condition) > 48)
-        return tide_error_set(err, TIDE_INVALID, "an alert has a short name and a level of 0 to 2");
     sqlite3_stmt *stmt = sql_of(self, level == 0 ? SQL_ALERT_CLEAR : SQL_ALERT_SET);
     tide_bind_text(stmt, 1, tide_text_of(condition));
     tide_bind_u64(stmt, 2, account);

@@ -5,7 +5,6 @@
 #include "base/limits.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static void stream_read(sqlite3_stmt *stmt, struct tide_stream_row *row)
 {
@@ -35,25 +34,6 @@ static tide_status stream_find(struct tide_sqlite *self, uint32_t account, const
     return rc;
 }
 
-/* The texts of row_out are kept beyond this call, so they are copied out of the
- * statement: it must not stay active (Q3). */
-static tide_status keep_texts(struct tide_sqlite *self, struct tide_stream_row *row,
-                              tide_error *err)
-{
-    tide_text *texts[] = {&row->name, &row->cursor, &row->floor, &row->start};
-    tide_buf_clear(&self->kept);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        if (tide_buf_add(&self->kept, texts[i]->data, texts[i]->bytes) != TIDE_OK ||
-            tide_buf_add(&self->kept, "", 1) != TIDE_OK)
-            return tide_sql_no_memory(err);
-    const char *at = self->kept.data;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        texts[i]->data = at;
-        at += texts[i]->bytes + 1;
-    }
-    return TIDE_OK;
-}
-
 static tide_status stream_add(struct tide_sqlite *self, uint32_t account, const char *name,
                               tide_text floor, tide_error *err)
 {
@@ -73,10 +53,6 @@ tide_status tide_sql_stream(tide_tx *tx, uint32_t account, const char *name, tid
     struct tide_sqlite *self = sqlite_of_tx(tx);
     struct tide_stream_row row = {0};
     bool found = false;
-    size_t name_bytes = strlen(name);
-    if (name_bytes == 0 || name_bytes > TIDE_NAME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "a stream's name has 1 to %d bytes",
-                              TIDE_NAME_BYTES_MAX);
     tide_status rc = stream_find(self, account, name, &row, &found, err);
     if (rc == TIDE_OK && !found) {
         rc = stream_add(self, account, name, floor, err);
@@ -92,8 +68,8 @@ tide_status tide_sql_stream(tide_tx *tx, uint32_t account, const char *name, tid
         if (rc == TIDE_OK)
             rc = stream_find(self, account, name, &row, &found, err);
     }
-    if (rc == TIDE_OK)
-        rc = keep_texts(self, &row, err);
+    if (rc == TIDE_OK) /* the statement must not stay active (Q3) */
+        rc = tide_stream_keep(&row, &self->kept, err);
     tide_db_end(sql_of(self, SQL_STREAM_GET));
     if (rc == TIDE_OK)
         *row_out = row;
