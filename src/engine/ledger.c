@@ -108,6 +108,13 @@ tide_bad_state tide_bad_state_of(tide_status status)
     return status == TIDE_TIMEOUT ? TIDE_BAD_OWED : TIDE_BAD_BAD;
 }
 
+tide_status tide_status_shown(tide_row_state state, int64_t stored)
+{
+    if (state == TIDE_ROW_DONE)
+        return TIDE_OK;
+    return state == TIDE_ROW_CANCELED ? TIDE_CANCELED : (tide_status)stored;
+}
+
 tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_error *err)
 {
     tide_text *texts[] = {&row->name, &row->cursor, &row->floor, &row->start};

@@ -181,6 +181,38 @@ tide_status tide_item_check(const struct tide_item_report *item, tide_error *err
 
 /* What an item that failed like this is from now on. */
 tide_bad_state tide_bad_state_of(tide_status status);
+/* Columns of a job where commands list them, in every engine's statement. */
+enum {
+    LIST_ID,
+    LIST_CYCLE,
+    LIST_SIZE,
+    LIST_BYTES_DONE,
+    LIST_OWNER,
+    LIST_TOKEN,
+    LIST_NOT_BEFORE,
+    LIST_CREATED,
+    LIST_STARTED,
+    LIST_FINISHED,
+    LIST_BEAT,
+    LIST_ACCOUNT,
+    LIST_KIND,
+    LIST_OPEN_DEPS,
+    LIST_ATTEMPTS,
+    LIST_ATTEMPTS_MAX,
+    LIST_PRIORITY,
+    LIST_STATE,
+    LIST_STATUS,
+    LIST_DEDUPE,
+    LIST_PAYLOAD,
+    LIST_RESUME,
+    LIST_ERROR,
+    LIST_ACCOUNT_NAME,
+    LIST_KIND_NAME,
+    LIST_RUN,
+    LIST_OWN, /* the engine's own begin here */
+};
+/* The status of a job in `state` that has `stored` with its last error. */
+tide_status tide_status_shown(tide_row_state state, int64_t stored);
 /* Copies the texts of a row into `kept`, to be lent to the caller until that is used again. */
 tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_error *err);
 

@@ -107,13 +107,8 @@ tide_status tide_pgl_members(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
     (void)tide_pgl_params(self);
-    rc = tide_pgl_rows(self, members_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, members_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_member member = {
             .owner = tide_pg_get_u64(rows, i, 0),
@@ -129,7 +124,7 @@ tide_status tide_pgl_members(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- accounts ------------------------------------------------------------------------ */
@@ -337,16 +332,14 @@ tide_status tide_pgl_batch_get(tide_ledger *ledger, tide_text name, uint64_t *id
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
     (void)tide_pgl_params(self);
     tide_pg_text(self->pg, name);
-    rc = tide_pgl_rows(self,
-                       "SELECT u.id FROM tidemark.batch b LEFT JOIN LATERAL unnest(b.ids)"
-                       " WITH ORDINALITY AS u (id, place) ON true WHERE b.name = $1"
-                       " ORDER BY u.place",
-                       &rows, err);
+    tide_status rc =
+        tide_pgl_rows(self,
+                      "SELECT u.id FROM tidemark.batch b LEFT JOIN LATERAL unnest(b.ids)"
+                      " WITH ORDINALITY AS u (id, place) ON true WHERE b.name = $1"
+                      " ORDER BY u.place",
+                      &rows, err);
     if (rc != TIDE_OK)
         return rc;
     size_t total = (size_t)PQntuples(rows);

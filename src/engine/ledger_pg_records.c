@@ -118,12 +118,8 @@ tide_status tide_pgl_accounts(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, accounts_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, accounts_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_account_row account = {.id = (uint32_t)tide_pg_get_u64(rows, i, 0)};
         tide_pgl_copy(rows, i, 1, account.name, sizeof account.name);
@@ -140,7 +136,7 @@ tide_status tide_pgl_accounts(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 tide_status tide_pgl_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
@@ -289,15 +285,11 @@ tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_i64(pg, account == UINT32_MAX ? 0 : account);
     tide_pg_i64(pg, account);
     tide_pg_i64(pg, kind);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, bad_list_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, bad_list_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_bad_row bad = {
             .account = (uint32_t)tide_pg_get_u64(rows, i, 0),
@@ -316,7 +308,7 @@ tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 static void bad_key(struct tide_postgres *self, uint32_t account, uint32_t kind, tide_text item)
@@ -472,15 +464,12 @@ tide_status tide_pgl_schedules(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self,
-                           "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
-                           " name, payload FROM tidemark.schedule ORDER BY id",
-                           &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc =
+        tide_pgl_rows(self,
+                      "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
+                      " name, payload FROM tidemark.schedule ORDER BY id",
+                      &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_schedule_row schedule = {
             .id = tide_pg_get_u64(rows, i, 0),
@@ -497,7 +486,7 @@ tide_status tide_pgl_schedules(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* Slots only grow, so one number per schedule decides as a row per slot would; the row's
@@ -579,12 +568,8 @@ tide_status tide_pgl_alerts(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, alerts_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, alerts_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_alert_row alert = {
             .account = (uint32_t)tide_pg_get_u64(rows, i, 1),
@@ -599,7 +584,7 @@ tide_status tide_pgl_alerts(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 tide_status tide_pgl_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)

@@ -107,12 +107,8 @@ tide_status tide_pgl_streams(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, STREAM " ORDER BY s.id", &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, STREAM " ORDER BY s.id", &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_stream_row stream;
         stream_read(rows, i, &stream);
@@ -120,7 +116,7 @@ tide_status tide_pgl_streams(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- cycles ------------------------------------------------------------------------ */
@@ -203,13 +199,9 @@ tide_status tide_pgl_cycle_list(tide_ledger *ledger, uint64_t stream,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, stream);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, cycle_list_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, cycle_list_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_cycle_row cycle = {
             .id = tide_pg_get_u64(rows, i, 0),
@@ -227,7 +219,7 @@ tide_status tide_pgl_cycle_list(tide_ledger *ledger, uint64_t stream,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* Every row of `job` is unfinished, failed or canceled (R1), so nothing done is read. */
@@ -245,13 +237,9 @@ tide_status tide_pgl_work_left(tide_ledger *ledger, uint32_t account,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, account);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, work_left_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, work_left_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_work_left left = {
             .cycle = tide_pg_get_u64(rows, i, 0),
@@ -265,7 +253,7 @@ tide_status tide_pgl_work_left(tide_ledger *ledger, uint32_t account,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- cursors ----------------------------------------------------------------------- */

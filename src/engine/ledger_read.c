@@ -5,45 +5,7 @@
 
 #include <inttypes.h>
 
-/* Numbers of the columns of SQL_LIST_*. */
-enum {
-    LIST_ID,
-    LIST_CYCLE,
-    LIST_SIZE,
-    LIST_BYTES_DONE,
-    LIST_OWNER,
-    LIST_TOKEN,
-    LIST_NOT_BEFORE,
-    LIST_CREATED,
-    LIST_STARTED,
-    LIST_FINISHED,
-    LIST_BEAT,
-    LIST_ACCOUNT,
-    LIST_KIND,
-    LIST_OPEN_DEPS,
-    LIST_ATTEMPTS,
-    LIST_ATTEMPTS_MAX,
-    LIST_PRIORITY,
-    LIST_TRAITS,
-    LIST_STATE,
-    LIST_STATUS,
-    LIST_ACCOUNT_NAME,
-    LIST_KIND_NAME,
-    LIST_DEDUPE,
-    LIST_PAYLOAD,
-    LIST_RESUME,
-    LIST_ERROR,
-    LIST_RUN,
-};
-
-static tide_status status_shown(sqlite3_stmt *stmt, tide_row_state state)
-{
-    if (state == TIDE_ROW_DONE)
-        return TIDE_OK;
-    if (state == TIDE_ROW_CANCELED)
-        return TIDE_CANCELED;
-    return (tide_status)sqlite3_column_int(stmt, LIST_STATUS);
-}
+enum { LIST_TRAITS = LIST_OWN };
 
 static void job_read(sqlite3_stmt *stmt, struct tide_job_row *row)
 {
@@ -72,7 +34,7 @@ static void job_read(sqlite3_stmt *stmt, struct tide_job_row *row)
         .preemptible = (traits & TRAIT_PREEMPTIBLE) != 0,
         .force = (traits & TRAIT_FORCE) != 0,
         .state = state,
-        .status = status_shown(stmt, state),
+        .status = tide_status_shown(state, sqlite3_column_int64(stmt, LIST_STATUS)),
         .account_name = tide_column_text(stmt, LIST_ACCOUNT_NAME),
         .kind_name = tide_column_text(stmt, LIST_KIND_NAME),
         .dedupe_key = tide_column_text(stmt, LIST_DEDUPE),
