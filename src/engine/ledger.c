@@ -52,25 +52,6 @@ void tide_job_body_free(tide_mem *mem, struct tide_job_body *body)
         tide_mem_free(mem, body, body->bytes);
 }
 
-/* A finish that breaks a ceiling is refused alone, whichever engine would write it. */
-tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
-{
-    TIDE_ASSERT(finish->state != TIDE_ROW_RUNNING);
-    TIDE_ASSERT((unsigned)finish->state <= TIDE_ROW_CANCELED);
-    if (finish->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID,
-                              "job %" PRIu64 ": payload of %zu bytes, at most %d", finish->id,
-                              finish->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
-    if (finish->resume_set && finish->resume.bytes > TIDE_RESUME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID,
-                              "job %" PRIu64 ": resume data of %zu bytes, at most %d", finish->id,
-                              finish->resume.bytes, TIDE_RESUME_BYTES_MAX);
-    if (finish->children_count > TIDE_CHILDREN_MAX || finish->items_count > TIDE_ITEMS_MAX)
-        return tide_error_set(err, TIDE_FULL, "job %" PRIu64 ": too many children or items",
-                              finish->id);
-    return TIDE_OK;
-}
-
 tide_status tide_job_new_check(const struct tide_job_new *job, size_t index, tide_error *err)
 {
     if (job->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
@@ -137,6 +118,25 @@ static tide_status name_check(const char *what, tide_text name, size_t bytes_max
         return TIDE_OK;
     return tide_error_set(err, TIDE_INVALID, "the name of %s has 1 to %zu bytes, not %zu", what,
                           bytes_max, name.bytes);
+}
+
+/* A finish that breaks a ceiling is refused alone, whichever engine would write it. */
+tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
+{
+    TIDE_ASSERT(finish->state != TIDE_ROW_RUNNING);
+    TIDE_ASSERT((unsigned)finish->state <= TIDE_ROW_CANCELED);
+    if (finish->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID,
+                              "job %" PRIu64 ": payload of %zu bytes, at most %d", finish->id,
+                              finish->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
+    if (finish->resume_set && finish->resume.bytes > TIDE_RESUME_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID,
+                              "job %" PRIu64 ": resume data of %zu bytes, at most %d", finish->id,
+                              finish->resume.bytes, TIDE_RESUME_BYTES_MAX);
+    if (finish->children_count > TIDE_CHILDREN_MAX || finish->items_count > TIDE_ITEMS_MAX)
+        return tide_error_set(err, TIDE_FULL, "job %" PRIu64 ": too many children or items",
+                              finish->id);
+    return TIDE_OK;
 }
 
 void tide_changes_init(struct tide_changes *changes, tide_mem *mem)

@@ -89,9 +89,8 @@ tide_status tide_sql_members(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_MEMBER_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_member member = {
             .owner = tide_column_u64(stmt, 0),
             .joined_unix_ms = tide_column_u64(stmt, 3),
@@ -104,7 +103,6 @@ tide_status tide_sql_members(tide_ledger *ledger,
         tide_column_copy(stmt, 2, member.version, sizeof member.version);
         if (!visit(&member, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;

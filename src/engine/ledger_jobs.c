@@ -347,16 +347,13 @@ tide_status tide_sql_refill(tide_ledger *ledger, uint32_t account, uint8_t after
     /* First the rest of that priority, then all below it. */
     for (int i = 0; rc == TIDE_OK && !paused && i < 2 && count < count_max; i++) {
         sqlite3_stmt *stmt = sql_of(self, texts[self->paused_kinds_count > 0][i]);
-        bool row = false;
         tide_bind_u64(stmt, 1, account);
         (void)sqlite3_bind_int(stmt, 2, after_priority);
         tide_bind_u64(stmt, 3, after_id);
         tide_bind_u64(stmt, 4, count_max - count);
-        rc = tide_db_step(&self->db, stmt, &row, err);
-        while (rc == TIDE_OK && row) {
+        while (tide_db_next(&self->db, stmt, &rc, err)) {
             TIDE_ASSERT(count < count_max);
             tide_sql_brief_read(stmt, &briefs_out[count++]);
-            rc = tide_db_step(&self->db, stmt, &row, err);
         }
     }
     if (rc == TIDE_OK)
@@ -432,7 +429,6 @@ static tide_status pick(struct tide_sqlite *self, enum tide_sql text,
 {
     sqlite3_stmt *stmt = sql_of(self, text);
     bool any_account = filter->account == UINT32_MAX;
-    bool row = false;
     if (self->picks_count >= count_max)
         return TIDE_OK;
     tide_bind_u64(stmt, 1, filter->id);
@@ -443,8 +439,8 @@ static tide_status pick(struct tide_sqlite *self, enum tide_sql text,
     tide_bind_u64(stmt, 6, filter->cycle);
     tide_bind_u64(stmt, 7, filter->before_id);
     tide_bind_u64(stmt, 8, count_max - self->picks_count);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct picked *picked = pick_add(self);
         if (picked == NULL) {
             tide_db_end(stmt);
@@ -454,9 +450,20 @@ static tide_status pick(struct tide_sqlite *self, enum tide_sql text,
         picked->state = (uint8_t)tide_column_u64(stmt, 1);
         picked->cycle = tide_column_u64(stmt, 2);
         picked->kind = tide_column_u32(stmt, 3);
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     return rc;
+}
+
+/* One slice of the rows that a filter means: the one it names, or from two indexes. */
+static tide_status pick_slice(struct tide_sqlite *self, enum tide_sql first, enum tide_sql second,
+                              const struct tide_job_filter *filter, tide_error *err)
+{
+    size_t count_max = slice_of(filter->count_max);
+    self->picks_count = 0;
+    if (filter->id != 0)
+        return pick(self, SQL_PICK_ID, filter, count_max, err);
+    tide_status rc = pick(self, first, filter, count_max, err);
+    return rc != TIDE_OK ? rc : pick(self, second, filter, count_max, err);
 }
 
 static tide_status retry_one(struct tide_sqlite *self, const struct picked *picked, tide_error *err)
@@ -486,17 +493,8 @@ tide_status tide_sql_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
     (void)now_unix_ms;
     struct tide_sqlite *self = sqlite_of_tx(tx);
     struct tally_mark mark = tide_sql_tally_mark(self);
-    size_t count_max = slice_of(filter->count_max);
     size_t count = 0;
-    tide_status rc = TIDE_OK;
-    self->picks_count = 0;
-    if (filter->id != 0)
-        rc = pick(self, SQL_PICK_ID, filter, count_max, err);
-    else {
-        rc = pick(self, SQL_PICK_GAP, filter, count_max, err);
-        if (rc == TIDE_OK)
-            rc = pick(self, SQL_PICK_DELAYED, filter, count_max, err);
-    }
+    tide_status rc = pick_slice(self, SQL_PICK_GAP, SQL_PICK_DELAYED, filter, err);
     /* Where two have one key, the older one keeps it. */
     if (self->picks_count > 1)
         qsort(self->picks, self->picks_count, sizeof self->picks[0], id_order);
@@ -540,18 +538,9 @@ tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, u
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     struct tally_mark mark = tide_sql_tally_mark(self);
-    size_t count_max = slice_of(filter->count_max);
     size_t count = 0;
     size_t running = 0;
-    tide_status rc = TIDE_OK;
-    self->picks_count = 0;
-    if (filter->id != 0)
-        rc = pick(self, SQL_PICK_ID, filter, count_max, err);
-    else {
-        rc = pick(self, SQL_PICK_READY, filter, count_max, err);
-        if (rc == TIDE_OK)
-            rc = pick(self, SQL_PICK_BLOCKED, filter, count_max, err);
-    }
+    tide_status rc = pick_slice(self, SQL_PICK_READY, SQL_PICK_BLOCKED, filter, err);
     for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
         if (self->picks[i].state != TIDE_ROW_PENDING)
             continue;
@@ -584,15 +573,13 @@ tide_status tide_sql_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_CANCELS);
-    bool row = false;
     size_t count = 0;
     tide_bind_u64(stmt, 1, owner);
     tide_bind_u64(stmt, 2, ids_max);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         TIDE_ASSERT(count < ids_max);
         ids_out[count++] = tide_column_u64(stmt, 0);
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     if (rc == TIDE_OK)
         *count_out = count;
@@ -646,12 +633,11 @@ static tide_status reclaim_list(struct tide_sqlite *self, uint64_t owner, size_t
                                 tide_error *err)
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_RECLAIM_LIST);
-    bool row = false;
     self->picks_count = 0;
     tide_bind_u64(stmt, 1, owner);
     tide_bind_u64(stmt, 2, count_max);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct picked *picked = pick_add(self);
         if (picked == NULL) {
             tide_db_end(stmt);
@@ -672,7 +658,6 @@ static tide_status reclaim_list(struct tide_sqlite *self, uint64_t owner, size_t
             .token = tide_column_u64(stmt, 11),
             .cancel = tide_column_u64(stmt, 12) != 0,
         };
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     return rc;
 }

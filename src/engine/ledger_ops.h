@@ -169,12 +169,21 @@ struct tide_tx {
     tide_ledger *ledger;
 };
 
+/* ledger.c: whether a finish keeps to the ceilings; its own failure, not the store's. */
+tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err);
+
+/* The engine behind a path. */
+tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledger_options *options,
+                                      tide_ledger **ledger_out, tide_error *err);
+tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_options *options,
+                                    tide_ledger **ledger_out, tide_error *err);
+
 /* ---- ledger.c, for every engine ----
  *
  * What an operation is given was checked against the ceilings before its engine sees it;
  * these are for what comes by the way of another operation.  Their failure is TIDE_INVALID
  * or TIDE_FULL, of the one that is refused and not of the store. */
-tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err);
+
 /* `index`: its place in the call, of which it may need earlier ones. */
 tide_status tide_job_new_check(const struct tide_job_new *job, size_t index, tide_error *err);
 tide_status tide_item_check(const struct tide_item_report *item, tide_error *err);
@@ -215,11 +224,5 @@ enum {
 tide_status tide_status_shown(tide_row_state state, int64_t stored);
 /* Copies the texts of a row into `kept`, to be lent to the caller until that is used again. */
 tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_error *err);
-
-/* The engine behind a path. */
-tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledger_options *options,
-                                      tide_ledger **ledger_out, tide_error *err);
-tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_options *options,
-                                    tide_ledger **ledger_out, tide_error *err);
 
 #endif

@@ -110,9 +110,8 @@ tide_status tide_sql_accounts(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_account_row account = {.id = tide_column_u32(stmt, 0)};
         tide_column_copy(stmt, 1, account.name, sizeof account.name);
         tide_column_copy(stmt, 2, account.provider, sizeof account.provider);
@@ -126,7 +125,6 @@ tide_status tide_sql_accounts(tide_ledger *ledger,
         tide_column_copy(stmt, 10, account.secret, sizeof account.secret);
         if (!visit(&account, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -144,14 +142,21 @@ tide_status tide_sql_account_halt(tide_tx *tx, uint32_t account, bool halted, co
     return tide_sql_change_one(self, stmt, "account", account, err);
 }
 
-tide_status tide_sql_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
+/* One flag of one row; what is paused is read anew. */
+static tide_status flag(tide_tx *tx, enum tide_sql text, const char *what, uint32_t id, bool value,
+                        tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_PAUSE);
+    sqlite3_stmt *stmt = sql_of(self, text);
     self->paused_known = false;
-    tide_bind_u64(stmt, 1, account);
-    (void)sqlite3_bind_int(stmt, 2, paused);
-    return tide_sql_change_one(self, stmt, "account", account, err);
+    tide_bind_u64(stmt, 1, id);
+    (void)sqlite3_bind_int(stmt, 2, value);
+    return tide_sql_change_one(self, stmt, what, id, err);
+}
+
+tide_status tide_sql_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
+{
+    return flag(tx, SQL_ACCOUNT_PAUSE, "account", account, paused, err);
 }
 
 tide_status tide_sql_governor_save(tide_tx *tx, uint32_t account, tide_text saved, tide_error *err)
@@ -184,21 +189,12 @@ tide_status tide_sql_account_place(tide_tx *tx, uint32_t account, const char *ar
 
 tide_status tide_sql_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
 {
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_KIND_PAUSE);
-    self->paused_known = false;
-    tide_bind_u64(stmt, 1, kind);
-    (void)sqlite3_bind_int(stmt, 2, paused);
-    return tide_sql_change_one(self, stmt, "kind", kind, err);
+    return flag(tx, SQL_KIND_PAUSE, "kind", kind, paused, err);
 }
 
 tide_status tide_sql_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
 {
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_KIND_SPLITS);
-    tide_bind_u64(stmt, 1, kind);
-    (void)sqlite3_bind_int(stmt, 2, splits);
-    return tide_sql_change_one(self, stmt, "kind", kind, err);
+    return flag(tx, SQL_KIND_SPLITS, "kind", kind, splits, err);
 }
 
 static bool paused_add(struct tide_sqlite *self, uint32_t **array, size_t *count, size_t *capacity,
@@ -218,11 +214,10 @@ tide_status tide_sql_paused_load(struct tide_sqlite *self, tide_error *err)
     if (self->paused_known)
         return TIDE_OK;
     sqlite3_stmt *stmt = sql_of(self, SQL_PAUSED);
-    bool row = false;
     self->paused_accounts_count = 0;
     self->paused_kinds_count = 0;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         uint32_t id = tide_column_u32(stmt, 1);
         bool added = tide_column_u64(stmt, 0) == 0
                          ? paused_add(self, &self->paused_accounts, &self->paused_accounts_count,
@@ -233,7 +228,6 @@ tide_status tide_sql_paused_load(struct tide_sqlite *self, tide_error *err)
             tide_db_end(stmt);
             return tide_sql_no_memory(err);
         }
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     self->paused_known = rc == TIDE_OK;
     return rc;
@@ -295,12 +289,11 @@ tide_status tide_sql_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_BAD_LIST);
-    bool row = false;
     tide_bind_u64(stmt, 1, account == UINT32_MAX ? 0 : account);
     tide_bind_u64(stmt, 2, account);
     tide_bind_u64(stmt, 3, kind);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_bad_row bad = {
             .account = tide_column_u32(stmt, 0),
             .kind = tide_column_u32(stmt, 1),
@@ -316,7 +309,6 @@ tide_status tide_sql_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
         };
         if (!visit(&bad, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -457,9 +449,8 @@ tide_status tide_sql_schedules(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_SCHEDULE_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_schedule_row schedule = {
             .id = tide_column_u64(stmt, 0),
             .kind = tide_column_u32(stmt, 1),
@@ -473,7 +464,6 @@ tide_status tide_sql_schedules(tide_ledger *ledger,
         };
         if (!visit(&schedule, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -537,9 +527,8 @@ tide_status tide_sql_alerts(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_ALERT_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_alert_row alert = {
             .account = tide_column_u32(stmt, 1),
             .level = (int)tide_column_u32(stmt, 2),
@@ -551,7 +540,6 @@ tide_status tide_sql_alerts(tide_ledger *ledger,
         tide_column_copy(stmt, 6, alert.account_name, sizeof alert.account_name);
         if (!visit(&alert, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;

@@ -82,14 +82,12 @@ tide_status tide_sql_streams(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_stream_row stream;
         stream_read(stmt, &stream);
         if (!visit(&stream, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -154,10 +152,9 @@ tide_status tide_sql_cycles(tide_ledger *ledger, uint64_t stream,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_LIST);
-    bool row = false;
     tide_bind_u64(stmt, 1, stream);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_cycle_row cycle = {
             .id = tide_column_u64(stmt, 0),
             .stream = tide_column_u64(stmt, 1),
@@ -172,7 +169,6 @@ tide_status tide_sql_cycles(tide_ledger *ledger, uint64_t stream,
         };
         if (!visit(&cycle, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -184,10 +180,9 @@ tide_status tide_sql_work_left(tide_ledger *ledger, uint32_t account,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_WORK_LEFT);
-    bool row = false;
     tide_bind_u64(stmt, 1, account);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_work_left left = {
             .cycle = tide_column_u64(stmt, 0),
             .kind = tide_column_u32(stmt, 1),
@@ -198,7 +193,6 @@ tide_status tide_sql_work_left(tide_ledger *ledger, uint32_t account,
         };
         if (!visit(&left, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
