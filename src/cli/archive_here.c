@@ -25,28 +25,28 @@ tide_status archive_here_places(struct cli *cli, char archive_dir_out[CLI_PATH_B
     return TIDE_OK;
 }
 
-tide_status archive_here_engine(struct cli *cli, const char *archive_dir, unsigned workers,
-                                struct archive_here *here, tide_engine **engine_out)
+tide_status archive_here_options(struct cli *cli, const char *archive_dir,
+                                 struct archive_here *here, struct tide_engine_options *options_out)
 {
     tide_status rc = cli_ledger_choose(cli);
     if (rc == TIDE_OK && cli->shared != NULL)
         rc = archive_here_open(cli, archive_dir, here);
-    if (rc != TIDE_OK)
-        return rc;
-    const struct tide_engine_options engine = {.state_dir = cli->state_dir,
-                                               .ledger = cli->shared,
-                                               .may_take = archive_here_may_take,
-                                               .may_take_arg = here,
-                                               .world = cli->world,
-                                               .settings = cli->settings,
-                                               .workers = workers};
-    rc = tide_engine_open(&engine, engine_out, &cli->err);
+    if (rc == TIDE_OK)
+        *options_out = (struct tide_engine_options){.state_dir = cli->state_dir,
+                                                    .ledger = cli->shared,
+                                                    .may_take = archive_here_may_take,
+                                                    .may_take_arg = here,
+                                                    .world = cli->world,
+                                                    .settings = cli->settings};
+    return rc;
+}
+
+tide_status archive_here_opened(struct cli *cli, tide_status rc)
+{
     cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
-    if (cli->shared != NULL && rc != TIDE_BUSY)
-        (void)cli_shared_hint(cli, rc);
     if (rc == TIDE_BUSY)
         return cli_hint(cli, rc, "Wait for it to end, or stop it, and run this command again.");
-    return rc;
+    return cli->shared == NULL ? rc : cli_shared_hint(cli, rc);
 }
 
 bool archive_here_wants(const struct archive_here *here, const char *account, const char *provider)

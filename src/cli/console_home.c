@@ -8,11 +8,15 @@ tide_status console_home_open(struct cli *cli, struct console_home *home)
 {
     struct tide_console_options options = {
         .world = cli->world, .workers = home->workers, .batch_max = home->batch_max};
+    struct tide_engine_options engine;
     home->here.console = true;
     tide_status rc = archive_here_places(cli, home->archive_dir, home->secrets_dir);
     if (rc == TIDE_OK)
-        rc = archive_here_engine(cli, home->archive_dir, TIDE_WORKERS_MAX, &home->here,
-                                 &home->engine);
+        rc = archive_here_options(cli, home->archive_dir, &home->here, &engine);
+    if (rc != TIDE_OK)
+        return rc;
+    engine.workers = TIDE_WORKERS_MAX;
+    rc = archive_here_opened(cli, tide_engine_open(&engine, &home->engine, &cli->err));
     if (rc == TIDE_OK)
         rc = tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
                                &home->secrets, &cli->err);

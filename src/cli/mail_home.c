@@ -13,10 +13,13 @@ tide_status mail_home_places(struct cli *cli, struct mail_home *home)
 
 tide_status mail_home_open(struct cli *cli, struct mail_home *home)
 {
+    struct tide_engine_options engine;
     home->here.mail = true;
     tide_status rc = mail_home_places(cli, home);
     if (rc == TIDE_OK)
-        rc = archive_here_engine(cli, home->archive_dir, 0, &home->here, &home->engine);
+        rc = archive_here_options(cli, home->archive_dir, &home->here, &engine);
+    if (rc == TIDE_OK)
+        rc = archive_here_opened(cli, tide_engine_open(&engine, &home->engine, &cli->err));
     if (rc == TIDE_OK)
         rc = tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
                                &home->secrets, &cli->err);
