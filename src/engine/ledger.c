@@ -112,6 +112,40 @@ tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_e
     return TIDE_OK;
 }
 
+tide_status tide_cycle_check(uint64_t stream, uint64_t ordinal, uint64_t next, tide_error *err)
+{
+    TIDE_ASSERT(ordinal <= next);
+    if (next - ordinal < TIDE_CYCLES_OPEN_MAX)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_FULL,
+                          "stream %" PRIu64 " has %d open cycles; let the oldest one finish",
+                          stream, TIDE_CYCLES_OPEN_MAX);
+}
+
+tide_status tide_cursor_check(uint64_t stream, uint64_t ordinal, uint64_t from, uint64_t to,
+                              tide_error *err)
+{
+    if (ordinal != from)
+        return tide_error_set(err, TIDE_STALE,
+                              "stream %" PRIu64 " is at %" PRIu64 ", no longer at %" PRIu64, stream,
+                              ordinal, from);
+    if (to <= from)
+        return tide_error_set(err, TIDE_BUG, "stream %" PRIu64 ": a cursor never goes back",
+                              stream);
+    return TIDE_OK;
+}
+
+tide_status tide_span_check(uint64_t stream, uint64_t from, uint64_t to, uint64_t count,
+                            uint64_t unfinished, tide_error *err)
+{
+    if (count == to - from && unfinished == 0)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_BUG,
+                          "stream %" PRIu64 " may not move from %" PRIu64 " to %" PRIu64
+                          ": %" PRIu64 " cycles in between, %" PRIu64 " unfinished",
+                          stream, from, to, count, unfinished);
+}
+
 static tide_status name_check(const char *what, tide_text name, size_t bytes_max, tide_error *err)
 {
     if (name.bytes > 0 && name.bytes <= bytes_max)

@@ -222,6 +222,14 @@ enum {
 };
 /* The status of a job in `state` that has `stored` with its last error. */
 tide_status tide_status_shown(tide_row_state state, int64_t stored);
+/* Whether a stream whose cursor is at `ordinal` may open cycle `next`. */
+tide_status tide_cycle_check(uint64_t stream, uint64_t ordinal, uint64_t next, tide_error *err);
+/* The rule by which a cursor moves (G4), from where it is, and over finished cycles alone:
+ * there are `count` in [from, to), and `unfinished` of them are not. */
+tide_status tide_cursor_check(uint64_t stream, uint64_t ordinal, uint64_t from, uint64_t to,
+                              tide_error *err);
+tide_status tide_span_check(uint64_t stream, uint64_t from, uint64_t to, uint64_t count,
+                            uint64_t unfinished, tide_error *err);
 /* Copies the texts of a row into `kept`, to be lent to the caller until that is used again. */
 tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_error *err);
 

@@ -8,7 +8,6 @@
  * (R5): whoever is adding a job to one of them is waited for, and seen. */
 #include "engine/ledger_pg_cold.h"
 #include "base/check.h"
-#include "base/limits.h"
 
 #include <inttypes.h>
 
@@ -158,13 +157,10 @@ tide_status tide_pgl_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_t
     uint64_t ordinal = 0;
     uint64_t next = 0;
     tide_status rc = stream_lock(self, stream, &ordinal, &next, NULL, err);
+    if (rc == TIDE_OK)
+        rc = tide_cycle_check(stream, ordinal, next, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
-    TIDE_ASSERT(ordinal <= next);
-    if (next - ordinal >= TIDE_CYCLES_OPEN_MAX)
-        return tide_error_set(err, TIDE_FULL,
-                              "stream %" PRIu64 " has %d open cycles; let the oldest one finish",
-                              stream, TIDE_CYCLES_OPEN_MAX);
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_u64(pg, stream);
     tide_pg_u64(pg, next);
@@ -315,21 +311,12 @@ tide_status tide_pgl_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
     uint64_t count = 0;
     uint64_t unfinished = 0;
     tide_status rc = stream_lock(self, stream, &ordinal, &next, NULL, err);
-    if (rc != TIDE_OK)
-        return tide_pgl_end(self, rc);
-    if (ordinal != from)
-        return tide_error_set(err, TIDE_STALE,
-                              "stream %" PRIu64 " is at %" PRIu64 ", no longer at %" PRIu64, stream,
-                              ordinal, from);
-    if (to <= from)
-        return tide_error_set(err, TIDE_BUG, "stream %" PRIu64 ": a cursor never goes back",
-                              stream);
-    rc = span_lock(self, stream, from, to, &count, &unfinished, err);
-    if (rc == TIDE_OK && (count != to - from || unfinished > 0))
-        rc = tide_error_set(err, TIDE_BUG,
-                            "stream %" PRIu64 " may not move from %" PRIu64 " to %" PRIu64
-                            ": %" PRIu64 " cycles in between, %" PRIu64 " unfinished",
-                            stream, from, to, count, unfinished);
+    if (rc == TIDE_OK)
+        rc = tide_cursor_check(stream, ordinal, from, to, err);
+    if (rc == TIDE_OK)
+        rc = span_lock(self, stream, from, to, &count, &unfinished, err);
+    if (rc == TIDE_OK)
+        rc = tide_span_check(stream, from, to, count, unfinished, err);
     if (rc == TIDE_OK)
         rc = move(self, stream, from, to, now_unix_ms, cursor_out, err);
     return tide_pgl_end(self, rc);

@@ -39,21 +39,31 @@ tide_status tide_sql_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope
     return tide_sql_end(self, rc);
 }
 
+/* The first column of a row of names; TIDE_NOT_FOUND. */
+static tide_status by_id(struct tide_sqlite *self, enum tide_sql text, const char *what,
+                         uint32_t id, uint32_t *value_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, text);
+    bool row = false;
+    tide_bind_u64(stmt, 1, id);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!row)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %u", what, id);
+    *value_out = tide_column_u32(stmt, 0);
+    tide_db_end(stmt);
+    return TIDE_OK;
+}
+
 tide_status tide_sql_kind_scope(struct tide_sqlite *self, uint32_t kind, uint32_t *scope_out,
                                 tide_error *err)
 {
     if (kind != 0 && tide_map_get(&self->kinds, kind, scope_out))
         return TIDE_OK;
-    sqlite3_stmt *stmt = sql_of(self, SQL_KIND_BY_ID);
-    bool row = false;
-    tide_bind_u64(stmt, 1, kind);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    tide_status rc = by_id(self, SQL_KIND_BY_ID, "kind", kind, scope_out, err);
     if (rc != TIDE_OK)
         return rc;
-    if (!row)
-        return tide_error_set(err, TIDE_NOT_FOUND, "there is no kind %u", kind);
-    *scope_out = tide_column_u32(stmt, 0);
-    tide_db_end(stmt);
     return tide_map_put(&self->kinds, kind, *scope_out) ? TIDE_OK : tide_sql_no_memory(err);
 }
 
@@ -62,15 +72,9 @@ tide_status tide_sql_account_exists(struct tide_sqlite *self, uint32_t account, 
     uint32_t ignored = 0;
     if (tide_map_get(&self->accounts, account, &ignored))
         return TIDE_OK;
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_BY_ID);
-    bool row = false;
-    tide_bind_u64(stmt, 1, account);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    tide_status rc = by_id(self, SQL_ACCOUNT_BY_ID, "account", account, &ignored, err);
     if (rc != TIDE_OK)
         return rc;
-    if (!row)
-        return tide_error_set(err, TIDE_NOT_FOUND, "there is no account %u", account);
-    tide_db_end(stmt);
     return tide_map_put(&self->accounts, account, 0) ? TIDE_OK : tide_sql_no_memory(err);
 }
 

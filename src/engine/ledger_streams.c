@@ -2,7 +2,6 @@
  * moves (E5.1). */
 #include "engine/ledger_sqlite.h"
 #include "base/check.h"
-#include "base/limits.h"
 
 #include <inttypes.h>
 
@@ -117,13 +116,10 @@ tide_status tide_sql_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_t
     uint64_t ordinal = 0;
     uint64_t next = 0;
     tide_status rc = stream_ordinals(self, stream, &ordinal, &next, err);
+    if (rc == TIDE_OK)
+        rc = tide_cycle_check(stream, ordinal, next, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
-    TIDE_ASSERT(ordinal <= next);
-    if (next - ordinal >= TIDE_CYCLES_OPEN_MAX)
-        return tide_error_set(err, TIDE_FULL,
-                              "stream %" PRIu64 " has %d open cycles; let the oldest one finish",
-                              stream, TIDE_CYCLES_OPEN_MAX);
     sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_ADD);
     tide_bind_u64(stmt, 1, stream);
     tide_bind_u64(stmt, 2, next);
@@ -214,12 +210,7 @@ static tide_status span_finished(struct tide_sqlite *self, uint64_t stream, uint
     uint64_t count = tide_column_u64(stmt, 0);
     uint64_t unfinished = tide_column_u64(stmt, 1);
     tide_db_end(stmt);
-    if (count != to - from || unfinished > 0)
-        return tide_error_set(err, TIDE_BUG,
-                              "stream %" PRIu64 " may not move from %" PRIu64 " to %" PRIu64
-                              ": %" PRIu64 " cycles in between, %" PRIu64 " unfinished",
-                              stream, from, to, count, unfinished);
-    return TIDE_OK;
+    return tide_span_check(stream, from, to, count, unfinished, err);
 }
 
 tide_status tide_sql_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
@@ -229,16 +220,10 @@ tide_status tide_sql_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
     uint64_t ordinal = 0;
     uint64_t next = 0;
     tide_status rc = stream_ordinals(self, stream, &ordinal, &next, err);
-    if (rc != TIDE_OK)
-        return tide_sql_end(self, rc);
-    if (ordinal != from)
-        return tide_error_set(err, TIDE_STALE,
-                              "stream %" PRIu64 " is at %" PRIu64 ", no longer at %" PRIu64, stream,
-                              ordinal, from);
-    if (to <= from)
-        return tide_error_set(err, TIDE_BUG, "stream %" PRIu64 ": a cursor never goes back",
-                              stream);
-    rc = span_finished(self, stream, from, to, err);
+    if (rc == TIDE_OK)
+        rc = tide_cursor_check(stream, ordinal, from, to, err);
+    if (rc == TIDE_OK)
+        rc = span_finished(self, stream, from, to, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
 
