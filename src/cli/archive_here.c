@@ -15,6 +15,40 @@ tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct a
                     "Name a directory that can be made and written to: --home DIR.");
 }
 
+tide_status archive_here_places(struct cli *cli, char archive_dir_out[CLI_PATH_BYTES],
+                                char secrets_dir_out[CLI_PATH_BYTES])
+{
+    const size_t room = CLI_PATH_BYTES;
+    if ((size_t)snprintf(archive_dir_out, room, "%s/archive", cli->data_dir) >= room ||
+        (size_t)snprintf(secrets_dir_out, room, "%s/secrets", cli->state_dir) >= room)
+        return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
+    return TIDE_OK;
+}
+
+tide_status archive_here_options(struct cli *cli, const char *archive_dir,
+                                 struct archive_here *here, struct tide_engine_options *options_out)
+{
+    tide_status rc = cli_ledger_choose(cli);
+    if (rc == TIDE_OK && cli->shared != NULL)
+        rc = archive_here_open(cli, archive_dir, here);
+    if (rc == TIDE_OK)
+        *options_out = (struct tide_engine_options){.state_dir = cli->state_dir,
+                                                    .ledger = cli->shared,
+                                                    .may_take = archive_here_may_take,
+                                                    .may_take_arg = here,
+                                                    .world = cli->world,
+                                                    .settings = cli->settings};
+    return rc;
+}
+
+tide_status archive_here_opened(struct cli *cli, tide_status rc)
+{
+    cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
+    if (rc == TIDE_BUSY)
+        return cli_hint(cli, rc, "Wait for it to end, or stop it, and run this command again.");
+    return cli->shared == NULL ? rc : cli_shared_hint(cli, rc);
+}
+
 bool archive_here_wants(const struct archive_here *here, const char *account, const char *provider)
 {
     if (!(here->mail && strcmp(provider, "gmail") == 0) &&

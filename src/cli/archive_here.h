@@ -14,6 +14,7 @@
 
 #include "cli/cli.h"
 #include "net/secrets.h"
+#include "tidemark.h"
 
 struct archive_here {
     tide_world *world;
@@ -23,6 +24,15 @@ struct archive_here {
     size_t accounts_count;
 };
 
+/* Where this home keeps its archives and its sign-ins; TIDE_INVALID: too long a path. */
+tide_status archive_here_places(struct cli *cli, char archive_dir_out[CLI_PATH_BYTES],
+                                char secrets_dir_out[CLI_PATH_BYTES]);
+/* What opens this home's engine; on a shared ledger it takes what is here. */
+tide_status archive_here_options(struct cli *cli, const char *archive_dir,
+                                 struct archive_here *here,
+                                 struct tide_engine_options *options_out);
+/* How opening it went, with what to do about it; returns `rc`. */
+tide_status archive_here_opened(struct cli *cli, tide_status rc);
 /* Makes the folder when it is missing. */
 tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct archive_here *here);
 /* For tide_engine_options.may_take; the argument is the struct (I1). */

@@ -5,15 +5,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static tide_status places(struct cli *cli, char archive[CLI_PATH_BYTES],
-                          char secrets[CLI_PATH_BYTES])
-{
-    if ((size_t)snprintf(archive, CLI_PATH_BYTES, "%s/archive", cli->data_dir) >= CLI_PATH_BYTES ||
-        (size_t)snprintf(secrets, CLI_PATH_BYTES, "%s/secrets", cli->state_dir) >= CLI_PATH_BYTES)
-        return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
-    return TIDE_OK;
-}
-
 static tide_status open_beside(struct cli *cli, struct console_home *home,
                                struct tide_engine_options *engine)
 {
@@ -42,29 +33,18 @@ tide_status console_home_open(struct cli *cli, struct console_home *home)
 {
     struct tide_console_options options = {
         .world = cli->world, .workers = home->workers, .batch_max = home->batch_max};
-    tide_status rc = places(cli, home->archive_dir, home->secrets_dir);
-    if (rc == TIDE_OK)
-        rc = cli_ledger_choose(cli);
+    struct tide_engine_options engine;
     home->here.console = true;
-    if (rc == TIDE_OK && cli->shared != NULL)
-        rc = archive_here_open(cli, home->archive_dir, &home->here);
+    tide_status rc = archive_here_places(cli, home->archive_dir, home->secrets_dir);
+    if (rc == TIDE_OK)
+        rc = archive_here_options(cli, home->archive_dir, &home->here, &engine);
     if (rc != TIDE_OK)
         return rc;
-    struct tide_engine_options engine = {.state_dir = cli->state_dir,
-                                         .ledger = cli->shared,
-                                         .may_take = archive_here_may_take,
-                                         .may_take_arg = &home->here,
-                                         .world = cli->world,
-                                         .settings = cli->settings,
-                                         .workers = TIDE_WORKERS_MAX};
+    engine.workers = TIDE_WORKERS_MAX;
     rc = tide_engine_open(&engine, &home->engine, &cli->err);
     if (rc == TIDE_BUSY && cli->shared != NULL && home->may_hand_over)
         rc = open_beside(cli, home, &engine);
-    cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
-    if (cli->shared != NULL && rc != TIDE_BUSY)
-        (void)cli_shared_hint(cli, rc);
-    if (rc == TIDE_BUSY)
-        return cli_hint(cli, rc, "Wait for it to end, or stop it, and run this command again.");
+    rc = archive_here_opened(cli, rc);
     if (rc == TIDE_OK)
         rc = tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
                                &home->secrets, &cli->err);
@@ -91,7 +71,7 @@ tide_status console_home_store(struct cli *cli, const char *site, tide_console_s
     char archive[CLI_PATH_BYTES];
     char secrets[CLI_PATH_BYTES];
     char dir[CLI_PATH_BYTES + 16];
-    tide_status rc = places(cli, archive, secrets);
+    tide_status rc = archive_here_places(cli, archive, secrets);
     if (rc == TIDE_OK)
         rc = tide_console_site_check(site, &cli->err);
     if (rc != TIDE_OK)

@@ -10,36 +10,18 @@
 
 tide_status mail_home_places(struct cli *cli, struct mail_home *home)
 {
-    if ((size_t)snprintf(home->archive_dir, sizeof home->archive_dir, "%s/archive",
-                         cli->data_dir) >= sizeof home->archive_dir ||
-        (size_t)snprintf(home->secrets_dir, sizeof home->secrets_dir, "%s/secrets",
-                         cli->state_dir) >= sizeof home->secrets_dir)
-        return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
-    return TIDE_OK;
+    return archive_here_places(cli, home->archive_dir, home->secrets_dir);
 }
 
 tide_status mail_home_open(struct cli *cli, struct mail_home *home)
 {
+    struct tide_engine_options engine;
+    home->here.mail = true;
     tide_status rc = mail_home_places(cli, home);
     if (rc == TIDE_OK)
-        rc = cli_ledger_choose(cli);
-    home->here.mail = true;
-    if (rc == TIDE_OK && cli->shared != NULL)
-        rc = archive_here_open(cli, home->archive_dir, &home->here);
-    if (rc != TIDE_OK)
-        return rc;
-    const struct tide_engine_options engine = {.state_dir = cli->state_dir,
-                                               .ledger = cli->shared,
-                                               .may_take = archive_here_may_take,
-                                               .may_take_arg = &home->here,
-                                               .world = cli->world,
-                                               .settings = cli->settings};
-    rc = tide_engine_open(&engine, &home->engine, &cli->err);
-    cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
-    if (cli->shared != NULL && rc != TIDE_BUSY)
-        (void)cli_shared_hint(cli, rc);
-    if (rc == TIDE_BUSY)
-        return cli_hint(cli, rc, "Wait for it to end, or stop it, and run this command again.");
+        rc = archive_here_options(cli, home->archive_dir, &home->here, &engine);
+    if (rc == TIDE_OK)
+        rc = archive_here_opened(cli, tide_engine_open(&engine, &home->engine, &cli->err));
     if (rc == TIDE_OK)
         rc = tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
                                &home->secrets, &cli->err);

@@ -76,6 +76,15 @@ static inline sqlite3_stmt *tide_db_stmt(tide_db *db, size_t number)
 /* Steps once; *row_out says whether there is a row.  Resets at the end and on
  * failure. */
 tide_status tide_db_step(tide_db *db, sqlite3_stmt *stmt, bool *row_out, tide_error *err);
+/* The same for a walk through all rows: while (tide_db_next(db, stmt, &rc, err)).  False at
+ * the end, or after a failure, which *rc_out tells.  Who breaks off calls tide_db_end(). */
+static inline bool tide_db_next(tide_db *db, sqlite3_stmt *stmt, tide_status *rc_out,
+                                tide_error *err)
+{
+    bool row = false;
+    *rc_out = tide_db_step(db, stmt, &row, err);
+    return *rc_out == TIDE_OK && row;
+}
 /* Runs a statement without rows, to its end, and resets it. */
 tide_status tide_db_run(tide_db *db, sqlite3_stmt *stmt, tide_error *err);
 /* The same, but a broken unique index is an answer (*conflict_out), not a failure. */

@@ -52,6 +52,108 @@ void tide_job_body_free(tide_mem *mem, struct tide_job_body *body)
         tide_mem_free(mem, body, body->bytes);
 }
 
+tide_status tide_job_new_check(const struct tide_job_new *job, size_t index, tide_error *err)
+{
+    if (job->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "payload of %zu bytes, at most %d",
+                              job->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
+    if (job->dedupe_key.bytes > TIDE_DEDUPE_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "dedupe key of %zu bytes, at most %d",
+                              job->dedupe_key.bytes, TIDE_DEDUPE_BYTES_MAX);
+    if (job->priority > TIDE_PRIORITY_MAX || job->lane >= TIDE_LANES)
+        return tide_error_set(err, TIDE_INVALID, "priority %u, lane %u", job->priority, job->lane);
+    if (job->size_bytes > INT64_MAX || job->not_before_unix_ms > INT64_MAX)
+        return tide_error_set(err, TIDE_INVALID, "a size or a time beyond all bounds");
+    if (job->needs_count + job->needs_earlier_count > TIDE_NEEDS_MAX)
+        return tide_error_set(err, TIDE_INVALID, "%zu dependencies, at most %d",
+                              job->needs_count + job->needs_earlier_count, TIDE_NEEDS_MAX);
+    for (size_t i = 0; i < job->needs_earlier_count; i++)
+        if (job->needs_earlier[i] >= index)
+            return tide_error_set(err, TIDE_INVALID, "job %zu of the call needs a later one (%u)",
+                                  index, job->needs_earlier[i]);
+    return TIDE_OK;
+}
+
+tide_status tide_item_check(const struct tide_item_report *item, tide_error *err)
+{
+    if (item->item.bytes == 0 || item->item.bytes > TIDE_ITEM_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "an item's name has 1 to %d bytes, not %zu",
+                              TIDE_ITEM_BYTES_MAX, item->item.bytes);
+    return TIDE_OK;
+}
+
+tide_bad_state tide_bad_state_of(tide_status status)
+{
+    if (status == TIDE_GONE)
+        return TIDE_BAD_GONE;
+    return status == TIDE_TIMEOUT ? TIDE_BAD_OWED : TIDE_BAD_BAD;
+}
+
+tide_status tide_status_shown(tide_row_state state, int64_t stored)
+{
+    if (state == TIDE_ROW_DONE)
+        return TIDE_OK;
+    return state == TIDE_ROW_CANCELED ? TIDE_CANCELED : (tide_status)stored;
+}
+
+tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_error *err)
+{
+    tide_text *texts[] = {&row->name, &row->cursor, &row->floor, &row->start};
+    tide_buf_clear(kept);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (tide_buf_add(kept, texts[i]->data, texts[i]->bytes) != TIDE_OK ||
+            tide_buf_add(kept, "", 1) != TIDE_OK)
+            return tide_error_set(err, TIDE_NO_MEMORY, "ledger: no memory");
+    const char *at = kept->data;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        texts[i]->data = at;
+        at += texts[i]->bytes + 1;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_cycle_check(uint64_t stream, uint64_t ordinal, uint64_t next, tide_error *err)
+{
+    TIDE_ASSERT(ordinal <= next);
+    if (next - ordinal < TIDE_CYCLES_OPEN_MAX)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_FULL,
+                          "stream %" PRIu64 " has %d open cycles; let the oldest one finish",
+                          stream, TIDE_CYCLES_OPEN_MAX);
+}
+
+tide_status tide_cursor_check(uint64_t stream, uint64_t ordinal, uint64_t from, uint64_t to,
+                              tide_error *err)
+{
+    if (ordinal != from)
+        return tide_error_set(err, TIDE_STALE,
+                              "stream %" PRIu64 " is at %" PRIu64 ", no longer at %" PRIu64, stream,
+                              ordinal, from);
+    if (to <= from)
+        return tide_error_set(err, TIDE_BUG, "stream %" PRIu64 ": a cursor never goes back",
+                              stream);
+    return TIDE_OK;
+}
+
+tide_status tide_span_check(uint64_t stream, uint64_t from, uint64_t to, uint64_t count,
+                            uint64_t unfinished, tide_error *err)
+{
+    if (count == to - from && unfinished == 0)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_BUG,
+                          "stream %" PRIu64 " may not move from %" PRIu64 " to %" PRIu64
+                          ": %" PRIu64 " cycles in between, %" PRIu64 " unfinished",
+                          stream, from, to, count, unfinished);
+}
+
+static tide_status name_check(const char *what, tide_text name, size_t bytes_max, tide_error *err)
+{
+    if (name.bytes > 0 && name.bytes <= bytes_max)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_INVALID, "the name of %s has 1 to %zu bytes, not %zu", what,
+                          bytes_max, name.bytes);
+}
+
 /* A finish that breaks a ceiling is refused alone, whichever engine would write it. */
 tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
 {
@@ -101,7 +203,7 @@ void tide_changes_done(struct tide_changes *changes)
     tide_changes_init(changes, changes->mem);
 }
 
-/* ---- to the engine ------------------------------------------------------------ */
+/* ---- to the engine, which gets nothing that breaks a ceiling -------------------- */
 
 void tide_ledger_close(tide_ledger *ledger, bool clean)
 {
@@ -173,13 +275,17 @@ tide_status tide_ledger_check(tide_ledger *ledger, tide_buf *problems, tide_erro
 tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
                              uint32_t *kind_out, tide_error *err)
 {
-    return tx->ledger->ops->kind(tx, name, scope, kind_out, err);
+    tide_status rc = name_check("a kind", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc : tx->ledger->ops->kind(tx, name, scope, kind_out, err);
 }
 
 tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
                                 uint32_t *account_out, tide_error *err)
 {
-    return tx->ledger->ops->account(tx, name, provider, account_out, err);
+    tide_status rc = name_check("an account", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    if (rc == TIDE_OK && strlen(provider) > 32)
+        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
+    return rc != TIDE_OK ? rc : tx->ledger->ops->account(tx, name, provider, account_out, err);
 }
 
 tide_status tide_ledger_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
@@ -262,6 +368,11 @@ tide_status tide_ledger_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, u
 tide_status tide_ledger_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
                              uint64_t now_unix_ms, bool *applied_out, tide_error *err)
 {
+    for (size_t i = 0; i < count; i++)
+        if (beats[i].resume_set && beats[i].resume.bytes > TIDE_RESUME_BYTES_MAX)
+            return tide_error_set(err, TIDE_INVALID,
+                                  "job %" PRIu64 ": resume data of %zu bytes, at most %d",
+                                  beats[i].id, beats[i].resume.bytes, TIDE_RESUME_BYTES_MAX);
     return tx->ledger->ops->beat(tx, beats, count, now_unix_ms, applied_out, err);
 }
 
@@ -307,7 +418,8 @@ bool tide_ledger_purge_more(const tide_ledger *ledger)
 tide_status tide_ledger_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
                                struct tide_stream_row *row_out, tide_error *err)
 {
-    return tx->ledger->ops->stream(tx, account, name, floor, row_out, err);
+    tide_status rc = name_check("a stream", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc : tx->ledger->ops->stream(tx, account, name, floor, row_out, err);
 }
 
 tide_status tide_ledger_streams(tide_ledger *ledger,
@@ -366,6 +478,9 @@ tide_status tide_ledger_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_te
                                uint64_t now_unix_ms, tide_intent_state *state_out,
                                tide_buf *outcome_out, tide_error *err)
 {
+    if (tag.bytes == 0 || tag.bytes > TIDE_DEDUPE_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "an intent's tag has 1 to %d bytes",
+                              TIDE_DEDUPE_BYTES_MAX);
     return tx->ledger->ops->intent(tx, job, tag, detail, now_unix_ms, state_out, outcome_out, err);
 }
 
@@ -385,6 +500,10 @@ tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state
 tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
                                  tide_error *err)
 {
+    if (row->name.bytes == 0 || row->name.bytes > TIDE_NAME_BYTES_MAX || row->period_ms == 0)
+        return tide_error_set(err, TIDE_INVALID,
+                              "a schedule has a name of 1 to %d bytes and a period",
+                              TIDE_NAME_BYTES_MAX);
     return tx->ledger->ops->schedule(tx, row, id_out, err);
 }
 
@@ -398,12 +517,16 @@ tide_status tide_ledger_schedules(tide_ledger *ledger,
 tide_status tide_ledger_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
                                       uint64_t now_unix_ms, tide_error *err)
 {
+    if (slot == 0 || slot > INT64_MAX)
+        return tide_error_set(err, TIDE_INVALID, "slots begin at 1");
     return tx->ledger->ops->schedule_fire(tx, schedule, slot, now_unix_ms, err);
 }
 
 tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
                               const char *text, uint64_t now_unix_ms, tide_error *err)
 {
+    if (level < 0 || level > 2 || condition[0] == '\0' || strlen(condition) > 48)
+        return tide_error_set(err, TIDE_INVALID, "an alert has a short name and a level of 0 to 2");
     return tx->ledger->ops->alert(tx, condition, account, level, text, now_unix_ms, err);
 }
 
@@ -504,6 +627,12 @@ tide_status tide_tx_savepoint_end(tide_tx *tx, bool keep, tide_error *err)
 tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char *archive,
                                       const char *secret, tide_error *err)
 {
+    const struct tide_account_row *room = NULL;
+    if ((archive != NULL && strlen(archive) >= sizeof room->archive) ||
+        (secret != NULL && strlen(secret) >= sizeof room->secret))
+        return tide_error_set(err, TIDE_INVALID,
+                              "an archive's id has at most %zu bytes, a secret's place %zu",
+                              sizeof room->archive - 1, sizeof room->secret - 1);
     return tx->ledger->ops->account_place(tx, account, archive, secret, err);
 }
 
@@ -577,13 +706,16 @@ tide_status tide_ledger_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *i
 tide_status tide_ledger_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
                                   size_t ids_max, size_t *count_out, tide_error *err)
 {
-    return ledger->ops->batch_get(ledger, name, ids_out, ids_max, count_out, err);
+    tide_status rc = name_check("a batch", name, TIDE_DEDUPE_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc
+                         : ledger->ops->batch_get(ledger, name, ids_out, ids_max, count_out, err);
 }
 
 tide_status tide_ledger_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
                                   uint64_t now_unix_ms, tide_error *err)
 {
-    return tx->ledger->ops->batch_put(tx, name, ids, count, now_unix_ms, err);
+    tide_status rc = name_check("a batch", name, TIDE_DEDUPE_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc : tx->ledger->ops->batch_put(tx, name, ids, count, now_unix_ms, err);
 }
 
 tide_status tide_ledger_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,

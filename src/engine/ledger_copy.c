@@ -5,13 +5,11 @@
 #include "engine/ledger_sqlite.h"
 
 #include <inttypes.h>
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
 
 enum {
     BATCH_ROWS = 5000,
-    LOOK_ROWS = 5000,       /* between two looks at the cancel token */
     CHECKPOINT_BATCHES = 8, /* the log of a SQLite target grows no longer than these */
     DAYS_MAX = 400,         /* days of finished jobs with a partition of their own */
     PLACE_BYTES_MAX = 64 << 10,
@@ -22,28 +20,12 @@ static const char key_mark[] = "copying"; /* the name of the source */
 static const char key_seen[] = "copying.seen";
 static const char key_place[] = "copying.place";
 
-struct copier {
-    tide_world *world;
-    const struct tide_ledger_copy *copy;
-    tide_mem *mem;
-    struct copy_side from, to;
-    struct copy_list list;
-    struct tide_copy_report *report;
-    tide_error *err;
-
-    tide_buf seen;  /* what tells whether the source was written to (Y6) */
-    tide_buf place; /* as it stands in the target (Y4) */
-    tide_buf next;  /* as it will stand */
-    tide_buf row_from, row_to;
-    uint64_t rows_all, rows_step;
-};
-
-static tide_status no_memory(tide_error *err)
+tide_status tide_copy_no_memory(tide_error *err)
 {
     return tide_error_set(err, TIDE_NO_MEMORY, "no memory to copy a ledger");
 }
 
-static tide_status look_up(struct copier *self, tide_copy_step step, const char *table)
+tide_status tide_copy_look_up(struct copier *self, tide_copy_step step, const char *table)
 {
     if (self->copy->progress != NULL) {
         const struct tide_copy_progress progress = {step, table, self->rows_step, self->rows_all};
@@ -102,8 +84,8 @@ static tide_status check_table(struct copier *self, const struct copy_table *tab
             break;
         rc = tide_copy_row_fits(table, reader.values, true, self->err);
         self->rows_step++;
-        if (rc == TIDE_OK && i % LOOK_ROWS == 0)
-            rc = look_up(self, TIDE_COPY_CHECK, table->name);
+        if (rc == TIDE_OK && i % COPY_LOOK_ROWS == 0)
+            rc = tide_copy_look_up(self, TIDE_COPY_CHECK, table->name);
         if (rc != TIDE_OK)
             break;
     }
@@ -137,7 +119,7 @@ static tide_status look_at_source(struct copier *self)
     tide_status rc =
         tide_copy_side_open(&self->from, self->world, self->copy->from, false, self->err);
     if (rc == TIDE_OK)
-        rc = look_up(self, TIDE_COPY_CHECK, "");
+        rc = tide_copy_look_up(self, TIDE_COPY_CHECK, "");
     if (rc == TIDE_OK)
         rc = check_rules(self, &self->from, "mend it first: nothing was copied");
     if (rc == TIDE_OK)
@@ -216,7 +198,7 @@ static tide_status place_text(struct copier *self, const struct copy_table *tabl
         rc = tide_copy_value_add(&self->next, &rows_column, &count);
     for (size_t i = 0; rc == TIDE_OK && table != NULL && i < table->keys_count; i++)
         rc = tide_copy_value_add(&self->next, &table->columns[i], &key[i]);
-    return rc == TIDE_OK ? TIDE_OK : no_memory(self->err);
+    return rc == TIDE_OK ? TIDE_OK : tide_copy_no_memory(self->err);
 }
 
 static tide_status place_lost(struct copier *self)
@@ -319,7 +301,7 @@ static tide_status clear_target(struct copier *self)
     struct copy_list *there = tide_mem_new(self->mem, sizeof *there);
     char ignored[sizeof self->report->left_out];
     if (there == NULL)
-        return no_memory(self->err);
+        return tide_copy_no_memory(self->err);
     tide_copy_list_init(there, self->mem);
     tide_status rc =
         tide_copy_list_make(there, self->copy, &self->to, NULL, ignored, sizeof ignored, self->err);
@@ -336,7 +318,7 @@ static tide_status refuse_own_rows(struct copier *self)
     struct copy_list *there = tide_mem_new(self->mem, sizeof *there);
     char ignored[sizeof self->report->left_out];
     if (there == NULL)
-        return no_memory(self->err);
+        return tide_copy_no_memory(self->err);
     tide_copy_list_init(there, self->mem);
     tide_status rc =
         tide_copy_list_make(there, self->copy, &self->to, NULL, ignored, sizeof ignored, self->err);
@@ -559,7 +541,7 @@ static tide_status copy_table(struct copier *self, const struct copy_table *tabl
     bool more = rc == TIDE_OK;
     for (uint64_t batch = 1; rc == TIDE_OK && more; batch++) {
         self->rows_step = *rows;
-        rc = look_up(self, TIDE_COPY_ROWS, table->name);
+        rc = tide_copy_look_up(self, TIDE_COPY_ROWS, table->name);
         if (rc == TIDE_OK)
             rc = copy_batch(self, &reader, &writer, rows, &more);
         if (rc == TIDE_OK && batch % CHECKPOINT_BATCHES == 0)
@@ -598,7 +580,7 @@ static tide_status copy_rows(struct copier *self)
     tide_buf_init(&kept, self->mem, PLACE_BYTES_MAX);
     const tide_status rc = tide_buf_add(&kept, self->place.data, self->place.bytes) == TIDE_OK
                                ? copy_from(self, tide_buf_text(&kept))
-                               : no_memory(self->err);
+                               : tide_copy_no_memory(self->err);
     tide_buf_done(&kept);
     self->report->copy_ms = tide_world_now_ms(self->world) - began_ms;
     return rc;
@@ -692,141 +674,6 @@ static void analyze(struct copier *self)
                            NULL);
 }
 
-/* ---- comparing ---- */
-
-/* One side of a table that is being compared. */
-struct walk {
-    struct copy_reader reader;
-    EVP_MD_CTX *hash;
-    tide_buf *text; /* of the row */
-    uint64_t *rows;
-    bool there; /* the table */
-    bool row;
-};
-
-static tide_status walk_open(struct copier *self, struct walk *walk, struct copy_side *side,
-                             const struct copy_table *table)
-{
-    walk->row = walk->there;
-    *walk->rows = 0;
-    walk->hash = EVP_MD_CTX_new();
-    if (walk->hash == NULL || EVP_DigestInit_ex(walk->hash, EVP_sha256(), NULL) != 1)
-        return no_memory(self->err);
-    return walk->there
-               ? tide_copy_reader_open(&walk->reader, side, table, NULL, self->mem, self->err)
-               : TIDE_OK;
-}
-
-static tide_status walk_next(struct copier *self, struct walk *walk, const struct copy_table *table)
-{
-    tide_buf_clear(walk->text);
-    if (!walk->row)
-        return TIDE_OK;
-    tide_status rc = tide_copy_reader_next(&walk->reader, &walk->row, self->err);
-    if (rc != TIDE_OK || !walk->row)
-        return rc;
-    for (size_t i = 0; rc == TIDE_OK && i < table->columns_count; i++)
-        rc = tide_copy_value_add(walk->text, &table->columns[i], &walk->reader.values[i]);
-    if (rc == TIDE_OK)
-        rc = tide_buf_add(walk->text, "\n", 1);
-    ++*walk->rows;
-    if (rc != TIDE_OK || EVP_DigestUpdate(walk->hash, walk->text->data, walk->text->bytes) != 1)
-        return no_memory(self->err);
-    return TIDE_OK;
-}
-
-static void walk_close(struct walk *walk, char hash_out[65])
-{
-    unsigned char digest[EVP_MAX_MD_SIZE];
-    unsigned bytes = 0;
-    if (walk->there)
-        tide_copy_reader_close(&walk->reader);
-    hash_out[0] = '\0';
-    if (walk->hash != NULL && EVP_DigestFinal_ex(walk->hash, digest, &bytes) == 1)
-        for (unsigned i = 0; i < bytes && i < 32; i++)
-            (void)snprintf(hash_out + 2 * (size_t)i, 3, "%02x", digest[i]);
-    EVP_MD_CTX_free(walk->hash);
-}
-
-static bool same_value(const struct copy_value *a, const struct copy_value *b)
-{
-    return a->null == b->null && a->number == b->number && tide_text_equal(a->text, b->text);
-}
-
-/* Names the first row that is not on both sides, or not the same. */
-static void describe(const struct copy_table *table, const struct walk *from, const struct walk *to,
-                     char *difference, size_t difference_bytes)
-{
-    char name[200];
-    size_t at = 0;
-    if (from->row && to->row)
-        while (at < table->columns_count &&
-               same_value(&from->reader.values[at], &to->reader.values[at]))
-            at++;
-    const struct walk *one = from->row ? from : to;
-    tide_copy_row_name(table, one->reader.values, name, sizeof name);
-    if (at < table->keys_count)
-        (void)snprintf(difference, difference_bytes, "%s is not on both sides", name);
-    else
-        (void)snprintf(difference, difference_bytes, "%s: %s differs", name,
-                       at < table->columns_count ? table->columns[at].name : "something");
-}
-
-static tide_status compare_table(struct copier *self, size_t at)
-{
-    const struct copy_table *table = &self->list.tables[at];
-    struct tide_copy_table *report = &self->report->tables[at];
-    struct walk from = {
-        .text = &self->row_from, .rows = &report->rows_from, .there = self->list.in_from[at]};
-    struct walk to = {
-        .text = &self->row_to, .rows = &report->rows_to, .there = self->list.in_to[at]};
-    report->difference[0] = '\0';
-    tide_status rc = walk_open(self, &from, &self->from, table);
-    if (rc == TIDE_OK)
-        rc = walk_open(self, &to, &self->to, table);
-    else
-        to.there = false;
-    for (uint64_t i = 1; rc == TIDE_OK; i++) {
-        rc = walk_next(self, &from, table);
-        if (rc == TIDE_OK)
-            rc = walk_next(self, &to, table);
-        if (rc != TIDE_OK || (!from.row && !to.row))
-            break;
-        if (report->difference[0] == '\0' &&
-            !tide_text_equal(tide_buf_text(from.text), tide_buf_text(to.text)))
-            describe(table, &from, &to, report->difference, sizeof report->difference);
-        self->rows_step += from.row;
-        if (i % LOOK_ROWS == 0)
-            rc = look_up(self, TIDE_COPY_COMPARE, table->name);
-    }
-    walk_close(&from, report->hash_from);
-    walk_close(&to, report->hash_to);
-    report->equal = rc == TIDE_OK && report->difference[0] == '\0' &&
-                    report->rows_from == report->rows_to &&
-                    strcmp(report->hash_from, report->hash_to) == 0;
-    return rc;
-}
-
-/* Both sides, each in one snapshot. */
-static tide_status compare(struct copier *self)
-{
-    struct tide_copy_report *report = self->report;
-    const uint64_t began_ms = tide_world_now_ms(self->world);
-    tide_status rc = tide_copy_side_begin(&self->to, false, self->err);
-    self->rows_step = 0;
-    report->equal = rc == TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < self->list.count; i++) {
-        rc = look_up(self, TIDE_COPY_COMPARE, self->list.tables[i].name);
-        if (rc == TIDE_OK)
-            rc = compare_table(self, i);
-        report->equal = report->equal && report->tables[i].equal;
-    }
-    report->equal = report->equal && rc == TIDE_OK;
-    tide_copy_side_rollback(&self->to);
-    report->compare_ms = tide_world_now_ms(self->world) - began_ms;
-    return rc;
-}
-
 /* ---- the end ---- */
 
 /* The next run begins again, because something is wrong with what is there. */
@@ -913,7 +760,7 @@ tide_status tide_ledger_copy(tide_world *world, const struct tide_ledger_copy *c
 {
     struct copier *self = tide_mem_new(mem, sizeof *self);
     if (self == NULL)
-        return no_memory(err);
+        return tide_copy_no_memory(err);
     tide_status rc = copier_init(self, world, copy, mem, report_out, err);
     if (rc == TIDE_OK)
         rc = look_at_source(self);
@@ -925,7 +772,7 @@ tide_status tide_ledger_copy(tide_world *world, const struct tide_ledger_copy *c
         rc = keep_numbers(self);
     if (rc == TIDE_OK) {
         analyze(self);
-        rc = compare(self);
+        rc = tide_copy_compare(self);
     }
     if (rc == TIDE_OK && !report_out->equal)
         rc = not_equal(self);
@@ -942,7 +789,7 @@ tide_status tide_ledger_compare(tide_world *world, const struct tide_ledger_copy
 {
     struct copier *self = tide_mem_new(mem, sizeof *self);
     if (self == NULL)
-        return no_memory(err);
+        return tide_copy_no_memory(err);
     tide_status rc = copier_init(self, world, copy, mem, report_out, err);
     if (rc == TIDE_OK)
         rc = tide_copy_side_open(&self->from, world, copy->from, false, err);
@@ -956,7 +803,7 @@ tide_status tide_ledger_compare(tide_world *world, const struct tide_ledger_copy
     if (rc == TIDE_OK)
         rc = count_source(self);
     if (rc == TIDE_OK)
-        rc = compare(self);
+        rc = tide_copy_compare(self);
     copier_done(self);
     return rc;
 }
@@ -967,7 +814,7 @@ tide_status tide_ledger_copy_count(tide_world *world, const struct tide_ledger_c
 {
     struct copier *self = tide_mem_new(mem, sizeof *self);
     if (self == NULL)
-        return no_memory(err);
+        return tide_copy_no_memory(err);
     tide_status rc = copier_init(self, world, copy, mem, report_out, err);
     if (rc == TIDE_OK)
         rc = look_at_source(self);

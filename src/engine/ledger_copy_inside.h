@@ -1,6 +1,7 @@
 /* ledger_copy_inside.h - private to ledger_copy*.c: tables, rows and the two sides.
  *
  *   ledger_copy.c         the steps of a copy, its mark and its place
+ *   ledger_copy_compare.c what two sides have that is not the same
  *   ledger_copy_tables.c  which tables there are, and how SQLite lays them out
  *   ledger_copy_rows.c    reading and writing rows on either database
  *   ledger_copy_side.c    opening either of them, small statements
@@ -177,5 +178,31 @@ void tide_copy_list_done(struct copy_list *list);
 tide_status tide_copy_list_make(struct copy_list *list, const struct tide_ledger_copy *copy,
                                 struct copy_side *from, struct copy_side *to, char *left_out,
                                 size_t left_out_bytes, tide_error *err);
+
+/* ---- a copy under way ---- */
+
+enum { COPY_LOOK_ROWS = 5000 }; /* between two looks at the cancel token */
+
+struct copier {
+    tide_world *world;
+    const struct tide_ledger_copy *copy;
+    tide_mem *mem;
+    struct copy_side from, to;
+    struct copy_list list;
+    struct tide_copy_report *report;
+    tide_error *err;
+
+    tide_buf seen;  /* what tells whether the source was written to (Y6) */
+    tide_buf place; /* as it stands in the target (Y4) */
+    tide_buf next;  /* as it will stand */
+    tide_buf row_from, row_to;
+    uint64_t rows_all, rows_step;
+};
+
+tide_status tide_copy_no_memory(tide_error *err);
+/* Tells how far it is; TIDE_CANCELED: not farther. */
+tide_status tide_copy_look_up(struct copier *self, tide_copy_step step, const char *table);
+/* Both sides, each in one snapshot, into the report. */
+tide_status tide_copy_compare(struct copier *self);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/limits.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum {
     DEAD_KEPT_MS = 24 * 3600 * 1000,
@@ -90,9 +89,8 @@ tide_status tide_sql_members(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_MEMBER_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_member member = {
             .owner = tide_column_u64(stmt, 0),
             .joined_unix_ms = tide_column_u64(stmt, 3),
@@ -105,7 +103,6 @@ tide_status tide_sql_members(tide_ledger *ledger,
         tide_column_copy(stmt, 2, member.version, sizeof member.version);
         if (!visit(&member, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -295,25 +292,14 @@ tide_status tide_sql_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_er
 
 /* ---- enqueues that may be asked twice --------------------------------------------------- */
 
-static tide_status batch_name(tide_text name, tide_error *err)
-{
-    if (name.bytes > 0 && name.bytes <= TIDE_DEDUPE_BYTES_MAX)
-        return TIDE_OK;
-    return tide_error_set(err, TIDE_INVALID, "the name of a batch has 1 to %d bytes, not %zu",
-                          TIDE_DEDUPE_BYTES_MAX, name.bytes);
-}
-
 tide_status tide_sql_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
                                size_t ids_max, size_t *count_out, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_BATCH_GET);
     bool row = false;
-    tide_status rc = batch_name(name, err);
-    if (rc != TIDE_OK)
-        return rc;
     tide_bind_text(stmt, 1, name);
-    rc = tide_db_step(&self->db, stmt, &row, err);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
     if (rc != TIDE_OK)
         return rc;
     if (!row)
@@ -341,11 +327,8 @@ tide_status tide_sql_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids,
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     bool conflict = false;
-    tide_status rc = batch_name(name, err);
-    if (rc != TIDE_OK)
-        return rc;
     tide_buf_clear(&self->kept);
-    rc = tide_buf_add_text(&self->kept, "[");
+    tide_status rc = tide_buf_add_text(&self->kept, "[");
     for (size_t i = 0; rc == TIDE_OK && i < count; i++)
         rc = tide_buf_print(&self->kept, "%s%" PRIu64, i == 0 ? "" : ",", ids[i]);
     if (rc == TIDE_OK)

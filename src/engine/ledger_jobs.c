@@ -1,12 +1,11 @@
-/* ledger_jobs.c - jobs from their birth to a worker, and what commands do to
- * them.  Their ends are in ledger_finish.c. */
+/* ledger_jobs.c - jobs on their way to a worker, and what commands do to them.  Their
+ * birth is in ledger_enqueue.c, their ends are in ledger_finish.c. */
 #include "engine/ledger_sqlite.h"
 #include "base/check.h"
 #include "base/limits.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     PICKS_MAX = 100000,     /* rows of one slice */
@@ -15,295 +14,6 @@ enum {
     PURGE_YOUNG_MAX = 1000, /* too young ones in a row: the rest is younger still */
 };
 
-/* ---- enqueue ------------------------------------------------------------------- */
-
-static tide_status cycle_open(struct tide_sqlite *self, uint64_t cycle, tide_error *err)
-{
-    sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_OPEN);
-    bool row = false;
-    tide_bind_u64(stmt, 1, cycle);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    if (!row)
-        return tide_error_set(err, TIDE_NOT_FOUND, "there is no cycle %" PRIu64, cycle);
-    bool open = tide_column_u64(stmt, 0) != 0;
-    tide_db_end(stmt);
-    if (!open)
-        return tide_error_set(err, TIDE_STALE, "the cursor has passed cycle %" PRIu64, cycle);
-    return TIDE_OK;
-}
-
-static tide_status job_state(struct tide_sqlite *self, uint64_t id, tide_row_state *state_out,
-                             tide_error *err)
-{
-    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_STATE);
-    bool row = false;
-    tide_bind_u64(stmt, 1, id);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    if (!row)
-        return tide_error_set(err, TIDE_NOT_FOUND, "there is no job %" PRIu64, id);
-    *state_out = (tide_row_state)tide_column_u64(stmt, 0);
-    tide_db_end(stmt);
-    return TIDE_OK;
-}
-
-static tide_status validate_shape(const struct tide_job_new *job, size_t index, tide_error *err)
-{
-    if (job->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "payload of %zu bytes, at most %d",
-                              job->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
-    if (job->dedupe_key.bytes > TIDE_DEDUPE_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "dedupe key of %zu bytes, at most %d",
-                              job->dedupe_key.bytes, TIDE_DEDUPE_BYTES_MAX);
-    if (job->priority > TIDE_PRIORITY_MAX || job->lane >= TIDE_LANES)
-        return tide_error_set(err, TIDE_INVALID, "priority %u, lane %u", job->priority, job->lane);
-    if (job->size_bytes > INT64_MAX || job->not_before_unix_ms > INT64_MAX)
-        return tide_error_set(err, TIDE_INVALID, "a size or a time beyond all bounds");
-    if (job->needs_count + job->needs_earlier_count > TIDE_NEEDS_MAX)
-        return tide_error_set(err, TIDE_INVALID, "%zu dependencies, at most %d",
-                              job->needs_count + job->needs_earlier_count, TIDE_NEEDS_MAX);
-    for (size_t i = 0; i < job->needs_earlier_count; i++)
-        if (job->needs_earlier[i] >= index)
-            return tide_error_set(err, TIDE_INVALID, "job %zu of the call needs a later one (%u)",
-                                  index, job->needs_earlier[i]);
-    return TIDE_OK;
-}
-
-/* Everything that can be refused is refused before the first row is written:
- * so no savepoint is needed to leave nothing behind. */
-static tide_status validate(struct tide_sqlite *self, const struct tide_job_new *jobs, size_t count,
-                            tide_error *err)
-{
-    tide_status rc = TIDE_OK;
-    uint64_t cycle = 0;
-    uint32_t kind = 0;
-    uint32_t account = 0;
-    uint32_t scope = 0;
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        const struct tide_job_new *job = &jobs[i];
-        rc = validate_shape(job, i, err);
-        if (rc == TIDE_OK && (i == 0 || job->kind != kind))
-            rc = tide_sql_kind_scope(self, job->kind, &scope, err);
-        if (rc == TIDE_OK && job->account != 0 && job->account != account)
-            rc = tide_sql_account_exists(self, job->account, err);
-        if (rc == TIDE_OK && job->cycle != 0 && job->cycle != cycle)
-            rc = cycle_open(self, job->cycle, err);
-        cycle = job->cycle;
-        kind = job->kind;
-        account = job->account;
-        for (size_t n = 0; rc == TIDE_OK && n < job->needs_count; n++) {
-            tide_row_state state;
-            rc = job_state(self, job->needs[n], &state, err);
-        }
-    }
-    return rc;
-}
-
-static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *err)
-{
-    tide_row_state state = TIDE_ROW_PENDING;
-    tide_status rc = job_state(self, id, &state, err);
-    if (rc != TIDE_OK || state == TIDE_ROW_DONE)
-        return rc;
-    void *needs = self->needs;
-    if (!tide_mem_grow(self->mem, &needs, &self->needs_capacity, self->needs_count + 1,
-                       TIDE_NEEDS_MAX, sizeof self->needs[0]))
-        return tide_sql_no_memory(err);
-    self->needs = needs;
-    self->needs[self->needs_count++] = id;
-    return TIDE_OK;
-}
-
-/* Of ids, and of what begins with one. */
-static int id_order(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a;
-    uint64_t y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* The open dependencies of a new job into self->needs, each once. */
-static tide_status needs_collect(struct tide_sqlite *self, const struct tide_job_new *job,
-                                 const uint64_t *earlier, tide_error *err)
-{
-    tide_status rc = TIDE_OK;
-    self->needs_count = 0;
-    for (size_t i = 0; rc == TIDE_OK && i < job->needs_count; i++)
-        rc = needs_add(self, job->needs[i], err);
-    for (size_t i = 0; rc == TIDE_OK && i < job->needs_earlier_count; i++)
-        rc = needs_add(self, earlier[job->needs_earlier[i]], err);
-    if (rc != TIDE_OK || self->needs_count < 2)
-        return rc;
-    qsort(self->needs, self->needs_count, sizeof self->needs[0], id_order);
-    size_t kept = 1;
-    for (size_t i = 1; i < self->needs_count; i++)
-        if (self->needs[i] != self->needs[kept - 1])
-            self->needs[kept++] = self->needs[i];
-    self->needs_count = kept;
-    return TIDE_OK;
-}
-
-static unsigned traits_of(const struct tide_job_new *job)
-{
-    return (job->lane == TIDE_LANE_BULK ? TRAIT_BULK : 0u) |
-           (job->preemptible ? TRAIT_PREEMPTIBLE : 0u) | (job->force ? TRAIT_FORCE : 0u) |
-           ((unsigned)job->level << TRAIT_LEVEL_SHIFT);
-}
-
-/* A duplicate: the one that is there gets the higher priority, if it waits, and
- * the force of both (E1.5). */
-static tide_status merge_into_existing(struct tide_sqlite *self, const struct tide_job_new *job,
-                                       struct tide_enqueued *enqueued, tide_error *err)
-{
-    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_DUPLICATE);
-    bool row = false;
-    tide_bind_u64(stmt, 1, job->account);
-    tide_bind_u64(stmt, 2, job->kind);
-    tide_bind_text(stmt, 3, job->dedupe_key);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    if (!row)
-        return tide_error_set(err, TIDE_CORRUPT,
-                              "%s: an index disagrees with its table; run a check", self->db.path);
-    bool waits = tide_column_u64(stmt, 1) == TIDE_ROW_PENDING;
-    uint64_t priority = tide_column_u64(stmt, 2);
-    uint64_t traits = tide_column_u64(stmt, 3);
-    *enqueued = (struct tide_enqueued){.id = tide_column_u64(stmt, 0),
-                                       .open_deps = tide_column_u32(stmt, 4),
-                                       .existed = true,
-                                       .raised = waits && job->priority > priority};
-    tide_db_end(stmt);
-
-    bool forced = job->force && (traits & TRAIT_FORCE) == 0;
-    if (!enqueued->raised && !forced)
-        return TIDE_OK;
-    stmt = sql_of(self, SQL_JOB_RAISE);
-    tide_bind_u64(stmt, 1, enqueued->id);
-    tide_bind_u64(stmt, 2, enqueued->raised ? job->priority : priority);
-    tide_bind_u64(stmt, 3, job->force ? traits | TRAIT_FORCE : traits);
-    return tide_db_run(&self->db, stmt, err);
-}
-
-static tide_status insert_deps(struct tide_sqlite *self, uint64_t id, tide_error *err)
-{
-    tide_status rc = TIDE_OK;
-    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_INSERT);
-    self->deps_known = true;
-    self->deps_any = true;
-    for (size_t i = 0; rc == TIDE_OK && i < self->needs_count; i++) {
-        TIDE_ASSERT(self->needs[i] < id); /* older ones only: there are no circles (E2.2) */
-        tide_bind_u64(stmt, 1, self->needs[i]);
-        tide_bind_u64(stmt, 2, id);
-        rc = tide_db_run(&self->db, stmt, err);
-    }
-    return rc;
-}
-
-static tide_status enqueue_row(struct tide_sqlite *self, const struct tide_job_new *job,
-                               uint32_t scope, uint64_t now_unix_ms, struct tide_enqueued *enqueued,
-                               tide_error *err)
-{
-    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_INSERT);
-    bool conflict = false;
-    (void)sqlite3_bind_int64(stmt, 1, (sqlite3_int64)self->needs_count);
-    tide_bind_u64(stmt, 2, job->account);
-    (void)sqlite3_bind_int(stmt, 3, job->priority);
-    tide_bind_u64(stmt, 4, job->kind);
-    tide_bind_u64(stmt, 5, scope);
-    tide_bind_text_or_null(stmt, 6, job->dedupe_key);
-    tide_bind_u64_or_null(stmt, 7, job->cycle);
-    (void)sqlite3_bind_int(stmt, 8, job->attempts);
-    (void)sqlite3_bind_int(stmt, 9, job->attempts_max);
-    (void)sqlite3_bind_int(stmt, 10, (int)traits_of(job));
-    tide_bind_u64_or_null(stmt, 11, job->not_before_unix_ms);
-    tide_bind_u64_or_null(stmt, 12, job->size_bytes);
-    tide_bind_u64(stmt, 13, now_unix_ms);
-    tide_bind_text(stmt, 14, job->payload);
-    tide_status rc = tide_db_try(&self->db, stmt, &conflict, err);
-    if (rc != TIDE_OK)
-        return rc;
-    if (conflict)
-        return merge_into_existing(self, job, enqueued, err);
-
-    *enqueued = (struct tide_enqueued){
-        .id = (uint64_t)sqlite3_last_insert_rowid(self->db.handle),
-        .open_deps = (uint32_t)self->needs_count,
-    };
-    if (self->needs_count > 0)
-        rc = insert_deps(self, enqueued->id, err);
-    if (rc == TIDE_OK && job->cycle != 0)
-        rc = tide_sql_tally_cycle(self, job->cycle, 1, 1, 0, err);
-    return rc;
-}
-
-static tide_status child_add(struct tide_sqlite *self, struct tide_changes *changes,
-                             const struct tide_job_new *job, const struct tide_enqueued *enqueued,
-                             tide_error *err)
-{
-    void *children = changes->children;
-    if (!tide_mem_grow(changes->mem, &children, &changes->children_capacity,
-                       changes->children_count + 1, (size_t)16 << 20, sizeof changes->children[0]))
-        return tide_sql_no_memory(err);
-    changes->children = children;
-    changes->children[changes->children_count++] = (struct tide_child){
-        .brief = tide_enqueued_brief(job, enqueued),
-        .existed = enqueued->existed,
-    };
-    /* One that was there is told as it is, not as it was asked for. */
-    if (enqueued->existed)
-        return tide_sql_brief(&self->base, enqueued->id,
-                              &changes->children[changes->children_count - 1].brief, err);
-    return TIDE_OK;
-}
-
-tide_status tide_sql_enqueue_rows(struct tide_sqlite *self, const struct tide_job_new *jobs,
-                                  size_t count, uint64_t now_unix_ms,
-                                  struct tide_enqueued *enqueued_out,
-                                  struct tide_changes *children_to, tide_error *err)
-{
-    tide_status rc = validate(self, jobs, count, err);
-    if (rc != TIDE_OK || count == 0)
-        return rc;
-    uint64_t *ids = tide_mem_array(self->mem, count, sizeof ids[0]);
-    if (ids == NULL)
-        return tide_sql_no_memory(err);
-    uint32_t scope = 0;
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        struct tide_enqueued enqueued = {0};
-        if (i == 0 || jobs[i].kind != jobs[i - 1].kind)
-            rc = tide_sql_kind_scope(self, jobs[i].kind, &scope, err);
-        if (rc == TIDE_OK)
-            rc = needs_collect(self, &jobs[i], ids, err);
-        if (rc == TIDE_OK)
-            rc = enqueue_row(self, &jobs[i], scope, now_unix_ms, &enqueued, err);
-        ids[i] = enqueued.id;
-        if (rc == TIDE_OK && enqueued_out != NULL)
-            enqueued_out[i] = enqueued;
-        if (rc == TIDE_OK && children_to != NULL)
-            rc = child_add(self, children_to, &jobs[i], &enqueued, err);
-    }
-    tide_mem_free(self->mem, ids, count * sizeof ids[0]);
-    return rc;
-}
-
-tide_status tide_sql_enqueue(tide_tx *tx, const struct tide_job_new *jobs, size_t count,
-                             uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
-                             tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    struct tally_mark mark = tide_sql_tally_mark(self);
-    tide_status rc = tide_sql_enqueue_rows(self, jobs, count, now_unix_ms, enqueued_out, NULL, err);
-    if (rc == TIDE_OK)
-        rc = tide_sql_tally_write(self, mark, NULL, err);
-    else
-        tide_sql_tally_undo(self, mark);
-    return tide_sql_end(self, rc);
-}
-
 /* ---- beats --------------------------------------------------------------------- */
 
 tide_status tide_sql_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
@@ -311,11 +21,6 @@ tide_status tide_sql_beat(tide_tx *tx, const struct tide_beat *beats, size_t cou
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; i < count; i++)
-        if (beats[i].resume_set && beats[i].resume.bytes > TIDE_RESUME_BYTES_MAX)
-            return tide_error_set(err, TIDE_INVALID,
-                                  "job %" PRIu64 ": resume data of %zu bytes, at most %d",
-                                  beats[i].id, beats[i].resume.bytes, TIDE_RESUME_BYTES_MAX);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         const struct tide_beat *beat = &beats[i];
         sqlite3_stmt *stmt = sql_of(self, beat->resume_set ? SQL_CLAIM_BEAT_NOTED : SQL_CLAIM_BEAT);
@@ -374,16 +79,13 @@ tide_status tide_sql_refill(tide_ledger *ledger, uint32_t account, uint8_t after
     /* First the rest of that priority, then all below it. */
     for (int i = 0; rc == TIDE_OK && !paused && i < 2 && count < count_max; i++) {
         sqlite3_stmt *stmt = sql_of(self, texts[self->paused_kinds_count > 0][i]);
-        bool row = false;
         tide_bind_u64(stmt, 1, account);
         (void)sqlite3_bind_int(stmt, 2, after_priority);
         tide_bind_u64(stmt, 3, after_id);
         tide_bind_u64(stmt, 4, count_max - count);
-        rc = tide_db_step(&self->db, stmt, &row, err);
-        while (rc == TIDE_OK && row) {
+        while (tide_db_next(&self->db, stmt, &rc, err)) {
             TIDE_ASSERT(count < count_max);
             tide_sql_brief_read(stmt, &briefs_out[count++]);
-            rc = tide_db_step(&self->db, stmt, &row, err);
         }
     }
     if (rc == TIDE_OK)
@@ -459,7 +161,6 @@ static tide_status pick(struct tide_sqlite *self, enum tide_sql text,
 {
     sqlite3_stmt *stmt = sql_of(self, text);
     bool any_account = filter->account == UINT32_MAX;
-    bool row = false;
     if (self->picks_count >= count_max)
         return TIDE_OK;
     tide_bind_u64(stmt, 1, filter->id);
@@ -470,8 +171,8 @@ static tide_status pick(struct tide_sqlite *self, enum tide_sql text,
     tide_bind_u64(stmt, 6, filter->cycle);
     tide_bind_u64(stmt, 7, filter->before_id);
     tide_bind_u64(stmt, 8, count_max - self->picks_count);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct picked *picked = pick_add(self);
         if (picked == NULL) {
             tide_db_end(stmt);
@@ -481,9 +182,20 @@ static tide_status pick(struct tide_sqlite *self, enum tide_sql text,
         picked->state = (uint8_t)tide_column_u64(stmt, 1);
         picked->cycle = tide_column_u64(stmt, 2);
         picked->kind = tide_column_u32(stmt, 3);
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     return rc;
+}
+
+/* One slice of the rows that a filter means: the one it names, or from two indexes. */
+static tide_status pick_slice(struct tide_sqlite *self, enum tide_sql first, enum tide_sql second,
+                              const struct tide_job_filter *filter, tide_error *err)
+{
+    size_t count_max = slice_of(filter->count_max);
+    self->picks_count = 0;
+    if (filter->id != 0)
+        return pick(self, SQL_PICK_ID, filter, count_max, err);
+    tide_status rc = pick(self, first, filter, count_max, err);
+    return rc != TIDE_OK ? rc : pick(self, second, filter, count_max, err);
 }
 
 static tide_status retry_one(struct tide_sqlite *self, const struct picked *picked, tide_error *err)
@@ -513,20 +225,11 @@ tide_status tide_sql_retry(tide_tx *tx, const struct tide_job_filter *filter, ui
     (void)now_unix_ms;
     struct tide_sqlite *self = sqlite_of_tx(tx);
     struct tally_mark mark = tide_sql_tally_mark(self);
-    size_t count_max = slice_of(filter->count_max);
     size_t count = 0;
-    tide_status rc = TIDE_OK;
-    self->picks_count = 0;
-    if (filter->id != 0)
-        rc = pick(self, SQL_PICK_ID, filter, count_max, err);
-    else {
-        rc = pick(self, SQL_PICK_GAP, filter, count_max, err);
-        if (rc == TIDE_OK)
-            rc = pick(self, SQL_PICK_DELAYED, filter, count_max, err);
-    }
+    tide_status rc = pick_slice(self, SQL_PICK_GAP, SQL_PICK_DELAYED, filter, err);
     /* Where two have one key, the older one keeps it. */
     if (self->picks_count > 1)
-        qsort(self->picks, self->picks_count, sizeof self->picks[0], id_order);
+        qsort(self->picks, self->picks_count, sizeof self->picks[0], tide_sql_id_order);
     for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
         const struct picked *picked = &self->picks[i];
         if (picked->state == TIDE_ROW_RUNNING || picked->state == TIDE_ROW_DONE)
@@ -567,18 +270,9 @@ tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, u
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     struct tally_mark mark = tide_sql_tally_mark(self);
-    size_t count_max = slice_of(filter->count_max);
     size_t count = 0;
     size_t running = 0;
-    tide_status rc = TIDE_OK;
-    self->picks_count = 0;
-    if (filter->id != 0)
-        rc = pick(self, SQL_PICK_ID, filter, count_max, err);
-    else {
-        rc = pick(self, SQL_PICK_READY, filter, count_max, err);
-        if (rc == TIDE_OK)
-            rc = pick(self, SQL_PICK_BLOCKED, filter, count_max, err);
-    }
+    tide_status rc = pick_slice(self, SQL_PICK_READY, SQL_PICK_BLOCKED, filter, err);
     for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
         if (self->picks[i].state != TIDE_ROW_PENDING)
             continue;
@@ -611,15 +305,13 @@ tide_status tide_sql_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_CANCELS);
-    bool row = false;
     size_t count = 0;
     tide_bind_u64(stmt, 1, owner);
     tide_bind_u64(stmt, 2, ids_max);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         TIDE_ASSERT(count < ids_max);
         ids_out[count++] = tide_column_u64(stmt, 0);
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     if (rc == TIDE_OK)
         *count_out = count;
@@ -673,12 +365,11 @@ static tide_status reclaim_list(struct tide_sqlite *self, uint64_t owner, size_t
                                 tide_error *err)
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_RECLAIM_LIST);
-    bool row = false;
     self->picks_count = 0;
     tide_bind_u64(stmt, 1, owner);
     tide_bind_u64(stmt, 2, count_max);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct picked *picked = pick_add(self);
         if (picked == NULL) {
             tide_db_end(stmt);
@@ -699,7 +390,6 @@ static tide_status reclaim_list(struct tide_sqlite *self, uint64_t owner, size_t
             .token = tide_column_u64(stmt, 11),
             .cancel = tide_column_u64(stmt, 12) != 0,
         };
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     return rc;
 }

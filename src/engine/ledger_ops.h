@@ -181,4 +181,59 @@ tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledge
 tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_options *options,
                                     tide_ledger **ledger_out, tide_error *err);
 
+/* ---- ledger.c, for every engine ----
+ *
+ * What an operation is given was checked against the ceilings before its engine sees it;
+ * these are for what comes by the way of another operation.  Their failure is TIDE_INVALID
+ * or TIDE_FULL, of the one that is refused and not of the store. */
+
+/* `index`: its place in the call, of which it may need earlier ones. */
+tide_status tide_job_new_check(const struct tide_job_new *job, size_t index, tide_error *err);
+tide_status tide_item_check(const struct tide_item_report *item, tide_error *err);
+
+/* What an item that failed like this is from now on. */
+tide_bad_state tide_bad_state_of(tide_status status);
+/* Columns of a job where commands list them, in every engine's statement. */
+enum {
+    LIST_ID,
+    LIST_CYCLE,
+    LIST_SIZE,
+    LIST_BYTES_DONE,
+    LIST_OWNER,
+    LIST_TOKEN,
+    LIST_NOT_BEFORE,
+    LIST_CREATED,
+    LIST_STARTED,
+    LIST_FINISHED,
+    LIST_BEAT,
+    LIST_ACCOUNT,
+    LIST_KIND,
+    LIST_OPEN_DEPS,
+    LIST_ATTEMPTS,
+    LIST_ATTEMPTS_MAX,
+    LIST_PRIORITY,
+    LIST_STATE,
+    LIST_STATUS,
+    LIST_DEDUPE,
+    LIST_PAYLOAD,
+    LIST_RESUME,
+    LIST_ERROR,
+    LIST_ACCOUNT_NAME,
+    LIST_KIND_NAME,
+    LIST_RUN,
+    LIST_OWN, /* the engine's own begin here */
+};
+/* The status of a job in `state` that has `stored` with its last error. */
+tide_status tide_status_shown(tide_row_state state, int64_t stored);
+/* Whether a stream whose cursor is at `ordinal` may open cycle `next`. */
+tide_status tide_cycle_check(uint64_t stream, uint64_t ordinal, uint64_t next, tide_error *err);
+/* The rule by which a cursor moves (G4), from where it is, and over finished cycles alone:
+ * there are `count` in [from, to), and `unfinished` of them are not. */
+tide_status tide_cursor_check(uint64_t stream, uint64_t ordinal, uint64_t from, uint64_t to,
+                              tide_error *err);
+tide_status tide_span_check(uint64_t stream, uint64_t from, uint64_t to, uint64_t count,
+                            uint64_t unfinished, tide_error *err);
+/* Copies the texts of a row into `kept`, to be lent to the caller until that is used again. */
+tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_error *err);
+
 #endif

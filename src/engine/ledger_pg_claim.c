@@ -561,18 +561,11 @@ tide_status tide_pgl_beat(tide_tx *tx, const struct tide_beat *beats, size_t cou
                           uint64_t now_unix_ms, bool *applied_out, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
-    for (size_t i = 0; i < count; i++) {
-        if (!beats[i].resume_set)
-            continue;
-        if (beats[i].resume.bytes > TIDE_RESUME_BYTES_MAX)
-            return tide_error_set(err, TIDE_INVALID,
-                                  "job %" PRIu64 ": resume data of %zu bytes, at most %d",
-                                  beats[i].id, beats[i].resume.bytes, TIDE_RESUME_BYTES_MAX);
-        if (!tide_pgl_text_ok(beats[i].resume))
+    for (size_t i = 0; i < count; i++)
+        if (beats[i].resume_set && !tide_pgl_text_ok(beats[i].resume))
             return tide_error_set(err, TIDE_INVALID,
                                   "job %" PRIu64 ": resume data that is not UTF-8 text",
                                   beats[i].id);
-    }
     tide_status rc = tide_pgl_ready(self, err);
     if (rc != TIDE_OK || count == 0)
         return rc;

@@ -50,8 +50,9 @@ tide_status tide_pgl_write(struct tide_postgres *self, const char *sql, PGresult
 /* The same for one that changes exactly one row; none is TIDE_NOT_FOUND. */
 tide_status tide_pgl_change_one(struct tide_postgres *self, const char *sql, const char *what,
                                 uint64_t id, tide_error *err);
-/* A question, in a transaction or outside.  The rows are the caller's (PQclear()), so that
- * a visitor may ask the ledger for more while it looks at them. */
+/* A question, in a transaction or outside; it connects again where it has to.  The rows are
+ * the caller's (PQclear()), so that a visitor may ask the ledger for more while it looks at
+ * them.  After a failure *rows_out is as it was: NULL has no rows, and needs no test. */
 tide_status tide_pgl_rows(struct tide_postgres *self, const char *sql, PGresult **rows_out,
                           tide_error *err);
 /* A terminated copy of a column, cut to its room. */

@@ -58,30 +58,6 @@ struct batch {
 
 /* ---- what can be refused ---------------------------------------------------------- */
 
-static tide_status validate_shape(const struct tide_job_new *job, size_t index, tide_error *err)
-{
-    if (job->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "payload of %zu bytes, at most %d",
-                              job->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
-    if (job->dedupe_key.bytes > TIDE_DEDUPE_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "dedupe key of %zu bytes, at most %d",
-                              job->dedupe_key.bytes, TIDE_DEDUPE_BYTES_MAX);
-    if (!tide_pgl_text_ok(job->payload) || !tide_pgl_text_ok(job->dedupe_key))
-        return tide_error_set(err, TIDE_INVALID, "a payload or a key that is not UTF-8 text");
-    if (job->priority > TIDE_PRIORITY_MAX || job->lane >= TIDE_LANES)
-        return tide_error_set(err, TIDE_INVALID, "priority %u, lane %u", job->priority, job->lane);
-    if (job->size_bytes > INT64_MAX || job->not_before_unix_ms > INT64_MAX)
-        return tide_error_set(err, TIDE_INVALID, "a size or a time beyond all bounds");
-    if (job->needs_count + job->needs_earlier_count > TIDE_NEEDS_MAX)
-        return tide_error_set(err, TIDE_INVALID, "%zu dependencies, at most %d",
-                              job->needs_count + job->needs_earlier_count, TIDE_NEEDS_MAX);
-    for (size_t i = 0; i < job->needs_earlier_count; i++)
-        if (job->needs_earlier[i] >= index)
-            return tide_error_set(err, TIDE_INVALID, "job %zu of the call needs a later one (%u)",
-                                  index, job->needs_earlier[i]);
-    return TIDE_OK;
-}
-
 static bool kind_known(struct tide_postgres *self, uint32_t kind, uint32_t *scope_out)
 {
     uint32_t found = 0;
@@ -833,9 +809,11 @@ static tide_status enqueue_batch(struct batch *batch, tide_error *err)
 {
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
-        rc = validate_shape(&batch->jobs[i], i, err);
-        batch->deps =
-            batch->deps || batch->jobs[i].needs_count > 0 || batch->jobs[i].needs_earlier_count > 0;
+        const struct tide_job_new *job = &batch->jobs[i];
+        rc = tide_job_new_check(job, i, err);
+        if (rc == TIDE_OK && !(tide_pgl_text_ok(job->payload) && tide_pgl_text_ok(job->dedupe_key)))
+            rc = tide_error_set(err, TIDE_INVALID, "a payload or a key that is not UTF-8 text");
+        batch->deps = batch->deps || job->needs_count > 0 || job->needs_earlier_count > 0;
     }
     if (rc == TIDE_OK)
         rc = validate_names(batch, err);

@@ -9,7 +9,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* ---- members ------------------------------------------------------------------------- */
 
@@ -124,13 +123,8 @@ tide_status tide_pgl_members(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
     (void)tide_pgl_params(self);
-    rc = tide_pgl_rows(self, members_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, members_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_member member = {
             .owner = tide_pg_get_u64(rows, i, 0),
@@ -146,7 +140,7 @@ tide_status tide_pgl_members(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- accounts ------------------------------------------------------------------------ */
@@ -350,27 +344,14 @@ void tide_pgl_hints_text(const struct tide_postgres *self, char *sql_out, size_t
 
 /* ---- enqueues that may be asked twice --------------------------------------------------- */
 
-static tide_status batch_name(tide_text name, tide_error *err)
-{
-    if (name.bytes > 0 && name.bytes <= TIDE_DEDUPE_BYTES_MAX)
-        return TIDE_OK;
-    return tide_error_set(err, TIDE_INVALID, "the name of a batch has 1 to %d bytes, not %zu",
-                          TIDE_DEDUPE_BYTES_MAX, name.bytes);
-}
-
 tide_status tide_pgl_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
                                size_t ids_max, size_t *count_out, tide_error *err)
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = batch_name(name, err);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
     (void)tide_pgl_params(self);
     tide_pg_text(self->pg, name);
-    rc =
+    tide_status rc =
         tide_pgl_rows(self,
                       "SELECT u.id FROM tidemark.batch b LEFT JOIN LATERAL pg_catalog.unnest(b.ids)"
                       " WITH ORDINALITY AS u (id, place) ON true WHERE b.name = $1"
@@ -401,17 +382,15 @@ tide_status tide_pgl_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids,
                                uint64_t now_unix_ms, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
-    tide_status rc = batch_name(name, err);
-    if (rc != TIDE_OK)
-        return rc;
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_text(pg, name);
     tide_pgl_ids(self, ids, count);
     tide_pg_u64(pg, now_unix_ms);
-    rc = tide_pgl_write(self,
-                        "INSERT INTO tidemark.batch (name, ids, made) VALUES ($1, $2, $3)"
-                        " ON CONFLICT (name) DO NOTHING",
-                        NULL, err);
+    tide_status rc =
+        tide_pgl_write(self,
+                       "INSERT INTO tidemark.batch (name, ids, made) VALUES ($1, $2, $3)"
+                       " ON CONFLICT (name) DO NOTHING",
+                       NULL, err);
     if (rc == TIDE_OK && tide_pg_changed(pg) != 1)
         rc = tide_error_set(err, TIDE_EXISTS, "there is a batch %.*s", (int)name.bytes, name.data);
     return tide_pgl_end(self, rc);

@@ -40,9 +40,11 @@ tide_status tide_pgl_rows(struct tide_postgres *self, const char *sql, PGresult 
                           tide_error *err)
 {
     PGresult *result = NULL;
-    tide_status rc = tide_pg_query(self->pg, sql, &result, err);
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc == TIDE_OK)
+        rc = tide_pg_query(self->pg, sql, &result, err);
     if (rc != TIDE_OK)
-        return self->in_tx ? tide_pgl_end(self, rc) : rc;
+        return tide_pgl_end(self, rc);
     PGresult *rows = PQcopyResult(result, PG_COPYRES_ATTRS | PG_COPYRES_TUPLES);
     if (rows == NULL)
         return tide_pgl_no_memory(err);
@@ -417,16 +419,14 @@ tide_status tide_pgl_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *result = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, owner);
     tide_pg_u64(self->pg, ids_max);
-    rc = tide_pgl_rows(self,
-                       "SELECT id FROM (SELECT id FROM tidemark.job WHERE state = 1 AND owner = $1"
-                       " AND cancel_wanted OFFSET 0) mine ORDER BY id LIMIT $2",
-                       &result, err);
+    tide_status rc =
+        tide_pgl_rows(self,
+                      "SELECT id FROM (SELECT id FROM tidemark.job WHERE state = 1 AND owner = $1"
+                      " AND cancel_wanted OFFSET 0) mine ORDER BY id LIMIT $2",
+                      &result, err);
     if (rc != TIDE_OK)
         return rc;
     size_t count = (size_t)PQntuples(result);

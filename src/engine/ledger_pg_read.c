@@ -8,39 +8,7 @@
 
 /* ---- jobs ------------------------------------------------------------------------- */
 
-/* Numbers of the columns of jobs_sql. */
-enum {
-    LIST_ID,
-    LIST_CYCLE,
-    LIST_SIZE,
-    LIST_BYTES_DONE,
-    LIST_OWNER,
-    LIST_TOKEN,
-    LIST_NOT_BEFORE,
-    LIST_CREATED,
-    LIST_STARTED,
-    LIST_FINISHED,
-    LIST_BEAT,
-    LIST_ACCOUNT,
-    LIST_KIND,
-    LIST_OPEN_DEPS,
-    LIST_ATTEMPTS,
-    LIST_ATTEMPTS_MAX,
-    LIST_PRIORITY,
-    LIST_LANE,
-    LIST_LEVEL,
-    LIST_PREEMPTIBLE,
-    LIST_FORCE,
-    LIST_STATE,
-    LIST_STATUS,
-    LIST_DEDUPE,
-    LIST_PAYLOAD,
-    LIST_RESUME,
-    LIST_ERROR,
-    LIST_ACCOUNT_NAME,
-    LIST_KIND_NAME,
-    LIST_RUN,
-};
+enum { LIST_LANE = LIST_OWN, LIST_LEVEL, LIST_PREEMPTIBLE, LIST_FORCE };
 
 #define FILTER                                                                                     \
     " id BETWEEN $1 AND $7 AND account BETWEEN $2 AND $3 AND ($4 = 0 OR kind = $4)"                \
@@ -49,7 +17,7 @@ enum {
 /* Both tables by id from the newest down, no more of each than is shown; a table whose rows
  * cannot be meant is not touched. */
 static const char jobs_sql[] =
-    "SELECT j.*, a.name, k.name, r.name FROM ("
+    "SELECT j.*, a.name, k.name, r.name, x.lane, x.level, x.preemptible, x.force FROM ("
     " (SELECT id, cycle, size, bytes_done, owner, token, not_before, created, started, finished,"
     "  beat, account, kind, open_deps, attempts, attempts_max, priority, lane, level, preemptible,"
     "  force, state, status, dedupe, payload, resume, error, run FROM tidemark.job"
@@ -61,19 +29,10 @@ static const char jobs_sql[] =
     "  WHERE ($5 < 0 OR $5 = 2) AND" FILTER "ORDER BY id DESC LIMIT $8)) x"
     " CROSS JOIN LATERAL (SELECT x.id, x.cycle, x.size, x.bytes_done, x.owner, x.token,"
     "  x.not_before, x.created, x.started, x.finished, x.beat, x.account, x.kind, x.open_deps,"
-    "  x.attempts, x.attempts_max, x.priority, x.lane, x.level, x.preemptible, x.force, x.state,"
-    "  x.status, x.dedupe, x.payload, x.resume, x.error) j"
+    "  x.attempts, x.attempts_max, x.priority, x.state, x.status, x.dedupe, x.payload, x.resume,"
+    "  x.error) j"
     " LEFT JOIN tidemark.account a ON a.id = x.account LEFT JOIN tidemark.kind k ON k.id = x.kind"
     " LEFT JOIN tidemark.run r ON r.id = x.run ORDER BY x.id DESC LIMIT $8";
-
-static tide_status status_shown(const PGresult *rows, int i, tide_row_state state)
-{
-    if (state == TIDE_ROW_DONE)
-        return TIDE_OK;
-    if (state == TIDE_ROW_CANCELED)
-        return TIDE_CANCELED;
-    return (tide_status)tide_pg_get_i64(rows, i, LIST_STATUS);
-}
 
 static void job_read(const PGresult *rows, int i, struct tide_job_row *row)
 {
@@ -101,7 +60,7 @@ static void job_read(const PGresult *rows, int i, struct tide_job_row *row)
         .preemptible = tide_pg_get_bool(rows, i, LIST_PREEMPTIBLE),
         .force = tide_pg_get_bool(rows, i, LIST_FORCE),
         .state = state,
-        .status = status_shown(rows, i, state),
+        .status = tide_status_shown(state, tide_pg_get_i64(rows, i, LIST_STATUS)),
         .account_name = tide_pg_get_text(rows, i, LIST_ACCOUNT_NAME),
         .kind_name = tide_pg_get_text(rows, i, LIST_KIND_NAME),
         .dedupe_key = tide_pg_get_text(rows, i, LIST_DEDUPE),
@@ -118,9 +77,6 @@ tide_status tide_pgl_jobs(tide_ledger *ledger, const struct tide_job_filter *fil
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
     uint64_t last = filter->before_id == 0 ? INT64_MAX : filter->before_id - 1;
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_u64(pg, filter->id);
@@ -131,9 +87,7 @@ tide_status tide_pgl_jobs(tide_ledger *ledger, const struct tide_job_filter *fil
     tide_pg_u64(pg, filter->cycle);
     tide_pg_u64(pg, filter->id != 0 && filter->id < last ? filter->id : last);
     tide_pg_u64(pg, filter->count_max == 0 ? 100 : filter->count_max);
-    rc = tide_pgl_rows(self, jobs_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, jobs_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_job_row job;
         job_read(rows, i, &job);
@@ -141,7 +95,7 @@ tide_status tide_pgl_jobs(tide_ledger *ledger, const struct tide_job_filter *fil
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 tide_status tide_pgl_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
@@ -149,17 +103,14 @@ tide_status tide_pgl_needs(tide_ledger *ledger, uint64_t job, struct tide_need *
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, job);
     tide_pg_u64(self->pg, count_max);
-    rc = tide_pgl_rows(self,
-                       "SELECT d.needs, j.state FROM tidemark.dep d"
-                       " JOIN tidemark.job j ON j.id = d.needs WHERE d.job = $1"
-                       " ORDER BY d.needs LIMIT $2",
-                       &rows, err);
+    tide_status rc = tide_pgl_rows(self,
+                                   "SELECT d.needs, j.state FROM tidemark.dep d"
+                                   " JOIN tidemark.job j ON j.id = d.needs WHERE d.job = $1"
+                                   " ORDER BY d.needs LIMIT $2",
+                                   &rows, err);
     if (rc != TIDE_OK)
         return rc;
     size_t count = (size_t)PQntuples(rows);
@@ -190,14 +141,9 @@ tide_status tide_pgl_counts(tide_ledger *ledger, uint64_t now_unix_ms,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, now_unix_ms);
-    rc = tide_pgl_rows(self, counts_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, counts_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_job_count count = {
             .account = (uint32_t)tide_pg_get_u64(rows, i, 0),
@@ -216,7 +162,7 @@ tide_status tide_pgl_counts(tide_ledger *ledger, uint64_t now_unix_ms,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- names ------------------------------------------------------------------------ */
@@ -226,12 +172,9 @@ static tide_status find(tide_ledger *ledger, const char *sql, const char *what, 
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    if (rc != TIDE_OK)
-        return rc;
     (void)tide_pgl_params(self);
     tide_pg_text(self->pg, tide_text_of(name));
-    rc = tide_pgl_rows(self, sql, &rows, err);
+    tide_status rc = tide_pgl_rows(self, sql, &rows, err);
     if (rc != TIDE_OK)
         return rc;
     if (PQntuples(rows) == 0)

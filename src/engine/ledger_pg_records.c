@@ -1,21 +1,10 @@
 /* ledger_pg_records.c - names, bad items, intents, schedules, alerts and notes. */
 #include "engine/ledger_pg_cold.h"
 #include "base/check.h"
-#include "base/limits.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* ---- names --------------------------------------------------------------------- */
-
-static tide_status validate_name(const char *what, const char *name, tide_error *err)
-{
-    size_t bytes = strlen(name);
-    if (bytes == 0 || bytes > TIDE_NAME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "the name of %s has 1 to %d bytes, not %zu", what,
-                              TIDE_NAME_BYTES_MAX, bytes);
-    return TIDE_OK;
-}
 
 /* Words of a provider, for people: not worth a failure where they are not UTF-8. */
 static tide_text said(tide_text text)
@@ -59,14 +48,12 @@ tide_status tide_pgl_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope
     struct tide_postgres *self = postgres_of_tx(tx);
     struct kind_wanted wanted = {name, scope};
     uint32_t id = 0;
-    tide_status rc = validate_name("a kind", name, err);
-    if (rc != TIDE_OK)
-        return rc;
     /* Jobs that wait keep the scope they were queued with. */
-    rc = name_id(self, "SELECT id FROM tidemark.kind WHERE name = $1 AND scope = $2",
-                 "INSERT INTO tidemark.kind (name, scope) VALUES ($1, $2)"
-                 " ON CONFLICT (name) DO UPDATE SET scope = excluded.scope RETURNING id",
-                 kind_params, &wanted, &id, err);
+    tide_status rc =
+        name_id(self, "SELECT id FROM tidemark.kind WHERE name = $1 AND scope = $2",
+                "INSERT INTO tidemark.kind (name, scope) VALUES ($1, $2)"
+                " ON CONFLICT (name) DO UPDATE SET scope = excluded.scope RETURNING id",
+                kind_params, &wanted, &id, err);
     if (rc == TIDE_OK && !tide_map_put(&self->kinds, id, (uint32_t)scope + 1))
         rc = tide_pgl_no_memory(err);
     if (rc == TIDE_OK)
@@ -90,15 +77,11 @@ tide_status tide_pgl_account(tide_tx *tx, const char *name, const char *provider
 {
     struct tide_postgres *self = postgres_of_tx(tx);
     struct account_wanted wanted = {name, provider};
-    tide_status rc = validate_name("an account", name, err);
-    if (rc == TIDE_OK && strlen(provider) > 32)
-        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
-    if (rc != TIDE_OK)
-        return rc;
-    rc = name_id(self, "SELECT id FROM tidemark.account WHERE name = $1 AND provider = $2",
-                 "INSERT INTO tidemark.account (name, provider) VALUES ($1, $2)"
-                 " ON CONFLICT (name) DO UPDATE SET provider = excluded.provider RETURNING id",
-                 account_params, &wanted, account_out, err);
+    tide_status rc =
+        name_id(self, "SELECT id FROM tidemark.account WHERE name = $1 AND provider = $2",
+                "INSERT INTO tidemark.account (name, provider) VALUES ($1, $2)"
+                " ON CONFLICT (name) DO UPDATE SET provider = excluded.provider RETURNING id",
+                account_params, &wanted, account_out, err);
     return tide_pgl_end(self, rc);
 }
 
@@ -135,12 +118,8 @@ tide_status tide_pgl_accounts(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, accounts_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, accounts_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_account_row account = {.id = (uint32_t)tide_pg_get_u64(rows, i, 0)};
         tide_pgl_copy(rows, i, 1, account.name, sizeof account.name);
@@ -157,7 +136,7 @@ tide_status tide_pgl_accounts(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 tide_status tide_pgl_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
@@ -219,12 +198,6 @@ tide_status tide_pgl_account_place(tide_tx *tx, uint32_t account, const char *ar
                                    const char *secret, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
-    const struct tide_account_row *room = NULL;
-    if ((archive != NULL && strlen(archive) >= sizeof room->archive) ||
-        (secret != NULL && strlen(secret) >= sizeof room->secret))
-        return tide_error_set(err, TIDE_INVALID,
-                              "an archive's id has at most %zu bytes, a secret's place %zu",
-                              sizeof room->archive - 1, sizeof room->secret - 1);
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_i64(pg, account);
     tide_pg_bool(pg, archive != NULL);
@@ -239,13 +212,6 @@ tide_status tide_pgl_account_place(tide_tx *tx, uint32_t account, const char *ar
 }
 
 /* ---- bad items ----------------------------------------------------------------- */
-
-static tide_bad_state bad_state_of(tide_status status)
-{
-    if (status == TIDE_GONE)
-        return TIDE_BAD_GONE;
-    return status == TIDE_TIMEOUT ? TIDE_BAD_OWED : TIDE_BAD_BAD;
-}
 
 /* What a person accepted stays accepted; what is retried and fails is bad again.  An item
  * named twice counts as its last report; one update cannot meet a row twice. */
@@ -278,7 +244,8 @@ static void bad_params(struct tide_postgres *self, uint32_t account, uint32_t ki
     tide_pg_array_end(pg);
     tide_pg_array(pg, TIDE_PG_INT4);
     for (size_t i = 0; i < count; i++) /* -1: good after all, forgotten */
-        tide_pg_i32(pg, items[i].status == TIDE_OK ? -1 : (int32_t)bad_state_of(items[i].status));
+        tide_pg_i32(pg,
+                    items[i].status == TIDE_OK ? -1 : (int32_t)tide_bad_state_of(items[i].status));
     tide_pg_array_end(pg);
     tide_pg_array(pg, TIDE_PG_TEXT);
     for (size_t i = 0; i < count; i++)
@@ -292,9 +259,9 @@ tide_status tide_pgl_bad_add(struct tide_postgres *self, uint32_t account, uint3
                              uint64_t now_unix_ms, tide_error *err)
 {
     for (size_t i = 0; i < count; i++) {
-        if (items[i].item.bytes == 0 || items[i].item.bytes > TIDE_ITEM_BYTES_MAX)
-            return tide_error_set(err, TIDE_INVALID, "an item's name has 1 to %d bytes, not %zu",
-                                  TIDE_ITEM_BYTES_MAX, items[i].item.bytes);
+        tide_status rc = tide_item_check(&items[i], err);
+        if (rc != TIDE_OK)
+            return rc;
         if (!tide_pgl_text_ok(items[i].item))
             return tide_error_set(err, TIDE_INVALID, "an item's name is not UTF-8");
     }
@@ -318,15 +285,11 @@ tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_i64(pg, account == UINT32_MAX ? 0 : account);
     tide_pg_i64(pg, account);
     tide_pg_i64(pg, kind);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, bad_list_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, bad_list_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_bad_row bad = {
             .account = (uint32_t)tide_pg_get_u64(rows, i, 0),
@@ -345,7 +308,7 @@ tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 static void bad_key(struct tide_postgres *self, uint32_t account, uint32_t kind, tide_text item)
@@ -422,9 +385,6 @@ tide_status tide_pgl_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text 
     struct tide_postgres *self = postgres_of_tx(tx);
     PGresult *result = NULL;
     bool found = false;
-    if (tag.bytes == 0 || tag.bytes > TIDE_DEDUPE_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "an intent's tag has 1 to %d bytes",
-                              TIDE_DEDUPE_BYTES_MAX);
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_text(pg, tag);
     tide_pg_u64(pg, job);
@@ -491,10 +451,6 @@ tide_status tide_pgl_schedule(tide_tx *tx, const struct tide_schedule_row *row, 
 {
     struct tide_postgres *self = postgres_of_tx(tx);
     PGresult *result = NULL;
-    if (row->name.bytes == 0 || row->name.bytes > TIDE_NAME_BYTES_MAX || row->period_ms == 0)
-        return tide_error_set(err, TIDE_INVALID,
-                              "a schedule has a name of 1 to %d bytes and a period",
-                              TIDE_NAME_BYTES_MAX);
     tide_status rc = tide_pgl_kind_exists(self, row->kind, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
@@ -518,15 +474,12 @@ tide_status tide_pgl_schedules(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self,
-                           "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
-                           " name, payload FROM tidemark.schedule ORDER BY id",
-                           &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc =
+        tide_pgl_rows(self,
+                      "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
+                      " name, payload FROM tidemark.schedule ORDER BY id",
+                      &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_schedule_row schedule = {
             .id = tide_pg_get_u64(rows, i, 0),
@@ -543,7 +496,7 @@ tide_status tide_pgl_schedules(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* Slots only grow, so one number per schedule decides as a row per slot would; the row's
@@ -564,8 +517,6 @@ tide_status tide_pgl_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
 {
     struct tide_postgres *self = postgres_of_tx(tx);
     PGresult *result = NULL;
-    if (slot == 0 || slot > INT64_MAX)
-        return tide_error_set(err, TIDE_INVALID, "slots begin at 1");
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_u64(pg, schedule);
     tide_pg_u64(pg, slot);
@@ -600,8 +551,6 @@ tide_status tide_pgl_alert(tide_tx *tx, const char *condition, uint32_t account,
                            const char *text, uint64_t now_unix_ms, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
-    if (level < 0 || level > 2 || condition[0] == '\0' || strlen(condition) > 48)
-        return tide_error_set(err, TIDE_INVALID, "an alert has a short name and a level of 0 to 2");
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_text(pg, tide_text_of(condition));
     tide_pg_i64(pg, account);
@@ -646,12 +595,8 @@ tide_status tide_pgl_alerts(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, alerts_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, alerts_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_alert_row alert = {
             .account = (uint32_t)tide_pg_get_u64(rows, i, 1),
@@ -666,7 +611,7 @@ tide_status tide_pgl_alerts(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 tide_status tide_pgl_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)

@@ -8,10 +8,8 @@
  * (R5): whoever is adding a job to one of them is waited for, and seen. */
 #include "engine/ledger_pg_cold.h"
 #include "base/check.h"
-#include "base/limits.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #define STREAM                                                                                     \
     "SELECT s.id, s.account, s.ordinal, s.ordinal_next, s.name, s.cursor, s.floor,"                \
@@ -33,24 +31,6 @@ static void stream_read(const PGresult *rows, int i, struct tide_stream_row *row
     };
 }
 
-/* The texts of row_out are kept beyond this call, so they are copied out of the result. */
-static tide_status keep_texts(struct tide_postgres *self, struct tide_stream_row *row,
-                              tide_error *err)
-{
-    tide_text *texts[] = {&row->name, &row->cursor, &row->floor, &row->start};
-    tide_buf_clear(&self->kept);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        if (tide_buf_add(&self->kept, texts[i]->data, texts[i]->bytes) != TIDE_OK ||
-            tide_buf_add(&self->kept, "", 1) != TIDE_OK)
-            return tide_pgl_no_memory(err);
-    const char *at = self->kept.data;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        texts[i]->data = at;
-        at += texts[i]->bytes + 1;
-    }
-    return TIDE_OK;
-}
-
 static tide_status stream_find(struct tide_postgres *self, uint32_t account, const char *name,
                                struct tide_stream_row *row_out, bool *found_out, tide_error *err)
 {
@@ -66,7 +46,7 @@ static tide_status stream_find(struct tide_postgres *self, uint32_t account, con
     if (!*found_out)
         return TIDE_OK;
     stream_read(result, 0, row_out);
-    return keep_texts(self, row_out, err);
+    return tide_stream_keep(row_out, &self->kept, err);
 }
 
 /* Another process may add the same one at the same time: one of them does, both find it. */
@@ -101,10 +81,6 @@ tide_status tide_pgl_stream(tide_tx *tx, uint32_t account, const char *name, tid
     struct tide_postgres *self = postgres_of_tx(tx);
     struct tide_stream_row row = {0};
     bool found = false;
-    size_t name_bytes = strlen(name);
-    if (name_bytes == 0 || name_bytes > TIDE_NAME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "a stream's name has 1 to %d bytes",
-                              TIDE_NAME_BYTES_MAX);
     tide_status rc = stream_find(self, account, name, &row, &found, err);
     bool added = rc == TIDE_OK && !found;
     if (added) {
@@ -130,12 +106,8 @@ tide_status tide_pgl_streams(tide_ledger *ledger,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, STREAM " ORDER BY s.id", &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, STREAM " ORDER BY s.id", &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_stream_row stream;
         stream_read(rows, i, &stream);
@@ -143,7 +115,7 @@ tide_status tide_pgl_streams(tide_ledger *ledger,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- cycles ------------------------------------------------------------------------ */
@@ -185,13 +157,10 @@ tide_status tide_pgl_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_t
     uint64_t ordinal = 0;
     uint64_t next = 0;
     tide_status rc = stream_lock(self, stream, &ordinal, &next, NULL, err);
+    if (rc == TIDE_OK)
+        rc = tide_cycle_check(stream, ordinal, next, err);
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
-    TIDE_ASSERT(ordinal <= next);
-    if (next - ordinal >= TIDE_CYCLES_OPEN_MAX)
-        return tide_error_set(err, TIDE_FULL,
-                              "stream %" PRIu64 " has %d open cycles; let the oldest one finish",
-                              stream, TIDE_CYCLES_OPEN_MAX);
     tide_pg *pg = tide_pgl_params(self);
     tide_pg_u64(pg, stream);
     tide_pg_u64(pg, next);
@@ -226,13 +195,9 @@ tide_status tide_pgl_cycle_list(tide_ledger *ledger, uint64_t stream,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, stream);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, cycle_list_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, cycle_list_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_cycle_row cycle = {
             .id = tide_pg_get_u64(rows, i, 0),
@@ -250,7 +215,7 @@ tide_status tide_pgl_cycle_list(tide_ledger *ledger, uint64_t stream,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* Every row of `job` is unfinished, failed or canceled (R1), so nothing done is read. */
@@ -268,13 +233,9 @@ tide_status tide_pgl_work_left(tide_ledger *ledger, uint32_t account,
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, account);
-    if (rc == TIDE_OK)
-        rc = tide_pgl_rows(self, work_left_sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
+    tide_status rc = tide_pgl_rows(self, work_left_sql, &rows, err);
     for (int i = 0; i < PQntuples(rows); i++) {
         struct tide_work_left left = {
             .cycle = tide_pg_get_u64(rows, i, 0),
@@ -288,7 +249,7 @@ tide_status tide_pgl_work_left(tide_ledger *ledger, uint32_t account,
             break;
     }
     PQclear(rows);
-    return TIDE_OK;
+    return rc;
 }
 
 /* ---- cursors ----------------------------------------------------------------------- */
@@ -350,21 +311,12 @@ tide_status tide_pgl_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
     uint64_t count = 0;
     uint64_t unfinished = 0;
     tide_status rc = stream_lock(self, stream, &ordinal, &next, NULL, err);
-    if (rc != TIDE_OK)
-        return tide_pgl_end(self, rc);
-    if (ordinal != from)
-        return tide_error_set(err, TIDE_STALE,
-                              "stream %" PRIu64 " is at %" PRIu64 ", no longer at %" PRIu64, stream,
-                              ordinal, from);
-    if (to <= from)
-        return tide_error_set(err, TIDE_BUG, "stream %" PRIu64 ": a cursor never goes back",
-                              stream);
-    rc = span_lock(self, stream, from, to, &count, &unfinished, err);
-    if (rc == TIDE_OK && (count != to - from || unfinished > 0))
-        rc = tide_error_set(err, TIDE_BUG,
-                            "stream %" PRIu64 " may not move from %" PRIu64 " to %" PRIu64
-                            ": %" PRIu64 " cycles in between, %" PRIu64 " unfinished",
-                            stream, from, to, count, unfinished);
+    if (rc == TIDE_OK)
+        rc = tide_cursor_check(stream, ordinal, from, to, err);
+    if (rc == TIDE_OK)
+        rc = span_lock(self, stream, from, to, &count, &unfinished, err);
+    if (rc == TIDE_OK)
+        rc = tide_span_check(stream, from, to, count, unfinished, err);
     if (rc == TIDE_OK)
         rc = move(self, stream, from, to, now_unix_ms, cursor_out, err);
     return tide_pgl_end(self, rc);

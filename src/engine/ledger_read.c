@@ -5,45 +5,7 @@
 
 #include <inttypes.h>
 
-/* Numbers of the columns of SQL_LIST_*. */
-enum {
-    LIST_ID,
-    LIST_CYCLE,
-    LIST_SIZE,
-    LIST_BYTES_DONE,
-    LIST_OWNER,
-    LIST_TOKEN,
-    LIST_NOT_BEFORE,
-    LIST_CREATED,
-    LIST_STARTED,
-    LIST_FINISHED,
-    LIST_BEAT,
-    LIST_ACCOUNT,
-    LIST_KIND,
-    LIST_OPEN_DEPS,
-    LIST_ATTEMPTS,
-    LIST_ATTEMPTS_MAX,
-    LIST_PRIORITY,
-    LIST_TRAITS,
-    LIST_STATE,
-    LIST_STATUS,
-    LIST_ACCOUNT_NAME,
-    LIST_KIND_NAME,
-    LIST_DEDUPE,
-    LIST_PAYLOAD,
-    LIST_RESUME,
-    LIST_ERROR,
-    LIST_RUN,
-};
-
-static tide_status status_shown(sqlite3_stmt *stmt, tide_row_state state)
-{
-    if (state == TIDE_ROW_DONE)
-        return TIDE_OK;
-    if (state == TIDE_ROW_CANCELED)
-        return TIDE_CANCELED;
-    return (tide_status)sqlite3_column_int(stmt, LIST_STATUS);
-}
+enum { LIST_TRAITS = LIST_OWN };
 
 static void job_read(sqlite3_stmt *stmt, struct tide_job_row *row)
 {
@@ -72,7 +34,7 @@ static void job_read(sqlite3_stmt *stmt, struct tide_job_row *row)
         .preemptible = (traits & TRAIT_PREEMPTIBLE) != 0,
         .force = (traits & TRAIT_FORCE) != 0,
         .state = state,
-        .status = status_shown(stmt, state),
+        .status = tide_status_shown(state, sqlite3_column_int64(stmt, LIST_STATUS)),
         .account_name = tide_column_text(stmt, LIST_ACCOUNT_NAME),
         .kind_name = tide_column_text(stmt, LIST_KIND_NAME),
         .dedupe_key = tide_column_text(stmt, LIST_DEDUPE),
@@ -101,7 +63,6 @@ tide_status tide_sql_jobs(tide_ledger *ledger, const struct tide_job_filter *fil
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, text_for(filter));
-    bool row = false;
     tide_bind_u64(stmt, 1, filter->id);
     tide_bind_u64(stmt, 2, filter->account == UINT32_MAX ? 0 : filter->account);
     tide_bind_u64(stmt, 3, filter->account);
@@ -110,13 +71,12 @@ tide_status tide_sql_jobs(tide_ledger *ledger, const struct tide_job_filter *fil
     tide_bind_u64(stmt, 6, filter->cycle);
     tide_bind_u64(stmt, 7, filter->before_id);
     tide_bind_u64(stmt, 8, filter->count_max == 0 ? 100 : filter->count_max);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_job_row job;
         job_read(stmt, &job);
         if (!visit(&job, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -127,16 +87,14 @@ tide_status tide_sql_needs(tide_ledger *ledger, uint64_t job, struct tide_need *
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_NEEDS);
-    bool row = false;
     size_t count = 0;
     tide_bind_u64(stmt, 1, job);
     tide_bind_u64(stmt, 2, count_max);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         TIDE_ASSERT(count < count_max);
         needs_out[count++] =
             (struct tide_need){tide_column_u64(stmt, 0), (tide_row_state)tide_column_u32(stmt, 1)};
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     if (rc == TIDE_OK)
         *count_out = count;
@@ -149,10 +107,9 @@ tide_status tide_sql_counts(tide_ledger *ledger, uint64_t now_unix_ms,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_COUNTS);
-    bool row = false;
     tide_bind_u64(stmt, 1, now_unix_ms);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_job_count count = {
             .account = tide_column_u32(stmt, 0),
             .kind = tide_column_u32(stmt, 1),
@@ -168,7 +125,6 @@ tide_status tide_sql_counts(tide_ledger *ledger, uint64_t now_unix_ms,
         };
         if (!visit(&count, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;

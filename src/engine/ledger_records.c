@@ -1,21 +1,10 @@
 /* ledger_records.c - names, bad items, intents, schedules, alerts and notes. */
 #include "engine/ledger_sqlite.h"
 #include "base/check.h"
-#include "base/limits.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* ---- names --------------------------------------------------------------------- */
-
-static tide_status validate_name(const char *what, const char *name, tide_error *err)
-{
-    size_t bytes = strlen(name);
-    if (bytes == 0 || bytes > TIDE_NAME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "the name of %s has 1 to %d bytes, not %zu", what,
-                              TIDE_NAME_BYTES_MAX, bytes);
-    return TIDE_OK;
-}
 
 tide_status tide_sql_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
                           uint32_t *kind_out, tide_error *err)
@@ -23,11 +12,8 @@ tide_status tide_sql_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope
     struct tide_sqlite *self = sqlite_of_tx(tx);
     sqlite3_stmt *stmt = sql_of(self, SQL_KIND_GET);
     bool row = false;
-    tide_status rc = validate_name("a kind", name, err);
-    if (rc != TIDE_OK)
-        return rc;
     tide_bind_text(stmt, 1, tide_text_of(name));
-    rc = tide_db_step(&self->db, stmt, &row, err);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
     uint64_t id = row ? tide_column_u64(stmt, 0) : 0;
@@ -53,21 +39,31 @@ tide_status tide_sql_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope
     return tide_sql_end(self, rc);
 }
 
+/* The first column of a row of names; TIDE_NOT_FOUND. */
+static tide_status by_id(struct tide_sqlite *self, enum tide_sql text, const char *what,
+                         uint32_t id, uint32_t *value_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, text);
+    bool row = false;
+    tide_bind_u64(stmt, 1, id);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!row)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %u", what, id);
+    *value_out = tide_column_u32(stmt, 0);
+    tide_db_end(stmt);
+    return TIDE_OK;
+}
+
 tide_status tide_sql_kind_scope(struct tide_sqlite *self, uint32_t kind, uint32_t *scope_out,
                                 tide_error *err)
 {
     if (kind != 0 && tide_map_get(&self->kinds, kind, scope_out))
         return TIDE_OK;
-    sqlite3_stmt *stmt = sql_of(self, SQL_KIND_BY_ID);
-    bool row = false;
-    tide_bind_u64(stmt, 1, kind);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    tide_status rc = by_id(self, SQL_KIND_BY_ID, "kind", kind, scope_out, err);
     if (rc != TIDE_OK)
         return rc;
-    if (!row)
-        return tide_error_set(err, TIDE_NOT_FOUND, "there is no kind %u", kind);
-    *scope_out = tide_column_u32(stmt, 0);
-    tide_db_end(stmt);
     return tide_map_put(&self->kinds, kind, *scope_out) ? TIDE_OK : tide_sql_no_memory(err);
 }
 
@@ -76,15 +72,9 @@ tide_status tide_sql_account_exists(struct tide_sqlite *self, uint32_t account, 
     uint32_t ignored = 0;
     if (tide_map_get(&self->accounts, account, &ignored))
         return TIDE_OK;
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_BY_ID);
-    bool row = false;
-    tide_bind_u64(stmt, 1, account);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    tide_status rc = by_id(self, SQL_ACCOUNT_BY_ID, "account", account, &ignored, err);
     if (rc != TIDE_OK)
         return rc;
-    if (!row)
-        return tide_error_set(err, TIDE_NOT_FOUND, "there is no account %u", account);
-    tide_db_end(stmt);
     return tide_map_put(&self->accounts, account, 0) ? TIDE_OK : tide_sql_no_memory(err);
 }
 
@@ -94,13 +84,8 @@ tide_status tide_sql_account(tide_tx *tx, const char *name, const char *provider
     struct tide_sqlite *self = sqlite_of_tx(tx);
     sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_GET);
     bool row = false;
-    tide_status rc = validate_name("an account", name, err);
-    if (rc == TIDE_OK && strlen(provider) > 32)
-        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
-    if (rc != TIDE_OK)
-        return rc;
     tide_bind_text(stmt, 1, tide_text_of(name));
-    rc = tide_db_step(&self->db, stmt, &row, err);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
     uint64_t id = row ? tide_column_u64(stmt, 0) : 0;
@@ -129,9 +114,8 @@ tide_status tide_sql_accounts(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_account_row account = {.id = tide_column_u32(stmt, 0)};
         tide_column_copy(stmt, 1, account.name, sizeof account.name);
         tide_column_copy(stmt, 2, account.provider, sizeof account.provider);
@@ -145,7 +129,6 @@ tide_status tide_sql_accounts(tide_ledger *ledger,
         tide_column_copy(stmt, 10, account.secret, sizeof account.secret);
         if (!visit(&account, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -163,14 +146,21 @@ tide_status tide_sql_account_halt(tide_tx *tx, uint32_t account, bool halted, co
     return tide_sql_change_one(self, stmt, "account", account, err);
 }
 
-tide_status tide_sql_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
+/* One flag of one row; what is paused is read anew. */
+static tide_status flag(tide_tx *tx, enum tide_sql text, const char *what, uint32_t id, bool value,
+                        tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_PAUSE);
+    sqlite3_stmt *stmt = sql_of(self, text);
     self->paused_known = false;
-    tide_bind_u64(stmt, 1, account);
-    (void)sqlite3_bind_int(stmt, 2, paused);
-    return tide_sql_change_one(self, stmt, "account", account, err);
+    tide_bind_u64(stmt, 1, id);
+    (void)sqlite3_bind_int(stmt, 2, value);
+    return tide_sql_change_one(self, stmt, what, id, err);
+}
+
+tide_status tide_sql_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
+{
+    return flag(tx, SQL_ACCOUNT_PAUSE, "account", account, paused, err);
 }
 
 tide_status tide_sql_governor_save(tide_tx *tx, uint32_t account, tide_text saved, tide_error *err)
@@ -194,12 +184,6 @@ tide_status tide_sql_account_place(tide_tx *tx, uint32_t account, const char *ar
                                    const char *secret, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
-    const struct tide_account_row *room = NULL;
-    if ((archive != NULL && strlen(archive) >= sizeof room->archive) ||
-        (secret != NULL && strlen(secret) >= sizeof room->secret))
-        return tide_error_set(err, TIDE_INVALID,
-                              "an archive's id has at most %zu bytes, a secret's place %zu",
-                              sizeof room->archive - 1, sizeof room->secret - 1);
     sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_PLACE);
     tide_bind_u64(stmt, 1, account);
     bind_or_keep(stmt, 2, archive);
@@ -209,21 +193,12 @@ tide_status tide_sql_account_place(tide_tx *tx, uint32_t account, const char *ar
 
 tide_status tide_sql_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
 {
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_KIND_PAUSE);
-    self->paused_known = false;
-    tide_bind_u64(stmt, 1, kind);
-    (void)sqlite3_bind_int(stmt, 2, paused);
-    return tide_sql_change_one(self, stmt, "kind", kind, err);
+    return flag(tx, SQL_KIND_PAUSE, "kind", kind, paused, err);
 }
 
 tide_status tide_sql_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
 {
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_KIND_SPLITS);
-    tide_bind_u64(stmt, 1, kind);
-    (void)sqlite3_bind_int(stmt, 2, splits);
-    return tide_sql_change_one(self, stmt, "kind", kind, err);
+    return flag(tx, SQL_KIND_SPLITS, "kind", kind, splits, err);
 }
 
 static bool paused_add(struct tide_sqlite *self, uint32_t **array, size_t *count, size_t *capacity,
@@ -243,11 +218,10 @@ tide_status tide_sql_paused_load(struct tide_sqlite *self, tide_error *err)
     if (self->paused_known)
         return TIDE_OK;
     sqlite3_stmt *stmt = sql_of(self, SQL_PAUSED);
-    bool row = false;
     self->paused_accounts_count = 0;
     self->paused_kinds_count = 0;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         uint32_t id = tide_column_u32(stmt, 1);
         bool added = tide_column_u64(stmt, 0) == 0
                          ? paused_add(self, &self->paused_accounts, &self->paused_accounts_count,
@@ -258,7 +232,6 @@ tide_status tide_sql_paused_load(struct tide_sqlite *self, tide_error *err)
             tide_db_end(stmt);
             return tide_sql_no_memory(err);
         }
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     self->paused_known = rc == TIDE_OK;
     return rc;
@@ -278,13 +251,6 @@ bool tide_sql_paused(const struct tide_sqlite *self, uint32_t account, uint32_t 
 
 /* ---- bad items ----------------------------------------------------------------- */
 
-static tide_bad_state bad_state_of(tide_status status)
-{
-    if (status == TIDE_GONE)
-        return TIDE_BAD_GONE;
-    return status == TIDE_TIMEOUT ? TIDE_BAD_OWED : TIDE_BAD_BAD;
-}
-
 tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cycle,
                              const struct tide_item_report *items, size_t count,
                              uint64_t now_unix_ms, tide_error *err)
@@ -300,9 +266,9 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
     uint64_t kind = tide_column_u64(stmt, 1);
     tide_db_end(stmt);
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        if (items[i].item.bytes == 0 || items[i].item.bytes > TIDE_ITEM_BYTES_MAX)
-            return tide_error_set(err, TIDE_INVALID, "an item's name has 1 to %d bytes, not %zu",
-                                  TIDE_ITEM_BYTES_MAX, items[i].item.bytes);
+        rc = tide_item_check(&items[i], err);
+        if (rc != TIDE_OK)
+            return rc;
         bool clear = items[i].status == TIDE_OK;
         stmt = sql_of(self, clear ? SQL_BAD_CLEAR : SQL_BAD_ADD);
         tide_bind_u64(stmt, 1, account);
@@ -312,7 +278,7 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
             rc = tide_db_run(&self->db, stmt, err);
             continue;
         }
-        (void)sqlite3_bind_int(stmt, 4, (int)bad_state_of(items[i].status));
+        (void)sqlite3_bind_int(stmt, 4, (int)tide_bad_state_of(items[i].status));
         tide_bind_u64_or_null(stmt, 5, cycle);
         tide_bind_u64(stmt, 6, now_unix_ms);
         tide_bind_text_or_null(stmt, 7, items[i].reason);
@@ -327,12 +293,11 @@ tide_status tide_sql_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_BAD_LIST);
-    bool row = false;
     tide_bind_u64(stmt, 1, account == UINT32_MAX ? 0 : account);
     tide_bind_u64(stmt, 2, account);
     tide_bind_u64(stmt, 3, kind);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_bad_row bad = {
             .account = tide_column_u32(stmt, 0),
             .kind = tide_column_u32(stmt, 1),
@@ -348,7 +313,6 @@ tide_status tide_sql_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
         };
         if (!visit(&bad, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -407,9 +371,6 @@ tide_status tide_sql_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text 
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     bool found = false;
-    if (tag.bytes == 0 || tag.bytes > TIDE_DEDUPE_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "an intent's tag has 1 to %d bytes",
-                              TIDE_DEDUPE_BYTES_MAX);
     tide_status rc = intent_read(self, tag, &found, state_out, outcome_out, err);
     if (rc != TIDE_OK || found)
         return tide_sql_end(self, rc);
@@ -462,10 +423,6 @@ tide_status tide_sql_schedule(tide_tx *tx, const struct tide_schedule_row *row, 
     struct tide_sqlite *self = sqlite_of_tx(tx);
     uint32_t scope = 0;
     bool found = false;
-    if (row->name.bytes == 0 || row->name.bytes > TIDE_NAME_BYTES_MAX || row->period_ms == 0)
-        return tide_error_set(err, TIDE_INVALID,
-                              "a schedule has a name of 1 to %d bytes and a period",
-                              TIDE_NAME_BYTES_MAX);
     tide_status rc = tide_sql_kind_scope(self, row->kind, &scope, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
@@ -496,9 +453,8 @@ tide_status tide_sql_schedules(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_SCHEDULE_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_schedule_row schedule = {
             .id = tide_column_u64(stmt, 0),
             .kind = tide_column_u32(stmt, 1),
@@ -512,7 +468,6 @@ tide_status tide_sql_schedules(tide_ledger *ledger,
         };
         if (!visit(&schedule, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -523,8 +478,6 @@ tide_status tide_sql_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     bool row = false;
-    if (slot == 0 || slot > INT64_MAX)
-        return tide_error_set(err, TIDE_INVALID, "slots begin at 1");
     sqlite3_stmt *stmt = sql_of(self, SQL_SCHEDULE_FIRE);
     tide_bind_u64(stmt, 1, schedule);
     tide_bind_u64(stmt, 2, slot);
@@ -550,8 +503,6 @@ tide_status tide_sql_alert(tide_tx *tx, const char *condition, uint32_t account,
                            const char *text, uint64_t now_unix_ms, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
-    if (level < 0 || level > 2 || condition[0] == '\0' || strlen(condition) > 48)
-        return tide_error_set(err, TIDE_INVALID, "an alert has a short name and a level of 0 to 2");
     sqlite3_stmt *stmt = sql_of(self, level == 0 ? SQL_ALERT_CLEAR : SQL_ALERT_SET);
     tide_bind_text(stmt, 1, tide_text_of(condition));
     tide_bind_u64(stmt, 2, account);
@@ -580,9 +531,8 @@ tide_status tide_sql_alerts(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_ALERT_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_alert_row alert = {
             .account = tide_column_u32(stmt, 1),
             .level = (int)tide_column_u32(stmt, 2),
@@ -594,7 +544,6 @@ tide_status tide_sql_alerts(tide_ledger *ledger,
         tide_column_copy(stmt, 6, alert.account_name, sizeof alert.account_name);
         if (!visit(&alert, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;

@@ -134,8 +134,8 @@ const struct tide_schema tide_ledger_schema = {
 #define LIST                                                                                       \
     "SELECT j.id, j.cycle, j.size, coalesce(c.bytes_done, d.bytes_done), c.owner, c.token,"        \
     " j.not_before, j.created, coalesce(c.started, j.started), j.finished, c.beat, j.account,"     \
-    " j.kind, j.open_deps, j.attempts, j.attempts_max, j.priority, j.traits, j.state, d.status,"   \
-    " a.name, k.name, j.dedupe, j.payload, d.resume, d.error, r.name FROM "
+    " j.kind, j.open_deps, j.attempts, j.attempts_max, j.priority, j.state, d.status, j.dedupe,"   \
+    " j.payload, d.resume, d.error, a.name, k.name, r.name, j.traits FROM "
 #define LIST_JOINS                                                                                 \
     " LEFT JOIN detail d ON d.job = j.id LEFT JOIN account a ON a.id = j.account"                  \
     " LEFT JOIN kind k ON k.id = j.kind LEFT JOIN run r ON r.id = coalesce(c.run, j.run) "

@@ -1,5 +1,5 @@
-/* ledger_sqlite.h - private to ledger_sqlite.c, ledger_jobs.c, ledger_claim.c,
- * ledger_finish.c, ledger_streams.c, ledger_records.c, ledger_read.c, ledger_fleet.c
+/* ledger_sqlite.h - private to ledger_sqlite.c, ledger_enqueue.c, ledger_jobs.c,
+ * ledger_claim.c, ledger_finish.c, ledger_streams.c, ledger_records.c, ledger_read.c, ledger_fleet.c
  * and ledger_doctor.c.
  *
  * How the rows are laid out, and why:
@@ -334,6 +334,9 @@ tide_status tide_sql_members_bury(struct tide_sqlite *self, uint64_t owner, uint
 /* Batches that are as old as the jobs a purge forgets. */
 tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_unix_ms,
                                     tide_error *err);
+
+/* For qsort(): of ids, and of what begins with one. */
+int tide_sql_id_order(const void *a, const void *b);
 
 /* One function for each operation, typed by the table itself. */
 #define SQL_OP(name) __typeof__(*((const struct tide_ledger_ops *)NULL)->name) tide_sql_##name

@@ -2,10 +2,8 @@
  * moves (E5.1). */
 #include "engine/ledger_sqlite.h"
 #include "base/check.h"
-#include "base/limits.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static void stream_read(sqlite3_stmt *stmt, struct tide_stream_row *row)
 {
@@ -35,25 +33,6 @@ static tide_status stream_find(struct tide_sqlite *self, uint32_t account, const
     return rc;
 }
 
-/* The texts of row_out are kept beyond this call, so they are copied out of the
- * statement: it must not stay active (Q3). */
-static tide_status keep_texts(struct tide_sqlite *self, struct tide_stream_row *row,
-                              tide_error *err)
-{
-    tide_text *texts[] = {&row->name, &row->cursor, &row->floor, &row->start};
-    tide_buf_clear(&self->kept);
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        if (tide_buf_add(&self->kept, texts[i]->data, texts[i]->bytes) != TIDE_OK ||
-            tide_buf_add(&self->kept, "", 1) != TIDE_OK)
-            return tide_sql_no_memory(err);
-    const char *at = self->kept.data;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        texts[i]->data = at;
-        at += texts[i]->bytes + 1;
-    }
-    return TIDE_OK;
-}
-
 static tide_status stream_add(struct tide_sqlite *self, uint32_t account, const char *name,
                               tide_text floor, tide_error *err)
 {
@@ -73,10 +52,6 @@ tide_status tide_sql_stream(tide_tx *tx, uint32_t account, const char *name, tid
     struct tide_sqlite *self = sqlite_of_tx(tx);
     struct tide_stream_row row = {0};
     bool found = false;
-    size_t name_bytes = strlen(name);
-    if (name_bytes == 0 || name_bytes > TIDE_NAME_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "a stream's name has 1 to %d bytes",
-                              TIDE_NAME_BYTES_MAX);
     tide_status rc = stream_find(self, account, name, &row, &found, err);
     if (rc == TIDE_OK && !found) {
         rc = stream_add(self, account, name, floor, err);
@@ -92,8 +67,8 @@ tide_status tide_sql_stream(tide_tx *tx, uint32_t account, const char *name, tid
         if (rc == TIDE_OK)
             rc = stream_find(self, account, name, &row, &found, err);
     }
-    if (rc == TIDE_OK)
-        rc = keep_texts(self, &row, err);
+    if (rc == TIDE_OK) /* the statement must not stay active (Q3) */
+        rc = tide_stream_keep(&row, &self->kept, err);
     tide_db_end(sql_of(self, SQL_STREAM_GET));
     if (rc == TIDE_OK)
         *row_out = row;
@@ -106,14 +81,12 @@ tide_status tide_sql_streams(tide_ledger *ledger,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_STREAM_LIST);
-    bool row = false;
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_stream_row stream;
         stream_read(stmt, &stream);
         if (!visit(&stream, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -143,13 +116,10 @@ tide_status tide_sql_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_t
     uint64_t ordinal = 0;
     uint64_t next = 0;
     tide_status rc = stream_ordinals(self, stream, &ordinal, &next, err);
+    if (rc == TIDE_OK)
+        rc = tide_cycle_check(stream, ordinal, next, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
-    TIDE_ASSERT(ordinal <= next);
-    if (next - ordinal >= TIDE_CYCLES_OPEN_MAX)
-        return tide_error_set(err, TIDE_FULL,
-                              "stream %" PRIu64 " has %d open cycles; let the oldest one finish",
-                              stream, TIDE_CYCLES_OPEN_MAX);
     sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_ADD);
     tide_bind_u64(stmt, 1, stream);
     tide_bind_u64(stmt, 2, next);
@@ -178,10 +148,9 @@ tide_status tide_sql_cycles(tide_ledger *ledger, uint64_t stream,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_CYCLE_LIST);
-    bool row = false;
     tide_bind_u64(stmt, 1, stream);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_cycle_row cycle = {
             .id = tide_column_u64(stmt, 0),
             .stream = tide_column_u64(stmt, 1),
@@ -196,7 +165,6 @@ tide_status tide_sql_cycles(tide_ledger *ledger, uint64_t stream,
         };
         if (!visit(&cycle, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -208,10 +176,9 @@ tide_status tide_sql_work_left(tide_ledger *ledger, uint32_t account,
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_WORK_LEFT);
-    bool row = false;
     tide_bind_u64(stmt, 1, account);
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    while (rc == TIDE_OK && row) {
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
         struct tide_work_left left = {
             .cycle = tide_column_u64(stmt, 0),
             .kind = tide_column_u32(stmt, 1),
@@ -222,7 +189,6 @@ tide_status tide_sql_work_left(tide_ledger *ledger, uint32_t account,
         };
         if (!visit(&left, arg))
             break;
-        rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
     return rc;
@@ -244,12 +210,7 @@ static tide_status span_finished(struct tide_sqlite *self, uint64_t stream, uint
     uint64_t count = tide_column_u64(stmt, 0);
     uint64_t unfinished = tide_column_u64(stmt, 1);
     tide_db_end(stmt);
-    if (count != to - from || unfinished > 0)
-        return tide_error_set(err, TIDE_BUG,
-                              "stream %" PRIu64 " may not move from %" PRIu64 " to %" PRIu64
-                              ": %" PRIu64 " cycles in between, %" PRIu64 " unfinished",
-                              stream, from, to, count, unfinished);
-    return TIDE_OK;
+    return tide_span_check(stream, from, to, count, unfinished, err);
 }
 
 tide_status tide_sql_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
@@ -259,16 +220,10 @@ tide_status tide_sql_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
     uint64_t ordinal = 0;
     uint64_t next = 0;
     tide_status rc = stream_ordinals(self, stream, &ordinal, &next, err);
-    if (rc != TIDE_OK)
-        return tide_sql_end(self, rc);
-    if (ordinal != from)
-        return tide_error_set(err, TIDE_STALE,
-                              "stream %" PRIu64 " is at %" PRIu64 ", no longer at %" PRIu64, stream,
-                              ordinal, from);
-    if (to <= from)
-        return tide_error_set(err, TIDE_BUG, "stream %" PRIu64 ": a cursor never goes back",
-                              stream);
-    rc = span_finished(self, stream, from, to, err);
+    if (rc == TIDE_OK)
+        rc = tide_cursor_check(stream, ordinal, from, to, err);
+    if (rc == TIDE_OK)
+        rc = span_finished(self, stream, from, to, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
 

@@ -138,14 +138,32 @@ static tide_status keep_ids(struct span *span, const tide_text *ids, size_t coun
     return TIDE_OK;
 }
 
+tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, tide_json *payload,
+                               uint64_t page, tide_text token, tide_error *err)
+{
+    tide_buf line;
+    tide_buf_init(&line, mail->mem, 16 << 10);
+    if (token.bytes > 0) {
+        tide_json_set_u64(payload, "page", page);
+        tide_json_set_text(payload, "token", token);
+    }
+    tide_status rc = tide_json_line(payload, &line);
+    if (rc != TIDE_OK)
+        rc = tide_error_set(err, TIDE_SERVER, "a page token of %zu bytes", token.bytes);
+    const struct tide_spec spec = {
+        .kind = kind, .account = tide_job_account(job), .payload = tide_buf_cstr(&line)};
+    if (rc == TIDE_OK)
+        rc = tide_job_enqueue(job, &spec, err);
+    tide_buf_done(&line);
+    return rc;
+}
+
 /* Another part of the same span, or the next page of it, as a job of its own: one
  * call each, so that nothing is asked twice when the account's units run out (E4.3a). */
 static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t depth,
                             uint64_t page, tide_text token, tide_error *err)
 {
     tide_json payload;
-    tide_buf line;
-    tide_buf_init(&line, span->mail->mem, 16 << 10);
     tide_json_object(&payload);
     tide_json_set_u64(&payload, "after", slice.after_s);
     tide_json_set_u64(&payload, "before", slice.before_s);
@@ -156,22 +174,11 @@ static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t
         tide_json_set_u64(&payload, "listing", span->listing);
     if (span->tries > 0)
         tide_json_set_u64(&payload, "tries", span->tries);
-    if (token.bytes > 0) {
-        tide_json_set_u64(&payload, "page", page);
-        tide_json_set_text(&payload, "token", token);
-    }
-    tide_status rc = tide_json_line(&payload, &line);
+    tide_status rc = tide_mail_page_job(span->mail, span->job, span->mail->list_kind, &payload,
+                                        page, token, err);
     tide_json_done(&payload);
-    if (rc != TIDE_OK)
-        rc = tide_error_set(err, TIDE_SERVER, "a page token of %zu bytes", token.bytes);
-    const struct tide_spec spec = {.kind = span->mail->list_kind,
-                                   .account = tide_job_account(span->job),
-                                   .payload = tide_buf_cstr(&line)};
-    if (rc == TIDE_OK)
-        rc = tide_job_enqueue(span->job, &spec, err);
     if (rc == TIDE_OK)
         span->more++;
-    tide_buf_done(&line);
     return rc;
 }
 

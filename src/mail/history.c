@@ -260,27 +260,14 @@ static tide_status page_job(struct history *history, uint64_t page, tide_text to
                             tide_error *err)
 {
     tide_json payload;
-    tide_buf line;
-    tide_buf_init(&line, history->mail->mem, 16 << 10);
     tide_json_object(&payload);
     tide_json_set_cstr(&payload, "start", history->start);
     tide_json_set_u64(&payload, "stream", history->stream);
     tide_json_set_u64(&payload, "ordinal", history->ordinal);
     tide_json_set_u64(&payload, "tries", history->tries);
-    if (token.bytes > 0) {
-        tide_json_set_u64(&payload, "page", page);
-        tide_json_set_text(&payload, "token", token);
-    }
-    tide_status rc = tide_json_line(&payload, &line);
+    tide_status rc = tide_mail_page_job(history->mail, history->job, history->mail->history_kind,
+                                        &payload, page, token, err);
     tide_json_done(&payload);
-    if (rc != TIDE_OK)
-        rc = tide_error_set(err, TIDE_SERVER, "a page token of %zu bytes", token.bytes);
-    const struct tide_spec spec = {.kind = history->mail->history_kind,
-                                   .account = tide_job_account(history->job),
-                                   .payload = tide_buf_cstr(&line)};
-    if (rc == TIDE_OK)
-        rc = tide_job_enqueue(history->job, &spec, err);
-    tide_buf_done(&line);
     return rc;
 }
 

@@ -118,6 +118,10 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err);
+/* Another page of a call as a job of its own, of this job's account.  `payload` says the
+ * rest; `token` is that of the page, empty for the first one. */
+tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, tide_json *payload,
+                               uint64_t page, tide_text token, tide_error *err);
 /* A child of a job with these items. */
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
                                 size_t count, tide_error *err);

@@ -78,28 +78,28 @@ tide_status tide_manifest_add(tide_rows db, struct tide_manifest *manifest, tide
     return rc;
 }
 
-tide_status tide_manifest_end(tide_rows db, uint64_t manifest, uint64_t ended_ms, tide_error *err)
+static tide_status time_set(tide_rows db, const char *sql, uint64_t manifest, uint64_t ms,
+                            tide_error *err)
 {
     tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db, "UPDATE mail_manifest SET ended_ms = ?2 WHERE id = ?1", WHAT, &stmt, err);
+    const tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_rows_u64(&stmt, 1, manifest);
-    tide_rows_u64(&stmt, 2, ended_ms);
+    tide_rows_u64(&stmt, 2, ms);
     return tide_rows_run(&stmt, err);
+}
+
+tide_status tide_manifest_end(tide_rows db, uint64_t manifest, uint64_t ended_ms, tide_error *err)
+{
+    return time_set(db, "UPDATE mail_manifest SET ended_ms = ?2 WHERE id = ?1", manifest, ended_ms,
+                    err);
 }
 
 tide_status tide_manifest_planned(tide_rows db, uint64_t manifest, uint64_t now_ms, tide_error *err)
 {
-    tide_rows_stmt stmt;
-    const tide_status rc = tide_rows_prepare(
-        db, "UPDATE mail_manifest SET planned_ms = ?2 WHERE id = ?1", WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, manifest);
-    tide_rows_u64(&stmt, 2, now_ms);
-    return tide_rows_run(&stmt, err);
+    return time_set(db, "UPDATE mail_manifest SET planned_ms = ?2 WHERE id = ?1", manifest, now_ms,
+                    err);
 }
 
 #define UNPLANNED "SELECT id FROM mail_manifest WHERE planned_ms = 0 AND ended_ms = 0 AND mode < 3"

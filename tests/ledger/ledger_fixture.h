@@ -16,15 +16,12 @@
 #include "base/rng.h"
 #include "engine/ledger.h"
 #include "sim.h"
+#include "support/groups.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define NOW      1790000000000u
 #define OK(call) assert_int_equal((call), TIDE_OK)
@@ -79,15 +76,6 @@ extern const struct store_kind *fixture_kind; /* of the tests that run now */
 int set_up(void **state);
 int tear_down(void **state);
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-/* A file of the suite; `what` is its name. */
-struct group {
-    const char *what;
-    const struct CMUnitTest *tests;
-    size_t count;
-};
-#define GROUP(name, tests)                                                                         \
-    const struct group group_##name = {#name, tests, sizeof(tests) / sizeof(tests)[0]}
 
 void begin(struct fixture *f);
 void undo(struct fixture *f);

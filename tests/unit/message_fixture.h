@@ -186,6 +186,20 @@ static inline void corpus_close(struct corpus *corpus)
     free(corpus);
 }
 
+/* Base64 as a mailer writes it, without line ends. */
+static inline void encode_base64(const char *bytes, size_t count, char *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < count; i += 3) {
+        uint32_t three = 0;
+        for (size_t j = 0; j < 3; j++)
+            three = three << 8 | (i + j < count ? (unsigned char)bytes[i + j] : 0);
+        for (size_t j = 0; j < 4; j++)
+            *out++ = i + j <= count ? digits[three >> (18 - 6 * j) & 63] : '=';
+    }
+    *out = '\0';
+}
+
 /* Iterations of a random test, scaled by TIDE_TEST_SCALE percent. */
 static inline size_t scaled(size_t count)
 {

@@ -107,6 +107,20 @@ struct provider {
     char last_refresh[512];
 };
 
+/* An answer of the provider's, and the status that has to come of it. */
+struct bad_answer {
+    manner manner;
+    int http;
+    const char *custom;
+    tide_status expected;
+};
+static inline void provider_answers(struct provider *provider, const struct bad_answer *answer)
+{
+    provider->manner = answer->manner;
+    provider->http = answer->http;
+    provider->custom = answer->custom;
+}
+
 static inline void add_json(tide_buf *out, const char *name, tide_text text)
 {
     TIDE_ASSERT(tide_buf_print(out, "\"%s\":", name) == TIDE_OK);
@@ -343,6 +357,20 @@ static inline tide_tokens *tokens_open(struct stage *stage)
                             &stage->err),
            TIDE_OK, &stage->err);
     return tokens;
+}
+
+/* A stage on which somebody has signed in, and its tokens; and the end of both. */
+static inline tide_tokens *stage_signed_in(struct stage *stage, uint64_t seed)
+{
+    stage_start(stage, seed, NULL);
+    sign_in(stage);
+    return tokens_open(stage);
+}
+
+static inline void stage_leave(struct stage *stage, tide_tokens *tokens)
+{
+    tide_tokens_close(tokens);
+    stage_end(stage);
 }
 
 static inline tide_status get(struct stage *stage, tide_tokens *tokens, char token_out[512])

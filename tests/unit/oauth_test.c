@@ -152,14 +152,11 @@ static void a_person_signs_in_by_pasting_and_the_token_works(void **state)
     (void)state;
     struct stage stage;
     char token[512];
-    stage_start(&stage, 1, NULL);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
+    tide_tokens *tokens = stage_signed_in(&stage, 1);
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
     assert_int_equal(profile(&stage, token), 200);
     assert_int_equal(stage.provider.refreshes, 0); /* the first token came with the grant */
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 static void the_link_carries_what_the_provider_needs(void **state)
@@ -308,12 +305,7 @@ static void a_person_may_say_no_or_untick_a_scope(void **state)
 static void a_failed_redemption_says_why_and_shows_nothing(void **state)
 {
     (void)state;
-    static const struct {
-        manner manner;
-        int http;
-        const char *custom;
-        tide_status expected;
-    } rows[] = {
+    static const struct bad_answer rows[] = {
         {MANNER_GRANT, 400, NULL, TIDE_AUTH},
         {MANNER_ECHO, 400, NULL, TIDE_AUTH},
         {MANNER_ECHO, 401, NULL, TIDE_AUTH},
@@ -354,9 +346,7 @@ static void a_failed_redemption_says_why_and_shows_nothing(void **state)
         keep_secret(code);
         expect(tide_oauth_flow_paste(flow, tide_text_of(location), &stage.err), TIDE_OK,
                &stage.err);
-        stage.provider.manner = rows[i].manner;
-        stage.provider.http = rows[i].http;
-        stage.provider.custom = rows[i].custom;
+        provider_answers(&stage.provider, &rows[i]);
         stage.provider.life_s = 3600;
         expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err), rows[i].expected,
                &stage.err);

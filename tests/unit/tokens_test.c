@@ -8,9 +8,7 @@ static void a_token_is_refreshed_a_minute_before_it_expires(void **state)
     struct stage stage;
     char first[512];
     char token[512];
-    stage_start(&stage, 6, NULL);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
+    tide_tokens *tokens = stage_signed_in(&stage, 6);
     expect(get(&stage, tokens, first), TIDE_OK, &stage.err);
     let_pass(&stage, 3599000 - 65000);
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
@@ -32,8 +30,7 @@ static void a_token_is_refreshed_a_minute_before_it_expires(void **state)
     expect(get(&stage, tokens, first), TIDE_OK, &stage.err);
     assert_string_equal(first, token);
     assert_int_equal(stage.provider.refreshes, 21);
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 static void a_clock_that_jumps_costs_a_refresh_at_most(void **state)
@@ -41,9 +38,7 @@ static void a_clock_that_jumps_costs_a_refresh_at_most(void **state)
     (void)state;
     struct stage stage;
     char token[512];
-    stage_start(&stage, 7, NULL);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
+    tide_tokens *tokens = stage_signed_in(&stage, 7);
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
     tide_sim_wall_jump(stage.sim, -(int64_t)(100 * HOUR_MS)); /* a running process does not care */
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
@@ -62,8 +57,7 @@ static void a_clock_that_jumps_costs_a_refresh_at_most(void **state)
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
     assert_int_equal(profile(&stage, token), 200);
     assert_int_equal(stage.provider.refreshes, 2);
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 static void a_refused_token_is_refreshed_once(void **state)
@@ -72,9 +66,7 @@ static void a_refused_token_is_refreshed_once(void **state)
     struct stage stage;
     char first[512];
     char token[512];
-    stage_start(&stage, 8, NULL);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
+    tide_tokens *tokens = stage_signed_in(&stage, 8);
     expect(get(&stage, tokens, first), TIDE_OK, &stage.err);
     control(&stage, "/_cloud/token/expire", "{\"user\":\"" EMAIL "\"}");
     assert_int_equal(profile(&stage, first), 401);
@@ -89,8 +81,7 @@ static void a_refused_token_is_refreshed_once(void **state)
     expect(get(&stage, tokens, first), TIDE_OK, &stage.err);
     assert_string_equal(first, token);
     assert_int_equal(stage.provider.refreshes, 1);
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 /* O3: the provider is asked once, however often and by whomever the token is wanted;
@@ -100,9 +91,7 @@ static void a_dead_sign_in_is_reported_with_its_cure_and_not_retried(void **stat
     (void)state;
     struct stage stage;
     char token[512];
-    stage_start(&stage, 9, NULL);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
+    tide_tokens *tokens = stage_signed_in(&stage, 9);
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
     control(&stage, "/_cloud/token/revoke", "{\"user\":\"" EMAIL "\"}");
     assert_int_equal(profile(&stage, token), 401);
@@ -123,8 +112,7 @@ static void a_dead_sign_in_is_reported_with_its_cure_and_not_retried(void **stat
     let_pass(&stage, HOUR_MS);
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
     assert_int_equal(stage.provider.refreshes, 2);
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 /* Each way a refresh can fail: the status is never one that would condemn the item at
@@ -132,12 +120,7 @@ static void a_dead_sign_in_is_reported_with_its_cure_and_not_retried(void **stat
 static void a_failed_refresh_passes_and_shows_nothing(void **state)
 {
     (void)state;
-    static const struct {
-        manner manner;
-        int http;
-        const char *custom;
-        tide_status expected;
-    } rows[] = {
+    static const struct bad_answer rows[] = {
         {MANNER_PAGE, 200, NULL, TIDE_SERVER},
         {MANNER_PAGE, 302, NULL, TIDE_SERVER},
         {MANNER_PAGE, 401, NULL, TIDE_SERVER},
@@ -156,14 +139,10 @@ static void a_failed_refresh_passes_and_shows_nothing(void **state)
     };
     struct stage stage;
     char token[512];
-    stage_start(&stage, 10, NULL);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
+    tide_tokens *tokens = stage_signed_in(&stage, 10);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         let_pass(&stage, HOUR_MS);
-        stage.provider.manner = rows[i].manner;
-        stage.provider.http = rows[i].http;
-        stage.provider.custom = rows[i].custom;
+        provider_answers(&stage.provider, &rows[i]);
         expect(get(&stage, tokens, token), rows[i].expected, &stage.err);
         stage.provider.manner = MANNER_GOOD;
         expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
@@ -181,8 +160,7 @@ static void a_failed_refresh_passes_and_shows_nothing(void **state)
     expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
     assert_non_null(strstr(stage.err.text, "invalid_client"));
     assert_non_null(strstr(stage.err.text, "[hidden]"));
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 static void tokens_with_a_short_life_are_used_for_half_of_it(void **state)
@@ -191,9 +169,7 @@ static void tokens_with_a_short_life_are_used_for_half_of_it(void **state)
     struct stage stage;
     char first[512];
     char token[512];
-    stage_start(&stage, 11, NULL);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
+    tide_tokens *tokens = stage_signed_in(&stage, 11);
     let_pass(&stage, HOUR_MS);
     stage.provider.manner = MANNER_SHORT;
     stage.provider.life_s = 30;
@@ -211,8 +187,7 @@ static void tokens_with_a_short_life_are_used_for_half_of_it(void **state)
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
     assert_int_equal(stage.provider.refreshes, before + 2);
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 /* O1, where it matters most: the old refresh token is dead once a new one was given. */
@@ -221,9 +196,7 @@ static void a_new_refresh_token_is_kept_even_when_the_disk_was_full(void **state
     (void)state;
     struct stage stage;
     char token[512];
-    stage_start(&stage, 12, NULL);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
+    tide_tokens *tokens = stage_signed_in(&stage, 12);
     let_pass(&stage, HOUR_MS);
     stage.provider.manner = MANNER_ROTATE;
     tide_sim_disk_room(stage.sim, 1);
@@ -238,8 +211,7 @@ static void a_new_refresh_token_is_kept_even_when_the_disk_was_full(void **state
     let_pass(&stage, HOUR_MS);
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
     assert_non_null(strstr(stage.provider.last_refresh, "rotated-refresh-"));
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 /* Fails at keeping, then somebody signs in anew: the new sign-in is not overwritten. */
@@ -248,9 +220,7 @@ static void what_could_not_be_kept_gives_way_to_a_new_sign_in(void **state)
     (void)state;
     struct stage stage;
     char token[512];
-    stage_start(&stage, 13, NULL);
-    sign_in(&stage);
-    tide_tokens *tokens = tokens_open(&stage);
+    tide_tokens *tokens = stage_signed_in(&stage, 13);
     let_pass(&stage, HOUR_MS);
     stage.provider.manner = MANNER_ROTATE;
     tide_sim_disk_room(stage.sim, 1);
@@ -264,8 +234,7 @@ static void what_could_not_be_kept_gives_way_to_a_new_sign_in(void **state)
     let_pass(&stage, HOUR_MS);
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
     assert_null(strstr(stage.provider.last_refresh, "rotated-refresh-"));
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 /* O1: power is lost at each step around a refresh in turn; a token that was given out
@@ -278,9 +247,7 @@ static void a_token_is_durable_before_it_is_used(void **state)
         struct stage stage;
         char token[512];
         char stored[512];
-        stage_start(&stage, 1000 + steps, NULL);
-        sign_in(&stage);
-        tide_tokens *tokens = tokens_open(&stage);
+        tide_tokens *tokens = stage_signed_in(&stage, 1000 + steps);
         let_pass(&stage, HOUR_MS);
         tide_sim_crash_after(stage.sim, steps, TIDE_SIM_CRASH_POWER);
         const tide_status rc = get(&stage, tokens, token);
@@ -298,8 +265,7 @@ static void a_token_is_durable_before_it_is_used(void **state)
             assert_int_equal(rc, TIDE_STOPPED);
         }
         assert_int_equal(profile(&stage, stored), 200);
-        tide_tokens_close(tokens);
-        stage_end(&stage);
+        stage_leave(&stage, tokens);
     }
     assert_in_range(given, 1, 58); /* both were tried */
 }
@@ -413,8 +379,7 @@ static void a_revoked_sign_in_is_gone_here_and_there(void **state)
     tokens = tokens_open(&stage);
     control(&stage, "/_cloud/token/revoke", "{\"user\":\"" EMAIL "\"}");
     expect(tide_tokens_revoke(tokens, &stage.err), TIDE_OK, &stage.err);
-    tide_tokens_close(tokens);
-    stage_end(&stage);
+    stage_leave(&stage, tokens);
 }
 
 /* ---- many threads, in the simulated world ---- */
@@ -500,8 +465,7 @@ static void however_many_ask_there_is_one_refresh(void **state)
         for (size_t i = 0; i < THREADS; i++)
             TIDE_SIM_EXPECT(stage.sim, askers[i].rc == TIDE_AUTH);
         TIDE_SIM_EXPECT(stage.sim, stage.provider.refreshes == before + 1); /* O3 */
-        tide_tokens_close(tokens);
-        stage_end(&stage);
+        stage_leave(&stage, tokens);
     }
 }
 
@@ -514,9 +478,7 @@ static void a_canceled_refresh_is_taken_over(void **state)
     for (long seed = 1; seed <= seeds; seed++) {
         struct stage stage;
         struct asker askers[THREADS];
-        stage_start(&stage, (uint64_t)seed, NULL);
-        sign_in(&stage);
-        tide_tokens *tokens = tokens_open(&stage);
+        tide_tokens *tokens = stage_signed_in(&stage, (uint64_t)seed);
         let_pass(&stage, HOUR_MS);
         ask_together(&stage, tokens, askers, THREADS / 2);
         for (size_t i = 0; i < THREADS; i++) {
@@ -526,8 +488,7 @@ static void a_canceled_refresh_is_taken_over(void **state)
             taken_over += canceled && askers[i].rc == TIDE_CANCELED;
         }
         TIDE_SIM_EXPECT(stage.sim, profile(&stage, askers[THREADS - 1].token) == 200);
-        tide_tokens_close(tokens);
-        stage_end(&stage);
+        stage_leave(&stage, tokens);
     }
     assert_true(taken_over > 0);
 }
@@ -564,8 +525,7 @@ static void in_bad_weather_every_answer_is_one_that_was_promised(void **state)
         let_pass(&stage, HOUR_MS);
         expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
         TIDE_SIM_EXPECT(stage.sim, profile(&stage, token) == 200);
-        tide_tokens_close(tokens);
-        stage_end(&stage);
+        stage_leave(&stage, tokens);
     }
 }
 

@@ -1,0 +1,237 @@
+/* What is asked for, and what comes back: heads, bodies, compression. */
+#include "net_fixture.h"
+
+/* ---- answers ------------------------------------------------------------- */
+
+static void an_answer_arrives_whole(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    const size_t sizes[] = {0, 1, 5, 65535, 65536, 65537, 1000000};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "/plain?bytes=%zu", sizes[i]);
+        tide_error err = {0};
+        assert_int_equal(
+            fetch(fixture, "GET", test_http_url(fixture->server, path), &response, &err), TIDE_OK);
+        assert_int_equal(response.http, 200);
+        assert_int_equal(response.body.bytes, sizes[i]);
+        assert_int_equal(response.body_bytes, sizes[i]);
+        assert_pattern(response.body.data, response.body.bytes, 0);
+        assert_true(tide_text_equal(tide_response_header(&response, "x-test"), TIDE_TEXT("yes")));
+        assert_true(tide_response_header(&response, "X-None").data == NULL);
+    }
+    tide_response_done(&response);
+}
+
+static void an_error_code_is_an_answer_with_its_headers(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    const int codes[] = {400, 401, 403, 404, 410, 429, 500, 503};
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "/status?code=%d", codes[i]);
+        assert_int_equal(
+            fetch(fixture, "GET", test_http_url(fixture->server, path), &response, NULL), TIDE_OK);
+        assert_int_equal(response.http, codes[i]);
+        assert_true(
+            tide_text_equal(tide_response_header(&response, "Retry-After"), TIDE_TEXT("7")));
+        assert_int_equal(response.body.bytes, 5);
+    }
+    tide_response_done(&response);
+}
+
+static void redirects_are_not_followed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(
+        fetch(fixture, "GET", test_http_url(fixture->server, "/redirect"), &response, NULL),
+        TIDE_OK);
+    assert_int_equal(response.http, 302);
+    assert_true(tide_text_equal(tide_response_header(&response, "location"), TIDE_TEXT("/plain")));
+    assert_int_equal(test_http_requests(fixture->server), 1);
+    tide_response_done(&response);
+}
+
+static void methods_bodies_and_types_are_sent_as_given(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const methods[] = {"POST", "PUT", "PATCH", "DELETE"};
+    for (size_t i = 0; i < 4; i++)
+        for (int with_body = 0; with_body < 2; with_body++) {
+            struct tide_header type = {TIDE_TEXT("Content-Type"), TIDE_TEXT("application/json")};
+            struct tide_request request = {
+                .method = methods[i],
+                .url = test_http_url(fixture->server, "/echo"),
+                .headers = with_body ? &type : NULL,
+                .headers_count = with_body ? 1 : 0,
+                .body = with_body ? TIDE_TEXT("{\"a\":1}") : TIDE_TEXT_NONE,
+            };
+            struct tide_response response;
+            tide_response_init(&response, tide_mem_heap());
+            assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
+                             TIDE_OK);
+            assert_true(tide_text_equal(tide_response_header(&response, "X-Method"),
+                                        tide_text_of(methods[i])));
+            assert_true(
+                tide_text_equal(tide_response_header(&response, "X-Type"),
+                                with_body ? TIDE_TEXT("application/json") : TIDE_TEXT("none")));
+            assert_true(tide_text_equal(tide_buf_text(&response.body), request.body));
+            tide_response_done(&response);
+        }
+}
+
+static void head_has_no_body_and_keeps_its_connection(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(fetch(fixture, "HEAD", test_http_url(fixture->server, "/gzip?bytes=700"),
+                               &response, NULL),
+                         TIDE_OK);
+        assert_int_equal(response.http, 200);
+        assert_int_equal(response.body_bytes, 0);
+    }
+    assert_int_equal(test_http_connections(fixture->server), 1);
+    tide_response_done(&response);
+}
+
+static void headers_are_sent_as_given_also_empty_ones(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_header headers[] = {
+        {TIDE_TEXT("Authorization"), TIDE_TEXT("Bearer s3cr3t")},
+        {TIDE_TEXT("X-Empty"), TIDE_TEXT_NONE},
+    };
+    struct tide_request request = {
+        .method = "GET",
+        .url = test_http_url(fixture->server, "/headers"),
+        .headers = headers,
+        .headers_count = 2,
+    };
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
+    const char *text = tide_buf_cstr(&response.body);
+    assert_non_null(strstr(text, "Authorization: Bearer s3cr3t\n"));
+    assert_non_null(strstr(text, "X-Empty: \n"));
+    assert_non_null(strstr(text, "Accept-Encoding: gzip, deflate\n"));
+    assert_null(strstr(text, "Expect:"));
+    assert_null(strstr(text, "Cookie:"));
+    tide_response_done(&response);
+}
+
+static void a_header_that_would_smuggle_another_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    const struct tide_header bad[] = {
+        {TIDE_TEXT("X-A"), TIDE_TEXT("b\r\nX-C: d")}, {TIDE_TEXT("X-A"), TIDE_TEXT("b\n")},
+        {TIDE_TEXT("X A"), TIDE_TEXT("b")},           {TIDE_TEXT(""), TIDE_TEXT("b")},
+        {TIDE_TEXT("X-A:"), TIDE_TEXT("b")},          {TIDE_TEXT("X-A"), TIDE_TEXT("b\0c")},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct tide_request request = {
+            .method = "GET",
+            .url = test_http_url(fixture->server, "/plain"),
+            .headers = &bad[i],
+            .headers_count = 1,
+        };
+        struct tide_response response;
+        tide_response_init(&response, tide_mem_heap());
+        assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
+                         TIDE_INVALID);
+        tide_response_done(&response);
+    }
+    assert_int_equal(test_http_requests(fixture->server), 0);
+}
+
+static void only_the_final_head_counts(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(
+        fetch(fixture, "GET", test_http_bad_url(fixture->server, "/early-hints"), &response, NULL),
+        TIDE_OK);
+    assert_int_equal(response.http, 200);
+    assert_int_equal(response.headers_count, 62);
+    assert_true(tide_text_equal(tide_response_header(&response, "X-Final-59"), TIDE_TEXT("59")));
+    assert_null(tide_response_header(&response, "X-Hint-0").data);
+    assert_null(tide_response_header(&response, "X-Trailer").data);
+    assert_string_equal(tide_buf_cstr(&response.body), "final");
+    tide_response_done(&response);
+}
+
+/* ---- compression --------------------------------------------------------- */
+
+static void a_compressed_body_arrives_decoded(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(fetch(fixture, "GET", test_http_url(fixture->server, "/gzip?bytes=3000000"),
+                           &response, NULL),
+                     TIDE_OK);
+    assert_int_equal(response.body.bytes, 3000000);
+    assert_pattern(response.body.data, response.body.bytes, 0);
+    assert_true(
+        tide_text_equal(tide_response_header(&response, "Content-Encoding"), TIDE_TEXT("gzip")));
+    tide_response_done(&response);
+}
+
+static void a_request_that_names_its_encoding_gets_it_raw(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_header header = {TIDE_TEXT("Accept-Encoding"), TIDE_TEXT("gzip")};
+    struct tide_request request = {
+        .method = "GET",
+        .url = test_http_url(fixture->server, "/gzip?bytes=1000"),
+        .headers = &header,
+        .headers_count = 1,
+    };
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
+    assert_true(response.body.bytes > 2 && response.body.bytes < 1000);
+    assert_memory_equal(response.body.data, "\x1f\x8b", 2);
+    tide_response_done(&response);
+}
+
+static void a_range_is_never_compressed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_header header = {TIDE_TEXT("Range"), TIDE_TEXT("bytes=0-999")};
+    struct tide_request request = {
+        .method = "GET",
+        .url = test_http_url(fixture->server, "/gzip?bytes=1000"),
+        .headers = &header,
+        .headers_count = 1,
+    };
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
+    assert_int_equal(response.body.bytes, 1000);
+    assert_pattern(response.body.data, 1000, 0);
+    tide_response_done(&response);
+}
+
+static const struct CMUnitTest tests[] = {
+    CASE(an_answer_arrives_whole),
+    CASE(an_error_code_is_an_answer_with_its_headers),
+    CASE(redirects_are_not_followed),
+    CASE(methods_bodies_and_types_are_sent_as_given),
+    CASE(head_has_no_body_and_keeps_its_connection),
+    CASE(headers_are_sent_as_given_also_empty_ones),
+    CASE(a_header_that_would_smuggle_another_is_refused),
+    CASE(only_the_final_head_counts),
+    CASE(a_compressed_body_arrives_decoded),
+    CASE(a_request_that_names_its_encoding_gets_it_raw),
+    CASE(a_range_is_never_compressed),
+};
+GROUP(answers, tests);

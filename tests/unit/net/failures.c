@@ -1,0 +1,306 @@
+/* What a server or a caller can do to a call: faults, timeouts, cancellation. */
+#include "net_fixture.h"
+
+/* ---- faults -------------------------------------------------------------- */
+
+struct fault {
+    const char *path;
+    tide_status get;
+    tide_status post;
+};
+
+/* Every way a server can fail, with a request that may be repeated and with one
+ * that may not: the status says what is known about the outcome. */
+static void each_fault_has_its_status(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct fault faults[] = {
+        {"/reset-before", TIDE_UNKNOWN, TIDE_UNKNOWN},
+        {"/reset-after", TIDE_UNKNOWN, TIDE_UNKNOWN},
+        {"/close-after", TIDE_UNKNOWN, TIDE_UNKNOWN},
+        {"/stall-zero", TIDE_TIMEOUT, TIDE_TIMEOUT},
+        {"/stall-head", TIDE_TIMEOUT, TIDE_TIMEOUT},
+        {"/stall-body", TIDE_TIMEOUT, TIDE_TIMEOUT},
+        {"/truncated", TIDE_SERVER, TIDE_UNKNOWN},
+        {"/truncated-chunk", TIDE_SERVER, TIDE_UNKNOWN},
+        {"/bad-chunk", TIDE_SERVER, TIDE_UNKNOWN},
+        {"/bad-gzip", TIDE_SERVER, TIDE_UNKNOWN},
+        {"/half-gzip", TIDE_SERVER, TIDE_UNKNOWN},
+        {"/garbage", TIDE_SERVER, TIDE_UNKNOWN},
+        {"/many-headers", TIDE_FULL, TIDE_FULL},
+        {"/long-header", TIDE_FULL, TIDE_FULL},
+    };
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        for (int post = 0; post < 2; post++) {
+            char path[100];
+            (void)snprintf(path, sizeof path, "%s?token=s3cr3t", faults[i].path);
+            struct tide_header secret = {TIDE_TEXT("Authorization"), TIDE_TEXT("Bearer s3cr3t")};
+            struct tide_request request = {
+                .method = post ? "POST" : "GET",
+                .url = test_http_bad_url(fixture->server, path),
+                .headers = &secret,
+                .headers_count = 1,
+                .body = post ? TIDE_TEXT("body") : TIDE_TEXT_NONE,
+                .stall_timeout_ms = 100,
+            };
+            struct tide_response response;
+            tide_response_init(&response, tide_mem_heap());
+            tide_error err = {0};
+            tide_status rc = tide_world_call(fixture->world, &request, &response, NULL, &err);
+            tide_status wanted = post ? faults[i].post : faults[i].get;
+            if (rc != wanted)
+                fail_msg("%s %s: %s, not %s (%s)", request.method, path, tide_status_name(rc),
+                         tide_status_name(wanted), err.text);
+            assert_int_equal(err.status, wanted);
+            assert_non_null(strstr(err.text, faults[i].path));
+            assert_null(strstr(err.text, "s3cr3t"));
+            tide_response_done(&response);
+        }
+}
+
+static void what_cannot_be_reached_is_a_network_failure(void **state)
+{
+    struct fixture *fixture = *state;
+    /* A port that was ours a moment ago, and so has no listener. */
+    test_http *gone = test_http_start();
+    char url[200];
+    (void)snprintf(url, sizeof url, "%s", test_http_url(gone, "/plain"));
+    test_http_stop(gone);
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    tide_error err = {0};
+    assert_int_equal(fetch(fixture, "POST", url, &response, &err), TIDE_NETWORK);
+    assert_int_equal(response.http, 0);
+    assert_int_equal(fetch(fixture, "POST", "http://name.invalid/x?key=s3cr3t", &response, &err),
+                     TIDE_NETWORK);
+    assert_null(strstr(err.text, "s3cr3t"));
+    assert_non_null(strstr(err.text, "POST name.invalid/x"));
+    /* A certificate that nobody vouches for: verification is on. */
+    assert_int_equal(
+        fetch(fixture, "GET", test_http_tls_url(fixture->server, "/plain"), &response, &err),
+        TIDE_NETWORK);
+    assert_non_null(strstr(err.text, "certificate"));
+    assert_int_equal(test_http_requests(fixture->server), 0);
+    /* TLS towards a server that does not speak it. */
+    const char *plain = test_http_url(fixture->server, "/plain");
+    (void)snprintf(url, sizeof url, "https%s", plain + 4);
+    assert_int_equal(fetch(fixture, "POST", url, &response, &err), TIDE_NETWORK);
+    tide_response_done(&response);
+}
+
+static void what_is_not_http_is_invalid(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const urls[] = {
+        "file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://h/x", "http://", "no url", ""};
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        tide_error err = {0};
+        tide_status rc = fetch(fixture, "GET", urls[i], &response, &err);
+        /* "no url" is a relative name, which is looked up as a host. */
+        if (rc != TIDE_INVALID)
+            fail_msg("%s: %s (%s)", urls[i], tide_status_name(rc), err.text);
+    }
+    assert_int_equal(
+        fetch(fixture, "GET /x HTTP/1.1\r\n", test_http_url(fixture->server, "/"), &response, NULL),
+        TIDE_INVALID);
+    tide_response_done(&response);
+}
+
+/* A kept connection dies while a request is on it.  libcurl would send any
+ * request again; ours must not, unless repeating it does no harm (E1.9). */
+static void a_post_is_never_sent_twice(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    const char *url = test_http_bad_url(fixture->server, "/one-then-close");
+    assert_int_equal(fetch(fixture, "POST", url, &response, NULL), TIDE_OK);
+    assert_int_equal(test_http_bad_requests(fixture->server), 1);
+    tide_error err = {0};
+    assert_int_equal(fetch(fixture, "POST", url, &response, &err), TIDE_UNKNOWN);
+    assert_int_equal(test_http_bad_requests(fixture->server), 2);
+
+    assert_int_equal(fetch(fixture, "GET", url, &response, NULL), TIDE_OK);
+    assert_int_equal(test_http_bad_requests(fixture->server), 3);
+    assert_int_equal(fetch(fixture, "GET", url, &response, NULL), TIDE_OK); /* tried twice */
+    assert_int_equal(test_http_bad_requests(fixture->server), 5);
+
+    /* The connection of that second try is kept, so this one dies on it too. */
+    struct tide_request request = {
+        .method = "POST", .url = url, .body = TIDE_TEXT("query"), .repeatable = true};
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
+    assert_int_equal(test_http_bad_requests(fixture->server), 7);
+    tide_response_done(&response);
+}
+
+/* ---- timeouts ------------------------------------------------------------ */
+
+static void a_total_timeout_ends_a_call_that_still_moves(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_request request = {
+        .method = "GET",
+        .url = test_http_url(fixture->server, "/slow?bytes=100000&ms=10"),
+        .total_timeout_ms = 150,
+    };
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    const uint64_t from_ms = tide_world_now_ms(fixture->world);
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
+                     TIDE_TIMEOUT);
+    assert_in_range(tide_world_now_ms(fixture->world) - from_ms, 140, 5000);
+    tide_response_done(&response);
+}
+
+static void slow_bytes_are_no_stall(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_request request = {
+        .method = "GET",
+        .url = test_http_url(fixture->server, "/slow?bytes=30&ms=20"),
+        .stall_timeout_ms = 400,
+    };
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL), TIDE_OK);
+    assert_int_equal(response.body.bytes, 30);
+    assert_true(response.latency_ms >= 400);
+    tide_response_done(&response);
+}
+
+static void a_stalled_answer_times_out_near_its_timeout(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tide_request request = {
+        .method = "GET",
+        .url = test_http_bad_url(fixture->server, "/stall-body"),
+        .stall_timeout_ms = 400,
+    };
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    const uint64_t from_ms = tide_world_now_ms(fixture->world);
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
+                     TIDE_TIMEOUT);
+    assert_in_range(tide_world_now_ms(fixture->world) - from_ms, 390, 2000);
+    assert_int_equal(response.http, 200);
+    tide_response_done(&response);
+}
+
+static void an_upload_that_nobody_reads_times_out(void **state)
+{
+    struct fixture *fixture = *state;
+    const size_t bytes = 16u << 20;
+    char *body = calloc(1, bytes);
+    assert_non_null(body);
+    struct tide_request request = {
+        .method = "PUT",
+        .url = test_http_bad_url(fixture->server, "/never-read"),
+        .body = {body, bytes},
+        .stall_timeout_ms = 200,
+    };
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, NULL, NULL),
+                     TIDE_TIMEOUT);
+    tide_response_done(&response);
+    free(body);
+}
+
+/* ---- cancellation -------------------------------------------------------- */
+
+struct canceled_call {
+    struct fixture *fixture;
+    tide_world *clock; /* outlives the one that is called */
+    const char *path;
+    tide_cancel cancel;
+    tide_status status;
+    uint64_t ended_us;
+};
+
+static void canceled_call_run(void *arg)
+{
+    struct canceled_call *self = arg;
+    struct tide_request request = {.method = "POST",
+                                   .url = test_http_bad_url(self->fixture->server, self->path)};
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    self->status = tide_world_call(self->fixture->world, &request, &response, &self->cancel, NULL);
+    self->ended_us = tide_world_now_us(self->clock);
+    tide_response_done(&response);
+}
+
+static void cancellation_reaches_a_stalled_call_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const paths[] = {"/stall-zero", "/stall-head", "/stall-body", "/never-read"};
+    for (size_t i = 0; i < 4; i++) {
+        struct canceled_call call = {.fixture = fixture, .clock = fixture->world, .path = paths[i]};
+        tide_thread *thread = NULL;
+        assert_int_equal(
+            tide_world_thread(fixture->world, "caller", canceled_call_run, &call, &thread, NULL),
+            TIDE_OK);
+        while (test_http_bad_requests(fixture->server) <= i) /* until it hangs there */
+            (void)tide_world_sleep_until(fixture->world, tide_world_now_us(fixture->world) + 1000,
+                                         NULL);
+        const uint64_t from_us = tide_world_now_us(fixture->world);
+        tide_world_cancel(fixture->world, &call.cancel, TIDE_CANCEL_PREEMPT);
+        tide_world_join(fixture->world, thread);
+        assert_int_equal(call.status, TIDE_CANCELED);
+        assert_true(call.ended_us - from_us < 100000);
+        print_message("canceled %s within %llu us\n", paths[i],
+                      (unsigned long long)(call.ended_us - from_us));
+    }
+}
+
+static void a_canceled_token_makes_no_call(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_cancel cancel = {0};
+    tide_world_cancel(fixture->world, &cancel, TIDE_CANCEL_HALT);
+    tide_world_cancel(fixture->world, &cancel, TIDE_CANCEL_USER);
+    assert_int_equal(tide_canceled(&cancel), TIDE_CANCEL_HALT); /* the first reason stays */
+    struct tide_request request = {.method = "GET",
+                                   .url = test_http_url(fixture->server, "/plain")};
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    assert_int_equal(tide_world_call(fixture->world, &request, &response, &cancel, NULL),
+                     TIDE_CANCELED);
+    assert_int_equal(test_http_requests(fixture->server), 0);
+    tide_response_done(&response);
+}
+
+static void freeing_the_world_ends_its_calls(void **state)
+{
+    struct fixture *fixture = *state;
+    struct fixture other = {.server = fixture->server};
+    assert_int_equal(tide_world_real_new(tide_mem_heap(), &other.world, NULL), TIDE_OK);
+    struct canceled_call call = {.fixture = &other, .clock = fixture->world, .path = "/stall-zero"};
+    tide_thread *thread = NULL;
+    /* The thread belongs to the world that stays, so that it can be joined. */
+    assert_int_equal(
+        tide_world_thread(fixture->world, "caller", canceled_call_run, &call, &thread, NULL),
+        TIDE_OK);
+    while (test_http_bad_requests(fixture->server) == 0)
+        (void)tide_world_sleep_until(fixture->world, tide_world_now_us(fixture->world) + 1000,
+                                     NULL);
+    tide_world_real_free(other.world);
+    tide_world_join(fixture->world, thread);
+    assert_int_equal(call.status, TIDE_STOPPED);
+}
+
+static const struct CMUnitTest tests[] = {
+    CASE(each_fault_has_its_status),
+    CASE(what_cannot_be_reached_is_a_network_failure),
+    CASE(what_is_not_http_is_invalid),
+    CASE(a_post_is_never_sent_twice),
+    CASE(a_total_timeout_ends_a_call_that_still_moves),
+    CASE(slow_bytes_are_no_stall),
+    CASE(a_stalled_answer_times_out_near_its_timeout),
+    CASE(an_upload_that_nobody_reads_times_out),
+    CASE(cancellation_reaches_a_stalled_call_at_once),
+    CASE(a_canceled_token_makes_no_call),
+    CASE(freeing_the_world_ends_its_calls),
+};
+GROUP(failures, tests);

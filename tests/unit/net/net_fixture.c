@@ -1,0 +1,74 @@
+#include "net_fixture.h"
+
+uint64_t scale(void)
+{
+    const char *text = getenv("TIDE_TEST_SCALE");
+    uint64_t percent = text == NULL ? 100 : strtoull(text, NULL, 10);
+    return percent == 0 ? 100 : percent;
+}
+
+int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
+    fixture->server = test_http_start();
+    assert_int_equal(tide_world_real_new(tide_mem_heap(), &fixture->world, NULL), TIDE_OK);
+    *state = fixture;
+    return 0;
+}
+
+int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    tide_world_real_free(fixture->world);
+    test_http_stop(fixture->server);
+    free(fixture);
+    return 0;
+}
+
+tide_status fetch(struct fixture *fixture, const char *method, const char *url,
+                  struct tide_response *response, tide_error *err)
+{
+    struct tide_request request = {.method = method, .url = url, .stall_timeout_ms = 20000};
+    return tide_world_call(fixture->world, &request, response, NULL, err);
+}
+
+void assert_pattern(const char *bytes, size_t count, uint64_t from)
+{
+    for (size_t i = 0; i < count; i++)
+        if (bytes[i] != test_http_pattern(from + i))
+            fail_msg("byte %zu differs", i);
+}
+
+tide_status sink_write(void *arg, const char *bytes, size_t count)
+{
+    struct sink *sink = arg;
+    if (sink->response != NULL)
+        sink->http_seen = sink->response->http;
+    assert_pattern(bytes, count, sink->bytes);
+    sink->bytes += count;
+    if (sink->pause_every > 0 && sink->bytes - sink->paused_at >= sink->pause_every) {
+        sink->paused_at = sink->bytes;
+        (void)tide_world_sleep_until(sink->world, tide_world_now_us(sink->world) + 2000, NULL);
+    }
+    return sink->fail_after > 0 && sink->bytes >= sink->fail_after ? TIDE_DISK_FULL : TIDE_OK;
+}
+
+tide_status source_read(void *arg, char *bytes, size_t room, size_t *count_out)
+{
+    struct source *source = arg;
+    if (source->end_at > 0 && source->given >= source->end_at) {
+        if (source->fail != TIDE_OK)
+            return source->fail;
+        *count_out = 0;
+        return TIDE_OK;
+    }
+    size_t count = room < source->step ? room : source->step;
+    if (count > source->bytes - source->given)
+        count = (size_t)(source->bytes - source->given);
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = test_http_pattern(source->given + i);
+    source->given += count;
+    *count_out = count;
+    return TIDE_OK;
+}

@@ -1,0 +1,17 @@
+/* Goal: a search finds what matching every stored message would find (S1), in
+ * order, and pages join without gap or repetition (S2).  Method: an archive is
+ * filled through its own interface with messages made from a seed, over several
+ * years and parts; random queries are written from random trees, and the same
+ * trees are matched naively against the texts from which the messages were
+ * made. */
+#include "search_fixture.h"
+
+extern const struct group group_finding, group_paging, group_asking, group_snippets, group_flows;
+
+static const struct group *const groups[] = {&group_finding, &group_paging, &group_asking,
+                                             &group_snippets, &group_flows};
+
+int main(void)
+{
+    return groups_run(groups, sizeof groups / sizeof groups[0]);
+}
