@@ -71,6 +71,13 @@ tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
     return TIDE_OK;
 }
 
+tide_status tide_part_refused(uint64_t waiting, uint64_t part, tide_error *err)
+{
+    return tide_error_set(err, TIDE_INVALID,
+                          "job %" PRIu64 " would wait for ever: its part %" PRIu64 " needs it",
+                          waiting, part);
+}
+
 void tide_changes_init(struct tide_changes *changes, tide_mem *mem)
 {
     memset(changes, 0, sizeof *changes);

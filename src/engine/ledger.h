@@ -269,7 +269,10 @@ struct tide_job_new {
     bool preemptible;
     bool force; /* merged by OR into an existing one (E1.5) */
     bool part;  /* a child that is a part of its parent (E6.1): whoever waits for the
-                 * parent waits for it too */
+                 * parent waits for it too.  One that is a duplicate is the job that is there;
+                 * parts that wait for the parent themselves do not wait for each other.  The
+                 * finish is refused (TIDE_INVALID) where a part needs one who would wait for
+                 * it: nobody waits for ever. */
 };
 
 struct tide_enqueued {

@@ -859,14 +859,16 @@ tide_status tide_sql_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t
     uint64_t newest = row ? tide_column_u64(stmt, 0) : 0;
     tide_db_end(stmt);
     rc = purge_look(self, finished_before_unix_ms, slice_of(count_max), newest, err);
+    /* All are judged before the first goes: what one of them waited for is freed at the next
+     * look, whichever of the two is older. */
     for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
         bool kept = false;
         rc = purge_kept(self, &self->picks[i], &kept, err);
-        if (rc != TIDE_OK || kept)
-            continue;
-        rc = purge_one(self, &self->picks[i], err);
-        count++;
+        if (rc == TIDE_OK && !kept)
+            self->picks[count++] = self->picks[i];
     }
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = purge_one(self, &self->picks[i], err);
     if (rc == TIDE_OK)
         rc = tide_sql_batches_forget(self, finished_before_unix_ms, err);
     if (rc == TIDE_OK)

@@ -171,6 +171,8 @@ struct tide_tx {
 
 /* ledger.c: whether a finish keeps to the ceilings; its own failure, not the store's. */
 tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err);
+/* Why a finish with that part is refused: `waiting` waits for the parent. */
+tide_status tide_part_refused(uint64_t waiting, uint64_t part, tide_error *err);
 
 /* The engine behind a path. */
 tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledger_options *options,

@@ -227,6 +227,11 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_DETAIL_GET] = "SELECT resume, bytes_done FROM detail WHERE job = ?1",
     [SQL_DETAIL_DELETE] = "DELETE FROM detail WHERE job = ?1",
     [SQL_DEP_INSERT] = "INSERT INTO dep (needs, job) VALUES (?1, ?2)",
+    [SQL_DEP_ADD] = "INSERT INTO dep (needs, job) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+    /* Not those it needs itself alone, but what these need too. */
+    [SQL_DEP_ALL_NEEDS] = "WITH RECURSIVE needed (id) AS (SELECT needs FROM dep WHERE job = ?1"
+                          " UNION SELECT d.needs FROM needed n CROSS JOIN dep d ON d.job = n.id)"
+                          " SELECT id FROM needed",
     [SQL_DEP_WAITING] = "SELECT job FROM dep WHERE needs = ?1",
     [SQL_DEP_CLEAR] = "DELETE FROM dep WHERE needs = ?1",
     [SQL_DEP_CLEAR_JOB] = "DELETE FROM dep WHERE job = ?1",
