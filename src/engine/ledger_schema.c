@@ -145,6 +145,7 @@ const struct tide_schema tide_ledger_schema = {
 
 const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_DATA_VERSION] = "PRAGMA data_version", /* changes with what others commit */
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
     [SQL_SAVEPOINT] = "SAVEPOINT one",

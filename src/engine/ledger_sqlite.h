@@ -39,6 +39,7 @@ extern const struct tide_schema tide_ledger_schema;
 
 enum tide_sql {
     SQL_BEGIN,
+    SQL_DATA_VERSION,
     SQL_COMMIT,
     SQL_ROLLBACK,
     SQL_SAVEPOINT,
@@ -223,7 +224,8 @@ struct claimed {
 };
 /* The last claims of this process, by id.  Only a shortcut for reading: whether
  * a claim still holds is decided by the row (E1.8).  Facts of one (job, token)
- * change with a beat that brings resume data alone, which forgets the entry. */
+ * change with a beat that brings resume data alone, which forgets the entry; where
+ * another process wrote to the file meanwhile, all of them are forgotten. */
 enum { CLAIMS_KNOWN = 1024 };
 struct claim_known {
     uint64_t id, token;
@@ -266,8 +268,9 @@ struct tide_sqlite {
     tide_map tally_map;
 
     struct claim_known known[CLAIMS_KNOWN];
-    tide_buf kept;   /* texts of the last answer */
-    uint64_t *needs; /* scratch */
+    uint64_t data_version; /* of the file when our last transaction began */
+    tide_buf kept;         /* texts of the last answer */
+    uint64_t *needs;       /* scratch */
     size_t needs_count, needs_capacity;
     struct picked *picks;
     size_t picks_count, picks_capacity;

@@ -143,8 +143,7 @@ static void choose_ids(struct chooser *chooser, const struct model *m, struct op
     size_t wanted = 1 + BELOW(OP_IDS);
     for (size_t tries = 0; tries < wanted * 2 && op->count < wanted; tries++) {
         uint32_t job = running ? job_running(chooser, m) : job_any(chooser, m);
-        /* Whoever runs a job beats for it, nobody else. */
-        bool twice = job == 0 || (running && m->jobs[job].owner != chooser->owner);
+        bool twice = job == 0;
         for (size_t i = 0; i < op->count; i++)
             twice = twice || op->ids[i] == job;
         if (twice)
