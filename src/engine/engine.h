@@ -59,6 +59,12 @@ struct tide_account {
     bool held;         /* this process runs it; always so where the ledger is ours alone */
     bool leaving;      /* on a shared ledger: to be given up once nothing of it is claimed */
     bool bound;        /* its archive is local files: hardly anybody else could take it */
+    /* On a shared ledger: jobs of kinds that this process does not run (fleet_look.c). */
+    uint64_t foreign_ms;       /* since when some were met; 0: none */
+    uint64_t offered_until_ms; /* given up for those who run them: left to them until then */
+    uint64_t offer_wait_ms;    /* grows each time that nobody wanted it */
+    bool offered_work;         /* there was work of ours, too */
+    bool offered_share;        /* to the poorest, whatever its jobs are */
     bool paused;
     bool halted;
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];

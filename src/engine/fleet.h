@@ -26,10 +26,11 @@
 #include "engine/engine.h"
 
 enum {
-    FLEET_ADVANCE_MAX = 64,  /* cursors in one transaction */
-    FLEET_LEFT_MAX = 256,    /* accounts left to others at a look */
-    FLEET_FREE_MAX = 2048,   /* free jobs claimed in one transaction */
-    FLEET_CANCELS_MAX = 256, /* heard of in one look */
+    FLEET_ADVANCE_MAX = 64,           /* cursors in one transaction */
+    FLEET_LEFT_MAX = 256,             /* accounts left to others at a look */
+    FLEET_FREE_MAX = 2048,            /* free jobs claimed in one transaction */
+    FLEET_CANCELS_MAX = 256,          /* heard of in one look */
+    FLEET_OFFER_WAIT_MS_MAX = 600000, /* between two offers that nobody wants */
 };
 
 struct tide_fleet {
@@ -53,6 +54,8 @@ struct tide_fleet {
     size_t advance_count;
     uint32_t left[FLEET_LEFT_MAX]; /* accounts with work that we left to others last time */
     size_t left_count;
+    uint64_t share_at_ms;   /* when an account may be given up for the poorest again */
+    uint64_t share_wait_ms; /* grows each time that nobody wanted it */
 };
 
 /* ---- fleet.c ---- */
@@ -79,6 +82,11 @@ tide_status tide_fleet_hints(tide_engine *engine, tide_tx *tx, const struct tide
                              const struct tide_changes *changes, tide_error *err);
 
 /* ---- fleet_look.c ---- */
+/* A job of a kind that this process does not run was met in the account's queue: as long as
+ * we hold the account, nobody can run it. */
+void tide_fleet_foreign(tide_engine *engine, uint32_t account, uint64_t now_ms);
+/* Work of ours waits in an account that is offered to others. */
+bool tide_fleet_offers(const tide_engine *engine);
 /* Queues a look; false: no memory. */
 bool tide_fleet_look(tide_engine *engine, uint64_t now_ms);
 

@@ -5,7 +5,13 @@
  * part, and the rest only if nobody else did since the last look (the others may lack
  * the archive, or the handlers).  One that holds two more than the poorest gives one up,
  * after what runs of it has ended.  Accounts with an archive stay where that is: whoever has
- * it takes them at once and keeps them. */
+ * it takes them at once and keeps them.
+ *
+ * An account is taken only when it has work of a kind that this process runs.  It may have
+ * work of other kinds beside it, and as long as we hold it nobody can do that: so it is
+ * offered to the others, at the next look if nothing of ours is ready, else after two leases.
+ * An offer is left to them for the time of a look; what nobody wanted is taken again, and
+ * offered less and less often. */
 #include "engine/fleet.h"
 #include "base/check.h"
 
@@ -17,6 +23,7 @@ struct look_account {
     struct tide_account_row row;
     tide_text governor; /* a copy */
     bool work;
+    bool ours;          /* of a kind that we run; only asked where we might take it */
     bool wanted, taken; /* to be ours */
     bool released;
 };
@@ -96,6 +103,28 @@ static struct look_account *account_of(struct look *look, uint32_t id)
                                                                           : NULL;
 }
 
+/* Which of the accounts that nobody else holds have work that we may run.  `ids` has room for
+ * all of them. */
+static tide_status see_our_work(struct look *look, uint32_t *ids, tide_error *err)
+{
+    tide_engine *engine = look->engine;
+    uint32_t kinds[TIDE_KINDS_MAX];
+    bool have[TIDE_ACCOUNTS_MAX] = {false};
+    size_t count = 0;
+    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
+        kinds[i] = engine->kinds[i].id;
+    for (size_t i = 0; i < look->accounts_count; i++) {
+        const struct look_account *account = &look->accounts[i];
+        if (account->work && (account->row.owner == 0 || account->row.owner == look->owner))
+            ids[count++] = account->row.id;
+    }
+    tide_status rc = tide_ledger_accounts_have(engine->ledger, ids, count, kinds,
+                                               engine->kinds_count, have, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        account_of(look, ids[i])->ours = have[i];
+    return rc;
+}
+
 static tide_status see_work(struct look *look, tide_error *err)
 {
     size_t count = 0;
@@ -109,6 +138,8 @@ static tide_status see_work(struct look *look, tide_error *err)
         if (account != NULL)
             account->work = true;
     }
+    if (rc == TIDE_OK)
+        rc = see_our_work(look, ids, err);
     tide_mem_free(look->engine->mem, ids, TIDE_ACCOUNTS_MAX * sizeof *ids);
     return rc;
 }
@@ -152,11 +183,60 @@ static bool may_take(tide_engine *engine, const struct look_account *account)
     /* One that is ours by its row and not in memory was taken just before we lost all. */
     bool free = account->row.owner == 0 ||
                 (account->row.owner == engine->owner && (known == NULL || !known->held));
-    return account->work && free && !account->row.paused && !account->row.halted &&
+    return account->ours && free && !account->row.paused && !account->row.halted &&
            !anything_claimed(engine, account->row.id) &&
            (engine->may_take == NULL ||
             engine->may_take(engine->may_take_arg, account->row.name, account->row.provider,
                              account->row.archive));
+}
+
+/* ---- offers ---- */
+
+void tide_fleet_foreign(tide_engine *engine, uint32_t account, uint64_t now_ms)
+{
+    struct tide_account *known = tide_engine_account_of(engine, account);
+    if (engine->fleet == NULL || known == NULL || !known->held || known->foreign_ms != 0)
+        return;
+    known->foreign_ms = now_ms;
+    engine->fleet->look_wanted = true; /* others may be waiting for it */
+    tide_cond_wake_one(engine->world, engine->pump);
+}
+
+bool tide_fleet_offers(const tide_engine *engine)
+{
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        if (engine->accounts[i]->offered_until_ms != 0 && engine->accounts[i]->offered_work)
+            return true;
+    return false;
+}
+
+static uint64_t longer(const tide_engine *engine, uint64_t wait_ms)
+{
+    uint64_t least_ms = 2 * engine->tuning.fleet_lease_ms;
+    wait_ms = wait_ms * 2 > least_ms ? wait_ms * 2 : least_ms;
+    return wait_ms < FLEET_OFFER_WAIT_MS_MAX ? wait_ms : FLEET_OFFER_WAIT_MS_MAX;
+}
+
+/* Whether an account that we gave up for others may be ours again, or never was offered. */
+static bool offer_is_over(tide_engine *engine, const struct look_account *seen, uint64_t now_ms)
+{
+    struct tide_account *known = tide_engine_account_of(engine, seen->row.id);
+    struct tide_fleet *fleet = engine->fleet;
+    if (known == NULL || known->offered_until_ms == 0)
+        return true;
+    bool wanted = seen->row.owner != 0 && seen->row.owner != engine->owner;
+    if (!wanted && now_ms < known->offered_until_ms)
+        return false;
+    known->offered_until_ms = 0;
+    if (known->offered_share) {
+        fleet->share_wait_ms = wanted ? 0 : longer(engine, fleet->share_wait_ms);
+        fleet->share_at_ms = now_ms + fleet->share_wait_ms;
+    } else {
+        known->offer_wait_ms = wanted ? 0 : longer(engine, known->offer_wait_ms);
+    }
+    if (!wanted)
+        TIDE_SEEN("fleet: nobody wanted an account that was offered");
+    return true;
 }
 
 static void decide(struct look *look)
@@ -174,7 +254,7 @@ static void decide(struct look *look)
     size_t left_count = 0;
     for (size_t i = 0; i < look->accounts_count; i++) {
         struct look_account *account = &look->accounts[i];
-        if (!may_take(engine, account))
+        if (!offer_is_over(engine, account, look->sent_ms) || !may_take(engine, account))
             continue;
         if (held < part || account->row.archive[0] != '\0' || was_left(fleet, account->row.id)) {
             account->wanted = true;
@@ -326,11 +406,40 @@ static void apply_account(struct look *look, struct look_account *seen, uint64_t
     } else if (seen->released) {
         TIDE_SEEN("fleet: an account was given up for another process");
         tide_account_left(engine, account, now_ms);
+        account->offered_until_ms = now_ms + engine->tuning.fleet_look_ms;
+        account->offered_work = seen->ours;
         tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
                        "account given up", TIDE_F_CSTR("account", account->name));
     }
     if (account->held && !account->leaving && seen->work)
         tide_tracker_more(engine->tracker, account->id); /* a hint may have been missed */
+}
+
+/* What runs may end; nothing more starts. */
+static void give_up(tide_engine *engine, struct tide_account *account, bool share, uint64_t now_ms)
+{
+    account->leaving = true;
+    account->offered_share = share;
+    tide_dispatch_put_back(engine, account, now_ms);
+    tide_account_refresh(engine, account, now_ms);
+}
+
+/* Others may run what we cannot. */
+static void offer(struct look *look, const struct look_account *seen, uint64_t now_ms)
+{
+    tide_engine *engine = look->engine;
+    struct tide_account *account = tide_engine_account_of(engine, seen->row.id);
+    if (look->others == 0 || account == NULL || !account->held || account->leaving ||
+        account->foreign_ms == 0 || !seen->work)
+        return;
+    bool idle = !seen->ours && !anything_claimed(engine, account->id);
+    uint64_t wait_ms = idle ? 0 : 2 * engine->tuning.fleet_lease_ms;
+    wait_ms = account->offer_wait_ms > wait_ms ? account->offer_wait_ms : wait_ms;
+    if (now_ms < account->foreign_ms + wait_ms)
+        return;
+    TIDE_SEEN("fleet: an account was offered to those who run its other kinds");
+    give_up(engine, account, /* share= */ false, now_ms);
+    engine->fleet->look_wanted = true; /* which gives it up, if nothing runs */
 }
 
 /* We hold at least two more than the poorest: one goes. */
@@ -346,11 +455,10 @@ static void share(struct look *look, uint64_t now_ms)
             held++;
             last = engine->accounts[i]->bound ? last : engine->accounts[i];
         }
-    if (look->others == 0 || last == NULL || held < look->fewest + 2)
+    if (look->others == 0 || last == NULL || held < look->fewest + 2 ||
+        now_ms < engine->fleet->share_at_ms)
         return;
-    last->leaving = true;
-    tide_dispatch_put_back(engine, last, now_ms); /* what runs may end */
-    tide_account_refresh(engine, last, now_ms);
+    give_up(engine, last, /* share= */ true, now_ms);
 }
 
 static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
@@ -371,6 +479,8 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         tide_control_cancel_claimed(engine, look->cancels[i], now_ms);
     for (size_t i = 0; i < look->accounts_count; i++)
         apply_account(look, &look->accounts[i], now_ms);
+    for (size_t i = 0; i < look->accounts_count; i++)
+        offer(look, &look->accounts[i], now_ms);
     share(look, now_ms);
     tide_fleet_free_work(fleet);
     engine->stuff_to_claim = true;

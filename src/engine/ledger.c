@@ -242,6 +242,13 @@ tide_status tide_ledger_accounts_with_work(tide_ledger *ledger, uint32_t *accoun
     return ledger->ops->accounts_with_work(ledger, accounts_out, accounts_max, count_out, err);
 }
 
+tide_status tide_ledger_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                      const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                      tide_error *err)
+{
+    return ledger->ops->accounts_have(ledger, accounts, count, kinds, kinds_count, have_out, err);
+}
+
 tide_status tide_ledger_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                               tide_error *err)
 {

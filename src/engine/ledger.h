@@ -418,6 +418,10 @@ tide_status tide_ledger_refill(tide_ledger *ledger, uint32_t account, uint8_t af
 /* Accounts (0 included) that have pending jobs with open_deps = 0. */
 tide_status tide_ledger_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
                                            size_t accounts_max, size_t *count_out, tide_error *err);
+/* Which of these accounts have such jobs of one of these kinds. */
+tide_status tide_ledger_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                      const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                      tide_error *err);
 /* One job as a brief; TIDE_NOT_FOUND when it is not unfinished. */
 tide_status tide_ledger_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                               tide_error *err);

@@ -415,6 +415,23 @@ tide_status tide_sql_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_
     return rc;
 }
 
+tide_status tide_sql_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                   const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                   tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_HAS);
+    tide_text text;
+    tide_status rc = tide_sql_kinds_text(self, kinds, kinds_count, &text, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        tide_bind_u64(stmt, 1, accounts[i]);
+        tide_bind_text(stmt, 2, text);
+        rc = tide_db_step(&self->db, stmt, &have_out[i], err);
+        tide_db_end(stmt);
+    }
+    return rc;
+}
+
 tide_status tide_sql_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                            tide_error *err)
 {

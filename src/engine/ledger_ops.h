@@ -44,6 +44,9 @@ struct tide_ledger_ops {
                           size_t *count_out, tide_error *err);
     tide_status (*accounts_with_work)(tide_ledger *ledger, uint32_t *accounts_out,
                                       size_t accounts_max, size_t *count_out, tide_error *err);
+    tide_status (*accounts_have)(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                 const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                 tide_error *err);
     tide_status (*brief)(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                          tide_error *err);
     tide_status (*reclaim)(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,

@@ -251,6 +251,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_ACCOUNT_NEXT_WORK] = "SELECT account FROM job INDEXED BY job_ready"
                               " WHERE state = 0 AND open_deps = 0 AND account > ?1"
                               " ORDER BY account LIMIT 1",
+    [SQL_ACCOUNT_HAS] = "SELECT 1 FROM job INDEXED BY job_ready"
+                        " WHERE state = 0 AND open_deps = 0 AND account = ?1"
+                        " AND kind IN (SELECT value FROM json_each(?2)) LIMIT 1",
     [SQL_BRIEF] = BRIEF "WHERE id = ?1 AND state <= 1",
     [SQL_RECLAIM_LIST] =
         "SELECT c.job, j.state, c.cycle, j.kind, j.attempts, j.attempts_max,"

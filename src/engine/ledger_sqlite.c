@@ -556,6 +556,7 @@ static const struct tide_ledger_ops sqlite_ops = {
     .finish = tide_sql_finish,
     .refill = tide_sql_refill,
     .accounts_with_work = tide_sql_accounts_with_work,
+    .accounts_have = tide_sql_accounts_have,
     .brief = tide_sql_brief,
     .reclaim = tide_sql_reclaim,
     .beat = tide_sql_beat,

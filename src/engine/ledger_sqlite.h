@@ -107,6 +107,7 @@ enum tide_sql {
     SQL_REFILL_SAME_PAUSED,
     SQL_REFILL_BELOW_PAUSED,
     SQL_ACCOUNT_NEXT_WORK,
+    SQL_ACCOUNT_HAS,
     SQL_BRIEF,
     SQL_RECLAIM_LIST,
     SQL_PICK_ID,
@@ -331,6 +332,9 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
                              const struct tide_item_report *items, size_t count,
                              uint64_t now_unix_ms, tide_error *err);
 
+/* Kinds as a JSON array, for a statement that takes any number of them; in self->kept. */
+tide_status tide_sql_kinds_text(struct tide_sqlite *self, const uint32_t *kinds, size_t count,
+                                tide_text *text_out, tide_error *err);
 /* A brief from the columns that every statement over BRIEF begins with. */
 void tide_sql_brief_read(sqlite3_stmt *stmt, struct tide_brief *brief);
 /* Declares the members dead whose lease passed, all but `owner`, and frees their accounts. */
@@ -354,6 +358,7 @@ SQL_OP(claim);
 SQL_OP(finish);
 SQL_OP(refill);
 SQL_OP(accounts_with_work);
+SQL_OP(accounts_have);
 SQL_OP(brief);
 SQL_OP(reclaim);
 SQL_OP(beat);

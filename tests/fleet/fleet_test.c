@@ -40,6 +40,9 @@ struct process {
     atomic_uint canceled;
     char dir[80];
     bool deaf; /* takes no account */
+    /* A kind that no other process runs; NULL: the two of all. */
+    const char *only;
+    atomic_bool forever; /* each job of that kind makes the next */
 };
 
 struct fixture {
@@ -56,6 +59,15 @@ static tide_status count_run(tide_job *job, void *context, tide_error *err)
     struct process *process = context;
     atomic_fetch_add(&process->ran, 1);
     return TIDE_OK;
+}
+
+/* Beside its own kind, a process may always have the next job of it. */
+static tide_status run_only(tide_job *job, void *context, tide_error *err)
+{
+    struct process *process = context;
+    atomic_fetch_add(&process->ran, 1);
+    struct tide_spec next = {.kind = process->kind};
+    return atomic_load(&process->forever) ? tide_job_enqueue(job, &next, err) : TIDE_OK;
 }
 
 /* Runs until somebody ends it. */
@@ -89,6 +101,11 @@ static void open_process(struct fixture *f, int which)
                                           .may_take = takes,
                                           .may_take_arg = process};
     OK(tide_engine_open(&options, &process->engine, &f->err));
+    if (process->only != NULL) {
+        struct tide_kind only = {.name = process->only, .handler = run_only, .context = process};
+        OK(tide_engine_kind(process->engine, &only, &process->kind, &f->err));
+        return;
+    }
     struct tide_kind quick = {.name = "quick", .handler = count_run, .context = process};
     struct tide_kind slow = {.name = "slow", .handler = run_long, .context = process};
     OK(tide_engine_kind(process->engine, &quick, &process->kind, &f->err));
@@ -272,6 +289,108 @@ static void accounts_are_shared_out(void **state)
           1);
 }
 
+/* ---- kinds that different processes run ---------------------------------------------------- */
+
+static uint32_t open_with_kinds(struct fixture *f)
+{
+    uint32_t account = 0;
+    f->p[0].only = "hammer";
+    f->p[1].only = "saw";
+    for (int i = 0; i < 2; i++) {
+        open_process(f, i);
+        OK(tide_engine_account(f->p[i].engine, "ada", NULL, &account, &f->err));
+    }
+    return account;
+}
+
+static void until_one_ran(struct fixture *f, int which, unsigned least)
+{
+    for (int i = 0; i < 400 && atomic_load(&f->p[which].ran) < least; i++)
+        (void)usleep(50000);
+    assert_true(atomic_load(&f->p[which].ran) >= least);
+}
+
+static void an_account_with_work_of_other_kinds_is_left_to_others(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = open_with_kinds(f);
+    uint32_t later = 0;
+    OK(tide_engine_account(f->p[0].engine, "bob", NULL, &later, &f->err));
+    enqueue(f, 1, f->p[1].kind, account, 20, NULL);
+    start(f, 0);
+    OK(tide_engine_wait(f->p[0].engine, 20000, &f->err));
+    /* It has looked, and looks again for this one. */
+    enqueue(f, 0, f->p[0].kind, later, 1, NULL);
+    until_one_ran(f, 0, 1);
+    until(f, held, 1);
+    until(f, "SELECT count(*) FROM tidemark.account WHERE name = 'ada' AND owner IS NULL", 1);
+    start(f, 1);
+    until_one_ran(f, 1, 20);
+    assert_int_equal(atomic_load(&f->p[0].ran), 1);
+}
+
+static void an_account_moves_to_whoever_runs_what_is_left(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = open_with_kinds(f);
+    start(f, 0);
+    start(f, 1);
+    for (unsigned round = 1; round <= 3; round++) {
+        enqueue(f, 0, f->p[0].kind, account, 30, NULL);
+        enqueue(f, 1, f->p[1].kind, account, 30, NULL);
+        until_one_ran(f, 0, 30 * round);
+        until_one_ran(f, 1, 30 * round);
+        until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 0);
+    }
+    assert_int_equal(atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran), 180);
+}
+
+/* Neither starves, although both always have something to do. */
+static void an_account_is_not_kept_from_others_by_work_without_end(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = open_with_kinds(f);
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&f->p[i].forever, true);
+        start(f, i);
+        enqueue(f, i, f->p[i].kind, account, 1, NULL);
+    }
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 2; i++)
+            until_one_ran(f, i, atomic_load(&f->p[i].ran) + 1);
+    for (int i = 0; i < 2; i++)
+        atomic_store(&f->p[i].forever, false);
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 0);
+}
+
+/* The other one lives, but may not have the account: the work of the first goes on. */
+static void an_offer_that_nobody_wants_is_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = open_with_kinds(f);
+    f->p[1].deaf = true;
+    atomic_store(&f->p[0].forever, true);
+    start(f, 0);
+    start(f, 1);
+    enqueue(f, 1, f->p[1].kind, account, 1, NULL);
+    enqueue(f, 0, f->p[0].kind, account, 1, NULL);
+    until_one_ran(f, 0, 1);
+    (void)pg_test_exec(f->url, "CREATE TABLE given_up (account int)");
+    (void)pg_test_exec(f->url, "CREATE FUNCTION note_it() RETURNS trigger LANGUAGE plpgsql AS"
+                               " $$BEGIN INSERT INTO given_up VALUES (new.id); RETURN new; END$$");
+    (void)pg_test_exec(f->url, "CREATE TRIGGER note_it AFTER UPDATE ON tidemark.account"
+                               " FOR EACH ROW WHEN (old.owner IS NOT NULL AND new.owner IS NULL)"
+                               " EXECUTE FUNCTION note_it()");
+    until(f, "SELECT count(*) FROM given_up", 1);
+    until_one_ran(f, 0, atomic_load(&f->p[0].ran) + 1);
+    until(f, held, 1);
+    atomic_store(&f->p[0].forever, false);
+    OK(tide_engine_wait(f->p[0].engine, 20000, &f->err));
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 1);
+    f->p[1].deaf = false;
+    until_one_ran(f, 1, 1);
+}
+
 /* ---- commands reach everybody ------------------------------------------------------------- */
 
 static void a_cancel_reaches_a_job_of_another_process(void **state)
@@ -385,6 +504,10 @@ int main(void)
         TEST(an_account_has_one_holder_and_a_clean_end_gives_it_up),
         TEST(a_member_that_was_declared_dead_starts_anew),
         TEST(accounts_are_shared_out),
+        TEST(an_account_with_work_of_other_kinds_is_left_to_others),
+        TEST(an_account_moves_to_whoever_runs_what_is_left),
+        TEST(an_account_is_not_kept_from_others_by_work_without_end),
+        TEST(an_offer_that_nobody_wants_is_taken_back),
         TEST(a_cancel_reaches_a_job_of_another_process),
         TEST(a_halt_reaches_the_holder_of_the_account),
         TEST(a_schedule_fires_once_for_a_tick_on_two_machines),
