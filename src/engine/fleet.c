@@ -194,7 +194,7 @@ bool tide_fleet_busy(const tide_engine *engine)
     return fleet != NULL &&
            (fleet->looks == 0 || fleet->look_wanted || fleet->rejoin || fleet->free_work[0] ||
             fleet->free_work[1] || fleet->free_at_ms != TIDE_NEVER || fleet->advance_count > 0 ||
-            tide_fleet_offers(engine));
+            fleet->ask_put_off || tide_fleet_offers(engine));
 }
 
 /* ---- cursors ------------------------------------------------------------------------------ */

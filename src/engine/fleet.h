@@ -30,6 +30,8 @@ enum {
     FLEET_LEFT_MAX = 256,             /* accounts left to others at a look */
     FLEET_FREE_MAX = 2048,            /* free jobs claimed in one transaction */
     FLEET_CANCELS_MAX = 256,          /* heard of in one look */
+    FLEET_ASK_MS = 50,                /* asking for the kinds of jobs costs nothing below this */
+    FLEET_ASK_SHARE = 20,             /* else at most such a part of the time goes into it */
     FLEET_OFFER_WAIT_MS_MAX = 600000, /* between two offers that nobody wants */
 };
 
@@ -54,6 +56,8 @@ struct tide_fleet {
     size_t advance_count;
     uint32_t left[FLEET_LEFT_MAX]; /* accounts with work that we left to others last time */
     size_t left_count;
+    uint64_t ask_at_ms;     /* when kinds may be asked for again (fleet_look.c) */
+    bool ask_put_off;       /* the last look did not: what it would take is not known */
     uint64_t share_at_ms;   /* when an account may be given up for the poorest again */
     uint64_t share_wait_ms; /* grows each time that nobody wanted it */
 };

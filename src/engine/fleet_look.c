@@ -23,7 +23,8 @@ struct look_account {
     struct tide_account_row row;
     tide_text governor; /* a copy */
     bool work;
-    bool ours;          /* of a kind that we run; only asked where we might take it */
+    bool free;          /* nobody has it, and nothing but the kinds of its jobs is against us */
+    bool asked, ours;   /* whether it has work of a kind that we run */
     bool wanted, taken; /* to be ours */
     bool released;
 };
@@ -40,6 +41,7 @@ struct look {
     uint32_t others; /* living members beside us */
     uint32_t fewest; /* accounts that the poorest of them holds */
     uint32_t lease_ms;
+    bool put_off; /* it did not ask for kinds of jobs */
     bool asks[TIDE_COMMON_LIMITS];
     uint64_t units_max[TIDE_COMMON_LIMITS]; /* of the whole project */
     uint64_t wanted[TIDE_COMMON_LIMITS], granted[TIDE_COMMON_LIMITS];
@@ -103,28 +105,6 @@ static struct look_account *account_of(struct look *look, uint32_t id)
                                                                           : NULL;
 }
 
-/* Which of the accounts that nobody else holds have work that we may run.  `ids` has room for
- * all of them. */
-static tide_status see_our_work(struct look *look, uint32_t *ids, tide_error *err)
-{
-    tide_engine *engine = look->engine;
-    uint32_t kinds[TIDE_KINDS_MAX];
-    bool have[TIDE_ACCOUNTS_MAX] = {false};
-    size_t count = 0;
-    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
-        kinds[i] = engine->kinds[i].id;
-    for (size_t i = 0; i < look->accounts_count; i++) {
-        const struct look_account *account = &look->accounts[i];
-        if (account->work && (account->row.owner == 0 || account->row.owner == look->owner))
-            ids[count++] = account->row.id;
-    }
-    tide_status rc = tide_ledger_accounts_have(engine->ledger, ids, count, kinds,
-                                               engine->kinds_count, have, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
-        account_of(look, ids[i])->ours = have[i];
-    return rc;
-}
-
 static tide_status see_work(struct look *look, tide_error *err)
 {
     size_t count = 0;
@@ -138,8 +118,6 @@ static tide_status see_work(struct look *look, tide_error *err)
         if (account != NULL)
             account->work = true;
     }
-    if (rc == TIDE_OK)
-        rc = see_our_work(look, ids, err);
     tide_mem_free(look->engine->mem, ids, TIDE_ACCOUNTS_MAX * sizeof *ids);
     return rc;
 }
@@ -177,13 +155,14 @@ static bool was_left(const struct tide_fleet *fleet, uint32_t account)
     return false;
 }
 
+/* Whether it may be ours, if it has work of our kinds. */
 static bool may_take(tide_engine *engine, const struct look_account *account)
 {
     const struct tide_account *known = tide_engine_account_of(engine, account->row.id);
     /* One that is ours by its row and not in memory was taken just before we lost all. */
     bool free = account->row.owner == 0 ||
                 (account->row.owner == engine->owner && (known == NULL || !known->held));
-    return account->ours && free && !account->row.paused && !account->row.halted &&
+    return account->work && free && !account->row.paused && !account->row.halted &&
            !anything_claimed(engine, account->row.id) &&
            (engine->may_take == NULL ||
             engine->may_take(engine->may_take_arg, account->row.name, account->row.provider,
@@ -239,6 +218,52 @@ static bool offer_is_over(tide_engine *engine, const struct look_account *seen, 
     return true;
 }
 
+/* The kinds of an account's jobs are asked for only where it matters: it may be taken, or has
+ * to be given up. */
+static void choose_asked(struct look *look)
+{
+    tide_engine *engine = look->engine;
+    for (size_t i = 0; i < look->accounts_count; i++) {
+        struct look_account *account = &look->accounts[i];
+        const struct tide_account *known = tide_engine_account_of(engine, account->row.id);
+        account->free = offer_is_over(engine, account, look->sent_ms) && may_take(engine, account);
+        account->asked = account->free || (account->work && known != NULL && known->held &&
+                                           (known->leaving || known->foreign_ms != 0));
+    }
+}
+
+static tide_status ask_kinds(struct look *look, tide_error *err)
+{
+    tide_engine *engine = look->engine;
+    struct tide_fleet *fleet = engine->fleet;
+    uint32_t kinds[TIDE_KINDS_MAX];
+    uint32_t ids[TIDE_ACCOUNTS_MAX];
+    bool have[TIDE_ACCOUNTS_MAX];
+    size_t count = 0;
+    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
+        kinds[i] = engine->kinds[i].id;
+    for (size_t i = 0; i < look->accounts_count; i++)
+        if (look->accounts[i].asked)
+            ids[count++] = look->accounts[i].row.id;
+    /* Where an account has very many jobs that nobody runs, all of them are passed by: then
+     * the question must not become our work.  Only the writer's thread asks. */
+    look->put_off = count > 0 && look->sent_ms < fleet->ask_at_ms;
+    if (count == 0 || look->put_off) {
+        for (size_t i = 0; i < look->accounts_count; i++)
+            look->accounts[i].asked = look->accounts[i].free = false;
+        return TIDE_OK;
+    }
+    uint64_t asked_ms = tide_world_now_ms(engine->world);
+    tide_status rc = tide_ledger_accounts_have(engine->ledger, ids, count, kinds,
+                                               engine->kinds_count, have, err);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    if (now_ms - asked_ms >= FLEET_ASK_MS)
+        fleet->ask_at_ms = now_ms + (now_ms - asked_ms) * FLEET_ASK_SHARE;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        account_of(look, ids[i])->ours = have[i];
+    return rc;
+}
+
 static void decide(struct look *look)
 {
     tide_engine *engine = look->engine;
@@ -254,7 +279,7 @@ static void decide(struct look *look)
     size_t left_count = 0;
     for (size_t i = 0; i < look->accounts_count; i++) {
         struct look_account *account = &look->accounts[i];
-        if (!offer_is_over(engine, account, look->sent_ms) || !may_take(engine, account))
+        if (!account->free || !account->ours)
             continue;
         if (held < part || account->row.archive[0] != '\0' || was_left(fleet, account->row.id)) {
             account->wanted = true;
@@ -368,6 +393,12 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
     if (rc != TIDE_OK)
         return rc;
     tide_lock_take(engine->world, engine->lock);
+    choose_asked(look);
+    tide_lock_drop(engine->world, engine->lock);
+    rc = ask_kinds(look, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_lock_take(engine->world, engine->lock);
     decide(look);
     for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++) {
         look->wanted[i] = tide_limits_wanted(engine, i);
@@ -407,7 +438,7 @@ static void apply_account(struct look *look, struct look_account *seen, uint64_t
         TIDE_SEEN("fleet: an account was given up for another process");
         tide_account_left(engine, account, now_ms);
         account->offered_until_ms = now_ms + engine->tuning.fleet_look_ms;
-        account->offered_work = seen->ours;
+        account->offered_work = seen->ours || look->put_off;
         tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
                        "account given up", TIDE_F_CSTR("account", account->name));
     }
@@ -430,7 +461,7 @@ static void offer(struct look *look, const struct look_account *seen, uint64_t n
     tide_engine *engine = look->engine;
     struct tide_account *account = tide_engine_account_of(engine, seen->row.id);
     if (look->others == 0 || account == NULL || !account->held || account->leaving ||
-        account->foreign_ms == 0 || !seen->work)
+        account->foreign_ms == 0 || !seen->asked)
         return;
     bool idle = !seen->ours && !anything_claimed(engine, account->id);
     uint64_t wait_ms = idle ? 0 : 2 * engine->tuning.fleet_lease_ms;
@@ -484,6 +515,9 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     share(look, now_ms);
     tide_fleet_free_work(fleet);
     engine->stuff_to_claim = true;
+    fleet->ask_put_off = look->put_off;
+    if (look->put_off && fleet->ask_at_ms < fleet->look_at_ms)
+        fleet->look_at_ms = fleet->ask_at_ms;
     if (look->reclaimed > 0)
         TIDE_SEEN("fleet: jobs of a dead member were put back");
     if (look->reclaimed == RECLAIM_SLICE)
