@@ -54,6 +54,7 @@ struct tide_fleet {
     uint32_t backoff_ms;     /* until the next attempt to reach the ledger */
     uint64_t advance[FLEET_ADVANCE_MAX]; /* streams whose cursor may move */
     size_t advance_count;
+    uint64_t advance_after;        /* streams up to this one were looked at (fleet_look.c) */
     uint32_t left[FLEET_LEFT_MAX]; /* accounts with work that we left to others last time */
     size_t left_count;
     uint64_t ask_at_ms;     /* when kinds may be asked for again (fleet_look.c) */

@@ -332,6 +332,7 @@ static tide_status ask_shares(struct look *look, tide_tx *tx, uint64_t now_unix_
 /* Cursors of streams whose last job was finished by a process that died before it could
  * move them. */
 struct advance_list {
+    uint64_t after; /* where the last look ended: each stream has its turn */
     uint64_t ids[FLEET_ADVANCE_MAX];
     size_t count;
 };
@@ -339,7 +340,7 @@ struct advance_list {
 static bool see_stream(const struct tide_stream_row *row, void *arg)
 {
     struct advance_list *list = arg;
-    if (row->ordinal < row->ordinal_next)
+    if (row->ordinal < row->ordinal_next && row->id > list->after)
         list->ids[list->count++] = row->id;
     return list->count < FLEET_ADVANCE_MAX;
 }
@@ -347,12 +348,16 @@ static bool see_stream(const struct tide_stream_row *row, void *arg)
 static tide_status advance_cursors(struct look *look, tide_tx *tx, uint64_t now_unix_ms,
                                    tide_error *err)
 {
-    struct advance_list list = {.count = 0};
+    struct tide_fleet *fleet = look->engine->fleet;
+    struct advance_list list = {.after = fleet->advance_after};
     tide_status rc = tide_ledger_streams(look->engine->ledger, see_stream, &list, err);
     for (size_t i = 0; rc == TIDE_OK && i < list.count; i++) {
         uint64_t ordinal = 0;
         rc = tide_ledger_cursor_advance(tx, list.ids[i], now_unix_ms, &ordinal, NULL, err);
     }
+    /* Only the writer's thread reads it. */
+    if (rc == TIDE_OK)
+        fleet->advance_after = list.count == FLEET_ADVANCE_MAX ? list.ids[list.count - 1] : 0;
     return rc;
 }
 

@@ -491,8 +491,27 @@ static void a_cursor_moves_over_cycles_that_two_processes_finish(void **state)
     assert_string_equal(at.cursor, "day 25");
 }
 
-int main(void)
+/* Whoever finished its last cycle died before it could move the cursor; and very many others
+ * are unfinished. */
+static void a_cursor_that_was_left_behind_is_moved_however_many_there_are(void **state)
 {
+    struct fixture *f = *state;
+    open_process(f, 0);
+    (void)pg_test_exec(f->url, "INSERT INTO tidemark.stream (account, name, ordinal_next)"
+                               " SELECT 0, 'days ' || i, 1 FROM generate_series(1, 200) i");
+    (void)pg_test_exec(f->url,
+                       "INSERT INTO tidemark.cycle (stream, ordinal, start, \"end\", opened, total,"
+                       " outstanding) SELECT id, 0, 'a', 'b', 1, 1, (name <> 'days 200')::int"
+                       " FROM tidemark.stream");
+    start(f, 0);
+    until(f, "SELECT ordinal FROM tidemark.stream WHERE name = 'days 200'", 1);
+    until(f, "SELECT sum(ordinal) FROM tidemark.stream", 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     if (pg_test_server() == NULL) {
         (void)printf("skipped: no PostgreSQL\n");
         return 77;
@@ -513,6 +532,7 @@ int main(void)
         TEST(a_schedule_fires_once_for_a_tick_on_two_machines),
         TEST(an_enqueue_with_a_name_happens_once),
         TEST(a_cursor_moves_over_cycles_that_two_processes_finish),
+        TEST(a_cursor_that_was_left_behind_is_moved_however_many_there_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
