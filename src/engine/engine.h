@@ -380,6 +380,11 @@ tide_status tide_engine_purge(tide_engine *engine, uint64_t older_ms, const tide
                               uint64_t *count_out, tide_error *err);
 
 /* ---- stream.c ---- */
+/* One without cycles; and its unfinished ones, from the ledger. */
+tide_status tide_stream_new(tide_engine *engine, const struct tide_stream_row *row,
+                            struct tide_stream **stream_out, tide_error *err);
+tide_status tide_stream_cycles_load(tide_engine *engine, struct tide_stream *stream,
+                                    tide_error *err);
 void tide_stream_free(tide_engine *engine, struct tide_stream *stream);
 const struct tide_cycle_live *tide_stream_live(const struct tide_stream *stream, uint64_t ordinal);
 /* What the ledger says about a cycle now; a finished one is forgotten. */

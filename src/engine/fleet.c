@@ -72,6 +72,7 @@ void tide_fleet_free(tide_engine *engine, bool clean)
         return;
     if (clean && !engine->fleet->rejoin && engine->fleet->backoff_ms == 0)
         leave(engine);
+    tide_fleet_view_free(engine, engine->fleet->view);
     tide_mem_free(engine->mem, engine->fleet, sizeof *engine->fleet);
     engine->fleet = NULL;
 }

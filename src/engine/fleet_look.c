@@ -47,6 +47,7 @@ struct look {
     uint64_t wanted[TIDE_COMMON_LIMITS], granted[TIDE_COMMON_LIMITS];
     struct look_account *accounts;
     size_t accounts_count, accounts_capacity;
+    struct tide_fleet_view *view; /* NULL: nobody watches */
     tide_arena arena;
     tide_status rc; /* of a visit */
 };
@@ -377,7 +378,10 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
     look->owner = engine->owner; /* the writer's, and so are we */
     tide_lock_take(engine->world, engine->lock);
     look->lease_ms = (uint32_t)engine->tuning.fleet_lease_ms;
+    bool watched = tide_fleet_watched(engine, look->sent_ms);
     tide_lock_drop(engine->world, engine->lock);
+    tide_fleet_view_free(engine, look->view); /* of an attempt that failed */
+    look->view = NULL;
     tide_status rc = tide_ledger_member_beat(tx, look->lease_ms, now, err);
     if (rc == TIDE_OK)
         rc = tide_ledger_reclaim(tx, look->owner, RECLAIM_SLICE, now, &look->reclaimed,
@@ -395,6 +399,8 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
         rc = see_work(look, err);
     if (rc == TIDE_OK)
         rc = advance_cursors(look, tx, now, err);
+    if (rc == TIDE_OK && watched)
+        rc = tide_fleet_view_load(engine, &look->view, err);
     if (rc != TIDE_OK)
         return rc;
     tide_lock_take(engine->world, engine->lock);
@@ -511,6 +517,9 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         tide_limits_granted(engine, i, look->granted[i], look->sent_ms + look->lease_ms);
     fleet->looks++;
     tide_changes_apply(engine, &look->changes, now_ms);
+    tide_fleet_view_free(engine, fleet->view);
+    fleet->view = look->view;
+    look->view = NULL;
     for (size_t i = 0; i < look->cancels_count; i++)
         tide_control_cancel_claimed(engine, look->cancels[i], now_ms);
     for (size_t i = 0; i < look->accounts_count; i++)
@@ -533,6 +542,7 @@ static void look_drop(tide_engine *engine, struct tide_write *write)
 {
     struct look *look = (struct look *)write;
     engine->fleet->look_under_way = false;
+    tide_fleet_view_free(engine, look->view);
     tide_changes_done(&look->changes);
     tide_arena_done(&look->arena);
     tide_mem_free(engine->mem, look->accounts, look->accounts_capacity * sizeof *look->accounts);

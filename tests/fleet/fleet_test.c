@@ -424,6 +424,25 @@ static void a_halt_reaches_the_holder_of_the_account(void **state)
     until_ran(f, 2);
 }
 
+/* ---- looking ------------------------------------------------------------------------------- */
+
+static bool shows(struct fixture *f, int which, const char *text)
+{
+    tide_buf json;
+    tide_buf_init(&json, tide_mem_heap(), 1 << 20);
+    OK(tide_engine_snapshot(f->p[which].engine, &json, &f->err));
+    bool found = strstr(tide_buf_cstr(&json), text) != NULL;
+    tide_buf_done(&json);
+    return found;
+}
+
+static void until_shows(struct fixture *f, int which, const char *text)
+{
+    for (int i = 0; i < 400 && !shows(f, which, text); i++)
+        (void)usleep(50000);
+    assert_true(shows(f, which, text));
+}
+
 /* ---- schedules, batches, streams ------------------------------------------------------------ */
 
 static void a_schedule_fires_once_for_a_tick_on_two_machines(void **state)
@@ -491,6 +510,37 @@ static void a_cursor_moves_over_cycles_that_two_processes_finish(void **state)
     assert_string_equal(at.cursor, "day 25");
 }
 
+/* Somebody who watches a process sees the streams of what it holds, as the ledger has them,
+ * whoever finishes their cycles. */
+static void streams_show_in_a_snapshot(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t streams[2] = {0};
+    uint32_t account = 0;
+    open_process(f, 0);
+    open_process(f, 1);
+    f->p[0].deaf = true;
+    OK(tide_engine_account(f->p[1].engine, "ada", NULL, &account, &f->err));
+    OK(tide_stream_open(f->p[1].engine, 0, "days", NULL, &streams[0], &f->err));
+    OK(tide_stream_open(f->p[1].engine, account, "nights", NULL, &streams[1], &f->err));
+    struct tide_spec quick = {.kind = f->p[1].kind};
+    struct tide_spec slow = {.kind = f->p[1].slow, .account = account};
+    OK(tide_cycle_open(f->p[1].engine, streams[0], "a", "b", &quick, 1, NULL, &f->err));
+    OK(tide_cycle_open(f->p[1].engine, streams[1], "c", "d", &slow, 1, NULL, &f->err));
+    start(f, 0);
+    start(f, 1);
+    until(f, "SELECT sum(ordinal) FROM tidemark.stream", 1);
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state = 1", 1);
+    until_shows(f, 0, "\"tidemark\":\"b\",\"cycles_finished\":1,\"cycles_open\":0");
+    until_shows(f, 1, "\"name\":\"days\"");
+    until_shows(f, 1,
+                "\"ordinal\":0,\"start\":\"c\",\"end\":\"d\",\"total\":1,"
+                "\"outstanding\":1,\"failed\":0,\"bad\":0,\"done\":0");
+    assert_false(shows(f, 0, "nights")); /* it does not hold the account */
+    OK(tide_cancel_kind(f->p[1].engine, "slow", &f->err));
+    until_shows(f, 1, "\"outstanding\":0,\"failed\":1");
+}
+
 /* Whoever finished its last cycle died before it could move the cursor; and very many others
  * are unfinished. */
 static void a_cursor_that_was_left_behind_is_moved_however_many_there_are(void **state)
@@ -532,6 +582,7 @@ int main(int argc, char **argv)
         TEST(a_schedule_fires_once_for_a_tick_on_two_machines),
         TEST(an_enqueue_with_a_name_happens_once),
         TEST(a_cursor_moves_over_cycles_that_two_processes_finish),
+        TEST(streams_show_in_a_snapshot),
         TEST(a_cursor_that_was_left_behind_is_moved_however_many_there_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
