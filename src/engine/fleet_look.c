@@ -503,6 +503,14 @@ static void share(struct look *look, uint64_t now_ms)
     give_up(engine, last, /* share= */ true, now_ms);
 }
 
+static void forget_unwanted(tide_engine *engine)
+{
+    engine->fleet->share_at_ms = 0;
+    engine->fleet->share_wait_ms = 0;
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        engine->accounts[i]->offer_wait_ms = 0;
+}
+
 static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
 {
     struct look *look = arg;
@@ -512,6 +520,8 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         return;
     }
     fleet->lease_until_ms = look->sent_ms + look->lease_ms;
+    if (look->others > fleet->others)
+        forget_unwanted(engine); /* the new ones may want what nobody wanted */
     fleet->others = look->others;
     for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
         tide_limits_granted(engine, i, look->granted[i], look->sent_ms + look->lease_ms);
