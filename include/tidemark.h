@@ -331,7 +331,9 @@ tide_status tide_engine_schedule(tide_engine *engine, const struct tide_schedule
 
 /* ---- looking (E9) ---------------------------------------------------------------- */
 
-/* Everything E9.1 names, as one JSON object.  No database work. */
+/* Everything E9.1 names, as one JSON object.  No database work.  On a shared ledger streams
+ * (of the accounts held here, and of none) are as this process saw them some seconds ago;
+ * the first snapshot in a minute asks for them and may have none yet. */
 tide_status tide_engine_snapshot(tide_engine *engine, tide_buf *json_out, tide_error *err);
 /* The same in numbers, for a progress line. */
 struct tide_progress {

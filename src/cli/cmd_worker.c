@@ -28,6 +28,8 @@ enum {
     ADOPT_MS = 60000, /* accounts may be added while we run */
     STOP_TICK_MS = 50,
     STOP_MS_MAX = 60000, /* after that the engine's own end is waited for */
+    AWAY_FIRST_MS = 250, /* between two attempts to reach the server */
+    AWAY_MS_MAX = 5000,
     ACCOUNTS_MAX = 64,
     LIST_BYTES = 4096,
 };
@@ -46,7 +48,7 @@ struct worker {
     uint64_t workers; /* 0: the setting */
     sigset_t signals;
     uint64_t watchdog_ms, watchdog_at_ms, adopt_at_ms;
-    bool once, interrupted;
+    bool once, joined, interrupted;
     uint64_t put_back;
     struct tide_progress progress;
 };
@@ -199,6 +201,10 @@ static tide_status worker_close(struct worker *worker)
     tide_secrets_close(worker->secrets);
     if (rc != TIDE_OK && worker->cli->err.status == TIDE_OK)
         worker->cli->err = err;
+    worker->engine = NULL;
+    worker->secrets = NULL;
+    worker->mail = NULL;
+    worker->console = NULL;
     return rc == TIDE_OK ? stopped : rc;
 }
 
@@ -256,6 +262,14 @@ static void adopt(struct worker *worker, uint64_t now_ms)
     cli->exit_code = CLI_EXIT_DONE;
 }
 
+static void keep_watchdog(struct worker *worker, uint64_t now_ms)
+{
+    if (worker->watchdog_ms == 0 || now_ms < worker->watchdog_at_ms)
+        return;
+    worker->watchdog_at_ms = now_ms + worker->watchdog_ms;
+    (void)cli_notify("WATCHDOG=1");
+}
+
 /* The engine's lock is taken here: an engine that hangs is no longer reported alive. */
 static void report_alive(struct worker *worker, uint64_t now_ms)
 {
@@ -267,10 +281,7 @@ static void report_alive(struct worker *worker, uint64_t now_ms)
         running != before.running[0] + before.running[1])
         (void)cli_notify("STATUS=%" PRIu32 " jobs run; %" PRIu64 " done, %" PRIu64 " failed",
                          running, now->done, now->failed);
-    if (worker->watchdog_ms > 0 && now_ms >= worker->watchdog_at_ms) {
-        worker->watchdog_at_ms = now_ms + worker->watchdog_ms;
-        (void)cli_notify("WATCHDOG=1");
-    }
+    keep_watchdog(worker, now_ms);
 }
 
 static tide_status work(struct worker *worker)
@@ -335,7 +346,9 @@ static tide_status conclude(struct worker *worker, tide_status rc)
         return cli_shared_hint(cli, rc);
     const struct tide_progress *now = &worker->progress;
     cli->err = (tide_error){TIDE_OK, 0, ""};
-    if (!cli->quiet)
+    if (!cli->quiet && !worker->joined)
+        cli_print(cli, "waited for %s: nothing was done\n", cli_shared_name(cli));
+    else if (!cli->quiet)
         cli_print(cli, "worked on %s: %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64 " put back\n",
                   cli_shared_name(cli), now->done, now->failed, worker->put_back);
     tide_json_set_cstr(&cli->json, "ledger", cli_shared_name(cli));
@@ -343,14 +356,13 @@ static tide_status conclude(struct worker *worker, tide_status rc)
     tide_json_set_u64(&cli->json, "failed", now->failed);
     tide_json_set_u64(&cli->json, "put_back", worker->put_back);
     tide_json_set_bool(&cli->json, "interrupted", worker->interrupted);
-    cli->exit_code = worker->put_back > 0 ? CLI_EXIT_INTERRUPTED : CLI_EXIT_DONE;
+    cli->exit_code = worker->put_back > 0 || !worker->joined ? CLI_EXIT_INTERRUPTED : CLI_EXIT_DONE;
     return TIDE_OK;
 }
 
-static tide_status run(struct worker *worker)
+static tide_status join(struct worker *worker)
 {
     struct cli *cli = worker->cli;
-    (void)cli_notify("STATUS=connecting to %s", cli_shared_name(cli));
     /* The tables are made by their owner (`ledger migrate`), never by a worker that happens
      * to have the rights. */
     tide_status rc = cli_ledger_read(cli);
@@ -358,11 +370,71 @@ static tide_status run(struct worker *worker)
     if (rc == TIDE_OK)
         rc = worker_open(worker);
     if (rc == TIDE_OK)
-        rc = tide_engine_start(worker->engine, &cli->err);
+        rc = cli_shared_hint(cli, tide_engine_start(worker->engine, &cli->err));
+    return rc;
+}
+
+/* Until the next attempt; false: a signal came first. */
+static bool wait_away(struct worker *worker, uint64_t wait_ms)
+{
+    const uint64_t until_ms = tide_world_now_ms(worker->cli->world) + wait_ms;
+    for (;;) {
+        const uint64_t now_ms = tide_world_now_ms(worker->cli->world);
+        keep_watchdog(worker, now_ms);
+        if (now_ms >= until_ms)
+            return true;
+        uint64_t tick_ms = until_ms - now_ms;
+        if (worker->watchdog_ms > 0 && tick_ms > worker->watchdog_ms)
+            tick_ms = worker->watchdog_ms;
+        if (signal_waits(worker, (long)tick_ms))
+            return false;
+    }
+}
+
+/* A server that is away at the start is waited for, as it is later on; whatever else is wrong
+ * (a password, a database that is not there) will not mend itself. */
+static tide_status join_or_wait(struct worker *worker)
+{
+    struct cli *cli = worker->cli;
+    uint64_t away_ms = 0;
+    for (;;) {
+        tide_status rc = join(worker);
+        if (rc == TIDE_OK && away_ms > 0)
+            tell(worker, TIDE_LOG_INFO, "ledger reached again", "ledger", cli_shared_name(cli));
+        if ((rc != TIDE_NETWORK && rc != TIDE_TIMEOUT) || worker->once)
+            return rc;
+        if (away_ms == 0) {
+            /* Nothing is wrong here, and so nobody has to wait for us, nor start us anew. */
+            tell(worker, TIDE_LOG_WARN, "ledger out of reach", "detail", cli->err.text);
+            (void)cli_notify("READY=1\nSTATUS=waiting for %s", cli_shared_name(cli));
+        }
+        if (worker_close(worker) == TIDE_TIMEOUT)
+            return rc;
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+        cli->exit_code = CLI_EXIT_DONE;
+        away_ms = away_ms == 0 ? AWAY_FIRST_MS : away_ms * 2;
+        away_ms = away_ms < AWAY_MS_MAX ? away_ms : AWAY_MS_MAX;
+        /* Many workers wait for the same server. */
+        if (!wait_away(worker, away_ms / 2 + tide_world_random_u64(cli->world) % away_ms))
+            return TIDE_STOPPED;
+    }
+}
+
+static tide_status run(struct worker *worker)
+{
+    struct cli *cli = worker->cli;
+    (void)cli_notify("STATUS=connecting to %s", cli_shared_name(cli));
+    worker->watchdog_ms = cli_notify_watchdog_ms();
+    tide_status rc = join_or_wait(worker);
+    if (rc == TIDE_STOPPED) {
+        (void)cli_notify("STOPPING=1\nSTATUS=stopping");
+        worker->interrupted = true;
+        return conclude(worker, rc);
+    }
     if (rc != TIDE_OK)
         return rc;
-    cli->ledger_reached = true;
-    worker->watchdog_ms = cli_notify_watchdog_ms();
+    worker->joined = cli->ledger_reached = true;
     tell(worker, TIDE_LOG_INFO, "joined", "ledger", cli_shared_name(cli));
     (void)cli_notify("READY=1\nSTATUS=working on %s", cli_shared_name(cli));
     rc = work(worker);

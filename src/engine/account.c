@@ -116,6 +116,7 @@ void tide_account_left(tide_engine *engine, struct tide_account *account, uint64
     struct account_jobs jobs = {.account = account->id};
     account->held = false;
     account->leaving = false;
+    account->foreign_ms = 0;
     do {
         jobs.count = 0;
         tide_tracker_each(engine->tracker, collect_unclaimed, &jobs);

@@ -4,7 +4,7 @@
  * what it changes goes through the writer, what it looks at is read under the
  * lock. */
 #include "engine/control.h"
-#include "engine/engine.h"
+#include "engine/fleet.h"
 #include "engine/reload.h"
 #include "base/check.h"
 #include "world/socket.h"
@@ -40,6 +40,8 @@ static tide_status answer_snapshot(tide_engine *engine, const json_t *request, t
 {
     (void)request;
     (void)err;
+    enum { WAIT_MS = 1000 }; /* a ledger may be away */
+    tide_fleet_watch_wait(engine, WAIT_MS);
     tide_json snapshot = {.value = tide_engine_snapshot_json(engine)};
     tide_json_set(answer, "snapshot", &snapshot);
     return TIDE_OK;

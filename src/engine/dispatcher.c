@@ -74,8 +74,10 @@ void tide_dispatch(tide_engine *engine, uint64_t now_ms)
 
 void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
 {
-    if (tide_engine_kind_of(engine, brief->kind) == NULL)
+    if (tide_engine_kind_of(engine, brief->kind) == NULL) {
+        tide_fleet_foreign(engine, brief->account, now_ms);
         return; /* no handler in this process: it stays in the ledger */
+    }
     if (engine->fleet != NULL) {
         if (!tide_fleet_ours(engine, brief->account))
             return; /* X1 */

@@ -59,6 +59,12 @@ struct tide_account {
     bool held;         /* this process runs it; always so where the ledger is ours alone */
     bool leaving;      /* on a shared ledger: to be given up once nothing of it is claimed */
     bool bound;        /* its archive is local files: hardly anybody else could take it */
+    /* On a shared ledger: jobs of kinds that this process does not run (fleet_look.c). */
+    uint64_t foreign_ms;       /* since when some were met; 0: none */
+    uint64_t offered_until_ms; /* given up for those who run them: left to them until then */
+    uint64_t offer_wait_ms;    /* grows each time that nobody wanted it */
+    bool offered_work;         /* there was work of ours, too */
+    bool offered_share;        /* to the poorest, whatever its jobs are */
     bool paused;
     bool halted;
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];
@@ -374,6 +380,11 @@ tide_status tide_engine_purge(tide_engine *engine, uint64_t older_ms, const tide
                               uint64_t *count_out, tide_error *err);
 
 /* ---- stream.c ---- */
+/* One without cycles; and its unfinished ones, from the ledger. */
+tide_status tide_stream_new(tide_engine *engine, const struct tide_stream_row *row,
+                            struct tide_stream **stream_out, tide_error *err);
+tide_status tide_stream_cycles_load(tide_engine *engine, struct tide_stream *stream,
+                                    tide_error *err);
 void tide_stream_free(tide_engine *engine, struct tide_stream *stream);
 const struct tide_cycle_live *tide_stream_live(const struct tide_stream *stream, uint64_t ordinal);
 /* What the ledger says about a cycle now; a finished one is forgotten. */

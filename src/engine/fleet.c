@@ -72,6 +72,7 @@ void tide_fleet_free(tide_engine *engine, bool clean)
         return;
     if (clean && !engine->fleet->rejoin && engine->fleet->backoff_ms == 0)
         leave(engine);
+    tide_fleet_view_free(engine, engine->fleet->view);
     tide_mem_free(engine->mem, engine->fleet, sizeof *engine->fleet);
     engine->fleet = NULL;
 }
@@ -192,7 +193,8 @@ bool tide_fleet_busy(const tide_engine *engine)
     const struct tide_fleet *fleet = engine->fleet;
     return fleet != NULL &&
            (fleet->looks == 0 || fleet->look_wanted || fleet->rejoin || fleet->free_work[0] ||
-            fleet->free_work[1] || fleet->free_at_ms != TIDE_NEVER || fleet->advance_count > 0);
+            fleet->free_work[1] || fleet->free_at_ms != TIDE_NEVER || fleet->advance_count > 0 ||
+            fleet->ask_put_off || tide_fleet_offers(engine));
 }
 
 /* ---- cursors ------------------------------------------------------------------------------ */

@@ -26,10 +26,24 @@
 #include "engine/engine.h"
 
 enum {
-    FLEET_ADVANCE_MAX = 64,  /* cursors in one transaction */
-    FLEET_LEFT_MAX = 256,    /* accounts left to others at a look */
-    FLEET_FREE_MAX = 2048,   /* free jobs claimed in one transaction */
-    FLEET_CANCELS_MAX = 256, /* heard of in one look */
+    FLEET_ADVANCE_MAX = 64,           /* cursors in one transaction */
+    FLEET_LEFT_MAX = 256,             /* accounts left to others at a look */
+    FLEET_FREE_MAX = 2048,            /* free jobs claimed in one transaction */
+    FLEET_CANCELS_MAX = 256,          /* heard of in one look */
+    FLEET_STREAMS_MAX = 256,          /* shown to whoever watches */
+    FLEET_ASK_MS = 50,                /* asking for the kinds of jobs costs nothing below this */
+    FLEET_ASK_SHARE = 20,             /* else at most such a part of the time goes into it */
+    FLEET_OFFER_WAIT_MS_MAX = 600000, /* between two offers that nobody wants */
+};
+
+/* Streams as a look saw them, for people (fleet_streams.c). */
+struct tide_fleet_view {
+    tide_engine *engine;
+    struct tide_stream *streams[FLEET_STREAMS_MAX];
+    bool open[FLEET_STREAMS_MAX]; /* it has cycles that are not committed */
+    size_t count;
+    uint64_t left_out;
+    tide_status rc; /* of a visit */
 };
 
 struct tide_fleet {
@@ -52,8 +66,15 @@ struct tide_fleet {
     uint32_t backoff_ms;     /* until the next attempt to reach the ledger */
     uint64_t advance[FLEET_ADVANCE_MAX]; /* streams whose cursor may move */
     size_t advance_count;
+    uint64_t advance_after;        /* streams up to this one were looked at (fleet_look.c) */
     uint32_t left[FLEET_LEFT_MAX]; /* accounts with work that we left to others last time */
     size_t left_count;
+    uint64_t ask_at_ms;           /* when kinds may be asked for again (fleet_look.c) */
+    bool ask_put_off;             /* the last look did not: what it would take is not known */
+    uint64_t share_at_ms;         /* when an account may be given up for the poorest again */
+    uint64_t share_wait_ms;       /* grows each time that nobody wanted it */
+    uint64_t watched_until_ms;    /* somebody looks at snapshots */
+    struct tide_fleet_view *view; /* of the last look; NULL: none yet */
 };
 
 /* ---- fleet.c ---- */
@@ -80,12 +101,29 @@ tide_status tide_fleet_hints(tide_engine *engine, tide_tx *tx, const struct tide
                              const struct tide_changes *changes, tide_error *err);
 
 /* ---- fleet_look.c ---- */
+/* A job of a kind that this process does not run was met in the account's queue: as long as
+ * we hold the account, nobody can run it. */
+void tide_fleet_foreign(tide_engine *engine, uint32_t account, uint64_t now_ms);
+/* Work of ours waits in an account that is offered to others. */
+bool tide_fleet_offers(const tide_engine *engine);
 /* Queues a look; false: no memory. */
 bool tide_fleet_look(tide_engine *engine, uint64_t now_ms);
 
 /* ---- fleet_listen.c ---- */
 tide_status tide_fleet_listen(tide_engine *engine, tide_error *err);
 void tide_fleet_listen_stop(tide_engine *engine);
+
+/* ---- fleet_streams.c ---- */
+/* The writer's; takes the lock. */
+tide_status tide_fleet_view_load(tide_engine *engine, struct tide_fleet_view **view_out,
+                                 tide_error *err);
+void tide_fleet_view_free(tide_engine *engine, struct tide_fleet_view *view);
+/* Under the lock: whether looks should read streams; that they should, for a while (true: they
+ * did not until now). */
+bool tide_fleet_watched(const tide_engine *engine, uint64_t now_ms);
+bool tide_fleet_watch(tide_engine *engine, uint64_t now_ms);
+/* The same without the lock, and waits for the first such look. */
+void tide_fleet_watch_wait(tide_engine *engine, uint32_t wait_ms);
 
 /* Jobs of no account may be there, in whichever lane. */
 static inline void tide_fleet_free_work(struct tide_fleet *fleet)

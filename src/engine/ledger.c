@@ -173,6 +173,13 @@ tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
     return TIDE_OK;
 }
 
+tide_status tide_part_refused(uint64_t waiting, uint64_t part, tide_error *err)
+{
+    return tide_error_set(err, TIDE_INVALID,
+                          "job %" PRIu64 " would wait for ever: its part %" PRIu64 " needs it",
+                          waiting, part);
+}
+
 void tide_changes_init(struct tide_changes *changes, tide_mem *mem)
 {
     memset(changes, 0, sizeof *changes);
@@ -351,6 +358,13 @@ tide_status tide_ledger_accounts_with_work(tide_ledger *ledger, uint32_t *accoun
                                            size_t accounts_max, size_t *count_out, tide_error *err)
 {
     return ledger->ops->accounts_with_work(ledger, accounts_out, accounts_max, count_out, err);
+}
+
+tide_status tide_ledger_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                      const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                      tide_error *err)
+{
+    return ledger->ops->accounts_have(ledger, accounts, count, kinds, kinds_count, have_out, err);
 }
 
 tide_status tide_ledger_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,

@@ -277,7 +277,10 @@ struct tide_job_new {
     bool preemptible;
     bool force; /* merged by OR into an existing one (E1.5) */
     bool part;  /* a child that is a part of its parent (E6.1): whoever waits for the
-                 * parent waits for it too */
+                 * parent waits for it too.  One that is a duplicate is the job that is there;
+                 * parts that wait for the parent themselves do not wait for each other.  The
+                 * finish is refused (TIDE_INVALID) where a part needs one who would wait for
+                 * it: nobody waits for ever. */
 };
 
 struct tide_enqueued {
@@ -424,6 +427,10 @@ tide_status tide_ledger_refill(tide_ledger *ledger, uint32_t account, uint8_t af
 /* Accounts (0 included) that have pending jobs with open_deps = 0. */
 tide_status tide_ledger_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
                                            size_t accounts_max, size_t *count_out, tide_error *err);
+/* Which of these accounts have such jobs of one of these kinds. */
+tide_status tide_ledger_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                      const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                      tide_error *err);
 /* One job as a brief; TIDE_NOT_FOUND when it is not unfinished. */
 tide_status tide_ledger_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                               tide_error *err);

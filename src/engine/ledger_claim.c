@@ -240,9 +240,8 @@ tide_status tide_sql_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint6
 
 /* ---- jobs of no account ---------------------------------------------------------------- */
 
-/* The kinds as a JSON array, for a statement that takes any number of them. */
-static tide_status kinds_text(struct tide_sqlite *self, const uint32_t *kinds, size_t count,
-                              tide_text *text_out, tide_error *err)
+tide_status tide_sql_kinds_text(struct tide_sqlite *self, const uint32_t *kinds, size_t count,
+                                tide_text *text_out, tide_error *err)
 {
     tide_buf_clear(&self->kept);
     tide_status rc = tide_buf_add_text(&self->kept, "[");
@@ -322,7 +321,7 @@ tide_status tide_sql_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
     size_t count = 0;
     uint64_t due_unix_ms = 0;
     TIDE_ASSERT(asked <= TIDE_CLAIM_MAX);
-    tide_status rc = kinds_text(self, kinds, kinds_count, &wish.kinds, err);
+    tide_status rc = tide_sql_kinds_text(self, kinds, kinds_count, &wish.kinds, err);
     if (rc == TIDE_OK)
         rc = tide_sql_paused_load(self, err);
     if (rc == TIDE_OK)

@@ -350,19 +350,85 @@ static tide_status savepoint(struct tide_sqlite *self, enum tide_sql text, tide_
     return tide_db_run(&self->db, sql_of(self, text), err);
 }
 
-/* Whoever waits for the parent waits for this part of it too (E6.1). */
+/* ---- parts (E6.1) ------------------------------------------------------------------ */
+
+/* Whoever waits for the parent waits for this part of it too.  One that is there already
+ * may be waited for already. */
 static tide_status wait_for_part(struct tide_sqlite *self, uint64_t dependent, uint64_t part,
                                  tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_INSERT);
+    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_ADD);
     tide_bind_u64(stmt, 1, part);
     tide_bind_u64(stmt, 2, dependent);
     self->deps_any = true;
     tide_status rc = tide_db_run(&self->db, stmt, err);
+    if (rc != TIDE_OK || sqlite3_changes(self->db.handle) == 0)
+        return rc;
     stmt = sql_of(self, SQL_JOB_RELEASE);
     tide_bind_u64(stmt, 1, dependent);
     (void)sqlite3_bind_int64(stmt, 2, -1);
-    return rc == TIDE_OK ? tide_db_run(&self->db, stmt, err) : rc;
+    return tide_db_run(&self->db, stmt, err);
+}
+
+enum { WAITS = 1, IS_PART = 2 }; /* for the parent; in the map of a finish with parts */
+
+/* A part that is not new, or was born with needs of its own, may need one who shall wait
+ * for it: then both would wait for ever. */
+static tide_status part_can_come(struct tide_sqlite *self, uint64_t part, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_ALL_NEEDS);
+    bool row = false;
+    tide_bind_u64(stmt, 1, part);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    while (rc == TIDE_OK && row) {
+        uint64_t needed = tide_column_u64(stmt, 0);
+        uint32_t what = 0;
+        if (tide_map_get(&self->tally_map, needed, &what) && (what & WAITS) != 0) {
+            tide_db_end(stmt);
+            return tide_part_refused(needed, part, err);
+        }
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    return rc;
+}
+
+static bool mark(struct tide_sqlite *self, uint64_t id, uint32_t mark)
+{
+    uint32_t what = 0;
+    (void)tide_map_get(&self->tally_map, id, &what);
+    return tide_map_put(&self->tally_map, id, what | mark);
+}
+
+/* Whoever is in the log of releases from `from` to `to` waits for each part.  Parts that
+ * wait for the parent themselves do not wait for each other. */
+static tide_status wait_for_each(struct tide_sqlite *self, const struct tide_finish *finish,
+                                 const struct tide_child *children, size_t from, size_t to,
+                                 tide_error *err)
+{
+    tide_map_clear(&self->tally_map);
+    for (size_t i = from; i < to; i++)
+        if (!mark(self, self->tally_released[i], WAITS))
+            return tide_sql_no_memory(err);
+    for (size_t i = 0; i < finish->children_count; i++)
+        if (finish->children[i].part && !mark(self, children[i].brief.id, IS_PART))
+            return tide_sql_no_memory(err);
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < finish->children_count; i++) {
+        const uint64_t part = children[i].brief.id;
+        uint32_t what = 0;
+        if (!finish->children[i].part || to == from)
+            continue;
+        if (children[i].existed || children[i].brief.open_deps > 0)
+            rc = part_can_come(self, part, err);
+        (void)tide_map_get(&self->tally_map, part, &what);
+        for (size_t j = from; rc == TIDE_OK && j < to; j++) {
+            uint32_t who = 0;
+            (void)tide_map_get(&self->tally_map, self->tally_released[j], &who);
+            if ((what & WAITS) == 0 || (who & IS_PART) == 0)
+                rc = wait_for_part(self, self->tally_released[j], part, err);
+        }
+    }
+    return rc;
 }
 
 /* The dependents are in the log of releases from `from` on: put there by the
@@ -379,10 +445,8 @@ static tide_status wait_for_parts(struct tide_sqlite *self, const struct tide_fi
     bool goes_on = finish->state != TIDE_ROW_DONE;
     if (goes_on)
         rc = log_dependents(self, finish->id, NULL, err);
-    size_t to = self->tally_released_count;
-    for (size_t i = 0; rc == TIDE_OK && i < finish->children_count; i++)
-        for (size_t j = from; rc == TIDE_OK && finish->children[i].part && j < to; j++)
-            rc = wait_for_part(self, self->tally_released[j], children[i].brief.id, err);
+    if (rc == TIDE_OK)
+        rc = wait_for_each(self, finish, children, from, self->tally_released_count, err);
     if (goes_on)
         self->tally_released_count = from;
     return rc;

@@ -117,6 +117,23 @@ tide_status tide_sql_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_
     return rc;
 }
 
+tide_status tide_sql_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                   const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                   tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_HAS);
+    tide_text text;
+    tide_status rc = tide_sql_kinds_text(self, kinds, kinds_count, &text, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        tide_bind_u64(stmt, 1, accounts[i]);
+        tide_bind_text(stmt, 2, text);
+        rc = tide_db_step(&self->db, stmt, &have_out[i], err);
+        tide_db_end(stmt);
+    }
+    return rc;
+}
+
 tide_status tide_sql_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                            tide_error *err)
 {
@@ -549,14 +566,16 @@ tide_status tide_sql_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t
     uint64_t newest = row ? tide_column_u64(stmt, 0) : 0;
     tide_db_end(stmt);
     rc = purge_look(self, finished_before_unix_ms, slice_of(count_max), newest, err);
+    /* All are judged before the first goes: what one of them waited for is freed at the next
+     * look, whichever of the two is older. */
     for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
         bool kept = false;
         rc = purge_kept(self, &self->picks[i], &kept, err);
-        if (rc != TIDE_OK || kept)
-            continue;
-        rc = purge_one(self, &self->picks[i], err);
-        count++;
+        if (rc == TIDE_OK && !kept)
+            self->picks[count++] = self->picks[i];
     }
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = purge_one(self, &self->picks[i], err);
     if (rc == TIDE_OK)
         rc = tide_sql_batches_forget(self, finished_before_unix_ms, err);
     if (rc == TIDE_OK)

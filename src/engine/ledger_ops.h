@@ -47,6 +47,9 @@ struct tide_ledger_ops {
                           size_t *count_out, tide_error *err);
     tide_status (*accounts_with_work)(tide_ledger *ledger, uint32_t *accounts_out,
                                       size_t accounts_max, size_t *count_out, tide_error *err);
+    tide_status (*accounts_have)(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                 const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                 tide_error *err);
     tide_status (*brief)(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                          tide_error *err);
     tide_status (*reclaim)(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
@@ -174,6 +177,8 @@ struct tide_tx {
 
 /* ledger.c: whether a finish keeps to the ceilings; its own failure, not the store's. */
 tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err);
+/* Why a finish with that part is refused: `waiting` waits for the parent. */
+tide_status tide_part_refused(uint64_t waiting, uint64_t part, tide_error *err);
 
 /* The engine behind a path. */
 tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledger_options *options,

@@ -569,6 +569,7 @@ static const struct tide_ledger_ops tide_pg_ops = {
     .finish = tide_pgl_finish,
     .refill = tide_pgl_refill,
     .accounts_with_work = tide_pgl_accounts_with_work,
+    .accounts_have = tide_pgl_accounts_have,
     .brief = tide_pgl_brief,
     .reclaim = tide_pgl_reclaim,
     .beat = tide_pgl_beat,

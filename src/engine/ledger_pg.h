@@ -264,6 +264,9 @@ tide_status tide_pgl_refill(tide_ledger *ledger, uint32_t account, uint8_t after
                             size_t *count_out, tide_error *err);
 tide_status tide_pgl_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
                                         size_t accounts_max, size_t *count_out, tide_error *err);
+tide_status tide_pgl_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                   const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                   tide_error *err);
 tide_status tide_pgl_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                            tide_error *err);
 tide_status tide_pgl_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,

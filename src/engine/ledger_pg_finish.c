@@ -295,13 +295,58 @@ static int refused_order(const void *a, const void *b)
 
 /* ---- finishes that bring more ----------------------------------------------------- */
 
+static void put_parts(struct finishing *call, const struct tide_finish *finish,
+                      size_t children_from)
+{
+    tide_pg *pg = call->self->pg;
+    const struct tide_child *children = call->changes->children + children_from;
+    tide_pg_params(pg);
+    tide_pg_u64(pg, finish->id);
+    tide_pg_array(pg, TIDE_PG_INT8);
+    for (size_t i = 0; i < finish->children_count; i++)
+        if (finish->children[i].part)
+            tide_pg_u64(pg, children[i].brief.id);
+    tide_pg_array_end(pg);
+}
+
+/* Parts that are not new, or were born with needs of their own, may need one who shall wait
+ * for them: then both would wait for ever.  Only such parts can close a circle, so those who
+ * add one do it one after the other, and each sees what the last one added. */
+static tide_status parts_can_come(struct finishing *call, const struct tide_finish *finish,
+                                  size_t children_from, tide_error *err)
+{
+    tide_pg *pg = call->self->pg;
+    PGresult *result = NULL;
+    tide_pg_params(pg);
+    tide_status rc =
+        tide_pg_query(pg, "SELECT pg_catalog.pg_advisory_xact_lock(1414087749, 2)", &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    put_parts(call, finish, children_from);
+    rc = tide_pg_query(pg,
+                       "WITH RECURSIVE needed (part, id) AS (SELECT p.id, d.needs"
+                       "  FROM unnest($2) AS p (id) JOIN tidemark.dep d ON d.job = p.id"
+                       " UNION SELECT n.part, d.needs FROM needed n"
+                       "  JOIN tidemark.dep d ON d.job = n.id)"
+                       " SELECT n.id, n.part FROM needed n"
+                       " JOIN tidemark.dep w ON w.needs = $1 AND w.job = n.id LIMIT 1",
+                       &result, err);
+    if (rc != TIDE_OK || PQntuples(result) == 0)
+        return rc;
+    return tide_part_refused(tide_pg_get_u64(result, 0, 0), tide_pg_get_u64(result, 0, 1), err);
+}
+
 static tide_status wait_for_parts(struct finishing *call, const struct tide_finish *finish,
                                   size_t children_from, tide_error *err)
 {
     struct tide_postgres *self = call->self;
     size_t parts = 0;
-    for (size_t i = 0; i < finish->children_count; i++)
+    size_t old = 0;
+    const struct tide_child *children = call->changes->children + children_from;
+    for (size_t i = 0; i < finish->children_count; i++) {
         parts += finish->children[i].part;
+        old += finish->children[i].part && (children[i].existed || children[i].brief.open_deps > 0);
+    }
     if (parts == 0)
         return TIDE_OK;
     tide_status rc = TIDE_OK;
@@ -314,14 +359,11 @@ static tide_status wait_for_parts(struct finishing *call, const struct tide_fini
     }
     if (rc != TIDE_OK)
         return rc;
-    const struct tide_child *children = call->changes->children + children_from;
-    tide_pg_params(self->pg);
-    tide_pg_u64(self->pg, finish->id);
-    tide_pg_array(self->pg, TIDE_PG_INT8);
-    for (size_t i = 0; i < finish->children_count; i++)
-        if (finish->children[i].part)
-            tide_pg_u64(self->pg, children[i].brief.id);
-    tide_pg_array_end(self->pg);
+    if (old > 0)
+        rc = parts_can_come(call, finish, children_from, err);
+    if (rc != TIDE_OK)
+        return rc;
+    put_parts(call, finish, children_from);
     return tide_pg_run(self->pg, PGSQL_PARTS, NULL, err);
 }
 

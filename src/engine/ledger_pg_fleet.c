@@ -219,6 +219,34 @@ tide_status tide_pgl_accounts_release(tide_tx *tx, const uint32_t *accounts, siz
     return tide_pgl_end(self, rc);
 }
 
+/* One seek for each account that has some.  Where one has none, its ready jobs of other kinds
+ * are passed by one after the other. */
+tide_status tide_pgl_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                   const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                   tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *result = NULL;
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc != TIDE_OK || count == 0)
+        return rc;
+    account_params(self, accounts, count);
+    tide_pg_array(self->pg, TIDE_PG_INT4);
+    for (size_t i = 0; i < kinds_count; i++)
+        tide_pg_i32(self->pg, (int32_t)kinds[i]);
+    tide_pg_array_end(self->pg);
+    rc = tide_pg_query(self->pg,
+                       "SELECT w.some IS NOT NULL FROM unnest($1) WITH ORDINALITY AS a (id, n)"
+                       " LEFT JOIN LATERAL (SELECT true AS some FROM tidemark.job j"
+                       "  WHERE j.state = 0 AND j.open_deps = 0 AND j.account <> 0"
+                       "  AND j.account = a.id AND j.kind = ANY($2)"
+                       "  ORDER BY (100 - j.priority), j.id LIMIT 1) w ON true ORDER BY a.n",
+                       &result, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        have_out[i] = tide_pg_get_bool(result, (int)i, 0);
+    return tide_pgl_end(self, rc);
+}
+
 /* ---- shares of a limit (E4.1) -------------------------------------------------------- */
 
 /* The weight of a share at a time t is the most its holder can have had during the window

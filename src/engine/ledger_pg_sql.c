@@ -187,11 +187,14 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "  JOIN tidemark.job k ON k.id = a.id AND k.token = a.token) u"
         " WHERE j.id = u.id AND j.token = u.token"
         " RETURNING j.id, j.cycle, j.account, j.kind, j.state, j.lane, j.priority, j.not_before",
-    /* Whoever waits for the parent waits for its parts too (E6.1). */
+    /* Whoever waits for the parent waits for its parts too (E6.1).  Parts that wait for the
+     * parent themselves do not wait for each other. */
     [PGSQL_PARTS] =
         "WITH waiting AS (INSERT INTO tidemark.dep (needs, job) SELECT p.id, d.job"
         "  FROM tidemark.dep d CROSS JOIN pg_catalog.unnest($2::int8[]) AS p (id)"
-        "  WHERE d.needs = $1 AND d.job <> p.id ON CONFLICT DO NOTHING RETURNING job)"
+        "  WHERE d.needs = $1 AND NOT (d.job = ANY($2) AND EXISTS (SELECT 1"
+        "   FROM tidemark.dep e WHERE e.needs = $1 AND e.job = p.id))"
+        "  ON CONFLICT DO NOTHING RETURNING job)"
         " UPDATE tidemark.job j SET open_deps = j.open_deps + w.n"
         " FROM (SELECT job, count(*)::int AS n FROM waiting GROUP BY job) w WHERE j.id = w.job",
     /* The rows are locked in the order of their ids (R3).  An update that had to wait for one

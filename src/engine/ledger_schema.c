@@ -145,6 +145,7 @@ const struct tide_schema tide_ledger_schema = {
 
 const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_DATA_VERSION] = "PRAGMA data_version", /* changes with what others commit */
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
     [SQL_SAVEPOINT] = "SAVEPOINT one",
@@ -227,6 +228,11 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_DETAIL_GET] = "SELECT resume, bytes_done FROM detail WHERE job = ?1",
     [SQL_DETAIL_DELETE] = "DELETE FROM detail WHERE job = ?1",
     [SQL_DEP_INSERT] = "INSERT INTO dep (needs, job) VALUES (?1, ?2)",
+    [SQL_DEP_ADD] = "INSERT INTO dep (needs, job) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+    /* Not those it needs itself alone, but what these need too. */
+    [SQL_DEP_ALL_NEEDS] = "WITH RECURSIVE needed (id) AS (SELECT needs FROM dep WHERE job = ?1"
+                          " UNION SELECT d.needs FROM needed n CROSS JOIN dep d ON d.job = n.id)"
+                          " SELECT id FROM needed",
     [SQL_DEP_WAITING] = "SELECT job FROM dep WHERE needs = ?1",
     [SQL_DEP_CLEAR] = "DELETE FROM dep WHERE needs = ?1",
     [SQL_DEP_CLEAR_JOB] = "DELETE FROM dep WHERE job = ?1",
@@ -245,6 +251,9 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_ACCOUNT_NEXT_WORK] = "SELECT account FROM job INDEXED BY job_ready"
                               " WHERE state = 0 AND open_deps = 0 AND account > ?1"
                               " ORDER BY account LIMIT 1",
+    [SQL_ACCOUNT_HAS] = "SELECT 1 FROM job INDEXED BY job_ready"
+                        " WHERE state = 0 AND open_deps = 0 AND account = ?1"
+                        " AND kind IN (SELECT value FROM json_each(?2)) LIMIT 1",
     [SQL_BRIEF] = BRIEF "WHERE id = ?1 AND state <= 1",
     [SQL_RECLAIM_LIST] =
         "SELECT c.job, j.state, c.cycle, j.kind, j.attempts, j.attempts_max,"

@@ -55,6 +55,26 @@ static tide_status fence(struct tide_sqlite *self, tide_error *err)
 
 static void rollback(tide_tx *tx);
 
+/* Whatever is remembered from one transaction to the next was true when nobody else had
+ * written: a command, or a second engine, may have the same file open. */
+static tide_status remember(struct tide_sqlite *self, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_DATA_VERSION);
+    bool row = false;
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    TIDE_ASSERT(row);
+    uint64_t version = tide_column_u64(stmt, 0);
+    tide_db_end(stmt);
+    if (version == self->data_version)
+        return TIDE_OK;
+    self->data_version = version;
+    memset(self->known, 0, sizeof self->known);
+    forget(self);
+    return TIDE_OK;
+}
+
 static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
@@ -75,7 +95,8 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->tally_cycles_count = 0;
     self->tally_released_count = 0;
     self->leaves = false;
-    if (self->owner != 0)
+    rc = remember(self, err);
+    if (rc == TIDE_OK && self->owner != 0)
         rc = fence(self, err);
     if (rc != TIDE_OK) {
         rollback(&self->tx);
@@ -535,6 +556,7 @@ static const struct tide_ledger_ops sqlite_ops = {
     .finish = tide_sql_finish,
     .refill = tide_sql_refill,
     .accounts_with_work = tide_sql_accounts_with_work,
+    .accounts_have = tide_sql_accounts_have,
     .brief = tide_sql_brief,
     .reclaim = tide_sql_reclaim,
     .beat = tide_sql_beat,

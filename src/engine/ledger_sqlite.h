@@ -39,6 +39,7 @@ extern const struct tide_schema tide_ledger_schema;
 
 enum tide_sql {
     SQL_BEGIN,
+    SQL_DATA_VERSION,
     SQL_COMMIT,
     SQL_ROLLBACK,
     SQL_SAVEPOINT,
@@ -90,6 +91,8 @@ enum tide_sql {
     SQL_DETAIL_GET,
     SQL_DETAIL_DELETE,
     SQL_DEP_INSERT,
+    SQL_DEP_ADD,
+    SQL_DEP_ALL_NEEDS,
     SQL_DEP_WAITING,
     SQL_DEP_CLEAR,
     SQL_DEP_CLEAR_JOB,
@@ -104,6 +107,7 @@ enum tide_sql {
     SQL_REFILL_SAME_PAUSED,
     SQL_REFILL_BELOW_PAUSED,
     SQL_ACCOUNT_NEXT_WORK,
+    SQL_ACCOUNT_HAS,
     SQL_BRIEF,
     SQL_RECLAIM_LIST,
     SQL_PICK_ID,
@@ -221,7 +225,8 @@ struct claimed {
 };
 /* The last claims of this process, by id.  Only a shortcut for reading: whether
  * a claim still holds is decided by the row (E1.8).  Facts of one (job, token)
- * change with a beat that brings resume data alone, which forgets the entry. */
+ * change with a beat that brings resume data alone, which forgets the entry; where
+ * another process wrote to the file meanwhile, all of them are forgotten. */
 enum { CLAIMS_KNOWN = 1024 };
 struct claim_known {
     uint64_t id, token;
@@ -264,8 +269,9 @@ struct tide_sqlite {
     tide_map tally_map;
 
     struct claim_known known[CLAIMS_KNOWN];
-    tide_buf kept;   /* texts of the last answer */
-    uint64_t *needs; /* scratch */
+    uint64_t data_version; /* of the file when our last transaction began */
+    tide_buf kept;         /* texts of the last answer */
+    uint64_t *needs;       /* scratch */
     size_t needs_count, needs_capacity;
     struct picked *picks;
     size_t picks_count, picks_capacity;
@@ -326,6 +332,9 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
                              const struct tide_item_report *items, size_t count,
                              uint64_t now_unix_ms, tide_error *err);
 
+/* Kinds as a JSON array, for a statement that takes any number of them; in self->kept. */
+tide_status tide_sql_kinds_text(struct tide_sqlite *self, const uint32_t *kinds, size_t count,
+                                tide_text *text_out, tide_error *err);
 /* A brief from the columns that every statement over BRIEF begins with. */
 void tide_sql_brief_read(sqlite3_stmt *stmt, struct tide_brief *brief);
 /* Declares the members dead whose lease passed, all but `owner`, and frees their accounts. */
@@ -352,6 +361,7 @@ SQL_OP(claim);
 SQL_OP(finish);
 SQL_OP(refill);
 SQL_OP(accounts_with_work);
+SQL_OP(accounts_have);
 SQL_OP(brief);
 SQL_OP(reclaim);
 SQL_OP(beat);

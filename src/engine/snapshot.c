@@ -1,7 +1,8 @@
 /* snapshot.c - everything that can be seen of a running engine, in one look (E9.1).
  *
- * Taken under the lock from memory alone: no database work, no waiting. */
-#include "engine/engine.h"
+ * Taken under the lock from memory alone: no database work, no waiting.  On a shared ledger
+ * streams are as the last look saw them (fleet_streams.c). */
+#include "engine/fleet.h"
 #include "base/check.h"
 
 #include <jansson.h>
@@ -147,7 +148,7 @@ static json_t *account_json(tide_engine *engine, struct tide_account *account, u
 
 /* ---- streams ------------------------------------------------------------------- */
 
-static json_t *stream_json(const struct tide_stream *stream, uint64_t now_ms)
+static json_t *stream_json(tide_engine *engine, const struct tide_stream *stream, uint64_t now_ms)
 {
     struct tide_frontier_totals totals = tide_frontier_totals(stream->frontier);
     json_t *json = json_object();
@@ -171,10 +172,27 @@ static json_t *stream_json(const struct tide_stream *stream, uint64_t now_ms)
         put(gap, "failed", number(live->failed));
         put(gap, "bad", number(live->bad));
         put(gap, "done", number(live->total - live->outstanding - live->failed));
-        put(gap, "last_beat_ms_ago", number(now_ms - live->beat_ms));
+        if (engine->fleet == NULL) /* others end its jobs, too */
+            put(gap, "last_beat_ms_ago", number(now_ms - live->beat_ms));
         (void)json_array_append_new(gaps, gap);
     }
     put(json, "open", gaps);
+    return json;
+}
+
+static json_t *streams_json(tide_engine *engine, uint64_t now_ms)
+{
+    struct tide_stream *const *streams = engine->streams;
+    size_t count = engine->streams_count;
+    if (engine->fleet != NULL) {
+        (void)tide_fleet_watch(engine, now_ms);
+        const struct tide_fleet_view *view = engine->fleet->view;
+        streams = view == NULL ? NULL : view->streams;
+        count = view == NULL ? 0 : view->count;
+    }
+    json_t *json = json_array();
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(json, stream_json(engine, streams[i], now_ms));
     return json;
 }
 
@@ -222,10 +240,9 @@ json_t *tide_engine_snapshot_json(tide_engine *engine)
     for (size_t i = 0; i < engine->accounts_count; i++)
         (void)json_array_append_new(accounts, account_json(engine, engine->accounts[i], now_ms));
     put(json, "accounts", accounts);
-    json_t *streams = json_array();
-    for (size_t i = 0; i < engine->streams_count; i++)
-        (void)json_array_append_new(streams, stream_json(engine->streams[i], now_ms));
-    put(json, "streams", streams);
+    put(json, "streams", streams_json(engine, now_ms));
+    if (engine->fleet != NULL && engine->fleet->view != NULL && engine->fleet->view->left_out > 0)
+        put(json, "streams_left_out", number(engine->fleet->view->left_out));
     tide_lock_drop(engine->world, engine->lock);
     return json;
 }

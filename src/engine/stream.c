@@ -100,11 +100,9 @@ void tide_stream_free(tide_engine *engine, struct tide_stream *stream)
     tide_mem_free(engine->mem, stream, sizeof *stream);
 }
 
-tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_stream_row *row,
-                                    tide_error *err)
+tide_status tide_stream_new(tide_engine *engine, const struct tide_stream_row *row,
+                            struct tide_stream **stream_out, tide_error *err)
 {
-    if (tide_engine_stream_of(engine, row->id) != NULL)
-        return TIDE_OK;
     struct tide_stream *stream = tide_mem_new(engine->mem, sizeof *stream);
     if (stream == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a stream");
@@ -114,15 +112,37 @@ tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_strea
                    row->name.bytes > 0 ? row->name.data : "");
     (void)snprintf(stream->cursor, sizeof stream->cursor, "%.*s", (int)row->cursor.bytes,
                    row->cursor.bytes > 0 ? row->cursor.data : "");
-    void *streams = engine->streams;
     tide_status rc = tide_frontier_new(row->ordinal, engine->mem, &stream->frontier);
-    if (rc == TIDE_OK)
-        rc = tide_ledger_cycles(engine->ledger, row->id, load_cycle,
-                                &(struct cycles_load){engine, stream}, err);
+    if (rc != TIDE_OK) {
+        tide_stream_free(engine, stream);
+        return tide_error_set(err, rc, "no memory for a stream");
+    }
+    *stream_out = stream;
+    return TIDE_OK;
+}
+
+tide_status tide_stream_cycles_load(tide_engine *engine, struct tide_stream *stream,
+                                    tide_error *err)
+{
+    return tide_ledger_cycles(engine->ledger, stream->id, load_cycle,
+                              &(struct cycles_load){engine, stream}, err);
+}
+
+tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_stream_row *row,
+                                    tide_error *err)
+{
+    if (tide_engine_stream_of(engine, row->id) != NULL)
+        return TIDE_OK;
+    struct tide_stream *stream = NULL;
+    tide_status rc = tide_stream_new(engine, row, &stream, err);
+    if (rc != TIDE_OK)
+        return rc;
+    void *streams = engine->streams;
+    rc = tide_stream_cycles_load(engine, stream, err);
     if (rc == TIDE_OK &&
         (!tide_mem_grow(engine->mem, &streams, &engine->streams_capacity, engine->streams_count + 1,
                         TIDE_STREAMS_MAX, sizeof *engine->streams) ||
-         !tide_map_put(&engine->stream_index, row->id, (uint32_t)engine->streams_count)))
+         !tide_map_put(&engine->stream_index, stream->id, (uint32_t)engine->streams_count)))
         rc = tide_error_set(err, TIDE_FULL, "more than %d streams", TIDE_STREAMS_MAX);
     engine->streams = streams;
     if (rc != TIDE_OK) {

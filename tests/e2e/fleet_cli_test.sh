@@ -278,6 +278,34 @@ run 0 --ledger "${few/little/second}" jobs stats; says "mail.fetch"
 unset PGPASSWORD
 rm -rf "$dir/home/archive" "$dir/home/secrets"
 
+# ---- a worker that starts while its server is away: it says so once, waits, and goes on
+ended() { # a worker was told to end: $1 is its exit code, $2 is true of its last word
+    wait "$worker"; code=$?
+    [ "$code" -eq "$1" ] || fail "the worker ended with $code: $(cat "$dir/events" "$dir/worker.out")"
+    jq -e "$2" "$dir/worker.out" >/dev/null || fail "its last word: $(cat "$dir/worker.out")"
+}
+server_do stop -m immediate
+on 1 worker --once; complains "server"
+worker
+told "READY=1 STATUS=waiting for" || fail "the service manager was not told that it waits: $(cat "$dir/events")"
+told WATCHDOG=1 || fail "the watchdog was not told while it waits"
+kill -TERM "$worker"
+ended 5 '.interrupted and .done == 0'
+told STOPPING=1 || fail "the service manager was not told STOPPING=1 while it waits"
+worker
+told "STATUS=waiting for" || fail "it does not wait: $(cat "$dir/events")"
+for _ in 1 2 3; do told WATCHDOG=1 || fail "the watchdog was not told while it waits"; done # some attempts later
+server_do start
+until_true 30 member 1 || fail "it did not go on when its server came: $(cat "$dir/events")"
+told "STATUS=working on" || fail "the service manager was not told that it works"
+jq -se 'map(.event) | (map(select(. == "ledger out of reach")) | length == 1)
+    and index("ledger reached again") < index("joined")' "$dir/events" >/dev/null || fail "its lines: $(cat "$dir/events")"
+kill -TERM "$worker"
+ended 0 '.interrupted'
+# What does not mend itself is not waited for.
+run 1 --ledger "postgres:///there_is_none?host=$server" worker; complains "does not exist"
+PGPASSWORD=wr0ng run 1 --ledger "$(as hand)" worker; complains "password"; hides wr0ng
+
 # ---- a worker mirrors a mailbox; a command in the same home hands its work over
 user=ada@example.com
 exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --mailbox "$user=40" --token tok-5f3a9c71="$user")

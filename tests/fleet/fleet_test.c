@@ -40,6 +40,9 @@ struct process {
     atomic_uint canceled;
     char dir[80];
     bool deaf; /* takes no account */
+    /* A kind that no other process runs; NULL: the two of all. */
+    const char *only;
+    atomic_bool forever; /* each job of that kind makes the next */
 };
 
 struct fixture {
@@ -56,6 +59,15 @@ static tide_status count_run(tide_job *job, void *context, tide_error *err)
     struct process *process = context;
     atomic_fetch_add(&process->ran, 1);
     return TIDE_OK;
+}
+
+/* Beside its own kind, a process may always have the next job of it. */
+static tide_status run_only(tide_job *job, void *context, tide_error *err)
+{
+    struct process *process = context;
+    atomic_fetch_add(&process->ran, 1);
+    struct tide_spec next = {.kind = process->kind};
+    return atomic_load(&process->forever) ? tide_job_enqueue(job, &next, err) : TIDE_OK;
 }
 
 /* Runs until somebody ends it. */
@@ -89,6 +101,11 @@ static void open_process(struct fixture *f, int which)
                                           .may_take = takes,
                                           .may_take_arg = process};
     OK(tide_engine_open(&options, &process->engine, &f->err));
+    if (process->only != NULL) {
+        struct tide_kind only = {.name = process->only, .handler = run_only, .context = process};
+        OK(tide_engine_kind(process->engine, &only, &process->kind, &f->err));
+        return;
+    }
     struct tide_kind quick = {.name = "quick", .handler = count_run, .context = process};
     struct tide_kind slow = {.name = "slow", .handler = run_long, .context = process};
     OK(tide_engine_kind(process->engine, &quick, &process->kind, &f->err));
@@ -272,6 +289,108 @@ static void accounts_are_shared_out(void **state)
           1);
 }
 
+/* ---- kinds that different processes run ---------------------------------------------------- */
+
+static uint32_t open_with_kinds(struct fixture *f)
+{
+    uint32_t account = 0;
+    f->p[0].only = "hammer";
+    f->p[1].only = "saw";
+    for (int i = 0; i < 2; i++) {
+        open_process(f, i);
+        OK(tide_engine_account(f->p[i].engine, "ada", NULL, &account, &f->err));
+    }
+    return account;
+}
+
+static void until_one_ran(struct fixture *f, int which, unsigned least)
+{
+    for (int i = 0; i < 400 && atomic_load(&f->p[which].ran) < least; i++)
+        (void)usleep(50000);
+    assert_true(atomic_load(&f->p[which].ran) >= least);
+}
+
+static void an_account_with_work_of_other_kinds_is_left_to_others(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = open_with_kinds(f);
+    uint32_t later = 0;
+    OK(tide_engine_account(f->p[0].engine, "bob", NULL, &later, &f->err));
+    enqueue(f, 1, f->p[1].kind, account, 20, NULL);
+    start(f, 0);
+    OK(tide_engine_wait(f->p[0].engine, 20000, &f->err));
+    /* It has looked, and looks again for this one. */
+    enqueue(f, 0, f->p[0].kind, later, 1, NULL);
+    until_one_ran(f, 0, 1);
+    until(f, held, 1);
+    until(f, "SELECT count(*) FROM tidemark.account WHERE name = 'ada' AND owner IS NULL", 1);
+    start(f, 1);
+    until_one_ran(f, 1, 20);
+    assert_int_equal(atomic_load(&f->p[0].ran), 1);
+}
+
+static void an_account_moves_to_whoever_runs_what_is_left(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = open_with_kinds(f);
+    start(f, 0);
+    start(f, 1);
+    for (unsigned round = 1; round <= 3; round++) {
+        enqueue(f, 0, f->p[0].kind, account, 30, NULL);
+        enqueue(f, 1, f->p[1].kind, account, 30, NULL);
+        until_one_ran(f, 0, 30 * round);
+        until_one_ran(f, 1, 30 * round);
+        until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 0);
+    }
+    assert_int_equal(atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran), 180);
+}
+
+/* Neither starves, although both always have something to do. */
+static void an_account_is_not_kept_from_others_by_work_without_end(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = open_with_kinds(f);
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&f->p[i].forever, true);
+        start(f, i);
+        enqueue(f, i, f->p[i].kind, account, 1, NULL);
+    }
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < 2; i++)
+            until_one_ran(f, i, atomic_load(&f->p[i].ran) + 1);
+    for (int i = 0; i < 2; i++)
+        atomic_store(&f->p[i].forever, false);
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 0);
+}
+
+/* The other one lives, but may not have the account: the work of the first goes on. */
+static void an_offer_that_nobody_wants_is_taken_back(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = open_with_kinds(f);
+    f->p[1].deaf = true;
+    atomic_store(&f->p[0].forever, true);
+    start(f, 0);
+    start(f, 1);
+    enqueue(f, 1, f->p[1].kind, account, 1, NULL);
+    enqueue(f, 0, f->p[0].kind, account, 1, NULL);
+    until_one_ran(f, 0, 1);
+    (void)pg_test_exec(f->url, "CREATE TABLE given_up (account int)");
+    (void)pg_test_exec(f->url, "CREATE FUNCTION note_it() RETURNS trigger LANGUAGE plpgsql AS"
+                               " $$BEGIN INSERT INTO given_up VALUES (new.id); RETURN new; END$$");
+    (void)pg_test_exec(f->url, "CREATE TRIGGER note_it AFTER UPDATE ON tidemark.account"
+                               " FOR EACH ROW WHEN (old.owner IS NOT NULL AND new.owner IS NULL)"
+                               " EXECUTE FUNCTION note_it()");
+    until(f, "SELECT count(*) FROM given_up", 1);
+    until_one_ran(f, 0, atomic_load(&f->p[0].ran) + 1);
+    until(f, held, 1);
+    atomic_store(&f->p[0].forever, false);
+    OK(tide_engine_wait(f->p[0].engine, 20000, &f->err));
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 1);
+    f->p[1].deaf = false;
+    until_one_ran(f, 1, 1);
+}
+
 /* ---- commands reach everybody ------------------------------------------------------------- */
 
 static void a_cancel_reaches_a_job_of_another_process(void **state)
@@ -303,6 +422,25 @@ static void a_halt_reaches_the_holder_of_the_account(void **state)
     assert_int_equal(atomic_load(&f->p[1].canceled), 1);
     OK(tide_engine_resume(f->p[0].engine, account, &f->err));
     until_ran(f, 2);
+}
+
+/* ---- looking ------------------------------------------------------------------------------- */
+
+static bool shows(struct fixture *f, int which, const char *text)
+{
+    tide_buf json;
+    tide_buf_init(&json, tide_mem_heap(), 1 << 20);
+    OK(tide_engine_snapshot(f->p[which].engine, &json, &f->err));
+    bool found = strstr(tide_buf_cstr(&json), text) != NULL;
+    tide_buf_done(&json);
+    return found;
+}
+
+static void until_shows(struct fixture *f, int which, const char *text)
+{
+    for (int i = 0; i < 400 && !shows(f, which, text); i++)
+        (void)usleep(50000);
+    assert_true(shows(f, which, text));
 }
 
 /* ---- schedules, batches, streams ------------------------------------------------------------ */
@@ -372,8 +510,58 @@ static void a_cursor_moves_over_cycles_that_two_processes_finish(void **state)
     assert_string_equal(at.cursor, "day 25");
 }
 
-int main(void)
+/* Somebody who watches a process sees the streams of what it holds, as the ledger has them,
+ * whoever finishes their cycles. */
+static void streams_show_in_a_snapshot(void **state)
 {
+    struct fixture *f = *state;
+    uint64_t streams[2] = {0};
+    uint32_t account = 0;
+    open_process(f, 0);
+    open_process(f, 1);
+    f->p[0].deaf = true;
+    OK(tide_engine_account(f->p[1].engine, "ada", NULL, &account, &f->err));
+    OK(tide_stream_open(f->p[1].engine, 0, "days", NULL, &streams[0], &f->err));
+    OK(tide_stream_open(f->p[1].engine, account, "nights", NULL, &streams[1], &f->err));
+    struct tide_spec quick = {.kind = f->p[1].kind};
+    struct tide_spec slow = {.kind = f->p[1].slow, .account = account};
+    OK(tide_cycle_open(f->p[1].engine, streams[0], "a", "b", &quick, 1, NULL, &f->err));
+    OK(tide_cycle_open(f->p[1].engine, streams[1], "c", "d", &slow, 1, NULL, &f->err));
+    start(f, 0);
+    start(f, 1);
+    until(f, "SELECT sum(ordinal) FROM tidemark.stream", 1);
+    until(f, "SELECT count(*) FROM tidemark.job WHERE state = 1", 1);
+    until_shows(f, 0, "\"tidemark\":\"b\",\"cycles_finished\":1,\"cycles_open\":0");
+    until_shows(f, 1, "\"name\":\"days\"");
+    until_shows(f, 1,
+                "\"ordinal\":0,\"start\":\"c\",\"end\":\"d\",\"total\":1,"
+                "\"outstanding\":1,\"failed\":0,\"bad\":0,\"done\":0");
+    assert_false(shows(f, 0, "nights")); /* it does not hold the account */
+    OK(tide_cancel_kind(f->p[1].engine, "slow", &f->err));
+    until_shows(f, 1, "\"outstanding\":0,\"failed\":1");
+}
+
+/* Whoever finished its last cycle died before it could move the cursor; and very many others
+ * are unfinished. */
+static void a_cursor_that_was_left_behind_is_moved_however_many_there_are(void **state)
+{
+    struct fixture *f = *state;
+    open_process(f, 0);
+    (void)pg_test_exec(f->url, "INSERT INTO tidemark.stream (account, name, ordinal_next)"
+                               " SELECT 0, 'days ' || i, 1 FROM generate_series(1, 200) i");
+    (void)pg_test_exec(f->url,
+                       "INSERT INTO tidemark.cycle (stream, ordinal, start, \"end\", opened, total,"
+                       " outstanding) SELECT id, 0, 'a', 'b', 1, 1, (name <> 'days 200')::int"
+                       " FROM tidemark.stream");
+    start(f, 0);
+    until(f, "SELECT ordinal FROM tidemark.stream WHERE name = 'days 200'", 1);
+    until(f, "SELECT sum(ordinal) FROM tidemark.stream", 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     if (pg_test_server() == NULL) {
         (void)printf("skipped: no PostgreSQL\n");
         return 77;
@@ -385,11 +573,17 @@ int main(void)
         TEST(an_account_has_one_holder_and_a_clean_end_gives_it_up),
         TEST(a_member_that_was_declared_dead_starts_anew),
         TEST(accounts_are_shared_out),
+        TEST(an_account_with_work_of_other_kinds_is_left_to_others),
+        TEST(an_account_moves_to_whoever_runs_what_is_left),
+        TEST(an_account_is_not_kept_from_others_by_work_without_end),
+        TEST(an_offer_that_nobody_wants_is_taken_back),
         TEST(a_cancel_reaches_a_job_of_another_process),
         TEST(a_halt_reaches_the_holder_of_the_account),
         TEST(a_schedule_fires_once_for_a_tick_on_two_machines),
         TEST(an_enqueue_with_a_name_happens_once),
         TEST(a_cursor_moves_over_cycles_that_two_processes_finish),
+        TEST(streams_show_in_a_snapshot),
+        TEST(a_cursor_that_was_left_behind_is_moved_however_many_there_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,6 +111,151 @@ static void whoever_waits_for_a_job_waits_for_its_parts(void **state)
     assert_int_not_equal(claim(f, waiting), 0);
 }
 
+/* A part whose key is there already is the job that is there.  Whoever waits for the parent
+ * waits for that one, as long as it can ever come. */
+static struct tide_enqueued add_keyed(struct fixture *f, const char *key, uint64_t needs)
+{
+    struct tide_job_new job = job_of(f, key);
+    job.needs = &needs;
+    job.needs_count = needs != 0;
+    return add(f, &job);
+}
+
+static bool end_with_part(struct fixture *f, uint64_t parent, const char *key)
+{
+    struct tide_job_new part = job_of(f, key);
+    part.part = true;
+    return finish(f, &(struct tide_finish){.id = parent,
+                                           .token = claim(f, parent),
+                                           .state = TIDE_ROW_DONE,
+                                           .children = &part,
+                                           .children_count = 1});
+}
+
+static void a_part_that_is_there_is_waited_for_once(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t parent = add_plain(f);
+    uint64_t there = add_keyed(f, "k", 0).id;
+    const uint64_t both[] = {parent, there};
+    uint64_t waiting = add_needing(f, &parent, 1);
+    uint64_t waiting_for_both = add_needing(f, both, 2);
+    struct tide_job_new parts[2] = {job_of(f, "k"), job_of(f, "k")};
+    parts[0].part = parts[1].part = true;
+    struct tide_finish end = {.id = parent,
+                              .token = claim(f, parent),
+                              .state = TIDE_ROW_PENDING,
+                              .children = parts,
+                              .children_count = 2};
+    assert_true(finish(f, &end));
+    assert_int_equal(f->changes.children[1].brief.id, there);
+    assert_int_equal(look(f, waiting).row.open_deps, 2);
+    assert_int_equal(look(f, waiting_for_both).row.open_deps, 2);
+    end.state = TIDE_ROW_DONE;
+    end.token = claim(f, parent);
+    assert_true(finish(f, &end));
+    assert_int_equal(look(f, waiting).row.open_deps, 1);
+    assert_int_equal(look(f, waiting_for_both).row.open_deps, 1);
+    run_to(f, there, TIDE_ROW_DONE);
+    assert_int_not_equal(claim(f, waiting), 0);
+    assert_int_not_equal(claim(f, waiting_for_both), 0);
+}
+
+static void a_job_that_goes_on_as_its_own_part_is_waited_for_once(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t parent = add_keyed(f, "k", 0).id;
+    uint64_t waiting = add_needing(f, &parent, 1);
+    struct tide_job_new part = job_of(f, "k");
+    part.part = true;
+    assert_true(finish(f, &(struct tide_finish){.id = parent,
+                                                .token = claim(f, parent),
+                                                .state = TIDE_ROW_PENDING,
+                                                .children = &part,
+                                                .children_count = 1}));
+    assert_int_equal(f->changes.children[0].brief.id, parent);
+    assert_int_equal(look(f, waiting).row.open_deps, 1);
+    run_to(f, parent, TIDE_ROW_DONE);
+    assert_int_not_equal(claim(f, waiting), 0);
+}
+
+static void a_part_that_waits_for_its_parent_does_not_wait_for_itself(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t parent = add_plain(f);
+    uint64_t part = add_keyed(f, "k", parent).id;
+    uint64_t waiting = add_needing(f, &parent, 1);
+    assert_true(end_with_part(f, parent, "k"));
+    assert_int_equal(look(f, part).row.open_deps, 0);
+    assert_int_equal(look(f, waiting).row.open_deps, 1); /* for the part */
+    run_to(f, part, TIDE_ROW_DONE);
+    assert_int_not_equal(claim(f, waiting), 0);
+}
+
+static void parts_that_wait_for_their_parent_do_not_wait_for_each_other(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t parent = add_plain(f);
+    uint64_t first = add_keyed(f, "1", parent).id;
+    uint64_t second = add_keyed(f, "2", parent).id;
+    uint64_t waiting = add_needing(f, &parent, 1);
+    struct tide_job_new parts[3] = {job_of(f, "1"), job_of(f, "2"), job_of(f, "3")};
+    parts[0].part = parts[1].part = parts[2].part = true;
+    assert_true(finish(f, &(struct tide_finish){.id = parent,
+                                                .token = claim(f, parent),
+                                                .state = TIDE_ROW_DONE,
+                                                .children = parts,
+                                                .children_count = 3}));
+    uint64_t third = f->changes.children[2].brief.id;
+    assert_int_equal(look(f, waiting).row.open_deps, 3);
+    run_to(f, third, TIDE_ROW_DONE);
+    run_to(f, first, TIDE_ROW_DONE);
+    run_to(f, second, TIDE_ROW_DONE);
+    assert_int_not_equal(claim(f, waiting), 0);
+}
+
+/* The end of a job that would leave somebody waiting for ever is refused, and says why. */
+static void assert_refused_as_circle(struct fixture *f, const struct tide_finish *end)
+{
+    assert_false(finish(f, end));
+    assert_int_equal(f->changes.refused_count, 1);
+    assert_int_equal(f->changes.refused[0].status, TIDE_INVALID);
+    assert_non_null(strstr(f->changes.refused[0].text, "for ever"));
+    assert_int_equal(f->changes.children_count, 0);
+    assert_state(f, end->id, TIDE_ROW_RUNNING);
+}
+
+static void a_part_that_needs_one_who_waits_for_its_parent_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t parent = add_plain(f);
+    uint64_t waiting = add_needing(f, &parent, 1);
+    uint64_t between = add_needing(f, &waiting, 1);
+    uint64_t there = add_keyed(f, "k", between).id;
+    struct tide_job_new part = job_of(f, "k");
+    struct tide_finish end = {.id = parent,
+                              .token = claim(f, parent),
+                              .state = TIDE_ROW_DONE,
+                              .children = &part,
+                              .children_count = 1};
+    part.part = true;
+    assert_refused_as_circle(f, &end);
+    end.state = TIDE_ROW_PENDING;
+    assert_refused_as_circle(f, &end);
+    /* A new one that is born with such a need is no better. */
+    part.dedupe_key = TIDE_TEXT_NONE;
+    part.needs = &between;
+    part.needs_count = 1;
+    assert_refused_as_circle(f, &end);
+    /* A child that is no part may need whom it likes. */
+    part.part = false;
+    end.state = TIDE_ROW_DONE;
+    assert_true(finish(f, &end));
+    run_to(f, waiting, TIDE_ROW_DONE);
+    run_to(f, between, TIDE_ROW_DONE);
+    run_to(f, there, TIDE_ROW_DONE);
+}
+
 static void what_a_person_accepts_releases_those_who_wait(void **state)
 {
     struct fixture *f = *state;
@@ -179,6 +324,11 @@ static const struct CMUnitTest tests[] = {
     CASE(jobs_ending_together_release_a_job_once),
     CASE(jobs_of_one_call_may_need_each_other),
     CASE(whoever_waits_for_a_job_waits_for_its_parts),
+    CASE(a_part_that_is_there_is_waited_for_once),
+    CASE(a_job_that_goes_on_as_its_own_part_is_waited_for_once),
+    CASE(a_part_that_waits_for_its_parent_does_not_wait_for_itself),
+    CASE(parts_that_wait_for_their_parent_do_not_wait_for_each_other),
+    CASE(a_part_that_needs_one_who_waits_for_its_parent_is_refused),
     CASE(what_a_person_accepts_releases_those_who_wait),
     CASE(a_canceled_job_keeps_count_of_what_it_needs),
     CASE(accepting_a_chain_at_once_leaves_nobody_waiting),

@@ -77,6 +77,41 @@ static void beats_keep_bytes_and_resume_data(void **state)
     assert_string_equal(seen.run, "run-1");
 }
 
+/* A command, or whoever else has the same ledger open, may beat for a job that another process
+ * claimed: the end of it must not forget what came with the beat. */
+static void an_end_keeps_what_another_process_saved_for_the_job(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ids[5]; /* neighbours, claimed as a run, and one more */
+    struct tide_job_body *bodies[5] = {NULL};
+    for (size_t i = 0; i < 5; i++)
+        ids[i] = add_plain(f);
+    begin(f);
+    OK(tide_ledger_claim(f->tx, ids, 5, 7, 100, NOW + 1, tide_mem_heap(), bodies, &f->err));
+    commit(f);
+    tide_ledger *ours = f->ledger;
+    f->ledger = store_open(&f->store, "run-2", false);
+    struct tide_beat beat = {ids[2], 102, 20, true, TIDE_TEXT("session 9")};
+    bool applied = false;
+    begin(f);
+    OK(tide_ledger_beat(f->tx, &beat, 1, NOW + 9, &applied, &f->err));
+    commit(f);
+    assert_true(applied);
+    tide_ledger_close(f->ledger, true);
+    f->ledger = ours;
+    for (size_t i = 0; i < 5; i++) {
+        tide_job_body_free(tide_mem_heap(), bodies[i]);
+        assert_true(end_as(f, ids[i], 100 + i, TIDE_ROW_PENDING));
+        assert_string_equal(look(f, ids[i]).resume, i == 2 ? "session 9" : "");
+    }
+    struct tide_job_body *body = NULL;
+    begin(f);
+    OK(tide_ledger_claim(f->tx, &ids[2], 1, 7, 200, NOW, tide_mem_heap(), &body, &f->err));
+    commit(f);
+    assert_true(tide_text_equal(body->resume, TIDE_TEXT("session 9")));
+    tide_job_body_free(tide_mem_heap(), body);
+}
+
 static tide_status effect_writes(void *arg, tide_tx *tx, tide_error *err)
 {
     tide_status rc = tide_ledger_note(tx, "effect", TIDE_TEXT("happened"), err);
@@ -164,6 +199,7 @@ static void children_appear_only_with_the_commit(void **state)
 static const struct CMUnitTest tests[] = {
     CASE(a_zombie_changes_nothing),
     CASE(beats_keep_bytes_and_resume_data),
+    CASE(an_end_keeps_what_another_process_saved_for_the_job),
     CASE(one_bad_finish_is_undone_alone),
     CASE(children_appear_only_with_the_commit),
 };

@@ -192,19 +192,71 @@ static void apply_claim_free(struct model *m, const struct op *op, const struct 
         assert_true(answer->number <= due);
 }
 
-/* Whoever waited for the parent waits for its part too (E6.1). */
-static void wait_for_part(struct model *m, uint32_t parent, uint32_t part)
+static bool needs(const struct model_job *job, uint32_t other)
+{
+    bool found = false;
+    for (uint32_t n = 0; !job->gone && job->state != TIDE_ROW_DONE && n < job->needs_count; n++)
+        found = found || job->needs[n] == other;
+    return found;
+}
+
+/* Whoever waited for the parent waits for its part too (E6.1); parts that waited for it do not
+ * wait for each other. */
+static void wait_for_part(struct model *m, const struct finish_spec *spec, const uint32_t *parts,
+                          uint32_t part)
 {
     for (uint32_t i = 1; i <= m->jobs_count; i++) {
         struct model_job *job = &m->jobs[i];
-        bool waits = false;
-        for (uint32_t n = 0; !job->gone && n < job->needs_count; n++)
-            waits = waits || job->needs[n] == parent;
-        if (!waits)
+        bool is_part = false;
+        for (size_t c = 0; c < spec->children_count; c++)
+            is_part = is_part || parts[c] == i;
+        if (!needs(job, spec->job) || needs(job, part) ||
+            (is_part && needs(&m->jobs[part], spec->job)))
             continue;
         assert_true(job->needs_count < NEEDS_MAX);
         job->needs[job->needs_count++] = part;
     }
+}
+
+/* Marks what the job waits for, directly or not. */
+static void mark_needs(const struct model *m, const uint32_t *needed, size_t count, bool *marked)
+{
+    for (size_t n = 0; n < count; n++) {
+        const struct model_job *job = &m->jobs[needed[n]];
+        if (marked[needed[n]] || job->gone || job->state == TIDE_ROW_DONE)
+            continue;
+        marked[needed[n]] = true;
+        mark_needs(m, job->needs, job->needs_count, marked);
+    }
+}
+
+/* Whether a part would need one who waits for the parent, whose end is not yet in the model. */
+static bool closes_circle(const struct model *before, const struct finish_spec *spec)
+{
+    static struct model after;
+    bool marked[JOBS_MAX + 1] = {false};
+    after = *before;
+    if (spec->state == TIDE_ROW_PENDING)
+        wait_again(&after, spec->job);
+    else
+        end_at(&after.jobs[spec->job], spec->state, 0);
+    const struct job_spec *first = &spec->children[0];
+    for (size_t c = 0; c < spec->children_count && first->part; c++) {
+        const struct job_spec *child = &spec->children[c];
+        uint32_t old = duplicate_of(&after, 0, child->account, child->kind, child->key);
+        const struct model_job *is = &after.jobs[old];
+        if (old != 0)
+            mark_needs(&after, is->needs, is->needs_count, marked);
+        else /* the second may need the first, which is looked at anyway */
+            mark_needs(&after, child->needs, child->needs_count, marked);
+        uint32_t leader = duplicate_of(&after, 0, first->account, first->kind, first->key);
+        if (old == 0 && child->needs_first && leader != 0)
+            mark_needs(&after, &leader, 1, marked);
+    }
+    for (uint32_t i = 1; i <= before->jobs_count; i++)
+        if (marked[i] && needs(&before->jobs[i], spec->job))
+            return true;
+    return false;
 }
 
 static void apply_finish(struct model *m, const struct op *op, const struct answer *answer)
@@ -214,8 +266,8 @@ static void apply_finish(struct model *m, const struct op *op, const struct answ
     for (size_t i = 0; i < op->count; i++) {
         const struct finish_spec *spec = &op->finishes[i];
         struct model_job *job = &m->jobs[spec->job];
-        bool may =
-            !job->gone && job->state == TIDE_ROW_RUNNING && !spec->stale && spec->effect != 2;
+        bool may = !job->gone && job->state == TIDE_ROW_RUNNING && !spec->stale &&
+                   spec->effect != 2 && !closes_circle(m, spec);
         assert_int_equal(answer->flags[i], may);
         if (!may)
             continue;
@@ -234,7 +286,8 @@ static void apply_finish(struct model *m, const struct op *op, const struct answ
         }
         for (size_t c = 0; c < spec->children_count; c++)
             if (spec->children[c].part)
-                wait_for_part(m, spec->job, answer->children[child - spec->children_count + c]);
+                wait_for_part(m, spec, &answer->children[child - spec->children_count],
+                              answer->children[child - spec->children_count + c]);
     }
     assert_int_equal(child, answer->children_count);
 }

@@ -103,13 +103,23 @@ static void choose_finish(struct chooser *chooser, const struct model *m, uint32
     for (size_t i = 0; i < spec->children_count; i++) {
         choose_job(chooser, m, &spec->children[i]);
         spec->children[i].needs_first = spec->children[i].needs_first && i > 0;
-        if (parts) {
-            /* What a job hands on is new, and waits for nobody who may wait for it. */
-            spec->children[i].part = true;
-            spec->children[i].key = 0;
-            spec->children[i].needs_count = 0;
-        }
+        spec->children[i].part = parts;
     }
+}
+
+/* Which of the finishes of a call is written first is each store's own affair; so no child
+ * needs a job that ends beside its parent. */
+static void needs_apart(struct op *op, struct job_spec *child)
+{
+    uint32_t kept = 0;
+    for (uint32_t n = 0; n < child->needs_count; n++) {
+        bool ends = false;
+        for (size_t i = 0; i < op->count; i++)
+            ends = ends || op->finishes[i].job == child->needs[n];
+        if (!ends)
+            child->needs[kept++] = child->needs[n];
+    }
+    child->needs_count = kept;
 }
 
 static void choose_finishes(struct chooser *chooser, const struct model *m, struct op *op)
@@ -123,6 +133,9 @@ static void choose_finishes(struct chooser *chooser, const struct model *m, stru
         if (!twice)
             choose_finish(chooser, m, job, &op->finishes[op->count++]);
     }
+    for (size_t i = 0; i < op->count; i++)
+        for (size_t c = 0; c < op->finishes[i].children_count; c++)
+            needs_apart(op, &op->finishes[i].children[c]);
 }
 
 static void choose_ids(struct chooser *chooser, const struct model *m, struct op *op, bool running)
@@ -130,8 +143,7 @@ static void choose_ids(struct chooser *chooser, const struct model *m, struct op
     size_t wanted = 1 + BELOW(OP_IDS);
     for (size_t tries = 0; tries < wanted * 2 && op->count < wanted; tries++) {
         uint32_t job = running ? job_running(chooser, m) : job_any(chooser, m);
-        /* Whoever runs a job beats for it, nobody else. */
-        bool twice = job == 0 || (running && m->jobs[job].owner != chooser->owner);
+        bool twice = job == 0;
         for (size_t i = 0; i < op->count; i++)
             twice = twice || op->ids[i] == job;
         if (twice)

@@ -37,6 +37,36 @@ static void refill_follows_priority_then_age_page_by_page(void **state)
     assert_int_equal(accounts[1], f->account);
 }
 
+static void an_account_has_work_of_some_kinds_only(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t accounts[3] = {f->account, 0, 0};
+    begin(f);
+    OK(tide_ledger_account(f->tx, "bob", "gmail", &accounts[1], &f->err));
+    OK(tide_ledger_account(f->tx, "cy", "gmail", &accounts[2], &f->err));
+    commit(f);
+    struct tide_job_new job = job_of(f, NULL);
+    for (int i = 0; i < 3; i++)
+        (void)add(f, &job);
+    job.account = accounts[2];
+    job.kind = f->alone;
+    uint64_t last = add(f, &job).id;
+    job.account = accounts[1];
+    job.needs = &last;
+    job.needs_count = 1;
+    (void)add(f, &job); /* blocked: nobody can run it */
+    const uint32_t kinds[] = {f->once, f->alone};
+    bool have[3];
+    OK(tide_ledger_accounts_have(f->ledger, accounts, 3, kinds, 2, have, &f->err));
+    assert_true(have[0] && !have[1] && have[2]);
+    OK(tide_ledger_accounts_have(f->ledger, accounts, 3, kinds, 1, have, &f->err));
+    assert_true(have[0] && !have[1] && !have[2]);
+    OK(tide_ledger_accounts_have(f->ledger, accounts, 3, kinds + 1, 1, have, &f->err));
+    assert_true(!have[0] && !have[1] && have[2]);
+    OK(tide_ledger_accounts_have(f->ledger, accounts, 3, kinds, 0, have, &f->err));
+    assert_true(!have[0] && !have[1] && !have[2]);
+}
+
 static bool add_counts(const struct tide_job_count *row, void *arg)
 {
     uint64_t *sums = arg;
@@ -107,6 +137,7 @@ static void a_reader_sees_what_is_committed_beside_the_writer(void **state)
 
 static const struct CMUnitTest tests[] = {
     CASE(refill_follows_priority_then_age_page_by_page),
+    CASE(an_account_has_work_of_some_kinds_only),
     CASE(lists_and_counts_agree),
     CASE(a_reader_sees_what_is_committed_beside_the_writer),
 };
