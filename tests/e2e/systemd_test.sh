@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# systemd_test.sh TIDEMARK CLOUD UNIT SYSUSERS: the system's unit under a systemd of its own.
+# systemd_test.sh TIDEMARK CLOUD UNIT SYSUSERS USER_UNIT: the units under a systemd of its own.
 # It is process 1 of private namespaces, on a copy of this machine's files that nobody else
 # sees (an overlay in memory), with a network of its own; whatever happens in there ends with
 # it.  Shown: it waits for its server, is ready when it says so, works inside its sandbox with a
 # password and a role of few rights, is restarted when it dies and when it hangs, and both ways
-# to end (0 and 5) are good ones.  Skips itself where that cannot be had.
+# to end (0 and 5) are good ones; and the other unit, under the service manager of a person.
+# Skips itself where that cannot be had.
 skip() {
     echo "skipped: $1"
     exit 77
@@ -44,7 +45,7 @@ if [ "${1:-}" = inside ]; then
 fi
 
 . "$(dirname "$0")/stage.sh"
-unit=$3 sysusers=$4
+unit=$3 sysusers=$4 unit_user=$5
 rm -rf "$dir"
 [ "$(id -u)" = 0 ] || skip "only root can make such a place"
 systemd=$(ls /usr/lib/systemd/systemd /lib/systemd/systemd 2>/dev/null | head -n 1)
@@ -87,10 +88,12 @@ psql -qXAt "$url" -c "SELECT pg_reload_conf()" >/dev/null
 # ---- the place, and a systemd that starts nothing by itself
 root=$dir/root
 rm -rf "$root/etc/systemd/system" "$root"/usr/lib/systemd/system-generators "$root"/usr/lib/systemd/system/*.wants \
-    "$root"/usr/lib/systemd/system/*.requires "$root"/usr/lib/sysusers.d "$root"/etc/sysusers.d "$root/etc/tidemark" \
+    "$root"/usr/lib/systemd/system/*.requires "$root/etc/systemd/user" "$root"/usr/lib/systemd/user/*.wants "$root"/usr/lib/sysusers.d "$root"/etc/sysusers.d "$root/etc/tidemark" \
     "$root/var/lib/tidemark"
 mkdir -p "$root/etc/systemd/system/tidemark-worker.service.d" "$root/usr/lib/sysusers.d" "$root/etc/tidemark"
 cp "$unit" "$root/etc/systemd/system/tidemark-worker.service"
+mkdir -p "$root/etc/systemd/user"
+cp "$unit_user" "$root/etc/systemd/user/tidemark-worker.service"
 program=$(sed -n 's/^ExecStart=\([^ ]*\) .*/\1/p' "$unit")
 mkdir -p "$root$(dirname "$program")"
 cp "$tidemark" "$root$program"
@@ -220,6 +223,22 @@ wait "$watcher" 2>/dev/null
 in_there systemctl stop tidemark-worker || fail "stop with a job: $(journal)"
 ended "success exited 5" || fail "with a job it ended: $(in_there cat /run/ended): $(journal)"
 [ "$(psql -qXAt "$url" -c "SELECT count(*) FROM tidemark.job WHERE state = 1")" = 0 ] || fail "a job runs under the name of nobody"
+
+# ---- the other unit, under the service manager of a person: settings and password of their own
+in_there curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "a quick cloud"
+number=$(in_there id -u tidemark)
+person() { in_there runuser -u tidemark -- env HOME=/var/lib/tidemark XDG_RUNTIME_DIR="/run/user/$number" "$@"; }
+in_there install -d -m 700 -o tidemark "/run/user/$number"
+in_there install -m 600 -o tidemark /etc/tidemark/pgpass /var/lib/tidemark/.pgpass
+in_there systemd-run -q --unit=person --uid=tidemark -p Type=notify -p Delegate=yes -E HOME=/var/lib/tidemark \
+    -E XDG_RUNTIME_DIR="/run/user/$number" "$systemd" --user || fail "no service manager of a person"
+person "$program" config set ledger.url "$far" >"$dir/out" 2>&1 || fail "config set: $(cat "$dir/out")"
+person systemctl --user start tidemark-worker 2>"$dir/out" || fail "the user's unit does not start: $(cat "$dir/out") $(in_there journalctl --no-pager -o cat | tail -n 8)"
+[ "$(person systemctl --user show -P ActiveState tidemark-worker)" = active ] || fail "the user's unit is not active"
+person systemctl --user show -P StatusText tidemark-worker | grep -q "working on" || fail "the user's unit says nothing"
+at=$(person systemctl --user show -P MainPID tidemark-worker)
+[ "$(in_there sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/$at/status")" = 2 ] || fail "the user's unit has no filter of system calls"
+person systemctl --user stop tidemark-worker || fail "the user's unit does not stop"
 
 echo "under systemd $(systemctl --version | awk 'NR == 1 { print $2 }'): failed $failed"
 [ "$failed" -eq 0 ]
