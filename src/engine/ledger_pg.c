@@ -11,6 +11,7 @@ enum {
     BACKOFF_FIRST_MS = 50,
     BACKOFF_MS_MAX = 2000,
     SAVEPOINTS_MAX = 1000,
+    MUTE_MS = 60000,
 };
 
 tide_status tide_pgl_no_memory(tide_error *err)
@@ -355,6 +356,16 @@ static void give_up(tide_ledger *ledger)
     __atomic_store_n(&postgres_of(ledger)->given_up, true, __ATOMIC_RELAXED);
 }
 
+/* Somebody who listens and does not read fills the queue of all NOTIFYs, and every commit
+ * that has one is refused.  A hint is a comfort: the next ones do without. */
+static tide_status mute(struct tide_postgres *self, tide_error *err)
+{
+    TIDE_SEEN("ledger: no room for hints");
+    self->mute_until_us = tide_world_now_us(self->world) + (uint64_t)MUTE_MS * 1000;
+    return tide_error_set(err, TIDE_BUSY, "%s: no room for a NOTIFY, again without",
+                          tide_pg_name(self->pg));
+}
+
 static tide_status commit(tide_tx *tx, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
@@ -370,8 +381,9 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         rc = take_token(self, err);
     if (rc == TIDE_OK) {
         PGresult *result = NULL;
-        char sql[TIDE_PGL_HINTS_BYTES + 16];
-        tide_pgl_hints_text(self, sql, TIDE_PGL_HINTS_BYTES);
+        char sql[TIDE_PGL_HINTS_BYTES + 16] = "";
+        if (self->mute_until_us == 0 || tide_world_now_us(self->world) >= self->mute_until_us)
+            tide_pgl_hints_text(self, sql, TIDE_PGL_HINTS_BYTES);
         size_t at = strlen(sql);
         (void)snprintf(sql + at, sizeof sql - at, "COMMIT");
         rc = tide_pg_texts(self->pg, sql, &result, err);
@@ -380,6 +392,8 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         if (rc == TIDE_NETWORK || (rc != TIDE_OK && tide_pg_sqlstate(self->pg)[0] == '\0')) {
             tide_pg_drop(self->pg);
             rc = resolve(self, err);
+        } else if (rc != TIDE_OK && at > 0 && strcmp(tide_pg_sqlstate(self->pg), "54000") == 0) {
+            rc = mute(self, err);
         } else if (rc == TIDE_OK && strcmp(PQcmdStatus(result), "COMMIT") != 0)
             rc = tide_error_set(err, TIDE_IO, "%s: the server undid the transaction",
                                 tide_pg_name(self->pg));

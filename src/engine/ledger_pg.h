@@ -80,6 +80,7 @@ struct tide_postgres {
     uint64_t seq;   /* of its transactions: the commit token */
     bool leaves;    /* with this transaction */
     struct pg_hints hints;
+    uint64_t mute_until_us; /* nobody is told of anything: the server has no room for it */
     /* Where the member's row stood when the last transaction committed, and after this
      * one's update: found by its place, however many old versions a long transaction of
      * somebody else keeps alive. */

@@ -460,6 +460,35 @@ static void an_intent_that_two_make_at_once_is_one_s_alone(void **state)
     tide_ledger_close(intending.ledger, true);
 }
 
+/* ---- no room for hints ---------------------------------------------------------------------- */
+
+/* As the server says it when the queue of NOTIFYs is full, the first time only. */
+static void a_full_queue_of_hints_stops_nobody(void **state)
+{
+    struct fixture *f = *state;
+    open_with_names(f);
+    (void)pg_test_exec(
+        f->url, "CREATE SEQUENCE public.times;"
+                "CREATE FUNCTION public.full() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+                " IF nextval('public.times') = 1 THEN RAISE EXCEPTION 'too many notifications in"
+                " the NOTIFY queue' USING ERRCODE = '54000'; END IF; RETURN NULL; END $$;"
+                "CREATE CONSTRAINT TRIGGER full_queue AFTER INSERT ON tidemark.note DEFERRABLE"
+                " INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.full()");
+    begin(f);
+    OK(tide_ledger_note(f->tx, "told", TIDE_TEXT("x"), &f->err));
+    OK(tide_tx_hint(f->tx, TIDE_HINT_CONTROL, 0, &f->err));
+    assert_int_equal(tide_tx_commit(f->tx, &f->err), TIDE_BUSY);
+    PGconn *listener = PQconnectdb(f->url);
+    PQclear(PQexec(listener, "LISTEN tidemark"));
+    begin(f);
+    OK(tide_ledger_note(f->tx, "told", TIDE_TEXT("x"), &f->err));
+    OK(tide_tx_hint(f->tx, TIDE_HINT_CONTROL, 0, &f->err));
+    commit(f);
+    PQclear(PQexec(listener, "SELECT 1"));
+    assert_null(PQnotifies(listener)); /* it went without */
+    PQfinish(listener);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -471,6 +500,7 @@ int main(void)
         CASE(a_clock_that_is_years_ahead_takes_nothing_from_the_others),
         CASE(a_database_that_cannot_keep_every_text_is_refused),
         CASE(an_intent_that_two_make_at_once_is_one_s_alone),
+        CASE(a_full_queue_of_hints_stops_nobody),
         CASE(a_process_that_stands_still_in_a_copy_is_declared_dead),
         CASE(a_number_that_a_crashed_server_gives_again_is_not_ours),
     };
