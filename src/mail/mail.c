@@ -322,6 +322,22 @@ tide_status tide_mail_accounts(tide_mail *mail,
     return tide_transact(mail->engine, accounts_run, &ask, err);
 }
 
+/* A process that stops gives up its engine first, and then writes its archives' logs back
+ * into their files: whoever comes next may have to wait for the end of that. */
+static tide_status archive_open(tide_mail *mail, const struct tide_archive_options *options,
+                                tide_archive **archive_out, tide_error *err)
+{
+    enum { WAIT_US = 5000000, STEP_US = 50000 };
+    const uint64_t until_us = tide_world_now_us(mail->world) + WAIT_US;
+    for (;;) {
+        const tide_status rc = tide_archive_open(options, mail->mem, archive_out, err);
+        const uint64_t now_us = tide_world_now_us(mail->world);
+        if (rc != TIDE_BUSY || now_us >= until_us ||
+            tide_world_sleep_until(mail->world, now_us + STEP_US, NULL) != TIDE_OK)
+            return rc;
+    }
+}
+
 static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
                              struct tide_mail_user **user_out, tide_error *err)
 {
@@ -345,7 +361,7 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
     const struct tide_archive_options options = {
         .dir = dir, .account = row->email, .world = mail->world};
     if (rc == TIDE_OK)
-        rc = tide_archive_open(&options, mail->mem, &user->archive, err);
+        rc = archive_open(mail, &options, &user->archive, err);
     if (rc == TIDE_OK)
         rc = tide_mail_prove(mail, user, err);
     if (rc != TIDE_OK) {
