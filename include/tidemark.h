@@ -211,8 +211,8 @@ tide_status tide_items_bad(tide_engine *engine, uint32_t account, const tide_tex
  * again when a transaction on PostgreSQL has to be repeated: let it set what it gives
  * back, not add to it.  There a statement of yours that failed leaves nothing to keep:
  * TIDE_INVALID if you say TIDE_OK all the same; TIDE_BUSY and TIDE_NETWORK then ask for a
- * repetition.  On a file TIDE_DISK_FULL and TIDE_NO_MEMORY do, and TIDE_CORRUPT stops the
- * engine. */
+ * repetition.  A callback that stands still there for over 4 s ends with TIDE_TIMEOUT.  On a
+ * file TIDE_DISK_FULL and TIDE_NO_MEMORY ask for one, and TIDE_CORRUPT stops the engine. */
 typedef tide_status tide_transact_fn(tide_transaction *transaction, void *arg, tide_error *err);
 tide_status tide_transact(tide_engine *engine, tide_transact_fn *run, void *arg, tide_error *err);
 tide_status tide_transaction_enqueue(tide_transaction *transaction, const struct tide_spec *specs,

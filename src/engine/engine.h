@@ -136,7 +136,8 @@ struct tide_write {
     void (*apply)(tide_engine *engine, void *arg, uint64_t now_ms);
     /* Set for a wish nobody waits for: frees it.  Else it is the caller's. */
     void (*drop)(tide_engine *engine, struct tide_write *write);
-    bool own; /* what `run` says is its caller's affair where no statement failed */
+    bool own;  /* what `run` says is its caller's affair where no statement failed */
+    bool slow; /* the server gave up waiting for it: it is not tried again */
     bool done;
     tide_status status;
     tide_error err;
@@ -186,10 +187,14 @@ struct tide_job {
     tide_error err;
     struct tide_finish finish;
     struct tide_transaction effects_transaction;
-    bool second_try;  /* its effect failed: this finish only puts it back */
-    bool split_unrun; /* its process died with it too often (E7.1) */
-    bool given_up;    /* the supervisor took it from a worker that does not return */
+    bool effects_slow; /* they took so long that a server may have given up waiting */
+    bool second_try;   /* its effect failed: this finish only puts it back */
+    bool split_unrun;  /* its process died with it too often (E7.1) */
+    bool given_up;     /* the supervisor took it from a worker that does not return */
 };
+
+/* Between two statements a server waits 5 s for a transaction of ours (ledger_pg.c). */
+enum { TIDE_CALLBACK_MS_MAX = 4000 };
 
 struct tide_worker {
     tide_engine *engine;

@@ -83,9 +83,17 @@ static tide_status run_effects(void *arg, tide_tx *tx, tide_error *err)
     transaction->births.jobs_count = 0;
     transaction->births.cycles_count = 0;
     tide_status rc = TIDE_OK;
+    if (job->effects_slow) /* once more, because the transaction was lost with them */
+        return tide_error_set(err, TIDE_TIMEOUT,
+                              "its effects take more than %d ms of a transaction",
+                              TIDE_CALLBACK_MS_MAX);
+    uint64_t until_us =
+        tide_world_now_us(job->engine->world) + (uint64_t)TIDE_CALLBACK_MS_MAX * 1000;
     for (struct tide_effect *effect = job->effects; rc == TIDE_OK && effect != NULL;
          effect = effect->next)
         rc = effect->run(transaction, effect->arg, err);
+    job->effects_slow =
+        job->engine->fleet != NULL && tide_world_now_us(job->engine->world) > until_us;
     return rc;
 }
 
@@ -503,7 +511,6 @@ static bool park(tide_job *job, uint64_t now_ms)
  * an attempt like any other failure. */
 static void put_back_unsplit(tide_job *job, uint64_t now_ms)
 {
-    TIDE_SEEN("finish: no memory to tell what became of the items");
     bool last = job->brief.attempts + 1 >= job->brief.attempts_max && job->brief.attempts_max > 0;
     job->status = TIDE_NO_MEMORY;
     (void)tide_error_set(&job->err, job->status, "no memory to tell what became of its items");

@@ -224,11 +224,6 @@ tide_status tide_tx_begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err
     return ledger->ops->tx_begin(ledger, tx_out, err);
 }
 
-tide_status tide_tx_intact(tide_tx *tx, tide_error *err)
-{
-    return tx->ledger->ops->tx_intact == NULL ? TIDE_OK : tx->ledger->ops->tx_intact(tx, err);
-}
-
 tide_status tide_tx_begin_lazily(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
 {
     if (ledger->ops->tx_begin_lazily == NULL)

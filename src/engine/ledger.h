@@ -106,9 +106,6 @@ tide_status tide_tx_begin_lazily(tide_ledger *ledger, tide_tx **tx_out, tide_err
  * is dead, and then says TIDE_OK or TIDE_NETWORK truly. */
 tide_status tide_tx_commit(tide_tx *tx, tide_error *err);
 void tide_tx_rollback(tide_tx *tx);
-/* TIDE_INVALID: a statement of the caller's own failed, and he did not say so.  The server
- * stores nothing of such a transaction, or of the part since its last savepoint. */
-tide_status tide_tx_intact(tide_tx *tx, tide_error *err);
 /* From any thread: somebody wants to stop, and waits for the outcome of no commit any
  * longer.  One that waits ends with TIDE_STOPPED; what became of it, the next one sees. */
 void tide_ledger_give_up(tide_ledger *ledger);

@@ -10,7 +10,6 @@
 struct tide_ledger_ops {
     void (*close)(tide_ledger *ledger, bool clean);
     tide_status (*tx_begin)(tide_ledger *ledger, tide_tx **tx_out, tide_error *err);
-    tide_status (*tx_intact)(tide_tx *tx, tide_error *err); /* NULL: always */
     /* NULL: as tx_begin. */
     tide_status (*tx_begin_lazily)(tide_ledger *ledger, tide_tx **tx_out, tide_error *err);
     tide_status (*tx_commit)(tide_tx *tx, tide_error *err);

@@ -404,18 +404,6 @@ static tide_status commit(tide_tx *tx, tide_error *err)
     return rc;
 }
 
-static tide_status intact(tide_tx *tx, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    PGconn *conn = tide_pg_handle(self->pg);
-    if (self->tx_failed != TIDE_OK || conn == NULL || PQtransactionStatus(conn) != PQTRANS_INERROR)
-        return tide_pgl_ready(self, err);
-    return tide_error_set(err, TIDE_INVALID,
-                          "%s: a statement of this transaction failed, and its function "
-                          "returned TIDE_OK all the same",
-                          tide_pg_name(self->pg));
-}
-
 /* ---- parts of a transaction ------------------------------------------------------- */
 
 static tide_status savepoint(tide_tx *tx, tide_error *err)
@@ -562,7 +550,6 @@ static const struct tide_ledger_ops tide_pg_ops = {
     .close = close_ledger,
     .tx_begin = begin,
     .tx_begin_lazily = begin_lazily,
-    .tx_intact = intact,
     .tx_commit = commit,
     .tx_rollback = rollback,
     .give_up = give_up,

@@ -160,23 +160,37 @@ static void forget_births(struct tide_transaction *transaction)
     transaction->births.cycles_count = 0;
 }
 
+/* Its callback stood still for longer than the server waits for a transaction: that one was
+ * lost, and the next one would be. */
+static tide_status too_slow(tide_error *err)
+{
+    return tide_error_set(err, TIDE_TIMEOUT,
+                          "the callback takes more than %d ms of a transaction; do the work before "
+                          "it",
+                          TIDE_CALLBACK_MS_MAX);
+}
+
 /* Runs one wish in a savepoint.  *lost_out: the whole transaction is. */
 static tide_status write_wish(tide_engine *engine, struct tide_write *write, bool *lost_out,
                               tide_error *err)
 {
     struct tide_transaction *transaction = &write->transaction;
-    *lost_out = true;
+    *lost_out = !write->slow;
+    if (write->slow)
+        return too_slow(err);
     tide_status rc = tide_tx_savepoint(transaction->tx, err);
     if (rc != TIDE_OK)
         return rc;
+    uint64_t until_us = tide_world_now_us(engine->world) + (uint64_t)TIDE_CALLBACK_MS_MAX * 1000;
     rc = write->run(transaction, write->arg, err);
-    if (rc == TIDE_OK)
-        rc = tide_tx_intact(transaction->tx, err);
+    bool slow = write->own && tide_world_now_us(engine->world) > until_us;
+    write->slow = slow && rc == TIDE_NETWORK;
     if (tx_is_lost(rc) && !says_its_own(engine, write, transaction->tx, rc))
         return rc;
     tide_error end_error = {.text = ""};
     tide_status ended = tide_tx_savepoint_end(transaction->tx, rc == TIDE_OK, &end_error);
     *lost_out = tx_is_lost(ended);
+    write->slow = write->slow || (slow && ended == TIDE_NETWORK);
     if (ended != TIDE_OK && err != NULL)
         *err = end_error;
     rc = ended == TIDE_OK ? rc : ended;

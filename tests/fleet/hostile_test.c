@@ -404,6 +404,35 @@ static void items_of_a_stranger_are_all_there_or_the_job_fails(void **state)
     assert_lives(f);
 }
 
+/* ---- callbacks that stand still --------------------------------------------------------------- */
+
+static tide_status stand_still(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    (void)transaction;
+    (void)arg;
+    (void)err;
+    (void)usleep(6500000); /* longer than the server waits for a transaction */
+    return TIDE_OK;
+}
+
+/* The server ends its transaction.  It is not tried for ever, and with it everybody's. */
+static void a_callback_that_stands_still_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    f->effect = stand_still;
+    start(f, true);
+    assert_int_equal(tide_transact(f->engine, stand_still, NULL, &f->err), TIDE_TIMEOUT);
+    assert_lives(f);
+    uint64_t id = enqueue(f, f->effect_kind);
+    tide_status rc = TIDE_TIMEOUT;
+    for (int i = 0; i < 5 && rc == TIDE_TIMEOUT && f->err.text[0] != 'i'; i++) {
+        f->err.text[0] = '\0';
+        rc = ended(f, id);
+    }
+    assert_non_null(strstr(f->err.text, "its effects take more than"));
+    assert_lives(f);
+}
+
 int main(void)
 {
     if (pg_test_server() == NULL) {
@@ -420,6 +449,7 @@ int main(void)
         TEST(no_item_is_lost_with_the_memory),
         TEST(items_of_a_stranger_are_all_there_or_the_job_fails),
         TEST(a_right_that_is_missing_is_told_and_waited_for),
+        TEST(a_callback_that_stands_still_is_refused),
         TEST(an_effect_whose_statement_fails_silently_fails_its_job_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
