@@ -167,7 +167,7 @@ static tide_status births_add(struct tide_transaction *transaction, const struct
 
 /* What goes to the ledger in one call.  On a server each call is a way there and back, on
  * SQLite it is nothing, and few fit the cache better. */
-enum { CHUNK = 64, CHUNK_SHARED = 4 * TIDE_ENQUEUE_SLICE };
+enum { CHUNK = 64, CHUNK_SHARED = 10 * TIDE_ENQUEUE_SLICE };
 
 struct chunk {
     size_t max;
