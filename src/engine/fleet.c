@@ -124,7 +124,7 @@ bool tide_fleet_waits(tide_engine *engine, tide_status rc, const tide_error *err
     } else if (rc == TIDE_BUSY) {
         TIDE_SEEN("fleet: a transaction lost against another and is tried again");
         wait_ms = 1 + tide_rng_below(&engine->rng, BUSY_MS);
-    } else if (rc != TIDE_STOPPED && rc != TIDE_IO && rc != TIDE_CORRUPT) {
+    } else if (rc != TIDE_STOPPED && rc != TIDE_IO && rc != TIDE_CORRUPT && rc != TIDE_NEWER) {
         /* A password may be changed under us, a right taken away, a disk be given room:
          * nothing here is wrong, what waits is kept, and somebody is told. */
         if (fleet->backoff_ms == 0)

@@ -152,15 +152,15 @@ by_hand() { # as docs/fleet.md says it
         "$program" --home /var/lib/tidemark "$@"
 }
 
-# ---- its server is not there yet: tried again until it is
+# ---- its server is not there yet: it waits, and says so, until it is
 server_do stop -m fast
-in_there systemctl start tidemark-worker 2>/dev/null && fail "it is ready without a server"
-restarts=0
-more_restarts() { [ "$(show NRestarts)" -gt "$restarts" ]; }
-until_true 20 more_restarts || fail "it is not tried again: $(journal)"
+in_there systemctl start tidemark-worker 2>/dev/null || fail "it does not wait for its server: $(journal)"
+status() { show StatusText | grep -q "$1"; }
+until_true 20 status "waiting for postgres://tidemark@" || fail "its status without a server: $(show StatusText)"
 server_do start
-until_true 30 is ActiveState active || fail "it did not come up with its server: $(journal)"
-show StatusText | grep -q "working on postgres://tidemark@" || fail "its status: $(show StatusText)"
+until_true 30 status "working on postgres://tidemark@" || fail "its status: $(show StatusText): $(journal)"
+is ActiveState active || fail "it is $(show ActiveState)"
+[ "$(show NRestarts)" = 0 ] || fail "it did not wait, it was started again"
 in_there systemctl stop tidemark-worker || fail "stop"
 
 # ---- started by hand: ready when that returns, and locked up
@@ -196,6 +196,7 @@ by_hand mail verify >"$dir/out" 2>&1 || fail "mail verify: $(cat "$dir/out")"
 
 # ---- it dies, and it hangs: it is started again
 restarts=$(show NRestarts)
+more_restarts() { [ "$(show NRestarts)" -gt "$restarts" ]; }
 ended() { [ "$(in_there cat /run/ended)" = "$1" ]; }
 again() { more_restarts && is ActiveState active; }
 in_there kill -KILL "$(main)"
