@@ -184,8 +184,10 @@ static tide_status run_led(tide_pg *pg, size_t number, const struct bound *bound
     tide_status rc = run_led_once(pg, number, bound, result_out, &begun, err);
     /* The server may have been restarted while nobody asked.  Nothing was begun, so all of
      * it may be said again on a new connection. */
-    if (rc == TIDE_NETWORK && !begun && tide_pg_ready(pg, err) == TIDE_OK && !pg->pooled)
+    if (rc == TIDE_NETWORK && !begun && tide_pg_ready(pg, err) == TIDE_OK && !pg->pooled) {
+        forget_result(pg); /* of connecting (P3) */
         rc = run_led_once(pg, number, bound, result_out, &begun, err);
+    }
     return rc;
 }
 
