@@ -39,7 +39,7 @@ struct process {
     atomic_uint ran;
     atomic_uint canceled;
     char dir[80];
-    bool deaf; /* takes no account */
+    atomic_bool deaf; /* takes no account */
     /* A kind that no other process runs; NULL: the two of all. */
     const char *only;
     atomic_bool forever; /* each job of that kind makes the next */
@@ -87,7 +87,7 @@ static bool takes(void *arg, const char *account, const char *provider, const ch
     (void)account;
     (void)provider;
     (void)archive;
-    return !((struct process *)arg)->deaf;
+    return !atomic_load(&((struct process *)arg)->deaf);
 }
 
 static void open_process(struct fixture *f, int which)
@@ -219,7 +219,7 @@ static void an_account_has_one_holder_and_a_clean_end_gives_it_up(void **state)
     open_process(f, 1);
     OK(tide_engine_account(f->p[0].engine, "ada", NULL, &account, &f->err));
     OK(tide_engine_account(f->p[1].engine, "ada", NULL, &account, &f->err));
-    f->p[1].deaf = true;
+    atomic_store(&f->p[1].deaf, true);
     start(f, 0);
     start(f, 1);
     enqueue(f, 1, f->p[1].kind, account, 50, NULL);
@@ -229,7 +229,7 @@ static void an_account_has_one_holder_and_a_clean_end_gives_it_up(void **state)
     OK(tide_engine_close(f->p[0].engine));
     f->p[0].engine = NULL;
     until(f, held, 0);
-    f->p[1].deaf = false;
+    atomic_store(&f->p[1].deaf, false);
     enqueue(f, 1, f->p[1].kind, account, 50, NULL);
     until_ran(f, 100);
     assert_int_equal(atomic_load(&f->p[1].ran), 50);
@@ -368,7 +368,7 @@ static void an_offer_that_nobody_wants_is_taken_back(void **state)
 {
     struct fixture *f = *state;
     uint32_t account = open_with_kinds(f);
-    f->p[1].deaf = true;
+    atomic_store(&f->p[1].deaf, true);
     atomic_store(&f->p[0].forever, true);
     start(f, 0);
     start(f, 1);
@@ -387,7 +387,7 @@ static void an_offer_that_nobody_wants_is_taken_back(void **state)
     atomic_store(&f->p[0].forever, false);
     OK(tide_engine_wait(f->p[0].engine, 20000, &f->err));
     until(f, "SELECT count(*) FROM tidemark.job WHERE state < 2", 1);
-    f->p[1].deaf = false;
+    atomic_store(&f->p[1].deaf, false);
     until_one_ran(f, 1, 1);
 }
 
