@@ -3,31 +3,12 @@
 # over, at another address.  Replication is synchronous, so nothing that was committed is lost;
 # processes that name both addresses (target_session_attrs=read-write) wait while nobody can be
 # written to, go on at the other one, and every job takes effect exactly once.
-set -uo pipefail
-here=$(dirname "$(realpath "$0")")
+. "$(dirname "$0")/stage.sh"
 member=$(realpath "$1")
-cluster=$here/../support/pg_cluster.sh
-dir=$(mktemp -d)
-first=
 second=$(mktemp -d /tmp/tide-pg.XXXXXX)
-declare -A pid
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
-end() {
-    local one
-    for one in "${pid[@]}"; do kill -KILL "$one" 2>/dev/null; done
-    wait 2>/dev/null
-    [ -z "$first" ] || "$cluster" stop "$first"
-    "$cluster" stop "$second"
-    rm -rf "$dir" "$second"
-}
-trap end EXIT
-url=$("$cluster" start --set wal_level=replica --set hot_standby=on)
-status=$?
-[ "$status" -eq 0 ] || exit "$status"
+clusters+=("$second")
+trap 'end; rm -rf "$second"' EXIT
+cluster_start --set wal_level=replica --set hot_standby=on
 first=${url#*host=} && first=${first%%&*}
 database=${url#postgres:///} && database=${database%%\?*}
 bin=$(pg_config --bindir 2>/dev/null)
@@ -41,15 +22,6 @@ server() { # directory, what to do
     as_server "$bin/pg_ctl" -D "$at/data" -l "$at/log" -w -t 60 "$@" >>"$dir/ctl" 2>&1 || fail "pg_ctl $*: $(tail -n 3 "$dir/ctl")"
 }
 query() { psql -X -q -t -A -h "$1" -U postgres -d "$database" -c "$2"; }
-until_true() { # SECONDS COMMAND...
-    local left=$(($1 * 10))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || return 1
-        sleep 0.1 # until it has come, not for it to come
-    done
-}
 
 # ---- a standby, without which nothing is committed
 [ "$(id -u)" -ne 0 ] || chown postgres "$second"

@@ -2,31 +2,10 @@
 # schedule_test.sh MEMBER: a schedule that five processes bring fires once per tick, whoever
 # is killed meanwhile (E8.1).  A trigger of the test's own writes down each firing, and whether
 # the job of the one before was still open (then there is no second one); a job writes one row.
-set -uo pipefail
-here=$(dirname "$(realpath "$0")")
+. "$(dirname "$0")/stage.sh"
 member=$(realpath "$1")
-cluster=$here/../support/pg_cluster.sh
 period_ms=150
-dir=$(mktemp -d)
-url=
-declare -A pid
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
-end() {
-    local one
-    for one in "${pid[@]}"; do kill -KILL "$one" 2>/dev/null; done
-    wait 2>/dev/null
-    [ -z "$url" ] || "$cluster" stop "$url"
-    rm -rf "$dir"
-}
-trap end EXIT
-url=$("$cluster" start --fast)
-status=$?
-[ "$status" -eq 0 ] || exit "$status"
-query() { psql -X -q -t -A -v ON_ERROR_STOP=1 -d "$url" -c "$1"; }
+cluster_start --fast
 query "CREATE TABLE effect (job bigint NOT NULL, value bigint NOT NULL)" || exit 1
 export TIDEMARK_FLEET_LEASE=2s TIDEMARK_FLEET_LOOK=500ms
 "$member" fill "$url" "$dir/fill" 0 || exit 1 # makes the tables
@@ -42,14 +21,8 @@ start() {
     "$member" tick "$url" "$dir/$1" "$period_ms" >>"$dir/log.$1" 2>&1 &
     pid[$1]=$!
 }
-ended() { # until that many ticks have fired
-    local left=600
-    until [ "$(query "SELECT count(*) FROM firing")" -ge "$1" ]; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || return 1
-        sleep 0.1 # until it has come, not for it to come
-    done
-}
+fired() { [ "$(query "SELECT count(*) FROM firing")" -ge "$1" ]; }
+ended() { until_true 60 fired "$1"; } # until that many ticks have fired
 for i in 1 2 3 4 5; do start "$i"; done
 ended 10 || fail "no ticks: $(tail -n 2 "$dir"/log.*)"
 for i in 1 2 3; do
@@ -68,17 +41,13 @@ pid=()
 # What was put back at the end is done by somebody who brings no schedule.
 "$member" work "$url" "$dir/last" 0 >"$dir/log.last" 2>&1 &
 pid[last]=$!
-left=300
-until [ "$(query "SELECT count(*) FROM tidemark.job")" -eq 0 ] || [ "$left" -eq 0 ]; do
-    left=$((left - 1))
-    sleep 0.1
-done
+nothing_left() { [ "$(query "SELECT count(*) FROM tidemark.job")" -eq 0 ]; }
+until_true 30 nothing_left || fail "jobs are left"
 is() { # what, question, answer
     local answer
     answer=$(query "$2")
     [ "$answer" = "$3" ] || fail "$1: $answer, not $3"
 }
-is "jobs that are left" "SELECT count(*) FROM tidemark.job" 0
 is "ticks that fired twice" "SELECT count(*) - count(DISTINCT slot) FROM firing" 0
 is "ticks beside the beat" "SELECT count(*) FROM firing, tidemark.schedule WHERE name = 'tick' AND (slot - anchor) % period <> 0" 0
 is "rows beside the ticks" "SELECT (SELECT count(*) FROM effect) - count(*) FILTER (WHERE NOT merged) FROM firing" 0

@@ -3,42 +3,13 @@
 # of a version to come whose tables still serve MEMBER: it upgrades them under three that work,
 # they go on, old and new ones join and work side by side.  AFTER's tables no longer do: who is
 # too old is fenced off at once, says so and ends, and changes nothing any more.
-set -uo pipefail
-here=$(dirname "$(realpath "$0")")
+. "$(dirname "$0")/stage.sh"
 member=$(realpath "$1") next=$(realpath "$2") after=$(realpath "$3")
-cluster=$here/../support/pg_cluster.sh
-dir=$(mktemp -d)
-server=
-declare -A pid
-failed=0
-fail() {
-    echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
-    failed=$((failed + 1))
-}
-end() {
-    local one
-    for one in "${pid[@]}"; do kill -KILL "$one" 2>/dev/null; done
-    wait 2>/dev/null
-    [ -z "$server" ] || "$cluster" stop "$server"
-    rm -rf "$dir"
-}
-trap end EXIT
-server=$("$cluster" start --fast)
-status=$?
-[ "$status" -eq 0 ] || exit "$status"
+cluster_start --fast
+server=$url
 export TIDEMARK_FLEET_LEASE=4s TIDEMARK_FLEET_LOOK=1s
-query() { psql -X -q -t -A -v ON_ERROR_STOP=1 -d "$url" -c "$1"; }
-until_true() { # SECONDS COMMAND...
-    local left=$(($1 * 10))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        left=$((left - 1))
-        [ "$left" -gt 0 ] || return 1
-        sleep 0.1 # until it has come, not for it to come
-    done
-}
-start() { # name, program
-    "$2" work "$url" "$dir/$1" 40 >"$dir/log.$1" 2>&1 &
+start() { # name, program, how long a job takes at most, in ms
+    "$2" work "$url" "$dir/$1" "${3:-400}" >"$dir/log.$1" 2>&1 &
     pid[$1]=$!
 }
 fresh() { # database, jobs
@@ -56,7 +27,7 @@ upgrade() { until_true 60 "$1" fill "$url" "$dir/upgrade" 0 || fail "no upgrade:
 marks() { query "SELECT max(value) FILTER (WHERE key = 'version'), max(value) FILTER (WHERE key = 'oldest_program') FROM tidemark.meta"; }
 
 # ---- tables that serve the old ones, too
-jobs=2400
+jobs=2400 # 20 s of work for three: more than they get done until they are told to end
 fresh compatible "$jobs"
 [ "$(marks)" = "1|1" ] || fail "the tables are of $(marks), not of 1|1"
 upgrade "$next"
@@ -68,8 +39,8 @@ for i in 1 2 3; do kill -0 "${pid[$i]}" 2>/dev/null || fail "process $i ended: $
 for i in 1 2 3; do kill -TERM "${pid[$i]}"; done
 for i in 1 2 3; do wait "${pid[$i]}" || fail "process $i did not end well: $(tail -n 2 "$dir/log.$i")"; done
 pid=()
-start new "$next"   # the first that is upgraded
-start old "$member" # and one that comes back as it was
+start new "$next" 200   # the first that is upgraded
+start old "$member" 200 # and one that comes back as it was
 done_all() { [ "$("$member" watch "$url")" = 0 ]; }
 until_true 120 done_all || fail "work is left: $(tail -n 2 "$dir"/log.*)"
 for i in "${!pid[@]}"; do kill -TERM "${pid[$i]}"; done
@@ -103,7 +74,7 @@ done
 "$member" fill "$url" "$dir/late" 100 >"$dir/out" 2>&1 && fail "an old program comes in"
 grep -q "install a newer Tidemark" "$dir/out" || fail "it is not said what to do: $(cat "$dir/out")"
 [ "$(sum)" = "$before" ] || fail "somebody too old changed something"
-start new "$after"
+start new "$after" 2
 until_true 120 done_all || fail "work is left: $(tail -n 2 "$dir"/log.new)"
 kill -TERM "${pid[new]}" && wait "${pid[new]}" || fail "the new one did not end well"
 pid=()
