@@ -17,7 +17,6 @@
 #include "logic/service.h"
 #include "logic/user.h"
 #include "mail/archiver.h"
-#include "net/oauth.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -242,19 +241,8 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
 static tide_status put_secret(struct stage *stage, tide_error *err)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_buf grant;
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
     tide_mail_secret_name(USER, name);
-    tide_status rc = tide_secrets_open(stage->world, STATE "/secrets", TIDE_SECRETS_FILES,
-                                       tide_mem_heap(), &stage->secrets, err);
-    if (rc == TIDE_OK && tide_secrets_get(stage->secrets, name, &grant, err) != TIDE_OK) {
-        tide_buf_clear(&grant);
-        rc = tide_oauth_fixed(TOKEN, &grant, err);
-        if (rc == TIDE_OK)
-            rc = tide_secrets_put(stage->secrets, name, tide_buf_text(&grant), err);
-    }
-    tide_secret_wipe(&grant);
-    return rc;
+    return tide_sim_signed_in(stage->world, STATE "/secrets", name, TOKEN, &stage->secrets, err);
 }
 
 static tide_status life_open(struct stage *stage, bool archiver, tide_error *err)

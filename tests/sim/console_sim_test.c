@@ -13,7 +13,6 @@
 #include "base/check.h"
 #include "console/console.h"
 #include "console/dates.h"
-#include "net/oauth.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -100,19 +99,8 @@ static void stage_begin(struct stage *stage, uint64_t seed)
 static tide_status put_secret(struct stage *stage, tide_error *err)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_buf grant;
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
     tide_console_secret_name(NAME, name);
-    tide_status rc = tide_secrets_open(stage->world, STATE "/secrets", TIDE_SECRETS_FILES,
-                                       tide_mem_heap(), &stage->secrets, err);
-    if (rc == TIDE_OK && tide_secrets_get(stage->secrets, name, &grant, err) != TIDE_OK) {
-        tide_buf_clear(&grant);
-        rc = tide_oauth_fixed(TOKEN, &grant, err);
-        if (rc == TIDE_OK)
-            rc = tide_secrets_put(stage->secrets, name, tide_buf_text(&grant), err);
-    }
-    tide_secret_wipe(&grant);
-    return rc;
+    return tide_sim_signed_in(stage->world, STATE "/secrets", name, TOKEN, &stage->secrets, err);
 }
 
 static tide_status life_open(struct stage *stage, tide_error *err)

@@ -4,7 +4,6 @@
 #include "base/json.h"
 #include "logic/service.h"
 #include "logic/user.h"
-#include "net/oauth.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -347,18 +346,9 @@ static tide_status open_settings(struct mail_sim *self, tide_error *err)
 static tide_status open_secret(struct mail_sim *self, tide_error *err)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
-    tide_buf grant;
-    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
     tide_mail_secret_name(MAIL_SIM_USER, name);
-    tide_status rc = tide_secrets_open(self->world, MAIL_SIM_STATE "/secrets", TIDE_SECRETS_FILES,
-                                       tide_mem_heap(), &self->secrets, err);
-    if (rc == TIDE_OK && tide_secrets_get(self->secrets, name, &grant, err) != TIDE_OK) {
-        rc = tide_oauth_fixed(TOKEN, &grant, err);
-        if (rc == TIDE_OK)
-            rc = tide_secrets_put(self->secrets, name, tide_buf_text(&grant), err);
-    }
-    tide_secret_wipe(&grant);
-    return rc;
+    return tide_sim_signed_in(self->world, MAIL_SIM_STATE "/secrets", name, TOKEN, &self->secrets,
+                              err);
 }
 
 /* As `tidemark mail sync` does: the account is known, its run is asked for, the

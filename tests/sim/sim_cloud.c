@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "net/oauth.h"
 
 #include <time.h>
 
@@ -144,4 +145,21 @@ json_t *tide_sim_cloud_ask(tide_sim_cloud *cloud, const char *method, const char
     (void)tide_json_parse(tide_buf_text(&answer.body), &value, NULL);
     box_answer_done(&answer);
     return value;
+}
+
+tide_status tide_sim_signed_in(tide_world *world, const char *dir, const char *name,
+                               const char *token, tide_secrets **secrets_out, tide_error *err)
+{
+    tide_buf grant;
+    tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
+    tide_status rc =
+        tide_secrets_open(world, dir, TIDE_SECRETS_FILES, tide_mem_heap(), secrets_out, err);
+    if (rc == TIDE_OK && tide_secrets_get(*secrets_out, name, &grant, err) != TIDE_OK) {
+        tide_buf_clear(&grant);
+        rc = tide_oauth_fixed(token, &grant, err);
+        if (rc == TIDE_OK)
+            rc = tide_secrets_put(*secrets_out, name, tide_buf_text(&grant), err);
+    }
+    tide_secret_wipe(&grant);
+    return rc;
 }

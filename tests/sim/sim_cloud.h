@@ -12,6 +12,7 @@
 #define TIDE_SIM_CLOUD_H
 
 #include "logic/cloud.h"
+#include "net/secrets.h"
 #include "sim_net.h"
 
 typedef struct tide_sim_cloud tide_sim_cloud;
@@ -29,5 +30,10 @@ void tide_sim_cloud_call(void *cloud, const struct tide_request *request, uint64
  * the caller's to json_decref, NULL when it is not JSON. */
 json_t *tide_sim_cloud_ask(tide_sim_cloud *cloud, const char *method, const char *target,
                            tide_text body, uint64_t now_unix_ms, int *http_out);
+
+/* Opens the secrets of a directory of the simulated disk; the account's fixed token is put
+ * there in the first life. */
+tide_status tide_sim_signed_in(tide_world *world, const char *dir, const char *name,
+                               const char *token, tide_secrets **secrets_out, tide_error *err);
 
 #endif
