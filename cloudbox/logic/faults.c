@@ -1,6 +1,7 @@
 #include "logic/faults.h"
 
 #include "base/check.h"
+#include "logic/faults_lie.h"
 #include "logic/faults_spoil.h"
 #include "logic/user.h"
 
@@ -12,10 +13,11 @@ enum {
     NAME_BYTES_MAX = 128,
     MS_MAX = 24 * 3600 * 1000,
     COUNT_MAX = 1000000000,
+    RETRY_AFTER_S_MAX = 1000000000, /* more than any client may believe */
 };
 
 /* Which of the numbers a fault takes. */
-enum { TAKES_MS = 1, NEEDS_MS = 2, TAKES_JITTER = 4, NEEDS_SPEED = 8 };
+enum { TAKES_MS = 1, NEEDS_MS = 2, TAKES_JITTER = 4, NEEDS_SPEED = 8, TAKES_RETRY = 16 };
 
 static const struct {
     const char *name;
@@ -24,16 +26,16 @@ static const struct {
 } faults_known[BOX_FAULTS] = {
     [BOX_FAULT_401] = {"401", 0, 0},
     [BOX_FAULT_403] = {"403", 0, 0},
-    [BOX_FAULT_403_RATE] = {"403-rate", 0, 0},
-    [BOX_FAULT_403_USER_RATE] = {"403-user-rate", 0, 0},
-    [BOX_FAULT_403_DAILY] = {"403-daily", 0, 0},
+    [BOX_FAULT_403_RATE] = {"403-rate", TAKES_RETRY, 0},
+    [BOX_FAULT_403_USER_RATE] = {"403-user-rate", TAKES_RETRY, 0},
+    [BOX_FAULT_403_DAILY] = {"403-daily", TAKES_RETRY, 0},
     [BOX_FAULT_404] = {"404", 0, 0},
-    [BOX_FAULT_429] = {"429", 0, 0},
+    [BOX_FAULT_429] = {"429", TAKES_RETRY, 0},
     [BOX_FAULT_429_TIME] = {"429-time", TAKES_MS, 10000},
-    [BOX_FAULT_500] = {"500", 0, 0},
-    [BOX_FAULT_502] = {"502", 0, 0},
-    [BOX_FAULT_503] = {"503", 0, 0},
-    [BOX_FAULT_504] = {"504", 0, 0},
+    [BOX_FAULT_500] = {"500", TAKES_RETRY, 0},
+    [BOX_FAULT_502] = {"502", TAKES_RETRY, 0},
+    [BOX_FAULT_503] = {"503", TAKES_RETRY, 0},
+    [BOX_FAULT_504] = {"504", TAKES_RETRY, 0},
     [BOX_FAULT_HTML] = {"html", 0, 0},
     [BOX_FAULT_POISON] = {"poison", 0, 0},
     [BOX_FAULT_HISTORY_EXPIRED] = {"history-expired", 0, 0},
@@ -44,12 +46,21 @@ static const struct {
     [BOX_FAULT_STALL_BODY] = {"stall-body", TAKES_MS, 30000},
     [BOX_FAULT_TRUNCATE] = {"truncate", 0, 0},
     [BOX_FAULT_GARBAGE] = {"garbage", 0, 0},
+    [BOX_FAULT_LIST_EMPTY] = {"list-empty", 0, 0},
+    [BOX_FAULT_LIST_SHORT] = {"list-short", 0, 0},
+    [BOX_FAULT_RAW_HALF] = {"raw-half", 0, 0},
+    [BOX_FAULT_RAW_EMPTY] = {"raw-empty", 0, 0},
+    [BOX_FAULT_HISTORY_GARBLED] = {"history-garbled", 0, 0},
+    [BOX_FAULT_HISTORY_AHEAD] = {"history-ahead", 0, 0},
+    [BOX_FAULT_ID_GARBLED] = {"id-garbled", 0, 0},
+    [BOX_FAULT_HIDDEN] = {"hidden", 0, 0},
     [BOX_FAULT_LATENCY] = {"latency", TAKES_MS | NEEDS_MS | TAKES_JITTER, 0},
     [BOX_FAULT_SLOW] = {"slow", NEEDS_SPEED, 0},
     [BOX_FAULT_BATCH_MISSING] = {"batch-missing", 0, 0},
     [BOX_FAULT_BATCH_EXTRA] = {"batch-extra", 0, 0},
     [BOX_FAULT_BATCH_REORDER] = {"batch-reorder", 0, 0},
     [BOX_FAULT_PAGE_LOOP] = {"page-loop", 0, 0},
+    [BOX_FAULT_PAGE_RESTART] = {"page-restart", 0, 0},
     [BOX_FAULT_LIST_SHIFT] = {"list-shift", 0, 0},
     [BOX_FAULT_PUSH_DUPLICATE] = {"push-duplicate", 0, 0},
     [BOX_FAULT_PUSH_LOSS] = {"push-loss", 0, 0},
@@ -76,6 +87,7 @@ struct rule {
     uint32_t ms;
     uint32_t jitter_ms;
     uint32_t bytes_per_s;
+    uint32_t retry_after_s; /* 0: no such header */
     uint64_t salt;
     tide_rng rng;
     uint64_t seen; /* calls it was meant for */
@@ -214,8 +226,9 @@ static tide_status read_u32(const json_t *value, const char *field, uint64_t low
     return rc;
 }
 
-static const char *const fields[] = {"fault", "method", "user", "id",        "rate",
-                                     "count", "after",  "ms",   "jitter_ms", "bytes_per_s"};
+static const char *const fields[] = {"fault",     "method",      "user",       "id",
+                                     "rate",      "count",       "after",      "ms",
+                                     "jitter_ms", "bytes_per_s", "retry_after"};
 
 static tide_status read_field(struct rule *rule, const char *field, const json_t *value,
                               tide_error *err)
@@ -242,6 +255,8 @@ static tide_status read_field(struct rule *rule, const char *field, const json_t
         return read_u32(value, field, 1, MS_MAX, &rule->jitter_ms, err);
     if (strcmp(field, "bytes_per_s") == 0)
         return read_u32(value, field, 1, INT32_MAX, &rule->bytes_per_s, err);
+    if (strcmp(field, "retry_after") == 0)
+        return read_u32(value, field, 1, RETRY_AFTER_S_MAX, &rule->retry_after_s, err);
     return unknown("field", field, fields, sizeof fields / sizeof fields[0], err);
 }
 
@@ -257,6 +272,9 @@ static tide_status check_numbers(struct rule *rule, tide_error *err)
                               name);
     if (rule->bytes_per_s != 0 && (takes & NEEDS_SPEED) == 0)
         return tide_error_set(err, TIDE_INVALID, "\"bytes_per_s\" means nothing to fault \"%s\"",
+                              name);
+    if (rule->retry_after_s != 0 && (takes & TAKES_RETRY) == 0)
+        return tide_error_set(err, TIDE_INVALID, "\"retry_after\" means nothing to fault \"%s\"",
                               name);
     if ((takes & NEEDS_MS) != 0 && rule->ms == 0 && rule->jitter_ms == 0)
         return tide_error_set(err, TIDE_INVALID, "fault \"%s\" needs \"ms\"", name);
@@ -337,6 +355,8 @@ static json_t *rule_json(const struct rule *rule)
         json_object_set_new(object, "jitter_ms", json_integer(rule->jitter_ms));
     if (rule->bytes_per_s > 0)
         json_object_set_new(object, "bytes_per_s", json_integer(rule->bytes_per_s));
+    if (rule->retry_after_s > 0)
+        json_object_set_new(object, "retry_after", json_integer(rule->retry_after_s));
     return object;
 }
 
@@ -381,6 +401,10 @@ static bool rule_means(const struct rule *rule, const struct box_call *call)
     if (rule->user[0] != '\0' &&
         (call->user == NULL || strcasecmp(rule->user, call->user->email) != 0))
         return false;
+    if (!box_fault_can_lie(rule->fault, call))
+        return false;
+    if (rule->fault == BOX_FAULT_HIDDEN && call->args_count == 0)
+        return true; /* a list: its entries are looked at one by one */
     return rule->id[0] == '\0' ||
            (call->args_count > 0 && tide_text_equal(call->args[0], tide_text_of(rule->id)));
 }
@@ -390,6 +414,22 @@ static uint64_t id_chance(const struct rule *rule, tide_text id)
 {
     tide_rng rng = tide_rng_seeded(box_hash(rule->salt, id));
     return tide_rng_next(&rng) >> 32;
+}
+
+static bool rule_hides(const void *arg, tide_text id)
+{
+    const struct rule *rule = arg;
+    return (rule->id[0] == '\0' || tide_text_equal(id, tide_text_of(rule->id))) &&
+           id_chance(rule, id) < rule->chance;
+}
+
+/* A number below the rule's chance strikes. */
+static uint64_t draw(struct rule *rule, const struct box_call *call)
+{
+    const bool by_id = rule->fault == BOX_FAULT_POISON || rule->fault == BOX_FAULT_HIDDEN;
+    if (!by_id)
+        return tide_rng_next(&rule->rng) >> 32;
+    return call->args_count == 0 ? 0 : id_chance(rule, call->args[0]);
 }
 
 static bool rule_strikes(struct rule *rule, const struct box_call *call)
@@ -403,9 +443,7 @@ static bool rule_strikes(struct rule *rule, const struct box_call *call)
         rule->after_left--;
         return false;
     }
-    const uint64_t drawn = rule->fault == BOX_FAULT_POISON ? id_chance(rule, call->args[0])
-                                                           : tide_rng_next(&rule->rng) >> 32;
-    if (drawn >= rule->chance)
+    if (draw(rule, call) >= rule->chance)
         return false;
     rule->struck++;
     if (rule->counted)
@@ -421,6 +459,15 @@ static void go_along(struct rule *rule, struct box_plan *plan)
     }
     if (plan->bytes_per_s == 0 || rule->bytes_per_s < plan->bytes_per_s)
         plan->bytes_per_s = rule->bytes_per_s;
+}
+
+static void tell_retry(const struct rule *rule, struct box_answer *answer)
+{
+    if (rule->retry_after_s == 0)
+        return;
+    char seconds[16];
+    (void)snprintf(seconds, sizeof seconds, "%u", rule->retry_after_s);
+    box_answer_header(answer, "Retry-After", seconds);
 }
 
 bool box_faults_before(struct box_faults *faults, struct box_call *call)
@@ -441,8 +488,10 @@ bool box_faults_before(struct box_faults *faults, struct box_call *call)
             continue;
         }
         won = true;
-        if (rule->fault < BOX_FAULT_RESET_AFTER) {
-            box_fault_answer(call, rule->fault, rule->ms);
+        const bool denied = rule->fault == BOX_FAULT_HIDDEN && call->args_count > 0;
+        if (denied || rule->fault < BOX_FAULT_RESET_AFTER) {
+            box_fault_answer(call, denied ? BOX_FAULT_404 : rule->fault, rule->ms);
+            tell_retry(rule, call->answer);
             ended = true;
         } else {
             faults->drawn[layer].call = call;
@@ -459,7 +508,10 @@ void box_faults_after(struct box_faults *faults, struct box_call *call)
         return;
     struct rule *rule = &faults->rules[faults->drawn[layer].rule];
     faults->drawn[layer].call = NULL;
-    box_fault_spoil(call, rule->fault, rule->ms, &rule->rng);
+    if (rule->fault >= BOX_FAULT_LIST_EMPTY)
+        box_fault_lie(call, rule->fault, &rule->rng, rule_hides, rule);
+    else
+        box_fault_spoil(call, rule->fault, rule->ms, &rule->rng);
 }
 
 bool box_faults_strikes(struct box_faults *faults, const struct box_call *call, const char *fault)

@@ -13,13 +13,17 @@
  * "poison" draws by message id instead of by call: the same messages fail for ever.
  * "batch" is a method here: a fault on it concerns the request as a whole, "*" does
  * not mean it (its parts are meant); a fault of the wire on a part cuts the whole answer.
- * "ms" of "429-time" is how far the told time lies ahead.
+ * "ms" of "429-time" is how far the told time lies ahead; "retry_after" (seconds) adds a
+ * Retry-After header to "403-rate" "403-user-rate" "403-daily" "429" "500" "502" "503" "504".
+ * "hidden" draws by message id as well: those messages are denied everywhere.
  *
  * Faults: "401" "403" (no permission) "403-rate" "403-user-rate" "403-daily" "404" "429"
  * "429-time" "500" "502" "503" "504"; "latency" (ms, jitter_ms); "stall-start" "stall-head"
  * "stall-body" (ms); "slow" (bytes_per_s); "reset-before" "reset-after"; "truncate";
- * "garbage"; "html"; "batch-missing" "batch-extra" "batch-reorder"; "page-loop";
- * "history-expired"; "poison" (500 for ever); "list-shift"; "push-duplicate" "push-loss";
+ * "garbage"; "html"; "batch-missing" "batch-extra" "batch-reorder"; "page-loop"
+ * "page-restart"; "history-expired"; "poison" (500 for ever); "list-shift"; "push-duplicate"
+ * "push-loss"; lies: "list-empty" "list-short" "raw-half" "raw-empty" "history-garbled"
+ * "history-ahead" "id-garbled" "hidden";
  * chat: "billing" "overloaded" "bad-json" "length" "no-usage" "invalid-arguments".
  *
  * Invariants:

@@ -27,6 +27,14 @@ typedef enum box_fault {
     BOX_FAULT_STALL_BODY,
     BOX_FAULT_TRUNCATE,
     BOX_FAULT_GARBAGE,
+    BOX_FAULT_LIST_EMPTY, /* from here on the answer lies (faults_lie.h) */
+    BOX_FAULT_LIST_SHORT,
+    BOX_FAULT_RAW_HALF,
+    BOX_FAULT_RAW_EMPTY,
+    BOX_FAULT_HISTORY_GARBLED,
+    BOX_FAULT_HISTORY_AHEAD,
+    BOX_FAULT_ID_GARBLED,
+    BOX_FAULT_HIDDEN,
     BOX_FAULT_LATENCY, /* these two go along with any other */
     BOX_FAULT_SLOW,
     BOX_FAULT_ASKED, /* from here on a handler asks by name */
@@ -34,6 +42,7 @@ typedef enum box_fault {
     BOX_FAULT_BATCH_EXTRA,
     BOX_FAULT_BATCH_REORDER,
     BOX_FAULT_PAGE_LOOP,
+    BOX_FAULT_PAGE_RESTART,
     BOX_FAULT_LIST_SHIFT,
     BOX_FAULT_PUSH_DUPLICATE,
     BOX_FAULT_PUSH_LOSS,

@@ -180,10 +180,15 @@ void box_gmail_history_list(struct box_call *call)
     else
         json_decref(history);
 
+    const bool restart = box_page_fault(call, "page-restart");
     const bool loop = box_page_fault(call, "page-loop");
-    if (loop || more) {
+    if (restart)
+        at = (struct box_page_at){asked.after, 0};
+    else if (loop)
+        at = start;
+    if (restart || loop || more) {
         char token[BOX_PAGE_TOKEN_BYTES];
-        box_page_token(key, loop ? start : at, token);
+        box_page_token(key, at, token);
         box_page_set(answer, "nextPageToken", token);
     }
     box_page_set_number(answer, "historyId", box_mailbox_history_id(mailbox));

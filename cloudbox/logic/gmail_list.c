@@ -195,7 +195,9 @@ static uint64_t chance(const struct listing *listing, uint64_t id)
 static void answer_token(struct listing *listing, json_t *answer)
 {
     struct box_page_at at = listing->start; /* "page-loop": the same page for ever */
-    if (!box_page_fault(listing->call, "page-loop")) {
+    if (box_page_fault(listing->call, "page-restart")) {
+        at = (struct box_page_at){BOX_WALK_START.date_ms, BOX_WALK_START.id};
+    } else if (!box_page_fault(listing->call, "page-loop")) {
         if (!listing->more)
             return;
         at = position_of(listing, listing->count - 1);
