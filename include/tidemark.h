@@ -113,7 +113,8 @@ tide_status tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_error *
  * a signal handler's thread, not in the handler itself. */
 void tide_engine_stop(tide_engine *engine);
 /* Stops, waits for the end, frees.  NULL is fine.  TIDE_TIMEOUT: a handler
- * ignores its cancellation; its thread and the engine's memory are left alone. */
+ * ignores its cancellation; its thread and the engine's memory are left alone, and a
+ * further call, once the handler has returned, ends it. */
 tide_status tide_engine_close(tide_engine *engine);
 
 /* ---- kinds ------------------------------------------------------------------ */

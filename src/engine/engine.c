@@ -584,6 +584,32 @@ static void free_engine(tide_engine *engine, bool clean)
     tide_mem_free(engine->mem, engine, sizeof *engine);
 }
 
+static void join(tide_world *world, tide_thread **thread)
+{
+    if (*thread != NULL)
+        tide_world_join(world, *thread);
+    *thread = NULL;
+}
+
+/* true: a handler that does not return still has its thread. */
+static bool join_workers(tide_engine *engine)
+{
+    bool stuck = false;
+    for (uint32_t i = 0; i < engine->workers_count; i++) {
+        struct tide_worker *worker = &engine->workers[i];
+        if (worker->thread == NULL)
+            continue;
+        tide_lock_take(engine->world, engine->lock);
+        /* In a dead world every handler returns. */
+        bool stays = worker->abandoned && !tide_world_dead(engine->world);
+        tide_lock_drop(engine->world, engine->lock);
+        stuck = stuck || stays;
+        if (!stays)
+            join(engine->world, &worker->thread);
+    }
+    return stuck;
+}
+
 tide_status tide_engine_close(tide_engine *engine)
 {
     if (engine == NULL)
@@ -593,22 +619,10 @@ tide_status tide_engine_close(tide_engine *engine)
         tide_engine_stop(engine);
     tide_control_stop(engine);
     tide_fleet_listen_stop(engine);
-    if (engine->dispatcher_thread != NULL)
-        tide_world_join(world, engine->dispatcher_thread);
-    if (engine->writer_thread != NULL)
-        tide_world_join(world, engine->writer_thread);
-    if (engine->keeper_thread != NULL)
-        tide_world_join(world, engine->keeper_thread);
-    bool stuck = false;
-    for (uint32_t i = 0; i < engine->workers_count; i++) {
-        struct tide_worker *worker = &engine->workers[i];
-        if (worker->thread != NULL && worker->abandoned && worker->job != NULL &&
-            !tide_world_dead(world)) /* in a dead world every handler returns */
-            stuck = true;
-        else if (worker->thread != NULL)
-            tide_world_join(world, worker->thread);
-    }
-    if (stuck)
+    join(world, &engine->dispatcher_thread);
+    join(world, &engine->writer_thread);
+    join(world, &engine->keeper_thread);
+    if (join_workers(engine))
         return TIDE_TIMEOUT; /* its thread may still touch the engine: leave it whole */
     bool clean = engine->fatal == TIDE_OK && engine->ended_count == 0 && !tide_world_dead(world);
     free_engine(engine, clean);

@@ -201,7 +201,7 @@ struct tide_worker {
     tide_thread *thread;
     tide_job *job; /* running */
     uint32_t index;
-    bool abandoned;       /* its handler does not return; its thread no longer counts */
+    bool abandoned;       /* its handler does not return: its thread does not count */
     uint64_t canceled_ms; /* when the supervisor asked, 0: never */
 };
 

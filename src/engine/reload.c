@@ -13,6 +13,8 @@ void tide_reload_workers(tide_engine *engine)
     while (have < wanted && engine->workers_started && engine->phase == TIDE_PHASE_RUN &&
            tide_worker_add(engine))
         have++;
+    if (have == 0)
+        return; /* every thread is stuck in a handler (supervisor.c) */
     /* Fewer workers: the lanes give out fewer places, the threads stay idle. */
     struct tide_lanes_limits limits =
         tide_tuning_lanes(engine->settings, wanted < have ? wanted : have);

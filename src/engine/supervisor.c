@@ -3,29 +3,62 @@
  * A job without a beat is asked to end.  A handler that does not even answer that
  * loses its job: the claim is given back under its fencing token, a new thread
  * takes the worker's place, and whatever the old one still does changes nothing
- * (E1.8). */
+ * (E1.8).  A handler that comes back late gives its thread back as a spare. */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "engine/reload.h"
+
+#include <string.h>
 
 enum {
     LOOK_EVERY_MS = 1000,
     BEAT_EVERY_MS = 10000, /* how often signs of life reach the ledger */
 };
 
-/* The row goes back although its handler has not returned: a stand-in carries the
- * finish, because the job itself still belongs to the stuck thread. */
+/* A stand-in carries the end of a job whose handler has not returned, because the job itself
+ * still belongs to the stuck thread.  It starts from the claimed row: what the handler did
+ * with its items so far cannot be read while it may still write it. */
 static tide_job *stand_in(tide_engine *engine, const tide_job *stuck)
 {
-    struct tide_job_body *body = tide_mem_new(engine->mem, sizeof *body);
+    const struct tide_job_body *claimed = stuck->body;
+    size_t bytes = sizeof *claimed + claimed->payload.bytes + 1;
+    struct tide_job_body *body = tide_mem_new(engine->mem, bytes);
     if (body == NULL)
         return NULL;
-    body->id = stuck->brief.id;
-    body->token = stuck->body->token;
-    body->bytes = sizeof *body;
+    char *payload = (char *)(body + 1);
+    if (claimed->payload.bytes > 0)
+        memcpy(payload, claimed->payload.data, claimed->payload.bytes);
+    *body = (struct tide_job_body){.id = claimed->id,
+                                   .token = claimed->token,
+                                   .payload = {payload, claimed->payload.bytes},
+                                   .attempts = claimed->attempts,
+                                   .force = claimed->force,
+                                   .bytes = bytes};
     tide_job *job = tide_job_take(engine, &stuck->brief, body);
-    if (job == NULL)
+    if (job == NULL) {
         tide_job_body_free(engine->mem, body);
+        return NULL;
+    }
+    job->bytes_done = __atomic_load_n(&stuck->bytes_done, __ATOMIC_RELAXED);
     return job;
+}
+
+/* An attempt that ignores its cancellation costs a thread, so it costs an attempt too,
+ * whatever it was canceled for: over its budget the job is split or fails.  Only the end of
+ * this process is not the job's fault. */
+static void conclude_for(tide_engine *engine, tide_job *job, const tide_job *stuck, uint64_t now_ms)
+{
+    tide_cancel_reason reason = tide_canceled(&stuck->cancel);
+    bool leaving = reason == TIDE_CANCEL_STOP || reason == TIDE_CANCEL_STALE;
+    if (reason != TIDE_CANCEL_USER && !leaving)
+        reason = TIDE_CANCEL_STALL;
+    tide_world_cancel(engine->world, &job->cancel, reason);
+    if (job->kind->kind.items)
+        (void)tide_job_items(job);
+    tide_status status = leaving ? TIDE_STOPPED : TIDE_TIMEOUT;
+    (void)tide_error_set(&job->err, status, "its handler did not return");
+    if (tide_job_conclude(job, status, now_ms))
+        tide_ended_push(engine, job);
 }
 
 bool tide_worker_add(tide_engine *engine)
@@ -42,32 +75,38 @@ bool tide_worker_add(tide_engine *engine)
     return true;
 }
 
+/* Another thread takes the stuck one's place.  If none can be had, the engine goes on with
+ * fewer; without any it stops, so that the process can be started again. */
+static void replace(tide_engine *engine)
+{
+    if (engine->phase != TIDE_PHASE_RUN)
+        return;
+    tide_reload_workers(engine);
+    if (engine->workers_count > engine->abandoned_count)
+        return;
+    tide_error err = {TIDE_OK, 0, ""};
+    (void)tide_error_set(&err, TIDE_BUG,
+                         "all %u threads are stuck in handlers that do not return; start it again",
+                         engine->workers_count);
+    tide_engine_fail(engine, TIDE_BUG, &err);
+}
+
 static void give_up(tide_engine *engine, struct tide_worker *worker, uint64_t now_ms)
 {
     tide_job *stuck = worker->job;
     tide_job *job = stand_in(engine, stuck);
-    if (job == NULL || !tide_worker_add(engine)) {
-        if (job != NULL)
-            tide_job_drop(job);
-        return; /* tried again at the next look */
-    }
+    if (job == NULL && engine->phase == TIDE_PHASE_RUN)
+        return; /* no memory: tried again at the next look; a stop does not wait for that */
     TIDE_SEEN("supervisor: gave up on a handler that does not return");
-    tide_job_log(stuck, TIDE_LOG_ERROR, "worker replaced",
+    tide_job_log(stuck, TIDE_LOG_ERROR, "worker abandoned",
                  TIDE_TEXT("its handler ignores its cancellation"));
     stuck->given_up = true;
     worker->abandoned = true;
     engine->abandoned_count++;
-    tide_tracker_body_set(engine->tracker, job->brief.id, job);
-    (void)tide_error_set(&job->err, TIDE_TIMEOUT, "its handler did not return");
-    /* Every such attempt costs a thread: over its budget the job fails for good. */
-    tide_row_state state = TIDE_ROW_PENDING;
-    if (tide_canceled(&stuck->cancel) == TIDE_CANCEL_USER)
-        state = TIDE_ROW_CANCELED;
-    else if (job->brief.attempts + 1 >= job->brief.attempts_max)
-        state = TIDE_ROW_FAILED;
-    tide_job_put_back(job, state, TIDE_TIMEOUT, now_ms);
-    job->finish.attempts_add = 1;
-    job->finish.error = tide_text_of(job->err.text);
+    tide_tracker_body_set(engine->tracker, stuck->brief.id, job);
+    if (job != NULL)
+        conclude_for(engine, job, stuck, now_ms);
+    replace(engine);
 }
 
 static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint64_t now_ms)

@@ -4,6 +4,7 @@
  * and the start of the next cost no change of thread. */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "engine/reload.h"
 
 static tide_job *next_job(tide_engine *engine, uint64_t now_ms)
 {
@@ -71,11 +72,15 @@ static void run_one(struct tide_worker *worker, tide_job *job, uint64_t now_ms)
     tide_lock_take(engine->world, engine->lock);
     if (job->given_up) {
         /* The supervisor gave this job away while we were stuck in its handler;
-         * the claim is fenced and the job is somebody else's.  Change nothing
-         * (E1.8), and leave: another thread has our place. */
+         * the claim is fenced and the job is another worker's.  Change nothing
+         * (E1.8); from now on this thread is a spare one. */
         TIDE_SEEN("worker: a given-up handler came back");
         worker->job = NULL;
+        worker->abandoned = false;
+        engine->abandoned_count--;
         tide_job_drop(job);
+        if (engine->phase == TIDE_PHASE_RUN)
+            tide_reload_workers(engine); /* places that were lost for want of a thread */
         return;
     }
     worker->job = NULL;
@@ -91,7 +96,7 @@ void tide_worker_main(void *arg)
     tide_engine *engine = worker->engine;
 
     tide_lock_take(engine->world, engine->lock);
-    while (!worker->abandoned && engine->phase != TIDE_PHASE_ENDED) {
+    while (engine->phase != TIDE_PHASE_ENDED) {
         uint64_t now_ms = tide_world_now_ms(engine->world);
         tide_job *job = next_job(engine, now_ms);
         if (job != NULL) {

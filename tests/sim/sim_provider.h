@@ -36,7 +36,7 @@ typedef enum tide_sim_item_kind {
 } tide_sim_item_kind;
 
 struct tide_sim_item {
-    char id[24];
+    char id[32];
     uint64_t time_ms;
     uint64_t appears_ms;  /* the server shows it from then on */
     uint64_t vanishes_ms; /* and up to then; UINT64_MAX: for ever */

@@ -497,6 +497,109 @@ static void a_handler_that_never_returns_loses_its_worker_and_changes_nothing(vo
     assert_int_equal(row_state(f, id), 2);
 }
 
+/* Handlers that ignore their cancellation until the test lets them go. */
+struct stuck {
+    uint64_t runs;
+    uint64_t release;
+    const char *item; /* only with this item; NULL: always */
+};
+
+static tide_status stuck_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct stuck *stuck = context;
+    (void)err;
+    (void)add(&stuck->runs, 1);
+    bool hangs = stuck->item == NULL;
+    for (size_t i = 0; !hangs && i < tide_job_items(job); i++)
+        hangs = strcmp(tide_job_item(job, i).data, stuck->item) == 0;
+    while (hangs && get(&stuck->release) == 0)
+        test_pause();
+    return TIDE_OK;
+}
+
+/* The handlers were let go, but their threads may not have left them yet. */
+static void close_when_returned(struct fixture *f)
+{
+    UNTIL(tide_engine_close(f->engine) == TIDE_OK);
+    f->engine = NULL;
+}
+
+/* E7.1, E7.2: each attempt costs a thread, so attempts are counted over all of them. */
+static void a_handler_that_never_returns_fails_when_its_attempts_are_spent(void **state)
+{
+    struct fixture *f = *state;
+    struct stuck stuck = {0};
+    f->workers = 2;
+    fixture_settings(f, "stall.ignored_max=100ms");
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){.name = "stuck",
+                                                  .handler = stuck_handler,
+                                                  .context = &stuck,
+                                                  .attempts_max = 2,
+                                                  .stall_after_ms = 10});
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    UNTIL(get(&stuck.runs) > 2 || row_state(f, id) == 3);
+    (void)add(&stuck.release, 1);
+    finish(f);
+    assert_int_equal(row_state(f, id), 3);
+    assert_int_equal(get(&stuck.runs), 2);
+    assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 2);
+    close_when_returned(f);
+}
+
+/* E7.1: over its budget it is split by force, so that only the item at fault is lost. */
+static void a_batch_that_never_returns_is_split_down_to_the_item(void **state)
+{
+    struct fixture *f = *state;
+    struct stuck stuck = {.item = "b"};
+    fixture_settings(f, "stall.ignored_max=100ms");
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){.name = "stuck",
+                                                  .handler = stuck_handler,
+                                                  .context = &stuck,
+                                                  .attempts_max = 2,
+                                                  .stall_after_ms = 10,
+                                                  .items = true});
+    uint64_t id =
+        enqueue(f, (struct tide_spec){.kind = kind, .payload = "{\"items\":[\"a\",\"b\"]}"});
+    start(f);
+    UNTIL(row_state(f, id) > 1);
+    assert_int_equal(row_state(f, id), 2); /* split */
+    UNTIL(sql(f, "SELECT count(*) FROM job WHERE state = 2") >= 2);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2 AND payload LIKE '%%\"a\"%%'"
+                            " AND payload NOT LIKE '%%\"b\"%%'"),
+                     1);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 3"), 0);
+    (void)add(&stuck.release, 1);
+    finish(f);
+    close_when_returned(f);
+}
+
+/* With every thread stuck nothing can run any more: the engine says so and ends. */
+static void an_engine_whose_threads_are_all_stuck_stops_and_closes(void **state)
+{
+    struct fixture *f = *state;
+    struct stuck stuck = {0};
+    f->workers = TIDE_WORKERS_MAX;
+    fixture_settings(f, "stall.ignored_max=100ms");
+    fixture_open(f);
+    uint32_t kind = define(
+        f, &(struct tide_kind){
+               .name = "stuck", .handler = stuck_handler, .context = &stuck, .stall_after_ms = 10});
+    struct tide_spec specs[TIDE_WORKERS_MAX];
+    for (int i = 0; i < TIDE_WORKERS_MAX; i++)
+        specs[i] = (struct tide_spec){.kind = kind};
+    OK(tide_enqueue(f->engine, specs, TIDE_WORKERS_MAX, NULL, err));
+    start(f);
+    tide_error why = {TIDE_OK, 0, ""};
+    assert_int_equal(tide_engine_wait(f->engine, TEST_WAIT_MS, &why), TIDE_BUG);
+    assert_non_null(strstr(why.text, "stuck"));
+    assert_int_equal(tide_engine_close(f->engine), TIDE_TIMEOUT);
+    (void)add(&stuck.release, 1);
+    close_when_returned(f);
+}
+
 /* ---- schedules (E8) -------------------------------------------------------------------------- */
 
 static void a_schedule_fires_once_per_slot_and_missed_slots_collapse(void **state)
@@ -584,6 +687,9 @@ int main(void)
         TEST(when_everything_fails_the_account_halts_instead),
         TEST(a_job_without_a_beat_is_canceled_and_tried_again),
         TEST(a_handler_that_never_returns_loses_its_worker_and_changes_nothing),
+        TEST(a_handler_that_never_returns_fails_when_its_attempts_are_spent),
+        TEST(a_batch_that_never_returns_is_split_down_to_the_item),
+        TEST(an_engine_whose_threads_are_all_stuck_stops_and_closes),
         TEST(a_schedule_fires_once_per_slot_and_missed_slots_collapse),
         TEST(a_schedule_per_account_leaves_out_the_halted),
     };
