@@ -47,6 +47,30 @@ static tide_status end_planning(tide_transaction *transaction, void *arg, tide_e
     return rc == TIDE_OK ? tide_manifest_get(db, id, &planning->manifest, err) : rc;
 }
 
+struct forgetting {
+    uint32_t account;
+    bool more;
+};
+
+static tide_status forget_some(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct forgetting *forgetting = arg;
+    return tide_manifest_forget_unplanned(tide_transaction_rows(transaction), forgetting->account,
+                                          500, &forgetting->more, err);
+}
+
+/* F5: what a crash left of planning.  Opening the archive first keeps everybody else out of
+ * it: no other process can be planning for this account. */
+static tide_status forget_unplanned(tide_mail *mail, uint32_t account, tide_error *err)
+{
+    struct tide_mail_user *user = NULL;
+    struct forgetting forgetting = {.account = account, .more = true};
+    tide_status rc = tide_mail_user(mail, account, &user, err);
+    while (rc == TIDE_OK && forgetting.more)
+        rc = tide_transact(mail->engine, forget_some, &forgetting, err);
+    return rc;
+}
+
 static tide_status write_entries(struct planning *planning)
 {
     const tide_status rc =
@@ -94,6 +118,8 @@ tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask
                          ? tide_error_set(err, TIDE_NO_MEMORY, "no memory for a manifest")
                          : tide_engine_account(mail->engine, ask->email, "gmail",
                                                &planning.manifest.account, err);
+    if (rc == TIDE_OK)
+        rc = forget_unplanned(mail, planning.manifest.account, err);
     if (rc == TIDE_OK)
         rc = tide_archiver_standing(mail, planning.manifest.account, &standing, err);
     if (rc == TIDE_OK) {
@@ -156,18 +182,11 @@ static tide_status unfinished_run(tide_transaction *transaction, void *arg, tide
                               ask, err);
 }
 
-static tide_status forget_run(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    return tide_manifest_forget_unplanned(tide_transaction_rows(transaction), 500, arg, err);
-}
-
 tide_status tide_archiver_unfinished(tide_mail *mail, const char *email,
                                      struct tide_manifest *manifest_out, tide_error *err)
 {
     struct manifest_ask ask = {.found = false};
     tide_status rc = tide_engine_account(mail->engine, email, "gmail", &ask.account, err);
-    for (bool more = true; rc == TIDE_OK && more;) /* F5: what a crash left of planning */
-        rc = tide_transact(mail->engine, forget_run, &more, err);
     if (rc == TIDE_OK)
         rc = tide_transact(mail->engine, unfinished_run, &ask, err);
     if (rc == TIDE_OK && !ask.found)

@@ -358,12 +358,16 @@ tide_status tide_mail_proof_put(tide_rows db, uint32_t account,
                                 const struct tide_shard_state *shard, uint64_t at_ms,
                                 tide_text history_id, tide_error *err)
 {
-    /* Generations above this one are those of a copy that is lost.  The latest ones
-     * below are enough: history ids expire sooner than that. */
+    /* Generations above this one are those of a copy that is lost.  Of those before the last
+     * sixty-four, the last of each day stays: a shard that is synced every five minutes
+     * makes sixty-four in an afternoon, and backups are older than that. */
     static const char forget[] =
-        "DELETE FROM mail_proof WHERE account = ?1 AND id = ?2 AND (generation > ?3 OR generation <"
-        " (SELECT generation FROM mail_proof WHERE account = ?1 AND id = ?2"
-        "  ORDER BY generation DESC LIMIT 1 OFFSET 63))";
+        "DELETE FROM mail_proof WHERE account = ?1 AND id = ?2 AND (generation > ?3 OR"
+        " (generation < (SELECT generation FROM mail_proof WHERE account = ?1 AND id = ?2"
+        "  ORDER BY generation DESC LIMIT 1 OFFSET 63)"
+        " AND EXISTS (SELECT 1 FROM mail_proof AS later WHERE later.account = ?1"
+        "  AND later.id = ?2 AND later.generation > mail_proof.generation"
+        "  AND later.at_ms / 86400000 = mail_proof.at_ms / 86400000)))";
     tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,

@@ -102,20 +102,23 @@ tide_status tide_manifest_planned(tide_rows db, uint64_t manifest, uint64_t now_
                     err);
 }
 
-#define UNPLANNED "SELECT id FROM mail_manifest WHERE planned_ms = 0 AND ended_ms = 0 AND mode < 3"
+#define UNPLANNED                                                                                  \
+    "SELECT id FROM mail_manifest"                                                                 \
+    " WHERE account = ?1 AND planned_ms = 0 AND ended_ms = 0 AND mode < 3"
 
-tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t limit, bool *more_out,
-                                           tide_error *err)
+tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t account, uint32_t limit,
+                                           bool *more_out, tide_error *err)
 {
     tide_rows_stmt stmt;
     tide_status rc =
         tide_rows_prepare(db,
                           "DELETE FROM mail_removal WHERE id IN (SELECT id FROM mail_removal"
-                          " WHERE manifest IN (" UNPLANNED ") LIMIT ?1)",
+                          " WHERE manifest IN (" UNPLANNED ") LIMIT ?2)",
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_rows_u64(&stmt, 1, limit);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_u64(&stmt, 2, limit);
     uint64_t forgotten = 0;
     rc = tide_rows_run_count(&stmt, &forgotten, err);
     if (rc != TIDE_OK)
@@ -125,7 +128,10 @@ tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t limit, bool *m
         return TIDE_OK;
     rc = tide_rows_prepare(db, "DELETE FROM mail_manifest WHERE id IN (" UNPLANNED ")", WHAT, &stmt,
                            err);
-    return rc == TIDE_OK ? tide_rows_run(&stmt, err) : rc;
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, account);
+    return tide_rows_run(&stmt, err);
 }
 
 static tide_status manifest_count(tide_rows db, struct tide_manifest *manifest, tide_error *err)

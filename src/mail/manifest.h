@@ -78,9 +78,10 @@ tide_status tide_manifest_add(tide_rows db, struct tide_manifest *manifest, tide
 tide_status tide_manifest_planned(tide_rows db, uint64_t manifest, uint64_t now_ms,
                                   tide_error *err);
 /* Forgets runs of the archiver that were never planned to their end (F5), at most
- * `limit` entries of them in one go; *more_out: there are more. */
-tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t limit, bool *more_out,
-                                           tide_error *err);
+ * `limit` entries of them in one go; *more_out: there are more.  Only the account's own: the
+ * caller has its archive open for writing, so that nobody else is planning one. */
+tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t account, uint32_t limit,
+                                           bool *more_out, tide_error *err);
 tide_status tide_manifest_end(tide_rows db, uint64_t manifest, uint64_t ended_ms, tide_error *err);
 /* TIDE_NOT_FOUND. */
 tide_status tide_manifest_get(tide_rows db, uint64_t manifest, struct tide_manifest *manifest_out,

@@ -164,13 +164,37 @@ static void a_copy_is_as_whole_as_the_last_proof_before_it(void **state)
     assert_int_equal(at_ms, 75000);
     OK(tide_mail_proof_history(ROWS, 1, at_ms, id, err));
     assert_string_equal(id, "h750");
-    /* Sixty-four are kept; what the copy never had is forgotten when it is proven. */
+    /* Of one day sixty-four are kept; what the copy never had is forgotten when it is proven. */
     const struct tide_shard_state old = shard("2019", "x", 350, 1);
     assert_int_equal(tide_mail_proof_get(ROWS, 1, &old, &at_ms, NULL), TIDE_NOT_FOUND);
     OK(tide_mail_proof_put(ROWS, 1, &copy, 200000, TIDE_TEXT("now"), err));
     const struct tide_shard_state later = shard("2019", "x", 2000, 1);
     OK(tide_mail_proof_get(ROWS, 1, &later, &at_ms, err));
     assert_int_equal(at_ms, 200000);
+}
+
+/* A copy from last month still finds a proof of its own time. */
+static void the_last_proof_of_each_day_stays(void **state)
+{
+    enum { DAYS = 40, A_DAY = 12, DAY_MS = 86400000 };
+    uint64_t at_ms = 0;
+    for (uint64_t day = 0; day < DAYS; day++) {
+        for (uint64_t i = 0; i < A_DAY; i++) {
+            const struct tide_shard_state one = shard("2019", "x", day * 100 + i, 1);
+            OK(tide_mail_proof_put(ROWS, 1, &one, day * DAY_MS + i * 1000, TIDE_TEXT("h"), err));
+        }
+    }
+    for (uint64_t day = 0; day < DAYS; day++) {
+        const struct tide_shard_state copy = shard("2019", "x", day * 100 + 99, 1);
+        OK(tide_mail_proof_get(ROWS, 1, &copy, &at_ms, err));
+        assert_int_equal(at_ms, day * DAY_MS + (A_DAY - 1) * 1000);
+    }
+    /* And no more than that: 64, and one for each earlier day. */
+    tide_rows_stmt stmt;
+    OK(tide_rows_prepare(ROWS, "SELECT count(*) FROM mail_proof", "test", &stmt, err));
+    OK(tide_rows_one(&stmt, err));
+    assert_true(tide_rows_get_u64(&stmt, 0) <= 64 + DAYS);
+    tide_rows_end(&stmt);
 }
 
 static void a_listing_ends_with_its_last_span(void **state)
@@ -230,6 +254,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(the_adopted_mark_and_those_above_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(a_note_never_hides_a_loss, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_last_proof_of_each_day_stays, setup, rows_teardown),
         cmocka_unit_test_setup_teardown(a_copy_is_as_whole_as_the_last_proof_before_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_listing_ends_with_its_last_span, setup, teardown),

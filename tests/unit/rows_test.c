@@ -447,9 +447,13 @@ static void unplanned_runs_and_gaps_are_kept_in_order(void **state)
                                                    1);
         OK(tide_removal_add(ROWS, &entry, err));
     }
-    OK(tide_manifest_forget_unplanned(ROWS, 2, &more, err));
+    OK(tide_manifest_forget_unplanned(ROWS, 3, 2, &more, err)); /* another account's */
+    assert_false(more);
+    OK(tide_manifest_get(ROWS, manifest.id, &manifest, err));
+    assert_int_equal(manifest.entries[TIDE_REMOVAL_PLANNED], 3);
+    OK(tide_manifest_forget_unplanned(ROWS, 2, 2, &more, err));
     assert_true(more);
-    OK(tide_manifest_forget_unplanned(ROWS, 2, &more, err));
+    OK(tide_manifest_forget_unplanned(ROWS, 2, 2, &more, err));
     assert_false(more);
     struct tide_manifest back;
     assert_int_equal(tide_manifest_get(ROWS, manifest.id, &back, NULL), TIDE_NOT_FOUND);
