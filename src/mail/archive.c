@@ -313,6 +313,7 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
         .raw_bytes = shard->raw_bytes,
         .oldest_ms = oldest_ms,
         .newest_ms = newest_ms,
+        .made_ms = shard->made_ms,
     };
     (void)snprintf(state_out->name, sizeof state_out->name, "%s", shard->name);
     (void)snprintf(state_out->id, sizeof state_out->id, "%s", shard->id);

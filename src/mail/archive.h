@@ -252,6 +252,7 @@ struct tide_shard_state {
     uint64_t bytes; /* of the file */
     uint64_t raw_bytes;
     int64_t oldest_ms, newest_ms;
+    uint64_t made_ms; /* when the file was made; 0 in what the ledger remembers */
 };
 /* Looks for new ones, and counts them; the shards are in the order of their keys. */
 size_t tide_archive_shards(tide_archive *archive);

@@ -44,6 +44,8 @@ tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
         return rc;
     if (!tide_text_to_u64(tide_text_of(state.cursor), &standing.watermark_ms))
         standing.watermark_ms = 0; /* no watermark yet: everything is past it */
+    if (standing.row.lost && standing.row.lost_ms < standing.watermark_ms)
+        standing.watermark_ms = standing.row.lost_ms; /* the next sync lets it fall back (W3) */
     *standing_out = standing;
     return TIDE_OK;
 }

@@ -9,6 +9,7 @@
 #include "base/clocktext.h"
 #include "mail/mail_inside.h"
 #include "mail/mail_look.h"
+#include "mail/manifest.h"
 #include "mail/shard.h"
 
 #include <stdio.h>
@@ -60,8 +61,10 @@ static tide_status shards_now(tide_archive *archive, struct shards *now, tide_er
 struct proof {
     uint32_t account;
     struct shards remembered, now;
+    uint64_t last_run_ms; /* when the last run of the account was planned */
+    uint64_t now_ms;
     /* What was found. */
-    size_t unproven;
+    size_t unproven, foreign;
     uint64_t lost_ms;
     char first[160]; /* the first of them, in words */
     char notice[TIDE_MAIL_NOTICE_BYTES];
@@ -70,9 +73,14 @@ struct proof {
 static tide_status read_remembered(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct proof *proof = arg;
+    struct tide_mail_row row;
+    const tide_rows db = tide_transaction_rows(transaction);
     proof->remembered.count = 0;
-    return tide_mail_shards(tide_transaction_rows(transaction), proof->account, shards_add,
-                            &proof->remembered, err);
+    const tide_status rc = tide_mail_row_get(db, proof->account, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    proof->last_run_ms = row.last_run_ms;
+    return tide_mail_shards(db, proof->account, shards_add, &proof->remembered, err);
 }
 
 static const struct tide_shard_state *shard_of(const struct shards *shards, const char *name)
@@ -87,6 +95,15 @@ static bool is_older(const struct tide_shard_state *now, const struct tide_shard
 {
     return strcmp(now->id, seen->id) == 0 &&
            (now->generation < seen->generation || now->messages < seen->messages);
+}
+
+/* A file with mail that the ledger does not know and that is older than the account's last run:
+ * somebody put it there, and its labels may be of any time.  (One that a run made before it
+ * died is younger.) */
+static bool is_foreign(const struct proof *proof, const struct tide_shard_state *now)
+{
+    return now->messages > 0 && now->made_ms < proof->last_run_ms &&
+           shard_of(&proof->remembered, now->name) == NULL;
 }
 
 /* "" when it is proven. */
@@ -119,6 +136,8 @@ static void compare(struct proof *proof)
         if (start_of(seen) < proof->lost_ms)
             proof->lost_ms = start_of(seen);
     }
+    for (size_t i = 0; i < proof->now.count; i++)
+        proof->foreign += is_foreign(proof, &proof->now.list[i]);
     if (proof->unproven == 0)
         return;
     char since[TIDE_TIME_TEXT_BYTES] = "the beginning";
@@ -133,6 +152,22 @@ static void compare(struct proof *proof)
                    proof->first, more, proof->lost_ms > 0 ? 10 : 32, since);
 }
 
+/* The labels of a copy that the ledger did not watch are those of another time.  With a proof of
+ * that time the history is read again from there; without one nobody can tell what changed
+ * since, and that is a gap (manifest.h): the archiver asks for these labels. */
+static tide_status labels_since(tide_rows db, const struct proof *proof,
+                                const struct tide_shard_state *now, uint64_t *rewind_ms,
+                                tide_error *err)
+{
+    uint64_t at_ms = 0;
+    const tide_status rc = tide_mail_proof_get(db, proof->account, now, &at_ms, err);
+    if (rc == TIDE_NOT_FOUND)
+        return tide_gap_put(db, proof->account, proof->now_ms, err);
+    if (rc == TIDE_OK && (*rewind_ms == 0 || at_ms < *rewind_ms))
+        *rewind_ms = at_ms;
+    return rc;
+}
+
 /* What is there now is what the next proof is held against. */
 static tide_status write_lost(tide_transaction *transaction, void *arg, tide_error *err)
 {
@@ -145,27 +180,31 @@ static tide_status write_lost(tide_transaction *transaction, void *arg, tide_err
         const struct tide_shard_state *now = shard_of(&proof->now, seen->name);
         if (doubt(now, seen)[0] == '\0')
             continue;
-        /* The messages of an older copy have older labels too. */
-        uint64_t at_ms = 0;
-        if (now != NULL && is_older(now, seen))
-            rc = tide_mail_proof_get(db, proof->account, now, &at_ms, err);
-        if (rc == TIDE_NOT_FOUND)
-            rc = TIDE_OK;
-        if (at_ms > 0 && (rewind_ms == 0 || at_ms < rewind_ms))
-            rewind_ms = at_ms;
+        if (now != NULL)
+            rc = labels_since(db, proof, now, &rewind_ms, err);
         if (rc == TIDE_OK)
             rc = now == NULL ? tide_mail_shard_forget(db, proof->account, seen->name, err)
                              : tide_mail_shard_put(db, proof->account, now, err);
     }
-    return rc == TIDE_OK ? tide_mail_lost_put(db, proof->account, proof->lost_ms, rewind_ms,
-                                              proof->notice, err)
-                         : rc;
+    for (size_t i = 0; rc == TIDE_OK && i < proof->now.count; i++) {
+        const struct tide_shard_state *now = &proof->now.list[i];
+        if (!is_foreign(proof, now))
+            continue;
+        rc = tide_gap_put(db, proof->account, proof->now_ms, err);
+        if (rc == TIDE_OK)
+            rc = tide_mail_shard_put(db, proof->account, now, err);
+    }
+    if (rc != TIDE_OK || proof->unproven == 0)
+        return rc;
+    return tide_mail_lost_put(db, proof->account, proof->lost_ms, rewind_ms, proof->notice, err);
 }
 
 tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_error *err)
 {
-    struct proof proof = {
-        .account = user->account, .remembered = {.mem = mail->mem}, .now = {.mem = mail->mem}};
+    struct proof proof = {.account = user->account,
+                          .remembered = {.mem = mail->mem},
+                          .now = {.mem = mail->mem},
+                          .now_ms = tide_world_now_unix_ms(mail->world)};
     tide_status rc = tide_transact(mail->engine, read_remembered, &proof, err);
     if (rc == TIDE_OK && proof.remembered.full)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the shards of %s", user->email);
@@ -173,7 +212,7 @@ tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_e
         rc = shards_now(user->archive, &proof.now, err);
     if (rc == TIDE_OK)
         compare(&proof);
-    if (rc == TIDE_OK && proof.unproven > 0)
+    if (rc == TIDE_OK && (proof.unproven > 0 || proof.foreign > 0))
         rc = tide_transact(mail->engine, write_lost, &proof, err);
     shards_done(&proof.remembered);
     shards_done(&proof.now);

@@ -20,7 +20,7 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                          " (SELECT min(id) FROM (SELECT min(gmail_id) AS id FROM message"
                          " UNION ALL SELECT min(gmail_id) FROM former)),"
                          " (SELECT max(id) FROM (SELECT max(gmail_id) AS id FROM message"
-                         " UNION ALL SELECT max(gmail_id) FROM former)) FROM shard",
+                         " UNION ALL SELECT max(gmail_id) FROM former)), made_ms FROM shard",
     /* The oldest one stands at most `late` behind the first (H4), and so on. */
     [TIDE_SHARD_SPAN] = "SELECT (SELECT min(internal_ms) FROM message WHERE id <="
                         " (SELECT min(id) FROM message) + shard.late),"
@@ -200,6 +200,7 @@ static tide_status state_load(struct tide_shard *shard, const char *account, tid
         shard->known = true;
         tide_column_copy(row, 8, shard->id_least, sizeof shard->id_least);
         tide_column_copy(row, 9, shard->id_greatest, sizeof shard->id_greatest);
+        shard->made_ms = tide_column_u64(row, 10);
     }
     tide_db_end(row);
     return rc;

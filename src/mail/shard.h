@@ -141,6 +141,7 @@ struct tide_shard {
     /* While open for writing: as in its row, the running transaction included. */
     char id[40];
     uint64_t generation, messages, raw_bytes;
+    uint64_t made_ms;
     int64_t late;                                /* H4 */
     struct tide_shard_run runs[TIDE_SHARD_RUNS]; /* the running transaction included */
     size_t run_next;                             /* to be forgotten */
