@@ -9,6 +9,10 @@
 #   pg_cluster.sh run [--fast] [--or-without] COMMAND...
 #       runs COMMAND with TIDE_TEST_POSTGRES=URL and stops the cluster, whatever happened.
 #       Exit status: the command's.
+#   pg_cluster.sh template
+#       makes a cluster that is never started and prints its directory; `stop` removes it.
+#       With TIDE_TEST_PG_TEMPLATE set to it, `start` and `run` copy it, which is faster than
+#       making one each time.
 #
 # --fast: nothing is synced; for tests that do not pull plugs.
 # Without PostgreSQL it prints `skipped: PostgreSQL is not installed` and exits with 77,
@@ -48,8 +52,28 @@ can_run() {
     [ "$(id -u)" != 0 ] || { id postgres && command -v runuser; } >/dev/null 2>&1
 }
 
+# make_data LOG: $dir/data, a copy of the template where there is one.
+make_data() {
+    local template=${TIDE_TEST_PG_TEMPLATE:-}
+    if [ -n "$template" ]; then
+        as_server cp -a --reflink=auto "$template/data" "$dir/data"
+        return
+    fi
+    as_server "$programs/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C \
+        --no-sync --no-instructions >"$1" 2>&1 ||
+        { cat "$1" >&2; die "initdb failed"; }
+}
+
+# make_dir: a directory of its own in $dir, which `stop` removes.  Not below a long TMPDIR:
+# the path of a socket has at most 107 bytes.
+make_dir() {
+    dir=$(mktemp -d /tmp/tide-pg.XXXXXX)
+    [ "$(id -u)" != 0 ] || chown postgres "$dir"
+    as_server touch "$dir/made"
+}
+
 start() { # prints nothing; sets url and dir
-    local fast=0 settings=() made=0
+    local fast=0 settings=()
     dir=
     while [ $# -gt 0 ]; do
         case $1 in
@@ -60,19 +84,15 @@ start() { # prints nothing; sets url and dir
         esac
         shift
     done
-    # The path of a socket has at most 107 bytes, so not below a long TMPDIR.
     if [ -z "$dir" ]; then
-        dir=$(mktemp -d /tmp/tide-pg.XXXXXX)
-        made=1
+        make_dir
+    else
+        mkdir -p "$dir"
+        [ "$(id -u)" != 0 ] || chown postgres "$dir"
     fi
-    mkdir -p "$dir"
-    [ "$(id -u)" != 0 ] || chown postgres "$dir"
-    [ "$made" = 0 ] || as_server touch "$dir/made"
     local log="$dir/log"
     if [ ! -f "$dir/data/PG_VERSION" ]; then
-        as_server "$programs/initdb" -D "$dir/data" -U postgres -A trust -E UTF8 --locale=C \
-            --no-sync --no-instructions >"$dir/initdb.log" 2>&1 ||
-            { cat "$dir/initdb.log" >&2; die "initdb failed"; }
+        make_data "$dir/initdb.log"
         {
             echo "listen_addresses = ''"
             echo "unix_socket_directories = '$dir'"
@@ -150,7 +170,7 @@ run() {
     exit "$status"
 }
 
-[ $# -gt 0 ] || die "start, stop or run"
+[ $# -gt 0 ] || die "start, stop, run or template"
 verb=$1
 shift
 case $verb in
@@ -164,5 +184,12 @@ stop)
     stop "$1"
     ;;
 run) run "$@" ;;
-*) die "$verb: start, stop or run" ;;
+template)
+    can_run || { echo "skipped: PostgreSQL is not installed" >&2; exit 77; }
+    make_dir
+    unset TIDE_TEST_PG_TEMPLATE
+    make_data "$dir/initdb.log"
+    echo "$dir"
+    ;;
+*) die "$verb: start, stop, run or template" ;;
 esac
