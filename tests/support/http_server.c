@@ -200,7 +200,9 @@ static struct MHD_Response *answer_new(test_http *server, struct MHD_Connection 
     }
     *code = strcmp(path, "/status") == 0 ? (unsigned)number_of(connection, "code", 500) : 404;
     struct MHD_Response *response = plain_new(5);
-    MHD_add_response_header(response, "Retry-After", "7");
+    char after_s[24];
+    (void)snprintf(after_s, sizeof after_s, "%" PRIu64, number_of(connection, "after", 7));
+    MHD_add_response_header(response, "Retry-After", after_s);
     return response;
 }
 

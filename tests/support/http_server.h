@@ -6,7 +6,7 @@
  *
  *   Well behaved (libmicrohttpd; keep-alive):
  *     /plain?bytes=N        N bytes of a known pattern (default 5), X-Test: yes
- *     /status?code=N        that code, a short body, Retry-After: 7
+ *     /status?code=N        that code, a short body, Retry-After: 7; or after=S
  *     /redirect             302 to /plain
  *     /delay?ms=N           /plain, N ms later
  *     /slow?bytes=N&ms=M    one byte every M ms

