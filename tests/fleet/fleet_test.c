@@ -1,7 +1,8 @@
 /* Goal: several engines on one shared ledger are one: each job runs once, each account
  * has one holder, each tick of a schedule fires once, and what one is told all do.
  * Method: two engines in this process, each with a state directory of its own, on a
- * fresh database; the short lease makes deaths quick. */
+ * fresh database.  They look often; the lease is so long that no process is declared dead
+ * because the machine is busy. */
 #include "base/check.h"
 #include "engine/settings.h"
 #include "support/pg_test.h"
@@ -120,9 +121,9 @@ static void start(struct fixture *f, int which)
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
-    /* Three looks in a lease, a tenth of the usual times. */
-    (void)setenv("TIDEMARK_FLEET_LEASE", "1500ms", 1);
+    (void)setenv("TIDEMARK_FLEET_LEASE", "2m", 1);
     (void)setenv("TIDEMARK_FLEET_LOOK", "300ms", 1);
+    (void)unsetenv("TIDEMARK_FLEET_POLL");
     (void)snprintf(f->dir, sizeof f->dir, "/tmp/tide-fleet-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
     pg_test_create(NULL, f->url, sizeof f->url);
@@ -141,14 +142,16 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Until a question to the database has that answer: at most 20 s. */
+enum { UNTIL_TRIES = 800, UNTIL_PAUSE_US = 50000 }; /* 40 s and more */
+
+/* Until a question to the database has that answer. */
 static void until(struct fixture *f, const char *sql, long long expected)
 {
     long long value = -1;
-    for (int i = 0; i < 400 && value != expected; i++) {
+    for (int i = 0; i < UNTIL_TRIES && value != expected; i++) {
         value = pg_test_exec(f->url, sql);
         if (value != expected)
-            (void)usleep(50000);
+            (void)usleep(UNTIL_PAUSE_US);
     }
     if (value != expected)
         (void)fprintf(stderr, "%s: %lld, not %lld\n", sql, value, expected);
@@ -157,10 +160,9 @@ static void until(struct fixture *f, const char *sql, long long expected)
 
 static void until_ran(struct fixture *f, unsigned expected)
 {
-    (void)f;
-    for (int i = 0; i < 400 && atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran) < expected;
-         i++)
-        (void)usleep(50000);
+    for (int i = 0;
+         i < UNTIL_TRIES && atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran) < expected; i++)
+        (void)usleep(UNTIL_PAUSE_US);
     assert_int_equal(atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran), expected);
 }
 
@@ -194,9 +196,14 @@ static void jobs_of_no_account_run_once_in_either_process(void **state)
     assert_int_equal(atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran), 3000);
 }
 
-static void a_hint_wakes_another_process_at_once(void **state)
+/* A look would find the job in four minutes, a poll in one: what runs it before the test
+ * gives up is the hint. */
+static void a_hint_wakes_another_process(void **state)
 {
     struct fixture *f = *state;
+    (void)setenv("TIDEMARK_FLEET_LEASE", "10m", 1);
+    (void)setenv("TIDEMARK_FLEET_LOOK", "4m", 1);
+    (void)setenv("TIDEMARK_FLEET_POLL", "1m", 1);
     open_process(f, 0);
     open_process(f, 1);
     start(f, 1); /* the first only enqueues */
@@ -305,8 +312,8 @@ static uint32_t open_with_kinds(struct fixture *f)
 
 static void until_one_ran(struct fixture *f, int which, unsigned least)
 {
-    for (int i = 0; i < 400 && atomic_load(&f->p[which].ran) < least; i++)
-        (void)usleep(50000);
+    for (int i = 0; i < UNTIL_TRIES && atomic_load(&f->p[which].ran) < least; i++)
+        (void)usleep(UNTIL_PAUSE_US);
     assert_true(atomic_load(&f->p[which].ran) >= least);
 }
 
@@ -345,10 +352,18 @@ static void an_account_moves_to_whoever_runs_what_is_left(void **state)
     assert_int_equal(atomic_load(&f->p[0].ran) + atomic_load(&f->p[1].ran), 180);
 }
 
+/* An account with work of ours is offered to the others after two leases.  The tests of
+ * that need a short one; being declared dead in between does them no harm. */
+static void short_lease(void)
+{
+    (void)setenv("TIDEMARK_FLEET_LEASE", "2s", 1);
+}
+
 /* Neither starves, although both always have something to do. */
 static void an_account_is_not_kept_from_others_by_work_without_end(void **state)
 {
     struct fixture *f = *state;
+    short_lease();
     uint32_t account = open_with_kinds(f);
     for (int i = 0; i < 2; i++) {
         atomic_store(&f->p[i].forever, true);
@@ -367,6 +382,7 @@ static void an_account_is_not_kept_from_others_by_work_without_end(void **state)
 static void an_offer_that_nobody_wants_is_taken_back(void **state)
 {
     struct fixture *f = *state;
+    short_lease();
     uint32_t account = open_with_kinds(f);
     atomic_store(&f->p[1].deaf, true);
     atomic_store(&f->p[0].forever, true);
@@ -381,7 +397,7 @@ static void an_offer_that_nobody_wants_is_taken_back(void **state)
     (void)pg_test_exec(f->url, "CREATE TRIGGER note_it AFTER UPDATE ON tidemark.account"
                                " FOR EACH ROW WHEN (old.owner IS NOT NULL AND new.owner IS NULL)"
                                " EXECUTE FUNCTION note_it()");
-    until(f, "SELECT count(*) FROM given_up", 1);
+    until(f, "SELECT (count(*) > 0)::int FROM given_up", 1);
     until_one_ran(f, 0, atomic_load(&f->p[0].ran) + 1);
     until(f, held, 1);
     atomic_store(&f->p[0].forever, false);
@@ -438,8 +454,8 @@ static bool shows(struct fixture *f, int which, const char *text)
 
 static void until_shows(struct fixture *f, int which, const char *text)
 {
-    for (int i = 0; i < 400 && !shows(f, which, text); i++)
-        (void)usleep(50000);
+    for (int i = 0; i < UNTIL_TRIES && !shows(f, which, text); i++)
+        (void)usleep(UNTIL_PAUSE_US);
     assert_true(shows(f, which, text));
 }
 
@@ -569,7 +585,7 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(jobs_of_no_account_run_once_in_either_process),
-        TEST(a_hint_wakes_another_process_at_once),
+        TEST(a_hint_wakes_another_process),
         TEST(an_account_has_one_holder_and_a_clean_end_gives_it_up),
         TEST(a_member_that_was_declared_dead_starts_anew),
         TEST(accounts_are_shared_out),
