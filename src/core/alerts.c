@@ -1,48 +1,13 @@
-#include "core/alerts.h"
+#include "core/alerts_record.h"
 #include "base/check.h"
 #include "base/limits.h"
-#include "base/map.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { STEPS = 60, SLOTS = STEPS + 1, BITS = 64, PPM = 1000000, PERCENT = 100 };
-enum { WORDS = (TIDE_ALERT_ITEMS_MAX + BITS - 1) / BITS };
-
-/* Counts over a sliding window: one slot per step, and one for the step that is
- * under way. */
-struct series {
-    uint64_t step; /* number of the newest one */
-    uint64_t sum;
-    uint32_t slots[SLOTS];
-};
-
-struct record {
-    uint64_t account;
-    uint64_t bits[WORDS]; /* the last items, 1: bad */
-    uint32_t bits_at, bits_seen, bits_bad;
-    struct series bad;
-    struct series calls;
-    struct series refused;
-    uint64_t metadata_bytes;
-    bool at_bound;
-    uint64_t bound_since_ms, bound_left_ms;
-    enum tide_level levels[TIDE_CONDITIONS];
-    enum tide_level told[TIDE_CONDITIONS];
-    uint64_t since_ms[TIDE_CONDITIONS];
-};
-
-struct tide_alerts {
-    struct tide_alerts_settings settings;
-    tide_mem *mem;
-    struct record *records;
-    size_t capacity;
-    size_t count;
-    tide_map places; /* account to record */
-    size_t untold;
-    uint64_t now_ms; /* of the last news: what `each` shows */
-};
+enum { STEPS = TIDE_ALERT_STEPS, SLOTS = TIDE_ALERT_SLOTS, BITS = TIDE_ALERT_WORD_BITS };
+enum { WORDS = TIDE_ALERT_WORDS, PPM = 1000000, PERCENT = 100 };
 
 struct tide_alerts_settings tide_alerts_defaults(void)
 {
@@ -106,7 +71,7 @@ static uint64_t step_ms_of(uint64_t window_ms)
 }
 
 /* Moves on to the step of `now_ms`, emptying the slots it passes. */
-static void series_advance(struct series *series, uint64_t window_ms, uint64_t now_ms)
+static void series_advance(struct tide_alert_series *series, uint64_t window_ms, uint64_t now_ms)
 {
     uint64_t step = now_ms / step_ms_of(window_ms);
     if (step <= series->step)
@@ -125,7 +90,7 @@ static void series_advance(struct series *series, uint64_t window_ms, uint64_t n
     series->step = step;
 }
 
-static void series_add(struct series *series, uint64_t count)
+static void series_add(struct tide_alert_series *series, uint64_t count)
 {
     uint32_t *slot = &series->slots[series->step % SLOTS];
     uint32_t room = UINT32_MAX - *slot;
@@ -134,7 +99,8 @@ static void series_add(struct series *series, uint64_t count)
     series->sum += added;
 }
 
-static void bits_push(struct record *record, uint32_t window_items, uint64_t count, bool bad)
+static void bits_push(struct tide_alert_record *record, uint32_t window_items, uint64_t count,
+                      bool bad)
 {
     if (count > window_items)
         count = window_items;
@@ -149,7 +115,8 @@ static void bits_push(struct record *record, uint32_t window_items, uint64_t cou
     }
 }
 
-static tide_status record_get(tide_alerts *alerts, uint64_t account, struct record **record_out)
+tide_status tide_alerts_record(tide_alerts *alerts, uint64_t account,
+                               struct tide_alert_record **record_out)
 {
     uint32_t at = 0;
     TIDE_ASSERT(account != 0);
@@ -163,7 +130,7 @@ static tide_status record_get(tide_alerts *alerts, uint64_t account, struct reco
             return TIDE_NO_MEMORY;
         alerts->records = records;
         at = (uint32_t)alerts->count++;
-        alerts->records[at] = (struct record){.account = account};
+        alerts->records[at] = (struct tide_alert_record){.account = account};
         bool put = tide_map_put(&alerts->places, account, at);
         TIDE_ASSERT(put); /* room was reserved */
     }
@@ -186,7 +153,8 @@ static uint64_t at_least(uint64_t value, uint64_t minimum)
     return value > minimum ? value : minimum;
 }
 
-static struct measure measure_queue(const tide_alerts *alerts, const struct record *record)
+static struct measure measure_queue(const tide_alerts *alerts,
+                                    const struct tide_alert_record *record)
 {
     /* Once raised, a short look away from the bound does not lower it. */
     bool lingers = record->levels[TIDE_ALERT_QUEUE] != TIDE_LEVEL_NONE &&
@@ -198,7 +166,7 @@ static struct measure measure_queue(const tide_alerts *alerts, const struct reco
                             .scale = 1};
 }
 
-static struct measure measure_of(const tide_alerts *alerts, const struct record *record,
+static struct measure measure_of(const tide_alerts *alerts, const struct tide_alert_record *record,
                                  enum tide_condition condition)
 {
     const struct tide_alerts_settings *settings = &alerts->settings;
@@ -251,8 +219,8 @@ static enum tide_level measure_level(const struct measure *measure, uint32_t per
     return measure_meets(measure, measure->warn, percent) ? TIDE_LEVEL_WARN : TIDE_LEVEL_NONE;
 }
 
-static void level_set(tide_alerts *alerts, struct record *record, enum tide_condition condition,
-                      enum tide_level level)
+static void level_set(tide_alerts *alerts, struct tide_alert_record *record,
+                      enum tide_condition condition, enum tide_level level)
 {
     if (record->levels[condition] == level)
         return;
@@ -267,7 +235,15 @@ static void level_set(tide_alerts *alerts, struct record *record, enum tide_cond
     alerts->untold -= was_untold;
 }
 
-static void record_judge(tide_alerts *alerts, struct record *record)
+void tide_alerts_told_set(tide_alerts *alerts, struct tide_alert_record *record,
+                          enum tide_condition condition, enum tide_level told)
+{
+    alerts->untold -= record->told[condition] != record->levels[condition];
+    record->told[condition] = told;
+    alerts->untold += told != record->levels[condition];
+}
+
+void tide_alerts_judge(tide_alerts *alerts, struct tide_alert_record *record)
 {
     series_advance(&record->bad, alerts->settings.bad_hour_ms, alerts->now_ms);
     series_advance(&record->calls, alerts->settings.throttled_window_ms, alerts->now_ms);
@@ -288,27 +264,27 @@ static void record_judge(tide_alerts *alerts, struct record *record)
 
 /* The record of an account, brought up to now. */
 static tide_status record_now(tide_alerts *alerts, uint64_t account, uint64_t now_ms,
-                              struct record **record_out)
+                              struct tide_alert_record **record_out)
 {
-    tide_status rc = record_get(alerts, account, record_out);
+    tide_status rc = tide_alerts_record(alerts, account, record_out);
     if (rc != TIDE_OK)
         return rc;
     alerts->now_ms = at_least(now_ms, alerts->now_ms); /* A now from the past is the last one. */
-    record_judge(alerts, *record_out);
+    tide_alerts_judge(alerts, *record_out);
     return TIDE_OK;
 }
 
 tide_status tide_alerts_items(tide_alerts *alerts, uint64_t account, uint64_t good, uint64_t bad,
                               uint64_t now_ms)
 {
-    struct record *record = NULL;
+    struct tide_alert_record *record = NULL;
     tide_status rc = record_now(alerts, account, now_ms, &record);
     if (rc != TIDE_OK)
         return rc;
     bits_push(record, alerts->settings.bad_window_items, good, false);
     bits_push(record, alerts->settings.bad_window_items, bad, true);
     series_add(&record->bad, bad);
-    record_judge(alerts, record);
+    tide_alerts_judge(alerts, record);
     return TIDE_OK;
 }
 
@@ -316,31 +292,31 @@ tide_status tide_alerts_calls(tide_alerts *alerts, uint64_t account, uint32_t ca
                               uint32_t refused, uint64_t now_ms)
 {
     TIDE_ASSERT(refused <= calls);
-    struct record *record = NULL;
+    struct tide_alert_record *record = NULL;
     tide_status rc = record_now(alerts, account, now_ms, &record);
     if (rc != TIDE_OK)
         return rc;
     series_add(&record->calls, calls);
     series_add(&record->refused, refused);
-    record_judge(alerts, record);
+    tide_alerts_judge(alerts, record);
     return TIDE_OK;
 }
 
 tide_status tide_alerts_metadata(tide_alerts *alerts, uint64_t account, uint64_t bytes,
                                  uint64_t now_ms)
 {
-    struct record *record = NULL;
+    struct tide_alert_record *record = NULL;
     tide_status rc = record_now(alerts, account, now_ms, &record);
     if (rc != TIDE_OK)
         return rc;
     record->metadata_bytes = bytes;
-    record_judge(alerts, record);
+    tide_alerts_judge(alerts, record);
     return TIDE_OK;
 }
 
 tide_status tide_alerts_queue(tide_alerts *alerts, uint64_t account, bool at_bound, uint64_t now_ms)
 {
-    struct record *record = NULL;
+    struct tide_alert_record *record = NULL;
     tide_status rc = record_now(alerts, account, now_ms, &record);
     if (rc != TIDE_OK)
         return rc;
@@ -350,7 +326,7 @@ tide_status tide_alerts_queue(tide_alerts *alerts, uint64_t account, bool at_bou
     if (!at_bound && record->at_bound)
         record->bound_left_ms = alerts->now_ms;
     record->at_bound = at_bound;
-    record_judge(alerts, record);
+    tide_alerts_judge(alerts, record);
     return TIDE_OK;
 }
 
@@ -358,7 +334,7 @@ void tide_alerts_tick(tide_alerts *alerts, uint64_t now_ms)
 {
     alerts->now_ms = at_least(now_ms, alerts->now_ms);
     for (size_t i = 0; i < alerts->count; i++)
-        record_judge(alerts, &alerts->records[i]);
+        tide_alerts_judge(alerts, &alerts->records[i]);
 }
 
 tide_status tide_alerts_set(tide_alerts *alerts, const struct tide_alerts_settings *settings)
@@ -368,15 +344,15 @@ tide_status tide_alerts_set(tide_alerts *alerts, const struct tide_alerts_settin
     const struct tide_alerts_settings old = alerts->settings;
     alerts->settings = *settings;
     for (size_t i = 0; i < alerts->count; i++) {
-        struct record *record = &alerts->records[i];
+        struct tide_alert_record *record = &alerts->records[i];
         if (old.bad_window_items != settings->bad_window_items) {
             memset(record->bits, 0, sizeof record->bits);
             record->bits_at = record->bits_seen = record->bits_bad = 0;
         }
         if (old.bad_hour_ms != settings->bad_hour_ms)
-            record->bad = (struct series){0};
+            record->bad = (struct tide_alert_series){0};
         if (old.throttled_window_ms != settings->throttled_window_ms)
-            record->calls = record->refused = (struct series){0};
+            record->calls = record->refused = (struct tide_alert_series){0};
     }
     tide_alerts_tick(alerts, alerts->now_ms);
     return TIDE_OK;
@@ -387,7 +363,7 @@ void tide_alerts_forget(tide_alerts *alerts, uint64_t account)
     uint32_t at = 0;
     if (account == 0 || !tide_map_get(&alerts->places, account, &at))
         return;
-    struct record *record = &alerts->records[at];
+    struct tide_alert_record *record = &alerts->records[at];
     for (int i = 0; i < TIDE_CONDITIONS; i++)
         alerts->untold -= record->told[i] != record->levels[i];
     (void)tide_map_remove(&alerts->places, account);
@@ -406,7 +382,7 @@ static uint64_t threshold_of(const struct measure *measure, enum tide_level leve
                                         : measure->critical;
 }
 
-static struct tide_alert alert_of(const tide_alerts *alerts, const struct record *record,
+static struct tide_alert alert_of(const tide_alerts *alerts, const struct tide_alert_record *record,
                                   enum tide_condition condition)
 {
     struct measure measure = measure_of(alerts, record, condition);
@@ -432,7 +408,7 @@ bool tide_alerts_next(tide_alerts *alerts, struct tide_alert *alert_out,
     if (alerts->untold == 0)
         return false;
     for (size_t at = 0; at < alerts->count; at++) {
-        struct record *record = &alerts->records[at];
+        struct tide_alert_record *record = &alerts->records[at];
         for (int i = 0; i < TIDE_CONDITIONS; i++) {
             if (record->told[i] == record->levels[i])
                 continue;
@@ -459,7 +435,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-static uint64_t step_after(const struct series *series, uint64_t window_ms)
+static uint64_t step_after(const struct tide_alert_series *series, uint64_t window_ms)
 {
     uint64_t at_ms = 0;
     return __builtin_mul_overflow(series->step + 1, step_ms_of(window_ms), &at_ms) ? UINT64_MAX
@@ -473,7 +449,7 @@ uint64_t tide_alerts_wake_at_ms(const tide_alerts *alerts)
     const struct tide_alerts_settings *settings = &alerts->settings;
     uint64_t wake_ms = alerts->untold > 0 ? 0 : UINT64_MAX;
     for (size_t i = 0; i < alerts->count; i++) {
-        const struct record *record = &alerts->records[i];
+        const struct tide_alert_record *record = &alerts->records[i];
         bool queue = record->levels[TIDE_ALERT_QUEUE] != TIDE_LEVEL_NONE;
         if (record->at_bound && !queue && settings->queue_warn_ms > 0)
             wake_ms =
@@ -492,7 +468,7 @@ uint64_t tide_alerts_wake_at_ms(const tide_alerts *alerts)
 bool tide_alerts_each(const tide_alerts *alerts, size_t *cursor_io, struct tide_alert *alert_out)
 {
     for (; *cursor_io < alerts->count * TIDE_CONDITIONS; (*cursor_io)++) {
-        const struct record *record = &alerts->records[*cursor_io / TIDE_CONDITIONS];
+        const struct tide_alert_record *record = &alerts->records[*cursor_io / TIDE_CONDITIONS];
         enum tide_condition condition = (enum tide_condition)(*cursor_io % TIDE_CONDITIONS);
         if (record->levels[condition] == TIDE_LEVEL_NONE)
             continue;
@@ -527,12 +503,23 @@ bool tide_alerts_may_notify(const struct tide_alerts_settings *settings, uint64_
     return true;
 }
 
+static const char *const condition_names[TIDE_CONDITIONS] = {"bad_rate", "bad_hour", "metadata",
+                                                             "throttled", "queue"};
+
 const char *tide_condition_name(enum tide_condition condition)
 {
-    static const char *const names[TIDE_CONDITIONS] = {"bad_rate", "bad_hour", "metadata",
-                                                       "throttled", "queue"};
     TIDE_ASSERT(condition < TIDE_CONDITIONS);
-    return names[condition];
+    return condition_names[condition];
+}
+
+bool tide_condition_parse(const char *name, enum tide_condition *condition_out)
+{
+    for (int i = 0; i < TIDE_CONDITIONS; i++)
+        if (strcmp(name, condition_names[i]) == 0) {
+            *condition_out = (enum tide_condition)i;
+            return true;
+        }
+    return false;
 }
 
 const char *tide_level_name(enum tide_level level)
@@ -578,7 +565,7 @@ size_t tide_alert_print(const struct tide_alert *alert, char *text_out, size_t t
     return (size_t)wanted < text_bytes ? (size_t)wanted : text_bytes - 1;
 }
 
-static void series_check(const struct series *series)
+static void series_check(const struct tide_alert_series *series)
 {
     uint64_t sum = 0;
     for (int i = 0; i < SLOTS; i++)
@@ -591,7 +578,7 @@ void tide_alerts_check(const tide_alerts *alerts)
     size_t untold = 0;
     TIDE_ASSERT(alerts->places.count == alerts->count);
     for (size_t at = 0; at < alerts->count; at++) {
-        const struct record *record = &alerts->records[at];
+        const struct tide_alert_record *record = &alerts->records[at];
         uint32_t found = UINT32_MAX, bad = 0;
         TIDE_ASSERT(tide_map_get(&alerts->places, record->account, &found)); /* A1 */
         TIDE_ASSERT(found == at);

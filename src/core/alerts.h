@@ -21,8 +21,10 @@
 #ifndef TIDE_CORE_ALERTS_H
 #define TIDE_CORE_ALERTS_H
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/status.h"
+#include "base/text.h"
 
 typedef struct tide_alerts tide_alerts;
 
@@ -92,6 +94,20 @@ tide_status tide_alerts_queue(tide_alerts *alerts, uint64_t account, bool at_bou
 void tide_alerts_tick(tide_alerts *alerts, uint64_t now_ms);
 void tide_alerts_forget(tide_alerts *alerts, uint64_t account); /* it was removed */
 
+/* What survives the process (E6.4): an alert belongs to the home, not to whoever raised it.
+ * The windows of an account and its levels are printed as text; TIDE_NOT_FOUND: there are none. */
+tide_status tide_alerts_save(const tide_alerts *alerts, uint64_t account, uint64_t now_ms,
+                             uint64_t now_unix_ms, tide_buf *text);
+/* Takes over what was saved, aged by the time since then; replaces what is known of the account.
+ * A window whose length was set otherwise since then starts empty.  TIDE_CORRUPT, TIDE_NEWER,
+ * TIDE_NO_MEMORY, TIDE_FULL: nothing changed. */
+tide_status tide_alerts_restore(tide_alerts *alerts, uint64_t account, tide_text saved,
+                                uint64_t now_ms, uint64_t now_unix_ms);
+/* The ledger shows this level to people.  If it no longer holds, the next change handed out
+ * says so. */
+tide_status tide_alerts_shown(tide_alerts *alerts, uint64_t account, enum tide_condition condition,
+                              enum tide_level level, uint64_t now_ms);
+
 /* Takes out the next change of level, to be logged; false: none.  A condition
  * that came and went in between is not told. */
 bool tide_alerts_next(tide_alerts *alerts, struct tide_alert *alert_out,
@@ -111,6 +127,8 @@ bool tide_alerts_may_notify(const struct tide_alerts_settings *settings, uint64_
 
 /* "bad_rate", "throttled"; "warn", "critical". */
 const char *tide_condition_name(enum tide_condition condition);
+/* false: a condition of somebody else, such as a system on the engine. */
+bool tide_condition_parse(const char *name, enum tide_condition *condition_out);
 const char *tide_level_name(enum tide_level level);
 /* One line for people, without the account: "25 of the last 10000 items are
  * bad (0.25 %)".  Always terminated; returns the bytes written. */

@@ -117,6 +117,7 @@ void tide_account_left(tide_engine *engine, struct tide_account *account, uint64
     account->held = false;
     account->leaving = false;
     account->foreign_ms = 0;
+    tide_alerts_forget(engine->alerts, account->id); /* the next holder goes on with them */
     do {
         jobs.count = 0;
         tide_tracker_each(engine->tracker, collect_unclaimed, &jobs);

@@ -1,13 +1,16 @@
 /* alerting.c - conditions that somebody should look at, made durable (E6.4).
  *
  * core/alerts.h decides; each change of level becomes a row, so that every
- * command can show what holds, also when no engine runs. */
+ * command can show what holds, also when no engine runs.  The windows behind it are saved with
+ * each change, once a minute and at a stop; the next process goes on with them, and clears an
+ * alert whose cause is gone. */
 #include "engine/engine.h"
 #include "base/check.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum { TICK_MS = 1000 };
+enum { TICK_MS = 1000, SAVE_EVERY_MS = 60000 };
 
 tide_status tide_alerting_new(tide_engine *engine)
 {
@@ -26,35 +29,61 @@ void tide_alerting_reload(tide_engine *engine)
     (void)tide_alerts_set(engine->alerts, &settings);
 }
 
+/* An alert that changed, the windows it follows from, or both. */
 struct alert_write {
     struct tide_write write;
     struct tide_alert alert;
+    bool changed;
     char text[256];
+    struct tide_alerting_saved saved;
 };
 
 static tide_status alert_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct alert_write *what = arg;
-    return tide_ledger_alert(transaction->tx, tide_condition_name(what->alert.condition),
-                             (uint32_t)what->alert.account, (int)what->alert.level, what->text,
-                             transaction->now_unix_ms, err);
+    tide_status rc = TIDE_OK;
+    if (what->changed)
+        rc = tide_ledger_alert(transaction->tx, tide_condition_name(what->alert.condition),
+                               (uint32_t)what->alert.account, (int)what->alert.level, what->text,
+                               transaction->now_unix_ms, err);
+    return rc == TIDE_OK ? tide_alerting_saved_write(transaction->tx, &what->saved, err) : rc;
 }
 
 static void alert_drop(tide_engine *engine, struct tide_write *write)
 {
-    tide_mem_free(engine->mem, write, sizeof(struct alert_write));
+    struct alert_write *what = write->arg;
+    tide_alerting_saved_done(&what->saved);
+    tide_mem_free(engine->mem, what, sizeof *what);
 }
 
-static void tell(tide_engine *engine, const struct tide_alert *alert)
+static struct alert_write *write_new(tide_engine *engine, struct tide_account *account,
+                                     uint64_t now_ms)
 {
     struct alert_write *what = tide_mem_new(engine->mem, sizeof *what);
     if (what == NULL)
+        return NULL;
+    what->write = (struct tide_write){.run = alert_run, .arg = what, .drop = alert_drop};
+    tide_alerting_saved_init(&what->saved, engine->mem);
+    if (account == NULL)
+        return what;
+    if (tide_alerting_saved_take(engine, account, now_ms, &what->saved) != TIDE_OK) {
+        alert_drop(engine, &what->write);
+        return NULL;
+    }
+    account->windows_changed = false;
+    return what;
+}
+
+static void tell(tide_engine *engine, const struct tide_alert *alert, uint64_t now_ms)
+{
+    struct tide_account *account = tide_engine_account_of(engine, (uint32_t)alert->account);
+    struct alert_write *what = write_new(engine, account, now_ms);
+    if (what == NULL)
         return;
     what->alert = *alert;
+    what->changed = true;
     (void)tide_alert_print(alert, what->text, sizeof what->text);
-    what->write = (struct tide_write){.run = alert_run, .arg = what, .drop = alert_drop};
     TIDE_SEEN("alerting: an alert changed");
-    struct tide_account *account = tide_engine_account_of(engine, (uint32_t)alert->account);
     tide_log_event(engine->log, alert->level == TIDE_LEVEL_NONE ? TIDE_LOG_INFO : TIDE_LOG_WARN,
                    tide_world_now_unix_ms(engine->world), "alert",
                    TIDE_F_CSTR("condition", tide_condition_name(alert->condition)),
@@ -62,6 +91,56 @@ static void tell(tide_engine *engine, const struct tide_alert *alert)
                    TIDE_F_CSTR("account", account == NULL ? "" : account->name),
                    TIDE_F_CSTR("detail", what->text));
     tide_write_push(engine, &what->write);
+}
+
+static void tell_changes(tide_engine *engine, uint64_t now_ms)
+{
+    struct tide_alert alert;
+    enum tide_level before = TIDE_LEVEL_NONE;
+    while (tide_alerts_next(engine->alerts, &alert, &before))
+        tell(engine, &alert, now_ms);
+}
+
+/* Adds what happened since the last look to the totals of all processes. */
+static void count_totals(struct tide_account *account)
+{
+    struct tide_account_totals *totals = &account->totals;
+    struct tide_account_totals *counted = &account->counted;
+    const struct tide_account_totals now = {.failed = account->failed,
+                                            .retried = account->retried,
+                                            .split = account->split,
+                                            .bad = account->bad};
+    totals->calls += account->calls;
+    totals->refused += account->refused;
+    totals->failed += now.failed - counted->failed;
+    totals->retried += now.retried - counted->retried;
+    totals->split += now.split - counted->split;
+    totals->bad += now.bad - counted->bad;
+    if (account->calls > 0 || memcmp(&now, counted, sizeof now) != 0)
+        account->windows_changed = true;
+    *counted = now;
+}
+
+void tide_alerting_save(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
+{
+    count_totals(account);
+    if (account->calls > 0)
+        (void)tide_alerts_calls(engine->alerts, account->id, (uint32_t)account->calls,
+                                (uint32_t)account->refused, now_ms);
+    account->calls = account->refused = 0;
+    if (!account->windows_changed || !account->held)
+        return;
+    struct alert_write *what = write_new(engine, account, now_ms);
+    if (what != NULL)
+        tide_write_push(engine, &what->write);
+}
+
+void tide_alerting_save_all(tide_engine *engine, uint64_t now_ms)
+{
+    engine->alerts_saved_ms = now_ms;
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        tide_alerting_save(engine, engine->accounts[i], now_ms);
+    tell_changes(engine, now_ms);
 }
 
 /* How much waits for each account, for the rules on growing (E4.2). */
@@ -95,6 +174,7 @@ uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms)
     for (size_t i = 0; i < engine->accounts_count; i++) {
         struct tide_account *account = engine->accounts[i];
         tide_account_badness_orders(engine, account, now_ms);
+        count_totals(account);
         if (account->calls == 0)
             continue;
         any = true;
@@ -110,10 +190,9 @@ uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms)
         (void)tide_alerts_queue(engine->alerts, UINT32_MAX, at_bound, now_ms);
     engine->queue_was_at_bound = at_bound;
     tide_alerts_tick(engine->alerts, now_ms);
-    struct tide_alert alert;
-    enum tide_level before = TIDE_LEVEL_NONE;
-    while (tide_alerts_next(engine->alerts, &alert, &before))
-        tell(engine, &alert);
+    tell_changes(engine, now_ms);
+    if (any && now_ms >= engine->alerts_saved_ms + SAVE_EVERY_MS)
+        tide_alerting_save_all(engine, now_ms);
     uint64_t at_ms = tide_alerts_wake_at_ms(engine->alerts);
     return any && at_ms > now_ms + TICK_MS ? now_ms + TICK_MS : at_ms;
 }

@@ -243,6 +243,8 @@ static tide_status open_ledger(tide_engine *engine, const char *url, tide_error 
     if (rc == TIDE_OK)
         rc = tide_engine_accounts_load(engine, err);
     if (rc == TIDE_OK && engine->fleet == NULL)
+        rc = tide_alerting_load(engine, err);
+    if (rc == TIDE_OK && engine->fleet == NULL)
         rc = load_streams(engine, err);
     return rc;
 }
@@ -514,6 +516,7 @@ void tide_engine_stop(tide_engine *engine)
     } else if (engine->phase == TIDE_PHASE_RUN) {
         engine->phase = TIDE_PHASE_GRACE;
         engine->stop_at_ms = tide_world_now_ms(engine->world) + engine->tuning.stop_grace_ms;
+        tide_alerting_save_all(engine, tide_world_now_ms(engine->world));
     }
     tide_cond_wake_all(engine->world, engine->pump);
     tide_lock_drop(engine->world, engine->lock);

@@ -34,6 +34,7 @@
 #include "core/retry.h"
 #include "core/schedule.h"
 #include "core/tracker.h"
+#include "engine/account_totals.h"
 #include "engine/ledger.h"
 #include "engine/settings.h"
 #include "engine/tuning.h"
@@ -70,6 +71,9 @@ struct tide_account {
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];
     uint64_t calls, refused;              /* since the last look of the alerts */
     uint64_t failed, retried, split, bad; /* since start, for people (E9.1) */
+    struct tide_account_totals totals;    /* up to the last look, of all processes (M4) */
+    struct tide_account_totals counted;   /* what `totals` has of the four above */
+    bool windows_changed;                 /* since they were saved (alerting_saved.c) */
     struct tide_demand demand;
 };
 
@@ -295,9 +299,10 @@ struct tide_engine {
     uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
     uint64_t started_ms;
     uint64_t opened_unix_ms;
-    uint64_t beats_at_ms; /* when beats go to the ledger next */
-    uint64_t look_at_ms;  /* next look of the supervisor and the alerts */
-    uint64_t fleet_at_ms; /* next step of the fleet */
+    uint64_t beats_at_ms;     /* when beats go to the ledger next */
+    uint64_t look_at_ms;      /* next look of the supervisor and the alerts */
+    uint64_t alerts_saved_ms; /* when their windows were saved last */
+    uint64_t fleet_at_ms;     /* next step of the fleet */
     tide_cond *keeper;
     uint32_t wal_pages; /* written since the last checkpoint */
     bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
@@ -372,11 +377,34 @@ uint64_t tide_supervise(tide_engine *engine, uint64_t now_ms); /* next look */
 void tide_schedule_period(tide_engine *engine, const char *name, uint64_t period_ms);
 uint64_t tide_schedule_look(tide_engine *engine, uint64_t now_ms);
 uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms);
+/* Saves the windows of an account, or of all, with the next transaction if they changed. */
+void tide_alerting_save(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
+void tide_alerting_save_all(tide_engine *engine, uint64_t now_ms);
 tide_status tide_scheduler_new(tide_engine *engine);
 void tide_scheduler_free(tide_engine *engine);
 tide_status tide_alerting_new(tide_engine *engine);
 void tide_alerting_free(tide_engine *engine);
 void tide_alerting_reload(tide_engine *engine); /* the settings changed */
+/* ---- alerting_saved.c ---- */
+/* Takes over what earlier processes raised and counted: of all accounts, when the ledger is ours
+ * alone; of one that was taken, on a shared one. */
+tide_status tide_alerting_load(tide_engine *engine, tide_error *err);
+void tide_alerting_taken(tide_engine *engine, struct tide_account *account, tide_text windows,
+                         tide_text totals, uint64_t now_ms);
+/* The windows and totals of an account as text, and their place in the ledger. */
+struct tide_alerting_saved {
+    uint32_t account;
+    tide_buf windows, totals;
+};
+void tide_alerting_saved_init(struct tide_alerting_saved *saved, tide_mem *mem);
+void tide_alerting_saved_done(struct tide_alerting_saved *saved);
+tide_status tide_alerting_saved_take(tide_engine *engine, struct tide_account *account,
+                                     uint64_t now_ms, struct tide_alerting_saved *saved);
+tide_status tide_alerting_saved_write(tide_tx *tx, const struct tide_alerting_saved *saved,
+                                      tide_error *err);
+/* Reads them; `windows_out` and `totals_out` are empty where there are none. */
+tide_status tide_alerting_saved_read(tide_ledger *ledger, uint32_t account,
+                                     struct tide_alerting_saved *saved, tide_error *err);
 
 /* ---- purge.c ---- */
 #define TIDE_PURGE_NAME "tidemark.purge" /* kind and schedule */

@@ -260,6 +260,7 @@ static void count_items(tide_job *job, const struct tide_split_plan *plan, uint6
         return;
     job->account->bad += plan->counts[TIDE_FATE_BAD];
     job->account->split += split;
+    job->account->windows_changed = true;
     (void)tide_alerts_items(engine->alerts, job->account->id,
                             plan->counts[TIDE_FATE_STORED] + plan->counts[TIDE_FATE_GONE],
                             plan->counts[TIDE_FATE_BAD], now_ms);

@@ -21,7 +21,8 @@ enum { RECLAIM_SLICE = 500 };
 
 struct look_account {
     struct tide_account_row row;
-    tide_text governor; /* a copy */
+    tide_text governor;        /* a copy */
+    tide_text windows, totals; /* likewise, of an account that we took (alerting_saved.c) */
     bool work;
     bool free;          /* nobody has it, and nothing but the kinds of its jobs is against us */
     bool asked, ours;   /* whether it has work of a kind that we run */
@@ -298,6 +299,24 @@ static void decide(struct look *look)
     }
 }
 
+/* What the holders before us counted, for alerts and totals (E6.4). */
+static tide_status read_saved(struct look *look, struct look_account *account, tide_error *err)
+{
+    struct tide_alerting_saved saved;
+    tide_alerting_saved_init(&saved, look->engine->mem);
+    tide_status rc = tide_alerting_saved_read(look->engine->ledger, account->row.id, &saved, err);
+    const tide_buf *from[] = {&saved.windows, &saved.totals};
+    tide_text *to[] = {&account->windows, &account->totals};
+    for (size_t i = 0; rc == TIDE_OK && i < 2; i++) {
+        const char *copy = tide_arena_copy(&look->arena, from[i]->data, from[i]->bytes);
+        if (copy == NULL && from[i]->bytes > 0)
+            rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the windows of alerts");
+        *to[i] = (tide_text){copy, copy == NULL ? 0 : from[i]->bytes};
+    }
+    tide_alerting_saved_done(&saved);
+    return rc;
+}
+
 static tide_status take_and_release(struct look *look, tide_tx *tx, uint64_t now_unix_ms,
                                     tide_error *err)
 {
@@ -307,6 +326,8 @@ static tide_status take_and_release(struct look *look, tide_tx *tx, uint64_t now
         if (account->wanted)
             rc = tide_ledger_accounts_take(tx, &account->row.id, 1, look->owner, &account->taken,
                                            now_unix_ms, err);
+        if (rc == TIDE_OK && account->taken && account->row.owner != look->owner)
+            rc = read_saved(look, account, err);
         if (rc == TIDE_OK && account->released) {
             rc = tide_ledger_accounts_release(tx, &account->row.id, 1, look->owner, err);
             if (rc == TIDE_OK)
@@ -440,6 +461,7 @@ static void apply_account(struct look *look, struct look_account *seen, uint64_t
     if (seen->taken && !account->held) {
         engine->fleet->look_wanted = true; /* it needs a share of what it has in common */
         TIDE_SEEN("fleet: an account was taken");
+        tide_alerting_taken(engine, account, seen->windows, seen->totals, now_ms);
         if (tide_account_taken(engine, account, seen->governor, now_ms) == TIDE_OK)
             tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
                            "account taken", TIDE_F_CSTR("account", account->name));
@@ -462,6 +484,7 @@ static void give_up(tide_engine *engine, struct tide_account *account, bool shar
 {
     account->leaving = true;
     account->offered_share = share;
+    tide_alerting_save(engine, account, now_ms); /* for the next holder */
     tide_dispatch_put_back(engine, account, now_ms);
     tide_account_refresh(engine, account, now_ms);
 }

@@ -102,7 +102,7 @@ static void items_make(tide_sim_provider *provider)
                options->grow_ms, &rng);
     for (size_t i = 0; i < count; i++) {
         struct tide_sim_item *item = &provider->items[i];
-        (void)snprintf(item->id, sizeof item->id, "i%zu-%08" PRIx32, i,
+        (void)snprintf(item->id, sizeof item->id, "i%" PRIu32 "-%08" PRIx32, (uint32_t)i,
                        (uint32_t)tide_rng_next(&rng));
         item->time_ms = times[i];
         item->appears_ms = i < options->items_count ? 0 : times[i];

@@ -535,6 +535,170 @@ static void alerts_survive_every_failed_allocation(void **state)
     }
 }
 
+/* ---- what the next process goes on with (E6.4) -------------------------------------------- */
+
+enum { UNIX_NOW = 1700000000 };
+#define UNIX_MS ((uint64_t)UNIX_NOW * 1000)
+
+/* A new process: another monotonic clock, `away_ms` later. */
+static tide_alerts *taken_over(const tide_alerts *alerts, uint64_t account, uint64_t now_ms,
+                               uint64_t away_ms, uint64_t next_now_ms)
+{
+    tide_buf text;
+    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    assert_int_equal(tide_alerts_save(alerts, account, now_ms, UNIX_MS, &text), TIDE_OK);
+    tide_alerts *next = alerts_make();
+    assert_int_equal(
+        tide_alerts_restore(next, account, tide_buf_text(&text), next_now_ms, UNIX_MS + away_ms),
+        TIDE_OK);
+    tide_alerts_check(next);
+    tide_buf_done(&text);
+    return next;
+}
+
+static void a_new_process_goes_on_with_the_windows_of_the_last(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    struct tide_alert alert;
+    enum tide_level before;
+    assert_int_equal(tide_alerts_items(alerts, 1, 9900, 19, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE);
+    tide_alerts *next = taken_over(alerts, 1, NOW + MINUTE, HOUR, 5);
+    assert_int_equal(tide_alerts_items(next, 1, 0, 1, 6), TIDE_OK);
+    assert_int_equal(level_of(next, 1, TIDE_ALERT_BAD_RATE, &alert), TIDE_LEVEL_WARN);
+    assert_int_equal(alert.value, 20);
+    assert_int_equal(alert.out_of, 9920);
+    tide_alerts_free(alerts);
+
+    /* It is raised and told; the third process neither tells it again nor forgets it. */
+    while (tide_alerts_next(next, &alert, &before))
+        ;
+    alerts = taken_over(next, 1, 10, 1, NOW);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, NULL), TIDE_LEVEL_WARN);
+    assert_false(tide_alerts_next(alerts, &alert, &before));
+    /* Once its cause is gone it is told as cleared. */
+    assert_int_equal(tide_alerts_items(alerts, 1, 10000, 0, NOW + 1), TIDE_OK);
+    assert_true(tide_alerts_next(alerts, &alert, &before));
+    assert_int_equal(before, TIDE_LEVEL_WARN);
+    assert_int_equal(alert.level, TIDE_LEVEL_NONE);
+    tide_alerts_free(alerts);
+    tide_alerts_free(next);
+}
+
+static void windows_of_time_age_while_no_process_runs(void **state)
+{
+    (void)state;
+    for (uint64_t away = 0; away <= 20; away++) {
+        tide_alerts *alerts = alerts_make();
+        struct tide_alert alert;
+        enum tide_level before;
+        assert_int_equal(tide_alerts_calls(alerts, 7, 1000, 60, NOW), TIDE_OK);
+        assert_int_equal(level_of(alerts, 7, TIDE_ALERT_THROTTLED, NULL), TIDE_LEVEL_WARN);
+        while (tide_alerts_next(alerts, &alert, &before))
+            ;
+        tide_alerts *next = taken_over(alerts, 7, NOW, away * MINUTE, 3);
+        const bool holds = level_of(next, 7, TIDE_ALERT_THROTTLED, NULL) == TIDE_LEVEL_WARN;
+        assert_int_equal(holds, away <= 10);
+        assert_int_equal(tide_alerts_next(next, &alert, &before), !holds);
+        tide_alerts_free(next);
+        tide_alerts_free(alerts);
+    }
+}
+
+static void an_alert_that_is_shown_and_has_no_cause_is_cleared(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    struct tide_alert alert;
+    enum tide_level before;
+    assert_int_equal(tide_alerts_shown(alerts, UINT32_MAX, TIDE_ALERT_QUEUE, TIDE_LEVEL_WARN, NOW),
+                     TIDE_OK);
+    tide_alerts_check(alerts);
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), 0);
+    assert_true(tide_alerts_next(alerts, &alert, &before));
+    assert_int_equal(alert.condition, TIDE_ALERT_QUEUE);
+    assert_int_equal(alert.level, TIDE_LEVEL_NONE);
+    assert_int_equal(before, TIDE_LEVEL_WARN);
+    tide_alerts_free(alerts);
+}
+
+static void saved_windows_that_are_damaged_are_refused_and_change_nothing(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    tide_buf text;
+    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    assert_int_equal(tide_alerts_save(alerts, 1, NOW, UNIX_MS, &text), TIDE_NOT_FOUND);
+    assert_int_equal(tide_alerts_items(alerts, 1, 100, 3, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_calls(alerts, 1, 10, 1, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_save(alerts, 1, NOW, UNIX_MS, &text), TIDE_OK);
+    const tide_text whole = tide_buf_text(&text);
+    for (size_t bytes = 0; bytes < whole.bytes; bytes++) {
+        tide_alerts *next = alerts_make();
+        const tide_text cut = {whole.data, bytes};
+        /* A number that lost its last digits may still be one: never more than that. */
+        const tide_status rc = tide_alerts_restore(next, 1, cut, NOW, UNIX_MS);
+        assert_true(rc == TIDE_CORRUPT || rc == TIDE_NEWER || rc == TIDE_OK);
+        if (rc != TIDE_OK)
+            assert_int_equal(tide_alerts_save(next, 1, NOW, UNIX_MS, &text), TIDE_NOT_FOUND);
+        tide_alerts_check(next);
+        tide_alerts_free(next);
+    }
+    const char *wrong[] = {
+        "", "0", "x", "2 5", "1 5 3 0",
+        /* a bit past the last item seen */
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 3 1 0 8 3600000 0 600000 0 600000 0",
+        /* the same step twice */
+        "1 1700000000000 0 0 0 0 0 0 0 0 0 0 0 10000 0 0 0 3600000 2 1 1 1 1 600000 0 600000 0",
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 0 0 3600000 0 600000 0 600000 0 9"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const tide_status rc = tide_alerts_restore(alerts, 1, tide_text_of(wrong[i]), NOW, UNIX_MS);
+        assert_true(rc == TIDE_CORRUPT || (i == 3 && rc == TIDE_NEWER));
+    }
+    struct tide_alert alert;
+    assert_int_equal(tide_alerts_items(alerts, 1, 0, 7, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, &alert), TIDE_LEVEL_CRITICAL);
+    assert_int_equal(alert.value, 10); /* 3 from before the refusals */
+    tide_buf_done(&text);
+    tide_alerts_free(alerts);
+}
+
+/* Random news with restarts in between: the same levels as without restarts. */
+static void restarts_change_no_level(void **state)
+{
+    (void)state;
+    tide_rng rng = tide_rng_seeded(20);
+    for (uint64_t round = 0; round < scaled(20); round++) {
+        tide_alerts *always = alerts_make();
+        tide_alerts *again = alerts_make();
+        uint64_t now_ms = NOW;
+        const uint64_t step = MINUTE; /* of the longer window: ages are whole steps of both */
+        for (int i = 0; i < 200; i++) {
+            now_ms += tide_rng_below(&rng, 5) * step;
+            const uint64_t good = tide_rng_below(&rng, 300);
+            const uint64_t bad = tide_rng_below(&rng, 4);
+            const uint32_t calls = (uint32_t)tide_rng_below(&rng, 100) + 10;
+            const uint32_t refused = (uint32_t)tide_rng_below(&rng, 10);
+            tide_alerts *both[] = {always, again};
+            for (int at = 0; at < 2; at++) {
+                assert_int_equal(tide_alerts_items(both[at], 1, good, bad, now_ms), TIDE_OK);
+                assert_int_equal(tide_alerts_calls(both[at], 1, calls, refused, now_ms), TIDE_OK);
+            }
+            for (int condition = 0; condition < TIDE_CONDITIONS; condition++)
+                assert_int_equal(level_of(always, 1, (enum tide_condition)condition, NULL),
+                                 level_of(again, 1, (enum tide_condition)condition, NULL));
+            if (tide_rng_below(&rng, 3) == 0) {
+                tide_alerts *next = taken_over(again, 1, now_ms, 0, now_ms);
+                tide_alerts_free(again);
+                again = next;
+            }
+        }
+        tide_alerts_free(always);
+        tide_alerts_free(again);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +717,11 @@ int main(void)
         cmocka_unit_test(random_queues_agree_with_a_clock_that_counts_seconds),
         cmocka_unit_test(random_floods_keep_the_invariants),
         cmocka_unit_test(alerts_survive_every_failed_allocation),
+        cmocka_unit_test(a_new_process_goes_on_with_the_windows_of_the_last),
+        cmocka_unit_test(windows_of_time_age_while_no_process_runs),
+        cmocka_unit_test(an_alert_that_is_shown_and_has_no_cause_is_cleared),
+        cmocka_unit_test(saved_windows_that_are_damaged_are_refused_and_change_nothing),
+        cmocka_unit_test(restarts_change_no_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

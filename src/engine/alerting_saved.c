@@ -1,0 +1,199 @@
+/* alerting_saved.c - windows of the alerts and totals of an account, kept in the ledger (E6.4, M4).
+ *
+ * Both are notes of the ledger, "alerts:ACCOUNT" and "totals:ACCOUNT".  They are written together
+ * with the alert rows that follow from them, so that a row and its windows agree after a crash. */
+#include "base/check.h"
+#include "engine/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { WINDOWS_BYTES_MAX = 16 << 10, TOTALS_BYTES_MAX = 256, TOTALS_VERSION = 1 };
+
+static void key_of(const char *what, uint32_t account, char key[32])
+{
+    (void)snprintf(key, 32, "%s:%" PRIu32, what, account);
+}
+
+/* ---- totals ---------------------------------------------------------------------- */
+
+static tide_status totals_print(const struct tide_account_totals *totals, tide_buf *text)
+{
+    return tide_buf_print(text,
+                          "%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64,
+                          TOTALS_VERSION, totals->calls, totals->refused, totals->failed,
+                          totals->retried, totals->split, totals->bad);
+}
+
+/* What cannot be read counts from 0: totals are for people. */
+static struct tide_account_totals totals_parse(tide_text text)
+{
+    uint64_t numbers[7] = {0};
+    const struct tide_account_totals none = {0};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        const char *space = text.bytes == 0 ? NULL : memchr(text.data, ' ', text.bytes);
+        const size_t bytes = space == NULL ? text.bytes : (size_t)(space - text.data);
+        if (!tide_text_to_u64((tide_text){text.data, bytes}, &numbers[i]))
+            return none;
+        text = space == NULL ? TIDE_TEXT_NONE : (tide_text){space + 1, text.bytes - bytes - 1};
+    }
+    if (numbers[0] != TOTALS_VERSION)
+        return none;
+    return (struct tide_account_totals){.calls = numbers[1],
+                                        .refused = numbers[2],
+                                        .failed = numbers[3],
+                                        .retried = numbers[4],
+                                        .split = numbers[5],
+                                        .bad = numbers[6]};
+}
+
+tide_status tide_account_totals_read(tide_ledger *ledger, uint32_t account,
+                                     struct tide_account_totals *totals_out, tide_error *err)
+{
+    char key[32];
+    tide_buf text;
+    tide_buf_init(&text, tide_mem_heap(), TOTALS_BYTES_MAX);
+    key_of("totals", account, key);
+    tide_status rc = tide_ledger_note_get(ledger, key, &text, err);
+    if (rc == TIDE_OK || rc == TIDE_NOT_FOUND) {
+        *totals_out = totals_parse(tide_buf_text(&text));
+        rc = TIDE_OK;
+    }
+    tide_buf_done(&text);
+    return rc;
+}
+
+/* ---- saving ---------------------------------------------------------------------- */
+
+void tide_alerting_saved_init(struct tide_alerting_saved *saved, tide_mem *mem)
+{
+    tide_buf_init(&saved->windows, mem, WINDOWS_BYTES_MAX);
+    tide_buf_init(&saved->totals, mem, TOTALS_BYTES_MAX);
+}
+
+void tide_alerting_saved_done(struct tide_alerting_saved *saved)
+{
+    tide_buf_done(&saved->windows);
+    tide_buf_done(&saved->totals);
+}
+
+tide_status tide_alerting_saved_take(tide_engine *engine, struct tide_account *account,
+                                     uint64_t now_ms, struct tide_alerting_saved *saved)
+{
+    saved->account = account->id;
+    tide_status rc = tide_alerts_save(engine->alerts, account->id, now_ms,
+                                      tide_world_now_unix_ms(engine->world), &saved->windows);
+    if (rc == TIDE_NOT_FOUND)
+        rc = TIDE_OK;
+    return rc == TIDE_OK ? totals_print(&account->totals, &saved->totals) : rc;
+}
+
+static tide_status note(tide_tx *tx, const char *what, uint32_t account, const tide_buf *text,
+                        tide_error *err)
+{
+    char key[32];
+    key_of(what, account, key);
+    return text->bytes == 0 ? TIDE_OK : tide_ledger_note(tx, key, tide_buf_text(text), err);
+}
+
+tide_status tide_alerting_saved_write(tide_tx *tx, const struct tide_alerting_saved *saved,
+                                      tide_error *err)
+{
+    tide_status rc = note(tx, "alerts", saved->account, &saved->windows, err);
+    return rc == TIDE_OK ? note(tx, "totals", saved->account, &saved->totals, err) : rc;
+}
+
+/* ---- taking over ----------------------------------------------------------------- */
+
+static tide_status read_note(tide_ledger *ledger, const char *what, uint32_t account,
+                             tide_buf *text, tide_error *err)
+{
+    char key[32];
+    key_of(what, account, key);
+    tide_buf_clear(text);
+    tide_status rc = tide_ledger_note_get(ledger, key, text, err);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+tide_status tide_alerting_saved_read(tide_ledger *ledger, uint32_t account,
+                                     struct tide_alerting_saved *saved, tide_error *err)
+{
+    saved->account = account;
+    tide_status rc = read_note(ledger, "alerts", account, &saved->windows, err);
+    return rc == TIDE_OK ? read_note(ledger, "totals", account, &saved->totals, err) : rc;
+}
+
+void tide_alerting_taken(tide_engine *engine, struct tide_account *account, tide_text windows,
+                         tide_text totals, uint64_t now_ms)
+{
+    /* Windows that cannot be read start empty; that must not keep the account from running. */
+    if (windows.bytes > 0 && tide_alerts_restore(engine->alerts, account->id, windows, now_ms,
+                                                 tide_world_now_unix_ms(engine->world)) != TIDE_OK)
+        tide_log_event(engine->log, TIDE_LOG_WARN, tide_world_now_unix_ms(engine->world),
+                       "windows of the alerts were unreadable and start empty",
+                       TIDE_F_CSTR("account", account->name));
+    account->totals = totals_parse(totals);
+}
+
+struct shown_list {
+    struct shown {
+        uint64_t account;
+        enum tide_condition condition;
+        enum tide_level level;
+    } * rows;
+    size_t count, capacity;
+    tide_mem *mem;
+    bool failed;
+};
+
+/* Rows first, judged after: a statement is not used while it is being read. */
+static bool collect_shown(const struct tide_alert_row *row, void *arg)
+{
+    struct shown_list *list = arg;
+    enum tide_condition condition;
+    if (row->account == 0 || !tide_condition_parse(row->condition, &condition))
+        return true; /* of a system: its own to clear */
+    void *rows = list->rows;
+    if (!tide_mem_grow(list->mem, &rows, &list->capacity, list->count + 1,
+                       (size_t)TIDE_ACCOUNTS_MAX * TIDE_CONDITIONS, sizeof *list->rows)) {
+        list->failed = true;
+        return false;
+    }
+    list->rows = rows;
+    list->rows[list->count++] =
+        (struct shown){row->account, condition, (enum tide_level)row->level};
+    return true;
+}
+
+static tide_status load_shown(tide_engine *engine, uint64_t now_ms, tide_error *err)
+{
+    struct shown_list list = {.mem = engine->mem};
+    tide_status rc = tide_ledger_alerts(engine->ledger, collect_shown, &list, err);
+    if (rc == TIDE_OK && list.failed)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for alerts");
+    for (size_t i = 0; rc == TIDE_OK && i < list.count; i++) {
+        const struct shown *shown = &list.rows[i];
+        if (tide_alerts_shown(engine->alerts, shown->account, shown->condition, shown->level,
+                              now_ms) != TIDE_OK)
+            rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for alerts");
+    }
+    tide_mem_free(engine->mem, list.rows, list.capacity * sizeof *list.rows);
+    return rc;
+}
+
+tide_status tide_alerting_load(tide_engine *engine, tide_error *err)
+{
+    const uint64_t now_ms = tide_world_now_ms(engine->world);
+    struct tide_alerting_saved saved;
+    tide_alerting_saved_init(&saved, engine->mem);
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < engine->accounts_count; i++) {
+        struct tide_account *account = engine->accounts[i];
+        rc = tide_alerting_saved_read(engine->ledger, account->id, &saved, err);
+        if (rc == TIDE_OK)
+            tide_alerting_taken(engine, account, tide_buf_text(&saved.windows),
+                                tide_buf_text(&saved.totals), now_ms);
+    }
+    tide_alerting_saved_done(&saved);
+    return rc == TIDE_OK ? load_shown(engine, now_ms, err) : rc;
+}
