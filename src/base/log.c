@@ -220,7 +220,14 @@ void tide_log_init(tide_log *log, tide_log_level level, tide_log_format format, 
 
 void tide_log_level_set(tide_log *log, tide_log_level level)
 {
-    __atomic_store_n(&log->level, (int)level, __ATOMIC_RELAXED);
+    for (; log != NULL; log = log->also)
+        __atomic_store_n(&log->level, (int)level, __ATOMIC_RELAXED);
+}
+
+void tide_log_run_set(tide_log *log, const char *run_id)
+{
+    for (; log != NULL; log = log->also)
+        (void)snprintf(log->run_id, sizeof log->run_id, "%s", run_id);
 }
 
 bool tide_log_level_parse(tide_text name, tide_log_level *level_out)
@@ -234,14 +241,9 @@ bool tide_log_level_parse(tide_text name, tide_log_level *level_out)
     return false;
 }
 
-void tide_log_write(tide_log *log, tide_log_level level, uint64_t now_unix_ms, const char *event,
-                    const struct tide_field *fields, size_t count)
+static void write_line(const tide_log *log, tide_log_level level, uint64_t now_unix_ms,
+                       const char *event, const struct tide_field *fields, size_t count)
 {
-    TIDE_ASSERT(level < TIDE_LOG_NONE);
-    if (log == NULL || log->sink == NULL ||
-        (int)level < __atomic_load_n(&log->level, __ATOMIC_RELAXED))
-        return;
-
     struct line line = {.bytes = 0, .cut = false};
     char time_text[TIDE_TIME_TEXT_BYTES];
     tide_time_format(now_unix_ms, time_text);
@@ -268,6 +270,15 @@ void tide_log_write(tide_log *log, tide_log_level level, uint64_t now_unix_ms, c
     line.data[line.bytes++] = '\n';
     TIDE_ASSERT(line.bytes <= sizeof line.data);
     log->sink(log->sink_arg, line.data, line.bytes);
+}
+
+void tide_log_write(tide_log *log, tide_log_level level, uint64_t now_unix_ms, const char *event,
+                    const struct tide_field *fields, size_t count)
+{
+    TIDE_ASSERT(level < TIDE_LOG_NONE);
+    for (; log != NULL; log = log->also)
+        if (log->sink != NULL && (int)level >= __atomic_load_n(&log->level, __ATOMIC_RELAXED))
+            write_line(log, level, now_unix_ms, event, fields, count);
 }
 
 void tide_log_to_file(void *file, const char *line, size_t bytes)

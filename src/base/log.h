@@ -41,6 +41,7 @@ typedef struct tide_log {
     tide_log_format format;
     int level; /* tide_log_level, atomic */
     char run_id[40];
+    struct tide_log *also; /* gets every line too, by its own level and format; NULL: none */
 } tide_log;
 
 enum { TIDE_LOG_LINE_BYTES_MAX = 4096 };
@@ -63,7 +64,9 @@ struct tide_field {
 
 void tide_log_init(tide_log *log, tide_log_level level, tide_log_format format, const char *run_id,
                    tide_log_sink *sink, void *sink_arg);
+/* Both reach `also` as well. */
 void tide_log_level_set(tide_log *log, tide_log_level level);
+void tide_log_run_set(tide_log *log, const char *run_id); /* before threads log */
 bool tide_log_level_parse(tide_text name, tide_log_level *level_out);
 
 /* `log` may be NULL.  `event` is a constant like "job done". */

@@ -1,4 +1,5 @@
 #include "cli/archive_here.h"
+#include "cli/log_file.h"
 
 #include "console/console.h"
 #include "engine/archive_id.h"
@@ -37,7 +38,8 @@ tide_status archive_here_options(struct cli *cli, const char *archive_dir,
                                                     .may_take = archive_here_may_take,
                                                     .may_take_arg = here,
                                                     .world = cli->world,
-                                                    .settings = cli->settings};
+                                                    .settings = cli->settings,
+                                                    .log = cli_log_file(cli)};
     return rc;
 }
 

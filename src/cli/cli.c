@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/log_file.h"
 
 #include "base/check.h"
 #include "world/socket.h"
@@ -112,6 +113,7 @@ tide_status cli_start(struct cli *cli)
 void cli_end(struct cli *cli)
 {
     cli_ledger_close(cli);
+    cli_log_file_close(cli);
     tide_settings_free(cli->settings);
     tide_json_done(&cli->json);
     tide_buf_done(&cli->out);

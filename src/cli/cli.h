@@ -112,6 +112,7 @@ struct cli {
     char hint[400];       /* what to do about it */
     int exit_code;        /* of a command that succeeded */
     uint64_t progress_ms; /* when the progress line was last written; 0: there is none */
+    struct cli_log_file *log_file;
 };
 
 /* ---- arguments (args.c) ---- */
@@ -207,6 +208,7 @@ int cli_exit_code(tide_status status);
 
 /* ---- commands ---- */
 
+tide_status cli_log(struct cli *cli);
 tide_status cli_jobs_list(struct cli *cli);
 tide_status cli_jobs_show(struct cli *cli);
 tide_status cli_jobs_explain(struct cli *cli);

@@ -1,5 +1,7 @@
 /* tidemark jobs list|show|explain|stats: looking at the ledger (E1.11). */
 #include "cli/cli.h"
+#include "base/limits.h"
+#include "engine/account_totals.h"
 
 #include "base/check.h"
 #include "base/clocktext.h"
@@ -574,6 +576,15 @@ struct stats {
     uint64_t blocked, delayed;
 };
 
+struct stats_accounts {
+    struct {
+        uint32_t id;
+        char name[TIDE_NAME_BYTES_MAX + 1];
+    } * rows;
+    size_t count, capacity;
+    tide_mem *mem;
+};
+
 static bool stats_row(const struct tide_job_count *row, void *arg)
 {
     struct stats *stats = arg;
@@ -612,6 +623,57 @@ static bool stats_row(const struct tide_job_count *row, void *arg)
     return true;
 }
 
+/* What happened to an account in all its runs (M4). */
+static bool stats_account(const struct tide_account_row *row, void *arg)
+{
+    struct stats_accounts *list = arg;
+    void *rows = list->rows;
+    if (!tide_mem_grow(list->mem, &rows, &list->capacity, list->count + 1, TIDE_ACCOUNTS_MAX,
+                       sizeof *list->rows))
+        return false;
+    list->rows = rows;
+    list->rows[list->count].id = row->id;
+    (void)snprintf(list->rows[list->count++].name, sizeof list->rows[0].name, "%s", row->name);
+    return true;
+}
+
+static tide_status stats_totals(struct cli *cli)
+{
+    static const char *const headings[] = {"ACCOUNT",     "API CALLS",  "REFUSED",  "FAILED JOBS",
+                                           "TRIED AGAIN", "SPLIT JOBS", "BAD ITEMS"};
+    struct stats_accounts list = {.mem = cli->mem};
+    tide_json accounts;
+    tide_json_array(&accounts);
+    tide_status rc = tide_ledger_accounts(cli->ledger, stats_account, &list, &cli->err);
+    if (list.count > 0) {
+        cli_print(cli, "\nIn all runs:\n");
+        cli_table_begin(cli, headings, 7);
+    }
+    for (size_t i = 0; rc == TIDE_OK && i < list.count; i++) {
+        struct tide_account_totals totals;
+        tide_json json;
+        rc = tide_account_totals_read(cli->ledger, list.rows[i].id, &totals, &cli->err);
+        if (rc != TIDE_OK)
+            break;
+        const char *const names[] = {"calls", "refused", "failed", "retried", "split", "bad"};
+        const uint64_t numbers[] = {totals.calls,   totals.refused, totals.failed,
+                                    totals.retried, totals.split,   totals.bad};
+        tide_json_object(&json);
+        tide_json_set_cstr(&json, "account", list.rows[i].name);
+        cli_cell(cli, "%s", list.rows[i].name);
+        for (size_t at = 0; at < sizeof numbers / sizeof numbers[0]; at++) {
+            tide_json_set_u64(&json, names[at], numbers[at]);
+            cli_cell(cli, "%" PRIu64, numbers[at]);
+        }
+        tide_json_append(&accounts, &json);
+    }
+    if (list.count > 0)
+        cli_table_end(cli, "");
+    tide_json_set(&cli->json, "accounts", &accounts);
+    tide_mem_free(cli->mem, list.rows, list.capacity * sizeof *list.rows);
+    return rc;
+}
+
 tide_status cli_jobs_stats(struct cli *cli)
 {
     static const char *const headings[] = {"ACCOUNT", "KIND",    "STATE", "JOBS",
@@ -632,5 +694,7 @@ tide_status cli_jobs_stats(struct cli *cli)
     tide_json_set_u64(&totals, "delayed", stats.delayed);
     tide_json_set(&cli->json, "totals", &totals);
     tide_json_set(&cli->json, "counts", &stats.rows);
+    if (rc == TIDE_OK)
+        rc = stats_totals(cli);
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
 }

@@ -8,6 +8,7 @@
  * Signals are taken by this thread alone, at one place, so that nothing has to be safe
  * inside a handler. */
 #include "cli/archive_here.h"
+#include "cli/log_file.h"
 #include "cli/mail_home.h"
 #include "cli/notify.h"
 
@@ -136,6 +137,7 @@ static void log_open(struct worker *worker)
                   : cli->verbose ? TIDE_LOG_DEBUG
                                  : TIDE_LOG_INFO,
                   cli->want_json ? TIDE_LOG_JSON : TIDE_LOG_PLAIN, name, tide_log_to_file, stderr);
+    worker->log.also = cli_log_file(cli);
 }
 
 static tide_status systems_open(struct worker *worker)

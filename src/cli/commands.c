@@ -212,6 +212,15 @@ static const struct cli_flag worker_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag log_flags[] = {
+    {"run", "ID", "only lines of this run; the first digits will do"},
+    {"account", "ACCOUNT", "only lines about this account"},
+    {"level", "LEVEL", "only lines at least this important: debug, info, warn or error"},
+    {"limit", "N", "the last N lines (default 100)"},
+    {"follow", NULL, "then print new lines as they come, until Ctrl-C"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag ledger_migrate_flags[] = {
     {"role", "NAME", "let this role work on the ledger, and no more than that"},
     {NULL, NULL, NULL},
@@ -238,6 +247,8 @@ const struct cli_command cli_commands[] = {
     {"jobs", "doctor", "", 0, 0, NULL, "Say what is wrong with the ledger as a running thing.",
      cli_jobs_doctor},
     {"alerts", NULL, "", 0, 0, NULL, "List active alerts.", cli_alerts},
+    {"log", NULL, "", 0, 0, log_flags, "Show what happened, in this run and earlier ones.",
+     cli_log},
     {"bad", "list", "", 0, 0, bad_list_flags, "List items that fail by themselves.", cli_bad_list},
     {"bad", "explain", "ITEM", 1, 1, bad_list_flags, "Say why an item is bad and what can be done.",
      cli_bad_explain},

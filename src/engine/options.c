@@ -61,6 +61,7 @@ static void line_to_descriptor(void *arg, const char *line, size_t bytes)
 void tide_options_log(tide_engine *engine, const struct tide_engine_options *options)
 {
     engine->log = options->log;
+    tide_log_run_set(engine->log, engine->run_id); /* the id on each job row (E9.2) */
     if (options->log_line == NULL && options->log_fd == 0)
         return;
     const bool ours = options->log_line == NULL;

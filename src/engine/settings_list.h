@@ -190,6 +190,10 @@
     /* E9, E11: what can be seen, settings themselves */ \
     T(LOG_LEVEL, "log.level", TEXT, "info", 8, "debug|info|warn|error|none", true, \
       "least important lines that are logged; unset: as the program wants (E9.2)") \
+    N(LOG_FILE_BYTES, "log.file_bytes", SIZE, 16 * TIDE_MIB, 64 * 1024, TIDE_TIB, "", false, \
+      "tidemark.log is set aside as tidemark.log.1 when it would grow beyond this (E9.4)") \
+    N(LOG_FILES, "log.files", INTEGER, 4, 1, 99, "files", false, \
+      "so many files that were set aside are kept (E9.4)") \
     N(SETTINGS_RELOAD_EVERY, "settings.reload_every", DURATION, 2 * TIDE_MS_SECOND, 100, 5 * TIDE_MS_SECOND, "", true, \
       "how often a running engine looks for a changed file (E11.1)")
 /* clang-format on */
@@ -197,9 +201,8 @@
 /* What is not here comes with the part that reads it: leases and grants of a
  * fleet (E1.7, E4.1), priorities of the systems' kinds (E3.4), spans and pages of
  * listings (E5.5), the budget of a metadata store and mail about alerts (E6.4),
- * Search Console's quotas per user and project, format and file of a daemon's log
- * (E9.2).  Targets are tested, not set: refused calls, recovery after a throttle
- * (E4.3), the time of a halt (E4.6).  tests/unit/tuning_test.c refuses a row
+ * Search Console's quotas per user and project.  Targets are tested, not set: refused
+ * calls, recovery after a throttle (E4.3), the time of a halt (E4.6).  tests/unit/tuning_test.c refuses a row
  * without an effect. */
 
 #endif

@@ -38,6 +38,8 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .fleet_poll_ms = U64(FLEET_POLL),
         .reload_every_ms = U64(SETTINGS_RELOAD_EVERY),
         .archive_guard = U64(ARCHIVE_GUARD),
+        .log_file_bytes = U64(LOG_FILE_BYTES),
+        .log_files = U32(LOG_FILES),
         .ledger_is_shared = tide_setting_text(settings, TIDE_SET_LEDGER_URL)[0] != '\0',
         .log_level_given = tide_setting_layer(settings, TIDE_SET_LOG_LEVEL) != TIDE_ORIGIN_DEFAULT,
     };

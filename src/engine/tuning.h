@@ -44,8 +44,10 @@ struct tide_tuning {
     uint64_t fleet_lease_ms, fleet_look_ms, fleet_poll_ms;
     bool log_level_given; /* somebody set it: it overrules the program's */
     tide_log_level log_level;
-    uint64_t archive_guard; /* for the command that archives mail */
-    bool ledger_is_shared;  /* for commands: ledger.url names one */
+    uint64_t archive_guard;  /* for the command that archives mail */
+    uint64_t log_file_bytes; /* for programs that keep the log in files */
+    uint32_t log_files;
+    bool ledger_is_shared; /* for commands: ledger.url names one */
 };
 struct tide_tuning tide_tuning_engine(const tide_settings *settings);
 

@@ -101,6 +101,8 @@ static const struct field fields[] = {
     FIELD(engine, ledger_is_shared),
     FIELD(engine, log_level),
     FIELD(engine, archive_guard),
+    FIELD(engine, log_file_bytes),
+    FIELD(engine, log_files),
     ALL(window_ms),
     ALL(window_units_max),
     ALL(rate_min),
@@ -262,6 +264,8 @@ static const struct effect {
     {"retry.backoff_max", "1m", "badness.pause_max_ms retry.pause_max_ms"},
     {"log.level", "debug", "engine.log_level_given engine.log_level"},
     {"archive.guard", "50", "engine.archive_guard"},
+    {"log.file_bytes", "1MiB", "engine.log_file_bytes"},
+    {"log.files", "2", "engine.log_files"},
     {"ledger.url", "postgres://host/db", "engine.ledger_is_shared"},
     {"settings.reload_every", "1s", "engine.reload_every_ms"},
 };

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# log_test.sh TIDEMARK CLOUD: every command that runs an engine writes the log of its home,
+# `tidemark log` reads it, and totals outlive the process (E9.4, E6.4, M4).
+. "$(dirname "$0")/stage.sh"
+user=ada@example.com
+exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --quota off --mailbox "$user=30" \
+    --token tok-ada="$user")
+pid=$!
+follower=
+trap 'kill "$pid" $follower 2>/dev/null; rm -rf "$dir"' EXIT
+read -r _ origin <&3
+t() { timeout 100 "$tidemark" --home "$dir/home" "$@"; }
+
+t log >"$dir/out" || fail "a log before there is one"
+grep -q 'no lines' "$dir/out" || fail "it says nothing: $(cat "$dir/out")"
+t account add gmail "$user" --endpoint "$origin" --bearer tok-ada >/dev/null || fail "account add"
+t mail sync >/dev/null 2>"$dir/err" || fail "sync: $(cat "$dir/err")"
+
+# ---- what it says, and to whom
+t log --json >"$dir/out" || fail "log --json"
+jq -e '.lines | length > 0 and any(.event == "engine started") and all(has("time") and has("run"))' \
+    "$dir/out" >/dev/null || fail "lines: $(cat "$dir/out")"
+run=$(jq -r '.lines[-1].run' "$dir/out")
+[ ${#run} -eq 32 ] || fail "a run is named $run"
+job=$(t jobs list --json | jq '.jobs[0].id')
+[ "$(t jobs show "$job" --json | jq -r ".job.run // .run")" = "$run" ] ||
+    fail "no job row has the run of the log"
+t log | grep -q 'engine started' || fail "nothing for people"
+[ "$(stat -c %a "$dir/home/tidemark.log")" = 600 ] || fail "others may read it"
+grep -q tok-ada "$dir/home/tidemark.log" && fail "a token in the log"
+
+# ---- filters
+t mail sync >/dev/null 2>&1 || fail "the second sync"
+[ "$(t log --run "${run:0:8}" --json | jq '[.lines[].run] | unique | length')" = 1 ] || fail "--run"
+t log --run "${run:0:8}" --json | jq -e --arg run "$run" '.lines | all(.run == $run)' >/dev/null ||
+    fail "--run names another"
+[ "$(t log --level error --json | jq '.lines | length')" = 0 ] || fail "--level error"
+[ "$(t log --limit 1 --json | jq '.lines | length')" = 1 ] || fail "--limit"
+t log --account "$user" --json | jq -e --arg user "$user" '.lines | all(.account == $user)' >/dev/null ||
+    fail "--account"
+t log --level loud 2>"$dir/err"
+[ $? -eq 2 ] && grep -q 'there is no loud' "$dir/err" || fail "an odd level: $(cat "$dir/err")"
+
+# ---- lines that are no lines, and control bytes, are shown safely
+printf 'half a li' >>"$dir/home/tidemark.log"
+printf '\n{"time":"x","level":"info","run":"r","event":"e","detail":"\\u001b[31mred"}\n' >>"$dir/home/tidemark.log"
+t log >"$dir/out" || fail "a log with a damaged line"
+grep -q $'\033' "$dir/out" && fail "control bytes reach the terminal"
+[ "$(t log --json | jq .unreadable)" = 1 ] || fail "the damaged line is not counted"
+
+# ---- it does not grow without end
+TIDEMARK_LOG_FILE_BYTES=65536 TIDEMARK_LOG_FILES=2 TIDEMARK_LOG_LEVEL=debug t mail sync --force \
+    >/dev/null 2>&1 || fail "a verbose sync"
+for _ in 1 2 3 4 5 6; do
+    head -c 70000 /dev/zero | tr '\0' 'x' >>"$dir/home/tidemark.log"
+    TIDEMARK_LOG_FILE_BYTES=65536 TIDEMARK_LOG_FILES=2 t mail sync >/dev/null 2>&1 || fail "a sync"
+done
+[ "$(find "$dir/home" -name 'tidemark.log*' | wc -l)" = 3 ] ||
+    fail "set aside: $(ls "$dir/home")"
+
+# ---- --follow
+mkfifo "$dir/lines"
+"$tidemark" --home "$dir/home" log --follow --json --limit 1 >"$dir/lines" 2>/dev/null &
+follower=$!
+exec 4<"$dir/lines"
+read -rt 60 -u 4 _ || fail "the first line of --follow"
+t mail sync >/dev/null 2>&1 || fail "a sync beside --follow"
+seen=
+while [ -z "$seen" ] && read -rt 60 -u 4 line; do
+    case $line in *'"engine started"'*) seen=1 ;; esac
+done
+[ -n "$seen" ] || fail "--follow missed the start of an engine"
+kill -INT "$follower"
+wait "$follower"
+follower=
+
+# ---- totals of all runs
+t jobs stats --json | jq -e '.accounts[0] | .account == "'$user'" and .calls >= 30' >/dev/null ||
+    fail "totals: $(t jobs stats --json)"
+t jobs stats | grep -q 'API CALLS' || fail "totals for people"
+exit $((failed > 0))
