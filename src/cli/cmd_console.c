@@ -135,11 +135,11 @@ static void show(struct live *live)
     tide_size_human(state.bytes, size);
     (void)fprintf(stderr,
                   "%s%" PRIu64 " days  %" PRIu64 " rows  %s  %.0f rows/s  "
-                  "%" PRIu64 " queries in %" PRIu64 " batches  in the air %u x %u  waiting %u  "
+                  "%" PRIu64 " queries in %" PRIu64 " batches  in flight %u x %u  waiting %u  "
                   "retried %" PRIu64 "  refused %" PRIu64 "%s",
                   live->terminal ? "\r\033[K" : "", state.days, state.rows, size,
                   (double)state.rows / seconds, state.batches.parts, state.batches.requests,
-                  state.batches.flights, state.batches.size, state.batches.waiting,
+                  state.batches.in_flight, state.batches.size, state.batches.waiting,
                   progress.retried, state.batches.refused, live->terminal ? "" : "\n");
 }
 

@@ -379,7 +379,7 @@ static tide_status user_open(tide_console *console, const struct tide_console_si
     tide_status rc = tide_tokens_open(console->options.world, console->options.secrets, secret,
                                       console->mem, &user->tokens, err);
     const struct tide_batch_options batches = {
-        .flights_max = console->options.workers,
+        .in_flight_max = console->options.workers,
         .size_max = console->options.batch_max,
         .bytes_max = 32ull << 20,
     };
@@ -752,7 +752,7 @@ void tide_console_state(tide_console *console, struct tide_console_state *state_
         state.batches.parts += one.parts;
         state.batches.refused += one.refused;
         state.batches.missing += one.missing;
-        state.batches.flights += one.flights;
+        state.batches.in_flight += one.in_flight;
         state.batches.waiting += one.waiting;
         state.batches.size = one.size;
         state.batches.latency_ms = one.latency_ms;

@@ -9,6 +9,7 @@
 #include "net/oauth.h"
 #include "net/secrets.h"
 #include "sim.h"
+#include "tidemark_inside.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -20,7 +21,7 @@
 #include <cmocka.h>
 
 #define ORIGIN "http://127.0.0.1:4443"
-enum { ITEMS = 120, WORKERS = 24, FLIGHTS = 3, SIZE_MAX_ = 20 };
+enum { ITEMS = 120, WORKERS = 24, IN_FLIGHT = 3, SIZE_MAX_ = 20 };
 
 enum fate {
     FINE,
@@ -35,8 +36,9 @@ enum fate {
 
 struct item {
     enum fate fate;
-    unsigned asked; /* parts that the server saw */
-    unsigned ended; /* outcomes that the job saw */
+    unsigned asked;       /* parts that the server saw */
+    unsigned ended;       /* outcomes that the job saw */
+    tide_cancel *running; /* of the handler that asks now; NULL: none does */
     tide_status status;
     tide_buf body;
 };
@@ -51,10 +53,15 @@ struct fixture {
     uint32_t kind, account;
     tide_status expect;  /* instead of what the fate says */
     bool grant_gone;     /* no token is to be had */
+    bool ungoverned;     /* jobs of no account: all workers ask at once */
     bool once;           /* an outcome is compared and not tried again */
     unsigned fates;      /* of the first so many */
+    enum fate fate;      /* or this one, when fates is 0 */
     char token_good[16]; /* "": any */
+    int whole_http;      /* answers the whole call with it; 0: with parts */
+    uint64_t think_us;   /* until the first byte */
     unsigned refreshes, requests, parts_most, refused_401;
+    uint64_t ids[ITEMS]; /* of the jobs */
     struct item items[ITEMS];
 };
 
@@ -91,7 +98,7 @@ static void serve_part(struct fixture *f, tide_rng *rng, unsigned part, unsigned
     char body[64];
     body_of(number, body);
     item->asked++;
-    item->fate = (enum fate)tide_rng_below(rng, f->fates);
+    item->fate = f->fates == 0 ? f->fate : (enum fate)tide_rng_below(rng, f->fates);
     switch (item->fate) {
     case TWICE:
         answer_part(out, part, 200, body);
@@ -157,6 +164,13 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     }
     const bool refused = token_refused(f, request);
     f->requests++;
+    answer->think_us = f->think_us;
+    if (f->whole_http != 0) {
+        answer->http = f->whole_http;
+        tide_sim_answer_header(answer, "Content-Type", "application/json");
+        (void)tide_buf_print(&answer->body, "{\"error\":{\"code\":%d}}", f->whole_http);
+        return;
+    }
     tide_sim_answer_header(answer, "Content-Type", "multipart/mixed; boundary=xyz");
     char *text = strndup(request->body.data, request->body.bytes);
     for (char *at = text; (at = strstr(at, "Content-ID: <q")) != NULL; at++, parts++) {
@@ -232,7 +246,9 @@ static tide_status handler(tide_job *job, void *context, tide_error *err)
                                          .sink = take,
                                          .restart = forget,
                                          .sink_arg = &item->body};
+    item->running = (tide_cancel *)(uintptr_t)tide_job_cancellation(job);
     const tide_status rc = tide_batch_ask(f->batcher, job, &call, &why);
+    item->running = NULL;
     TIDE_SIM_EXPECT(f->sim, tide_batcher_check(f->batcher));
     if (rc == TIDE_AGAIN || rc == TIDE_CANCELED || rc == TIDE_STOPPED) {
         *err = why;
@@ -259,7 +275,8 @@ static const char grant[] =
     "\"" ORIGIN "/revoke\",\"scopes\":\"s\",\"access_token\":\"me-0\","
     "\"expires_unix_ms\":4000000000000}";
 
-static struct fixture *begin(uint64_t seed, const struct tide_sim_net_options *net)
+static struct fixture *begin_sized(uint64_t seed, const struct tide_sim_net_options *net,
+                                   unsigned size)
 {
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
@@ -279,8 +296,8 @@ static struct fixture *begin(uint64_t seed, const struct tide_sim_net_options *n
     const struct tide_batch_options batches = {.url = ORIGIN "/batch",
                                                .tokens = f->tokens,
                                                .world = world,
-                                               .flights_max = FLIGHTS,
-                                               .size_start = 4,
+                                               .in_flight_max = IN_FLIGHT,
+                                               .size_start = size,
                                                .size_max = SIZE_MAX_};
     OK(f, tide_batcher_open(&batches, &f->mem.base, &f->batcher, err));
     const struct tide_engine_options engine = {
@@ -293,14 +310,25 @@ static struct fixture *begin(uint64_t seed, const struct tide_sim_net_options *n
     return f;
 }
 
-static void ask_all(struct fixture *f)
+static struct fixture *begin(uint64_t seed, const struct tide_sim_net_options *net)
+{
+    return begin_sized(seed, net, 4);
+}
+
+static void enqueue_all(struct fixture *f)
 {
     for (unsigned i = 0; i < ITEMS; i++) {
         char payload[24];
         (void)snprintf(payload, sizeof payload, "{\"i\":%u}", i);
-        const struct tide_spec spec = {.kind = f->kind, .account = f->account, .payload = payload};
-        OK(f, tide_enqueue(f->engine, &spec, 1, NULL, err));
+        const struct tide_spec spec = {
+            .kind = f->kind, .account = f->ungoverned ? 0 : f->account, .payload = payload};
+        OK(f, tide_enqueue(f->engine, &spec, 1, &f->ids[i], err));
     }
+}
+
+static void ask_all(struct fixture *f)
+{
+    enqueue_all(f);
     OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
     for (unsigned i = 0; i < ITEMS; i++) /* T1 */
         if (f->items[i].ended != 1)
@@ -343,7 +371,7 @@ static void parts_fly_together_and_the_size_grows(void **state)
     tide_batcher_state(f->batcher, &stats);
     assert_int_equal(stats.parts, ITEMS);
     assert_int_equal(stats.requests, f->requests);
-    assert_int_equal(stats.missing + stats.refused + stats.waiting + stats.flights, 0);
+    assert_int_equal(stats.missing + stats.refused + stats.waiting + stats.in_flight, 0);
     if (f->requests >= ITEMS / 2)
         fail_msg("%u requests of at most %u parts", f->requests, f->parts_most);
     assert_true(f->parts_most <= SIZE_MAX_ && f->parts_most >= 4);
@@ -392,6 +420,72 @@ static void a_refused_rate_halves_the_size(void **state)
     assert_true(stats.refused > 0);
     assert_true(stats.size >= 1 && stats.size < 4);
     finish(f);
+}
+
+/* One part alone, whose outcome is `expect`; the size afterwards. */
+static uint32_t size_after(struct fixture *f, tide_status expect)
+{
+    const struct tide_spec spec = {.kind = f->kind, .account = f->account, .payload = "{\"i\":7}"};
+    struct tide_batch_state stats;
+    f->fates = 0;
+    f->once = true;
+    f->expect = expect;
+    OK(f, tide_enqueue(f->engine, &spec, 1, NULL, err));
+    OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
+    assert_int_equal(f->items[7].ended, 1);
+    tide_batcher_state(f->batcher, &stats);
+    finish(f);
+    return stats.size;
+}
+
+/* B13: whatever refuses the whole call halves the size, and never makes it grow. */
+static void a_whole_call_that_fails_halves_the_size(void **state)
+{
+    (void)state;
+    static const struct {
+        int http;
+        tide_status status;
+    } refusals[] = {{429, TIDE_THROTTLED}, {500, TIDE_SERVER},    {502, TIDE_SERVER},
+                    {503, TIDE_SERVER},    {413, TIDE_PERMANENT}, {0, TIDE_TIMEOUT}};
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        for (unsigned size = 1; size <= 8; size *= 8) {
+            struct fixture *f = begin_sized(20 + i, &faithful, size);
+            f->whole_http = refusals[i].http;
+            f->think_us = refusals[i].http == 0 ? 400 * 1000000ull : 0;
+            const uint32_t after = size_after(f, refusals[i].status);
+            if (after != (size == 1 ? 1 : size / 2))
+                fail_msg("HTTP %d: %u became %" PRIu32, refusals[i].http, size, after);
+        }
+}
+
+/* B13: a full batch with a part that failed did not go well; only one that did grows. */
+static void a_batch_grows_only_when_all_parts_went_well(void **state)
+{
+    (void)state;
+    struct fixture *f = begin_sized(31, &faithful, 1);
+    f->fate = FINE;
+    assert_int_equal(size_after(f, TIDE_OK), 2);
+    static const enum fate failing[] = {MISSING, BROKEN, FAILED, GONE_};
+    for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++) {
+        f = begin_sized(32 + i, &faithful, 1);
+        f->fate = failing[i];
+        assert_int_equal(size_after(f, expected(failing[i])), 1);
+    }
+}
+
+/* B4, B13: 70 s without a byte is no failure; five minutes are. */
+static void a_slow_server_is_waited_for(void **state)
+{
+    (void)state;
+    struct fixture *f = begin(41, &faithful);
+    f->think_us = 70 * 1000000ull;
+    (void)size_after(f, TIDE_OK);
+    f = begin(42, &faithful);
+    f->think_us = 290 * 1000000ull;
+    (void)size_after(f, TIDE_OK);
+    f = begin(43, &faithful);
+    f->think_us = 301 * 1000000ull;
+    (void)size_after(f, TIDE_TIMEOUT);
 }
 
 /* A network that loses, cuts, stalls and scrambles answers: all items come in the end, each
@@ -450,15 +544,69 @@ static void a_grant_that_is_gone_is_told(void **state)
     finish(f);
 }
 
+/* ---- cancels ---- */
+
+/* Cancels running jobs for good (user) or to be put back (preemption), several at the same instant, so
+ * that two requests end before the caller that was chosen to send could wake up. */
+static void cancel_some(struct fixture *f, tide_rng *rng)
+{
+    tide_world *world = tide_sim_world(f->sim);
+    for (unsigned round = 0; round < 40; round++) {
+        const uint64_t wait_us = tide_rng_below(rng, 40000);
+        OK(f, tide_world_sleep_until(world, tide_world_now_us(world) + wait_us, NULL));
+        for (unsigned i = 0; i < ITEMS; i++)
+            if (f->items[i].running != NULL && tide_rng_below(rng, 3) == 0)
+                tide_world_cancel(world, f->items[i].running, TIDE_CANCEL_PREEMPT);
+        OK(f, tide_cancel_job(f->engine, f->ids[tide_rng_below(rng, ITEMS)], err));
+        TIDE_SIM_EXPECT(f->sim, tide_batcher_check(f->batcher));
+    }
+}
+
+/* T1, T2, T5: jobs are canceled while they wait, are chosen, send or are in a batch.  Every other one
+ * gets its own answer, and none waits forever: the simulation reports that as a deadlock. */
+static void cancels_harm_no_other_caller(void **state)
+{
+    (void)state;
+    unsigned canceled = 0;
+    for (uint64_t seed = 1; seed <= scaled(60); seed++) {
+        const struct tide_sim_net_options net = {.latency_us_max = seed % 3 == 0 ? 800000 : 60000,
+                                                 .stall_permille = seed % 5 == 0 ? 20 : 0,
+                                                 .reset_permille = seed % 5 == 0 ? 20 : 0};
+        struct fixture *f = begin(seed, &net);
+        f->ungoverned = true;
+        tide_rng rng = tide_sim_rng(f->sim);
+        f->fates = seed % 2 == 0 ? (unsigned)GONE_ : FINE + 1;
+        enqueue_all(f);
+        cancel_some(f, &rng);
+        OK(f, tide_engine_wait(f->engine, TIDE_WAIT_FOR_EVER, err));
+        for (unsigned i = 0; i < ITEMS; i++) {
+            const tide_status rc = tide_job_ended(f->engine, f->ids[i], NULL);
+            canceled += rc == TIDE_CANCELED ? 1 : 0;
+            if (rc == TIDE_OK ? f->items[i].ended != 1 : rc != TIDE_CANCELED)
+                tide_sim_fail(f->sim, "item %u: %s, %u outcomes", i, tide_status_name(rc),
+                              f->items[i].ended);
+        }
+        struct tide_batch_state stats;
+        tide_batcher_state(f->batcher, &stats);
+        assert_int_equal(stats.waiting + stats.in_flight, 0);
+        finish(f);
+    }
+    assert_true(canceled > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_fly_together_and_the_size_grows),
         cmocka_unit_test(the_outcome_of_a_part_is_its_own),
         cmocka_unit_test(a_refused_rate_halves_the_size),
+        cmocka_unit_test(a_whole_call_that_fails_halves_the_size),
+        cmocka_unit_test(a_batch_grows_only_when_all_parts_went_well),
+        cmocka_unit_test(a_slow_server_is_waited_for),
         cmocka_unit_test(everybody_is_served_in_the_end),
         cmocka_unit_test(a_token_that_parts_refuse_is_refreshed),
         cmocka_unit_test(a_grant_that_is_gone_is_told),
+        cmocka_unit_test(cancels_harm_no_other_caller),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
