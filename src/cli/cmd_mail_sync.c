@@ -389,22 +389,59 @@ static void report(struct sync *sync)
     tide_json_set_bool(&cli->json, "handed_over", sync->watched);
 }
 
+/* The error of the newest job of an account that failed. */
+struct failed_ask {
+    char text[300];
+};
+
+static bool failed_visit(const struct tide_job_row *row, void *arg)
+{
+    struct failed_ask *ask = arg;
+    if (!tide_mail_kind_is_ours(row->kind_name))
+        return true;
+    (void)snprintf(ask->text, sizeof ask->text, "%.*s", (int)row->error.bytes, row->error.data);
+    return false;
+}
+
+/* Nothing runs any more and parts of the mailbox are not synced (E5.2): which, why, and what
+ * to do.  false: all of it is, or somebody goes on with it. */
+static bool tell_undone(struct sync *sync, const struct tide_mail_look *look)
+{
+    struct cli *cli = sync->cli;
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    struct failed_ask ask = {.text = ""};
+    if (look->cycles_open == 0 || sync->spent)
+        return false;
+    filter.account = look->account;
+    filter.state = TIDE_ROW_FAILED;
+    (void)tide_ledger_jobs(cli->ledger, &filter, failed_visit, &ask, &cli->err);
+    cli_print(cli, "%s: %" PRIu64 " part%s of the mailbox not synced%s%s\n", look->email,
+              look->cycles_open, look->cycles_open == 1 ? " is" : "s are",
+              ask.text[0] == '\0' ? "" : ": ", ask.text);
+    cli_print(cli,
+              "  Run `tidemark mail sync` again: it starts what failed again. What was canceled "
+              "needs `tidemark jobs retry --state canceled`.\n");
+    return true;
+}
+
 /* What did not go well in this run. */
 static void tell_spoiled(struct sync *sync)
 {
     struct cli *cli = sync->cli;
     bool bad = false;
     bool failed = false;
+    bool undone = false;
     for (size_t i = 0; i < sync->watch.count; i++) {
         const struct mail_watched *watched = &sync->watch.accounts[i];
         bad = bad || watched->bad > watched->bad_first;
         failed = failed || watched->failed > watched->failed_first;
+        undone = tell_undone(sync, &watched->look) || undone;
     }
-    if (bad || failed)
+    if (bad || failed || undone)
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
     if (bad)
         cli_print(cli, "Some messages could not be fetched: `tidemark mail bad` names them.\n");
-    if (failed)
+    if (failed && !undone)
         cli_print(cli, "Some jobs failed or were canceled: `tidemark jobs list --state failed` and "
                        "`--state canceled` name them.\n");
 }
