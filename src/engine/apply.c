@@ -352,9 +352,41 @@ void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_s
     batch->writes_left = NULL;
 }
 
+/* Trouble that passes by itself: room on the disk, memory, a lock of another process. */
+static bool passes(tide_status status)
+{
+    return status == TIDE_DISK_FULL || status == TIDE_NO_MEMORY || status == TIDE_BUSY ||
+           status == TIDE_NETWORK;
+}
+
+/* What is refused again and again for no reason that passes would be refused for ever, and
+ * with it everything else that waits for the writer: then the engine stops with the reason. */
+static void write_failed(tide_engine *engine, tide_status rc, const tide_error *err)
+{
+    enum { REFUSALS_MAX = 5 };
+    uint32_t count = ++engine->write_failures;
+    if ((count & (count - 1)) == 0) /* the 1st, 2nd, 4th, 8th ... */
+        tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
+                       "ledger not written", TIDE_F_CSTR("status", tide_status_name(rc)),
+                       TIDE_F_CSTR("detail", err->text), TIDE_F_U64("times", count));
+    if (!passes(rc) && count >= REFUSALS_MAX)
+        tide_engine_fail(engine, rc, err);
+}
+
+static void write_worked(tide_engine *engine)
+{
+    if (engine->write_failures > 0)
+        tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                       "ledger written again", TIDE_F_U64("times", engine->write_failures));
+    engine->write_failures = 0;
+}
+
 void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
 {
+    write_worked(engine);
     for (size_t i = 0; i < batch->moves_count; i++) {
+        if (batch->moves[i].refused != TIDE_OK)
+            continue;
         struct tide_stream *stream = tide_engine_stream_of(engine, batch->moves[i].stream);
         tide_frontier_committed(stream->frontier, batch->moves[i].to);
         memcpy(stream->cursor, batch->moves[i].cursor, sizeof stream->cursor);
@@ -414,6 +446,7 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
         return;
     }
     TIDE_SEEN("writer: a transaction failed and is tried again");
+    write_failed(engine, rc, err);
     engine->retry_writes_at_ms = now_ms + 1000;
     tide_cond_wake_one(engine->world, engine->pump);
 }

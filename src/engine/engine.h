@@ -297,6 +297,7 @@ struct tide_engine {
     uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */
     uint64_t stop_at_ms;         /* end of the grace */
     uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
+    uint32_t write_failures;     /* transactions that failed since one was written */
     uint64_t started_ms;
     uint64_t opened_unix_ms;
     uint64_t beats_at_ms;     /* when beats go to the ledger next */
@@ -418,6 +419,9 @@ tide_status tide_stream_new(tide_engine *engine, const struct tide_stream_row *r
                             struct tide_stream **stream_out, tide_error *err);
 tide_status tide_stream_cycles_load(tide_engine *engine, struct tide_stream *stream,
                                     tide_error *err);
+/* Replaces what is known of a stream by what the ledger says.  The writer's, under the lock,
+ * which is dropped meanwhile. */
+tide_status tide_stream_reload(tide_engine *engine, uint64_t id, tide_error *err);
 void tide_stream_free(tide_engine *engine, struct tide_stream *stream);
 const struct tide_cycle_live *tide_stream_live(const struct tide_stream *stream, uint64_t ordinal);
 /* What the ledger says about a cycle now; a finished one is forgotten. */

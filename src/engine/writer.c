@@ -9,6 +9,7 @@
 #include "engine/batch.h"
 #include "base/check.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -314,6 +315,26 @@ static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tid
     return rc;
 }
 
+/* Another job may have come into a cycle since its last one ended: then the ledger refuses to
+ * pass it (G4).  That concerns this stream alone, and is no reason to undo everything else. */
+static tide_status move_cursors(struct tide_batch *batch, tide_tx *tx, uint64_t now_unix_ms,
+                                tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < batch->moves_count; i++) {
+        struct cursor_move *move = &batch->moves[i];
+        rc = tide_ledger_cursor_move(tx, move->stream, move->from, move->to, now_unix_ms,
+                                     &batch->text, err);
+        move->refused = rc;
+        if (rc == TIDE_BUG || rc == TIDE_STALE)
+            rc = TIDE_OK;
+        else
+            (void)snprintf(move->cursor, sizeof move->cursor, "%.*s", (int)batch->text.bytes,
+                           batch->text.bytes > 0 ? batch->text.data : "");
+    }
+    return rc;
+}
+
 static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
                               uint64_t now_unix_ms, tide_error *err)
 {
@@ -321,13 +342,8 @@ static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tid
     if (batch->claims_count > 0)
         rc = tide_ledger_claim(tx, batch->claim_ids, batch->claims_count, engine->owner,
                                batch->claim_token, now_unix_ms, engine->mem, batch->bodies, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->moves_count; i++) {
-        struct cursor_move *move = &batch->moves[i];
-        rc = tide_ledger_cursor_move(tx, move->stream, move->from, move->to, now_unix_ms,
-                                     &batch->text, err);
-        (void)snprintf(move->cursor, sizeof move->cursor, "%.*s", (int)batch->text.bytes,
-                       batch->text.bytes > 0 ? batch->text.data : "");
-    }
+    if (rc == TIDE_OK)
+        rc = move_cursors(batch, tx, now_unix_ms, err);
     for (size_t i = 0; rc == TIDE_OK && i < batch->advances_count; i++) {
         uint64_t ordinal = 0;
         rc = tide_ledger_cursor_advance(tx, batch->advances[i], now_unix_ms, &ordinal, NULL, err);
@@ -450,6 +466,32 @@ bool tide_writer_has_work(const tide_engine *engine)
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
+/* Streams whose cursor could not move are read anew: what is known of them here was wrong.
+ * If the ledger says the same as we do and still refuses, it contradicts itself. */
+static void reload_streams(tide_engine *engine, const struct tide_batch *batch)
+{
+    for (size_t i = 0; i < batch->moves_count; i++) {
+        const struct cursor_move *move = &batch->moves[i];
+        if (move->refused == TIDE_OK)
+            continue;
+        TIDE_SEEN("writer: a cursor waits for a job that came late");
+        tide_error err = {TIDE_OK, 0, ""};
+        tide_status rc = tide_stream_reload(engine, move->stream, &err);
+        const struct tide_stream *stream = tide_engine_stream_of(engine, move->stream);
+        if (tide_store_is_lost(rc)) {
+            tide_engine_fail(engine, rc, &err);
+        } else if (rc != TIDE_OK) {
+            engine->retry_writes_at_ms = tide_world_now_ms(engine->world) + 1000;
+            tide_cond_wake_one(engine->world, engine->pump);
+        } else if (tide_frontier_cursor(stream->frontier) == move->from &&
+                   tide_frontier_reachable(stream->frontier) >= move->to) {
+            (void)tide_error_set(&err, TIDE_BUG, "stream %s: its cursor cannot move to %" PRIu64,
+                                 stream->name, move->to);
+            tide_engine_fail(engine, TIDE_BUG, &err);
+        }
+    }
+}
+
 static void write_batch(tide_engine *engine, struct tide_batch *batch)
 {
     engine->writer_busy = true;
@@ -467,6 +509,8 @@ static void write_batch(tide_engine *engine, struct tide_batch *batch)
     else
         tide_batch_unapply(engine, batch, rc, &err, now_ms);
     tide_batch_end_writes(engine, batch, rc, &err, now_ms);
+    if (rc == TIDE_OK)
+        reload_streams(engine, batch);
     engine->wal_pages += 8 + (uint32_t)(batch->finishes_count + batch->claims_count) / 4;
     if (engine->wal_pages > WAL_PAGES_KEEPER)
         tide_cond_wake_one(engine->world, engine->keeper);
