@@ -142,6 +142,7 @@ struct tide_write {
     void (*drop)(tide_engine *engine, struct tide_write *write);
     bool own;  /* what `run` says is its caller's affair where no statement failed */
     bool slow; /* the server gave up waiting for it: it is not tried again */
+    bool over; /* `run` ended the transaction it ran in: likewise */
     bool done;
     tide_status status;
     tide_error err;
@@ -192,9 +193,12 @@ struct tide_job {
     struct tide_finish finish;
     struct tide_transaction effects_transaction;
     bool effects_slow; /* they took so long that a server may have given up waiting */
-    bool second_try;   /* its effect failed: this finish only puts it back */
-    bool split_unrun;  /* its process died with it too often (E7.1) */
-    bool given_up;     /* the supervisor took it from a worker that does not return */
+    bool effects_over; /* one of them ended the transaction it ran in */
+    uint8_t refusals;  /* of its end, so far */
+    bool counted;      /* once its end is durable it is counted and logged */
+    uint32_t items_stored, items_bad; /* by its end */
+    bool split_unrun;                 /* its process died with it too often (E7.1) */
+    bool given_up; /* the supervisor took it from a worker that does not return */
 };
 
 /* Between two statements a server waits 5 s for a transaction of ours (ledger_pg.c). */
@@ -360,6 +364,10 @@ void tide_births_done(struct tide_births *births, tide_mem *mem);
 bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms);
 /* Ends a claimed job that did not run: put back, or canceled. */
 void tide_job_put_back(tide_job *job, tide_row_state state, tide_status why, uint64_t now_ms);
+/* Its end was refused although its row is still ours: decides anew, as after a failure. */
+void tide_job_refused(tide_job *job, tide_status status, const char *text, uint64_t now_ms);
+/* Its end is durable. */
+void tide_job_count(tide_job *job, uint64_t now_ms);
 void tide_ended_push(tide_engine *engine, tide_job *job);
 
 /* ---- job.c ---- */

@@ -171,14 +171,24 @@ static tide_status too_slow(tide_error *err)
                           TIDE_CALLBACK_MS_MAX);
 }
 
+/* Its callback ended the transaction with a statement of its own, and would the next one. */
+static tide_status not_its_own(tide_error *err)
+{
+    return tide_error_set(err, TIDE_INVALID,
+                          "the callback ended the transaction it runs in: a COMMIT or ROLLBACK of "
+                          "its own, or a statement that failed and it did not say so");
+}
+
 /* Runs one wish in a savepoint.  *lost_out: the whole transaction is. */
 static tide_status write_wish(tide_engine *engine, struct tide_write *write, bool *lost_out,
                               tide_error *err)
 {
     struct tide_transaction *transaction = &write->transaction;
-    *lost_out = !write->slow;
+    *lost_out = !write->slow && !write->over;
     if (write->slow)
         return too_slow(err);
+    if (write->over)
+        return not_its_own(err);
     tide_status rc = tide_tx_savepoint(transaction->tx, err);
     if (rc != TIDE_OK)
         return rc;
@@ -186,6 +196,11 @@ static tide_status write_wish(tide_engine *engine, struct tide_write *write, boo
     rc = write->run(transaction, write->arg, err);
     bool slow = write->own && tide_world_now_us(engine->world) > until_us;
     write->slow = slow && rc == TIDE_NETWORK;
+    if (write->own && tide_tx_over(transaction->tx) && !tide_store_is_lost(rc) &&
+        rc != TIDE_DISK_FULL && rc != TIDE_NO_MEMORY) {
+        write->over = true;
+        return tide_error_set(err, TIDE_AGAIN, "a callback ended the transaction it ran in");
+    }
     if (tx_is_lost(rc) && !says_its_own(engine, write, transaction->tx, rc))
         return rc;
     tide_error end_error = {.text = ""};
@@ -474,7 +489,6 @@ static void reload_streams(tide_engine *engine, const struct tide_batch *batch)
         const struct cursor_move *move = &batch->moves[i];
         if (move->refused == TIDE_OK)
             continue;
-        TIDE_SEEN("writer: a cursor waits for a job that came late");
         tide_error err = {TIDE_OK, 0, ""};
         tide_status rc = tide_stream_reload(engine, move->stream, &err);
         const struct tide_stream *stream = tide_engine_stream_of(engine, move->stream);

@@ -146,6 +146,7 @@ static void a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor(voi
 
 struct lines {
     uint64_t not_written;
+    uint64_t refused;
 };
 
 static void count_lines(void *arg, const char *line, size_t bytes)
@@ -153,6 +154,18 @@ static void count_lines(void *arg, const char *line, size_t bytes)
     struct lines *lines = arg;
     if (memmem(line, bytes, "ledger not written", 18) != NULL)
         (void)add(&lines->not_written, 1);
+    if (memmem(line, bytes, "not today", 9) != NULL)
+        (void)add(&lines->refused, 1);
+}
+
+static void open_with_log(struct fixture *f, struct lines *lines)
+{
+    OK(tide_engine_open(&(struct tide_engine_options){.state_dir = f->dir,
+                                                      .world = f->world,
+                                                      .settings = f->settings,
+                                                      .log_line = count_lines,
+                                                      .log_arg = lines},
+                        &f->engine, err));
 }
 
 /* A transaction that can never be written stops the engine, and the log has the reason:
@@ -163,12 +176,7 @@ static void a_transaction_that_is_always_refused_stops_the_engine_with_a_reason(
     uint64_t ran = 0;
     struct lines lines = {0};
     fixture_settings(f, NULL);
-    OK(tide_engine_open(&(struct tide_engine_options){.state_dir = f->dir,
-                                                      .world = f->world,
-                                                      .settings = f->settings,
-                                                      .log_line = count_lines,
-                                                      .log_arg = &lines},
-                        &f->engine, err));
+    open_with_log(f, &lines);
     uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
     start(f);
     (void)sql(f, "CREATE TRIGGER never BEFORE UPDATE OF state ON job WHEN new.state = 2"
@@ -181,11 +189,166 @@ static void a_transaction_that_is_always_refused_stops_the_engine_with_a_reason(
     fixture_close(f);
 }
 
+/* ---- effects (E1.4) ----------------------------------------------------------------------------- */
+
+struct effect {
+    const char *sql;   /* run by the effect; NULL: none */
+    tide_status says;  /* and what it says then */
+    const char *item;  /* only where the job has this item; NULL: always */
+    uint64_t runs;     /* of the handler */
+    struct gate *gate; /* which the handler passes first; NULL: none */
+};
+
+static tide_status effect_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct effect *effect = arg;
+    if (effect->sql != NULL)
+        (void)sqlite3_exec(tide_transaction_sqlite(transaction), effect->sql, NULL, NULL, NULL);
+    if (effect->says != TIDE_OK)
+        return tide_error_set(err, effect->says, "not today");
+    return TIDE_OK;
+}
+
+static tide_status effect_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct effect *effect = context;
+    (void)add(&effect->runs, 1);
+    bool wanted = effect->item == NULL;
+    for (size_t i = 0; !wanted && i < tide_job_items(job); i++)
+        wanted = strcmp(tide_job_item(job, i).data, effect->item) == 0;
+    if (effect->gate != NULL && gate_pass(effect->gate, job) != TIDE_OK)
+        return TIDE_CANCELED;
+    return wanted ? tide_job_effect(job, effect_run, effect, err) : TIDE_OK;
+}
+
+/* Whatever an effect does to the transaction, nothing of it is stored in part: the others that
+ * were written with it are written again without it, and its job is not done. */
+static void an_effect_that_ends_the_transaction_takes_nobody_with_it(void **state)
+{
+    static const char *const statements[] = {
+        "ROLLBACK",
+        "INSERT INTO mark VALUES (1); COMMIT",
+        "ROLLBACK; INSERT INTO mark VALUES (2)",
+        "ROLLBACK; BEGIN; INSERT INTO mark VALUES (3)",
+        "INSERT OR ROLLBACK INTO mark VALUES (0)",
+    };
+    struct fixture *f = *state;
+    struct gate gates[2] = {{0}, {0}};
+    struct effect evil = {.gate = &gates[0]};
+    struct effect good = {.gate = &gates[1]};
+    uint64_t ran = 0;
+    fixture_open(f);
+    uint32_t bad =
+        define(f, &(struct tide_kind){"bad", effect_handler, .context = &evil, .attempts_max = 1});
+    uint32_t well = define(f, &(struct tide_kind){"well", effect_handler, .context = &good});
+    uint32_t other = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    start(f);
+    (void)sql(f, "CREATE TABLE mark (n INTEGER PRIMARY KEY)");
+    (void)sql(f, "INSERT INTO mark VALUES (0)");
+    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
+        gates[0] = gates[1] = (struct gate){0};
+        evil.sql = statements[i];
+        uint64_t ids[2] = {enqueue(f, (struct tide_spec){.kind = well}),
+                           enqueue(f, (struct tide_spec){.kind = bad})};
+        UNTIL(get(&gates[0].arrived) + get(&gates[1].arrived) == 2);
+        struct hold hold;
+        hold_writer(&hold, f);
+        gate_open(&gates[1]);
+        UNTIL(ends_waiting(f) == 1);
+        gate_open(&gates[0]);
+        UNTIL(ends_waiting(f) == 2);
+        struct caller caller = {.f = f, .spec = {.kind = other}};
+        call(&caller);
+        release_writer(&hold);
+        called(&caller);
+        assert_int_equal(caller.rc, TIDE_OK);
+        finish(f);
+        assert_int_equal(row_state(f, ids[0]), 2);
+        assert_int_equal(row_state(f, ids[1]), 3);
+        assert_int_equal(row_state(f, caller.id), 2);
+        assert_int_equal(sql(f, "SELECT count(*) FROM mark"), 1);
+        assert_int_equal(sql(f, "SELECT count(*) FROM claim"), 0);
+    }
+}
+
+static tide_status end_it(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    (void)err;
+    (void)sqlite3_exec(tide_transaction_sqlite(transaction), arg, NULL, NULL, NULL);
+    return TIDE_OK;
+}
+
+/* The same of a caller's transaction: the caller is told, and the engine goes on. */
+static void a_callback_that_ends_the_transaction_is_refused_alone(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ran = 0;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    start(f);
+    char rollback[] = "ROLLBACK";
+    char commit[] = "CREATE TABLE mark (n); COMMIT";
+    REFUSED(tide_transact(f->engine, end_it, rollback, err), TIDE_INVALID);
+    REFUSED(tide_transact(f->engine, end_it, commit, err), TIDE_INVALID);
+    assert_int_equal(sql(f, "SELECT count(*) FROM sqlite_schema WHERE name = 'mark'"), 0);
+    (void)enqueue(f, (struct tide_spec){.kind = kind});
+    finish(f);
+    assert_int_equal(get(&ran), 1);
+}
+
+/* E7.2: a refused end is a failure like any other: it waits, is logged and not counted as
+ * done. */
+static void a_refused_effect_waits_and_is_not_counted_as_done(void **state)
+{
+    struct fixture *f = *state;
+    struct effect effect = {.says = TIDE_SERVER};
+    struct lines lines = {0};
+    fixture_settings(f, "retry.backoff_max=2h;retry.backoff_start=1h;log.level=warn");
+    open_with_log(f, &lines);
+    uint32_t kind = define(f, &(struct tide_kind){"refused", effect_handler, .context = &effect});
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    UNTIL(get(&effect.runs) > 1 || (row_state(f, id) == 0 && get(&effect.runs) == 1));
+    assert_int_equal(get(&effect.runs), 1);
+    assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 1);
+    assert_true(sql(f, "SELECT not_before - created FROM job WHERE id = %" PRIu64, id) >
+                29 * 60 * 1000);
+    struct tide_progress seen = progress(f);
+    assert_int_equal(seen.done, 0);
+    assert_int_equal(seen.retried, 1);
+    assert_true(get(&lines.refused) > 0);
+}
+
+/* E6.1: a batch whose end is refused is split down to the item that is at fault. */
+static void a_batch_whose_effect_is_refused_is_split(void **state)
+{
+    struct fixture *f = *state;
+    struct effect effect = {.says = TIDE_SERVER, .item = "b"};
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){.name = "refused",
+                                                  .handler = effect_handler,
+                                                  .context = &effect,
+                                                  .attempts_max = 2,
+                                                  .items = true});
+    (void)enqueue(
+        f, (struct tide_spec){.kind = kind, .payload = "{\"items\":[\"a\",\"b\",\"c\",\"d\"]}"});
+    start(f);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
+    assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 1);
+    assert_int_equal(sql(f, "SELECT count(*) FROM bad WHERE item = 'b'"), 1);
+    assert_int_equal(progress(f).bad, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor),
         TEST(a_transaction_that_is_always_refused_stops_the_engine_with_a_reason),
+        TEST(an_effect_that_ends_the_transaction_takes_nobody_with_it),
+        TEST(a_callback_that_ends_the_transaction_is_refused_alone),
+        TEST(a_refused_effect_waits_and_is_not_counted_as_done),
+        TEST(a_batch_whose_effect_is_refused_is_split),
     };
     return cmocka_run_group_tests_name("engine_writer", tests, NULL, NULL);
 }
