@@ -306,7 +306,8 @@ static size_t plain_run(const char *bytes, size_t at, size_t count, size_t room)
         if (((word | (word - ones * ' ') | (equals - ones)) & tops) != 0)
             break;
     }
-    while (run < end && bytes[run] >= ' ' && bytes[run] != '=' && bytes[run] != 0x7f)
+    const unsigned char *u = (const unsigned char *)bytes;
+    while (run < end && u[run] >= ' ' && u[run] < 0x7f && u[run] != '=')
         run++;
     /* A space at the end of a line would be dropped on the way. */
     if (run == count && run > at && bytes[run - 1] == ' ')
