@@ -1,4 +1,5 @@
 /* tidemark account add|remove: signing in (M15a, M16). */
+#include "cli/account_check.h"
 #include "cli/mail_home.h"
 #include "mail/mail_look.h"
 
@@ -289,6 +290,8 @@ tide_status cli_account_add(struct cli *cli)
                          cli_flag(cli, "for"));
     tide_status rc = check_email(cli, email);
     if (rc == TIDE_OK)
+        rc = account_check_endpoint(cli);
+    if (rc == TIDE_OK)
         rc = refuse_elsewhere(cli, email);
     if (rc != TIDE_OK)
         return rc;
@@ -297,6 +300,8 @@ tide_status cli_account_add(struct cli *cli)
     rc = open_beside(cli, &home, &beside);
     if (rc == TIDE_OK)
         rc = cli_grant(cli, email, purpose, &grant);
+    if (rc == TIDE_OK)
+        rc = account_check_mailbox(cli, email, endpoint, tide_buf_text(&grant));
     /* The grant first: an account without one would only fail later. */
     if (rc == TIDE_OK)
         rc = tide_secrets_put(home.secrets, secret, tide_buf_text(&grant), &cli->err);

@@ -1,4 +1,5 @@
 /* tidemark console sites|backfill|sync|status, and account add console (B1-B11). */
+#include "cli/account_check.h"
 #include "cli/console_home.h"
 
 #include "base/clocktext.h"
@@ -47,6 +48,9 @@ tide_status cli_account_add_console(struct cli *cli)
         rc = tide_console_site_check(cli->arguments[i], &cli->err);
     if (rc != TIDE_OK)
         return cli_hint(cli, rc, "`tidemark console sites` shows how Google spells them.");
+    rc = account_check_endpoint(cli);
+    if (rc != TIDE_OK)
+        return rc;
     tide_buf_init(&grant, cli->mem, TIDE_SECRET_BYTES_MAX);
     tide_console_secret_name(name, secret);
     rc = console_home_open(cli, &home);
@@ -443,10 +447,8 @@ static void sync_series(const struct tide_console_set *set, uint64_t days, uint6
     struct series *series = arg;
     (void)days;
     (void)rows;
-    const struct tide_console_run wanted = {.site = series->site,
-                                            .types = 1u << set->type,
-                                            .dimensions = set->dimensions,
-                                            .sync = true};
+    const struct tide_console_run wanted = {
+        .site = series->site, .types = 1u << set->type, .dimensions = set->dimensions};
     if (series->rc == TIDE_OK)
         series->rc = tide_console_run(series->home->console, &wanted, series->err);
     series->count++;

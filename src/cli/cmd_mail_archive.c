@@ -4,6 +4,7 @@
 #include "base/clocktext.h"
 #include "engine/tuning.h"
 #include "mail/archiver.h"
+#include "tidemark_inside.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -159,7 +160,7 @@ static tide_status needs_scope(struct archiving *archiving)
 
 static bool signed_out(struct archiving *archiving)
 {
-    char email[256];
+    const char *email = archiving->email;
     char why[400];
     char hint[400];
     if (!tide_mail_signed_out(archiving->home.mail, email, why))
@@ -713,6 +714,9 @@ static tide_status run(struct archiving *archiving)
                                    &cli->err);
     if (rc == TIDE_AUTH)
         return needs_scope(archiving);
+    const char *only = archiving->email;
+    if (rc == TIDE_OK)
+        rc = tide_engine_only(archiving->home.engine, &only, 1, &cli->err);
     if (rc == TIDE_OK)
         rc = tide_engine_start(archiving->home.engine, &cli->err);
     if (rc == TIDE_OK)

@@ -152,8 +152,7 @@ static tide_status retry_unreadable(struct cli *cli, const struct mail_names *na
     tide_status rc = mail_home_places(cli, &home);
     for (size_t i = 0; rc == TIDE_OK && i < names->count; i++) {
         struct unreadable seen = {.cli = cli, .only = item, .silent = true};
-        struct mail_names one = {.count = 1};
-        memcpy(one.email[0], names->email[i], sizeof one.email[0]);
+        const struct mail_names one = {.email = &names->email[i], .count = 1};
         rc = unreadable_visit(&seen, &one);
         if (rc != TIDE_OK || seen.count == 0)
             continue;
@@ -228,7 +227,8 @@ tide_status cli_mail_bad(struct cli *cli)
         return usage(cli, "list takes no ID");
     struct mail_names names;
     tide_status rc = mail_names_of(cli, account == NULL ? NULL : &account, account != NULL, &names);
-    if (rc != TIDE_OK)
-        return rc;
-    return retries ? retry(cli, &names, account, item) : show(cli, &names, account, item);
+    if (rc == TIDE_OK)
+        rc = retries ? retry(cli, &names, account, item) : show(cli, &names, account, item);
+    mail_names_done(&names);
+    return rc;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clocktext.h"
 #include "mail/restore.h"
+#include "tidemark_inside.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -270,20 +271,23 @@ static tide_status drive(struct cli *cli, struct mail_home *home, tide_restore *
     struct progress progress = {.terminal = isatty(STDERR_FILENO) == 1,
                                 .started_ms = tide_world_now_ms(cli->world)};
     struct tide_restore_state state;
-    char email[256];
     char why[400];
     bool stopping = false;
+    tide_restore_state(restore, &state);
+    const char *only = state.email;
     (void)signal(SIGINT, on_signal);
     (void)signal(SIGTERM, on_signal);
-    tide_status rc = tide_restore_begin(restore, &cli->err);
+    tide_status rc = tide_engine_only(home->engine, &only, 1, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_restore_begin(restore, &cli->err);
     if (rc == TIDE_OK)
         rc = tide_engine_start(home->engine, &cli->err);
     for (bool more = rc == TIDE_OK; more;) {
         rc = tide_restore_step(restore, TICK_MS, &cli->err);
         more = rc == TIDE_TIMEOUT;
         show_progress(cli, restore, &progress, !more);
-        if (more && tide_mail_signed_out(home->mail, email, why))
-            return signed_out(cli, email, why);
+        if (more && tide_mail_signed_out(home->mail, state.email, why))
+            return signed_out(cli, state.email, why);
         if (interrupted && !stopping) {
             stopping = true;
             tide_engine_stop(home->engine);

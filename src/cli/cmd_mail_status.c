@@ -467,8 +467,10 @@ tide_status cli_mail_status(struct cli *cli)
     tide_status rc = mail_names(cli, &names);
     if (rc == TIDE_OK)
         rc = mail_home_places(cli, &status.home);
-    if (rc != TIDE_OK)
+    if (rc != TIDE_OK) {
+        mail_names_done(&names);
         return rc;
+    }
     status.snapshot = mail_snapshot(cli, NULL);
     tide_mail_look_init(&status.look, cli->mem);
     tide_json_array(&status.list);
@@ -476,6 +478,7 @@ tide_status cli_mail_status(struct cli *cli)
         rc = one_account(&status, names.email[i]);
     tide_json_set(&cli->json, "accounts", &status.list);
     tide_mail_look_done(&status.look);
+    mail_names_done(&names);
     json_decref(status.snapshot);
     return rc;
 }

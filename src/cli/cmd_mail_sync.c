@@ -4,12 +4,17 @@
  * same work to that one and watches (decision 10).  When that process ends before the
  * work does, this one takes over.
  *
+ * It works for the accounts that are named and for no other, and ends when each of them is either
+ * finished or cannot go on without a person (M16).  How it ended is said per account
+ * (mail_outcome.h).
+ *
  * On a shared ledger it is one process of the fleet: what nobody holds and whose archive is
  * here it does itself, the rest is asked for and watched in the ledger. */
-#include "cli/mail_watch.h"
+#include "cli/mail_outcome.h"
 
 #include "base/clocktext.h"
 #include "mail/slice.h"
+#include "tidemark_inside.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -38,14 +43,38 @@ struct sync {
     struct mail_home home;
     struct mail_watch watch;
     bool watched; /* another process did the work */
-    /* On a shared ledger: another one has the account or its archive. */
-    bool elsewhere[MAIL_ACCOUNTS_MAX];
-    uint64_t nobody_ms; /* since when nobody does what is asked for elsewhere; 0: somebody does */
-    char signed_out[256];
-    char why[400];
-    bool full;  /* the disk has too little room: the run ends */
-    bool spent; /* --max: what is left waits for the next run */
+    struct sync_account {
+        bool elsewhere;    /* on a shared ledger: another one has the account or its archive */
+        tide_error failed; /* why it could not begin; TIDE_OK: it could */
+    } * accounts;
+    uint64_t nobody_ms;   /* since when nobody does what is asked for elsewhere; 0: somebody does */
+    uint64_t deadline_ms; /* --timeout; TIDE_NEVER */
+    bool full;            /* the disk has too little room: the run ends */
+    bool spent;           /* --max: what is left waits for the next run */
 };
+
+/* Whether nothing more will happen to it in this run. */
+static bool is_over(const struct sync *sync, size_t index)
+{
+    const struct mail_watched *watched = &sync->watch.accounts[index];
+    if (sync->accounts[index].failed.status != TIDE_OK || mail_watched_stuck(watched))
+        return true;
+    return sync->watch.looked && mail_watched_settled(watched) &&
+           (sync->cli->shared != NULL || watched->active == 0);
+}
+
+static bool all_over(const struct sync *sync)
+{
+    for (size_t i = 0; i < sync->names.count; i++)
+        if (!is_over(sync, i))
+            return false;
+    return true;
+}
+
+static bool is_late(const struct sync *sync)
+{
+    return tide_world_now_ms(sync->cli->world) >= sync->deadline_ms;
+}
 
 /* What the flags ask for, --since and --max among them; `email` comes later. */
 static tide_status run_wanted(struct cli *cli, struct tide_mail_run *run)
@@ -63,6 +92,20 @@ static tide_status run_wanted(struct cli *cli, struct tide_mail_run *run)
         (!tide_text_to_u64(tide_text_of(max), &run->messages_max) || run->messages_max == 0))
         return cli_wrong(cli, "Say a number of messages, 1 or more.", "%s is no number of messages",
                          max);
+    return TIDE_OK;
+}
+
+static tide_status deadline_wanted(struct sync *sync)
+{
+    const char *timeout = cli_flag(sync->cli, "timeout");
+    uint64_t wait_ms = 0;
+    sync->deadline_ms = TIDE_NEVER;
+    if (timeout == NULL)
+        return TIDE_OK;
+    if (!tide_duration_parse(tide_text_of(timeout), &wait_ms) || wait_ms == 0)
+        return cli_wrong(sync->cli, "Say how long, as 30s, 10m or 2h.",
+                         "%.60s is no length of time", timeout);
+    sync->deadline_ms = tide_world_now_ms(sync->cli->world) + wait_ms;
     return TIDE_OK;
 }
 
@@ -85,12 +128,12 @@ static tide_status find_elsewhere(struct sync *sync)
         struct tide_mail_look look;
         tide_mail_look_init(&look, cli->mem);
         rc = tide_mail_look(cli->ledger, email, false, &look, &cli->err);
-        sync->elsewhere[i] =
+        sync->accounts[i].elsewhere =
             rc == TIDE_OK &&
             (look.owner != 0 ||
              (look.archive[0] != '\0' &&
               !tide_mail_is_here(cli->world, sync->home.archive_dir, email, look.archive)));
-        sync->watched = sync->watched || sync->elsewhere[i];
+        sync->watched = sync->watched || sync->accounts[i].elsewhere;
         tide_mail_look_done(&look);
     }
     return rc;
@@ -102,7 +145,7 @@ static void tell_elsewhere(const struct sync *sync)
         return;
     for (size_t i = 0; i < sync->names.count; i++) {
         const char *holder = sync->watch.accounts[i].holder;
-        if (sync->elsewhere[i])
+        if (sync->accounts[i].elsewhere)
             (void)fprintf(stderr,
                           "%s: %s does it; this is its progress. Ctrl-C stops the watching "
                           "only.\n",
@@ -119,7 +162,7 @@ static tide_status somebody_works(struct sync *sync)
     const char *email = NULL;
     for (size_t i = 0; email == NULL && i < sync->watch.count; i++) {
         const struct mail_watched *watched = &sync->watch.accounts[i];
-        if (sync->elsewhere[i] && watched->look.owner == 0 && watched->jobs > 0)
+        if (sync->accounts[i].elsewhere && watched->look.owner == 0 && watched->jobs > 0)
             email = sync->names.email[i];
     }
     if (email == NULL)
@@ -134,17 +177,13 @@ static tide_status somebody_works(struct sync *sync)
     return TIDE_OK;
 }
 
-static tide_status stands_still(struct sync *sync);
-
 /* Our engine has nothing to do: TIDE_TIMEOUT while others have, or we may take it soon. */
 static tide_status wait_for_others(struct sync *sync)
 {
     struct cli *cli = sync->cli;
-    if (cli->shared == NULL || sync->watch.stopping || mail_watch_settled(&sync->watch))
+    if (cli->shared == NULL || sync->watch.stopping || all_over(sync))
         return TIDE_OK;
-    tide_status rc = stands_still(sync);
-    if (rc == TIDE_OK)
-        rc = somebody_works(sync);
+    const tide_status rc = somebody_works(sync);
     if (rc != TIDE_OK)
         return rc;
     mail_watch_look_soon(&sync->watch);
@@ -154,6 +193,87 @@ static tide_status wait_for_others(struct sync *sync)
 }
 
 /* ---- our own engine ---- */
+
+/* Begins every account.  One that cannot begin is no reason for the others not to. */
+static tide_status begin_all(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    for (size_t i = 0; i < sync->names.count; i++) {
+        struct sync_account *account = &sync->accounts[i];
+        struct tide_mail_run run = run_of(sync, sync->names.email[i]);
+        run.elsewhere = account->elsewhere;
+        account->failed = (tide_error){TIDE_OK, 0, ""};
+        const tide_status rc = tide_mail_run(sync->home.mail, &run, &cli->err);
+        if (rc == TIDE_STOPPED || tide_status_class(rc) == TIDE_CLASS_BUG)
+            return rc;
+        if (rc == TIDE_OK)
+            continue;
+        account->failed = cli->err;
+        account->failed.status = rc;
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+    }
+    return TIDE_OK;
+}
+
+/* One that could not begin gets no worker either: what is left of it would only fail. */
+static tide_status restrict_engine(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    size_t count = 0;
+    bool all = cli->arguments_count == 0;
+    const char **names = tide_mem_array(cli->mem, sync->names.count, sizeof *names);
+    if (names == NULL)
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    for (size_t i = 0; i < sync->names.count; i++) {
+        if (sync->accounts[i].failed.status == TIDE_OK)
+            names[count++] = sync->names.email[i];
+        else
+            all = false;
+    }
+    const tide_status rc =
+        all || count == 0 ? TIDE_OK : tide_engine_only(sync->home.engine, names, count, &cli->err);
+    tide_mem_free(cli->mem, names, sync->names.count * sizeof *names);
+    return rc;
+}
+
+static void stop_when_due(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    sync->full = sync->full || mail_home_room(cli, &sync->home) != TIDE_OK;
+    sync->spent = sync->spent || tide_mail_spent(sync->home.mail);
+    if (sync->watch.stopping ||
+        !(interrupted || is_late(sync) || sync->full || sync->spent || all_over(sync)))
+        return;
+    sync->watch.stopping = true;
+    tide_engine_stop(sync->home.engine);
+}
+
+/* What is stored can be found when we say that we are done. */
+static tide_status index_all(struct sync *sync)
+{
+    uint64_t indexed = 1;
+    tide_status rc = TIDE_OK;
+    while (rc == TIDE_OK && indexed > 0 && !interrupted && !is_late(sync))
+        rc = tide_mail_index(sync->home.mail, &indexed, &sync->cli->err);
+    return rc;
+}
+
+static tide_status run_engine(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    tide_status rc = tide_engine_start(sync->home.engine, &cli->err);
+    while (rc == TIDE_OK || rc == TIDE_TIMEOUT) {
+        rc = tide_engine_wait(sync->home.engine, MAIL_TICK_MS, &cli->err);
+        if (rc == TIDE_OK)
+            rc = wait_for_others(sync);
+        if (rc != TIDE_TIMEOUT)
+            break;
+        (void)mail_watch_tick(&sync->watch, false);
+        stop_when_due(sync);
+    }
+    /* Stopped is what we asked for: each account says for itself how far it came. */
+    return rc == TIDE_STOPPED ? TIDE_OK : rc;
+}
 
 static tide_status work(struct sync *sync)
 {
@@ -166,40 +286,18 @@ static tide_status work(struct sync *sync)
         return rc;
     if (cli->shared != NULL)
         rc = find_elsewhere(sync);
-    for (size_t i = 0; rc == TIDE_OK && i < sync->names.count; i++) {
-        struct tide_mail_run run = run_of(sync, sync->names.email[i]);
-        run.elsewhere = sync->elsewhere[i];
-        rc = tide_mail_run(home->mail, &run, &cli->err);
-    }
+    if (rc == TIDE_OK)
+        rc = begin_all(sync);
+    if (rc == TIDE_OK)
+        rc = restrict_engine(sync);
     if (rc == TIDE_OK)
         rc = mail_watch_tick(&sync->watch, false);
     if (rc == TIDE_OK)
         tell_elsewhere(sync);
+    if (rc == TIDE_OK && !all_over(sync))
+        rc = run_engine(sync);
     if (rc == TIDE_OK)
-        rc = tide_engine_start(home->engine, &cli->err);
-    while (rc == TIDE_OK || rc == TIDE_TIMEOUT) {
-        rc = tide_engine_wait(home->engine, MAIL_TICK_MS, &cli->err);
-        if (rc == TIDE_OK)
-            rc = wait_for_others(sync);
-        if (rc != TIDE_TIMEOUT)
-            break;
-        const bool out = tide_mail_signed_out(home->mail, sync->signed_out, sync->why);
-        sync->full = sync->full || mail_home_room(cli, home) != TIDE_OK;
-        sync->spent = sync->spent || tide_mail_spent(home->mail);
-        if ((interrupted || out || sync->full || sync->spent) && !sync->watch.stopping) {
-            sync->watch.stopping = true;
-            tide_engine_stop(home->engine);
-        }
-        (void)mail_watch_tick(&sync->watch, false);
-    }
-    /* What is stored can be found when we say that we are done. */
-    uint64_t indexed = 1;
-    if (rc == TIDE_STOPPED && sync->spent && !interrupted)
-        rc = TIDE_OK;
-    while (rc == TIDE_OK && indexed > 0 && !interrupted)
-        rc = tide_mail_index(home->mail, &indexed, &cli->err);
-    /* It may have been refused and stopped between two looks. */
-    (void)tide_mail_signed_out(home->mail, sync->signed_out, sync->why);
+        rc = index_all(sync);
     sync->watch.stopping = false;
     const tide_error kept = cli->err;
     (void)mail_watch_tick(&sync->watch, true);
@@ -259,35 +357,11 @@ static uint64_t engine_pid(struct cli *cli)
     return pid;
 }
 
-/* Why nothing more will happen there without a person; TIDE_OK: it goes on. */
-static tide_status stands_still(struct sync *sync)
-{
-    struct cli *cli = sync->cli;
-    for (size_t i = 0; i < sync->watch.count; i++) {
-        const struct mail_watched *watched = &sync->watch.accounts[i];
-        const char *email = sync->names.email[i];
-        char hint[300];
-        if (watched->signed_out) {
-            (void)snprintf(sync->signed_out, sizeof sync->signed_out, "%s", email);
-            (void)snprintf(sync->why, sizeof sync->why, "its sign-in was refused");
-            return TIDE_STOPPED;
-        }
-        (void)snprintf(hint, sizeof hint,
-                       "`tidemark account resume %.100s` or `tidemark jobs resume --account "
-                       "%.100s` lets it go on.",
-                       email, email);
-        if (watched->stopped)
-            return cli_fail(cli, TIDE_CANCELED, hint, "%.100s: %.160s", email,
-                            sync->watch.lives[i].note);
-    }
-    return TIDE_OK;
-}
-
 /* Whether something of it is the affair of whoever works in this directory. */
 static bool has_here(const struct sync *sync)
 {
     for (size_t i = 0; i < sync->names.count; i++)
-        if (!sync->elsewhere[i])
+        if (!sync->accounts[i].elsewhere)
             return true;
     return false;
 }
@@ -314,18 +388,17 @@ static tide_status follow(struct sync *sync)
                       "Process %" PRIu64 " works in this directory and does it; this is its "
                       "progress. Ctrl-C stops the watching only.\n",
                       watch->pid);
-    while (rc == TIDE_OK && !interrupted) {
+    while (rc == TIDE_OK && !interrupted && !is_late(sync)) {
         rc = mail_watch_tick(watch, false);
-        if (rc != TIDE_OK || watch->gone || mail_watch_settled(watch))
+        if (rc != TIDE_OK || watch->gone || all_over(sync))
             break;
-        rc = stands_still(sync);
-        if (rc == TIDE_OK && cli->shared != NULL)
+        if (cli->shared != NULL)
             rc = somebody_works(sync);
         if (rc == TIDE_OK)
             (void)tide_world_sleep_until(
                 cli->world, tide_world_now_us(cli->world) + MAIL_TICK_MS * 1000ull, NULL);
     }
-    if (watch->gone && !mail_watch_settled(watch) && !interrupted)
+    if (watch->gone && !mail_watch_settled(watch) && !interrupted && !is_late(sync))
         return TIDE_NOT_FOUND;
     watch->gone = false;
     const tide_error kept = cli->err;
@@ -336,131 +409,126 @@ static tide_status follow(struct sync *sync)
 
 /* ---- the end ---- */
 
-static void report(struct sync *sync)
+static void account_json(const struct mail_watched *watched, const struct mail_ended *ended,
+                         bool away, tide_json *list)
+{
+    const struct tide_mail_look *look = &watched->look;
+    tide_json one;
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "account", look->email);
+    tide_json_set_cstr(&one, "outcome", mail_outcome_name(ended->outcome));
+    tide_json_set_cstr(&one, "reason", ended->reason[0] == '\0' ? NULL : ended->reason);
+    tide_json_set_cstr(&one, "remedy", ended->remedy[0] == '\0' ? NULL : ended->remedy);
+    tide_json_set_u64(&one, "watermark_unix_ms", look->watermark_ms);
+    tide_json_set_u64(&one, "since_unix_ms", look->since_ms);
+    tide_json_set_cstr(&one, "notice", look->notice);
+    if (away)
+        tide_json_set_null(&one, "stored");
+    else
+        tide_json_set_u64(&one, "stored", watched->kept.stored);
+    tide_json_set_u64(&one, "messages_total", look->messages_total);
+    tide_json_set_u64(&one, "fetched", watched->kept.stored - watched->stored_first);
+    tide_json_set_u64(&one, "raw_bytes", watched->kept.raw_bytes);
+    tide_json_set_u64(&one, "archive_bytes", watched->kept.archive_bytes);
+    tide_json_set_u64(&one, "shards", watched->kept.shards);
+    tide_json_set_u64(&one, "cycles_open", look->cycles_open);
+    tide_json_set_u64(&one, "bad", look->bad);
+    tide_json_set_u64(&one, "owed", look->owed);
+    tide_json_set_u64(&one, "failed_jobs", look->jobs_failed);
+    tide_json_set_cstr(&one, "history_id", look->history_id);
+    tide_json_append(list, &one);
+}
+
+/* One line: what there is, and what keeps it from being all. */
+static void account_print(struct cli *cli, const struct mail_watched *watched,
+                          const struct mail_ended *ended, bool away)
+{
+    const struct tide_mail_look *look = &watched->look;
+    char tidemark[32];
+    char size[TIDE_SIZE_TEXT_BYTES];
+    tide_size_human(watched->kept.archive_bytes, size);
+    if (away)
+        cli_print(cli, "%s: stored elsewhere", look->email);
+    else
+        cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s", look->email,
+                  watched->kept.stored - watched->stored_first, watched->kept.stored, size);
+    cli_print(cli, "; tidemark %s%s",
+              look->watermark_ms == 0 ? "none yet" : cli_time(look->watermark_ms, tidemark),
+              look->cycles_open == 0 ? "" : ", with work left");
+    switch (ended->outcome) {
+    case MAIL_OUTCOME_DONE:
+        cli_print(cli, "\n");
+        break;
+    case MAIL_OUTCOME_SIGNED_OUT:
+        cli_print(cli, "; needs a sign-in: %s\n", ended->reason);
+        break;
+    case MAIL_OUTCOME_HALTED:
+        cli_print(cli, "; halted: %s\n", ended->reason);
+        break;
+    case MAIL_OUTCOME_FAILED:
+        cli_print(cli, "; failed: %s\n", ended->reason);
+        break;
+    case MAIL_OUTCOME_BAD_ITEMS:
+    case MAIL_OUTCOME_UNFINISHED:
+    case MAIL_OUTCOME_PAUSED:
+        cli_print(cli, "; %s\n", ended->reason);
+        break;
+    }
+    if (look->since_ms > 0)
+        cli_print(cli, "  since      %s  (older mail was not asked for)\n",
+                  cli_time(look->since_ms, tidemark));
+    if (look->notice[0] != '\0')
+        cli_print(cli, "  notice     %s\n", look->notice);
+}
+
+/* Returns whether something of it is not finished. */
+static bool report(struct sync *sync)
 {
     struct cli *cli = sync->cli;
+    bool unfinished = false;
     tide_json list;
     tide_json_array(&list);
     for (size_t i = 0; i < sync->watch.count; i++) {
         const struct mail_watched *watched = &sync->watch.accounts[i];
-        const struct tide_mail_look *look = &watched->look;
-        char tidemark[32];
-        char size[TIDE_SIZE_TEXT_BYTES];
-        tide_json one;
-        const uint64_t news = watched->kept.stored - watched->stored_first;
-        tide_size_human(watched->kept.archive_bytes, size);
-        const bool away = sync->elsewhere[i] && watched->archive == NULL;
-        if (away)
-            cli_print(cli, "%s: stored elsewhere", look->email);
-        else
-            cli_print(cli, "%s: %" PRIu64 " new, %" PRIu64 " stored, %s", look->email, news,
-                      watched->kept.stored, size);
-        cli_print(cli, "; tidemark %s%s\n",
-                  look->watermark_ms == 0 ? "none yet" : cli_time(look->watermark_ms, tidemark),
-                  look->cycles_open == 0 ? "" : ", with work left");
-        if (look->since_ms > 0)
-            cli_print(cli, "  since      %s  (older mail was not asked for)\n",
-                      cli_time(look->since_ms, tidemark));
-        if (look->notice[0] != '\0')
-            cli_print(cli, "  notice     %s\n", look->notice);
-        tide_json_object(&one);
-        tide_json_set_cstr(&one, "account", look->email);
-        tide_json_set_u64(&one, "watermark_unix_ms", look->watermark_ms);
-        tide_json_set_u64(&one, "since_unix_ms", look->since_ms);
-        tide_json_set_cstr(&one, "notice", look->notice);
-        if (away)
-            tide_json_set_null(&one, "stored");
-        else
-            tide_json_set_u64(&one, "stored", watched->kept.stored);
-        tide_json_set_u64(&one, "messages_total", look->messages_total);
-        tide_json_set_u64(&one, "fetched", news);
-        tide_json_set_u64(&one, "raw_bytes", watched->kept.raw_bytes);
-        tide_json_set_u64(&one, "archive_bytes", watched->kept.archive_bytes);
-        tide_json_set_u64(&one, "shards", watched->kept.shards);
-        tide_json_set_u64(&one, "cycles_open", look->cycles_open);
-        tide_json_set_u64(&one, "bad", look->bad);
-        tide_json_set_u64(&one, "owed", look->owed);
-        tide_json_set_u64(&one, "failed_jobs", look->jobs_failed);
-        tide_json_set_cstr(&one, "history_id", look->history_id);
-        tide_json_append(&list, &one);
+        const bool away = sync->accounts[i].elsewhere && watched->archive == NULL;
+        struct mail_ended ended;
+        mail_outcome_judge(watched, &sync->accounts[i].failed, &ended);
+        /* What --max leaves is left on purpose. */
+        if (sync->spent && !interrupted && ended.outcome == MAIL_OUTCOME_UNFINISHED)
+            ended = (struct mail_ended){.outcome = MAIL_OUTCOME_DONE};
+        unfinished = unfinished || ended.outcome == MAIL_OUTCOME_UNFINISHED;
+        cli->exit_code = mail_outcome_worse(cli->exit_code, mail_outcome_exit_code(ended.outcome));
+        account_print(cli, watched, &ended, away);
+        if (ended.remedy[0] != '\0' && ended.outcome != MAIL_OUTCOME_UNFINISHED && !cli->want_json)
+            (void)fprintf(stderr, "tidemark: %s: %s\n", watched->look.email, ended.remedy);
+        account_json(watched, &ended, away, &list);
     }
     tide_json_set(&cli->json, "accounts", &list);
     tide_json_set_bool(&cli->json, "interrupted", interrupted != 0);
+    tide_json_set_bool(&cli->json, "timed_out", is_late(sync) && unfinished);
     tide_json_set_bool(&cli->json, "handed_over", sync->watched);
+    return unfinished;
 }
 
-/* The error of the newest job of an account that failed. */
-struct failed_ask {
-    char text[300];
-};
-
-static bool failed_visit(const struct tide_job_row *row, void *arg)
-{
-    struct failed_ask *ask = arg;
-    if (!tide_mail_kind_is_ours(row->kind_name))
-        return true;
-    (void)snprintf(ask->text, sizeof ask->text, "%.*s", (int)row->error.bytes, row->error.data);
-    return false;
-}
-
-/* Nothing runs any more and parts of the mailbox are not synced (E5.2): which, why, and what
- * to do.  false: all of it is, or somebody goes on with it. */
-static bool tell_undone(struct sync *sync, const struct tide_mail_look *look)
+static void tell_unfinished(struct sync *sync)
 {
     struct cli *cli = sync->cli;
-    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
-    struct failed_ask ask = {.text = ""};
-    if (look->cycles_open == 0 || sync->spent)
-        return false;
-    filter.account = look->account;
-    filter.state = TIDE_ROW_FAILED;
-    (void)tide_ledger_jobs(cli->ledger, &filter, failed_visit, &ask, &cli->err);
-    cli_print(cli, "%s: %" PRIu64 " part%s of the mailbox not synced%s%s\n", look->email,
-              look->cycles_open, look->cycles_open == 1 ? " is" : "s are",
-              ask.text[0] == '\0' ? "" : ": ", ask.text);
-    cli_print(cli,
-              "  Run `tidemark mail sync` again: it starts what failed again. What was canceled "
-              "needs `tidemark jobs retry --state canceled`.\n");
-    return true;
-}
-
-/* What did not go well in this run. */
-static void tell_spoiled(struct sync *sync)
-{
-    struct cli *cli = sync->cli;
-    bool bad = false;
-    bool failed = false;
-    bool undone = false;
-    for (size_t i = 0; i < sync->watch.count; i++) {
-        const struct mail_watched *watched = &sync->watch.accounts[i];
-        bad = bad || watched->bad > watched->bad_first;
-        failed = failed || watched->failed > watched->failed_first;
-        undone = tell_undone(sync, &watched->look) || undone;
-    }
-    if (bad || failed || undone)
-        cli->exit_code = CLI_EXIT_BAD_ITEMS;
-    if (bad)
-        cli_print(cli, "Some messages could not be fetched: `tidemark mail bad` names them.\n");
-    if (failed && !undone)
-        cli_print(cli, "Some jobs failed or were canceled: `tidemark jobs list --state failed` and "
-                       "`--state canceled` name them.\n");
-}
-
-static tide_status needs_sign_in(struct sync *sync)
-{
-    char hint[400];
-    (void)snprintf(hint, sizeof hint,
-                   "Sign in again with `tidemark account add gmail %.100s` and the flags it was "
-                   "added with; nothing that is stored is lost.",
-                   sync->signed_out);
-    return cli_fail(sync->cli, TIDE_AUTH, hint, "%s: %.250s", sync->signed_out, sync->why);
+    const char *why = interrupted     ? "Interrupted."
+                      : is_late(sync) ? "Out of time."
+                                      : "Not finished.";
+    if (sync->watched && sync->watch.pid == 0)
+        cli_print(cli, "No longer watching; what others do goes on, and what is stored "
+                       "stays.\n");
+    else if (sync->watched)
+        cli_print(cli, "No longer watching; process %" PRIu64 " goes on with it.\n",
+                  sync->watch.pid);
+    else
+        cli_print(cli, "%s What is stored stays; `tidemark mail sync` goes on from here.\n", why);
 }
 
 static tide_status conclude(struct sync *sync, tide_status rc)
 {
     struct cli *cli = sync->cli;
-    if (sync->signed_out[0] != '\0')
-        return needs_sign_in(sync);
     if (sync->full) {
         cli->hint[0] = '\0';
         rc = mail_home_room(cli, &sync->home); /* says it again; it may have been said over */
@@ -468,43 +536,26 @@ static tide_status conclude(struct sync *sync, tide_status rc)
                                         "the disk had too little room for a moment")
                              : rc;
     }
-    if (rc != TIDE_OK && rc != TIDE_STOPPED)
+    if (rc != TIDE_OK)
         return rc;
-    report(sync);
-    if (rc == TIDE_STOPPED || interrupted) {
-        cli->exit_code = CLI_EXIT_INTERRUPTED;
-        if (sync->watched && sync->watch.pid == 0)
-            cli_print(cli, "No longer watching; what others do goes on, and what is stored "
-                           "stays.\n");
-        else if (sync->watched)
-            cli_print(cli, "No longer watching; process %" PRIu64 " goes on with it.\n",
-                      sync->watch.pid);
-        else
-            cli_print(cli, "Interrupted. What is stored stays; `tidemark mail sync` goes on "
-                           "from here.\n");
-    } else {
-        tell_spoiled(sync);
-    }
+    const bool unfinished = report(sync);
+    if (interrupted)
+        cli->exit_code = mail_outcome_worse(cli->exit_code, CLI_EXIT_INTERRUPTED);
+    if (interrupted || unfinished)
+        tell_unfinished(sync);
     return TIDE_OK;
 }
 
-tide_status cli_mail_sync(struct cli *cli)
+/* Does it here, or has it done by the process that holds the directory. */
+static tide_status work_or_follow(struct sync *sync)
 {
-    struct sync *sync = tide_mem_new(cli->mem, sizeof *sync);
-    if (sync == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-    sync->cli = cli;
-    tide_status rc = run_wanted(cli, &sync->wanted);
-    if (rc == TIDE_OK)
-        rc = mail_names(cli, &sync->names);
-    (void)signal(SIGINT, on_signal);
-    (void)signal(SIGTERM, on_signal);
+    struct cli *cli = sync->cli;
+    tide_status rc = TIDE_OK;
     for (unsigned turn = 0; rc == TIDE_OK && turn < TURNS_MAX; turn++) {
         rc = mail_home_open(cli, &sync->home);
         if (rc == TIDE_OK) {
             sync->watched = false;
-            rc = work(sync);
-            break;
+            return work(sync);
         }
         if (rc != TIDE_BUSY)
             break;
@@ -522,9 +573,42 @@ tide_status cli_mail_sync(struct cli *cli)
                                              "It holds this directory but does not answer. Wait, "
                                              "or stop it, and run this command again.");
     }
-    rc = conclude(sync, rc);
+    return rc;
+}
+
+static tide_status prepare(struct sync *sync)
+{
+    struct cli *cli = sync->cli;
+    tide_status rc = run_wanted(cli, &sync->wanted);
+    if (rc == TIDE_OK)
+        rc = deadline_wanted(sync);
+    if (rc == TIDE_OK)
+        rc = mail_names(cli, &sync->names);
+    if (rc != TIDE_OK)
+        return rc;
+    const size_t bytes = sync->names.count * sizeof *sync->accounts;
+    sync->accounts = tide_mem_array(cli->mem, sync->names.count, sizeof *sync->accounts);
+    if (sync->accounts == NULL)
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    memset(sync->accounts, 0, bytes);
+    return TIDE_OK;
+}
+
+tide_status cli_mail_sync(struct cli *cli)
+{
+    struct sync *sync = tide_mem_new(cli->mem, sizeof *sync);
+    if (sync == NULL)
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    sync->cli = cli;
+    (void)signal(SIGINT, on_signal);
+    (void)signal(SIGTERM, on_signal);
+    tide_status rc = prepare(sync);
+    if (rc == TIDE_OK)
+        rc = conclude(sync, work_or_follow(sync));
     mail_watch_close(&sync->watch);
     const tide_status closed = mail_home_close(cli, &sync->home);
+    tide_mem_free(cli->mem, sync->accounts, sync->names.count * sizeof *sync->accounts);
+    mail_names_done(&sync->names);
     tide_mem_free(cli->mem, sync, sizeof *sync);
     return rc == TIDE_OK ? closed : rc;
 }

@@ -81,6 +81,7 @@ static const struct cli_flag mail_sync_flags[] = {
     {"newest-first", NULL, "take the newest slices of time first"},
     {"since", "DATE", "only mail from then on: 2019-01-31, 2019 or an age like 2y"},
     {"max", "N", "fetch at most N messages in this run"},
+    {"timeout", "DURATION", "stop after this time, as 10m; the next run resumes (exit code 5)"},
     {NULL, NULL, NULL},
 };
 
@@ -182,12 +183,11 @@ static const struct cli_flag console_sync_flags[] = {
 
 static const struct cli_flag console_report_flags[] = {
     {"from", "DATE", "the first day (default: 28 days before --to)"},
-    {"to", "DATE",
-     "the last day (default: the last one stored; with --compare the last final one)"},
+    {"to", "DATE", "the last day (default: the last one stored)"},
     {"type", "TYPE", "of this search type (default: web)"},
     {"by", "DIMENSION", "the best of query, page, country or device (default: query)"},
     {"limit", "N", "so many of them (default 10)"},
-    {"compare", NULL, "beside the same number of days before; all days must be stored"},
+    {"compare", NULL, "beside the same number of days before"},
     {"compare-from", "DATE", "beside the days from this one on"},
     {"csv", "WHAT", "as CSV: days, or top"},
     {NULL, NULL, NULL},

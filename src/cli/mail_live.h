@@ -35,7 +35,7 @@ struct mail_live {
     uint64_t quota_used, quota_max; /* units of the last minute; max 0: unknown */
     uint64_t in_flight, retried, bad;
     uint64_t left_ms; /* MAIL_LIVE_UNKNOWN */
-    char note[160];   /* why nothing moves; "": it does */
+    char note[320];   /* why nothing moves; "": it does */
 };
 
 /* The block for a terminal of so many columns and rows; each line ends with '\n'. */

@@ -17,55 +17,6 @@ enum {
     BLOCK_BYTES_MAX = 1 << 20,
 };
 
-/* ---- which accounts ---- */
-
-static void take_name(const char *email, const char *endpoint, void *arg)
-{
-    struct mail_names *names = arg;
-    (void)endpoint;
-    if (names->count < MAIL_ACCOUNTS_MAX)
-        (void)snprintf(names->email[names->count++], sizeof names->email[0], "%s", email);
-}
-
-static bool is_among(const struct mail_names *names, const char *email)
-{
-    for (size_t i = 0; i < names->count; i++)
-        if (strcmp(names->email[i], email) == 0)
-            return true;
-    return false;
-}
-
-tide_status mail_names_of(struct cli *cli, const char *const *wanted, size_t count,
-                          struct mail_names *names_out)
-{
-    struct mail_names all = {.count = 0};
-    names_out->count = 0;
-    tide_status rc = cli_ledger_read(cli);
-    if (rc == TIDE_OK)
-        rc = tide_mail_look_accounts(cli->ledger, take_name, &all, &cli->err);
-    if (rc == TIDE_NOT_FOUND || (rc == TIDE_OK && all.count == 0))
-        return cli_fail(cli, TIDE_NOT_FOUND, "Add one with `tidemark account add gmail EMAIL`.",
-                        "there is no mail account");
-    if (rc != TIDE_OK)
-        return rc;
-    for (size_t i = 0; i < count; i++) {
-        if (!is_among(&all, wanted[i]))
-            return cli_fail(cli, TIDE_NOT_FOUND,
-                            "`tidemark account list` shows the accounts there are.",
-                            "there is no mail account \"%.200s\"", wanted[i]);
-        if (!is_among(names_out, wanted[i]))
-            take_name(wanted[i], "", names_out);
-    }
-    if (count == 0)
-        *names_out = all;
-    return TIDE_OK;
-}
-
-tide_status mail_names(struct cli *cli, struct mail_names *names_out)
-{
-    return mail_names_of(cli, cli->arguments, cli->arguments_count, names_out);
-}
-
 /* ---- the snapshot ---- */
 
 static json_t *snapshot_of_ours(struct cli *cli, tide_engine *engine)
@@ -118,6 +69,16 @@ static uint64_t number_of(const json_t *object, const char *field)
     return number < 0 ? 0 : (uint64_t)number;
 }
 
+/* What its calls came to last, if that was a failure. */
+static void take_failure(const json_t *account, struct mail_watched *watched)
+{
+    const char *text = json_string_value(json_object_get(account, "last_failure"));
+    const bool lasts = text != NULL && number_of(account, "last_failed_unix_ms") >
+                                           number_of(account, "last_ok_unix_ms");
+    watched->next_try_ms = number_of(account, "next_try_unix_ms");
+    (void)snprintf(watched->failure, sizeof watched->failure, "%s", lasts ? text : "");
+}
+
 /* Why an account stands still, in a few words; "" when it does not. */
 static void account_note(const json_t *account, struct mail_watched *watched, char *note,
                          size_t note_bytes)
@@ -126,6 +87,7 @@ static void account_note(const json_t *account, struct mail_watched *watched, ch
     const char *reason = json_string_value(json_object_get(account, "reason"));
     const uint64_t for_ms = number_of(account, "for_ms");
     char wait[TIDE_DURATION_TEXT_BYTES] = "";
+    take_failure(account, watched);
     watched->signed_out = reason != NULL && strcmp(reason, tide_status_name(TIDE_AUTH)) == 0;
     watched->stopped = json_is_true(json_object_get(account, "paused")) ||
                        (state != NULL && strcmp(state, "halted") == 0);
@@ -138,7 +100,8 @@ static void account_note(const json_t *account, struct mail_watched *watched, ch
         (void)snprintf(note, note_bytes, "needs a sign-in");
     else if (state != NULL && strcmp(state, "running") != 0 && reason != NULL) {
         tide_duration_human(for_ms < 1000 ? 1000 : for_ms / 1000 * 1000, wait);
-        (void)snprintf(note, note_bytes, "waits %s: %s", wait, reason);
+        (void)snprintf(note, note_bytes, "next try in %s: %.260s", wait,
+                       watched->failure[0] == '\0' ? reason : watched->failure);
     }
 }
 
@@ -147,11 +110,14 @@ static void take_snapshot(const json_t *snapshot, struct mail_watched *watched,
 {
     const json_t *account = mail_snapshot_account(snapshot, watched->look.email);
     static const char *const jobs[] = {"running", "parked", "waiting", "delayed", "blocked"};
-    watched->jobs = 0;
+    enum { ACTIVE = 3 }; /* the first of them */
+    watched->jobs = watched->active = 0;
     if (account == NULL)
         return;
     for (size_t i = 0; i < sizeof jobs / sizeof jobs[0]; i++)
         watched->jobs += number_of(account, jobs[i]);
+    for (size_t i = 0; i < ACTIVE; i++)
+        watched->active += number_of(account, jobs[i]);
     watched->failed = number_of(account, "failed");
     watched->bad = number_of(account, "bad");
     live->quota_used = number_of(account, "window_used_units");
@@ -184,6 +150,7 @@ static void take_ledger(struct mail_watch *watch, struct mail_watched *watched,
     const struct tide_mail_look *look = &watched->look;
     struct holder_ask ask = {.owner = look->owner, .name = watched->holder};
     watched->jobs = look->jobs_left;
+    watched->active = look->jobs_left;
     watched->failed = look->jobs_failed;
     watched->bad = look->bad;
     watched->stopped = look->paused || look->halted;
@@ -280,10 +247,16 @@ static tide_status sample_one(struct mail_watch *watch, size_t index, const json
     return TIDE_OK;
 }
 
+bool mail_watched_stuck(const struct mail_watched *watched)
+{
+    return watched->stopped || watched->signed_out;
+}
+
+/* Whether everything that can go on has come to its end, as far as the engine tells. */
 static bool is_idle(const struct mail_watch *watch)
 {
     for (size_t i = 0; i < watch->count; i++)
-        if (watch->accounts[i].jobs > 0)
+        if (watch->accounts[i].active > 0 && !mail_watched_stuck(&watch->accounts[i]))
             return false;
     return true;
 }
@@ -306,16 +279,22 @@ static tide_status sample(struct mail_watch *watch, bool last, uint64_t now_ms)
     return rc;
 }
 
+bool mail_watched_settled(const struct mail_watched *watched)
+{
+    const struct tide_mail_look *look = &watched->look;
+    if (look->listing)
+        return false;
+    for (size_t i = 0; i < look->spans_count; i++)
+        if (look->spans[i].jobs_left > 0)
+            return false;
+    return true;
+}
+
 bool mail_watch_settled(const struct mail_watch *watch)
 {
-    for (size_t i = 0; i < watch->count; i++) {
-        const struct tide_mail_look *look = &watch->accounts[i].look;
-        if (look->listing)
+    for (size_t i = 0; i < watch->count; i++)
+        if (!mail_watched_settled(&watch->accounts[i]))
             return false;
-        for (size_t k = 0; k < look->spans_count; k++)
-            if (look->spans[k].jobs_left > 0)
-                return false;
-    }
     return watch->looked;
 }
 

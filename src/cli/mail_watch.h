@@ -14,20 +14,10 @@
 
 #include "cli/mail_home.h"
 #include "cli/mail_live.h"
+#include "cli/mail_names.h"
 #include "mail/mail_look.h"
 
-enum { MAIL_ACCOUNTS_MAX = 64, MAIL_TICK_MS = 200 };
-
-struct mail_names {
-    char email[MAIL_ACCOUNTS_MAX][256];
-    size_t count;
-};
-/* The accounts a command means: its arguments, or all there are.  From the ledger, which
- * is opened to be read. */
-tide_status mail_names(struct cli *cli, struct mail_names *names_out);
-/* The same with the names given; none: all there are. */
-tide_status mail_names_of(struct cli *cli, const char *const *wanted, size_t count,
-                          struct mail_names *names_out);
+enum { MAIL_TICK_MS = 200 };
 
 struct mail_watched {
     struct tide_mail_look look;
@@ -38,8 +28,11 @@ struct mail_watched {
     struct mail_meter meter;
     /* From the snapshot. */
     uint64_t jobs;                    /* in the engine's window */
+    uint64_t active;                  /* of them, those that neither are put off nor blocked */
     bool signed_out;                  /* it waits for a sign-in */
     bool stopped;                     /* paused or halted by a person, or by itself */
+    char failure[300];                /* what went wrong last, while it lasts; "" */
+    uint64_t next_try_ms;             /* unix time; 0: it does not wait */
     uint64_t failed, bad;             /* since that engine started; on a shared ledger: ever */
     uint64_t failed_first, bad_first; /* when the watch began */
     char holder[65];                  /* on a shared ledger: who has it, ourselves too; "" */
@@ -65,8 +58,11 @@ tide_status mail_watch_open(struct cli *cli, struct mail_home *home, const struc
                             struct mail_watch *watch);
 /* Looks and shows as often as is due; `last`: both, now. */
 tide_status mail_watch_tick(struct mail_watch *watch, bool last);
-/* Whether nothing is left to be done that is not put off (owed messages are). */
+/* Whether nothing is left to be done that is not put off (owed messages are): of one, of all. */
+bool mail_watched_settled(const struct mail_watched *watched);
 bool mail_watch_settled(const struct mail_watch *watch);
+/* Whether nothing more will happen to it without a person: halted, paused, signed out. */
+bool mail_watched_stuck(const struct mail_watched *watched);
 /* The next tick walks over what is left, however short ago the last one did. */
 void mail_watch_look_soon(struct mail_watch *watch);
 void mail_watch_close(struct mail_watch *watch); /* a zeroed one is fine */

@@ -34,6 +34,7 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     engine->accounts = accounts;
     account->id = id;
     account->held = engine->fleet == NULL;
+    account->unwanted = !tide_engine_wants(engine, name);
     (void)snprintf(account->name, sizeof account->name, "%s", name);
     (void)snprintf(account->provider, sizeof account->provider, "%s", provider);
     struct tide_governor_profile profile = tide_tuning_profile(engine->settings, provider);
@@ -239,8 +240,11 @@ tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err)
 {
     struct load_ask ask = {engine, TIDE_OK, err};
     tide_status rc = tide_ledger_accounts(engine->ledger, load_visit, &ask, err);
-    for (size_t i = 0; rc == TIDE_OK && i < engine->accounts_count; i++)
+    for (size_t i = 0; rc == TIDE_OK && i < engine->accounts_count; i++) {
         good_load(engine, engine->accounts[i]);
+        tide_outcome_read(engine->ledger, engine->accounts[i]->id, engine->mem,
+                          &engine->accounts[i]->outcome);
+    }
     return rc != TIDE_OK ? rc : ask.rc;
 }
 

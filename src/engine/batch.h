@@ -20,8 +20,7 @@ enum {
 struct cursor_move {
     uint64_t stream;
     uint64_t from, to;
-    char cursor[256];    /* its value there */
-    tide_status refused; /* TIDE_OK: it moved */
+    char cursor[256]; /* its value there */
 };
 
 struct tide_batch {

@@ -5,6 +5,7 @@
 #include "engine/options.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* Nobody can name the time: a running call has to answer first. */
 enum { AGAIN_DEFAULT_MS = 250 };
@@ -46,7 +47,16 @@ static tide_status charge(tide_job *job, uint32_t units, uint32_t parts, tide_er
     return TIDE_OK;
 }
 
-static void answered(tide_job *job, const struct tide_answer *answer)
+/* "HOST:PORT" of an address; borrowed. */
+static tide_text host_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+    host = host == NULL ? url : host + 3;
+    return (tide_text){host, strcspn(host, "/?#")};
+}
+
+static void answered(tide_job *job, const struct tide_answer *answer, const char *url,
+                     const char *text)
 {
     if (job->account == NULL)
         return;
@@ -57,46 +67,11 @@ static void answered(tide_job *job, const struct tide_answer *answer)
     job->account->calls++;
     if (answer->status == TIDE_THROTTLED)
         job->account->refused++;
+    tide_account_came_to(engine, job->account, answer->status, host_of(url), text);
     tide_account_refresh(engine, job->account, now_ms);
     tide_dispatch(engine, now_ms);
     tide_lock_drop(engine->world, engine->lock);
 }
-
-tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
-                           tide_judge *judge, const struct tide_request *request,
-                           struct tide_response *response, tide_error *err)
-{
-    TIDE_ASSERT(parts > 0);
-    if (TIDE_RESERVED_USED(request))
-        return tide_reserved_refuse("struct tide_request", err);
-    if (tide_job_canceled(job))
-        return tide_error_set(err, TIDE_CANCELED, "canceled");
-    tide_status rc = charge(job, units, parts, err);
-    if (rc != TIDE_OK)
-        return rc;
-    struct tide_answer answer = {.units = units, .calls = parts, .method = method};
-    uint64_t sent_us = tide_world_now_us(job->engine->world);
-    rc = tide_transfer_call(job, request, response, err);
-    if (rc == TIDE_OK)
-        rc = (judge != NULL ? judge : tide_http_judge)(response, &answer.retry_after_ms, err);
-    answer.latency_ms = (uint32_t)((tide_world_now_us(job->engine->world) - sent_us) / 1000);
-    answer.status = rc;
-    answer.http = response->http;
-    answer.bytes = response->body_bytes +
-                   (request->source != NULL ? request->source_bytes : request->body.bytes);
-    answered(job, &answer);
-    tide_job_beat(job, 0);
-    return rc;
-}
-
-tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,
-                          const struct tide_request *request, struct tide_response *response,
-                          tide_error *err)
-{
-    return tide_job_batch(job, units, 1, method, judge, request, response, err);
-}
-
-/* ---- what an answer means ------------------------------------------------------- */
 
 enum { RETRY_AFTER_S_MAX = 86400 };
 
@@ -113,6 +88,56 @@ static uint64_t retry_after_ms(const struct tide_response *response)
         seconds = (until_ms - now_ms) / 1000;
     return seconds < RETRY_AFTER_S_MAX ? seconds * 1000 : (uint64_t)RETRY_AFTER_S_MAX * 1000;
 }
+
+/* A server may ask for patience in a header, not for a day of silence: after
+ * `governor.retry_after_max` one call probes whether it means it.  A wait that the judge took from
+ * elsewhere (a daily quota) is longer than the header's and stays. */
+static uint64_t header_capped(const tide_engine *engine, const struct tide_response *response,
+                              uint64_t wait_ms)
+{
+    const uint64_t max_ms = __atomic_load_n(&engine->retry_after_ms_max, __ATOMIC_RELAXED);
+    return wait_ms > max_ms && wait_ms <= retry_after_ms(response) ? max_ms : wait_ms;
+}
+
+tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
+                           tide_judge *judge, const struct tide_request *request,
+                           struct tide_response *response, tide_error *err)
+{
+    TIDE_ASSERT(parts > 0);
+    if (TIDE_RESERVED_USED(request))
+        return tide_reserved_refuse("struct tide_request", err);
+    if (tide_job_canceled(job))
+        return tide_error_set(err, TIDE_CANCELED, "canceled");
+    tide_status rc = charge(job, units, parts, err);
+    if (rc != TIDE_OK)
+        return rc;
+    struct tide_answer answer = {.units = units, .calls = parts, .method = method};
+    tide_error why = {TIDE_OK, 0, ""};
+    uint64_t sent_us = tide_world_now_us(job->engine->world);
+    rc = tide_transfer_call(job, request, response, &why);
+    if (rc == TIDE_OK)
+        rc = (judge != NULL ? judge : tide_http_judge)(response, &answer.retry_after_ms, &why);
+    answer.retry_after_ms = header_capped(job->engine, response, answer.retry_after_ms);
+    answer.latency_ms = (uint32_t)((tide_world_now_us(job->engine->world) - sent_us) / 1000);
+    answer.status = rc;
+    answer.http = response->http;
+    answer.bytes = response->body_bytes +
+                   (request->source != NULL ? request->source_bytes : request->body.bytes);
+    answered(job, &answer, request->url, why.text);
+    if (rc != TIDE_OK && err != NULL)
+        *err = why;
+    tide_job_beat(job, 0);
+    return rc;
+}
+
+tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,
+                          const struct tide_request *request, struct tide_response *response,
+                          tide_error *err)
+{
+    return tide_job_batch(job, units, 1, method, judge, request, response, err);
+}
+
+/* ---- what an answer means ------------------------------------------------------- */
 
 tide_status tide_http_judge(const struct tide_response *response, uint64_t *retry_after_ms_out,
                             tide_error *err)

@@ -60,6 +60,8 @@ tide_status tide_control_enqueue(tide_engine *engine, const json_t *request, tid
     }
     spec.payload = text;
     spec.dedupe = dedupe.bytes > 0 ? dedupe.data : NULL;
+    if (rc == TIDE_OK && spec.account != 0)
+        rc = tide_account_asked(engine, spec.account, err);
     if (rc == TIDE_OK)
         rc = tide_enqueue(engine, &spec, 1, &id, err);
     if (rc == TIDE_OK)

@@ -101,7 +101,8 @@ void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, ui
 void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
 {
     uint32_t admitted = 0;
-    if (!account->paused && !account->halted && account->held && !account->leaving)
+    if (!account->paused && !account->halted && account->held && !account->leaving &&
+        !account->unwanted)
         admitted = tide_governor_jobs_max(account->governor, now_ms);
     (void)tide_lanes_admit(engine->lanes, account->id, admitted);
     if (admitted > 0 && admitted != account->admitted)

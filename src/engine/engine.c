@@ -255,6 +255,7 @@ void tide_engine_cache_settings(tide_engine *engine)
     engine->tuning = tuning;
     __atomic_store_n(&engine->interactive_below_bytes, tuning.interactive_below_bytes,
                      __ATOMIC_RELAXED);
+    __atomic_store_n(&engine->retry_after_ms_max, tuning.retry_after_ms_max, __ATOMIC_RELAXED);
     __atomic_store_n(&engine->enqueue_slice, tuning.enqueue_slice, __ATOMIC_RELAXED);
     __atomic_store_n(&engine->purge_slice, tuning.purge_slice, __ATOMIC_RELAXED);
     __atomic_store_n(&engine->wishes_us_max, tuning.wishes_us_max, __ATOMIC_RELAXED);
@@ -428,7 +429,7 @@ static bool look_active(const struct tide_tracked *tracked, void *arg)
     struct quiet_look *look = arg;
     struct tide_account *account = tide_engine_account_of(look->engine, tracked->brief.account);
     bool stands = tracked->state == TIDE_JOB_BLOCKED;
-    if (account != NULL && (account->halted || account->paused) &&
+    if (account != NULL && (account->halted || account->paused || account->unwanted) &&
         (tracked->state == TIDE_JOB_READY || tracked->state == TIDE_JOB_WAITING))
         stands = true;
     look->active = !stands;
@@ -514,6 +515,7 @@ void tide_engine_stop(tide_engine *engine)
         engine->phase = TIDE_PHASE_ENDED;
         tide_cond_wake_all(engine->world, engine->write);
     } else if (engine->phase == TIDE_PHASE_RUN) {
+        tide_outcomes_save(engine);
         engine->phase = TIDE_PHASE_GRACE;
         engine->stop_at_ms = tide_world_now_ms(engine->world) + engine->tuning.stop_grace_ms;
         tide_alerting_save_all(engine, tide_world_now_ms(engine->world));
@@ -559,6 +561,7 @@ static void free_engine(tide_engine *engine, bool clean)
     tide_tracker_free(engine->tracker);
     tide_lanes_free(engine->lanes);
     tide_engine_accounts_free(engine);
+    tide_mem_free(engine->mem, engine->only, engine->only_count * sizeof *engine->only);
     tide_limits_free(engine);
     for (size_t i = 0; i < engine->streams_count; i++)
         tide_stream_free(engine, engine->streams[i]);

@@ -36,6 +36,7 @@
 #include "core/tracker.h"
 #include "engine/account_totals.h"
 #include "engine/ledger.h"
+#include "engine/outcome.h"
 #include "engine/settings.h"
 #include "engine/tuning.h"
 #include "tidemark_inside.h"
@@ -59,7 +60,9 @@ struct tide_account {
     uint32_t admitted; /* jobs the lanes were told it may have */
     bool held;         /* this process runs it; always so where the ledger is ours alone */
     bool leaving;      /* on a shared ledger: to be given up once nothing of it is claimed */
-    bool bound;        /* its archive is local files: hardly anybody else could take it */
+    bool unwanted;     /* this process was started for others (wanted.c): it is not run */
+    struct tide_outcome outcome; /* what its calls came to last */
+    bool bound;                  /* its archive is local files: hardly anybody else could take it */
     /* On a shared ledger: jobs of kinds that this process does not run (fleet_look.c). */
     uint64_t foreign_ms;       /* since when some were met; 0: none */
     uint64_t offered_until_ms; /* given up for those who run them: left to them until then */
@@ -142,7 +145,6 @@ struct tide_write {
     void (*drop)(tide_engine *engine, struct tide_write *write);
     bool own;  /* what `run` says is its caller's affair where no statement failed */
     bool slow; /* the server gave up waiting for it: it is not tried again */
-    bool over; /* `run` ended the transaction it ran in: likewise */
     bool done;
     tide_status status;
     tide_error err;
@@ -193,12 +195,9 @@ struct tide_job {
     struct tide_finish finish;
     struct tide_transaction effects_transaction;
     bool effects_slow; /* they took so long that a server may have given up waiting */
-    bool effects_over; /* one of them ended the transaction it ran in */
-    uint8_t refusals;  /* of its end, so far */
-    bool counted;      /* once its end is durable it is counted and logged */
-    uint32_t items_stored, items_bad; /* by its end */
-    bool split_unrun;                 /* its process died with it too often (E7.1) */
-    bool given_up; /* the supervisor took it from a worker that does not return */
+    bool second_try;   /* its effect failed: this finish only puts it back */
+    bool split_unrun;  /* its process died with it too often (E7.1) */
+    bool given_up;     /* the supervisor took it from a worker that does not return */
 };
 
 /* Between two statements a server waits 5 s for a transaction of ours (ledger_pg.c). */
@@ -238,11 +237,14 @@ struct tide_engine {
     struct tide_fleet *fleet; /* NULL: the ledger is ours alone */
     bool (*may_take)(void *arg, const char *account, const char *provider, const char *archive);
     void *may_take_arg;
+    char (*only)[TIDE_NAME_BYTES_MAX + 1]; /* owned: the accounts it works for; NULL: for all */
+    size_t only_count;
     struct tide_control *control; /* NULL: none */
     tide_log *log;                /* NULL: none */
     tide_log log_owned;           /* what it points to unless the caller gave one */
 
     uint64_t interactive_below_bytes; /* settings that callers read without the lock */
+    uint64_t retry_after_ms_max;
     uint64_t enqueue_slice;
     uint64_t wishes_us_max;
     uint32_t purge_slice;
@@ -301,7 +303,6 @@ struct tide_engine {
     uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */
     uint64_t stop_at_ms;         /* end of the grace */
     uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
-    uint32_t write_failures;     /* transactions that failed since one was written */
     uint64_t started_ms;
     uint64_t opened_unix_ms;
     uint64_t beats_at_ms;     /* when beats go to the ledger next */
@@ -364,10 +365,6 @@ void tide_births_done(struct tide_births *births, tide_mem *mem);
 bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms);
 /* Ends a claimed job that did not run: put back, or canceled. */
 void tide_job_put_back(tide_job *job, tide_row_state state, tide_status why, uint64_t now_ms);
-/* Its end was refused although its row is still ours: decides anew, as after a failure. */
-void tide_job_refused(tide_job *job, tide_status status, const char *text, uint64_t now_ms);
-/* Its end is durable. */
-void tide_job_count(tide_job *job, uint64_t now_ms);
 void tide_ended_push(tide_engine *engine, tide_job *job);
 
 /* ---- job.c ---- */
@@ -427,9 +424,6 @@ tide_status tide_stream_new(tide_engine *engine, const struct tide_stream_row *r
                             struct tide_stream **stream_out, tide_error *err);
 tide_status tide_stream_cycles_load(tide_engine *engine, struct tide_stream *stream,
                                     tide_error *err);
-/* Replaces what is known of a stream by what the ledger says.  The writer's, under the lock,
- * which is dropped meanwhile. */
-tide_status tide_stream_reload(tide_engine *engine, uint64_t id, tide_error *err);
 void tide_stream_free(tide_engine *engine, struct tide_stream *stream);
 const struct tide_cycle_live *tide_stream_live(const struct tide_stream *stream, uint64_t ordinal);
 /* What the ledger says about a cycle now; a finished one is forgotten. */
@@ -444,6 +438,20 @@ void tide_transfer_settings(tide_engine *engine); /* at start, and when they cha
 /* tide_world_call() within the bandwidth that the settings allow (E4.7). */
 tide_status tide_transfer_call(tide_job *job, const struct tide_request *request,
                                struct tide_response *response, tide_error *err);
+
+/* ---- wanted.c ---- */
+/* Whether this process works for accounts of that name (tide_engine_only()). */
+bool tide_engine_wants(const tide_engine *engine, const char *name);
+/* A command asks for this account: it is run here from now on, wanted or not, and a wait for a
+ * sign-in ends.  TIDE_NOT_FOUND. */
+tide_status tide_account_asked(tide_engine *engine, uint32_t account, tide_error *err);
+
+/* ---- outcome_note.c: under the lock ---- */
+/* What a call or a job of the account came to.  `host` may be "". */
+void tide_account_came_to(tide_engine *engine, struct tide_account *account, tide_status status,
+                          tide_text host, const char *text);
+/* What is not in the ledger yet goes there. */
+void tide_outcomes_save(tide_engine *engine);
 
 /* ---- account.c ---- */
 tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err);

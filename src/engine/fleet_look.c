@@ -164,7 +164,8 @@ static bool may_take(tide_engine *engine, const struct look_account *account)
     /* One that is ours by its row and not in memory was taken just before we lost all. */
     bool free = account->row.owner == 0 ||
                 (account->row.owner == engine->owner && (known == NULL || !known->held));
-    return account->work && free && !account->row.paused && !account->row.halted &&
+    bool unwanted = known != NULL ? known->unwanted : !tide_engine_wants(engine, account->row.name);
+    return account->work && free && !unwanted && !account->row.paused && !account->row.halted &&
            !anything_claimed(engine, account->row.id) &&
            (engine->may_take == NULL ||
             engine->may_take(engine->may_take_arg, account->row.name, account->row.provider,

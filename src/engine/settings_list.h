@@ -86,6 +86,8 @@
       "how often spent units are saved while units are spent (E4.3b)") \
     N(GOVERNOR_STRAY, "governor.stray", DURATION, 10 * TIDE_MS_SECOND, 1, 10 * TIDE_MS_MINUTE, "", true, \
       "how long after we hung up a call may still be counted by the provider (E4.1)") \
+    N(GOVERNOR_RETRY_AFTER_MAX, "governor.retry_after_max", DURATION, 60 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
+      "longest wait that a server may ask for with Retry-After; then one call probes (E4.3)") \
     N(GOVERNOR_SMALL_JOBS, "governor.small_jobs", INTEGER, 100, 1, 10000, "jobs", true, \
       "more small jobs than this waiting: concurrency grows freely (E4.2)") \
     N(GOVERNOR_SMALL_BELOW, "governor.small_below", SIZE, TIDE_MB, 1, TIDE_TIB, "", true, \

@@ -101,6 +101,16 @@ static json_t *methods_json(const tide_governor *governor)
     return methods;
 }
 
+static void outcome_json(json_t *json, const struct tide_outcome *outcome)
+{
+    put(json, "last_ok_unix_ms", number(outcome->ok_unix_ms));
+    put(json, "last_failed_unix_ms", number(outcome->failed_unix_ms));
+    if (outcome->failed_unix_ms > 0) {
+        put(json, "last_failure", json_string(outcome->text));
+        put(json, "last_failure_status", json_string(tide_status_name(outcome->status)));
+    }
+}
+
 static json_t *account_json(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
 {
     struct account_jobs jobs = {.account = account->id};
@@ -115,9 +125,14 @@ static json_t *account_json(tide_engine *engine, struct tide_account *account, u
         put(json, "reason", json_string(account->halt_reason));
     else if (view.state != TIDE_GOVERNOR_RUNNING) {
         put(json, "reason", json_string(tide_status_name(view.why)));
-        if (view.until_ms != UINT64_MAX && view.until_ms > now_ms)
+        if (view.until_ms != UINT64_MAX && view.until_ms > now_ms) {
             put(json, "for_ms", number(view.until_ms - now_ms));
+            put(json, "next_try_unix_ms",
+                number(tide_world_now_unix_ms(engine->world) + (view.until_ms - now_ms)));
+        }
     }
+    put(json, "wanted", json_boolean(!account->unwanted));
+    outcome_json(json, &account->outcome);
     put(json, "running", number(jobs.states[TIDE_JOB_RUNNING]));
     put(json, "parked", number(jobs.states[TIDE_JOB_PARKED]));
     put(json, "waiting",

@@ -18,6 +18,7 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .window_jobs = U32(TRACKER_WINDOW_JOBS),
         .refill_below_permille = U32(TRACKER_REFILL_BELOW),
         .refill_to_permille = U32(TRACKER_REFILL_TO),
+        .retry_after_ms_max = U64(GOVERNOR_RETRY_AFTER_MAX),
         .enqueue_slice = U32(LEDGER_ENQUEUE_SLICE),
         .purge_slice = U32(LEDGER_PURGE_SLICE),
         /* Two fifths of a transaction: ends, claims and the disk need the rest. */

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "mail/mail_inside.h"
 #include "mail/manifest.h"
 #include "mail/message.h"
@@ -81,6 +82,18 @@ static tide_status add_account(tide_job *job, void *context, tide_error *err)
     return rc == TIDE_NOT_FOUND ? TIDE_INVALID : rc;
 }
 
+tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool anew,
+                           uint32_t *kind_out, tide_error *err)
+{
+    TIDE_ASSERT(mail->gates_count < TIDE_MAIL_GATES_MAX);
+    struct tide_mail_gate *gate = &mail->gates[mail->gates_count++];
+    struct tide_kind gated = *kind;
+    *gate = (struct tide_mail_gate){.mail = mail, .handler = kind->handler, .anew = anew};
+    gated.handler = tide_mail_gate_run;
+    gated.context = gate;
+    return tide_engine_kind(mail->engine, &gated, kind_out, err);
+}
+
 static tide_status define_kinds(tide_mail *mail, tide_error *err)
 {
     /* A plan goes first; lists before fetches, so that the size of the work is
@@ -132,8 +145,12 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
     for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
         struct tide_kind kind = kinds[i].kind;
         kind.context = mail;
-        if (kinds[i].wanted)
+        const bool local = kind.handler == index_again || kind.handler == add_account;
+        if (kinds[i].wanted && local)
             rc = tide_engine_kind(mail->engine, &kind, kinds[i].number, err);
+        else if (kinds[i].wanted)
+            rc = tide_mail_gate(mail, &kind, kinds[i].number == &mail->plan_kind, kinds[i].number,
+                                err);
     }
     /* A manifest is gone on with when somebody says so, never because a job of a dead
      * process is found (archiver.h). */
@@ -212,6 +229,8 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err)
     if (mail->lock != NULL)
         tide_lock_free(mail->world, mail->lock);
     tide_map_done(&mail->looked);
+    tide_mem_free(mail->mem, mail->signed_out,
+                  mail->signed_out_capacity * sizeof *mail->signed_out);
     tide_mem_free(mail->mem, mail, sizeof *mail);
     return rc;
 }
@@ -450,31 +469,69 @@ tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide
     return TIDE_DISK_FULL;
 }
 
+/* ---- who is signed out ---- */
+
+static struct tide_mail_signed_out *signed_out_of(tide_mail *mail, uint32_t account)
+{
+    for (size_t i = 0; i < mail->signed_out_count; i++)
+        if (mail->signed_out[i].account == account)
+            return &mail->signed_out[i];
+    return NULL;
+}
+
+static void signed_in(tide_mail *mail, uint32_t account)
+{
+    tide_lock_take(mail->world, mail->lock);
+    struct tide_mail_signed_out *out = signed_out_of(mail, account);
+    if (out != NULL)
+        *out = mail->signed_out[--mail->signed_out_count];
+    tide_lock_drop(mail->world, mail->lock);
+}
+
+static void signed_out(tide_mail *mail, uint32_t account, const char *why)
+{
+    struct tide_mail_row row;
+    const bool named = tide_mail_row_read(mail, account, &row, NULL) == TIDE_OK;
+    tide_lock_take(mail->world, mail->lock);
+    struct tide_mail_signed_out *out = signed_out_of(mail, account);
+    void *list = mail->signed_out;
+    if (out == NULL && named &&
+        tide_mem_grow(mail->mem, &list, &mail->signed_out_capacity, mail->signed_out_count + 1,
+                      TIDE_ACCOUNTS_MAX, sizeof *out)) {
+        mail->signed_out = list;
+        out = &mail->signed_out[mail->signed_out_count++];
+    }
+    if (out != NULL && named) {
+        out->account = account;
+        memcpy(out->email, row.email, sizeof out->email);
+        (void)snprintf(out->text, sizeof out->text, "%s", why);
+    }
+    tide_lock_drop(mail->world, mail->lock);
+}
+
+bool tide_mail_signed_out(tide_mail *mail, const char *email, char text_out[400])
+{
+    bool out = false;
+    tide_lock_take(mail->world, mail->lock);
+    for (size_t i = 0; !out && i < mail->signed_out_count; i++) {
+        out = strcmp(mail->signed_out[i].email, email) == 0;
+        if (out)
+            memcpy(text_out, mail->signed_out[i].text, sizeof mail->signed_out[i].text);
+    }
+    tide_lock_drop(mail->world, mail->lock);
+    return out;
+}
+
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err)
 {
     /* The process that had the account before us has not closed its archive yet. */
     if (rc == TIDE_BUSY && tide_engine_shared(mail->engine))
         return tide_job_again(job, tide_job_now_ms(job) + BUSY_MS);
-    if (rc != TIDE_AUTH)
-        return rc;
-    tide_lock_take(mail->world, mail->lock);
-    const struct tide_mail_user *user = user_known(mail, tide_job_account(job));
-    (void)snprintf(mail->signed_out, sizeof mail->signed_out, "%s",
-                   user == NULL ? "the account" : user->email);
-    (void)snprintf(mail->signed_out_text, sizeof mail->signed_out_text, "%s",
-                   err == NULL ? "" : err->text);
-    tide_lock_drop(mail->world, mail->lock);
+    if (rc == TIDE_OK)
+        signed_in(mail, tide_job_account(job));
+    if (rc == TIDE_AUTH)
+        signed_out(mail, tide_job_account(job), err == NULL ? "" : err->text);
     return rc;
-}
-
-bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[400])
-{
-    tide_lock_take(mail->world, mail->lock);
-    const bool out = mail->signed_out[0] != '\0';
-    memcpy(email_out, mail->signed_out, sizeof mail->signed_out);
-    memcpy(text_out, mail->signed_out_text, sizeof mail->signed_out_text);
-    tide_lock_drop(mail->world, mail->lock);
-    return out;
 }
 
 /* ---- running ---- */

@@ -121,9 +121,16 @@ tide_status tide_mail_rest(tide_mail *mail, tide_error *err);
  * next one.  The caller ends the engine. */
 bool tide_mail_spent(tide_mail *mail);
 
-/* Whether an account of this process needs its owner to sign in again; the text
- * says why.  Its work waits meanwhile. */
-bool tide_mail_signed_out(tide_mail *mail, char email_out[256], char text_out[400]);
+/* Whether this account needs its owner to sign in again; the text says why.  Its work waits
+ * meanwhile. */
+bool tide_mail_signed_out(tide_mail *mail, const char *email, char text_out[400]);
+
+/* Whether both addresses are of one mailbox. */
+bool tide_mail_same_mailbox(const char *a, const char *b);
+/* Holds what the server says against the account's name (M19a).  TIDE_AUTH: it is another
+ * mailbox. */
+tide_status tide_mail_compare(const char *email, const struct tide_gmail_profile *profile,
+                              tide_error *err);
 
 struct tide_mail_state {
     uint64_t watermark_ms;   /* 0: none yet */

@@ -340,7 +340,7 @@ tide_status tide_restore_start(tide_mail *mail, tide_error *err)
                                    .priority = 75, /* a person waits */
                                    .not_preemptible = true};
     struct leftovers left;
-    tide_status rc = tide_engine_kind(mail->engine, &kind, &mail->restore_kind, err);
+    tide_status rc = tide_mail_gate(mail, &kind, false, &mail->restore_kind, err);
     left.kind = mail->restore_kind;
     left.count = 0;
     /* On a shared ledger they may be of a process that lives; those of a dead one do nothing

@@ -74,6 +74,11 @@ tide_status tide_oauth_service_account(tide_text key_json, const char *user, con
 /* A grant that is one fixed bearer token, for emulators. */
 tide_status tide_oauth_fixed(const char *bearer, tide_buf *grant_out, tide_error *err);
 
+/* An access token of a grant that is not kept yet, to try it out.  Nothing is written.  TIDE_AUTH:
+ * the provider does not take it. */
+tide_status tide_oauth_try(tide_world *world, tide_text grant, const tide_cancel *cancel,
+                           tide_mem *mem, tide_buf *bearer_out, tide_error *err);
+
 /* ---- staying signed in ---- */
 
 typedef struct tide_tokens tide_tokens;

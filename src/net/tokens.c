@@ -237,6 +237,35 @@ static tide_status ask_provider(tide_tokens *self, const tide_cancel *cancel,
     return rc;
 }
 
+tide_status tide_oauth_try(tide_world *world, tide_text grant_json, const tide_cancel *cancel,
+                           tide_mem *mem, tide_buf *bearer_out, tide_error *err)
+{
+    struct tide_mem_wiping wiping;
+    struct tide_grant grant;
+    struct tide_token_answer answer;
+    tide_buf form;
+    tide_mem_wiping_init(&wiping, mem);
+    tide_grant_init(&grant, &wiping.base);
+    tide_token_answer_init(&answer, &wiping.base);
+    tide_buf_init(&form, &wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
+    tide_status rc = tide_grant_read(grant_json, &grant, err);
+    /* A person's grant comes with an access token; a refresh could use up its refresh token. */
+    const bool has = rc == TIDE_OK && grant.access_token.bytes > 0;
+    if (has)
+        rc = tide_buf_set(bearer_out, tide_buf_text(&grant.access_token));
+    if (rc == TIDE_OK && !has)
+        rc = refresh_form(&grant, tide_world_now_unix_ms(world), &form, err);
+    if (rc == TIDE_OK && !has)
+        rc = tide_token_request(world, tide_buf_cstr(&grant.token_url), tide_buf_text(&form), true,
+                                &wiping.base, cancel, &answer, err);
+    if (rc == TIDE_OK && !has)
+        rc = tide_buf_set(bearer_out, tide_buf_text(&answer.access_token));
+    tide_secret_wipe(&form);
+    tide_token_answer_done(&answer);
+    tide_grant_done(&grant);
+    return rc;
+}
+
 /* What another process stored meanwhile is as good as a refresh of our own. */
 static bool is_news(const tide_tokens *self, const struct refreshed *next)
 {

@@ -1,0 +1,57 @@
+/* outcome_note.c - keeps what the calls of an account came to, in memory and in the ledger. */
+#include "engine/engine.h"
+
+struct outcome_write {
+    struct tide_write write;
+    uint32_t account;
+    struct tide_outcome outcome;
+};
+
+static tide_status outcome_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct outcome_write *wish = arg;
+    char key[32];
+    tide_buf line;
+    tide_buf_init(&line, transaction->engine->mem, 4096);
+    tide_outcome_key(wish->account, key);
+    tide_status rc = tide_outcome_write(&wish->outcome, &line);
+    if (rc != TIDE_OK)
+        rc = tide_error_set(err, rc, "no memory for a note");
+    if (rc == TIDE_OK)
+        rc = tide_ledger_note(transaction->tx, key, tide_buf_text(&line), err);
+    tide_buf_done(&line);
+    return rc;
+}
+
+static void outcome_drop(tide_engine *engine, struct tide_write *write)
+{
+    tide_mem_free(engine->mem, write, sizeof(struct outcome_write));
+}
+
+static void save(tide_engine *engine, struct tide_account *account)
+{
+    struct outcome_write *wish = tide_mem_new(engine->mem, sizeof *wish);
+    if (wish == NULL)
+        return; /* the next one is as good */
+    account->outcome.unsaved = false;
+    account->outcome.saved_unix_ms = tide_world_now_unix_ms(engine->world);
+    wish->account = account->id;
+    wish->outcome = account->outcome;
+    wish->write = (struct tide_write){.run = outcome_run, .arg = wish, .drop = outcome_drop};
+    tide_write_push(engine, &wish->write);
+}
+
+void tide_account_came_to(tide_engine *engine, struct tide_account *account, tide_status status,
+                          tide_text host, const char *text)
+{
+    if (tide_outcome_add(&account->outcome, status, host, text,
+                         tide_world_now_unix_ms(engine->world)))
+        save(engine, account);
+}
+
+void tide_outcomes_save(tide_engine *engine)
+{
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        if (engine->accounts[i]->outcome.unsaved)
+            save(engine, engine->accounts[i]);
+}

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# accounts_test.sh TIDEMARK CLOUD: several accounts of which one is broken.  The others finish,
+# each account has its line, the exit code is the worst one, and nobody works for an account that
+# was not named (M16, E7.2, E9.1, decision 10).
+. "$(dirname "$0")/stage.sh"
+exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 21 --quota off --mailbox ada@example.com=12 \
+    --mailbox bob@example.com=9 --mailbox eve@example.com=6 --token tok-ada=ada@example.com \
+    --token tok-bob=bob@example.com --token tok-eve=eve@example.com)
+pid=$!
+trap 'kill "$pid" ${other:-} 2>/dev/null; rm -rf "$dir"' EXIT
+read -r _ origin <&3
+export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the cloud has no quota here
+t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
+pause() { read -rt 0.1 <> <(:) || true; }
+add() { t account add gmail "$1@example.com" --endpoint "$origin" --bearer "tok-$1" >"$dir/out" 2>&1 || fail "add $1: $(cat "$dir/out")"; }
+stored() { t mail status "$1@example.com" --json | jq '.accounts[0].stored'; }
+deliver() {
+    printf 'From: b@example.org\r\nSubject: %s\r\n\r\nx\r\n' "$2" | curl -sSf -o /dev/null -H 'Content-Type: message/rfc822' \
+        --data-binary @- "$origin/_cloud/mail?user=$1@example.com" || fail "deliver"
+}
+# ends CODE COMMAND...: runs tidemark; its output is in $dir/out and $dir/err.
+ends() {
+    local code want=$1
+    shift
+    t "$@" >"$dir/out" 2>"$dir/err"
+    code=$?
+    [ "$code" -eq "$want" ] || fail "tidemark $* ended with $code, not $want: $(cat "$dir/out" "$dir/err")"
+}
+add ada
+add bob
+add eve
+
+# ---- a sign-in that is no longer accepted: the others finish, and the code says so
+curl -sSf -o /dev/null "$origin/_cloud/token/revoke" -d '{"user":"bob@example.com"}' || fail revoke
+ends 4 mail sync --quiet
+[ "$(stored ada) $(stored eve)" = "12 6" ] || fail "healthy accounts did not finish: $(stored ada) $(stored eve)"
+grep -q '^ada@example.com: 12 new, 12 stored' "$dir/out" || fail "ada's line: $(cat "$dir/out")"
+grep -q '^eve@example.com: 6 new, 6 stored' "$dir/out" || fail "eve's line: $(cat "$dir/out")"
+grep -q '^bob@example.com: .*sign-in' "$dir/out" || fail "bob's line: $(cat "$dir/out")"
+grep -q 'account add gmail bob@example.com' "$dir/out" "$dir/err" || fail "what to do about bob: $(cat "$dir/out" "$dir/err")"
+ends 4 mail sync --json
+jq -e '[.accounts[] | {(.account): .outcome}] | add == {"ada@example.com":"done","bob@example.com":"signed_out","eve@example.com":"done"}' \
+    "$dir/out" >/dev/null || fail "outcomes: $(cat "$dir/out")"
+jq -e '.accounts[] | select(.outcome == "signed_out") | .reason | test("sign in again")' "$dir/out" >/dev/null || fail "its reason: $(cat "$dir/out")"
+# ... and those that are named alone are not touched by it
+ends 0 mail sync ada@example.com eve@example.com --quiet
+grep -q bob "$dir/out" "$dir/err" && fail "bob was not asked for: $(cat "$dir/out" "$dir/err")"
+
+# ---- signed in again, and at once
+curl -sSf -o /dev/null "$origin/_cloud/token" -d '{"user":"bob@example.com","token":"tok-bob2"}' || fail token
+t account add gmail bob@example.com --endpoint "$origin" --bearer tok-bob2 >/dev/null || fail "sign in again"
+ends 0 mail sync --quiet
+[ "$(stored bob)" -eq 9 ] || fail "bob did not come back: $(stored bob)"
+
+# ---- halted: said, and not success
+deliver ada one
+deliver bob two
+t account halt bob@example.com --reason 'on holiday' >/dev/null || fail halt
+ends 1 mail sync --quiet
+grep -q '^bob@example.com: .*halted.*on holiday' "$dir/out" || fail "bob's line: $(cat "$dir/out")"
+grep -q 'account resume bob@example.com' "$dir/out" "$dir/err" || fail "what to do about a halt: $(cat "$dir/out" "$dir/err")"
+[ "$(stored ada) $(stored bob)" = "13 9" ] || fail "beside a halted account: $(stored ada) $(stored bob)"
+ends 1 mail sync bob@example.com --json
+jq -e '.accounts[0].outcome == "halted" and .accounts[0].reason == "on holiday"' "$dir/out" >/dev/null || fail "outcome: $(cat "$dir/out")"
+t account resume bob@example.com >/dev/null || fail resume
+t jobs pause --account bob@example.com >/dev/null || fail pause
+ends 1 mail sync bob@example.com --quiet
+grep -q '^bob@example.com: .*paused' "$dir/out" || fail "bob's line: $(cat "$dir/out")"
+t jobs resume --account bob@example.com >/dev/null || fail "resume jobs"
+ends 0 mail sync --quiet
+[ "$(stored bob)" -eq 10 ] || fail "after a resume: $(stored bob)"
+
+# ---- what waits of another account stays where it is
+deliver eve left-1
+deliver eve left-2
+t mail sync eve@example.com --max 1 --quiet >/dev/null 2>&1
+[ "$(stored eve)" -eq 7 ] || fail "--max 1 stored $(stored eve)"
+ends 0 mail sync ada@example.com --quiet
+[ "$(stored eve)" -eq 7 ] || fail "a sync of ada fetched eve's mail: $(stored eve)"
+ends 0 mail sync eve@example.com --quiet
+[ "$(stored eve)" -eq 8 ] || fail "the rest of eve: $(stored eve)"
+
+# ---- the same through a running sync: it works for who is asked for, and each command ends with its own
+curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.users.messages.get","user":"ada@example.com","fault":"latency","ms":4000}' || fail slow
+for i in 1 2 3; do deliver ada "slow-$i"; done
+deliver bob beside
+t mail sync ada@example.com --quiet >"$dir/first.out" 2>"$dir/first.err" &
+first=$!
+for _ in $(seq 100); do
+    t mail status ada@example.com --json | jq -e '.accounts[0] | .engine and .jobs_running > 0' >/dev/null && break
+    pause
+done
+ends 0 mail sync bob@example.com --quiet
+[ "$(stored bob)" -eq 11 ] || fail "bob beside ada: $(stored bob)"
+grep -q '^bob@example.com: 1 new' "$dir/out" || fail "bob's line: $(cat "$dir/out")"
+grep -q ada "$dir/out" && fail "ada was not asked for: $(cat "$dir/out")"
+kill -0 "$first" 2>/dev/null || fail "the first sync ended early: nothing was handed over"
+t account halt eve@example.com --reason away >/dev/null || fail halt
+ends 1 mail sync eve@example.com bob@example.com --json
+jq -e '.handed_over and ([.accounts[] | {(.account): .outcome}] | add) == {"bob@example.com":"done","eve@example.com":"halted"}' \
+    "$dir/out" >/dev/null || fail "handed over: $(cat "$dir/out")"
+t account resume eve@example.com >/dev/null || fail resume
+curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail faults
+wait "$first" || fail "the first sync: $(cat "$dir/first.err")"
+grep -q bob "$dir/first.out" && fail "the first one tells of bob: $(cat "$dir/first.out")"
+[ "$(stored ada)" -eq 16 ] || fail "ada has $(stored ada)"
+
+exit "$((failed > 0))"
