@@ -10,6 +10,12 @@ struct tide_cancel;
 /* A job's cancellation as a token, for what waits on its behalf; borrowed. */
 const struct tide_cancel *tide_job_cancellation(const tide_job *job);
 
+/* Failed jobs of an account and of these kinds wait again, with a fresh budget: for kinds
+ * that may be repeated and that nobody else would start again (E5.2).  What a person
+ * canceled stays canceled. */
+tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint32_t *kinds,
+                              size_t kinds_count, uint64_t *count_out, tide_error *err);
+
 /* From now on this process runs jobs of these accounts only, and of no account; what waits for
  * other accounts stays in the ledger.  Before the start.  `count` 0: of all.  A command that hands
  * work for another account to this process (control.h) adds that account. */

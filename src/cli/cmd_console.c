@@ -447,8 +447,10 @@ static void sync_series(const struct tide_console_set *set, uint64_t days, uint6
     struct series *series = arg;
     (void)days;
     (void)rows;
-    const struct tide_console_run wanted = {
-        .site = series->site, .types = 1u << set->type, .dimensions = set->dimensions};
+    const struct tide_console_run wanted = {.site = series->site,
+                                            .types = 1u << set->type,
+                                            .dimensions = set->dimensions,
+                                            .sync = true};
     if (series->rc == TIDE_OK)
         series->rc = tide_console_run(series->home->console, &wanted, series->err);
     series->count++;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DAYS_DEFAULT = 28, TOP_DEFAULT = 10, DAYS_MAX = 600 };
+enum { DAYS_DEFAULT = 28, TOP_DEFAULT = 10, DAYS_MAX = 100000 };
 
 struct day {
     char date[16];
@@ -19,9 +19,12 @@ struct day {
 };
 
 struct range {
+    tide_mem *mem;
     char from[16], to[16];
-    struct day days[DAYS_MAX];
-    size_t count;
+    size_t wanted; /* days from `from` to `to` */
+    struct day *days;
+    size_t count, capacity; /* those that are stored */
+    bool no_memory;
     double clicks, impressions, weight, hidden;
 };
 
@@ -72,16 +75,39 @@ static void choose(const struct tide_console_set *set, uint64_t days, uint64_t r
     report->set = *set;
 }
 
+struct last {
+    bool final; /* only such days: a day's numbers grow until it is */
+    char date[16];
+};
+
 static bool last_day(const struct tide_console_day_row *day, void *arg)
 {
-    (void)snprintf(arg, 16, "%s", day->date);
+    struct last *last = arg;
+    if (day->final || !last->final)
+        (void)snprintf(last->date, sizeof last->date, "%s", day->date);
     return true;
+}
+
+/* The last day that is stored, or that can be compared. */
+static tide_status choose_to(struct report *report)
+{
+    struct last last = {.final = report->compare};
+    const tide_status rc = tide_console_store_days(report->store, &report->set, NULL, NULL,
+                                                   last_day, &last, &report->cli->err);
+    if (rc == TIDE_OK && last.date[0] == '\0')
+        return cli_fail(report->cli, TIDE_NOT_FOUND,
+                        "`tidemark console status` shows what was fetched of this site.",
+                        "no final day is stored");
+    (void)snprintf(report->now.to, sizeof report->now.to, "%s", last.date);
+    return rc;
 }
 
 static bool take_day(const struct tide_console_day_row *row, void *arg)
 {
     struct range *range = arg;
-    if (range->count == DAYS_MAX)
+    range->no_memory = !tide_mem_grow(range->mem, (void **)&range->days, &range->capacity,
+                                      range->count + 1, DAYS_MAX, sizeof *range->days);
+    if (range->no_memory)
         return false;
     struct day *day = &range->days[range->count++];
     day->totals = !isnan(row->clicks);
@@ -101,8 +127,26 @@ static bool take_day(const struct tide_console_day_row *row, void *arg)
 
 static tide_status read_range(struct report *report, struct range *range)
 {
-    return tide_console_store_days(report->store, &report->set, range->from, range->to, take_day,
-                                   range, &report->cli->err);
+    range->mem = report->cli->mem;
+    range->wanted = (size_t)days_between(range->from, range->to) + 1;
+    const tide_status rc = tide_console_store_days(report->store, &report->set, range->from,
+                                                   range->to, take_day, range, &report->cli->err);
+    if (rc == TIDE_OK && range->no_memory)
+        return cli_fail(report->cli, TIDE_NO_MEMORY, "Ask for fewer days.",
+                        "no memory for %zu days", range->wanted);
+    return rc;
+}
+
+static void range_done(struct range *range)
+{
+    if (range->mem != NULL)
+        tide_mem_free(range->mem, range->days, range->capacity * sizeof *range->days);
+}
+
+/* Sums over different numbers of days say nothing about growth. */
+static bool is_comparable(const struct report *report)
+{
+    return report->now.count == report->now.wanted && report->before.count == report->before.wanted;
 }
 
 /* ---- showing ---- */
@@ -133,13 +177,42 @@ static void change(double now, double before, char out[32])
         (void)snprintf(out, 32, "%s", now > 0 ? "new" : "-");
 }
 
-static void totals(struct report *report)
+static void not_compared(struct report *report, const struct range *range)
+{
+    if (range->count < range->wanted)
+        cli_print(report->cli,
+                  "not compared: of %s .. %s only %zu of %zu days are stored; fetch them with "
+                  "`tidemark console backfill %s --type %s --from %s --to %s`\n",
+                  range->from, range->to, range->count, range->wanted, report->cli->arguments[0],
+                  tide_sc_type_name(report->type), range->from, range->to);
+}
+
+static void compared(struct report *report)
 {
     const struct range *now = &report->now;
     const struct range *before = &report->before;
+    char clicks[32];
+    char impressions[32];
+    if (!is_comparable(report)) {
+        not_compared(report, before);
+        not_compared(report, now);
+        return;
+    }
+    change(now->clicks, before->clicks, clicks);
+    change(now->impressions, before->impressions, impressions);
+    cli_print(report->cli, "against %s .. %s: clicks %s  impressions %s\n", before->from,
+              before->to, clicks, impressions);
+}
+
+static void totals(struct report *report)
+{
+    const struct range *now = &report->now;
     struct cli *cli = report->cli;
-    cli_print(cli, "%s .. %s, %zu days, %s\n", now->from, now->to, now->count,
+    cli_print(cli, "%s .. %s, %zu days, %s", now->from, now->to, now->wanted,
               tide_sc_type_name(report->type));
+    if (now->count < now->wanted)
+        cli_print(cli, " (%zu of them are stored)", now->count);
+    cli_print(cli, "\n");
     cli_print(cli, "clicks %.0f  impressions %.0f  ctr %.2f %%", now->clicks, now->impressions,
               now->impressions > 0 ? 100 * now->clicks / now->impressions : 0);
     if (now->weight > 0 && now->impressions > 0)
@@ -148,14 +221,8 @@ static void totals(struct report *report)
         cli_print(cli, "  hidden %.1f %% of clicks (rare queries)",
                   100 * now->hidden / now->clicks);
     cli_print(cli, "\n");
-    if (report->compare) {
-        char clicks[32];
-        char impressions[32];
-        change(now->clicks, before->clicks, clicks);
-        change(now->impressions, before->impressions, impressions);
-        cli_print(cli, "against %s .. %s: clicks %s  impressions %s\n", before->from, before->to,
-                  clicks, impressions);
-    }
+    if (report->compare)
+        compared(report);
     sparkline(cli, now);
     cli_print(cli, "\n");
 }
@@ -175,6 +242,7 @@ static void json_range(struct cli *cli, const char *name, const struct range *ra
     tide_json_set_raw(&object, "impressions", tide_text_of(number));
     (void)snprintf(number, sizeof number, "%.17g", range->hidden);
     tide_json_set_raw(&object, "hidden_clicks", tide_text_of(number));
+    tide_json_set_u64(&object, "days_missing", range->wanted - range->count);
     for (size_t i = 0; i < range->count; i++) {
         const struct day *day = &range->days[i];
         tide_json one;
@@ -193,6 +261,28 @@ static void json_range(struct cli *cli, const char *name, const struct range *ra
     }
     tide_json_set(&object, "days", &days);
     tide_json_set(&cli->json, name, &object);
+}
+
+/* As a fraction; null where there is nothing to divide by. */
+static void json_change(tide_json *object, const char *name, double now, double before)
+{
+    char number[64];
+    (void)snprintf(number, sizeof number, "%.17g", before > 0 ? (now - before) / before : 0);
+    tide_json_set_raw(object, name, before > 0 ? tide_text_of(number) : TIDE_TEXT("null"));
+}
+
+static void json_compared(struct report *report)
+{
+    tide_json object;
+    json_range(report->cli, "compared", &report->before);
+    if (!is_comparable(report)) {
+        tide_json_set_null(&report->cli->json, "change");
+        return;
+    }
+    tide_json_object(&object);
+    json_change(&object, "clicks", report->now.clicks, report->before.clicks);
+    json_change(&object, "impressions", report->now.impressions, report->before.impressions);
+    tide_json_set(&report->cli->json, "change", &object);
 }
 
 static bool show_top(const struct tide_console_top *top, void *arg)
@@ -292,9 +382,9 @@ static tide_status ranges(struct report *report)
         rc = take_date(cli, "to", report->now.to);
     if (rc == TIDE_OK)
         rc = take_date(cli, "compare-from", report->before.from);
+    report->compare = cli_flag(cli, "compare") != NULL || report->before.from[0] != '\0';
     if (rc == TIDE_OK && report->now.to[0] == '\0')
-        rc = tide_console_store_days(report->store, &report->set, NULL, NULL, last_day,
-                                     report->now.to, &cli->err);
+        rc = choose_to(report);
     if (rc != TIDE_OK)
         return rc;
     if (report->now.from[0] == '\0')
@@ -303,7 +393,6 @@ static tide_status ranges(struct report *report)
         return cli_wrong(cli, "Turn them around.", "%s is after %s", report->now.from,
                          report->now.to);
     const int32_t days = days_between(report->now.from, report->now.to);
-    report->compare = cli_flag(cli, "compare") != NULL || report->before.from[0] != '\0';
     if (report->before.from[0] == '\0')
         (void)shifted(report->now.from, -days - 1, report->before.from);
     (void)shifted(report->before.from, days, report->before.to);
@@ -342,7 +431,7 @@ static tide_status show_all(struct report *report)
     totals(report);
     json_range(report->cli, "range", &report->now);
     if (report->compare)
-        json_range(report->cli, "compared", &report->before);
+        json_compared(report);
     cli_table_begin(report->cli, headings, 5);
     tide_json_array(&report->top);
     const tide_status rc = tide_console_store_top(
@@ -378,6 +467,8 @@ tide_status cli_console_report(struct cli *cli)
     if (rc == TIDE_OK)
         rc = cli_flag(cli, "csv") != NULL ? csv(report, cli_flag(cli, "csv")) : show_all(report);
     (void)tide_console_store_close(report->store, NULL);
+    range_done(&report->now);
+    range_done(&report->before);
     tide_mem_free(cli->mem, report, sizeof *report);
     return rc;
 }

@@ -481,6 +481,32 @@ static void account_print(struct cli *cli, const struct mail_watched *watched,
         cli_print(cli, "  notice     %s\n", look->notice);
 }
 
+/* The error of the newest job of an account that failed. */
+struct failed_ask {
+    char text[300];
+};
+
+static bool failed_visit(const struct tide_job_row *row, void *arg)
+{
+    struct failed_ask *ask = arg;
+    if (!tide_mail_kind_is_ours(row->kind_name))
+        return true;
+    (void)snprintf(ask->text, sizeof ask->text, "%.*s", (int)row->error.bytes, row->error.data);
+    return false;
+}
+
+/* Why parts of the mailbox are not synced although nothing runs any more (E5.2). */
+static void why_undone(struct sync *sync, const struct tide_mail_look *look,
+                       struct failed_ask *ask_out)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    ask_out->text[0] = '\0';
+    filter.account = look->account;
+    filter.state = TIDE_ROW_FAILED;
+    if (look->cycles_open > 0)
+        (void)tide_ledger_jobs(sync->cli->ledger, &filter, failed_visit, ask_out, NULL);
+}
+
 /* Returns whether something of it is not finished. */
 static bool report(struct sync *sync)
 {
@@ -492,7 +518,10 @@ static bool report(struct sync *sync)
         const struct mail_watched *watched = &sync->watch.accounts[i];
         const bool away = sync->accounts[i].elsewhere && watched->archive == NULL;
         struct mail_ended ended;
-        mail_outcome_judge(watched, &sync->accounts[i].failed, &ended);
+        struct failed_ask undone;
+        why_undone(sync, &watched->look, &undone);
+        mail_outcome_judge(watched, &sync->accounts[i].failed, sync->spent ? NULL : undone.text,
+                           &ended);
         /* What --max leaves is left on purpose. */
         if (sync->spent && !interrupted && ended.outcome == MAIL_OUTCOME_UNFINISHED)
             ended = (struct mail_ended){.outcome = MAIL_OUTCOME_DONE};

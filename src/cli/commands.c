@@ -183,11 +183,12 @@ static const struct cli_flag console_sync_flags[] = {
 
 static const struct cli_flag console_report_flags[] = {
     {"from", "DATE", "the first day (default: 28 days before --to)"},
-    {"to", "DATE", "the last day (default: the last one stored)"},
+    {"to", "DATE",
+     "the last day (default: the last one stored; with --compare the last final one)"},
     {"type", "TYPE", "of this search type (default: web)"},
     {"by", "DIMENSION", "the best of query, page, country or device (default: query)"},
     {"limit", "N", "so many of them (default 10)"},
-    {"compare", NULL, "beside the same number of days before"},
+    {"compare", NULL, "beside the same number of days before; all days must be stored"},
     {"compare-from", "DATE", "beside the days from this one on"},
     {"csv", "WHAT", "as CSV: days, or top"},
     {NULL, NULL, NULL},

@@ -86,6 +86,20 @@ static void unfinished(const struct mail_watched *watched, struct mail_ended *en
                    "What is stored stays; `tidemark mail sync` goes on from here.");
 }
 
+/* Nothing runs any more, and parts of the mailbox are not synced. */
+static void parts_left(const struct mail_watched *watched, const char *undone,
+                       struct mail_ended *ended)
+{
+    const uint64_t parts = watched->look.cycles_open;
+    ended->outcome = MAIL_OUTCOME_BAD_ITEMS;
+    (void)snprintf(ended->reason, sizeof ended->reason,
+                   "%" PRIu64 " part%s of the mailbox not synced%s%.250s", parts,
+                   parts == 1 ? " is" : "s are", undone[0] == '\0' ? "" : ": ", undone);
+    (void)snprintf(ended->remedy, sizeof ended->remedy,
+                   "Run `tidemark mail sync` again: it starts what failed again. What was canceled "
+                   "needs `tidemark jobs retry --state canceled`.");
+}
+
 static void bad_items(const struct mail_watched *watched, struct mail_ended *ended)
 {
     const bool bad = watched->bad > watched->bad_first;
@@ -104,7 +118,7 @@ static void bad_items(const struct mail_watched *watched, struct mail_ended *end
 }
 
 void mail_outcome_judge(const struct mail_watched *watched, const tide_error *failed,
-                        struct mail_ended *ended_out)
+                        const char *undone, struct mail_ended *ended_out)
 {
     const struct tide_mail_look *look = &watched->look;
     struct mail_ended ended = {.outcome = MAIL_OUTCOME_DONE};
@@ -128,6 +142,8 @@ void mail_outcome_judge(const struct mail_watched *watched, const tide_error *fa
         signed_out(watched, watched->failure, &ended);
     } else if (!settled) {
         unfinished(watched, &ended);
+    } else if (undone != NULL && look->cycles_open > 0) {
+        parts_left(watched, undone, &ended);
     } else {
         bad_items(watched, &ended);
     }

@@ -29,9 +29,11 @@ struct mail_ended {
     char remedy[400]; /* what to do about it; "" */
 };
 
-/* `failed`: why it could not begin; its status is TIDE_OK when it could. */
+/* `failed`: why it could not begin; its status is TIDE_OK when it could.  `undone`: the error of a
+ * failed job that leaves a part of the mailbox unsynced, "" when none is known; NULL: a part that
+ * is left is left on purpose. */
 void mail_outcome_judge(const struct mail_watched *watched, const tide_error *failed,
-                        struct mail_ended *ended_out);
+                        const char *undone, struct mail_ended *ended_out);
 const char *mail_outcome_name(mail_outcome outcome);
 int mail_outcome_exit_code(mail_outcome outcome);
 /* The worse of two exit codes, in the order above. */

@@ -580,17 +580,17 @@ static tide_status enqueue_plan(tide_console *console, const struct tide_console
                                 tide_error *err)
 {
     char payload[400];
-    char dedupe[96];
-    const uint32_t dimensions = dimensions_for(type, run->dimensions);
-    (void)snprintf(
-        payload, sizeof payload,
-        "{\"site\":%" PRIu64 ",\"type\":%d,\"dimensions\":%" PRIu32 ",\"limit\":%" PRIu32
-        ",\"days\":%" PRIu32 ",\"again\":%s,\"totals\":%s,\"from\":\"%s\",\"to\":\"%s\"}",
-        site->id, (int)type, dimensions,
-        run->row_limit == 0 ? (uint32_t)TIDE_SC_ROWS_MAX : run->row_limit, run->days,
-        run->again ? "true" : "false", run->no_totals ? "false" : "true", run->from, run->to);
-    (void)snprintf(dedupe, sizeof dedupe, "plan/%" PRIu64 "/%d/%" PRIu32, site->id, (int)type,
-                   dimensions);
+    char dedupe[400];
+    (void)snprintf(payload, sizeof payload,
+                   "{\"site\":%" PRIu64 ",\"type\":%d,\"dimensions\":%" PRIu32 ",\"limit\":%" PRIu32
+                   ",\"days\":%" PRIu32
+                   ",\"again\":%s,\"totals\":%s,\"sync\":%s,\"from\":\"%s\",\"to\":\"%s\"}",
+                   site->id, (int)type, dimensions_for(type, run->dimensions),
+                   run->row_limit == 0 ? (uint32_t)TIDE_SC_ROWS_MAX : run->row_limit, run->days,
+                   run->again ? "true" : "false", run->no_totals ? "false" : "true",
+                   run->sync ? "true" : "false", run->from, run->to);
+    /* All of it is the key: a plan for fewer days must not stand for one of more. */
+    (void)snprintf(dedupe, sizeof dedupe, "plan%.390s", payload);
     const struct tide_spec spec = {
         .kind = console->plan_kind, .account = site->account, .payload = payload, .dedupe = dedupe};
     return tide_enqueue(console->options.engine, &spec, 1, NULL, err);

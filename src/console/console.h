@@ -107,11 +107,12 @@ struct tide_console_run {
     uint32_t dimensions;   /* bits; 0: query, page, country, device */
     char from[16], to[16]; /* dates; "": `days` before the last final day; yesterday */
     uint32_t days;         /* 0: 480, sixteen months */
+    bool sync;             /* without `from` and `days`: from the first day of the series */
     bool no_totals;
     bool again;         /* days that are stored and final too */
     uint32_t row_limit; /* of a page; 0: 25,000 */
 };
-/* Enqueues a plan for each type; one that waits or runs is joined. */
+/* Enqueues a plan for each type; one for the same days that waits or runs is joined. */
 tide_status tide_console_run(tide_console *console, const struct tide_console_run *run,
                              tide_error *err);
 

@@ -23,9 +23,10 @@ struct plan {
     uint32_t account;
     uint64_t number; /* of this plan */
     struct tide_console_series_row row;
+    struct tide_console_series_row seen; /* the row as it was read */
     struct tide_stream_state state;
     uint64_t stream;
-    bool again, totals;
+    bool again, totals, sync;
     uint32_t row_limit, days;
     int32_t from, to;                   /* asked for; from may be earlier than anything there is */
     int32_t last_final;                 /* as the server says */
@@ -107,7 +108,22 @@ static tide_status read_series(tide_transaction *transaction, void *arg, tide_er
     struct plan *plan = arg;
     const tide_status rc =
         tide_console_series_get(tide_transaction_rows(transaction), &plan->row, err);
+    plan->seen = plan->row;
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+/* Another plan of this series may have been written since; this one then begins anew. */
+static tide_status series_unchanged(tide_transaction *transaction, const struct plan *plan,
+                                    tide_error *err)
+{
+    struct tide_console_series_row now = {.site = plan->row.site, .set = plan->row.set};
+    const tide_status rc = tide_console_series_get(tide_transaction_rows(transaction), &now, err);
+    if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+        return rc;
+    if (now.epoch != plan->seen.epoch || strcmp(now.floor, plan->seen.floor) != 0 ||
+        strcmp(now.opened, plan->seen.opened) != 0)
+        return tide_error_set(err, TIDE_STALE, "another plan of this site was faster");
+    return TIDE_OK;
 }
 
 /* Where the stream goes on, or begins anew: the cursor only moves forward, so an earlier
@@ -164,6 +180,17 @@ static tide_status open_day(tide_transaction *transaction, const struct plan *pl
     return rc;
 }
 
+/* The last day that gets a cycle.  Behind the days that are asked for come those that are
+ * stored already, so that the mark does not fall back when an earlier day begins a new stream. */
+static int32_t last_cycle(const struct plan *plan)
+{
+    int32_t last = plan->to < plan->last_final ? plan->to : plan->last_final;
+    while (last >= plan->from && last < plan->last_final &&
+           last + 1 - plan->from < TIDE_CONSOLE_DAYS_MAX && plan->stored[last + 1 - plan->from])
+        last++;
+    return last;
+}
+
 static tide_status open_cycle(tide_transaction *transaction, struct plan *plan, int32_t day,
                               tide_error *err)
 {
@@ -174,7 +201,8 @@ static tide_status open_cycle(tide_transaction *transaction, struct plan *plan, 
     tide_date_format(day, end);
     const tide_status rc =
         tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err);
-    const bool there = !plan->again && day >= plan->from && plan->stored[day - plan->from];
+    const bool again = plan->again && day <= plan->to;
+    const bool there = !again && day >= plan->from && plan->stored[day - plan->from];
     (void)snprintf(plan->row.opened, sizeof plan->row.opened, "%s", end);
     return rc == TIDE_OK && !there ? open_day(transaction, plan, day, cycle, err) : rc;
 }
@@ -182,14 +210,15 @@ static tide_status open_cycle(tide_transaction *transaction, struct plan *plan, 
 static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct plan *plan = arg;
-    tide_status rc = TIDE_OK;
-    const int32_t last = plan->to < plan->last_final ? plan->to : plan->last_final;
+    tide_status rc = series_unchanged(transaction, plan, err);
+    const int32_t last = last_cycle(plan);
     for (int32_t day = plan->first; rc == TIDE_OK && day <= last; day++)
         rc = open_cycle(transaction, plan, day, err);
     /* What lies behind the mark and is missing, or is wanted again. */
     for (int32_t day = plan->from; rc == TIDE_OK && day < plan->first && day <= last; day++)
-        if (plan->again || (!plan->stored[day - plan->from] &&
-                            plan->state.cycles_opened == plan->state.cycles_finished))
+        if ((plan->again && day <= plan->to) ||
+            (!plan->stored[day - plan->from] &&
+             plan->state.cycles_opened == plan->state.cycles_finished))
             rc = open_day(transaction, plan, day, 0, err);
     int32_t day = last < plan->from ? plan->from : last + 1;
     for (; rc == TIDE_OK && day <= plan->to; day++)
@@ -226,6 +255,8 @@ static tide_status read_payload(struct plan *plan, tide_job *job, int32_t today,
         rc = tide_json_get_bool(payload, "again", &plan->again, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_bool(payload, "totals", &plan->totals, err);
+    if (rc == TIDE_OK && json_object_get(payload, "sync") != NULL) /* older plans lack it */
+        rc = tide_json_get_bool(payload, "sync", &plan->sync, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_text(payload, "from", &from, err);
     if (rc == TIDE_OK)
@@ -246,11 +277,12 @@ static tide_status read_payload(struct plan *plan, tide_job *job, int32_t today,
     return rc;
 }
 
-/* Without a first day: from where the stream began, else so many days. */
+/* Without a first day: so many days; to keep a series up to date, from where it began. */
 static void choose_from(struct plan *plan)
 {
     int32_t floor = 0;
-    if (plan->from == INT32_MIN && plan->days == 0 && tide_date_parse(plan->row.floor, &floor))
+    if (plan->from == INT32_MIN && plan->days == 0 && plan->sync &&
+        tide_date_parse(plan->row.floor, &floor))
         plan->from = floor;
     if (plan->from == INT32_MIN)
         plan->from = plan->last_final + 1 -
@@ -263,7 +295,6 @@ static tide_status plan_run(tide_job *job, tide_console *console, tide_error *er
 {
     struct plan *plan = tide_job_memory(job, sizeof *plan);
     char from[16];
-    char to[16];
     if (plan == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan");
     plan->console = console;
@@ -281,8 +312,8 @@ static tide_status plan_run(tide_job *job, tide_console *console, tide_error *er
         return rc;
     choose_from(plan);
     tide_date_format(plan->from, from);
-    tide_date_format(plan->to, to);
-    rc = tide_console_store_days(plan->site->store, &plan->row.set, from, to, note_day, plan, err);
+    rc =
+        tide_console_store_days(plan->site->store, &plan->row.set, from, NULL, note_day, plan, err);
     if (rc == TIDE_OK)
         rc = place(plan, err);
     return rc == TIDE_OK ? tide_job_effect(job, write_plan, plan, err) : rc;

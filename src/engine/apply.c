@@ -54,25 +54,6 @@ static void offer_or_tell(tide_engine *engine, const struct tide_brief *brief, u
 
 /* ---- apply, under the lock ------------------------------------------------------- */
 
-/* Its own effect or a child was refused; the row is still ours.  The job fails
- * or goes back and pays an attempt, like any other failure. */
-static void end_again(tide_engine *engine, tide_job *job, const struct tide_refused *refused)
-{
-    TIDE_SEEN("writer: an effect was refused");
-    bool last = job->brief.attempts + 1 >= job->brief.attempts_max;
-    bool permanent = tide_status_class(refused->status) == TIDE_CLASS_PERMANENT;
-    (void)tide_error_set(&job->err, refused->status, "its end was refused: %s", refused->text);
-    job->second_try = true;
-    job->finish =
-        (struct tide_finish){.id = job->brief.id,
-                             .token = job->body->token,
-                             .state = last || permanent ? TIDE_ROW_FAILED : TIDE_ROW_PENDING,
-                             .attempts_add = 1,
-                             .status = refused->status,
-                             .error = tide_text_of(job->err.text)};
-    tide_ended_push(engine, job);
-}
-
 static const struct tide_refused *refusal_of(const struct tide_batch *batch, size_t index)
 {
     for (size_t i = 0; i < batch->changes.refused_count; i++)
@@ -106,10 +87,14 @@ static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t inde
     uint64_t id = job->brief.id;
     bool applied = batch->applied[index];
     const struct tide_refused *refused = applied ? NULL : refusal_of(batch, index);
-    if (refused != NULL && refused->status != TIDE_STALE && !job->second_try) {
-        end_again(engine, job, refused);
+    /* Its own effect or a child was refused; the row is still ours.  What is written the third
+     * time is nothing but the row. */
+    if (refused != NULL && refused->status != TIDE_STALE && job->refusals < 2) {
+        tide_job_refused(job, refused->status, refused->text, now_ms);
         return;
     }
+    if (applied)
+        tide_job_count(job, now_ms);
     if (applied)
         apply_births(engine, &job->effects_transaction.births, NULL, now_ms);
     bool ours = tide_fleet_ours(engine, job->brief.account);
@@ -321,8 +306,10 @@ void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_s
 {
     struct tide_write *write = batch->writes;
     bool any = write != NULL;
-    if (rc != TIDE_OK && rc != TIDE_STOPPED && engine->fleet != NULL && engine->fatal == TIDE_OK) {
-        /* The ledger is far away: nobody's wish fails because of that. */
+    if (rc != TIDE_OK && rc != TIDE_STOPPED && engine->fatal == TIDE_OK &&
+        (engine->fleet != NULL || rc == TIDE_AGAIN)) {
+        /* The ledger is far away, or a callback ended the transaction: no other caller's write
+         * fails because of that. */
         return_writes(engine, batch->writes_left);
         return_writes(engine, batch->writes);
         batch->writes_left = NULL;
@@ -352,9 +339,41 @@ void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_s
     batch->writes_left = NULL;
 }
 
+/* Trouble that passes by itself: room on the disk, memory, a lock of another process. */
+static bool passes(tide_status status)
+{
+    return status == TIDE_DISK_FULL || status == TIDE_NO_MEMORY || status == TIDE_BUSY ||
+           status == TIDE_NETWORK;
+}
+
+/* What is refused again and again for no reason that passes would be refused for ever, and
+ * with it everything else that waits for the writer: then the engine stops with the reason. */
+static void write_failed(tide_engine *engine, tide_status rc, const tide_error *err)
+{
+    enum { REFUSALS_MAX = 5 };
+    uint32_t count = ++engine->write_failures;
+    if ((count & (count - 1)) == 0) /* the 1st, 2nd, 4th, 8th ... */
+        tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
+                       "ledger not written", TIDE_F_CSTR("status", tide_status_name(rc)),
+                       TIDE_F_CSTR("detail", err->text), TIDE_F_U64("times", count));
+    if (!passes(rc) && count >= REFUSALS_MAX)
+        tide_engine_fail(engine, rc, err);
+}
+
+static void write_worked(tide_engine *engine)
+{
+    if (engine->write_failures > 0)
+        tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                       "ledger written again", TIDE_F_U64("times", engine->write_failures));
+    engine->write_failures = 0;
+}
+
 void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
 {
+    write_worked(engine);
     for (size_t i = 0; i < batch->moves_count; i++) {
+        if (batch->moves[i].refused != TIDE_OK)
+            continue;
         struct tide_stream *stream = tide_engine_stream_of(engine, batch->moves[i].stream);
         tide_frontier_committed(stream->frontier, batch->moves[i].to);
         memcpy(stream->cursor, batch->moves[i].cursor, sizeof stream->cursor);
@@ -404,6 +423,10 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
         forget_claim(engine, brief.id);
         tide_dispatch_offer(engine, &brief, now_ms);
     }
+    if (rc == TIDE_AGAIN) {
+        engine->stuff_to_claim = true; /* the callback that ended it is known, and left out */
+        return;
+    }
     if (tide_fleet_waits(engine, rc, err, now_ms)) {
         engine->stuff_to_claim = true;
         return;
@@ -414,6 +437,7 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
         return;
     }
     TIDE_SEEN("writer: a transaction failed and is tried again");
+    write_failed(engine, rc, err);
     engine->retry_writes_at_ms = now_ms + 1000;
     tide_cond_wake_one(engine->world, engine->pump);
 }

@@ -20,7 +20,8 @@ enum {
 struct cursor_move {
     uint64_t stream;
     uint64_t from, to;
-    char cursor[256]; /* its value there */
+    char cursor[256];    /* its value there */
+    tide_status refused; /* TIDE_OK: it moved */
 };
 
 struct tide_batch {

@@ -51,7 +51,10 @@ void tide_window_reload(tide_engine *engine, uint64_t now_ms)
 /* ---- retry, cancel, accept ------------------------------------------------------------ */
 
 struct change {
-    const json_t *request;
+    const json_t *request; /* NULL: failed jobs of an account and of these kinds */
+    uint32_t account;
+    const uint32_t *kinds;
+    size_t kinds_count;
     tide_control_op op;
     struct tide_changes changes;
     size_t count; /* of this slice */
@@ -79,6 +82,28 @@ static tide_status job_must_exist(tide_ledger *ledger, uint64_t id, tide_error *
     return rc;
 }
 
+/* At most a slice of each kind. */
+static tide_status retry_kinds(tide_transaction *transaction, struct change *change,
+                               tide_error *err)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    tide_status rc = TIDE_OK;
+    filter.account = change->account;
+    filter.state = TIDE_ROW_FAILED;
+    filter.count_max = SLICE;
+    change->count = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < change->kinds_count; i++) {
+        size_t count = 0;
+        filter.kind = change->kinds[i];
+        rc = tide_ledger_retry(transaction->tx, &filter, transaction->now_unix_ms, &count,
+                               &change->changes, err);
+        change->count += count;
+    }
+    if (rc == TIDE_OK && change->count > 0)
+        rc = tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err);
+    return rc;
+}
+
 static tide_status change_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct change *change = arg;
@@ -86,6 +111,8 @@ static tide_status change_run(tide_transaction *transaction, void *arg, tide_err
     tide_tx *tx = transaction->tx;
     uint64_t now = transaction->now_unix_ms;
     tide_changes_clear(&change->changes);
+    if (change->request == NULL)
+        return retry_kinds(transaction, change, err);
     tide_status rc =
         tide_control_filter_read(change->request, transaction->engine->ledger, &filter, err);
     filter.count_max = SLICE;
@@ -123,7 +150,38 @@ static void change_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     tide_changes_apply(engine, &change->changes, now_ms);
     for (size_t i = 0; i < change->running_count; i++)
         tide_control_cancel_claimed(engine, change->running[i], now_ms);
-    tide_window_reload(engine, now_ms);
+    if (change->count > 0 || change->running_count > 0)
+        tide_window_reload(engine, now_ms);
+}
+
+static tide_status change_slices(tide_engine *engine, struct change *change, uint64_t *total_out,
+                                 tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    *total_out = 0;
+    change->count = SLICE;
+    while (rc == TIDE_OK && change->count >= SLICE) {
+        change->count = 0;
+        struct tide_write write = {.run = change_run, .arg = change, .apply = change_apply};
+        rc = tide_write_run(engine, &write, err);
+        *total_out += rc == TIDE_OK ? change->count : 0;
+    }
+    return rc;
+}
+
+tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint32_t *kinds,
+                              size_t kinds_count, uint64_t *count_out, tide_error *err)
+{
+    struct change *change = tide_mem_new(engine->mem, sizeof *change);
+    if (change == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to start failed jobs again");
+    *change = (struct change){
+        .account = account, .kinds = kinds, .kinds_count = kinds_count, .op = TIDE_OP_RETRY};
+    tide_changes_init(&change->changes, engine->mem);
+    const tide_status rc = change_slices(engine, change, count_out, err);
+    tide_changes_done(&change->changes);
+    tide_mem_free(engine->mem, change, sizeof *change);
+    return rc;
 }
 
 static tide_status change_jobs(tide_engine *engine, const json_t *request, tide_control_op op,
@@ -134,16 +192,9 @@ static tide_status change_jobs(tide_engine *engine, const json_t *request, tide_
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for this command");
     change->request = request;
     change->op = op;
-    change->count = SLICE;
     tide_changes_init(&change->changes, engine->mem);
     uint64_t total = 0;
-    tide_status rc = TIDE_OK;
-    while (rc == TIDE_OK && change->count >= SLICE) {
-        change->count = 0;
-        struct tide_write write = {.run = change_run, .arg = change, .apply = change_apply};
-        rc = tide_write_run(engine, &write, err);
-        total += rc == TIDE_OK ? change->count : 0;
-    }
+    tide_status rc = change_slices(engine, change, &total, err);
     tide_json running;
     tide_json_array(&running);
     for (size_t i = 0; i < change->running_count; i++)

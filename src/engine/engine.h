@@ -145,6 +145,7 @@ struct tide_write {
     void (*drop)(tide_engine *engine, struct tide_write *write);
     bool own;  /* what `run` says is its caller's affair where no statement failed */
     bool slow; /* the server gave up waiting for it: it is not tried again */
+    bool over; /* `run` ended the transaction it ran in: likewise */
     bool done;
     tide_status status;
     tide_error err;
@@ -195,9 +196,12 @@ struct tide_job {
     struct tide_finish finish;
     struct tide_transaction effects_transaction;
     bool effects_slow; /* they took so long that a server may have given up waiting */
-    bool second_try;   /* its effect failed: this finish only puts it back */
-    bool split_unrun;  /* its process died with it too often (E7.1) */
-    bool given_up;     /* the supervisor took it from a worker that does not return */
+    bool effects_over; /* one of them ended the transaction it ran in */
+    uint8_t refusals;  /* of its end, so far */
+    bool counted;      /* once its end is durable it is counted and logged */
+    uint32_t items_stored, items_bad; /* by its end */
+    bool split_unrun;                 /* its process died with it too often (E7.1) */
+    bool given_up; /* the supervisor took it from a worker that does not return */
 };
 
 /* Between two statements a server waits 5 s for a transaction of ours (ledger_pg.c). */
@@ -303,6 +307,7 @@ struct tide_engine {
     uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */
     uint64_t stop_at_ms;         /* end of the grace */
     uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
+    uint32_t write_failures;     /* transactions that failed since one was written */
     uint64_t started_ms;
     uint64_t opened_unix_ms;
     uint64_t beats_at_ms;     /* when beats go to the ledger next */
@@ -365,6 +370,10 @@ void tide_births_done(struct tide_births *births, tide_mem *mem);
 bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms);
 /* Ends a claimed job that did not run: put back, or canceled. */
 void tide_job_put_back(tide_job *job, tide_row_state state, tide_status why, uint64_t now_ms);
+/* Its end was refused although its row is still ours: decides anew, as after a failure. */
+void tide_job_refused(tide_job *job, tide_status status, const char *text, uint64_t now_ms);
+/* Its end is durable. */
+void tide_job_count(tide_job *job, uint64_t now_ms);
 void tide_ended_push(tide_engine *engine, tide_job *job);
 
 /* ---- job.c ---- */
@@ -424,6 +433,9 @@ tide_status tide_stream_new(tide_engine *engine, const struct tide_stream_row *r
                             struct tide_stream **stream_out, tide_error *err);
 tide_status tide_stream_cycles_load(tide_engine *engine, struct tide_stream *stream,
                                     tide_error *err);
+/* Replaces what is known of a stream by what the ledger says.  The writer's, under the lock,
+ * which is dropped meanwhile. */
+tide_status tide_stream_reload(tide_engine *engine, uint64_t id, tide_error *err);
 void tide_stream_free(tide_engine *engine, struct tide_stream *stream);
 const struct tide_cycle_live *tide_stream_live(const struct tide_stream *stream, uint64_t ordinal);
 /* What the ledger says about a cycle now; a finished one is forgotten. */

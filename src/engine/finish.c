@@ -84,7 +84,12 @@ static tide_status run_effects(void *arg, tide_tx *tx, tide_error *err)
     transaction->births.jobs_count = 0;
     transaction->births.cycles_count = 0;
     tide_status rc = TIDE_OK;
-    if (job->effects_slow) /* once more, because the transaction was lost with them */
+    /* Once more, because the transaction was lost with them. */
+    if (job->effects_over)
+        return tide_error_set(err, TIDE_UNKNOWN,
+                              "its effects ended the transaction they run in: a COMMIT or ROLLBACK "
+                              "of theirs, or a statement that failed and they did not say so");
+    if (job->effects_slow)
         return tide_error_set(err, TIDE_TIMEOUT,
                               "its effects take more than %d ms of a transaction",
                               TIDE_CALLBACK_MS_MAX);
@@ -93,6 +98,7 @@ static tide_status run_effects(void *arg, tide_tx *tx, tide_error *err)
     for (struct tide_effect *effect = job->effects; rc == TIDE_OK && effect != NULL;
          effect = effect->next)
         rc = effect->run(transaction, effect->arg, err);
+    job->effects_over = tide_tx_over(tx);
     job->effects_slow =
         job->engine->fleet != NULL && tide_world_now_us(job->engine->world) > until_us;
     return rc;
@@ -258,22 +264,6 @@ static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t 
     return true;
 }
 
-static void count_items(tide_job *job, const struct tide_split_plan *plan, uint64_t now_ms)
-{
-    tide_engine *engine = job->engine;
-    const bool split = plan->rest == TIDE_REST_SPLIT;
-    engine->counts.bad += plan->counts[TIDE_FATE_BAD];
-    engine->counts.split += split;
-    if (job->account == NULL)
-        return;
-    job->account->bad += plan->counts[TIDE_FATE_BAD];
-    job->account->split += split;
-    job->account->windows_changed = true;
-    (void)tide_alerts_items(engine->alerts, job->account->id,
-                            plan->counts[TIDE_FATE_STORED] + plan->counts[TIDE_FATE_GONE],
-                            plan->counts[TIDE_FATE_BAD], now_ms);
-}
-
 /* An item that was bad or owed comes alone; when it succeeds it is forgotten, with
  * its `done`. */
 static tide_status forget_bad(tide_transaction *transaction, void *arg, tide_error *err)
@@ -315,7 +305,8 @@ static bool finish_by_plan(tide_job *job, const struct items_plan *plan, uint64_
         tide_job_effect(job, forget_bad, job, NULL) != TIDE_OK)
         return false;
     with_effects(job);
-    count_items(job, split, now_ms);
+    job->items_stored = split->counts[TIDE_FATE_STORED] + split->counts[TIDE_FATE_GONE];
+    job->items_bad = split->counts[TIDE_FATE_BAD];
     return true;
 }
 
@@ -473,10 +464,27 @@ static void log_item(const tide_job *job, const struct tide_item_report *report)
         tide_job_log(job, TIDE_LOG_WARN, "item is bad", report->item);
 }
 
-static void count_end(tide_job *job)
+static void count_items(tide_job *job, uint64_t now_ms)
+{
+    tide_engine *engine = job->engine;
+    const bool split = job->finish.state == TIDE_ROW_DONE && job->finish.status == TIDE_SUPERSEDED;
+    engine->counts.bad += job->items_bad;
+    engine->counts.split += split;
+    if (job->account == NULL)
+        return;
+    job->account->bad += job->items_bad;
+    job->account->split += split;
+    job->account->windows_changed = true;
+    (void)tide_alerts_items(engine->alerts, job->account->id, job->items_stored, job->items_bad,
+                            now_ms);
+}
+
+void tide_job_count(tide_job *job, uint64_t now_ms)
 {
     struct tide_progress *counts = &job->engine->counts;
     const struct tide_finish *finish = &job->finish;
+    if (!job->counted)
+        return; /* it did not run */
     if (finish->state == TIDE_ROW_DONE) {
         counts->done++;
         tide_job_log(job, TIDE_LOG_DEBUG,
@@ -496,6 +504,8 @@ static void count_end(tide_job *job)
     }
     for (size_t i = 0; i < finish->items_count; i++)
         log_item(job, &finish->items[i]);
+    if (job->items_count > 0)
+        count_items(job, now_ms);
 }
 
 /* Out of quota: it keeps its claim and its place, and comes back by itself.  No
@@ -516,13 +526,13 @@ static bool park(tide_job *job, uint64_t now_ms)
     return true;
 }
 
-/* No memory to say which of its items are done: all of them are tried again, and it pays
- * an attempt like any other failure. */
-static void put_back_unsplit(tide_job *job, uint64_t now_ms)
+/* Nothing but its row: all of its items are tried again, and it pays an attempt like any
+ * other failure. */
+static void put_back_unsplit(tide_job *job, tide_status status, uint64_t now_ms)
 {
     bool last = job->brief.attempts + 1 >= job->brief.attempts_max && job->brief.attempts_max > 0;
-    job->status = TIDE_NO_MEMORY;
-    (void)tide_error_set(&job->err, job->status, "no memory to tell what became of its items");
+    job->status = status;
+    job->items_stored = job->items_bad = 0;
     job->finish =
         (struct tide_finish){.id = job->brief.id,
                              .token = job->body->token,
@@ -533,23 +543,13 @@ static void put_back_unsplit(tide_job *job, uint64_t now_ms)
                              .not_before_unix_ms = to_unix_ms(job->engine, now_ms + 1000, now_ms)};
 }
 
-bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
+/* Fills the finish. */
+static void decide(tide_job *job, enum tide_ending ending, tide_status status, uint64_t now_ms)
 {
     tide_engine *engine = job->engine;
-    enum tide_ending ending = ending_of(job);
-    if (ending == TIDE_ENDED_STALLED && tide_status_class(status) == TIDE_CLASS_CANCELED) {
-        /* We ended it because it did not move: that is the items' fault, not a
-         * person's wish, and it pays (E7.1). */
-        status = TIDE_TIMEOUT;
-        (void)tide_error_set(&job->err, status, "no sign of life for %u ms",
-                             job->kind->kind.stall_after_ms);
-    }
     job->status = status;
-    if (status == TIDE_AGAIN && ending == TIDE_ENDED_RETURNED && park(job, now_ms))
-        return false;
-
-    tide_tracker_ending(engine->tracker, job->brief.id, now_ms);
-    tide_lanes_left(engine->lanes, job->brief.id);
+    job->counted = true;
+    job->items_stored = job->items_bad = 0;
     job->finish = (struct tide_finish){.id = job->brief.id,
                                        .token = job->body->token,
                                        .status = status,
@@ -570,10 +570,58 @@ bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
     bool by_items = job->kind->kind.items && job->items_count > 0 && ending != TIDE_ENDED_BY_USER;
     if (!by_items)
         finish_by_verdict(job, &verdict, now_ms);
-    else if (!finish_items(job, &policy, now_ms))
-        put_back_unsplit(job, now_ms);
-    count_end(job);
+    if (!by_items || finish_items(job, &policy, now_ms))
+        return;
+    (void)tide_error_set(&job->err, TIDE_NO_MEMORY, "no memory to tell what became of its items");
+    put_back_unsplit(job, TIDE_NO_MEMORY, now_ms);
+}
+
+bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
+{
+    tide_engine *engine = job->engine;
+    enum tide_ending ending = ending_of(job);
+    if (ending == TIDE_ENDED_STALLED && tide_status_class(status) == TIDE_CLASS_CANCELED) {
+        /* We ended it because it did not move: that is the items' fault, not a
+         * person's wish, and it pays (E7.1). */
+        status = TIDE_TIMEOUT;
+        (void)tide_error_set(&job->err, status, "no sign of life for %u ms",
+                             job->kind->kind.stall_after_ms);
+    }
+    if (status == TIDE_AGAIN && ending == TIDE_ENDED_RETURNED && park(job, now_ms))
+        return false;
+
+    tide_tracker_ending(engine->tracker, job->brief.id, now_ms);
+    tide_lanes_left(engine->lanes, job->brief.id);
+    decide(job, ending, status, now_ms);
     return true;
+}
+
+/* What a store or an effect says about the end of a job that ran well.  "Canceled", "gone" or
+ * "again" would put it back at once or call it done. */
+static tide_status refusal(tide_status status)
+{
+    tide_class class = tide_status_class(status);
+    bool means_end = class == TIDE_CLASS_OK || class == TIDE_CLASS_CANCELED ||
+                     class == TIDE_CLASS_GONE || status == TIDE_AGAIN;
+    return means_end ? TIDE_UNKNOWN : status;
+}
+
+void tide_job_refused(tide_job *job, tide_status status, const char *text, uint64_t now_ms)
+{
+    TIDE_SEEN("finish: the end of a job was refused");
+    status = refusal(status);
+    (void)tide_error_set(&job->err, status, "its end was refused: %s", text);
+    tide_job_log(job, TIDE_LOG_WARN, "job's end refused", tide_text_of(job->err.text));
+    job->children_count = 0;
+    job->effects = NULL;
+    job->again_at_ms = 0;
+    for (size_t i = 0; i < job->items_count; i++)
+        job->items[i].done = job->items[i].failed = false;
+    if (++job->refusals == 1)
+        decide(job, TIDE_ENDED_RETURNED, status, now_ms);
+    else
+        put_back_unsplit(job, status, now_ms);
+    tide_ended_push(job->engine, job);
 }
 
 void tide_job_put_back(tide_job *job, tide_row_state state, tide_status why, uint64_t now_ms)

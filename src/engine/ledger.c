@@ -623,6 +623,11 @@ struct pg_conn *tide_ledger_postgres(tide_ledger *ledger)
     return ledger->ops->postgres(ledger);
 }
 
+bool tide_tx_over(tide_tx *tx)
+{
+    return tx->ledger->ops->tx_over(tx);
+}
+
 tide_status tide_tx_savepoint(tide_tx *tx, tide_error *err)
 {
     return tx->ledger->ops->savepoint(tx, err);

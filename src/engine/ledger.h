@@ -120,6 +120,10 @@ struct pg_conn *tide_ledger_postgres(tide_ledger *ledger);
 /* Whether several processes may work on it at once: PostgreSQL. */
 bool tide_ledger_shared(const tide_ledger *ledger);
 
+/* Whether a callback's own statements ended the transaction it ran in.  Nothing more can be
+ * written in it: the end of the savepoint, or the finish, fails. */
+bool tide_tx_over(tide_tx *tx);
+
 /* Part of a transaction that can be undone alone.  Nested ones end in the order
  * of a stack.  keep = false undoes what was done since. */
 tide_status tide_tx_savepoint(tide_tx *tx, tide_error *err);

@@ -345,9 +345,15 @@ tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_fini
     return rc;
 }
 
-static tide_status savepoint(struct tide_sqlite *self, enum tide_sql text, tide_error *err)
+static tide_status savepoint_end(struct tide_sqlite *self, bool keep, tide_error *err)
 {
-    return tide_db_run(&self->db, sql_of(self, text), err);
+    tide_status rc = TIDE_OK;
+    self->savepoints--;
+    if (!keep)
+        rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_UNDO), err);
+    if (rc == TIDE_OK)
+        rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_END), err);
+    return rc;
 }
 
 /* ---- parts (E6.1) ------------------------------------------------------------------ */
@@ -460,7 +466,7 @@ static tide_status finish_with_more(struct tide_sqlite *self, tide_tx *tx,
 {
     struct tally_mark mark = tide_sql_tally_mark(self);
     size_t children_before = changes->children_count;
-    tide_status rc = savepoint(self, SQL_SAVEPOINT, err);
+    tide_status rc = tide_sql_savepoint(self, err);
     if (rc != TIDE_OK)
         return rc;
     /* The row first: a child may have the key its parent just gave up. */
@@ -475,19 +481,17 @@ static tide_status finish_with_more(struct tide_sqlite *self, tide_tx *tx,
                               now_unix_ms, err);
     if (rc == TIDE_OK && finish->effect != NULL)
         rc = finish->effect(finish->effect_arg, tx, err);
-    if (rc == TIDE_OK)
-        return savepoint(self, SQL_SAVEPOINT_END, err);
+    bool over = tide_sql_tx_over(self);
+    if (rc == TIDE_OK && !over)
+        return savepoint_end(self, true, err);
 
     tide_sql_tally_undo(self, mark);
     changes->children_count = children_before;
-    /* A full disk or a failed read may have ended the whole transaction. */
-    if (sqlite3_get_autocommit(self->db.handle)) {
-        self->tx_failed = rc;
-        return rc;
+    if (over) {
+        self->savepoints--;
+        return tide_sql_over(self, rc, err);
     }
-    tide_status undone = savepoint(self, SQL_SAVEPOINT_UNDO, NULL);
-    if (undone == TIDE_OK)
-        undone = savepoint(self, SQL_SAVEPOINT_END, NULL);
+    tide_status undone = savepoint_end(self, false, NULL);
     if (undone != TIDE_OK)
         self->tx_failed = undone;
     return rc;

@@ -406,6 +406,14 @@ static tide_status commit(tide_tx *tx, tide_error *err)
 
 /* ---- parts of a transaction ------------------------------------------------------- */
 
+/* A connection that was lost is no callback's doing. */
+static bool tx_over(tide_tx *tx)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    PGconn *conn = tide_pg_handle(self->pg);
+    return conn != NULL && !tide_pg_leads(self->pg) && PQtransactionStatus(conn) == PQTRANS_IDLE;
+}
+
 static tide_status savepoint(tide_tx *tx, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
@@ -607,6 +615,7 @@ static const struct tide_ledger_ops tide_pg_ops = {
     .note_get = tide_pgl_note_get,
     .tx_postgres = tx_handle,
     .postgres = ledger_handle,
+    .tx_over = tx_over,
     .savepoint = savepoint,
     .savepoint_end = savepoint_end,
     .account_place = tide_pgl_account_place,

@@ -90,6 +90,8 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
         return rc;
     self->in_tx = true;
     self->tx_failed = TIDE_OK;
+    self->tx_over = false;
+    self->savepoints = 0;
     self->paused_known = false;
     self->deps_known = false;
     self->tally_cycles_count = 0;
@@ -110,6 +112,7 @@ static void rollback(tide_tx *tx)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     TIDE_ASSERT(self->in_tx);
+    self->savepoints = 0;
     /* Some failures make SQLite roll back by itself. */
     if (!sqlite3_get_autocommit(self->db.handle))
         (void)tide_db_run(&self->db, sql_of(self, SQL_ROLLBACK), NULL);
@@ -165,7 +168,57 @@ static struct pg_conn *tx_no_postgres(tide_tx *tx)
     return NULL;
 }
 
+/* ---- callbacks --------------------------------------------------------------------- */
+
+/* Callers run statements of their own on the handle, inside a savepoint.  One that ends the
+ * transaction (COMMIT, ROLLBACK, ON CONFLICT ROLLBACK) would leave all that follows outside of
+ * any, stored statement by statement.  So no commit succeeds while a savepoint is open, and
+ * the end of the savepoint tells (tide_tx_over). */
+static int commit_wanted(void *arg)
+{
+    struct tide_sqlite *self = arg;
+    if (self->savepoints == 0)
+        return 0;
+    self->tx_over = true;
+    return 1; /* becomes a rollback */
+}
+
+static void rolled_back(void *arg)
+{
+    struct tide_sqlite *self = arg;
+    if (self->savepoints > 0)
+        self->tx_over = true;
+}
+
+bool tide_sql_tx_over(struct tide_sqlite *self)
+{
+    return self->tx_over || sqlite3_get_autocommit(self->db.handle) != 0;
+}
+
+static bool tx_over(tide_tx *tx)
+{
+    return tide_sql_tx_over(sqlite_of_tx(tx));
+}
+
+tide_status tide_sql_over(struct tide_sqlite *self, tide_status rc, tide_error *err)
+{
+    /* A full disk or a failed read may have ended it; else the callback did, and whoever
+     * knows it tries again without. */
+    if (rc != TIDE_DISK_FULL && rc != TIDE_IO && rc != TIDE_CORRUPT && rc != TIDE_NO_MEMORY)
+        rc = tide_error_set(err, TIDE_AGAIN, "%s: a callback ended the transaction it ran in",
+                            self->db.path);
+    self->tx_failed = rc;
+    return rc;
+}
+
 /* SQLite finds the innermost savepoint of a name, so one name serves the stack. */
+tide_status tide_sql_savepoint(struct tide_sqlite *self, tide_error *err)
+{
+    tide_status rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT), err);
+    self->savepoints += rc == TIDE_OK;
+    return rc;
+}
+
 static tide_status savepoint(tide_tx *tx, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
@@ -173,16 +226,17 @@ static tide_status savepoint(tide_tx *tx, tide_error *err)
     if (self->tx_failed != TIDE_OK)
         return tide_error_set(err, self->tx_failed, "%s: an earlier step failed (%s)",
                               self->db.path, tide_status_name(self->tx_failed));
-    return tide_sql_end(self, tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT), err));
+    return tide_sql_end(self, tide_sql_savepoint(self, err));
 }
 
 static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     TIDE_ASSERT(self->in_tx);
-    /* A full disk or a failed read may have ended the whole transaction. */
-    if (self->tx_failed == TIDE_OK && sqlite3_get_autocommit(self->db.handle))
-        self->tx_failed = TIDE_IO;
+    TIDE_ASSERT(self->savepoints > 0);
+    self->savepoints--;
+    if (self->tx_failed == TIDE_OK && tide_sql_tx_over(self))
+        return tide_sql_over(self, TIDE_OK, err);
     if (self->tx_failed != TIDE_OK)
         return tide_error_set(err, self->tx_failed, "%s: an earlier step failed (%s)",
                               self->db.path, tide_status_name(self->tx_failed));
@@ -365,6 +419,10 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
     tide_status rc = open_file(self, options, err);
     if (rc == TIDE_OK)
         rc = tide_db_prepare(&self->db, tide_ledger_sql, SQL_COUNT_OF_STATEMENTS, err);
+    if (rc == TIDE_OK) {
+        (void)sqlite3_commit_hook(self->db.handle, commit_wanted, self);
+        (void)sqlite3_rollback_hook(self->db.handle, rolled_back, self);
+    }
     if (rc == TIDE_OK && !options->read_only && !options->building)
         rc = record_start(self, options, err);
     if (rc != TIDE_OK) {
@@ -593,6 +651,7 @@ static const struct tide_ledger_ops sqlite_ops = {
     .note_get = tide_sql_note_get,
     .tx_postgres = tx_no_postgres,
     .postgres = no_postgres,
+    .tx_over = tx_over,
     .savepoint = savepoint,
     .savepoint_end = savepoint_end,
     .account_place = tide_sql_account_place,

@@ -245,9 +245,11 @@ struct tide_sqlite {
     bool read_only;
     bool in_tx;
     bool in_finish;
-    bool paused_known; /* in this transaction */
-    bool deps_known;   /* likewise */
-    bool deps_any;     /* anybody waits for anybody */
+    bool tx_over;        /* a callback ended the transaction it ran in */
+    unsigned savepoints; /* open now; only in one do callbacks run */
+    bool paused_known;   /* in this transaction */
+    bool deps_known;     /* likewise */
+    bool deps_any;       /* anybody waits for anybody */
     bool purge_more;
     tide_status tx_failed; /* only a rollback is left */
     tide_status broken;    /* a sync failed: the store must be reopened (E1.10) */
@@ -290,6 +292,11 @@ static inline sqlite3_stmt *sql_of(struct tide_sqlite *self, enum tide_sql numbe
     return tide_db_stmt(&self->db, number);
 }
 /* The end of every writing operation: remembers what only a rollback can mend. */
+/* Callbacks: whether the transaction is over although nobody here ended it, and what follows
+ * from it after a callback that said `rc`. */
+bool tide_sql_tx_over(struct tide_sqlite *self);
+tide_status tide_sql_over(struct tide_sqlite *self, tide_status rc, tide_error *err);
+tide_status tide_sql_savepoint(struct tide_sqlite *self, tide_error *err);
 tide_status tide_sql_end(struct tide_sqlite *self, tide_status rc);
 tide_status tide_sql_no_memory(tide_error *err);
 /* Runs a statement that changes exactly one row; none is TIDE_NOT_FOUND. */

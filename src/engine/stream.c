@@ -153,6 +153,48 @@ tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_strea
     return TIDE_OK;
 }
 
+struct stream_find {
+    tide_engine *engine;
+    uint64_t id;
+    struct tide_stream *fresh;
+    tide_status rc;
+    tide_error *err;
+};
+
+static bool find_stream(const struct tide_stream_row *row, void *arg)
+{
+    struct stream_find *find = arg;
+    if (row->id != find->id)
+        return true;
+    find->rc = tide_stream_new(find->engine, row, &find->fresh, find->err);
+    return false;
+}
+
+tide_status tide_stream_reload(tide_engine *engine, uint64_t id, tide_error *err)
+{
+    struct stream_find find = {.engine = engine, .id = id, .rc = TIDE_OK, .err = err};
+    engine->writer_busy = true;
+    tide_lock_drop(engine->world, engine->lock);
+    tide_status rc = tide_ledger_streams(engine->ledger, find_stream, &find, err);
+    if (rc == TIDE_OK)
+        rc = find.rc;
+    if (rc == TIDE_OK && find.fresh == NULL)
+        rc = tide_error_set(err, TIDE_CORRUPT, "stream %" PRIu64 " is missing", id);
+    if (rc == TIDE_OK)
+        rc = tide_stream_cycles_load(engine, find.fresh, err);
+    tide_lock_take(engine->world, engine->lock);
+    engine->writer_busy = false;
+    uint32_t index = 0;
+    struct tide_stream *old = find.fresh;
+    if (rc == TIDE_OK && tide_map_get(&engine->stream_index, id, &index)) {
+        old = engine->streams[index];
+        engine->streams[index] = find.fresh;
+    }
+    if (old != NULL)
+        tide_stream_free(engine, old);
+    return rc;
+}
+
 struct stream_ask {
     uint32_t account;
     const char *name;

@@ -9,6 +9,7 @@
 #include "engine/batch.h"
 #include "base/check.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -170,14 +171,24 @@ static tide_status too_slow(tide_error *err)
                           TIDE_CALLBACK_MS_MAX);
 }
 
+/* Its callback ended the transaction with a statement of its own, and would the next one. */
+static tide_status not_its_own(tide_error *err)
+{
+    return tide_error_set(err, TIDE_INVALID,
+                          "the callback ended the transaction it runs in: a COMMIT or ROLLBACK of "
+                          "its own, or a statement that failed and it did not say so");
+}
+
 /* Runs one wish in a savepoint.  *lost_out: the whole transaction is. */
 static tide_status write_wish(tide_engine *engine, struct tide_write *write, bool *lost_out,
                               tide_error *err)
 {
     struct tide_transaction *transaction = &write->transaction;
-    *lost_out = !write->slow;
+    *lost_out = !write->slow && !write->over;
     if (write->slow)
         return too_slow(err);
+    if (write->over)
+        return not_its_own(err);
     tide_status rc = tide_tx_savepoint(transaction->tx, err);
     if (rc != TIDE_OK)
         return rc;
@@ -185,6 +196,11 @@ static tide_status write_wish(tide_engine *engine, struct tide_write *write, boo
     rc = write->run(transaction, write->arg, err);
     bool slow = write->own && tide_world_now_us(engine->world) > until_us;
     write->slow = slow && rc == TIDE_NETWORK;
+    if (write->own && tide_tx_over(transaction->tx) && !tide_store_is_lost(rc) &&
+        rc != TIDE_DISK_FULL && rc != TIDE_NO_MEMORY) {
+        write->over = true;
+        return tide_error_set(err, TIDE_AGAIN, "a callback ended the transaction it ran in");
+    }
     if (tx_is_lost(rc) && !says_its_own(engine, write, transaction->tx, rc))
         return rc;
     tide_error end_error = {.text = ""};
@@ -314,6 +330,26 @@ static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tid
     return rc;
 }
 
+/* Another job may have come into a cycle since its last one ended: then the ledger refuses to
+ * pass it (G4).  That concerns this stream alone, and is no reason to undo everything else. */
+static tide_status move_cursors(struct tide_batch *batch, tide_tx *tx, uint64_t now_unix_ms,
+                                tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < batch->moves_count; i++) {
+        struct cursor_move *move = &batch->moves[i];
+        rc = tide_ledger_cursor_move(tx, move->stream, move->from, move->to, now_unix_ms,
+                                     &batch->text, err);
+        move->refused = rc;
+        if (rc == TIDE_BUG || rc == TIDE_STALE)
+            rc = TIDE_OK;
+        else
+            (void)snprintf(move->cursor, sizeof move->cursor, "%.*s", (int)batch->text.bytes,
+                           batch->text.bytes > 0 ? batch->text.data : "");
+    }
+    return rc;
+}
+
 static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
                               uint64_t now_unix_ms, tide_error *err)
 {
@@ -321,13 +357,8 @@ static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tid
     if (batch->claims_count > 0)
         rc = tide_ledger_claim(tx, batch->claim_ids, batch->claims_count, engine->owner,
                                batch->claim_token, now_unix_ms, engine->mem, batch->bodies, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->moves_count; i++) {
-        struct cursor_move *move = &batch->moves[i];
-        rc = tide_ledger_cursor_move(tx, move->stream, move->from, move->to, now_unix_ms,
-                                     &batch->text, err);
-        (void)snprintf(move->cursor, sizeof move->cursor, "%.*s", (int)batch->text.bytes,
-                       batch->text.bytes > 0 ? batch->text.data : "");
-    }
+    if (rc == TIDE_OK)
+        rc = move_cursors(batch, tx, now_unix_ms, err);
     for (size_t i = 0; rc == TIDE_OK && i < batch->advances_count; i++) {
         uint64_t ordinal = 0;
         rc = tide_ledger_cursor_advance(tx, batch->advances[i], now_unix_ms, &ordinal, NULL, err);
@@ -450,6 +481,31 @@ bool tide_writer_has_work(const tide_engine *engine)
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
+/* Streams whose cursor could not move are read anew: what is known of them here was wrong.
+ * If the ledger says the same as we do and still refuses, it contradicts itself. */
+static void reload_streams(tide_engine *engine, const struct tide_batch *batch)
+{
+    for (size_t i = 0; i < batch->moves_count; i++) {
+        const struct cursor_move *move = &batch->moves[i];
+        if (move->refused == TIDE_OK)
+            continue;
+        tide_error err = {TIDE_OK, 0, ""};
+        tide_status rc = tide_stream_reload(engine, move->stream, &err);
+        const struct tide_stream *stream = tide_engine_stream_of(engine, move->stream);
+        if (tide_store_is_lost(rc)) {
+            tide_engine_fail(engine, rc, &err);
+        } else if (rc != TIDE_OK) {
+            engine->retry_writes_at_ms = tide_world_now_ms(engine->world) + 1000;
+            tide_cond_wake_one(engine->world, engine->pump);
+        } else if (tide_frontier_cursor(stream->frontier) == move->from &&
+                   tide_frontier_reachable(stream->frontier) >= move->to) {
+            (void)tide_error_set(&err, TIDE_BUG, "stream %s: its cursor cannot move to %" PRIu64,
+                                 stream->name, move->to);
+            tide_engine_fail(engine, TIDE_BUG, &err);
+        }
+    }
+}
+
 static void write_batch(tide_engine *engine, struct tide_batch *batch)
 {
     engine->writer_busy = true;
@@ -467,6 +523,8 @@ static void write_batch(tide_engine *engine, struct tide_batch *batch)
     else
         tide_batch_unapply(engine, batch, rc, &err, now_ms);
     tide_batch_end_writes(engine, batch, rc, &err, now_ms);
+    if (rc == TIDE_OK)
+        reload_streams(engine, batch);
     engine->wal_pages += 8 + (uint32_t)(batch->finishes_count + batch->claims_count) / 4;
     if (engine->wal_pages > WAL_PAGES_KEEPER)
         tide_cond_wake_one(engine->world, engine->keeper);

@@ -13,13 +13,13 @@
 #include <string.h>
 
 enum {
-    PAGES_MAX = 100000, /* of one span */
-    HALVES_MAX = 10,    /* how often a slice is cut: whoever ignores dates ends that */
-    TRIES_MAX = 5,      /* of a span whose page token was refused */
-    OVERLAP_S = 1,      /* whether a border second is inside is not promised */
-    AGAIN_MS = 500,     /* until somebody else's fetch of the same message has ended */
-    SPENT_MS = 1000,    /* between two looks whether the run has ended */
-    CHUNK = 20,         /* ids between two looks at what is stored */
+    FEW_IDS = TIDE_GMAIL_PAGE_MAX / 2,
+    HALVES_MAX = 10,  /* how often a slice is cut: whoever ignores dates ends that */
+    OVERLAP_S = 1,    /* whether a border second is inside is not promised */
+    AGAIN_MS = 500,   /* until somebody else's fetch of the same message has ended */
+    SPENT_MS = 1000,  /* between two looks whether the run has ended */
+    CHUNK = 20,       /* ids between two looks at what is stored */
+    ID_BYTES_MIN = 6, /* Gmail's have 15 or 16 */
     ID_BYTES_MAX = TIDE_GMAIL_ID_BYTES_MAX,
     FETCH_IDS_MAX = 300,
 };
@@ -88,15 +88,27 @@ struct span {
     uint64_t listing; /* that it is a part of; 0: none */
     uint64_t depth;   /* how often it was cut */
     uint64_t tries;
-    uint64_t page;
-    tide_text token; /* none: the first page */
+    bool check; /* a page of few ids named this one: perhaps it leads nowhere */
+    struct tide_mail_page page;
     /* What the effect writes. */
     tide_text *ids; /* copies in the job's memory */
     size_t ids_count;
     uint64_t more; /* spans instead of this one */
 };
 
-/* A page's ids; what is not an id of reasonable length is the server's fault. */
+bool tide_mail_id_can_be(const char *id)
+{
+    const size_t bytes = id == NULL ? 0 : strlen(id);
+    for (size_t i = 0; i < bytes && i <= ID_BYTES_MAX; i++) {
+        const bool letter = (id[i] >= 'a' && id[i] <= 'z') || (id[i] >= 'A' && id[i] <= 'Z');
+        if (!letter && !(id[i] >= '0' && id[i] <= '9') && id[i] != '-' && id[i] != '_')
+            return false;
+    }
+    return bytes >= ID_BYTES_MIN && bytes <= ID_BYTES_MAX;
+}
+
+/* A page's ids.  An entry that can be none may stand for a message that is: the page is
+ * not believed. */
 static tide_status page_ids(const struct tide_gmail_page *page, tide_text *ids, size_t *count_out,
                             tide_error *err)
 {
@@ -106,8 +118,9 @@ static tide_status page_ids(const struct tide_gmail_page *page, tide_text *ids, 
     json_array_foreach(page->ids, index, entry)
     {
         const char *id = json_string_value(json_object_get(entry, "id"));
-        if (id == NULL || id[0] == '\0' || strlen(id) > ID_BYTES_MAX)
-            return tide_error_set(err, TIDE_SERVER, "a listing has an entry without an id");
+        if (!tide_mail_id_can_be(id))
+            return tide_error_set(err, TIDE_SERVER,
+                                  "a listing has an entry whose id cannot be one");
         if (count == TIDE_GMAIL_PAGE_MAX)
             return tide_error_set(err, TIDE_SERVER, "a page has more than %d entries",
                                   TIDE_GMAIL_PAGE_MAX);
@@ -138,30 +151,10 @@ static tide_status keep_ids(struct span *span, const tide_text *ids, size_t coun
     return TIDE_OK;
 }
 
-tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, tide_json *payload,
-                               uint64_t page, tide_text token, tide_error *err)
-{
-    tide_buf line;
-    tide_buf_init(&line, mail->mem, 16 << 10);
-    if (token.bytes > 0) {
-        tide_json_set_u64(payload, "page", page);
-        tide_json_set_text(payload, "token", token);
-    }
-    tide_status rc = tide_json_line(payload, &line);
-    if (rc != TIDE_OK)
-        rc = tide_error_set(err, TIDE_SERVER, "a page token of %zu bytes", token.bytes);
-    const struct tide_spec spec = {
-        .kind = kind, .account = tide_job_account(job), .payload = tide_buf_cstr(&line)};
-    if (rc == TIDE_OK)
-        rc = tide_job_enqueue(job, &spec, err);
-    tide_buf_done(&line);
-    return rc;
-}
-
 /* Another part of the same span, or the next page of it, as a job of its own: one
  * call each, so that nothing is asked twice when the account's units run out (E4.3a). */
-static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t depth,
-                            uint64_t page, tide_text token, tide_error *err)
+static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t depth, bool check,
+                            const struct tide_mail_page *page, tide_error *err)
 {
     tide_json payload;
     tide_json_object(&payload);
@@ -174,8 +167,10 @@ static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t
         tide_json_set_u64(&payload, "listing", span->listing);
     if (span->tries > 0)
         tide_json_set_u64(&payload, "tries", span->tries);
-    tide_status rc = tide_mail_page_job(span->mail, span->job, span->mail->list_kind, &payload,
-                                        page, token, err);
+    if (check)
+        tide_json_set_bool(&payload, "check", true);
+    tide_status rc =
+        tide_mail_page_job(span->mail, span->job, span->mail->list_kind, &payload, page, err);
     tide_json_done(&payload);
     if (rc == TIDE_OK)
         span->more++;
@@ -184,31 +179,48 @@ static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t
 
 static bool may_cut(const struct span *span, struct tide_slice halves[2])
 {
-    return !span->all && span->token.bytes == 0 && span->depth < HALVES_MAX &&
+    return !span->all && (span->check || span->page.number == 0) && span->depth < HALVES_MAX &&
            tide_slice_halves(span->slice, tide_world_now_unix_ms(span->mail->world) / 1000, halves);
 }
 
+/* Its halves instead of it; what cannot be cut any more is walked from its first page. */
+static tide_status cut(struct span *span, tide_error *err)
+{
+    const struct tide_mail_page first = {0};
+    struct tide_slice halves[2];
+    if (!may_cut(span, halves))
+        return span_job(span, span->slice, HALVES_MAX, false, &first, err);
+    tide_status rc = TIDE_OK;
+    for (int i = 0; rc == TIDE_OK && i < 2; i++)
+        rc = span_job(span, halves[i], span->depth + 1, false, &first, err);
+    return rc;
+}
+
+/* A page of few ids that names another is not cut at once: a token that always comes would
+ * make a thousand spans of an empty one.  The other page shows whether it leads on. */
 static tide_status take_page(struct span *span, const struct tide_gmail_page *page, tide_error *err)
 {
     struct tide_slice halves[2];
+    struct tide_mail_page next = {0};
     tide_text ids[TIDE_GMAIL_PAGE_MAX];
     size_t count = 0;
     tide_status rc = page_ids(page, ids, &count, err);
     if (rc != TIDE_OK)
         return rc;
-    if (page->next.bytes > 0 && may_cut(span, halves)) {
-        for (int i = 0; rc == TIDE_OK && i < 2; i++)
-            rc = span_job(span, halves[i], span->depth + 1, 0, TIDE_TEXT_NONE, err);
-        return rc; /* the halves name what this page named */
+    if (page->next.bytes > 0 && !tide_mail_page_next(&span->page, page->next, &next)) {
+        (void)tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
+        return tide_mail_over(span->job, span->tries, err);
     }
+    if (page->next.bytes > 0 && span->page.number == 0 && count < FEW_IDS && may_cut(span, halves))
+        return span_job(span, span->slice, span->depth, true, &next, err);
+    if (span->check || (page->next.bytes > 0 && may_cut(span, halves)))
+        return cut(span, err); /* the halves name what this page named */
     rc = keep_ids(span, ids, count, err);
     if (rc == TIDE_OK)
         rc = tide_mail_fetch_missing(span->mail, span->user, span->job, ids, count, err);
     if (rc != TIDE_OK || page->next.bytes == 0)
         return rc;
-    if (tide_text_equal(page->next, span->token) || span->page == PAGES_MAX)
-        return tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
-    return span_job(span, span->slice, span->depth, span->page + 1, page->next, err);
+    return span_job(span, span->slice, span->depth, false, &next, err);
 }
 
 static tide_status list_page(struct span *span, tide_error *err)
@@ -223,15 +235,12 @@ static tide_status list_page(struct span *span, tide_error *err)
         (void)snprintf(query + used, sizeof query - used, "%sbefore:%" PRIu64, used > 0 ? " " : "",
                        span->slice.before_s + OVERLAP_S);
     tide_status rc = tide_gmail_list(span->user->gmail, span->job, query[0] == '\0' ? NULL : query,
-                                     span->token, &page, err);
+                                     span->page.token, &page, err);
     if (rc == TIDE_OK)
         rc = take_page(span, &page, err);
+    else if (rc == TIDE_PERMANENT && span->page.number > 0)
+        rc = tide_mail_over(span->job, span->tries, err); /* its token is not taken any more */
     tide_gmail_page_done(&page);
-    /* A token that is no longer taken: the span is listed from its beginning. */
-    if (rc == TIDE_PERMANENT && span->token.bytes > 0 && span->tries < TRIES_MAX) {
-        span->tries++;
-        rc = span_job(span, span->slice, span->depth, 0, TIDE_TEXT_NONE, err);
-    }
     return rc;
 }
 
@@ -271,8 +280,12 @@ static tide_status span_read(struct span *span, tide_error *err)
     (void)tide_json_get_u64(payload, "listing", &span->listing, NULL);
     (void)tide_json_get_u64(payload, "depth", &span->depth, NULL);
     (void)tide_json_get_u64(payload, "tries", &span->tries, NULL);
-    if (tide_json_get_text(payload, "token", &span->token, NULL) == TIDE_OK)
-        rc = tide_json_get_u64(payload, "page", &span->page, err);
+    (void)tide_json_get_bool(payload, "check", &span->check, NULL);
+    rc = tide_mail_page_read(payload, &span->page, err);
+    if (rc == TIDE_OK)
+        tide_mail_over_begin(span->job, &span->page, &span->tries);
+    if (span->page.number == 0)
+        span->check = false;
     return rc;
 }
 

@@ -3,8 +3,8 @@
  * New messages become mail.fetch jobs of the same cycle; changes of labels and
  * deletions are recorded, the local copy stays.  The id the last page names is
  * noted for this cycle with the job's end: it is adopted when the cycle and all
- * before it are finished.  An expired id lets the whole mailbox be listed and
- * compared instead. */
+ * before it are finished.  An id that has expired or was never one lets the whole
+ * mailbox be listed and compared instead. */
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/mail_inside.h"
@@ -16,10 +16,9 @@
 #include <string.h>
 
 enum {
-    PAGES_MAX = 100000,
-    CHANGES_MAX = 256,   /* handed to the archive at once */
-    IDS_MAX = 1 << 20,   /* of one page; the answer's size bounds it before that */
-    TRIES_MAX = 5,       /* of a walk whose page token was refused */
+    CHANGES_MAX = 256, /* handed to the archive at once */
+    IDS_MAX = 1 << 20, /* of one page; the answer's size bounds it before that */
+    BAD_REQUEST = 400,
     FLIGHT_WAIT_MS = 20, /* between two looks at a message that is being fetched */
 };
 
@@ -28,9 +27,8 @@ struct history {
     struct tide_mail_user *user;
     struct tide_mail_row row;
     tide_job *job;
-    json_t *payload; /* owned by the handler; token points into it */
-    tide_text token;
-    uint64_t page;
+    json_t *payload; /* owned by the handler; the page's token points into it */
+    struct tide_mail_page page;
     uint64_t tries;
     char start[64];
     uint64_t stream;
@@ -188,8 +186,9 @@ static tide_status named_add(struct named *named, const json_t *record, const ch
     json_array_foreach(json_object_get(record, key), index, entry)
     {
         void *ids = named->ids;
-        if (id_of(entry).bytes == 0 || id_of(entry).bytes > TIDE_GMAIL_ID_BYTES_MAX)
-            return tide_error_set(err, TIDE_SERVER, "history names a message without an id");
+        if (!tide_mail_id_can_be(id_of(entry).data))
+            return tide_error_set(err, TIDE_SERVER,
+                                  "history names a message whose id cannot be one");
         if (!tide_mem_grow(named->mem, &ids, &named->capacity, named->count + 1, IDS_MAX,
                            sizeof *named->ids))
             return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu ids", named->count);
@@ -239,6 +238,19 @@ static tide_status take_named(struct history *history, const json_t *records, ti
     return rc;
 }
 
+/* Whether history id a is greater than b, as numbers of any length; false if one is no number. */
+static bool is_behind(tide_text a, tide_text b)
+{
+    const tide_text both[2] = {a, b};
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; k < both[i].bytes; k++)
+            if (both[i].data[k] < '0' || both[i].data[k] > '9')
+                return false;
+    if (b.bytes == 0 || a.bytes != b.bytes)
+        return b.bytes > 0 && a.bytes > b.bytes;
+    return memcmp(a.data, b.data, a.bytes) > 0;
+}
+
 static tide_status take_page(struct history *history, const struct tide_gmail_history *page,
                              tide_error *err)
 {
@@ -256,7 +268,7 @@ static tide_status take_page(struct history *history, const struct tide_gmail_hi
 
 /* The next page is a job of its own, of the same cycle; only the last one notes
  * the id to adopt. */
-static tide_status page_job(struct history *history, uint64_t page, tide_text token,
+static tide_status page_job(struct history *history, const struct tide_mail_page *page,
                             tide_error *err)
 {
     tide_json payload;
@@ -266,30 +278,41 @@ static tide_status page_job(struct history *history, uint64_t page, tide_text to
     tide_json_set_u64(&payload, "ordinal", history->ordinal);
     tide_json_set_u64(&payload, "tries", history->tries);
     tide_status rc = tide_mail_page_job(history->mail, history->job, history->mail->history_kind,
-                                        &payload, page, token, err);
+                                        &payload, page, err);
     tide_json_done(&payload);
     return rc;
 }
 
+static tide_status go_on(struct history *history, tide_text next, tide_error *err)
+{
+    struct tide_mail_page page;
+    history->end[0] = '\0'; /* adopted with the last page */
+    if (tide_mail_page_next(&history->page, next, &page))
+        return page_job(history, &page, err);
+    (void)tide_error_set(err, TIDE_SERVER, "history names the same page again");
+    return tide_mail_over(history->job, history->tries, err);
+}
+
+/* TIDE_GONE: the start is of no use.  It has expired; or it is none, or lies behind the end,
+ * because something that was believed once was garbled.  Everything is listed then. */
 static tide_status walk(struct history *history, tide_error *err)
 {
     struct tide_gmail_history page = {0};
-    tide_status rc = tide_gmail_history(history->user->gmail, history->job,
-                                        tide_text_of(history->start), history->token, &page, err);
-    if (rc == TIDE_OK)
+    const tide_text start = tide_text_of(history->start);
+    tide_status rc = tide_gmail_history(history->user->gmail, history->job, start,
+                                        history->page.token, &page, err);
+    const bool later = history->page.number > 0;
+    if (rc == TIDE_OK && is_behind(start, page.history_id))
+        rc = TIDE_GONE;
+    else if (rc == TIDE_PERMANENT && later)
+        rc =
+            tide_mail_over(history->job, history->tries, err); /* its token is not taken any more */
+    else if (rc == TIDE_PERMANENT && err != NULL && err->code == BAD_REQUEST)
+        rc = TIDE_GONE;
+    else if (rc == TIDE_OK)
         rc = take_page(history, &page, err);
-    else if (rc == TIDE_PERMANENT && history->token.bytes > 0 && history->tries < TRIES_MAX) {
-        /* A token that is no longer taken: everything is read again, which is harmless. */
-        history->tries++;
-        return page_job(history, 0, TIDE_TEXT_NONE, err);
-    }
-    if (rc == TIDE_OK && page.next.bytes > 0) {
-        if (tide_text_equal(page.next, history->token) || history->page == PAGES_MAX)
-            rc = tide_error_set(err, TIDE_SERVER, "history names the same page again");
-        else
-            rc = page_job(history, history->page + 1, page.next, err);
-        history->end[0] = '\0'; /* adopted with the last page */
-    }
+    if (rc == TIDE_OK && page.next.bytes > 0)
+        rc = go_on(history, page.next, err);
     tide_gmail_history_done(&page);
     return rc;
 }
@@ -345,8 +368,9 @@ static tide_status read_payload(struct history *history, tide_error *err)
     if (rc != TIDE_OK)
         return rc;
     (void)tide_json_get_u64(payload, "tries", &history->tries, NULL);
-    if (tide_json_get_text(payload, "token", &history->token, NULL) == TIDE_OK)
-        rc = tide_json_get_u64(payload, "page", &history->page, err);
+    rc = tide_mail_page_read(payload, &history->page, err);
+    if (rc == TIDE_OK)
+        tide_mail_over_begin(history->job, &history->page, &history->tries);
     return rc;
 }
 

@@ -4,6 +4,7 @@
  *   plan.c     mail.plan: where an account stands, what is to be done
  *   fetch.c    mail.list, mail.fetch: from spans of time to ids, from ids to the archive
  *   history.c  mail.history: what changed
+ *   pages.c    walks over pages: the next one, circles, beginning again
  *   absent.c   mail.absent, mail.confirm: what a complete listing did not name
  *   identity.c whose mailbox the sign-in opens; every job that asks the server passes it
  *   prove.c    does the archive still hold what the ledger remembers? */
@@ -144,19 +145,42 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
 
 /* ---- fetch.c ---- */
 
+/* Whether it has the shape of a message's id: six letters, digits, "-" or "_" at least. */
+bool tide_mail_id_can_be(const char *id);
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err);
-/* Another page of a call as a job of its own, of this job's account.  `payload` says the
- * rest; `token` is that of the page, empty for the first one. */
-tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, tide_json *payload,
-                               uint64_t page, tide_text token, tide_error *err);
 /* A child of a job with these items. */
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
                                 size_t count, tide_error *err);
 /* Whether somebody has asked for that message and not yet given the answer to the
  * archive: what the server told since must wait. */
 bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id);
+
+/* ---- pages.c ---- */
+
+/* Where a walk over pages is.  A token that comes again would lead round for ever; so a
+ * walk remembers the token of one earlier page, the last whose number is a power of two,
+ * which meets a loop of any length. */
+struct tide_mail_page {
+    uint64_t number; /* 0: the first, without a token */
+    tide_text token;
+    uint64_t mark; /* a number for the remembered token */
+};
+/* The page after this one, which `next` leads to.  false: the walk goes in a circle. */
+bool tide_mail_page_next(const struct tide_mail_page *page, tide_text next,
+                         struct tide_mail_page *next_out);
+/* Of a job's payload; none there: the first page.  The token points into the payload. */
+tide_status tide_mail_page_read(const json_t *payload, struct tide_mail_page *page_out,
+                                tide_error *err);
+/* That page as a job of its own, of this job's account.  `payload` says the rest. */
+tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, tide_json *payload,
+                               const struct tide_mail_page *page, tide_error *err);
+/* A walk that cannot go on from a page (its token is refused or leads in a circle) begins
+ * again with the first one: at this job's next attempt, a few times, and then when a sync
+ * starts the failed job again.  tide_mail_over_begin() is called by every attempt. */
+tide_status tide_mail_over(tide_job *job, uint64_t tries, tide_error *err);
+void tide_mail_over_begin(tide_job *job, struct tide_mail_page *page, uint64_t *tries);
 
 /* ---- prove.c ---- */
 

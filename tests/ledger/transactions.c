@@ -1,6 +1,9 @@
 /* transactions.c - a transaction and its parts are undone as a whole. */
 #include "ledger_fixture.h"
 
+#include <libpq-fe.h>
+#include <sqlite3.h>
+
 static void a_rollback_leaves_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -30,6 +33,50 @@ static void the_handle_is_of_one_database(void **state)
     assert_int_equal(tide_ledger_sqlite(f->ledger) != NULL, !postgres);
     assert_int_equal(tide_ledger_postgres(f->ledger) != NULL, postgres);
     assert_int_equal(tide_ledger_shared(f->ledger), postgres);
+}
+
+static tide_status effect_rolls_back(void *arg, tide_tx *tx, tide_error *err)
+{
+    *(bool *)arg = true;
+    tide_status rc = tide_ledger_note(tx, "effect", TIDE_TEXT("happened"), err);
+    if (tide_tx_sqlite(tx) != NULL)
+        assert_int_equal(sqlite3_exec(tide_tx_sqlite(tx), "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    else
+        PQclear(PQexec(tide_tx_postgres(tx), "ROLLBACK"));
+    assert_true(tide_tx_over(tx));
+    return rc;
+}
+
+/* An effect's own statement that ends the transaction is told, whatever the effect says: what
+ * was written before it is gone, and nothing more may be written. */
+static void an_effect_that_rolls_back_ends_the_whole_transaction(void **state)
+{
+    struct fixture *f = *state;
+    bool ran = false;
+    struct tide_finish finishes[2] = {{.state = TIDE_ROW_DONE}, {.state = TIDE_ROW_DONE}};
+    bool applied[2] = {false, false};
+    for (int i = 0; i < 2; i++) {
+        finishes[i].id = add_plain(f);
+        finishes[i].token = claim(f, finishes[i].id);
+    }
+    finishes[1].effect = effect_rolls_back;
+    finishes[1].effect_arg = &ran;
+    begin(f);
+    assert_false(tide_tx_over(f->tx));
+    tide_changes_clear(&f->changes);
+    assert_int_not_equal(tide_ledger_finish(f->tx, finishes, 2, NOW, applied, &f->changes, &f->err),
+                         TIDE_OK);
+    assert_true(ran);
+    assert_false(applied[1]);
+    assert_int_not_equal(tide_tx_commit(f->tx, &f->err), TIDE_OK);
+    f->tx = NULL;
+    for (int i = 0; i < 2; i++)
+        assert_state(f, finishes[i].id, TIDE_ROW_RUNNING);
+    assert_false(note_is(f, "effect", "happened"));
+    /* The next one has nothing of it. */
+    finishes[1].effect = NULL;
+    assert_true(finish(f, &finishes[0]));
+    assert_true(finish(f, &finishes[1]));
 }
 
 static void note(struct fixture *f, const char *key)
@@ -132,6 +179,7 @@ static void hints_are_part_of_the_transaction(void **state)
 static const struct CMUnitTest tests[] = {
     CASE(a_rollback_leaves_nothing),
     CASE(the_handle_is_of_one_database),
+    CASE(an_effect_that_rolls_back_ends_the_whole_transaction),
     CASE(parts_of_a_transaction_are_undone_like_a_stack),
     CASE(nothing_undone_is_remembered),
     CASE(a_claim_that_was_undone_ends_nothing),

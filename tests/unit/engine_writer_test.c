@@ -1,0 +1,354 @@
+/* engine_writer_test.c - what one transaction of the writer holds together, and what becomes
+ * of it when a part is refused: late jobs of a cycle, effects, cancellations, the log. */
+#include "engine_fixture.h"
+
+#include "engine/engine.h"
+
+/* ---- holding the writer ------------------------------------------------------------------ */
+
+/* A caller's transaction that stands in the writer until the test lets it go: what comes
+ * meanwhile is written together. */
+struct hold {
+    struct fixture *f;
+    struct gate gate;
+    pthread_t thread;
+};
+
+static tide_status hold_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct hold *hold = arg;
+    (void)transaction;
+    (void)err;
+    (void)add(&hold->gate.arrived, 1);
+    while (get(&hold->gate.opened) == 0)
+        test_pause();
+    return TIDE_OK;
+}
+
+static void *hold_main(void *arg)
+{
+    struct hold *hold = arg;
+    OK(tide_transact(hold->f->engine, hold_run, hold, err));
+    return NULL;
+}
+
+static void hold_writer(struct hold *hold, struct fixture *f)
+{
+    *hold = (struct hold){.f = f};
+    assert_int_equal(pthread_create(&hold->thread, NULL, hold_main, hold), 0);
+    UNTIL(get(&hold->gate.arrived) == 1);
+}
+
+static void release_writer(struct hold *hold)
+{
+    gate_open(&hold->gate);
+    assert_int_equal(pthread_join(hold->thread, NULL), 0);
+}
+
+/* How many jobs and callers wait for the writer. */
+static size_t ends_waiting(struct fixture *f)
+{
+    tide_lock_take(f->world, f->engine->lock);
+    size_t count = f->engine->ended_count;
+    tide_lock_drop(f->world, f->engine->lock);
+    return count;
+}
+
+static size_t callers_waiting(struct fixture *f)
+{
+    size_t count = 0;
+    tide_lock_take(f->world, f->engine->lock);
+    for (const struct tide_write *at = f->engine->writes_first; at != NULL; at = at->next)
+        count++;
+    tide_lock_drop(f->world, f->engine->lock);
+    return count;
+}
+
+/* A call that waits for the writer, in a thread of its own. */
+struct caller {
+    struct fixture *f;
+    struct tide_spec spec;
+    uint64_t cancel; /* this job, instead of enqueueing `spec` */
+    uint64_t id;
+    tide_status rc;
+    pthread_t thread;
+};
+
+static void *caller_main(void *arg)
+{
+    struct caller *caller = arg;
+    tide_error err = {TIDE_OK, 0, ""};
+    caller->rc = caller->cancel != 0
+                     ? tide_cancel_job(caller->f->engine, caller->cancel, &err)
+                     : tide_enqueue(caller->f->engine, &caller->spec, 1, &caller->id, &err);
+    return NULL;
+}
+
+static void call(struct caller *caller)
+{
+    size_t before = callers_waiting(caller->f);
+    assert_int_equal(pthread_create(&caller->thread, NULL, caller_main, caller), 0);
+    UNTIL(callers_waiting(caller->f) == before + 1);
+}
+
+static void called(struct caller *caller)
+{
+    assert_int_equal(pthread_join(caller->thread, NULL), 0);
+}
+
+/* ---- late jobs of a cycle (E5.1, E5.2) ------------------------------------------------------ */
+
+/* A job that comes into a cycle in the transaction that ends its last one keeps the cycle
+ * open: the cursor waits for it, and nothing else does. */
+static void a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor(void **state)
+{
+    struct fixture *f = *state;
+    struct gate gate = {0};
+    struct gate late_gate = {0};
+    uint64_t ran = 0;
+    uint64_t stream = 0;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"gate", gate_handler, .context = &gate});
+    uint32_t late = define(f, &(struct tide_kind){"late", gate_handler, .context = &late_gate});
+    uint32_t other = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    OK(tide_stream_open(f->engine, 0, "history", "", &stream, err));
+    start(f);
+    OK(tide_cycle_open(f->engine, stream, "", "day 1", &(struct tide_spec){.kind = kind}, 1, NULL,
+                       err));
+    OK(tide_cycle_open(f->engine, stream, "day 1", "day 2", NULL, 0, NULL, err));
+    uint64_t cycle = (uint64_t)sql(f, "SELECT min(id) FROM cycle");
+    UNTIL(get(&gate.arrived) == 1);
+
+    struct hold hold;
+    hold_writer(&hold, f);
+    gate_open(&gate);
+    UNTIL(ends_waiting(f) == 1);
+    struct caller caller = {.f = f, .spec = {.kind = late, .cycle = cycle}};
+    call(&caller);
+    release_writer(&hold);
+    called(&caller);
+    assert_int_equal(caller.rc, TIDE_OK);
+
+    /* Others go on, and the cursor does not. */
+    UNTIL(get(&late_gate.arrived) == 1);
+    (void)enqueue(f, (struct tide_spec){.kind = other});
+    UNTIL(get(&ran) == 1);
+    struct tide_stream_state seen;
+    OK(tide_stream_state(f->engine, stream, &seen, err));
+    assert_string_equal(seen.cursor, "");
+    gate_open(&late_gate);
+    finish(f);
+    OK(tide_stream_state(f->engine, stream, &seen, err));
+    assert_string_equal(seen.cursor, "day 2");
+}
+
+/* ---- what is refused for ever ----------------------------------------------------------------- */
+
+struct lines {
+    uint64_t not_written;
+    uint64_t refused;
+};
+
+static void count_lines(void *arg, const char *line, size_t bytes)
+{
+    struct lines *lines = arg;
+    if (memmem(line, bytes, "ledger not written", 18) != NULL)
+        (void)add(&lines->not_written, 1);
+    if (memmem(line, bytes, "not today", 9) != NULL)
+        (void)add(&lines->refused, 1);
+}
+
+static void open_with_log(struct fixture *f, struct lines *lines)
+{
+    OK(tide_engine_open(&(struct tide_engine_options){.state_dir = f->dir,
+                                                      .world = f->world,
+                                                      .settings = f->settings,
+                                                      .log_line = count_lines,
+                                                      .log_arg = lines},
+                        &f->engine, err));
+}
+
+/* A transaction that can never be written stops the engine, and the log has the reason:
+ * everything that waits for the writer would wait for ever. */
+static void a_transaction_that_is_always_refused_stops_the_engine_with_a_reason(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ran = 0;
+    struct lines lines = {0};
+    fixture_settings(f, NULL);
+    open_with_log(f, &lines);
+    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    start(f);
+    (void)sql(f, "CREATE TRIGGER never BEFORE UPDATE OF state ON job WHEN new.state = 2"
+                 " BEGIN SELECT RAISE(ABORT, 'not this one'); END");
+    (void)enqueue(f, (struct tide_spec){.kind = kind});
+    tide_error why = {TIDE_OK, 0, ""};
+    assert_int_equal(tide_engine_wait(f->engine, TEST_WAIT_MS, &why), TIDE_BUG);
+    assert_non_null(strstr(why.text, "not this one"));
+    assert_true(get(&lines.not_written) > 0);
+    fixture_close(f);
+}
+
+/* ---- effects (E1.4) ----------------------------------------------------------------------------- */
+
+struct effect {
+    const char *sql;   /* run by the effect; NULL: none */
+    tide_status says;  /* and what it says then */
+    const char *item;  /* only where the job has this item; NULL: always */
+    uint64_t runs;     /* of the handler */
+    struct gate *gate; /* which the handler passes first; NULL: none */
+};
+
+static tide_status effect_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct effect *effect = arg;
+    if (effect->sql != NULL)
+        (void)sqlite3_exec(tide_transaction_sqlite(transaction), effect->sql, NULL, NULL, NULL);
+    if (effect->says != TIDE_OK)
+        return tide_error_set(err, effect->says, "not today");
+    return TIDE_OK;
+}
+
+static tide_status effect_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct effect *effect = context;
+    (void)add(&effect->runs, 1);
+    bool wanted = effect->item == NULL;
+    for (size_t i = 0; !wanted && i < tide_job_items(job); i++)
+        wanted = strcmp(tide_job_item(job, i).data, effect->item) == 0;
+    if (effect->gate != NULL && gate_pass(effect->gate, job) != TIDE_OK)
+        return TIDE_CANCELED;
+    return wanted ? tide_job_effect(job, effect_run, effect, err) : TIDE_OK;
+}
+
+/* Whatever an effect does to the transaction, nothing of it is stored in part: the others that
+ * were written with it are written again without it, and its job is not done. */
+static void an_effect_that_ends_the_transaction_takes_nobody_with_it(void **state)
+{
+    static const char *const statements[] = {
+        "ROLLBACK",
+        "INSERT INTO mark VALUES (1); COMMIT",
+        "ROLLBACK; INSERT INTO mark VALUES (2)",
+        "ROLLBACK; BEGIN; INSERT INTO mark VALUES (3)",
+        "INSERT OR ROLLBACK INTO mark VALUES (0)",
+    };
+    struct fixture *f = *state;
+    struct gate gates[2] = {{0}, {0}};
+    struct effect evil = {.gate = &gates[0]};
+    struct effect good = {.gate = &gates[1]};
+    uint64_t ran = 0;
+    fixture_open(f);
+    uint32_t bad =
+        define(f, &(struct tide_kind){"bad", effect_handler, .context = &evil, .attempts_max = 1});
+    uint32_t well = define(f, &(struct tide_kind){"well", effect_handler, .context = &good});
+    uint32_t other = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    start(f);
+    (void)sql(f, "CREATE TABLE mark (n INTEGER PRIMARY KEY)");
+    (void)sql(f, "INSERT INTO mark VALUES (0)");
+    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++) {
+        gates[0] = gates[1] = (struct gate){0};
+        evil.sql = statements[i];
+        uint64_t ids[2] = {enqueue(f, (struct tide_spec){.kind = well}),
+                           enqueue(f, (struct tide_spec){.kind = bad})};
+        UNTIL(get(&gates[0].arrived) + get(&gates[1].arrived) == 2);
+        struct hold hold;
+        hold_writer(&hold, f);
+        gate_open(&gates[1]);
+        UNTIL(ends_waiting(f) == 1);
+        gate_open(&gates[0]);
+        UNTIL(ends_waiting(f) == 2);
+        struct caller caller = {.f = f, .spec = {.kind = other}};
+        call(&caller);
+        release_writer(&hold);
+        called(&caller);
+        assert_int_equal(caller.rc, TIDE_OK);
+        finish(f);
+        assert_int_equal(row_state(f, ids[0]), 2);
+        assert_int_equal(row_state(f, ids[1]), 3);
+        assert_int_equal(row_state(f, caller.id), 2);
+        assert_int_equal(sql(f, "SELECT count(*) FROM mark"), 1);
+        assert_int_equal(sql(f, "SELECT count(*) FROM claim"), 0);
+    }
+}
+
+static tide_status end_it(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    (void)err;
+    (void)sqlite3_exec(tide_transaction_sqlite(transaction), arg, NULL, NULL, NULL);
+    return TIDE_OK;
+}
+
+/* The same of a caller's transaction: the caller is told, and the engine goes on. */
+static void a_callback_that_ends_the_transaction_is_refused_alone(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t ran = 0;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    start(f);
+    char rollback[] = "ROLLBACK";
+    char commit[] = "CREATE TABLE mark (n); COMMIT";
+    REFUSED(tide_transact(f->engine, end_it, rollback, err), TIDE_INVALID);
+    REFUSED(tide_transact(f->engine, end_it, commit, err), TIDE_INVALID);
+    assert_int_equal(sql(f, "SELECT count(*) FROM sqlite_schema WHERE name = 'mark'"), 0);
+    (void)enqueue(f, (struct tide_spec){.kind = kind});
+    finish(f);
+    assert_int_equal(get(&ran), 1);
+}
+
+/* E7.2: a refused end is a failure like any other: it waits, is logged and not counted as
+ * done. */
+static void a_refused_effect_waits_and_is_not_counted_as_done(void **state)
+{
+    struct fixture *f = *state;
+    struct effect effect = {.says = TIDE_SERVER};
+    struct lines lines = {0};
+    fixture_settings(f, "retry.backoff_max=2h;retry.backoff_start=1h;log.level=warn");
+    open_with_log(f, &lines);
+    uint32_t kind = define(f, &(struct tide_kind){"refused", effect_handler, .context = &effect});
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    UNTIL(get(&effect.runs) > 1 || (row_state(f, id) == 0 && get(&effect.runs) == 1));
+    assert_int_equal(get(&effect.runs), 1);
+    assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 1);
+    assert_true(sql(f, "SELECT not_before - created FROM job WHERE id = %" PRIu64, id) >
+                29 * 60 * 1000);
+    struct tide_progress seen = progress(f);
+    assert_int_equal(seen.done, 0);
+    assert_int_equal(seen.retried, 1);
+    assert_true(get(&lines.refused) > 0);
+}
+
+/* E6.1: a batch whose end is refused is split down to the item that is at fault. */
+static void a_batch_whose_effect_is_refused_is_split(void **state)
+{
+    struct fixture *f = *state;
+    struct effect effect = {.says = TIDE_SERVER, .item = "b"};
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){.name = "refused",
+                                                  .handler = effect_handler,
+                                                  .context = &effect,
+                                                  .attempts_max = 2,
+                                                  .items = true});
+    (void)enqueue(
+        f, (struct tide_spec){.kind = kind, .payload = "{\"items\":[\"a\",\"b\",\"c\",\"d\"]}"});
+    start(f);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
+    assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 1);
+    assert_int_equal(sql(f, "SELECT count(*) FROM bad WHERE item = 'b'"), 1);
+    assert_int_equal(progress(f).bad, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_job_that_comes_with_the_last_end_of_its_cycle_holds_the_cursor),
+        TEST(a_transaction_that_is_always_refused_stops_the_engine_with_a_reason),
+        TEST(an_effect_that_ends_the_transaction_takes_nobody_with_it),
+        TEST(a_callback_that_ends_the_transaction_is_refused_alone),
+        TEST(a_refused_effect_waits_and_is_not_counted_as_done),
+        TEST(a_batch_whose_effect_is_refused_is_split),
+    };
+    return cmocka_run_group_tests_name("engine_writer", tests, NULL, NULL);
+}
