@@ -82,19 +82,39 @@ static json_t *string_of(tide_text text)
 
 /* ---- reading ---------------------------------------------------------------- */
 
-tide_status tide_json_parse(tide_text text, json_t **value_out, tide_error *err)
+/* jansson reports some allocations that fail as a syntax error, and others not at all.  A syntax
+ * error counts only when a second reading finds it too; else a good value would be called bad. */
+static json_t *load(tide_text text, size_t flags, json_error_t *error)
+{
+    const char *data = text.bytes == 0 ? "" : text.data;
+    json_t *value = json_loadb(data, text.bytes, flags, error);
+    return value == NULL ? json_loadb(data, text.bytes, flags, error) : value;
+}
+
+static tide_status parse(tide_text text, size_t flags, json_t **value_out, tide_error *err)
 {
     TIDE_ASSERT(value_out != NULL);
     json_error_t error;
-    json_t *value =
-        json_loadb(text.bytes == 0 ? "" : text.data, text.bytes, JSON_REJECT_DUPLICATES, &error);
-    if (value == NULL && json_error_code(&error) == json_error_out_of_memory)
+    json_t *value = load(text, flags, &error);
+    const bool no_memory = value == NULL && (json_error_code(&error) == json_error_out_of_memory ||
+                                             json_error_code(&error) == json_error_unknown);
+    if (no_memory)
         return tide_error_set(err, TIDE_NO_MEMORY, "out of memory while reading JSON");
     if (value == NULL)
         return tide_error_set(err, TIDE_INVALID, "not JSON: line %d, column %d: %s", error.line,
                               error.column, error.text);
     *value_out = value;
     return TIDE_OK;
+}
+
+tide_status tide_json_parse(tide_text text, json_t **value_out, tide_error *err)
+{
+    return parse(text, JSON_REJECT_DUPLICATES, value_out, err);
+}
+
+tide_status tide_json_parse_stored(tide_text text, json_t **value_out, tide_error *err)
+{
+    return parse(text, 0, value_out, err);
 }
 
 static tide_status field_of(const json_t *object, const char *key, const json_t **value_out,

@@ -27,6 +27,8 @@
 /* One JSON object or array and nothing behind it.  The caller owns it
  * (json_decref). */
 tide_status tide_json_parse(tide_text text, json_t **value_out, tide_error *err);
+/* The same for what a database has: a key that is there twice has its last value. */
+tide_status tide_json_parse_stored(tide_text text, json_t **value_out, tide_error *err);
 
 /* A field of an object by type.  Absent or null: TIDE_NOT_FOUND.  Another type:
  * TIDE_INVALID, err names the field.  The text is borrowed from the value. */

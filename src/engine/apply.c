@@ -177,12 +177,6 @@ static void hold(tide_engine *engine, uint64_t id, struct tide_job_body *body, u
         return;
     }
     tide_job *job = tide_job_take(engine, &tracked->brief, body);
-    if (job == NULL) {
-        /* No memory for it now; its row runs under our name until we restart. */
-        tide_job_body_free(engine->mem, body);
-        forget_claim(engine, id);
-        return;
-    }
     tide_tracker_claimed(engine->tracker, id, body->token, now_ms);
     tide_tracker_body_set(engine->tracker, id, job);
     (void)tide_lanes_held(engine->lanes, &job->brief);

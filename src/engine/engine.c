@@ -299,6 +299,8 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
         rc = tide_alerting_new(engine);
     if (rc == TIDE_OK)
         rc = tide_scheduler_new(engine);
+    if (rc == TIDE_OK)
+        rc = tide_writer_new(engine);
     if (rc != TIDE_OK)
         return tide_error_set(err, rc, "no memory for the engine");
     return TIDE_OK;
@@ -556,6 +558,7 @@ static void free_engine(tide_engine *engine, bool clean)
     tide_fleet_free(engine, clean);
     if (engine->ledger != NULL)
         tide_ledger_close(engine->ledger, clean);
+    tide_writer_free(engine);
     tide_alerting_free(engine);
     tide_scheduler_free(engine);
     tide_tracker_free(engine->tracker);

@@ -289,9 +289,11 @@ struct tide_engine {
     tide_job *ended_first, *ended_last; /* N2 */
     size_t ended_count;
     tide_job *free_jobs;
+    size_t free_jobs_count, jobs_reserved;
     struct tide_write *writes_first, *writes_last;
     uint32_t ahead; /* claims beyond what can start now, from our own pace */
 
+    struct tide_batch *batch; /* the writer's own */
     tide_thread *writer_thread, *dispatcher_thread, *keeper_thread;
     struct tide_worker workers[TIDE_WORKERS_MAX];
     uint32_t workers_count; /* threads started, abandoned ones included */
@@ -356,6 +358,8 @@ void tide_worker_main(void *arg);
 bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can be had */
 
 /* ---- writer.c ---- */
+tide_status tide_writer_new(tide_engine *engine); /* before its thread */
+void tide_writer_free(tide_engine *engine);
 void tide_writer_main(void *arg);
 bool tide_writer_has_work(const tide_engine *engine);
 void tide_write_push(tide_engine *engine, struct tide_write *write); /* under the lock */
@@ -377,8 +381,12 @@ void tide_job_count(tide_job *job, uint64_t now_ms);
 void tide_ended_push(tide_engine *engine, tide_job *job);
 
 /* ---- job.c ---- */
+/* Before rows are claimed: `count` more jobs can then be taken.  A row that is claimed and has no
+ * job would run under our name until the process ends.  false: no memory for as many.  What the
+ * writer reserved and did not take is free again after its batch (jobs_reserved = 0). */
+bool tide_jobs_reserve(tide_engine *engine, size_t count);
 tide_job *tide_job_take(tide_engine *engine, const struct tide_brief *brief,
-                        struct tide_job_body *body); /* NULL: no memory */
+                        struct tide_job_body *body); /* one that was reserved */
 void tide_job_drop(tide_job *job);
 
 /* ---- enqueue.c ---- */

@@ -1,11 +1,12 @@
 /* enqueue.c - new jobs: checked, put in order, written in slices (E1.5, E1.6, E2.5). */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "base/json.h"
 #include "core/deps.h"
 #include "engine/options.h"
 
 #include <inttypes.h>
-#include <jansson.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -44,16 +45,17 @@ static tide_status payload_check(const struct tide_kind_entry *kind, tide_text p
                               payload.bytes, kind->kind.name, bytes_max);
     if (payload.bytes == 2 && memcmp(payload.data, "{}", 2) == 0 && !kind->kind.items)
         return TIDE_OK;
-    json_error_t json_error;
-    json_t *parsed = json_loadb(payload.data, payload.bytes, JSON_REJECT_DUPLICATES, &json_error);
+    json_t *parsed = NULL;
+    tide_error why = {TIDE_OK, 0, ""};
+    tide_status rc = tide_json_parse(payload, &parsed, &why);
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc, "payload for kind %s is %s", kind->kind.name, why.text);
     bool object = json_is_object(parsed);
-    tide_status rc = object && kind->kind.items ? items_check(kind, parsed, err) : TIDE_OK;
+    if (object && kind->kind.items)
+        rc = items_check(kind, parsed, err);
     json_decref(parsed);
     if (rc != TIDE_OK)
         return rc;
-    if (parsed == NULL)
-        return tide_error_set(err, TIDE_INVALID, "payload for kind %s is not JSON: %s",
-                              kind->kind.name, json_error.text);
     if (!object)
         return tide_error_set(err, TIDE_INVALID, "payload for kind %s is not a JSON object",
                               kind->kind.name);

@@ -5,10 +5,10 @@
  * writer has committed it. */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "base/json.h"
 
 #include "core/splitter.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +19,7 @@ enum {
     BLOCK_DISK_MS = 10000,
     BLOCK_AUTH_MS = 300000,
     OUTCOME_OLD_MS = 2000,
+    NO_MEMORY_MS = 60000, /* until a job without memory is tried again that has no attempt left */
 };
 
 void tide_ended_push(tide_engine *engine, tide_job *job)
@@ -143,18 +144,31 @@ static void block_account(tide_job *job, tide_class cause, uint64_t at_ms, uint6
 
 /* ---- items ------------------------------------------------------------------------- */
 
-static tide_text payload_with(tide_job *job, const struct tide_item_fate *fates, int fate, int only)
+/* What becomes of the items, with the last word of badness.h. */
+struct items_plan {
+    struct tide_item_fate *fates;
+    uint64_t *at_ms; /* when an item that goes alone, or is owed, is tried again */
+    struct tide_split_plan split;
+    json_t *payload; /* the job's, read once: parts differ from it by their items */
+};
+
+/* The job's payload with some of its items: those of one fate, or only one.  Empty: no memory.
+ * A list that lost an item to a failed allocation must never be written. */
+static tide_text payload_with(tide_job *job, const struct items_plan *plan, int fate, int only)
 {
-    json_error_t json_error;
-    json_t *payload = json_loadb(job->body->payload.data, job->body->payload.bytes, 0, &json_error);
     json_t *items = json_array();
-    for (size_t i = 0; i < job->items_count; i++)
-        if (only >= 0 ? (size_t)only == i : (int)fates[i].fate == fate)
-            (void)json_array_append_new(
-                items, json_stringn_nocheck(job->items[i].text.data, job->items[i].text.bytes));
-    (void)json_object_set_new(payload, "items", items);
-    char *text = json_dumps(payload, JSON_COMPACT | JSON_SORT_KEYS);
-    json_decref(payload);
+    bool whole = items != NULL;
+    for (size_t i = only >= 0 ? (size_t)only : 0; whole && i < job->items_count; i++) {
+        if (only >= 0 || (int)plan->fates[i].fate == fate)
+            whole =
+                json_array_append_new(items, json_stringn_nocheck(job->items[i].text.data,
+                                                                  job->items[i].text.bytes)) == 0;
+        if (only >= 0)
+            break;
+    }
+    whole = whole && json_object_set(plan->payload, "items", items) == 0;
+    char *text = whole ? json_dumps(plan->payload, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+    json_decref(items);
     size_t bytes = text == NULL ? 0 : strlen(text);
     char *kept = text == NULL ? NULL : tide_arena_copy(&job->arena, text, bytes);
     free(text);
@@ -216,13 +230,6 @@ static tide_status item_report(const struct tide_item_fate *fate)
     return fate->fate == TIDE_FATE_OWED ? TIDE_TIMEOUT : fate->reason;
 }
 
-/* What becomes of the items, with the last word of badness.h. */
-struct items_plan {
-    struct tide_item_fate *fates;
-    uint64_t *at_ms; /* when an item that goes alone, or is owed, is tried again */
-    struct tide_split_plan split;
-};
-
 static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t now_ms)
 {
     const uint32_t *counts = plan->split.counts;
@@ -244,7 +251,7 @@ static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t 
         bool owed = fate->fate == TIDE_FATE_OWED;
         tide_text payload = TIDE_TEXT_NONE;
         if (alone || owed)
-            payload = payload_with(job, plan->fates, 0, (int)i);
+            payload = payload_with(job, plan, 0, (int)i);
         if (alone &&
             add_part(job, payload, plan->split.alone_attempts, plan->at_ms[i], now_ms) == NULL)
             return false;
@@ -284,8 +291,8 @@ static bool finish_by_plan(tide_job *job, const struct items_plan *plan, uint64_
     if (split->rest == TIDE_REST_SPLIT) {
         TIDE_SEEN("finish: a batch was split in two");
         for (int half = TIDE_FATE_FIRST; half <= TIDE_FATE_SECOND; half++)
-            if (add_part(job, payload_with(job, plan->fates, half, -1), split->attempts,
-                         split->at_ms, now_ms) == NULL)
+            if (add_part(job, payload_with(job, plan, half, -1), split->attempts, split->at_ms,
+                         now_ms) == NULL)
                 return false;
         finish->status = TIDE_SUPERSEDED;
         finish->error = TIDE_TEXT("split in two");
@@ -294,7 +301,7 @@ static bool finish_by_plan(tide_job *job, const struct items_plan *plan, uint64_
         finish->attempts_add = (int16_t)(split->attempts - job->brief.attempts);
         finish->not_before_unix_ms = to_unix_ms(job->engine, split->at_ms, now_ms);
         if (split->counts[TIDE_FATE_FIRST] < job->items_count) {
-            finish->payload = payload_with(job, plan->fates, TIDE_FATE_FIRST, -1);
+            finish->payload = payload_with(job, plan, TIDE_FATE_FIRST, -1);
             if (finish->payload.bytes == 0)
                 return false;
         }
@@ -415,7 +422,11 @@ static bool finish_items(tide_job *job, const struct tide_retry_policy *policy, 
     for (size_t i = 0; i < count; i++)
         plan.at_ms[i] = plan.split.alone_at_ms;
     judge_items(job, &plan, now_ms);
-    return finish_by_plan(job, &plan, now_ms);
+    if (tide_json_parse_stored(job->body->payload, &plan.payload, NULL) != TIDE_OK)
+        return false;
+    const bool planned = finish_by_plan(job, &plan, now_ms);
+    json_decref(plan.payload);
+    return planned;
 }
 
 /* ---- one job ---------------------------------------------------------------------- */
@@ -527,20 +538,23 @@ static bool park(tide_job *job, uint64_t now_ms)
 }
 
 /* Nothing but its row: all of its items are tried again, and it pays an attempt like any
- * other failure. */
+ * other failure.  For want of memory it never fails: the machine is to blame and not the job,
+ * whose items would be lost with it; at its last attempt it waits longer. */
 static void put_back_unsplit(tide_job *job, tide_status status, uint64_t now_ms)
 {
     bool last = job->brief.attempts + 1 >= job->brief.attempts_max && job->brief.attempts_max > 0;
+    bool waits = last && status == TIDE_NO_MEMORY;
+    uint64_t at_ms = now_ms + (waits ? NO_MEMORY_MS : 1000);
     job->status = status;
     job->items_stored = job->items_bad = 0;
     job->finish =
         (struct tide_finish){.id = job->brief.id,
                              .token = job->body->token,
-                             .state = last ? TIDE_ROW_FAILED : TIDE_ROW_PENDING,
-                             .attempts_add = 1,
+                             .state = last && !waits ? TIDE_ROW_FAILED : TIDE_ROW_PENDING,
+                             .attempts_add = waits ? 0 : 1,
                              .status = job->status,
                              .error = tide_text_of(job->err.text),
-                             .not_before_unix_ms = to_unix_ms(job->engine, now_ms + 1000, now_ms)};
+                             .not_before_unix_ms = to_unix_ms(job->engine, at_ms, now_ms)};
 }
 
 /* Fills the finish. */
@@ -568,9 +582,10 @@ static void decide(tide_job *job, enum tide_ending ending, tide_status status, u
                                .again_at_ms = job->again_at_ms};
     struct tide_verdict verdict = tide_retry_decide(&policy, &ended, now_ms, &engine->rng);
     bool by_items = job->kind->kind.items && job->items_count > 0 && ending != TIDE_ENDED_BY_USER;
-    if (!by_items)
+    bool unread = job->items_status == TIDE_NO_MEMORY && ending != TIDE_ENDED_BY_USER;
+    if (!by_items && !unread)
         finish_by_verdict(job, &verdict, now_ms);
-    if (!by_items || finish_items(job, &policy, now_ms))
+    if (!unread && (!by_items || finish_items(job, &policy, now_ms)))
         return;
     (void)tide_error_set(&job->err, TIDE_NO_MEMORY, "no memory to tell what became of its items");
     put_back_unsplit(job, TIDE_NO_MEMORY, now_ms);
@@ -617,7 +632,7 @@ void tide_job_refused(tide_job *job, tide_status status, const char *text, uint6
     job->again_at_ms = 0;
     for (size_t i = 0; i < job->items_count; i++)
         job->items[i].done = job->items[i].failed = false;
-    if (++job->refusals == 1)
+    if (++job->refusals == 1 && status != TIDE_NO_MEMORY)
         decide(job, TIDE_ENDED_RETURNED, status, now_ms);
     else
         put_back_unsplit(job, status, now_ms);

@@ -1,9 +1,9 @@
 /* job.c - what a handler can ask for while it runs its job. */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "base/json.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,16 +13,33 @@ enum {
 
 /* ---- life ------------------------------------------------------------------- */
 
+static void job_to_free_list(tide_engine *engine, tide_job *job)
+{
+    job->next = engine->free_jobs;
+    engine->free_jobs = job;
+    engine->free_jobs_count++;
+}
+
+bool tide_jobs_reserve(tide_engine *engine, size_t count)
+{
+    while (engine->free_jobs_count < engine->jobs_reserved + count) {
+        tide_job *job = tide_mem_new(engine->mem, sizeof *job);
+        if (job == NULL)
+            return false;
+        job_to_free_list(engine, job);
+    }
+    engine->jobs_reserved += count;
+    return true;
+}
+
 tide_job *tide_job_take(tide_engine *engine, const struct tide_brief *brief,
                         struct tide_job_body *body)
 {
     tide_job *job = engine->free_jobs;
-    if (job != NULL)
-        engine->free_jobs = job->next;
-    else
-        job = tide_mem_new(engine->mem, sizeof *job);
-    if (job == NULL)
-        return NULL;
+    TIDE_ASSERT(engine->jobs_reserved > 0 && job != NULL);
+    engine->free_jobs = job->next;
+    engine->free_jobs_count--;
+    engine->jobs_reserved--;
     memset(job, 0, sizeof *job);
     job->engine = engine;
     job->brief = *brief;
@@ -43,8 +60,7 @@ void tide_job_drop(tide_job *job)
     tide_births_done(&job->effects_transaction.births, engine->mem);
     tide_mem_free(engine->mem, job->children, job->children_capacity * sizeof *job->children);
     job->children = NULL;
-    job->next = engine->free_jobs;
-    engine->free_jobs = job;
+    job_to_free_list(engine, job);
 }
 
 /* ---- facts --------------------------------------------------------------------- */
@@ -160,11 +176,9 @@ static tide_status copy_items(tide_job *job, const json_t *items)
 static void read_items(tide_job *job)
 {
     job->items_read = true;
-    json_error_t json_error;
-    json_t *payload = json_loadb(job->body->payload.data, job->body->payload.bytes, 0, &json_error);
-    if (payload == NULL && json_error_code(&json_error) == json_error_out_of_memory)
-        job->items_status = TIDE_NO_MEMORY;
-    else
+    json_t *payload = NULL;
+    job->items_status = tide_json_parse_stored(job->body->payload, &payload, NULL);
+    if (job->items_status == TIDE_OK)
         job->items_status = copy_items(job, json_object_get(payload, "items"));
     json_decref(payload);
 }

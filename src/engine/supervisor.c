@@ -25,6 +25,10 @@ static tide_job *stand_in(tide_engine *engine, const tide_job *stuck)
     struct tide_job_body *body = tide_mem_new(engine->mem, bytes);
     if (body == NULL)
         return NULL;
+    if (!tide_jobs_reserve(engine, 1)) {
+        tide_mem_free(engine->mem, body, bytes);
+        return NULL;
+    }
     char *payload = (char *)(body + 1);
     if (claimed->payload.bytes > 0)
         memcpy(payload, claimed->payload.data, claimed->payload.bytes);
@@ -35,10 +39,6 @@ static tide_job *stand_in(tide_engine *engine, const tide_job *stuck)
                                    .force = claimed->force,
                                    .bytes = bytes};
     tide_job *job = tide_job_take(engine, &stuck->brief, body);
-    if (job == NULL) {
-        tide_job_body_free(engine->mem, body);
-        return NULL;
-    }
     job->bytes_done = __atomic_load_n(&stuck->bytes_done, __ATOMIC_RELAXED);
     return job;
 }

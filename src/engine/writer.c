@@ -31,6 +31,15 @@ static void gather_ends(tide_engine *engine, struct tide_batch *batch)
     }
 }
 
+/* No memory for the jobs that could be claimed. */
+static void claim_later(tide_engine *engine, uint64_t now_ms)
+{
+    TIDE_SEEN("writer: no memory for a claim");
+    engine->stuff_to_claim = true;
+    engine->retry_writes_at_ms = now_ms + 1000;
+    tide_cond_wake_one(engine->world, engine->pump);
+}
+
 static void gather_claims(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
 {
     engine->stuff_to_claim = false;
@@ -39,7 +48,8 @@ static void gather_claims(tide_engine *engine, struct tide_batch *batch, uint64_
     if (engine->phase != TIDE_PHASE_RUN)
         return;
     uint64_t id = 0;
-    while (batch->claims_count < TIDE_CLAIM_MAX / 2 &&
+    bool room = true;
+    while (batch->claims_count < TIDE_CLAIM_MAX / 2 && (room = tide_jobs_reserve(engine, 1)) &&
            tide_lanes_next_claim(engine->lanes, engine->ahead, &id)) {
         tide_tracker_claiming(engine->tracker, id, now_ms);
         batch->claim_ids[batch->claims_count++] = id;
@@ -47,6 +57,8 @@ static void gather_claims(tide_engine *engine, struct tide_batch *batch, uint64_
     batch->claims_known = batch->claims_count;
     batch->claim_token = engine->token_next;
     engine->token_next += batch->claims_count;
+    if (!room)
+        claim_later(engine, now_ms);
 }
 
 static void gather_cursors(tide_engine *engine, struct tide_batch *batch)
@@ -84,6 +96,9 @@ static void gather_fleet(tide_engine *engine, struct tide_batch *batch)
     if (fleet->free_rest && batch->finishes_count > 0)
         tide_fleet_free_work(fleet);
     tide_fleet_room(engine, batch->free_wanted);
+    for (int lane = 0; lane < 2; lane++)
+        while (!tide_jobs_reserve(engine, batch->free_wanted[lane]))
+            batch->free_wanted[lane] /= 2; /* at 0 it succeeds */
     /* What is heard of while this transaction looks may have come too late for it. */
     for (int lane = 0; lane < 2; lane++)
         if (batch->free_wanted[lane] > 0)
@@ -107,6 +122,7 @@ static bool gather(tide_engine *engine, struct tide_batch *batch, uint64_t now_m
     batch->saving_count = 0;
     batch->writes_left = NULL;
     batch->gathered_ms = now_ms;
+    engine->jobs_reserved = 0; /* of a batch that came to nothing */
     if (engine->retry_writes_at_ms > now_ms)
         return false;
     engine->retry_writes_at_ms = 0;
@@ -289,7 +305,7 @@ static void claim_newborn(tide_engine *engine, struct tide_batch *batch, uint64_
     for (struct tide_write *write = batch->writes; write != NULL && room > 0; write = write->next)
         for (size_t i = 0; i < write->transaction.births.jobs_count && room > 0; i++) {
             const struct tide_birth *birth = &write->transaction.births.jobs[i];
-            if (!may_start_at_birth(engine, birth, now_unix_ms))
+            if (!may_start_at_birth(engine, birth, now_unix_ms) || !tide_jobs_reserve(engine, 1))
                 continue;
             batch->claim_ids[batch->claims_count++] = birth->brief.id;
             room--;
@@ -523,6 +539,7 @@ static void write_batch(tide_engine *engine, struct tide_batch *batch)
     else
         tide_batch_unapply(engine, batch, rc, &err, now_ms);
     tide_batch_end_writes(engine, batch, rc, &err, now_ms);
+    engine->jobs_reserved = 0;
     if (rc == TIDE_OK)
         reload_streams(engine, batch);
     engine->wal_pages += 8 + (uint32_t)(batch->finishes_count + batch->claims_count) / 4;
@@ -533,17 +550,8 @@ static void write_batch(tide_engine *engine, struct tide_batch *batch)
 void tide_writer_main(void *arg)
 {
     tide_engine *engine = arg;
-    struct tide_batch *batch = tide_mem_new(engine->mem, sizeof *batch);
+    struct tide_batch *batch = engine->batch;
     tide_lock_take(engine->world, engine->lock);
-    if (batch == NULL) {
-        tide_error err;
-        (void)tide_error_set(&err, TIDE_NO_MEMORY, "no memory for the writer");
-        tide_engine_fail(engine, TIDE_NO_MEMORY, &err);
-        tide_lock_drop(engine->world, engine->lock);
-        return;
-    }
-    tide_changes_init(&batch->changes, engine->mem);
-    tide_buf_init(&batch->text, engine->mem, 64 << 10);
     while (engine->phase != TIDE_PHASE_ENDED) {
         copy_rest_of_log(engine);
         if (gather(engine, batch, tide_world_now_ms(engine->world))) {
@@ -577,6 +585,25 @@ void tide_writer_main(void *arg)
     tide_batch_end_writes(engine, batch, TIDE_STOPPED, &err, 0);
     engine->writer_gone = true;
     tide_lock_drop(engine->world, engine->lock);
+}
+
+/* Made before the thread: a writer without it could answer nobody. */
+tide_status tide_writer_new(tide_engine *engine)
+{
+    struct tide_batch *batch = tide_mem_new(engine->mem, sizeof *batch);
+    if (batch == NULL)
+        return TIDE_NO_MEMORY;
+    tide_changes_init(&batch->changes, engine->mem);
+    tide_buf_init(&batch->text, engine->mem, 64 << 10);
+    engine->batch = batch;
+    return TIDE_OK;
+}
+
+void tide_writer_free(tide_engine *engine)
+{
+    struct tide_batch *batch = engine->batch;
+    if (batch == NULL)
+        return;
     tide_changes_done(&batch->changes);
     tide_buf_done(&batch->text);
     tide_mem_free(engine->mem, batch, sizeof *batch);

@@ -18,7 +18,7 @@ enum {
 
 void *sim_alloc(size_t bytes)
 {
-    void *pointer = tide_mem_new(tide_mem_heap(), bytes);
+    void *pointer = calloc(1, bytes);
     TIDE_ASSERT(pointer != NULL);
     return pointer;
 }
