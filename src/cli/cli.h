@@ -257,6 +257,7 @@ tide_status cli_console_backfill(struct cli *cli);
 tide_status cli_console_sync(struct cli *cli);
 tide_status cli_console_status(struct cli *cli);
 tide_status cli_console_report(struct cli *cli);
+tide_status cli_console_remove(struct cli *cli);
 tide_status cli_mail_sync(struct cli *cli);
 tide_status cli_mail_status(struct cli *cli);
 tide_status cli_mail_bad(struct cli *cli);

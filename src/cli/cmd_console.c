@@ -1,4 +1,4 @@
-/* tidemark console sites|backfill|sync|status, and account add console (B1-B11). */
+/* tidemark console sites|backfill|sync|status|remove, and account add console (B1-B11). */
 #include "cli/account_check.h"
 #include "cli/console_home.h"
 
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-enum { TICK_MS = 250, EVENT_MS = 1000, PLAIN_MS = 10000, SITES_MAX = 256 };
+enum { TICK_MS = 250, EVENT_MS = 1000, PLAIN_MS = 10000, SITES_MAX = TIDE_CONSOLE_SITES_MAX };
 
 static const struct cli_purpose reading = {
     "sync", "https://www.googleapis.com/auth/webmasters.readonly",
@@ -83,6 +83,8 @@ tide_status cli_account_add_console(struct cli *cli)
 struct live {
     struct cli *cli;
     struct console_home *home;
+    const char *const *sites; /* of this run */
+    size_t sites_count;
     bool terminal;
     uint64_t started_ms;
     uint64_t shown_ms;
@@ -201,6 +203,63 @@ static tide_status run(struct live *live)
     return rc;
 }
 
+/* ---- sites that are refused ---- */
+
+struct refusals {
+    const struct live *live; /* only sites of this run; NULL: all */
+    struct cli *cli;
+    size_t count;
+    char site[TIDE_SC_SITE_BYTES_MAX + 1]; /* the first */
+    char reason[400];
+    tide_json list;
+};
+
+static bool is_of_run(const struct live *live, const char *site)
+{
+    for (size_t i = 0; i < live->sites_count; i++)
+        if (strcmp(live->sites[i], site) == 0)
+            return true;
+    return false;
+}
+
+static void take_refusal(const char *site, const char *reason, uint64_t since_unix_ms, void *arg)
+{
+    struct refusals *refusals = arg;
+    tide_json one;
+    if (refusals->live != NULL && !is_of_run(refusals->live, site))
+        return;
+    if (refusals->count++ == 0) {
+        (void)snprintf(refusals->site, sizeof refusals->site, "%s", site);
+        (void)snprintf(refusals->reason, sizeof refusals->reason, "%s", reason);
+    } else if (refusals->live != NULL) {
+        (void)fprintf(stderr, "tidemark: warning: refused: %s\n", reason);
+    }
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "site", site);
+    tide_json_set_cstr(&one, "reason", reason);
+    tide_json_set_u64(&one, "since_unix_ms", since_unix_ms);
+    tide_json_append(&refusals->list, &one);
+}
+
+/* The others of this run are fetched; these are named, with both ways out. */
+static tide_status run_refused(struct live *live)
+{
+    struct cli *cli = live->cli;
+    struct refusals refusals = {.live = live, .cli = cli};
+    char hint[TIDE_SC_SITE_BYTES_MAX + 300];
+    tide_json_array(&refusals.list);
+    const tide_status rc =
+        tide_console_refused(live->home->console, take_refusal, &refusals, &cli->err);
+    tide_json_set(&cli->json, "refused_sites", &refusals.list);
+    if (rc != TIDE_OK || refusals.count == 0)
+        return rc;
+    (void)snprintf(hint, sizeof hint,
+                   "Get access in Search Console and run this again: it goes on where it was. "
+                   "`tidemark console remove %.400s` stops asking for it.",
+                   refusals.site);
+    return cli_fail(cli, TIDE_PERMANENT, hint, "refused: %.380s", refusals.reason);
+}
+
 /* How a run ended, for people and for the exit code. */
 static tide_status ended(struct live *live, tide_status rc)
 {
@@ -224,10 +283,16 @@ static tide_status ended(struct live *live, tide_status rc)
             "Mend the cause, then `tidemark account resume console`, and run this again: "
             "it goes on where it was.",
             "halted: %.300s", text);
+    const tide_status refused = run_refused(live);
+    if (refused != TIDE_OK)
+        return refused;
     tide_engine_progress(live->home->engine, &progress);
     uint64_t left = 0;
-    if (rc == TIDE_OK)
-        rc = tide_console_left(live->home->console, &left, &cli->err);
+    for (size_t i = 0; rc == TIDE_OK && i < live->sites_count; i++) {
+        uint64_t of_site = 0;
+        rc = tide_console_left(live->home->console, live->sites[i], &of_site, &cli->err);
+        left += of_site;
+    }
     if (rc == TIDE_STOPPED || interrupted)
         cli->exit_code = CLI_EXIT_INTERRUPTED;
     else if (progress.failed > 0)
@@ -263,6 +328,7 @@ static void telemetry(struct cli *cli, struct console_home *home)
 struct sites {
     struct cli *cli;
     struct tide_console_site known[SITES_MAX];
+    const char *names[SITES_MAX]; /* of them */
     size_t count;
     tide_json list;
 };
@@ -270,8 +336,11 @@ struct sites {
 static void take_known(const struct tide_console_site *site, void *arg)
 {
     struct sites *sites = arg;
-    if (sites->count < SITES_MAX)
-        sites->known[sites->count++] = *site;
+    if (sites->count == SITES_MAX)
+        return;
+    sites->known[sites->count] = *site;
+    sites->names[sites->count] = sites->known[sites->count].site;
+    sites->count++;
 }
 
 static void show_site(const char *site, const char *level, void *arg)
@@ -409,7 +478,7 @@ static void report_days(struct cli *cli, struct console_home *home)
 tide_status cli_console_backfill(struct cli *cli)
 {
     struct console_home home = {.may_hand_over = true};
-    struct live live = {.cli = cli, .home = &home};
+    struct live live = {.cli = cli, .home = &home, .sites = cli->arguments, .sites_count = 1};
     struct tide_console_run wanted = {.site = cli->arguments[0]};
     tide_status rc = wanted_run(cli, &wanted);
     if (rc == TIDE_OK)
@@ -494,6 +563,8 @@ tide_status cli_console_sync(struct cli *cli)
             cli->hint[0] = '\0';
         }
     }
+    live.sites = cli->arguments_count > 0 ? cli->arguments : sites->names;
+    live.sites_count = cli->arguments_count > 0 ? cli->arguments_count : sites->count;
     if (rc == TIDE_OK && count == 0)
         rc = cli_fail(cli, TIDE_NOT_FOUND, "Begin with `tidemark console backfill SITE`.",
                       "nothing was fetched so far");
@@ -589,6 +660,28 @@ static void show_series(const struct tide_console_set *set, uint64_t days, uint6
     tide_json_append(&standing->list, &one);
 }
 
+static void show_refusal(const char *site, const char *reason, uint64_t since_unix_ms, void *arg)
+{
+    struct refusals *refusals = arg;
+    char when[32];
+    take_refusal(site, reason, since_unix_ms, arg);
+    cli_print(refusals->cli,
+              "\n%s is refused since %s: %s\n"
+              "Get access in Search Console and fetch it again, or stop asking for it with "
+              "`tidemark console remove %s`.\n",
+              site, cli_time(since_unix_ms, when), reason, site);
+}
+
+static tide_status show_refusals(struct cli *cli)
+{
+    struct refusals refusals = {.cli = cli};
+    tide_json_array(&refusals.list);
+    const tide_status rc =
+        tide_console_look_refused(cli->ledger, show_refusal, &refusals, &cli->err);
+    tide_json_set(&cli->json, "refused_sites", &refusals.list);
+    return rc;
+}
+
 tide_status cli_console_status(struct cli *cli)
 {
     static const char *const headings[] = {"SITE", "TYPE", "TIDEMARK", "STORED",  "DAYS",
@@ -618,8 +711,32 @@ tide_status cli_console_status(struct cli *cli)
         cli_table_end(cli, "Nothing was fetched so far.");
         cli->err = (tide_error){TIDE_OK, 0, ""};
         cli->hint[0] = '\0';
+        rc = show_refusals(cli);
     }
     tide_json_set(&cli->json, "series", &standing.list);
     tide_mem_free(cli->mem, sites, sizeof *sites);
     return rc;
+}
+
+/* ---- remove ---- */
+
+tide_status cli_console_remove(struct cli *cli)
+{
+    struct console_home home = {0};
+    const char *site = cli->arguments[0];
+    tide_status rc = console_home_open(cli, &home);
+    if (rc == TIDE_OK) {
+        rc = tide_console_site_remove(home.console, site, &cli->err);
+        rc = cli_hint(cli, rc, "`tidemark console status` shows the sites there are.");
+    }
+    if (rc == TIDE_OK) {
+        cli_print(
+            cli,
+            "%s is removed: nothing more is fetched of it. What is stored stays in %s/console; "
+            "`tidemark account add console %s` brings it back.\n",
+            site, home.archive_dir, site);
+        tide_json_set_cstr(&cli->json, "removed", site);
+    }
+    const tide_status closed = console_home_close(cli, &home);
+    return rc == TIDE_OK ? closed : rc;
 }

@@ -292,6 +292,8 @@ const struct cli_command cli_commands[] = {
      "Show up to which day each series is complete, and what is stored.", cli_console_status},
     {"console", "report", "SITE", 1, 1, console_report_flags,
      "Show totals of days, and the best queries or pages.", cli_console_report},
+    {"console", "remove", "SITE", 1, 1, NULL, "Stop fetching a site; what is stored stays.",
+     cli_console_remove},
     {"account", "add", "gmail EMAIL | console SITE...", 2, 60, account_add_flags,
      "Sign in to an account and keep its sign-in.", cli_account_add},
     {"account", "remove", "EMAIL", 1, 1, NULL,

@@ -24,7 +24,10 @@ static const char tables[] =
     " site INTEGER NOT NULL, type INTEGER NOT NULL, dimensions INTEGER NOT NULL,"
     " epoch INTEGER NOT NULL, floor TEXT NOT NULL, opened TEXT NOT NULL,"
     " PRIMARY KEY(site, type, dimensions)"
-    ") STRICT, WITHOUT ROWID;";
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS console_refused("
+    " site INTEGER PRIMARY KEY, reason TEXT NOT NULL, at INTEGER NOT NULL"
+    ") STRICT;";
 
 tide_status tide_console_tables(tide_rows db, tide_error *err)
 {
@@ -596,53 +599,6 @@ static tide_status enqueue_plan(tide_console *console, const struct tide_console
     return tide_enqueue(console->options.engine, &spec, 1, NULL, err);
 }
 
-/* ---- pages that failed ---- */
-
-enum { FAILED_MAX = 1000 };
-
-struct failed_ask {
-    uint32_t account;
-    uint64_t ids[FAILED_MAX];
-    size_t count;
-};
-
-static tide_status read_failed(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct failed_ask *ask = arg;
-    tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
-    tide_status rc =
-        tide_rows_prepare(db,
-                          "SELECT job.id FROM job JOIN kind ON kind.id = job.kind WHERE"
-                          " job.account = ?1 AND job.state = 3 AND kind.name = 'console.page'"
-                          " LIMIT ?2",
-                          WHAT, &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, ask->account);
-    tide_rows_u64(&stmt, 2, FAILED_MAX);
-    bool row = false;
-    ask->count = 0;
-    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row)
-        ask->ids[ask->count++] = tide_rows_get_u64(&stmt, 0);
-    tide_rows_end(&stmt);
-    return rc;
-}
-
-/* A day whose page failed stays incomplete: whoever runs again wants it tried again. */
-static tide_status retry_failed(tide_console *console, uint32_t account, tide_error *err)
-{
-    struct failed_ask *ask = tide_mem_new(console->mem, sizeof *ask);
-    if (ask == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for failed pages");
-    ask->account = account;
-    tide_status rc = tide_transact(console->options.engine, read_failed, ask, err);
-    for (size_t i = 0; rc == TIDE_OK && i < ask->count; i++)
-        rc = tide_retry_job(console->options.engine, ask->ids[i], err);
-    tide_mem_free(console->mem, ask, sizeof *ask);
-    return rc;
-}
-
 tide_status tide_console_run(tide_console *console, const struct tide_console_run *run,
                              tide_error *err)
 {
@@ -661,7 +617,6 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
         return tide_error_set(err, TIDE_INVALID, "%s is after %s", run->from, run->to);
     if (run->row_limit > TIDE_SC_ROWS_MAX)
         return tide_error_set(err, TIDE_INVALID, "a page has at most %d rows", TIDE_SC_ROWS_MAX);
-    rc = retry_failed(console, site.account, err);
     const uint32_t types = run->types == 0 ? 1u << TIDE_SC_WEB : run->types;
     for (unsigned type = 0; rc == TIDE_OK && type < TIDE_SC_TYPES; type++)
         if ((types >> type & 1u) != 0)
@@ -675,33 +630,38 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
 
 struct left_ask {
     char archive[TIDE_ARCHIVE_ID_BYTES];
+    char like[TIDE_CONSOLE_SITE_LIKE_BYTES];
     bool waiting; /* only what may run: nothing failed, paused or halted */
     uint64_t count;
 };
 
+void tide_console_site_like(uint64_t site, char out[TIDE_CONSOLE_SITE_LIKE_BYTES])
+{
+    (void)snprintf(out, TIDE_CONSOLE_SITE_LIKE_BYTES, "{\"site\":%" PRIu64 ",%%", site);
+}
+
 /* On a shared ledger there is other people's work too: what concerns our directory counts. */
-#define OF_JOBS " FROM job JOIN kind ON kind.id = job.kind"
-#define OF_OURS                                                                                    \
-    OF_JOBS " JOIN account ON account.id = job.account WHERE account.archive = ?1"                 \
-            " AND kind.name IN ('console.plan', 'console.page')"
+#define OF_JOBS                                                                                    \
+    " FROM job JOIN kind ON kind.id = job.kind JOIN account ON account.id = job.account"           \
+    " WHERE kind.name IN ('console.plan', 'console.page') AND job.payload LIKE ?1"
 
 static tide_status count_left(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct left_ask *ask = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     tide_rows_stmt stmt;
-    const char *sql = "SELECT count(*)" OF_JOBS " WHERE job.state IN (0, 1, 3)"
-                      " AND kind.name IN ('console.plan', 'console.page')";
+    const char *sql = "SELECT count(*)" OF_JOBS " AND job.state IN (0, 1, 3)";
     if (db.sqlite == NULL && ask->waiting) /* where these are booleans */
-        sql = "SELECT count(*)" OF_OURS " AND job.state IN (0, 1) AND NOT account.paused"
-              " AND NOT account.halted AND NOT kind.paused";
+        sql = "SELECT count(*)" OF_JOBS " AND account.archive = ?2 AND job.state IN (0, 1)"
+              " AND NOT account.paused AND NOT account.halted AND NOT kind.paused";
     else if (db.sqlite == NULL)
-        sql = "SELECT count(*)" OF_OURS " AND job.state IN (0, 1, 3)";
+        sql = "SELECT count(*)" OF_JOBS " AND account.archive = ?2 AND job.state IN (0, 1, 3)";
     tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
+    tide_rows_text(&stmt, 1, tide_text_of(ask->like));
     if (db.sqlite == NULL)
-        tide_rows_text(&stmt, 1, tide_text_of(ask->archive));
+        tide_rows_text(&stmt, 2, tide_text_of(ask->archive));
     rc = tide_rows_one(&stmt, err);
     if (rc == TIDE_OK)
         ask->count = tide_rows_get_u64(&stmt, 0);
@@ -709,28 +669,36 @@ static tide_status count_left(tide_transaction *transaction, void *arg, tide_err
     return rc;
 }
 
-static tide_status left(tide_console *console, bool waiting, uint64_t *count_out, tide_error *err)
+static tide_status left(tide_console *console, struct left_ask *ask, uint64_t *count_out,
+                        tide_error *err)
 {
-    struct left_ask ask = {.waiting = waiting};
     tide_status rc = TIDE_OK;
     if (tide_engine_shared(console->options.engine))
-        rc = tide_archive_id_read(console->options.world, console->dir, ask.archive, err);
+        rc = tide_archive_id_read(console->options.world, console->dir, ask->archive, err);
     if (rc == TIDE_OK)
-        rc = tide_transact(console->options.engine, count_left, &ask, err);
+        rc = tide_transact(console->options.engine, count_left, ask, err);
     if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
-        *count_out = ask.count;
+        *count_out = ask->count;
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* no archive, no work of it */
 }
 
-tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_error *err)
+tide_status tide_console_left(tide_console *console, const char *site, uint64_t *left_out,
+                              tide_error *err)
 {
-    return left(console, false, left_out, err);
+    struct left_ask ask = {.waiting = false};
+    struct tide_console_site row;
+    const tide_status rc = tide_console_site(console, site, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_console_site_like(row.id, ask.like);
+    return left(console, &ask, left_out, err);
 }
 
 tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err)
 {
+    struct left_ask ask = {.like = "%", .waiting = true};
     if (tide_engine_shared(console->options.engine))
-        return left(console, true, count_out, err);
+        return left(console, &ask, count_out, err);
     *count_out = 0;
     return TIDE_OK;
 }

@@ -18,8 +18,8 @@
  * Invariants:
  *   K1  the cursor never passes a day that is not stored whole, or not final.
  *   K2  a day is stored once, its rows by clicks as the pages gave them (store.h V1).
- *   K3  a permanent refusal of one page halts the account with its date and reason: a
- *       day with a missing page is never shown as complete (B6).
+ *   K3  a permanent refusal of one page stops its site, with its date and reason, and no other
+ *       site: a day with a missing page is never shown as complete (B6, refused.c).
  *   K4  a run that is killed and started again asks for no page again whose job is done.
  */
 #ifndef TIDE_CONSOLE_CONSOLE_H
@@ -93,6 +93,15 @@ tide_status tide_console_sites(tide_console *console,
 tide_status tide_console_site(tide_console *console, const char *site,
                               struct tide_console_site *site_out, tide_error *err);
 
+/* Stops fetching a site: its jobs are canceled, what is stored stays.  Added again, it goes on
+ * where it was.  TIDE_NOT_FOUND.  The engine is open and has not been started. */
+tide_status tide_console_site_remove(tide_console *console, const char *site, tide_error *err);
+/* Sites that the server refuses for good, and since when; by name. */
+typedef void tide_console_refused_visit(const char *site, const char *reason,
+                                        uint64_t since_unix_ms, void *arg);
+tide_status tide_console_refused(tide_console *console, tide_console_refused_visit *visit,
+                                 void *arg, tide_error *err);
+
 /* Asks the server for the properties of a sign-in: a job of its own.  What it found is
  * visited when the engine is quiet again. */
 tide_status tide_console_list(tide_console *console, const char *name, tide_error *err);
@@ -127,11 +136,12 @@ struct tide_console_state {
  * asked for here.  0 on a ledger of our own, whose engine is quiet when all is done. */
 tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err);
 void tide_console_state(tide_console *console, struct tide_console_state *state_out);
-/* Requests that are not done: 0 when everything that was asked for is stored. */
-tide_status tide_console_left(tide_console *console, uint64_t *left_out, tide_error *err);
+/* Requests of a site that are not done: 0 when everything that was asked for is stored. */
+tide_status tide_console_left(tide_console *console, const char *site, uint64_t *left_out,
+                              tide_error *err);
 /* Whether a sign-in of this process was refused; the text says why. */
 bool tide_console_signed_out(tide_console *console, char name_out[128], char text_out[400]);
-/* Whether the run was halted, and why (K3). */
+/* Whether the receiver of days halted the run, and why (B2). */
 bool tide_console_halted(tide_console *console, char text_out[400]);
 
 #endif

@@ -20,6 +20,7 @@ struct tide_console_open_site {
     struct tide_console_site row;
     tide_console_store *store;
     struct tide_console_user *user;
+    char refused[400]; /* why, since this process asked last; "": it is not */
 };
 
 enum { TIDE_CONSOLE_USERS_MAX = 64 };
@@ -78,9 +79,33 @@ tide_status tide_console_series_put(tide_rows db, const struct tide_console_seri
 /* How every handler ends: a refused sign-in, or a halt, is noted for whoever watches. */
 tide_status tide_console_ended(tide_console *console, tide_job *job, tide_status rc,
                                const tide_error *err);
-/* Halts the account of this job (K3) and says why; returns `rc`. */
+/* Halts the account of this job (B2) and says why; returns `rc`. */
 tide_status tide_console_halt(tide_console *console, tide_job *job, tide_status rc,
                               const char *text);
+
+/* ---- sites that are refused (refused.c) ---- */
+
+/* Whether trying again cannot help.  A 404 counts: the engine would take a vanished page for
+ * done, and the mark would pass its day. */
+static inline bool tide_console_is_final(tide_status rc)
+{
+    return tide_status_class(rc) == TIDE_CLASS_PERMANENT ||
+           tide_status_class(rc) == TIDE_CLASS_GONE;
+}
+/* Notes that the server refuses this site for good; TIDE_PERMANENT with that text. */
+tide_status tide_console_refuse(tide_console *console, struct tide_console_open_site *site,
+                                const char *text, tide_error *err);
+/* TIDE_PERMANENT: it does, no need to ask. */
+tide_status tide_console_is_refused(tide_console *console,
+                                    const struct tide_console_open_site *site, tide_error *err);
+/* The server answered for this site: forgets the refusal, and lets what failed run again. */
+tide_status tide_console_accepted(tide_console *console, struct tide_console_open_site *site,
+                                  tide_error *err);
+tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *visit, void *arg,
+                                      tide_error *err);
+/* A pattern for payloads of a site's plans and pages, which begin with its number. */
+enum { TIDE_CONSOLE_SITE_LIKE_BYTES = 48 };
+void tide_console_site_like(uint64_t site, char out[TIDE_CONSOLE_SITE_LIKE_BYTES]);
 
 /* What a page job is about: its payload. */
 struct tide_console_ask {

@@ -14,6 +14,15 @@ tide_status tide_console_look_sites(tide_ledger *ledger,
     return rc == TIDE_OK && has ? tide_console_sites_read(db, visit, arg, err) : rc;
 }
 
+tide_status tide_console_look_refused(tide_ledger *ledger, tide_console_refused_visit *visit,
+                                      void *arg, tide_error *err)
+{
+    const tide_rows db = tide_ledger_rows(ledger);
+    bool has = false; /* an older version made the ledger, or the system was never used */
+    const tide_status rc = tide_rows_has(db, "console_refused", "Search Console's rows", &has, err);
+    return rc == TIDE_OK && has ? tide_console_refused_read(db, visit, arg, err) : rc;
+}
+
 struct stream_ask {
     uint32_t account;
     char name[TIDE_CONSOLE_STREAM_BYTES];

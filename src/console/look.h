@@ -13,6 +13,10 @@ tide_status tide_console_look_sites(tide_ledger *ledger,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
                                     void *arg, tide_error *err);
 
+/* Those that the server refuses for good. */
+tide_status tide_console_look_refused(tide_ledger *ledger, tide_console_refused_visit *visit,
+                                      void *arg, tide_error *err);
+
 struct tide_console_mark {
     char floor[16];     /* its first day; "": it was never planned */
     char tidemark[16];  /* the last day up to which all is complete and final; "": none yet */

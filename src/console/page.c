@@ -275,15 +275,18 @@ tide_status tide_console_page_job(tide_job *job, void *context, tide_error *err)
     if (rc == TIDE_OK)
         rc = tide_console_use(console, ask.site, &site, &why);
     if (rc == TIDE_OK)
+        rc = tide_console_is_refused(console, site, &why);
+    const bool refused = rc == TIDE_PERMANENT;
+    if (rc == TIDE_OK)
         rc = ask.totals_next ? run_totals(console, site, job, &ask, &why)
                              : run_rows(console, site, job, &ask, &why);
+    if (tide_console_is_final(rc) && !refused) {
+        char text[400];
+        (void)snprintf(text, sizeof text, "%.80s %s: %.280s", site == NULL ? "" : site->row.site,
+                       ask.date, why.text);
+        rc = site == NULL ? TIDE_PERMANENT : tide_console_refuse(console, site, text, &why);
+    }
     if (rc != TIDE_OK && err != NULL)
         *err = why;
-    if (tide_status_class(rc) == TIDE_CLASS_PERMANENT || tide_status_class(rc) == TIDE_CLASS_GONE) {
-        char text[300];
-        (void)snprintf(text, sizeof text, "%.80s %s: %.200s", site == NULL ? "" : site->row.site,
-                       ask.date, why.text);
-        rc = tide_console_halt(console, job, rc, text);
-    }
     return tide_console_ended(console, job, rc, &why);
 }

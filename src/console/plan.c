@@ -291,7 +291,8 @@ static void choose_from(struct plan *plan)
         plan->from = plan->to - TIDE_CONSOLE_DAYS_MAX + 1; /* the server has no older ones */
 }
 
-static tide_status plan_run(tide_job *job, tide_console *console, tide_error *err)
+static tide_status plan_run(tide_job *job, tide_console *console,
+                            struct tide_console_open_site **site_out, tide_error *err)
 {
     struct plan *plan = tide_job_memory(job, sizeof *plan);
     char from[16];
@@ -304,10 +305,13 @@ static tide_status plan_run(tide_job *job, tide_console *console, tide_error *er
     tide_status rc = read_payload(plan, job, today, err);
     if (rc == TIDE_OK)
         rc = tide_console_use(console, plan->row.site, &plan->site, err);
+    *site_out = plan->site;
     if (rc == TIDE_OK)
         rc = tide_transact(console->options.engine, read_series, plan, err);
     if (rc == TIDE_OK)
         rc = ask_final(plan, job, today, err);
+    if (rc == TIDE_OK)
+        rc = tide_console_accepted(console, plan->site, err);
     if (rc != TIDE_OK)
         return rc;
     choose_from(plan);
@@ -322,11 +326,16 @@ static tide_status plan_run(tide_job *job, tide_console *console, tide_error *er
 tide_status tide_console_plan(tide_job *job, void *context, tide_error *err)
 {
     tide_console *console = context;
+    struct tide_console_open_site *site = NULL;
     tide_error why = {TIDE_OK, 0, ""};
-    tide_status rc = plan_run(job, console, &why);
+    tide_status rc = plan_run(job, console, &site, &why);
+    if (tide_console_is_final(rc)) {
+        char text[400];
+        (void)snprintf(text, sizeof text, "%.80s: %.300s", site == NULL ? "" : site->row.site,
+                       why.text);
+        rc = site == NULL ? TIDE_PERMANENT : tide_console_refuse(console, site, text, &why);
+    }
     if (rc != TIDE_OK && err != NULL)
         *err = why;
-    if (tide_status_class(rc) == TIDE_CLASS_PERMANENT || tide_status_class(rc) == TIDE_CLASS_GONE)
-        rc = tide_console_halt(console, job, rc, why.text);
     return tide_console_ended(console, job, rc, &why);
 }

@@ -1,0 +1,239 @@
+/* refused.c - sites that the server refuses for good, and their way out (B6).
+ *
+ * A permanent refusal (403, 404, a request that makes no sense) concerns one site: the sign-in
+ * and its other sites go on.  The jobs of that site fail without another call, so a day with a
+ * missing page stays incomplete and the mark stays before it.  The next plan of the site asks the
+ * server; when that goes well the refusal is forgotten and the failed jobs are tried again. */
+#include "console/console_inside.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WHAT "Search Console's rows"
+
+/* ---- the row of a refusal ---- */
+
+struct refusal {
+    uint64_t site;
+    const char *reason;
+    uint64_t at_unix_ms;
+};
+
+static tide_status write_refusal(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct refusal *refusal = arg;
+    tide_rows_stmt stmt;
+    const tide_status rc =
+        tide_rows_prepare(tide_transaction_rows(transaction),
+                          "INSERT INTO console_refused(site, reason, at) VALUES(?1, ?2, ?3)"
+                          " ON CONFLICT(site) DO UPDATE SET reason = ?2",
+                          WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, refusal->site);
+    tide_rows_text(&stmt, 2, tide_text_of(refusal->reason));
+    tide_rows_u64(&stmt, 3, refusal->at_unix_ms);
+    return tide_rows_run(&stmt, err);
+}
+
+static tide_status forget_refusal(tide_rows db, uint64_t site, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc =
+        tide_rows_prepare(db, "DELETE FROM console_refused WHERE site = ?1", WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, site);
+    return tide_rows_run(&stmt, err);
+}
+
+static tide_status drop_refusal(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    return forget_refusal(tide_transaction_rows(transaction), *(const uint64_t *)arg, err);
+}
+
+tide_status tide_console_refused_read(tide_rows db, tide_console_refused_visit *visit, void *arg,
+                                      tide_error *err)
+{
+    tide_rows_stmt stmt;
+    tide_status rc = tide_rows_prepare(
+        db,
+        "SELECT console_site.site, reason, at FROM console_refused JOIN console_site ON"
+        " console_site.id = console_refused.site ORDER BY console_site.site",
+        WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    bool row = false;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        char site[TIDE_SC_SITE_BYTES_MAX + 1];
+        char reason[400];
+        tide_rows_get_copy(&stmt, 0, site, sizeof site);
+        tide_rows_get_copy(&stmt, 1, reason, sizeof reason);
+        visit(site, reason, tide_rows_get_u64(&stmt, 2), arg);
+    }
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+struct refusals_ask {
+    tide_console_refused_visit *visit;
+    void *arg;
+};
+
+static tide_status read_refusals(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct refusals_ask *ask = arg;
+    return tide_console_refused_read(tide_transaction_rows(transaction), ask->visit, ask->arg, err);
+}
+
+tide_status tide_console_refused(tide_console *console, tide_console_refused_visit *visit,
+                                 void *arg, tide_error *err)
+{
+    struct refusals_ask ask = {visit, arg};
+    return tide_transact(console->options.engine, read_refusals, &ask, err);
+}
+
+/* ---- its jobs ---- */
+
+enum { JOBS_MAX = 1000, FAILED = 3 };
+
+struct jobs_ask {
+    uint64_t site;
+    uint64_t ids[JOBS_MAX];
+    bool failed[JOBS_MAX];
+    size_t count;
+};
+
+/* Failed ones first: a retried one is no longer failed, so the next slice has others. */
+static tide_status read_jobs(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct jobs_ask *ask = arg;
+    char payload[TIDE_CONSOLE_SITE_LIKE_BYTES];
+    tide_rows_stmt stmt;
+    tide_status rc = tide_rows_prepare(
+        tide_transaction_rows(transaction),
+        "SELECT job.id, job.state FROM job JOIN kind ON kind.id = job.kind WHERE"
+        " job.state IN (0, 1, 3) AND kind.name IN ('console.plan', 'console.page')"
+        " AND job.payload LIKE ?1 ORDER BY job.state DESC, job.id LIMIT ?2",
+        WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_console_site_like(ask->site, payload);
+    tide_rows_text(&stmt, 1, tide_text_of(payload));
+    tide_rows_u64(&stmt, 2, JOBS_MAX);
+    bool row = false;
+    ask->count = 0;
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        ask->ids[ask->count] = tide_rows_get_u64(&stmt, 0);
+        ask->failed[ask->count++] = tide_rows_get_u64(&stmt, 1) == FAILED;
+    }
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+static tide_status retry_failed(tide_console *console, struct jobs_ask *ask, tide_error *err)
+{
+    tide_status rc = tide_transact(console->options.engine, read_jobs, ask, err);
+    for (size_t i = 0; rc == TIDE_OK && i < ask->count && ask->failed[i]; i++)
+        rc = tide_retry_job(console->options.engine, ask->ids[i], err);
+    return rc;
+}
+
+/* The engine does not run, or the jobs are told to end: none comes back.  A failed job can be
+ * canceled only when it waits again. */
+static tide_status cancel_all(tide_console *console, struct jobs_ask *ask, tide_error *err)
+{
+    tide_engine *engine = console->options.engine;
+    tide_status rc = TIDE_OK;
+    do {
+        rc = tide_transact(engine, read_jobs, ask, err);
+        for (size_t i = 0; rc == TIDE_OK && i < ask->count; i++) {
+            if (ask->failed[i])
+                rc = tide_retry_job(engine, ask->ids[i], err);
+            if (rc == TIDE_OK)
+                rc = tide_cancel_job(engine, ask->ids[i], err);
+        }
+    } while (rc == TIDE_OK && ask->count == JOBS_MAX);
+    return rc;
+}
+
+/* ---- a site ---- */
+
+tide_status tide_console_refuse(tide_console *console, struct tide_console_open_site *site,
+                                const char *text, tide_error *err)
+{
+    struct refusal refusal = {site->row.id, text, tide_world_now_unix_ms(console->options.world)};
+    tide_lock_take(console->options.world, console->lock);
+    const bool first = site->refused[0] == '\0';
+    if (first)
+        (void)snprintf(site->refused, sizeof site->refused, "%s", text);
+    tide_lock_drop(console->options.world, console->lock);
+    /* The row is for people; the job fails with the same text whether it is written or not. */
+    if (first)
+        (void)tide_transact(console->options.engine, write_refusal, &refusal, NULL);
+    return tide_error_set(err, TIDE_PERMANENT, "%s", text);
+}
+
+tide_status tide_console_is_refused(tide_console *console,
+                                    const struct tide_console_open_site *site, tide_error *err)
+{
+    tide_lock_take(console->options.world, console->lock);
+    const tide_status rc = site->refused[0] == '\0'
+                               ? TIDE_OK
+                               : tide_error_set(err, TIDE_PERMANENT, "%s", site->refused);
+    tide_lock_drop(console->options.world, console->lock);
+    return rc;
+}
+
+tide_status tide_console_accepted(tide_console *console, struct tide_console_open_site *site,
+                                  tide_error *err)
+{
+    struct jobs_ask *ask = tide_mem_new(console->mem, sizeof *ask);
+    if (ask == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for failed pages");
+    ask->site = site->row.id;
+    tide_lock_take(console->options.world, console->lock);
+    site->refused[0] = '\0';
+    tide_lock_drop(console->options.world, console->lock);
+    tide_status rc = tide_transact(console->options.engine, drop_refusal, &ask->site, err);
+    if (rc == TIDE_OK)
+        rc = retry_failed(console, ask, err);
+    tide_mem_free(console->mem, ask, sizeof *ask);
+    return rc;
+}
+
+/* The row keeps its number for the case that the site is added again: streams and stored
+ * days go by it.  Account 0 does not exist. */
+static tide_status drop_site(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const uint64_t *site = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
+    tide_status rc = forget_refusal(db, *site, err);
+    if (rc == TIDE_OK)
+        rc = tide_rows_prepare(db, "UPDATE console_site SET account = 0 WHERE id = ?1", WHAT, &stmt,
+                               err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, *site);
+    return tide_rows_run(&stmt, err);
+}
+
+tide_status tide_console_site_remove(tide_console *console, const char *site, tide_error *err)
+{
+    struct tide_console_site row;
+    tide_status rc = tide_console_site(console, site, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    struct jobs_ask *ask = tide_mem_new(console->mem, sizeof *ask);
+    if (ask == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the jobs of %s", site);
+    ask->site = row.id;
+    /* Jobs first: a crash in between leaves a site that can be removed again. */
+    rc = cancel_all(console, ask, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(console->options.engine, drop_site, &row.id, err);
+    tide_mem_free(console->mem, ask, sizeof *ask);
+    return rc;
+}
