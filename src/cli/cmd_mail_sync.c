@@ -481,6 +481,18 @@ static void account_print(struct cli *cli, const struct mail_watched *watched,
         cli_print(cli, "  notice     %s\n", look->notice);
 }
 
+/* What to do about it: to where the errors go, if it is one. */
+static void remedy_print(struct cli *cli, const struct mail_watched *watched,
+                         const struct mail_ended *ended)
+{
+    if (ended->remedy[0] == '\0' || ended->outcome == MAIL_OUTCOME_UNFINISHED)
+        return;
+    if (ended->outcome == MAIL_OUTCOME_BAD_ITEMS)
+        cli_print(cli, "  %s\n", ended->remedy);
+    else if (!cli->want_json)
+        (void)fprintf(stderr, "tidemark: %s: %s\n", watched->look.email, ended->remedy);
+}
+
 /* The error of the newest job of an account that failed. */
 struct failed_ask {
     char text[300];
@@ -528,8 +540,7 @@ static bool report(struct sync *sync)
         unfinished = unfinished || ended.outcome == MAIL_OUTCOME_UNFINISHED;
         cli->exit_code = mail_outcome_worse(cli->exit_code, mail_outcome_exit_code(ended.outcome));
         account_print(cli, watched, &ended, away);
-        if (ended.remedy[0] != '\0' && ended.outcome != MAIL_OUTCOME_UNFINISHED && !cli->want_json)
-            (void)fprintf(stderr, "tidemark: %s: %s\n", watched->look.email, ended.remedy);
+        remedy_print(cli, watched, &ended);
         account_json(watched, &ended, away, &list);
     }
     tide_json_set(&cli->json, "accounts", &list);
