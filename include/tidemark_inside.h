@@ -16,6 +16,9 @@ const struct tide_cancel *tide_job_cancellation(const tide_job *job);
 tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint32_t *kinds,
                               size_t kinds_count, uint64_t *count_out, tide_error *err);
 
+/* A call for this account succeeded that no job made: a sign-in was tried out. */
+tide_status tide_account_answered(tide_engine *engine, uint32_t account, tide_error *err);
+
 /* From now on this process runs jobs of these accounts only, and of no account; what waits for
  * other accounts stays in the ledger.  Before the start.  `count` 0: of all.  A command that hands
  * work for another account to this process (control.h) adds that account. */

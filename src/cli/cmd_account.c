@@ -1,5 +1,5 @@
 /* tidemark account list|halt|resume (E4.6). */
-#include "cli/mail_home.h"
+#include "cli/mail_watch.h"
 #include "mail/mail_look.h"
 
 #include "base/limits.h"
@@ -22,6 +22,7 @@ struct accounts {
         char name[sizeof((struct tide_member *)0)->name];
     } * holders;
     size_t holders_count, holders_capacity;
+    json_t *snapshot; /* of the engine here; NULL: none runs */
 };
 
 /* Whether there is a sign-in for it: never what it is. */
@@ -135,9 +136,18 @@ static void account_row(struct accounts *accounts, const struct tide_account_row
                      &json);
     if (cli->shared != NULL)
         place_cells(accounts, row, here, &json);
+    struct account_seen seen;
+    account_seen(cli, accounts->snapshot, row->id, row->name, &seen);
+    const uint64_t ok_ms = seen.outcome.ok_unix_ms;
+    account_seen_json(&seen, &json);
     tide_json_append(&accounts->list, &json);
     cli_cell(cli, "%s", row->halted ? cli_time(row->halted_unix_ms, when) : "-");
     cli_cell(cli, "%s", row->halted ? row->halt_reason : "-");
+    cli_cell(cli, "%s", ok_ms == 0 ? "-" : cli_time(ok_ms, when));
+    if (seen.outcome.failed_unix_ms == 0)
+        cli_cell(cli, "-");
+    else
+        cli_cell(cli, "%s %.400s", cli_time(seen.outcome.failed_unix_ms, when), seen.outcome.text);
 }
 
 static void note_any(const char *email, const char *endpoint, void *arg)
@@ -149,10 +159,12 @@ static void note_any(const char *email, const char *endpoint, void *arg)
 
 tide_status cli_account_list(struct cli *cli)
 {
-    static const char *const alone[] = {"ACCOUNT",  "PROVIDER", "STATE", "SIGNED IN",
-                                        "ENDPOINT", "SINCE",    "REASON"};
-    static const char *const shared[] = {"ACCOUNT", "PROVIDER", "STATE", "SIGNED IN", "ENDPOINT",
-                                         "ARCHIVE", "HELD BY",  "SINCE", "REASON"};
+    static const char *const alone[] = {"ACCOUNT",   "PROVIDER",    "STATE",
+                                        "SIGNED IN", "ENDPOINT",    "SINCE",
+                                        "REASON",    "LAST ANSWER", "LAST FAILURE"};
+    static const char *const shared[] = {"ACCOUNT",  "PROVIDER",    "STATE",       "SIGNED IN",
+                                         "ENDPOINT", "ARCHIVE",     "HELD BY",     "SINCE",
+                                         "REASON",   "LAST ANSWER", "LAST FAILURE"};
     struct accounts accounts = {.cli = cli};
     struct mail_home home = {0};
     bool mail = false;
@@ -176,13 +188,15 @@ tide_status cli_account_list(struct cli *cli)
     }
     if (rc == TIDE_OK && accounts.failed)
         rc = cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
-    cli_table_begin(cli, cli->shared != NULL ? shared : alone, cli->shared != NULL ? 9 : 7);
+    accounts.snapshot = mail_snapshot(cli, NULL);
+    cli_table_begin(cli, cli->shared != NULL ? shared : alone, cli->shared != NULL ? 11 : 9);
     for (size_t i = 0; rc == TIDE_OK && i < accounts.count; i++)
         account_row(&accounts, &accounts.rows[i]);
     cli_table_end(cli, "no accounts");
     tide_mem_free(cli->mem, accounts.rows, accounts.capacity * sizeof *accounts.rows);
     tide_mem_free(cli->mem, accounts.holders, accounts.holders_capacity * sizeof *accounts.holders);
     tide_secrets_close(accounts.secrets);
+    json_decref(accounts.snapshot);
     tide_json_set(&cli->json, "accounts", &accounts.list);
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
 }

@@ -4,6 +4,7 @@
 #include "mail/mail_look.h"
 
 #include "net/oauth.h"
+#include "tidemark_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,6 +193,16 @@ static tide_status add_over_there(struct cli *cli, const char *email, const char
     return cli_hint(cli, rc, "Wait for it to end, and run this command again.");
 }
 
+static tide_status add_here(struct cli *cli, struct mail_home *home, const char *email,
+                            const char *endpoint)
+{
+    uint32_t account = 0;
+    tide_status rc = tide_mail_account_add(home->mail, email, endpoint, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_engine_account(home->engine, email, "gmail", &account, &cli->err);
+    return rc == TIDE_OK ? tide_account_answered(home->engine, account, &cli->err) : rc;
+}
+
 /* Work that waits for this sign-in goes on at once.  Nobody there is fine. */
 static void tell_engine(struct cli *cli, const char *email)
 {
@@ -306,8 +317,7 @@ tide_status cli_account_add(struct cli *cli)
     if (rc == TIDE_OK)
         rc = tide_secrets_put(home.secrets, secret, tide_buf_text(&grant), &cli->err);
     if (rc == TIDE_OK)
-        rc = beside ? add_over_there(cli, email, endpoint)
-                    : tide_mail_account_add(home.mail, email, endpoint, &cli->err);
+        rc = beside ? add_over_there(cli, email, endpoint) : add_here(cli, &home, email, endpoint);
     if (rc == TIDE_OK && beside)
         tell_engine(cli, email);
     if (rc == TIDE_OK) {

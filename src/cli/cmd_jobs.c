@@ -1,5 +1,6 @@
 /* tidemark jobs list|show|explain|stats: looking at the ledger (E1.11). */
 #include "cli/cli.h"
+#include "engine/outcome.h"
 #include "base/limits.h"
 #include "engine/account_totals.h"
 
@@ -436,6 +437,22 @@ static tide_status explain_holds(struct explained *e)
     return rc;
 }
 
+/* What its account's server said last; beside an engine that one tells it. */
+static void explain_outcome(struct explained *e)
+{
+    struct tide_outcome outcome;
+    char text[TIDE_OUTCOME_TEXT_BYTES + 100];
+    char when[32];
+    if (e->row.account == 0)
+        return;
+    tide_outcome_read(e->cli->ledger, e->row.account, e->cli->mem, &outcome);
+    if (!tide_outcome_is_bad(&outcome))
+        return;
+    (void)snprintf(text, sizeof text, "the last call of account %.100s failed %s: %s", e->account,
+                   cli_time(outcome.failed_unix_ms, when), outcome.text);
+    reason_add(e, "last_call_failed", NULL, text);
+}
+
 /* Who of a fleet would run it. */
 struct holder {
     const struct explained *e;
@@ -507,14 +524,17 @@ static tide_status explain_engine(struct explained *e)
     bool runs = false;
     tide_text why = TIDE_TEXT_NONE, text = TIDE_TEXT_NONE;
     uint64_t until = 0;
-    if (cli->shared != NULL)
+    if (cli->shared != NULL) {
+        explain_outcome(e);
         return explain_fleet(e);
+    }
     tide_control_request(TIDE_OP_EXPLAIN, &request);
     tide_json_set_u64(&request, "id", e->row.id);
     tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
     if (!runs) {
         if (e->count == 0)
             reason_add(e, "no_engine", NULL, "it could run, but no engine is running: start one");
+        explain_outcome(e);
         cli->hint[0] = '\0';
         return TIDE_OK;
     }
@@ -525,9 +545,13 @@ static tide_status explain_engine(struct explained *e)
         rc = tide_json_get_text(answer, "text", &text, &cli->err);
     if (rc == TIDE_OK) {
         tide_json_object(&reason);
+        char when[32];
+        char told[600];
         if (tide_json_get_u64(answer, "until", &until, NULL) == TIDE_OK)
             tide_json_set_u64(&reason, "until_unix_ms", until);
-        reason_add(e, why.data, &reason, text.data);
+        (void)snprintf(told, sizeof told, "%.500s%s%s", text.data, until == 0 ? "" : "; until ",
+                       until == 0 ? "" : cli_time(until, when));
+        reason_add(e, why.data, &reason, told);
     }
     json_decref(answer);
     return rc;

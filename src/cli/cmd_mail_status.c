@@ -23,7 +23,9 @@ struct status {
     struct tide_mail_look look;
     struct tide_mail_kept kept;
     struct tide_archive_tally tally;
-    bool archive; /* there is one */
+    struct account_seen seen;
+    uint64_t failed_ms; /* when a job of it failed last; 0: none did */
+    bool archive;       /* there is one */
     uint64_t quota_used, quota_max;
 };
 
@@ -181,7 +183,7 @@ static const char *run_word(const struct status *status)
             return "signed_out";
         return status->snapshot != NULL ? "running" : "stopped";
     }
-    if (look->jobs_failed > 0)
+    if (look->jobs_failed > 0 && (has_gaps(look) || status->failed_ms > look->last_run_ms))
         return "failed";
     return look->last_run_ms == 0 ? "never" : look->bad > 0 ? "bad_items" : "done";
 }
@@ -221,6 +223,30 @@ static void print_run(const struct status *status)
     else
         cli_print(cli, "  last run   began %s, finished %s%s\n", began, ended,
                   look->bad > 0 ? " with bad messages: `tidemark mail bad`" : "");
+    if (look->jobs_failed > 0 && strcmp(word, "failed") != 0)
+        cli_print(cli,
+                  "  earlier    %" PRIu64 " job%s failed or canceled: `tidemark jobs list --state "
+                  "failed`, `--state canceled`\n",
+                  look->jobs_failed, look->jobs_failed == 1 ? "" : "s");
+}
+
+static bool failed_visit(const struct tide_job_row *row, void *arg)
+{
+    struct status *status = arg;
+    if (!tide_mail_kind_is_ours(row->kind_name))
+        return true;
+    status->failed_ms = row->finished_unix_ms;
+    return false;
+}
+
+/* When a job of it failed last: one of an earlier run says nothing about the last one. */
+static tide_status read_failed(struct status *status)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    status->failed_ms = 0;
+    filter.account = status->look.account;
+    filter.state = TIDE_ROW_FAILED;
+    return tide_ledger_jobs(status->cli->ledger, &filter, failed_visit, status, &status->cli->err);
 }
 
 /* ---- numbers ---- */
@@ -257,7 +283,7 @@ static bool quota_saved(const struct tide_account_row *row, void *arg)
 static tide_status read_quota(struct status *status)
 {
     struct cli *cli = status->cli;
-    const json_t *account = mail_snapshot_account(status->snapshot, status->look.email);
+    const json_t *account = account_in_snapshot(status->snapshot, status->look.email);
     status->quota_used = status->quota_max = 0;
     if (account != NULL) {
         status->quota_used =
@@ -429,6 +455,10 @@ static void print_account(struct status *status, uint64_t free_bytes, tide_json 
     print_spans(status, true, "beyond");
     print_numbers(status, free_bytes);
     print_run(status);
+    char server[500];
+    account_seen_text(&status->seen, server, sizeof server);
+    cli_print(cli, "  server     %s\n", server);
+    account_seen_json(&status->seen, one);
     numbers_json(status, free_bytes, one);
     spans_json(look, false, &spans);
     tide_json_set(one, "gaps", &spans);
@@ -442,6 +472,10 @@ static tide_status one_account(struct status *status, const char *email)
     uint64_t free_bytes = 0;
     tide_json one;
     tide_status rc = tide_mail_look(cli->ledger, email, true, &status->look, &cli->err);
+    if (rc == TIDE_OK)
+        account_seen(cli, status->snapshot, status->look.account, email, &status->seen);
+    if (rc == TIDE_OK)
+        rc = read_failed(status);
     if (rc == TIDE_OK)
         rc = read_archive(status);
     if (rc == TIDE_OK)

@@ -51,18 +51,6 @@ json_t *mail_snapshot(struct cli *cli, struct mail_home *home)
     return snapshot;
 }
 
-const json_t *mail_snapshot_account(const json_t *snapshot, const char *email)
-{
-    const json_t *accounts = json_object_get(snapshot, "accounts");
-    for (size_t i = 0; i < json_array_size(accounts); i++) {
-        const json_t *account = json_array_get(accounts, i);
-        const char *name = json_string_value(json_object_get(account, "account"));
-        if (name != NULL && strcmp(name, email) == 0)
-            return account;
-    }
-    return NULL;
-}
-
 static uint64_t number_of(const json_t *object, const char *field)
 {
     const json_int_t number = json_integer_value(json_object_get(object, field));
@@ -108,7 +96,7 @@ static void account_note(const json_t *account, struct mail_watched *watched, ch
 static void take_snapshot(const json_t *snapshot, struct mail_watched *watched,
                           struct mail_live *live)
 {
-    const json_t *account = mail_snapshot_account(snapshot, watched->look.email);
+    const json_t *account = account_in_snapshot(snapshot, watched->look.email);
     static const char *const jobs[] = {"running", "parked", "waiting", "delayed", "blocked"};
     enum { ACTIVE = 3 }; /* the first of them */
     watched->jobs = watched->active = 0;

@@ -12,6 +12,7 @@
 #ifndef TIDE_CLI_MAIL_WATCH_H
 #define TIDE_CLI_MAIL_WATCH_H
 
+#include "cli/account_seen.h"
 #include "cli/mail_home.h"
 #include "cli/mail_live.h"
 #include "cli/mail_names.h"
@@ -69,7 +70,5 @@ void mail_watch_close(struct mail_watch *watch); /* a zeroed one is fine */
 
 /* The snapshot of the engine at work; NULL when none is.  Yours. */
 json_t *mail_snapshot(struct cli *cli, struct mail_home *home);
-/* The account in it; borrowed, NULL. */
-const json_t *mail_snapshot_account(const json_t *snapshot, const char *email);
 
 #endif

@@ -62,7 +62,8 @@ static tide_status answer_stop(tide_engine *engine, const json_t *request, tide_
 struct why {
     const char *word;
     const char *text;
-    uint64_t until_ms; /* 0: unknown */
+    uint64_t until_ms;                  /* 0: unknown */
+    const struct tide_outcome *outcome; /* what made its account wait; NULL: nothing did */
 };
 
 static struct why why_account(tide_engine *engine, const struct tide_tracked *tracked,
@@ -73,10 +74,14 @@ static struct why why_account(tide_engine *engine, const struct tide_tracked *tr
     if (account != NULL)
         tide_governor_view(account->governor, now_ms, &view);
     if (view.state == TIDE_GOVERNOR_RUNNING)
-        return (struct why){TIDE_CONTROL_WHY_QUOTA,
-                            "its account runs as many jobs as its quota allows", 0};
-    return (struct why){TIDE_CONTROL_WHY_BACKOFF, "its account waits after a refusal or a failure",
-                        view.until_ms == UINT64_MAX ? 0 : view.until_ms};
+        return (struct why){.word = TIDE_CONTROL_WHY_QUOTA,
+                            .text = "its account runs as many jobs as its quota allows",
+                            .until_ms = 0};
+    return (struct why){.word = TIDE_CONTROL_WHY_BACKOFF,
+                        .text = "its account waits after a refusal or a failure",
+                        .until_ms = view.until_ms == UINT64_MAX ? 0 : view.until_ms,
+                        .outcome =
+                            tide_outcome_is_bad(&account->outcome) ? &account->outcome : NULL};
 }
 
 static struct why why_waiting(tide_engine *engine, const struct tide_tracked *tracked,
@@ -84,30 +89,38 @@ static struct why why_waiting(tide_engine *engine, const struct tide_tracked *tr
 {
     switch (tide_lanes_explain(engine->lanes, tracked->brief.id)) {
     case TIDE_WHY_LANE_FULL:
-        return (struct why){TIDE_CONTROL_WHY_LANE_FULL, "all workers of its lane are busy", 0};
+        return (struct why){.word = TIDE_CONTROL_WHY_LANE_FULL,
+                            .text = "all workers of its lane are busy",
+                            .until_ms = 0};
     case TIDE_WHY_ACCOUNT_FULL:
         return why_account(engine, tracked, now_ms);
     case TIDE_WHY_LEVEL:
-        return (struct why){TIDE_CONTROL_WHY_LEVEL, "a person waits for another job of its account",
-                            0};
+        return (struct why){.word = TIDE_CONTROL_WHY_LEVEL,
+                            .text = "a person waits for another job of its account",
+                            .until_ms = 0};
     case TIDE_WHY_ORDER:
-        return (struct why){TIDE_CONTROL_WHY_ORDER, "jobs that order before it go first", 0};
+        return (struct why){.word = TIDE_CONTROL_WHY_ORDER,
+                            .text = "jobs that order before it go first",
+                            .until_ms = 0};
     case TIDE_WHY_NOTHING:
     case TIDE_WHY_UNKNOWN:
         break;
     }
-    return (struct why){TIDE_CONTROL_WHY_STARTING, "it is about to run", 0};
+    return (struct why){
+        .word = TIDE_CONTROL_WHY_STARTING, .text = "it is about to run", .until_ms = 0};
 }
 
 static struct why why_tracked(tide_engine *engine, const struct tide_tracked *tracked,
                               uint64_t now_ms)
 {
     if (tracked->state == TIDE_JOB_PARKED)
-        return (struct why){TIDE_CONTROL_WHY_QUOTA, "it waits for units of its account's quota",
-                            tide_tracker_wake_at_ms(engine->tracker)};
+        return (struct why){.word = TIDE_CONTROL_WHY_QUOTA,
+                            .text = "it waits for units of its account's quota",
+                            .until_ms = tide_tracker_wake_at_ms(engine->tracker)};
     if (tracked->state == TIDE_JOB_WAITING)
-        return (struct why){TIDE_CONTROL_WHY_BACKOFF, "it may not start before its time",
-                            tracked->brief.not_before_ms};
+        return (struct why){.word = TIDE_CONTROL_WHY_BACKOFF,
+                            .text = "it may not start before its time",
+                            .until_ms = tracked->brief.not_before_ms};
     return why_waiting(engine, tracked, now_ms);
 }
 
@@ -121,12 +134,16 @@ static tide_status answer_explain(tide_engine *engine, const json_t *request, ti
     tide_lock_take(engine->world, engine->lock);
     uint64_t now_ms = tide_world_now_ms(engine->world);
     const struct tide_tracked *tracked = id == 0 ? NULL : tide_tracker_find(engine->tracker, id);
-    struct why why = {TIDE_CONTROL_WHY_WINDOW, "it is not loaded yet: others are before it", 0};
+    struct why why = {.word = TIDE_CONTROL_WHY_WINDOW,
+                      .text = "it is not loaded yet: others are before it"};
+    char text[TIDE_OUTCOME_TEXT_BYTES + 100];
     if (tracked != NULL)
         why = why_tracked(engine, tracked, now_ms);
+    (void)snprintf(text, sizeof text, "%s%s%s", why.text, why.outcome == NULL ? "" : ": ",
+                   why.outcome == NULL ? "" : why.outcome->text);
     tide_lock_drop(engine->world, engine->lock);
     tide_json_set_cstr(answer, "why", why.word);
-    tide_json_set_cstr(answer, "text", why.text);
+    tide_json_set_cstr(answer, "text", text);
     if (why.until_ms > now_ms)
         tide_json_set_u64(answer, "until",
                           tide_world_now_unix_ms(engine->world) + (why.until_ms - now_ms));

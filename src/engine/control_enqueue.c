@@ -85,6 +85,7 @@ tide_status tide_control_signed_in(tide_engine *engine, const json_t *request, t
     if (account != NULL) {
         const uint64_t now_ms = tide_world_now_ms(engine->world);
         lifted = tide_governor_signed_in(account->governor, now_ms);
+        tide_account_came_to(engine, account, TIDE_OK, TIDE_TEXT_NONE, "");
         tide_account_refresh(engine, account, now_ms);
         tide_cond_wake_one(engine->world, engine->pump);
     }

@@ -49,6 +49,22 @@ void tide_account_came_to(tide_engine *engine, struct tide_account *account, tid
         save(engine, account);
 }
 
+tide_status tide_account_answered(tide_engine *engine, uint32_t id, tide_error *err)
+{
+    struct outcome_write wish = {.account = id};
+    tide_lock_take(engine->world, engine->lock);
+    struct tide_account *account = tide_engine_account_of(engine, id);
+    if (account != NULL) {
+        (void)tide_outcome_add(&account->outcome, TIDE_OK, TIDE_TEXT_NONE, "",
+                               tide_world_now_unix_ms(engine->world));
+        account->outcome.unsaved = false;
+        wish.outcome = account->outcome;
+    }
+    tide_lock_drop(engine->world, engine->lock);
+    wish.write = (struct tide_write){.run = outcome_run, .arg = &wish};
+    return account == NULL ? TIDE_OK : tide_write_run(engine, &wish.write, err);
+}
+
 void tide_outcomes_save(tide_engine *engine)
 {
     for (size_t i = 0; i < engine->accounts_count; i++)

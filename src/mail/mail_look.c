@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "core/governor_saved.h"
 #include "engine/ledger_rows.h"
+#include "engine/outcome.h"
 #include "mail/mail_state.h"
 
 #include <inttypes.h>
@@ -82,6 +83,15 @@ static bool account_row(const struct tide_account_row *row, void *arg)
                        tide_governor_saved_parse(row->governor, &saved) == TIDE_OK &&
                        saved.paused_until_unix_ms > 0 && saved.paused_why == TIDE_AUTH;
     return false;
+}
+
+/* What its calls came to is newer than a pause that a governor remembers. */
+static void look_outcome(tide_ledger *ledger, struct tide_mail_look *look)
+{
+    struct tide_outcome outcome;
+    tide_outcome_read(ledger, look->account, look->mem, &outcome);
+    if (outcome.ok_unix_ms > 0 || outcome.failed_unix_ms > 0)
+        look->signed_out = tide_outcome_is_bad(&outcome) && outcome.status == TIDE_AUTH;
 }
 
 /* ---- the stream ---- */
@@ -303,6 +313,8 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
         (void)snprintf(look->notice, sizeof look->notice, "%.399s", ask.row.notice);
         rc = tide_ledger_accounts(ledger, account_row, look, err);
     }
+    if (rc == TIDE_OK)
+        look_outcome(ledger, look);
     if (rc == TIDE_OK)
         rc = look_stream(ledger, &ask.row, look, &stream, err);
     if (rc == TIDE_OK && look->watermark_ms == 0 && ask.row.floor_ms > ask.row.since_ms)

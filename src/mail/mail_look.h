@@ -55,7 +55,7 @@ struct tide_mail_look {
     /* The account in the engine. */
     bool paused, halted;
     char halt_reason[401];
-    bool signed_out;  /* the last engine stopped at a refused sign-in */
+    bool signed_out;  /* its sign-in was refused, and nothing has succeeded since */
     uint64_t owner;   /* on a shared ledger: the process that holds it; 0: nobody */
     char archive[65]; /* the id of its archive; "": none yet */
 

@@ -63,12 +63,17 @@ grep -q 'account resume bob@example.com' "$dir/out" "$dir/err" || fail "what to 
 ends 1 mail sync bob@example.com --json
 jq -e '.accounts[0].outcome == "halted" and .accounts[0].reason == "on holiday"' "$dir/out" >/dev/null || fail "outcome: $(cat "$dir/out")"
 t account resume bob@example.com >/dev/null || fail resume
+t jobs cancel --account bob@example.com >/dev/null || fail cancel
+ends 0 mail sync bob@example.com --quiet
+t mail status bob@example.com --json | jq -e '.accounts[0] | .last_run == "done" and .failed_jobs == 1' >/dev/null ||
+    fail "a job that was canceled before the last run spoils it: $(t mail status bob@example.com --json)"
+deliver bob three
 t jobs pause --account bob@example.com >/dev/null || fail pause
 ends 1 mail sync bob@example.com --quiet
 grep -q '^bob@example.com: .*paused' "$dir/out" || fail "bob's line: $(cat "$dir/out")"
 t jobs resume --account bob@example.com >/dev/null || fail "resume jobs"
 ends 0 mail sync --quiet
-[ "$(stored bob)" -eq 10 ] || fail "after a resume: $(stored bob)"
+[ "$(stored bob)" -eq 11 ] || fail "after a resume: $(stored bob)"
 
 # ---- what waits of another account stays where it is
 deliver eve left-1
@@ -91,7 +96,7 @@ for _ in $(seq 100); do
     pause
 done
 ends 0 mail sync bob@example.com --quiet
-[ "$(stored bob)" -eq 11 ] || fail "bob beside ada: $(stored bob)"
+[ "$(stored bob)" -eq 12 ] || fail "bob beside ada: $(stored bob)"
 grep -q '^bob@example.com: 1 new' "$dir/out" || fail "bob's line: $(cat "$dir/out")"
 grep -q ada "$dir/out" && fail "ada was not asked for: $(cat "$dir/out")"
 kill -0 "$first" 2>/dev/null || fail "the first sync ended early: nothing was handed over"

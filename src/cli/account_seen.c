@@ -1,0 +1,74 @@
+#include "cli/account_seen.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const json_t *account_in_snapshot(const json_t *snapshot, const char *name)
+{
+    const json_t *accounts = json_object_get(snapshot, "accounts");
+    for (size_t i = 0; i < json_array_size(accounts); i++) {
+        const json_t *account = json_array_get(accounts, i);
+        const char *found = json_string_value(json_object_get(account, "account"));
+        if (found != NULL && strcmp(found, name) == 0)
+            return account;
+    }
+    return NULL;
+}
+
+static uint64_t number_of(const json_t *object, const char *field)
+{
+    const json_int_t number = json_integer_value(json_object_get(object, field));
+    return number < 0 ? 0 : (uint64_t)number;
+}
+
+void account_seen(struct cli *cli, const json_t *snapshot, uint32_t account, const char *name,
+                  struct account_seen *seen_out)
+{
+    const json_t *live = account_in_snapshot(snapshot, name);
+    *seen_out = (struct account_seen){.next_try_ms = number_of(live, "next_try_unix_ms")};
+    tide_outcome_read(cli->ledger, account, cli->mem, &seen_out->outcome);
+    struct tide_outcome fresh = {.ok_unix_ms = number_of(live, "last_ok_unix_ms"),
+                                 .failed_unix_ms = number_of(live, "last_failed_unix_ms")};
+    /* On a shared ledger another process may have been at it since. */
+    if (fresh.ok_unix_ms < seen_out->outcome.ok_unix_ms ||
+        fresh.failed_unix_ms < seen_out->outcome.failed_unix_ms)
+        return;
+    const char *text = json_string_value(json_object_get(live, "last_failure"));
+    const char *status = json_string_value(json_object_get(live, "last_failure_status"));
+    if (text != NULL)
+        (void)snprintf(fresh.text, sizeof fresh.text, "%s", text);
+    if (status != NULL)
+        fresh.status = tide_status_from_name(status);
+    seen_out->outcome = fresh;
+}
+
+void account_seen_json(const struct account_seen *seen, tide_json *json)
+{
+    const struct tide_outcome *outcome = &seen->outcome;
+    tide_json_set_u64(json, "last_ok_unix_ms", outcome->ok_unix_ms);
+    tide_json_set_u64(json, "last_failed_unix_ms", outcome->failed_unix_ms);
+    tide_json_set_cstr(json, "last_failure", outcome->failed_unix_ms == 0 ? NULL : outcome->text);
+    if (seen->next_try_ms == 0)
+        tide_json_set_null(json, "next_try_unix_ms");
+    else
+        tide_json_set_u64(json, "next_try_unix_ms", seen->next_try_ms);
+}
+
+void account_seen_text(const struct account_seen *seen, char *out, size_t out_bytes)
+{
+    const struct tide_outcome *outcome = &seen->outcome;
+    char ok[32];
+    char failed[32];
+    char next[32];
+    int used = 0;
+    if (outcome->ok_unix_ms == 0)
+        used = snprintf(out, out_bytes, "no answer yet");
+    else
+        used = snprintf(out, out_bytes, "last answer %s", cli_time(outcome->ok_unix_ms, ok));
+    if (!tide_outcome_is_bad(outcome) || used < 0 || (size_t)used >= out_bytes)
+        return;
+    (void)snprintf(out + used, out_bytes - (size_t)used, "; failed %s: %s%s%s",
+                   cli_time(outcome->failed_unix_ms, failed), outcome->text,
+                   seen->next_try_ms == 0 ? "" : "; next try ",
+                   seen->next_try_ms == 0 ? "" : cli_time(seen->next_try_ms, next));
+}
