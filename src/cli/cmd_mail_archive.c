@@ -734,6 +734,7 @@ static tide_status run(struct archiving *archiving)
 tide_status cli_mail_archive(struct cli *cli)
 {
     struct archiving archiving = {.cli = cli};
+    interrupted = 0;
     tide_status rc = read_flags(&archiving);
     if (rc != TIDE_OK)
         return rc;

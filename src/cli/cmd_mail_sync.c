@@ -640,6 +640,7 @@ tide_status cli_mail_sync(struct cli *cli)
     if (sync == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     sync->cli = cli;
+    interrupted = 0;
     (void)signal(SIGINT, on_signal);
     (void)signal(SIGTERM, on_signal);
     tide_status rc = prepare(sync);

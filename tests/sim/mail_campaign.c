@@ -5,11 +5,15 @@
  *         [--jobs N]                 processes (2)
  *         [--twice]                  every tenth seed once more: its trace must be the same
  *     mail_campaign --plants [N]     every bug on purpose must be found within N seeds (40)
+ *     mail_campaign --person ...     the same with the commands of the program and a server that
+ *                                    lies (person.h) instead of a mirror (mail_sim.h)
+ *         [--troubles A,B,...]       only these, or all but these: -A,-B,...
  *
  * Each seed has a process of its own, so that one that breaks a rule, hangs or
  * crashes harms no other.  The command that replays it is printed with the end of
  * its report. */
 #include "mail_sim.h"
+#include "person.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,6 +45,7 @@ static const uint64_t named_seeds[] = {
 /* Shared by all processes. */
 struct board {
     struct mail_totals one[JOBS_MAX]; /* of the seed that just ended */
+    struct person_totals people[JOBS_MAX];
 };
 
 struct slot {
@@ -55,6 +60,10 @@ struct campaign {
     uint64_t named_next;
     uint32_t jobs;
     bool twice;
+    bool person;
+    uint64_t troubles;
+    const char *troubles_text; /* as they were given; NULL: not */
+    struct person_totals people;
     enum mail_plant plant;
     struct slot slots[JOBS_MAX];
     uint64_t finished;
@@ -97,13 +106,73 @@ static void totals_add(struct mail_totals *all, const struct mail_totals *one)
     larger(&all->highest_units, one->highest_units);
 }
 
+static void people_add(struct person_totals *all, const struct person_totals *one)
+{
+    all->simulated_us += one->simulated_us;
+    all->steps += one->steps;
+    all->commands += one->commands;
+    all->syncs += one->syncs;
+    all->interrupts += one->interrupts;
+    all->kills += one->kills;
+    all->calls += one->calls;
+    all->messages += one->messages;
+    for (int i = 0; i < PERSON_TROUBLES; i++)
+        all->troubles[i] += one->troubles[i];
+    larger(&all->syncs_to_converge_max, one->syncs_to_converge_max);
+}
+
+/* "a,b": these; "-a,-b": all but these.  false: there is no such trouble. */
+static bool troubles_read(const char *text, uint64_t *troubles_out)
+{
+    const uint64_t all = (UINT64_C(1) << PERSON_TROUBLES) - 1;
+    uint64_t troubles = text[0] == '-' ? all : 0;
+    while (*text != '\0') {
+        const bool without = *text == '-';
+        text += without;
+        const size_t bytes = strcspn(text, ",");
+        int trouble = 0;
+        while (trouble < PERSON_TROUBLES && (strlen(person_troubles[trouble]) != bytes ||
+                                             strncmp(person_troubles[trouble], text, bytes) != 0))
+            trouble++;
+        if (trouble == PERSON_TROUBLES) {
+            (void)fprintf(stderr, "there is no trouble \"%.*s\"; there are:", (int)bytes, text);
+            for (int i = 0; i < PERSON_TROUBLES; i++)
+                (void)fprintf(stderr, " %s", person_troubles[i]);
+            (void)fprintf(stderr, "\n");
+            return false;
+        }
+        if (without)
+            troubles &= ~(UINT64_C(1) << trouble);
+        else
+            troubles |= UINT64_C(1) << trouble;
+        text += bytes + (text[bytes] == ',');
+    }
+    *troubles_out = troubles;
+    return true;
+}
+
 /* ---- processes ------------------------------------------------------------------- */
+
+static void person_main(const struct campaign *campaign, uint32_t index)
+{
+    const uint64_t seed = campaign->slots[index].seed;
+    const struct person_plan plan = person_plan_seeded(seed, campaign->troubles);
+    const struct person_totals totals = person_run(&plan);
+    if (campaign->twice && seed % 10 == 0 && person_run(&plan).trace_hash != totals.trace_hash) {
+        (void)fprintf(stderr, "seed %" PRIu64 ": two runs of it are not the same\n", seed);
+        _exit(1);
+    }
+    campaign->board->people[index] = totals;
+    _exit(0);
+}
 
 static void seed_main(const struct campaign *campaign, uint32_t index)
 {
     const struct slot *slot = &campaign->slots[index];
     (void)dup2(fileno(slot->report), STDERR_FILENO);
     (void)alarm(SEED_SECONDS_MAX);
+    if (campaign->person)
+        person_main(campaign, index);
     struct mail_plan plan = mail_plan_seeded(slot->seed);
     mail_plan_plant(&plan, campaign->plant);
     struct mail_totals totals = mail_sim_run(&plan);
@@ -120,7 +189,8 @@ static bool seed_start(struct campaign *campaign, uint32_t index)
 {
     struct slot *slot = &campaign->slots[index];
     const uint64_t named_count = sizeof named_seeds / sizeof named_seeds[0];
-    if (campaign->plant == MAIL_PLANT_NONE && campaign->named_next < named_count)
+    if (!campaign->person && campaign->plant == MAIL_PLANT_NONE &&
+        campaign->named_next < named_count)
         slot->seed = named_seeds[campaign->named_next++];
     else if (campaign->next < campaign->end)
         slot->seed = campaign->next++;
@@ -146,7 +216,7 @@ static void show_report(struct campaign *campaign, FILE *report, bool quiet)
     rewind(report);
     campaign->why[0] = '\0';
     while (fgets(line, sizeof line, report) != NULL) {
-        const char *rule = strstr(line, " C");
+        const char *rule = strstr(line, campaign->person ? " P" : " C");
         if (campaign->why[0] == '\0' && rule != NULL && rule[2] >= '1' && rule[2] <= '9')
             (void)snprintf(campaign->why, sizeof campaign->why, "%.*s",
                            (int)strcspn(rule + 1, "\n"), rule + 1);
@@ -166,9 +236,13 @@ static void seed_died(struct campaign *campaign, uint32_t index, int status)
     const bool quiet = campaign->plant != MAIL_PLANT_NONE;
     if (!quiet)
         (void)printf("FAILED seed %" PRIu64
-                     " (%s %d); replay with:\n  build/tests/sim/mail_campaign --seed %" PRIu64 "\n",
+                     " (%s %d); replay with:\n  build/tests/sim/mail_campaign%s%s%s --seed %" PRIu64
+                     "\n",
                      seed, WIFSIGNALED(status) ? "signal" : "exit",
-                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), seed);
+                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
+                     campaign->person ? " --person" : "",
+                     campaign->troubles_text == NULL ? "" : " --troubles ",
+                     campaign->troubles_text == NULL ? "" : campaign->troubles_text, seed);
     show_report(campaign, campaign->slots[index].report, quiet);
     if (campaign->failed_count < FAILED_MAX)
         campaign->failed[campaign->failed_count] = seed;
@@ -195,6 +269,7 @@ static void run_all(struct campaign *campaign, size_t failed_max)
         campaign->finished++;
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
             totals_add(&campaign->totals, &campaign->board->one[index]);
+            people_add(&campaign->people, &campaign->board->people[index]);
             if (campaign->twice && campaign->slots[index].seed % 10 == 0)
                 campaign->replayed++;
         } else {
@@ -225,6 +300,28 @@ static int summary(struct campaign *campaign, double took_s)
                  totals->quiet, totals->highest_units, totals->retried_jobs, campaign->replayed);
     for (size_t i = 0; i < campaign->failed_count && i < FAILED_MAX; i++)
         (void)printf("failed: mail_campaign --seed %" PRIu64 "\n", campaign->failed[i]);
+    return campaign->failed_count > 0 ? 1 : 0;
+}
+
+static int summary_of_people(struct campaign *campaign, double took_s)
+{
+    const struct person_totals *people = &campaign->people;
+    (void)printf(
+        "person seeds %" PRIu64 " failed %zu in %.1f s; simulated %.0f h; commands %" PRIu64
+        ", syncs %" PRIu64 ", interrupted %" PRIu64 ", killed %" PRIu64 ", calls %" PRIu64
+        ", messages %" PRIu64 "; at most %" PRIu64 " syncs until all was right\n",
+        campaign->finished, campaign->failed_count, took_s, (double)people->simulated_us / 3.6e9,
+        people->commands, people->syncs, people->interrupts, people->kills, people->calls,
+        people->messages, people->syncs_to_converge_max);
+    (void)printf("troubles of seeds that passed:");
+    for (int i = 0; i < PERSON_TROUBLES; i++)
+        (void)printf(" %s %" PRIu64, person_troubles[i], people->troubles[i]);
+    (void)printf("\n");
+    for (size_t i = 0; i < campaign->failed_count && i < FAILED_MAX; i++)
+        (void)printf("failed: mail_campaign --person%s%s --seed %" PRIu64 "\n",
+                     campaign->troubles_text == NULL ? "" : " --troubles ",
+                     campaign->troubles_text == NULL ? "" : campaign->troubles_text,
+                     campaign->failed[i]);
     return campaign->failed_count > 0 ? 1 : 0;
 }
 
@@ -268,6 +365,28 @@ static int run_one(uint64_t seed)
     return 0;
 }
 
+static int run_person(uint64_t seed, uint64_t troubles)
+{
+    const struct person_plan plan = person_plan_seeded(seed, troubles);
+    (void)printf("accounts %u, days %u%s%s;", plan.accounts, plan.days,
+                 plan.settled_first ? ", settled first" : "", plan.kills ? ", kills" : "");
+    for (uint32_t i = 0; i < plan.accounts; i++) {
+        (void)printf(" %u messages", plan.messages[i]);
+        for (int trouble = 0; trouble < PERSON_TROUBLES; trouble++)
+            if ((plan.troubles[i] >> trouble & 1) != 0)
+                (void)printf(" %s", person_troubles[trouble]);
+        (void)printf(i + 1 < plan.accounts ? "," : "\n");
+    }
+    (void)fflush(stdout);
+    const struct person_totals totals = person_run(&plan);
+    (void)printf("seed %" PRIu64 " ok: %" PRIu64 " steps, %.0f s simulated, %" PRIu64
+                 " commands, %" PRIu64 " calls, right after %" PRIu64 " syncs, trace %016" PRIx64
+                 "\n",
+                 seed, totals.steps, (double)totals.simulated_us / 1e6, totals.commands,
+                 totals.calls, totals.syncs_to_converge_max, totals.trace_hash);
+    return 0;
+}
+
 static uint64_t scaled(uint64_t count)
 {
     const char *scale = getenv("TIDE_TEST_SCALE");
@@ -278,19 +397,28 @@ static uint64_t scaled(uint64_t count)
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "mail_campaign --seed N | --seeds A..B [--jobs N] [--twice] |"
-                          " --plants [N]\n");
+    (void)fprintf(stderr, "mail_campaign [--person [--troubles A,B,...]] --seed N |"
+                          " --seeds A..B [--jobs N] [--twice] | --plants [N]\n");
     return 2;
 }
 
 int main(int argc, char **argv)
 {
-    struct campaign campaign = {.jobs = 2};
+    struct campaign campaign = {.jobs = 2, .troubles = (UINT64_C(1) << PERSON_TROUBLES) - 1};
     uint64_t plants = 0;
+    uint64_t seed = 0;
+    bool one = false;
     for (int i = 1; i < argc; i++) {
         char *rest = NULL;
         if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
-            return run_one(strtoull(argv[++i], NULL, 10));
+            seed = strtoull(argv[++i], NULL, 10);
+            one = true;
+        } else if (strcmp(argv[i], "--person") == 0) {
+            campaign.person = true;
+        } else if (strcmp(argv[i], "--troubles") == 0 && i + 1 < argc) {
+            campaign.troubles_text = argv[++i];
+            if (!troubles_read(campaign.troubles_text, &campaign.troubles))
+                return 2;
         } else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc) {
             campaign.next = strtoull(argv[++i], &rest, 10);
             if (strncmp(rest, "..", 2) != 0)
@@ -306,6 +434,8 @@ int main(int argc, char **argv)
             return usage();
         }
     }
+    if (one)
+        return campaign.person ? run_person(seed, campaign.troubles) : run_one(seed);
     if (campaign.jobs == 0 || campaign.jobs > JOBS_MAX ||
         (plants == 0 && campaign.end <= campaign.next))
         return usage();
@@ -317,5 +447,6 @@ int main(int argc, char **argv)
         return run_plants(&campaign, plants);
     campaign.end = campaign.next + scaled(campaign.end - campaign.next);
     run_all(&campaign, FAILED_MAX);
-    return summary(&campaign, wall_s() - start_s);
+    return campaign.person ? summary_of_people(&campaign, wall_s() - start_s)
+                           : summary(&campaign, wall_s() - start_s);
 }

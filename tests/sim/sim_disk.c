@@ -748,6 +748,32 @@ bool tide_sim_disk_remove(tide_sim *sim, const char *path)
     return true;
 }
 
+/* Whether a path is the directory or below it. */
+static bool is_in(const char *path, const char *dir)
+{
+    const size_t bytes = strlen(dir);
+    return strncmp(path, dir, bytes) == 0 && (path[bytes] == '/' || path[bytes] == '\0');
+}
+
+bool tide_sim_disk_remove_dir(tide_sim *sim, const char *path)
+{
+    struct sim_disk *disk = sim->disk;
+    bool removed = false;
+    for (size_t i = disk->names_count; i > 0; i--)
+        if (is_in(disk->names[i - 1].path, path))
+            removed = tide_sim_disk_remove(sim, disk->names[i - 1].path) || removed;
+    size_t kept = 0;
+    for (size_t i = 0; i < disk->dirs_count; i++) {
+        if (is_in(disk->dirs[i], path))
+            free(disk->dirs[i]);
+        else
+            disk->dirs[kept++] = disk->dirs[i];
+    }
+    removed = removed || kept < disk->dirs_count;
+    disk->dirs_count = kept;
+    return removed;
+}
+
 int64_t tide_sim_disk_file_bytes(tide_sim *sim, const char *path)
 {
     struct sim_inode *inode = sim_disk_find(sim->disk, path);

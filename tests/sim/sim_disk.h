@@ -64,6 +64,8 @@ void tide_sim_disk_fail_sync(tide_sim *sim, const char *path, uint32_t nth);
 bool tide_sim_disk_rot(tide_sim *sim, const char *path);
 /* Forgets the file, at once and for good: somebody removed it. */
 bool tide_sim_disk_remove(tide_sim *sim, const char *path);
+/* The same for a directory with all that is in it. */
+bool tide_sim_disk_remove_dir(tide_sim *sim, const char *path);
 /* Visible size, or -1. */
 int64_t tide_sim_disk_file_bytes(tide_sim *sim, const char *path);
 
