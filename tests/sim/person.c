@@ -212,7 +212,7 @@ static void day(struct person *self)
     news(self);
     if (self->plan.kills && tide_rng_chance(&self->rng, 1, 2)) {
         self->totals.troubles[PERSON_KILLS]++;
-        tide_sim_crash_after(self->sim, 1 + tide_rng_below(&self->rng, 20000),
+        tide_sim_crash_after(self->sim, 1 + tide_rng_below(&self->rng, 6000),
                              TIDE_SIM_CRASH_SEEDED);
     }
     (void)run_sync(self, NULL, false);

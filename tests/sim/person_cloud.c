@@ -56,7 +56,8 @@ static void add_rule(struct person *self, const char *json)
 
 /* ---- mailboxes ---- */
 
-static void arrives(struct person *self, struct person_account *account)
+/* `age_ms`: how long ago it came. */
+static void arrives(struct person *self, struct person_account *account, uint64_t age_ms)
 {
     const uint32_t slot = box_mailbox_slots(account->mailbox);
     char path[160];
@@ -71,8 +72,9 @@ static void arrives(struct person *self, struct person_account *account)
     for (uint64_t left = 5 + tide_rng_below(&self->rng, 30); left > 0; left--)
         TIDE_ASSERT(tide_buf_print(&raw, "%" PRIx64 "\r\n", tide_rng_next(&self->rng)) == TIDE_OK);
     (void)snprintf(path, sizeof path, "/_cloud/mail?user=%s&date=%" PRIu64, account->email,
-                   tide_sim_net_unix_ms(self->sim));
-    account->facts[slot].arrived_ms = tide_world_now_unix_ms(self->world);
+                   tide_sim_net_unix_ms(self->sim) - age_ms);
+    if (age_ms == 0)
+        account->facts[slot].arrived_ms = tide_world_now_unix_ms(self->world);
     json_decref(control(self, "POST", path, tide_buf_text(&raw)));
     person_check_hash(account, slot);
     tide_buf_done(&raw);
@@ -105,7 +107,7 @@ void person_cloud_news(struct person *self, struct person_account *account)
     for (uint64_t left = tide_rng_below(&self->rng, 5); left > 0; left--) {
         const uint64_t what = tide_rng_below(&self->rng, 10);
         if (what < 6)
-            arrives(self, account);
+            arrives(self, account, 0);
         else
             changes(self, account, what == 9);
     }
@@ -117,7 +119,7 @@ static void make_stranger(struct person *self)
 {
     tide_error err = {TIDE_OK, 0, ""};
     const tide_text user = TIDE_TEXT("mallory@example.com");
-    const struct box_mailbox_options options = {.messages = 12,
+    const struct box_mailbox_options options = {.messages = 3,
                                                 .size_bytes = 1000,
                                                 .seed = self->plan.seed + 99,
                                                 .now_unix_ms = tide_sim_net_unix_ms(self->sim)};
@@ -135,9 +137,7 @@ void person_cloud_make(struct person *self)
     make_stranger(self);
     for (uint32_t i = 0; i < self->plan.accounts; i++) {
         struct person_account *account = &self->accounts[i];
-        const struct box_mailbox_options options = {.messages = self->plan.messages[i],
-                                                    .size_bytes = 1000,
-                                                    .seed = self->plan.seed * 8 + i,
+        const struct box_mailbox_options options = {.seed = self->plan.seed * 8 + i,
                                                     .now_unix_ms = tide_sim_net_unix_ms(self->sim)};
         (void)snprintf(account->email, sizeof account->email, "%s@example.com", names[i]);
         (void)snprintf(account->token, sizeof account->token, "tok-%s", names[i]);
@@ -146,8 +146,9 @@ void person_cloud_make(struct person *self)
                                 &err) != TIDE_OK)
             tide_sim_fail(self->sim, "no mailbox: %s", err.text);
         account->mailbox = box_cloud_user(box, tide_text_of(account->email))->mailbox;
+        /* Of this year and the one before: each year is a file of the archive. */
         for (uint32_t slot = 0; slot < self->plan.messages[i]; slot++)
-            person_check_hash(account, slot);
+            arrives(self, account, 1 + tide_rng_below(&self->rng, UINT64_C(300) * 86400000));
     }
 }
 
