@@ -259,6 +259,19 @@ static void set_right(struct person *self)
                       SYNCS_MAX, code, why[0] == '\0' ? "sync does not end well" : why);
 }
 
+static void provide(void *arg, const struct tide_request *request, uint64_t now_unix_ms,
+                    tide_rng *rng, struct tide_sim_answer *answer)
+{
+    struct person *self = arg;
+    const char *path = strstr(request->url, "/me/");
+    tide_sim_note(self->sim, "%s", path == NULL ? request->url : path + 3);
+    if (++self->calls > PERSON_CALLS_MAX)
+        tide_sim_fail(self->sim, "P10: a command made more than %d calls", PERSON_CALLS_MAX);
+    tide_sim_cloud_call(self->cloud, request, now_unix_ms, rng, answer);
+    if (answer->http != 200)
+        tide_sim_note(self->sim, "answers %d", answer->http);
+}
+
 struct person_totals person_run(const struct person_plan *plan)
 {
     struct person *self = calloc(1, sizeof *self);
@@ -266,8 +279,8 @@ struct person_totals person_run(const struct person_plan *plan)
     self->plan = *plan;
     self->cloud =
         tide_sim_cloud_new(&(struct box_options){.seed = plan->seed, .quota = BOX_QUOTA_2026});
-    self->plan.sim.net.provide = tide_sim_cloud_call;
-    self->plan.sim.net.provide_arg = self->cloud;
+    self->plan.sim.net.provide = provide;
+    self->plan.sim.net.provide_arg = self;
     self->sim = tide_sim_new(plan->seed, &self->plan.sim);
     self->world = tide_sim_world(self->sim);
     self->rng = tide_sim_rng(self->sim);

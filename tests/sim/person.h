@@ -22,6 +22,7 @@
  *   P7  no mail of one account is in the archive of another.
  *   P8  a few messages that always fail hold up no others for long.
  *   P9  commands end when they are interrupted, and never need a person to give up.
+ *   P10 no command makes thousands of calls for a hundred messages.
  */
 #ifndef TIDE_SIM_PERSON_H
 #define TIDE_SIM_PERSON_H
@@ -40,6 +41,7 @@ enum {
     PERSON_ACCOUNTS_MAX = 3,
     PERSON_MESSAGES_MAX = 200,
     PERSON_PATIENCE_MS = 600000, /* then a person presses Ctrl-C */
+    PERSON_CALLS_MAX = 4000,     /* of one command, for a hundred messages (P10) */
 };
 
 /* What can go wrong; `--troubles` names them.  person_troubles[] has the words. */
@@ -146,7 +148,7 @@ struct person {
     tide_sim_cloud *cloud;
     tide_rng rng;
     struct person_account accounts[PERSON_ACCOUNTS_MAX];
-    uint64_t day;
+    uint64_t calls;     /* of this command */
     tide_buf old_shard; /* a copy that comes back later */
     char old_path[200];
     struct person_totals totals;

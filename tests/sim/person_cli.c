@@ -246,6 +246,7 @@ struct person_said person_command(struct person *self, const char *const *words)
     here.person = self;
     here.interrupt = NULL;
     here.interrupted = false;
+    self->calls = 0;
     here.began_ms = tide_world_now_ms(self->world);
     tide_sim_note(self->sim, "person: %s %s %s", argv[1], argv[2], argv[3]);
     said.code = run(argc, argv, &out);

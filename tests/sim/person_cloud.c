@@ -196,6 +196,8 @@ static void begin(struct person *self, struct person_account *account, int troub
                    rules[trouble].more);
     add_rule(self, rule);
     const bool of_lists = trouble <= PERSON_LIST_RESTARTS || trouble == PERSON_ID_GARBLED;
+    if (trouble == PERSON_HISTORY_GARBLED || trouble == PERSON_HISTORY_AHEAD)
+        account->blind = true;
     if (trouble == PERSON_HIDDEN || (of_lists && tide_rng_chance(&self->rng, 1, 2)))
         expire(self, account);
 }
