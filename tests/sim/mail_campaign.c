@@ -8,6 +8,7 @@
  *     mail_campaign --person ...     the same with the commands of the program and a server that
  *                                    lies (person.h) instead of a mirror (mail_sim.h)
  *         [--troubles A,B,...]       only these, or all but these: -A,-B,...
+ *         [--rule N]                 only rule PN; for a fault that another rule finds earlier
  *
  * Each seed has a process of its own, so that one that breaks a rule, hangs or
  * crashes harms no other.  The command that replays it is printed with the end of
@@ -62,7 +63,8 @@ struct campaign {
     bool twice;
     bool person;
     uint64_t troubles;
-    const char *troubles_text; /* as they were given; NULL: not */
+    uint64_t rules;
+    char options[400]; /* of a person, to replay a seed with */
     struct person_totals people;
     enum mail_plant plant;
     struct slot slots[JOBS_MAX];
@@ -156,7 +158,8 @@ static bool troubles_read(const char *text, uint64_t *troubles_out)
 static void person_main(const struct campaign *campaign, uint32_t index)
 {
     const uint64_t seed = campaign->slots[index].seed;
-    const struct person_plan plan = person_plan_seeded(seed, campaign->troubles);
+    struct person_plan plan = person_plan_seeded(seed, campaign->troubles);
+    plan.rules = campaign->rules;
     const struct person_totals totals = person_run(&plan);
     if (campaign->twice && seed % 10 == 0 && person_run(&plan).trace_hash != totals.trace_hash) {
         (void)fprintf(stderr, "seed %" PRIu64 ": two runs of it are not the same\n", seed);
@@ -235,14 +238,11 @@ static void seed_died(struct campaign *campaign, uint32_t index, int status)
     const uint64_t seed = campaign->slots[index].seed;
     const bool quiet = campaign->plant != MAIL_PLANT_NONE;
     if (!quiet)
-        (void)printf("FAILED seed %" PRIu64
-                     " (%s %d); replay with:\n  build/tests/sim/mail_campaign%s%s%s --seed %" PRIu64
-                     "\n",
-                     seed, WIFSIGNALED(status) ? "signal" : "exit",
-                     WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
-                     campaign->person ? " --person" : "",
-                     campaign->troubles_text == NULL ? "" : " --troubles ",
-                     campaign->troubles_text == NULL ? "" : campaign->troubles_text, seed);
+        (void)printf(
+            "FAILED seed %" PRIu64
+            " (%s %d); replay with:\n  build/tests/sim/mail_campaign%s --seed %" PRIu64 "\n",
+            seed, WIFSIGNALED(status) ? "signal" : "exit",
+            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), campaign->options, seed);
     show_report(campaign, campaign->slots[index].report, quiet);
     if (campaign->failed_count < FAILED_MAX)
         campaign->failed[campaign->failed_count] = seed;
@@ -318,9 +318,7 @@ static int summary_of_people(struct campaign *campaign, double took_s)
         (void)printf(" %s %" PRIu64, person_troubles[i], people->troubles[i]);
     (void)printf("\n");
     for (size_t i = 0; i < campaign->failed_count && i < FAILED_MAX; i++)
-        (void)printf("failed: mail_campaign --person%s%s --seed %" PRIu64 "\n",
-                     campaign->troubles_text == NULL ? "" : " --troubles ",
-                     campaign->troubles_text == NULL ? "" : campaign->troubles_text,
+        (void)printf("failed: mail_campaign%s --seed %" PRIu64 "\n", campaign->options,
                      campaign->failed[i]);
     return campaign->failed_count > 0 ? 1 : 0;
 }
@@ -365,9 +363,10 @@ static int run_one(uint64_t seed)
     return 0;
 }
 
-static int run_person(uint64_t seed, uint64_t troubles)
+static int run_person(uint64_t seed, const struct campaign *campaign)
 {
-    const struct person_plan plan = person_plan_seeded(seed, troubles);
+    struct person_plan plan = person_plan_seeded(seed, campaign->troubles);
+    plan.rules = campaign->rules;
     (void)printf("accounts %u, days %u%s%s;", plan.accounts, plan.days,
                  plan.settled_first ? ", settled first" : "", plan.kills ? ", kills" : "");
     for (uint32_t i = 0; i < plan.accounts; i++) {
@@ -397,14 +396,21 @@ static uint64_t scaled(uint64_t count)
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "mail_campaign [--person [--troubles A,B,...]] --seed N |"
+    (void)fprintf(stderr, "mail_campaign [--person [--troubles A,B,...] [--rule N]] --seed N |"
                           " --seeds A..B [--jobs N] [--twice] | --plants [N]\n");
     return 2;
 }
 
+static void option_add(struct campaign *campaign, const char *name, const char *value)
+{
+    const size_t used = strlen(campaign->options);
+    (void)snprintf(campaign->options + used, sizeof campaign->options - used, " %s%s", name, value);
+}
+
 int main(int argc, char **argv)
 {
-    struct campaign campaign = {.jobs = 2, .troubles = (UINT64_C(1) << PERSON_TROUBLES) - 1};
+    struct campaign campaign = {
+        .jobs = 2, .rules = UINT64_MAX, .troubles = (UINT64_C(1) << PERSON_TROUBLES) - 1};
     uint64_t plants = 0;
     uint64_t seed = 0;
     bool one = false;
@@ -415,10 +421,14 @@ int main(int argc, char **argv)
             one = true;
         } else if (strcmp(argv[i], "--person") == 0) {
             campaign.person = true;
+            option_add(&campaign, "--person", "");
+        } else if (strcmp(argv[i], "--rule") == 0 && i + 1 < argc) {
+            campaign.rules = UINT64_C(1) << (strtoul(argv[++i], NULL, 10) & 63);
+            option_add(&campaign, "--rule ", argv[i]);
         } else if (strcmp(argv[i], "--troubles") == 0 && i + 1 < argc) {
-            campaign.troubles_text = argv[++i];
-            if (!troubles_read(campaign.troubles_text, &campaign.troubles))
+            if (!troubles_read(argv[++i], &campaign.troubles))
                 return 2;
+            option_add(&campaign, "--troubles ", argv[i]);
         } else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc) {
             campaign.next = strtoull(argv[++i], &rest, 10);
             if (strncmp(rest, "..", 2) != 0)
@@ -435,7 +445,7 @@ int main(int argc, char **argv)
         }
     }
     if (one)
-        return campaign.person ? run_person(seed, campaign.troubles) : run_one(seed);
+        return campaign.person ? run_person(seed, &campaign) : run_one(seed);
     if (campaign.jobs == 0 || campaign.jobs > JOBS_MAX ||
         (plants == 0 && campaign.end <= campaign.next))
         return usage();

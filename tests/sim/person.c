@@ -66,7 +66,7 @@ static uint64_t draw(tide_rng *rng, uint64_t allowed)
 struct person_plan person_plan_seeded(uint64_t seed, uint64_t allowed)
 {
     tide_rng rng = tide_rng_seeded(seed ^ 0x706572736f6eu);
-    struct person_plan plan = {.seed = seed};
+    struct person_plan plan = {.seed = seed, .rules = UINT64_MAX};
     plan.sim.cost_us_max = 50;
     plan.sim.net.latency_us_max = 50000 + (uint32_t)tide_rng_below(&rng, 200000);
     plan.accounts = 2 + (uint32_t)tide_rng_below(&rng, PERSON_ACCOUNTS_MAX - 1);
@@ -125,8 +125,9 @@ static void sleep_hours(struct person *self, uint64_t hours)
 
 static void remove_mail(struct person *self, struct person_account *account)
 {
-    const char *const words[] = {"mail",   "archive", "--account", account->email, "--mode",
-                                 "delete", "--limit", "5",         "--yes",        NULL};
+    const char *const words[] = {"mail",   "archive", "in:anywhere", "--account", account->email,
+                                 "--mode", "delete",  "--limit",     "5",         "--yes",
+                                 NULL};
     struct person_said said = person_command(self, words);
     if (said.killed)
         tide_sim_reboot(self->sim);
@@ -224,6 +225,8 @@ static void day(struct person *self)
 
 /* ---- P6 ---- */
 
+/* What `mail verify` names as damaged, a person does something about: a message is fetched
+ * again by the command that it tells, a file that is no shard of this archive is moved away. */
 static void heal(struct person *self)
 {
     for (uint32_t i = 1; i < self->plan.accounts; i++) {
@@ -232,9 +235,10 @@ static void heal(struct person *self)
         if (!account->damaged)
             continue;
         struct person_said said = person_command(self, words);
-        /* What `mail show` and `mail verify` tell a person to run. */
-        if (said.code == CLI_EXIT_BAD_ITEMS)
+        if (said.code != CLI_EXIT_DONE && account->spoilt)
             (void)run_sync(self, account->email, true);
+        else if (said.code != CLI_EXIT_DONE)
+            person_disk_away(self, account);
         person_said_done(&said);
     }
 }
@@ -255,8 +259,8 @@ static void set_right(struct person *self)
         sleep_hours(self, 1);
     }
     if (!right)
-        tide_sim_fail(self->sim, "P6: after %d syncs without troubles (last exit %d): %s",
-                      SYNCS_MAX, code, why[0] == '\0' ? "sync does not end well" : why);
+        person_broken(self, "P6: after %d syncs without troubles (last exit %d): %s", SYNCS_MAX,
+                      code, why[0] == '\0' ? "sync does not end well" : why);
 }
 
 static void provide(void *arg, const struct tide_request *request, uint64_t now_unix_ms,
@@ -266,7 +270,7 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     const char *path = strstr(request->url, "/me/");
     tide_sim_note(self->sim, "%s", path == NULL ? request->url : path + 3);
     if (++self->calls > PERSON_CALLS_MAX)
-        tide_sim_fail(self->sim, "P10: a command made more than %d calls", PERSON_CALLS_MAX);
+        person_broken(self, "P10: a command made more than %d calls", PERSON_CALLS_MAX);
     tide_sim_cloud_call(self->cloud, request, now_unix_ms, rng, answer);
     if (answer->http != 200)
         tide_sim_note(self->sim, "answers %d", answer->http);

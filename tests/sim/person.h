@@ -41,6 +41,7 @@ enum {
     PERSON_ACCOUNTS_MAX = 3,
     PERSON_MESSAGES_MAX = 200,
     PERSON_PATIENCE_MS = 600000, /* then a person presses Ctrl-C */
+    PERSON_POISON_MS = 300000,   /* then messages that always fail are decided (P8) */
     PERSON_CALLS_MAX = 4000,     /* of one command, for a hundred messages (P10) */
 };
 
@@ -85,6 +86,7 @@ extern const char *const person_troubles[PERSON_TROUBLES];
 
 struct person_plan {
     uint64_t seed;
+    uint64_t rules; /* bits of P1, P2, ...: what else is broken is passed over */
     struct tide_sim_options sim;
     uint32_t accounts;
     uint32_t messages[PERSON_ACCOUNTS_MAX];
@@ -112,8 +114,10 @@ struct person_account {
     box_mailbox *mailbox;
     struct person_fact facts[PERSON_MESSAGES_MAX];
     bool added;
-    uint64_t troubles;  /* that are on, of the server */
-    bool damaged;       /* the archive is not what a sync left */
+    uint64_t troubles; /* that are on, of the server */
+    bool damaged;      /* the archive is not what a sync left */
+    bool spoilt;       /* a message of it is */
+    char damaged_path[200];
     bool lost_for_good; /* something that the server no longer has was lost */
     bool removes;       /* our archiver has removed mail */
     bool blind;         /* a history expired: nobody can tell which labels changed */
@@ -172,9 +176,14 @@ void person_cloud_news(struct person *self, struct person_account *account);
 /* Does one of the troubles of the disk; false: there was nothing to do it to. */
 bool person_disk_trouble(struct person *self, struct person_account *account,
                          enum person_trouble trouble);
+/* A person moves the file away that was damaged last. */
+void person_disk_away(struct person *self, struct person_account *account);
 void person_disk_copy(struct person *self, struct person_account *account);
 
 /* ---- person_check.c ---- */
+/* Ends the simulation, unless the rule that the text begins with is passed over. */
+void person_broken(struct person *self, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void person_check_hash(struct person_account *account, uint32_t slot);
 /* After a sync that began at `began_ms`. */
 void person_check_sync(struct person *self, const struct person_said *said, uint64_t began_ms);

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <sqlite3.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,18 @@ void person_check_hash(struct person_account *account, uint32_t slot)
     fact->hash = hash_of(box_mailbox_raw(account->mailbox, slot, &scratch));
     fact->hashed = true;
     tide_buf_done(&scratch);
+}
+
+void person_broken(struct person *self, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    const unsigned long rule = strtoul(text + 1, NULL, 10); /* "P4: ..." */
+    if ((self->plan.rules >> rule & 1) != 0)
+        tide_sim_fail(self->sim, "%s", text);
 }
 
 /* ---- looking ---- */
@@ -195,7 +208,9 @@ static struct tally count(struct look *look, uint64_t began_ms)
             tally.gone++;
             memcpy(tally.one_gone, found.id, sizeof tally.one_gone);
         }
-        if (!found.exact && !named) {
+        /* A byte that turned is found by who reads it, which a sync does not. */
+        const bool there = found.exact || (found.there && look->account->spoilt);
+        if (!there && !named) {
             tally.missing++;
             memcpy(tally.one, found.id, sizeof tally.one);
         }
@@ -223,8 +238,9 @@ static bool stray(const struct tide_stored *stored, void *arg)
         if (strcmp(id, stored->gmail_id) == 0)
             return true;
     }
-    tide_sim_fail(look->self->sim, "P7: message %s is in the archive of %s, and was never %s's",
+    person_broken(look->self, "P7: message %s is in the archive of %s, and was never %s's",
                   stored->gmail_id, account->email, account->email);
+    return true;
 }
 
 static void check_strays(struct person *self, struct person_account *account)
@@ -236,19 +252,23 @@ static void check_strays(struct person *self, struct person_account *account)
     look_done(&look);
 }
 
-/* Everything but the messages that always fail, in the time that a person waits. */
+/* Everything but the messages that always fail, soon. */
 static void check_poison(struct person *self, struct person_account *account, uint64_t began_ms)
 {
+    const uint64_t took_ms = tide_world_now_unix_ms(self->world) - began_ms;
     struct look look;
+    if (took_ms > PERSON_POISON_MS)
+        person_broken(self,
+                      "P8: a few messages of %s that always fail held a sync for %" PRIu64 " s",
+                      account->email, took_ms / 1000);
     look_open(&look, self, account);
     for (uint32_t slot = 0; slot < box_mailbox_slots(account->mailbox); slot++) {
         if (!is_due(account, slot, began_ms) || account->facts[slot].poison)
             continue;
         const struct found found = find(&look, slot);
         if (!found.exact)
-            tide_sim_fail(self->sim,
-                          "P8: message %s of %s is not stored after %d s: others always fail",
-                          found.id, account->email, PERSON_PATIENCE_MS / 1000);
+            person_broken(self, "P8: message %s of %s is not stored: others always fail", found.id,
+                          account->email);
     }
     look_done(&look);
 }
@@ -259,7 +279,7 @@ static void check_account(struct person *self, struct person_account *account,
     const struct tally tally = count_once(self, account, began_ms);
     const bool healthy = self->plan.troubles[account - self->accounts] == 0;
     if (healthy && tally.missing > 0)
-        tide_sim_fail(self->sim,
+        person_broken(self,
                       "P4: %" PRIu64 " messages of %s are not stored after a sync (exit %d), as %s;"
                       " the account has no troubles",
                       tally.missing, account->email, said->code, tally.one);
@@ -268,7 +288,7 @@ static void check_account(struct person *self, struct person_account *account,
     if (said->code != CLI_EXIT_DONE || has(account, PERSON_HIDDEN))
         return;
     if (tally.gone > 0)
-        tide_sim_fail(self->sim,
+        person_broken(self,
                       "P2: %" PRIu64 " messages of %s are on the server and recorded as gone, as "
                       "%s",
                       tally.gone, account->email, tally.one_gone);
@@ -276,7 +296,7 @@ static void check_account(struct person *self, struct person_account *account,
         return;
     const struct says says = ask_status(self, account);
     if (says.code == CLI_EXIT_DONE && says.named < tally.missing)
-        tide_sim_fail(self->sim,
+        person_broken(self,
                       "P1: sync ended with 0, %" PRIu64 " messages of %s are not stored, as %s, "
                       "and status names %" PRIu64,
                       tally.missing, account->email, tally.one, says.named);
@@ -309,7 +329,7 @@ void person_check_removed(struct person *self, struct person_account *account)
         account->removes = true;
         fact->checked = true;
         if (!found.exact)
-            tide_sim_fail(self->sim,
+            person_broken(self,
                           "P3: message %s of %s was removed from the server, and the copy here is "
                           "not its bytes",
                           found.id, account->email);
@@ -355,10 +375,10 @@ void person_check_damage(struct person *self, struct person_account *account,
     const bool told = says.code != CLI_EXIT_DONE || says.named > 0 || says.warns;
     const bool either = trouble == PERSON_SHARD_OLD || trouble == PERSON_SHARD_FOREIGN;
     if (verify.code == CLI_EXIT_DONE && !(either && told))
-        tide_sim_fail(self->sim, "P5: %s of %s, and `mail verify` ends with 0",
-                      person_troubles[trouble], account->email);
+        person_broken(self, "P5: %s of %s, and `mail verify` ends with 0", person_troubles[trouble],
+                      account->email);
     if (!told && trouble != PERSON_DAMAGE && !(either && verify.code != CLI_EXIT_DONE))
-        tide_sim_fail(self->sim, "P5: %s of %s, and `mail status` says that all is well",
+        person_broken(self, "P5: %s of %s, and `mail status` says that all is well",
                       person_troubles[trouble], account->email);
     person_said_done(&verify);
 }

@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WORDS_MAX = 16, TICK_MS_MAX = 15000 };
+enum { WORDS_MAX = 24, TICK_MS_MAX = 15000 };
 
 typedef void on_signal(int number);
 

@@ -25,6 +25,22 @@ static void dir_of(const struct person_account *account, char dir[120])
     (void)snprintf(dir, 120, PERSON_HOME "/archive/%s", account->email);
 }
 
+/* Of the newest year there is; false: there is none. */
+static bool newest_shard(struct person *self, const struct person_account *account, char path[200])
+{
+    struct shards shards = {.count = 0};
+    size_t newest = 0;
+    char dir[120];
+    dir_of(account, dir);
+    if (tide_dir_list(self->world, dir, note, &shards, NULL) != TIDE_OK || shards.count == 0)
+        return false;
+    for (size_t i = 1; i < shards.count; i++)
+        if (strcmp(shards.names[i], shards.names[newest]) > 0)
+            newest = i;
+    (void)snprintf(path, 200, "%s/%s", dir, shards.names[newest]);
+    return true;
+}
+
 /* false: there is none. */
 static bool some_shard(struct person *self, const struct person_account *account, char path[200])
 {
@@ -66,7 +82,7 @@ void person_disk_copy(struct person *self, struct person_account *account)
 {
     char path[200];
     char log[220];
-    if (self->old_path[0] != '\0' || !some_shard(self, account, path))
+    if (self->old_path[0] != '\0' || !newest_shard(self, account, path))
         return;
     (void)snprintf(log, sizeof log, "%s-wal", path);
     if (tide_sim_disk_file_bytes(self->sim, log) > 0)
@@ -102,12 +118,11 @@ static bool put_old(struct person *self, const struct person_account *account)
     return differs;
 }
 
-static bool put_foreign(struct person *self, struct person_account *account)
+static bool put_foreign(struct person *self, const char *path)
 {
-    char path[200], foreign[200];
+    char foreign[200];
     tide_buf bytes;
-    if (!some_shard(self, account, path) || account == &self->accounts[0] ||
-        !some_shard(self, &self->accounts[0], foreign))
+    if (!some_shard(self, &self->accounts[0], foreign))
         return false;
     tide_buf_init(&bytes, tide_mem_heap(), SHARD_BYTES_MAX);
     read_file(self, foreign, &bytes);
@@ -116,12 +131,9 @@ static bool put_foreign(struct person *self, struct person_account *account)
     return true;
 }
 
-static bool cut(struct person *self, const struct person_account *account)
+static bool cut(struct person *self, const char *path)
 {
-    char path[200];
     tide_buf bytes;
-    if (!some_shard(self, account, path))
-        return false;
     tide_buf_init(&bytes, tide_mem_heap(), SHARD_BYTES_MAX);
     read_file(self, path, &bytes);
     const size_t kept = bytes.bytes / 2 / 4096 * 4096;
@@ -148,10 +160,19 @@ static bool damage(struct person *self, const struct person_account *account)
     return done;
 }
 
+void person_disk_away(struct person *self, struct person_account *account)
+{
+    if (account->damaged_path[0] == '\0')
+        return;
+    remove_logs(self, account->damaged_path);
+    (void)tide_sim_disk_remove(self->sim, account->damaged_path);
+    account->damaged_path[0] = '\0';
+}
+
 bool person_disk_trouble(struct person *self, struct person_account *account,
                          enum person_trouble trouble)
 {
-    char path[200];
+    char path[200] = "";
     bool done = false;
     switch (trouble) {
     case PERSON_SHARD_LOST:
@@ -167,13 +188,13 @@ bool person_disk_trouble(struct person *self, struct person_account *account,
             replace(self, path, TIDE_TEXT(""));
         break;
     case PERSON_SHARD_CUT:
-        done = cut(self, account);
+        done = some_shard(self, account, path) && cut(self, path);
         break;
     case PERSON_SHARD_OLD:
         done = put_old(self, account);
         break;
     case PERSON_SHARD_FOREIGN:
-        done = put_foreign(self, account);
+        done = some_shard(self, account, path) && put_foreign(self, path);
         break;
     case PERSON_ARCHIVE_LOST:
         done = lose_all(self, account);
@@ -185,6 +206,8 @@ bool person_disk_trouble(struct person *self, struct person_account *account,
     }
     if (done) {
         account->damaged = true;
+        account->spoilt = trouble == PERSON_DAMAGE;
+        (void)snprintf(account->damaged_path, sizeof account->damaged_path, "%s", path);
         self->totals.troubles[trouble]++;
         tide_sim_note(self->sim, "disk: %s of %s", person_troubles[trouble], account->email);
     }
