@@ -103,7 +103,7 @@ static void totals_add(struct mail_totals *all, const struct mail_totals *one)
     all->fetched_again += one->fetched_again;
     all->quiet += one->quiet;
     all->marks_checked += one->marks_checked;
-    all->retried_jobs += one->retried_jobs;
+    all->asked_again += one->asked_again;
     larger(&all->again_per_crash_max, one->again_per_crash_max);
     larger(&all->highest_units, one->highest_units);
 }
@@ -294,10 +294,9 @@ static int summary(struct campaign *campaign, double took_s)
     (void)printf("messages behind a watermark read back %" PRIu64 ", fetched again %" PRIu64
                  " (at most %" PRIu64 " after a crash, in %" PRIu64
                  " worlds without other faults), highest minute %" PRIu64
-                 " units, jobs called again by hand %" PRIu64 ", seeds replayed the same %" PRIu64
-                 "\n",
+                 " units, runs asked for again %" PRIu64 ", seeds replayed the same %" PRIu64 "\n",
                  totals->marks_checked, totals->fetched_again, totals->again_per_crash_max,
-                 totals->quiet, totals->highest_units, totals->retried_jobs, campaign->replayed);
+                 totals->quiet, totals->highest_units, totals->asked_again, campaign->replayed);
     for (size_t i = 0; i < campaign->failed_count && i < FAILED_MAX; i++)
         (void)printf("failed: mail_campaign --seed %" PRIu64 "\n", campaign->failed[i]);
     return campaign->failed_count > 0 ? 1 : 0;

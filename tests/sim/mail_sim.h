@@ -120,7 +120,7 @@ struct mail_totals {
     uint64_t again_per_crash_max; /* of quiet worlds */
     uint64_t quiet;
     uint64_t marks_checked; /* messages behind a watermark that were read */
-    uint64_t retried_jobs;  /* failed jobs that a person had to call again */
+    uint64_t asked_again;   /* runs that a person asked for because something was left */
     uint64_t highest_units; /* in any minute of a strict world */
     uint64_t trace_hash;
 };
