@@ -9,6 +9,7 @@
  *                                    lies (person.h) instead of a mirror (mail_sim.h)
  *         [--troubles A,B,...]       only these, or all but these: -A,-B,...
  *         [--rule N]                 only rule PN; for a fault that another rule finds earlier
+ *         [--without-rule N]         all but PN
  *
  * Each seed has a process of its own, so that one that breaks a rule, hangs or
  * crashes harms no other.  The command that replays it is printed with the end of
@@ -395,8 +396,10 @@ static uint64_t scaled(uint64_t count)
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "mail_campaign [--person [--troubles A,B,...] [--rule N]] --seed N |"
-                          " --seeds A..B [--jobs N] [--twice] | --plants [N]\n");
+    (void)fprintf(
+        stderr,
+        "mail_campaign [--person [--troubles A,B,...] [--rule N] [--without-rule N]] --seed N |"
+        " --seeds A..B [--jobs N] [--twice] | --plants [N]\n");
     return 2;
 }
 
@@ -424,6 +427,9 @@ int main(int argc, char **argv)
         } else if (strcmp(argv[i], "--rule") == 0 && i + 1 < argc) {
             campaign.rules = UINT64_C(1) << (strtoul(argv[++i], NULL, 10) & 63);
             option_add(&campaign, "--rule ", argv[i]);
+        } else if (strcmp(argv[i], "--without-rule") == 0 && i + 1 < argc) {
+            campaign.rules &= ~(UINT64_C(1) << (strtoul(argv[++i], NULL, 10) & 63));
+            option_add(&campaign, "--without-rule ", argv[i]);
         } else if (strcmp(argv[i], "--troubles") == 0 && i + 1 < argc) {
             if (!troubles_read(argv[++i], &campaign.troubles))
                 return 2;

@@ -258,6 +258,8 @@ static void set_right(struct person *self)
             self->totals.syncs_to_converge_max = syncs;
         sleep_hours(self, 1);
     }
+    if (!right && strncmp(why, "P11", 3) == 0)
+        person_broken(self, "%s", why);
     if (!right)
         person_broken(self, "P6: after %d syncs without troubles (last exit %d): %s", SYNCS_MAX,
                       code, why[0] == '\0' ? "sync does not end well" : why);

@@ -23,6 +23,7 @@
  *   P8  a few messages that always fail hold up no others for long.
  *   P9  commands end when they are interrupted, and never need a person to give up.
  *   P10 no command makes thousands of calls for a hundred messages.
+ *   P11 once all is right `mail status` calls the last sync done.
  */
 #ifndef TIDE_SIM_PERSON_H
 #define TIDE_SIM_PERSON_H
