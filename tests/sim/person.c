@@ -108,11 +108,16 @@ static int run_sync(struct person *self, const char *email, bool force)
         words[count++] = "--force";
     struct person_said said = person_command(self, words);
     const int code = said.killed ? -1 : said.code;
+    tide_sim_crash_after(self->sim, 0, TIDE_SIM_CRASH_SEEDED);
     if (said.killed)
         tide_sim_reboot(self->sim);
     self->totals.syncs++;
+    if (self->due_ms == 0)
+        self->due_ms = began_ms;
     if (email == NULL)
-        person_check_sync(self, &said, began_ms);
+        person_check_sync(self, &said);
+    if (!said.killed && !said.interrupted)
+        self->due_ms = 0;
     person_said_done(&said);
     return code;
 }
@@ -217,7 +222,6 @@ static void day(struct person *self)
                              TIDE_SIM_CRASH_SEEDED);
     }
     (void)run_sync(self, NULL, false);
-    tide_sim_crash_after(self->sim, 0, TIDE_SIM_CRASH_SEEDED);
     removals(self);
     copies(self);
     sleep_hours(self, 1 + tide_rng_below(&self->rng, 20));

@@ -153,7 +153,11 @@ struct person {
     tide_sim_cloud *cloud;
     tide_rng rng;
     struct person_account accounts[PERSON_ACCOUNTS_MAX];
-    uint64_t calls;     /* of this command */
+    uint64_t calls;    /* of this command */
+    uint64_t began_ms; /* this command, on the monotonic clock */
+    /* What came before is due: the beginning of this sync, or of an earlier one that did not
+     * come to its end, with which this one goes on.  0: the last one did. */
+    uint64_t due_ms;
     tide_buf old_shard; /* a copy that comes back later */
     char old_path[200];
     struct person_totals totals;
@@ -186,8 +190,7 @@ void person_disk_copy(struct person *self, struct person_account *account);
 void person_broken(struct person *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void person_check_hash(struct person_account *account, uint32_t slot);
-/* After a sync that began at `began_ms`. */
-void person_check_sync(struct person *self, const struct person_said *said, uint64_t began_ms);
+void person_check_sync(struct person *self, const struct person_said *said);
 void person_check_removed(struct person *self, struct person_account *account);
 /* Remembers what is stored, before the disk's troubles. */
 void person_check_stored(struct person *self, struct person_account *account);

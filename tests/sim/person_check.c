@@ -255,7 +255,7 @@ static void check_strays(struct person *self, struct person_account *account)
 /* Everything but the messages that always fail, soon. */
 static void check_poison(struct person *self, struct person_account *account, uint64_t began_ms)
 {
-    const uint64_t took_ms = tide_world_now_unix_ms(self->world) - began_ms;
+    const uint64_t took_ms = tide_world_now_ms(self->world) - self->began_ms;
     struct look look;
     if (took_ms > PERSON_POISON_MS)
         person_broken(self,
@@ -302,7 +302,7 @@ static void check_account(struct person *self, struct person_account *account,
                       tally.missing, account->email, tally.one, says.named);
 }
 
-void person_check_sync(struct person *self, const struct person_said *said, uint64_t began_ms)
+void person_check_sync(struct person *self, const struct person_said *said)
 {
     if (said->killed)
         return;
@@ -310,7 +310,7 @@ void person_check_sync(struct person *self, const struct person_said *said, uint
         struct person_account *account = &self->accounts[i];
         if (!account->added)
             continue;
-        check_account(self, account, said, began_ms);
+        check_account(self, account, said, self->due_ms);
         check_strays(self, account);
     }
 }

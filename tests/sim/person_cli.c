@@ -25,7 +25,6 @@ typedef void on_signal(int number);
 static struct {
     struct person *person; /* NULL: nobody; the rest is for one command */
     on_signal *interrupt;
-    uint64_t began_ms;
     bool interrupted;
 } here;
 
@@ -69,7 +68,7 @@ tide_status __wrap_tide_engine_wait(tide_engine *engine, uint64_t wait_ms, tide_
 {
     if (here.person == NULL)
         return __real_tide_engine_wait(engine, wait_ms, err);
-    const uint64_t for_ms = tide_world_now_ms(here.person->world) - here.began_ms;
+    const uint64_t for_ms = tide_world_now_ms(here.person->world) - here.person->began_ms;
     if (for_ms >= PERSON_PATIENCE_MS && here.interrupt != NULL && !here.interrupted) {
         here.interrupted = true;
         here.interrupt(SIGINT);
@@ -247,7 +246,7 @@ struct person_said person_command(struct person *self, const char *const *words)
     here.interrupt = NULL;
     here.interrupted = false;
     self->calls = 0;
-    here.began_ms = tide_world_now_ms(self->world);
+    self->began_ms = tide_world_now_ms(self->world);
     tide_sim_note(self->sim, "person: %s %s %s", argv[1], argv[2], argv[3]);
     said.code = run(argc, argv, &out);
     said.interrupted = here.interrupted;
