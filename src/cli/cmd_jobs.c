@@ -441,7 +441,7 @@ static tide_status explain_holds(struct explained *e)
 static void explain_outcome(struct explained *e)
 {
     struct tide_outcome outcome;
-    char text[TIDE_OUTCOME_TEXT_BYTES + 100];
+    char text[TIDE_OUTCOME_TEXT_BYTES + 200];
     char when[32];
     if (e->row.account == 0)
         return;
