@@ -49,12 +49,13 @@ enum {
     TIDE_REQUEST_HEADERS_MAX = 64,
     TIDE_REQUEST_HEADER_BYTES_MAX = 16 << 10, /* one line */
     TIDE_URL_BYTES_MAX = 32 << 10,
-    TIDE_BODY_BYTES_DEFAULT = 16 << 20, /* of an answer, unless the request says more */
-    TIDE_LOCK_LINE_BYTES_MAX = 256,     /* who holds a file lock */
-    TIDE_SOCKET_PEERS_MAX = 32,         /* connections to the control socket */
-    TIDE_SOCKET_LINE_BYTES_MAX = 1 << 20,
-    TIDE_SOCKET_SEND_TIMEOUT_MS = 10000, /* a client must take a line within it */
-    TIDE_LOOPBACK_PEERS_MAX = 8,         /* browsers open connections they never use */
+    TIDE_BODY_BYTES_DEFAULT = 16 << 20,      /* of an answer, unless the request says more */
+    TIDE_LOCK_LINE_BYTES_MAX = 256,          /* who holds a file lock */
+    TIDE_SOCKET_PEERS_MAX = 32,              /* connections to the control socket */
+    TIDE_SOCKET_LINE_BYTES_MAX = 1 << 20,    /* of a request */
+    TIDE_SOCKET_ANSWER_BYTES_MAX = 64 << 20, /* of a line of an answer */
+    TIDE_SOCKET_SEND_TIMEOUT_MS = 10000,     /* a client must take a line within it */
+    TIDE_LOOPBACK_PEERS_MAX = 8,             /* browsers open connections they never use */
     TIDE_LOOPBACK_HEAD_BYTES_MAX = 32 << 10,
 };
 

@@ -222,6 +222,8 @@ struct load_ask {
 static bool load_visit(const struct tide_account_row *row, void *arg)
 {
     struct load_ask *ask = arg;
+    if (ask->engine->accounts_count == TIDE_ACCOUNTS_MAX)
+        return false; /* of an older version, which did not refuse them; the others go on */
     ask->rc = account_add(ask->engine, row->id, row->name, row->provider, row->governor, ask->err);
     if (ask->rc != TIDE_OK)
         return false;

@@ -14,7 +14,8 @@ enum {
     FINISHES_SHARED_MAX = 1024, /* of one far away: a way there costs more than a row */
     REFILL_MAX = 512,           /* rows between two transactions */
     CURSORS_MAX = 64,
-    WAL_PAGES_KEEPER = 1000, /* about 4 MB: the keeper copies the log back */
+    CLAIMED_BYTES_MAX = 128 << 20, /* of payloads, in one claim */
+    WAL_PAGES_KEEPER = 1000,       /* about 4 MB: the keeper copies the log back */
 };
 
 struct cursor_move {

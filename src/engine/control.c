@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { START_WAIT_MS = 10000, START_LOOK_MS = 50 };
+
 struct tide_control {
     tide_socket *socket;
 };
@@ -230,6 +232,29 @@ static answer_fn *const answers[TIDE_OPS] = {
     [TIDE_OP_SIGNED_IN] = tide_control_signed_in,
 };
 
+/* Kinds are defined between opening and starting; until then none of them is known. */
+static bool needs_kinds(tide_control_op op)
+{
+    return op == TIDE_OP_RETRY || op == TIDE_OP_CANCEL || op == TIDE_OP_ACCEPT ||
+           op == TIDE_OP_PAUSE || op == TIDE_OP_RESUME || op == TIDE_OP_BAD_RETRY ||
+           op == TIDE_OP_BAD_ACCEPT || op == TIDE_OP_ENQUEUE;
+}
+
+static tide_status wait_for_start(tide_engine *engine, tide_socket_reply *reply, tide_error *err)
+{
+    const uint64_t until_ms = tide_world_now_ms(engine->world) + START_WAIT_MS;
+    uint64_t now_ms = 0;
+    tide_lock_take(engine->world, engine->lock);
+    while (engine->phase == TIDE_PHASE_OPEN && !tide_socket_gone(reply) &&
+           (now_ms = tide_world_now_ms(engine->world)) < until_ms)
+        (void)tide_cond_wait(engine->world, engine->news, engine->lock,
+                             (now_ms + START_LOOK_MS) * 1000);
+    const bool open = engine->phase == TIDE_PHASE_OPEN;
+    tide_lock_drop(engine->world, engine->lock);
+    return open ? tide_error_set(err, TIDE_BUSY, "the engine is starting; try again in a moment")
+                : TIDE_OK;
+}
+
 static tide_status handle(void *arg, tide_text line, tide_socket_reply *reply, tide_error *err)
 {
     tide_engine *engine = arg;
@@ -241,6 +266,8 @@ static tide_status handle(void *arg, tide_text line, tide_socket_reply *reply, t
     tide_status rc = tide_json_parse(line, &request, &own);
     if (rc == TIDE_OK)
         rc = tide_control_op_read(request, &op, &own);
+    if (rc == TIDE_OK && needs_kinds(op))
+        rc = wait_for_start(engine, reply, &own);
     if (rc == TIDE_OK)
         rc = answers[op](engine, request, &answer, &own);
     if (rc != TIDE_OK) {

@@ -379,14 +379,30 @@ struct bad_change {
         tide_text item;
     } keys[SLICE];
     size_t count;
+    struct bad_key after; /* at start: of the slice before; they keep their state */
+    char after_item[TIDE_ITEM_BYTES_MAX + 1];
     tide_text item; /* empty: any */
     tide_arena arena;
 };
+
+/* Rows come by account, kind and item. */
+static bool comes_after(const struct tide_bad_row *row, const struct bad_key *key)
+{
+    if (row->account != key->account)
+        return row->account > key->account;
+    if (row->kind != key->kind)
+        return row->kind > key->kind;
+    const size_t bytes = row->item.bytes < key->item.bytes ? row->item.bytes : key->item.bytes;
+    const int order = bytes == 0 ? 0 : memcmp(row->item.data, key->item.data, bytes);
+    return order != 0 ? order > 0 : row->item.bytes > key->item.bytes;
+}
 
 static bool bad_collect(const struct tide_bad_row *row, void *arg)
 {
     struct bad_change *change = arg;
     if (change->request == NULL ? row->state != TIDE_BAD_RETRYING : row->state == change->to)
+        return true;
+    if (change->request == NULL && !comes_after(row, &change->after))
         return true;
     if (change->item.bytes > 0 && !tide_text_equal(change->item, row->item))
         return true;
@@ -446,6 +462,15 @@ static tide_status bad_run(tide_transaction *transaction, void *arg, tide_error 
     return rc;
 }
 
+static void remember_last(struct bad_change *change)
+{
+    const struct bad_key *last = &change->keys[change->count - 1];
+    const int bytes = snprintf(change->after_item, sizeof change->after_item, "%.*s",
+                               (int)last->item.bytes, last->item.data);
+    change->after = (struct bad_key){
+        last->account, last->kind, {change->after_item, bytes < 0 ? 0 : (size_t)bytes}};
+}
+
 static tide_status bad_change(tide_engine *engine, const json_t *request, tide_bad_state to,
                               uint64_t *total_out, tide_error *err)
 {
@@ -461,7 +486,9 @@ static tide_status bad_change(tide_engine *engine, const json_t *request, tide_b
     do {
         rc = tide_transact(engine, bad_run, change, err);
         total += rc == TIDE_OK ? change->count : 0;
-    } while (rc == TIDE_OK && change->count == SLICE && request != NULL);
+        if (rc == TIDE_OK && change->count > 0)
+            remember_last(change);
+    } while (rc == TIDE_OK && change->count == SLICE);
     *total_out = total;
     tide_arena_done(&change->arena);
     tide_mem_free(engine->mem, change, sizeof *change);

@@ -388,6 +388,7 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
                        "engine started", TIDE_F_CSTR("state", engine->state_dir),
                        TIDE_F_U64("workers", engine->workers_count));
         engine->stuff_to_claim = true;
+        tide_cond_wake_all(engine->world, engine->news); /* commands that wait for the start */
     }
     tide_lock_drop(engine->world, engine->lock);
     tide_mem_free(engine->mem, ask, sizeof *ask);

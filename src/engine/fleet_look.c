@@ -69,9 +69,12 @@ static bool see_account(const struct tide_account_row *row, void *arg)
 {
     struct look *look = arg;
     void *accounts = look->accounts;
+    /* Those beyond what a process can hold are the others' affair; our lease is not. */
+    if (look->accounts_count == TIDE_ACCOUNTS_MAX)
+        return false;
     if (!tide_mem_grow(look->engine->mem, &accounts, &look->accounts_capacity,
                        look->accounts_count + 1, TIDE_ACCOUNTS_MAX, sizeof *look->accounts)) {
-        look->rc = TIDE_FULL;
+        look->rc = TIDE_NO_MEMORY;
         return false;
     }
     look->accounts = accounts;

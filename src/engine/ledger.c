@@ -281,6 +281,13 @@ tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope sc
     return rc != TIDE_OK ? rc : tx->ledger->ops->kind(tx, name, scope, kind_out, err);
 }
 
+tide_status tide_accounts_full(const char *name, tide_error *err)
+{
+    return tide_error_set(err, TIDE_FULL,
+                          "no room for account %.200s: a ledger holds at most %d; remove one first",
+                          name, TIDE_ACCOUNTS_MAX);
+}
+
 tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
                                 uint32_t *account_out, tide_error *err)
 {

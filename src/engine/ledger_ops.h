@@ -241,4 +241,7 @@ tide_status tide_span_check(uint64_t stream, uint64_t from, uint64_t to, uint64_
 /* Copies the texts of a row into `kept`, to be lent to the caller until that is used again. */
 tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_error *err);
 
+/* TIDE_FULL: the ledger has TIDE_ACCOUNTS_MAX accounts. */
+tide_status tide_accounts_full(const char *name, tide_error *err);
+
 #endif

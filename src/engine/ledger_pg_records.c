@@ -1,6 +1,7 @@
 /* ledger_pg_records.c - names, bad items, intents, schedules, alerts and notes. */
 #include "engine/ledger_pg_cold.h"
 #include "base/check.h"
+#include "base/limits.h"
 
 #include <inttypes.h>
 
@@ -25,6 +26,8 @@ static tide_status name_id(struct tide_postgres *self, const char *find_sql, con
         params(tide_pgl_params(self), arg);
         rc = tide_pgl_write(self, set_sql, &result, err);
     }
+    if (rc == TIDE_OK && PQntuples(result) == 0)
+        return TIDE_NOT_FOUND;
     if (rc == TIDE_OK)
         *id_out = (uint32_t)tide_pg_get_u64(result, 0, 0);
     return rc;
@@ -61,6 +64,7 @@ tide_status tide_pgl_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope
     return tide_pgl_end(self, rc);
 }
 
+static_assert(TIDE_ACCOUNTS_MAX == 4096, "the statement that adds an account says so too");
 struct account_wanted {
     const char *name, *provider;
 };
@@ -79,9 +83,13 @@ tide_status tide_pgl_account(tide_tx *tx, const char *name, const char *provider
     struct account_wanted wanted = {name, provider};
     tide_status rc =
         name_id(self, "SELECT id FROM tidemark.account WHERE name = $1 AND provider = $2",
-                "INSERT INTO tidemark.account (name, provider) VALUES ($1, $2)"
+                "INSERT INTO tidemark.account (name, provider) SELECT $1, $2"
+                " WHERE (SELECT count(*) FROM tidemark.account) < 4096"
+                " OR EXISTS (SELECT FROM tidemark.account WHERE name = $1)"
                 " ON CONFLICT (name) DO UPDATE SET provider = excluded.provider RETURNING id",
                 account_params, &wanted, account_out, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = tide_accounts_full(name, err);
     return tide_pgl_end(self, rc);
 }
 

@@ -1,6 +1,7 @@
 /* ledger_records.c - names, bad items, intents, schedules, alerts and notes. */
 #include "engine/ledger_sqlite.h"
 #include "base/check.h"
+#include "base/limits.h"
 
 #include <inttypes.h>
 
@@ -95,7 +96,10 @@ tide_status tide_sql_account(tide_tx *tx, const char *name, const char *provider
         stmt = sql_of(self, SQL_ACCOUNT_ADD);
         tide_bind_text(stmt, 1, tide_text_of(name));
         tide_bind_text(stmt, 2, tide_text_of(provider));
+        tide_bind_u64(stmt, 3, TIDE_ACCOUNTS_MAX);
         rc = tide_db_run(&self->db, stmt, err);
+        if (rc == TIDE_OK && sqlite3_changes(self->db.handle) == 0)
+            rc = tide_accounts_full(name, err);
         id = (uint64_t)sqlite3_last_insert_rowid(self->db.handle);
     } else if (!same) {
         stmt = sql_of(self, SQL_ACCOUNT_PROVIDER);

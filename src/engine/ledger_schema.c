@@ -161,7 +161,8 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_KIND_PAUSE] = "UPDATE kind SET paused = ?2 WHERE id = ?1",
     [SQL_KIND_SPLITS] = "UPDATE kind SET splits = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_GET] = "SELECT id, provider FROM account WHERE name = ?1",
-    [SQL_ACCOUNT_ADD] = "INSERT INTO account (name, provider) VALUES (?1, ?2)",
+    [SQL_ACCOUNT_ADD] = "INSERT INTO account (name, provider) SELECT ?1, ?2"
+                        " WHERE (SELECT count(*) FROM account) < ?3",
     [SQL_ACCOUNT_PROVIDER] = "UPDATE account SET provider = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_BY_ID] = "SELECT 1 FROM account WHERE id = ?1",
     [SQL_ACCOUNT_LIST] = "SELECT id, name, provider, paused, halted, halt_reason, halted_at,"

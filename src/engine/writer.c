@@ -40,6 +40,18 @@ static void claim_later(tide_engine *engine, uint64_t now_ms)
     tide_cond_wake_one(engine->world, engine->pump);
 }
 
+/* Payloads that are claimed wait in memory: at most CLAIMED_BYTES_MAX of them in a batch, however
+ * large those of a kind may be. */
+static size_t claims_max(const tide_engine *engine, size_t most)
+{
+    size_t bytes = 64 << 10;
+    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
+        if (engine->kinds[i].kind.payload_bytes_max > bytes)
+            bytes = engine->kinds[i].kind.payload_bytes_max;
+    const size_t count = CLAIMED_BYTES_MAX / bytes;
+    return count < TIDE_WORKERS_MAX ? TIDE_WORKERS_MAX : count < most ? count : most;
+}
+
 static void gather_claims(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
 {
     engine->stuff_to_claim = false;
@@ -49,8 +61,10 @@ static void gather_claims(tide_engine *engine, struct tide_batch *batch, uint64_
         return;
     uint64_t id = 0;
     bool room = true;
-    while (batch->claims_count < TIDE_CLAIM_MAX / 2 && (room = tide_jobs_reserve(engine, 1)) &&
-           tide_lanes_next_claim(engine->lanes, engine->ahead, &id)) {
+    const size_t max = claims_max(engine, TIDE_CLAIM_MAX / 2);
+    const uint32_t ahead = engine->ahead < max ? engine->ahead : (uint32_t)max;
+    while (batch->claims_count < max && (room = tide_jobs_reserve(engine, 1)) &&
+           tide_lanes_next_claim(engine->lanes, ahead, &id)) {
         tide_tracker_claiming(engine->tracker, id, now_ms);
         batch->claim_ids[batch->claims_count++] = id;
     }
@@ -96,6 +110,10 @@ static void gather_fleet(tide_engine *engine, struct tide_batch *batch)
     if (fleet->free_rest && batch->finishes_count > 0)
         tide_fleet_free_work(fleet);
     tide_fleet_room(engine, batch->free_wanted);
+    const uint32_t max = (uint32_t)claims_max(engine, FLEET_FREE_MAX / 2);
+    for (int lane = 0; lane < 2; lane++)
+        if (batch->free_wanted[lane] > max)
+            batch->free_wanted[lane] = max;
     for (int lane = 0; lane < 2; lane++)
         while (!tide_jobs_reserve(engine, batch->free_wanted[lane]))
             batch->free_wanted[lane] /= 2; /* at 0 it succeeds */

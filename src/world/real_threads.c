@@ -21,12 +21,19 @@ struct tide_cond {
     pthread_cond_t cond;
 };
 
+static uint64_t clock_us(clockid_t clock)
+{
+    struct timespec now;
+    TIDE_ASSERT(clock_gettime(clock, &now) == 0);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Counts while the machine sleeps, too: a lease that ran out meanwhile must not look fresh to a
+ * process that wakes up (E1.8). */
 uint64_t real_now_us(tide_world *world)
 {
     (void)world;
-    struct timespec now;
-    TIDE_ASSERT(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+    return clock_us(CLOCK_BOOTTIME);
 }
 
 void real_lock(pthread_mutex_t *mutex)
@@ -160,9 +167,14 @@ static tide_status wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint
     if (deadline_us == TIDE_NEVER) {
         failed = pthread_cond_wait(cond, mutex);
     } else {
+        /* Conditions cannot wait by the clock that counts sleep: by the other one they wait for
+         * what is left, and after a sleep a little too long. */
+        const uint64_t now_us = clock_us(CLOCK_BOOTTIME);
+        const uint64_t left_us = deadline_us > now_us ? deadline_us - now_us : 0;
+        const uint64_t until_us = clock_us(CLOCK_MONOTONIC) + left_us;
         struct timespec deadline = {
-            .tv_sec = (time_t)(deadline_us / 1000000),
-            .tv_nsec = (long)(deadline_us % 1000000) * 1000,
+            .tv_sec = (time_t)(until_us / 1000000),
+            .tv_nsec = (long)(until_us % 1000000) * 1000,
         };
         failed = pthread_cond_timedwait(cond, mutex, &deadline);
     }

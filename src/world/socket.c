@@ -156,10 +156,9 @@ static tide_status send_all(int fd, const char *bytes, size_t count, int stop_fd
 }
 
 /* A line that may be sent: of printable length, and really one line. */
-static bool is_line(tide_text line)
+static bool is_line(tide_text line, size_t bytes_max)
 {
-    return line.bytes > 0 && line.bytes < TIDE_SOCKET_LINE_BYTES_MAX &&
-           memchr(line.data, '\n', line.bytes) == NULL;
+    return line.bytes > 0 && line.bytes < bytes_max && memchr(line.data, '\n', line.bytes) == NULL;
 }
 
 static tide_status send_line(int fd, tide_text line, int stop_fd, int timeout_ms)
@@ -169,7 +168,11 @@ static tide_status send_line(int fd, tide_text line, int stop_fd, int timeout_ms
 }
 
 /* One line and the beginning of the next. */
-enum { PART_BYTES = 16 << 10, BUF_BYTES_MAX = TIDE_SOCKET_LINE_BYTES_MAX + PART_BYTES };
+enum {
+    PART_BYTES = 16 << 10,
+    REQUEST_BYTES_MAX = TIDE_SOCKET_LINE_BYTES_MAX + PART_BYTES,
+    ANSWER_BYTES_MAX = TIDE_SOCKET_ANSWER_BYTES_MAX + PART_BYTES,
+};
 
 /* Reads more of a stream of lines into `buf`.  TIDE_CANCELED at its end. */
 static tide_status receive_more(int fd, tide_buf *buf)
@@ -212,7 +215,7 @@ tide_status tide_socket_say(tide_socket_reply *reply, tide_text line)
         reply->failed = TIDE_STOPPED;
     if (reply->failed != TIDE_OK)
         return reply->failed;
-    if (!is_line(line) || is_end(line))
+    if (!is_line(line, TIDE_SOCKET_ANSWER_BYTES_MAX) || is_end(line))
         return TIDE_INVALID; /* nothing was sent, so the answer is still whole */
     reply->failed = send_line(reply->fd, line, reply->server->stop_fd, TIDE_SOCKET_SEND_TIMEOUT_MS);
     reply->cut = reply->failed != TIDE_OK;
@@ -274,7 +277,7 @@ static void peer_run(void *arg)
     tide_socket *server = peer->server;
     struct shared_mem mem = {{shared_resize}, server};
     tide_buf buf;
-    tide_buf_init(&buf, &mem.base, BUF_BYTES_MAX);
+    tide_buf_init(&buf, &mem.base, REQUEST_BYTES_MAX);
     size_t scanned = 0;
     tide_status rc = TIDE_OK;
     while (rc == TIDE_OK) {
@@ -537,7 +540,7 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
                             uint32_t timeout_ms, const tide_cancel *cancel, tide_socket_line *line,
                             void *line_arg, tide_error *err)
 {
-    if (!is_line(request))
+    if (!is_line(request, TIDE_SOCKET_LINE_BYTES_MAX))
         return tide_error_set(err, TIDE_INVALID, "a request is one line");
     int dir_fd = -1;
     char name[NAME_MAX + 1];
@@ -557,7 +560,7 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
         return tide_error_os(err, os_error, "connect to %s", path);
 
     tide_buf buf;
-    tide_buf_init(&buf, mem, BUF_BYTES_MAX);
+    tide_buf_init(&buf, mem, ANSWER_BYTES_MAX);
     if (!peer_is_ours(fd)) /* S1, the other way round: who are we telling this? */
         rc = tide_error_set(err, TIDE_INVALID, "%s belongs to another user", path);
     if (rc == TIDE_OK) {

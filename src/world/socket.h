@@ -15,7 +15,8 @@
  *   S2  a socket file is replaced only if nobody answers there, and two
  *       servers that start together agree on who was first.
  *   S3  at most TIDE_SOCKET_PEERS_MAX connections, one line in memory each, of
- *       at most TIDE_SOCKET_LINE_BYTES_MAX; who wants more is told "full".
+ *       at most TIDE_SOCKET_LINE_BYTES_MAX; who wants more is told "full".  A line of an
+ *       answer is the engine's own and may have TIDE_SOCKET_ANSWER_BYTES_MAX.
  *   S4  a client that does not read delays only its own handler, and that one
  *       for TIDE_SOCKET_SEND_TIMEOUT_MS at most.
  *

@@ -574,6 +574,24 @@ static void a_cursor_that_was_left_behind_is_moved_however_many_there_are(void *
     until(f, "SELECT sum(ordinal) FROM tidemark.stream", 1);
 }
 
+/* More accounts than a process can hold: each goes on with what it has, and keeps its lease. */
+static void too_many_accounts_take_no_lease_away(void **state)
+{
+    struct fixture *f = *state;
+    open_process(f, 0);
+    (void)pg_test_exec(f->url,
+                       "INSERT INTO tidemark.account (name, provider)"
+                       " SELECT 'account ' || i, 'default' FROM generate_series(1, 4200) i");
+    start(f, 0);
+    /* Looks renew the lease in their own transaction: one that fails leaves it where it was. */
+    const long long lease = pg_test_exec(f->url, "SELECT max(until) FROM tidemark.member");
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "SELECT (max(until) > %lld)::int FROM tidemark.member", lease);
+    until(f, sql, 1);
+    enqueue(f, 0, f->p[0].kind, 0, 3, NULL);
+    until_ran(f, 3);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -600,6 +618,7 @@ int main(int argc, char **argv)
         TEST(a_cursor_moves_over_cycles_that_two_processes_finish),
         TEST(streams_show_in_a_snapshot),
         TEST(a_cursor_that_was_left_behind_is_moved_however_many_there_are),
+        TEST(too_many_accounts_take_no_lease_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,10 +113,33 @@ static void an_account_remembers_its_archive_and_where_its_secret_is(void **stat
     assert_string_equal(account_row(f, f->account).secret, "file:a");
 }
 
+/* What a process could not load must not get in: it would keep every engine from opening. */
+static void accounts_have_a_ceiling(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = 0;
+    char name[32];
+    tide_status rc = TIDE_OK;
+    begin(f);
+    for (int i = 1; rc == TIDE_OK && i < TIDE_ACCOUNTS_MAX; i++) { /* the fixture has one */
+        (void)snprintf(name, sizeof name, "account %d", i);
+        rc = tide_ledger_account(f->tx, name, "gmail", &account, &f->err);
+    }
+    assert_int_equal(rc, TIDE_OK);
+    assert_int_equal(tide_ledger_account(f->tx, "one more", "gmail", &account, &f->err), TIDE_FULL);
+    assert_non_null(strstr(f->err.text, "one more"));
+    OK(tide_ledger_account(f->tx, "a@example.com", "gmail", &account, &f->err));
+    assert_int_equal(account, f->account);
+    OK(tide_ledger_account(f->tx, "account 1", "console", &account, &f->err)); /* changes it */
+    tide_tx_rollback(f->tx);
+    f->tx = NULL;
+}
+
 static const struct CMUnitTest tests[] = {
     CASE(what_is_paused_is_neither_seen_nor_claimed),
     CASE(a_name_has_one_number_for_good),
     CASE(another_scope_holds_for_jobs_that_come_after_it),
     CASE(an_account_remembers_its_archive_and_where_its_secret_is),
+    CASE(accounts_have_a_ceiling),
 };
 GROUP(names, tests);

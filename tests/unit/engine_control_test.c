@@ -175,6 +175,7 @@ static void it_answers_who_it_is_and_refuses_nonsense(void **state)
     assert_true(json_is_string(json_object_get(pong, "run")));
     assert_true(number_of(pong, "since") > 1600000000000u);
     json_decref(pong);
+    start(f);
     ask_status(f, "{\"op\":\"dance\"}", TIDE_INVALID);
     ask_status(f, "{\"po\":1}", TIDE_INVALID);
     ask_status(f, "not json", TIDE_INVALID);
@@ -310,6 +311,62 @@ static void bad_items_are_retried_and_accepted_by_command(void **state)
     finish(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM bad WHERE item IN ('bad1','bad2','bad3')"), 0);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
+}
+
+/* A command marked them while no engine ran: all of them are tried, not one slice. */
+static void every_item_marked_for_a_retry_is_retried_at_the_start(void **state)
+{
+    struct fixture *f = *state;
+    struct world_seen seen = {{0}, 0};
+    const struct tide_kind items = {
+        .name = "items", .handler = item_handler, .context = &seen, .items = true};
+    uint32_t account = 0;
+    fixture_open(f);
+    uint32_t kind = define(f, &items);
+    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    (void)sql(
+        f,
+        "INSERT INTO bad (account, kind, item, state, first_seen, last_tried, retries, reason)"
+        " WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1203)"
+        " SELECT %" PRIu32 ", %" PRIu32 ", 'item ' || i, 4, 1, 1, 0, 'because' FROM n",
+        account, kind);
+    fixture_close(f);
+    fixture_open(f);
+    (void)define(f, &items);
+    start(f);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 0);
+}
+
+struct early_ask {
+    struct fixture *f;
+    json_t *answer;
+};
+
+static void ask_early(void *arg)
+{
+    struct early_ask *early = arg;
+    early->answer = ask(early->f, "{\"op\":\"enqueue\",\"kind\":\"work\"}");
+}
+
+/* Kinds are defined after the socket is there: a command that comes in between waits for them. */
+static void a_command_that_comes_before_the_kinds_waits_for_them(void **state)
+{
+    struct fixture *f = *state;
+    struct world_seen seen = {{0}, 0};
+    struct early_ask early = {.f = f};
+    tide_thread *thread = NULL;
+    gate_open(&seen.gate);
+    fixture_open(f);
+    OK(tide_world_thread(f->world, "early", ask_early, &early, &thread, err));
+    json_t *ping = ask(f, "{\"op\":\"ping\"}"); /* who it is can be asked at any time */
+    answer_is(ping, TIDE_OK);
+    json_decref(ping);
+    (void)define(f, &(struct tide_kind){"work", work_handler, .context = &seen});
+    start(f);
+    tide_world_join(f->world, thread);
+    answer_is(early.answer, TIDE_OK);
+    json_decref(early.answer);
 }
 
 static void purge_removes_finished_jobs_only(void **state)
@@ -699,6 +756,8 @@ int main(void)
         TEST(a_running_job_is_named_when_it_is_canceled),
         TEST(pause_and_halt_hold_jobs_back_and_explain_says_so),
         TEST(bad_items_are_retried_and_accepted_by_command),
+        TEST(every_item_marked_for_a_retry_is_retried_at_the_start),
+        TEST(a_command_that_comes_before_the_kinds_waits_for_them),
         TEST(purge_removes_finished_jobs_only),
         TEST(many_bad_items_raise_an_alert_that_outlives_the_engine),
         TEST(alerts_count_over_runs_and_the_next_run_clears_them),

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -619,6 +620,51 @@ static void forgetting_a_file_keeps_its_bytes_and_its_locks(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+/* In a time namespace the clock that counts sleep is a day ahead of the one that does not, as
+ * after a day with the lid closed. */
+static int look_after_sleep(void)
+{
+    tide_world *world = NULL;
+    tide_error err;
+    if (tide_world_real_new(tide_mem_heap(), &world, &err) != TIDE_OK)
+        return 1;
+    const uint64_t now_us = tide_world_now_us(world);
+    struct timespec awake;
+    (void)clock_gettime(CLOCK_MONOTONIC, &awake);
+    if (now_us < ((uint64_t)awake.tv_sec + 86000) * 1000000)
+        return 2; /* the sleep did not count */
+    if (tide_world_sleep_until(world, now_us + 20000, NULL) != TIDE_OK)
+        return 3;
+    tide_world_real_free(world);
+    return 0;
+}
+
+static void the_clock_counts_while_the_machine_sleeps(void **state)
+{
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        FILE *offsets =
+            unshare(CLONE_NEWTIME) == 0 ? fopen("/proc/self/timens_offsets", "w") : NULL;
+        if (offsets == NULL || fputs("boottime 86400 0\n", offsets) < 0 || fclose(offsets) != 0)
+            _exit(77);
+        const pid_t inside = fork(); /* only children are in the new namespace */
+        if (inside == 0)
+            _exit(look_after_sleep());
+        int status = 0;
+        (void)waitpid(inside, &status, 0);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 9);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        print_message("skipped: no time namespaces here\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -626,6 +672,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(forgetting_a_file_keeps_its_bytes_and_its_locks),
         TEST(the_clock_goes_forward_only),
+        TEST(the_clock_counts_while_the_machine_sleeps),
         TEST(random_bytes_are_neither_constant_nor_repeated),
         TEST(a_lock_keeps_threads_apart),
         TEST(a_condition_passes_the_turn),
