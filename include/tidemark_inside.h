@@ -10,6 +10,12 @@ struct tide_cancel;
 /* A job's cancellation as a token, for what waits on its behalf; borrowed. */
 const struct tide_cancel *tide_job_cancellation(const tide_job *job);
 
+/* Whether the engine asks by this job if its one item, which succeeded before, still does
+ * (E6.2).  The handler makes a real call and stores nothing. */
+bool tide_job_is_probe(tide_job *job);
+/* The item is done, but no call was made for it: others cannot be compared with it. */
+void tide_job_item_skipped(tide_job *job, size_t index);
+
 /* Failed jobs of an account and of these kinds wait again, with a fresh budget: for kinds
  * that may be repeated and that nobody else would start again (E5.2).  What a person
  * canceled stays canceled. */

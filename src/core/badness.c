@@ -14,6 +14,7 @@ struct suspect {
     uint64_t item;
     uint64_t detail;       /* of its last error */
     uint64_t stalled_ms;   /* of its first stall */
+    uint64_t held_ms;      /* when its verdict was first held; 0: never */
     uint64_t successes_at; /* what others had achieved when it first failed */
     tide_status status;    /* its last error */
     uint32_t failures;
@@ -45,8 +46,11 @@ struct tide_badness {
     enum probe_state probe;
     uint64_t probe_at_ms;
     uint64_t probe_item;
-    bool suspicious; /* the probe is about the account, not about a lone item */
-    bool halted, halt_told;
+    bool suspicious;   /* the probe is about the account, not about a lone item */
+    bool incomparable; /* there was nothing to probe with, and nothing succeeded since */
+    bool halted;
+    bool halt_done;      /* it is written down */
+    uint64_t halt_at_ms; /* when to say it again */
 };
 
 struct tide_badness_settings tide_badness_defaults(void)
@@ -199,6 +203,9 @@ static void window_clear(tide_badness *badness)
 static void good_remember(tide_badness *badness, uint64_t item)
 {
     badness->successes++;
+    if (badness->incomparable && badness->probe != PROBE_RUNNING)
+        badness->probe_at_ms = 0; /* now there is something to probe with */
+    badness->incomparable = false;
     for (uint32_t i = 0; i < GOOD_KEPT; i++)
         if (badness->good[i] == item)
             return;
@@ -324,6 +331,15 @@ static bool stalled_enough(const tide_badness *badness, const struct suspect *su
            now_ms - suspect->stalled_ms >= badness->settings.stalls_over_ms;
 }
 
+/* Its verdict waits for others, and there was time enough for them. */
+static bool held_long(const tide_badness *badness, struct suspect *suspect, uint64_t now_ms)
+{
+    if (suspect->held_ms == 0)
+        suspect->held_ms = now_ms;
+    return now_ms >= suspect->held_ms &&
+           now_ms - suspect->held_ms >= badness->settings.probe_again_ms;
+}
+
 static struct tide_badness_verdict failure_judge(tide_badness *badness, struct suspect *suspect,
                                                  const struct tide_item_outcome *outcome,
                                                  uint64_t now_ms)
@@ -342,7 +358,10 @@ static struct tide_badness_verdict failure_judge(tide_badness *badness, struct s
     bool others_succeed = badness->successes > suspect->successes_at;
     if (!others_succeed)
         probe_want(badness, false, now_ms);
-    if (!others_succeed || badness->probe != PROBE_NONE || badness->halted) {
+    if (!others_succeed && held_long(badness, suspect, now_ms) && badness->incomparable &&
+        !badness->suspicious && !badness->halted)
+        return verdict_owed(badness, suspect, now_ms);
+    if (!others_succeed || badness->suspicious || badness->halted) {
         TIDE_SEEN("badness: verdict held until others succeed");
         return verdict_later(badness, TIDE_ITEM_HELD, suspect, now_ms);
     }
@@ -351,6 +370,32 @@ static struct tide_badness_verdict failure_judge(tide_badness *badness, struct s
     struct tide_badness_verdict verdict = {.kind = TIDE_ITEM_BAD, .failures = suspect->failures};
     suspect_forget(badness, outcome->item);
     return verdict;
+}
+
+/* The provider says that there is no such item.  It would say so of all of them if it looked
+ * into the wrong account: it counts neither way, and needs somebody who is there (M6a). */
+static struct tide_badness_verdict
+absence_judge(tide_badness *badness, const struct tide_item_outcome *outcome, uint64_t now_ms)
+{
+    uint32_t at = NIL;
+    struct suspect *suspect = tide_map_get(&badness->index, outcome->item, &at)
+                                  ? &badness->suspects[at]
+                                  : suspect_add(badness, outcome->item);
+    good_forget(badness, outcome->item);
+    suspect->status = outcome->status;
+    suspect->failures += suspect->failures < UINT32_MAX;
+    if (badness->successes > suspect->successes_at && !badness->suspicious && !badness->halted) {
+        struct tide_badness_verdict verdict = {.kind = TIDE_ITEM_VANISHED};
+        suspect_forget(badness, outcome->item);
+        return verdict;
+    }
+    const bool long_enough = held_long(badness, suspect, now_ms);
+    if (outcome->attempts >= badness->settings.attempts_max && long_enough && !badness->halted) {
+        TIDE_SEEN("badness: an absence could not be proven");
+        return verdict_owed(badness, suspect, now_ms);
+    }
+    probe_want(badness, false, now_ms);
+    return verdict_later(badness, TIDE_ITEM_HELD, suspect, now_ms);
 }
 
 struct tide_badness_verdict
@@ -366,12 +411,7 @@ tide_badness_item(tide_badness *badness, const struct tide_item_outcome *outcome
         suspect_forget(badness, outcome->item);
         return verdict;
     case TIDE_CLASS_GONE:
-        /* The provider answered sensibly, but an empty mailbox would too: it
-         * counts neither way. */
-        verdict.kind = TIDE_ITEM_VANISHED;
-        good_forget(badness, outcome->item);
-        suspect_forget(badness, outcome->item);
-        return verdict;
+        return absence_judge(badness, outcome, now_ms);
     case TIDE_CLASS_THROTTLED:
     case TIDE_CLASS_AUTH:
     case TIDE_CLASS_NETWORK:
@@ -390,17 +430,24 @@ tide_badness_item(tide_badness *badness, const struct tide_item_outcome *outcome
     return failure_judge(badness, suspect, outcome, now_ms);
 }
 
+static uint64_t again_at_ms(const tide_badness *badness, uint64_t now_ms)
+{
+    const uint64_t pause_ms = badness->settings.probe_again_ms;
+    return pause_after(now_ms, pause_ms, DOUBLING, pause_ms, 1);
+}
+
 bool tide_badness_next(tide_badness *badness, uint64_t now_ms, struct tide_badness_order *order_out)
 {
     struct tide_badness_order order = {
         .failed_in_a_row = badness->row,
         .failed_of_last = badness->window_failed,
     };
-    if (badness->halted && !badness->halt_told) {
-        badness->halt_told = true;
+    if (badness->halted && !badness->halt_done && now_ms >= badness->halt_at_ms) {
+        badness->halt_at_ms = again_at_ms(badness, now_ms); /* B6 */
         order.kind = TIDE_BADNESS_HALT;
-    } else if (badness->probe == PROBE_WANTED && now_ms >= badness->probe_at_ms) {
+    } else if (badness->probe != PROBE_NONE && now_ms >= badness->probe_at_ms) {
         badness->probe = PROBE_RUNNING;
+        badness->probe_at_ms = again_at_ms(badness, now_ms);
         badness->probe_item = good_pick(badness);
         order.kind = TIDE_BADNESS_PROBE;
         order.item = badness->probe_item;
@@ -414,8 +461,8 @@ bool tide_badness_next(tide_badness *badness, uint64_t now_ms, struct tide_badne
 uint64_t tide_badness_wake_at_ms(const tide_badness *badness)
 {
     if (badness->halted)
-        return badness->halt_told ? UINT64_MAX : 0;
-    return badness->probe == PROBE_WANTED ? badness->probe_at_ms : UINT64_MAX;
+        return badness->halt_done ? UINT64_MAX : badness->halt_at_ms;
+    return badness->probe != PROBE_NONE ? badness->probe_at_ms : UINT64_MAX;
 }
 
 static void probe_end(tide_badness *badness)
@@ -430,13 +477,24 @@ static void halt(tide_badness *badness)
     TIDE_SEEN("badness: halt");
     probe_end(badness);
     badness->halted = true;
-    badness->halt_told = false;
+    badness->halt_done = false;
+    badness->halt_at_ms = 0;
+    badness->probe_at_ms = 0;
 }
 
 static void probe_later(tide_badness *badness, uint64_t now_ms)
 {
-    badness->probe_at_ms = pause_after(now_ms, badness->settings.probe_again_ms, DOUBLING,
-                                       badness->settings.probe_again_ms, 1);
+    badness->probe_at_ms = again_at_ms(badness, now_ms);
+}
+
+void tide_badness_doubt(tide_badness *badness, uint64_t now_ms)
+{
+    probe_want(badness, false, now_ms);
+}
+
+void tide_badness_halted(tide_badness *badness)
+{
+    badness->halt_done = badness->halted;
 }
 
 void tide_badness_probed(tide_badness *badness, tide_status status, uint64_t now_ms)
@@ -445,29 +503,32 @@ void tide_badness_probed(tide_badness *badness, tide_status status, uint64_t now
         return;
     tide_class class = tide_status_class(status);
     if (status == TIDE_OK) {
+        badness->incomparable = false;
         if (badness->probe_item != 0)
             good_remember(badness, badness->probe_item);
         else
             badness->successes++;
         window_clear(badness);
         probe_end(badness);
+        badness->probe_at_ms = now_ms; /* the next doubt may ask at once */
     } else if (status == TIDE_NOT_FOUND) {
         /* Nothing to compare with.  Many failures and no success: it is us.  A
-         * lone item in an empty mailbox: it stays held, and asks again later. */
+         * lone item in an empty mailbox: it is owed, and asks again later. */
         if (badness->suspicious) {
             halt(badness);
         } else {
+            badness->incomparable = true;
             probe_end(badness);
             probe_later(badness, now_ms);
         }
-    } else if (class == TIDE_CLASS_GONE && badness->probe_item != 0) {
+    } else if (class == TIDE_CLASS_GONE) {
         good_forget(badness, badness->probe_item);
         badness->probe = PROBE_WANTED;
         badness->probe_at_ms = now_ms;
-    } else if (class == TIDE_CLASS_RETRY || class == TIDE_CLASS_PERMANENT ||
-               class == TIDE_CLASS_BUG) {
+    } else if (class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_BUG ||
+               (class == TIDE_CLASS_RETRY && badness->suspicious)) {
         halt(badness);
-    } else { /* no answer, or the item that somebody picked is gone */
+    } else { /* no answer, or a server that fails while nothing hints at more */
         badness->probe = PROBE_WANTED;
         probe_later(badness, now_ms);
     }
@@ -478,7 +539,7 @@ void tide_badness_resumed(tide_badness *badness)
     probe_end(badness);
     window_clear(badness);
     badness->halted = false;
-    badness->halt_told = false;
+    badness->halt_done = false;
 }
 
 struct tide_badness_view tide_badness_view(const tide_badness *badness)

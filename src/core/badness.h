@@ -15,11 +15,15 @@
  * Invariants (tide_badness_check() tests B1 and B2):
  *   B1  at most `suspects_max` items are watched, each once.
  *   B2  `failed_in_a_row` and the count over the last 100 match the outcomes heard.
- *   B3  no item is bad or owed while a probe is wanted or under way, while halted,
- *       or unless another item succeeded since it first failed.
+ *   B3  no item is bad while the account is in doubt or halted, or unless another item
+ *       succeeded since it first failed.  Nor is one vanished: a provider that denies
+ *       everything would empty an account.
  *   B4  throttling, network, sign-in, disk and cancellation never count.
  *   B5  an item is bad only if all its own errors were the same; one whose
- *       errors vary is owed in the end, so it blocks nothing for ever.
+ *       errors vary is owed in the end, so it blocks nothing for ever.  So is one that
+ *       nothing can be compared with.
+ *   B6  an order is given again until it was carried out: a probe until it is answered, a halt
+ *       until tide_badness_halted().
  */
 #ifndef TIDE_CORE_BADNESS_H
 #define TIDE_CORE_BADNESS_H
@@ -95,17 +99,24 @@ tide_status tide_badness_set(tide_badness *badness, const struct tide_badness_se
 struct tide_badness_verdict
 tide_badness_item(tide_badness *badness, const struct tide_item_outcome *outcome, uint64_t now_ms);
 
-/* Takes out the next order; false: none now.  Each is given once. */
+/* Takes out the next order; false: none now.  One that is not carried out is given again
+ * after `probe_again_ms`. */
 bool tide_badness_next(tide_badness *badness, uint64_t now_ms,
                        struct tide_badness_order *order_out);
 /* When to ask again without news; UINT64_MAX: not needed. */
 uint64_t tide_badness_wake_at_ms(const tide_badness *badness);
 
 /* How the probe ended.  TIDE_OK clears the suspicion.  A vanished item makes
- * way for the next known one; causes outside are tried again later;
- * TIDE_NOT_FOUND says that there is nothing to probe with: then a suspicion
- * halts, while a lone item is merely held.  Anything else halts. */
+ * way for the next one; causes outside are tried again later, and so is a failing
+ * server while only a lone item is in doubt.  TIDE_NOT_FOUND says that there is nothing to
+ * probe with: then a suspicion halts, while a lone item is owed.  Anything else halts. */
 void tide_badness_probed(tide_badness *badness, tide_status status, uint64_t now_ms);
+
+/* Asks for a probe: something else hints at the account. */
+void tide_badness_doubt(tide_badness *badness, uint64_t now_ms);
+
+/* The account is halted, durably. */
+void tide_badness_halted(tide_badness *badness);
 
 /* The owner resumed the account: the slate is clean, the suspects stay. */
 void tide_badness_resumed(tide_badness *badness);

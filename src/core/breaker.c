@@ -133,6 +133,27 @@ void tide_breaker_refused(tide_breaker *breaker, uint64_t now_ms, uint64_t sent_
     tide_breaker_open(breaker, now_ms, named_ms > now_ms ? named_ms : now_ms + pause, why);
 }
 
+void tide_breaker_subject_succeeded(tide_breaker *breaker, uint64_t subject)
+{
+    breaker->successes++;
+    for (unsigned i = 0; subject != 0 && i < TIDE_BREAKER_SUBJECTS; i++)
+        if (breaker->failing[i].subject == subject)
+            breaker->failing[i].subject = 0;
+}
+
+bool tide_breaker_subject_failed(tide_breaker *breaker, uint64_t subject)
+{
+    if (subject == 0)
+        return false;
+    for (unsigned i = 0; i < TIDE_BREAKER_SUBJECTS; i++)
+        if (breaker->failing[i].subject == subject)
+            return breaker->successes > breaker->failing[i].successes_at;
+    breaker->failing[breaker->failing_next].subject = subject;
+    breaker->failing[breaker->failing_next].successes_at = breaker->successes;
+    breaker->failing_next = (breaker->failing_next + 1) % TIDE_BREAKER_SUBJECTS;
+    return false;
+}
+
 void tide_breaker_unknown(tide_breaker *breaker, uint64_t sent_ms)
 {
     (void)came_back_old(breaker, sent_ms);

@@ -8,6 +8,10 @@
  * (E4.5, E7.2).  The words are those of an electrical breaker: *closed* lets
  * calls through, *open* does not, *half-open* lets one.
  *
+ * One thing that always fails says nothing about the provider (E6.1).  So a call may have
+ * a subject, a number for what it asks.  A subject that failed, while calls about others
+ * succeeded since, is at fault itself: what it does from then on opens nothing.
+ *
  * Calls that were sent before the breaker opened come back later.  Their results
  * say nothing about the provider now and are ignored, except that a time named
  * by one is obeyed.  The breaker tells them apart by when they were sent, and by
@@ -35,6 +39,8 @@ struct tide_breaker_rules {
     uint32_t pause_ms_soft_max; /* after refusals and lost networks, which end soon [8000] */
 };
 
+enum { TIDE_BREAKER_SUBJECTS = 64 }; /* failing ones that are told apart */
+
 typedef struct tide_breaker {
     struct tide_breaker_rules rules;
     unsigned failures; /* in a row while closed */
@@ -46,6 +52,12 @@ typedef struct tide_breaker {
     bool probe_out;
     uint32_t calls;     /* that are out */
     uint32_t calls_old; /* of them, those sent before it opened */
+    uint64_t successes;
+    struct {
+        uint64_t subject;      /* 0: none */
+        uint64_t successes_at; /* when it first failed */
+    } failing[TIDE_BREAKER_SUBJECTS];
+    unsigned failing_next; /* the place that is given away next */
 } tide_breaker;
 
 enum tide_breaker_state { TIDE_BREAKER_CLOSED, TIDE_BREAKER_OPEN, TIDE_BREAKER_HALF_OPEN };
@@ -74,6 +86,11 @@ void tide_breaker_refused(tide_breaker *breaker, uint64_t now_ms, uint64_t sent_
 void tide_breaker_unknown(tide_breaker *breaker, uint64_t sent_ms);
 /* It was never sent. */
 void tide_breaker_unsent(tide_breaker *breaker);
+
+/* Whose call came back, besides the above; 0: unknown.  true: its subject is at fault, and
+ * the call says nothing about the provider. */
+void tide_breaker_subject_succeeded(tide_breaker *breaker, uint64_t subject);
+bool tide_breaker_subject_failed(tide_breaker *breaker, uint64_t subject);
 
 /* Opens it until a given time, for a reason found elsewhere. */
 void tide_breaker_open(tide_breaker *breaker, uint64_t now_ms, uint64_t until_ms, tide_status why);

@@ -465,6 +465,7 @@ static void answered_well(tide_governor *governor, uint64_t now_ms, uint64_t sen
                           const struct tide_answer *answer, tide_rng *rng)
 {
     tide_breaker_succeeded(&governor->breaker, sent_ms);
+    tide_breaker_subject_succeeded(&governor->breaker, answer->subject);
     tide_latency_add(&governor->latency, now_ms, answer->latency_ms);
     if (answer->method < TIDE_METHODS_MAX)
         tide_latency_add(&governor->methods[answer->method], now_ms, answer->latency_ms);
@@ -487,6 +488,14 @@ static void answered_well(tide_governor *governor, uint64_t now_ms, uint64_t sen
 static bool is_our_own(tide_status status)
 {
     return status == TIDE_NO_MEMORY || status == TIDE_FULL || status == TIDE_BUSY;
+}
+
+/* A failure, never a refused sign-in. */
+static bool is_of_its_subject(tide_governor *governor, tide_class class,
+                              const struct tide_answer *answer)
+{
+    return class == TIDE_CLASS_RETRY &&
+           tide_breaker_subject_failed(&governor->breaker, answer->subject);
 }
 
 void tide_governor_answered(tide_governor *governor, uint64_t now_ms,
@@ -514,7 +523,7 @@ void tide_governor_answered(tide_governor *governor, uint64_t now_ms,
         break;
     case TIDE_CLASS_RETRY:
     case TIDE_CLASS_AUTH:
-        if (is_our_own(answer->status)) {
+        if (is_our_own(answer->status) || is_of_its_subject(governor, class, answer)) {
             tide_breaker_unknown(&governor->breaker, sent_ms);
             break;
         }

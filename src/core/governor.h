@@ -61,6 +61,7 @@ struct tide_answer {
     uint32_t method;           /* below TIDE_METHODS_MAX */
     enum tide_refusal refusal; /* with TIDE_THROTTLED */
     uint64_t bytes;            /* of both bodies */
+    uint64_t subject;          /* what was asked for (breaker.h); 0: unknown */
 };
 
 /* TIDE_INVALID: the profile contradicts itself.  `mem` is borrowed and outlives

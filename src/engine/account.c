@@ -160,13 +160,28 @@ static void good_drop(tide_engine *engine, struct tide_write *write)
     tide_mem_free(engine->mem, write, sizeof(struct good_write));
 }
 
+static void good_forget(struct tide_account *account, tide_text item)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < account->goods_count; i++)
+        if (!tide_text_equal(tide_text_of(account->goods[i].item), item))
+            account->goods[kept++] = account->goods[i];
+    account->goods_count = kept;
+}
+
 void tide_account_good_item(tide_engine *engine, struct tide_account *account, uint32_t kind,
                             tide_text item)
 {
-    TIDE_ASSERT(item.bytes < sizeof account->good_item);
-    memcpy(account->good_item, item.data, item.bytes);
-    account->good_item[item.bytes] = '\0';
-    account->good_kind = kind;
+    struct tide_good *newest = &account->goods[0];
+    TIDE_ASSERT(item.bytes < sizeof newest->item);
+    good_forget(account, item);
+    if (account->goods_count == TIDE_GOODS)
+        account->goods_count--;
+    memmove(newest + 1, newest, account->goods_count * sizeof *newest);
+    account->goods_count++;
+    memcpy(newest->item, item.data, item.bytes);
+    newest->item[item.bytes] = '\0';
+    newest->kind = kind;
     if (account->good_stored)
         return;
     struct good_write *good = tide_mem_new(engine->mem, sizeof *good);
@@ -175,7 +190,7 @@ void tide_account_good_item(tide_engine *engine, struct tide_account *account, u
     account->good_stored = true;
     good->account = account->id;
     good->kind = kind;
-    memcpy(good->item, account->good_item, item.bytes + 1);
+    memcpy(good->item, newest->item, item.bytes + 1);
     good->write = (struct tide_write){.run = good_run, .arg = good, .drop = good_drop};
     tide_write_push(engine, &good->write);
 }
@@ -191,9 +206,10 @@ static void good_load(tide_engine *engine, struct tide_account *account)
         const char *space = strchr(text, ' ');
         uint64_t kind = 0;
         if (space != NULL && tide_text_to_u64((tide_text){text, (size_t)(space - text)}, &kind) &&
-            kind <= UINT32_MAX && strlen(space + 1) < sizeof account->good_item) {
-            (void)snprintf(account->good_item, sizeof account->good_item, "%s", space + 1);
-            account->good_kind = (uint32_t)kind;
+            kind <= UINT32_MAX && strlen(space + 1) < sizeof account->goods[0].item) {
+            account->goods_count = 1;
+            account->goods[0].kind = (uint32_t)kind;
+            (void)snprintf(account->goods[0].item, sizeof account->goods[0].item, "%s", space + 1);
         }
     }
     tide_buf_done(&value);
@@ -332,6 +348,7 @@ static void halted_is(tide_engine *engine, struct tide_account *account, bool ha
     (void)snprintf(account->halt_reason, sizeof account->halt_reason, "%s", halted ? reason : "");
     if (halted) {
         tide_governor_halt(account->governor, reason);
+        tide_badness_halted(account->badness);
     } else {
         tide_governor_resume(account->governor, now_ms);
         tide_badness_resumed(account->badness);
@@ -398,6 +415,8 @@ tide_status tide_engine_resume(tide_engine *engine, uint32_t account, tide_error
 
 /* ---- orders of badness.h (E6.2) -------------------------------------------------------- */
 
+enum { PROBE_PRIORITY = 100 }; /* the others wait for its answer */
+
 struct order_write {
     struct tide_write write;
     struct halt_ask halt;
@@ -422,8 +441,13 @@ static tide_status probe_run(tide_transaction *transaction, void *arg, tide_erro
     json_decref(payload);
     if (text == NULL)
         return tide_error_set(err, TIDE_INVALID, "the probe's item is not text");
-    struct tide_spec spec = {
-        .kind = order->kind, .account = order->account, .payload = text, .force = true};
+    /* One that waits already is the same probe: the order is given until it is answered. */
+    struct tide_spec spec = {.kind = order->kind,
+                             .account = order->account,
+                             .dedupe = "probe",
+                             .payload = text,
+                             .priority = PROBE_PRIORITY,
+                             .force = true};
     tide_status rc = tide_transaction_enqueue(transaction, &spec, 1, &order->id, err);
     free(text);
     return rc;
@@ -446,11 +470,38 @@ static void order_halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     halt_apply(engine, &((struct order_write *)arg)->halt, now_ms);
 }
 
+/* The newest one that this process has a handler for. */
+static const struct tide_good *good_pick(tide_engine *engine, const struct tide_account *account)
+{
+    for (uint32_t i = 0; i < account->goods_count; i++)
+        if (tide_engine_kind_of(engine, account->goods[i].kind) != NULL)
+            return &account->goods[i];
+    return NULL;
+}
+
+bool tide_account_is_probe(const tide_job *job)
+{
+    return job->account != NULL && job->account->probe_id == job->brief.id;
+}
+
+void tide_account_probed(tide_job *job, tide_status status, uint64_t now_ms)
+{
+    struct tide_account *account = job->account;
+    account->probe_id = 0;
+    if (tide_status_class(status) == TIDE_CLASS_GONE && job->items_count > 0)
+        good_forget(account, job->items[0].text);
+    tide_badness_probed(account->badness, status, now_ms);
+    tide_account_badness_orders(job->engine, account, now_ms);
+}
+
 static void carry_out(tide_engine *engine, struct tide_account *account,
                       const struct tide_badness_order *what, uint64_t now_ms)
 {
-    if (what->kind == TIDE_BADNESS_PROBE &&
-        tide_engine_kind_of(engine, account->good_kind) == NULL) {
+    const struct tide_good *good = good_pick(engine, account);
+    if (what->kind == TIDE_BADNESS_PROBE && account->probe_id != 0 &&
+        tide_tracker_find(engine->tracker, account->probe_id) != NULL)
+        return; /* it is under way */
+    if (what->kind == TIDE_BADNESS_PROBE && good == NULL) {
         tide_badness_probed(account->badness, TIDE_NOT_FOUND, now_ms);
         return;
     }
@@ -461,8 +512,8 @@ static void carry_out(tide_engine *engine, struct tide_account *account,
     order->write = (struct tide_write){.arg = order, .drop = order_drop};
     if (what->kind == TIDE_BADNESS_PROBE) {
         TIDE_SEEN("account: a good item is probed");
-        order->kind = account->good_kind;
-        (void)snprintf(order->item, sizeof order->item, "%s", account->good_item);
+        order->kind = good->kind;
+        (void)snprintf(order->item, sizeof order->item, "%s", good->item);
         order->write.run = probe_run;
         order->write.apply = probe_apply;
     } else {
@@ -480,6 +531,10 @@ static void carry_out(tide_engine *engine, struct tide_account *account,
 void tide_account_badness_orders(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
 {
     struct tide_badness_order order;
+    if (!account->held || engine->phase != TIDE_PHASE_RUN)
+        return;
     for (int i = 0; i < 4 && tide_badness_next(account->badness, now_ms, &order); i++)
         carry_out(engine, account, &order, now_ms);
+    if (tide_badness_wake_at_ms(account->badness) < engine->pump_at_ms)
+        tide_cond_wake_one(engine->world, engine->pump);
 }

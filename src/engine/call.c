@@ -47,6 +47,18 @@ static tide_status charge(tide_job *job, uint32_t units, uint32_t parts, tide_er
     return TIDE_OK;
 }
 
+/* Failures opened the breaker: an item that is known to be good tells whether the account is
+ * ill, or only what was asked for last. */
+static void look_at_a_good_one(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
+{
+    struct tide_governor_view view;
+    tide_governor_view(account->governor, now_ms, &view);
+    if (view.state != TIDE_GOVERNOR_OPEN || tide_status_class(view.why) != TIDE_CLASS_RETRY)
+        return;
+    tide_badness_doubt(account->badness, now_ms);
+    tide_account_badness_orders(engine, account, now_ms);
+}
+
 /* "HOST:PORT" of an address; borrowed. */
 static tide_text host_of(const char *url)
 {
@@ -64,6 +76,7 @@ static void answered(tide_job *job, const struct tide_answer *answer, const char
     tide_lock_take(engine->world, engine->lock);
     uint64_t now_ms = tide_world_now_ms(engine->world);
     tide_governor_answered(job->account->governor, now_ms, answer, &engine->rng);
+    look_at_a_good_one(engine, job->account, now_ms);
     job->account->calls++;
     if (answer->status == TIDE_THROTTLED)
         job->account->refused++;
@@ -99,6 +112,27 @@ static uint64_t header_capped(const tide_engine *engine, const struct tide_respo
     return wait_ms > max_ms && wait_ms <= retry_after_ms(response) ? max_ms : wait_ms;
 }
 
+enum { SUBJECT_BODY_BYTES_MAX = 4096 };
+
+static uint64_t hash_more(uint64_t hash, const char *data, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        hash = (hash ^ (unsigned char)data[i]) * 0x100000001b3u; /* FNV-1a */
+    return hash;
+}
+
+/* What a request asks for: whoever asks for it again has the same number. */
+static uint64_t subject_of(const struct tide_request *request)
+{
+    const size_t bytes =
+        request->body.bytes < SUBJECT_BODY_BYTES_MAX ? request->body.bytes : SUBJECT_BODY_BYTES_MAX;
+    uint64_t hash = 0xcbf29ce484222325u;
+    hash = hash_more(hash, request->method, strlen(request->method));
+    hash = hash_more(hash, request->url, strlen(request->url));
+    hash = hash_more(hash, request->body.data, bytes);
+    return hash == 0 ? 1 : hash;
+}
+
 tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
                            tide_judge *judge, const struct tide_request *request,
                            struct tide_response *response, tide_error *err)
@@ -111,7 +145,8 @@ tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32
     tide_status rc = charge(job, units, parts, err);
     if (rc != TIDE_OK)
         return rc;
-    struct tide_answer answer = {.units = units, .calls = parts, .method = method};
+    struct tide_answer answer = {
+        .units = units, .calls = parts, .method = method, .subject = subject_of(request)};
     tide_error why = {TIDE_OK, 0, ""};
     uint64_t sent_us = tide_world_now_us(job->engine->world);
     rc = tide_transfer_call(job, request, response, &why);

@@ -43,6 +43,9 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
          * long as the writer is at the disk.  He wakes us after it (writer.c). */
         uint64_t save_at_ms = tide_governor_save_at_ms(account->governor);
         save_at_ms = save_at_ms <= now_ms ? TIDE_NEVER : save_at_ms;
+        uint64_t order_at_ms = tide_badness_wake_at_ms(account->badness);
+        if (account->held && engine->phase == TIDE_PHASE_RUN && order_at_ms < at_ms)
+            at_ms = order_at_ms;
         at_ms = account_at_ms < at_ms ? account_at_ms : at_ms;
         at_ms = save_at_ms < at_ms ? save_at_ms : at_ms;
     }
@@ -181,6 +184,7 @@ static void time_step(tide_engine *engine, uint64_t now_ms)
 {
     for (size_t i = 0; i < engine->accounts_count; i++) {
         tide_account_refresh(engine, engine->accounts[i], now_ms);
+        tide_account_badness_orders(engine, engine->accounts[i], now_ms);
         if (tide_governor_save_due(engine->accounts[i]->governor, now_ms))
             engine->save_due = true;
     }

@@ -47,14 +47,21 @@ struct tide_kind_entry {
     uint32_t id;           /* the ledger's */
 };
 
+/* An item that succeeded, by a call: for probes (E6.2). */
+struct tide_good {
+    uint32_t kind;
+    char item[TIDE_ITEM_BYTES_MAX + 1];
+};
+enum { TIDE_GOODS = 4 };
+
 struct tide_account {
     uint32_t id;
     char name[TIDE_NAME_BYTES_MAX + 1];
     char provider[33]; /* its governor's profile */
     tide_governor *governor;
     tide_badness *badness;
-    char good_item[TIDE_ITEM_BYTES_MAX + 1]; /* the last one that succeeded: for probes */
-    uint32_t good_kind;
+    struct tide_good goods[TIDE_GOODS]; /* the newest first */
+    uint32_t goods_count;
     bool good_stored;  /* one of this run is in the ledger, for the next run */
     uint64_t probe_id; /* the job that probes it, 0: none */
     uint32_t admitted; /* jobs the lanes were told it may have */
@@ -162,6 +169,7 @@ struct tide_job_item {
     tide_text text;
     tide_status status; /* TIDE_OK: open; see `done` */
     bool done;
+    bool skipped; /* done without a call: it says nothing about the account */
     bool failed;
     char *reason;
 };
@@ -478,6 +486,9 @@ tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err);
 void tide_engine_accounts_free(tide_engine *engine);
 /* An item that can be fetched is remembered, also for the next run: when one bad item
  * is all that is left after a restart, somebody must tell it from a bad day (E6.2). */
+/* Whether this job probes its account; and how that ended. */
+bool tide_account_is_probe(const tide_job *job);
+void tide_account_probed(tide_job *job, tide_status status, uint64_t now_ms);
 void tide_account_good_item(tide_engine *engine, struct tide_account *account, uint32_t kind,
                             tide_text item);
 /* Carries out what badness.h wants: a probe of a good item, or a halt. */

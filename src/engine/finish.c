@@ -337,7 +337,7 @@ static void change_fate(struct items_plan *plan, size_t i, enum tide_fate fate)
 static void judge_item(tide_job *job, struct items_plan *plan, size_t i, uint64_t now_ms)
 {
     struct tide_item_fate *fate = &plan->fates[i];
-    if (fate->fate == TIDE_FATE_FIRST || fate->fate == TIDE_FATE_SECOND)
+    if (fate->fate == TIDE_FATE_FIRST || fate->fate == TIDE_FATE_SECOND || job->items[i].skipped)
         return;
     const char *reason = job->items[i].reason != NULL ? job->items[i].reason : job->err.text;
     bool stored = fate->fate == TIDE_FATE_STORED;
@@ -345,11 +345,13 @@ static void judge_item(tide_job *job, struct items_plan *plan, size_t i, uint64_
                                         .status = stored ? TIDE_OK : fate->reason,
                                         .detail = number_of(tide_text_of(reason)),
                                         .attempts = plan->split.alone_attempts};
-    if (fate->fate == TIDE_FATE_BAD || fate->fate == TIDE_FATE_OWED)
+    const bool decides =
+        fate->fate == TIDE_FATE_BAD || fate->fate == TIDE_FATE_OWED || fate->fate == TIDE_FATE_GONE;
+    if (decides)
         outcome.attempts = job->brief.attempts + 1u;
     struct tide_badness_verdict verdict =
         tide_badness_item(job->account->badness, &outcome, now_ms);
-    if (fate->fate != TIDE_FATE_BAD && fate->fate != TIDE_FATE_OWED)
+    if (!decides)
         return;
     switch (verdict.kind) {
     case TIDE_ITEM_BAD:
@@ -377,18 +379,11 @@ static void judge_items(tide_job *job, struct items_plan *plan, uint64_t now_ms)
     struct tide_account *account = job->account;
     if (account == NULL)
         return;
-    if (account->probe_id == job->brief.id) {
-        account->probe_id = 0;
-        tide_status status = plan->split.counts[TIDE_FATE_STORED] > 0 ? TIDE_OK
-                             : job->items[0].failed                   ? job->items[0].status
-                                                                      : job->status;
-        tide_badness_probed(account->badness, status, now_ms);
-    }
     for (size_t i = 0; i < job->items_count; i++)
         judge_item(job, plan, i, now_ms);
     for (size_t i = 0; i < job->items_count; i++)
-        if (plan->fates[i].fate == TIDE_FATE_STORED &&
-            job->items[i].text.bytes < sizeof account->good_item) {
+        if (plan->fates[i].fate == TIDE_FATE_STORED && !job->items[i].skipped &&
+            job->items[i].text.bytes < sizeof account->goods[0].item) {
             tide_account_good_item(job->engine, account, job->brief.kind, job->items[i].text);
             break;
         }
@@ -460,6 +455,26 @@ static void finish_by_verdict(tide_job *job, const struct tide_verdict *verdict,
         finish->state = TIDE_ROW_PENDING;
         break;
     }
+}
+
+/* A probe is answered, or it has to wait like any other job.  What it says is about the
+ * account: nothing is recorded of its item. */
+static void finish_probe(tide_job *job, const struct tide_verdict *verdict, uint64_t now_ms)
+{
+    tide_status status = job->status;
+    if (verdict->kind == TIDE_VERDICT_CANCEL)
+        status = TIDE_CANCELED;
+    else if (job->items_count > 0 && job->items[0].failed)
+        status = job->items[0].status;
+    else if (job->items_count > 0 && job->items[0].done)
+        status = TIDE_OK;
+    if (status == TIDE_OK || status == TIDE_GONE || tide_retry_costs_attempt(status)) {
+        job->finish.state = TIDE_ROW_DONE;
+        with_effects(job);
+    } else {
+        finish_by_verdict(job, verdict, now_ms);
+    }
+    tide_account_probed(job, status, now_ms);
 }
 
 /* The statuses are those of item_report(). */
@@ -583,6 +598,10 @@ static void decide(tide_job *job, enum tide_ending ending, tide_status status, u
     struct tide_verdict verdict = tide_retry_decide(&policy, &ended, now_ms, &engine->rng);
     bool by_items = job->kind->kind.items && job->items_count > 0 && ending != TIDE_ENDED_BY_USER;
     bool unread = job->items_status == TIDE_NO_MEMORY && ending != TIDE_ENDED_BY_USER;
+    if (tide_account_is_probe(job) && !unread) {
+        finish_probe(job, &verdict, now_ms);
+        return;
+    }
     if (!by_items && !unread)
         finish_by_verdict(job, &verdict, now_ms);
     if (!unread && (!by_items || finish_items(job, &policy, now_ms)))

@@ -206,8 +206,23 @@ void tide_job_item_done(tide_job *job, size_t index)
 {
     TIDE_ASSERT(index < tide_job_items(job));
     job->items[index].done = true;
+    job->items[index].skipped = false;
     job->items[index].failed = false;
     tide_job_beat(job, 0);
+}
+
+void tide_job_item_skipped(tide_job *job, size_t index)
+{
+    tide_job_item_done(job, index);
+    job->items[index].skipped = true;
+}
+
+bool tide_job_is_probe(tide_job *job)
+{
+    tide_lock_take(job->engine->world, job->engine->lock);
+    const bool probe = tide_account_is_probe(job);
+    tide_lock_drop(job->engine->world, job->engine->lock);
+    return probe;
 }
 
 void tide_job_item_failed(tide_job *job, size_t index, tide_status status, const char *reason)

@@ -469,7 +469,7 @@ static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err
     const tide_status rc = tide_archive_missing(fetch->user->archive, ids, some, missing, err);
     for (size_t i = 0; rc == TIDE_OK && i < some; i++)
         if (!missing[i])
-            tide_job_item_done(fetch->job, from + i);
+            tide_job_item_skipped(fetch->job, from + i);
     return rc;
 }
 
@@ -518,7 +518,7 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
     }
     if (!missing) {
         release(fetch, i);
-        tide_job_item_done(fetch->job, i);
+        tide_job_item_skipped(fetch->job, i);
         return TIDE_OK;
     }
     if (!take_allowance(fetch->mail))
@@ -550,6 +550,20 @@ static tide_status fetch_items(struct fetch *fetch, tide_error *err)
     return rc;
 }
 
+tide_status tide_mail_probe(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                            tide_error *err)
+{
+    struct tide_gmail_message message;
+    tide_gmail_message_init(&message, mail->mem);
+    const tide_status rc =
+        tide_gmail_get_minimal(user->gmail, job, tide_job_item(job, 0), &message, err);
+    tide_gmail_message_done(&message);
+    if (!is_of_the_item(rc))
+        return rc;
+    tide_job_item_failed(job, 0, rc, err == NULL ? "" : err->text);
+    return TIDE_OK;
+}
+
 static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
 {
     struct fetch fetch = {.mail = context, .job = job, .count = tide_job_items(job)};
@@ -557,6 +571,8 @@ static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
     tide_status rc = tide_mail_user(fetch.mail, tide_job_account(job), &fetch.user, err);
     if (rc != TIDE_OK || fetch.count == 0)
         return rc;
+    if (tide_job_is_probe(job))
+        return tide_mail_probe(fetch.mail, fetch.user, job, err);
     fetch.tickets = tide_mem_array(mem, fetch.count, sizeof *fetch.tickets);
     fetch.claimed = tide_mem_array(mem, fetch.count, sizeof *fetch.claimed);
     if (fetch.tickets == NULL || fetch.claimed == NULL)

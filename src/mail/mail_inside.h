@@ -153,6 +153,9 @@ tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user
 /* A child of a job with these items. */
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
                                 size_t count, tide_error *err);
+/* Asks for the one message of a job that probes its account (E6.2); stores nothing. */
+tide_status tide_mail_probe(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                            tide_error *err);
 /* Whether somebody has asked for that message and not yet given the answer to the
  * archive: what the server told since must wait. */
 bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id);

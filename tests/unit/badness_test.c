@@ -58,7 +58,101 @@ static void the_same_error_on_every_attempt_while_others_succeed_is_bad(void **s
     assert_int_equal(verdict.failures, 5);
     assert_int_equal(tide_badness_view(badness).suspects, 0);
     assert_int_equal(feed(badness, 8, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
-    assert_int_equal(feed(badness, 9, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_VANISHED);
+    tide_badness_free(badness);
+}
+
+/* M6a: whoever denies one message may deny all of them. */
+static void an_item_has_vanished_only_if_another_one_is_there(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    assert_int_equal(feed(badness, 9, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 8, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(tide_badness_view(badness).failed_in_a_row, 0); /* it counts neither way */
+    assert_true(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
+    assert_int_equal(order.item, 1);
+    assert_int_equal(feed(badness, 9, TIDE_GONE, 2, NOW).kind, TIDE_ITEM_HELD);
+    tide_badness_probed(badness, TIDE_OK, NOW);
+    assert_int_equal(feed(badness, 9, TIDE_GONE, 3, NOW).kind, TIDE_ITEM_VANISHED);
+    assert_int_equal(feed(badness, 8, TIDE_OK, 2, NOW).kind, TIDE_ITEM_GOOD); /* it was a lie */
+    (void)feed(badness, 7, TIDE_GONE, 1, NOW);
+    (void)feed(badness, 2, TIDE_OK, 1, NOW);
+    assert_int_equal(feed(badness, 7, TIDE_GONE, 2, NOW).kind, TIDE_ITEM_VANISHED);
+    tide_badness_free(badness);
+}
+
+/* Everything is denied, what was stored too: named and asked for again, never called gone. */
+static void what_cannot_be_proven_gone_is_owed(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    for (uint64_t item = 101; item <= 200; item++)
+        assert_int_equal(feed(badness, item, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_HELD);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    tide_badness_probed(badness, TIDE_GONE, NOW);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    assert_int_equal(order.item, 0);
+    tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
+    assert_false(tide_badness_view(badness).halted);
+    assert_int_equal(feed(badness, 101, TIDE_GONE, 5, NOW).kind, TIDE_ITEM_HELD); /* too soon */
+    struct tide_badness_verdict verdict = feed(badness, 101, TIDE_GONE, 6, NOW + MINUTE);
+    assert_int_equal(verdict.kind, TIDE_ITEM_OWED);
+    assert_int_equal(verdict.at_ms, NOW + MINUTE + 10 * MINUTE);
+    (void)feed(badness, 1, TIDE_OK, 1, NOW + MINUTE);
+    assert_int_equal(feed(badness, 101, TIDE_GONE, 1, NOW + MINUTE).kind, TIDE_ITEM_VANISHED);
+    tide_badness_free(badness);
+}
+
+/* A canceled probe, one that could not be queued, a halt whose write failed: whoever was told
+ * may have forgotten it. */
+static void orders_are_given_again_until_they_are_carried_out(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    for (uint64_t item = 101; item <= 120; item++)
+        (void)feed(badness, item, TIDE_PERMANENT, 1, NOW);
+    for (uint64_t minute = 0; minute < 3; minute++) {
+        assert_true(tide_badness_next(badness, NOW + minute * MINUTE, &order));
+        assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
+        assert_int_equal(order.item, 1);
+        assert_false(tide_badness_next(badness, NOW + minute * MINUTE, &order));
+        assert_int_equal(tide_badness_wake_at_ms(badness), NOW + (minute + 1) * MINUTE);
+    }
+    tide_badness_probed(badness, TIDE_PERMANENT, NOW);
+    for (uint64_t minute = 0; minute < 3; minute++) {
+        assert_true(tide_badness_next(badness, NOW + minute * MINUTE, &order));
+        assert_int_equal(order.kind, TIDE_BADNESS_HALT);
+        assert_false(tide_badness_next(badness, NOW + minute * MINUTE, &order));
+        assert_int_equal(tide_badness_wake_at_ms(badness), NOW + (minute + 1) * MINUTE);
+    }
+    tide_badness_halted(badness);
+    assert_false(tide_badness_next(badness, NOW + 9 * MINUTE, &order));
+    assert_int_equal(tide_badness_wake_at_ms(badness), UINT64_MAX);
+    tide_badness_free(badness);
+}
+
+/* One item in doubt, and the server fails: it may be ill for a while. */
+static void a_failing_server_halts_no_account_for_a_lone_item(void **state)
+{
+    (void)state;
+    tide_badness *badness = badness_make();
+    struct tide_badness_order order;
+    (void)feed(badness, 1, TIDE_OK, 1, NOW);
+    tide_badness_doubt(badness, NOW);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    tide_badness_probed(badness, TIDE_SERVER, NOW);
+    assert_false(tide_badness_view(badness).halted);
+    assert_false(tide_badness_next(badness, NOW, &order));
+    assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
+    tide_badness_probed(badness, TIDE_PERMANENT, NOW + MINUTE); /* a refusal will not pass */
+    assert_true(tide_badness_view(badness).halted);
     tide_badness_free(badness);
 }
 
@@ -79,10 +173,12 @@ static void a_lone_failing_item_is_held_until_a_probe_succeeds(void **state)
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 6, NOW).kind, TIDE_ITEM_HELD);
     tide_badness_probed(badness, TIDE_OK, NOW);
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 7, NOW).kind, TIDE_ITEM_BAD);
+    assert_int_equal(feed(badness, 8, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
+    assert_true(tide_badness_next(badness, NOW, &order)); /* the next one does not wait */
     tide_badness_free(badness);
 }
 
-static void without_anything_to_probe_a_lone_item_stays_held_and_halts_nothing(void **state)
+static void without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing(void **state)
 {
     (void)state;
     tide_badness *badness = badness_make();
@@ -95,7 +191,13 @@ static void without_anything_to_probe_a_lone_item_stays_held_and_halts_nothing(v
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 2, NOW).kind, TIDE_ITEM_HELD);
     assert_false(tide_badness_next(badness, NOW, &order)); /* not every time */
     assert_int_equal(tide_badness_wake_at_ms(badness), NOW + MINUTE);
-    assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
+    assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 3, NOW + MINUTE).kind, TIDE_ITEM_OWED);
+    (void)feed(badness, 1, TIDE_OK, 1, NOW + 1);
+    assert_true(tide_badness_next(badness, NOW + 1, &order)); /* now there is something */
+    assert_int_equal(order.item, 1);
+    tide_badness_probed(badness, TIDE_NOT_FOUND, NOW + 1);
+    (void)feed(badness, 8, TIDE_PERMANENT, 1, NOW + 1);
+    assert_true(tide_badness_next(badness, NOW + 1 + MINUTE, &order));
     tide_badness_free(badness);
 }
 
@@ -125,6 +227,7 @@ static void twenty_items_in_a_row_probe_and_a_failed_probe_halts(void **state)
     tide_badness_probed(badness, TIDE_SERVER, NOW + MINUTE);
     assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
     assert_int_equal(order.kind, TIDE_BADNESS_HALT);
+    tide_badness_halted(badness);
     assert_false(tide_badness_next(badness, NOW + MINUTE, &order));
     assert_int_equal(tide_badness_wake_at_ms(badness), UINT64_MAX);
     assert_int_equal(feed(badness, 101, TIDE_SERVER, 5, NOW + MINUTE).kind, TIDE_ITEM_HELD);
@@ -286,7 +389,7 @@ struct model {
     unsigned char *history; /* 1: failed */
     uint64_t history_count, history_from;
     uint64_t successes;
-    bool probing, halted;
+    bool probing, suspicious, halted;
 };
 
 static bool model_suspicious(const struct model *model)
@@ -318,7 +421,7 @@ static enum tide_item_verdict model_fail(struct model *model, uint64_t at, tide_
     if (stall && item->stalls++ == 0)
         item->stalled_ms = now_ms;
     if (model_suspicious(model) && !model->halted)
-        model->probing = true;
+        model->probing = model->suspicious = true;
     bool owed = item->owed > 0 || (item->varied && item->failures >= 10) ||
                 (item->stalls >= 5 && now_ms - item->stalled_ms >= 10 * MINUTE);
     bool bad = (attempts >= 5 || status == TIDE_PERMANENT) && !item->varied && !stall;
@@ -326,7 +429,7 @@ static enum tide_item_verdict model_fail(struct model *model, uint64_t at, tide_
         return TIDE_ITEM_AGAIN;
     if (model->successes == item->successes_at && !model->halted)
         model->probing = true;
-    if (model->probing || model->halted)
+    if (model->successes == item->successes_at || model->suspicious || model->halted)
         return TIDE_ITEM_HELD;
     if (owed) {
         item->owed++;
@@ -341,9 +444,9 @@ static void model_probed(struct model *model, tide_status status)
     if (status == TIDE_OK) {
         model->successes++;
         model->history_from = model->history_count;
-        model->probing = false;
-    } else if (status == TIDE_SERVER) {
-        model->probing = false;
+        model->probing = model->suspicious = false;
+    } else if (status == TIDE_SERVER && model->suspicious) {
+        model->probing = model->suspicious = false;
         model->halted = true;
     }
 }
@@ -390,6 +493,8 @@ static void random_run(uint64_t seed, uint64_t steps, struct model *model, uint6
                 model_probed(model, probe);
             } else {
                 assert_true(model->halted);
+                if (tide_rng_chance(&rng, 1, 2)) /* else it was lost, and is told again */
+                    tide_badness_halted(badness);
             }
         }
         if (model->halted && tide_rng_chance(&rng, 1, 30)) {
@@ -481,7 +586,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_error_on_every_attempt_while_others_succeed_is_bad),
         cmocka_unit_test(a_lone_failing_item_is_held_until_a_probe_succeeds),
-        cmocka_unit_test(without_anything_to_probe_a_lone_item_stays_held_and_halts_nothing),
+        cmocka_unit_test(an_item_has_vanished_only_if_another_one_is_there),
+        cmocka_unit_test(what_cannot_be_proven_gone_is_owed),
+        cmocka_unit_test(orders_are_given_again_until_they_are_carried_out),
+        cmocka_unit_test(a_failing_server_halts_no_account_for_a_lone_item),
+        cmocka_unit_test(without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing),
         cmocka_unit_test(twenty_items_in_a_row_probe_and_a_failed_probe_halts),
         cmocka_unit_test(a_successful_probe_clears_the_suspicion),
         cmocka_unit_test(a_suspicion_with_nothing_to_probe_halts),

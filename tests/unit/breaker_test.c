@@ -43,6 +43,28 @@ static void failures_in_a_row_open_it_and_a_success_in_between_does_not(void **s
     assert_true(tide_breaker_check(&breaker));
 }
 
+/* E6.1: what always fails is told from a provider that fails. */
+static void a_subject_is_at_fault_once_others_succeed(void **state)
+{
+    (void)state;
+    tide_breaker breaker;
+    tide_breaker_init(&breaker, &defaults);
+    assert_false(tide_breaker_subject_failed(&breaker, 7)); /* it may be the provider */
+    assert_false(tide_breaker_subject_failed(&breaker, 7));
+    tide_breaker_subject_succeeded(&breaker, 8);
+    assert_true(tide_breaker_subject_failed(&breaker, 7));
+    assert_true(tide_breaker_subject_failed(&breaker, 7));
+    assert_false(tide_breaker_subject_failed(&breaker, 9)); /* new, and nothing succeeded since */
+    assert_false(tide_breaker_subject_failed(&breaker, 0)); /* nobody knows what it was about */
+    tide_breaker_subject_succeeded(&breaker, 7);
+    assert_false(tide_breaker_subject_failed(&breaker, 7)); /* the slate is clean */
+    for (uint64_t subject = 1000; subject < 1000 + 2 * TIDE_BREAKER_SUBJECTS; subject++)
+        assert_false(tide_breaker_subject_failed(&breaker, subject));
+    tide_breaker_subject_succeeded(&breaker, 1);
+    assert_true(tide_breaker_subject_failed(&breaker, 1000 + 2 * TIDE_BREAKER_SUBJECTS - 1));
+    assert_false(tide_breaker_subject_failed(&breaker, 1000)); /* forgotten: it counts again */
+}
+
 static void one_probe_at_a_time_and_each_failed_one_doubles_the_pause(void **state)
 {
     (void)state;
@@ -185,6 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(failures_in_a_row_open_it_and_a_success_in_between_does_not),
+        cmocka_unit_test(a_subject_is_at_fault_once_others_succeed),
         cmocka_unit_test(one_probe_at_a_time_and_each_failed_one_doubles_the_pause),
         cmocka_unit_test(calls_sent_before_it_opened_do_not_close_it_but_may_name_a_later_time),
         cmocka_unit_test(a_wrong_idea_of_when_it_was_sent_cannot_lose_the_probe),

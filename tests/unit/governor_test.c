@@ -457,6 +457,34 @@ static void a_pause_for_a_shared_cause_is_one_block_with_one_probe(void **state)
     tide_governor_free(governor);
 }
 
+/* E4.5, E6.1: three messages that always fail are no reason to stop, five new ones are. */
+static void what_always_fails_opens_no_breaker_while_others_succeed(void **state)
+{
+    (void)state;
+    const struct tide_governor_profile profile = {
+        .rate_min = 1000, .rate_start = 1000, .rate_max = 1000, .in_flight_max = 10};
+    tide_governor *governor = governor_of(&profile, 0);
+    tide_rng rng = tide_rng_seeded(1);
+    struct tide_answer fact = {.units = 1, .latency_ms = 1, .status = TIDE_OK, .http = 200};
+    uint64_t now_ms = 1000;
+    for (uint64_t call = 0; call < 300; call++, now_ms += 10) {
+        const bool bad = call < 3 || call >= 4; /* one other call succeeds, early on */
+        fact.subject = bad ? 1 + call % 3 : 1000;
+        fact.status = bad ? TIDE_SERVER : TIDE_OK;
+        fact.http = bad ? 503 : 200;
+        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        tide_governor_answered(governor, now_ms + 1, &fact, &rng);
+        assert_int_equal(view_of(governor, now_ms + 1).state, TIDE_GOVERNOR_RUNNING);
+    }
+    for (uint64_t call = 0; call < 5; call++, now_ms += 10) {
+        fact.subject = 2000 + call;
+        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        tide_governor_answered(governor, now_ms + 1, &fact, &rng);
+    }
+    assert_int_equal(view_of(governor, now_ms).state, TIDE_GOVERNOR_OPEN);
+    tide_governor_free(governor);
+}
+
 static void a_limit_on_concurrency_is_learned_and_tried_again_rarely(void **state)
 {
     (void)state;
@@ -968,6 +996,7 @@ int main(void)
         cmocka_unit_test(our_own_trouble_and_cancellation_blame_nobody),
         cmocka_unit_test(a_halt_stops_everything_with_its_reason_until_resumed),
         cmocka_unit_test(a_pause_for_a_shared_cause_is_one_block_with_one_probe),
+        cmocka_unit_test(what_always_fails_opens_no_breaker_while_others_succeed),
         cmocka_unit_test(a_limit_on_concurrency_is_learned_and_tried_again_rarely),
         cmocka_unit_test(a_quota_of_bytes_per_day_is_learned),
         cmocka_unit_test(workers_grow_as_the_waiting_jobs_need),

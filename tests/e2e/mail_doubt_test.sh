@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# mail_doubt_test.sh TIDEMARK CLOUD: is it the message, or is it us?  A few messages that always
+# fail are decided without slowing the others (E4.5, E6.1); an account that refuses or denies
+# everything marks nothing bad and nothing gone (E6.2, M6a).
+. "$(dirname "$0")/stage.sh"
+user=ada@example.com
+messages=40
+
+exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 8 --quota off --clock 2026-06-01T00:00:00Z \
+    --mailbox "$user=$messages,size=2000" --token tok="$user")
+pid=$!
+trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
+read -r _ origin <&3
+export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0
+export TIDEMARK_RETRY_BACKOFF_START=20ms TIDEMARK_RETRY_BACKOFF_MAX=100ms
+t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
+fault() { curl -sSf -o /dev/null "$origin/_cloud/faults" -d "$1" || fail "fault $1"; }
+mended() { curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"; }
+field() { jq -r ".accounts[0].$1" "$dir/out"; }
+run() { t mail sync --quiet --json >"$dir/out" 2>"$dir/err"; }
+ids() {
+    curl -sSf -H 'Authorization: Bearer tok' "$origin/gmail/v1/users/me/messages?maxResults=500&includeSpamTrash=true" |
+        jq -r '.messages[].id'
+}
+deliver() { # N
+    for ((i = 0; i < $1; i++)); do
+        printf 'From: b@example.org\r\nSubject: news %s\r\n\r\nnew\r\n' "$i" >"$dir/new.eml"
+        curl -sSf -o /dev/null -X POST -H 'Content-Type: message/rfc822' --data-binary @"$dir/new.eml" \
+            "$origin/_cloud/mail?user=$user" || fail "mail"
+    done
+    messages=$((messages + $1))
+}
+
+t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+
+# ---- seven of forty messages always fail: the others are stored, and these are bad soon
+for id in $(ids | head -n 7); do
+    fault "{\"method\":\"gmail.users.messages.get\",\"id\":\"$id\",\"rate\":1,\"fault\":\"503\"}"
+done
+run
+[ $? -eq 3 ] || fail "bad messages: exit $?"
+[ "$(field stored)" -eq $((messages - 7)) ] || fail "$(field stored) are stored"
+[ "$(field bad)" -eq 7 ] || fail "$(field bad) are bad"
+[ "$(field cycles_open)" -eq 0 ] || fail "bad messages: $(field cycles_open) cycles are open"
+mended
+t mail bad retry --all >/dev/null 2>&1 || t bad retry --all >/dev/null || fail "bad retry"
+run || fail "retried: exit $?"
+[ "$(field stored)" -eq "$messages" ] && [ "$(field bad)" -eq 0 ] || fail "retried: $(cat "$dir/out")"
+
+# ---- a lasting 403: what worked before does not work either, so nothing is called bad
+deliver 30
+fault '{"method":"gmail.users.messages.get","rate":1,"fault":"403"}'
+run && fail "403: exit 0"
+[ "$(t mail status --json | jq '.accounts[0].bad')" -eq 0 ] || fail "403: $(t mail status --json | jq '.accounts[0].bad') are bad"
+t account list >"$dir/list"
+grep -q halted "$dir/list" || fail "403: the account is not halted: $(cat "$dir/list")"
+mended
+t account resume "$user" >/dev/null || fail "resume"
+run || fail "after the 403: exit $? $(cat "$dir/out" "$dir/err")"
+[ "$(field stored)" -eq "$messages" ] || fail "after the 403: $(field stored) of $messages"
+
+[ "$failed" -eq 0 ] || exit 1
+echo "in doubt: ok"
