@@ -89,6 +89,11 @@ static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t inde
     const struct tide_refused *refused = applied ? NULL : refusal_of(batch, index);
     /* Its own effect or a child was refused; the row is still ours.  What is written the third
      * time is nothing but the row. */
+    if (refused != NULL && refused->status == TIDE_CANCELED && tide_finish_goes_on(&job->finish)) {
+        tide_job_cancel_end(job);
+        tide_ended_push(engine, job);
+        return;
+    }
     if (refused != NULL && refused->status != TIDE_STALE && job->refusals < 2) {
         tide_job_refused(job, refused->status, refused->text, now_ms);
         return;

@@ -138,8 +138,11 @@ void tide_control_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_
     if (tracked == NULL || tracked->body == NULL)
         return;
     tide_job *job = tracked->body;
+    job->user_cancel = true;
     if (tracked->state == TIDE_JOB_RUNNING)
         tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_USER);
+    else if (tracked->state == TIDE_JOB_ENDING && tide_finish_goes_on(&job->finish))
+        tide_job_cancel_end(job);
     else if (tracked->state == TIDE_JOB_CLAIMED || tracked->state == TIDE_JOB_PARKED)
         tide_job_put_back(job, TIDE_ROW_CANCELED, TIDE_CANCELED, now_ms);
 }

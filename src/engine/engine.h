@@ -181,7 +181,8 @@ struct tide_job {
     struct tide_brief brief;
     struct tide_job_body *body;
     tide_cancel cancel;
-    tide_job *next; /* in `ended` or the free list */
+    bool user_cancel; /* a command wants it to end, whatever else it was canceled for */
+    tide_job *next;   /* in `ended` or the free list */
 
     /* the handler's own */
     tide_arena arena;
@@ -384,6 +385,8 @@ bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms);
 void tide_job_put_back(tide_job *job, tide_row_state state, tide_status why, uint64_t now_ms);
 /* Its end was refused although its row is still ours: decides anew, as after a failure. */
 void tide_job_refused(tide_job *job, tide_status status, const char *text, uint64_t now_ms);
+/* Turns an end after which it would run again into a cancellation. */
+void tide_job_cancel_end(tide_job *job);
 /* Its end is durable. */
 void tide_job_count(tide_job *job, uint64_t now_ms);
 void tide_ended_push(tide_engine *engine, tide_job *job);

@@ -55,6 +55,9 @@ static struct tide_retry_policy policy_of(const tide_engine *engine, const tide_
 
 static enum tide_ending ending_of(const tide_job *job)
 {
+    /* The first reason to cancel a running job stays; a command counts more than any other. */
+    if (job->user_cancel)
+        return TIDE_ENDED_BY_USER;
     switch (tide_canceled(&job->cancel)) {
     case TIDE_CANCEL_USER:
         return TIDE_ENDED_BY_USER;
@@ -520,6 +523,8 @@ void tide_job_count(tide_job *job, uint64_t now_ms)
         if (job->account != NULL)
             job->account->failed++;
         tide_job_log(job, TIDE_LOG_ERROR, "job failed", finish->error);
+    } else if (finish->state == TIDE_ROW_CANCELED) {
+        tide_job_log(job, TIDE_LOG_INFO, "job canceled", finish->error);
     } else if (finish->attempts_add > 0) {
         counts->retried++;
         if (job->account != NULL)
@@ -656,6 +661,18 @@ void tide_job_refused(tide_job *job, tide_status status, const char *text, uint6
     else
         put_back_unsplit(job, status, now_ms);
     tide_ended_push(job->engine, job);
+}
+
+void tide_job_cancel_end(tide_job *job)
+{
+    job->items_stored = job->items_bad = 0;
+    job->status = TIDE_CANCELED;
+    job->finish = (struct tide_finish){.id = job->brief.id,
+                                       .token = job->body->token,
+                                       .state = TIDE_ROW_CANCELED,
+                                       .status = TIDE_CANCELED,
+                                       .error = TIDE_TEXT("canceled"),
+                                       .bytes_done = job->bytes_done};
 }
 
 void tide_job_put_back(tide_job *job, tide_row_state state, tide_status why, uint64_t now_ms)

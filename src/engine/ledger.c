@@ -154,6 +154,14 @@ static tide_status name_check(const char *what, tide_text name, size_t bytes_max
                           bytes_max, name.bytes);
 }
 
+bool tide_finish_goes_on(const struct tide_finish *finish)
+{
+    bool parts = false;
+    for (size_t i = 0; !parts && i < finish->children_count; i++)
+        parts = finish->children[i].part;
+    return finish->state == TIDE_ROW_PENDING || parts;
+}
+
 /* A finish that breaks a ceiling is refused alone, whichever engine would write it. */
 tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
 {

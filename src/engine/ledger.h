@@ -412,9 +412,13 @@ void tide_changes_init(struct tide_changes *changes, tide_mem *mem);
 void tide_changes_clear(struct tide_changes *changes);
 void tide_changes_done(struct tide_changes *changes);
 
+/* Whether the job, or a part of it, would run again after this. */
+bool tide_finish_goes_on(const struct tide_finish *finish);
+
 /* Writes the ends of running jobs.  A finish whose token no longer matches
  * applies nothing at all (applied_out[i] = false): a zombie changes nothing
- * (E1.8, lesson 3).  One bad finish does not drop the rest (lesson 9). */
+ * (E1.8, lesson 3).  One bad finish does not drop the rest (lesson 9).  Where somebody wants
+ * the job canceled, one after which it would go on is refused with TIDE_CANCELED (E7.3). */
 tide_status tide_ledger_finish(tide_tx *tx, const struct tide_finish *finishes, size_t count,
                                uint64_t now_unix_ms, bool *applied_out,
                                struct tide_changes *changes, tide_error *err);

@@ -508,6 +508,22 @@ static tide_status refuse(struct tide_changes *changes, size_t index, uint64_t i
     return TIDE_OK;
 }
 
+/* *own_out: TIDE_CANCELED where somebody wants that. */
+static tide_status cancel_look(struct tide_sqlite *self, const struct tide_finish *finish,
+                               tide_status *own_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_WANTED);
+    bool wanted = false;
+    tide_bind_u64(stmt, 1, finish->id);
+    tide_bind_u64(stmt, 2, finish->token);
+    tide_status rc = tide_db_step(&self->db, stmt, &wanted, err);
+    tide_db_end(stmt);
+    if (rc == TIDE_OK && wanted)
+        *own_out =
+            tide_error_set(err, TIDE_CANCELED, "job %" PRIu64 " is to be canceled", finish->id);
+    return rc;
+}
+
 /* One finish.  A failure of its own is in *own_out, one of the store is returned. */
 static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
                               const struct tide_finish *finish, uint64_t now_unix_ms,
@@ -523,8 +539,10 @@ static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
         return TIDE_OK;
     }
     *own_out = tide_finish_check(finish, err);
-    if (*own_out != TIDE_OK)
-        return TIDE_OK;
+    if (*own_out == TIDE_OK && tide_finish_goes_on(finish))
+        rc = cancel_look(self, finish, own_out, err);
+    if (rc != TIDE_OK || *own_out != TIDE_OK)
+        return rc;
     if (finish->children_count == 0 && finish->items_count == 0 && finish->effect == NULL) {
         rc = tide_sql_finish_row(self, finish, &claimed, now_unix_ms, err);
         if (rc != TIDE_STALE)

@@ -256,10 +256,38 @@ static tide_status refuse(struct tide_changes *changes, size_t index, uint64_t i
     return TIDE_OK;
 }
 
+/* Whether somebody wants a job that is still ours canceled. */
+static tide_status cancel_look(struct finishing *call, const struct tide_finish *finish,
+                               bool *wanted_out, tide_error *err)
+{
+    PGresult *result = NULL;
+    tide_pg_params(call->self->pg);
+    tide_pg_u64(call->self->pg, finish->id);
+    tide_pg_u64(call->self->pg, finish->token);
+    tide_status rc = tide_pg_query(call->self->pg,
+                                   "SELECT 1 FROM tidemark.job WHERE id = $1 AND token = $2"
+                                   " AND state = 1 AND cancel_wanted",
+                                   &result, err);
+    *wanted_out = rc == TIDE_OK && PQntuples(result) > 0;
+    return rc;
+}
+
+/* One that did not apply: its claim is gone, or somebody wants it canceled and it would go
+ * on. */
 static tide_status refuse_stale(struct finishing *call, const struct ending *ending,
                                 tide_error *err)
 {
     char text[64];
+    bool wanted = false;
+    tide_status rc = TIDE_OK;
+    if (tide_finish_goes_on(&call->finishes[ending->index]))
+        rc = cancel_look(call, &call->finishes[ending->index], &wanted, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (wanted) {
+        (void)snprintf(text, sizeof text, "job %" PRIu64 " is to be canceled", ending->id);
+        return refuse(call->changes, ending->index, ending->id, TIDE_CANCELED, text, err);
+    }
     TIDE_SEEN("ledger: a stale finish");
     (void)snprintf(text, sizeof text, "job %" PRIu64 " was given away", ending->id);
     return refuse(call->changes, ending->index, ending->id, TIDE_STALE, text, err);
@@ -374,8 +402,14 @@ static tide_status bring_more(struct finishing *call, struct ending *ending, boo
     struct tide_postgres *self = call->self;
     const struct tide_finish *finish = &call->finishes[ending->index];
     size_t children_from = call->changes->children_count;
+    bool wanted = false;
+    tide_status rc = TIDE_OK;
+    /* PGSQL_OTHER looks itself where the row goes back; of the others, those with parts go on. */
+    if (finish->state != TIDE_ROW_PENDING && tide_finish_goes_on(finish))
+        rc = cancel_look(call, finish, &wanted, err);
     /* The row first: a child may have the key its parent just gave up. */
-    tide_status rc = write_some(call, &ending, 1, row_way(finish), err);
+    if (rc == TIDE_OK && !wanted)
+        rc = write_some(call, &ending, 1, row_way(finish), err);
     if (rc == TIDE_OK && !ending->applied) {
         *stale_out = true;
         return tide_error_set(err, TIDE_STALE, "job %" PRIu64 " was given away", finish->id);

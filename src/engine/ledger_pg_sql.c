@@ -185,7 +185,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "   AS a (id, token, attempts_add, status, error, bytes_done, resume_set, resume, payload,"
         "    state, not_before, n)"
         "  JOIN tidemark.job k ON k.id = a.id AND k.token = a.token) u"
-        " WHERE j.id = u.id AND j.token = u.token"
+        " WHERE j.id = u.id AND j.token = u.token AND NOT (u.state = 0 AND j.cancel_wanted)"
         " RETURNING j.id, j.cycle, j.account, j.kind, j.state, j.lane, j.priority, j.not_before",
     /* Whoever waits for the parent waits for its parts too (E6.1).  Parts that wait for the
      * parent themselves do not wait for each other. */

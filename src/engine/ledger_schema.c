@@ -206,6 +206,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
         "UPDATE claim SET cancel_wanted = 1 WHERE job = ?1 AND cancel_wanted IS NULL",
     [SQL_CLAIM_CANCELS] =
         "SELECT job FROM claim WHERE owner = ?1 AND cancel_wanted = 1 ORDER BY job LIMIT ?2",
+    [SQL_CLAIM_WANTED] = "SELECT 1 FROM claim WHERE job = ?1 AND token = ?2 AND cancel_wanted = 1",
     [SQL_FREE_READY] = BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"
                              " AND account = 0 AND kind IN (SELECT value FROM json_each(?1))"
                              " AND (not_before IS NULL OR not_before <= ?2)"

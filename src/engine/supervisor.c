@@ -53,6 +53,7 @@ static void conclude_for(tide_engine *engine, tide_job *job, const tide_job *stu
     if (reason != TIDE_CANCEL_USER && !leaving)
         reason = TIDE_CANCEL_STALL;
     tide_world_cancel(engine->world, &job->cancel, reason);
+    job->user_cancel = stuck->user_cancel;
     if (job->kind->kind.items)
         (void)tide_job_items(job);
     tide_status status = leaving ? TIDE_STOPPED : TIDE_TIMEOUT;

@@ -100,17 +100,49 @@ static void a_wish_to_cancel_stays_with_what_runs(void **state)
     reopen(f, false);
     assert_int_equal(cancels_of(f, 7, seen, 4), 3);
 
-    /* It ends with the run, however that ends. */
+    /* It ends with the job: one that would go on is refused, and the wish stays. */
     assert_true(end_as(f, ids[0], tokens[0], TIDE_ROW_DONE));
-    assert_true(end_as(f, ids[1], tokens[1], TIDE_ROW_PENDING));
+    assert_false(end_as(f, ids[1], tokens[1], TIDE_ROW_PENDING));
+    assert_int_equal(f->changes.refused_count, 1);
+    assert_int_equal(f->changes.refused[0].status, TIDE_CANCELED);
+    assert_int_equal(cancels_of(f, 7, seen, 4), 2);
+    assert_true(end_as(f, ids[1], tokens[1], TIDE_ROW_FAILED));
     assert_int_equal(cancels_of(f, 7, seen, 4), 1);
     assert_int_equal(seen[0], ids[2]);
-    (void)claim_as(f, ids[1], 7);
-    assert_int_equal(cancels_of(f, 7, seen, 4), 1);
     assert_true(end_as(f, ids[2], tokens[2], TIDE_ROW_CANCELED));
     assert_int_equal(retry(f, ids[2]), 1);
     (void)claim_as(f, ids[2], 7);
     assert_int_equal(cancels_of(f, 7, seen, 4), 0);
+}
+
+/* E7.3: neither the rest of a batch nor its parts run on after a cancellation; what is done
+ * with all of its work stays done. */
+static void parts_of_a_canceled_job_are_not_made(void **state)
+{
+    struct fixture *f = *state;
+    static const tide_row_state states[] = {TIDE_ROW_DONE, TIDE_ROW_PENDING};
+    for (size_t i = 0; i < 2; i++) {
+        struct tide_job_new part = job_of(f, NULL);
+        struct tide_job_new child = job_of(f, NULL);
+        uint64_t id = add_plain(f);
+        bool running = false;
+        part.part = true;
+        struct tide_finish finishes = {.id = id,
+                                       .token = claim(f, id),
+                                       .state = states[i],
+                                       .children = &part,
+                                       .children_count = 1};
+        (void)cancel(f, id, &running);
+        assert_true(running);
+        assert_false(finish(f, &finishes));
+        assert_int_equal(f->changes.refused[0].status, TIDE_CANCELED);
+        assert_int_equal(f->changes.children_count, 0);
+        assert_state(f, id, TIDE_ROW_RUNNING);
+        finishes.state = TIDE_ROW_DONE;
+        finishes.children = &child;
+        assert_true(finish(f, &finishes));
+        assert_state(f, id, TIDE_ROW_DONE);
+    }
 }
 
 static void a_command_means_what_all_its_conditions_mean(void **state)
@@ -158,6 +190,7 @@ static void a_command_means_what_all_its_conditions_mean(void **state)
 static const struct CMUnitTest tests[] = {
     CASE(cancel_and_retry_work_in_slices),
     CASE(a_wish_to_cancel_stays_with_what_runs),
+    CASE(parts_of_a_canceled_job_are_not_made),
     CASE(a_command_means_what_all_its_conditions_mean),
 };
 GROUP(commands, tests);

@@ -259,6 +259,14 @@ static bool closes_circle(const struct model *before, const struct finish_spec *
     return false;
 }
 
+static bool goes_on(const struct finish_spec *spec)
+{
+    bool parts = false;
+    for (size_t i = 0; i < spec->children_count; i++)
+        parts = parts || spec->children[i].part;
+    return spec->state == TIDE_ROW_PENDING || parts;
+}
+
 static void apply_finish(struct model *m, const struct op *op, const struct answer *answer)
 {
     size_t child = 0;
@@ -267,7 +275,7 @@ static void apply_finish(struct model *m, const struct op *op, const struct answ
         const struct finish_spec *spec = &op->finishes[i];
         struct model_job *job = &m->jobs[spec->job];
         bool may = !job->gone && job->state == TIDE_ROW_RUNNING && !spec->stale &&
-                   spec->effect != 2 && !closes_circle(m, spec);
+                   spec->effect != 2 && !closes_circle(m, spec) && !(job->wanted && goes_on(spec));
         assert_int_equal(answer->flags[i], may);
         if (!may)
             continue;

@@ -340,6 +340,125 @@ static void a_batch_whose_effect_is_refused_is_split(void **state)
     assert_int_equal(progress(f).bad, 1);
 }
 
+/* ---- a command's cancellation (E7.3) --------------------------------------------------------------- */
+
+/* Waits for its gate whatever it is canceled for; then it has failed, or was canceled. */
+struct deaf {
+    struct gate gate;
+    tide_status says;
+};
+
+static tide_status deaf_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct deaf *deaf = context;
+    (void)add(&deaf->gate.arrived, 1);
+    while (get(&deaf->gate.opened) == 0)
+        test_pause();
+    if (deaf->says == TIDE_CANCELED && !tide_job_canceled(job))
+        return TIDE_OK;
+    return tide_error_set(err, deaf->says, "ended by the test");
+}
+
+static bool job_is_canceled(struct fixture *f, uint64_t id, tide_cancel_reason reason)
+{
+    tide_lock_take(f->world, f->engine->lock);
+    const struct tide_tracked *tracked = tide_tracker_find(f->engine->tracker, id);
+    const tide_job *job = tracked == NULL ? NULL : tracked->body;
+    bool canceled = job != NULL && tide_canceled(&job->cancel) == reason;
+    tide_lock_drop(f->world, f->engine->lock);
+    return canceled;
+}
+
+/* Whatever else a job was canceled for, a command that comes later ends it for good. */
+static void a_cancel_after_a_halt_is_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct deaf deaf = {.says = TIDE_CANCELED};
+    uint32_t account = 0;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"deaf", deaf_handler, .context = &deaf});
+    OK(tide_engine_account(f->engine, "a", "default", &account, err));
+    start(f);
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    UNTIL(get(&deaf.gate.arrived) == 1);
+    OK(tide_engine_halt(f->engine, account, "enough", err));
+    UNTIL(job_is_canceled(f, id, TIDE_CANCEL_HALT));
+    OK(tide_cancel_job(f->engine, id, err));
+    gate_open(&deaf.gate);
+    UNTIL(row_state(f, id) != 1);
+    assert_int_equal(row_state(f, id), 4);
+    OK(tide_engine_resume(f->engine, account, err));
+    finish(f);
+    assert_int_equal(get(&deaf.gate.arrived), 1);
+    assert_int_equal(row_state(f, id), 4);
+}
+
+static uint64_t preempted(struct fixture *f, const uint64_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (job_is_canceled(f, ids[i], TIDE_CANCEL_PREEMPT))
+            return ids[i];
+    return 0;
+}
+
+static void a_cancel_after_a_preemption_is_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct deaf deaf = {.says = TIDE_CANCELED};
+    uint64_t clicks = 0;
+    fixture_settings(f, "workers.reserved_interactive=1;workers.reserved_bulk=1;workers.count=3");
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"deaf", deaf_handler, .context = &deaf});
+    uint32_t click = define(f, &(struct tide_kind){.name = "click",
+                                                   .handler = count_handler,
+                                                   .context = &clicks,
+                                                   .lane = TIDE_KIND_INTERACTIVE});
+    uint64_t ids[3];
+    for (int i = 0; i < 3; i++)
+        ids[i] = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    UNTIL(get(&deaf.gate.arrived) == 3);
+    (void)enqueue(f, (struct tide_spec){.kind = click});
+    uint64_t id = 0;
+    UNTIL((id = preempted(f, ids, 3)) != 0);
+    OK(tide_cancel_job(f->engine, id, err));
+    gate_open(&deaf.gate);
+    finish(f);
+    assert_int_equal(row_state(f, id), 4);
+    assert_int_equal(get(&deaf.gate.arrived), 3);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), 3);
+}
+
+/* The command is written while the job ends, and would be tried again. */
+static void a_cancel_at_the_end_of_a_job_is_kept(void **state)
+{
+    struct fixture *f = *state;
+    struct deaf deaf = {.says = TIDE_SERVER};
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"deaf", deaf_handler, .context = &deaf});
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    UNTIL(get(&deaf.gate.arrived) == 1);
+    struct hold before;
+    struct hold with;
+    hold_writer(&before, f);
+    struct caller caller = {.f = f, .cancel = id};
+    call(&caller);
+    with = (struct hold){.f = f};
+    assert_int_equal(pthread_create(&with.thread, NULL, hold_main, &with), 0);
+    UNTIL(callers_waiting(f) == 2);
+    release_writer(&before);
+    UNTIL(get(&with.gate.arrived) == 1); /* in one transaction with the cancellation */
+    gate_open(&deaf.gate);
+    UNTIL(ends_waiting(f) == 1);
+    release_writer(&with);
+    called(&caller);
+    assert_int_equal(caller.rc, TIDE_OK);
+    finish(f);
+    assert_int_equal(row_state(f, id), 4);
+    assert_int_equal(get(&deaf.gate.arrived), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +468,9 @@ int main(void)
         TEST(a_callback_that_ends_the_transaction_is_refused_alone),
         TEST(a_refused_effect_waits_and_is_not_counted_as_done),
         TEST(a_batch_whose_effect_is_refused_is_split),
+        TEST(a_cancel_after_a_halt_is_kept),
+        TEST(a_cancel_after_a_preemption_is_kept),
+        TEST(a_cancel_at_the_end_of_a_job_is_kept),
     };
     return cmocka_run_group_tests_name("engine_writer", tests, NULL, NULL);
 }
