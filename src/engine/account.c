@@ -98,37 +98,86 @@ tide_status tide_account_taken(tide_engine *engine, struct tide_account *account
     return TIDE_OK;
 }
 
-struct account_jobs {
-    uint32_t account;
-    uint64_t ids[256];
+struct left_jobs {
+    tide_engine *engine;
+    uint64_t ids[1024];
     size_t count;
 };
 
-static bool collect_unclaimed(const struct tide_tracked *tracked, void *arg)
+static bool collect_left(const struct tide_tracked *tracked, void *arg)
 {
-    struct account_jobs *jobs = arg;
-    if (tracked->brief.account == jobs->account && tracked->state < TIDE_JOB_CLAIMING)
+    struct left_jobs *jobs = arg;
+    const struct tide_account *account =
+        tide_engine_account_of(jobs->engine, tracked->brief.account);
+    if (account != NULL && !account->held && tracked->state < TIDE_JOB_CLAIMING)
         jobs->ids[jobs->count++] = tracked->brief.id;
     return jobs->count < sizeof jobs->ids / sizeof jobs->ids[0];
 }
 
-void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
+/* Takes the jobs of accounts that are not held out of the window. */
+static void forget_left(tide_engine *engine)
 {
-    struct account_jobs jobs = {.account = account->id};
-    account->held = false;
-    account->leaving = false;
-    account->foreign_ms = 0;
-    tide_alerts_forget(engine->alerts, account->id); /* the next holder goes on with them */
+    struct left_jobs jobs = {.engine = engine};
     do {
         jobs.count = 0;
-        tide_tracker_each(engine->tracker, collect_unclaimed, &jobs);
+        tide_tracker_each(engine->tracker, collect_left, &jobs);
         for (size_t i = 0; i < jobs.count; i++) {
             tide_lanes_left(engine->lanes, jobs.ids[i]);
             tide_tracker_remove(engine->tracker, jobs.ids[i]);
         }
     } while (jobs.count > 0);
+}
+
+static void no_longer_held(tide_engine *engine, struct tide_account *account)
+{
+    account->held = false;
+    account->leaving = false;
+    account->foreign_ms = 0;
+    tide_alerts_forget(engine->alerts, account->id); /* the next holder goes on with them */
+}
+
+void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
+{
+    no_longer_held(engine, account);
+    forget_left(engine);
     tide_dispatch_put_back(engine, account, now_ms);
     tide_account_refresh(engine, account, now_ms);
+}
+
+void tide_accounts_left(tide_engine *engine, uint64_t now_ms)
+{
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        if (engine->accounts[i]->held)
+            no_longer_held(engine, engine->accounts[i]);
+    forget_left(engine);
+    tide_dispatch_put_back(engine, /* account= */ NULL, now_ms);
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        tide_account_refresh(engine, engine->accounts[i], now_ms);
+}
+
+/* ---- what each of them has in the window ------------------------------------------------ */
+
+static bool count_job(const struct tide_tracked *tracked, void *arg)
+{
+    tide_engine *engine = arg;
+    struct tide_account *account = tide_engine_account_of(engine, tracked->brief.account);
+    if (account == NULL)
+        return true;
+    account->jobs.states[tracked->state]++;
+    account->jobs.claimed += tracked->state >= TIDE_JOB_CLAIMING;
+    account->jobs.bytes += tracked->brief.size_bytes;
+    return true;
+}
+
+void tide_accounts_count(tide_engine *engine)
+{
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        engine->accounts[i]->jobs = (struct tide_account_jobs){.claimed = 0};
+    tide_tracker_each(engine->tracker, count_job, engine);
+    /* A worker may still run a job that was taken from it (supervisor.c). */
+    for (uint32_t i = 0; i < engine->workers_count; i++)
+        if (engine->workers[i].job != NULL && engine->workers[i].job->account != NULL)
+            engine->workers[i].job->account->jobs.claimed++;
 }
 
 /* ---- a good item, for probes ----------------------------------------------------------- */

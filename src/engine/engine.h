@@ -54,6 +54,13 @@ struct tide_good {
 };
 enum { TIDE_GOODS = 4 };
 
+/* Its jobs in the window, as tide_accounts_count() found them. */
+struct tide_account_jobs {
+    uint32_t states[TIDE_JOB_STATES];
+    uint32_t claimed; /* those that the ledger was asked for, or that a worker still has */
+    uint64_t bytes;
+};
+
 struct tide_account {
     uint32_t id;
     char name[TIDE_NAME_BYTES_MAX + 1];
@@ -85,6 +92,7 @@ struct tide_account {
     struct tide_account_totals counted;   /* what `totals` has of the four above */
     bool windows_changed;                 /* since they were saved (alerting_saved.c) */
     struct tide_demand demand;
+    struct tide_account_jobs jobs;
 };
 
 /* A limit that all accounts of a provider have in common: a project's (E4.1). */
@@ -506,6 +514,10 @@ tide_status tide_account_taken(tide_engine *engine, struct tide_account *account
                                uint64_t now_ms);
 /* And no longer; what is claimed of it is given back. */
 void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
+void tide_accounts_left(tide_engine *engine, uint64_t now_ms); /* none of them */
+/* Fills the `jobs` of all accounts in one pass over the window: a pass for each account would hold
+ * the lock for accounts x window. */
+void tide_accounts_count(tide_engine *engine);
 
 /* ---- limits.c ---- */
 tide_status tide_limits_new(tide_engine *engine, tide_error *err);

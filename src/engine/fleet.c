@@ -95,10 +95,7 @@ void tide_fleet_lost(tide_engine *engine, uint64_t now_ms)
             tide_world_cancel(engine->world, &engine->workers[i].job->cancel, TIDE_CANCEL_STALE);
     /* Their claims are gone with the lease: the ends of these are refused one by one, and
      * what the ledger has not given to others yet goes back properly. */
-    tide_dispatch_put_back(engine, NULL, now_ms);
-    for (size_t i = 0; i < engine->accounts_count; i++)
-        if (engine->accounts[i]->held)
-            tide_account_left(engine, engine->accounts[i], now_ms);
+    tide_accounts_left(engine, now_ms);
     tide_fleet_look_soon(engine);
 }
 

@@ -129,27 +129,11 @@ static tide_status see_work(struct look *look, tide_error *err)
 
 /* ---- deciding, under the lock ------------------------------------------------------------ */
 
-struct claimed_look {
-    uint32_t account;
-    bool any;
-};
-
-static bool see_claimed(const struct tide_tracked *tracked, void *arg)
-{
-    struct claimed_look *look = arg;
-    if (tracked->brief.account == look->account && tracked->state >= TIDE_JOB_CLAIMING)
-        look->any = true;
-    return !look->any;
-}
-
+/* As tide_accounts_count() found it. */
 static bool anything_claimed(tide_engine *engine, uint32_t account)
 {
-    struct claimed_look look = {account, false};
-    tide_tracker_each(engine->tracker, see_claimed, &look);
-    for (uint32_t i = 0; i < engine->workers_count; i++)
-        if (engine->workers[i].job != NULL && engine->workers[i].job->brief.account == account)
-            look.any = true;
-    return look.any;
+    const struct tide_account *known = tide_engine_account_of(engine, account);
+    return known != NULL && known->jobs.claimed > 0;
 }
 
 static bool was_left(const struct tide_fleet *fleet, uint32_t account)
@@ -229,6 +213,7 @@ static bool offer_is_over(tide_engine *engine, const struct look_account *seen, 
 static void choose_asked(struct look *look)
 {
     tide_engine *engine = look->engine;
+    tide_accounts_count(engine);
     for (size_t i = 0; i < look->accounts_count; i++) {
         struct look_account *account = &look->accounts[i];
         const struct tide_account *known = tide_engine_account_of(engine, account->row.id);
@@ -276,6 +261,7 @@ static void decide(struct look *look)
     struct tide_fleet *fleet = engine->fleet;
     uint32_t held = 0;
     uint32_t work = 0;
+    tide_accounts_count(engine);
     for (size_t i = 0; i < look->accounts_count; i++) {
         work += look->accounts[i].work;
         held += look->accounts[i].work && look->accounts[i].row.owner == look->owner;
@@ -561,6 +547,7 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         tide_control_cancel_claimed(engine, look->cancels[i], now_ms);
     for (size_t i = 0; i < look->accounts_count; i++)
         apply_account(look, &look->accounts[i], now_ms);
+    tide_accounts_count(engine);
     for (size_t i = 0; i < look->accounts_count; i++)
         offer(look, &look->accounts[i], now_ms);
     share(look, now_ms);

@@ -40,22 +40,6 @@ static void put(json_t *object, const char *name, json_t *value)
 
 /* ---- accounts ---------------------------------------------------------------- */
 
-struct account_jobs {
-    uint32_t account;
-    uint64_t states[TIDE_JOB_STATES];
-    uint64_t bytes;
-};
-
-static bool count_job(const struct tide_tracked *tracked, void *arg)
-{
-    struct account_jobs *jobs = arg;
-    if (tracked->brief.account == jobs->account) {
-        jobs->states[tracked->state]++;
-        jobs->bytes += tracked->brief.size_bytes;
-    }
-    return true;
-}
-
 static const char *governor_state_name(enum tide_governor_state state)
 {
     switch (state) {
@@ -113,8 +97,7 @@ static void outcome_json(json_t *json, const struct tide_outcome *outcome)
 
 static json_t *account_json(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
 {
-    struct account_jobs jobs = {.account = account->id};
-    tide_tracker_each(engine->tracker, count_job, &jobs);
+    const struct tide_account_jobs *jobs = &account->jobs;
     struct tide_governor_view view;
     tide_governor_view(account->governor, now_ms, &view);
     json_t *json = json_object();
@@ -133,14 +116,14 @@ static json_t *account_json(tide_engine *engine, struct tide_account *account, u
     }
     put(json, "wanted", json_boolean(!account->unwanted));
     outcome_json(json, &account->outcome);
-    put(json, "running", number(jobs.states[TIDE_JOB_RUNNING]));
-    put(json, "parked", number(jobs.states[TIDE_JOB_PARKED]));
+    put(json, "running", number(jobs->states[TIDE_JOB_RUNNING]));
+    put(json, "parked", number(jobs->states[TIDE_JOB_PARKED]));
     put(json, "waiting",
-        number(jobs.states[TIDE_JOB_READY] + jobs.states[TIDE_JOB_CLAIMING] +
-               jobs.states[TIDE_JOB_CLAIMED]));
-    put(json, "delayed", number(jobs.states[TIDE_JOB_WAITING]));
-    put(json, "blocked", number(jobs.states[TIDE_JOB_BLOCKED]));
-    put(json, "bytes", number(jobs.bytes));
+        number(jobs->states[TIDE_JOB_READY] + jobs->states[TIDE_JOB_CLAIMING] +
+               jobs->states[TIDE_JOB_CLAIMED]));
+    put(json, "delayed", number(jobs->states[TIDE_JOB_WAITING]));
+    put(json, "blocked", number(jobs->states[TIDE_JOB_BLOCKED]));
+    put(json, "bytes", number(jobs->bytes));
     put(json, "rate_units_per_s", json_real(view.rate));
     put(json, "rate_max_units_per_s", json_real(view.rate_max));
     put(json, "tokens", json_real(view.tokens));
@@ -252,6 +235,7 @@ json_t *tide_engine_snapshot_json(tide_engine *engine)
     put(json, "transactions", number(engine->counts.ledger_writes));
     put(json, "window_left_s", time_left_json(engine, now_ms));
     json_t *accounts = json_array();
+    tide_accounts_count(engine);
     for (size_t i = 0; i < engine->accounts_count; i++)
         (void)json_array_append_new(accounts, account_json(engine, engine->accounts[i], now_ms));
     put(json, "accounts", accounts);
