@@ -14,20 +14,22 @@
 
 const char *const kill_mode_names[KILL_MODES] = {"before", "after", "torn"};
 
-static uint64_t count;
+static uint64_t own_count;
+static uint64_t *count = &own_count;
 static uint64_t armed_at;
 static kill_mode armed_mode;
 
-void kill_arm(uint64_t at, kill_mode mode)
+void kill_arm(uint64_t at, kill_mode mode, uint64_t *ops)
 {
     armed_at = at;
     armed_mode = mode;
-    __atomic_store_n(&count, 0, __ATOMIC_SEQ_CST);
+    count = ops;
+    __atomic_store_n(count, 0, __ATOMIC_SEQ_CST);
 }
 
 uint64_t kill_count(void)
 {
-    return __atomic_load_n(&count, __ATOMIC_SEQ_CST);
+    return __atomic_load_n(count, __ATOMIC_SEQ_CST);
 }
 
 static _Noreturn void die(void)
@@ -40,7 +42,7 @@ static _Noreturn void die(void)
 /* True: this is the one, and it is to be done (wholly or half) before dying. */
 static bool enter(void)
 {
-    uint64_t number = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
+    uint64_t number = __atomic_add_fetch(count, 1, __ATOMIC_SEQ_CST);
     if (number != armed_at)
         return false;
     if (armed_mode == KILL_BEFORE)

@@ -24,8 +24,9 @@ extern const char *const kill_mode_names[KILL_MODES];
 
 /* Registers the VFS; its name. */
 const char *kill_vfs(void);
-/* Operation `at` (from 1) is the last one; 0: none.  Starts counting anew. */
-void kill_arm(uint64_t at, kill_mode mode);
+/* Operation `at` (from 1) is the last one; 0: none.  Starts counting anew.  The count is
+ * kept in `*ops`, which another process may watch. */
+void kill_arm(uint64_t at, kill_mode mode, uint64_t *ops);
 /* Operations so far. */
 uint64_t kill_count(void);
 

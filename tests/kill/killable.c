@@ -12,7 +12,10 @@
  * them, in every mode, each time on a fresh directory.  After the kill the files
  * are copied and the copy is checked as it lies; the program is started again,
  * sometimes killed once more, and must come to the same end as ever.  Random
- * kills come from outside, by a timer, many of them on one directory.
+ * kills come from outside, many of them on one directory, a moment after the program has
+ * reached a random operation: so they strike in all of it on a machine of any speed.
+ *
+ * A campaign fails if too few of its kills struck: it would have shown nothing.
  *
  * The driver itself has no threads and opens no database: all work is done in
  * children made by fork(). */
@@ -35,7 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HANG_S = 90, KILLS_PER_DIR = 12 };
+enum { HANG_S = 90, KILLS_PER_DIR = 12, SCENARIOS_MAX = 64, MISSES_MAX = 20 };
 
 struct campaign {
     const char *only; /* a scenario; NULL: all */
@@ -49,6 +52,7 @@ struct campaign {
     tide_rng rng;
     struct witness *witness;
     char dir[PATH_BYTES / 2], copy[PATH_BYTES / 2 + 8];
+    uint64_t ops[SCENARIOS_MAX]; /* of a run that nobody kills; 0: not known yet */
     /* so far */
     uint64_t points, kills, random_kills, dirs, missed, skipped;
     uint64_t reruns, reruns_max, reruns_kills;
@@ -114,7 +118,7 @@ static pid_t child_start(struct campaign *campaign, const struct scenario *scena
     if (child > 0)
         return child;
     (void)alarm(HANG_S); /* a run that hangs is a failure, with a name */
-    kill_arm(kill_at, mode);
+    kill_arm(kill_at, mode, &campaign->witness->ops_live);
     if (what == ACT_RUN)
         scenario_run(scenario, dir, campaign->witness);
     else if (what == ACT_MIDWAY)
@@ -248,7 +252,8 @@ static uint64_t stride_of(uint64_t count)
     }
 }
 
-static bool scenario_sweep(struct campaign *campaign, const struct scenario *scenario)
+/* A run that nobody kills: how many operations it has. */
+static bool scenario_measure(struct campaign *campaign, const struct scenario *scenario)
 {
     directory_new(campaign);
     if (!end_well(campaign, scenario)) {
@@ -256,9 +261,17 @@ static bool scenario_sweep(struct campaign *campaign, const struct scenario *sce
                       campaign->dir);
         return false;
     }
+    campaign->ops[scenario - scenarios] = campaign->witness->ops;
+    directory_done(campaign);
+    return true;
+}
+
+static bool scenario_sweep(struct campaign *campaign, const struct scenario *scenario)
+{
+    if (!scenario_measure(campaign, scenario))
+        return false;
     uint64_t ops = campaign->witness->ops;
     uint64_t runs = campaign->witness->handler_runs;
-    directory_done(campaign);
     uint64_t every = scenario->slow ? campaign->every * 4 : campaign->every;
     uint64_t first = 1 + tide_rng_below(&campaign->rng, every);
     uint64_t begun = seconds_now();
@@ -293,6 +306,26 @@ static void sleep_us(uint64_t us)
         ;
 }
 
+/* Kills the child when it has come to a random operation, or a moment later. */
+static ending kill_somewhere(struct campaign *campaign, const struct scenario *scenario)
+{
+    enum { LOOK_US = 100, LATE_US = 3000 };
+    const uint64_t after_ops = tide_rng_below(&campaign->rng, campaign->ops[scenario - scenarios]);
+    const uint64_t late_us = tide_rng_below(&campaign->rng, LATE_US);
+    uint64_t *ops = &campaign->witness->ops_live;
+    __atomic_store_n(ops, 0, __ATOMIC_SEQ_CST);
+    pid_t child = child_start(campaign, scenario, ACT_RUN, campaign->dir, 0, KILL_BEFORE);
+    siginfo_t info = {0};
+    while (__atomic_load_n(ops, __ATOMIC_SEQ_CST) < after_ops && info.si_pid == 0) {
+        sleep_us(LOOK_US);
+        if (waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+            wrong("waitid: %s", strerror(errno));
+    }
+    sleep_us(late_us);
+    (void)kill(child, SIGKILL);
+    return child_wait(child);
+}
+
 /* A crash loop on one directory; returns the kills it took, or -1. */
 static int64_t crash_loop(struct campaign *campaign, const struct scenario *scenario,
                           uint64_t kills_max)
@@ -302,11 +335,7 @@ static int64_t crash_loop(struct campaign *campaign, const struct scenario *scen
     bool ended = false;
     bool good = true;
     while (good && !ended && (uint64_t)kills < kills_max) {
-        uint64_t after_us = tide_rng_below(&campaign->rng, scenario->slow ? 300000 : 60000);
-        pid_t child = child_start(campaign, scenario, ACT_RUN, campaign->dir, 0, KILL_BEFORE);
-        sleep_us(after_us);
-        (void)kill(child, SIGKILL);
-        ending end = child_wait(child);
+        ending end = kill_somewhere(campaign, scenario);
         good = end != ENDED_WRONG;
         ended = end == ENDED_WELL;
         kills += end == ENDED_KILLED;
@@ -326,18 +355,37 @@ static int64_t crash_loop(struct campaign *campaign, const struct scenario *scen
 static bool random_kills(struct campaign *campaign)
 {
     size_t turn = campaign->part;
+    int without = 0; /* runs in a row */
     uint64_t wanted = campaign->random / campaign->parts + 1;
     while (campaign->random_kills < wanted) {
         const struct scenario *scenario = &scenarios[turn++ % scenarios_count];
         if (campaign->only != NULL)
             scenario = scenario_named(campaign->only);
+        if (campaign->ops[scenario - scenarios] == 0 && !scenario_measure(campaign, scenario))
+            return false;
         uint64_t left = wanted - campaign->random_kills;
         int64_t kills = crash_loop(campaign, scenario, left < KILLS_PER_DIR ? left : KILLS_PER_DIR);
         if (kills < 0)
             return false;
         campaign->random_kills += (uint64_t)kills;
+        without = kills == 0 ? without + 1 : 0;
+        if (without == MISSES_MAX) {
+            (void)fprintf(stderr, "FAILED: no kill struck in the last %d runs\n", MISSES_MAX);
+            return false;
+        }
     }
     return true;
+}
+
+/* A run has a few operations more or fewer than another, so a point near its end may not be
+ * reached.  More misses than that mean that the kills do not strike. */
+static bool enough_struck(const struct campaign *campaign)
+{
+    if (campaign->missed * 4 <= campaign->points)
+        return true;
+    (void)fprintf(stderr, "FAILED: %" PRIu64 " of %" PRIu64 " points were not reached\n",
+                  campaign->missed, campaign->points);
+    return false;
 }
 
 /* ---- the program -------------------------------------------------------------------------------- */
@@ -480,12 +528,14 @@ static int campaign_main(int argc, char **argv)
     campaign.rng = tide_rng_seeded(campaign.seed * 1000 + campaign.part);
     if (campaign.only != NULL)
         (void)scenario_must(campaign.only);
+    if (scenarios_count > SCENARIOS_MAX)
+        wrong("more than %d scenarios", SCENARIOS_MAX);
     uint64_t begun = seconds_now();
     bool good = true;
     for (size_t i = 0; good && i < scenarios_count && campaign.every > 0; i++)
         if (campaign.only == NULL || strcmp(campaign.only, scenarios[i].name) == 0)
             good = scenario_sweep(&campaign, &scenarios[i]);
-    good = good && random_kills(&campaign);
+    good = good && random_kills(&campaign) && enough_struck(&campaign);
     (void)printf(
         "%s part %s seed %" PRIu64 ": %" PRIu64 " points, %" PRIu64 " kills at points (%" PRIu64
         " points not reached, %" PRIu64 " skipped for time), %" PRIu64 " random kills, %" PRIu64
@@ -513,7 +563,7 @@ int main(int argc, char **argv)
             mode++;
         if (mode == KILL_MODES)
             wrong("--kill-mode is before, after or torn");
-        kill_arm(option_u64(argc, argv, "--kill-at", 0), mode);
+        kill_arm(option_u64(argc, argv, "--kill-at", 0), mode, &witness->ops_live);
         scenario_run(scenario_must(argv[2]), argv[3], witness);
         (void)printf("complete: %" PRIu64 " operations, %" PRIu64
                      " handler runs, open to start %" PRIu64 " us\n",

@@ -26,6 +26,7 @@ struct witness {
     uint64_t calls_us[CALLS_LOGGED_MAX];
     uint64_t opened_us; /* of the last run: from the start until the engine ran */
     uint64_t ops;       /* of the last run that ended by itself */
+    uint64_t ops_live;  /* atomic; of the run that is under way */
 };
 
 struct stage {
