@@ -20,12 +20,23 @@ expect() {
     [ "$rc" = "$status" ] || die "ended with $rc, not with $status: $*"
 }
 
-# When it is killed does not matter: whatever it had done must be enough to go on from.  In the
-# foreground timeout waits until the program is gone.
-kill_after() {
-    local seconds=$1
-    shift
-    timeout --foreground -s KILL "$seconds" "$program" "$@" >/dev/null 2>&1 || true
+# kill_at NUMBER QUERY ARGS...: kills the program once the query's number has been reached, or dies if
+# it ended before.  It stands still while it is looked at, so that it is struck at work on a machine
+# of any speed.
+kill_at() {
+    local number=$1 query=$2 pid now
+    shift 2
+    "$program" "$@" >"$log" 2>&1 &
+    pid=$!
+    while sleep 0.01; do
+        kill -STOP "$pid" 2>/dev/null || break
+        now=$(sql "$query" 2>/dev/null) || now=
+        [ "${now:-0}" -lt "$number" ] || break
+        kill -CONT "$pid"
+    done
+    kill -KILL "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null && die "it ended before it could be killed at $number"
+    [ $? -eq 137 ] || die "it failed before it could be killed at $number"
 }
 
 # sql QUERY: one number from the program's own table.
@@ -38,8 +49,9 @@ sql() {
 }
 
 orders() {
-    kill_after 0.2 "$state" "$@"
-    [ -n "$ledger" ] || for seconds in 0.05 0.1 0.3; do kill_after $seconds "$state" "$@"; done
+    local shipped='SELECT count(*) FROM orders WHERE shipped = 1'
+    kill_at 5 "$shipped" "$state" "$@"
+    [ -n "$ledger" ] || for number in 20 40; do kill_at $number "$shipped" "$state" "$@"; done
     expect 0 "$state" "$@"
     grep -qx '90 of 90 orders shipped once, 10 refused' "$log" || die "not all orders"
     [ "$(sql 'SELECT count(*) FROM orders')" = 90 ] || die "orders that were refused are there"
@@ -47,7 +59,9 @@ orders() {
 }
 
 channel() {
-    kill_after 0.5 "$state" "$@"
+    local running='SELECT count(*) FROM job WHERE state = 1'
+    [ -z "$ledger" ] || running='SELECT count(*) FROM tidemark.job WHERE state = 1'
+    kill_at 1 "$running" "$state" "$@"
     expect 3 "$state" "$@" --cancel-at 100
     grep -q '^canceled at [12][0-9][0-9] of 300' "$log" || die "not canceled"
     expect 0 "$state" "$@"
@@ -59,8 +73,9 @@ channel() {
 }
 
 days() {
-    kill_after 0.4 "$state" "$@"
-    [ -n "$ledger" ] || for seconds in 0.1 0.6; do kill_after $seconds "$state" "$@"; done
+    local pages='SELECT count(*) FROM diary'
+    kill_at 20 "$pages" "$state" "$@"
+    [ -n "$ledger" ] || for number in 60 120; do kill_at $number "$pages" "$state" "$@"; done
     expect 0 "$state" "$@"
     grep -q '^complete up to day 40; 0 pages beyond it$' "$log" || die "not complete"
     [ "$(sql 'SELECT count(*) FROM diary')" = 200 ] || die "pages are missing"

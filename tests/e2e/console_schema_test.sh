@@ -5,8 +5,8 @@ set -uo pipefail
 unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR
 here=$(realpath "$(dirname "$0")")
 schema=$here/../../../shared/api/discovery/searchconsole.v1.json
-[ -f "$schema" ] || { echo "skipped: no copy of Google's discovery document"; exit 0; }
-command -v python3 >/dev/null || { echo "skipped: no python3"; exit 0; }
+[ -f "$schema" ] || { echo "skipped: no copy of Google's discovery document"; exit 77; }
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 tidemark=$(realpath "$1")
 cloud=$(realpath "$2")
 dir=$(mktemp -d)
@@ -23,7 +23,7 @@ exec 4>"$dir/stop"
 until [ -s "$dir/parts" ]; do kill -0 "$proxy" 2>/dev/null || { cat "$dir/proxy.err"; exit 1; }; done
 t() { "$tidemark" --home "$dir/home" --set governor.console.site_units=0 "$@"; }
 t account add console "$site" --endpoint "$(head -n 1 "$dir/parts")" --bearer tok >/dev/null || exit 1
-t console backfill "$site" --from 2026-10-02 --to 2026-10-06 --rows 48 --type web,image,discover,googleNews --quiet >"$dir/out" 2>&1 ||
+t console backfill "$site" --from "$(date -u -d '-45 days' +%F)" --to "$(date -u -d '-41 days' +%F)" --rows 48 --type web,image,discover,googleNews --quiet >"$dir/out" 2>&1 ||
     { cat "$dir/out"; exit 1; }
 exec 4>&-
 wait "$proxy"

@@ -23,6 +23,14 @@ fail() {
     failed=$((failed + 1))
 }
 now_ms() { date +%s%3N; }
+# strike PID: kills a child with SIGKILL and waits for it; its exit status is in $ended.  False if it
+# had ended before: `kill` cannot tell, since it succeeds on a child that was not waited for.
+strike() {
+    kill -9 "$1" 2>/dev/null
+    wait "$1" 2>/dev/null
+    ended=$?
+    [ "$ended" -eq 137 ]
+}
 export TIDEMARK_HOME="$dir/nowhere"
 
 base=${TIDE_TEST_POSTGRES:-}
@@ -95,18 +103,19 @@ complains "rows of its own"
 
 # Killed again and again, then let through.  FROM TO, and what makes TO new.
 killed_copy() {
-    local from=$1 to=$2 renew=$3 left=$kills pid again
+    local from=$1 to=$2 renew=$3 left=$kills pid again tries=$((kills * 5))
     while [ "$left" -gt 0 ]; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || { fail "$left of $kills kills did not strike"; return; }
         # Now and then from the beginning, so that kills do not gather at the end.
         again=
         [ $((left % 4)) != 0 ] || again=--restart
         "$tidemark" ledger copy --quiet $again "$from" "$to" >"$dir/kill.out" 2>&1 &
         pid=$!
         sleep "$(awk -v r=$RANDOM -v ms="$took" 'BEGIN { printf "%.3f", r / 32768 * ms / 1000 * 0.8 }')"
-        if kill -9 "$pid" 2>/dev/null; then
-            wait "$pid" 2>/dev/null
+        if strike "$pid"; then
             killed=$((killed + 1)) left=$((left - 1))
-        elif wait "$pid" 2>/dev/null; then # it was quicker
+        elif [ "$ended" -eq 0 ]; then # it was quicker
             equal "$from" "$to"
             $renew
         elif ! grep -q "rows of its own" "$dir/kill.out"; then
@@ -136,8 +145,7 @@ for _ in $(seq 600); do
     grep -q 'job' "$dir/place" && break
     sleep 0.02
 done
-kill -9 "$pid" || fail "the copy ended too early"
-wait "$pid" 2>/dev/null
+strike "$pid" || fail "the copy ended too early"
 closed "$there"
 run 1 ledger copy --verify "$source" "$there"
 complains "a copy into it has not ended"

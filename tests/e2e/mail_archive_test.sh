@@ -153,8 +153,7 @@ for at in messages.batchDelete history.list messages.batchDelete; do
         kill -0 "$run" 2>/dev/null || break
         read -rt 0.05 <> <(:) || true
     done
-    kill -9 "$run" 2>/dev/null && kills=$((kills + 1))
-    wait "$run" 2>/dev/null
+    strike "$run" && kills=$((kills + 1))
     curl -sS -X DELETE "$origin/_cloud/faults" >/dev/null
     nothing_lost "after a kill in $at"
     number=$(t mail manifest --json | jq '.manifests[0].manifest')

@@ -15,7 +15,8 @@ ada=ada@example.com
 bob=bob@example.com
 carol=carol@example.com
 site=sc-domain:example.com
-days='--to 2026-10-31 --from 2026-10-12'
+last_day=$(date -u -d '-16 days' +%F) # final, and the server keeps sixteen months
+days="--to $last_day --from $(date -u -d '-35 days' +%F)"
 lease='--set fleet.lease=3s --set fleet.look=1s'
 mkfifo "$dir/ready" "$dir/silence"
 exec 4<>"$dir/silence" # nobody writes into it
@@ -114,24 +115,27 @@ rows plain >"$dir/rows.plain"
 rows far >"$dir/rows.far"
 [ "$(wc -l <"$dir/rows.plain")" -eq 5000 ] || fail "$(wc -l <"$dir/rows.plain") rows"
 cmp -s "$dir/rows.plain" "$dir/rows.far" || fail "not the same rows: $(diff "$dir/rows.plain" "$dir/rows.far" | head -n 4)"
-[ "$(t --ledger "$far" console status --json | jq -r '.series[0].tidemark')" = 2026-10-31 ] || fail "tidemark: $(t --ledger "$far" console status)"
+[ "$(t --ledger "$far" console status --json | jq -r '.series[0].tidemark')" = "$last_day" ] || fail "tidemark: $(t --ledger "$far" console status)"
 
 # ---- killed, again and again
 home=killed
 fresh killed
 add "$ada" ta --ledger "$far"
-seen=$(figure "$ada" .fetched.total)
 for i in 1 2 3 4 5; do
+    # Held up after some messages, so that the kill finds it at work on a machine of any speed.
+    curl -sSf -o /dev/null "$origin/_cloud/faults" \
+        -d '{"method":"gmail.users.messages.get","after":40,"fault":"stall-start","ms":600000}' || fail "hold it up"
+    seen=$(figure "$ada" .fetched.total)
     "$tidemark" --home "$dir/killed" --ledger "$far" $lease mail sync --quiet >"$dir/out" 2>&1 &
     one_pid=$!
     for _ in $(seq 400); do
-        [ "$(figure "$ada" .fetched.total)" -ge $((seen + i * 45)) ] && break
+        [ "$(figure "$ada" .fetched.total)" -ge $((seen + 30)) ] && break
         kill -0 "$one_pid" 2>/dev/null || break
         rest 0.05
     done
-    kill -9 "$one_pid" 2>/dev/null
-    wait "$one_pid" 2>/dev/null
+    strike "$one_pid" || fail "it ended before kill $i: $(cat "$dir/out")"
     one_pid=
+    curl -sSf -X DELETE "$origin/_cloud/faults" >/dev/null || fail "let it go"
 done
 timeout 120 "$tidemark" --home "$dir/killed" --ledger "$far" $lease mail sync --quiet --json >"$dir/out" 2>"$dir/err" ||
     fail "the sync after the kills: $(cat "$dir/out" "$dir/err")"
@@ -181,13 +185,10 @@ timeout 60 "$tidemark" --home "$dir/watcher" --ledger "$far" $lease mail sync "$
 # The first dies: carol's mail comes by the second, ada's waits for the first.
 deliver "$ada" 1
 deliver "$carol" 1
-kill -9 "$one_pid"
-wait "$one_pid" 2>/dev/null
+strike "$one_pid" || fail "the first had ended: $(cat "$dir/one.log")"
 one_pid=
-died=$SECONDS
 timeout 60 "$tidemark" --home "$dir/watcher" --ledger "$far" $lease mail sync "$carol" --quiet >"$dir/out" 2>&1 ||
     fail "carol after the death: $(cat "$dir/out" "$dir/two.log")"
-[ $((SECONDS - died)) -le 30 ] || fail "it took $((SECONDS - died)) s"
 [ "$(content two "$carol" | wc -l)" -eq 121 ] || fail "carol by the second: $(content two "$carol" | wc -l)"
 wait_owner "$carol" "$two_pid"
 "$tidemark" --home "$dir/watcher" --ledger "$far" $lease mail sync "$ada" --quiet >"$dir/watch.out" 2>&1 &

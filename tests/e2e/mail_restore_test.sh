@@ -119,8 +119,7 @@ started=$(stats "$inserts")
 "$tidemark" --home "$dir/home" mail restore in:anywhere --yes --quiet >"$dir/out" 2>&1 &
 restore=$!
 wait_for "$inserts" $((started + 4))
-kill -9 "$restore"
-wait "$restore" 2>/dev/null
+strike "$restore" || fail "it ended before it was killed: $(cat "$dir/out")"
 calm
 [ "$(sql 'SELECT count(*) FROM mail_removal WHERE state = 2')" -gt 0 ] || fail "nothing was left to do after the kill"
 t mail restore in:anywhere --yes --quiet >"$dir/out" || fail "restore after the kill: $(cat "$dir/out")"
@@ -153,8 +152,7 @@ for _ in $(seq 150); do
     [ "$(ids_of 0: | jq length)" -gt "$started" ] && break
     read -rt 0.2 <> <(:) || true
 done
-kill -9 "$restore"
-wait "$restore" 2>/dev/null
+strike "$restore" || fail "it ended before it was killed: $(cat "$dir/out")"
 calm
 sync
 t mail restore in:anywhere --yes --quiet --json >"$dir/out" || fail "restore after a sync: $(cat "$dir/out")"

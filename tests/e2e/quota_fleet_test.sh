@@ -84,8 +84,7 @@ share=$(((units - from_units) * 60000 * 100 / (now - from_now) / project))
 [ "$share" -ge 20 ] || fail "only $share % of the project's units are used"
 
 # One dies in the middle and is there again at once: what it has spent still counts.
-kill -9 "${pid[two]}"
-wait "${pid[two]}" 2>/dev/null
+strike "${pid[two]}" || fail "the second had ended: $(tail -n 2 "$dir/two.log")"
 worker two
 wait "$watcher" || fail "the sync: $(cat "$dir/out") $(tail -n 2 "$dir"/*.log)"
 for place in one:a one:b two:c two:d three:e three:f; do

@@ -11,6 +11,14 @@ fail() {
     echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
     failed=$((failed + 1))
 }
+# strike PID: kills a child with SIGKILL and waits for it; its exit status is in $ended.  False if it
+# had ended before: `kill` cannot tell, since it succeeds on a child that was not waited for.
+strike() {
+    kill -9 "$1" 2>/dev/null
+    wait "$1" 2>/dev/null
+    ended=$?
+    [ "$ended" -eq 137 ]
+}
 # own_minute CURL-ARGUMENTS...: a call of the script's own at $origin.  The cloud's clock is
 # moved on before and after it, so that its units are in no minute that tidemark spends from:
 # a governor counts what its own process asks, and takes the account's quota as its own.

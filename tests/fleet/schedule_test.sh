@@ -28,6 +28,7 @@ ended 10 || fail "no ticks: $(tail -n 2 "$dir"/log.*)"
 for i in 1 2 3; do
     kill -KILL "${pid[$i]}"
     wait "${pid[$i]}" 2>/dev/null
+    [ $? -eq 137 ] || fail "process $i had ended before its kill: $(tail -n 2 "$dir/log.$i")"
     ended $((10 + i * 10)) || fail "no ticks after $i kills: $(tail -n 2 "$dir"/log.*)"
     start "$i"
 done
