@@ -399,10 +399,11 @@ void cli_completion(struct cli *cli)
         completion_words(cli, c->group);
         cli_print(cli, "' ;;\n");
     }
-    cli_print(cli, "    backup) compopt -o default ;;\n    esac\n    case \"$group $verb\" in\n"
-                   "    'account add') words='gmail console' ;;\n"
-                   "    'ledger copy'|'mail import'|'mail export') compopt -o default ;;\n"
-                   "    esac\n    case \"$group $verb\" in\n");
+    cli_print(cli,
+              "    backup|restore) compopt -o default ;;\n    esac\n    case \"$group $verb\" in\n"
+              "    'account add') words='gmail console' ;;\n"
+              "    'ledger copy'|'mail import'|'mail export') compopt -o default ;;\n"
+              "    esac\n    case \"$group $verb\" in\n");
     for (const struct cli_command *c = cli_commands; c->group != NULL; c++) {
         if (c->flags == NULL)
             continue;

@@ -233,6 +233,7 @@ tide_status cli_config_get(struct cli *cli);
 tide_status cli_config_set(struct cli *cli);
 tide_status cli_config_check(struct cli *cli);
 tide_status cli_backup(struct cli *cli);
+tide_status cli_restore(struct cli *cli);
 tide_status cli_ledger_verify(struct cli *cli);
 tide_status cli_ledger_migrate(struct cli *cli);
 tide_status cli_ledger_members(struct cli *cli);

@@ -1,8 +1,7 @@
 /* tidemark backup, tidemark ledger check.  A shared ledger is backed up by its server. */
-#include "cli/cli.h"
+#include "cli/backup_systems.h"
 
 #include "base/clocktext.h"
-#include "mail/backup.h"
 #include "mail/room.h"
 #include "world/userfile.h"
 
@@ -52,24 +51,11 @@ static tide_status backup_ledger(struct cli *cli, const char *path)
 struct backing_up {
     struct cli *cli;
     const char *dir;
-    const char *email; /* under way */
     char archive_dir[CLI_PATH_BYTES];
     bool has_ledger;
     uint64_t ledger_bytes;
-    struct tide_backed_up done;
-    unsigned accounts;
-    tide_status rc;
+    struct backup_counts done;
 };
-
-/* "DIR/NAME" */
-static tide_status join(struct cli *cli, char path[CLI_PATH_BYTES], const char *dir,
-                        const char *name)
-{
-    const int used = snprintf(path, CLI_PATH_BYTES, "%s/%s", dir, name);
-    return used < 0 || used >= CLI_PATH_BYTES
-               ? cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the path is too long")
-               : TIDE_OK;
-}
 
 static bool same_place(const char *a, const char *b)
 {
@@ -83,7 +69,7 @@ static tide_status check_target(struct cli *cli, const char *dir)
 {
     char path[CLI_PATH_BYTES];
     struct stat info;
-    tide_status rc = join(cli, path, dir, TIDE_CONTROL_LOCK);
+    tide_status rc = backup_join(cli, path, dir, TIDE_CONTROL_LOCK);
     if (rc != TIDE_OK)
         return rc;
     if (same_place(dir, cli->state_dir) || same_place(dir, cli->data_dir) ||
@@ -97,39 +83,6 @@ static tide_status check_target(struct cli *cli, const char *dir)
                     "Name a directory that can be made and written to.");
 }
 
-static void show_shard(const char *shard, uint64_t bytes, void *arg)
-{
-    const struct backing_up *backing = arg;
-    char size[TIDE_SIZE_TEXT_BYTES];
-    tide_size_human(bytes, size);
-    cli_progress(backing->cli, "copying %s of %s (%s)", shard, backing->email, size);
-}
-
-static void backup_account(const char *name, void *arg)
-{
-    struct backing_up *backing = arg;
-    struct cli *cli = backing->cli;
-    char from[CLI_PATH_BYTES];
-    char to[CLI_PATH_BYTES];
-    if (backing->rc != TIDE_OK || strchr(name, '@') == NULL)
-        return;
-    backing->email = name;
-    const int used = snprintf(to, sizeof to, "%s/archive/%s", backing->dir, name);
-    backing->rc = join(cli, from, backing->archive_dir, name);
-    if (backing->rc == TIDE_OK && (used < 0 || (size_t)used >= sizeof to))
-        backing->rc = cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the path is too long");
-    const struct tide_backup wanted = {.from_dir = from,
-                                       .to_dir = to,
-                                       .account = name,
-                                       .free_min_bytes = cli_free_min(cli),
-                                       .cancel = cli_interruptible(cli),
-                                       .progress = show_shard,
-                                       .progress_arg = backing};
-    if (backing->rc == TIDE_OK)
-        backing->rc = tide_backup_archive(cli->world, &wanted, cli->mem, &backing->done, &cli->err);
-    backing->accounts += backing->rc == TIDE_OK;
-}
-
 /* First of all: what it says was done is in the shards that are copied after it. */
 static tide_status ledger_first(struct backing_up *backing, char partial[CLI_PATH_BYTES])
 {
@@ -137,7 +90,7 @@ static tide_status ledger_first(struct backing_up *backing, char partial[CLI_PAT
     struct stat info;
     if (cli->shared != NULL || stat(cli->ledger_path, &info) != 0)
         return TIDE_OK; /* an archive that was only imported into */
-    tide_status rc = join(cli, partial, backing->dir, "state.new");
+    tide_status rc = backup_join(cli, partial, backing->dir, "state.new");
     if (rc == TIDE_OK)
         rc = tide_room_check(cli->world, backing->dir, cli_free_min(cli) + (uint64_t)info.st_size,
                              &cli->err);
@@ -164,12 +117,12 @@ static tide_status ledger_last(struct backing_up *backing, const char *partial)
     if (!backing->has_ledger)
         return TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < sizeof beside / sizeof beside[0]; i++) {
-        rc = join(cli, path, backing->dir, beside[i]);
+        rc = backup_join(cli, path, backing->dir, beside[i]);
         if (rc == TIDE_OK)
             (void)tide_file_remove(cli->world, path, NULL);
     }
     if (rc == TIDE_OK)
-        rc = join(cli, path, backing->dir, "state.db");
+        rc = backup_join(cli, path, backing->dir, "state.db");
     return rc == TIDE_OK ? tide_userfile_replace(partial, path, &cli->err) : rc;
 }
 
@@ -185,19 +138,47 @@ static tide_status backup_config(struct backing_up *backing)
         return TIDE_OK;
     }
     if (rc == TIDE_OK)
-        rc = join(cli, path, backing->dir, "config.yaml");
+        rc = backup_join(cli, path, backing->dir, "config.yaml");
     if (rc == TIDE_OK)
         rc = tide_file_replace(cli->world, path, tide_buf_text(&text), 0600, &cli->err);
     tide_buf_done(&text);
     return rc;
 }
 
+static void report(struct backing_up *backing)
+{
+    struct cli *cli = backing->cli;
+    const struct backup_counts *done = &backing->done;
+    char size[TIDE_SIZE_TEXT_BYTES];
+    tide_size_human(backing->ledger_bytes + done->bytes, size);
+    cli_print(cli,
+              "copied to %s: %s; %" PRIu64 " files, %" PRIu64 " more were there already; "
+              "%u archive%s with %" PRIu64 " messages and %" PRIu64 " rows of search analytics\n",
+              backing->dir, size, done->copied, done->same, done->archives,
+              done->archives == 1 ? "" : "s", done->messages, done->rows);
+    if (cli->shared != NULL)
+        cli_print(cli, "The ledger is not copied: back up %s by the server's own means.\n",
+                  cli_shared_name(cli));
+    cli_print(cli, "Sign-ins are not copied: after `tidemark restore %s`, sign in again.\n",
+              backing->dir);
+    tide_json_set_cstr(&cli->json, "dir", backing->dir);
+    tide_json_set_u64(&cli->json, "bytes", backing->ledger_bytes + done->bytes);
+    tide_json_set_u64(&cli->json, "shards_copied", done->copied);
+    tide_json_set_u64(&cli->json, "shards_same", done->same);
+    tide_json_set_u64(&cli->json, "messages", done->messages);
+    tide_json_set_u64(&cli->json, "console_rows", done->rows);
+    tide_json_set_u64(&cli->json, "accounts", done->archives);
+}
+
 static tide_status backup_all(struct cli *cli, const char *dir)
 {
     struct backing_up backing = {.cli = cli, .dir = dir};
     char partial[CLI_PATH_BYTES];
-    char size[TIDE_SIZE_TEXT_BYTES];
-    tide_status rc = join(cli, backing.archive_dir, cli->data_dir, "archive");
+    char archive[CLI_PATH_BYTES];
+    tide_json_array(&backing.done.strangers);
+    tide_status rc = backup_join(cli, backing.archive_dir, cli->data_dir, "archive");
+    if (rc == TIDE_OK)
+        rc = backup_join(cli, archive, dir, "archive");
     if (rc == TIDE_OK)
         rc = cli_ledger_choose(cli);
     if (rc == TIDE_OK)
@@ -205,16 +186,15 @@ static tide_status backup_all(struct cli *cli, const char *dir)
     if (rc == TIDE_OK)
         rc = ledger_first(&backing, partial);
     if (rc == TIDE_OK)
-        rc = tide_dir_list(cli->world, backing.archive_dir, backup_account, &backing, &cli->err);
+        rc = backup_archives(cli, backing.archive_dir, archive, false, &backing.done);
     if (rc == TIDE_NOT_FOUND && backing.has_ledger)
-        rc = TIDE_OK; /* no mail yet */
-    if (rc == TIDE_OK)
-        rc = backing.rc;
+        rc = TIDE_OK; /* nothing was fetched yet */
     if (rc == TIDE_OK)
         rc = backup_config(&backing);
     if (rc == TIDE_OK)
         rc = ledger_last(&backing, partial);
     cli_progress(cli, NULL);
+    tide_json_set(&cli->json, "not_copied", &backing.done.strangers);
     if (rc != TIDE_OK) {
         if (backing.has_ledger)
             (void)tide_file_remove(cli->world, partial, NULL);
@@ -223,22 +203,7 @@ static tide_status backup_all(struct cli *cli, const char *dir)
                             ? "Make room there, or name another disk; then run it again."
                             : "What was copied stays; run the command again to go on.");
     }
-    tide_size_human(backing.ledger_bytes + backing.done.bytes, size);
-    cli_print(cli,
-              "copied to %s: %s; %" PRIu64 " shards, %" PRIu64 " more were there already; "
-              "%u archive%s, %" PRIu64 " messages\n",
-              dir, size, backing.done.copied, backing.done.same, backing.accounts,
-              backing.accounts == 1 ? "" : "s", backing.done.messages);
-    if (cli->shared != NULL)
-        cli_print(cli, "The ledger is not copied: back up %s by the server's own means.\n",
-                  cli_shared_name(cli));
-    cli_print(cli, "Sign-ins are not copied: after a restore, sign in again.\n");
-    tide_json_set_cstr(&cli->json, "dir", dir);
-    tide_json_set_u64(&cli->json, "bytes", backing.ledger_bytes + backing.done.bytes);
-    tide_json_set_u64(&cli->json, "shards_copied", backing.done.copied);
-    tide_json_set_u64(&cli->json, "shards_same", backing.done.same);
-    tide_json_set_u64(&cli->json, "messages", backing.done.messages);
-    tide_json_set_u64(&cli->json, "accounts", backing.accounts);
+    report(&backing);
     return TIDE_OK;
 }
 

@@ -194,6 +194,12 @@ static const struct cli_flag console_report_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag restore_flags[] = {
+    {"replace", NULL,
+     "put the home that is there aside, as NAME.before-N; nothing of it is removed"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag ledger_copy_flags[] = {
     {"verify", NULL, "copy nothing: compare the two, row by row"},
     {"dry-run", NULL, "only count what would be copied, and look for what TO could not hold"},
@@ -313,6 +319,8 @@ const struct cli_command cli_commands[] = {
     {"backup", NULL, "DIR|FILE.db", 1, 1, NULL,
      "Copy state and archives, also while everything runs, into DIR; or the ledger into a file.",
      cli_backup},
+    {"restore", NULL, "DIR", 1, 1, restore_flags,
+     "Make a home out of a copy that `backup DIR` made; sign in again afterwards.", cli_restore},
     {"worker", NULL, "", 0, 0, worker_flags,
      "Work on a shared ledger until it is stopped: one process of a fleet.", cli_worker},
     {"ledger", "check", "", 0, 0, NULL, "Check the ledger and its rules.", cli_ledger_verify},

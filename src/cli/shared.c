@@ -1,5 +1,6 @@
 /* shared.c - a ledger that many machines share, as commands see it (docs/fleet.md). */
 #include "cli/cli.h"
+#include "cli/restoring.h"
 
 #include "engine/settings_url.h"
 
@@ -38,10 +39,24 @@ static tide_status refuse_open_file(struct cli *cli, const char *url)
                     cli->config_path);
 }
 
+/* Half a restore is no home: what it lacks would be taken for lost, or fetched again. */
+static tide_status refuse_half_restored(struct cli *cli)
+{
+    char path[CLI_PATH_BYTES + 32];
+    (void)snprintf(path, sizeof path, "%s/" CLI_RESTORE_PENDING, cli->state_dir);
+    if (access(path, F_OK) != 0 || (cli->group != NULL && strcmp(cli->group, "restore") == 0))
+        return TIDE_OK;
+    return cli_fail(cli, TIDE_BUSY, "Finish it: run `tidemark restore DIR` again.",
+                    "a restore of this home was interrupted");
+}
+
 tide_status cli_ledger_choose(struct cli *cli)
 {
     if (cli->ledger_chosen)
         return TIDE_OK;
+    const tide_status half = refuse_half_restored(cli);
+    if (half != TIDE_OK)
+        return half;
     /* With --ledger the settings are not asked, but a file that is wrong is still told. */
     tide_status rc = cli_settings(cli);
     if (rc != TIDE_OK)

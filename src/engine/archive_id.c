@@ -51,6 +51,29 @@ tide_status tide_archive_id_read(tide_world *world, const char *dir,
     return rc;
 }
 
+tide_status tide_archive_id_copy(tide_world *world, const char *from_dir, const char *to_dir,
+                                 tide_error *err)
+{
+    char id[TIDE_ARCHIVE_ID_BYTES];
+    char there[TIDE_ARCHIVE_ID_BYTES];
+    char line[TIDE_ARCHIVE_ID_BYTES + 1];
+    char path[PATH_BYTES];
+    tide_error why = {TIDE_OK, 0, ""};
+    tide_status rc = tide_archive_id_read(world, from_dir, id, &why);
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK; /* of a version that gave none */
+    if (rc != TIDE_OK && err != NULL)
+        *err = why;
+    if (rc == TIDE_OK)
+        rc = path_of(to_dir, TIDE_ARCHIVE_ID_FILE, path, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (tide_archive_id_read(world, to_dir, there, NULL) == TIDE_OK && strcmp(id, there) == 0)
+        return TIDE_OK;
+    (void)snprintf(line, sizeof line, "%s\n", id);
+    return tide_file_replace(world, path, tide_text_of(line), 0600, err);
+}
+
 /* Written beside its place under a name of its own, it takes the place only where there is
  * none: of two that make one at once, one is first and the other reads it (I1). */
 static tide_status make(tide_world *world, const char *dir, tide_error *err)

@@ -30,6 +30,10 @@ tide_status tide_archive_id_read(tide_world *world, const char *dir,
 /* The same, and makes the directory and its id when they are missing. */
 tide_status tide_archive_id_make(tide_world *world, const char *dir,
                                  char id_out[TIDE_ARCHIVE_ID_BYTES], tide_error *err);
+/* Gives a copy of a directory the id of the original: what is restored from it is the same
+ * archive, and its account goes on with it.  One without an id is fine. */
+tide_status tide_archive_id_copy(tide_world *world, const char *from_dir, const char *to_dir,
+                                 tide_error *err);
 /* Whether the archive with that id is in the directory; for tide_engine_options.may_take. */
 bool tide_archive_id_is(tide_world *world, const char *dir, const char *id);
 

@@ -1,7 +1,7 @@
 #include "mail/backup.h"
 
 #include "base/check.h"
-#include "db/db.h"
+#include "db/copy.h"
 #include "engine/archive_id.h"
 #include "mail/room.h"
 #include "mail/shard.h"
@@ -33,45 +33,6 @@ static bool is_same(struct copying *copying, const struct tide_shard_state *stat
     return false;
 }
 
-static tide_status copy_pages(tide_db *source, tide_db *target, tide_error *err)
-{
-    sqlite3_backup *backup = sqlite3_backup_init(target->handle, "main", source->handle, "main");
-    if (backup == NULL)
-        return tide_db_failed(target, sqlite3_extended_errcode(target->handle), "begin the copy",
-                              err);
-    /* All pages in one step: one snapshot, which no writer can restart. */
-    const int code = sqlite3_backup_step(backup, -1);
-    const int end = sqlite3_backup_finish(backup);
-    if (code != SQLITE_DONE)
-        return tide_db_failed(target, end == SQLITE_OK ? code : end, "copy", err);
-    /* A copy lies still: without a log it is one file, and a medium that cannot be written
-     * to will do.  The first writer after a restore turns the log on again. */
-    return tide_db_exec(target, "PRAGMA journal_mode = DELETE", err);
-}
-
-static tide_status copy_file(struct copying *copying, const char *from, const char *partial)
-{
-    tide_db source = {0};
-    tide_db target = {0};
-    struct tide_db_options options = {.path = from,
-                                      .vfs = tide_world_vfs(copying->world),
-                                      .read_only = true,
-                                      .must_exist = true,
-                                      .busy_timeout_ms = TIDE_SHARD_BUSY_MS};
-    (void)tide_file_remove(copying->world, partial, NULL); /* left by a crash */
-    tide_status rc = tide_db_open(&options, copying->mem, &source, copying->err);
-    options.path = partial;
-    options.read_only = false;
-    options.must_exist = false;
-    if (rc == TIDE_OK)
-        rc = tide_db_open(&options, copying->mem, &target, copying->err);
-    if (rc == TIDE_OK)
-        rc = copy_pages(&source, &target, copying->err);
-    tide_db_close(&target);
-    tide_db_close(&source);
-    return rc;
-}
-
 static tide_status copy_shard(struct copying *copying, const struct tide_shard_state *state)
 {
     char from[TIDE_SHARD_PATH_BYTES];
@@ -93,11 +54,9 @@ static tide_status copy_shard(struct copying *copying, const struct tide_shard_s
     if (rc == TIDE_OK && wanted->progress != NULL)
         wanted->progress(state->name, state->bytes, wanted->progress_arg);
     if (rc == TIDE_OK)
-        rc = copy_file(copying, from, partial);
-    if (rc != TIDE_OK) {
-        (void)tide_file_remove(copying->world, partial, NULL);
+        rc = tide_db_copy(copying->world, from, partial, copying->mem, copying->err);
+    if (rc != TIDE_OK)
         return rc;
-    }
     /* What somebody's sqlite3 left beside the old copy does not belong to the new one. */
     (void)snprintf(beside, sizeof beside, "%s-wal", to);
     (void)tide_file_remove(copying->world, beside, NULL);
@@ -130,30 +89,6 @@ static tide_status copy_all(struct copying *copying)
     return rc;
 }
 
-/* What is restored from a copy is the same archive: its account goes on with it. */
-static tide_status copy_id(struct copying *copying)
-{
-    char id[TIDE_ARCHIVE_ID_BYTES];
-    char there[TIDE_ARCHIVE_ID_BYTES];
-    char path[TIDE_SHARD_PATH_BYTES];
-    char line[TIDE_ARCHIVE_ID_BYTES + 1];
-    const struct tide_backup *wanted = copying->wanted;
-    tide_status rc = tide_archive_id_read(copying->world, wanted->from_dir, id, NULL);
-    if (rc == TIDE_NOT_FOUND)
-        return TIDE_OK; /* of a version that gave none */
-    if (rc == TIDE_OK &&
-        tide_archive_id_read(copying->world, wanted->to_dir, there, NULL) == TIDE_OK &&
-        strcmp(id, there) == 0)
-        return TIDE_OK;
-    if (rc != TIDE_OK)
-        return tide_archive_id_read(copying->world, wanted->from_dir, id, copying->err);
-    (void)snprintf(line, sizeof line, "%s\n", id);
-    if ((size_t)snprintf(path, sizeof path, "%s/" TIDE_ARCHIVE_ID_FILE, wanted->to_dir) >=
-        sizeof path)
-        return tide_error_set(copying->err, TIDE_INVALID, "the path is too long");
-    return tide_file_replace(copying->world, path, tide_text_of(line), 0600, copying->err);
-}
-
 tide_status tide_backup_archive(tide_world *world, const struct tide_backup *wanted, tide_mem *mem,
                                 struct tide_backed_up *done, tide_error *err)
 {
@@ -171,7 +106,7 @@ tide_status tide_backup_archive(tide_world *world, const struct tide_backup *wan
     if (rc == TIDE_OK)
         rc = copy_all(&copying);
     if (rc == TIDE_OK)
-        rc = copy_id(&copying);
+        rc = tide_archive_id_copy(world, wanted->from_dir, wanted->to_dir, err);
     (void)tide_archive_close(copying.target, NULL);
     (void)tide_archive_close(copying.source, NULL);
     return rc;
