@@ -263,7 +263,7 @@ static void fail_each(enum source source, uint64_t step)
     assert_true(count > 10);
 }
 
-__attribute__((unused)) static void no_failed_allocation_of_the_engine_loses_work(void **state)
+static void no_failed_allocation_of_the_engine_loses_work(void **state)
 {
     (void)state;
     fail_each(SOURCE_ENGINE, 1);
@@ -275,7 +275,7 @@ static void no_failed_allocation_of_jansson_loses_work(void **state)
     fail_each(SOURCE_JSON, 3);
 }
 
-__attribute__((unused)) static void no_failed_allocation_of_sqlite_loses_work(void **state)
+static void no_failed_allocation_of_sqlite_loses_work(void **state)
 {
     (void)state;
     fail_each(SOURCE_SQLITE, 31);
@@ -307,7 +307,9 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_that_cannot_start_loses_no_work),
+        cmocka_unit_test(no_failed_allocation_of_the_engine_loses_work),
         cmocka_unit_test(no_failed_allocation_of_jansson_loses_work),
+        cmocka_unit_test(no_failed_allocation_of_sqlite_loses_work),
     };
     sources_set();
     verbose = argc == 3;
