@@ -18,7 +18,7 @@ static void a_page_goes_on_behind_the_one_before_while_mail_is_added(void **stat
     seen = (struct seen){.f = f};
     bool more = true;
     size_t added_seen = 0;
-    for (size_t page = 0; more; page++) {
+    while (more) {
         const struct tide_search search = {
             .query = query, .limit = 3, .after = tide_buf_text(&token)};
         OK(tide_search_run(f->archive, &search, see, &seen, &next, &more, &f->err));
