@@ -199,7 +199,8 @@ tide_status tide_retry_job(tide_engine *engine, uint64_t id, tide_error *err);
 tide_status tide_cancel_kind(tide_engine *engine, const char *kind, tide_error *err);
 /* How a job ended: TIDE_OK when it is done, TIDE_TIMEOUT while it has not ended,
  * TIDE_CANCELED, or what it failed with, err as its handler left it.  TIDE_NOT_FOUND:
- * there is none, or it was purged. */
+ * there is none, or it was purged.  A job that failed with one of these two is told apart: a
+ * time-out is given as TIDE_UNKNOWN, something not found as TIDE_PERMANENT. */
 tide_status tide_job_ended(tide_engine *engine, uint64_t id, tide_error *err);
 /* Which of these items of an account are recorded as bad or owed, by whichever kind;
  * also those that a person accepted or that are being tried again (E6.2). */

@@ -1,6 +1,7 @@
 /* tidemark - the program.  Reads the command line, runs one command, shows what
  * it gave.  It uses nothing but the library. */
 #include "cli/cli.h"
+#include "db/db.h"
 
 #include <malloc.h>
 #include <signal.h>
@@ -42,6 +43,7 @@ static int about(struct cli *cli)
 int main(int argc, char **argv)
 {
     memory_settings();
+    tide_db_tune_process();
     struct cli cli = {.mem = tide_mem_heap()};
     /* A reader that leaves (`| head`) is an error of write(), not our death in
      * the middle of a change. */

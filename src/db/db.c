@@ -1,7 +1,6 @@
 #include "db/db.h"
 #include "base/check.h"
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -102,19 +101,8 @@ static tide_status set_up(tide_db *db, const struct tide_db_options *options, ti
     return tide_db_exec(db, pragmas, err);
 }
 
-/* SQLite counts the bytes of every allocation under one lock for the whole
- * process, and allocates some times a statement: a seventh of the writer's time,
- * for numbers nobody here reads.  Refused once SQLite runs, which is harmless. */
-static void configure(void)
-{
-    static atomic_flag done = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&done))
-        (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-}
-
 tide_status tide_db_exists(const char *path, const char *vfs, bool *exists_out, tide_error *err)
 {
-    configure();
     sqlite3_vfs *found = sqlite3_vfs_find(vfs);
     int exists = 0;
     if (found == NULL)
@@ -129,7 +117,6 @@ tide_status tide_db_open(const struct tide_db_options *options, tide_mem *mem, t
                          tide_error *err)
 {
     TIDE_ASSERT(options->path != NULL);
-    configure();
     tide_db db = {.mem = mem, .path_bytes = strlen(options->path) + 1};
     db.path = tide_mem_new(mem, db.path_bytes);
     if (db.path == NULL)

@@ -51,6 +51,17 @@ static tide_status ended_run(tide_transaction *transaction, void *arg, tide_erro
     return tide_ledger_jobs(transaction->engine->ledger, &filter, ended_row, ask, err);
 }
 
+/* Two statuses say something about the question, so no job ends with them: a time-out leaves
+ * its outcome unknown, and what a handler did not find is refused for good. */
+static tide_status failed_with(tide_status status)
+{
+    if (status == TIDE_OK)
+        return TIDE_BUG;
+    if (status == TIDE_TIMEOUT)
+        return TIDE_UNKNOWN;
+    return status == TIDE_NOT_FOUND ? TIDE_PERMANENT : status;
+}
+
 tide_status tide_job_ended(tide_engine *engine, uint64_t id, tide_error *err)
 {
     struct ended_ask ask = {.id = id};
@@ -65,7 +76,7 @@ tide_status tide_job_ended(tide_engine *engine, uint64_t id, tide_error *err)
     case TIDE_ROW_CANCELED:
         return tide_error_set(err, TIDE_CANCELED, "job %" PRIu64 " was canceled", id);
     case TIDE_ROW_FAILED:
-        return tide_error_set(err, ask.status == TIDE_OK ? TIDE_BUG : ask.status, "%s", ask.text);
+        return tide_error_set(err, failed_with(ask.status), "%s", ask.text);
     case TIDE_ROW_PENDING:
     case TIDE_ROW_RUNNING:
         break;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #if defined(__LP64__)
 #define SIZE(type, bytes) _Static_assert(sizeof(struct type) == (bytes), "struct " #type " grew");
@@ -165,6 +166,51 @@ static void settings_are_given_by_name_and_value(void **state)
     assert_int_equal(tide_engine_wait(stage->engine, 60000, NULL), TIDE_OK);
     assert_int_equal(tide_job_ended(stage->engine, id, NULL), TIDE_SERVER);
     assert_int_equal(attempts, 2);
+}
+
+static tide_status fail_with(tide_job *job, void *context, tide_error *err)
+{
+    (void)job;
+    return tide_error_set(err, *(tide_status *)context, "as the test said");
+}
+
+/* "Not ended" and "there is none" are answers of their own, whatever a job failed with. */
+static void how_a_job_failed_is_told_from_not_ended(void **state)
+{
+    static const struct {
+        tide_status failed, told;
+    } cases[] = {
+        {TIDE_TIMEOUT, TIDE_UNKNOWN}, {TIDE_NOT_FOUND, TIDE_PERMANENT}, {TIDE_SERVER, TIDE_SERVER}};
+    struct stage *stage = *state;
+    const char *const set[] = {"retry.attempts_max=1", NULL};
+    open_engine(stage, (struct tide_engine_options){.set = set});
+    tide_status fails = TIDE_OK;
+    struct tide_spec spec = {.kind = define(stage, fail_with, &fails)};
+    struct tide_spec later = {.kind = spec.kind, .delay_ms = 3600000};
+    uint64_t id = 0;
+    assert_int_equal(tide_engine_start(stage->engine, NULL), TIDE_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fails = cases[i].failed;
+        assert_int_equal(tide_enqueue(stage->engine, &spec, 1, &id, NULL), TIDE_OK);
+        assert_int_equal(tide_engine_wait(stage->engine, 60000, NULL), TIDE_OK);
+        tide_error err = {TIDE_OK, 0, ""};
+        assert_int_equal(tide_job_ended(stage->engine, id, &err), cases[i].told);
+        assert_string_equal(err.text, "as the test said");
+    }
+    assert_int_equal(tide_enqueue(stage->engine, &later, 1, &id, NULL), TIDE_OK);
+    assert_int_equal(tide_job_ended(stage->engine, id, NULL), TIDE_TIMEOUT);
+    assert_int_equal(tide_job_ended(stage->engine, id + 1, NULL), TIDE_NOT_FOUND);
+}
+
+/* SQLite belongs to the whole process: the library does not set it up for a host program that
+ * has not used it yet.  Runs first, because what SQLite is told once it runs it refuses. */
+static void sqlite_stays_as_the_program_has_it(void **state)
+{
+    struct stage *stage = *state;
+    if (sqlite3_compileoption_used("DEFAULT_MEMSTATUS=0"))
+        skip();
+    open_engine(stage, (struct tide_engine_options){0});
+    assert_true(sqlite3_memory_used() > 0); /* it still counts its memory */
 }
 
 struct heard {
@@ -321,10 +367,12 @@ static void a_snapshot_goes_into_a_buffer_on_the_heap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(sqlite_stays_as_the_program_has_it, set_up, tear_down),
         cmocka_unit_test(the_header_and_the_library_have_the_same_version),
         cmocka_unit_test_setup_teardown(a_reserved_field_that_is_used_is_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(settings_are_given_by_name_and_value, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(how_a_job_failed_is_told_from_not_ended, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_reach_a_function, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_reach_a_descriptor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(two_logs_or_two_settings_are_refused, set_up, tear_down),
