@@ -15,7 +15,7 @@ enum {
     REFILL_MAX = 512,           /* rows between two transactions */
     CURSORS_MAX = 64,
     CLAIMED_BYTES_MAX = 128 << 20, /* of payloads, in one claim */
-    WAL_PAGES_KEEPER = 1000,       /* about 4 MB: the keeper copies the log back */
+    WAL_PAGES_MAX = 4000,          /* about 16 MB: the writer waits until it is copied */
 };
 
 struct cursor_move {

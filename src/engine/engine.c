@@ -338,6 +338,9 @@ tide_status tide_engine_open(const struct tide_engine_options *options, tide_eng
     if (rc == TIDE_OK)
         rc = tide_world_thread(engine->world, "writer", tide_writer_main, engine,
                                &engine->writer_thread, err);
+    if (rc == TIDE_OK) /* jobs may come long before the start */
+        rc = tide_world_thread(engine->world, "keeper", tide_keeper_main, engine,
+                               &engine->keeper_thread, err);
     if (rc == TIDE_OK)
         rc = tide_engine_own_kinds(engine, err);
     if (rc == TIDE_OK && !options->no_control_socket)
@@ -400,9 +403,6 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
     if (rc == TIDE_OK)
         rc = tide_world_thread(engine->world, "dispatcher", tide_dispatcher_main, engine,
                                &engine->dispatcher_thread, err);
-    if (rc == TIDE_OK)
-        rc = tide_world_thread(engine->world, "keeper", tide_keeper_main, engine,
-                               &engine->keeper_thread, err);
     for (uint32_t i = 0; rc == TIDE_OK && i < engine->workers_count; i++) {
         struct tide_worker *worker = &engine->workers[i];
         worker->engine = engine;
@@ -517,6 +517,7 @@ void tide_engine_stop(tide_engine *engine)
         /* Not started, or not wholly: there is nobody to walk through the grace. */
         engine->phase = TIDE_PHASE_ENDED;
         tide_cond_wake_all(engine->world, engine->write);
+        tide_cond_wake_all(engine->world, engine->keeper);
     } else if (engine->phase == TIDE_PHASE_RUN) {
         tide_outcomes_save(engine);
         engine->phase = TIDE_PHASE_GRACE;

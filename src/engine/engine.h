@@ -334,7 +334,9 @@ struct tide_engine {
     uint64_t alerts_saved_ms; /* when their windows were saved last */
     uint64_t fleet_at_ms;     /* next step of the fleet */
     tide_cond *keeper;
-    uint32_t wal_pages; /* written since the last checkpoint */
+    uint32_t wal_log;   /* pages in the log after the last transaction */
+    uint32_t wal_pages; /* of them those that were written since the last checkpoint */
+    bool wal_copying;   /* the keeper is at it */
     bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
     bool queue_was_at_bound;
     uint32_t waiters; /* callers in tide_engine_wait() */
@@ -530,6 +532,7 @@ uint64_t tide_limits_wanted(const tide_engine *engine, size_t index);
 void tide_limits_granted(tide_engine *engine, size_t index, uint64_t units, uint64_t until_ms);
 
 /* ---- keeper.c ---- */
+enum { TIDE_WAL_PAGES_KEEPER = 1000 }; /* about 4 MB: the keeper copies the log back */
 void tide_keeper_main(void *arg);
 
 /* New limits for every governor after the settings changed (E11). */

@@ -10,13 +10,12 @@
 void tide_keeper_main(void *arg)
 {
     tide_engine *engine = arg;
-    enum { PAGES = 1000 }; /* about 4 MB */
     tide_lock_take(engine->world, engine->lock);
     while (engine->phase != TIDE_PHASE_ENDED) {
         uint64_t look_ms = tide_reload_look(engine, tide_world_now_ms(engine->world));
         if (engine->phase == TIDE_PHASE_ENDED)
             break; /* it came to that while the lock was dropped */
-        if (engine->wal_pages < PAGES || engine->wal_short) {
+        if (engine->wal_pages < TIDE_WAL_PAGES_KEEPER || engine->wal_short) {
             uint64_t until_us = look_ms == TIDE_NEVER ? TIDE_NEVER : look_ms * 1000;
             tide_status rc = tide_cond_wait(engine->world, engine->keeper, engine->lock, until_us);
             if (rc == TIDE_STOPPED)
@@ -24,15 +23,18 @@ void tide_keeper_main(void *arg)
             continue;
         }
         engine->wal_pages = 0;
+        engine->wal_copying = true;
         tide_lock_drop(engine->world, engine->lock);
         uint32_t pages_left = 0;
         tide_error err;
         tide_status rc = tide_ledger_checkpoint(engine->ledger, &pages_left, &err);
         tide_lock_take(engine->world, engine->lock);
+        engine->wal_copying = false;
+        if (rc == TIDE_OK && pages_left > 0)
+            engine->wal_short = true;
+        tide_cond_wake_one(engine->world, engine->write);
         if (rc == TIDE_IO || rc == TIDE_CORRUPT)
             tide_engine_fail(engine, rc, &err);
-        else if (rc == TIDE_OK && pages_left > 0)
-            engine->wal_short = true;
     }
     tide_lock_drop(engine->world, engine->lock);
 }

@@ -638,6 +638,11 @@ struct pg_conn *tide_ledger_postgres(tide_ledger *ledger)
     return ledger->ops->postgres(ledger);
 }
 
+uint32_t tide_ledger_log_pages(tide_ledger *ledger)
+{
+    return ledger->ops->log_pages == NULL ? 0 : ledger->ops->log_pages(ledger);
+}
+
 bool tide_tx_over(tide_tx *tx)
 {
     return tx->ledger->ops->tx_over(tx);

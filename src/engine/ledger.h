@@ -129,6 +129,8 @@ bool tide_tx_over(tide_tx *tx);
 tide_status tide_tx_savepoint(tide_tx *tx, tide_error *err);
 tide_status tide_tx_savepoint_end(tide_tx *tx, bool keep, tide_error *err);
 
+/* Pages in the log after the last commit; less than before: it was started over. */
+uint32_t tide_ledger_log_pages(tide_ledger *ledger);
 /* Copies the log into the main file on a connection of its own (E2.5), so that
  * the writer never does it.  May run on another thread beside the writer. */
 tide_status tide_ledger_checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err);

@@ -127,6 +127,7 @@ struct tide_ledger_ops {
     struct pg_conn *(*tx_postgres)(tide_tx *tx);
     struct pg_conn *(*postgres)(tide_ledger *ledger);
     bool (*tx_over)(tide_tx *tx);
+    uint32_t (*log_pages)(tide_ledger *ledger); /* NULL: there is none */
     tide_status (*savepoint)(tide_tx *tx, tide_error *err);
     tide_status (*savepoint_end)(tide_tx *tx, bool keep, tide_error *err);
     tide_status (*account_place)(tide_tx *tx, uint32_t account, const char *archive,

@@ -190,6 +190,20 @@ static void rolled_back(void *arg)
         self->tx_over = true;
 }
 
+static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
+{
+    struct tide_sqlite *self = arg;
+    (void)handle;
+    (void)name;
+    self->log_pages = (uint32_t)pages;
+    return SQLITE_OK;
+}
+
+static uint32_t log_pages(tide_ledger *ledger)
+{
+    return sqlite_of(ledger)->log_pages;
+}
+
 bool tide_sql_tx_over(struct tide_sqlite *self)
 {
     return self->tx_over || sqlite3_get_autocommit(self->db.handle) != 0;
@@ -422,6 +436,7 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
     if (rc == TIDE_OK) {
         (void)sqlite3_commit_hook(self->db.handle, commit_wanted, self);
         (void)sqlite3_rollback_hook(self->db.handle, rolled_back, self);
+        (void)sqlite3_wal_hook(self->db.handle, log_grew, self);
     }
     if (rc == TIDE_OK && !options->read_only && !options->building)
         rc = record_start(self, options, err);
@@ -652,6 +667,7 @@ static const struct tide_ledger_ops sqlite_ops = {
     .tx_postgres = tx_no_postgres,
     .postgres = no_postgres,
     .tx_over = tx_over,
+    .log_pages = log_pages,
     .savepoint = savepoint,
     .savepoint_end = savepoint_end,
     .account_place = tide_sql_account_place,

@@ -246,6 +246,7 @@ struct tide_sqlite {
     bool read_only;
     bool in_tx;
     bool in_finish;
+    uint32_t log_pages;  /* in the log after the last commit */
     bool tx_over;        /* a callback ended the transaction it ran in */
     unsigned savepoints; /* open now; only in one do callbacks run */
     bool paused_known;   /* in this transaction */

@@ -490,10 +490,15 @@ static void refill(tide_engine *engine)
 }
 
 /* The keeper copied the bulk of the log; with the short rest done here, while
- * nobody writes, SQLite starts the log over. */
+ * nobody writes, SQLite starts the log over.  A writer that is faster than the keeper waits
+ * for it: the log has a bound. */
 static void copy_rest_of_log(tide_engine *engine)
 {
-    if (!engine->wal_short)
+    while (engine->wal_copying && engine->wal_pages > WAL_PAGES_MAX &&
+           engine->phase != TIDE_PHASE_ENDED)
+        if (tide_cond_wait(engine->world, engine->write, engine->lock, TIDE_NEVER) == TIDE_STOPPED)
+            return;
+    if (!engine->wal_short && engine->wal_pages <= WAL_PAGES_MAX)
         return;
     tide_lock_drop(engine->world, engine->lock);
     uint32_t pages_left = 0;
@@ -503,6 +508,8 @@ static void copy_rest_of_log(tide_engine *engine)
     engine->wal_short = false;
     if (tide_store_is_lost(rc))
         tide_engine_fail(engine, rc, &err);
+    if (rc == TIDE_OK)
+        engine->wal_pages = 0;
 }
 
 bool tide_writer_has_work(const tide_engine *engine)
@@ -560,8 +567,10 @@ static void write_batch(tide_engine *engine, struct tide_batch *batch)
     engine->jobs_reserved = 0;
     if (rc == TIDE_OK)
         reload_streams(engine, batch);
-    engine->wal_pages += 8 + (uint32_t)(batch->finishes_count + batch->claims_count) / 4;
-    if (engine->wal_pages > WAL_PAGES_KEEPER)
+    uint32_t log = tide_ledger_log_pages(engine->ledger);
+    engine->wal_pages = log < engine->wal_log ? log : engine->wal_pages + (log - engine->wal_log);
+    engine->wal_log = log;
+    if (engine->wal_pages >= TIDE_WAL_PAGES_KEEPER)
         tide_cond_wake_one(engine->world, engine->keeper);
 }
 

@@ -4,6 +4,8 @@
 
 #include "engine/engine.h"
 
+#include <sys/stat.h>
+
 /* ---- holding the writer ------------------------------------------------------------------ */
 
 /* A caller's transaction that stands in the writer until the test lets it go: what comes
@@ -459,6 +461,39 @@ static void a_cancel_at_the_end_of_a_job_is_kept(void **state)
     assert_int_equal(get(&deaf.gate.arrived), 1);
 }
 
+/* ---- the log file (E2.5) ------------------------------------------------------------------------- */
+
+static off_t log_bytes(struct fixture *f)
+{
+    char path[128];
+    struct stat seen;
+    (void)snprintf(path, sizeof path, "%s/state.db-wal", f->dir);
+    return stat(path, &seen) == 0 ? seen.st_size : 0;
+}
+
+/* SQLite's log never shrinks, so its size is the most there ever was in it.  Jobs of 60 KB come
+ * before the start and while nothing else is written: the log is copied back all the same. */
+static void the_log_file_has_a_bound_before_the_start_too(void **state)
+{
+    enum { JOBS = 20, CALLS = 60 };
+    struct fixture *f = *state;
+    uint64_t ran = 0;
+    char payload[60000];
+    (void)memset(payload, 'x', sizeof payload);
+    (void)memcpy(payload, "{\"a\":\"", 6);
+    (void)memcpy(payload + sizeof payload - 3, "\"}", 3);
+    fixture_open(f);
+    struct tide_spec specs[JOBS];
+    uint32_t kind = define(f, &(struct tide_kind){"count", count_handler, .context = &ran});
+    for (int i = 0; i < JOBS; i++)
+        specs[i] = (struct tide_spec){.kind = kind, .payload = payload};
+    for (int i = 0; i < CALLS; i++)
+        OK(tide_enqueue(f->engine, specs, JOBS, NULL, err));
+    print_message("a log of %lld bytes for %d of jobs\n", (long long)log_bytes(f),
+                  JOBS * CALLS * (int)sizeof payload);
+    assert_true(log_bytes(f) < 32 << 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +506,7 @@ int main(void)
         TEST(a_cancel_after_a_halt_is_kept),
         TEST(a_cancel_after_a_preemption_is_kept),
         TEST(a_cancel_at_the_end_of_a_job_is_kept),
+        TEST(the_log_file_has_a_bound_before_the_start_too),
     };
     return cmocka_run_group_tests_name("engine_writer", tests, NULL, NULL);
 }
