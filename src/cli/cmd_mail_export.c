@@ -5,6 +5,7 @@
 #include "mail/export.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 static tide_status format_of(struct cli *cli, tide_export_format *format_out)
 {
@@ -41,6 +42,29 @@ static void show(const struct tide_exported *exported, void *arg)
                  exported->written + exported->there, showing->total, size);
 }
 
+static void show_problem(const char *text, void *arg)
+{
+    const struct showing *showing = arg;
+    cli_progress(showing->cli, NULL);
+    (void)fprintf(stderr, "tidemark: warning: %s\n", text);
+}
+
+/* Everything else is written; what is not is told, with what to do. */
+static void tell_problems(struct cli *cli, const struct tide_exported *exported)
+{
+    if (exported->kept > 0)
+        (void)fprintf(stderr,
+                      "tidemark: %" PRIu64 " file%s with other content left as found: name another "
+                      "directory or file, or add --replace\n",
+                      exported->kept, exported->kept == 1 ? "" : "s");
+    if (exported->damaged > 0)
+        (void)fprintf(
+            stderr, "tidemark: %" PRIu64 " message%s left out: `tidemark mail verify` tells more\n",
+            exported->damaged, exported->damaged == 1 ? " was" : "s were");
+    if (exported->kept > 0 || exported->damaged > 0)
+        cli->exit_code = CLI_EXIT_BAD_ITEMS;
+}
+
 tide_status cli_mail_export(struct cli *cli)
 {
     struct mail_home home = {0};
@@ -53,6 +77,8 @@ tide_status cli_mail_export(struct cli *cli)
     struct showing showing = {.cli = cli};
     struct tide_export wanted = {.path = cli->arguments[0],
                                  .cancel = cli_interruptible(cli),
+                                 .replace = cli_flag(cli, "replace") != NULL,
+                                 .problem = show_problem,
                                  .progress = show,
                                  .progress_arg = &showing};
     tide_status rc = format_of(cli, &wanted.format);
@@ -82,6 +108,10 @@ tide_status cli_mail_export(struct cli *cli)
     if (rc == TIDE_OK)
         cli_print(cli, "%" PRIu64 " messages written (%s), %" PRIu64 " were there already\n",
                   exported.written, size, exported.there);
+    if (rc == TIDE_OK)
+        tell_problems(cli, &exported);
+    tide_json_set_u64(&cli->json, "damaged", exported.damaged);
+    tide_json_set_u64(&cli->json, "files_kept", exported.kept);
     tide_json_set_u64(&cli->json, "written", exported.written);
     tide_json_set_u64(&cli->json, "there", exported.there);
     tide_json_set_u64(&cli->json, "bytes", exported.bytes);

@@ -117,6 +117,7 @@ static const struct cli_flag mail_export_flags[] = {
     {"account", "EMAIL", "from the archive of this account"},
     {"format", "FORMAT",
      "eml (one file a message, the default), maildir or mbox (one file a year)"},
+    {"replace", NULL, "overwrite files that are there with other content"},
     {NULL, NULL, NULL},
 };
 

@@ -8,12 +8,22 @@
 #include "world/userfile.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { RAW_BYTES_MAX = 600 << 20, PATH_BYTES = 4096, PAGE = 500, SENDER_HEADERS_MAX = 200 };
 
 /* What the labels of a message say to other programs. */
 struct flags {
     bool unread, starred, draft, trash;
+};
+
+/* Files of a Maildir, "cur/ID:2,FS", sorted. */
+struct names {
+    tide_mem *mem;
+    char **list;
+    size_t count, capacity;
+    const char *part; /* being listed */
+    bool no_memory;
 };
 
 struct exporting {
@@ -30,6 +40,7 @@ struct exporting {
     int64_t mbox_ms; /* the newest message in it */
     uint64_t mbox_messages, mbox_bytes;
     struct tide_room room;
+    struct names names; /* of a Maildir */
     struct tide_exported exported;
     tide_status rc;
     tide_error *err;
@@ -79,24 +90,144 @@ static tide_status labels_read(struct exporting *exporting, const struct tide_st
 
 /* ---- eml and Maildir: a file a message ---- */
 
+static void names_done(struct names *names)
+{
+    for (size_t i = 0; i < names->count; i++)
+        tide_mem_free(names->mem, names->list[i], strlen(names->list[i]) + 1);
+    tide_mem_free(names->mem, (void *)names->list, names->capacity * sizeof *names->list);
+}
+
+static void names_add(const char *name, void *arg)
+{
+    struct names *names = arg;
+    const size_t bytes = strlen(names->part) + 1 + strlen(name) + 1;
+    char *path = names->no_memory ? NULL : tide_mem_new(names->mem, bytes);
+    if (path == NULL || !tide_mem_grow(names->mem, (void **)&names->list, &names->capacity,
+                                       names->count + 1, SIZE_MAX / 16, sizeof *names->list)) {
+        names->no_memory = true;
+        tide_mem_free(names->mem, path, bytes);
+        return;
+    }
+    (void)snprintf(path, bytes, "%s/%s", names->part, name);
+    names->list[names->count++] = path;
+}
+
+/* By what comes behind "cur/" or "new/". */
+static int names_order(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one + 4, *(char *const *)other + 4);
+}
+
+static tide_status names_read(struct exporting *exporting)
+{
+    static const char *const parts[] = {"cur", "new"};
+    struct names *names = &exporting->names;
+    names->mem = exporting->mem;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        char dir[PATH_BYTES + 8];
+        names->part = parts[i];
+        (void)snprintf(dir, sizeof dir, "%s/%s", exporting->wanted->path, parts[i]);
+        const tide_status rc =
+            tide_dir_list(exporting->world, dir, names_add, names, exporting->err);
+        if (rc != TIDE_OK)
+            return rc;
+    }
+    if (names->no_memory)
+        return tide_error_set(exporting->err, TIDE_NO_MEMORY, "no memory for the names in %.200s",
+                              exporting->wanted->path);
+    if (names->count > 1)
+        qsort((void *)names->list, names->count, sizeof *names->list, names_order);
+    return TIDE_OK;
+}
+
+/* The file that a former export gave this message: "ID" or "ID:2,...". */
+static const char *names_find(const struct names *names, const char *id)
+{
+    const size_t bytes = strlen(id);
+    size_t low = 0;
+    size_t high = names->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (strcmp(names->list[middle] + 4, id) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* "ID" itself, or the first that continues it; "ID-1" may stand in between. */
+    for (; low < names->count && strncmp(names->list[low] + 4, id, bytes) == 0; low++) {
+        const char behind = names->list[low][4 + bytes];
+        if (behind == '\0' || behind == ':')
+            return names->list[low];
+    }
+    return NULL;
+}
+
+/* Flags stand in the order of the alphabet.  Gmail does not say what was answered or passed on;
+ * what a mail program noted about that stays (P2). */
+static void flags_text(const struct flags *flags, const char *former, char out[8])
+{
+    const char *theirs = former == NULL ? NULL : strstr(former, ":2,");
+    const bool passed = theirs != NULL && strchr(theirs, 'P') != NULL;
+    const bool answered = theirs != NULL && strchr(theirs, 'R') != NULL;
+    (void)snprintf(out, 8, "%s%s%s%s%s%s", flags->draft ? "D" : "", flags->starred ? "F" : "",
+                   passed ? "P" : "", answered ? "R" : "", flags->unread ? "" : "S",
+                   flags->trash ? "T" : "");
+}
+
+/* Gives a file of a former export its new flags.  Under that name it is compared and written
+ * like any other.  A name that is taken stays as it is. */
+static tide_status name_again(struct exporting *exporting, const char *former, const char *path)
+{
+    char old[PATH_BYTES + 300];
+    struct tide_path_info info;
+    (void)snprintf(old, sizeof old, "%s/%s", exporting->wanted->path, former);
+    const tide_status rc = tide_path_look(path, &info, exporting->err);
+    if (rc != TIDE_OK || info.kind != TIDE_PATH_NONE)
+        return rc;
+    return tide_userfile_replace(old, path, exporting->err);
+}
+
 static tide_status path_of(struct exporting *exporting, const struct tide_stored *stored,
                            char path[PATH_BYTES])
 {
-    const struct flags *flags = &exporting->flags;
     const char *dir = exporting->wanted->path;
-    if (!id_is_plain(stored->gmail_id))
-        return tide_error_set(exporting->err, TIDE_INVALID, "the id \"%s\" makes no file name",
-                              stored->gmail_id);
-    /* Flags stand in the order of the alphabet.  Gmail does not say what was answered,
-     * so there is never an R. */
-    const int used = exporting->wanted->format == TIDE_EXPORT_MAILDIR
-                         ? snprintf(path, PATH_BYTES, "%s/cur/%s:2,%s%s%s%s", dir, stored->gmail_id,
-                                    flags->draft ? "D" : "", flags->starred ? "F" : "",
-                                    flags->unread ? "" : "S", flags->trash ? "T" : "")
-                         : snprintf(path, PATH_BYTES, "%s/%s.eml", dir, stored->gmail_id);
+    const bool maildir = exporting->wanted->format == TIDE_EXPORT_MAILDIR;
+    const char *former = maildir ? names_find(&exporting->names, stored->gmail_id) : NULL;
+    char flags[8];
+    flags_text(&exporting->flags, former, flags);
+    const int used =
+        maildir ? snprintf(path, PATH_BYTES, "%s/cur/%s:2,%s", dir, stored->gmail_id, flags)
+                : snprintf(path, PATH_BYTES, "%s/%s.eml", dir, stored->gmail_id);
     if (used < 0 || used >= PATH_BYTES)
         return tide_error_set(exporting->err, TIDE_INVALID, "the path is too long: %.100s", dir);
-    return TIDE_OK;
+    return former == NULL ? TIDE_OK : name_again(exporting, former, path);
+}
+
+static void problem(struct exporting *exporting, const char *text)
+{
+    if (exporting->wanted->problem != NULL)
+        exporting->wanted->problem(text, exporting->wanted->progress_arg);
+}
+
+/* Gives a file its name (P1). */
+static tide_status file_end(struct exporting *exporting, tide_writing *writing, int64_t changed_ms,
+                            bool *same_out, bool *kept_out)
+{
+    tide_error why = {TIDE_OK, 0, ""};
+    const tide_status rc = exporting->wanted->replace
+                               ? tide_writing_end(writing, changed_ms, same_out, exporting->err)
+                               : tide_writing_end_keeping(writing, changed_ms, same_out, &why);
+    *kept_out = !exporting->wanted->replace && rc == TIDE_EXISTS;
+    if (*kept_out) {
+        (void)strncat(why.text, " with other content and was left as it is",
+                      sizeof why.text - strlen(why.text) - 1);
+        problem(exporting, why.text);
+        exporting->exported.kept++;
+        return TIDE_OK;
+    }
+    if (rc != TIDE_OK && !exporting->wanted->replace)
+        *exporting->err = why;
+    return rc;
 }
 
 static tide_status export_file(struct exporting *exporting, const struct tide_stored *stored)
@@ -104,6 +235,7 @@ static tide_status export_file(struct exporting *exporting, const struct tide_st
     char path[PATH_BYTES];
     tide_writing *writing = NULL;
     bool same = false;
+    bool kept = false;
     tide_status rc = path_of(exporting, stored, path);
     if (rc == TIDE_OK)
         rc = tide_writing_open(exporting->mem, path, &writing, exporting->err);
@@ -113,8 +245,8 @@ static tide_status export_file(struct exporting *exporting, const struct tide_st
         tide_writing_drop(writing);
         return rc;
     }
-    rc = tide_writing_end(writing, stored->internal_ms, &same, exporting->err);
-    if (rc != TIDE_OK)
+    rc = file_end(exporting, writing, stored->internal_ms, &same, &kept);
+    if (rc != TIDE_OK || kept)
         return rc;
     exporting->exported.written += !same;
     exporting->exported.there += same;
@@ -135,17 +267,18 @@ static bool is_one_file(const struct tide_export *wanted)
 static tide_status mbox_close(struct exporting *exporting)
 {
     bool same = false;
+    bool kept = false;
     tide_writing *writing = exporting->mbox;
     exporting->mbox = NULL;
     if (writing == NULL)
         return TIDE_OK;
-    tide_status rc = tide_writing_end(writing, exporting->mbox_ms, &same, exporting->err);
+    tide_status rc = file_end(exporting, writing, exporting->mbox_ms, &same, &kept);
     if (rc != TIDE_OK)
         return rc;
-    exporting->exported.files += !same;
-    if (same) { /* they were counted as written */
+    exporting->exported.files += !same && !kept;
+    if (same || kept) { /* they were counted as written */
         exporting->exported.written -= exporting->mbox_messages;
-        exporting->exported.there += exporting->mbox_messages;
+        exporting->exported.there += same ? exporting->mbox_messages : 0;
         exporting->exported.bytes -= exporting->mbox_bytes;
     }
     return TIDE_OK;
@@ -242,15 +375,39 @@ static tide_status export_to_mbox(struct exporting *exporting, const struct tide
 
 /* ---- all of it ---- */
 
+/* The message, whole; false: it cannot be had, or has no name for a file (P3). */
+static tide_status read_one(struct exporting *exporting, const struct tide_stored *stored,
+                            bool *readable_out)
+{
+    tide_error why = {TIDE_OK, 0, ""};
+    char text[500];
+    tide_status rc = labels_read(exporting, stored);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = id_is_plain(stored->gmail_id)
+             ? tide_archive_raw(exporting->archive, stored, &exporting->raw, &why)
+             : tide_error_set(&why, TIDE_CORRUPT, "the id makes no file name");
+    *readable_out = rc == TIDE_OK;
+    if (rc == TIDE_CORRUPT || rc == TIDE_NOT_FOUND) {
+        (void)snprintf(text, sizeof text, "message %.60s is left out: %.400s", stored->gmail_id,
+                       why.text);
+        problem(exporting, text);
+        exporting->exported.damaged++;
+        return TIDE_OK;
+    }
+    if (rc != TIDE_OK)
+        *exporting->err = why;
+    return rc;
+}
+
 static tide_status export_one(struct exporting *exporting, const struct tide_stored *stored)
 {
+    bool readable = false;
     tide_buf_clear(&exporting->raw);
     tide_status rc = tide_room_spend(&exporting->room, stored->bytes, exporting->err);
     if (rc == TIDE_OK)
-        rc = labels_read(exporting, stored);
-    if (rc == TIDE_OK)
-        rc = tide_archive_raw(exporting->archive, stored, &exporting->raw, exporting->err);
-    if (rc != TIDE_OK)
+        rc = read_one(exporting, stored, &readable);
+    if (rc != TIDE_OK || !readable)
         return rc;
     rc = exporting->wanted->format == TIDE_EXPORT_MBOX ? export_to_mbox(exporting, stored)
                                                        : export_file(exporting, stored);
@@ -335,6 +492,8 @@ tide_status tide_export_run(tide_world *world, tide_archive *archive,
     tide_buf_init(&exporting.top, mem, 256 << 10);
     tide_buf_init(&exporting.labels, mem, TIDE_MBOX_NOTE_BYTES_MAX - 1024);
     tide_status rc = make_dirs(&exporting, dir);
+    if (rc == TIDE_OK && wanted->format == TIDE_EXPORT_MAILDIR)
+        rc = names_read(&exporting);
     if (rc == TIDE_OK)
         rc = tide_room_open(&exporting.room, world, dir, wanted->free_min_bytes, err);
     if (rc == TIDE_OK)
@@ -344,6 +503,7 @@ tide_status tide_export_run(tide_world *world, tide_archive *archive,
     if (rc == TIDE_OK)
         rc = tide_userfile_settle(dir, err);
     tide_writing_drop(exporting.mbox);
+    names_done(&exporting.names);
     *exported_out = exporting.exported;
     tide_buf_done(&exporting.raw);
     tide_buf_done(&exporting.top);

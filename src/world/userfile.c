@@ -214,40 +214,70 @@ void tide_writing_drop(tide_writing *writing)
     tide_mem_free(writing->mem, writing, sizeof *writing);
 }
 
-tide_status tide_writing_end(tide_writing *writing, int64_t changed_ms, bool *same_out,
-                             tide_error *err)
+static void set_time(const tide_writing *writing, int64_t changed_ms)
+{
+    int64_t seconds = changed_ms / 1000;
+    int64_t rest_ms = changed_ms % 1000;
+    if (rest_ms < 0) {
+        rest_ms += 1000;
+        seconds--;
+    }
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+                                      {(time_t)seconds, (long)rest_ms * 1000000}};
+    (void)futimens(writing->fd, times); /* a nicety: some disks have no such times */
+}
+
+/* Either of the two refuses a name that is taken; not every disk knows both. */
+static tide_status name_new(const tide_writing *writing, const char *path, tide_error *err)
+{
+    if (renameat2(AT_FDCWD, writing->temp, AT_FDCWD, path, RENAME_NOREPLACE) < 0 &&
+        (errno == EEXIST || link(writing->temp, path) < 0))
+        return errno == EEXIST ? tide_error_set(err, TIDE_EXISTS, "%.300s exists", path)
+                               : tide_error_os(err, errno, "name %.300s", path);
+    return TIDE_OK;
+}
+
+static tide_status end(tide_writing *writing, int64_t changed_ms, bool replace, bool *same_out,
+                       tide_error *err)
 {
     tide_status rc = flush(writing, err);
     const bool same = rc == TIDE_OK && same_as_there(writing);
-    if (rc == TIDE_OK && !same && changed_ms != INT64_MIN) {
-        int64_t seconds = changed_ms / 1000;
-        int64_t rest_ms = changed_ms % 1000;
-        if (rest_ms < 0) {
-            rest_ms += 1000;
-            seconds--;
-        }
-        const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
-                                          {(time_t)seconds, (long)rest_ms * 1000000}};
-        (void)futimens(writing->fd, times); /* a nicety: some disks have no such times */
+    if (rc == TIDE_OK && !same && changed_ms != INT64_MIN)
+        set_time(writing, changed_ms);
+    if (rc == TIDE_OK && !same && !replace) {
+        rc = name_new(writing, writing->path, err);
+    } else if (rc == TIDE_OK && !same) {
+        if (rename(writing->temp, writing->path) < 0)
+            rc = tide_error_os(err, errno, "rename %.300s", writing->temp);
+        else
+            writing->temp[0] = '\0'; /* it has its name */
     }
-    if (rc == TIDE_OK && !same && rename(writing->temp, writing->path) < 0)
-        rc = tide_error_os(err, errno, "rename %.300s", writing->temp);
-    if (rc == TIDE_OK && !same)
-        writing->temp[0] = '\0'; /* it has its name */
     if (rc == TIDE_OK && same_out != NULL)
         *same_out = same;
     tide_writing_drop(writing);
     return rc;
 }
 
+tide_status tide_writing_end(tide_writing *writing, int64_t changed_ms, bool *same_out,
+                             tide_error *err)
+{
+    return end(writing, changed_ms, true, same_out, err);
+}
+
+tide_status tide_writing_end_keeping(tide_writing *writing, int64_t changed_ms, bool *same_out,
+                                     tide_error *err)
+{
+    return end(writing, changed_ms, false, same_out, err);
+}
+
 tide_status tide_writing_end_new(tide_writing *writing, const char *path, tide_error *err)
 {
     tide_status rc = flush(writing, err);
-    /* Either of the two refuses a name that is taken; not every disk knows both. */
-    if (rc == TIDE_OK && renameat2(AT_FDCWD, writing->temp, AT_FDCWD, path, RENAME_NOREPLACE) < 0 &&
-        (errno == EEXIST || link(writing->temp, path) < 0))
-        return errno == EEXIST ? tide_error_set(err, TIDE_EXISTS, "%.300s exists", path)
-                               : tide_error_os(err, errno, "name %.300s", path);
+    if (rc == TIDE_OK) {
+        rc = name_new(writing, path, err);
+        if (rc != TIDE_OK)
+            return rc;
+    }
     tide_writing_drop(writing);
     return rc;
 }

@@ -57,6 +57,9 @@ tide_status tide_writing_add(tide_writing *writing, const char *bytes, size_t co
  * *same_out.  Frees `writing` in any case. */
 tide_status tide_writing_end(tide_writing *writing, int64_t changed_ms, bool *same_out,
                              tide_error *err);
+/* The same, but leaves a file that is there with other bytes alone: TIDE_EXISTS. */
+tide_status tide_writing_end_keeping(tide_writing *writing, int64_t changed_ms, bool *same_out,
+                                     tide_error *err);
 /* The same, but refuses a name that is taken: TIDE_EXISTS, and `writing` stays. */
 tide_status tide_writing_end_new(tide_writing *writing, const char *path, tide_error *err);
 void tide_writing_drop(tide_writing *writing); /* NULL is fine */
