@@ -709,7 +709,7 @@ static void no_crash_loses_a_message_and_none_is_removed_that_is_not_proven(void
     uint64_t calls = 0, named = 0, crashes = 0, resumed = 0, refused = 0;
     const char *only = getenv("TIDE_TEST_SEED");
     uint64_t first = 1;
-    uint64_t last = scaled(80, 20);
+    uint64_t last = scaled(130, 20);
     if (only != NULL && tide_text_to_u64(tide_text_of(only), &first))
         last = first;
     for (uint64_t seed = first; seed <= last; seed++) {
@@ -738,7 +738,7 @@ static void no_crash_loses_a_message_and_none_is_removed_that_is_not_proven(void
         bool seen[RARE] = {false};
         tide_marks_each(see_mark, seen);
         for (size_t i = 0; i < RARE; i++)
-            if (!seen[i] && last >= 80)
+            if (!seen[i] && last >= 130)
                 fail_msg("never: %s", rare[i]);
     }
 }
