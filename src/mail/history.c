@@ -92,7 +92,10 @@ static tide_status changes_flush(struct history *history, struct changes *change
         return TIDE_OK;
     const size_t count = changes->count;
     changes->count = 0;
-    return tide_archive_labels(history->user->archive, changes->list, count, &history->ticket, err);
+    return tide_mail_archived(
+        history->user,
+        tide_archive_labels(history->user->archive, changes->list, count, &history->ticket, err),
+        err);
 }
 
 static tide_status take_labels(struct history *history, const json_t *record, const char *key,
@@ -139,8 +142,10 @@ static tide_status take_deleted(struct history *history, const json_t *record, t
             continue;
         tide_status rc = wait_for_flight(history, id_of(entry), err);
         if (rc == TIDE_OK)
-            rc = tide_archive_gone(history->user->archive, id_of(entry), history->now_ms,
-                                   &history->ticket, err);
+            rc = tide_mail_archived(history->user,
+                                    tide_archive_gone(history->user->archive, id_of(entry),
+                                                      history->now_ms, &history->ticket, err),
+                                    err);
         if (rc != TIDE_OK)
             return rc;
     }

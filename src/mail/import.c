@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PATH_BYTES = 4096, SNIFF_BYTES = 8, NAMES_BYTES_MAX = 512 << 20 };
+enum { PATH_BYTES = 4096, SNIFF_BYTES = 1024, NAMES_BYTES_MAX = 512 << 20 };
 
 typedef enum file_kind {
     FILE_EML,
@@ -130,22 +130,42 @@ static tide_status import_eml(struct tide_importing *importing, tide_reading *re
     return rc;
 }
 
+static bool begins(const char *bytes, size_t count, const char *with, size_t with_bytes)
+{
+    return count >= with_bytes && memcmp(bytes, with, with_bytes) == 0;
+}
+
+/* Whether it begins as mail does: with a header, perhaps behind empty lines. */
+static bool begins_as_mail(const char *bytes, size_t count)
+{
+    size_t at = 0;
+    while (at < count && (bytes[at] == '\r' || bytes[at] == '\n'))
+        at++;
+    const size_t name = at;
+    while (at < count && bytes[at] > ' ' && bytes[at] < 0x7f && bytes[at] != ':')
+        at++;
+    return at > name && at < count && bytes[at] == ':';
+}
+
 /* What a file is, by its name and by how it begins. */
 static tide_status kind_of(struct tide_importing *importing, tide_reading *reading,
-                           const char *path, file_kind *kind_out)
+                           const char *path, bool named, file_kind *kind_out)
 {
     char begin[SNIFF_BYTES];
     size_t count = 0;
     tide_status rc = tide_reading_at(reading, 0, begin, sizeof begin, &count, importing->err);
     if (rc != TIDE_OK)
         return rc;
-    if (ends_with(path, ".eml"))
+    if (begins(begin, count, "%PDF-", 5))
+        *kind_out = FILE_UNKNOWN; /* a document, whatever it is called */
+    else if (ends_with(path, ".eml"))
         *kind_out = FILE_EML;
-    else if ((count >= 4 && memcmp(begin, "PK\3\4", 4) == 0) ||
-             (count >= 2 && memcmp(begin, "\x1f\x8b", 2) == 0))
+    else if (begins(begin, count, "PK\3\4", 4) || begins(begin, count, "\x1f\x8b", 2))
         *kind_out = FILE_PACKED;
-    else if (ends_with(path, ".mbox") || (count >= 5 && memcmp(begin, "From ", 5) == 0))
+    else if (ends_with(path, ".mbox") || begins(begin, count, "From ", 5))
         *kind_out = FILE_MBOX;
+    else if (named && begins_as_mail(begin, count))
+        *kind_out = FILE_EML; /* who names a file means it */
     else
         *kind_out = FILE_UNKNOWN;
     return TIDE_OK;
@@ -166,13 +186,14 @@ static tide_status import_file(struct tide_importing *importing, const char *pat
     if (rc == TIDE_OK)
         rc = tide_reading_open(importing->mem, path, &reading, importing->err);
     if (rc == TIDE_OK && flags == NULL)
-        rc = kind_of(importing, reading, path, &kind);
+        rc = kind_of(importing, reading, path, named, &kind);
     if (rc == TIDE_OK && kind == FILE_PACKED && named)
         rc = tide_error_set(importing->err, TIDE_INVALID,
                             "%.300s is packed (zip or gzip); unpack it and import what is inside",
                             path);
     if (rc == TIDE_OK && kind == FILE_UNKNOWN && named)
-        kind = FILE_EML; /* who names a file means it */
+        rc = tide_error_set(importing->err, TIDE_INVALID,
+                            "%.300s is neither a message nor a mailbox", path);
     if (rc == TIDE_OK && (kind == FILE_UNKNOWN || kind == FILE_PACKED))
         importing->imported.files_skipped++;
     else

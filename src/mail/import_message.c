@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "mail/mbox.h"
 #include "mail/message.h"
+#include "mail/shard.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -53,8 +54,10 @@ static tide_status note_take(struct tide_importing *importing, const struct tide
         found->rest = rest;
     else
         importing->imported.changed++; /* as it stands, then */
-    found->dated = true;
-    found->internal_ms = note->internal_ms;
+    /* A note that somebody edited may say a time that no archive takes; then it is guessed. */
+    found->dated = note->internal_ms >= tide_shard_year_ms(1) &&
+                   note->internal_ms < tide_shard_year_ms(TIDE_SHARD_YEAR_MAX + 1);
+    found->internal_ms = found->dated ? note->internal_ms : 0;
     tide_buf_clear(&importing->words);
     if (tide_mbox_decode(note->thread, &importing->words) == TIDE_OK &&
         importing->words.bytes <= TIDE_GMAIL_ID_BYTES_MAX)

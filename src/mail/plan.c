@@ -446,6 +446,7 @@ static tide_status read_labels(struct plan *plan, tide_job *job, tide_error *err
         if (rc == TIDE_OK && id != NULL && name != NULL)
             rc = tide_archive_label_name(plan->user->archive, tide_text_of(id), tide_text_of(name),
                                          tide_text_of(type == NULL ? "user" : type), &ticket, err);
+        rc = tide_mail_archived(plan->user, rc, err); /* a full disk costs no attempt (E7.2) */
     }
     json_decref(labels);
     return rc;
