@@ -1,6 +1,7 @@
 #include "cli/archive_here.h"
 #include "cli/log_file.h"
 
+#include "base/limits.h"
 #include "console/console.h"
 #include "engine/archive_id.h"
 #include "mail/mail.h"
@@ -103,9 +104,9 @@ static tide_status place(struct cli *cli, const struct archive_here *here, tide_
 
 struct homeless {
     const struct archive_here *here;
-    uint32_t ids[TIDE_MAIL_ACCOUNTS_MAX];
-    char names[TIDE_MAIL_ACCOUNTS_MAX][201];
-    bool mail[TIDE_MAIL_ACCOUNTS_MAX];
+    uint32_t ids[TIDE_ACCOUNTS_MAX];
+    char names[TIDE_ACCOUNTS_MAX][201];
+    bool mail[TIDE_ACCOUNTS_MAX];
     size_t count;
 };
 
@@ -117,7 +118,7 @@ static bool homeless_note(const struct tide_account_row *row, void *arg)
     list->ids[list->count] = row->id;
     list->mail[list->count] = strcmp(row->provider, "gmail") == 0;
     memcpy(list->names[list->count++], row->name, sizeof row->name);
-    return list->count < TIDE_MAIL_ACCOUNTS_MAX;
+    return list->count < TIDE_ACCOUNTS_MAX;
 }
 
 static bool signed_in_here(struct cli *cli, tide_secrets *secrets, const char *account, bool mail)

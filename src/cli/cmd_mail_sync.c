@@ -370,6 +370,11 @@ static tide_status follow(struct sync *sync)
 {
     struct cli *cli = sync->cli;
     struct mail_watch *watch = &sync->watch;
+    if (sync->wanted.messages_max > 0)
+        return cli_fail(cli, TIDE_BUSY,
+                        "Wait for it to end, or leave --max out: then it does this as well.",
+                        "process %" PRIu64 " works in this directory and fetches without --max",
+                        engine_pid(cli));
     tide_status rc = mail_watch_open(cli, &sync->home, &sync->names, watch);
     if (rc == TIDE_OK && cli->shared != NULL)
         rc = find_elsewhere(sync);

@@ -43,8 +43,11 @@ json_t *mail_snapshot(struct cli *cli, struct mail_home *home)
     json_t *snapshot = NULL;
     bool runs = false;
     tide_control_request(TIDE_OP_SNAPSHOT, &request);
-    if (cli_engine_ask(cli, &request, &runs, &answer) == TIDE_OK)
+    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    if (rc == TIDE_OK)
         snapshot = json_incref(json_object_get(answer, "snapshot"));
+    else if (runs)
+        (void)fprintf(stderr, "tidemark: warning: %s\n", cli->err.text);
     json_decref(answer);
     cli->err = kept;
     memcpy(cli->hint, hint, sizeof hint);

@@ -3,9 +3,12 @@
 #include "base/check.h"
 #include "base/clocktext.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* ---- text --------------------------------------------------------------------------- */
 
@@ -143,6 +146,44 @@ void cli_table_end(struct cli *cli, const char *when_empty)
     cli->table = NULL;
 }
 
+/* ---- writing out ---------------------------------------------------------------------------- */
+
+/* How many bytes of `text` are safe to show; *plain_out: as they are.  Control characters of both
+ * sets would talk to the terminal, and bytes that are no characters may end in one. */
+static size_t next_shown(tide_text text, bool *plain_out)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data;
+    const size_t count = tide_utf8_bytes(text);
+    const bool second = count == 2 && bytes[0] == 0xc2 && bytes[1] < 0xa0; /* U+0080 to U+009F */
+    *plain_out = bytes[0] == '\n' || bytes[0] == '\t' ||
+                 (count > 0 && bytes[0] >= 0x20 && bytes[0] != 0x7f && !second);
+    return count == 0 ? 1 : count;
+}
+
+/* The one place where text for people leaves the program: what came from a server, a message or a
+ * file is in it.  What is not plain is shown as \x1b. */
+static void write_plain(FILE *to, tide_text text)
+{
+    while (text.bytes > 0) {
+        size_t run = 0;
+        bool plain = true;
+        while (run < text.bytes && plain) {
+            const size_t step = next_shown((tide_text){text.data + run, text.bytes - run}, &plain);
+            run += plain ? step : 0;
+        }
+        (void)fwrite(text.data, 1, run, to);
+        text.data += run;
+        text.bytes -= run;
+        if (text.bytes == 0)
+            return;
+        const size_t odd = next_shown(text, &plain);
+        for (size_t i = 0; i < odd; i++)
+            (void)fprintf(to, "\\x%02x", (unsigned)(unsigned char)text.data[i]);
+        text.data += odd;
+        text.bytes -= odd;
+    }
+}
+
 /* ---- alerts (E6.4) ----------------------------------------------------------------------- */
 
 static const char *level_name(int level)
@@ -191,9 +232,10 @@ static void print_alert_line(struct cli *cli)
     if (cli->ledger == NULL ||
         tide_ledger_alerts(cli->ledger, alert_to_line, &line, NULL) != TIDE_OK || line.count == 0)
         return;
-    (void)fprintf(to, "ALERT %s: %s%s%s: %s", level_name(line.worst.level), line.worst.condition,
+    (void)fprintf(to, "ALERT %s: %s%s%s: ", level_name(line.worst.level), line.worst.condition,
                   line.worst.account == 0 ? "" : " on ",
-                  line.worst.account == 0 ? "" : line.worst.account_name, line.worst.text);
+                  line.worst.account == 0 ? "" : line.worst.account_name);
+    write_plain(to, tide_text_of(line.worst.text));
     if (line.count > 1)
         (void)fprintf(to, " (and %u more: `tidemark alerts`)", line.count - 1);
     (void)fprintf(to, "\n");
@@ -213,6 +255,13 @@ int cli_exit_code(tide_status status)
     default:
         return CLI_EXIT_FAILED;
     }
+}
+
+/* Whether nobody reads our standard output any more. */
+static bool is_closed_pipe(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
 }
 
 static void print_json(struct cli *cli, tide_status rc)
@@ -256,14 +305,21 @@ int cli_finish(struct cli *cli, tide_status rc)
         print_json(cli, rc);
     } else if (rc == TIDE_OK) {
         print_alert_line(cli);
-        if (cli->out.bytes > 0)
+        if (cli->out.bytes > 0 && cli->exact_output)
             (void)fwrite(cli->out.data, 1, cli->out.bytes, stdout);
+        else
+            write_plain(stdout, tide_buf_text(&cli->out));
     } else {
-        (void)fprintf(stderr, "tidemark: %s\n", cli->err.text);
-        if (cli->hint[0] != '\0')
-            (void)fprintf(stderr, "          %s\n", cli->hint);
+        (void)fprintf(stderr, "tidemark: ");
+        write_plain(stderr, tide_text_of(cli->err.text));
+        (void)fprintf(stderr, cli->hint[0] != '\0' ? "\n          " : "\n");
+        write_plain(stderr, tide_text_of(cli->hint));
+        (void)fprintf(stderr, cli->hint[0] != '\0' ? "\n" : "");
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    errno = 0;
+    const bool failed = fflush(stdout) != 0 || ferror(stdout);
+    /* Who closes the pipe has read enough: `tidemark mail search ... | head`. */
+    if (failed && errno != EPIPE && !is_closed_pipe()) {
         (void)fprintf(stderr, "tidemark: standard output cannot be written\n");
         code = code == 0 ? CLI_EXIT_FAILED : code;
     }

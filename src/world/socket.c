@@ -117,6 +117,28 @@ static bool peer_is_ours(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
 }
 
+/* The process at the other end when it is stopped (SIGSTOP, Ctrl-Z): it takes connections and
+ * answers none.  0: it is not, or nobody can tell. */
+static pid_t peer_stopped(int fd)
+{
+    struct ucred peer;
+    socklen_t bytes = sizeof peer;
+    char path[64];
+    char text[256] = "";
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) != 0 || peer.pid <= 0)
+        return 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)peer.pid);
+    const int stat_fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t count = stat_fd < 0 ? -1 : read(stat_fd, text, sizeof text - 1);
+    if (stat_fd >= 0)
+        (void)close(stat_fd);
+    /* "PID (NAME) STATE ...": a name may hold brackets. */
+    const char *close_bracket = count <= 0 ? NULL : strrchr(text, ')');
+    const bool stopped = close_bracket != NULL && close_bracket[1] == ' ' &&
+                         (close_bracket[2] == 'T' || close_bracket[2] == 't');
+    return stopped ? peer.pid : 0;
+}
+
 /* ---- lines --------------------------------------------------------------- */
 
 /* Waits until `fd` is ready for `events`.  TIDE_STOPPED when stop_fd (or -1)
@@ -563,6 +585,13 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
     tide_buf_init(&buf, mem, ANSWER_BYTES_MAX);
     if (!peer_is_ours(fd)) /* S1, the other way round: who are we telling this? */
         rc = tide_error_set(err, TIDE_INVALID, "%s belongs to another user", path);
+    const pid_t stopped = rc == TIDE_OK ? peer_stopped(fd) : 0;
+    if (stopped != 0)
+        rc = tide_error_set(
+            err, TIDE_BUSY,
+            "process %d holds this directory and is stopped; `kill -CONT %d` lets it "
+            "go on",
+            (int)stopped, (int)stopped);
     if (rc == TIDE_OK) {
         rc = send_line(fd, request, -1, TIDE_SOCKET_SEND_TIMEOUT_MS);
         /* A server that refuses us says so before it has read the request, so
