@@ -147,9 +147,15 @@ tide_status tide_db_open(const struct tide_db_options *options, tide_mem *mem, t
     return TIDE_OK;
 }
 
+/* The first page of a new file is written with a rollback journal, whose removal has to be durable
+ * (EXTRA syncs the directory): after a power loss it could be back, and would undo everything
+ * that was stored since. */
 tide_status tide_db_wal(tide_db *db, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;
+    const tide_status strict = tide_db_exec(db, "PRAGMA synchronous = EXTRA", err);
+    if (strict != TIDE_OK)
+        return strict;
     int code = sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
     if (code != SQLITE_OK)
         return tide_db_failed(db, code, "switch to a write-ahead log", err);
@@ -161,7 +167,7 @@ tide_status tide_db_wal(tide_db *db, tide_error *err)
         rc = tide_error_set(
             err, TIDE_IO, "%s: its disk cannot hold a write-ahead log; use a local disk", db->path);
     (void)sqlite3_finalize(stmt);
-    return rc;
+    return rc == TIDE_OK ? tide_db_exec(db, "PRAGMA synchronous = FULL", err) : rc;
 }
 
 void tide_db_close(tide_db *db)
