@@ -265,6 +265,8 @@ tide_status cli_mail_bad(struct cli *cli);
 tide_status cli_mail_search(struct cli *cli);
 tide_status cli_mail_show(struct cli *cli);
 tide_status cli_mail_verify(struct cli *cli);
+tide_status cli_mail_heal(struct cli *cli);
+tide_status cli_mail_lost(struct cli *cli);
 tide_status cli_mail_export(struct cli *cli);
 tide_status cli_mail_import(struct cli *cli);
 tide_status cli_mail_restore(struct cli *cli);

@@ -1,5 +1,7 @@
 /* tidemark mail search|verify: the archive, beside anything (M9, M10). */
 #include "cli/mail_home.h"
+#include "cli/mail_known.h"
+#include "cli/mail_names.h"
 
 #include "base/clocktext.h"
 #include "mail/search.h"
@@ -93,6 +95,8 @@ tide_status cli_mail_search(struct cli *cli)
         rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
     if (rc == TIDE_OK)
         rc = search_pages(cli, archive, query);
+    if (rc == TIDE_OK)
+        rc = mail_home_broken(cli, archive);
     tide_query_free(query);
     tide_buf_done(&words);
     const tide_status closed = tide_archive_close(archive, &cli->err);
@@ -121,30 +125,95 @@ static void damage_row(const struct tide_damage *damage, void *arg)
     tide_json_append(&verifying->list, &one);
 }
 
+/* What the ledger says of the account; TIDE_NOT_FOUND: nothing. */
+static tide_status look_at(struct cli *cli, const char *email, struct tide_mail_look *look)
+{
+    tide_error none = {TIDE_OK, 0, ""};
+    tide_status rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_mail_look(cli->ledger, email, false, look, &none);
+    if (rc == TIDE_NOT_FOUND) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+    }
+    return rc;
+}
+
+/* The archive against the ledger and the manifests; one that nobody else knows is only read. */
+static tide_status compare(struct cli *cli, const char *email, tide_archive *archive)
+{
+    struct tide_mail_look look;
+    struct tide_mail_kept kept = {0};
+    tide_mail_look_init(&look, cli->mem);
+    tide_status rc = look_at(cli, email, &look);
+    const bool unknown = rc == TIDE_NOT_FOUND;
+    if (rc == TIDE_OK && archive != NULL)
+        rc = tide_mail_kept(archive, &kept, &cli->err);
+    const struct mail_known_ask ask = {
+        .look = &look, .archive = archive, .stored = kept.stored, .thorough = true};
+    if (rc == TIDE_OK)
+        rc = mail_known_show(cli, &ask, &cli->json);
+    tide_mail_look_done(&look);
+    return unknown ? TIDE_OK : rc;
+}
+
+/* Which account is meant when the archive, or all of them, are gone: the ledger's. */
+static tide_status verify_nothing(struct cli *cli, const char *named)
+{
+    const tide_error why = cli->err;
+    char hint[sizeof cli->hint];
+    struct mail_names names = {0};
+    memcpy(hint, cli->hint, sizeof hint);
+    cli->hint[0] = '\0';
+    const tide_status rc = mail_names_of(cli, named == NULL ? NULL : &named, named != NULL, &names);
+    for (size_t i = 0; rc == TIDE_OK && i < names.count; i++) {
+        cli_print(cli, "%s: there is no archive\n", names.email[i]);
+        (void)compare(cli, names.email[i], NULL);
+    }
+    mail_names_done(&names);
+    if (cli->exit_code == CLI_EXIT_BAD_ITEMS)
+        return TIDE_OK;
+    cli->err = why; /* nothing was ever stored */
+    memcpy(cli->hint, hint, sizeof hint);
+    return TIDE_NOT_FOUND;
+}
+
+static tide_status verify(struct cli *cli, const char *email, tide_archive *archive,
+                          uint64_t sample)
+{
+    struct verifying verifying = {.cli = cli};
+    uint64_t checked = 0;
+    tide_json_array(&verifying.list);
+    tide_status rc =
+        tide_archive_verify(archive, (uint32_t)sample, damage_row, &verifying, &checked, &cli->err);
+    if (rc == TIDE_OK)
+        cli_print(cli, "%s: %" PRIu64 " messages read back, %" PRIu64 " damaged\n", email, checked,
+                  verifying.damaged);
+    if (rc == TIDE_OK && verifying.damaged > 0) {
+        cli->exit_code = CLI_EXIT_BAD_ITEMS;
+        cli_print(cli, "`tidemark mail heal %s` fetches what is damaged again.\n", email);
+    }
+    tide_json_set_u64(&cli->json, "checked", checked);
+    tide_json_set(&cli->json, "damage", &verifying.list);
+    return rc == TIDE_OK ? compare(cli, email, archive) : rc;
+}
+
 tide_status cli_mail_verify(struct cli *cli)
 {
     struct mail_home home = {0};
     char email[256];
     tide_archive *archive = NULL;
-    struct verifying verifying = {.cli = cli};
     uint64_t sample = 0;
-    uint64_t checked = 0;
-    tide_json_array(&verifying.list);
     tide_status rc = TIDE_OK;
     if (cli_flag(cli, "sample") != NULL)
         rc = cli_number(cli, cli_flag(cli, "sample"), "--sample", &sample);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
+    if (rc == TIDE_NOT_FOUND)
+        return verify_nothing(cli, cli_flag(cli, "account"));
     if (rc == TIDE_OK)
-        rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
-    if (rc == TIDE_OK)
-        rc = tide_archive_verify(archive, (uint32_t)sample, damage_row, &verifying, &checked,
-                                 &cli->err);
-    if (rc == TIDE_OK)
-        cli_print(cli, "%s: %" PRIu64 " messages read back, %" PRIu64 " damaged\n", email, checked,
-                  verifying.damaged);
-    tide_json_set_u64(&cli->json, "checked", checked);
-    tide_json_set(&cli->json, "damage", &verifying.list);
-    if (rc == TIDE_OK && verifying.damaged > 0)
-        cli->exit_code = CLI_EXIT_BAD_ITEMS;
+        rc = verify(cli, email, archive, sample);
     const tide_status closed = tide_archive_close(archive, &cli->err);
     return rc == TIDE_OK ? closed : rc;
 }

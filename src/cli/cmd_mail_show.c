@@ -353,6 +353,8 @@ tide_status cli_mail_show(struct cli *cli)
     tide_status rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
     if (rc == TIDE_OK)
         rc = tide_archive_find(archive, tide_text_of(cli->arguments[0]), &stored, &cli->err);
+    if (archive != NULL)
+        (void)mail_home_broken(cli, archive);
     if (rc == TIDE_NOT_FOUND && archive != NULL)
         rc = cli_fail(cli, rc, "`tidemark mail search` finds the ids of messages.",
                       "there is no message %.100s in the archive of %s", cli->arguments[0], email);
@@ -362,7 +364,7 @@ tide_status cli_mail_show(struct cli *cli)
                        "--raw, --thread and --save-attachments do not go together");
     if (rc == TIDE_OK && !thread)
         rc = tide_archive_raw(archive, &stored, &raw, &cli->err);
-    rc = cli_hint(cli, rc, "Run `tidemark mail verify`; `tidemark mail sync --force` heals it.");
+    rc = cli_hint(cli, rc, "`tidemark mail heal` fetches it again.");
     if (rc == TIDE_OK && cli->exact_output)
         rc = tide_buf_add(&cli->out, tide_buf_cstr(&raw), raw.bytes);
     else if (rc == TIDE_OK && thread)

@@ -2,6 +2,7 @@
  *
  * Nothing is opened but to be read, and the engine at work is only asked for a snapshot:
  * it may run, stand still or not be there. */
+#include "cli/mail_known.h"
 #include "cli/mail_watch.h"
 
 #include "base/clocktext.h"
@@ -24,8 +25,8 @@ struct status {
     struct tide_mail_kept kept;
     struct tide_archive_tally tally;
     struct account_seen seen;
-    uint64_t failed_ms; /* when a job of it failed last; 0: none did */
-    bool archive;       /* there is one */
+    uint64_t failed_ms;    /* when a job of it failed last; 0: none did */
+    tide_archive *archive; /* to be read; NULL: there is none */
     uint64_t quota_used, quota_max;
 };
 
@@ -251,6 +252,13 @@ static tide_status read_failed(struct status *status)
 
 /* ---- numbers ---- */
 
+/* On a shared ledger the files may be another machine's. */
+static bool is_elsewhere(const struct status *status)
+{
+    return status->cli->shared != NULL && status->archive == NULL &&
+           status->look.archive[0] != '\0';
+}
+
 /* What the engine says; or, when none runs, what the last one left behind, counted as
  * strictly as the next one will count it (E4.3b). */
 struct quota_ask {
@@ -299,28 +307,38 @@ static tide_status read_quota(struct status *status)
     return rc;
 }
 
+/* No archive is an answer: nothing was stored yet, or all of it is lost. */
 static tide_status read_archive(struct status *status)
 {
     struct cli *cli = status->cli;
-    tide_archive *archive = NULL;
     char email[256];
     status->kept = (struct tide_mail_kept){0};
     status->tally = (struct tide_archive_tally){0};
-    tide_status rc = mail_home_archive(cli, &status->home, status->look.email, email, &archive);
-    status->archive = rc == TIDE_OK;
-    if (rc == TIDE_NOT_FOUND) { /* nothing is stored yet */
+    tide_status rc =
+        mail_home_archive(cli, &status->home, status->look.email, email, &status->archive);
+    if (rc == TIDE_NOT_FOUND) {
         cli->err = (tide_error){TIDE_OK, 0, ""};
         cli->hint[0] = '\0';
-        return TIDE_OK;
+        rc = TIDE_OK;
     }
-    if (rc == TIDE_OK)
-        rc = tide_mail_look_proof(cli->ledger, archive, &status->look, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_mail_kept(archive, &status->kept, &cli->err);
-    if (rc == TIDE_OK)
-        rc = tide_archive_tally(archive, &status->tally, &cli->err);
-    const tide_status closed = tide_archive_close(archive, &cli->err);
-    return cli_hint(cli, rc == TIDE_OK ? closed : rc, "Run `tidemark mail verify`.");
+    if (rc == TIDE_OK && !is_elsewhere(status))
+        rc = tide_mail_look_proof(cli->ledger, status->archive, &status->look, &cli->err);
+    if (rc == TIDE_OK && status->archive != NULL)
+        rc = tide_mail_kept(status->archive, &status->kept, &cli->err);
+    if (rc == TIDE_OK && status->archive != NULL)
+        rc = tide_archive_tally(status->archive, &status->tally, &cli->err);
+    if (rc == TIDE_OK && status->archive != NULL)
+        rc = mail_home_broken(cli, status->archive);
+    return cli_hint(cli, rc, "Run `tidemark mail verify`.");
+}
+
+static tide_status show_known(struct status *status, tide_json *one)
+{
+    const struct mail_known_ask ask = {.look = &status->look,
+                                       .archive = status->archive,
+                                       .stored = status->kept.stored,
+                                       .always = true};
+    return is_elsewhere(status) ? TIDE_OK : mail_known_show(status->cli, &ask, one);
 }
 
 static void print_numbers(const struct status *status, uint64_t free_bytes)
@@ -334,8 +352,7 @@ static void print_numbers(const struct status *status, uint64_t free_bytes)
     tide_size_human(status->kept.raw_bytes, raw);
     tide_size_human(status->kept.archive_bytes, archive);
     tide_size_human(free_bytes, room);
-    /* On a shared ledger the files may be another machine's. */
-    const bool elsewhere = cli->shared != NULL && !status->archive && look->archive[0] != '\0';
+    const bool elsewhere = is_elsewhere(status);
     if (elsewhere)
         cli_print(cli, "  stored     elsewhere, in the archive %s", look->archive);
     else
@@ -428,7 +445,7 @@ static void numbers_json(const struct status *status, uint64_t free_bytes, tide_
     tide_json_set_bool(one, "engine", status->snapshot != NULL);
     if (status->cli->shared != NULL) {
         tide_json_set_cstr(one, "archive", look->archive[0] == '\0' ? NULL : look->archive);
-        tide_json_set_bool(one, "here", status->archive);
+        tide_json_set_bool(one, "here", status->archive != NULL);
     }
 }
 
@@ -446,6 +463,8 @@ static void print_account(struct status *status, uint64_t free_bytes, tide_json 
     cli_print(cli, "%s%s%s\n", look->email, look->endpoint[0] == '\0' ? "" : "  ", look->endpoint);
     if (look->watermark_ms == 0)
         cli_print(cli, "  tidemark   none yet\n");
+    else if (look->shards_lost > 0)
+        cli_print(cli, "  tidemark   fell back to %s: stored mail is missing from then on\n", mark);
     else
         cli_print(cli, "  tidemark   %s; everything since %s is stored, bad or gone\n", mark,
                   since);
@@ -466,7 +485,7 @@ static void print_account(struct status *status, uint64_t free_bytes, tide_json 
     tide_json_set(one, "covered_beyond", &spans);
 }
 
-static tide_status one_account(struct status *status, const char *email)
+static tide_status show_account(struct status *status, const char *email)
 {
     struct cli *cli = status->cli;
     uint64_t free_bytes = 0;
@@ -486,12 +505,22 @@ static tide_status one_account(struct status *status, const char *email)
         (void)tide_disk_free(cli->world, cli->state_dir, &free_bytes, NULL);
     tide_json_object(&one);
     print_account(status, free_bytes, &one);
+    rc = show_known(status, &one);
     struct alerts_ask alerts = {.status = status};
     tide_json_array(&alerts.list);
-    rc = tide_ledger_alerts(cli->ledger, alert_row, &alerts, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_alerts(cli->ledger, alert_row, &alerts, &cli->err);
     tide_json_set(&one, "alerts", &alerts.list);
     tide_json_append(&status->list, &one);
     return rc;
+}
+
+static tide_status one_account(struct status *status, const char *email)
+{
+    const tide_status rc = show_account(status, email);
+    const tide_status closed = tide_archive_close(status->archive, &status->cli->err);
+    status->archive = NULL;
+    return rc == TIDE_OK ? closed : rc;
 }
 
 tide_status cli_mail_status(struct cli *cli)

@@ -10,6 +10,7 @@
  *
  * On a shared ledger it is one process of the fleet: what nobody holds and whose archive is
  * here it does itself, the rest is asked for and watched in the ledger. */
+#include "cli/mail_known.h"
 #include "cli/mail_outcome.h"
 
 #include "base/clocktext.h"
@@ -414,8 +415,19 @@ static tide_status follow(struct sync *sync)
 
 /* ---- the end ---- */
 
-static void account_json(const struct mail_watched *watched, const struct mail_ended *ended,
-                         bool away, tide_json *list)
+/* What is known about the copies, and what is lost; told until it is healed or accepted. */
+static void known_show(struct cli *cli, const struct mail_watched *watched, tide_json *one)
+{
+    const struct mail_known_ask ask = {
+        .look = &watched->look, .archive = watched->archive, .stored = watched->kept.stored};
+    const tide_error kept = cli->err;
+    if (mail_known_show(cli, &ask, one) != TIDE_OK)
+        cli_print(cli, "  lost       not known: %s\n", cli->err.text);
+    cli->err = kept;
+}
+
+static void account_json(struct cli *cli, const struct mail_watched *watched,
+                         const struct mail_ended *ended, bool away, tide_json *list)
 {
     const struct tide_mail_look *look = &watched->look;
     tide_json one;
@@ -441,6 +453,8 @@ static void account_json(const struct mail_watched *watched, const struct mail_e
     tide_json_set_u64(&one, "owed", look->owed);
     tide_json_set_u64(&one, "failed_jobs", look->jobs_failed);
     tide_json_set_cstr(&one, "history_id", look->history_id);
+    if (!away && watched->archive != NULL)
+        known_show(cli, watched, &one);
     tide_json_append(list, &one);
 }
 
@@ -546,7 +560,7 @@ static bool report(struct sync *sync)
         cli->exit_code = mail_outcome_worse(cli->exit_code, mail_outcome_exit_code(ended.outcome));
         account_print(cli, watched, &ended, away);
         remedy_print(cli, watched, &ended);
-        account_json(watched, &ended, away, &list);
+        account_json(cli, watched, &ended, away, &list);
     }
     tide_json_set(&cli->json, "accounts", &list);
     tide_json_set_bool(&cli->json, "interrupted", interrupted != 0);
@@ -624,7 +638,7 @@ static tide_status work_or_follow(struct sync *sync)
 static tide_status prepare(struct sync *sync)
 {
     struct cli *cli = sync->cli;
-    tide_status rc = run_wanted(cli, &sync->wanted);
+    tide_status rc = sync->wanted.heal ? TIDE_OK : run_wanted(cli, &sync->wanted);
     if (rc == TIDE_OK)
         rc = deadline_wanted(sync);
     if (rc == TIDE_OK)
@@ -639,7 +653,7 @@ static tide_status prepare(struct sync *sync)
     return TIDE_OK;
 }
 
-tide_status cli_mail_sync(struct cli *cli)
+static tide_status run(struct cli *cli, bool heal)
 {
     struct sync *sync = tide_mem_new(cli->mem, sizeof *sync);
     if (sync == NULL)
@@ -648,6 +662,7 @@ tide_status cli_mail_sync(struct cli *cli)
     interrupted = 0;
     (void)signal(SIGINT, on_signal);
     (void)signal(SIGTERM, on_signal);
+    sync->wanted.heal = heal;
     tide_status rc = prepare(sync);
     if (rc == TIDE_OK)
         rc = conclude(sync, work_or_follow(sync));
@@ -657,4 +672,15 @@ tide_status cli_mail_sync(struct cli *cli)
     mail_names_done(&sync->names);
     tide_mem_free(cli->mem, sync, sizeof *sync);
     return rc == TIDE_OK ? closed : rc;
+}
+
+tide_status cli_mail_sync(struct cli *cli)
+{
+    return run(cli, false);
+}
+
+/* A sync that begins with a look at everything there is (M19). */
+tide_status cli_mail_heal(struct cli *cli)
+{
+    return run(cli, true);
 }

@@ -113,6 +113,17 @@ static const struct cli_flag mail_verify_flags[] = {
     {NULL, NULL, NULL},
 };
 
+static const struct cli_flag mail_heal_flags[] = {
+    {"timeout", "DURATION",
+     "stop after this time, as 10m; the next run begins again (exit code 5)"},
+    {NULL, NULL, NULL},
+};
+
+static const struct cli_flag mail_lost_flags[] = {
+    {"account", "EMAIL", "only of this account"},
+    {NULL, NULL, NULL},
+};
+
 static const struct cli_flag mail_export_flags[] = {
     {"account", "EMAIL", "from the archive of this account"},
     {"format", "FORMAT",
@@ -275,8 +286,12 @@ const struct cli_command cli_commands[] = {
     {"mail", "search", "QUERY...", 1, 4, mail_search_flags,
      "Find mail with Gmail's operators, newest first.", cli_mail_search},
     {"mail", "show", "ID", 1, 1, mail_show_flags, "Show a message.", cli_mail_show},
-    {"mail", "verify", "", 0, 0, mail_verify_flags, "Read everything back and compare its hash.",
-     cli_mail_verify},
+    {"mail", "verify", "", 0, 0, mail_verify_flags,
+     "Read everything back, and compare it with what is known about it.", cli_mail_verify},
+    {"mail", "heal", "[EMAIL...]", 0, 4, mail_heal_flags,
+     "Read everything back, and fetch again what is damaged, short or missing.", cli_mail_heal},
+    {"mail", "lost", "[list|accept]", 0, 1, mail_lost_flags,
+     "Name what exists nowhere else and is lost, or accept the loss.", cli_mail_lost},
     {"mail", "export", "DIR|FILE.mbox [QUERY]", 1, 2, mail_export_flags,
      "Write messages as files: eml, maildir or mbox.", cli_mail_export},
     {"mail", "import", "PATH...", 1, 4, mail_import_flags,

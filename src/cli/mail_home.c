@@ -127,3 +127,37 @@ tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const cha
                     "`tidemark mail sync` makes the archive; `tidemark account list` "
                     "shows the accounts.");
 }
+
+/* ---- what cannot be read ---- */
+
+struct broken {
+    struct cli *cli;
+    tide_json list;
+};
+
+static void broken_shard(const char *shard, tide_status rc, const char *why, void *arg)
+{
+    (void)rc;
+    struct broken *broken = arg;
+    struct cli *cli = broken->cli;
+    tide_json one;
+    cli->exit_code = CLI_EXIT_BAD_ITEMS;
+    if (!cli->want_json)
+        (void)fprintf(stderr,
+                      "%s.db cannot be read, and what is in it is left out: %s\n"
+                      "          `tidemark mail heal` sets it aside and fetches its mail again.\n",
+                      shard, why);
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "shard", shard);
+    tide_json_set_cstr(&one, "what", why);
+    tide_json_append(&broken->list, &one);
+}
+
+tide_status mail_home_broken(struct cli *cli, tide_archive *archive)
+{
+    struct broken broken = {.cli = cli};
+    tide_json_array(&broken.list);
+    const tide_status rc = tide_archive_broken(archive, broken_shard, &broken, &cli->err);
+    tide_json_set(&cli->json, "broken", &broken.list);
+    return rc;
+}

@@ -31,5 +31,8 @@ tide_status mail_home_account(struct cli *cli, struct mail_home *home, const cha
 /* Its archive, for reading beside anything.  The caller closes it. */
 tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const char *named,
                               char email_out[256], tide_archive **archive_out);
+/* Names the shards that had to be passed over, on standard error and in the answer; the command
+ * then ends with CLI_EXIT_BAD_ITEMS. */
+tide_status mail_home_broken(struct cli *cli, tide_archive *archive);
 
 #endif

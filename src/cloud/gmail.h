@@ -79,6 +79,7 @@ tide_status tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query,
 struct tide_gmail_message {
     tide_text id, thread_id, history_id; /* in `fields`; "" when missing, the id never is */
     int64_t internal_ms;                 /* since 1970; 0 when missing */
+    uint64_t size_estimate;              /* how long it says the message is; 0 when missing */
     json_t *labels;                      /* array of ids, in `fields`; NULL: none */
     tide_buf raw;                        /* the bytes (G2) */
     json_t *fields;                      /* everything but raw; owned */

@@ -232,6 +232,8 @@ tide_status tide_gmail_answer_message(json_t *value, tide_text id,
     message_out->thread_id = thread_id;
     message_out->history_id = history_id;
     message_out->internal_ms = internal_ms;
+    const json_int_t estimate = json_integer_value(json_object_get(value, "sizeEstimate"));
+    message_out->size_estimate = estimate > 0 ? (uint64_t)estimate : 0;
     message_out->labels = json_object_get(value, "labelIds");
     if (json_array_size(message_out->labels) == 0)
         message_out->labels = NULL;

@@ -205,6 +205,7 @@ static tide_status readers_open(tide_archive *archive, tide_error *err)
     struct tide_archive_options reading = archive->options;
     reading.read_only = true;
     tide_shards_init(&archive->reads, &reading, archive->mem);
+    archive->reads.tolerant = archive->options.read_only;
     if (!archive->options.read_only)
         archive->reads.cache_kib =
             archive->options.lean ? archive->reads.cache_kib : TIDE_SHARD_BESIDE_CACHE_KIB;
@@ -219,14 +220,19 @@ static tide_status readers_open(tide_archive *archive, tide_error *err)
 static tide_status check_account(tide_archive *archive, tide_error *err)
 {
     tide_status rc = tide_shards_look(&archive->reads, err);
+    tide_status strange = TIDE_OK;
     for (size_t left = archive->reads.count; rc == TIDE_OK && left > 0; left--) {
-        rc = tide_shards_open(&archive->reads, archive->reads.list[left - 1], err);
+        struct tide_shard *shard = archive->reads.list[left - 1];
+        rc = tide_shards_open(&archive->reads, shard, err);
         if (rc == TIDE_OK)
             return TIDE_OK;
         if (rc == TIDE_NOT_FOUND)
-            rc = TIDE_OK; /* not wholly made (H3) */
+            rc = TIDE_OK; /* not wholly made (H3), or passed over (H5) */
+        if (shard->broken[0] != '\0' && shard->broken_rc != TIDE_CORRUPT)
+            strange = shard->broken_rc;
     }
-    return rc;
+    /* Nothing but files of somebody else, or of a newer version: it is not this archive. */
+    return rc == TIDE_OK ? strange : rc;
 }
 
 static tide_status threads_start(tide_archive *archive, tide_error *err)
@@ -288,6 +294,27 @@ size_t tide_archive_shards(tide_archive *archive)
     return count;
 }
 
+tide_status tide_archive_broken(tide_archive *archive,
+                                void (*visit)(const char *shard, tide_status rc, const char *why,
+                                              void *arg),
+                                void *arg, tide_error *err)
+{
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_shards_look(&archive->reads, err);
+    for (size_t i = 0; rc == TIDE_OK && i < archive->reads.count; i++) {
+        struct tide_shard *shard = archive->reads.list[i];
+        rc = tide_shards_open(&archive->reads, shard, err);
+        if (rc == TIDE_NOT_FOUND)
+            rc = TIDE_OK;
+        if (shard->broken[0] != '\0')
+            visit(shard->name, shard->broken_rc, shard->broken, arg);
+    }
+    tide_archive_turn_drop(archive);
+    return rc;
+}
+
 static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state *state_out,
                                tide_error *err)
 {
@@ -302,6 +329,8 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
     rc = tide_db_step(&shard->db, row, &there, err);
     const int64_t oldest_ms = there ? sqlite3_column_int64(row, 0) : 0;
     const int64_t newest_ms = there ? sqlite3_column_int64(row, 1) : 0;
+    const uint64_t gone = there ? tide_column_u64(row, 2) : 0;
+    const uint64_t gone_sum = there ? tide_column_u64(row, 3) : 0;
     tide_db_end(row);
     if (rc != TIDE_OK)
         return rc;
@@ -314,6 +343,8 @@ static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state
         .oldest_ms = oldest_ms,
         .newest_ms = newest_ms,
         .made_ms = shard->made_ms,
+        .gone = gone,
+        .gone_sum = gone_sum,
     };
     (void)snprintf(state_out->name, sizeof state_out->name, "%s", shard->name);
     (void)snprintf(state_out->id, sizeof state_out->id, "%s", shard->id);

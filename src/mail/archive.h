@@ -20,6 +20,9 @@
  *       date, the further behind.  Spans of dates are exact all the same.
  *   A5  every shard has an id, a generation that grows with each commit, and a
  *       count of messages (M4): an older copy is recognised.
+ *   A6  what is known about a copy is in its shard (M19a, enum tide_copy).  A copy that is
+ *       not exact never takes the place of one that is, and stays marked until bytes come
+ *       that are as long as the server says.
  */
 #ifndef TIDE_MAIL_ARCHIVE_H
 #define TIDE_MAIL_ARCHIVE_H
@@ -42,6 +45,17 @@ enum {
     TIDE_GMAIL_ID_BYTES_MAX = 64,
     TIDE_LABEL_BYTES_MAX = 512,
 };
+
+/* What is known about the bytes of a message.  Only TIDE_COPY_EXACT is a proof for whoever
+ * wants to remove it from the server. */
+typedef enum tide_copy {
+    TIDE_COPY_EXACT = 0,   /* what the server gave, as long as it said */
+    TIDE_COPY_HELD = 1,    /* from elsewhere: the server's own bytes are still to be fetched */
+    TIDE_COPY_SHORT = 2,   /* shorter than the server said, or empty */
+    TIDE_COPY_DAMAGED = 3, /* they were read back and are not what was put */
+    TIDE_COPIES,
+} tide_copy;
+const char *tide_copy_name(tide_copy copy); /* "exact", "held", "short", "damaged" */
 
 struct tide_message;
 /* How a message is read and how its words are prepared (message.h, search.h).
@@ -76,16 +90,19 @@ struct tide_incoming {
     int64_t internal_ms;
     const tide_text *labels; /* label ids */
     size_t labels_count;
-    tide_text raw;  /* copied ... */
-    tide_buf *take; /* ... or, when not NULL, taken over with its room and left empty; `raw` is
+    uint64_t said_bytes; /* how long the server says it is; 0: it does not */
+    tide_text raw;       /* copied ... */
+    tide_buf *take;      /* ... or, when not NULL, taken over with its room and left empty; `raw` is
                      * ignored.  Saves a copy of a large message (M3). */
 };
 /* Queues it; waits while the queue is full.  *ticket_out covers it.
  *
  * Putting what is there again is harmless (A3): labels and thread follow if its
  * history id is not older, and it is no longer gone.  Its place follows the
- * internal date that it came with first.  Other bytes than before replace them;
- * the earlier ones stay in the shard. */
+ * internal date that it came with first.  Other bytes than before replace them, and
+ * the earlier ones stay in the shard; but bytes that are shorter than `said_bytes` replace
+ * only shorter ones, and are marked (A6).  Bytes that were found to be damaged are written
+ * anew and compared. */
 tide_status tide_archive_put(tide_archive *archive, const struct tide_incoming *message,
                              const tide_cancel *cancel, uint64_t *ticket_out, tide_error *err);
 /* Waits until everything up to `ticket` is durable (A1), which it hurries.
@@ -100,10 +117,14 @@ tide_status tide_archive_sync(tide_archive *archive, uint64_t ticket, const tide
 /* Moves everything committed out of the logs into the shard files themselves. */
 tide_status tide_archive_checkpoint(tide_archive *archive, const tide_cancel *cancel,
                                     tide_error *err);
-/* Which of these ids are not stored: out[i] true.  What is queued counts as
- * missing: it is not durable yet. */
+/* Which of these ids, that the server names, have to be fetched: out[i] true.  They are not
+ * stored, their copy is short or damaged (A6), or they were believed to be gone (M21).  What is
+ * queued counts as missing: it is not durable yet. */
 tide_status tide_archive_missing(tide_archive *archive, const tide_text *ids, size_t count,
                                  bool *missing_out, tide_error *err);
+/* Which of these ids are in no shard, under this or another id. */
+tide_status tide_archive_absent(tide_archive *archive, const tide_text *ids, size_t count,
+                                bool *absent_out, tide_error *err);
 
 /* What the server says changed; recorded with its time, the copy stays.  A change
  * older than what the message was stored with is recorded only; one that is
@@ -118,8 +139,16 @@ struct tide_label_change {
 };
 tide_status tide_archive_labels(tide_archive *archive, const struct tide_label_change *changes,
                                 size_t count, uint64_t *ticket_out, tide_error *err);
-/* The server no longer has it (M5). */
+/* Marks the bytes of a message as damaged (A6); what is not stored is passed over. */
+tide_status tide_archive_doubt(tide_archive *archive, tide_text gmail_id, uint64_t *ticket_out,
+                               tide_error *err);
+/* The server no longer has it (M5).  A later change of its labels, or its bytes, take that
+ * back (M21). */
 tide_status tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
+                              uint64_t *ticket_out, tide_error *err);
+/* The server has it, as its answer without bytes says: it is not gone, and has that thread and
+ * these labels if its history id is not older (M21).  What is not stored is passed over. */
+tide_status tide_archive_back(tide_archive *archive, const struct tide_incoming *message,
                               uint64_t *ticket_out, tide_error *err);
 /* The server was given a message back and calls it by another id now (M14).  Its row
  * keeps its place, its date and its bytes; it is no longer gone, has these labels and is
@@ -155,6 +184,7 @@ struct tide_stored {
     uint8_t hash[TIDE_CONTENT_HASH_BYTES];
     bool indexed;
     bool gone; /* from the server */
+    tide_copy copy;
 };
 /* By the id it has, else by one that it had: stored_out->gmail_id then is another one. */
 tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
@@ -220,13 +250,30 @@ tide_status tide_archive_unreadable(tide_archive *archive,
                                     void *arg, tide_error *err);
 /* How many messages are what, over all shards. */
 struct tide_archive_tally {
-    uint64_t gone;       /* from the server; kept here */
-    uint64_t unindexed;  /* their turn comes */
-    uint64_t unreadable; /* stored, but not even their head could be read */
-    uint64_t partly;     /* indexed, but not wholly */
+    uint64_t gone;                /* from the server; kept here */
+    uint64_t unindexed;           /* their turn comes */
+    uint64_t unreadable;          /* stored, but not even their head could be read */
+    uint64_t partly;              /* indexed, but not wholly */
+    uint64_t copies[TIDE_COPIES]; /* all but TIDE_COPY_EXACT, which are the rest */
 };
 tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
                                tide_error *err);
+/* A message whose copy is not exact (A6). */
+struct tide_doubted {
+    char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+    tide_copy copy;
+    bool gone;
+    uint64_t bytes, said_bytes; /* 0: not known */
+    uint64_t tries;             /* how often the server gave no better bytes */
+    uint64_t next_ms;           /* when it is worth asking again */
+};
+/* All of them; false from `visit` ends it.  `visit` must not read from the archive. */
+tide_status tide_archive_doubted(tide_archive *archive,
+                                 bool (*visit)(const struct tide_doubted *doubted, void *arg),
+                                 void *arg, tide_error *err);
+/* Forgets earlier bytes (of messages that the server later gave other ones for) that can no longer
+ * be read: nobody has them. */
+tide_status tide_archive_tidy(tide_archive *archive, const tide_cancel *cancel, tide_error *err);
 /* Tries those that are marked as unreadable again with the next index run. */
 tide_status tide_archive_index_again(tide_archive *archive, const tide_cancel *cancel,
                                      tide_error *err);
@@ -253,7 +300,20 @@ struct tide_shard_state {
     uint64_t raw_bytes;
     int64_t oldest_ms, newest_ms;
     uint64_t made_ms; /* when the file was made; 0 in what the ledger remembers */
+    /* How many messages are gone from the server, and the sum of their row numbers: it changes
+     * with them. */
+    uint64_t gone, gone_sum;
 };
+/* The ids of a shard's messages that are gone from the server; `visit` must not read. */
+tide_status tide_archive_gone_ids(tide_archive *archive, uint32_t shard,
+                                  void (*visit)(const char *gmail_id, void *arg), void *arg,
+                                  tide_error *err);
+/* Of an archive that was opened to be read: the shards that cannot be, with the reason.  All
+ * other functions pass them over. */
+tide_status tide_archive_broken(tide_archive *archive,
+                                void (*visit)(const char *shard, tide_status rc, const char *why,
+                                              void *arg),
+                                void *arg, tide_error *err);
 /* Looks for new ones, and counts them; the shards are in the order of their keys. */
 size_t tide_archive_shards(tide_archive *archive);
 tide_status tide_archive_shard(tide_archive *archive, size_t index,

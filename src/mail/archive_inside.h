@@ -9,6 +9,7 @@
  *   archive_read.c    finding and reading
  *   archive_verify.c  reading everything again
  *   archive_tally.c   counting
+ *   archive_doubt.c   copies that are not exact (A6)
  *
  * Threads: the writer's set of shards belongs to the writer thread alone.  The
  * readers' set is used by one caller at a time (tide_archive_turn_take()).
@@ -36,6 +37,8 @@ typedef enum tide_entry_kind {
     TIDE_ENTRY_MESSAGE,
     TIDE_ENTRY_LABELS,
     TIDE_ENTRY_GONE,
+    TIDE_ENTRY_BACK,
+    TIDE_ENTRY_DOUBT,
     TIDE_ENTRY_RENAME,
     TIDE_ENTRY_NAME,
     TIDE_ENTRY_WORK,
@@ -76,7 +79,7 @@ struct tide_entry {
         struct {
             tide_text gmail_id;
             int64_t at_ms;
-        } gone;
+        } gone; /* and of a doubt */
         struct tide_renaming renaming;
         struct {
             tide_text id, name, type;
@@ -173,6 +176,17 @@ tide_status tide_writer_begin(tide_archive *archive, struct tide_shard *shard, t
 
 /* ---- archive_store.c ---- */
 tide_status tide_archive_apply(tide_archive *archive, struct tide_entry *entry, tide_error *err);
+
+/* ---- archive_doubt.c: in a transaction of the shard ---- */
+/* Whether bytes are to take the place of those that are stored (A6). */
+bool tide_doubt_is_better(const struct tide_stored *stored, uint64_t said_bytes, uint64_t bytes);
+/* Marks a message that is new, or came again, as its bytes deserve. */
+tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t said_bytes,
+                           uint64_t bytes, int64_t now_ms, tide_error *err);
+tide_status tide_doubt_again(struct tide_shard *shard, const struct tide_stored *stored,
+                             uint64_t said_bytes, uint64_t bytes, int64_t now_ms, tide_error *err);
+tide_status tide_doubt_damaged(struct tide_shard *shard, int64_t message, int64_t now_ms,
+                               tide_error *err);
 
 /* ---- archive_recent.c ---- */
 tide_status tide_recent_init(tide_archive *archive);

@@ -136,3 +136,28 @@ tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *vis
     tide_archive_turn_drop(archive);
     return rc;
 }
+
+/* ---- gone ----------------------------------------------------------------------------- */
+
+tide_status tide_archive_gone_ids(tide_archive *archive, uint32_t shard,
+                                  void (*visit)(const char *gmail_id, void *arg), void *arg,
+                                  tide_error *err)
+{
+    struct tide_shard *found = NULL;
+    bool there = false;
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_archive_reads_open(archive, shard, &found, err);
+    if (rc == TIDE_OK) {
+        sqlite3_stmt *row = tide_db_stmt(&found->db, TIDE_SHARD_GONE_IDS);
+        while ((rc = tide_db_step(&found->db, row, &there, err)) == TIDE_OK && there) {
+            char id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+            tide_column_copy(row, 0, id, sizeof id);
+            visit(id, arg);
+        }
+        tide_db_end(row);
+    }
+    tide_archive_turn_drop(archive);
+    return rc;
+}

@@ -69,14 +69,15 @@ static tide_status check_incoming(const struct tide_incoming *message, tide_erro
     return rc;
 }
 
-static tide_status message_entry(tide_archive *archive, const struct tide_incoming *message,
-                                 struct tide_entry **entry_out, tide_error *err)
+static tide_status message_entry(tide_archive *archive, tide_entry_kind kind,
+                                 const struct tide_incoming *message, struct tide_entry **entry_out,
+                                 tide_error *err)
 {
     size_t room = message->gmail_id.bytes + message->thread_id.bytes + message->history_id.bytes +
                   message->labels_count * sizeof(tide_text);
     for (size_t i = 0; i < message->labels_count; i++)
         room += message->labels[i].bytes;
-    struct tide_entry *entry = entry_new(archive, TIDE_ENTRY_MESSAGE, room);
+    struct tide_entry *entry = entry_new(archive, kind, room);
     if (entry == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue a message");
     tide_text *labels = (tide_text *)(entry + 1);
@@ -86,6 +87,7 @@ static tide_status message_entry(tide_archive *archive, const struct tide_incomi
     kept->thread_id = keep(&text, message->thread_id);
     kept->history_id = keep(&text, message->history_id);
     kept->internal_ms = message->internal_ms;
+    kept->said_bytes = message->said_bytes;
     for (size_t i = 0; i < message->labels_count; i++)
         labels[i] = keep(&text, message->labels[i]);
     kept->labels = labels;
@@ -202,7 +204,7 @@ tide_status tide_archive_put(tide_archive *archive, const struct tide_incoming *
     if (rc == TIDE_OK)
         rc = check_incoming(message, err);
     if (rc == TIDE_OK)
-        rc = message_entry(archive, message, &entry, err);
+        rc = message_entry(archive, TIDE_ENTRY_MESSAGE, message, &entry, err);
     return rc == TIDE_OK ? enqueue(archive, entry, message->take, cancel, ticket_out, err) : rc;
 }
 
@@ -238,21 +240,49 @@ tide_status tide_archive_labels(tide_archive *archive, const struct tide_label_c
     return enqueue(archive, entry, NULL, NULL, ticket_out, err);
 }
 
-tide_status tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
-                              uint64_t *ticket_out, tide_error *err)
+static tide_status tell_of(tide_archive *archive, tide_entry_kind kind, tide_text gmail_id,
+                           int64_t at_ms, uint64_t *ticket_out, tide_error *err)
 {
     tide_status rc = check_writable(archive, err);
     if (rc == TIDE_OK)
         rc = check_text(gmail_id, "a message id", 1, TIDE_GMAIL_ID_BYTES_MAX, err);
     if (rc != TIDE_OK)
         return rc;
-    struct tide_entry *entry = entry_new(archive, TIDE_ENTRY_GONE, gmail_id.bytes);
+    struct tide_entry *entry = entry_new(archive, kind, gmail_id.bytes);
     if (entry == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue a deletion");
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue a change");
     char *text = (char *)(entry + 1);
     entry->as.gone.gmail_id = keep(&text, gmail_id);
     entry->as.gone.at_ms = at_ms;
     return enqueue(archive, entry, NULL, NULL, ticket_out, err);
+}
+
+tide_status tide_archive_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
+                              uint64_t *ticket_out, tide_error *err)
+{
+    return tell_of(archive, TIDE_ENTRY_GONE, gmail_id, at_ms, ticket_out, err);
+}
+
+tide_status tide_archive_doubt(tide_archive *archive, tide_text gmail_id, uint64_t *ticket_out,
+                               tide_error *err)
+{
+    const int64_t now_ms = (int64_t)tide_world_now_unix_ms(archive->world);
+    return tell_of(archive, TIDE_ENTRY_DOUBT, gmail_id, now_ms, ticket_out, err);
+}
+
+tide_status tide_archive_back(tide_archive *archive, const struct tide_incoming *message,
+                              uint64_t *ticket_out, tide_error *err)
+{
+    struct tide_entry *entry = NULL;
+    struct tide_incoming told = *message;
+    told.raw = TIDE_TEXT_NONE;
+    told.take = NULL;
+    tide_status rc = check_writable(archive, err);
+    if (rc == TIDE_OK)
+        rc = check_incoming(&told, err);
+    if (rc == TIDE_OK)
+        rc = message_entry(archive, TIDE_ENTRY_BACK, &told, &entry, err);
+    return rc == TIDE_OK ? enqueue(archive, entry, NULL, NULL, ticket_out, err) : rc;
 }
 
 static tide_status check_renaming(const struct tide_renaming *renaming, tide_error *err)

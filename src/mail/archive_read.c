@@ -83,11 +83,11 @@ static tide_status ids_look(struct tide_shard *shard, tide_error *err)
 }
 
 /* Those of one shard, in one snapshot. */
-static tide_status missing_in(struct tide_shard *shard, const tide_text *ids, size_t count,
-                              bool *missing, size_t *left, tide_error *err)
+static tide_status missing_in(struct tide_shard *shard, tide_shard_sql sql, const tide_text *ids,
+                              size_t count, bool *missing, size_t *left, tide_error *err)
 {
     tide_db *db = &shard->db;
-    sqlite3_stmt *row = tide_db_stmt(db, TIDE_SHARD_HAS);
+    sqlite3_stmt *row = tide_db_stmt(db, sql);
     tide_status rc = tide_db_run(db, tide_db_stmt(db, TIDE_SHARD_BEGIN), err);
     if (rc != TIDE_OK)
         return rc;
@@ -109,8 +109,9 @@ static tide_status missing_in(struct tide_shard *shard, const tide_text *ids, si
     return rc;
 }
 
-tide_status tide_archive_missing(tide_archive *archive, const tide_text *ids, size_t count,
-                                 bool *missing_out, tide_error *err)
+/* Those that `sql` finds in no shard. */
+static tide_status not_found_by(tide_archive *archive, tide_shard_sql sql, const tide_text *ids,
+                                size_t count, bool *missing_out, tide_error *err)
 {
     size_t left = count;
     tide_status rc = tide_archive_turn_take(archive, err);
@@ -123,10 +124,22 @@ tide_status tide_archive_missing(tide_archive *archive, const tide_text *ids, si
         struct tide_shard *shard = NULL;
         rc = open_nth(archive, at, &shard, err);
         if (rc == TIDE_OK && shard != NULL)
-            rc = missing_in(shard, ids, count, missing_out, &left, err);
+            rc = missing_in(shard, sql, ids, count, missing_out, &left, err);
     }
     tide_archive_turn_drop(archive);
     return rc;
+}
+
+tide_status tide_archive_missing(tide_archive *archive, const tide_text *ids, size_t count,
+                                 bool *missing_out, tide_error *err)
+{
+    return not_found_by(archive, TIDE_SHARD_WHOLE, ids, count, missing_out, err);
+}
+
+tide_status tide_archive_absent(tide_archive *archive, const tide_text *ids, size_t count,
+                                bool *absent_out, tide_error *err)
+{
+    return not_found_by(archive, TIDE_SHARD_HAS, ids, count, absent_out, err);
 }
 
 /* ---- reading ------------------------------------------------------------------------- */

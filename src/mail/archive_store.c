@@ -52,6 +52,7 @@ struct storing {
     tide_text raw;
     size_t cuts_count;
     int64_t content;
+    int64_t damaged; /* the row of these bytes whose body is to be written anew; 0: none */
 };
 
 /* Whether a row with that hash is there; `find` is CONTENT_FIND or PIECE_FIND. */
@@ -83,15 +84,16 @@ static void bind_body(sqlite3_stmt *stmt, int at, tide_text body)
                                   SQLITE_STATIC);
 }
 
-/* Adds the row, whose body was bound with bind_body(), and gives its id. */
+/* Adds the row, whose body was bound with bind_body(), and gives its id; or writes over the row
+ * `old`, if that is not 0. */
 static tide_status add_row(tide_db *db, sqlite3_stmt *stmt, const char *table, tide_text body,
-                           int64_t *id_out, tide_error *err)
+                           int64_t old, int64_t *id_out, tide_error *err)
 {
     const tide_status rc = tide_db_run(db, stmt, err);
     (void)sqlite3_clear_bindings(stmt);
     if (rc != TIDE_OK)
         return rc;
-    *id_out = sqlite3_last_insert_rowid(db->handle);
+    *id_out = old != 0 ? old : sqlite3_last_insert_rowid(db->handle);
     if (body.bytes <= LARGE_BODY_BYTES)
         return TIDE_OK;
     sqlite3_blob *blob = NULL;
@@ -112,19 +114,26 @@ static tide_status add_piece(struct storing *storing, tide_text piece, int64_t *
     uint8_t hash[TIDE_CONTENT_HASH_BYTES];
     struct tide_packed packed;
     tide_status rc = tide_content_hash(packer, piece, hash, err);
+    bool whole = true;
     if (rc == TIDE_OK)
         rc = find_hash(shard, TIDE_SHARD_PIECE_FIND, hash, id_out, err);
-    if (rc != TIDE_OK || *id_out != 0)
+    if (rc == TIDE_OK && *id_out != 0)
+        rc = tide_shard_piece_is(shard, packer, *id_out, piece, &whole, err);
+    if (rc != TIDE_OK || (*id_out != 0 && whole))
         return rc;
     rc = tide_content_pack(packer, piece, &packed, err);
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_PIECE_ADD);
+    const int64_t old = *id_out;
+    sqlite3_stmt *stmt =
+        tide_db_stmt(&shard->db, old == 0 ? TIDE_SHARD_PIECE_ADD : TIDE_SHARD_PIECE_MEND);
+    if (old != 0)
+        (void)sqlite3_bind_int64(stmt, 5, old);
     (void)sqlite3_bind_blob(stmt, 1, hash, sizeof hash, SQLITE_STATIC);
     tide_bind_u64(stmt, 2, piece.bytes);
     (void)sqlite3_bind_int(stmt, 3, (int)packed.codec);
     bind_body(stmt, 4, packed.body);
-    return add_row(&shard->db, stmt, "piece", packed.body, id_out, err);
+    return add_row(&shard->db, stmt, "piece", packed.body, old, id_out, err);
 }
 
 /* Decodes the n-th cut, stores it, and hands it to the one who puts it all
@@ -159,13 +168,23 @@ static tide_status add_content(struct storing *storing, tide_text body,
     tide_status rc = tide_content_pack(storing->archive->writer->packer, body, &packed, err);
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_CONTENT_ADD);
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, storing->damaged == 0 ? TIDE_SHARD_CONTENT_ADD
+                                                                        : TIDE_SHARD_CONTENT_MEND);
+    if (storing->damaged != 0)
+        (void)sqlite3_bind_int64(stmt, 6, storing->damaged);
     (void)sqlite3_bind_blob(stmt, 1, hash, TIDE_CONTENT_HASH_BYTES, SQLITE_STATIC);
     tide_bind_u64(stmt, 2, storing->raw.bytes);
     tide_bind_u64(stmt, 3, body.bytes);
     (void)sqlite3_bind_int(stmt, 4, (int)packed.codec);
     bind_body(stmt, 5, packed.body);
-    return add_row(&shard->db, stmt, "content", packed.body, &storing->content, err);
+    rc =
+        add_row(&shard->db, stmt, "content", packed.body, storing->damaged, &storing->content, err);
+    if (rc != TIDE_OK)
+        return rc;
+    /* Cuts of the damaged one, or of one whose row was lost with its number. */
+    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_CUTS_DROP);
+    (void)sqlite3_bind_int64(stmt, 1, storing->content);
+    return tide_db_run(&shard->db, stmt, err);
 }
 
 /* What is left of a message without its cuts, in the writer's scratch. */
@@ -204,14 +223,33 @@ static tide_status store_cut(struct storing *storing, const uint8_t hash[TIDE_CO
     return with.differs ? TIDE_OK : rc;
 }
 
+/* Looks for a row of these bytes and reads it back before anybody refers to it: a damaged one
+ * would spoil every message that has the same bytes.  It is written anew. */
+static tide_status find_content(struct storing *storing,
+                                const uint8_t hash[TIDE_CONTENT_HASH_BYTES], tide_error *err)
+{
+    struct tide_shard *shard = storing->shard;
+    bool whole = false;
+    tide_status rc = find_hash(shard, TIDE_SHARD_CONTENT_FIND, hash, &storing->content, err);
+    if (rc != TIDE_OK || storing->content == 0)
+        return rc;
+    rc = tide_shard_content_is(shard, storing->archive->writer->packer, storing->content,
+                               storing->raw, &whole, err);
+    if (rc != TIDE_OK || whole)
+        return rc;
+    TIDE_SEEN("archive: damaged bytes were written anew");
+    storing->damaged = storing->content;
+    storing->content = 0;
+    return TIDE_OK;
+}
+
 /* The row of these bytes in this shard, added if they are not there. */
 static tide_status store_content(struct storing *storing,
                                  const uint8_t hash[TIDE_CONTENT_HASH_BYTES], tide_error *err)
 {
     struct tide_writer *writer = storing->archive->writer;
     tide_db *db = &storing->shard->db;
-    tide_status rc =
-        find_hash(storing->shard, TIDE_SHARD_CONTENT_FIND, hash, &storing->content, err);
+    tide_status rc = find_content(storing, hash, err);
     if (rc != TIDE_OK || storing->content != 0)
         return rc;
     storing->cuts_count = tide_content_cuts(storing->raw, writer->cuts);
@@ -382,6 +420,25 @@ static tide_status labels_follow(tide_archive *archive, struct tide_shard *shard
 
 /* ---- messages ------------------------------------------------------------------------ */
 
+/* The server has it: also if we had believed it gone (M21).  Thread and labels follow unless
+ * what is known of them is newer. */
+static tide_status is_back(tide_archive *archive, struct tide_shard *shard,
+                           const struct tide_stored *stored, const struct tide_incoming *incoming,
+                           int64_t now_ms, tide_error *err)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_BACK);
+    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
+    tide_status rc = tide_db_run(&shard->db, stmt, err);
+    if (rc != TIDE_OK || earlier(incoming->history_id, tide_text_of(stored->history_id)))
+        return rc;
+    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_MESSAGE_AGAIN);
+    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
+    tide_bind_text(stmt, 2, incoming->thread_id);
+    tide_bind_text(stmt, 3, incoming->history_id);
+    rc = tide_db_run(&shard->db, stmt, err);
+    return rc == TIDE_OK ? labels_follow(archive, shard, stored->rowid, incoming, now_ms, err) : rc;
+}
+
 /* The shard for a new message and its place there. */
 static tide_status find_place(tide_archive *archive, int64_t internal_ms,
                               struct tide_shard **shard_out, int64_t *id_out, tide_error *err)
@@ -446,6 +503,8 @@ static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
         if (rc == TIDE_OK)
             rc = label_set(shard, id, label, true, NULL, err);
     }
+    if (rc == TIDE_OK)
+        rc = tide_doubt_new(shard, id, incoming->said_bytes, raw.bytes, now_ms, err);
     shard->messages++;
     shard->raw_bytes += raw.bytes;
     shard->indexed = false;
@@ -455,31 +514,64 @@ static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
     return rc;
 }
 
-/* The server gave other bytes for the same id.  It never should; the new ones are
- * what it stands by now, the old ones are what the user had. */
-static tide_status replace_content(tide_archive *archive, struct tide_shard *shard,
-                                   const struct tide_stored *stored, tide_text raw,
-                                   const uint8_t hash[TIDE_CONTENT_HASH_BYTES], int64_t now_ms,
-                                   tide_error *err)
+/* It is indexed again.  More words are added to those that are there: where a row of words has
+ * the same number, FTS5 lets the newer one count for each word. */
+static tide_status index_anew(struct tide_shard *shard, int64_t message, tide_error *err)
 {
-    TIDE_SEEN("archive: other bytes for a stored message");
-    struct storing storing = {.archive = archive, .shard = shard, .raw = raw};
-    tide_status rc = store_content(&storing, hash, err);
+    static const tide_shard_sql both[] = {TIDE_SHARD_HEAD_DROP, TIDE_SHARD_UNMARK};
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof both / sizeof both[0]; i++) {
+        sqlite3_stmt *stmt = tide_db_stmt(&shard->db, both[i]);
+        (void)sqlite3_bind_int64(stmt, 1, message);
+        rc = tide_db_run(&shard->db, stmt, err);
+    }
+    shard->indexed = false;
+    return rc;
+}
+
+/* A message whose row of bytes changes.  The ones before stay, unless they cannot be read, or came short
+ * and are the beginning of the new ones. */
+static tide_status refer_to(struct storing *storing, const struct tide_stored *stored,
+                            int64_t now_ms, tide_error *err)
+{
+    struct tide_shard *shard = storing->shard;
+    const bool was_short = stored->copy == TIDE_COPY_SHORT;
+    bool adds = false;
+    tide_status rc =
+        tide_shard_content_adds(shard, storing->archive->writer->packer, stored->content,
+                                was_short ? storing->raw : TIDE_TEXT_NONE, &adds, err);
+    if (rc == TIDE_OK && adds) {
+        sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_EARLIER_ADD);
+        (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
+        (void)sqlite3_bind_int64(stmt, 2, stored->content);
+        (void)sqlite3_bind_int64(stmt, 3, now_ms);
+        rc = tide_db_run(&shard->db, stmt, err);
+    }
+    if (rc == TIDE_OK && was_short)
+        rc = index_anew(shard, stored->rowid, err);
     if (rc != TIDE_OK)
         return rc;
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_EARLIER_ADD);
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_MESSAGE_CONTENT);
     (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-    (void)sqlite3_bind_int64(stmt, 2, stored->content);
-    (void)sqlite3_bind_int64(stmt, 3, now_ms);
-    rc = tide_db_run(&shard->db, stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_MESSAGE_CONTENT);
-    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-    (void)sqlite3_bind_int64(stmt, 2, storing.content);
-    tide_bind_u64(stmt, 3, raw.bytes);
-    shard->raw_bytes += raw.bytes - stored->bytes;
+    (void)sqlite3_bind_int64(stmt, 2, storing->content);
+    tide_bind_u64(stmt, 3, storing->raw.bytes);
+    shard->raw_bytes += storing->raw.bytes - stored->bytes;
     return tide_db_run(&shard->db, stmt, err);
+}
+
+/* The bytes of a stored message, as they came just now.  Others than before the server should
+ * never give; the new ones are what it stands by, the old ones are what the user had. */
+static tide_status put_bytes(tide_archive *archive, struct tide_shard *shard,
+                             const struct tide_stored *stored, tide_text raw,
+                             const uint8_t hash[TIDE_CONTENT_HASH_BYTES], int64_t now_ms,
+                             tide_error *err)
+{
+    struct storing storing = {.archive = archive, .shard = shard, .raw = raw};
+    const tide_status rc = store_content(&storing, hash, err);
+    if (rc != TIDE_OK || (storing.content == stored->content && raw.bytes == stored->bytes))
+        return rc;
+    TIDE_SEEN("archive: other bytes for a stored message");
+    return refer_to(&storing, stored, now_ms, err);
 }
 
 static tide_status put_again(tide_archive *archive, struct tide_shard *shard,
@@ -488,16 +580,11 @@ static tide_status put_again(tide_archive *archive, struct tide_shard *shard,
                              int64_t now_ms, tide_error *err)
 {
     tide_status rc = tide_writer_begin(archive, shard, err);
-    if (rc == TIDE_OK && memcmp(hash, stored->hash, TIDE_CONTENT_HASH_BYTES) != 0)
-        rc = replace_content(archive, shard, stored, raw, hash, now_ms, err);
-    if (rc != TIDE_OK || earlier(incoming->history_id, tide_text_of(stored->history_id)))
-        return rc;
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_MESSAGE_AGAIN);
-    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
-    tide_bind_text(stmt, 2, incoming->thread_id);
-    tide_bind_text(stmt, 3, incoming->history_id);
-    rc = tide_db_run(&shard->db, stmt, err);
-    return rc == TIDE_OK ? labels_follow(archive, shard, stored->rowid, incoming, now_ms, err) : rc;
+    if (rc == TIDE_OK && tide_doubt_is_better(stored, incoming->said_bytes, raw.bytes))
+        rc = put_bytes(archive, shard, stored, raw, hash, now_ms, err);
+    if (rc == TIDE_OK)
+        rc = tide_doubt_again(shard, stored, incoming->said_bytes, raw.bytes, now_ms, err);
+    return rc == TIDE_OK ? is_back(archive, shard, stored, incoming, now_ms, err) : rc;
 }
 
 static tide_status apply_message(tide_archive *archive, struct tide_entry *entry, tide_error *err)
@@ -547,7 +634,13 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
     rc = label_set(shard, stored.rowid, change.label, told->added, NULL, err);
     if (rc != TIDE_OK || told->history_id.bytes == 0)
         return rc;
-    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_HISTORY);
+    /* Whose labels change is there (M21); a deletion after it comes after it. */
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_BACK);
+    (void)sqlite3_bind_int64(stmt, 1, stored.rowid);
+    rc = tide_db_run(&shard->db, stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_HISTORY);
     (void)sqlite3_bind_int64(stmt, 1, stored.rowid);
     tide_bind_text(stmt, 2, told->history_id);
     return tide_db_run(&shard->db, stmt, err);
@@ -572,6 +665,32 @@ static tide_status apply_gone(tide_archive *archive, tide_text gmail_id, int64_t
         return rc;
     rc = tide_writer_begin(archive, shard, err);
     return rc == TIDE_OK ? mark_gone(shard, stored.rowid, at_ms, err) : rc;
+}
+
+static tide_status apply_back(tide_archive *archive, const struct tide_incoming *told,
+                              tide_error *err)
+{
+    struct tide_shard *shard = NULL;
+    struct tide_stored stored;
+    tide_status rc = find_stored(archive, told->gmail_id, &shard, &stored, err);
+    if (rc != TIDE_OK || shard == NULL)
+        return rc;
+    rc = tide_writer_begin(archive, shard, err);
+    return rc == TIDE_OK ? is_back(archive, shard, &stored, told,
+                                   (int64_t)tide_world_now_unix_ms(archive->world), err)
+                         : rc;
+}
+
+static tide_status apply_doubt(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
+                               tide_error *err)
+{
+    struct tide_shard *shard = NULL;
+    struct tide_stored stored;
+    tide_status rc = find_stored(archive, gmail_id, &shard, &stored, err);
+    if (rc != TIDE_OK || shard == NULL)
+        return rc;
+    rc = tide_writer_begin(archive, shard, err);
+    return rc == TIDE_OK ? tide_doubt_damaged(shard, stored.rowid, at_ms, err) : rc;
 }
 
 static tide_status rename_row(struct tide_shard *shard, const struct tide_stored *stored,
@@ -707,6 +826,10 @@ tide_status tide_archive_apply(tide_archive *archive, struct tide_entry *entry, 
         return rc;
     case TIDE_ENTRY_GONE:
         return apply_gone(archive, entry->as.gone.gmail_id, entry->as.gone.at_ms, err);
+    case TIDE_ENTRY_BACK:
+        return apply_back(archive, &entry->as.message.incoming, err);
+    case TIDE_ENTRY_DOUBT:
+        return apply_doubt(archive, entry->as.gone.gmail_id, entry->as.gone.at_ms, err);
     case TIDE_ENTRY_RENAME:
         return apply_rename(archive, &entry->as.renaming, err);
     case TIDE_ENTRY_NAME:

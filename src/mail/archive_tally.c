@@ -26,6 +26,8 @@ tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally 
             tally.unindexed += tide_column_u64(row, 1);
             tally.unreadable += tide_column_u64(row, 2);
             tally.partly += tide_column_u64(row, 3);
+            for (int copy = TIDE_COPY_HELD; copy < TIDE_COPIES; copy++)
+                tally.copies[copy] += tide_column_u64(row, 3 + copy);
         }
         tide_db_end(row);
     }

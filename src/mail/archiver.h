@@ -18,7 +18,7 @@
  *      server is asked for those of each message       other ones: refused
  *   4  the logs are moved into the shard files, the system's memory of these files is
  *      dropped, and every message is read by a fresh connection and hashed
- *                                                      missing, damaged: refused
+ *                                                      missing, damaged, not exact: refused
  *   5  the entries become `asked`, durably, and only while the claim holds
  *   6  one call removes them
  *   7  they become `removed` with the job's `done`
@@ -26,8 +26,9 @@
  * Invariants (tests/sim/archiver_sim_test.c looks at every removing call):
  *   V1  a message is named in a call only if all of these were so after the last wait
  *       before it: its date is below the watermark, it is not in the registry of bad
- *       items, nothing has changed about it since it was chosen, and its bytes were
- *       read back from the disk and have the hash that the manifest names.
+ *       items, nothing has changed about it since it was chosen, its copy is exact
+ *       (archive.h A6), and its bytes were read back from the disk and have the hash that
+ *       the manifest names.
  *   V2  its entry is `asked` on disk before the call (F1), so that a crash at any moment
  *       leaves it on the server, or in the archive with an entry that names it.
  *   V3  no message is fetched, and nothing is adopted or moved: not the watermark, not

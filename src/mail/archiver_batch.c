@@ -245,6 +245,8 @@ static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_e
         entry->fate = FATE_THERE;
     } else if (stored.gone) {
         refuse(entry, TIDE_REFUSED_GONE);
+    } else if (stored.copy != TIDE_COPY_EXACT) {
+        refuse(entry, tide_archiver_inexact(stored.copy));
     } else if (strcmp(labels, entry->removal.labels) != 0) {
         refuse(entry, TIDE_REFUSED_SINCE);
     }

@@ -42,6 +42,8 @@ static const char *refusal(const struct choosing *choosing, const struct tide_ca
         return TIDE_REFUSED_PAST;
     if (tide_archiver_has_label(candidate->labels, "DRAFT"))
         return TIDE_REFUSED_DRAFT; /* its text may change, under another id */
+    if (stored->copy != TIDE_COPY_EXACT)
+        return tide_archiver_inexact(stored->copy);
     if (choosing->denies_words && !stored->indexed)
         return TIDE_REFUSED_UNREAD;
     uint32_t changed = 0;

@@ -215,6 +215,22 @@ static void unproven(struct tide_proof *proof, const char *what, const char *det
                    detail[0] == '\0' ? "" : ": ", detail);
 }
 
+const char *tide_archiver_inexact(tide_copy copy)
+{
+    switch (copy) {
+    case TIDE_COPY_EXACT:
+        return NULL;
+    case TIDE_COPY_SHORT:
+        return "its copy is shorter than Gmail says it is";
+    case TIDE_COPY_DAMAGED:
+        return TIDE_REFUSED_DAMAGED;
+    case TIDE_COPY_HELD:
+    case TIDE_COPIES:
+        break;
+    }
+    return "its copy did not come from Gmail";
+}
+
 /* Only what says something about the message itself; the rest ends the proof. */
 static bool is_damage(tide_status rc)
 {
@@ -256,6 +272,11 @@ static tide_status prove_one(struct reader *reader, struct tide_proof *proof, ti
         tide_archive_find(reader->archive, tide_text_of(proof->gmail_id), &stored, &why);
     if (rc == TIDE_NOT_FOUND) {
         unproven(proof, TIDE_REFUSED_MISSING, "");
+        return TIDE_OK;
+    }
+    const char *inexact = rc == TIDE_OK ? tide_archiver_inexact(stored.copy) : NULL;
+    if (inexact != NULL) {
+        unproven(proof, inexact, "");
         return TIDE_OK;
     }
     tide_buf_clear(&reader->raw);

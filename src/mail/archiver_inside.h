@@ -23,6 +23,8 @@
 #define TIDE_REFUSED_MISSING "not in the archive"
 #define TIDE_REFUSED_GONE    "no longer in Gmail"
 #define TIDE_REFUSED_DAMAGED "damaged on disk"
+/* Why a copy is no proof (M19a); NULL: it is exact. */
+const char *tide_archiver_inexact(tide_copy copy);
 
 /* ---- history (archiver_history.c) ---- */
 

@@ -27,17 +27,11 @@ enum {
 /* ---- ids ---- */
 
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
-                                size_t count, const char *known, tide_error *err)
+                                size_t count, tide_error *err)
 {
     tide_buf payload;
     tide_buf_init(&payload, mail->mem, 64 << 10);
-    tide_status rc = tide_buf_add_text(&payload, "{");
-    if (rc == TIDE_OK && known != NULL)
-        rc = tide_buf_add_text(&payload, "\"known\":");
-    if (rc == TIDE_OK && known != NULL)
-        rc = tide_json_escape(tide_text_of(known), &payload);
-    if (rc == TIDE_OK)
-        rc = tide_buf_add_text(&payload, known == NULL ? "\"items\":[" : ",\"items\":[");
+    tide_status rc = tide_buf_add_text(&payload, "{\"items\":[");
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         if (i > 0)
             rc = tide_buf_add_text(&payload, ",");
@@ -72,13 +66,13 @@ tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user
             if (missing[i])
                 part[part_count++] = ids[from + i];
             if (part_count == mail->fetch_ids) {
-                rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err);
+                rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, err);
                 part_count = 0;
             }
         }
     }
     if (rc == TIDE_OK && part_count > 0)
-        rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err);
+        rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, err);
     return rc;
 }
 
@@ -328,18 +322,24 @@ static bool is_of_the_item(tide_status rc)
     }
 }
 
+size_t tide_mail_labels(const json_t *labels, tide_text *texts, size_t room)
+{
+    size_t count = 0;
+    size_t index = 0;
+    const json_t *label = NULL;
+    json_array_foreach(labels, index, label) if (json_is_string(label) && count < room)
+        texts[count++] = tide_text_of(json_string_value(label));
+    return count;
+}
+
 /* Its bytes go over to the archive: two copies of a large one would be too many (M3). */
 static tide_status put_message(struct tide_mail_user *user, tide_job *job,
                                struct tide_gmail_message *message, uint64_t *ticket_out,
                                tide_error *err)
 {
     tide_text labels[500];
-    size_t count = 0;
-    size_t index = 0;
-    const json_t *label = NULL;
-    json_array_foreach(message->labels, index,
-                       label) if (json_is_string(label) && count < sizeof labels / sizeof labels[0])
-        labels[count++] = tide_text_of(json_string_value(label));
+    const size_t count =
+        tide_mail_labels(message->labels, labels, sizeof labels / sizeof labels[0]);
     const struct tide_incoming incoming = {
         .gmail_id = message->id,
         .thread_id = message->thread_id,
@@ -347,6 +347,7 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
         .internal_ms = message->internal_ms,
         .labels = labels,
         .labels_count = count,
+        .said_bytes = message->size_estimate,
         .take = &message->raw,
     };
     return tide_mail_archived(

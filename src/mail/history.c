@@ -402,6 +402,8 @@ static tide_status history_run(tide_job *job, void *context, tide_error *err)
                                 err);
         if (rc == TIDE_OK)
             rc = tide_mail_remember(history->mail, history->user, job, err);
+        if (rc == TIDE_OK)
+            rc = tide_mail_remember_gone(history->mail, history->user, job, err);
     }
     return rc == TIDE_OK ? tide_job_effect(job, write_history, history, err) : rc;
 }

@@ -119,6 +119,8 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
          &mail->fetch_kind,
          sync},
         {{.name = TIDE_MAIL_INDEX_KIND, .handler = index_again}, &mail->index_kind, sync},
+        {{.name = "mail.heal", .handler = tide_mail_heal}, &mail->heal_kind, sync},
+        {{.name = TIDE_MAIL_ACCEPT_KIND, .handler = tide_mail_accept}, &mail->accept_kind, sync},
         {{.name = TIDE_MAIL_ACCOUNT_KIND, .handler = add_account}, &mail->account_kind, sync},
         {{.name = "mail.absent", .handler = tide_mail_absent}, &mail->absent_kind, sync},
         {{.name = "mail.confirm", .handler = tide_mail_confirm, .items = true},
@@ -541,10 +543,11 @@ void tide_mail_request(const struct tide_mail_run *run, uint32_t account,
 {
     (void)snprintf(request_out->payload, sizeof request_out->payload,
                    "{\"force\":%s,\"newest_first\":%s,\"slice_days\":%" PRIu32 ",\"since\":%" PRIu64
-                   "}",
+                   ",\"heal\":%s}",
                    run->force ? "true" : "false", run->newest_first ? "true" : "false",
-                   run->slice_days, run->since_ms);
-    (void)snprintf(request_out->dedupe, sizeof request_out->dedupe, "plan/%" PRIu32, account);
+                   run->slice_days, run->since_ms, run->heal ? "true" : "false");
+    (void)snprintf(request_out->dedupe, sizeof request_out->dedupe, "%s/%" PRIu32,
+                   run->heal ? "heal" : "plan", account);
 }
 
 tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide_error *err)
@@ -559,6 +562,8 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
         rc = tide_error_set(err, TIDE_INVALID, "there is no mail from the future");
     /* An archive that cannot be opened is told here, not by a failed job. */
     struct tide_mail_user *user = NULL;
+    if (rc == TIDE_OK && run->heal && !run->elsewhere)
+        rc = tide_mail_set_aside(mail, row.email, err);
     if (rc == TIDE_OK && !run->elsewhere)
         rc = tide_mail_user(mail, account, &user, err);
     if (rc != TIDE_OK)

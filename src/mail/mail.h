@@ -86,6 +86,7 @@ tide_status tide_mail_accounts(tide_mail *mail,
 struct tide_mail_run {
     const char *email;
     bool force;          /* the whole account again; what is stored is not fetched again */
+    bool heal;           /* everything is read back, and what is damaged fetched again (M19) */
     bool newest_first;   /* slices by their age; the watermark stays honest */
     uint32_t slice_days; /* 0: chosen from the number of messages */
     /* Nothing older is wanted, or TIDE_MAIL_EVERYTHING; 0: as before.  More than an
@@ -99,6 +100,10 @@ struct tide_mail_run {
 #define TIDE_MAIL_PLAN_KIND "mail.plan"
 /* Reads messages again that could not be read; without a payload. */
 #define TIDE_MAIL_INDEX_KIND "mail.index"
+/* The same without a job, for a process that has the directory. */
+tide_status tide_mail_lost_accepted(tide_mail *mail, const char *email, tide_error *err);
+/* What exists nowhere else and is lost is accepted as lost; without a payload. */
+#define TIDE_MAIL_ACCEPT_KIND "mail.accept"
 /* Adds an account: payload.email and payload.endpoint. */
 #define TIDE_MAIL_ACCOUNT_KIND "mail.account"
 struct tide_mail_request {
@@ -131,10 +136,6 @@ bool tide_mail_same_mailbox(const char *a, const char *b);
  * mailbox. */
 tide_status tide_mail_compare(const char *email, const struct tide_gmail_profile *profile,
                               tide_error *err);
-
-/* Whether a mailbox that is said to hold `messages`, and of which only `named` are known, was
- * listed by a server that leaves things out. */
-bool tide_mail_is_short(uint64_t named, uint64_t messages);
 
 struct tide_mail_state {
     uint64_t watermark_ms;   /* 0: none yet */

@@ -7,7 +7,9 @@
  *   pages.c    walks over pages: the next one, circles, beginning again
  *   absent.c   mail.absent, mail.confirm: what a complete listing did not name
  *   identity.c whose mailbox the sign-in opens; every job that asks the server passes it
- *   prove.c    does the archive still hold what the ledger remembers? */
+ *   prove.c    does the archive still hold what the ledger remembers?
+ *   mend.c     copies that are not exact are fetched again
+ *   only.c     the ledger's list of what exists nowhere else */
 #ifndef TIDE_MAIL_INSIDE_H
 #define TIDE_MAIL_INSIDE_H
 
@@ -63,6 +65,7 @@ struct tide_mail {
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind, absent_kind, confirm_kind;
     uint32_t index_kind, account_kind;
+    uint32_t heal_kind, accept_kind;
     uint32_t remove_kind, changes_kind; /* 0: not for this process */
     uint32_t fetch_ids;                 /* of one mail.fetch (M2) */
     uint64_t removing;                  /* the manifest whose batches may run; atomic */
@@ -113,6 +116,8 @@ tide_handler tide_mail_fetch;   /* fetch.c */
 tide_handler tide_mail_history; /* history.c */
 tide_handler tide_mail_absent;  /* absent.c */
 tide_handler tide_mail_confirm; /* absent.c */
+tide_handler tide_mail_heal;    /* mend.c */
+tide_handler tide_mail_accept;  /* mend.c */
 tide_handler tide_mail_restore; /* restore_job.c */
 tide_handler tide_mail_remove;  /* archiver_batch.c */
 tide_handler tide_mail_changes; /* archiver_history.c */
@@ -150,12 +155,14 @@ bool tide_mail_id_can_be(const char *id);
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err);
-/* A child of a job with these items; `known` goes with them, NULL: nothing. */
+/* A child of a job with these items. */
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
-                                size_t count, const char *known, tide_error *err);
+                                size_t count, tide_error *err);
 /* Asks for the one message of a job that probes its account (E6.2); stores nothing. */
 tide_status tide_mail_probe(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                             tide_error *err);
+/* The ids of labels in an answer, at most `room`; how many. */
+size_t tide_mail_labels(const json_t *labels, tide_text *texts, size_t room);
 /* Whether somebody has asked for that message and not yet given the answer to the
  * archive: what the server told since must wait. */
 bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id);
@@ -185,11 +192,28 @@ tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, ti
 tide_status tide_mail_over(tide_job *job, uint64_t tries, tide_error *err);
 void tide_mail_over_begin(tide_job *job, struct tide_mail_page *page, uint64_t *tries);
 
+/* ---- mend.c ---- */
+
+/* Children of a job: mail.fetch jobs for messages whose copy is short or damaged, if it is worth
+ * asking again by now, or `all`. */
+tide_status tide_mail_refetch(tide_mail *mail, struct tide_mail_user *user, tide_job *job, bool all,
+                              tide_error *err);
+/* A child of a job: everything from that time on is read back, and what is damaged fetched. */
+tide_status tide_mail_heal_job(tide_mail *mail, tide_job *job, int64_t from_ms, tide_error *err);
+/* Moves shards that cannot be read into a directory beside them: their mail counts as lost, and is
+ * fetched again.  Nobody has the archive open. */
+tide_status tide_mail_set_aside(tide_mail *mail, const char *email, tide_error *err);
+/* Everything is done: losses that are healed are forgotten (lost.h K3). */
+tide_status tide_mail_settle(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
+
 /* ---- prove.c ---- */
 
 /* Compares the archive with what the ledger remembers (M4, W3); what is lost is noted
  * in the account's row, durably, before anything may be put. */
 tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
+/* With the job's end: the ids of what is gone from the server now (lost.h K2; only.c). */
+tide_status tide_mail_remember_gone(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                                    tide_error *err);
 /* With the job's end: what the archive shows now must still be there at the next run. */
 tide_status tide_mail_remember(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                tide_error *err);

@@ -46,6 +46,8 @@ struct tide_mail_look {
     uint64_t since_ms;       /* the tidemark covers what came after; 0: from the beginning */
     char notice[400];        /* what people should know: that the archive lost something; "" */
 
+    size_t shards_lost; /* tide_mail_look_proof(): not as the ledger remembers them */
+
     /* The stream. */
     uint64_t watermark_ms; /* 0: none yet */
     uint64_t moved_ms;     /* when the tidemark moved last */
@@ -83,7 +85,7 @@ void tide_mail_look_done(struct tide_mail_look *look); /* a zeroed one is fine *
 tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
                            struct tide_mail_look *look, tide_error *err);
 bool tide_mail_look_check(const struct tide_mail_look *look);
-/* Holds the archive against what the ledger remembers (M4): what is lost is told in the
+/* Holds the archive (NULL: there is none) against what the ledger remembers (M4): what is lost is told in the
  * notice, and the tidemark is where it will fall back to.  Changes nothing on disk. */
 tide_status tide_mail_look_proof(tide_ledger *ledger, tide_archive *archive,
                                  struct tide_mail_look *look, tide_error *err);

@@ -7,6 +7,7 @@
  *   mail_shard    what the archive looked like (M4)
  *   mail_proof    (shard, generation) -> when and at which history id a shard of that
  *                 generation had every change that the server had told
+ *   mail_only, mail_only_seen, mail_loss: what exists nowhere else, and what was lost (lost.h)
  *   mail_listing  a complete listing under way: how many of its spans are left (M5)
  *   mail_seen     the ids it has named so far; gone when it ends
  *   mail_epoch    where the epochs of an account that was removed go on
@@ -92,10 +93,6 @@ tide_status tide_mail_proof_get(tide_rows db, uint32_t account,
 tide_status tide_mail_proof_history(tide_rows db, uint32_t account, uint64_t at_ms,
                                     char history_id_out[64], tide_error *err);
 
-/* Messages that the ledger has recorded as bad, gone or owed. */
-tide_status tide_mail_recorded(tide_rows db, uint32_t account, uint64_t *count_out,
-                               tide_error *err);
-
 /* ---- complete listings (M5, M6a) ---- */
 
 struct tide_mail_listing {
@@ -105,7 +102,6 @@ struct tide_mail_listing {
     uint64_t begun_ms; /* younger mail is not judged by it */
     uint64_t left;     /* spans that are not listed to their end */
 };
-/* Begins it, also anew: what it named stays. */
 tide_status tide_mail_listing_put(tide_rows db, const struct tide_mail_listing *listing,
                                   tide_error *err);
 /* TIDE_NOT_FOUND. */
@@ -121,9 +117,6 @@ tide_status tide_mail_seen_add(tide_rows db, uint64_t listing, const tide_text *
 /* seen_out[i]: it was named. */
 tide_status tide_mail_seen_get(tide_rows db, uint64_t listing, const tide_text *ids, size_t count,
                                bool *seen_out, tide_error *err);
-/* How many were named, and one of them; "": none. */
-tide_status tide_mail_seen_some(tide_rows db, uint64_t listing, uint64_t *count_out,
-                                char id_out[65], tide_error *err);
 /* Forgets at most `rows_max` ids, and the listing with the last of them. */
 tide_status tide_mail_seen_forget(tide_rows db, uint64_t listing, uint32_t rows_max,
                                   bool *empty_out, tide_error *err);

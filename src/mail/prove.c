@@ -7,6 +7,7 @@
  * the loss. */
 #include "base/check.h"
 #include "base/clocktext.h"
+#include "mail/lost.h"
 #include "mail/mail_inside.h"
 #include "mail/mail_look.h"
 #include "mail/manifest.h"
@@ -116,6 +117,51 @@ static const char *doubt(const struct tide_shard_state *now, const struct tide_s
     return is_older(now, seen) ? "is an older copy" : "";
 }
 
+struct named {
+    const char *name;
+    bool found;
+};
+
+static void is_named(const char *shard, tide_status rc, const char *why, void *arg)
+{
+    struct named *named = arg;
+    (void)rc;
+    (void)why;
+    named->found = named->found || strcmp(shard, named->name) == 0;
+}
+
+static bool is_broken(tide_archive *archive, const char *name)
+{
+    struct named named = {.name = name};
+    return archive != NULL && tide_archive_broken(archive, is_named, &named, NULL) == TIDE_OK &&
+           named.found;
+}
+
+tide_status tide_mail_shards_doubted(tide_rows db, tide_archive *archive, uint32_t account,
+                                     tide_mem *mem, tide_shard_doubt *visit, void *arg,
+                                     tide_error *err)
+{
+    struct shards remembered = {.mem = mem};
+    struct shards now = {.mem = mem};
+    /* What is remembered first: a process that stores meanwhile only adds to it. */
+    tide_status rc = tide_mail_shards(db, account, shards_add, &remembered, err);
+    if (rc == TIDE_OK && remembered.full)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the shards of an account");
+    if (rc == TIDE_OK && archive != NULL)
+        rc = shards_now(archive, &now, err);
+    for (size_t i = 0; rc == TIDE_OK && i < remembered.count; i++) {
+        const struct tide_shard_state *there = shard_of(&now, remembered.list[i].name);
+        const char *why = doubt(there, &remembered.list[i]);
+        if (there == NULL && is_broken(archive, remembered.list[i].name))
+            why = "cannot be read";
+        if (why[0] != '\0')
+            visit(&remembered.list[i], why, arg);
+    }
+    shards_done(&remembered);
+    shards_done(&now);
+    return rc;
+}
+
 /* The first millisecond of its year: it holds nothing that is older. */
 static uint64_t start_of(const struct tide_shard_state *shard)
 {
@@ -168,6 +214,17 @@ static tide_status labels_since(tide_rows db, const struct proof *proof,
     return rc;
 }
 
+/* Messages that the shards of its year had, all parts together: what is fetched again may go into
+ * another part. */
+static uint64_t year_total(const struct proof *proof, const struct tide_shard_state *shard)
+{
+    uint64_t messages = 0;
+    for (size_t i = 0; i < proof->remembered.count; i++)
+        if (start_of(&proof->remembered.list[i]) == start_of(shard))
+            messages += proof->remembered.list[i].messages;
+    return messages;
+}
+
 /* What is there now is what the next proof is held against. */
 static tide_status write_lost(tide_transaction *transaction, void *arg, tide_error *err)
 {
@@ -180,7 +237,9 @@ static tide_status write_lost(tide_transaction *transaction, void *arg, tide_err
         const struct tide_shard_state *now = shard_of(&proof->now, seen->name);
         if (doubt(now, seen)[0] == '\0')
             continue;
-        if (now != NULL)
+        rc = tide_mail_loss_put(db, proof->account, seen->name, year_total(proof, seen),
+                                proof->now_ms, err);
+        if (rc == TIDE_OK && now != NULL)
             rc = labels_since(db, proof, now, &rewind_ms, err);
         if (rc == TIDE_OK)
             rc = now == NULL ? tide_mail_shard_forget(db, proof->account, seen->name, err)
@@ -282,10 +341,11 @@ tide_status tide_mail_look_proof(tide_ledger *ledger, tide_archive *archive,
                                       &proof.remembered, err);
     if (rc == TIDE_OK && proof.remembered.full)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the shards of %s", look->email);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && archive != NULL)
         rc = shards_now(archive, &proof.now, err);
     if (rc == TIDE_OK)
         compare(&proof);
+    look->shards_lost = proof.unproven;
     if (rc == TIDE_OK && proof.unproven > 0) {
         (void)snprintf(look->notice, sizeof look->notice, "%.399s", proof.notice);
         if (proof.lost_ms < look->watermark_ms)

@@ -18,6 +18,8 @@
  *       the manifest says.
  *   R2  an insert is asked for under an intent only (E1.9).  When it is not known whether an
  *       earlier one happened, in whichever run, the server is searched first.
+ *   R2a just before it the server is asked for the id that the message had: one that came back
+ *       by itself is not inserted a second time (M21).
  *   R3  an entry is restored once the archive has the new id on disk, and not before.
  *   R4  a job acts for the run that made it: what a process that died left behind does nothing.
  */
@@ -30,7 +32,7 @@
 typedef struct tide_restore tide_restore;
 
 enum {
-    TIDE_RESTORE_ENTRIES = 50,  /* of one job that inserts: 13 s of quota */
+    TIDE_RESTORE_ENTRIES = 25,  /* of one job that inserts: 11 s of quota */
     TIDE_RESTORE_LABELED = 300, /* of one that changes labels */
     TIDE_RESTORE_ENTRIES_MAX = 10000000,
     TIDE_RESTORE_REFUSALS_MAX = 10000, /* that are told by name */

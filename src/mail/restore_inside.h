@@ -76,6 +76,7 @@ struct tide_piece {
     tide_deed deed;
     bool stored_known;
     struct tide_stored stored; /* its row; by another id when it was restored before */
+    bool looked;               /* Gmail was asked whether it has it after all (M21) */
     bool over;                 /* restored, or refused */
 };
 

@@ -385,8 +385,48 @@ static tide_status insert_raw(struct work *work, struct tide_piece *piece, tide_
     return rc == TIDE_OK ? adopt(work, piece, &as, labels, count, err) : rc;
 }
 
+/* Whether Gmail has it after all: it came back by itself, or was never gone (M21).  The archive
+ * learns of it. */
+static tide_status look_for(struct work *work, struct tide_piece *piece, tide_error *err)
+{
+    tide_restore *restore = work->restore;
+    tide_archive *archive = restore->user->archive;
+    struct tide_gmail_message message;
+    uint64_t ticket = 0;
+    piece->looked = true;
+    tide_gmail_message_init(&message, restore->mem);
+    tide_status rc = tide_gmail_get_minimal(restore->user->gmail, work->job,
+                                            tide_text_of(piece->stored.gmail_id), &message, err);
+    if (rc == TIDE_OK) {
+        TIDE_SEEN("restore: a message is at the server after all");
+        tide_text labels[500];
+        const struct tide_incoming back = {
+            .gmail_id = tide_text_of(piece->stored.gmail_id),
+            .thread_id = message.thread_id,
+            .history_id = message.history_id,
+            .internal_ms = piece->stored.internal_ms,
+            .labels = labels,
+            .labels_count = tide_mail_labels(message.labels, labels, 500),
+        };
+        piece->deed = TIDE_DEED_THERE;
+        for (size_t i = 0; i < back.labels_count; i++)
+            if (tide_text_equal(labels[i], TIDE_TEXT("TRASH")))
+                piece->deed = TIDE_DEED_TRASH;
+        rc = tide_archive_back(archive, &back, &ticket, err);
+    }
+    tide_gmail_message_done(&message);
+    if (rc == TIDE_OK)
+        rc = tide_archive_sync(archive, ticket, tide_job_cancellation(work->job), err);
+    return rc == TIDE_GONE ? TIDE_OK : rc;
+}
+
 static tide_status insert(struct work *work, struct tide_piece *piece, tide_error *err)
 {
+    if (!piece->looked) {
+        const tide_status rc = look_for(work, piece, err);
+        if (rc != TIDE_OK || piece->deed != TIDE_DEED_INSERT)
+            return rc;
+    }
     tide_buf raw;
     tide_buf_init(&raw, work->restore->mem, TIDE_RESTORE_RAW_BYTES_MAX);
     tide_status rc = tide_piece_raw(work->restore, piece, &raw, err);

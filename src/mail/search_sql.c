@@ -494,6 +494,8 @@ static void labels_of_shard(struct maker *maker, struct tide_shard *shard, struc
         if (maker->rc == TIDE_OK && row)
             label_look(maker, labels, wanted, tide_column_text(stmt, 0), tide_column_text(stmt, 1));
     }
+    if (maker->rc == TIDE_CORRUPT)
+        maker->rc = tide_shards_pass(searching->shards, shard, maker->rc, searching->err);
     (void)sqlite3_finalize(stmt);
 }
 

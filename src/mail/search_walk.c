@@ -59,6 +59,18 @@ static tide_status part_open(struct year *year, size_t index, const struct tide_
     return rc;
 }
 
+/* A part that turns out to be damaged on the way says nothing more; the others do (H5). */
+static tide_status part_failed(struct part *part, tide_status rc)
+{
+    struct tide_searching *searching = part->walk.searching;
+    if (rc != TIDE_CORRUPT || part->walk.shard == NULL)
+        return rc; /* any other failure is the search's */
+    rc = tide_shards_pass(searching->shards, part->walk.shard, rc, searching->err);
+    if (rc == TIDE_OK)
+        part->flow = NULL;
+    return rc;
+}
+
 /* The part whose message is next; NULL: none has any. */
 static struct part *part_next(struct year *year)
 {
@@ -84,7 +96,7 @@ static tide_status year_walk(struct year *year, const struct tide_plan *plan,
         return tide_error_set(searching->err, TIDE_NO_MEMORY, "no memory to search in %zu shards",
                               year->count);
     for (size_t i = 0; i < year->count && rc == TIDE_OK; i++)
-        rc = part_open(year, i, plan, start);
+        rc = part_failed(&year->parts[i], part_open(year, i, plan, start));
     while (rc == TIDE_OK && !*ended) {
         struct part *part = part_next(year);
         if (part == NULL)
@@ -94,7 +106,7 @@ static tide_status year_walk(struct year *year, const struct tide_plan *plan,
                                          tide_key_of(searching->descending, key)};
         *ended = !visit(arg, &place);
         if (!*ended)
-            rc = tide_flow_seek(&part->walk, part->flow, key + 1);
+            rc = part_failed(part, tide_flow_seek(&part->walk, part->flow, key + 1));
     }
     for (size_t i = 0; i < year->count; i++)
         tide_walk_close(&year->parts[i].walk);

@@ -10,7 +10,8 @@
 /* Without its bytes a message is still a row, and has to be missed by name. */
 #define STORED                                                                                     \
     "SELECT m.id, m.gmail_id, m.thread_id, m.history_id, m.internal_ms, m.bytes, c.hash, m.mark,"  \
-    " m.gone_ms, m.content, m.problem FROM message m LEFT JOIN content c ON c.id = m.content "
+    " m.gone_ms, m.content, m.problem, (SELECT d.kind FROM doubt d WHERE d.message = m.id)"        \
+    " FROM message m LEFT JOIN content c ON c.id = m.content "
 
 static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_BEGIN] = "BEGIN",
@@ -25,7 +26,11 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_SPAN] = "SELECT (SELECT min(internal_ms) FROM message WHERE id <="
                         " (SELECT min(id) FROM message) + shard.late),"
                         " (SELECT max(internal_ms) FROM message WHERE id >="
-                        " (SELECT max(id) FROM message) - shard.late) FROM shard",
+                        " (SELECT max(id) FROM message) - shard.late),"
+                        " (SELECT count(*) FROM message WHERE gone_ms IS NOT NULL),"
+                        " (SELECT coalesce(sum(id), 0) FROM message WHERE gone_ms IS NOT NULL)"
+                        " FROM shard",
+    [TIDE_SHARD_GONE_IDS] = "SELECT gmail_id FROM message WHERE gone_ms IS NOT NULL",
     [TIDE_SHARD_LATE] = "SELECT late FROM shard",
     [TIDE_SHARD_DATE] = "SELECT internal_ms FROM message WHERE id = ?1",
     [TIDE_SHARD_BYTES] = "SELECT c.page_count * s.page_size FROM pragma_page_count() c,"
@@ -37,10 +42,18 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                                " ORDER BY m.id LIMIT ?3",
     [TIDE_SHARD_REPLACED] =
         "SELECT m.id, m.gmail_id, m.thread_id, m.history_id, m.internal_ms, c.bytes, c.hash,"
-        " m.mark, m.gone_ms, e.content FROM earlier e JOIN message m ON m.id = e.message"
+        " m.mark, m.gone_ms, e.content, NULL, 0 FROM earlier e JOIN message m ON m.id = e.message"
         " JOIN content c ON c.id = e.content ORDER BY e.rowid LIMIT ?3 OFFSET ?1 + ?2 * 0",
     [TIDE_SHARD_HAS] = "SELECT 1 FROM message WHERE gmail_id = ?1"
                        " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1",
+    /* Stored, believed to be at the server, and exact; by a former id: it is another one now. */
+    [TIDE_SHARD_WHOLE] = "SELECT 1 FROM message m WHERE m.gmail_id = ?1 AND m.gone_ms IS NULL AND"
+                         " NOT EXISTS (SELECT 1 FROM doubt d WHERE d.message = m.id AND d.kind > 1)"
+                         " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1"
+                         " AND NOT EXISTS (SELECT 1 FROM message WHERE gmail_id = ?1)",
+    [TIDE_SHARD_DOUBTED] = "SELECT m.gmail_id, d.kind, m.gone_ms, m.bytes, d.said_bytes, d.tries,"
+                           " d.next_ms FROM doubt d JOIN message m ON m.id = d.message"
+                           " ORDER BY d.message DESC",
     [TIDE_SHARD_FORMER] = STORED "JOIN former f ON f.message = m.id WHERE f.gmail_id = ?1"
                                  " ORDER BY f.until_ms DESC LIMIT 1",
     /* Itself while a message that the server has is in it, before what became of it. */
@@ -75,7 +88,10 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_TALLY] = "SELECT (SELECT count(*) FROM message WHERE gone_ms IS NOT NULL),"
                          " (SELECT count(*) FROM message WHERE mark < 2),"
                          " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 3),"
-                         " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 2)",
+                         " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 2),"
+                         " (SELECT count(*) FROM doubt WHERE kind = 1),"
+                         " (SELECT count(*) FROM doubt WHERE kind = 2),"
+                         " (SELECT count(*) FROM doubt WHERE kind = 3)",
 
     [TIDE_SHARD_WRITE] = "BEGIN IMMEDIATE",
     [TIDE_SHARD_STATE_ADD] =
@@ -102,6 +118,27 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_MESSAGE_CONTENT] = "UPDATE message SET content = ?2, bytes = ?3 WHERE id = ?1",
     [TIDE_SHARD_EARLIER_ADD] =
         "INSERT INTO earlier (message, content, until_ms) VALUES (?1, ?2, ?3)",
+    [TIDE_SHARD_DOUBT_PUT] =
+        "INSERT INTO doubt (message, kind, said_bytes, since_ms, tries, next_ms)"
+        " VALUES (?1, ?2, ?3, ?4, 0, ?4) ON CONFLICT (message) DO UPDATE"
+        " SET kind = excluded.kind, said_bytes = max(said_bytes, excluded.said_bytes),"
+        " next_ms = min(next_ms, excluded.next_ms)",
+    /* An hour, two, four, ... a week. */
+    [TIDE_SHARD_DOUBT_TRIED] = "UPDATE doubt SET tries = tries + 1, next_ms = ?2 + min(604800000, "
+                               "3600000 << min(tries, 8))"
+                               " WHERE message = ?1",
+    [TIDE_SHARD_DOUBT_DROP] = "DELETE FROM doubt WHERE message = ?1",
+    [TIDE_SHARD_CONTENT_MEND] =
+        "UPDATE content SET bytes = ?2, body_bytes = ?3, codec = ?4, dict = NULL, body = ?5,"
+        " hash = ?1 WHERE id = ?6",
+    [TIDE_SHARD_CUTS_DROP] = "DELETE FROM cut WHERE content = ?1",
+    [TIDE_SHARD_PIECE_MEND] =
+        "UPDATE piece SET bytes = ?2, codec = ?3, dict = NULL, body = ?4, hash = ?1 WHERE id = ?5",
+    [TIDE_SHARD_EARLIER_DROP] = "DELETE FROM earlier WHERE message = ?1 AND content = ?2",
+    [TIDE_SHARD_HEAD_DROP] = "DELETE FROM head WHERE id = ?1",
+    [TIDE_SHARD_UNMARK] =
+        "UPDATE message SET mark = 0, deaths = 0, problem = NULL WHERE id = ?1 AND mark >= 2",
+    [TIDE_SHARD_BACK] = "UPDATE message SET gone_ms = NULL WHERE id = ?1 AND gone_ms IS NOT NULL",
     [TIDE_SHARD_GONE] = "UPDATE message SET gone_ms = ?2 WHERE id = ?1 AND gone_ms IS NULL",
     [TIDE_SHARD_FORMER_ADD] =
         "INSERT INTO former (message, gmail_id, thread_id, until_ms) VALUES (?1, ?2, ?3, ?4)",
@@ -287,9 +324,20 @@ static tide_status open_to_write(const tide_shards *shards, struct tide_shard *s
 static tide_status open_to_read(const tide_shards *shards, struct tide_shard *shard,
                                 uint32_t version, tide_error *err)
 {
+    tide_status rc = TIDE_OK;
     if (version == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "%s: not wholly made", shard->db.path);
-    tide_status rc = tide_db_prepare(&shard->db, statements, TIDE_SHARD_READ_SQL, err);
+    /* What an earlier version does not have, it has as an empty table of this connection: nothing
+     * was in doubt there.  Once somebody has brought the file up to date, that would hide what
+     * is, and the shard is opened again (tide_shards_open()). */
+    shard->older = version < tide_shard_schema.steps_count;
+    if (shard->older)
+        rc = tide_db_exec(&shard->db,
+                          "CREATE TEMP TABLE doubt (message INTEGER PRIMARY KEY, kind, said_bytes,"
+                          " since_ms, tries, next_ms)",
+                          err);
+    if (rc == TIDE_OK)
+        rc = tide_db_prepare(&shard->db, statements, TIDE_SHARD_READ_SQL, err);
     return rc == TIDE_OK ? state_load(shard, shards->account, err) : rc;
 }
 
@@ -338,10 +386,19 @@ tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard,
     return TIDE_OK;
 }
 
+bool tide_shard_outdated(struct tide_shard *shard)
+{
+    int64_t version = 0;
+    return shard->open && shard->older &&
+           tide_db_number(&shard->db, "PRAGMA user_version", &version, NULL) == TIDE_OK &&
+           version >= (int64_t)tide_shard_schema.steps_count;
+}
+
 void tide_shard_close(struct tide_shard *shard)
 {
     if (!shard->open)
         return;
+    shard->older = false;
     if (shard->in_tx)
         tide_shard_rollback(shard);
     tide_db_close(&shard->db);
@@ -501,6 +558,8 @@ void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
     stored_out->indexed = sqlite3_column_int(row, 7) == TIDE_MARK_INDEXED;
     stored_out->gone = sqlite3_column_type(row, 8) != SQLITE_NULL;
     stored_out->content = sqlite3_column_int64(row, 9);
+    const int copy = sqlite3_column_int(row, 11);
+    stored_out->copy = copy > 0 && copy < TIDE_COPIES ? (tide_copy)copy : TIDE_COPY_EXACT;
 }
 
 static tide_status find_by(struct tide_shard *shard, tide_shard_sql sql, tide_text gmail_id,
@@ -679,4 +738,48 @@ tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_
     tide_mem_free(mem, reading.cuts, reading.cuts_capacity * sizeof reading.cuts[0]);
     tide_mem_free(mem, reading.pieces, reading.pieces_capacity * sizeof reading.pieces[0]);
     return rc;
+}
+
+/* ---- comparing ------------------------------------------------------------------- */
+
+/* What says that bytes are damaged, and nothing else. */
+static bool is_damage(tide_status rc)
+{
+    return rc == TIDE_CORRUPT || rc == TIDE_INVALID || rc == TIDE_FULL;
+}
+
+tide_status tide_shard_content_is(struct tide_shard *shard, tide_packer *packer, int64_t content,
+                                  tide_text raw, bool *is_out, tide_error *err)
+{
+    tide_buf read;
+    tide_buf_init(&read, shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
+    const tide_status rc = tide_shard_raw(shard, packer, content, &read, err);
+    *is_out = rc == TIDE_OK && tide_text_equal(tide_buf_text(&read), raw);
+    tide_buf_done(&read);
+    return is_damage(rc) ? TIDE_OK : rc;
+}
+
+tide_status tide_shard_content_adds(struct tide_shard *shard, tide_packer *packer, int64_t content,
+                                    tide_text raw, bool *adds_out, tide_error *err)
+{
+    tide_buf read;
+    tide_buf_init(&read, shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
+    const tide_status rc = tide_shard_raw(shard, packer, content, &read, err);
+    const tide_text old = tide_buf_text(&read);
+    *adds_out = rc == TIDE_OK && (old.bytes > raw.bytes ||
+                                  (old.bytes > 0 && memcmp(old.data, raw.data, old.bytes) != 0));
+    tide_buf_done(&read);
+    return is_damage(rc) ? TIDE_OK : rc;
+}
+
+tide_status tide_shard_piece_is(struct tide_shard *shard, tide_packer *packer, int64_t piece,
+                                tide_text bytes, bool *is_out, tide_error *err)
+{
+    struct reading reading = {.shard = shard, .packer = packer, .pieces = &piece};
+    tide_text read = TIDE_TEXT_NONE;
+    tide_buf_init(&reading.piece, shard->db.mem, TIDE_MESSAGE_BYTES_MAX);
+    tide_status rc = give_piece(&reading, 0, &read, err);
+    *is_out = rc == TIDE_OK && tide_text_equal(read, bytes);
+    tide_buf_done(&reading.piece);
+    return is_damage(rc) ? TIDE_OK : rc;
 }

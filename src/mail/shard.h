@@ -14,6 +14,8 @@
  *   H4  wanted <= message.id <= wanted + late, where wanted = (internal_ms - start_ms) /
  *       TIDE_SHARD_UNIT_MS and `late` is one number of the shard, which only grows (A4).
  *       A new message gets the first id from `wanted` on that is free.
+ *   H5  a shard that is damaged, or not one of this archive, is named and is not there for
+ *       those who only read: the others answer.  Whoever writes stops at it.
  */
 #ifndef TIDE_MAIL_SHARD_H
 #define TIDE_MAIL_SHARD_H
@@ -60,6 +62,9 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_WALK,
     TIDE_SHARD_REPLACED,
     TIDE_SHARD_HAS,
+    TIDE_SHARD_WHOLE,
+    TIDE_SHARD_DOUBTED,
+    TIDE_SHARD_GONE_IDS,
     TIDE_SHARD_IDS,
     TIDE_SHARD_FORMER,
     TIDE_SHARD_THREAD_NOW,
@@ -90,7 +95,17 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_MESSAGE_AGAIN,
     TIDE_SHARD_MESSAGE_CONTENT,
     TIDE_SHARD_EARLIER_ADD,
+    TIDE_SHARD_DOUBT_PUT,
+    TIDE_SHARD_DOUBT_TRIED,
+    TIDE_SHARD_DOUBT_DROP,
+    TIDE_SHARD_CONTENT_MEND,
+    TIDE_SHARD_CUTS_DROP,
+    TIDE_SHARD_PIECE_MEND,
+    TIDE_SHARD_EARLIER_DROP,
+    TIDE_SHARD_HEAD_DROP,
+    TIDE_SHARD_UNMARK,
     TIDE_SHARD_GONE,
+    TIDE_SHARD_BACK,
     TIDE_SHARD_FORMER_ADD,
     TIDE_SHARD_RENAME,
     TIDE_SHARD_HISTORY,
@@ -128,14 +143,17 @@ struct tide_shard {
     tide_db db; /* when open */
     bool seen;  /* by the last look */
     bool open;
+    bool older; /* it is open to be read, and of an earlier version than ours */
     bool in_tx;
     bool warm;      /* it was used lately, and has pages in its cache */
     bool full;      /* it has passed its size: new messages go to the next part */
     bool recovered; /* marks of a run that died were looked at */
-    bool indexed;   /* nothing is left to index */
-    bool untidy;    /* words were added: their segments may be worth merging */
-    bool known;     /* it was open once: what follows is known */
-    int wal_pages;  /* in its log */
+    tide_status broken_rc;
+    char broken[200]; /* why it cannot be read; "": it can (H5) */
+    bool indexed;     /* nothing is left to index */
+    bool untidy;      /* words were added: their segments may be worth merging */
+    bool known;       /* it was open once: what follows is known */
+    int wal_pages;    /* in its log */
     uint32_t pins;
     uint64_t used; /* for closing the one that was not used for longest */
     /* While open for writing: as in its row, the running transaction included. */
@@ -156,6 +174,7 @@ typedef struct tide_shards {
     const char *dir;     /* borrowed */
     const char *account; /* borrowed */
     bool read_only;
+    bool tolerant;            /* damaged ones are passed over (H5) */
     uint32_t cache_kib;       /* of each; 0: as usual */
     uint64_t bytes_max;       /* of a shard */
     struct tide_shard **list; /* by key */
@@ -172,17 +191,23 @@ void tide_shards_done(tide_shards *shards); /* rolls back what is not committed 
 tide_status tide_shards_look(tide_shards *shards, tide_error *err);
 /* NULL when there is none. */
 struct tide_shard *tide_shards_get(tide_shards *shards, uint32_t key);
-/* Opens it if it is not.  TIDE_NOT_FOUND: it is not wholly made (H3). */
+/* Opens it if it is not.  TIDE_NOT_FOUND: it is not wholly made (H3), or passed over (H5). */
 tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide_error *err);
 /* Makes a shard, with its file, and opens it. */
 tide_status tide_shards_make(tide_shards *shards, int32_t year, uint32_t part,
                              struct tide_shard **shard_out, tide_error *err);
+/* What is to become of a failure with a shard: TIDE_OK, it is passed over from now on (H5); else
+ * `rc` itself. */
+tide_status tide_shards_pass(const tide_shards *shards, struct tide_shard *shard, tide_status rc,
+                             const tide_error *err);
 /* Closes it, unless it is pinned or in a transaction. */
 void tide_shards_close(tide_shards *shards, struct tide_shard *shard);
 
 /* For the set; everybody else asks the set. */
 tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard, tide_error *err);
 void tide_shard_close(struct tide_shard *shard);
+/* Whether a file that was of an earlier version when it was opened to be read no longer is. */
+bool tide_shard_outdated(struct tide_shard *shard);
 /* Its row as it is now. */
 tide_status tide_shard_state_load(struct tide_shard *shard, tide_error *err);
 /* Of the file, with what is still in its log. */
@@ -211,6 +236,15 @@ void tide_shard_hash(sqlite3_stmt *row, int at, uint8_t hash_out[TIDE_CONTENT_HA
 /* The whole message, put together, hash checked (A2). */
 tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_t content,
                            tide_buf *out, tide_error *err);
+
+/* Whether it can be read and is these bytes; only what is not damage fails. */
+tide_status tide_shard_content_is(struct tide_shard *shard, tide_packer *packer, int64_t content,
+                                  tide_text raw, bool *is_out, tide_error *err);
+/* Whether it can be read and is more than the beginning of these bytes. */
+tide_status tide_shard_content_adds(struct tide_shard *shard, tide_packer *packer, int64_t content,
+                                    tide_text raw, bool *adds_out, tide_error *err);
+tide_status tide_shard_piece_is(struct tide_shard *shard, tide_packer *packer, int64_t piece,
+                                tide_text bytes, bool *is_out, tide_error *err);
 
 /* The first id that a new message of that date can have (H4), in a transaction. */
 tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int64_t *id_out,

@@ -152,7 +152,24 @@ static const char version_1[] =
     "      WHERE message_label.message = message.id) AS labels\n"
     "  FROM message LEFT JOIN head ON head.id = message.id;\n";
 
-static const char *const steps[] = {version_1};
+/* Version 2: what is known about a copy.  What version 1 stored without a byte is in doubt;
+ * of the rest it did not keep what the server had said. */
+static const char version_2[] =
+    "CREATE TABLE doubt (\n"
+    "  -- One row for each message whose bytes are not known to be exactly those of the\n"
+    "  -- server.  No row: they are.\n"
+    "  message INTEGER PRIMARY KEY REFERENCES message (id),\n"
+    "  kind INTEGER NOT NULL,       -- 1 held: from elsewhere; 2 shorter than the server said,\n"
+    "                               -- or empty; 3 damaged\n"
+    "  said_bytes INTEGER NOT NULL, -- how long the server said it is; 0: not known\n"
+    "  since_ms INTEGER NOT NULL,\n"
+    "  tries INTEGER NOT NULL,      -- how often the server gave no better bytes since\n"
+    "  next_ms INTEGER NOT NULL     -- when it is worth asking again\n"
+    ");\n"
+    "INSERT INTO doubt (message, kind, said_bytes, since_ms, tries, next_ms)\n"
+    "  SELECT id, 2, 0, stored_ms, 0, 0 FROM message WHERE bytes = 0;\n";
+
+static const char *const steps[] = {version_1, version_2};
 
 /* "tide" in ASCII, as `file` and PRAGMA application_id show it. */
 const struct tide_schema tide_shard_schema = {

@@ -203,16 +203,41 @@ static void warm(tide_shards *shards, struct tide_shard *shard)
     shards->warm_count--;
 }
 
+tide_status tide_shards_pass(const tide_shards *shards, struct tide_shard *shard, tide_status rc,
+                             const tide_error *err)
+{
+    if (!shards->tolerant || (rc != TIDE_CORRUPT && rc != TIDE_INVALID && rc != TIDE_NEWER))
+        return rc;
+    TIDE_SEEN("shard: a damaged one was passed over");
+    shard->broken_rc = rc;
+    (void)snprintf(shard->broken, sizeof shard->broken, "%.*s", (int)sizeof shard->broken - 1,
+                   err == NULL || err->text[0] == '\0' ? "damaged" : err->text);
+    return TIDE_OK;
+}
+
+static tide_status open_one(tide_shards *shards, struct tide_shard *shard, tide_error *err)
+{
+    tide_error own = {TIDE_OK, 0, ""};
+    close_oldest(shards);
+    const tide_status rc = tide_shard_open(shards, shard, &own);
+    if (rc == TIDE_OK)
+        shards->open_count++;
+    else if (err != NULL)
+        *err = own;
+    return rc != TIDE_OK && tide_shards_pass(shards, shard, rc, &own) == TIDE_OK ? TIDE_NOT_FOUND
+                                                                                 : rc;
+}
+
 tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide_error *err)
 {
     tide_status rc = TIDE_OK;
     shard->used = ++shards->uses;
-    if (!shard->open) {
-        close_oldest(shards);
-        rc = tide_shard_open(shards, shard, err);
-        if (rc == TIDE_OK)
-            shards->open_count++;
-    }
+    if (shard->older && shard->pins == 0 && tide_shard_outdated(shard))
+        tide_shards_close(shards, shard);
+    if (shard->broken[0] != '\0')
+        return tide_error_set(err, TIDE_NOT_FOUND, "%s", shard->broken);
+    if (!shard->open)
+        rc = open_one(shards, shard, err);
     if (rc == TIDE_OK)
         warm(shards, shard);
     return rc;

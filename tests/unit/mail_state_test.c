@@ -1,5 +1,7 @@
 /* The mail system's rows: what is kept, what gives way to what (M4, M5, M6a). */
+#include "mail/lost.h"
 #include "mail/mail_state.h"
+#include "mail/manifest.h"
 
 #include "unit/rows_fixture.h"
 
@@ -197,6 +199,60 @@ static void the_last_proof_of_each_day_stays(void **state)
     tide_rows_end(&stmt);
 }
 
+static struct tide_mail_lost lost_now(tide_rows rows)
+{
+    const struct tide_lost_ask ask = {.db = rows, .account = 1, .mem = tide_mem_heap()};
+    struct tide_mail_lost lost = {.shards = 99};
+    OK(tide_mail_lost(&ask, NULL, NULL, &lost, err));
+    return lost;
+}
+
+static void run_sql(tide_rows rows, const char *sql)
+{
+    tide_rows_stmt stmt;
+    OK(tide_rows_prepare(rows, sql, "test", &stmt, err));
+    OK(tide_rows_run(&stmt, err));
+}
+
+/* Without an archive everything that is known is lost. */
+static void what_is_lost_is_told_until_it_is_accepted(void **state)
+{
+    const struct tide_shard_state one = shard("2019", "x", 5, 4);
+    const struct tide_lost_ask ask = {
+        .db = ROWS, .account = 1, .thorough = true, .mem = tide_mem_heap()};
+    struct tide_manifest manifest = {
+        .account = 1, .mode = TIDE_REMOVE_FOR_GOOD, .query = "q", .made_ms = 100};
+    OK(tide_manifest_tables(ROWS, err));
+    OK(tide_mail_shard_put(ROWS, 1, &one, err));
+    struct tide_mail_lost lost = lost_now(ROWS);
+    assert_int_equal(lost.shards, 1);
+    assert_int_equal(lost.messages + lost.others, 0);
+    /* A sync saw it: the loss is kept when the shard is forgotten. */
+    OK(tide_mail_loss_put(ROWS, 1, "2019", 4, 100, err));
+    OK(tide_mail_loss_put(ROWS, 1, "2019", 2, 200, err)); /* a second loss makes it no smaller */
+    OK(tide_mail_shard_forget(ROWS, 1, "2019", err));
+    lost = lost_now(ROWS);
+    assert_int_equal(lost.shards, 0);
+    assert_int_equal(lost.others, 4);
+    /* Two of them are known by name: one was gone from the server, one the archiver deleted. */
+    run_sql(ROWS, "INSERT INTO mail_only(account, gmail_id, shard, accepted_ms)"
+                  " VALUES(1, 'a', '2019', 0)");
+    OK(tide_manifest_add(ROWS, &manifest, err));
+    struct tide_removal entry = {.manifest = manifest.id,
+                                 .gmail_id = "b",
+                                 .internal_ms = 1546300800000,
+                                 .state = TIDE_REMOVAL_REMOVED};
+    OK(tide_removal_add(ROWS, &entry, err));
+    lost = lost_now(ROWS);
+    assert_int_equal(lost.messages, 2);
+    assert_int_equal(lost.others, 2);
+    OK(tide_mail_lost_settle(&ask, err)); /* nothing is healed */
+    assert_int_equal(lost_now(ROWS).messages, 2);
+    OK(tide_mail_lost_accept(&ask, 300, err));
+    lost = lost_now(ROWS);
+    assert_int_equal(lost.shards + lost.messages + lost.others, 0);
+}
+
 static void a_listing_ends_with_its_last_span(void **state)
 {
     const struct tide_mail_listing listing = {
@@ -255,6 +311,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_adopted_mark_and_those_above_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(a_note_never_hides_a_loss, setup, teardown),
         cmocka_unit_test_setup_teardown(the_last_proof_of_each_day_stays, setup, rows_teardown),
+        cmocka_unit_test_setup_teardown(what_is_lost_is_told_until_it_is_accepted, setup,
+                                        rows_teardown),
         cmocka_unit_test_setup_teardown(a_copy_is_as_whole_as_the_last_proof_before_it, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_listing_ends_with_its_last_span, setup, teardown),

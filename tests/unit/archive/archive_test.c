@@ -5,11 +5,11 @@
 #include "archive_fixture.h"
 
 extern const struct group group_content, group_storing, group_order, group_labels, group_opening,
-    group_indexing, group_threads, group_corpus;
+    group_doubts, group_indexing, group_threads, group_corpus;
 
 static const struct group *const groups[] = {&group_content, &group_storing, &group_order,
                                              &group_labels,  &group_opening, &group_indexing,
-                                             &group_threads, &group_corpus};
+                                             &group_threads, &group_corpus,  &group_doubts};
 
 int main(void)
 {

@@ -30,7 +30,7 @@ static void a_stored_message_is_read_back_byte_for_byte(void **state)
     assert_sound(f, 1);
     close_archive(f);
     assert_int_equal(ask(f, "2019", "PRAGMA application_id"), 0x74696465);
-    assert_int_equal(ask(f, "2019", "PRAGMA user_version"), 1);
+    assert_int_equal(ask(f, "2019", "PRAGMA user_version"), 2);
     assert_int_equal(ask(f, "2019", "SELECT messages FROM shard"), 1);
 }
 

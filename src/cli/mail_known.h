@@ -1,0 +1,22 @@
+/* mail_known.h - what is known about the copies of an account and about its losses, for status,
+ * verify, sync and `mail lost` (M4, M19a). */
+#ifndef TIDE_CLI_MAIL_KNOWN_H
+#define TIDE_CLI_MAIL_KNOWN_H
+
+#include "cli/mail_home.h"
+#include "mail/lost.h"
+#include "mail/mail_look.h"
+
+struct mail_known_ask {
+    const struct tide_mail_look *look;
+    tide_archive *archive; /* NULL: there is none */
+    uint64_t stored;
+    bool thorough; /* everything that exists nowhere else is looked up */
+    bool always;   /* copies are counted also when all are exact */
+    bool names;    /* every message by its id, not the first ones */
+};
+/* Prints it, sets "copies" and "lost" in `one`, and ends the command with CLI_EXIT_BAD_ITEMS if
+ * something is missing.  The ledger is open to be read. */
+tide_status mail_known_show(struct cli *cli, const struct mail_known_ask *ask, tide_json *one);
+
+#endif
