@@ -271,7 +271,10 @@ void tide_job_item_failed(tide_job *job, size_t index, tide_status status, const
 /* Makes a call under the account's governor: charged before sending, answered
  * after.  TIDE_AGAIN: no units now; return it, the job comes back by itself
  * (E4.3a).  `judge` turns an answer into a status and finds the time a refusal
- * names; NULL: tide_http_judge.  TIDE_OK only for what it calls success. */
+ * names; NULL: tide_http_judge.  TIDE_OK only for what it calls success.  With TIDE_THROTTLED
+ * it may say in err->code which limit was met, so that the engine learns that limit (E4.3). */
+#define TIDE_REFUSED_CONCURRENCY (-1) /* too many calls at once */
+#define TIDE_REFUSED_BYTES       (-2) /* too many bytes for one day */
 typedef tide_status tide_judge(const struct tide_response *response, uint64_t *retry_after_ms_out,
                                tide_error *err);
 tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,

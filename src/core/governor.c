@@ -436,8 +436,11 @@ static bool a_method_is_slow(tide_governor *governor, uint64_t now_ms)
 static void learn_limits(tide_governor *governor, uint64_t now_ms, const struct tide_answer *answer)
 {
     if (answer->refusal == TIDE_REFUSAL_CONCURRENCY) {
-        /* The refused call itself has already left the count. */
-        const unsigned limit = governor->in_flight > 1 ? governor->in_flight : 1;
+        /* The refused call itself has already left the count; of a batch, which left with it,
+         * one part at least was too many. */
+        const unsigned parts = answer->calls > 1 ? answer->calls - 1 : 0;
+        const unsigned others = governor->in_flight + parts;
+        const unsigned limit = others > 1 ? others : 1;
         if (governor->concurrency == 0 || limit < governor->concurrency)
             governor->concurrency = limit;
         governor->concurrency_ms = now_ms;

@@ -14,7 +14,8 @@ static const struct named_profile named_profiles[] = {
       .window_units_max = 6000,
       .call_units = 20,
       .in_flight_max = 10,
-      .reserve_permille = 20}},
+      .reserve_permille = 20,
+      .learn_bytes_per_day = true}}, /* 2,500 MB down by support's word; nothing is published */
     /* Per site and user.  The project's 40,000 a minute is a shared limit; on the
      * message about load the client names 15 minutes. */
     {"console",

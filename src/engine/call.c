@@ -133,6 +133,19 @@ static uint64_t subject_of(const struct tide_request *request)
     return hash == 0 ? 1 : hash;
 }
 
+/* Which limit a judge named; the caller gets the code of the answer. */
+static enum tide_refusal refusal_of(tide_status status, tide_error *why, int http)
+{
+    const int code = why->code;
+    if (code < 0)
+        why->code = http;
+    if (status != TIDE_THROTTLED)
+        return TIDE_REFUSAL_RATE;
+    return code == TIDE_REFUSED_CONCURRENCY ? TIDE_REFUSAL_CONCURRENCY
+           : code == TIDE_REFUSED_BYTES     ? TIDE_REFUSAL_BYTES
+                                            : TIDE_REFUSAL_RATE;
+}
+
 tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
                            tide_judge *judge, const struct tide_request *request,
                            struct tide_response *response, tide_error *err)
@@ -155,6 +168,7 @@ tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32
     answer.retry_after_ms = header_capped(job->engine, response, answer.retry_after_ms);
     answer.latency_ms = (uint32_t)((tide_world_now_us(job->engine->world) - sent_us) / 1000);
     answer.status = rc;
+    answer.refusal = refusal_of(rc, &why, response->http);
     answer.http = response->http;
     answer.bytes = response->body_bytes +
                    (request->source != NULL ? request->source_bytes : request->body.bytes);
@@ -174,6 +188,8 @@ tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_j
 
 /* ---- what an answer means ------------------------------------------------------- */
 
+enum { BANDWIDTH = 509 }; /* "bandwidth limit exceeded"; no standard, but in use */
+
 tide_status tide_http_judge(const struct tide_response *response, uint64_t *retry_after_ms_out,
                             tide_error *err)
 {
@@ -186,7 +202,7 @@ tide_status tide_http_judge(const struct tide_response *response, uint64_t *retr
         status = TIDE_AUTH;
     else if (http == 404 || http == 410)
         status = TIDE_GONE;
-    else if (http == 429 || (http == 503 && *retry_after_ms_out > 0))
+    else if (http == 429 || http == BANDWIDTH || (http == 503 && *retry_after_ms_out > 0))
         status = TIDE_THROTTLED;
     else if (http == 408)
         status = TIDE_TIMEOUT;
@@ -194,7 +210,7 @@ tide_status tide_http_judge(const struct tide_response *response, uint64_t *retr
         status = TIDE_SERVER;
     if (err != NULL) {
         (void)tide_error_set(err, status, "the server answered %d", http);
-        err->code = http;
+        err->code = http == BANDWIDTH ? TIDE_REFUSED_BYTES : http;
     }
     return status;
 }

@@ -75,7 +75,7 @@ static tide_status on_bytes(void *arg, const char *bytes, size_t count)
 
 static void part_throttled(struct tide_batch *batch, const tide_error *err, uint64_t retry_after_ms)
 {
-    if (!batch->throttled)
+    if (!batch->throttled || err->code < 0) /* the one that names its limit */
         batch->throttled_err = *err;
     batch->throttled = true;
     if (retry_after_ms > batch->retry_after_ms)

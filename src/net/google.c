@@ -134,6 +134,17 @@ static limit limit_of(int http, const struct refusal *refusal)
     return found;
 }
 
+/* Which of them the governor can learn besides the rate (E4.3); 0: none. */
+static int about(const struct refusal *refusal)
+{
+    for (size_t i = 0; i < ENTRIES_MAX; i++)
+        if (strcmp(reason_at(refusal->errors, i), "concurrentLimitExceeded") == 0)
+            return TIDE_REFUSED_CONCURRENCY;
+    if (strcasestr(refusal->message, "concurrent requests") != NULL)
+        return TIDE_REFUSED_CONCURRENCY;
+    return strcasestr(refusal->message, "bandwidth") != NULL ? TIDE_REFUSED_BYTES : 0;
+}
+
 /* ---- how long to wait ---- */
 
 static size_t digits_of(const char *text)
@@ -308,8 +319,12 @@ tide_status tide_google_judge_body(int http, tide_text body, uint64_t now_unix_m
     show(refusal.message, message);
     (void)snprintf(what, sizeof what, "%s%.60s%s%s", reason[0] == '\0' ? "" : " ", reason,
                    message[0] == '\0' ? "" : ": ", message);
+    const int limited = rc == TIDE_THROTTLED ? about(&refusal) : 0;
     json_decref(refusal.value);
-    return say(err, rc, http, what);
+    (void)say(err, rc, http, what);
+    if (limited != 0 && err != NULL)
+        err->code = limited;
+    return rc;
 }
 
 bool tide_google_lacks_scope(const char *text)

@@ -19,6 +19,8 @@
  *   403 otherwise TIDE_PERMANENT (err: reason and message);
  *   400 failedPrecondition TIDE_SERVER (unless the account has no mail service),
  *   other 400 TIDE_PERMANENT; 408 TIDE_TIMEOUT;
+ *   err->code is the HTTP code, or the limit that was met where that is not the rate
+ *   (TIDE_REFUSED_CONCURRENCY, TIDE_REFUSED_BYTES);
  *   5xx, HTML pages and bodies that are no JSON TIDE_SERVER, so that the 404 of a
  *   proxy never makes an item look gone.  A 401 or 429 is believed without a body,
  *   a 503 with Retry-After is TIDE_THROTTLED.

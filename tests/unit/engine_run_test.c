@@ -2,6 +2,8 @@
  * governor, cancellation, preemption, halts, stalls, schedules. */
 #include "engine_fixture.h"
 
+#include "engine/engine.h"
+
 #include "support/http_server.h"
 
 /* ---- calls -------------------------------------------------------------------------- */
@@ -169,6 +171,71 @@ static void a_refusal_pauses_the_account_and_costs_no_attempt(void **state)
     assert_true(sent <= 16);
     assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state IN (3, 4)"), 0);
+    test_http_stop(server);
+}
+
+struct crowd {
+    const char *url;
+    uint64_t last_code; /* of a refusal, as the handler saw it */
+};
+
+static tide_status crowd_judge(const struct tide_response *response, uint64_t *retry_after_ms_out,
+                               tide_error *err)
+{
+    tide_status rc = tide_http_judge(response, retry_after_ms_out, err);
+    if (rc == TIDE_THROTTLED && err->code == 429)
+        err->code = TIDE_REFUSED_CONCURRENCY;
+    return rc;
+}
+
+static tide_status crowd_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct crowd *crowd = context;
+    struct tide_response response;
+    tide_response_init(&response, tide_mem_heap());
+    struct tide_request request = {.method = "GET", .url = crowd->url};
+    tide_status rc = tide_job_batch(job, 4, 4, 0, crowd_judge, &request, &response, err);
+    tide_response_done(&response);
+    if (rc == TIDE_THROTTLED)
+        __atomic_store_n(&crowd->last_code, (uint64_t)err->code, __ATOMIC_SEQ_CST);
+    return rc;
+}
+
+static struct tide_governor_view governor_view(struct fixture *f, uint32_t account)
+{
+    struct tide_governor_view view;
+    tide_lock_take(f->world, f->engine->lock);
+    tide_governor_view(tide_engine_account_of(f->engine, account)->governor,
+                       tide_world_now_ms(f->world), &view);
+    tide_lock_drop(f->world, f->engine->lock);
+    return view;
+}
+
+/* E4.3: the limit that a judge names reaches the governor, which learns it. */
+static void limits_on_concurrency_and_bytes_are_learned_from_refusals(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct crowd crowd = {.url = test_http_url(server, "/status?code=429&after=3600")};
+    struct crowd large = {.url = test_http_url(server, "/status?code=509&after=3600")};
+    uint32_t accounts[2] = {0, 0};
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"crowd", crowd_handler, .context = &crowd});
+    uint32_t bytes = define(f, &(struct tide_kind){"bytes", crowd_handler, .context = &large});
+    OK(tide_engine_account(f->engine, "a", "graph", &accounts[0], err));
+    OK(tide_engine_account(f->engine, "b", "graph", &accounts[1], err));
+    assert_int_equal(governor_view(f, accounts[0]).in_flight_max, 16);
+    start(f);
+    enqueue(f, (struct tide_spec){.kind = kind, .account = accounts[0]});
+    enqueue(f, (struct tide_spec){.kind = bytes, .account = accounts[1]});
+    UNTIL(get(&crowd.last_code) != 0 && get(&large.last_code) != 0);
+    assert_int_equal(get(&crowd.last_code), 429); /* the caller hears of the answer */
+    assert_int_equal(get(&large.last_code), 509);
+    /* Of four at once one was too many. */
+    assert_int_equal(governor_view(f, accounts[0]).in_flight_max, 3);
+    assert_int_equal(governor_view(f, accounts[0]).day_bytes_max, 0);
+    assert_int_equal(governor_view(f, accounts[1]).in_flight_max, 16);
+    assert_true(governor_view(f, accounts[1]).day_bytes_max > 0);
     test_http_stop(server);
 }
 
@@ -737,6 +804,7 @@ int main(int argc, char **argv)
         TEST(a_job_without_quota_holds_no_worker),
         TEST(a_batch_is_charged_for_every_part),
         TEST(a_refusal_pauses_the_account_and_costs_no_attempt),
+        TEST(limits_on_concurrency_and_bytes_are_learned_from_refusals),
         TEST(an_account_without_network_waits_and_its_jobs_pay_nothing),
         TEST(failing_servers_open_the_breaker),
         TEST(cancel_reaches_jobs_that_wait_and_calls_that_run),
