@@ -5,6 +5,7 @@
  *         [--jobs N]                 processes (2)
  *         [--marks]                  fail if a mark of the sources was never reached
  *         [--named]                  and first the seeds that found something once
+ *     sim_campaign --plants          bugs on purpose, each of which must be found
  *
  * A seed that breaks a rule ends its process; the campaign prints the command
  * that replays it and the end of its report, and goes on with the next one. */
@@ -312,6 +313,85 @@ static int summary(struct campaign *campaign, double took_s)
     return campaign->failed_count > 0 || slow || (campaign->want_marks && missing > 0) ? 1 : 0;
 }
 
+/* ---- bugs on purpose ----------------------------------------------------------------- */
+
+/* For each the rule that must notice it, and a seed that meets it: a checker that has gone
+ * blind fails here.  A change of the engine draws other worlds from a seed, so the next ones
+ * are tried as well; some worlds hang with a bug in them, hence the limit of time. */
+static const struct plant_case {
+    const char *what;
+    const char *rule;
+    enum mirror_plant plant;
+    uint64_t seed;
+} plant_cases[] = {
+    {"done before the shard is synced", "C4:", PLANT_STORE_UNSYNCED, 6},
+    {"a cursor moves over unfinished work", "C9:", PLANT_CURSOR_EARLY, 4},
+    {"calls past the governor", "C6:", PLANT_QUOTA_IGNORED, 4},
+    {"a note is posted again without looking", "C10:", PLANT_INTENT_IGNORED, 23},
+    {"a done row becomes pending again", "C3:", PLANT_DONE_TWICE, 1},
+    {"a blocked job is released too early", "C2:", PLANT_NEEDS_IGNORED, 15},
+    {"a page of a listing is skipped", "C5:", PLANT_PAGE_LOST, 1},
+    {"a claim the window knows nothing of", "C3:", PLANT_CLAIM_FORGOTTEN, 6},
+    {"handlers ignore their cancellation", "C7:", PLANT_CANCEL_IGNORED, 12},
+    {"a stale claim is taken for a valid one", "C3:", PLANT_FENCE_GONE, 1},
+};
+enum { PLANT_CASES = sizeof plant_cases / sizeof plant_cases[0] };
+static_assert(PLANT_CASES == PLANTS - 1, "every plant is tried");
+
+static bool report_says(FILE *report, const char *rule)
+{
+    char line[400];
+    bool says = false;
+    rewind(report);
+    while (!says && fgets(line, sizeof line, report) != NULL)
+        says = strstr(line, "simulation failed") != NULL && strstr(line, rule) != NULL;
+    return says;
+}
+
+enum { PLANT_SEEDS = 40, PLANT_SECONDS_MAX = 20 };
+
+static bool plant_found_by(const struct plant_case *one, uint64_t seed)
+{
+    FILE *report = tmpfile();
+    TIDE_ASSERT(report != NULL);
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        (void)dup2(fileno(report), STDERR_FILENO);
+        (void)alarm(PLANT_SECONDS_MAX);
+        struct mirror_plan plan = mirror_plan_seeded(seed);
+        plan.plant = one->plant;
+        (void)mirror_run(&plan);
+        _exit(0);
+    }
+    int status = 0;
+    TIDE_ASSERT(waitpid(pid, &status, 0) == pid);
+    const bool found =
+        WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && report_says(report, one->rule);
+    (void)fclose(report);
+    return found;
+}
+
+static bool plant_found(const struct plant_case *one)
+{
+    uint64_t seed = one->seed;
+    while (seed < one->seed + PLANT_SEEDS && !plant_found_by(one, seed))
+        seed++;
+    const bool found = seed < one->seed + PLANT_SEEDS;
+    (void)printf("%s: %s (%s seed %" PRIu64 ")\n", found ? "found" : "MISSED", one->what, one->rule,
+                 seed);
+    return found;
+}
+
+static int run_plants(void)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < PLANT_CASES; i++)
+        found += plant_found(&plant_cases[i]);
+    (void)printf("%zu of %d bugs on purpose were found\n", found, (int)PLANT_CASES);
+    return found == PLANT_CASES ? 0 : 1;
+}
+
 static uint64_t scaled(uint64_t count)
 {
     const char *scale = getenv("TIDE_TEST_SCALE");
@@ -322,7 +402,8 @@ static uint64_t scaled(uint64_t count)
 
 static int usage(void)
 {
-    (void)fprintf(stderr, "sim_campaign --seed N | --seeds A..B [--jobs N] [--marks] [--named]\n");
+    (void)fprintf(
+        stderr, "sim_campaign --seed N | --seeds A..B [--jobs N] [--marks] [--named] | --plants\n");
     return 2;
 }
 
@@ -362,6 +443,8 @@ int main(int argc, char **argv)
             range = true;
         } else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc) {
             campaign.jobs = (uint32_t)strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--plants") == 0) {
+            return run_plants();
         } else if (strcmp(argv[i], "--marks") == 0) {
             campaign.want_marks = true;
         } else if (strcmp(argv[i], "--named") == 0) {

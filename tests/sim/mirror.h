@@ -36,7 +36,8 @@
 
 enum { MIRROR_ACCOUNTS = 2, MIRROR_SHARDS_MAX = 32, MIRROR_SLICES_MAX = 16 };
 
-/* Behaviours broken on purpose, to see that a checker notices (TIDE_PLANT). */
+/* Behaviours broken on purpose, to see that a checker notices (sim_campaign --plants; one of
+ * them in any run: TIDE_PLANT=NUMBER). */
 enum mirror_plant {
     PLANT_NONE = 0,
     PLANT_STORE_UNSYNCED,  /* done before the shard is synced */
