@@ -653,6 +653,7 @@ static void recount_account(const tide_lanes *lanes, uint32_t index, struct acco
 
 static bool check_account(const tide_lanes *lanes, uint32_t index)
 {
+    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
     const struct account *account = &lanes->accounts[index];
     struct account sum;
     recount_account(lanes, index, &sum);
@@ -678,10 +679,12 @@ static bool check_account(const tide_lanes *lanes, uint32_t index)
             return false;
     }
     return true;
+    /* GCOVR_EXCL_BR_STOP */
 }
 
 static bool check_heaps(const tide_lanes *lanes)
 {
+    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
     for (uint32_t heap = 0; heap < HEAPS; heap++) {
         uint32_t inside = 0;
         for (uint32_t i = 0; i < lanes->accounts_used; i++)
@@ -691,10 +694,12 @@ static bool check_heaps(const tide_lanes *lanes)
             return false;
     }
     return true;
+    /* GCOVR_EXCL_BR_STOP */
 }
 
 bool tide_lanes_check(const tide_lanes *lanes)
 {
+    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
     struct lane sum[TIDE_LANES] = {{0}};
     uint32_t fixed[TIDE_LANES] = {0, 0}; /* running and not preemptible */
     uint32_t count = 0;
@@ -728,4 +733,5 @@ bool tide_lanes_check(const tide_lanes *lanes)
         if (fixed[lane] > capacity(lanes, lane) || lanes->runs_count > lanes->workers)
             return false; /* L1 */
     return check_heaps(lanes);
+    /* GCOVR_EXCL_BR_STOP */
 }

@@ -26,6 +26,8 @@
  *   C9  G1..G7 of the ledger                                  (after each life)
  *   C10 in the end the mirror equals the provider item by item, what is bad or
  *       owed is exactly what was planted, and no note was posted twice
+ *   C11 once the world is calm, nothing is halted, fails or is canceled: a person
+ *       clears up once and from then on only runs the command again
  */
 #ifndef TIDE_SIM_MIRROR_H
 #define TIDE_SIM_MIRROR_H
