@@ -8,7 +8,8 @@
 #include <string.h>
 
 enum {
-    SYNCS_MAX = 6, /* to set all right */
+    SYNCS_MAX = 6,  /* to set all right */
+    MANY_DAYS = 70, /* and nights: more than the ledger keeps a proof of each of */
     SERVER_TROUBLES = PERSON_SHARD_LOST,
     DISK_TROUBLES_END = PERSON_REMOVES,
 };
@@ -39,6 +40,7 @@ const char *const person_troubles[PERSON_TROUBLES] = {
     [PERSON_SHARD_EMPTY] = "shard-empty",
     [PERSON_SHARD_CUT] = "shard-cut",
     [PERSON_SHARD_OLD] = "shard-old",
+    [PERSON_SHARD_ANCIENT] = "shard-ancient",
     [PERSON_SHARD_FOREIGN] = "shard-foreign",
     [PERSON_ARCHIVE_LOST] = "archive-lost",
     [PERSON_DAMAGE] = "damage",
@@ -71,7 +73,7 @@ struct person_plan person_plan_seeded(uint64_t seed, uint64_t allowed)
     plan.sim.net.latency_us_max = 50000 + (uint32_t)tide_rng_below(&rng, 200000);
     plan.accounts = 2 + (uint32_t)tide_rng_below(&rng, PERSON_ACCOUNTS_MAX - 1);
     plan.settled_first = tide_rng_chance(&rng, 1, 2);
-    plan.days = 1 + (uint32_t)tide_rng_below(&rng, 3);
+    plan.days = 1 + (uint32_t)tide_rng_below(&rng, tide_rng_chance(&rng, 1, 5) ? 12 : 3);
     plan.kills = (allowed >> PERSON_KILLS & 1) != 0 && tide_rng_chance(&rng, 1, 4);
     for (uint32_t i = 0; i < plan.accounts; i++) {
         plan.messages[i] = 5 + (uint32_t)tide_rng_below(&rng, 30);
@@ -80,6 +82,8 @@ struct person_plan person_plan_seeded(uint64_t seed, uint64_t allowed)
         plan.troubles[i] = draw(&rng, allowed);
         if (tide_rng_chance(&rng, 1, 3))
             plan.troubles[i] |= draw(&rng, allowed);
+        if (plans(&plan, i, PERSON_SHARD_ANCIENT))
+            plan.days = MANY_DAYS;
     }
     return plan;
 }
@@ -209,7 +213,7 @@ static void removals(struct person *self)
 static void copies(struct person *self)
 {
     for (uint32_t i = 1; i < self->plan.accounts; i++)
-        if (plans(&self->plan, i, PERSON_SHARD_OLD))
+        if (plans(&self->plan, i, PERSON_SHARD_OLD) || plans(&self->plan, i, PERSON_SHARD_ANCIENT))
             person_disk_copy(self, &self->accounts[i]);
 }
 
@@ -224,7 +228,7 @@ static void day(struct person *self)
     (void)run_sync(self, NULL, false);
     removals(self);
     copies(self);
-    sleep_hours(self, 1 + tide_rng_below(&self->rng, 20));
+    sleep_hours(self, self->plan.days == MANY_DAYS ? 1 : 1 + tide_rng_below(&self->rng, 20));
 }
 
 /* ---- P6 ---- */

@@ -75,6 +75,7 @@ enum person_trouble {
     PERSON_SHARD_EMPTY,
     PERSON_SHARD_CUT,
     PERSON_SHARD_OLD,
+    PERSON_SHARD_ANCIENT, /* from many syncs ago */
     PERSON_SHARD_FOREIGN,
     PERSON_ARCHIVE_LOST,
     PERSON_DAMAGE,

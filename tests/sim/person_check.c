@@ -373,7 +373,8 @@ void person_check_damage(struct person *self, struct person_account *account,
     struct person_said verify = person_command(self, words);
     const struct says says = ask_status(self, account);
     const bool told = says.code != CLI_EXIT_DONE || says.named > 0 || says.warns;
-    const bool either = trouble == PERSON_SHARD_OLD || trouble == PERSON_SHARD_FOREIGN;
+    const bool either = trouble == PERSON_SHARD_OLD || trouble == PERSON_SHARD_ANCIENT ||
+                        trouble == PERSON_SHARD_FOREIGN;
     if (verify.code == CLI_EXIT_DONE && !(either && told))
         person_broken(self, "P5: %s of %s, and `mail verify` ends with 0", person_troubles[trouble],
                       account->email);

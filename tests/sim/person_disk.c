@@ -191,6 +191,7 @@ bool person_disk_trouble(struct person *self, struct person_account *account,
         done = some_shard(self, account, path) && cut(self, path);
         break;
     case PERSON_SHARD_OLD:
+    case PERSON_SHARD_ANCIENT:
         done = put_old(self, account);
         break;
     case PERSON_SHARD_FOREIGN:
