@@ -184,6 +184,11 @@ static void end_troubles(struct person *self)
         /* A sync ended with "sign in again", which is what a person does. */
         if (signed_out)
             add_account(self, account, account->token);
+        if (account->told_to_resume) {
+            const char *const words[] = {"account", "resume", account->email, NULL};
+            struct person_said said = person_command(self, words);
+            person_said_done(&said);
+        }
     }
 }
 

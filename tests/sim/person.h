@@ -3,7 +3,7 @@
  * The commands of the program (src/cli) run in the simulated world, unchanged: a person
  * adds accounts, runs `mail sync` again and again, looks at `mail status` and `mail
  * verify`, and removes mail with `mail archive`.  Nobody resumes an account, retries a job
- * or does anything else that the program did not ask for.  The seed decides which
+ * or does anything else that the program did not ask for (P12).  The seed decides which
  * troubles come: answers of the server that look right and are not, an account that
  * cannot be reached or signed in to, files of the archive that are lost, cut, old or
  * another account's, kills.  Then the troubles end, and a few more syncs must set all right.
@@ -24,6 +24,8 @@
  *   P9  commands end when they are interrupted, and never need a person to give up.
  *   P10 no command makes thousands of calls for a hundred messages.
  *   P11 once all is right `mail status` calls the last sync done.
+ *   P12 an account is halted only when its server refused all its messages.  Then, and only
+ *       when a sync named the command, a person resumes it once the troubles are over.
  */
 #ifndef TIDE_SIM_PERSON_H
 #define TIDE_SIM_PERSON_H
@@ -120,9 +122,10 @@ struct person_account {
     bool damaged;      /* the archive is not what a sync left */
     bool spoilt;       /* a message of it is */
     char damaged_path[200];
-    bool lost_for_good; /* something that the server no longer has was lost */
-    bool removes;       /* our archiver has removed mail */
-    bool blind;         /* a history expired: nobody can tell which labels changed */
+    bool lost_for_good;  /* something that the server no longer has was lost */
+    bool told_to_resume; /* it was halted, and a sync named the command */
+    bool removes;        /* our archiver has removed mail */
+    bool blind;          /* a history expired: nobody can tell which labels changed */
 };
 
 struct person_totals {

@@ -302,10 +302,35 @@ static void check_account(struct person *self, struct person_account *account,
                       tally.missing, account->email, tally.one, says.named);
 }
 
+/* P12, by what the sync says of each account. */
+static void check_halts(struct person *self, const struct person_said *said)
+{
+    const uint64_t justified = UINT64_C(1) << PERSON_GET_403 | UINT64_C(1) << PERSON_GET_404 |
+                               UINT64_C(1) << PERSON_ALL_403;
+    size_t index = 0;
+    const json_t *one = NULL;
+    json_array_foreach(json_object_get(said->json, "accounts"), index, one)
+    {
+        const char *email = json_string_value(json_object_get(one, "account"));
+        const char *outcome = json_string_value(json_object_get(one, "outcome"));
+        const char *remedy = json_string_value(json_object_get(one, "remedy"));
+        if (outcome == NULL || email == NULL || strcmp(outcome, "halted") != 0)
+            continue;
+        for (uint32_t i = 0; i < self->plan.accounts; i++) {
+            if (strcmp(email, self->accounts[i].email) != 0)
+                continue;
+            if ((self->plan.troubles[i] & justified) == 0)
+                person_broken(self, "P12: %s is halted, and its server refused nothing", email);
+            self->accounts[i].told_to_resume = remedy != NULL && strstr(remedy, "resume") != NULL;
+        }
+    }
+}
+
 void person_check_sync(struct person *self, const struct person_said *said)
 {
     if (said->killed)
         return;
+    check_halts(self, said);
     for (uint32_t i = 0; i < self->plan.accounts; i++) {
         struct person_account *account = &self->accounts[i];
         if (!account->added)
