@@ -116,12 +116,15 @@ static int run_sync(struct person *self, const char *email, bool force)
     if (said.killed)
         tide_sim_reboot(self->sim);
     self->totals.syncs++;
-    if (self->due_ms == 0)
-        self->due_ms = began_ms;
+    for (uint32_t i = 0; i < self->plan.accounts; i++)
+        if (self->accounts[i].due_ms == 0)
+            self->accounts[i].due_ms = began_ms;
     if (email == NULL)
         person_check_sync(self, &said);
-    if (!said.killed && !said.interrupted)
-        self->due_ms = 0;
+    for (uint32_t i = 0; i < self->plan.accounts; i++)
+        if (!said.killed && !said.interrupted &&
+            (self->plan.troubles[i] == 0 || code == CLI_EXIT_DONE || code == CLI_EXIT_BAD_ITEMS))
+            self->accounts[i].due_ms = 0;
     person_said_done(&said);
     return code;
 }

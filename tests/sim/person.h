@@ -118,6 +118,9 @@ struct person_account {
     box_mailbox *mailbox;
     struct person_fact facts[PERSON_MESSAGES_MAX];
     bool added;
+    /* What came before is due: the beginning of this sync, or of an earlier one that did not
+     * come to its end, with which this one goes on.  0: the last one did. */
+    uint64_t due_ms;
     uint64_t troubles; /* that are on, of the server */
     bool damaged;      /* the archive is not what a sync left */
     bool spoilt;       /* a message of it is */
@@ -157,11 +160,8 @@ struct person {
     tide_sim_cloud *cloud;
     tide_rng rng;
     struct person_account accounts[PERSON_ACCOUNTS_MAX];
-    uint64_t calls;    /* of this command */
-    uint64_t began_ms; /* this command, on the monotonic clock */
-    /* What came before is due: the beginning of this sync, or of an earlier one that did not
-     * come to its end, with which this one goes on.  0: the last one did. */
-    uint64_t due_ms;
+    uint64_t calls;     /* of this command */
+    uint64_t began_ms;  /* this command, on the monotonic clock */
     tide_buf old_shard; /* a copy that comes back later */
     char old_path[200];
     struct person_totals totals;
