@@ -578,6 +578,13 @@ uint64_t tide_tracker_due(tide_tracker *tracker, uint64_t now_ms)
     return tracker->slots[index].job.brief.id;
 }
 
+uint64_t tide_tracker_due_at_ms(const tide_tracker *tracker, uint64_t id)
+{
+    const uint32_t index = slot_find(tracker, id);
+    const bool timed = index != NONE && is_timed(tracker->slots[index].job.state);
+    return timed ? tracker->slots[index].due_ms : 0;
+}
+
 uint64_t tide_tracker_wake_at_ms(const tide_tracker *tracker)
 {
     uint64_t due_ms = tracker->timers == NONE ? UINT64_MAX : tracker->slots[tracker->timers].due_ms;

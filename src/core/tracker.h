@@ -103,6 +103,8 @@ void tide_tracker_body_set(tide_tracker *tracker, uint64_t id, void *body);
  * lower.  True if it changed. */
 bool tide_tracker_priority(tide_tracker *tracker, uint64_t id, uint8_t priority);
 
+/* When a waiting or parked job comes back by itself; 0: it is neither. */
+uint64_t tide_tracker_due_at_ms(const tide_tracker *tracker, uint64_t id);
 /* Takes out one job whose time has come (WAITING becomes READY, PARKED becomes
  * CLAIMED) and names it; 0: none.  Call until 0. */
 uint64_t tide_tracker_due(tide_tracker *tracker, uint64_t now_ms);

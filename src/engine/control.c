@@ -118,7 +118,7 @@ static struct why why_tracked(tide_engine *engine, const struct tide_tracked *tr
     if (tracked->state == TIDE_JOB_PARKED)
         return (struct why){.word = TIDE_CONTROL_WHY_QUOTA,
                             .text = "it waits for units of its account's quota",
-                            .until_ms = tide_tracker_wake_at_ms(engine->tracker)};
+                            .until_ms = tide_tracker_due_at_ms(engine->tracker, tracked->brief.id)};
     if (tracked->state == TIDE_JOB_WAITING)
         return (struct why){.word = TIDE_CONTROL_WHY_BACKOFF,
                             .text = "it may not start before its time",

@@ -138,6 +138,9 @@ static void time_wakes_waiting_and_parked_jobs_in_order(void **unused)
     tide_tracker_started(tracker, 2, 10);
     tide_tracker_parked(tracker, 2, 50, 10);
     assert_int_equal(tide_tracker_wake_at_ms(tracker), 50);
+    assert_int_equal(tide_tracker_due_at_ms(tracker, 1), 100); /* each has its own time */
+    assert_int_equal(tide_tracker_due_at_ms(tracker, 2), 50);
+    assert_int_equal(tide_tracker_due_at_ms(tracker, 3), 0);
     assert_int_equal(tide_tracker_due(tracker, 49), 0);
     assert_int_equal(tide_tracker_due(tracker, 100), 2);
     assert_int_equal(state_of(tracker, 2), TIDE_JOB_CLAIMED);
