@@ -134,8 +134,8 @@ static void damaged_bytes_are_written_anew(void **state)
         "UPDATE piece SET body = zeroblob(length(body))",
         "DELETE FROM piece",
         "DELETE FROM cut",
-        "UPDATE content SET hash = zeroblob(32) WHERE id = (SELECT content FROM message"
-        " WHERE gmail_id = 'a')",
+        ("UPDATE content SET hash = zeroblob(32) WHERE id = (SELECT content FROM message"
+         " WHERE gmail_id = 'a')"),
         "UPDATE content SET body_bytes = body_bytes - 1",
     };
     struct fixture *f = *state;
