@@ -122,8 +122,6 @@ void tide_console_ask_again(struct tide_console_ask *ask,
     ask->start_row = ask->from = across ? TIDE_SC_ROWS_MAX / 2 : 0;
 }
 
-enum { NEXT_PRIORITY = 60 };
-
 /* The next request of the same day: a child, so it is in the same cycle.  It goes before
  * days that are not begun, so that days are finished one after another and little is
  * staged. */
@@ -133,9 +131,10 @@ static tide_status next(tide_console *console, tide_job *job, const struct tide_
     tide_buf payload;
     tide_buf_init(&payload, console->mem, 4096);
     tide_status rc = tide_console_ask_write(ask, &payload);
+    const int own = tide_engine_kind_priority(console->options.engine, console->page_kind);
     const struct tide_spec spec = {.kind = console->page_kind,
                                    .account = tide_job_account(job),
-                                   .priority = NEXT_PRIORITY,
+                                   .priority = (int16_t)(own + 1),
                                    .payload = tide_buf_cstr(&payload)};
     if (rc == TIDE_OK)
         rc = tide_job_enqueue(job, &spec, err);

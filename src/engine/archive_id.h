@@ -66,6 +66,8 @@ tide_status tide_archive_place(tide_engine *engine, tide_world *world,
 
 /* Whether other processes work on the same ledger. */
 bool tide_engine_shared(const tide_engine *engine);
+/* What its jobs have unless they name another one. */
+uint8_t tide_engine_kind_priority(tide_engine *engine, uint32_t kind);
 /* Jobs of an account that this process does not hold were just enqueued: it is taken as soon
  * as may be, if it is free.  Until that was tried tide_engine_wait() does not call the
  * engine quiet.  Nothing on a ledger of our own. */

@@ -1,6 +1,7 @@
 /* engine.c - opening, starting, waiting, stopping. */
 #include "engine/fleet.h"
 #include "base/check.h"
+#include "engine/archive_id.h"
 #include "engine/control.h"
 #include "engine/options.h"
 #include "engine/reload.h"
@@ -18,6 +19,12 @@ struct tide_kind_entry *tide_engine_kind_of(tide_engine *engine, uint32_t id)
     if (id == 0 || !tide_map_get(&engine->kind_index, id, &index))
         return NULL;
     return &engine->kinds[index];
+}
+
+uint8_t tide_engine_kind_priority(tide_engine *engine, uint32_t kind)
+{
+    const struct tide_kind_entry *entry = tide_engine_kind_of(engine, kind);
+    return entry == NULL ? 50 : entry->kind.priority;
 }
 
 static bool not_started(tide_engine *engine)
@@ -82,7 +89,10 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
     entry->kind = *kind;
     entry->kind.name = name;
     entry->id = ask.id;
-    if (kind->priority == 0)
+    const uint8_t priority = tide_tuning_priority(&engine->tuning, kind->name);
+    if (priority != 0)
+        entry->kind.priority = priority;
+    if (entry->kind.priority == 0)
         entry->kind.priority = 50;
     if (kind->level == 0)
         entry->kind.level = 4;

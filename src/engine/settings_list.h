@@ -63,6 +63,14 @@
     N(LANES_INTERACTIVE_BELOW, "lanes.interactive_below", SIZE, 10 * TIDE_MB, 0, TIDE_TIB, "", true, \
       "transfers smaller than this go to the interactive lane (E3.1)") \
     N(PRIORITY_PURGE, "priority.purge", INTEGER, 5, 1, 100, "", false, "priority of the purge (E3.4)") \
+    N(PRIORITY_MAIL_HISTORY, "priority.mail_history", INTEGER, 50, 1, 100, "", false, \
+      "priority of reading what changed in a mailbox (E3.4)") \
+    N(PRIORITY_MAIL_LIST, "priority.mail_list", INTEGER, 30, 1, 100, "", false, \
+      "priority of listing a mailbox (E3.4)") \
+    N(PRIORITY_MAIL_FETCH, "priority.mail_fetch", INTEGER, 30, 1, 100, "", false, \
+      "priority of fetching messages (E3.4)") \
+    N(PRIORITY_CONSOLE, "priority.console", INTEGER, 28, 1, 99, "", false, \
+      "priority of fetching pages of Search Console (E3.4)") \
     /* E4 governor */ \
     N(GOVERNOR_SHARE, "governor.share", PERMILLE, 1000, 100, 1000, "", true, \
       "share of the published quota that may be used; of all of it 97 % is, in practice (E4.3)") \
@@ -201,7 +209,7 @@
 /* clang-format on */
 
 /* What is not here comes with the part that reads it: leases and grants of a
- * fleet (E1.7, E4.1), priorities of the systems' kinds (E3.4), spans and pages of
+ * fleet (E1.7, E4.1), priorities of kinds to come (E3.4), spans and pages of
  * listings (E5.5), the budget of a metadata store and mail about alerts (E6.4),
  * Search Console's quotas per user and project.  Targets are tested, not set: refused
  * calls, recovery after a throttle (E4.3), the time of a halt (E4.6).  tests/unit/tuning_test.c refuses a row

@@ -30,6 +30,10 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
         .purge_every_ms = U64(PURGE_EVERY),
         .disk_free_min_bytes = U64(DISK_FREE_MIN),
         .purge_priority = (uint8_t)U32(PRIORITY_PURGE),
+        .history_priority = (uint8_t)U32(PRIORITY_MAIL_HISTORY),
+        .list_priority = (uint8_t)U32(PRIORITY_MAIL_LIST),
+        .fetch_priority = (uint8_t)U32(PRIORITY_MAIL_FETCH),
+        .console_priority = (uint8_t)U32(PRIORITY_CONSOLE),
         .attempts_max = (uint16_t)U32(RETRY_ATTEMPTS_MAX),
         .stall_after_ms = U32(STALL_AFTER),
         .stall_ignored_ms = U64(STALL_IGNORED_MAX),
@@ -209,6 +213,21 @@ struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings)
 }
 
 /* ---- lanes, bandwidth (E3.1, E4.7) --------------------------------------------------- */
+
+uint8_t tide_tuning_priority(const struct tide_tuning *tuning, const char *kind)
+{
+    const struct {
+        const char *kind;
+        uint8_t priority;
+    } known[] = {{"mail.history", tuning->history_priority},
+                 {"mail.list", tuning->list_priority},
+                 {"mail.fetch", tuning->fetch_priority},
+                 {"console.page", tuning->console_priority}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].kind, kind) == 0)
+            return known[i].priority;
+    return 0;
+}
 
 struct tide_lanes_limits tide_tuning_lanes(const tide_settings *settings, uint32_t workers)
 {

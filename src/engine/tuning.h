@@ -37,6 +37,7 @@ struct tide_tuning {
     uint64_t purge_after_ms, purge_every_ms;
     uint64_t disk_free_min_bytes; /* for those who write much beside the ledger */
     uint8_t purge_priority;
+    uint8_t history_priority, list_priority, fetch_priority, console_priority; /* E3.4 */
     uint16_t attempts_max; /* of a kind that names none */
     uint32_t stall_after_ms;
     uint64_t stall_ignored_ms;
@@ -64,6 +65,8 @@ struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings);
 struct tide_retry_policy tide_tuning_retry(const tide_settings *settings);
 /* Places for so many workers.  More reserved than there are: one per lane, or
  * none with fewer than three workers (E3.1). */
+/* The priority that the settings give to the kind of that name; 0: none. */
+uint8_t tide_tuning_priority(const struct tide_tuning *tuning, const char *kind);
 struct tide_lanes_limits tide_tuning_lanes(const tide_settings *settings, uint32_t workers);
 
 struct tide_tuning_bandwidth {

@@ -96,8 +96,8 @@ tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool a
 
 static tide_status define_kinds(tide_mail *mail, tide_error *err)
 {
-    /* A plan goes first; lists before fetches, so that the size of the work is
-     * known early; history is short. */
+    /* A plan goes first; history is short.  Lists and fetches have one priority, by settings
+     * (E3.4): older jobs go first, and those are the lists of a plan. */
     const bool sync = !mail->options.no_sync;
     const bool archiver = mail->options.archiver;
     const struct {
@@ -111,8 +111,8 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
           .dedupe_running = true},
          &mail->plan_kind,
          sync},
-        {{.name = "mail.list", .handler = tide_mail_list, .priority = 60}, &mail->list_kind, sync},
-        {{.name = "mail.history", .handler = tide_mail_history, .priority = 70},
+        {{.name = "mail.list", .handler = tide_mail_list}, &mail->list_kind, sync},
+        {{.name = "mail.history", .handler = tide_mail_history, .lane = TIDE_KIND_INTERACTIVE},
          &mail->history_kind,
          sync},
         {{.name = "mail.fetch", .handler = tide_mail_fetch, .items = true},

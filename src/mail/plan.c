@@ -17,8 +17,7 @@
 #include <string.h>
 
 enum {
-    CYCLES_WAITING_MAX = 8,   /* unfinished runs on top of each other */
-    NEWEST_PRIORITY_MAX = 59, /* of slices by their age: below mail.list, above mail.fetch */
+    CYCLES_WAITING_MAX = 8, /* unfinished runs on top of each other */
     RELIST_DAYS = 360,
     RANGES_MAX = 2,
 };
@@ -436,8 +435,12 @@ static tide_status open_list(tide_transaction *transaction, const struct plan *p
                              .account = plan->row.account,
                              .cycle = cycle,
                              .payload = payload};
-    if (plan->newest_first)
-        spec.priority = (int16_t)(NEWEST_PRIORITY_MAX - (int)(age * 8 / range->slices.count));
+    if (plan->newest_first) {
+        /* The older a slice, the lower: what is newest is fetched before older mail is listed. */
+        const int own = tide_engine_kind_priority(plan->mail->engine, plan->mail->list_kind);
+        const int lower = own - (int)(age * 8 / range->slices.count);
+        spec.priority = (int16_t)(lower < 1 ? 1 : lower);
+    }
     return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
 }
 

@@ -167,6 +167,34 @@ static void needs_may_be_named_in_any_order_and_mixed_with_ids(void **state)
     assert_int_equal(done_at[0], 7);
 }
 
+/* E3.4: the settings decide for the kinds they name, whatever a system asked for. */
+static void kinds_have_the_priorities_of_the_settings(void **state)
+{
+    static const struct {
+        const char *kind;
+        int64_t priority;
+    } cases[] = {{"mail.history", 50},
+                 {"mail.list", 30},
+                 {"mail.fetch", 41},
+                 {"console.page", 28},
+                 {"other", 77}};
+    struct fixture *f = *state;
+    uint64_t ran = 0;
+    fixture_settings(f, "priority.mail_fetch=41");
+    fixture_open(f);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t kind = define(f, &(struct tide_kind){.name = cases[i].kind,
+                                                      .handler = count_handler,
+                                                      .context = &ran,
+                                                      .priority = 77});
+        uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+        assert_int_equal(sql(f, "SELECT priority FROM job WHERE id = %" PRIu64, id),
+                         cases[i].priority);
+    }
+    start(f);
+    finish(f);
+}
+
 static void priorities_go_first_and_equals_in_turn(void **state)
 {
     struct fixture *f = *state;
@@ -894,6 +922,7 @@ int main(void)
         TEST(many_jobs_over_a_small_window_run_in_topological_order),
         TEST(needs_may_be_named_in_any_order_and_mixed_with_ids),
         TEST(priorities_go_first_and_equals_in_turn),
+        TEST(kinds_have_the_priorities_of_the_settings),
         TEST(a_waiting_duplicate_is_returned_raised_and_forced),
         TEST(while_one_runs_one_more_may_wait_or_not_as_the_kind_says),
         TEST(a_callers_rows_and_its_jobs_appear_together_or_not_at_all),
