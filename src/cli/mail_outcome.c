@@ -100,6 +100,27 @@ static void parts_left(const struct mail_watched *watched, const char *undone,
                    "needs `tidemark jobs retry --state canceled`.");
 }
 
+/* Everything listed is stored, and it is far less than the server said it had. */
+static bool is_short(const struct mail_watched *watched)
+{
+    const struct tide_mail_look *look = &watched->look;
+    const uint64_t known = watched->kept.stored + look->bad + look->gone + look->owed +
+                           look->accepted + look->retrying;
+    return watched->archive != NULL && look->since_ms == 0 &&
+           tide_mail_is_short(known, look->messages_total);
+}
+
+static void too_few(const struct mail_watched *watched, struct mail_ended *ended)
+{
+    ended->outcome = MAIL_OUTCOME_BAD_ITEMS;
+    (void)snprintf(ended->reason, sizeof ended->reason,
+                   "not synced: the server says that it has %" PRIu64
+                   " messages, and listed so few that %" PRIu64 " are stored",
+                   watched->look.messages_total, watched->kept.stored);
+    (void)snprintf(ended->remedy, sizeof ended->remedy,
+                   "Run `tidemark mail sync` again: it lists everything again.");
+}
+
 static void bad_items(const struct mail_watched *watched, struct mail_ended *ended)
 {
     const bool bad = watched->bad > watched->bad_first;
@@ -150,6 +171,8 @@ void mail_outcome_judge(const struct mail_watched *watched, const tide_error *fa
         unfinished(watched, &ended);
     } else if (undone != NULL && look->cycles_open > 0) {
         parts_left(watched, undone, &ended);
+    } else if (is_short(watched)) {
+        too_few(watched, &ended);
     } else {
         bad_items(watched, &ended);
     }

@@ -27,11 +27,17 @@ enum {
 /* ---- ids ---- */
 
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
-                                size_t count, tide_error *err)
+                                size_t count, const char *known, tide_error *err)
 {
     tide_buf payload;
     tide_buf_init(&payload, mail->mem, 64 << 10);
-    tide_status rc = tide_buf_add_text(&payload, "{\"items\":[");
+    tide_status rc = tide_buf_add_text(&payload, "{");
+    if (rc == TIDE_OK && known != NULL)
+        rc = tide_buf_add_text(&payload, "\"known\":");
+    if (rc == TIDE_OK && known != NULL)
+        rc = tide_json_escape(tide_text_of(known), &payload);
+    if (rc == TIDE_OK)
+        rc = tide_buf_add_text(&payload, known == NULL ? "\"items\":[" : ",\"items\":[");
     for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
         if (i > 0)
             rc = tide_buf_add_text(&payload, ",");
@@ -66,13 +72,13 @@ tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user
             if (missing[i])
                 part[part_count++] = ids[from + i];
             if (part_count == mail->fetch_ids) {
-                rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, err);
+                rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err);
                 part_count = 0;
             }
         }
     }
     if (rc == TIDE_OK && part_count > 0)
-        rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, err);
+        rc = tide_mail_items_job(mail, job, mail->fetch_kind, part, part_count, NULL, err);
     return rc;
 }
 

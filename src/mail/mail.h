@@ -137,6 +137,10 @@ bool tide_mail_same_mailbox(const char *a, const char *b);
 tide_status tide_mail_compare(const char *email, const struct tide_gmail_profile *profile,
                               tide_error *err);
 
+/* Whether a mailbox that is said to hold `messages`, and of which only `named` are known, was
+ * listed by a server that leaves things out. */
+bool tide_mail_is_short(uint64_t named, uint64_t messages);
+
 struct tide_mail_state {
     uint64_t watermark_ms;   /* 0: none yet */
     uint64_t since_ms;       /* it covers [since, watermark); 0: from the beginning */

@@ -155,9 +155,9 @@ bool tide_mail_id_can_be(const char *id);
 /* Children of a job: mail.fetch jobs for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err);
-/* A child of a job with these items. */
+/* A child of a job with these items; `known` goes with them, NULL: nothing. */
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
-                                size_t count, tide_error *err);
+                                size_t count, const char *known, tide_error *err);
 /* Asks for the one message of a job that probes its account (E6.2); stores nothing. */
 tide_status tide_mail_probe(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                             tide_error *err);

@@ -449,7 +449,8 @@ tide_status tide_mail_listing_put(tide_rows db, const struct tide_mail_listing *
     const tide_status rc =
         tide_rows_prepare(db,
                           "INSERT INTO mail_listing(id, account, from_ms, begun_ms, spans_left)"
-                          " VALUES(?1, ?2, ?3, ?4, ?5)",
+                          " VALUES(?1, ?2, ?3, ?4, ?5)"
+                          " ON CONFLICT(id) DO UPDATE SET spans_left = excluded.spans_left",
                           WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
@@ -495,6 +496,18 @@ tide_status tide_mail_listing_open(tide_rows db, uint32_t account, bool *open_ou
     if (rc == TIDE_OK)
         *open_out = count > 0;
     return rc;
+}
+
+tide_status tide_mail_recorded(tide_rows db, uint32_t account, uint64_t *count_out, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    const char *text = db.sqlite != NULL ? "SELECT count(*) FROM bad WHERE account = ?1"
+                                         : "SELECT count(*) FROM tidemark.bad WHERE account = ?1";
+    const tide_status rc = tide_rows_prepare(db, text, WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, account);
+    return get_u64(&stmt, count_out, err);
 }
 
 tide_status tide_mail_listing_step(tide_rows db, uint64_t id, uint64_t more, uint64_t *left_out,
@@ -595,6 +608,27 @@ tide_status tide_mail_seen_get(tide_rows db, uint64_t listing, const tide_text *
         tide_rows_text(&stmt, 2, ids[i]);
         rc = tide_rows_step(&stmt, &seen_out[i], err);
         tide_rows_again(&stmt);
+    }
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+tide_status tide_mail_seen_some(tide_rows db, uint64_t listing, uint64_t *count_out,
+                                char id_out[65], tide_error *err)
+{
+    tide_rows_stmt stmt;
+    tide_status rc = tide_rows_prepare(db,
+                                       "SELECT count(*), coalesce(max(gmail_id), '')"
+                                       " FROM mail_seen WHERE listing = ?1",
+                                       WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, listing);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK) {
+        const tide_text id = tide_rows_get_text(&stmt, 1);
+        *count_out = tide_rows_get_u64(&stmt, 0);
+        (void)snprintf(id_out, 65, "%.*s", (int)id.bytes, id.data);
     }
     tide_rows_end(&stmt);
     return rc;

@@ -93,6 +93,10 @@ tide_status tide_mail_proof_get(tide_rows db, uint32_t account,
 tide_status tide_mail_proof_history(tide_rows db, uint32_t account, uint64_t at_ms,
                                     char history_id_out[64], tide_error *err);
 
+/* Messages that the ledger has recorded as bad, gone or owed. */
+tide_status tide_mail_recorded(tide_rows db, uint32_t account, uint64_t *count_out,
+                               tide_error *err);
+
 /* ---- complete listings (M5, M6a) ---- */
 
 struct tide_mail_listing {
@@ -102,6 +106,7 @@ struct tide_mail_listing {
     uint64_t begun_ms; /* younger mail is not judged by it */
     uint64_t left;     /* spans that are not listed to their end */
 };
+/* Begins it, also anew: what it named stays. */
 tide_status tide_mail_listing_put(tide_rows db, const struct tide_mail_listing *listing,
                                   tide_error *err);
 /* TIDE_NOT_FOUND. */
@@ -117,6 +122,9 @@ tide_status tide_mail_seen_add(tide_rows db, uint64_t listing, const tide_text *
 /* seen_out[i]: it was named. */
 tide_status tide_mail_seen_get(tide_rows db, uint64_t listing, const tide_text *ids, size_t count,
                                bool *seen_out, tide_error *err);
+/* How many were named, and one of them; "": none. */
+tide_status tide_mail_seen_some(tide_rows db, uint64_t listing, uint64_t *count_out,
+                                char id_out[65], tide_error *err);
 /* Forgets at most `rows_max` ids, and the listing with the last of them. */
 tide_status tide_mail_seen_forget(tide_rows db, uint64_t listing, uint32_t rows_max,
                                   bool *empty_out, tide_error *err);

@@ -20,6 +20,7 @@ enum {
     CYCLES_WAITING_MAX = 8, /* unfinished runs on top of each other */
     RELIST_DAYS = 360,
     RANGES_MAX = 2,
+    SHORT_MIN = 4, /* so few may come and go while everything is listed */
 };
 
 typedef enum plan_work {
@@ -54,6 +55,8 @@ struct plan {
     uint64_t none_s, some_s; /* in the first range there is no mail before, there is some before */
     bool labels;             /* were read */
     bool has_mail;           /* the archive does: of another stream, or of no known one */
+    uint64_t stored;         /* messages in it */
+    uint64_t recorded;       /* as bad, gone or owed */
     /* What is to be listed: [low, proven_from) and [proven_to, now), or all of it. */
     uint64_t proven_from_ms, proven_to_ms; /* equal: nothing is proven */
     struct range ranges[RANGES_MAX];
@@ -109,6 +112,26 @@ static tide_status ask_dates(struct tide_mail_user *user, tide_job *job, bool *d
     return rc;
 }
 
+/* A mailbox that is said to hold mail and lists none is not believed: everything would be
+ * taken for synced, or for deleted (M6a). */
+static tide_status ask_any(struct tide_mail_user *user, tide_job *job, uint64_t messages,
+                           tide_error *err)
+{
+    struct tide_gmail_page page = {0};
+    tide_status rc = tide_gmail_list(user->gmail, job, NULL, TIDE_TEXT_NONE, &page, err);
+    if (rc == TIDE_OK && page.ids == NULL && page.next.bytes == 0)
+        rc = tide_error_set(err, TIDE_SERVER,
+                            "the server says that it has %" PRIu64 " messages, and lists none",
+                            messages);
+    tide_gmail_page_done(&page);
+    return rc;
+}
+
+bool tide_mail_is_short(uint64_t named, uint64_t messages)
+{
+    return messages > named && messages - named > SHORT_MIN && named < messages / 4 * 3;
+}
+
 tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                struct tide_mail_position *position_out, tide_error *err)
 {
@@ -124,6 +147,8 @@ tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tid
     if (rc == TIDE_OK) {
         position.messages = profile.messages;
         memcpy(position.history_id, profile.history_id, sizeof position.history_id);
+        if (profile.messages > 0)
+            rc = ask_any(user, job, profile.messages, err);
     } else if (rc == TIDE_GONE || rc == TIDE_PERMANENT) {
         rc = position_of_newest(mail, user, job, &position, err);
         if (rc == TIDE_OK)
@@ -232,6 +257,8 @@ static tide_status read_marks(tide_transaction *transaction, void *arg, tide_err
         rc = TIDE_OK;
     if (rc == TIDE_OK)
         rc = tide_mail_listing_open(db, plan->row.account, &plan->listing, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_recorded(db, plan->row.account, &plan->recorded, err);
     return rc;
 }
 
@@ -289,6 +316,13 @@ static tide_status begin_epoch(struct plan *plan, tide_error *err)
     return rc;
 }
 
+/* Everything was listed, and what is stored is far from what the server said it had. */
+static bool was_short(const struct plan *plan)
+{
+    return plan->row.since_ms == 0 &&
+           tide_mail_is_short(plan->stored + plan->recorded, plan->row.messages_total);
+}
+
 static tide_status decide(struct plan *plan, tide_error *err)
 {
     const uint64_t open = plan->state.cycles_opened - plan->state.cycles_finished;
@@ -308,7 +342,7 @@ static tide_status decide(struct plan *plan, tide_error *err)
         plan->row.notice[0] = '\0'; /* what it spoke of is healed */
     if (plan->listing)
         plan->work = PLAN_NOTHING;
-    else if (plan->force || (!known && open == 0))
+    else if (plan->force || (!known && open == 0) || (open == 0 && was_short(plan)))
         plan->work =
             PLAN_RELIST; /* nothing known: a mailbox was empty, at a server without profile */
     else if (known && open < CYCLES_WAITING_MAX)
@@ -613,11 +647,12 @@ static tide_status look_for_mail(struct plan *plan, tide_error *err)
 {
     tide_status rc = TIDE_OK;
     const size_t shards = tide_archive_shards(plan->user->archive);
-    for (size_t i = 0; rc == TIDE_OK && !plan->has_mail && i < shards; i++) {
+    for (size_t i = 0; rc == TIDE_OK && i < shards; i++) {
         struct tide_shard_state shard;
         rc = tide_archive_shard(plan->user->archive, i, &shard, err);
-        plan->has_mail = rc == TIDE_OK && shard.messages > 0;
+        plan->stored += rc == TIDE_OK ? shard.messages : 0;
     }
+    plan->has_mail = plan->stored > 0;
     return rc;
 }
 
@@ -654,6 +689,8 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
     if (rc == TIDE_OK && settled)
         rc = tide_mail_settle(plan->mail, plan->user, err);
     if (rc == TIDE_OK)
+        rc = look_for_mail(plan, err);
+    if (rc == TIDE_OK)
         rc = decide(plan, err);
     if (rc == TIDE_OK)
         rc = plan_resume(plan, job, err);
@@ -661,10 +698,10 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
         rc = plan_slices(plan, job, err);
     if (rc == TIDE_OK && plan->work == PLAN_RELIST && !plan->asked)
         rc = tide_mail_position(plan->mail, plan->user, job, &plan->position, err);
+    if (rc == TIDE_OK && plan->work == PLAN_RELIST)
+        plan->row.messages_total = plan->position.messages;
     if (rc == TIDE_OK)
         rc = read_labels(plan, job, err);
-    if (rc == TIDE_OK)
-        rc = look_for_mail(plan, err);
     if (rc == TIDE_OK)
         rc = tide_mail_refetch(plan->mail, plan->user, job, plan->heal, err);
     if (rc == TIDE_OK && plan->heal)

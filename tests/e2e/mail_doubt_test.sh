@@ -18,6 +18,10 @@ fault() { curl -sSf -o /dev/null "$origin/_cloud/faults" -d "$1" || fail "fault 
 mended() { curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"; }
 field() { jq -r ".accounts[0].$1" "$dir/out"; }
 run() { t mail sync --quiet --json >"$dir/out" 2>"$dir/err"; }
+# Marked in the archive, or recorded by the ledger.
+gone() {
+    echo $(($(t mail status --json | jq '.accounts[0].gone') + $(sqlite3 "$dir/home/state.db" "SELECT count(*) FROM bad")))
+}
 ids() {
     curl -sSf -H 'Authorization: Bearer tok' "$origin/gmail/v1/users/me/messages?maxResults=500&includeSpamTrash=true" |
         jq -r '.messages[].id'
@@ -38,7 +42,8 @@ for id in $(ids | head -n 7); do
     fault "{\"method\":\"gmail.users.messages.get\",\"id\":\"$id\",\"rate\":1,\"fault\":\"503\"}"
 done
 run
-[ $? -eq 3 ] || fail "bad messages: exit $?"
+code=$?
+[ "$code" -eq 3 ] || fail "bad messages: exit $code"
 [ "$(field stored)" -eq $((messages - 7)) ] || fail "$(field stored) are stored"
 [ "$(field bad)" -eq 7 ] || fail "$(field bad) are bad"
 [ "$(field cycles_open)" -eq 0 ] || fail "bad messages: $(field cycles_open) cycles are open"
@@ -58,6 +63,47 @@ mended
 t account resume "$user" >/dev/null || fail "resume"
 run || fail "after the 403: exit $? $(cat "$dir/out" "$dir/err")"
 [ "$(field stored)" -eq "$messages" ] || fail "after the 403: $(field stored) of $messages"
+
+# ---- a lasting 404: what is stored is denied too, so nothing is called gone
+deliver 20
+fault '{"method":"gmail.users.messages.get","rate":1,"fault":"404"}'
+timeout -s INT 4 "$tidemark" --home "$dir/home" mail sync --quiet >"$dir/text" 2>&1 && fail "404: exit 0"
+[ "$(gone)" -eq 0 ] || fail "404: $(gone) are gone"
+mended
+run || fail "after the 404: exit $? $(cat "$dir/out" "$dir/err")"
+[ "$(field stored)" -eq "$messages" ] || fail "after the 404: $(field stored) of $messages"
+[ "$(gone)" -eq 0 ] || fail "after the 404: $(gone) are gone"
+
+# ---- a complete listing that names nothing, or too little, deletes nothing and is not the end
+for lie in list-empty list-short; do
+    curl -sSf -o /dev/null "$origin/_cloud/history/expire" -d "{\"user\":\"$user\"}"
+    deliver 20
+    fault "{\"method\":\"gmail.users.messages.list\",\"rate\":1,\"fault\":\"$lie\"}"
+    run && fail "$lie: exit 0"
+    [ "$(gone)" -eq 0 ] || fail "$lie: $(gone) are gone"
+    mended
+    run || fail "after $lie: exit $? $(cat "$dir/out" "$dir/err")"
+    [ "$(field stored)" -eq "$messages" ] || fail "after $lie: $(field stored) of $messages"
+done
+
+# ---- the same in a first sync: at once, and behind the plan's back
+for after in 0 12; do
+    rm -rf "$dir/home"
+    t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+    fault "{\"method\":\"gmail.users.messages.list\",\"rate\":1,\"after\":$after,\"fault\":\"list-empty\"}"
+    run && fail "first sync, empty after $after: exit 0, $(field stored) of $messages"
+    mended
+    run || fail "first sync after the lie: exit $? $(cat "$dir/out" "$dir/err")"
+    [ "$(field stored)" -eq "$messages" ] || fail "first sync: $(field stored) of $messages"
+done
+
+# ---- what was really deleted is gone
+deleted=$(ids | tail -n 3 | jq -R . | jq -sc .)
+curl -sSf -o /dev/null "$origin/_cloud/mail/delete" -d "{\"user\":\"$user\",\"ids\":$deleted}" || fail "delete"
+curl -sSf -o /dev/null "$origin/_cloud/history/expire" -d "{\"user\":\"$user\"}"
+run || fail "deleted: exit $? $(cat "$dir/out" "$dir/err")"
+[ "$(gone)" -eq 3 ] || fail "deleted: $(gone) are gone"
+[ "$(field cycles_open)" -eq 0 ] || fail "deleted: work is left"
 
 [ "$failed" -eq 0 ] || exit 1
 echo "in doubt: ok"
