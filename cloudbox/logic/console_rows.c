@@ -702,7 +702,7 @@ void box_analytics_answer(struct box_call *call, const struct box_property *prop
                         !tide_text_equal(print, TIDE_TEXT("0"));
     box_answer_json(call->answer, 200, json_object(), false); /* status and type */
     tide_buf_clear(&call->answer->body);
-    write_answer(&run, cells.items + skip, count, pretty, &call->answer->body);
+    write_answer(&run, count > 0 ? cells.items + skip : NULL, count, pretty, &call->answer->body);
     cells_done(&cells);
     if (!fields)
         return;

@@ -26,7 +26,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-enum { TEST_WAIT_MS = 30000, TEST_FLAGS_MAX = 16 };
+enum { TEST_WAIT_MS = 120000, TEST_FLAGS_MAX = 16 };
 
 struct fixture {
     char dir[64];
