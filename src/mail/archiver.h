@@ -19,6 +19,8 @@
  *   4  the logs are moved into the shard files, the system's memory of these files is
  *      dropped, and every message is read by a fresh connection and hashed
  *                                                      missing, damaged, not exact: refused
+ *      what is refused, and was asked for by an earlier batch: the server is asked what it
+ *      has                                             where it was to go: removed
  *   5  the entries become `asked`, durably, and only while the claim holds
  *   6  one call removes them
  *   7  they become `removed` with the job's `done`
@@ -37,6 +39,12 @@
  *       whoever did it: that is how a repeated batch recognises its own work.
  *   V5  when in doubt it stays: an expired history id, an unknown failure, a claim or a
  *       stream that is no longer the same, end the batch without a call.
+ *   V6  an entry that was asked leaves that state in one of two ways.  It is `removed`
+ *       (step 7, V4); or it is `refused`, after a reading of the message from the server,
+ *       later than the call, has shown that it is not where it was to go.  The watermark,
+ *       the registry, the copy and the history may forbid to ask once more; they cannot
+ *       tell what the first call did.  So every removal is in a manifest as such, and a
+ *       restore finds it.
  *
  * Not promised: a change that somebody makes between the answer of step 2 and the call
  * of step 6 is not seen.  At most TIDE_REMOVE_STALE_MS lie between the two; a longer

@@ -15,8 +15,8 @@
 /* What becomes of an entry in this batch. */
 typedef enum fate {
     FATE_REMOVE, /* named in the call */
-    FATE_REFUSE,
-    FATE_THERE, /* asked before, and already where it was to go (V4) */
+    FATE_REFUSE, /* if it was asked before: only once the server has answered (V6) */
+    FATE_THERE,  /* asked before, and already where it was to go (V4) */
 } fate;
 
 struct entry {
@@ -26,6 +26,7 @@ struct entry {
     /* What the history says. */
     bool changed, deleted;
     bool unsure;         /* stored before a gap: only the server knows its labels */
+    bool answered;       /* the server said what it has (V6) */
     int8_t inbox, trash; /* last seen: 1 added, -1 taken, 0 neither */
 };
 
@@ -44,6 +45,11 @@ struct batch {
     uint64_t waited_ms; /* for units */
 };
 
+static bool was_asked(const struct entry *entry)
+{
+    return entry->removal.state == TIDE_REMOVAL_ASKED;
+}
+
 static void refuse(struct entry *entry, const char *why)
 {
     if (entry->fate != FATE_REMOVE)
@@ -54,11 +60,14 @@ static void refuse(struct entry *entry, const char *why)
 
 /* ---- the entries ---- */
 
-/* Where every message may have to be asked for, a batch is small, so that it comes through
- * before the units of a minute are spent. */
+/* Where the server may have to be asked for every message, behind a gap or because they were
+ * asked for before (V6), a batch is small, so that it comes through before the units of a
+ * minute are spent. */
 static size_t ids_max(const struct batch *batch)
 {
-    const size_t most = batch->standing.gap_ms > 0 ? TIDE_REMOVE_UNSURE_IDS : TIDE_REMOVE_IDS;
+    const bool unsure =
+        batch->standing.gap_ms > 0 || (batch->count > 0 && was_asked(&batch->entries[0]));
+    const size_t most = unsure ? TIDE_REMOVE_UNSURE_IDS : TIDE_REMOVE_IDS;
     const size_t wanted = batch->mail->options.remove_ids;
     return wanted == 0 || wanted > most ? most : wanted;
 }
@@ -140,18 +149,24 @@ static void see_change(void *arg, tide_text id, tide_history_change change, tide
     }
 }
 
-/* V4, from what changed since the adopted id.  What was to go to the trash and is gone
- * for good went further that way; what was to leave the inbox and is gone did not. */
-static bool history_says_there(const struct entry *entry, tide_removal_mode mode)
+/* V4.  What was to go to the trash and is gone for good went further that way; what was to
+ * leave the inbox and is gone did not. */
+static bool is_there(tide_removal_mode mode, bool gone, bool in_inbox, bool in_trash)
 {
     switch (mode) {
     case TIDE_REMOVE_FROM_INBOX:
-        return !entry->deleted && entry->inbox < 0;
+        return !gone && !in_inbox;
     case TIDE_REMOVE_TO_TRASH:
-        return entry->deleted || entry->trash > 0;
+        return gone || in_trash;
     default:
-        return entry->deleted;
+        return gone;
     }
+}
+
+/* From what changed since the adopted id. */
+static bool history_says_there(const struct entry *entry, tide_removal_mode mode)
+{
+    return is_there(mode, entry->deleted, entry->inbox >= 0, entry->trash > 0);
 }
 
 static tide_status unchanged(struct batch *batch, tide_error *err)
@@ -171,8 +186,7 @@ static tide_status unchanged(struct batch *batch, tide_error *err)
         struct entry *entry = &batch->entries[i];
         if (!entry->changed)
             continue;
-        if (entry->removal.state == TIDE_REMOVAL_ASKED &&
-            history_says_there(entry, batch->manifest.mode)) {
+        if (was_asked(entry) && history_says_there(entry, batch->manifest.mode)) {
             TIDE_SEEN("archiver: a batch recognised its own work in the history");
             entry->fate = FATE_THERE; /* also when it is past the watermark by now */
         } else {
@@ -202,14 +216,8 @@ static tide_status not_bad(struct batch *batch, tide_error *err)
 static bool archive_says_there(const struct tide_stored *stored, const char *labels,
                                tide_removal_mode mode)
 {
-    switch (mode) {
-    case TIDE_REMOVE_FROM_INBOX:
-        return !stored->gone && !tide_archiver_has_label(labels, "INBOX");
-    case TIDE_REMOVE_TO_TRASH:
-        return stored->gone || tide_archiver_has_label(labels, "TRASH");
-    default:
-        return stored->gone;
-    }
+    return is_there(mode, stored->gone, tide_archiver_has_label(labels, "INBOX"),
+                    tide_archiver_has_label(labels, "TRASH"));
 }
 
 static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_error *err)
@@ -217,7 +225,6 @@ static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_e
     char labels[sizeof entry->removal.labels];
     struct tide_stored stored;
     tide_archive *archive = batch->user->archive;
-    const bool asked = entry->removal.state == TIDE_REMOVAL_ASKED;
     tide_status rc =
         tide_archive_find(archive, tide_text_of(entry->removal.gmail_id), &stored, err);
     if (rc == TIDE_NOT_FOUND) {
@@ -240,7 +247,8 @@ static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_e
     if (rc != TIDE_OK)
         return rc;
     entry->unsure = batch->standing.gap_ms > 0 && stored_ms < (int64_t)batch->standing.gap_ms;
-    if (asked && !entry->changed && archive_says_there(&stored, labels, batch->manifest.mode)) {
+    if (was_asked(entry) && !entry->changed &&
+        archive_says_there(&stored, labels, batch->manifest.mode)) {
         TIDE_SEEN("archiver: a batch recognised its own work in the archive");
         entry->fate = FATE_THERE;
     } else if (stored.gone) {
@@ -262,7 +270,7 @@ static tide_status as_chosen(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* ---- behind a gap ---- */
+/* ---- what only the server knows ---- */
 
 static int order_texts(const void *a, const void *b)
 {
@@ -287,13 +295,31 @@ static bool labels_text(const json_t *labels, char out[2048])
     return used < 2048;
 }
 
-/* The history cannot tell: the server is asked, for the labels and not for the mail. */
-static tide_status ask_labels(struct batch *batch, struct entry *entry, tide_error *err)
+/* What the server has. */
+struct answer {
+    bool gone, in_inbox, in_trash;
+    bool as_chosen; /* its labels are */
+};
+
+static void read_labels(const json_t *labels, const struct entry *entry, struct answer *answer)
 {
-    const bool asked = entry->removal.state == TIDE_REMOVAL_ASKED;
-    const tide_removal_mode mode = batch->manifest.mode;
-    struct tide_stored now = {.gone = false};
-    char labels[sizeof entry->removal.labels] = "";
+    char text[sizeof entry->removal.labels] = "";
+    size_t index = 0;
+    const json_t *label = NULL;
+    json_array_foreach(labels, index, label)
+    {
+        const tide_text id = tide_text_of(json_string_value(label));
+        answer->in_inbox = answer->in_inbox || tide_text_equal(id, TIDE_TEXT("INBOX"));
+        answer->in_trash = answer->in_trash || tide_text_equal(id, TIDE_TEXT("TRASH"));
+    }
+    answer->as_chosen = labels_text(labels, text) && strcmp(text, entry->removal.labels) == 0;
+}
+
+/* For the labels and not for the mail.  Sets FATE_THERE (V4). */
+static tide_status ask_server(struct batch *batch, struct entry *entry, struct answer *answer_out,
+                              tide_error *err)
+{
+    struct answer answer = {.gone = false};
     struct tide_gmail_message message;
     tide_gmail_message_init(&message, batch->mail->mem);
     tide_status rc = TIDE_OK;
@@ -301,17 +327,32 @@ static tide_status ask_labels(struct batch *batch, struct entry *entry, tide_err
         rc = tide_gmail_get_minimal(batch->user->gmail, batch->job,
                                     tide_text_of(entry->removal.gmail_id), &message, err);
     while (tide_archiver_wait(batch->job, rc, &batch->waited_ms));
-    now.gone = rc == TIDE_GONE;
-    const bool fits = rc != TIDE_OK || labels_text(message.labels, labels);
+    if (rc == TIDE_OK)
+        read_labels(message.labels, entry, &answer);
     tide_gmail_message_done(&message);
     if (rc != TIDE_OK && rc != TIDE_GONE)
         return rc;
-    if (asked && fits && archive_says_there(&now, labels, mode)) {
-        TIDE_SEEN("archiver: a batch recognised its own work behind a gap");
+    answer.gone = rc == TIDE_GONE;
+    entry->answered = true;
+    if (was_asked(entry) &&
+        is_there(batch->manifest.mode, answer.gone, answer.in_inbox, answer.in_trash))
         entry->fate = FATE_THERE;
-    } else if (now.gone) {
+    *answer_out = answer;
+    return TIDE_OK;
+}
+
+/* Behind a gap the history cannot tell. */
+static tide_status ask_labels(struct batch *batch, struct entry *entry, tide_error *err)
+{
+    struct answer answer;
+    const tide_status rc = ask_server(batch, entry, &answer, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (entry->fate == FATE_THERE) {
+        TIDE_SEEN("archiver: a batch recognised its own work behind a gap");
+    } else if (answer.gone) {
         refuse(entry, TIDE_REFUSED_GONE);
-    } else if (!fits || strcmp(labels, entry->removal.labels) != 0) {
+    } else if (!answer.as_chosen) {
         TIDE_SEEN("archiver: a message had other labels behind a gap");
         refuse(entry, TIDE_REFUSED_UNSEEN);
     }
@@ -324,6 +365,24 @@ static tide_status sure(struct batch *batch, tide_error *err)
     for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
         if (batch->entries[i].unsure && batch->entries[i].fate == FATE_REMOVE)
             rc = ask_labels(batch, &batch->entries[i], err);
+    return rc;
+}
+
+/* V6: whatever speaks against removing a message that was asked for, it may be removed
+ * already, and history and archive may not show it: behind a gap, or because somebody
+ * changed it once more. */
+static tide_status settled(struct batch *batch, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
+        struct entry *entry = &batch->entries[i];
+        struct answer answer;
+        if (!was_asked(entry) || entry->fate != FATE_REFUSE || entry->answered)
+            continue;
+        rc = ask_server(batch, entry, &answer, err);
+        if (rc == TIDE_OK && entry->fate == FATE_THERE)
+            TIDE_SEEN("archiver: a batch recognised its own work instead of refusing it");
+    }
     return rc;
 }
 
@@ -364,6 +423,7 @@ static tide_status move_entry(tide_rows db, const struct entry *entry, uint64_t 
     const bool planned = entry->removal.state == TIDE_REMOVAL_PLANNED;
     switch (entry->fate) {
     case FATE_REFUSE:
+        TIDE_ASSERT(planned || entry->answered); /* V6 */
         return tide_removal_move(db, id, TIDE_REMOVAL_REFUSED, entry->reason, now_ms, err);
     case FATE_THERE:
         return tide_removal_move(db, id, TIDE_REMOVAL_REMOVED, "", now_ms, err);
@@ -515,6 +575,8 @@ static tide_status steps(struct batch *batch, tide_error *err)
     /* A slow disk: what was read back still holds, the rest is looked at once more. */
     if (rc == TIDE_OK && is_stale(batch))
         rc = still_so(batch, err);
+    if (rc == TIDE_OK)
+        rc = settled(batch, err);
     return rc == TIDE_OK ? remove_them(batch, err) : rc;
 }
 
