@@ -45,6 +45,7 @@ static const uint64_t named_seeds[] = {
     129,    /* a clock that ran ahead for weeks */
     5042,   /* steps missing after such a clock; probably purged */
     5293,   /* likewise */
+    1609,   /* the mirror took the world for settled between two of its own questions */
     101887, /* reported once, and no report was kept; it replays without a failure */
 };
 

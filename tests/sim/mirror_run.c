@@ -199,8 +199,9 @@ static tide_status show_left(tide_transaction *transaction, void *arg, tide_erro
 static bool settled(struct mirror *mirror, uint64_t *left_out)
 {
     uint64_t since = 0;
-    if (mirror_sql(mirror, unfinished, left_out) != TIDE_OK ||
-        mirror_sql(mirror, "SELECT min(since) FROM mirror_feed", &since) != TIDE_OK)
+    /* The feed first: what its last step enqueued is there when it has moved. */
+    if (mirror_sql(mirror, "SELECT min(since) FROM mirror_feed", &since) != TIDE_OK ||
+        mirror_sql(mirror, unfinished, left_out) != TIDE_OK)
         return false;
     return *left_out == 0 &&
            since > mirror->plan.provider[0].start_unix_ms + mirror->plan.provider[0].grow_ms + 1;
