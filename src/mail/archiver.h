@@ -43,8 +43,9 @@
  *       (step 7, V4); or it is `refused`, after a reading of the message from the server,
  *       later than the call, has shown that it is not where it was to go.  The watermark,
  *       the registry, the copy and the history may forbid to ask once more; they cannot
- *       tell what the first call did.  So every removal is in a manifest as such, and a
- *       restore finds it.
+ *       tell what the first call did.  A 404 for what was to leave the inbox counts only if
+ *       the history or the archive knows of a deletion.  So every removal is in a manifest
+ *       as such, and a restore finds it.
  *
  * Not promised: a change that somebody makes between the answer of step 2 and the call
  * of step 6 is not seen.  At most TIDE_REMOVE_STALE_MS lie between the two; a longer

@@ -25,6 +25,7 @@ struct entry {
     char reason[sizeof((struct tide_removal *)0)->reason];
     /* What the history says. */
     bool changed, deleted;
+    bool in_gmail;       /* says the archive */
     bool unsure;         /* stored before a gap: only the server knows its labels */
     bool answered;       /* the server said what it has (V6) */
     int8_t inbox, trash; /* last seen: 1 added, -1 taken, 0 neither */
@@ -231,6 +232,7 @@ static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_e
         refuse(entry, TIDE_REFUSED_MISSING);
         return TIDE_OK;
     }
+    entry->in_gmail = rc == TIDE_OK && !stored.gone;
     if (rc == TIDE_OK)
         rc = tide_archiver_labels(archive, &stored, batch->mail->mem, labels, err);
     if (rc == TIDE_FULL) {
@@ -315,6 +317,14 @@ static void read_labels(const json_t *labels, const struct entry *entry, struct 
     answer->as_chosen = labels_text(labels, text) && strcmp(text, entry->removal.labels) == 0;
 }
 
+/* A 404 where neither the archive nor the history knows of a deletion is no proof.  It matters
+ * for a message that we may have taken out of the inbox: gone, it would be refused (V6). */
+static bool is_denied(const struct batch *batch, const struct entry *entry)
+{
+    return was_asked(entry) && batch->manifest.mode == TIDE_REMOVE_FROM_INBOX && entry->in_gmail &&
+           !entry->deleted;
+}
+
 /* For the labels and not for the mail.  Sets FATE_THERE (V4). */
 static tide_status ask_server(struct batch *batch, struct entry *entry, struct answer *answer_out,
                               tide_error *err)
@@ -330,6 +340,11 @@ static tide_status ask_server(struct batch *batch, struct entry *entry, struct a
     if (rc == TIDE_OK)
         read_labels(message.labels, entry, &answer);
     tide_gmail_message_done(&message);
+    if (rc == TIDE_GONE && is_denied(batch, entry))
+        return tide_error_set(err, TIDE_SERVER,
+                              "Gmail says that it has no message %s, and tells of no deletion: "
+                              "run `tidemark mail sync`, then go on with the run",
+                              entry->removal.gmail_id);
     if (rc != TIDE_OK && rc != TIDE_GONE)
         return rc;
     answer.gone = rc == TIDE_GONE;
