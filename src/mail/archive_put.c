@@ -22,7 +22,7 @@ void tide_entry_free(tide_archive *archive, struct tide_entry *entry)
 {
     if (entry == NULL)
         return;
-    if (entry->kind == TIDE_ENTRY_MESSAGE)
+    if (entry->kind == TIDE_ENTRY_MESSAGE || entry->kind == TIDE_ENTRY_BACK)
         tide_buf_done(&entry->as.message.raw);
     tide_mem_free(archive->mem, entry, entry->self_bytes);
 }
