@@ -501,9 +501,8 @@ tide_status tide_mail_listing_open(tide_rows db, uint32_t account, bool *open_ou
 tide_status tide_mail_recorded(tide_rows db, uint32_t account, uint64_t *count_out, tide_error *err)
 {
     tide_rows_stmt stmt;
-    const char *text = db.sqlite != NULL ? "SELECT count(*) FROM bad WHERE account = ?1"
-                                         : "SELECT count(*) FROM tidemark.bad WHERE account = ?1";
-    const tide_status rc = tide_rows_prepare(db, text, WHAT, &stmt, err);
+    const tide_status rc =
+        tide_rows_prepare(db, "SELECT count(*) FROM bad WHERE account = ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
         return rc;
     tide_rows_u64(&stmt, 1, account);
