@@ -336,7 +336,7 @@ struct tide_engine {
     tide_cond *keeper;
     uint32_t wal_log;   /* pages in the log after the last transaction */
     uint32_t wal_pages; /* of them those that were written since the last checkpoint */
-    bool wal_copying;   /* the keeper is at it */
+    bool wal_copying;   /* keeper or writer is at it: one at a time, they share a connection */
     bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
     bool queue_was_at_bound;
     uint32_t waiters; /* callers in tide_engine_wait() */

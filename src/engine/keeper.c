@@ -15,7 +15,7 @@ void tide_keeper_main(void *arg)
         uint64_t look_ms = tide_reload_look(engine, tide_world_now_ms(engine->world));
         if (engine->phase == TIDE_PHASE_ENDED)
             break; /* it came to that while the lock was dropped */
-        if (engine->wal_pages < TIDE_WAL_PAGES_KEEPER || engine->wal_short) {
+        if (engine->wal_pages < TIDE_WAL_PAGES_KEEPER || engine->wal_short || engine->wal_copying) {
             uint64_t until_us = look_ms == TIDE_NEVER ? TIDE_NEVER : look_ms * 1000;
             tide_status rc = tide_cond_wait(engine->world, engine->keeper, engine->lock, until_us);
             if (rc == TIDE_STOPPED)

@@ -498,13 +498,15 @@ static void copy_rest_of_log(tide_engine *engine)
            engine->phase != TIDE_PHASE_ENDED)
         if (tide_cond_wait(engine->world, engine->write, engine->lock, TIDE_NEVER) == TIDE_STOPPED)
             return;
-    if (!engine->wal_short && engine->wal_pages <= WAL_PAGES_MAX)
+    if (engine->wal_copying || (!engine->wal_short && engine->wal_pages <= WAL_PAGES_MAX))
         return;
+    engine->wal_copying = true;
     tide_lock_drop(engine->world, engine->lock);
     uint32_t pages_left = 0;
     tide_error err;
     tide_status rc = tide_ledger_checkpoint(engine->ledger, &pages_left, &err);
     tide_lock_take(engine->world, engine->lock);
+    engine->wal_copying = false;
     engine->wal_short = false;
     if (tide_store_is_lost(rc))
         tide_engine_fail(engine, rc, &err);
