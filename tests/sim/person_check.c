@@ -153,6 +153,20 @@ struct says {
     bool done;      /* "last_run" is done or bad_items, and there are no gaps */
 };
 
+/* Copies that are not what the server said, by their kind (M19a). */
+static uint64_t doubtful(const json_t *copies)
+{
+    const char *kind = NULL;
+    json_t *value = NULL;
+    uint64_t count = 0;
+    json_object_foreach((json_t *)(uintptr_t)copies, kind, value)
+    {
+        if (strcmp(kind, "exact") != 0 && strcmp(kind, "only_here") != 0)
+            count += (uint64_t)json_integer_value(value);
+    }
+    return count;
+}
+
 static struct says ask_status(struct person *self, const struct person_account *account)
 {
     const char *const words[] = {"mail", "status", account->email, NULL};
@@ -165,6 +179,8 @@ static struct says ask_status(struct person *self, const struct person_account *
     {
         if (json_is_integer(value) && !is_neutral(field))
             says.named += (uint64_t)json_integer_value(value);
+        if (strcmp(field, "copies") == 0)
+            says.named += doubtful(value);
         if (json_is_array(value) && strcmp(field, "gaps") != 0 &&
             strcmp(field, "covered_beyond") != 0 && json_array_size(value) > 0)
             says.warns = true;
