@@ -4,7 +4,8 @@
  * number is called an estimate: it may count line ends as one byte or as two, and by this much
  * it may be above the truth.  With lines of sixteen bytes that is a sixteenth; mail has
  * longer ones.  A copy that falls further behind was cut off on its way.  It is stored, for it
- * may be all there is, and marked. */
+ * may be all there is, and marked.  One server (npm's emulate) says how long the base64 of the
+ * bytes is; only that exact length is taken for the same. */
 #include "base/check.h"
 #include "mail/archive_inside.h"
 
@@ -15,9 +16,16 @@ const char *tide_copy_name(tide_copy copy)
     return names[copy];
 }
 
+static bool is_base64_of(uint64_t said_bytes, uint64_t bytes)
+{
+    const uint64_t padded = (bytes + 2) / 3 * 4;
+    const uint64_t plain = (bytes * 4 + 2) / 3;
+    return said_bytes == padded || said_bytes == plain;
+}
+
 static bool is_short(uint64_t said_bytes, uint64_t bytes)
 {
-    return bytes == 0 || bytes < said_bytes - said_bytes / 16;
+    return bytes == 0 || (bytes < said_bytes - said_bytes / 16 && !is_base64_of(said_bytes, bytes));
 }
 
 static bool is_doubted(tide_copy copy)
