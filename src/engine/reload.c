@@ -110,6 +110,9 @@ uint64_t tide_reload_look(tide_engine *engine, uint64_t now_ms)
     const char *path = tide_settings_file(engine->settings);
     if (path == NULL)
         return TIDE_NEVER; /* D2 */
+    /* Until the start the settings are those of the opening, which reads them without the lock. */
+    if (engine->phase == TIDE_PHASE_OPEN)
+        return TIDE_NEVER;
     if (now_ms >= engine->settings_look_ms) {
         tide_lock_drop(engine->world, engine->lock);
         look(engine, path);
