@@ -47,6 +47,7 @@ struct sync {
     struct sync_account {
         bool elsewhere;    /* on a shared ledger: another one has the account or its archive */
         tide_error failed; /* why it could not begin; TIDE_OK: it could */
+        struct tide_mail_aside aside; /* damaged files that a healing run met */
     } * accounts;
     uint64_t nobody_ms;   /* since when nobody does what is asked for elsewhere; 0: somebody does */
     uint64_t deadline_ms; /* --timeout; TIDE_NEVER */
@@ -203,6 +204,7 @@ static tide_status begin_all(struct sync *sync)
         struct sync_account *account = &sync->accounts[i];
         struct tide_mail_run run = run_of(sync, sync->names.email[i]);
         run.elsewhere = account->elsewhere;
+        run.aside = &account->aside;
         account->failed = (tide_error){TIDE_OK, 0, ""};
         const tide_status rc = tide_mail_run(sync->home.mail, &run, &cli->err);
         if (rc == TIDE_STOPPED || tide_status_class(rc) == TIDE_CLASS_BUG)
@@ -426,8 +428,31 @@ static void known_show(struct cli *cli, const struct mail_watched *watched, tide
     cli->err = kept;
 }
 
+/* What became of damaged files. */
+static void aside_show(struct cli *cli, const struct tide_mail_aside *aside, tide_json *one)
+{
+    tide_json json;
+    if (aside->shards[0] == '\0' && aside->copied == 0)
+        return;
+    if (aside->shards[0] != '\0')
+        cli_print(cli, "  damaged    %s: set aside in %s\n", aside->shards, aside->dir);
+    cli_print(cli, "  copied     %" PRIu64 " message%s out of damaged files", aside->copied,
+              aside->copied == 1 ? "" : "s");
+    if (aside->unreadable > 0)
+        cli_print(cli, "; %" PRIu64 " could not be read", aside->unreadable);
+    cli_print(cli, "\n             What Gmail has was fetched again; `tidemark mail lost` names "
+                   "what it no longer has.\n");
+    tide_json_object(&json);
+    tide_json_set_cstr(&json, "shards", aside->shards);
+    tide_json_set_cstr(&json, "dir", aside->shards[0] == '\0' ? NULL : aside->dir);
+    tide_json_set_u64(&json, "copied", aside->copied);
+    tide_json_set_u64(&json, "unreadable", aside->unreadable);
+    tide_json_set(one, "set_aside", &json);
+}
+
 static void account_json(struct cli *cli, const struct mail_watched *watched,
-                         const struct mail_ended *ended, bool away, tide_json *list)
+                         const struct mail_ended *ended, bool away,
+                         const struct tide_mail_aside *aside, tide_json *list)
 {
     const struct tide_mail_look *look = &watched->look;
     tide_json one;
@@ -453,6 +478,7 @@ static void account_json(struct cli *cli, const struct mail_watched *watched,
     tide_json_set_u64(&one, "owed", look->owed);
     tide_json_set_u64(&one, "failed_jobs", look->jobs_failed);
     tide_json_set_cstr(&one, "history_id", look->history_id);
+    aside_show(cli, aside, &one);
     if (!away && watched->archive != NULL)
         known_show(cli, watched, &one);
     tide_json_append(list, &one);
@@ -560,7 +586,7 @@ static bool report(struct sync *sync)
         cli->exit_code = mail_outcome_worse(cli->exit_code, mail_outcome_exit_code(ended.outcome));
         account_print(cli, watched, &ended, away);
         remedy_print(cli, watched, &ended);
-        account_json(cli, watched, &ended, away, &list);
+        account_json(cli, watched, &ended, away, &sync->accounts[i].aside, &list);
     }
     tide_json_set(&cli->json, "accounts", &list);
     tide_json_set_bool(&cli->json, "interrupted", interrupted != 0);

@@ -286,6 +286,20 @@ struct tide_damage {
 tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
                                 void (*damaged)(const struct tide_damage *damage, void *arg),
                                 void *arg, uint64_t *checked_out, tide_error *err);
+/* SQLite's own check of every shard that can be opened: those with damaged pages, with the first
+ * complaint. */
+tide_status tide_archive_check(tide_archive *archive,
+                               void (*visit)(const char *shard, tide_status rc, const char *why,
+                                             void *arg),
+                               void *arg, tide_error *err);
+/* Copies every message that the damaged shards in `dir` still give and the archive does not have,
+ * durably: bytes, labels, former ids, what is gone.  Adds to *salvaged. */
+struct tide_salvaged {
+    uint64_t copied;
+    uint64_t unreadable; /* their rows are known, but not their bytes */
+};
+tide_status tide_archive_salvage(tide_archive *archive, const char *dir,
+                                 struct tide_salvaged *salvaged, tide_error *err);
 /* Syncs the files of a shard (by its key) and drops what the system remembers of them, so
  * that a connection that is opened afterwards reads from the disk (M13).  Checkpoint
  * first.  TIDE_NOT_FOUND. */

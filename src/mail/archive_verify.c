@@ -200,6 +200,46 @@ static bool broken(tide_archive *archive, uint32_t key)
     return is;
 }
 
+static tide_status quick_check(tide_archive *archive, uint32_t key, tide_buf *problems,
+                               tide_error *err)
+{
+    struct tide_shard *shard = NULL;
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_archive_reads_open(archive, key, &shard, err);
+    if (rc == TIDE_OK)
+        rc = tide_db_quick_check(&shard->db, problems, err);
+    tide_archive_turn_drop(archive);
+    return rc;
+}
+
+tide_status tide_archive_check(tide_archive *archive,
+                               void (*visit)(const char *shard, tide_status rc, const char *why,
+                                             void *arg),
+                               void *arg, tide_error *err)
+{
+    uint32_t *keys = NULL;
+    char(*names)[32] = NULL;
+    size_t count = 0;
+    tide_status rc = keys_take(archive, &keys, &names, &count, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        tide_buf problems;
+        tide_error own = {TIDE_OK, 0, ""};
+        tide_buf_init(&problems, archive->mem, 8 << 10);
+        rc = quick_check(archive, keys[i], &problems, &own);
+        if (rc == TIDE_CORRUPT || (rc == TIDE_OK && problems.bytes > 0))
+            visit(names[i], TIDE_CORRUPT, rc == TIDE_OK ? tide_buf_cstr(&problems) : own.text, arg);
+        else if (rc != TIDE_OK && rc != TIDE_NOT_FOUND && err != NULL)
+            *err = own;
+        rc = rc == TIDE_CORRUPT || rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+        tide_buf_done(&problems);
+    }
+    tide_mem_free(archive->mem, keys, count * sizeof *keys);
+    tide_mem_free(archive->mem, names, count * sizeof *names);
+    return rc;
+}
+
 tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
                                 void (*damaged)(const struct tide_damage *damage, void *arg),
                                 void *arg, uint64_t *checked_out, tide_error *err)

@@ -563,7 +563,7 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
     /* An archive that cannot be opened is told here, not by a failed job. */
     struct tide_mail_user *user = NULL;
     if (rc == TIDE_OK && run->heal && !run->elsewhere)
-        rc = tide_mail_set_aside(mail, row.email, err);
+        rc = tide_mail_set_aside(mail, row.email, run->aside, err);
     if (rc == TIDE_OK && !run->elsewhere)
         rc = tide_mail_user(mail, account, &user, err);
     if (rc != TIDE_OK)

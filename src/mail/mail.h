@@ -83,6 +83,13 @@ tide_status tide_mail_accounts(tide_mail *mail,
 
 /* ---- running ---- */
 
+/* What a healing run did about damaged files. */
+struct tide_mail_aside {
+    char shards[160];     /* "2019.db, 2020.db": set aside by this run; "": none was */
+    char dir[4096 + 300]; /* where they are now */
+    uint64_t copied;      /* messages that were read in files set aside, and stored anew */
+    uint64_t unreadable;  /* messages of such files that are known and could not be read */
+};
 struct tide_mail_run {
     const char *email;
     bool force;          /* the whole account again; what is stored is not fetched again */
@@ -92,8 +99,9 @@ struct tide_mail_run {
     /* Nothing older is wanted, or TIDE_MAIL_EVERYTHING; 0: as before.  More than an
      * earlier run wanted is fetched, less changes nothing. */
     uint64_t since_ms;
-    uint64_t messages_max; /* fetched by this process from now on; 0: no limit */
-    bool elsewhere;        /* on a shared ledger: another process has its archive, and does it */
+    uint64_t messages_max;         /* fetched by this process from now on; 0: no limit */
+    struct tide_mail_aside *aside; /* filled by a healing run; NULL: nobody wants to know */
+    bool elsewhere; /* on a shared ledger: another process has its archive, and does it */
 };
 /* What such a run asks of the engine, also of another process's: a job of this kind
  * with this payload and key. */

@@ -9,6 +9,7 @@
  *   identity.c whose mailbox the sign-in opens; every job that asks the server passes it
  *   prove.c    does the archive still hold what the ledger remembers?
  *   mend.c     copies that are not exact are fetched again
+ *   aside.c    damaged shards are set aside, and what can be read in them is copied
  *   only.c     the ledger's list of what exists nowhere else */
 #ifndef TIDE_MAIL_INSIDE_H
 #define TIDE_MAIL_INSIDE_H
@@ -200,11 +201,16 @@ tide_status tide_mail_refetch(tide_mail *mail, struct tide_mail_user *user, tide
                               tide_error *err);
 /* A child of a job: everything from that time on is read back, and what is damaged fetched. */
 tide_status tide_mail_heal_job(tide_mail *mail, tide_job *job, int64_t from_ms, tide_error *err);
-/* Moves shards that cannot be read into a directory beside them: their mail counts as lost, and is
- * fetched again.  Nobody has the archive open. */
-tide_status tide_mail_set_aside(tide_mail *mail, const char *email, tide_error *err);
 /* Everything is done: losses that are healed are forgotten (lost.h K3). */
 tide_status tide_mail_settle(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
+
+/* ---- aside.c ---- */
+
+/* Moves shards that are damaged as files into a directory beside them, and copies what can be read
+ * in them into new ones.  The rest counts as lost, and is fetched again.  Crash-safe: the
+ * next heal goes on.  Nobody has the archive open.  `aside` may be NULL. */
+tide_status tide_mail_set_aside(tide_mail *mail, const char *email, struct tide_mail_aside *aside,
+                                tide_error *err);
 
 /* ---- prove.c ---- */
 

@@ -1,9 +1,9 @@
 /* mend.c - copies that are not exact are fetched again (M19, M19a, archive.h A6).
  *
  * Every sync does so for what is known to be short or damaged, less and less often for what the
- * server does not give better.  `mail heal` looks for what is not known yet: files that cannot
- * be read are set aside, and mail.heal reads every message back, page by page, marks what is
- * damaged and fetches it.  The archive compares bytes before it believes in them. */
+ * server does not give better.  `mail heal` looks for what is not known yet: damaged files are set
+ * aside (aside.c), and mail.heal reads every message back, page by page, marks what is damaged and
+ * fetches it.  The archive compares bytes before it believes in them. */
 #include "base/json.h"
 #include "mail/import.h"
 #include "mail/lost.h"
@@ -184,64 +184,6 @@ static tide_status heal_run(tide_job *job, tide_mail *mail, tide_error *err)
 tide_status tide_mail_heal(tide_job *job, void *context, tide_error *err)
 {
     return tide_mail_ended(context, job, heal_run(job, context, err), err);
-}
-
-/* ---- what cannot be read at all ---- */
-
-struct aside {
-    tide_mail *mail;
-    const char *dir;
-    char to[4096 + 400];
-    bool made;
-    tide_status rc;
-    tide_error *err;
-};
-
-/* With its log, into a directory of its own, where it can be looked at as an archive. */
-static void set_aside(const char *shard, tide_status why, const char *text, void *arg)
-{
-    static const char *const ends[] = {".db-wal", ".db-shm", ".db"};
-    struct aside *aside = arg;
-    tide_world *world = aside->mail->world;
-    (void)text;
-    if (aside->rc != TIDE_OK || why != TIDE_CORRUPT)
-        return; /* a file of somebody else, or of a newer version, is not ours to move */
-    if (!aside->made)
-        aside->rc = tide_dir_make(world, aside->to, aside->err);
-    aside->made = aside->rc == TIDE_OK;
-    for (size_t i = 0; aside->rc == TIDE_OK && i < sizeof ends / sizeof ends[0]; i++) {
-        char from[4096 + 400];
-        char to[4096 + 500];
-        tide_error own = {TIDE_OK, 0, ""};
-        (void)snprintf(from, sizeof from, "%s/%s%s", aside->dir, shard, ends[i]);
-        (void)snprintf(to, sizeof to, "%s/%s%s", aside->to, shard, ends[i]);
-        const tide_status rc = tide_file_rename(world, from, to, &own);
-        if (rc != TIDE_OK && i + 1 == sizeof ends / sizeof ends[0]) {
-            aside->rc = rc; /* the file itself; a log need not be there */
-            if (aside->err != NULL)
-                *aside->err = own;
-        }
-    }
-}
-
-tide_status tide_mail_set_aside(tide_mail *mail, const char *email, tide_error *err)
-{
-    char dir[4096 + 256];
-    struct aside aside = {.mail = mail, .dir = dir, .rc = TIDE_OK, .err = err};
-    tide_archive *archive = NULL;
-    tide_mail_dir(mail->archive_dir, email, dir, sizeof dir);
-    (void)snprintf(aside.to, sizeof aside.to, "%s/damaged-%" PRIu64, dir,
-                   tide_world_now_unix_ms(mail->world));
-    const struct tide_archive_options options = {
-        .dir = dir, .account = email, .world = mail->world, .read_only = true};
-    tide_status rc = tide_archive_open(&options, mail->mem, &archive, NULL);
-    if (rc != TIDE_OK)
-        return TIDE_OK; /* there is none, or opening it to write says why not */
-    rc = tide_archive_broken(archive, set_aside, &aside, err);
-    const tide_status closed = tide_archive_close(archive, NULL);
-    if (rc == TIDE_OK)
-        rc = aside.rc;
-    return rc == TIDE_OK ? closed : rc;
 }
 
 /* ---- accepting ---- */
