@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "mail/search.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -104,6 +105,7 @@ static tide_status plan_piece(tide_restore *restore, struct tide_piece *piece, t
 struct entries_page {
     tide_restore *restore;
     uint64_t manifest;
+    tide_removal_state state;
     uint64_t after;
     struct tide_piece *pieces; /* PAGE of them */
     size_t count;
@@ -134,7 +136,7 @@ static tide_status page_read(tide_transaction *transaction, void *arg, tide_erro
     struct entries_page *page = arg;
     const tide_rows db = tide_transaction_rows(transaction);
     page->count = 0;
-    tide_status rc = tide_removal_list(db, page->manifest, TIDE_REMOVAL_REMOVED, page->after, PAGE,
+    tide_status rc = tide_removal_list(db, page->manifest, (int)page->state, page->after, PAGE,
                                        page_entry, page, err);
     for (size_t i = 0; rc == TIDE_OK && i < page->count; i++) {
         page->pieces[i].mode = page->restore->state.mode;
@@ -151,12 +153,13 @@ static bool is_named(const tide_restore *restore, const char *gmail_id)
     return restore->ids_count == 0;
 }
 
-tide_status tide_restore_each(tide_restore *restore,
-                              tide_status (*each)(tide_restore *restore, struct tide_piece *piece,
-                                                  tide_error *err),
-                              tide_error *err)
+typedef tide_status each_piece(tide_restore *restore, struct tide_piece *piece, tide_error *err);
+
+static tide_status each_in(tide_restore *restore, tide_removal_state state, each_piece *each,
+                           tide_error *err)
 {
-    struct entries_page page = {.restore = restore, .manifest = restore->state.manifest};
+    struct entries_page page = {
+        .restore = restore, .manifest = restore->state.manifest, .state = state};
     uint64_t done = 0;
     tide_status rc = TIDE_OK;
     page.pieces = tide_mem_array(restore->mem, PAGE, sizeof *page.pieces);
@@ -176,6 +179,45 @@ tide_status tide_restore_each(tide_restore *restore,
     } while (rc == TIDE_OK && page.count == PAGE && (restore->limit == 0 || done < restore->limit));
     tide_mem_free(restore->mem, page.pieces, PAGE * sizeof *page.pieces);
     return rc;
+}
+
+tide_status tide_restore_each(tide_restore *restore,
+                              tide_status (*each)(tide_restore *restore, struct tide_piece *piece,
+                                                  tide_error *err),
+                              tide_error *err)
+{
+    return each_in(restore, TIDE_REMOVAL_REMOVED, each, err);
+}
+
+/* ---- entries whose removal was asked for, and nobody knows whether it happened ---- */
+
+static void asked_reason(const tide_restore *restore, char reason[256])
+{
+    (void)snprintf(reason, 256,
+                   "the run ended before Gmail said whether it removed it: `tidemark mail archive "
+                   "--resume %" PRIu64 "` finds out, then restore it",
+                   restore->state.manifest);
+}
+
+static tide_status plan_asked(tide_restore *restore, struct tide_piece *piece, tide_error *err)
+{
+    char reason[256];
+    (void)err;
+    asked_reason(restore, reason);
+    tide_restore_refuse(restore, 0, piece->removal.gmail_id, 0, reason);
+    restore->state.planned[TIDE_DEED_REFUSE].messages++;
+    restore->state.planned[TIDE_DEED_REFUSE].bytes += piece->removal.bytes;
+    return TIDE_OK;
+}
+
+static tide_status refuse_asked(tide_restore *restore, struct tide_piece *piece, tide_error *err)
+{
+    char reason[256];
+    (void)err;
+    asked_reason(restore, reason);
+    tide_restore_refuse(restore, piece->removal.id, piece->removal.gmail_id, piece->removal.bytes,
+                        reason);
+    return TIDE_OK;
 }
 
 /* ---- what a query finds ---- */
@@ -368,6 +410,8 @@ tide_status tide_restore_plan(tide_restore *restore, tide_error *err)
         rc = tide_transact(restore->mail->engine, unfinished, restore, err);
     if (rc == TIDE_OK && restore->state.manifest != 0)
         rc = tide_restore_each(restore, plan_piece, err);
+    if (rc == TIDE_OK && restore->query[0] == '\0')
+        rc = each_in(restore, TIDE_REMOVAL_ASKED, plan_asked, err);
     if (rc != TIDE_OK || restore->query[0] == '\0')
         return rc;
     struct matches matches = {.restore = restore, .count = planned_count(restore)};
@@ -415,5 +459,7 @@ tide_status tide_restore_collect(tide_restore *restore, tide_error *err)
             rc = each_match(&matches, err);
     }
     restore->entries_count = 0;
+    if (rc == TIDE_OK && restore->query[0] == '\0')
+        rc = each_in(restore, TIDE_REMOVAL_ASKED, refuse_asked, err);
     return rc == TIDE_OK ? tide_restore_each(restore, collect_piece, err) : rc;
 }

@@ -39,6 +39,16 @@ for id in "${asked[@]}"; do
     in_inbox "$id" && fail "$id was not removed by the call"
 done
 
+# Nobody knows yet whether they were removed: a restore names them, says what to do and fails.
+for more in --dry-run --yes; do
+    t mail restore --manifest 1 $more --json >"$dir/out" 2>"$dir/err"
+    [ $? -eq 3 ] || fail "restore $more of what was asked for did not end with 3: $(cat "$dir/out" "$dir/err")"
+    [ "$(jq -r '.refused[].id' "$dir/out")" = "$(printf '%s\n' "${asked[@]}")" ] || fail "$more names $(cat "$dir/out")"
+    jq -e '.refused | all(.reason | contains("tidemark mail archive --resume 1"))' "$dir/out" >/dev/null ||
+        fail "$more does not say what to do: $(cat "$dir/out")"
+done
+[ "$(ids asked | wc -l)" -eq 4 ] || fail "the restore changed the manifest: $(ids asked)"
+
 # A sync adopts the removal; after it somebody stars two, and puts a third one back.
 t mail sync --quiet >/dev/null || fail "sync after the kill"
 label "${asked[0]}" STARRED
