@@ -16,6 +16,11 @@ bool tide_job_is_probe(tide_job *job);
 /* The item is done, but no call was made for it: others cannot be compared with it. */
 void tide_job_item_skipped(tide_job *job, size_t index);
 
+/* From now on the handler waits for room in a queue that others empty; `queue` is static and
+ * names what it holds ("messages for the archive").  NULL: it waits no longer.  If it waits too
+ * long, a person is told (E6.4, B13).  Waiting for quota is not such a wait. */
+void tide_job_queued(tide_job *job, const char *queue);
+
 /* Failed jobs of an account and of these kinds wait again, with a fresh budget: for kinds
  * that may be repeated and that nobody else would start again (E5.2).  What a person
  * canceled stays canceled. */

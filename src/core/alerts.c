@@ -153,17 +153,35 @@ static uint64_t at_least(uint64_t value, uint64_t minimum)
     return value > minimum ? value : minimum;
 }
 
+static uint64_t waited_ms(const tide_alerts *alerts, const struct tide_alert_record *record)
+{
+    return record->waits_since_ms == 0 ? 0 : alerts->now_ms - record->waits_since_ms;
+}
+
+/* A queue that moves again is not forgotten at once: another wait may follow. */
+static bool queue_lingers(const tide_alerts *alerts, const struct tide_alert_record *record)
+{
+    return record->levels[TIDE_ALERT_QUEUE] != TIDE_LEVEL_NONE &&
+           alerts->now_ms - record->full_ms < alerts->settings.queue_clear_ms;
+}
+
 static struct measure measure_queue(const tide_alerts *alerts,
                                     const struct tide_alert_record *record)
 {
-    /* Once raised, a short look away from the bound does not lower it. */
-    bool lingers = record->levels[TIDE_ALERT_QUEUE] != TIDE_LEVEL_NONE &&
-                   alerts->now_ms - record->bound_left_ms < alerts->settings.queue_clear_ms;
-    bool holds = record->at_bound || lingers;
-    return (struct measure){.value = holds ? alerts->now_ms - record->bound_since_ms : 0,
+    return (struct measure){.value = queue_lingers(alerts, record) ? record->full_waited_ms
+                                                                   : waited_ms(alerts, record),
                             .out_of = 1,
                             .warn = alerts->settings.queue_warn_ms,
                             .scale = 1};
+}
+
+static void queue_advance(const tide_alerts *alerts, struct tide_alert_record *record)
+{
+    const uint64_t waited = waited_ms(alerts, record);
+    if (waited == 0 || waited < alerts->settings.queue_warn_ms)
+        return;
+    record->full_ms = alerts->now_ms;
+    record->full_waited_ms = waited;
 }
 
 static struct measure measure_of(const tide_alerts *alerts, const struct tide_alert_record *record,
@@ -245,6 +263,7 @@ void tide_alerts_told_set(tide_alerts *alerts, struct tide_alert_record *record,
 
 void tide_alerts_judge(tide_alerts *alerts, struct tide_alert_record *record)
 {
+    queue_advance(alerts, record);
     series_advance(&record->bad, alerts->settings.bad_hour_ms, alerts->now_ms);
     series_advance(&record->calls, alerts->settings.throttled_window_ms, alerts->now_ms);
     series_advance(&record->refused, alerts->settings.throttled_window_ms, alerts->now_ms);
@@ -314,18 +333,16 @@ tide_status tide_alerts_metadata(tide_alerts *alerts, uint64_t account, uint64_t
     return TIDE_OK;
 }
 
-tide_status tide_alerts_queue(tide_alerts *alerts, uint64_t account, bool at_bound, uint64_t now_ms)
+tide_status tide_alerts_queue(tide_alerts *alerts, uint64_t account, const char *queue,
+                              uint64_t since_ms, uint64_t now_ms)
 {
     struct tide_alert_record *record = NULL;
     tide_status rc = record_now(alerts, account, now_ms, &record);
     if (rc != TIDE_OK)
         return rc;
-    bool raised = record->levels[TIDE_ALERT_QUEUE] != TIDE_LEVEL_NONE;
-    if (at_bound && !record->at_bound && !raised)
-        record->bound_since_ms = alerts->now_ms;
-    if (!at_bound && record->at_bound)
-        record->bound_left_ms = alerts->now_ms;
-    record->at_bound = at_bound;
+    if (since_ms != 0)
+        record->queue = queue;
+    record->waits_since_ms = since_ms < alerts->now_ms ? since_ms : alerts->now_ms;
     tide_alerts_judge(alerts, record);
     return TIDE_OK;
 }
@@ -399,6 +416,7 @@ static struct tide_alert alert_of(const tide_alerts *alerts, const struct tide_a
         .value = measure.value,
         .out_of = out_of,
         .threshold = threshold_of(&measure, record->levels[condition]),
+        .queue = condition == TIDE_ALERT_QUEUE && record->queue != NULL ? record->queue : "",
     };
 }
 
@@ -442,21 +460,27 @@ static uint64_t step_after(const struct tide_alert_series *series, uint64_t wind
                                                                                    : at_ms;
 }
 
+/* When a wait becomes too long, or one that was is over for long enough. */
+static uint64_t queue_wake_at_ms(const tide_alerts *alerts, const struct tide_alert_record *record)
+{
+    const struct tide_alerts_settings *settings = &alerts->settings;
+    const bool raised = record->levels[TIDE_ALERT_QUEUE] != TIDE_LEVEL_NONE;
+    if (raised && queue_lingers(alerts, record))
+        return sum_saturated(record->full_ms, settings->queue_clear_ms);
+    if (record->waits_since_ms == 0 || settings->queue_warn_ms == 0)
+        return UINT64_MAX;
+    return sum_saturated(record->waits_since_ms, settings->queue_warn_ms);
+}
+
 /* News can raise a condition at any time; only time itself can lower the
- * windows, raise a queue that stays at its bound, or lower one that left it. */
+ * windows, raise a queue in which somebody waits, or lower one that moves again. */
 uint64_t tide_alerts_wake_at_ms(const tide_alerts *alerts)
 {
     const struct tide_alerts_settings *settings = &alerts->settings;
     uint64_t wake_ms = alerts->untold > 0 ? 0 : UINT64_MAX;
     for (size_t i = 0; i < alerts->count; i++) {
         const struct tide_alert_record *record = &alerts->records[i];
-        bool queue = record->levels[TIDE_ALERT_QUEUE] != TIDE_LEVEL_NONE;
-        if (record->at_bound && !queue && settings->queue_warn_ms > 0)
-            wake_ms =
-                earlier(wake_ms, sum_saturated(record->bound_since_ms, settings->queue_warn_ms));
-        if (!record->at_bound && queue)
-            wake_ms =
-                earlier(wake_ms, sum_saturated(record->bound_left_ms, settings->queue_clear_ms));
+        wake_ms = earlier(wake_ms, queue_wake_at_ms(alerts, record));
         if (record->levels[TIDE_ALERT_BAD_HOUR] != TIDE_LEVEL_NONE)
             wake_ms = earlier(wake_ms, step_after(&record->bad, settings->bad_hour_ms));
         if (record->levels[TIDE_ALERT_THROTTLED] != TIDE_LEVEL_NONE)
@@ -557,7 +581,9 @@ size_t tide_alert_print(const struct tide_alert *alert, char *text_out, size_t t
         break;
     case TIDE_ALERT_QUEUE:
     case TIDE_CONDITIONS:
-        wanted = snprintf(text_out, text_bytes, "the queue has been full for %" PRIu64 " s",
+        wanted = snprintf(text_out, text_bytes,
+                          "the queue of %s is full and has not moved for %" PRIu64 " s",
+                          alert->queue == NULL || alert->queue[0] == '\0' ? "jobs" : alert->queue,
                           alert->value / 1000);
         break;
     }

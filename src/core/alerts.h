@@ -35,7 +35,7 @@ enum tide_condition {
     TIDE_ALERT_BAD_HOUR,  /* bad within an hour */
     TIDE_ALERT_METADATA,  /* bytes of the metadata store */
     TIDE_ALERT_THROTTLED, /* calls refused */
-    TIDE_ALERT_QUEUE,     /* a queue stands at its bound */
+    TIDE_ALERT_QUEUE,     /* a queue stays at its bound */
     TIDE_CONDITIONS,
 };
 
@@ -56,8 +56,8 @@ struct tide_alerts_settings {
     uint64_t throttled_window_ms;   /* 10 min */
     uint32_t throttled_calls_min;   /* 100: fewer calls count as this many */
     uint32_t throttled_warn_ppm;    /* > 50,000 (5 %) */
-    uint64_t queue_warn_ms;         /* 60 s at its bound */
-    uint64_t queue_clear_ms;        /* 10 s away from it */
+    uint64_t queue_warn_ms;         /* 60 s that one has waited for room */
+    uint64_t queue_clear_ms;        /* 10 s without such a wait */
     uint32_t keep_percent;          /* 80: of a threshold, below which it is lowered */
     uint64_t notify_every_ms;       /* 1 h */
 };
@@ -68,9 +68,10 @@ struct tide_alert {
     enum tide_condition condition;
     enum tide_level level;
     uint64_t since_ms;  /* when it left NONE; 0 if it is NONE */
-    uint64_t value;     /* bad items, bytes, refused calls, or ms at the bound */
+    uint64_t value;     /* bad items, bytes, refused calls, or ms of waiting */
     uint64_t out_of;    /* items, budget or calls; 0: without meaning */
     uint64_t threshold; /* of its level, as set: ppm, count or ms */
+    const char *queue;  /* which one; "" for other conditions */
 };
 
 /* TIDE_INVALID: settings out of range. */
@@ -88,8 +89,11 @@ tide_status tide_alerts_calls(tide_alerts *alerts, uint64_t account, uint32_t ca
                               uint32_t refused, uint64_t now_ms);
 tide_status tide_alerts_metadata(tide_alerts *alerts, uint64_t account, uint64_t bytes,
                                  uint64_t now_ms);
-tide_status tide_alerts_queue(tide_alerts *alerts, uint64_t account, bool at_bound,
-                              uint64_t now_ms);
+/* A queue is at its bound while somebody waits for room in it, and stays there while the same
+ * one waits.  `since_ms`: since when the one that has waited longest does; 0: nobody waits.
+ * `queue` is static: "finished jobs". */
+tide_status tide_alerts_queue(tide_alerts *alerts, uint64_t account, const char *queue,
+                              uint64_t since_ms, uint64_t now_ms);
 /* Time passed without news. */
 void tide_alerts_tick(tide_alerts *alerts, uint64_t now_ms);
 void tide_alerts_forget(tide_alerts *alerts, uint64_t account); /* it was removed */

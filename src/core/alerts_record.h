@@ -27,8 +27,10 @@ struct tide_alert_record {
     struct tide_alert_series calls;
     struct tide_alert_series refused;
     uint64_t metadata_bytes;
-    bool at_bound;
-    uint64_t bound_since_ms, bound_left_ms;
+    const char *queue;       /* in which somebody waits or waited; static */
+    uint64_t waits_since_ms; /* of who has waited longest; 0: nobody waits */
+    uint64_t full_ms;        /* when the wait was last too long, */
+    uint64_t full_waited_ms; /* and how long it was then */
     enum tide_level levels[TIDE_CONDITIONS];
     enum tide_level told[TIDE_CONDITIONS];
     uint64_t since_ms[TIDE_CONDITIONS];

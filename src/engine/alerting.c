@@ -42,18 +42,32 @@ static tide_status alert_run(tide_transaction *transaction, void *arg, tide_erro
 {
     struct alert_write *what = arg;
     tide_status rc = TIDE_OK;
+    const uint32_t account =
+        what->alert.account == TIDE_ALERTS_NO_ACCOUNT ? 0 : (uint32_t)what->alert.account;
     if (what->changed)
-        rc = tide_ledger_alert(transaction->tx, tide_condition_name(what->alert.condition),
-                               (uint32_t)what->alert.account, (int)what->alert.level, what->text,
-                               transaction->now_unix_ms, err);
+        rc = tide_ledger_alert(transaction->tx, tide_condition_name(what->alert.condition), account,
+                               (int)what->alert.level, what->text, transaction->now_unix_ms, err);
     return rc == TIDE_OK ? tide_alerting_saved_write(transaction->tx, &what->saved, err) : rc;
 }
 
+static void alert_free(tide_engine *engine, struct alert_write *what)
+{
+    tide_alerting_saved_done(&what->saved);
+    tide_mem_free(engine->mem, what, sizeof *what);
+}
+
+/* A change that a full disk refused is written later: the core tells it once. */
 static void alert_drop(tide_engine *engine, struct tide_write *write)
 {
     struct alert_write *what = write->arg;
-    tide_alerting_saved_done(&what->saved);
-    tide_mem_free(engine->mem, what, sizeof *what);
+    const bool passes = write->status == TIDE_DISK_FULL || write->status == TIDE_NO_MEMORY ||
+                        write->status == TIDE_BUSY;
+    if (what->changed && passes && engine->phase == TIDE_PHASE_RUN) {
+        write->status = TIDE_OK;
+        tide_write_push(engine, write);
+        return;
+    }
+    alert_free(engine, what);
 }
 
 static struct alert_write *write_new(tide_engine *engine, struct tide_account *account,
@@ -67,7 +81,7 @@ static struct alert_write *write_new(tide_engine *engine, struct tide_account *a
     if (account == NULL)
         return what;
     if (tide_alerting_saved_take(engine, account, now_ms, &what->saved) != TIDE_OK) {
-        alert_drop(engine, &what->write);
+        alert_free(engine, what);
         return NULL;
     }
     account->windows_changed = false;
@@ -165,9 +179,6 @@ static void feed_demand(tide_engine *engine)
         tide_governor_demand(engine->accounts[i]->governor, &engine->accounts[i]->demand);
 }
 
-/* Ends that wait for the writer: this many mean that it cannot keep up. */
-enum { ENDED_BOUND = 4096 };
-
 uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms)
 {
     bool any = false;
@@ -185,10 +196,7 @@ uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms)
     }
     if (any)
         feed_demand(engine);
-    bool at_bound = engine->ended_count >= ENDED_BOUND;
-    if (at_bound || engine->queue_was_at_bound)
-        (void)tide_alerts_queue(engine->alerts, UINT32_MAX, at_bound, now_ms);
-    engine->queue_was_at_bound = at_bound;
+    tide_queues_look(engine, now_ms);
     tide_alerts_tick(engine->alerts, now_ms);
     tell_changes(engine, now_ms);
     if (any && now_ms >= engine->alerts_saved_ms + SAVE_EVERY_MS)

@@ -151,7 +151,7 @@ static bool collect_shown(const struct tide_alert_row *row, void *arg)
 {
     struct shown_list *list = arg;
     enum tide_condition condition;
-    if (row->account == 0 || !tide_condition_parse(row->condition, &condition))
+    if (!tide_condition_parse(row->condition, &condition))
         return true; /* of a system: its own to clear */
     void *rows = list->rows;
     if (!tide_mem_grow(list->mem, &rows, &list->capacity, list->count + 1,
@@ -161,7 +161,8 @@ static bool collect_shown(const struct tide_alert_row *row, void *arg)
     }
     list->rows = rows;
     list->rows[list->count++] =
-        (struct shown){row->account, condition, (enum tide_level)row->level};
+        (struct shown){row->account == 0 ? TIDE_ALERTS_NO_ACCOUNT : row->account, condition,
+                       (enum tide_level)row->level};
     return true;
 }
 

@@ -61,6 +61,13 @@ struct tide_account_jobs {
     uint64_t bytes;
 };
 
+/* The longest wait for room in a queue, as the last look found it (queues.c). */
+struct tide_queued {
+    const char *queue;
+    uint64_t since_ms; /* 0: nobody waits */
+    bool told;         /* the alerts know of a wait */
+};
+
 struct tide_account {
     uint32_t id;
     char name[TIDE_NAME_BYTES_MAX + 1];
@@ -92,6 +99,7 @@ struct tide_account {
     struct tide_account_totals counted;   /* what `totals` has of the four above */
     bool windows_changed;                 /* since they were saved (alerting_saved.c) */
     struct tide_demand demand;
+    struct tide_queued queued;
     struct tide_account_jobs jobs;
 };
 
@@ -205,6 +213,8 @@ struct tide_job {
     tide_text resume;
     uint64_t bytes_done;
     uint64_t beat_ms;
+    uint64_t queued_ms; /* since when it waits for room in `queue`; 0: it does not */
+    const char *queue;
     uint64_t again_at_ms;
 
     /* its end */
@@ -338,8 +348,8 @@ struct tide_engine {
     uint32_t wal_pages; /* of them those that were written since the last checkpoint */
     bool wal_copying;   /* keeper or writer is at it: one at a time, they share a connection */
     bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
-    bool queue_was_at_bound;
-    uint32_t waiters; /* callers in tide_engine_wait() */
+    struct tide_queued queued; /* of no account, and the ends that wait for the ledger */
+    uint32_t waiters;          /* callers in tide_engine_wait() */
 
     /* counters since start */
     struct tide_progress counts;
@@ -429,6 +439,10 @@ void tide_scheduler_free(tide_engine *engine);
 tide_status tide_alerting_new(tide_engine *engine);
 void tide_alerting_free(tide_engine *engine);
 void tide_alerting_reload(tide_engine *engine); /* the settings changed */
+/* What no account is to blame for; its row in the ledger has account 0. */
+enum { TIDE_ALERTS_NO_ACCOUNT = INT32_MAX };
+/* ---- queues.c ---- */
+void tide_queues_look(tide_engine *engine, uint64_t now_ms);
 /* ---- alerting_saved.c ---- */
 /* Takes over what earlier processes raised and counted: of all accounts, when the ledger is ours
  * alone; of one that was taken, on a shared one. */

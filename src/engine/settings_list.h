@@ -178,7 +178,7 @@
     N(ALERTS_THROTTLE_WINDOW, "alerts.throttle_window", DURATION, 10 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
       "time that share is taken over (E6.4)") \
     N(ALERTS_QUEUE_FULL_AFTER, "alerts.queue_full_after", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
-      "a queue at its bound for this long warns (E6.4)") \
+      "a queue in which somebody has waited this long for room warns (E6.4)") \
     /* E7 supervision */ \
     N(STALL_AFTER, "stall.after", DURATION, 10 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
       "a running job without a beat for this long is stalled (E7.1)") \

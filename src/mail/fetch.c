@@ -356,10 +356,11 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
         .said_bytes = message->size_estimate,
         .take = &message->raw,
     };
-    return tide_mail_archived(
-        user,
-        tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err),
-        err);
+    tide_job_queued(job, "messages that wait for the archive");
+    const tide_status rc =
+        tide_archive_put(user->archive, &incoming, tide_job_cancellation(job), ticket_out, err);
+    tide_job_queued(job, NULL);
+    return tide_mail_archived(user, rc, err);
 }
 
 /* ---- claims: no message is asked for twice at once ---- */

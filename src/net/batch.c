@@ -95,6 +95,8 @@ bool tide_batcher_check(tide_batcher *batcher)
 
 /* ---- the queue; under the lock ---- */
 
+static const char QUEUE[] = "requests that wait for a batch";
+
 static void queue_add(tide_batcher *self, struct tide_batch_caller *caller)
 {
     caller->place = TIDE_BATCH_WAITING;
@@ -105,6 +107,7 @@ static void queue_add(tide_batcher *self, struct tide_batch_caller *caller)
         self->last->next = caller;
     self->last = caller;
     self->state.waiting++;
+    tide_job_queued(caller->job, QUEUE);
 }
 
 static void queue_add_first(tide_batcher *self, struct tide_batch_caller *caller)
@@ -115,6 +118,7 @@ static void queue_add_first(tide_batcher *self, struct tide_batch_caller *caller
     if (self->last == NULL)
         self->last = caller;
     self->state.waiting++;
+    tide_job_queued(caller->job, QUEUE);
 }
 
 static struct tide_batch_caller *queue_take_first(tide_batcher *self)
@@ -125,6 +129,7 @@ static struct tide_batch_caller *queue_take_first(tide_batcher *self)
     if (self->first == NULL)
         self->last = NULL;
     self->state.waiting--;
+    tide_job_queued(caller->job, NULL);
     return caller;
 }
 
@@ -143,6 +148,7 @@ static void queue_remove(tide_batcher *self, struct tide_batch_caller *caller)
     if (self->last == caller)
         self->last = before;
     self->state.waiting--;
+    tide_job_queued(caller->job, NULL);
 }
 
 /* ---- who sends; under the lock ---- */

@@ -169,27 +169,43 @@ static void sustained_throttling_warns_above_five_percent(void **state)
     tide_alerts_free(alerts);
 }
 
-static void a_queue_at_its_bound_for_a_minute_warns(void **state)
+/* Somebody has waited since a time for room in a queue; 0: nobody waits. */
+static void waits(tide_alerts *alerts, uint64_t since_ms, uint64_t now_ms)
+{
+    assert_int_equal(tide_alerts_queue(alerts, 1, "letters", since_ms, now_ms), TIDE_OK);
+}
+
+static void a_queue_that_does_not_move_for_a_minute_warns(void **state)
 {
     (void)state;
     tide_alerts *alerts = alerts_make();
+    struct tide_alert alert;
+    enum tide_level before;
+    char text[128];
     assert_int_equal(tide_alerts_wake_at_ms(alerts), UINT64_MAX);
-    assert_int_equal(tide_alerts_queue(alerts, 1, true, NOW), TIDE_OK);
-    assert_int_equal(tide_alerts_queue(alerts, 1, false, NOW + 59 * SECOND), TIDE_OK);
-    assert_int_equal(tide_alerts_queue(alerts, 1, true, NOW + 59 * SECOND + 1), TIDE_OK);
+    waits(alerts, NOW, NOW);
+    waits(alerts, NOW + 59 * SECOND, NOW + 59 * SECOND); /* the first found room */
     tide_alerts_tick(alerts, NOW + MINUTE);
-    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE); /* it was away in between */
-    assert_int_equal(tide_alerts_wake_at_ms(alerts), NOW + 119 * SECOND + 1);
-    tide_alerts_tick(alerts, NOW + 119 * SECOND + 1);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE);
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), NOW + 119 * SECOND);
+    tide_alerts_tick(alerts, NOW + 119 * SECOND - 1);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE);
+    tide_alerts_tick(alerts, NOW + 119 * SECOND);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_QUEUE, &alert), TIDE_LEVEL_WARN);
+    assert_true(tide_alert_print(&alert, text, sizeof text) > 0);
+    assert_string_equal(text, "the queue of letters is full and has not moved for 60 s");
+    /* While the same one waits it holds; ten seconds after that it is lowered, though
+     * others wait: the queue moves. */
+    waits(alerts, NOW + 300 * SECOND, NOW + 300 * SECOND);
+    tide_alerts_tick(alerts, NOW + 310 * SECOND - 1);
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_QUEUE, NULL), TIDE_LEVEL_WARN);
-    /* A short look away does not lower it, ten seconds do. */
-    assert_int_equal(tide_alerts_queue(alerts, 1, false, NOW + 200 * SECOND), TIDE_OK);
-    assert_int_equal(tide_alerts_queue(alerts, 1, true, NOW + 205 * SECOND), TIDE_OK);
-    assert_int_equal(tide_alerts_queue(alerts, 1, false, NOW + 206 * SECOND), TIDE_OK);
-    tide_alerts_tick(alerts, NOW + 215 * SECOND);
-    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_QUEUE, NULL), TIDE_LEVEL_WARN);
-    tide_alerts_tick(alerts, NOW + 216 * SECOND);
+    while (tide_alerts_next(alerts, &alert, &before))
+        continue;
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), NOW + 310 * SECOND);
+    tide_alerts_tick(alerts, NOW + 310 * SECOND);
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_QUEUE, NULL), TIDE_LEVEL_NONE);
+    waits(alerts, 0, NOW + 311 * SECOND);
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), 0); /* the end was not told yet */
     tide_alerts_free(alerts);
 }
 
@@ -432,7 +448,10 @@ static void random_floods_keep_the_invariants(void **state)
         case 2:
         case 3:
             assert_int_equal(
-                tide_alerts_queue(alerts, account, tide_rng_chance(&rng, 7, 8), now_ms), TIDE_OK);
+                tide_alerts_queue(alerts, account, "letters",
+                                  tide_rng_chance(&rng, 1, 8) ? 0 : now_ms / 100000 * 100000,
+                                  now_ms),
+                TIDE_OK);
             break;
         case 4:
             if (tide_rng_chance(&rng, 1, 200))
@@ -472,26 +491,24 @@ static void random_queues_agree_with_a_clock_that_counts_seconds(void **state)
     for (uint64_t seed = 1; seed <= runs; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         tide_alerts *alerts = alerts_make();
-        bool at_bound = false, raised = false;
-        uint64_t at_s = 0, away_s = 0; /* seconds in a row at the bound, and away from it */
+        bool waiting = false, raised = false;
+        uint64_t waited_s = 0, since_s = 0; /* of the present one; since one waited too long */
         for (uint64_t second = 0; second < 20000; second++) {
-            uint64_t now_ms = NOW + second * SECOND;
-            if (!raised && at_bound && at_s >= 60) {
-                raised = true;
-                raised_count++;
-            } else if (raised && !at_bound && away_s >= 10) {
-                raised = false;
-                cleared_count++;
-            }
-            if (tide_rng_chance(&rng, 1, at_bound ? 60 : 8)) {
-                at_bound = !at_bound;
-                at_s = away_s = 0;
-                assert_int_equal(tide_alerts_queue(alerts, 1, at_bound, now_ms), TIDE_OK);
+            const uint64_t now_ms = NOW + second * SECOND;
+            since_s = waiting && waited_s >= 60 ? 0 : since_s + 1;
+            if (tide_rng_chance(&rng, 1, waiting ? 60 : 8)) {
+                waiting = tide_rng_chance(&rng, 2, 3); /* the next one, or nobody */
+                waited_s = 0;
+                waits(alerts, waiting ? now_ms : 0, now_ms);
             } else {
                 tide_alerts_tick(alerts, now_ms);
             }
-            at_s++;
-            away_s++;
+            raised_count += !raised && since_s == 0;
+            /* An alert that may be lowered stays while a wait is near the threshold. */
+            const bool kept = since_s < 10 || (waiting && waited_s >= 48);
+            cleared_count += raised && !kept;
+            raised = since_s == 0 || (raised && kept);
+            waited_s++;
             if ((level_of(alerts, 1, TIDE_ALERT_QUEUE, NULL) != TIDE_LEVEL_NONE) != raised)
                 fail_msg("seed %" PRIu64 " second %" PRIu64, seed, second);
         }
@@ -708,7 +725,7 @@ int main(void)
         cmocka_unit_test(more_than_two_hundred_bad_items_in_an_hour_are_critical),
         cmocka_unit_test(an_hour_is_at_least_sixty_and_less_than_sixty_one_minutes),
         cmocka_unit_test(sustained_throttling_warns_above_five_percent),
-        cmocka_unit_test(a_queue_at_its_bound_for_a_minute_warns),
+        cmocka_unit_test(a_queue_that_does_not_move_for_a_minute_warns),
         cmocka_unit_test(changes_are_told_once_and_only_if_they_last),
         cmocka_unit_test(a_mail_goes_out_once_an_hour_at_most),
         cmocka_unit_test(settings_change_on_the_fly_and_senseless_ones_are_refused),
