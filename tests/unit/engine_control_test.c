@@ -26,7 +26,7 @@ __attribute__((format(printf, 2, 3))) static json_t *ask(struct fixture *f, cons
     char path[128];
     (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_SOCKET, f->dir);
     json_t *answer = NULL;
-    OK(tide_socket_ask(f->world, tide_mem_heap(), path, tide_text_of(request), 15000, NULL,
+    OK(tide_socket_ask(f->world, tide_mem_heap(), path, tide_text_of(request), TEST_WAIT_MS, NULL,
                        take_line, &answer, err));
     assert_non_null(answer);
     return answer;
@@ -574,8 +574,8 @@ static void *crowd_main(void *arg)
         write_config(f, i % 2 == 0 ? "workers.count: 5\nbandwidth.down: 1GiB\n"
                                    : "workers.count: 9\nlanes.interactive_below: 5\n");
         const char *request = requests[i % (sizeof requests / sizeof requests[0])];
-        (void)tide_socket_ask(f->world, tide_mem_heap(), path, tide_text_of(request), 15000, NULL,
-                              take_line, &answer, NULL);
+        (void)tide_socket_ask(f->world, tide_mem_heap(), path, tide_text_of(request), TEST_WAIT_MS,
+                              NULL, take_line, &answer, NULL);
         json_decref(answer);
         (void)add(&crowd->asked, 1);
         uint32_t account = 0;
@@ -669,7 +669,7 @@ static void a_command_hands_its_work_over(void **state)
     assert_int_equal(handed_id(f, request), id); /* a second one joins the first */
     assert_string_equal(handed.payload, "{\"force\":true}");
     gate_open(&handed.gate);
-    OK(tide_engine_wait(f->engine, 10000, err));
+    finish(f);
     assert_int_equal(progress(f).done, 1);
 }
 
@@ -738,7 +738,7 @@ static void a_pause_for_a_sign_in_ends_with_the_news_of_one(void **state)
     answer = ask(f, "%s", request);
     assert_true(json_is_true(json_object_get(answer, "lifted")));
     json_decref(answer);
-    OK(tide_engine_wait(f->engine, 10000, err)); /* not after five minutes */
+    finish(f); /* not after five minutes */
     assert_int_equal(progress(f).done, 1);
     ask_status(f, "{\"op\":\"signed_in\",\"account\":\"nobody\"}", TIDE_NOT_FOUND);
     ask_status(f, "{\"op\":\"signed_in\"}", TIDE_INVALID);

@@ -622,8 +622,8 @@ static void pauses_between_attempts_grow(void **state)
         f, &(struct tide_kind){
                .name = "never", .handler = failing_handler, .context = &never, .attempts_max = 4});
     enqueue(f, (struct tide_spec){.kind = kind});
-    start(f);
     uint64_t before_ms = test_now_ms();
+    start(f);
     finish(f);
     /* 40, 80, 80 ms, each with jitter down to its half. */
     assert_true(test_now_ms() - before_ms >= 99);

