@@ -58,7 +58,10 @@ until_true 60 written "$first" 500 || fail "nothing is done at the first: $(tail
 
 # ---- the first dies in the middle of it; for longer than a lease there is only a standby
 server "$first" stop -m immediate
-sleep 6 # how long nobody can be written to
+all_lost() { # COUNT: so many processes gave up what they hold
+    [ "$(grep -l "lease lost" "$dir"/log.* | wc -l)" -ge "$1" ]
+}
+until_true 60 all_lost "${#pid[@]}" || fail "not all notice that their leases ran out: $(tail -n 2 "$dir"/log.*)"
 alive "while there is only a standby"
 done_before=$(query "$second" "SELECT count(*) FROM effect")
 server "$second" promote

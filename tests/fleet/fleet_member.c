@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CYCLE_JOBS = 100, ACCOUNTS = 10 };
 
@@ -74,7 +75,7 @@ static tide_status work(tide_job *job, void *context, tide_error *err)
 static tide_status open_member(const char *url, const char *dir, uint32_t *sleep_ms,
                                tide_engine **engine_out, uint32_t *kind_out, tide_error *err)
 {
-    struct tide_engine_options options = {.state_dir = dir, .ledger = url};
+    struct tide_engine_options options = {.state_dir = dir, .ledger = url, .log_fd = STDERR_FILENO};
     tide_status rc = tide_engine_open(&options, engine_out, err);
     struct tide_kind kind = {
         .name = "effect", .handler = work, .context = sleep_ms, .attempts_max = 1000};
