@@ -276,7 +276,7 @@ static tide_status copy_all(struct restoring *self)
 static tide_status put_aside(struct restoring *self, const char *place, bool say)
 {
     struct cli *cli = self->cli;
-    char aside[STAGED_PATH_BYTES];
+    char aside[STAGED_PATH_BYTES + 32];
     if (!exists(place))
         return TIDE_OK;
     (void)snprintf(aside, sizeof aside, "%s.before-%" PRIu64, place, self->number);
