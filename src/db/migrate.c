@@ -3,25 +3,42 @@
 
 #include <stdio.h>
 
+struct marks {
+    int64_t tables;
+    int64_t application;
+    int64_t version;
+};
+
+/* In one transaction: between two reads another connection may create the file, and its
+ * version with the application id of an empty file looks like somebody else's. */
+static tide_status read_marks(tide_db *db, struct marks *marks, tide_error *err)
+{
+    tide_status rc = tide_db_exec(db, "BEGIN", err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_db_number(db, "SELECT count(*) FROM sqlite_schema", &marks->tables, err);
+    if (rc == TIDE_OK)
+        rc = tide_db_number(db, "PRAGMA application_id", &marks->application, err);
+    if (rc == TIDE_OK)
+        rc = tide_db_number(db, "PRAGMA user_version", &marks->version, err);
+    (void)sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL); /* it only read */
+    return rc;
+}
+
 tide_status tide_migrate_look(tide_db *db, const struct tide_schema *schema, uint32_t *version_out,
                               tide_error *err)
 {
-    int64_t tables = 0;
-    int64_t application = 0;
-    int64_t version = 0;
-    tide_status rc = tide_db_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_number(db, "PRAGMA application_id", &application, err);
-    if (rc == TIDE_OK)
-        rc = tide_db_number(db, "PRAGMA user_version", &version, err);
+    struct marks marks = {0};
+    const tide_status rc = read_marks(db, &marks, err);
     if (rc != TIDE_OK)
         return rc;
 
-    if (tables == 0 && application == 0 && version == 0) {
+    const int64_t version = marks.version;
+    if (marks.tables == 0 && marks.application == 0 && version == 0) {
         *version_out = 0;
         return TIDE_OK;
     }
-    if ((uint32_t)application != schema->application_id || version < 0)
+    if ((uint32_t)marks.application != schema->application_id || version < 0)
         return tide_error_set(err, TIDE_INVALID,
                               "%s: a database of another program, not a %s; name another file",
                               db->path, schema->what);

@@ -421,6 +421,42 @@ static void two_writers_take_turns(void **state)
     tide_ledger_close(b, true);
 }
 
+static const char *const small_steps[] = {"CREATE TABLE small (id INTEGER)"};
+static const struct tide_schema small = {
+    .what = "small file", .application_id = 7, .steps = small_steps, .steps_count = 1};
+
+/* Another connection creates the file between two reads of the one that looks. */
+static int create_meanwhile(unsigned type, void *arg, void *statement, void *text)
+{
+    tide_db *creator = arg;
+    (void)type;
+    (void)statement;
+    if (strstr(text, "user_version") != NULL)
+        OK(tide_migrate(creator, &small, 0, NULL));
+    return 0;
+}
+
+static void a_file_that_is_just_created_is_nobody_elses(void **state)
+{
+    struct fixture *f = *state;
+    const struct tide_db_options options = {.path = f->path};
+    tide_db reader;
+    tide_db creator;
+    uint32_t version = 99;
+    sql(f, "PRAGMA journal_mode = WAL");
+    OK(tide_db_open(&options, tide_mem_heap(), &reader, &f->err));
+    OK(tide_db_open(&options, tide_mem_heap(), &creator, &f->err));
+    assert_int_equal(sqlite3_trace_v2(reader.handle, SQLITE_TRACE_STMT, create_meanwhile, &creator),
+                     SQLITE_OK);
+    OK(tide_migrate_look(&reader, &small, &version, &f->err));
+    assert_int_equal(version, 0);
+    assert_int_equal(sqlite3_trace_v2(reader.handle, 0, NULL, NULL), SQLITE_OK);
+    OK(tide_migrate_look(&reader, &small, &version, &f->err));
+    assert_int_equal(version, 1);
+    tide_db_close(&reader);
+    tide_db_close(&creator);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -436,6 +472,7 @@ int main(void)
         CASE(a_file_or_directory_without_permission_is_refused),
         CASE(a_full_disk_stops_a_transaction_and_loses_nothing),
         CASE(two_writers_take_turns),
+        CASE(a_file_that_is_just_created_is_nobody_elses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
