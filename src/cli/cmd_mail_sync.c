@@ -46,11 +46,13 @@ struct sync {
     bool watched; /* another process did the work */
     struct sync_account {
         bool elsewhere;    /* on a shared ledger: another one has the account or its archive */
+        bool caught_up;    /* begun a second time, for what came since an earlier sync */
         tide_error failed; /* why it could not begin; TIDE_OK: it could */
         struct tide_mail_aside aside; /* damaged files that a healing run met */
     } * accounts;
     uint64_t nobody_ms;   /* since when nobody does what is asked for elsewhere; 0: somebody does */
     uint64_t deadline_ms; /* --timeout; TIDE_NEVER */
+    uint64_t began_ms;    /* unix time */
     bool full;            /* the disk has too little room: the run ends */
     bool spent;           /* --max: what is left waits for the next run */
 };
@@ -239,13 +241,51 @@ static tide_status restrict_engine(struct sync *sync)
     return rc;
 }
 
+/* Whether all that was open is done, and was opened by an earlier sync: it ends where that one
+ * began. */
+static bool is_behind(const struct sync *sync, size_t index)
+{
+    const struct sync_account *account = &sync->accounts[index];
+    const struct mail_watched *watched = &sync->watch.accounts[index];
+    return account->failed.status == TIDE_OK && !account->caught_up && is_over(sync, index) &&
+           !mail_watched_stuck(watched) && watched->look.cycles_open == 0 &&
+           watched->look.watermark_ms < sync->began_ms;
+}
+
+/* What came since an earlier sync that this one went on with is asked for now: a sync that says
+ * done has all that there was when it began.  Returns whether something began. */
+static bool catch_up(struct sync *sync)
+{
+    bool began = false;
+    if (sync->cli->shared != NULL || sync->wanted.messages_max > 0)
+        return false;
+    mail_watch_look_soon(&sync->watch);
+    if (mail_watch_tick(&sync->watch, false) != TIDE_OK)
+        return false;
+    for (size_t i = 0; i < sync->names.count; i++) {
+        if (!is_behind(sync, i))
+            continue;
+        const struct tide_mail_run run = {.email = sync->names.email[i],
+                                          .newest_first = sync->wanted.newest_first,
+                                          .since_ms = sync->wanted.since_ms};
+        sync->accounts[i].caught_up = true;
+        if (tide_mail_run(sync->home.mail, &run, NULL) != TIDE_OK)
+            continue;                     /* the next sync asks for it */
+        sync->watch.accounts[i].active++; /* until the next look */
+        began = true;
+    }
+    return began;
+}
+
 static void stop_when_due(struct sync *sync)
 {
     struct cli *cli = sync->cli;
     sync->full = sync->full || mail_home_room(cli, &sync->home) != TIDE_OK;
     sync->spent = sync->spent || tide_mail_spent(sync->home.mail);
-    if (sync->watch.stopping ||
-        !(interrupted || is_late(sync) || sync->full || sync->spent || all_over(sync)))
+    const bool early = interrupted || is_late(sync) || sync->full || sync->spent;
+    if (sync->watch.stopping || !(early || all_over(sync)))
+        return;
+    if (!early && catch_up(sync))
         return;
     sync->watch.stopping = true;
     tide_engine_stop(sync->home.engine);
@@ -269,6 +309,8 @@ static tide_status run_engine(struct sync *sync)
         rc = tide_engine_wait(sync->home.engine, MAIL_TICK_MS, &cli->err);
         if (rc == TIDE_OK)
             rc = wait_for_others(sync);
+        if (rc == TIDE_OK && !sync->watch.stopping && catch_up(sync))
+            rc = TIDE_TIMEOUT;
         if (rc != TIDE_TIMEOUT)
             break;
         (void)mail_watch_tick(&sync->watch, false);
@@ -689,6 +731,7 @@ static tide_status run(struct cli *cli, bool heal)
     (void)signal(SIGINT, on_signal);
     (void)signal(SIGTERM, on_signal);
     sync->wanted.heal = heal;
+    sync->began_ms = tide_world_now_unix_ms(cli->world);
     tide_status rc = prepare(sync);
     if (rc == TIDE_OK)
         rc = conclude(sync, work_or_follow(sync));

@@ -159,6 +159,7 @@ static void take_ledger(struct mail_watch *watch, struct mail_watched *watched,
 void mail_watch_look_soon(struct mail_watch *watch)
 {
     watch->looked_ms = 0;
+    watch->sampled_ms = 0;
 }
 
 /* ---- looking ---- */
