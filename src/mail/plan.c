@@ -20,7 +20,8 @@ enum {
     CYCLES_WAITING_MAX = 8, /* unfinished runs on top of each other */
     RELIST_DAYS = 360,
     RANGES_MAX = 2,
-    SHORT_MIN = 4, /* so few may come and go while everything is listed */
+    EMPTY_PAGES = 3, /* of a listing, one after another: then there is mail */
+    SHORT_MIN = 4,   /* so few may come and go while everything is listed */
 };
 
 typedef enum plan_work {
@@ -352,6 +353,28 @@ static tide_status decide(struct plan *plan, tide_error *err)
 
 /* ---- slices ---- */
 
+/* Whether a query names anything.  An empty page may name another one, which may lead nowhere:
+ * who takes every such page for mail lists twenty years of slices that are empty. */
+static tide_status ask_some(struct plan *plan, tide_job *job, const char *query, bool *some_out,
+                            tide_error *err)
+{
+    struct tide_gmail_page page = {0};
+    struct tide_mail_page at = {0};
+    tide_status rc = tide_gmail_list(plan->user->gmail, job, query, at.token, &page, err);
+    while (rc == TIDE_OK && page.ids == NULL && page.next.bytes > 0 && at.number < EMPTY_PAGES) {
+        struct tide_gmail_page next = {0};
+        if (!tide_mail_page_next(&at, page.next, &at))
+            rc = tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
+        else
+            rc = tide_gmail_list(plan->user->gmail, job, query, at.token, &next, err);
+        tide_gmail_page_done(&page);
+        page = next;
+    }
+    *some_out = page.ids != NULL || page.next.bytes > 0;
+    tide_gmail_page_done(&page);
+    return rc;
+}
+
 /* The oldest year that has mail, found by halving: five calls instead of a
  * thousand empty slices. */
 static tide_status probe_oldest(struct plan *plan, tide_job *job, tide_error *err)
@@ -364,15 +387,14 @@ static tide_status probe_oldest(struct plan *plan, tide_job *job, tide_error *er
             used = (size_t)snprintf(query, sizeof query, "after:%" PRIu64 " ",
                                     plan->row.since_ms / 1000);
         (void)snprintf(query + used, sizeof query - used, "before:%" PRIu64, middle_s);
-        struct tide_gmail_page page = {0};
-        tide_status rc = tide_gmail_list(plan->user->gmail, job, query, TIDE_TEXT_NONE, &page, err);
+        bool some = false;
+        tide_status rc = ask_some(plan, job, query, &some, err);
         if (rc != TIDE_OK)
             return rc;
-        if (page.ids == NULL && page.next.bytes == 0)
-            plan->none_s = middle_s;
-        else
+        if (some)
             plan->some_s = middle_s;
-        tide_gmail_page_done(&page);
+        else
+            plan->none_s = middle_s;
         rc = plan_keep(plan, job, err);
         if (rc != TIDE_OK)
             return rc;
