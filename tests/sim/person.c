@@ -101,15 +101,11 @@ static void add_account(struct person *self, struct person_account *account, con
     person_said_done(&said);
 }
 
-static int run_sync(struct person *self, const char *email, bool force)
+/* `mail sync`, or for one account `mail heal`, which is a sync too. */
+static int run_sync(struct person *self, const char *heal_email)
 {
-    const char *words[5] = {"mail", "sync"};
-    size_t count = 2;
+    const char *const words[] = {"mail", heal_email == NULL ? "sync" : "heal", heal_email, NULL};
     const uint64_t began_ms = tide_world_now_unix_ms(self->world);
-    if (email != NULL)
-        words[count++] = email;
-    if (force)
-        words[count++] = "--force";
     struct person_said said = person_command(self, words);
     const int code = said.killed ? -1 : said.code;
     tide_sim_crash_after(self->sim, 0, TIDE_SIM_CRASH_SEEDED);
@@ -119,7 +115,7 @@ static int run_sync(struct person *self, const char *email, bool force)
     for (uint32_t i = 0; i < self->plan.accounts; i++)
         if (self->accounts[i].due_ms == 0)
             self->accounts[i].due_ms = began_ms;
-    if (email == NULL)
+    if (heal_email == NULL)
         person_check_sync(self, &said);
     for (uint32_t i = 0; i < self->plan.accounts; i++)
         if (!said.killed && !said.interrupted &&
@@ -233,7 +229,7 @@ static void day(struct person *self)
         tide_sim_crash_after(self->sim, 1 + tide_rng_below(&self->rng, 6000),
                              TIDE_SIM_CRASH_SEEDED);
     }
-    (void)run_sync(self, NULL, false);
+    (void)run_sync(self, NULL);
     removals(self);
     copies(self);
     sleep_hours(self, self->plan.days == MANY_DAYS ? 1 : 1 + tide_rng_below(&self->rng, 20));
@@ -242,18 +238,20 @@ static void day(struct person *self)
 /* ---- P6 ---- */
 
 /* What `mail verify` names as damaged, a person does something about: a message is fetched
- * again by the command that it tells, a file that is no shard of this archive is moved away. */
+ * again by the command that it names, a file that is no shard of this archive is moved away.
+ * Copies in doubt are counted by `mail status`, which names the same command. */
 static void heal(struct person *self)
 {
     for (uint32_t i = 1; i < self->plan.accounts; i++) {
         struct person_account *account = &self->accounts[i];
         const char *const words[] = {"mail", "verify", "--account", account->email, NULL};
-        if (!account->damaged)
-            continue;
-        struct person_said said = person_command(self, words);
-        if (said.code != CLI_EXIT_DONE && account->spoilt)
-            (void)run_sync(self, account->email, true);
-        else if (said.code != CLI_EXIT_DONE)
+        struct person_said said = {.code = CLI_EXIT_DONE};
+        if (account->damaged)
+            said = person_command(self, words);
+        const bool damaged = said.code != CLI_EXIT_DONE;
+        if ((damaged && account->spoilt) || person_check_doubted(self, account))
+            (void)run_sync(self, account->email);
+        else if (damaged)
             person_disk_away(self, account);
         person_said_done(&said);
     }
@@ -265,7 +263,7 @@ static void set_right(struct person *self)
     bool right = false;
     int code = -1;
     for (uint64_t syncs = 1; !right && syncs <= SYNCS_MAX; syncs++) {
-        code = run_sync(self, NULL, false);
+        code = run_sync(self, NULL);
         if (syncs == 2)
             heal(self);
         right = (code == CLI_EXIT_DONE || code == CLI_EXIT_BAD_ITEMS) &&

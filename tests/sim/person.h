@@ -17,7 +17,8 @@
  *   P4  an account without troubles is complete after every sync, whatever the others do.
  *   P5  after damage `mail verify` does not end with 0, and `mail status` does not say that
  *       all is well.
- *   P6  once the troubles are over, at most six more syncs set all right, and end with 0.
+ *   P6  once the troubles are over, at most six more syncs set all right, and end with 0;
+ *       one of them is a `mail heal` where `mail status` or `mail verify` ask for it.
  *       What was lost and is not on the server any more is named.
  *   P7  no mail of one account is in the archive of another.
  *   P8  a few messages that always fail hold up no others for long.
@@ -200,6 +201,8 @@ void person_check_removed(struct person *self, struct person_account *account);
 void person_check_stored(struct person *self, struct person_account *account);
 void person_check_damage(struct person *self, struct person_account *account,
                          enum person_trouble trouble);
+/* Whether `mail status` counts copies that are not the server's bytes. */
+bool person_check_doubted(struct person *self, struct person_account *account);
 /* Whether all is right; else `why` says what is not. */
 bool person_check_right(struct person *self, char *why, size_t why_bytes);
 

@@ -148,9 +148,10 @@ static bool is_neutral(const char *field)
 
 struct says {
     int code;
-    uint64_t named; /* messages that it counts as bad, missing, unproven ... */
-    bool warns;     /* with a notice or an alert */
-    bool done;      /* "last_run" is done or bad_items, and there are no gaps */
+    uint64_t named;    /* messages that it counts as bad, missing, unproven ... */
+    uint64_t doubtful; /* of them, copies that are not what the server said */
+    bool warns;        /* with a notice or an alert */
+    bool done;         /* "last_run" is done or bad_items, and there are no gaps */
 };
 
 /* Copies that are not what the server said, by their kind (M19a). */
@@ -180,7 +181,7 @@ static struct says ask_status(struct person *self, const struct person_account *
         if (json_is_integer(value) && !is_neutral(field))
             says.named += (uint64_t)json_integer_value(value);
         if (strcmp(field, "copies") == 0)
-            says.named += doubtful(value);
+            says.doubtful = doubtful(value);
         if (json_is_array(value) && strcmp(field, "gaps") != 0 &&
             strcmp(field, "covered_beyond") != 0 && json_array_size(value) > 0)
             says.warns = true;
@@ -191,8 +192,14 @@ static struct says ask_status(struct person *self, const struct person_account *
     const char *run = json_string_value(json_object_get(one, "last_run"));
     says.done = run != NULL && (strcmp(run, "done") == 0 || strcmp(run, "bad_items") == 0) &&
                 json_array_size(json_object_get(one, "gaps")) == 0;
+    says.named += says.doubtful;
     person_said_done(&said);
     return says;
+}
+
+bool person_check_doubted(struct person *self, struct person_account *account)
+{
+    return ask_status(self, account).doubtful > 0;
 }
 
 /* ---- P1, P2, P4, P7, P8: after a sync ---- */

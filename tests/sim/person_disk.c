@@ -96,8 +96,10 @@ void person_disk_copy(struct person *self, struct person_account *account)
 static bool lose_all(struct person *self, const struct person_account *account)
 {
     char dir[120];
+    char path[200];
     dir_of(account, dir);
-    return tide_sim_disk_remove_dir(self->sim, dir);
+    /* Without a shard nothing is lost. */
+    return newest_shard(self, account, path) && tide_sim_disk_remove_dir(self->sim, dir);
 }
 
 static bool put_old(struct person *self, const struct person_account *account)
