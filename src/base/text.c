@@ -30,6 +30,20 @@ bool tide_text_to_i64(tide_text text, int64_t *number_out)
     return true;
 }
 
+tide_text tide_text_word(tide_text *rest_io)
+{
+    const tide_text rest = *rest_io;
+    const char *space = rest.bytes == 0 ? NULL : memchr(rest.data, ' ', rest.bytes);
+    const size_t bytes = space == NULL ? rest.bytes : (size_t)(space - rest.data);
+    *rest_io = space == NULL ? TIDE_TEXT_NONE : (tide_text){space + 1, rest.bytes - bytes - 1};
+    return (tide_text){rest.data, bytes};
+}
+
+bool tide_text_number(tide_text *rest_io, uint64_t *number_out)
+{
+    return tide_text_to_u64(tide_text_word(rest_io), number_out);
+}
+
 enum { DISTANCE_BYTES_MAX = 64 };
 
 /* One row of the table at a time; the row above is overwritten in place. */

@@ -87,15 +87,6 @@ tide_status tide_alerts_save(const tide_alerts *alerts, uint64_t account, uint64
 
 /* ---- restoring ------------------------------------------------------------------- */
 
-static bool number(tide_text *rest, uint64_t *number_out)
-{
-    const char *space = rest->bytes == 0 ? NULL : memchr(rest->data, ' ', rest->bytes);
-    const size_t bytes = space == NULL ? rest->bytes : (size_t)(space - rest->data);
-    const tide_text word = {rest->data, bytes};
-    *rest = space == NULL ? TIDE_TEXT_NONE : (tide_text){space + 1, rest->bytes - bytes - 1};
-    return tide_text_to_u64(word, number_out);
-}
-
 struct restoring {
     tide_text rest;
     const struct tide_alerts_settings *settings;
@@ -108,7 +99,7 @@ static bool read_levels(struct restoring *from, struct tide_alert_record *record
 {
     for (int i = 0; i < TIDE_CONDITIONS; i++) {
         uint64_t level = 0, since = 0;
-        if (!number(&from->rest, &level) || !number(&from->rest, &since) ||
+        if (!tide_text_number(&from->rest, &level) || !tide_text_number(&from->rest, &since) ||
             level > TIDE_LEVEL_CRITICAL || since > saved_unix_ms)
             return false;
         const uint64_t held_ms = saved_unix_ms - since + from->elapsed_ms;
@@ -116,20 +107,21 @@ static bool read_levels(struct restoring *from, struct tide_alert_record *record
         if (level != TIDE_LEVEL_NONE)
             record->since_ms[i] = from->now_ms > held_ms ? from->now_ms - held_ms : 1;
     }
-    return number(&from->rest, &record->metadata_bytes);
+    return tide_text_number(&from->rest, &record->metadata_bytes);
 }
 
 static bool read_bits(struct restoring *from, struct tide_alert_record *record)
 {
     uint64_t items = 0, at = 0, seen = 0, words = 0;
-    if (!number(&from->rest, &items) || !number(&from->rest, &at) || !number(&from->rest, &seen) ||
-        !number(&from->rest, &words) || items == 0 || items > TIDE_ALERT_ITEMS_MAX || at >= items ||
-        seen > items || words > TIDE_ALERT_WORDS)
+    if (!tide_text_number(&from->rest, &items) || !tide_text_number(&from->rest, &at) ||
+        !tide_text_number(&from->rest, &seen) || !tide_text_number(&from->rest, &words) ||
+        items == 0 || items > TIDE_ALERT_ITEMS_MAX || at >= items || seen > items ||
+        words > TIDE_ALERT_WORDS)
         return false;
     const bool same = items == from->settings->bad_window_items;
     for (; words > 0; words--) {
         uint64_t index = 0, word = 0;
-        if (!number(&from->rest, &index) || !number(&from->rest, &word) ||
+        if (!tide_text_number(&from->rest, &index) || !tide_text_number(&from->rest, &word) ||
             index >= TIDE_ALERT_WORDS || record->bits[index] != 0)
             return false;
         /* A bit past the last item seen would count for ever. */
@@ -149,15 +141,16 @@ static bool read_series(struct restoring *from, uint64_t window_ms,
                         struct tide_alert_series *series)
 {
     uint64_t saved_window_ms = 0, slots = 0;
-    if (!number(&from->rest, &saved_window_ms) || !number(&from->rest, &slots) ||
-        slots > TIDE_ALERT_SLOTS)
+    if (!tide_text_number(&from->rest, &saved_window_ms) ||
+        !tide_text_number(&from->rest, &slots) || slots > TIDE_ALERT_SLOTS)
         return false;
     const uint64_t step_ms = window_ms / TIDE_ALERT_STEPS;
     const uint64_t passed = from->elapsed_ms / step_ms;
     series->step = from->now_ms / step_ms;
     for (; slots > 0; slots--) {
         uint64_t age = 0, count = 0;
-        if (!number(&from->rest, &age) || !number(&from->rest, &count) || count > UINT32_MAX)
+        if (!tide_text_number(&from->rest, &age) || !tide_text_number(&from->rest, &count) ||
+            count > UINT32_MAX)
             return false;
         if (saved_window_ms != window_ms || age >= TIDE_ALERT_SLOTS ||
             passed >= TIDE_ALERT_SLOTS - age)
@@ -179,11 +172,11 @@ tide_status tide_alerts_restore(tide_alerts *alerts, uint64_t account, tide_text
     struct tide_alert_record record = {.account = account};
     struct restoring from = {.rest = saved, .settings = &alerts->settings, .now_ms = now_ms};
     uint64_t version = 0, saved_unix_ms = 0;
-    if (!number(&from.rest, &version) || version == 0)
+    if (!tide_text_number(&from.rest, &version) || version == 0)
         return TIDE_CORRUPT;
     if (version > VERSION)
         return TIDE_NEWER;
-    if (!number(&from.rest, &saved_unix_ms))
+    if (!tide_text_number(&from.rest, &saved_unix_ms))
         return TIDE_CORRUPT;
     from.elapsed_ms = now_unix_ms > saved_unix_ms ? now_unix_ms - saved_unix_ms : 0;
     if (!read_levels(&from, &record, saved_unix_ms) || !read_bits(&from, &record) ||

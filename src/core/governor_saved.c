@@ -36,34 +36,16 @@ tide_status tide_governor_saved_print(const struct tide_governor_saved *saved, t
     return rc;
 }
 
-/* The next word of `rest`; empty at the end or where two spaces meet. */
-static tide_text word(tide_text *rest)
-{
-    const char *space = rest->bytes == 0 ? NULL : memchr(rest->data, ' ', rest->bytes);
-    if (space == NULL) {
-        const tide_text last = *rest;
-        *rest = TIDE_TEXT_NONE;
-        return last;
-    }
-    const tide_text first = {rest->data, (size_t)(space - rest->data)};
-    *rest = (tide_text){space + 1, rest->bytes - first.bytes - 1};
-    return first;
-}
-
-static bool number(tide_text *rest, uint64_t *number_out)
-{
-    return tide_text_to_u64(word(rest), number_out);
-}
-
 static bool window_parse(tide_text *rest, struct tide_window_saved *window)
 {
     uint64_t count = 0;
-    if (!number(rest, &window->in_flight) || !number(rest, &count) || count > TIDE_WINDOW_SAVED_MAX)
+    if (!tide_text_number(rest, &window->in_flight) || !tide_text_number(rest, &count) ||
+        count > TIDE_WINDOW_SAVED_MAX)
         return false;
     window->count = (uint32_t)count;
     for (uint32_t i = 0; i < window->count; i++)
-        if (!number(rest, &window->entries[i].expires_unix_ms) ||
-            !number(rest, &window->entries[i].units))
+        if (!tide_text_number(rest, &window->entries[i].expires_unix_ms) ||
+            !tide_text_number(rest, &window->entries[i].units))
             return false;
     return true;
 }
@@ -73,14 +55,17 @@ tide_status tide_governor_saved_parse(tide_text text, struct tide_governor_saved
     struct tide_governor_saved saved = {0};
     tide_text rest = text;
     uint64_t version = 0;
-    if (!number(&rest, &version) || version == 0)
+    if (!tide_text_number(&rest, &version) || version == 0)
         return TIDE_CORRUPT;
     if (version > VERSION)
         return TIDE_NEWER;
-    if (!number(&rest, &saved.at_unix_ms) || !number(&rest, &saved.unrecorded_units) ||
-        !number(&rest, &saved.rate_milli) || !number(&rest, &saved.workers) ||
-        !number(&rest, &saved.concurrency) || !number(&rest, &saved.paused_until_unix_ms) ||
-        !tide_text_to_i64(word(&rest), &saved.paused_why) || !number(&rest, &saved.day_bytes_max))
+    if (!tide_text_number(&rest, &saved.at_unix_ms) ||
+        !tide_text_number(&rest, &saved.unrecorded_units) ||
+        !tide_text_number(&rest, &saved.rate_milli) || !tide_text_number(&rest, &saved.workers) ||
+        !tide_text_number(&rest, &saved.concurrency) ||
+        !tide_text_number(&rest, &saved.paused_until_unix_ms) ||
+        !tide_text_to_i64(tide_text_word(&rest), &saved.paused_why) ||
+        !tide_text_number(&rest, &saved.day_bytes_max))
         return TIDE_CORRUPT;
     if (!window_parse(&rest, &saved.window) || !window_parse(&rest, &saved.day) || rest.bytes > 0)
         return TIDE_CORRUPT;

@@ -30,13 +30,9 @@ static struct tide_account_totals totals_parse(tide_text text)
 {
     uint64_t numbers[7] = {0};
     const struct tide_account_totals none = {0};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        const char *space = text.bytes == 0 ? NULL : memchr(text.data, ' ', text.bytes);
-        const size_t bytes = space == NULL ? text.bytes : (size_t)(space - text.data);
-        if (!tide_text_to_u64((tide_text){text.data, bytes}, &numbers[i]))
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        if (!tide_text_number(&text, &numbers[i]))
             return none;
-        text = space == NULL ? TIDE_TEXT_NONE : (tide_text){space + 1, text.bytes - bytes - 1};
-    }
     if (numbers[0] != TOTALS_VERSION)
         return none;
     return (struct tide_account_totals){.calls = numbers[1],

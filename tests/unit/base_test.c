@@ -70,6 +70,28 @@ static void numbers_are_read_whole_or_not_at_all(void **state)
     assert_false(tide_text_to_i64(TIDE_TEXT_NONE, &with_sign));
 }
 
+static void words_and_numbers_are_taken_from_a_text_one_by_one(void **state)
+{
+    (void)state;
+    uint64_t number = 0;
+    tide_text rest = TIDE_TEXT("12 -3  x 4");
+    assert_true(tide_text_number(&rest, &number));
+    assert_int_equal(number, 12);
+    assert_true(tide_text_equal(tide_text_word(&rest), TIDE_TEXT("-3")));
+    assert_int_equal(tide_text_word(&rest).bytes, 0); /* between two spaces */
+    assert_false(tide_text_number(&rest, &number));
+    assert_true(tide_text_equal(rest, TIDE_TEXT("4"))); /* what is no number was taken too */
+    assert_true(tide_text_number(&rest, &number));
+    assert_int_equal(number, 4);
+    assert_int_equal(rest.bytes, 0);
+    assert_false(tide_text_number(&rest, &number));
+    assert_false(tide_text_number(&rest, &number)); /* nothing is left, whatever its address */
+    rest = TIDE_TEXT("5 ");                         /* the last word is empty: more was promised */
+    assert_true(tide_text_number(&rest, &number));
+    assert_false(tide_text_number(&rest, &number));
+    assert_int_equal(number, 5);
+}
+
 static void a_buffer_with_known_size_grows_once(void **state)
 {
     (void)state;
@@ -227,6 +249,7 @@ int main(void)
         cmocka_unit_test(every_status_has_a_name_and_a_class),
         cmocka_unit_test(errors_are_cut_never_overrun_and_may_be_absent),
         cmocka_unit_test(numbers_are_read_whole_or_not_at_all),
+        cmocka_unit_test(words_and_numbers_are_taken_from_a_text_one_by_one),
         cmocka_unit_test(a_buffer_with_known_size_grows_once),
         cmocka_unit_test(a_buffer_keeps_its_ceiling_and_its_content),
         cmocka_unit_test(an_arena_gives_zeroed_room_up_to_its_ceiling),
