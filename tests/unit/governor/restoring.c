@@ -1,0 +1,143 @@
+/* What a snapshot keeps, and what is refused of one; failed allocations. */
+#include "governor_fixture.h"
+
+static void a_restored_governor_remembers_pace_pause_and_spent_units(void **state)
+{
+    (void)state;
+    tide_governor *old = governor_of(tide_governor_profile_named("gmail"), 1000);
+    save_now(old, 1000);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(charge(old, 2000 + 1000u * (unsigned)i, 20), TIDE_OK);
+        if (i < 2)
+            answer(old, 2010 + 1000u * (unsigned)i, 20, TIDE_OK, 0);
+    }
+    tide_governor_pause(old, 100000, TIDE_THROTTLED);
+    struct tide_governor_saved saved;
+    tide_governor_save(old, 5000, 1700000005000, &saved);
+    assert_int_equal(saved.window.in_flight, 20);
+    tide_governor_free(old);
+
+    tide_buf text;
+    tide_buf_init(&text, tide_mem_heap(), 1 << 16);
+    assert_int_equal(tide_governor_saved_print(&saved, &text), TIDE_OK);
+    struct tide_governor_saved read;
+    assert_int_equal(tide_governor_saved_parse(tide_buf_text(&text), &read), TIDE_OK);
+    tide_buf text_again;
+    tide_buf_init(&text_again, tide_mem_heap(), 1 << 16);
+    assert_int_equal(tide_governor_saved_print(&read, &text_again), TIDE_OK);
+    assert_string_equal(tide_buf_cstr(&text), tide_buf_cstr(&text_again));
+    tide_buf_done(&text_again);
+    tide_buf_done(&text);
+
+    tide_governor *new = governor_of(tide_governor_profile_named("gmail"), 77);
+    assert_int_equal(tide_governor_restore(new, &read, 77, 1700000015000), TIDE_OK);
+    assert_int_equal(view_of(new, 77).window_used, 60 + saved.unrecorded_units);
+    assert_int_equal(view_of(new, 77).state, TIDE_GOVERNOR_PAUSED);
+    assert_int_equal(view_of(new, 77).until_ms, 77 + 85000);
+    assert_true(view_of(new, 77).rate == 80);
+    assert_int_equal(charge(new, 85077, 20), TIDE_AGAIN); /* nothing is durable yet */
+    save_now(new, 85077);
+    assert_int_equal(charge(new, 85077, 20), TIDE_OK);
+    assert_int_equal(view_of(new, 85077).window_used, 20); /* all else is long over */
+    tide_governor_free(new);
+}
+
+/* A sign-in that people mend before they start again is tried at once; what the
+ * provider asked for is kept to. */
+static void a_restart_forgets_a_pause_for_a_sign_in(void **state)
+{
+    (void)state;
+    static const struct {
+        tide_status why;
+        bool kept;
+    } rows[] = {{TIDE_AUTH, false}, {TIDE_THROTTLED, true}, {TIDE_SERVER, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tide_governor *old = governor_of(tide_governor_profile_named("gmail"), 1000);
+        tide_governor_pause(old, 301000, rows[i].why);
+        struct tide_governor_saved saved;
+        tide_governor_save(old, 1000, 1700000001000, &saved);
+        tide_governor_free(old);
+        tide_governor *new = governor_of(tide_governor_profile_named("gmail"), 77);
+        assert_int_equal(tide_governor_restore(new, &saved, 77, 1700000002000), TIDE_OK);
+        assert_int_equal(view_of(new, 77).state == TIDE_GOVERNOR_RUNNING, !rows[i].kept);
+        tide_governor_free(new);
+    }
+}
+
+static void a_damaged_or_newer_snapshot_is_refused(void **state)
+{
+    (void)state;
+    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 1000);
+    save_now(governor, 1000);
+    assert_int_equal(charge(governor, 2000, 20), TIDE_OK);
+    answer(governor, 2100, 20, TIDE_OK, 0);
+    struct tide_governor_saved saved;
+    tide_governor_save(governor, 3000, 1700000003000, &saved);
+    tide_governor_free(governor);
+
+    tide_buf text;
+    tide_buf_init(&text, tide_mem_heap(), 1 << 16);
+    assert_int_equal(tide_governor_saved_print(&saved, &text), TIDE_OK);
+    struct tide_governor_saved read;
+    for (size_t bytes = 0; bytes < text.bytes; bytes++) /* cut off anywhere */
+        if (bytes == 0 || text.data[bytes - 1] == ' ' || text.data[bytes] == ' ')
+            assert_int_equal(tide_governor_saved_parse((tide_text){text.data, bytes}, &read),
+                             TIDE_CORRUPT);
+    tide_rng rng = tide_rng_seeded(5);
+    for (uint64_t i = 0; i < scaled(200000); i++) { /* any damage is found or harmless */
+        const size_t at = (size_t)tide_rng_below(&rng, text.bytes);
+        const char was = text.data[at];
+        text.data[at] = (char)tide_rng_below(&rng, 256);
+        if (tide_governor_saved_parse(tide_buf_text(&text), &read) == TIDE_OK) {
+            tide_governor *next = governor_of(tide_governor_profile_named("gmail"), 7);
+            if (tide_governor_restore(next, &read, 7, 1700000004000) != TIDE_OK)
+                assert_int_equal(view_of(next, 7).window_used, 0);
+            assert_true(tide_governor_check(next, 7));
+            tide_governor_free(next);
+        }
+        text.data[at] = was;
+    }
+    text.data[0] = '2';
+    assert_int_equal(tide_governor_saved_parse(tide_buf_text(&text), &read), TIDE_NEWER);
+
+    struct tide_mem_faulty mem;
+    tide_mem_faulty_once(&mem, 0);
+    tide_buf small;
+    tide_buf_init(&small, &mem.base, 1 << 16);
+    assert_int_equal(tide_governor_saved_print(&saved, &small), TIDE_NO_MEMORY);
+    tide_buf_done(&small);
+    tide_buf_init(&small, tide_mem_heap(), 20);
+    assert_int_not_equal(tide_governor_saved_print(&saved, &small), TIDE_OK);
+    assert_int_equal(small.bytes, 0);
+    tide_buf_done(&small);
+    tide_buf_done(&text);
+}
+
+static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    (void)state;
+    for (uint64_t fail_at = 0;; fail_at++) { /* ends: three allocations at most */
+        struct tide_mem_faulty mem;
+        tide_mem_faulty_once(&mem, fail_at);
+        struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+        profile.learn_bytes_per_day = true;
+        tide_governor *governor = NULL;
+        const tide_status rc = tide_governor_new(&profile, 0, &mem.base, &governor);
+        tide_governor_free(governor);
+        assert_int_equal(mem.bytes_live, 0);
+        if (!mem.fired) {
+            assert_int_equal(rc, TIDE_OK);
+            return;
+        }
+        assert_int_equal(rc, TIDE_NO_MEMORY);
+        assert_null(governor);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_restored_governor_remembers_pace_pause_and_spent_units),
+    cmocka_unit_test(a_restart_forgets_a_pause_for_a_sign_in),
+    cmocka_unit_test(a_damaged_or_newer_snapshot_is_refused),
+    cmocka_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
+};
+GROUP(restoring, tests);
