@@ -1,8 +1,6 @@
 /* mail_sim.c - one seed: a server with troubles, lives with faults, one without. */
 #include "mail_sim.h"
 
-#include "base/log.h"
-
 #include "base/json.h"
 #include "logic/service.h"
 #include "logic/user.h"
@@ -358,15 +356,12 @@ static tide_status open_secret(struct mail_sim *self, tide_error *err)
 static tide_status open_life(struct mail_sim *self, bool force, tide_error *err)
 {
     tide_status rc = open_settings(self, err);
-    struct tide_engine_options options = {.state_dir = MAIL_SIM_STATE,
-                                          .world = self->world,
-                                          .settings = self->settings,
-                                          .workers = self->plan.workers,
-                                          .no_control_socket = true};
-    static tide_log log; /* TIDE_SIM_LOG: what the engine says, for a seed that fails */
-    tide_log_init(&log, TIDE_LOG_DEBUG, TIDE_LOG_PLAIN, "-", tide_log_to_file, stderr);
-    if (getenv("TIDE_SIM_LOG") != NULL)
-        options.log = &log;
+    const struct tide_engine_options options = {.state_dir = MAIL_SIM_STATE,
+                                                .world = self->world,
+                                                .settings = self->settings,
+                                                .workers = self->plan.workers,
+                                                .no_control_socket = true,
+                                                .log = tide_sim_log()};
     if (rc == TIDE_OK)
         rc = tide_engine_open(&options, &self->engine, err);
     if (rc == TIDE_OK)

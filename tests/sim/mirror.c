@@ -851,15 +851,12 @@ tide_status mirror_open(struct mirror *mirror, tide_error *err)
     mirror->operator_cancel = (tide_cancel){0};
     mirror->stubborn_running = 0;
     tide_status rc = open_settings(mirror, err);
-    struct tide_engine_options options = {.state_dir = "/state",
-                                          .world = mirror->world,
-                                          .settings = mirror->settings,
-                                          .workers = mirror->plan.workers,
-                                          .no_control_socket = true};
-    static tide_log log; /* TIDE_SIM_LOG: what the engine says, for a seed that fails */
-    tide_log_init(&log, TIDE_LOG_DEBUG, TIDE_LOG_PLAIN, "-", tide_log_to_file, stderr);
-    if (getenv("TIDE_SIM_LOG") != NULL)
-        options.log = &log;
+    const struct tide_engine_options options = {.state_dir = "/state",
+                                                .world = mirror->world,
+                                                .settings = mirror->settings,
+                                                .workers = mirror->plan.workers,
+                                                .no_control_socket = true,
+                                                .log = tide_sim_log()};
     if (rc == TIDE_OK)
         rc = tide_engine_open(&options, &mirror->engine, err);
     if (rc == TIDE_OK)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -353,6 +354,15 @@ void tide_sim_free(tide_sim *sim)
 tide_world *tide_sim_world(tide_sim *sim)
 {
     return &sim->world;
+}
+
+tide_log *tide_sim_log(void)
+{
+    static tide_log log;
+    if (getenv("TIDE_SIM_LOG") == NULL)
+        return NULL;
+    tide_log_init(&log, TIDE_LOG_DEBUG, TIDE_LOG_PLAIN, "-", tide_log_to_file, stderr);
+    return &log;
 }
 
 tide_rng tide_sim_rng(tide_sim *sim)

@@ -33,6 +33,7 @@
 #ifndef TIDE_SIM_WORLD_H
 #define TIDE_SIM_WORLD_H
 
+#include "base/log.h"
 #include "base/rng.h"
 #include "sim_disk.h"
 #include "sim_net.h"
@@ -88,6 +89,9 @@ tide_sim *tide_sim_new(uint64_t seed, const struct tide_sim_options *options);
 void tide_sim_free(tide_sim *sim); /* NULL is fine */
 /* Borrowed; the same one in every life. */
 tide_world *tide_sim_world(tide_sim *sim);
+/* For an engine whose seed fails: with TIDE_SIM_LOG in the environment all it says goes to
+ * stderr.  NULL without. */
+tide_log *tide_sim_log(void);
 /* A mixture of faults that the seed picks, everything between calm and awful;
  * crashes are left to the caller. */
 struct tide_sim_options tide_sim_options_seeded(uint64_t seed);
