@@ -655,42 +655,36 @@ static tide_status mark_gone(struct tide_shard *shard, int64_t message, int64_t 
     return tide_db_run(&shard->db, stmt, err);
 }
 
-static tide_status apply_gone(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
+/* Where a message is stored, ready to be changed there; NULL in *shard_out: it is not stored. */
+static tide_status begin_stored(tide_archive *archive, tide_text gmail_id,
+                                struct tide_shard **shard_out, struct tide_stored *stored_out,
+                                tide_error *err)
+{
+    const tide_status rc = find_stored(archive, gmail_id, shard_out, stored_out, err);
+    return rc == TIDE_OK && *shard_out != NULL ? tide_writer_begin(archive, *shard_out, err) : rc;
+}
+
+/* `mark` is what is to be noted of a stored message. */
+static tide_status apply_mark(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
+                              tide_status (*mark)(struct tide_shard *shard, int64_t message,
+                                                  int64_t at_ms, tide_error *err),
                               tide_error *err)
 {
     struct tide_shard *shard = NULL;
     struct tide_stored stored;
-    tide_status rc = find_stored(archive, gmail_id, &shard, &stored, err);
-    if (rc != TIDE_OK || shard == NULL)
-        return rc;
-    rc = tide_writer_begin(archive, shard, err);
-    return rc == TIDE_OK ? mark_gone(shard, stored.rowid, at_ms, err) : rc;
+    const tide_status rc = begin_stored(archive, gmail_id, &shard, &stored, err);
+    return rc == TIDE_OK && shard != NULL ? mark(shard, stored.rowid, at_ms, err) : rc;
 }
 
 static tide_status apply_back(tide_archive *archive, const struct tide_incoming *told,
                               tide_error *err)
 {
+    const int64_t now_ms = (int64_t)tide_world_now_unix_ms(archive->world);
     struct tide_shard *shard = NULL;
     struct tide_stored stored;
-    tide_status rc = find_stored(archive, told->gmail_id, &shard, &stored, err);
-    if (rc != TIDE_OK || shard == NULL)
-        return rc;
-    rc = tide_writer_begin(archive, shard, err);
-    return rc == TIDE_OK ? is_back(archive, shard, &stored, told,
-                                   (int64_t)tide_world_now_unix_ms(archive->world), err)
-                         : rc;
-}
-
-static tide_status apply_doubt(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
-                               tide_error *err)
-{
-    struct tide_shard *shard = NULL;
-    struct tide_stored stored;
-    tide_status rc = find_stored(archive, gmail_id, &shard, &stored, err);
-    if (rc != TIDE_OK || shard == NULL)
-        return rc;
-    rc = tide_writer_begin(archive, shard, err);
-    return rc == TIDE_OK ? tide_doubt_damaged(shard, stored.rowid, at_ms, err) : rc;
+    const tide_status rc = begin_stored(archive, told->gmail_id, &shard, &stored, err);
+    return rc == TIDE_OK && shard != NULL ? is_back(archive, shard, &stored, told, now_ms, err)
+                                          : rc;
 }
 
 static tide_status rename_row(struct tide_shard *shard, const struct tide_stored *stored,
@@ -825,11 +819,12 @@ tide_status tide_archive_apply(tide_archive *archive, struct tide_entry *entry, 
             rc = apply_change(archive, &entry->as.labels.changes[i], err);
         return rc;
     case TIDE_ENTRY_GONE:
-        return apply_gone(archive, entry->as.gone.gmail_id, entry->as.gone.at_ms, err);
+        return apply_mark(archive, entry->as.gone.gmail_id, entry->as.gone.at_ms, mark_gone, err);
     case TIDE_ENTRY_BACK:
         return apply_back(archive, &entry->as.message.incoming, err);
     case TIDE_ENTRY_DOUBT:
-        return apply_doubt(archive, entry->as.gone.gmail_id, entry->as.gone.at_ms, err);
+        return apply_mark(archive, entry->as.gone.gmail_id, entry->as.gone.at_ms,
+                          tide_doubt_damaged, err);
     case TIDE_ENTRY_RENAME:
         return apply_rename(archive, &entry->as.renaming, err);
     case TIDE_ENTRY_NAME:
