@@ -4,8 +4,12 @@
  * number is called an estimate: it may count line ends as one byte or as two, and by this much
  * it may be above the truth.  With lines of sixteen bytes that is a sixteenth; mail has
  * longer ones.  A copy that falls further behind was cut off on its way.  It is stored, for it
- * may be all there is, and marked.  One server (npm's emulate) says how long the base64 of the
- * bytes is; only that exact length is taken for the same. */
+ * may be all there is, and marked.
+ *
+ * Gmail and tidemark-cloud count the bytes of the message.  npm's emulate (seen in 0.11.2) counts
+ * the characters of the base64 that it sends, which is a third more: every one of its messages
+ * would be short.  So a copy is whole too if its base64, with or without padding, has exactly the
+ * length that was named.  A wider rule would let through copies that lost a quarter. */
 #include "base/check.h"
 #include "mail/archive_inside.h"
 

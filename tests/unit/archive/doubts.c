@@ -89,6 +89,26 @@ static void a_copy_shorter_than_said_is_kept_and_fetched_again(void **state)
     close_archive(f);
 }
 
+/* npm's emulate says how long the base64 is; one character off is another size. */
+static void a_size_that_counts_base64_is_taken_only_if_it_is_exact(void **state)
+{
+    struct fixture *f = *state;
+    const uint64_t bytes = sizeof whole - 1;
+    const uint64_t padded = (bytes + 2) / 3 * 4, plain = (bytes * 4 + 2) / 3;
+    open_archive(f);
+    put_said(f, "a", whole, padded);
+    put_said(f, "b", whole, plain);
+    put_said(f, "c", whole, padded + 1);
+    put_said(f, "d", whole, plain - 1);
+    put_said(f, "e", half, padded);
+    assert_int_equal(copy_of(f, "a"), TIDE_COPY_EXACT);
+    assert_int_equal(copy_of(f, "b"), TIDE_COPY_EXACT);
+    assert_int_equal(copy_of(f, "c"), TIDE_COPY_SHORT);
+    assert_int_equal(copy_of(f, "d"), TIDE_COPY_SHORT);
+    assert_int_equal(copy_of(f, "e"), TIDE_COPY_SHORT);
+    close_archive(f);
+}
+
 static void a_shorter_copy_never_takes_the_place_of_a_longer_one(void **state)
 {
     struct fixture *f = *state;
@@ -255,6 +275,7 @@ static void what_returns_is_no_longer_gone(void **state)
 
 static const struct CMUnitTest tests[] = {
     CASE(a_copy_shorter_than_said_is_kept_and_fetched_again),
+    CASE(a_size_that_counts_base64_is_taken_only_if_it_is_exact),
     CASE(a_shorter_copy_never_takes_the_place_of_a_longer_one),
     CASE(damaged_bytes_are_written_anew),
     CASE(a_shard_of_version_1_is_read_and_brought_up_to_date),
