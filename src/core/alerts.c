@@ -425,7 +425,8 @@ bool tide_alerts_next(tide_alerts *alerts, struct tide_alert *alert_out,
 {
     if (alerts->untold == 0)
         return false;
-    for (size_t at = 0; at < alerts->count; at++) {
+    for (size_t at = 0;; at++) { /* ends: there is one (A4) */
+        TIDE_ASSERT(at < alerts->count);
         struct tide_alert_record *record = &alerts->records[at];
         for (int i = 0; i < TIDE_CONDITIONS; i++) {
             if (record->told[i] == record->levels[i])
@@ -437,9 +438,6 @@ bool tide_alerts_next(tide_alerts *alerts, struct tide_alert *alert_out,
             return true;
         }
     }
-    /* A4 promised a change, so the search cannot end here. */
-    TIDE_ASSERT(alerts->untold == 0);
-    return false;
 }
 
 static uint64_t sum_saturated(uint64_t a, uint64_t b)
@@ -464,8 +462,7 @@ static uint64_t step_after(const struct tide_alert_series *series, uint64_t wind
 static uint64_t queue_wake_at_ms(const tide_alerts *alerts, const struct tide_alert_record *record)
 {
     const struct tide_alerts_settings *settings = &alerts->settings;
-    const bool raised = record->levels[TIDE_ALERT_QUEUE] != TIDE_LEVEL_NONE;
-    if (raised && queue_lingers(alerts, record))
+    if (queue_lingers(alerts, record))
         return sum_saturated(record->full_ms, settings->queue_clear_ms);
     if (record->waits_since_ms == 0 || settings->queue_warn_ms == 0)
         return UINT64_MAX;
@@ -583,8 +580,7 @@ size_t tide_alert_print(const struct tide_alert *alert, char *text_out, size_t t
     case TIDE_CONDITIONS:
         wanted = snprintf(text_out, text_bytes,
                           "the queue of %s is full and has not moved for %" PRIu64 " s",
-                          alert->queue == NULL || alert->queue[0] == '\0' ? "jobs" : alert->queue,
-                          alert->value / 1000);
+                          alert->queue[0] == '\0' ? "jobs" : alert->queue, alert->value / 1000);
         break;
     }
     TIDE_ASSERT(wanted >= 0);

@@ -304,7 +304,8 @@ unsigned tide_governor_batch_max(const tide_governor *governor)
     uint64_t calls = calls_max(governor);
     if (has_window(governor) && lease_units(governor) / governor->profile.call_units < calls)
         calls = lease_units(governor) / governor->profile.call_units;
-    return calls > 0 ? (unsigned)calls : 1;
+    TIDE_ASSERT(calls > 0); /* every profile has room for a call of its own cost */
+    return (unsigned)calls;
 }
 
 /* ---- The charge and its two ends. ---- */
@@ -566,9 +567,8 @@ void tide_governor_resume(tide_governor *governor, uint64_t now_ms)
 bool tide_governor_signed_in(tide_governor *governor, uint64_t now_ms)
 {
     advance(governor, now_ms);
-    if (tide_status_class(governor->breaker.why) != TIDE_CLASS_AUTH ||
-        tide_breaker_state(&governor->breaker, now_ms) == TIDE_BREAKER_CLOSED)
-        return false;
+    if (tide_status_class(governor->breaker.why) != TIDE_CLASS_AUTH)
+        return false; /* a closed one has no reason at all */
     tide_breaker_close(&governor->breaker);
     return true;
 }

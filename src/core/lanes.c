@@ -531,7 +531,7 @@ static bool lane_needs_back(const tide_lanes *lanes, int lane)
     if (wants < due)
         due = wants;
     uint32_t coming = workers_free(lanes) + self->named + other->named;
-    return due > coming && other->running - other->named > capacity(lanes, 1 - lane);
+    return due > coming; /* then the other lane runs more than its own */
 }
 
 /* Does a job of its account that may not wait need what this one holds? */

@@ -69,8 +69,7 @@ static tide_status check(const struct tide_governor_profile *p)
 {
     const bool rates = 0 < p->rate_min && p->rate_min <= p->rate_start &&
                        p->rate_start <= p->rate_max && p->rate_max <= 1e9;
-    const bool workers = 0 < p->workers_min && p->workers_min <= p->workers_start &&
-                         p->workers_start <= p->workers_max;
+    const bool workers = p->workers_min <= p->workers_start && p->workers_start <= p->workers_max;
     const bool window =
         (p->window_ms == 0) == (p->window_units_max == 0) && p->window_units_max <= UINT32_MAX;
     const bool shares = p->share_permille <= 1000 && p->reserve_permille < 1000;

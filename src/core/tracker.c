@@ -186,8 +186,8 @@ static struct account *account_recycle(tide_tracker *tracker)
 {
     for (uint32_t i = 0; i < tracker->accounts_used; i++) {
         struct account *account = &tracker->accounts[i];
-        if (account->jobs == 0 && !account->more && !account->asked &&
-            account->later_ms == UINT64_MAX) {
+        /* While a refill is under way, more is known to be there. */
+        if (account->jobs == 0 && !account->more && account->later_ms == UINT64_MAX) {
             TIDE_SEEN("tracker: account slot used again");
             tide_map_remove(&tracker->numbers, (uint64_t)account->number + 1);
             return account;
@@ -601,7 +601,8 @@ static bool starved_can_load(const tide_tracker *tracker)
 /* Accounts take turns in the order of their table. */
 static struct account *refill_whom(tide_tracker *tracker)
 {
-    for (uint32_t step = 1; step <= tracker->accounts_used; step++) {
+    for (uint32_t step = 1;; step++) { /* ends: the counters said that there is one */
+        TIDE_ASSERT(step <= tracker->accounts_used);
         uint32_t index = (tracker->turn + step) % tracker->accounts_used;
         struct account *account = &tracker->accounts[index];
         if (tracker->filling ? !account->loadable : !account->starved)
@@ -609,8 +610,6 @@ static struct account *refill_whom(tide_tracker *tracker)
         tracker->turn = index;
         return account;
     }
-    TIDE_ASSERT(false); /* the counters said that there is one */
-    return NULL;
 }
 
 /* Blocked jobs give way to runnable ones, so they do not fill the window. */
@@ -762,7 +761,8 @@ static bool check_account(const tide_tracker *tracker, uint32_t index)
     }
     if (jobs != account->jobs || ready != account->ready)
         return false;
-    return account->loadable == (account->more && !account->asked) &&
+    return (account->more || !account->asked) &&
+           account->loadable == (account->more && !account->asked) &&
            account->starved == (account->loadable && ready == 0) &&
            account->later_ms >= tracker->later_ms;
     /* GCOVR_EXCL_BR_STOP */

@@ -35,7 +35,7 @@ tide_status tide_window_init(tide_window *window, uint64_t window_ms, tide_mem *
 
 void tide_window_done(tide_window *window)
 {
-    if (window == NULL || window->entries == NULL)
+    if (window->entries == NULL)
         return;
     tide_mem_free(window->mem, window->entries, TIDE_WINDOW_ENTRIES * sizeof *window->entries);
     *window = (tide_window){0};

@@ -121,6 +121,25 @@ static void health_begins_with_an_answer_and_ends_with_trouble(void **state)
     assert_true(tide_aimd_succeeded(&aimd, 110000, 109000, 0));
 }
 
+static void a_failed_trial_of_many_workers_ends_at_the_minimum(void **state)
+{
+    (void)state;
+    struct tide_governor_profile profile;
+    const struct tide_governor_profile wide = {.workers_step = 40};
+    const struct tide_demand large = {.jobs = 3, .large = 3};
+    assert_int_equal(tide_profile_complete(&wide, &profile), TIDE_OK);
+    tide_aimd aimd;
+    tide_aimd_init(&aimd, &profile);
+    (void)tide_aimd_succeeded(&aimd, 1000, 900, 5000);
+    assert_true(tide_aimd_succeeded(&aimd, 6000, 5900, 5000));
+    tide_aimd_grow(&aimd, 6000, &large);
+    assert_int_equal(aimd.workers, 32);
+    (void)tide_aimd_succeeded(&aimd, 7000, 6900, 1); /* no more bytes than before */
+    assert_true(tide_aimd_succeeded(&aimd, 12000, 11900, 1));
+    tide_aimd_grow(&aimd, 12000, &large);
+    assert_int_equal(aimd.workers, 2);
+}
+
 static void random_answers_keep_the_bounds(void **state)
 {
     (void)state;
@@ -204,6 +223,7 @@ int main(void)
         cmocka_unit_test(only_news_cuts_and_a_shut_door_cuts_once),
         cmocka_unit_test(a_few_failures_do_not_keep_the_pace_down),
         cmocka_unit_test(health_begins_with_an_answer_and_ends_with_trouble),
+        cmocka_unit_test(a_failed_trial_of_many_workers_ends_at_the_minimum),
         cmocka_unit_test(random_answers_keep_the_bounds),
         cmocka_unit_test(steps_and_cuts_are_those_of_the_profile),
     };

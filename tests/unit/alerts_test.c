@@ -135,6 +135,11 @@ static void more_than_two_hundred_bad_items_in_an_hour_are_critical(void **state
         wakes++;
     }
     assert_in_range(wakes, 15, 40);
+    struct tide_alert cleared;
+    enum tide_level was = TIDE_LEVEL_NONE;
+    assert_true(tide_alerts_next(alerts, &cleared, &was));
+    assert_int_equal(was, TIDE_LEVEL_CRITICAL);
+    assert_int_equal(cleared.threshold, 200); /* it has no other */
     tide_alerts_free(alerts);
 }
 
@@ -161,9 +166,12 @@ static void sustained_throttling_warns_above_five_percent(void **state)
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_THROTTLED, NULL), TIDE_LEVEL_NONE);
     assert_int_equal(tide_alerts_calls(alerts, 1, 1, 1, NOW + MINUTE), TIDE_OK);
     struct tide_alert alert;
+    enum tide_level before = TIDE_LEVEL_NONE;
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_THROTTLED, &alert), TIDE_LEVEL_WARN);
     assert_int_equal(alert.value, 51);
     assert_int_equal(alert.out_of, 1001);
+    assert_true(tide_alerts_next(alerts, &alert, &before));
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), NOW + MINUTE + 10 * SECOND); /* a step */
     tide_alerts_tick(alerts, NOW + 12 * MINUTE);
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_THROTTLED, NULL), TIDE_LEVEL_NONE);
     tide_alerts_free(alerts);
@@ -194,6 +202,9 @@ static void a_queue_that_does_not_move_for_a_minute_warns(void **state)
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_QUEUE, &alert), TIDE_LEVEL_WARN);
     assert_true(tide_alert_print(&alert, text, sizeof text) > 0);
     assert_string_equal(text, "the queue of letters is full and has not moved for 60 s");
+    alert.queue = ""; /* its process ended, and the next one has to say something */
+    assert_true(tide_alert_print(&alert, text, sizeof text) > 0);
+    assert_string_equal(text, "the queue of jobs is full and has not moved for 60 s");
     /* While the same one waits it holds; ten seconds after that it is lowered, though
      * others wait: the queue moves. */
     waits(alerts, NOW + 300 * SECOND, NOW + 300 * SECOND);
@@ -229,6 +240,44 @@ static void changes_are_told_once_and_only_if_they_last(void **state)
     assert_true(tide_alerts_next(alerts, &alert, &before));
     assert_int_equal(before, TIDE_LEVEL_WARN);
     assert_int_equal(alert.level, TIDE_LEVEL_NONE);
+    tide_alerts_free(alerts);
+}
+
+/* A count or a time that fits no number any more stays the largest one. */
+static void nothing_starts_over_at_the_end_of_the_numbers(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    struct tide_alert alert;
+    enum tide_level before = TIDE_LEVEL_NONE;
+    char text[100];
+    assert_int_equal(tide_alerts_items(alerts, 1, 0, UINT32_MAX, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_items(alerts, 1, 0, 5, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_HOUR, &alert), TIDE_LEVEL_CRITICAL);
+    assert_int_equal(alert.value, UINT32_MAX);
+    assert_true(tide_alert_print(&alert, text, sizeof text) > 0); /* out of nothing in particular */
+    assert_string_equal(text, "4294967295 items went bad within an hour (more than 200)");
+    tide_alerts_check(alerts);
+    tide_alerts_free(alerts);
+
+    alerts = alerts_make();
+    assert_int_equal(tide_alerts_items(alerts, 1, 0, 201, UINT64_MAX), TIDE_OK);
+    while (tide_alerts_next(alerts, &alert, &before))
+        ;
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), UINT64_MAX);
+    tide_alerts_free(alerts);
+
+    alerts = alerts_make();
+    struct tide_alerts_settings settings = tide_alerts_defaults();
+    settings.queue_warn_ms = UINT64_MAX;
+    assert_int_equal(tide_alerts_set(alerts, &settings), TIDE_OK);
+    waits(alerts, NOW, NOW);
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), UINT64_MAX);
+    settings.queue_warn_ms = 0; /* off: a queue may be full for ever */
+    assert_int_equal(tide_alerts_set(alerts, &settings), TIDE_OK);
+    tide_alerts_tick(alerts, NOW + 100 * HOUR);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE);
+    assert_int_equal(tide_alerts_wake_at_ms(alerts), UINT64_MAX);
     tide_alerts_free(alerts);
 }
 
@@ -283,9 +332,18 @@ static void accounts_are_bounded_and_can_be_forgotten(void **state)
         assert_int_equal(tide_alerts_metadata(alerts, account, account % 2 ? 60 << 20 : 0, NOW),
                          TIDE_OK);
     assert_int_equal(tide_alerts_metadata(alerts, 99999, 0, NOW), TIDE_FULL);
+    assert_int_equal(tide_alerts_items(alerts, 99999, 1, 0, NOW), TIDE_FULL);
+    assert_int_equal(tide_alerts_calls(alerts, 99999, 1, 0, NOW), TIDE_FULL);
+    assert_int_equal(tide_alerts_queue(alerts, 99999, "letters", NOW, NOW), TIDE_FULL);
+    assert_int_equal(tide_alerts_shown(alerts, 99999, TIDE_ALERT_QUEUE, TIDE_LEVEL_WARN, NOW),
+                     TIDE_FULL);
+    const tide_text empty =
+        TIDE_TEXT("1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 0 0 3600000 0 600000 0 600000 0");
+    assert_int_equal(tide_alerts_restore(alerts, 99999, empty, NOW, 5), TIDE_FULL);
     for (uint64_t account = 1; account <= TIDE_ACCOUNTS_MAX; account += 4)
         tide_alerts_forget(alerts, account);
     tide_alerts_forget(alerts, 1);
+    tide_alerts_forget(alerts, 0);
     tide_alerts_check(alerts);
     size_t holding = 0;
     struct tide_alert alert;
@@ -668,7 +726,21 @@ static void saved_windows_that_are_damaged_are_refused_and_change_nothing(void *
         "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 3 1 0 8 3600000 0 600000 0 600000 0",
         /* the same step twice */
         "1 1700000000000 0 0 0 0 0 0 0 0 0 0 0 10000 0 0 0 3600000 2 1 1 1 1 600000 0 600000 0",
-        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 0 0 3600000 0 600000 0 600000 0 9"};
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 0 0 3600000 0 600000 0 600000 0 9",
+        /* held since a time after it was saved */
+        "1 5 1 6 0 0 0 0 0 0 0 0 0 10000 0 0 0 3600000 0 600000 0 600000 0",
+        /* windows of no or too many items; a place, a count, words outside of the window */
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 3600000 0 600000 0 600000 0",
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10001 0 0 0 3600000 0 600000 0 600000 0",
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 10000 0 0 3600000 0 600000 0 600000 0",
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 10001 0 3600000 0 600000 0 600000 0",
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 9 158 3600000 0 600000 0 600000 0",
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 9 1 157 1 3600000 0 600000 0 600000 0",
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 9 2 0 1 0 1 3600000 0 600000 0 600000 0",
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 9 1 3 1 3600000 0 600000 0 600000 0",
+        /* more steps than an hour has, and a count beyond 32 bits */
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 0 0 3600000 62 600000 0 600000 0",
+        "1 5 0 0 0 0 0 0 0 0 0 0 0 10000 0 0 0 3600000 1 0 4294967296 600000 0 600000 0"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const tide_status rc = tide_alerts_restore(alerts, 1, tide_text_of(wrong[i]), NOW, UNIX_MS);
         assert_true(rc == TIDE_CORRUPT || (i == 3 && rc == TIDE_NEWER));
@@ -678,6 +750,70 @@ static void saved_windows_that_are_damaged_are_refused_and_change_nothing(void *
     assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, &alert), TIDE_LEVEL_CRITICAL);
     assert_int_equal(alert.value, 10); /* 3 from before the refusals */
     tide_buf_done(&text);
+    tide_alerts_free(alerts);
+}
+
+static void what_was_saved_with_other_windows_starts_empty(void **state)
+{
+    (void)state;
+    struct tide_alerts_settings settings = tide_alerts_defaults();
+    tide_alerts *alerts = alerts_make();
+    /* Bits of the last items, a step of this hour and one of long ago. */
+    const tide_text saved = TIDE_TEXT("1 1700000000000 0 0 0 0 0 0 0 0 0 0 0 10000 9 9 1 0 257 "
+                                      "3600000 2 0 7 61 9 600000 0 600000 0");
+    assert_int_equal(tide_alerts_restore(alerts, 1, saved, NOW, UNIX_MS), TIDE_OK);
+    tide_alerts_check(alerts);
+    struct tide_alert alert;
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_RATE, &alert), TIDE_LEVEL_WARN);
+    assert_int_equal(alert.value, 2);
+    assert_int_equal(tide_alerts_items(alerts, 1, 100000, 194, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_HOUR, &alert), TIDE_LEVEL_CRITICAL);
+    assert_int_equal(alert.value, 201); /* 7 of this hour, none of 61 minutes ago */
+    tide_alerts_free(alerts);
+
+    settings.bad_window_items = 5000;
+    settings.bad_hour_ms = 2 * HOUR;
+    assert_int_equal(tide_alerts_new(&settings, tide_mem_heap(), &alerts), TIDE_OK);
+    assert_int_equal(tide_alerts_restore(alerts, 1, saved, NOW, UNIX_MS), TIDE_OK);
+    tide_alerts_check(alerts);
+    assert_int_equal(tide_alerts_worst(alerts), TIDE_LEVEL_NONE);
+    assert_int_equal(tide_alerts_items(alerts, 1, 100000, 200, NOW), TIDE_OK);
+    assert_int_equal(level_of(alerts, 1, TIDE_ALERT_BAD_HOUR, NULL), TIDE_LEVEL_NONE);
+    tide_alerts_free(alerts);
+}
+
+/* Whatever the room, the text is there whole or not at all. */
+static void windows_are_saved_whole_or_not_at_all(void **state)
+{
+    (void)state;
+    tide_alerts *alerts = alerts_make();
+    tide_buf whole;
+    tide_buf_init(&whole, tide_mem_heap(), 1 << 20);
+    assert_int_equal(tide_alerts_items(alerts, 1, 100, 30, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_calls(alerts, 1, 100, 50, NOW), TIDE_OK);
+    assert_int_equal(tide_alerts_save(alerts, 0, NOW, UNIX_MS, &whole), TIDE_NOT_FOUND);
+    assert_int_equal(tide_alerts_save(alerts, 1, NOW, UNIX_MS, &whole), TIDE_OK);
+    for (size_t room = 0; room < whole.bytes; room++) {
+        tide_buf text;
+        tide_buf_init(&text, tide_mem_heap(), room + 2);
+        assert_int_equal(tide_buf_print(&text, "ab"), TIDE_OK);
+        assert_int_not_equal(tide_alerts_save(alerts, 1, NOW, UNIX_MS, &text), TIDE_OK);
+        assert_string_equal(tide_buf_cstr(&text), "ab");
+        tide_buf_done(&text);
+    }
+    struct tide_mem_faulty mem;
+    tide_mem_faulty_once(&mem, 0);
+    tide_buf none;
+    tide_buf_init(&none, &mem.base, 1 << 20);
+    assert_int_equal(tide_alerts_save(alerts, 1, NOW, UNIX_MS, &none), TIDE_NO_MEMORY);
+    assert_int_equal(none.bytes, 0);
+    tide_buf_done(&none);
+
+    /* A wall clock that stands at 1970: an alert holds since then, not since the future. */
+    tide_buf_clear(&whole);
+    assert_int_equal(tide_alerts_save(alerts, 1, NOW + HOUR, 1000, &whole), TIDE_OK);
+    assert_int_equal(tide_alerts_restore(alerts, 2, tide_buf_text(&whole), NOW, 1000), TIDE_OK);
+    tide_buf_done(&whole);
     tide_alerts_free(alerts);
 }
 
@@ -727,6 +863,7 @@ int main(void)
         cmocka_unit_test(sustained_throttling_warns_above_five_percent),
         cmocka_unit_test(a_queue_that_does_not_move_for_a_minute_warns),
         cmocka_unit_test(changes_are_told_once_and_only_if_they_last),
+        cmocka_unit_test(nothing_starts_over_at_the_end_of_the_numbers),
         cmocka_unit_test(a_mail_goes_out_once_an_hour_at_most),
         cmocka_unit_test(settings_change_on_the_fly_and_senseless_ones_are_refused),
         cmocka_unit_test(accounts_are_bounded_and_can_be_forgotten),
@@ -738,6 +875,8 @@ int main(void)
         cmocka_unit_test(windows_of_time_age_while_no_process_runs),
         cmocka_unit_test(an_alert_that_is_shown_and_has_no_cause_is_cleared),
         cmocka_unit_test(saved_windows_that_are_damaged_are_refused_and_change_nothing),
+        cmocka_unit_test(what_was_saved_with_other_windows_starts_empty),
+        cmocka_unit_test(windows_are_saved_whole_or_not_at_all),
         cmocka_unit_test(restarts_change_no_level),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

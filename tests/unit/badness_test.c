@@ -33,6 +33,19 @@ static tide_badness *badness_make(void)
     return badness;
 }
 
+static int set_up(void **state)
+{
+    *state = badness_make();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    tide_badness_free(*state);
+    return 0;
+}
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
 static struct tide_badness_verdict feed(tide_badness *badness, uint64_t item, tide_status status,
                                         uint32_t attempts, uint64_t now_ms)
 {
@@ -43,10 +56,16 @@ static struct tide_badness_verdict feed(tide_badness *badness, uint64_t item, ti
     return verdict;
 }
 
+/* Enough items for a suspicion, none of which was there before. */
+static void fail_twenty(tide_badness *badness, tide_status status)
+{
+    for (uint64_t item = 101; item <= 120; item++)
+        assert_int_not_equal(feed(badness, item, status, 1, NOW).kind, TIDE_ITEM_BAD);
+}
+
 static void the_same_error_on_every_attempt_while_others_succeed_is_bad(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     for (uint32_t attempt = 1; attempt < 5; attempt++) {
         struct tide_badness_verdict verdict = feed(badness, 7, TIDE_SERVER, attempt, NOW);
         assert_int_equal(verdict.kind, TIDE_ITEM_AGAIN);
@@ -58,14 +77,12 @@ static void the_same_error_on_every_attempt_while_others_succeed_is_bad(void **s
     assert_int_equal(verdict.failures, 5);
     assert_int_equal(tide_badness_view(badness).suspects, 0);
     assert_int_equal(feed(badness, 8, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
-    tide_badness_free(badness);
 }
 
 /* M6a: whoever denies one message may deny all of them. */
 static void an_item_has_vanished_only_if_another_one_is_there(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     assert_int_equal(feed(badness, 9, TIDE_GONE, 1, NOW).kind, TIDE_ITEM_HELD);
@@ -81,14 +98,12 @@ static void an_item_has_vanished_only_if_another_one_is_there(void **state)
     (void)feed(badness, 7, TIDE_GONE, 1, NOW);
     (void)feed(badness, 2, TIDE_OK, 1, NOW);
     assert_int_equal(feed(badness, 7, TIDE_GONE, 2, NOW).kind, TIDE_ITEM_VANISHED);
-    tide_badness_free(badness);
 }
 
 /* Everything is denied, what was stored too: named and asked for again, never called gone. */
 static void what_cannot_be_proven_gone_is_owed(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     for (uint64_t item = 101; item <= 200; item++)
@@ -105,19 +120,16 @@ static void what_cannot_be_proven_gone_is_owed(void **state)
     assert_int_equal(verdict.at_ms, NOW + MINUTE + 10 * MINUTE);
     (void)feed(badness, 1, TIDE_OK, 1, NOW + MINUTE);
     assert_int_equal(feed(badness, 101, TIDE_GONE, 1, NOW + MINUTE).kind, TIDE_ITEM_VANISHED);
-    tide_badness_free(badness);
 }
 
 /* A canceled probe, one that could not be queued, a halt whose write failed: whoever was told
  * may have forgotten it. */
 static void orders_are_given_again_until_they_are_carried_out(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
-    for (uint64_t item = 101; item <= 120; item++)
-        (void)feed(badness, item, TIDE_PERMANENT, 1, NOW);
+    fail_twenty(badness, TIDE_PERMANENT);
     for (uint64_t minute = 0; minute < 3; minute++) {
         assert_true(tide_badness_next(badness, NOW + minute * MINUTE, &order));
         assert_int_equal(order.kind, TIDE_BADNESS_PROBE);
@@ -135,14 +147,12 @@ static void orders_are_given_again_until_they_are_carried_out(void **state)
     tide_badness_halted(badness);
     assert_false(tide_badness_next(badness, NOW + 9 * MINUTE, &order));
     assert_int_equal(tide_badness_wake_at_ms(badness), UINT64_MAX);
-    tide_badness_free(badness);
 }
 
 /* One item in doubt, and the server fails: it may be ill for a while. */
 static void a_failing_server_halts_no_account_for_a_lone_item(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     tide_badness_doubt(badness, NOW);
@@ -153,13 +163,11 @@ static void a_failing_server_halts_no_account_for_a_lone_item(void **state)
     assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
     tide_badness_probed(badness, TIDE_PERMANENT, NOW + MINUTE); /* a refusal will not pass */
     assert_true(tide_badness_view(badness).halted);
-    tide_badness_free(badness);
 }
 
 static void a_lone_failing_item_is_held_until_a_probe_succeeds(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 3, TIDE_OK, 1, NOW);
     for (uint32_t attempt = 1; attempt < 5; attempt++)
@@ -175,13 +183,11 @@ static void a_lone_failing_item_is_held_until_a_probe_succeeds(void **state)
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 7, NOW).kind, TIDE_ITEM_BAD);
     assert_int_equal(feed(badness, 8, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
     assert_true(tide_badness_next(badness, NOW, &order)); /* the next one does not wait */
-    tide_badness_free(badness);
 }
 
 static void without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
     assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
     assert_true(tide_badness_next(badness, NOW, &order));
@@ -198,13 +204,11 @@ static void without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing(void
     tide_badness_probed(badness, TIDE_NOT_FOUND, NOW + 1);
     (void)feed(badness, 8, TIDE_PERMANENT, 1, NOW + 1);
     assert_true(tide_badness_next(badness, NOW + 1 + MINUTE, &order));
-    tide_badness_free(badness);
 }
 
 static void twenty_items_in_a_row_probe_and_a_failed_probe_halts(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
     (void)feed(badness, 2, TIDE_OK, 1, NOW);
@@ -234,44 +238,36 @@ static void twenty_items_in_a_row_probe_and_a_failed_probe_halts(void **state)
     tide_badness_resumed(badness);
     assert_false(tide_badness_view(badness).halted);
     assert_int_equal(tide_badness_view(badness).failed_in_a_row, 0);
-    tide_badness_free(badness);
 }
 
 static void a_successful_probe_clears_the_suspicion(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
     (void)feed(badness, 1, TIDE_OK, 1, NOW);
-    for (uint64_t item = 101; item <= 120; item++)
-        (void)feed(badness, item, TIDE_PERMANENT, 1, NOW);
+    fail_twenty(badness, TIDE_PERMANENT);
     assert_true(tide_badness_next(badness, NOW, &order));
     tide_badness_probed(badness, TIDE_OK, NOW);
     assert_false(tide_badness_view(badness).suspicious);
     assert_int_equal(tide_badness_view(badness).failed_in_a_row, 0);
     assert_int_equal(feed(badness, 110, TIDE_PERMANENT, 2, NOW).kind, TIDE_ITEM_BAD);
-    tide_badness_free(badness);
 }
 
 static void a_suspicion_with_nothing_to_probe_halts(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
-    for (uint64_t item = 101; item <= 120; item++)
-        assert_int_not_equal(feed(badness, item, TIDE_SERVER, 1, NOW).kind, TIDE_ITEM_BAD);
+    fail_twenty(badness, TIDE_SERVER);
     assert_true(tide_badness_next(badness, NOW, &order));
     assert_int_equal(order.item, 0);
     tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
     assert_true(tide_badness_next(badness, NOW, &order));
     assert_int_equal(order.kind, TIDE_BADNESS_HALT);
-    tide_badness_free(badness);
 }
 
 static void more_than_half_of_the_last_hundred_probe(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_order order;
     for (uint64_t i = 0; i < 50; i++) { /* in turns, so never many in a row */
         (void)feed(badness, 1000 + i, TIDE_OK, 1, NOW);
@@ -282,13 +278,11 @@ static void more_than_half_of_the_last_hundred_probe(void **state)
     (void)feed(badness, 3000, TIDE_SERVER, 1, NOW);
     assert_true(tide_badness_next(badness, NOW, &order));
     assert_int_equal(order.failed_of_last, 51);
-    tide_badness_free(badness);
 }
 
 static void stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     for (uint32_t i = 0; i < 8; i++) { /* many, but within a short time */
         assert_int_equal(feed(badness, 7, TIDE_TIMEOUT, i + 1, NOW + i).kind, TIDE_ITEM_AGAIN);
         (void)feed(badness, 50, TIDE_OK, 1, NOW);
@@ -305,26 +299,106 @@ static void stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses(void *
     }
     assert_int_equal(feed(badness, 7, TIDE_OK, 11, now_ms).kind, TIDE_ITEM_GOOD);
     assert_int_equal(tide_badness_view(badness).suspects, 0);
-    tide_badness_free(badness);
 }
 
 static void an_item_whose_errors_vary_is_owed_not_bad(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     for (uint32_t attempt = 1; attempt < 10; attempt++) {
         tide_status status = attempt % 2 ? TIDE_SERVER : TIDE_IO;
         assert_int_equal(feed(badness, 7, status, attempt, NOW).kind, TIDE_ITEM_AGAIN);
         (void)feed(badness, 50, TIDE_OK, 1, NOW);
     }
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 10, NOW).kind, TIDE_ITEM_OWED);
-    tide_badness_free(badness);
+}
+
+/* B3: nothing is decided about an item while the account itself is in doubt. */
+static void a_suspicion_or_a_halt_holds_every_verdict(void **state)
+{
+    tide_badness *badness = *state;
+    struct tide_badness_order order;
+    (void)feed(badness, 7, TIDE_SERVER, 1, NOW);
+    (void)feed(badness, 8, TIDE_GONE, 1, NOW);
+    (void)feed(badness, 1, TIDE_OK, 1, NOW); /* others succeed */
+    fail_twenty(badness, TIDE_SERVER);
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 5, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 8, TIDE_GONE, 5, NOW).kind, TIDE_ITEM_HELD);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    tide_badness_probed(badness, TIDE_BUG, NOW);
+    assert_true(tide_badness_view(badness).halted);
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 6, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 8, TIDE_GONE, 6, NOW + MINUTE).kind, TIDE_ITEM_HELD);
+    tide_badness_resumed(badness);
+    tide_badness_probed(badness, TIDE_PERMANENT, NOW); /* of a probe that nobody waits for now */
+    assert_false(tide_badness_view(badness).halted);
+    assert_int_equal(tide_badness_wake_at_ms(badness), UINT64_MAX);
+    assert_int_equal(feed(badness, 8, TIDE_GONE, 7, NOW).kind, TIDE_ITEM_VANISHED);
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 7, NOW).kind, TIDE_ITEM_BAD);
+}
+
+/* A mailbox in which nothing ever succeeded. */
+static void without_anything_to_compare_a_suspicion_holds_and_asks_at_once(void **state)
+{
+    tide_badness *badness = *state;
+    struct tide_badness_order order;
+    assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
+    assert_false(tide_badness_next(badness, NOW, &order)); /* a lone item waits its time */
+    fail_twenty(badness, TIDE_SERVER);
+    assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 2, NOW + MINUTE).kind, TIDE_ITEM_HELD);
+    assert_true(tide_badness_next(badness, NOW, &order)); /* twenty do not */
+    assert_int_equal(order.item, 0);
+    tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
+    assert_true(tide_badness_view(badness).halted);
+    assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 3, NOW + 2 * MINUTE).kind, TIDE_ITEM_HELD);
+}
+
+static void a_success_during_a_probe_does_not_ask_for_another(void **state)
+{
+    tide_badness *badness = *state;
+    struct tide_badness_order order;
+    tide_badness_doubt(badness, NOW);
+    assert_true(tide_badness_next(badness, NOW, &order));
+    tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
+    tide_badness_doubt(badness, NOW + MINUTE);
+    assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
+    (void)feed(badness, 1, TIDE_OK, 1, NOW + MINUTE);
+    assert_false(tide_badness_next(badness, NOW + MINUTE, &order));
+    /* It had no item, and found one that is there: somebody else succeeds. */
+    assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW + MINUTE).kind, TIDE_ITEM_HELD);
+    tide_badness_probed(badness, TIDE_OK, NOW + MINUTE);
+    assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 2, NOW + MINUTE).kind, TIDE_ITEM_BAD);
+}
+
+static void the_detail_of_an_error_tells_two_apart(void **state)
+{
+    tide_badness *badness = *state;
+    struct tide_item_outcome outcome = {.item = 7, .status = TIDE_SERVER};
+    for (outcome.attempts = 1; outcome.attempts < 10; outcome.attempts++) {
+        outcome.detail = outcome.attempts % 2; /* 500 and 503 in turns */
+        assert_int_equal(tide_badness_item(badness, &outcome, NOW).kind, TIDE_ITEM_AGAIN);
+        (void)feed(badness, 50, TIDE_OK, 1, NOW);
+    }
+    assert_int_equal(tide_badness_item(badness, &outcome, NOW).kind, TIDE_ITEM_OWED);
+}
+
+static void a_time_from_the_past_or_at_the_end_of_time_is_harmless(void **state)
+{
+    tide_badness *badness = *state;
+    (void)feed(badness, 9, TIDE_PERMANENT, 1, NOW); /* held since now */
+    for (uint32_t attempt = 1; attempt <= 8; attempt++)
+        (void)feed(badness, 7, TIDE_TIMEOUT, attempt, NOW);
+    (void)feed(badness, 50, TIDE_OK, 1, NOW);
+    assert_int_equal(feed(badness, 7, TIDE_TIMEOUT, 9, NOW - 1).kind, TIDE_ITEM_AGAIN);
+    assert_int_equal(feed(badness, 8, TIDE_GONE, 5, NOW).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 8, TIDE_GONE, 6, NOW - 1).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 6, TIDE_SERVER, 1, UINT64_MAX).at_ms, UINT64_MAX);
 }
 
 static void causes_outside_never_count(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     const tide_status statuses[] = {TIDE_THROTTLED, TIDE_AGAIN,    TIDE_AUTH,   TIDE_NETWORK,
                                     TIDE_DISK_FULL, TIDE_CANCELED, TIDE_STOPPED};
     struct tide_badness_order order;
@@ -332,7 +406,6 @@ static void causes_outside_never_count(void **state)
         assert_int_equal(feed(badness, i + 1, statuses[i % 7], 9, NOW).kind, TIDE_ITEM_BLAMELESS);
     assert_int_equal(tide_badness_view(badness).suspects, 0);
     assert_false(tide_badness_next(badness, NOW, &order));
-    tide_badness_free(badness);
 }
 
 static void memory_is_bounded_and_the_quietest_suspect_is_forgotten(void **state)
@@ -554,8 +627,7 @@ static void badness_survives_every_failed_allocation(void **state)
 
 static void settings_change_while_items_are_watched(void **state)
 {
-    (void)state;
-    tide_badness *badness = badness_make();
+    tide_badness *badness = *state;
     struct tide_badness_settings settings = tide_badness_defaults();
     settings.row_max = 3;
     settings.pause_factor_permille = 3000;
@@ -578,29 +650,33 @@ static void settings_change_while_items_are_watched(void **state)
     settings.suspects_max++;
     settings.pause_factor_permille = 999;
     assert_int_equal(tide_badness_set(badness, &settings), TIDE_INVALID);
-    tide_badness_free(badness);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_error_on_every_attempt_while_others_succeed_is_bad),
-        cmocka_unit_test(a_lone_failing_item_is_held_until_a_probe_succeeds),
-        cmocka_unit_test(an_item_has_vanished_only_if_another_one_is_there),
-        cmocka_unit_test(what_cannot_be_proven_gone_is_owed),
-        cmocka_unit_test(orders_are_given_again_until_they_are_carried_out),
-        cmocka_unit_test(a_failing_server_halts_no_account_for_a_lone_item),
-        cmocka_unit_test(without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing),
-        cmocka_unit_test(twenty_items_in_a_row_probe_and_a_failed_probe_halts),
-        cmocka_unit_test(a_successful_probe_clears_the_suspicion),
-        cmocka_unit_test(a_suspicion_with_nothing_to_probe_halts),
-        cmocka_unit_test(more_than_half_of_the_last_hundred_probe),
-        cmocka_unit_test(stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses),
-        cmocka_unit_test(an_item_whose_errors_vary_is_owed_not_bad),
-        cmocka_unit_test(causes_outside_never_count),
+        CASE(the_same_error_on_every_attempt_while_others_succeed_is_bad),
+        CASE(a_lone_failing_item_is_held_until_a_probe_succeeds),
+        CASE(an_item_has_vanished_only_if_another_one_is_there),
+        CASE(what_cannot_be_proven_gone_is_owed),
+        CASE(orders_are_given_again_until_they_are_carried_out),
+        CASE(a_failing_server_halts_no_account_for_a_lone_item),
+        CASE(without_anything_to_probe_a_lone_item_is_owed_and_halts_nothing),
+        CASE(twenty_items_in_a_row_probe_and_a_failed_probe_halts),
+        CASE(a_successful_probe_clears_the_suspicion),
+        CASE(a_suspicion_with_nothing_to_probe_halts),
+        CASE(more_than_half_of_the_last_hundred_probe),
+        CASE(stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses),
+        CASE(an_item_whose_errors_vary_is_owed_not_bad),
+        CASE(a_suspicion_or_a_halt_holds_every_verdict),
+        CASE(without_anything_to_compare_a_suspicion_holds_and_asks_at_once),
+        CASE(a_success_during_a_probe_does_not_ask_for_another),
+        CASE(the_detail_of_an_error_tells_two_apart),
+        CASE(a_time_from_the_past_or_at_the_end_of_time_is_harmless),
+        CASE(causes_outside_never_count),
         cmocka_unit_test(memory_is_bounded_and_the_quietest_suspect_is_forgotten),
         cmocka_unit_test(senseless_settings_are_refused),
-        cmocka_unit_test(settings_change_while_items_are_watched),
+        CASE(settings_change_while_items_are_watched),
         cmocka_unit_test(random_outcomes_agree_with_the_model),
         cmocka_unit_test(badness_survives_every_failed_allocation),
     };

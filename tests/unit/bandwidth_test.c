@@ -78,6 +78,10 @@ static void bytes_given_back_can_be_taken_again(void **state)
     assert_int_equal(tide_bandwidth_take(&bandwidth, 0, 0, TIDE_UP, 600, &bytes, &again_ms),
                      TIDE_OK);
     assert_int_equal(bytes, 600);
+    tide_bandwidth_give_back(&bandwidth, TIDE_UP, 1 << 20); /* never more than a burst */
+    assert_int_equal(tide_bandwidth_take(&bandwidth, 0, 0, TIDE_UP, 5000, &bytes, &again_ms),
+                     TIDE_OK);
+    assert_int_equal(bytes, 1001);
     assert_true(tide_bandwidth_check(&bandwidth));
 }
 
@@ -97,6 +101,22 @@ static void wrong_schedules_are_refused_and_change_nothing(void **state)
     spans[1] = (struct tide_bandwidth_span){.days = 0x80};
     assert_int_equal(tide_bandwidth_set(&bandwidth, &rates, spans, 2), TIDE_INVALID);
     assert_int_equal(tide_bandwidth_rates_at(&bandwidth, 0).both_bytes_per_s, 0);
+}
+
+static void a_span_without_days_holds_on_every_day(void **state)
+{
+    (void)state;
+    tide_bandwidth bandwidth;
+    tide_bandwidth_init(&bandwidth, 0);
+    const struct tide_bandwidth_rates rates = {.both_bytes_per_s = 99};
+    const struct tide_bandwidth_span span = {
+        .from_minute = 600, .to_minute = 601, .rates = {.both_bytes_per_s = 1}};
+    assert_int_equal(tide_bandwidth_set(&bandwidth, &rates, &span, 1), TIDE_OK);
+    for (unsigned day = 0; day < 7; day++) {
+        const unsigned minute = day * TIDE_MINUTES_PER_DAY + 600;
+        assert_int_equal(tide_bandwidth_rates_at(&bandwidth, minute).both_bytes_per_s, 1);
+        assert_int_equal(tide_bandwidth_rates_at(&bandwidth, minute + 1).both_bytes_per_s, 99);
+    }
 }
 
 /* Paints every minute of the span on a week, starting at each of its days. */
@@ -228,6 +248,7 @@ int main(void)
         cmocka_unit_test(a_rate_is_kept_and_a_waiting_transfer_is_told_when),
         cmocka_unit_test(bytes_given_back_can_be_taken_again),
         cmocka_unit_test(wrong_schedules_are_refused_and_change_nothing),
+        cmocka_unit_test(a_span_without_days_holds_on_every_day),
         cmocka_unit_test(every_minute_of_the_week_has_the_rate_of_the_first_span_that_holds_it),
         cmocka_unit_test(random_transfers_never_pass_any_of_the_three_rates),
         cmocka_unit_test(the_rate_follows_the_schedule),

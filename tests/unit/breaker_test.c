@@ -131,6 +131,30 @@ static void a_wrong_idea_of_when_it_was_sent_cannot_lose_the_probe(void **state)
     assert_int_equal(tide_breaker_state(&breaker, 2100), TIDE_BREAKER_CLOSED);
 }
 
+static void a_call_that_left_before_it_opened_is_old_whatever_its_sender_says(void **state)
+{
+    (void)state;
+    tide_rng rng = tide_rng_seeded(1);
+    tide_breaker breaker;
+    tide_breaker_init(&breaker, &defaults);
+    tide_breaker_sent(&breaker, 1000);
+    tide_breaker_sent(&breaker, 1000);
+    tide_breaker_refused(&breaker, 1200, 1000, 5000, TIDE_THROTTLED, &rng);
+    tide_breaker_succeeded(&breaker, 1300); /* no other call is out */
+    assert_int_equal(tide_breaker_state(&breaker, 1300), TIDE_BREAKER_OPEN);
+    assert_true(tide_breaker_check(&breaker));
+}
+
+static void it_opens_for_a_moment_even_until_a_time_that_has_passed(void **state)
+{
+    (void)state;
+    tide_breaker breaker;
+    tide_breaker_init(&breaker, &defaults);
+    tide_breaker_open(&breaker, 1000, 900, TIDE_NETWORK);
+    assert_int_equal(tide_breaker_state(&breaker, 1000), TIDE_BREAKER_OPEN);
+    assert_int_equal(tide_breaker_state(&breaker, 1001), TIDE_BREAKER_HALF_OPEN);
+}
+
 /* The model: every call that is out, and whether it left before the last opening. */
 struct model_call {
     uint64_t sent_ms;
@@ -211,6 +235,8 @@ int main(void)
         cmocka_unit_test(one_probe_at_a_time_and_each_failed_one_doubles_the_pause),
         cmocka_unit_test(calls_sent_before_it_opened_do_not_close_it_but_may_name_a_later_time),
         cmocka_unit_test(a_wrong_idea_of_when_it_was_sent_cannot_lose_the_probe),
+        cmocka_unit_test(a_call_that_left_before_it_opened_is_old_whatever_its_sender_says),
+        cmocka_unit_test(it_opens_for_a_moment_even_until_a_time_that_has_passed),
         cmocka_unit_test(random_calls_agree_with_a_model_that_knows_each_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,6 +112,8 @@ static void a_circle_is_refused_and_named(void **state)
     assert_int_equal(tide_deps_order(2, &self, 1, tide_mem_heap(), order, &culprit, NULL),
                      TIDE_INVALID);
     assert_int_equal(culprit, 1);
+    assert_int_equal(tide_deps_order(2, &self, 1, tide_mem_heap(), order, NULL, NULL),
+                     TIDE_INVALID);
 }
 
 static void indices_outside_the_batch_and_too_many_are_refused(void **state)
@@ -126,6 +128,8 @@ static void indices_outside_the_batch_and_too_many_are_refused(void **state)
     assert_int_equal(tide_deps_order(2, &edge, 1, tide_mem_heap(), order, &culprit, NULL),
                      TIDE_INVALID);
     assert_int_equal(culprit, 7);
+    assert_int_equal(tide_deps_order(2, &edge, 1, tide_mem_heap(), order, NULL, NULL),
+                     TIDE_INVALID);
     assert_int_equal(
         tide_deps_order(TIDE_CHILDREN_MAX + 1, NULL, 0, tide_mem_heap(), order, NULL, NULL),
         TIDE_FULL);

@@ -97,6 +97,10 @@ static void opening_is_refused_when_known_full_or_impossible(void **state)
     tide_frontier_finish(frontier, 100);
     assert_int_equal(tide_frontier_open(frontier, 100 + TIDE_CYCLES_OPEN_MAX), TIDE_OK);
     assert_int_equal(tide_frontier_open(frontier, 101 + TIDE_CYCLES_OPEN_MAX), TIDE_FULL);
+    struct tide_cycle_view view;
+    assert_false(tide_frontier_look(frontier, 100, &view));
+    assert_true(tide_frontier_look(frontier, 100 + TIDE_CYCLES_OPEN_MAX, &view));
+    assert_false(tide_frontier_look(frontier, 101 + TIDE_CYCLES_OPEN_MAX, &view));
     tide_frontier_check(frontier);
     tide_frontier_free(frontier);
 

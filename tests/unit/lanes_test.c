@@ -334,6 +334,10 @@ static void odd_input_is_refused(void **unused)
     struct tide_brief brief = job(1, I, 1, 30);
     brief.level = 0;
     assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_INVALID);
+    brief.level = 5;
+    assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_INVALID);
+    brief = job(0, I, 1, 30);
+    assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_INVALID);
     brief = job(1, 2, 1, 30);
     assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_INVALID);
     brief = job(1, I, 1, 101);
@@ -347,8 +351,14 @@ static void odd_input_is_refused(void **unused)
     brief = job(3, I, 1, 30);
     assert_int_equal(tide_lanes_wanted(lanes, &brief), TIDE_FULL);
     tide_lanes_left(lanes, 77);
+    tide_lanes_priority(lanes, 77, 100);
+    tide_lanes_priority(lanes, 2, 100); /* claimed: its turn is decided */
+    assert_int_equal(start(lanes), 2);
+    brief = job(2, I, 1, 30);
+    assert_int_equal(tide_lanes_held(lanes, &brief), TIDE_EXISTS); /* it runs */
+    assert_int_equal(tide_lanes_admit(lanes, 0, 1), TIDE_OK);      /* no account: always all */
     assert_int_equal(tide_lanes_explain(lanes, 77), TIDE_WHY_UNKNOWN);
-    assert_int_equal(tide_lanes_waiting(lanes, I), 2);
+    assert_int_equal(tide_lanes_waiting(lanes, I), 1);
     tide_lanes_free(lanes);
     tide_lanes_free(NULL);
 }
@@ -388,12 +398,14 @@ static void accounts_come_and_go_beyond_the_table(void **unused)
 {
     (void)unused;
     tide_lanes *lanes = lanes_of(4, 1, 1);
+    want(lanes, job(1000000, I, 99998, 0)); /* its account is never forgotten */
     for (uint32_t account = 1; account <= 3 * TIDE_ACCOUNTS_MAX; account++) {
         want(lanes, job(account, I, account, 30));
         assert_int_equal(claim(lanes), account);
         tide_lanes_left(lanes, account);
     }
-    for (uint32_t account = 1; account <= TIDE_ACCOUNTS_MAX + 1; account++)
+    assert_int_equal(claim(lanes), 1000000);
+    for (uint32_t account = 1; account <= TIDE_ACCOUNTS_MAX; account++)
         assert_int_equal(tide_lanes_admit(lanes, account, 1), TIDE_OK);
     assert_int_equal(tide_lanes_admit(lanes, 99999, 1), TIDE_FULL);
     assert_true(tide_lanes_check(lanes));

@@ -40,6 +40,9 @@ static void saves_are_wanted_at_their_interval_or_at_once_when_somebody_waits(vo
     assert_int_equal(tide_lease_save_at_ms(&lease, 100, 500), 1500); /* not durable yet */
     tide_lease_saved(&lease, 1000);
     assert_true(tide_lease_save_at_ms(&lease, 100, 500) == UINT64_MAX); /* idle */
+    tide_lease asked = lease;
+    tide_lease_want(&asked, 150); /* more than a whole promise: no save brings it */
+    assert_true(tide_lease_save_at_ms(&asked, 100, 500) == UINT64_MAX);
     tide_lease_spend(&lease, 10);
     assert_int_equal(tide_lease_save_at_ms(&lease, 100, 500), 1500);
     tide_lease_want(&lease, 95);

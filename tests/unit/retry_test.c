@@ -115,6 +115,8 @@ static void a_reclaim_costs_one_attempt_and_starts_at_once(void **state)
     assert_int_equal(decide(ended).kind, TIDE_VERDICT_SPLIT);
     ended.items = 1;
     assert_int_equal(decide(ended).kind, TIDE_VERDICT_FAIL);
+    ended.attempts = UINT32_MAX; /* the count ends there, and does not start over */
+    assert_int_equal(decide(ended).attempts, UINT32_MAX);
 }
 
 static void ten_minutes_without_a_beat_is_a_stall(void **state)
@@ -162,6 +164,8 @@ static void pauses_double_up_to_their_cap_and_are_spread(void **state)
     }
     tide_rng rng = tide_rng_seeded(1);
     assert_int_equal(tide_retry_pause_ms(&policy, 0, &rng), 0);
+    policy.pause_first_ms = policy.pause_max_ms + 1; /* refused as a setting, and capped here */
+    assert_in_range(tide_retry_pause_ms(&policy, 1, &rng), 150000, 300000);
     policy.pause_first_ms = UINT64_MAX / 2 + 9;
     policy.pause_max_ms = UINT64_MAX - 1;
     assert_true(tide_retry_pause_ms(&policy, UINT32_MAX, &rng) >= UINT64_MAX / 2 - 1);

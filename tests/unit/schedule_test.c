@@ -74,6 +74,7 @@ static void a_clock_that_jumps_back_fires_nothing_twice(void **state)
     tide_schedules *schedule = schedule_make();
     struct tide_schedule_entry entry = {.id = 9, .anchor_unix_ms = 1000, .period_ms = 10};
     assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
+    assert_int_equal(tide_schedule_lag_ms(&entry, 0), 0); /* it never fired */
     struct tide_firing firing;
     assert_true(tide_schedules_next(schedule, 1055, &firing));
     assert_false(tide_schedules_next(schedule, 1000, &firing));
@@ -133,6 +134,7 @@ static void entries_are_bounded_and_checked(void **state)
     assert_true(tide_schedules_remove(schedule, 17));
     assert_false(tide_schedules_remove(schedule, 17));
     assert_null(tide_schedules_find(schedule, 17));
+    assert_null(tide_schedules_find(schedule, 0));
     assert_int_equal(tide_schedules_put(schedule, &entry), TIDE_OK);
     /* Equals come by id. */
     struct tide_firing firing;
@@ -158,6 +160,11 @@ static void the_end_of_time_is_never_reached(void **state)
     struct tide_firing firing;
     assert_int_equal(tide_schedule_due_at_unix_ms(&entry), UINT64_MAX);
     assert_false(tide_schedule_due(&entry, UINT64_MAX, &firing));
+    entry = (struct tide_schedule_entry){.id = 1,
+                                         .period_ms = UINT64_MAX / 2 + 1,
+                                         .fired = true,
+                                         .last_unix_ms = UINT64_MAX / 2 + 1};
+    assert_int_equal(tide_schedule_due_at_unix_ms(&entry), UINT64_MAX); /* twice the period */
     entry = (struct tide_schedule_entry){
         .id = 1, .period_ms = 1, .fired = true, .last_unix_ms = UINT64_MAX};
     assert_int_equal(tide_schedule_due_at_unix_ms(&entry), UINT64_MAX);

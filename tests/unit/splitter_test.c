@@ -192,6 +192,12 @@ static void senseless_input_is_refused(void **state)
     assert_int_equal(tide_splitter_plan(&policy, &input, NOW, &rng, &fate, &plan), TIDE_INVALID);
     input.count = TIDE_ITEMS_MAX + 1;
     assert_int_equal(tide_splitter_plan(&policy, &input, NOW, &rng, &fate, &plan), TIDE_INVALID);
+    item = (struct tide_split_item){TIDE_SEEN_ERROR, TIDE_SERVER};
+    input = (struct tide_split_input){.items = &item, .count = 1, .attempts = UINT32_MAX};
+    assert_int_equal(tide_splitter_plan(&policy, &input, NOW, &rng, &fate, &plan), TIDE_INVALID);
+    input.attempts = 0; /* at the end of time the pause ends with it */
+    assert_int_equal(tide_splitter_plan(&policy, &input, UINT64_MAX, &rng, &fate, &plan), TIDE_OK);
+    assert_true(plan.at_ms == UINT64_MAX);
 }
 
 /* The life of one batch.  GOOD items are stored.  A SILENT item fails the whole

@@ -104,6 +104,10 @@ static void the_last_open_dependency_makes_a_job_ready_at_once(void **unused)
     assert_false(tide_tracker_release(tracker, 7, 1, 0, 13));
     assert_false(tide_tracker_release(tracker, 7, 1, 1, 14)); /* a new dependency */
     assert_int_equal(state_of(tracker, 7), TIDE_JOB_BLOCKED);
+    must_add(tracker, job(8, 1, 30), 15);
+    tide_tracker_claiming(tracker, 8, 16);
+    assert_false(tide_tracker_release(tracker, 8, 1, 0, 17)); /* old news of a claimed one */
+    assert_int_equal(state_of(tracker, 8), TIDE_JOB_CLAIMING);
     tide_tracker_free(tracker);
 }
 
@@ -147,6 +151,7 @@ static void time_wakes_waiting_and_parked_jobs_in_order(void **unused)
     assert_int_equal(tide_tracker_find(tracker, 2)->token, 5);
     assert_int_equal(tide_tracker_due(tracker, 100), 1);
     assert_int_equal(state_of(tracker, 1), TIDE_JOB_READY);
+    assert_int_equal(tide_tracker_due_at_ms(tracker, 1), 0); /* it waits for no time now */
     assert_int_equal(tide_tracker_due(tracker, 100), 0);
     assert_true(tide_tracker_check(tracker));
     tide_tracker_free(tracker);
@@ -378,13 +383,24 @@ static void a_full_window_takes_less_than_three_megabytes(void **unused)
 static void accounts_come_and_go_beyond_the_table(void **unused)
 {
     (void)unused;
-    tide_tracker *tracker = tracker_of(8);
+    tide_tracker *tracker = tracker_of(2);
+    struct tide_brief waits = job(1000001, 99998, 5);
+    waits.not_before_ms = 5000;
+    must_add(tracker, job(1000000, 99997, 30), 10); /* an account with a job is not forgotten */
+    must_add(tracker, waits, 10);
+    /* Nor is one whose job was given up and comes back at its time. */
+    assert_int_equal(must_add(tracker, job(1000002, 99997, 30), 10), 1000001);
+    tide_tracker_remove(tracker, 1000002);
     for (uint32_t account = 1; account <= 3 * TIDE_ACCOUNTS_MAX; account++) {
         must_add(tracker, job(account, account, 30), 10);
         tide_tracker_remove(tracker, account);
     }
+    assert_int_equal(state_of(tracker, 1000000), TIDE_JOB_READY);
+    assert_int_equal(tide_tracker_wake_at_ms(tracker), 5000);
+    assert_false(tide_tracker_owes(tracker, 88888, 30, 1)); /* never heard of */
     for (uint32_t account = 1; account <= TIDE_ACCOUNTS_MAX + 1; account++)
-        tide_tracker_more(tracker, account);
+        tide_tracker_more(tracker, account); /* the last ones find no place */
+    assert_false(tide_tracker_owes(tracker, TIDE_ACCOUNTS_MAX + 1, 30, 1));
     struct tide_brief brief = job(9, 99999, 30);
     uint64_t evicted = 0;
     assert_int_equal(tide_tracker_add(tracker, &brief, 10, &evicted), TIDE_FULL);
@@ -407,6 +423,12 @@ static void each_visits_until_told_to_stop(void **unused)
         must_add(tracker, job(id, 1, 30), 10);
     tide_tracker_each(tracker, count_three, &visited);
     assert_int_equal(visited, 3);
+    for (uint64_t id = 1; id <= 3; id++)
+        tide_tracker_remove(tracker, id);
+    visited = 0;
+    tide_tracker_each(tracker, count_three, &visited);
+    assert_int_equal(visited, 2); /* all that are left */
+    assert_null(tide_tracker_find(tracker, 0));
     tide_tracker_free(tracker);
 }
 

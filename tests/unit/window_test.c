@@ -220,6 +220,9 @@ static void a_damaged_snapshot_is_refused_and_a_wrong_clock_is_bounded(void **st
     bad = saved;
     bad.entries[0].units = UINT64_MAX;
     assert_false(tide_window_saved_is_valid(&bad));
+    bad = saved;
+    bad.in_flight = UINT64_MAX;
+    assert_false(tide_window_saved_is_valid(&bad));
     assert_true(tide_window_saved_is_valid(&saved));
     tide_window_restore(&window, &saved, 0, 2500, 0);
     assert_int_equal(tide_window_used(&window, 0), 5);

@@ -51,9 +51,29 @@ static void settings_change_while_it_runs(void **state)
     profile.window_ms = 1000;
     assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_INVALID);
     profile.window_ms = 60000;
+    profile.learn_bytes_per_day = !profile.learn_bytes_per_day;
+    assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_INVALID);
+    profile.learn_bytes_per_day = !profile.learn_bytes_per_day;
     profile.rate_min = 1000;
     assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_INVALID);
     assert_int_equal(view_of(governor, 0).window_max, 3000);
+    tide_governor_free(governor);
+}
+
+/* Only what a sign-in mends ends with it (E7.2). */
+static void a_sign_in_ends_a_pause_for_want_of_one_and_no_other(void **state)
+{
+    (void)state;
+    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 1000);
+    assert_false(tide_governor_signed_in(governor, 1000));
+    tide_governor_pause(governor, 9000, TIDE_NETWORK);
+    assert_false(tide_governor_signed_in(governor, 2000));
+    assert_int_equal(view_of(governor, 2000).state, TIDE_GOVERNOR_PAUSED);
+    tide_governor_pause(governor, 99000, TIDE_AUTH);
+    assert_int_equal(charge(governor, 3000, 1), TIDE_AGAIN);
+    assert_true(tide_governor_signed_in(governor, 3000));
+    assert_int_equal(view_of(governor, 3000).state, TIDE_GOVERNOR_RUNNING);
+    assert_int_equal(charge(governor, 3000, 1), TIDE_OK);
     tide_governor_free(governor);
 }
 
@@ -61,5 +81,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_halt_stops_everything_with_its_reason_until_resumed),
     cmocka_unit_test(a_pause_for_a_shared_cause_is_one_block_with_one_probe),
     cmocka_unit_test(settings_change_while_it_runs),
+    cmocka_unit_test(a_sign_in_ends_a_pause_for_want_of_one_and_no_other),
 };
 GROUP(commands, tests);

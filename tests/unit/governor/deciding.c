@@ -1,6 +1,8 @@
 /* Profiles, and when a call may be sent (E4.1, E4.4). */
 #include "governor_fixture.h"
 
+#include <math.h>
+
 /* ---- Profiles. ---- */
 
 static void profiles_have_names_and_the_numbers_of_the_table(void **state)
@@ -46,6 +48,7 @@ static void contradictory_profiles_are_refused(void **state)
         {.workers_start = 40, .workers_max = 32},
         {.share_permille = 1001},
         {.window_ms = 60000, .window_units_max = 100, .reserve_permille = 1000},
+        {.rate_start = NAN},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         tide_governor *governor = NULL;
@@ -210,6 +213,9 @@ static void a_shared_limit_is_charged_by_all_and_ends_with_its_grant(void **stat
     assert_int_equal(charge(b, 20000, 1), TIDE_AGAIN); /* the grant is over */
     project.granted_until_ms = 35000;
     assert_int_equal(charge(b, 20000, 1), TIDE_OK);
+    assert_int_equal(tide_window_used(&project.window, 20000), 7);
+    tide_governor_uncharge(b, 20000, 1); /* what was not sent is free for all again */
+    assert_int_equal(tide_window_used(&project.window, 20000), 6);
     tide_governor_free(a);
     tide_governor_free(b);
     tide_window_done(&project.window);
@@ -238,6 +244,35 @@ static void jobs_follow_pace_times_latency(void **state)
     tide_governor_free(governor);
 }
 
+static void what_fits_only_with_the_reserve_is_refused_to_all_but_level_1(void **state)
+{
+    (void)state;
+    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    profile.spend_lease_ms = 60000; /* one promise covers the whole window */
+    tide_governor *governor = governor_of(&profile, 1000);
+    save_now(governor, 1000);
+    uint64_t again_ms = 0;
+    assert_int_equal(tide_governor_charge(governor, 1000, 2, 5900, &again_ms), TIDE_INVALID);
+    assert_int_equal(tide_governor_charge(governor, 1000, 1, 5900, &again_ms), TIDE_OK);
+    assert_int_equal(tide_governor_charge(governor, 1000, 1, 6001, &again_ms), TIDE_INVALID);
+    tide_governor_free(governor);
+}
+
+static void a_batch_is_as_large_as_places_and_window_allow(void **state)
+{
+    (void)state;
+    const struct tide_governor_profile narrow = {
+        .window_ms = 60000, .window_units_max = 50, .call_units = 20, .in_flight_max = 10};
+    tide_governor *governor = governor_of(&narrow, 0);
+    assert_int_equal(tide_governor_batch_max(governor), 2);
+    tide_governor_free(governor);
+    const struct tide_governor_profile open = {.in_flight_max = 7};
+    governor = governor_of(&open, 0);
+    assert_int_equal(tide_governor_batch_max(governor), 7);
+    assert_true(tide_governor_wake_at_ms(governor, 0) == UINT64_MAX); /* a call fits already */
+    tide_governor_free(governor);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(profiles_have_names_and_the_numbers_of_the_table),
     cmocka_unit_test(contradictory_profiles_are_refused),
@@ -249,5 +284,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_shared_limit_is_charged_by_all_and_ends_with_its_grant),
     cmocka_unit_test(only_so_many_limits_can_be_added),
     cmocka_unit_test(jobs_follow_pace_times_latency),
+    cmocka_unit_test(what_fits_only_with_the_reserve_is_refused_to_all_but_level_1),
+    cmocka_unit_test(a_batch_is_as_large_as_places_and_window_allow),
 };
 GROUP(deciding, tests);

@@ -105,12 +105,13 @@ static void repeated_failures_open_the_breaker_and_one_probe_closes_it(void **st
 static void our_own_trouble_and_cancellation_blame_nobody(void **state)
 {
     (void)state;
-    static const tide_status ours[] = {TIDE_CANCELED, TIDE_DISK_FULL, TIDE_NO_MEMORY, TIDE_STALE};
+    static const tide_status ours[] = {TIDE_CANCELED, TIDE_DISK_FULL, TIDE_NO_MEMORY,
+                                       TIDE_STALE,    TIDE_FULL,      TIDE_BUSY};
     tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
     uint64_t now_ms = 10000;
     for (int i = 0; i < 40; i++, now_ms += 1000) {
         assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
-        answer(governor, now_ms + 10, 1, ours[i % 4], 0);
+        answer(governor, now_ms + 10, 1, ours[i % 6], 0);
     }
     assert_int_equal(view_of(governor, now_ms).state, TIDE_GOVERNOR_RUNNING);
     assert_int_equal(view_of(governor, now_ms).cuts, 0);
@@ -148,7 +149,7 @@ static void what_always_fails_opens_no_breaker_while_others_succeed(void **state
 static void a_limit_on_concurrency_is_learned_and_tried_again_rarely(void **state)
 {
     (void)state;
-    const struct tide_governor_profile profile = {
+    struct tide_governor_profile profile = {
         .rate_min = 100, .rate_start = 100, .rate_max = 100, .in_flight_max = 10};
     tide_governor *governor = governor_of(&profile, 0);
     tide_rng rng = tide_rng_seeded(1);
@@ -163,10 +164,23 @@ static void a_limit_on_concurrency_is_learned_and_tried_again_rarely(void **stat
     assert_int_equal(view_of(governor, 5010).in_flight_max, 5);
     for (int i = 0; i < 5; i++)
         answer(governor, 5020, 1, TIDE_OK, 0);
-    const uint64_t now_ms = run_well(governor, 20000, 880000, 1000, 1);
+    uint64_t now_ms = run_well(governor, 20000, 880000, 1000, 1);
     assert_int_equal(view_of(governor, now_ms).in_flight_max, 5);
-    (void)run_well(governor, now_ms, 30000, 1000, 1);
+    now_ms = run_well(governor, now_ms, 30000, 1000, 1);
     assert_int_equal(view_of(governor, now_ms).in_flight_max, 6);
+
+    /* What is published may be less than what was learned. */
+    profile.in_flight_max = 3;
+    assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_OK);
+    assert_int_equal(view_of(governor, now_ms).in_flight_max, 3);
+    profile.in_flight_max = 7;
+    assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_OK);
+    assert_int_equal(view_of(governor, now_ms).in_flight_max, 6);
+    now_ms = run_well(governor, now_ms, 930000, 1000, 1);
+    assert_int_equal(view_of(governor, now_ms).in_flight_max, 7); /* nothing learned is left */
+    profile.in_flight_max = 10;
+    assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_OK);
+    assert_int_equal(view_of(governor, now_ms).in_flight_max, 10);
     tide_governor_free(governor);
 }
 
@@ -190,6 +204,8 @@ static void a_quota_of_bytes_per_day_is_learned(void **state)
                                 .refusal = TIDE_REFUSAL_BYTES};
     tide_governor_answered(governor, now_ms + 10, &fact, &rng);
     assert_int_equal(view_of(governor, now_ms + 10).day_bytes, 10000000);
+    (void)run_well(governor, now_ms + 30000, 20000, 1000, 1);
+    assert_int_equal(view_of(governor, now_ms + 50000).day_bytes_max, 10000001);
     fact = (struct tide_answer){
         .units = 1, .latency_ms = 10, .status = TIDE_OK, .http = 200, .bytes = 1000000};
     now_ms += 60000;
@@ -198,6 +214,8 @@ static void a_quota_of_bytes_per_day_is_learned(void **state)
     uint64_t again_ms = 0;
     assert_int_equal(tide_governor_charge(governor, now_ms + 20, 4, 1, &again_ms), TIDE_AGAIN);
     assert_in_range(again_ms, 86400000, 86400000 + 200000); /* when the first hour leaves */
+    now_ms = run_well(governor, now_ms + 86400000, 20000, 1000, 1);
+    assert_int_equal(view_of(governor, now_ms).day_bytes_max, 11000001); /* a tenth more is tried */
     tide_governor_free(governor);
 }
 
@@ -229,6 +247,46 @@ static void workers_grow_as_the_waiting_jobs_need(void **state)
     tide_governor_free(governor);
 }
 
+static void a_method_that_was_always_slow_is_its_own_measure(void **state)
+{
+    (void)state;
+    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    tide_rng rng = tide_rng_seeded(1);
+    const struct tide_answer fact = {.units = 1, .latency_ms = 1900, .http = 200, .method = 3};
+    for (uint64_t now_ms = 1000; now_ms < 600000; now_ms += 2000) {
+        assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
+        tide_governor_answered(governor, now_ms + 1900, &fact, &rng);
+    }
+    assert_int_equal(view_of(governor, 600000).cuts, 0);
+    assert_true(view_of(governor, 600000).rate > 4);
+    tide_governor_free(governor);
+}
+
+static void a_late_answer_neither_ends_a_pause_nor_raises_the_pace(void **state)
+{
+    (void)state;
+    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    (void)run_well(governor, 1000, 4500, 250, 1);
+    assert_true(view_of(governor, 5900).rate == 4);
+    assert_int_equal(charge(governor, 5900, 1), TIDE_OK);
+    tide_governor_pause(governor, 90000, TIDE_NETWORK);
+    answer(governor, 6200, 1, TIDE_OK, 0); /* five healthy seconds are over */
+    assert_true(view_of(governor, 6200).rate == 4);
+    assert_int_equal(view_of(governor, 6200).state, TIDE_GOVERNOR_PAUSED);
+    tide_governor_free(governor);
+}
+
+static void an_answer_may_have_taken_longer_than_the_clock_runs(void **state)
+{
+    (void)state;
+    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    assert_int_equal(charge(governor, 5, 1), TIDE_OK);
+    answer(governor, 5, 1, TIDE_OK, 0); /* 10 ms */
+    assert_int_equal(view_of(governor, 5).calls, 1);
+    assert_true(tide_governor_check(governor, 5));
+    tide_governor_free(governor);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(five_healthy_seconds_raise_both_and_a_refusal_halves_both),
     cmocka_unit_test(a_method_that_becomes_slow_halves_the_pace_once),
@@ -238,5 +296,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_limit_on_concurrency_is_learned_and_tried_again_rarely),
     cmocka_unit_test(a_quota_of_bytes_per_day_is_learned),
     cmocka_unit_test(workers_grow_as_the_waiting_jobs_need),
+    cmocka_unit_test(a_method_that_was_always_slow_is_its_own_measure),
+    cmocka_unit_test(a_late_answer_neither_ends_a_pause_nor_raises_the_pace),
+    cmocka_unit_test(an_answer_may_have_taken_longer_than_the_clock_runs),
 };
 GROUP(learning, tests);

@@ -106,10 +106,13 @@ static void a_damaged_or_newer_snapshot_is_refused(void **state)
     tide_buf_init(&small, &mem.base, 1 << 16);
     assert_int_equal(tide_governor_saved_print(&saved, &small), TIDE_NO_MEMORY);
     tide_buf_done(&small);
-    tide_buf_init(&small, tide_mem_heap(), 20);
-    assert_int_not_equal(tide_governor_saved_print(&saved, &small), TIDE_OK);
-    assert_int_equal(small.bytes, 0);
-    tide_buf_done(&small);
+    for (size_t room = 0; room < text.bytes; room++) { /* whole or not at all */
+        tide_buf_init(&small, tide_mem_heap(), room + 2);
+        assert_int_equal(tide_buf_print(&small, "ab"), TIDE_OK);
+        assert_int_not_equal(tide_governor_saved_print(&saved, &small), TIDE_OK);
+        assert_string_equal(tide_buf_cstr(&small), "ab");
+        tide_buf_done(&small);
+    }
     tide_buf_done(&text);
 }
 
@@ -134,10 +137,98 @@ static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
     }
 }
 
+static void numbers_that_no_governor_saved_are_refused(void **state)
+{
+    (void)state;
+    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 1000);
+    struct tide_governor_saved good;
+    tide_governor_save(governor, 1000, 1700000000000, &good);
+    struct tide_governor_saved wrong[9];
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        wrong[i] = good;
+    wrong[0].unrecorded_units = (uint64_t)UINT32_MAX + 1;
+    wrong[1].workers = (uint64_t)UINT32_MAX + 1;
+    wrong[2].concurrency = (uint64_t)UINT32_MAX + 1;
+    wrong[3].rate_milli = UINT64_MAX;
+    wrong[4].window.count = TIDE_WINDOW_SAVED_MAX + 1;
+    wrong[5].day.count = TIDE_WINDOW_SAVED_MAX + 1;
+    wrong[6].paused_until_unix_ms = 1;
+    wrong[7].paused_until_unix_ms = 1;
+    wrong[7].paused_why = 1;
+    wrong[8].paused_until_unix_ms = 1;
+    wrong[8].paused_why = (int64_t)TIDE_BUG - 1;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        tide_governor *next = governor_of(tide_governor_profile_named("gmail"), 1000);
+        assert_int_equal(tide_governor_restore(next, &wrong[i], 1000, 1700000000000), TIDE_CORRUPT);
+        assert_int_equal(view_of(next, 1000).window_used, 0);
+        tide_governor_free(next);
+    }
+    tide_governor_free(governor);
+}
+
+/* A wall clock that was set back by a year must not lock the account for one. */
+static void a_restored_pause_ends_within_a_day(void **state)
+{
+    (void)state;
+    tide_governor *old = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor_pause(old, 61000, TIDE_THROTTLED);
+    struct tide_governor_saved saved;
+    tide_governor_save(old, 1000, 1700000000000, &saved);
+    tide_governor *new = governor_of(tide_governor_profile_named("gmail"), 1000);
+    assert_int_equal(tide_governor_restore(new, &saved, 1000, 1600000000000), TIDE_OK);
+    assert_int_equal(view_of(new, 1000).until_ms, 1000 + 86400000);
+    tide_governor_free(new);
+    tide_governor_free(old);
+}
+
+static void a_learned_quota_of_bytes_survives(void **state)
+{
+    (void)state;
+    tide_governor *old = governor_of(tide_governor_profile_named("graph"), 0);
+    tide_rng rng = tide_rng_seeded(1);
+    struct tide_answer fact = {.units = 1, .latency_ms = 10, .http = 200, .bytes = 5000};
+    assert_int_equal(charge(old, 1000, 1), TIDE_OK);
+    tide_governor_answered(old, 1010, &fact, &rng);
+    assert_int_equal(charge(old, 2000, 1), TIDE_OK);
+    fact = (struct tide_answer){.units = 1,
+                                .latency_ms = 10,
+                                .status = TIDE_THROTTLED,
+                                .http = 509,
+                                .refusal = TIDE_REFUSAL_BYTES};
+    tide_governor_answered(old, 2010, &fact, &rng);
+    struct tide_governor_saved saved;
+    tide_governor_save(old, 3000, 1700000000000, &saved);
+    tide_governor *new = governor_of(tide_governor_profile_named("graph"), 77);
+    assert_int_equal(tide_governor_restore(new, &saved, 77, 1700000001000), TIDE_OK);
+    assert_int_equal(view_of(new, 77).day_bytes, 5000);
+    assert_int_equal(view_of(new, 77).day_bytes_max, 5001);
+    tide_governor_free(new);
+    tide_governor_free(old);
+}
+
+/* Without a window nothing but a pause has to outlive the process. */
+static void a_pause_is_saved_at_once_and_the_next_one_at_the_interval(void **state)
+{
+    (void)state;
+    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 1000);
+    assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
+    tide_governor_pause(governor, 9000, TIDE_NETWORK);
+    assert_int_equal(tide_governor_save_at_ms(governor), 0);
+    save_now(governor, 1000);
+    assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
+    tide_governor_pause(governor, 10000, TIDE_NETWORK);
+    assert_int_equal(tide_governor_save_at_ms(governor), 1500);
+    tide_governor_free(governor);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_restored_governor_remembers_pace_pause_and_spent_units),
     cmocka_unit_test(a_restart_forgets_a_pause_for_a_sign_in),
     cmocka_unit_test(a_damaged_or_newer_snapshot_is_refused),
     cmocka_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
+    cmocka_unit_test(numbers_that_no_governor_saved_are_refused),
+    cmocka_unit_test(a_restored_pause_ends_within_a_day),
+    cmocka_unit_test(a_learned_quota_of_bytes_survives),
+    cmocka_unit_test(a_pause_is_saved_at_once_and_the_next_one_at_the_interval),
 };
 GROUP(restoring, tests);
