@@ -152,17 +152,22 @@ static void conditions_have_names_and_sentences(void **state)
 {
     (void)state;
     static const char *const sentences[TIDE_CONDITIONS] = {
-        "3 of the last 12 items are bad (25.00 %)", "3 items went bad within an hour (more than 2)",
-        "metadata uses 3 of 12 bytes (25.0 %)",     "the provider refused 3 of 12 calls (25.0 %)",
-        "the queue has been full for 0 s",
+        "3 of the last 12 items are bad (25.00 %)",
+        "3 items went bad within an hour (more than 2)",
+        "metadata uses 3 of 12 bytes (25.0 %)",
+        "the provider refused 3 of 12 calls (25.0 %)",
+        "the queue of letters is full and has not moved for 0 s",
     };
     for (int i = 0; i < TIDE_CONDITIONS; i++) {
         enum tide_condition found = TIDE_CONDITIONS;
         const char *name = tide_condition_name((enum tide_condition)i);
         assert_true(tide_condition_parse(name, &found));
         assert_int_equal(found, i);
-        const struct tide_alert alert = {
-            .condition = (enum tide_condition)i, .value = 3, .out_of = 12, .threshold = 2};
+        const struct tide_alert alert = {.condition = (enum tide_condition)i,
+                                         .value = 3,
+                                         .out_of = 12,
+                                         .threshold = 2,
+                                         .queue = "letters"};
         char text[100];
         assert_int_equal(tide_alert_print(&alert, text, sizeof text), strlen(sentences[i]));
         assert_string_equal(text, sentences[i]);
