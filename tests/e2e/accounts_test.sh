@@ -3,28 +3,15 @@
 # each account has its line, the exit code is the worst one, and nobody works for an account that
 # was not named (M16, E7.2, E9.1, decision 10).
 . "$(dirname "$0")/stage.sh"
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 21 --quota off --mailbox ada@example.com=12 \
+start_cloud --seed 21 --mailbox ada@example.com=12 \
     --mailbox bob@example.com=9 --mailbox eve@example.com=6 --token tok-ada=ada@example.com \
-    --token tok-bob=bob@example.com --token tok-eve=eve@example.com)
-pid=$!
-trap 'kill "$pid" ${other:-} 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+    --token tok-bob=bob@example.com --token tok-eve=eve@example.com
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the cloud has no quota here
-t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
-pause() { read -rt 0.1 <> <(:) || true; }
 add() { t account add gmail "$1@example.com" --endpoint "$origin" --bearer "tok-$1" >"$dir/out" 2>&1 || fail "add $1: $(cat "$dir/out")"; }
 stored() { t mail status "$1@example.com" --json | jq '.accounts[0].stored'; }
 deliver() {
     printf 'From: b@example.org\r\nSubject: %s\r\n\r\nx\r\n' "$2" | curl -sSf -o /dev/null -H 'Content-Type: message/rfc822' \
         --data-binary @- "$origin/_cloud/mail?user=$1@example.com" || fail "deliver"
-}
-# ends CODE COMMAND...: runs tidemark; its output is in $dir/out and $dir/err.
-ends() {
-    local code want=$1
-    shift
-    t "$@" >"$dir/out" 2>"$dir/err"
-    code=$?
-    [ "$code" -eq "$want" ] || fail "tidemark $* ended with $code, not $want: $(cat "$dir/out" "$dir/err")"
 }
 add ada
 add bob

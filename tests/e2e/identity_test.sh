@@ -2,20 +2,9 @@
 # identity_test.sh TIDEMARK CLOUD: the sign-in of an account is the one of its mailbox, at adding and
 # at every start; a server that is dead, odd or unsafe is refused (M16, M19a).
 . "$(dirname "$0")/stage.sh"
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 22 --quota off --mailbox ada@example.com=7 \
-    --mailbox bob@example.com=5 --token tok-ada=ada@example.com --token tok-bob=bob@example.com)
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+start_cloud --seed 22 --mailbox ada@example.com=7 \
+    --mailbox bob@example.com=5 --token tok-ada=ada@example.com --token tok-bob=bob@example.com
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the cloud has no quota here
-t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
-ends() {
-    local code want=$1
-    shift
-    t "$@" >"$dir/out" 2>"$dir/err"
-    code=$?
-    [ "$code" -eq "$want" ] || fail "tidemark $* ended with $code, not $want: $(cat "$dir/out" "$dir/err")"
-}
 add() { ends "$1" account add gmail "$2" --endpoint "$3" --bearer "$4"; }
 calls() { curl -sSf "$origin/_cloud/stats" | jq "[.users.\"$1@example.com\".methods // {} | to_entries[] | select(.key | test(\"$2\")) | .value.calls] | add // 0"; }
 

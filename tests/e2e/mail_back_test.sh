@@ -5,14 +5,11 @@
 user=ada@example.com
 messages=30
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 8 --quota off --clock 1794700000000 \
-    --mailbox "$user=$messages,size=3000" --token tok="$user")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+start_cloud --seed 8 --clock 1794700000000 \
+    --mailbox "$user=$messages,size=3000" --token tok="$user"
 api=$origin/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
-t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
+export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 # no pacing: the cloud has no quota here
 archive=$dir/home/archive/$user
 there() { ask "$api/messages?includeSpamTrash=true&maxResults=500" | jq '.messages | length'; }
 gone() { for db in "$archive"/*.db; do sqlite3 "$db" 'SELECT gmail_id FROM message WHERE gone_ms IS NOT NULL'; done; }

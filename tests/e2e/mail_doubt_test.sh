@@ -6,14 +6,10 @@
 user=ada@example.com
 messages=40
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 8 --quota off --clock 2026-06-01T00:00:00Z \
-    --mailbox "$user=$messages,size=2000" --token tok="$user")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+start_cloud --seed 8 --clock 2026-06-01T00:00:00Z \
+    --mailbox "$user=$messages,size=2000" --token tok="$user"
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0
 export TIDEMARK_RETRY_BACKOFF_START=20ms TIDEMARK_RETRY_BACKOFF_MAX=100ms
-t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
 fault() { curl -sSf -o /dev/null "$origin/_cloud/faults" -d "$1" || fail "fault $1"; }
 mended() { curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"; }
 field() { jq -r ".accounts[0].$1" "$dir/out"; }

@@ -5,17 +5,13 @@
 user=ada@example.com
 messages=40
 
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 8 --quota off --clock 2026-06-01T00:00:00Z \
-    --mailbox "$user=$messages,size=2000" --token tok="$user")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+start_cloud --seed 8 --clock 2026-06-01T00:00:00Z \
+    --mailbox "$user=$messages,size=2000" --token tok="$user"
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0
 # How often and how slowly it tries is not what is tested.
 export TIDEMARK_RETRY_ATTEMPTS_MAX=2
 export TIDEMARK_RETRY_BACKOFF_START=5ms TIDEMARK_RETRY_BACKOFF_MAX=20ms
 export TIDEMARK_BREAKER_PAUSE_FIRST=5ms TIDEMARK_BREAKER_PAUSE_MAX=20ms
-t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
 state() { sqlite3 "$dir/home/state.db" "$1"; }
 fault() { curl -sSf -o /dev/null "$origin/_cloud/faults" -d "$1" || fail "fault $1"; }
 mended() { curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"; }

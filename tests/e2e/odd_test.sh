@@ -2,21 +2,9 @@
 # odd_test.sh TIDEMARK CLOUD: what comes from outside and is odd: control bytes in labels, absurd
 # dates, documents that are no mail, many accounts, a closed pipe, a stopped holder (M17, E7.2).
 . "$(dirname "$0")/stage.sh"
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 25 --quota off --mailbox ada@example.com=6 \
-    --token tok-ada=ada@example.com)
-pid=$!
-trap 'kill "$pid" 2>/dev/null; [ -n "${sync:-}" ] && kill -CONT "$sync" 2>/dev/null && kill "$sync"; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+start_cloud --seed 25 --mailbox ada@example.com=6 \
+    --token tok-ada=ada@example.com
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the cloud has no quota here
-t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
-pause() { read -rt 0.1 <> <(:) || true; }
-ends() {
-    local code want=$1
-    shift
-    t "$@" >"$dir/out" 2>"$dir/err"
-    code=$?
-    [ "$code" -eq "$want" ] || fail "tidemark $* ended with $code, not $want: $(cat -v "$dir/out" "$dir/err")"
-}
 raw() { grep -qP '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$@"; }
 t account add gmail ada@example.com --endpoint "$origin" --bearer tok-ada >/dev/null || fail add
 
@@ -89,6 +77,7 @@ jq -e '(.accounts | length) > 70 and (.accounts[] | select(.account == "ada@exam
 curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"method":"gmail.*","fault":"latency","ms":20000}' || fail slow
 "$tidemark" --home "$dir/home" mail sync ada@example.com --quiet >"$dir/sync.out" 2>&1 &
 sync=$!
+started+=("$sync")
 for _ in $(seq 100); do
     t mail status ada@example.com --json 2>/dev/null | jq -e '.accounts[0].engine' >/dev/null && break
     pause
@@ -107,6 +96,5 @@ done
 kill -CONT "$sync"
 kill "$sync"
 wait "$sync"
-sync=
 
 exit "$((failed > 0))"

@@ -1,6 +1,6 @@
 # stage.sh: what the end-to-end scripts begin with.  Sourced with the paths of tidemark
-# and tidemark-cloud as $1 and $2; leaves a temporary directory in $dir, which the script
-# removes, and a count of failures.
+# and tidemark-cloud as $1 and $2; leaves a temporary directory in $dir and a count of failures.
+# A script that sets a trap on EXIT itself calls `leave` there, or ends and removes all of it.
 set -uo pipefail
 unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
 tidemark=$(realpath "$1")
@@ -11,6 +11,31 @@ fail() {
     echo "FAILED: line ${BASH_LINENO[0]}: $1" >&2
     failed=$((failed + 1))
 }
+started=() # ended with the script
+leave() {
+    [ ${#started[@]} -eq 0 ] || kill -CONT "${started[@]}" 2>/dev/null
+    [ ${#started[@]} -eq 0 ] || kill "${started[@]}" 2>/dev/null
+    rm -rf "$dir"
+}
+trap leave EXIT
+# start_cloud OPTION...: a local cloud without a quota; its address is in $origin, its id in $pid.
+start_cloud() {
+    exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --quota off "$@")
+    pid=$!
+    started+=("$pid")
+    read -r _ origin <&3
+}
+# t ARGUMENT...: tidemark with the home of this test.
+t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
+# ends CODE ARGUMENT...: the same, with this exit code; its output is in $dir/out and $dir/err.
+ends() {
+    local code want=$1
+    shift
+    t "$@" >"$dir/out" 2>"$dir/err"
+    code=$?
+    [ "$code" -eq "$want" ] || fail "tidemark $* ended with $code, not $want: $(cat -v "$dir/out" "$dir/err")"
+}
+pause() { read -rt 0.1 <> <(:) || true; }
 # strike PID: kills a child with SIGKILL and waits for it; its exit status is in $ended.  False if it
 # had ended before: `kill` cannot tell, since it succeeds on a child that was not waited for.
 strike() {

@@ -2,11 +2,8 @@
 # waiting_test.sh TIDEMARK CLOUD: an account whose server cannot be reached.  Host, reason, next try
 # and last outcome are said wherever one looks, the others finish, and --timeout ends it (E9.1, E9.3).
 . "$(dirname "$0")/stage.sh"
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 23 --quota off --mailbox ada@example.com=6 \
-    --token tok-ada=ada@example.com)
-pid=$!
-trap 'kill "$pid" ${other:-} ${sync:-} 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+start_cloud --seed 23 --mailbox ada@example.com=6 \
+    --token tok-ada=ada@example.com
 # begin_other ADDRESS OPTIONS...: bob's server; its origin in $away.
 begin_other() {
     local address=$1
@@ -14,23 +11,14 @@ begin_other() {
     exec 4< <(exec "$cloud" --listen "$address" --quiet --seed 24 --quota off --mailbox bob@example.com=5 \
         --token tok-bob=bob@example.com "$@")
     other=$!
+    started+=("$other")
     read -r _ away <&4
 }
 end_other() {
     kill "$other"
     while kill -0 "$other" 2>/dev/null; do pause; done
-    other=
 }
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=60000 # no pacing: the clouds have no quota here
-t() { timeout 60 "$tidemark" --home "$dir/home" "$@"; }
-pause() { read -rt 0.1 <> <(:) || true; }
-ends() {
-    local code want=$1
-    shift
-    t "$@" >"$dir/out" 2>"$dir/err"
-    code=$?
-    [ "$code" -eq "$want" ] || fail "tidemark $* ended with $code, not $want: $(cat "$dir/out" "$dir/err")"
-}
 begin_other 127.0.0.1:0
 host=${away#*//}
 t account add gmail ada@example.com --endpoint "$origin" --bearer tok-ada >/dev/null || fail "add ada"
@@ -69,6 +57,7 @@ grep -q "$host" "$dir/out" || fail "explain without an engine: $(cat "$dir/out")
 # ---- while it waits
 t mail sync bob@example.com --quiet >"$dir/sync.out" 2>"$dir/sync.err" &
 sync=$!
+started+=("$sync")
 for _ in $(seq 100); do
     t jobs explain "$job" --json >"$dir/out" 2>"$dir/err"
     jq -e '.reasons[0].until_unix_ms > 0' "$dir/out" >/dev/null 2>&1 && break
@@ -80,7 +69,6 @@ t mail status bob@example.com | grep -q 'next try' || fail "status beside it: $(
 # ---- the server is back: it goes on by itself, and the failure is no longer the last word
 begin_other "$host"
 wait "$sync" || fail "it did not come back: $(cat "$dir/sync.out" "$dir/sync.err")"
-sync=
 t mail status bob@example.com --json | jq -e '.accounts[0] | .last_ok_unix_ms > .last_failed_unix_ms' >/dev/null ||
     fail "afterwards: $(t mail status bob@example.com --json)"
 t mail status bob@example.com >"$dir/out"
