@@ -96,8 +96,8 @@ static tide_status open_file(tide_console_store *store, const char *path, tide_e
     if (store->read_only && version < 2)
         sql[TIDE_CONSOLE_DAYS] = tide_console_sql_days_1;
     if (rc == TIDE_OK)
-        rc = tide_db_prepare(&store->db, sql,
-                             store->read_only ? TIDE_CONSOLE_READ_SQL : TIDE_CONSOLE_SQL, err);
+        rc = tide_db_statements(&store->db, sql,
+                                store->read_only ? TIDE_CONSOLE_READ_SQL : TIDE_CONSOLE_SQL, err);
     return rc;
 }
 

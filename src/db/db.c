@@ -172,10 +172,12 @@ tide_status tide_db_wal(tide_db *db, tide_error *err)
 
 void tide_db_close(tide_db *db)
 {
-    for (size_t i = 0; i < db->stmts_count; i++)
+    for (size_t i = 0; db->stmts != NULL && i < db->stmts_count; i++)
         (void)sqlite3_finalize(db->stmts[i]);
     if (db->stmts != NULL)
         tide_mem_free(db->mem, db->stmts, db->stmts_count * sizeof db->stmts[0]);
+    if (db->sql != NULL)
+        tide_mem_free(db->mem, db->sql, db->stmts_count * sizeof db->sql[0]);
     if (db->handle != NULL)
         (void)sqlite3_close_v2(db->handle);
     if (db->path != NULL)
@@ -183,21 +185,37 @@ void tide_db_close(tide_db *db)
     memset(db, 0, sizeof *db);
 }
 
-tide_status tide_db_prepare(tide_db *db, const char *const *sql, size_t count, tide_error *err)
+tide_status tide_db_statements(tide_db *db, const char *const *sql, size_t count, tide_error *err)
 {
     TIDE_ASSERT(db->stmts == NULL);
-    db->stmts = tide_mem_array(db->mem, count, sizeof db->stmts[0]);
-    if (db->stmts == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "%s: no memory for statements", db->path);
     db->stmts_count = count;
-    for (size_t i = 0; i < count; i++) {
-        TIDE_ASSERT(sql[i] != NULL);
-        int code = sqlite3_prepare_v3(db->handle, sql[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                      &db->stmts[i], NULL);
-        if (code != SQLITE_OK)
-            return tide_db_failed(db, code, "prepare a statement", err);
-    }
+    db->stmts = tide_mem_array(db->mem, count, sizeof db->stmts[0]);
+    db->sql = tide_mem_array(db->mem, count, sizeof db->sql[0]);
+    if (db->stmts == NULL || db->sql == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "%s: no memory for statements", db->path);
+    memcpy(db->sql, sql, count * sizeof sql[0]);
     return TIDE_OK;
+}
+
+sqlite3_stmt *tide_db_prepare(tide_db *db, size_t number)
+{
+    TIDE_ASSERT(number < db->stmts_count && db->sql[number] != NULL);
+    const int code = sqlite3_prepare_v3(db->handle, db->sql[number], -1, SQLITE_PREPARE_PERSISTENT,
+                                        &db->stmts[number], NULL);
+    if (code != SQLITE_OK)
+        db->unprepared = code;
+    return db->stmts[number];
+}
+
+/* What sqlite3_step() says, or why there is nothing to step (D4). */
+static int step(tide_db *db, sqlite3_stmt *stmt)
+{
+    return stmt != NULL ? sqlite3_step(stmt) : db->unprepared;
+}
+
+static const char *text_of(sqlite3_stmt *stmt)
+{
+    return stmt != NULL ? sqlite3_sql(stmt) : "prepare a statement";
 }
 
 tide_status tide_db_exec(tide_db *db, const char *sql, tide_error *err)
@@ -243,14 +261,14 @@ tide_status tide_db_quick_check(tide_db *db, tide_buf *problems, tide_error *err
 
 tide_status tide_db_step(tide_db *db, sqlite3_stmt *stmt, bool *row_out, tide_error *err)
 {
-    int code = sqlite3_step(stmt);
+    int code = step(db, stmt);
     if (code == SQLITE_ROW) {
         *row_out = true;
         return TIDE_OK;
     }
     tide_status rc = TIDE_OK;
     if (code != SQLITE_DONE)
-        rc = tide_db_failed(db, code, sqlite3_sql(stmt), err);
+        rc = tide_db_failed(db, code, text_of(stmt), err);
     else
         *row_out = false;
     (void)sqlite3_reset(stmt);
@@ -259,23 +277,23 @@ tide_status tide_db_step(tide_db *db, sqlite3_stmt *stmt, bool *row_out, tide_er
 
 tide_status tide_db_run(tide_db *db, sqlite3_stmt *stmt, tide_error *err)
 {
-    int code = sqlite3_step(stmt);
+    int code = step(db, stmt);
     TIDE_ASSERT(code != SQLITE_ROW);
     tide_status rc = TIDE_OK;
     if (code != SQLITE_DONE)
-        rc = tide_db_failed(db, code, sqlite3_sql(stmt), err);
+        rc = tide_db_failed(db, code, text_of(stmt), err);
     (void)sqlite3_reset(stmt);
     return rc;
 }
 
 tide_status tide_db_try(tide_db *db, sqlite3_stmt *stmt, bool *conflict_out, tide_error *err)
 {
-    int code = sqlite3_step(stmt);
+    int code = step(db, stmt);
     TIDE_ASSERT(code != SQLITE_ROW);
     *conflict_out = code == SQLITE_CONSTRAINT_UNIQUE || code == SQLITE_CONSTRAINT_PRIMARYKEY;
     tide_status rc = TIDE_OK;
     if (code != SQLITE_DONE && !*conflict_out)
-        rc = tide_db_failed(db, code, sqlite3_sql(stmt), err);
+        rc = tide_db_failed(db, code, text_of(stmt), err);
     (void)sqlite3_reset(stmt);
     return rc;
 }

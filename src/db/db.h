@@ -1,7 +1,7 @@
 /* db.h - a thin helper over SQLite.
  *
- * One connection, its statements prepared once and found by number, and one
- * mapping from SQLite's result codes to ours with a text that says what failed,
+ * One connection, its statements found by number and prepared once, at their first
+ * use, and one mapping from SQLite's result codes to ours with a text that says what failed,
  * on which file, and what to do.  It knows nothing of jobs, holds no locks and
  * starts no threads: a connection is used by one thread at a time.
  *
@@ -10,6 +10,8 @@
  *       on failure, so that no read transaction outlives its call.
  *   D2  a failed open leaves nothing open.
  *   D3  a refused file was not written to.
+ *   D4  a statement that cannot be prepared is NULL; running it reports why, and
+ *       SQLite ignores what is bound to it.
  */
 #ifndef TIDE_DB_DB_H
 #define TIDE_DB_DB_H
@@ -28,8 +30,10 @@ typedef struct tide_db {
     tide_mem *mem;
     char *path; /* owned */
     size_t path_bytes;
-    sqlite3_stmt **stmts; /* by number */
+    const char **sql;     /* by number; the texts are borrowed */
+    sqlite3_stmt **stmts; /* by number; NULL: not prepared yet */
     size_t stmts_count;
+    int unprepared; /* SQLite's code for the last one that could not be prepared */
 } tide_db;
 
 struct tide_db_options {
@@ -56,8 +60,8 @@ void tide_db_tune_process(void);
 /* Whether the file is there, asked of the VFS that would open it. */
 tide_status tide_db_exists(const char *path, const char *vfs, bool *exists_out, tide_error *err);
 
-/* Prepares all of them; sql[i] becomes number i. */
-tide_status tide_db_prepare(tide_db *db, const char *const *sql, size_t count, tide_error *err);
+/* sql[i] becomes statement i.  The texts outlive the connection, the array need not. */
+tide_status tide_db_statements(tide_db *db, const char *const *sql, size_t count, tide_error *err);
 
 /* Runs texts without parameters and without rows: schema, pragmas, begin. */
 tide_status tide_db_exec(tide_db *db, const char *sql, tide_error *err);
@@ -69,9 +73,10 @@ tide_status tide_db_quick_check(tide_db *db, tide_buf *problems, tide_error *err
 /* Reports SQLite's `code`.  `what` is what was being done. */
 tide_status tide_db_failed(tide_db *db, int code, const char *what, tide_error *err);
 
+sqlite3_stmt *tide_db_prepare(tide_db *db, size_t number);
 static inline sqlite3_stmt *tide_db_stmt(tide_db *db, size_t number)
 {
-    return db->stmts[number];
+    return db->stmts[number] != NULL ? db->stmts[number] : tide_db_prepare(db, number);
 }
 /* Steps once; *row_out says whether there is a row.  Resets at the end and on
  * failure. */

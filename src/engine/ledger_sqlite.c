@@ -432,7 +432,7 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
 
     tide_status rc = open_file(self, options, err);
     if (rc == TIDE_OK)
-        rc = tide_db_prepare(&self->db, tide_ledger_sql, SQL_COUNT_OF_STATEMENTS, err);
+        rc = tide_db_statements(&self->db, tide_ledger_sql, SQL_COUNT_OF_STATEMENTS, err);
     if (rc == TIDE_OK) {
         (void)sqlite3_commit_hook(self->db.handle, commit_wanted, self);
         (void)sqlite3_rollback_hook(self->db.handle, rolled_back, self);

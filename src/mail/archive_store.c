@@ -90,7 +90,8 @@ static tide_status add_row(tide_db *db, sqlite3_stmt *stmt, const char *table, t
                            int64_t old, int64_t *id_out, tide_error *err)
 {
     const tide_status rc = tide_db_run(db, stmt, err);
-    (void)sqlite3_clear_bindings(stmt);
+    if (stmt != NULL)
+        (void)sqlite3_clear_bindings(stmt);
     if (rc != TIDE_OK)
         return rc;
     *id_out = old != 0 ? old : sqlite3_last_insert_rowid(db->handle);

@@ -307,7 +307,7 @@ static tide_status open_to_write(const tide_shards *shards, struct tide_shard *s
     if (rc == TIDE_OK)
         rc = tide_migrate(&shard->db, &tide_shard_schema, version, err);
     if (rc == TIDE_OK)
-        rc = tide_db_prepare(&shard->db, statements, TIDE_SHARD_SQL, err);
+        rc = tide_db_statements(&shard->db, statements, TIDE_SHARD_SQL, err);
     if (rc != TIDE_OK)
         return rc;
     (void)sqlite3_wal_hook(shard->db.handle, log_grew, shard);
@@ -337,7 +337,7 @@ static tide_status open_to_read(const tide_shards *shards, struct tide_shard *sh
                           " since_ms, tries, next_ms)",
                           err);
     if (rc == TIDE_OK)
-        rc = tide_db_prepare(&shard->db, statements, TIDE_SHARD_READ_SQL, err);
+        rc = tide_db_statements(&shard->db, statements, TIDE_SHARD_READ_SQL, err);
     return rc == TIDE_OK ? state_load(shard, shards->account, err) : rc;
 }
 

@@ -11,6 +11,8 @@
  * that replays it and the end of its report, and goes on with the next one. */
 #include "mirror.h"
 
+#include "db/db.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -438,6 +440,7 @@ int main(int argc, char **argv)
 {
     struct campaign campaign = {.jobs = 2};
     bool range = false;
+    tide_db_tune_process();
     for (int i = 1; i < argc; i++) {
         char *rest = NULL;
         if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {

@@ -17,6 +17,8 @@
 #include "mail_sim.h"
 #include "person.h"
 
+#include "db/db.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -416,6 +418,7 @@ int main(int argc, char **argv)
     uint64_t plants = 0;
     uint64_t seed = 0;
     bool one = false;
+    tide_db_tune_process();
     for (int i = 1; i < argc; i++) {
         char *rest = NULL;
         if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
