@@ -419,7 +419,7 @@ static tide_status bring_more(struct finishing *call, struct ending *ending, boo
     if (rc == TIDE_OK && finish->children_count > 0)
         rc = tide_pgl_enqueue_rows(self, finish->children, finish->children_count,
                                    call->now_unix_ms, NULL, call->changes, err);
-    if (rc == TIDE_OK)
+    if (rc == TIDE_OK && finish->children_count > 0)
         rc = wait_for_parts(call, finish, children_from, err);
     if (rc == TIDE_OK && finish->items_count > 0)
         rc = tide_pgl_bad_add(self, ending->account, ending->kind, ending->cycle, finish->items,

@@ -471,9 +471,10 @@ static size_t blank_bytes(tide_text text)
 /* The last line is the blank one that parts messages, not a part of the message. */
 static void drop_blank(tide_mbox *mbox)
 {
+    if (mbox->too_long || mbox->last_line >= mbox->raw.bytes)
+        return;
     const tide_text last = {mbox->raw.data + mbox->last_line, mbox->raw.bytes - mbox->last_line};
-    if (mbox->too_long || mbox->raw.bytes == 0 || mbox->last_line >= mbox->raw.bytes ||
-        blank_bytes(last) != last.bytes)
+    if (blank_bytes(last) != last.bytes)
         return;
     mbox->raw.bytes = mbox->last_line;
     mbox->raw.data[mbox->last_line] = '\0';
