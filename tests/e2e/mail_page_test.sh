@@ -100,5 +100,13 @@ t mail heal --quiet >"$dir/out" 2>&1 || fail "a second heal: $(cat "$dir/out")"
 t mail verify >"$dir/out" 2>&1 || fail "verify: $(cat "$dir/out")"
 [ "$(find "$archive" -name 'damaged-*' | wc -l)" -eq 1 ] || fail "the second heal set something aside"
 
+# A heal that died after the file was moved: the next one copies what it had not.
+rm "$db"* "$archive"/damaged-*/copied
+t mail heal --quiet >"$dir/out" 2>&1 || fail "a heal after one that died: $(cat "$dir/out")"
+[ "$(sql 'SELECT count(*) FROM message WHERE gone_ms IS NOT NULL')" -eq $((only - missing)) ] ||
+    fail "only copies were not copied again: $(cat "$dir/out")"
+[ "$(sql 'SELECT count(*) FROM message')" -eq $((all - missing)) ] || fail "not all is back: $(cat "$dir/out")"
+t mail verify >"$dir/out" 2>&1 || fail "verify, again: $(cat "$dir/out")"
+
 echo "$failed failed"
 [ "$failed" -eq 0 ]
