@@ -35,20 +35,23 @@ enum {
  * seed since, so that these worlds are not the ones that failed then: they are a
  * sample with a history, and no proof that the old bug would be found again. */
 static const uint64_t named_seeds[] = {
-    2,      /* a waiter kept the writer from running in a dead world */
-    4,      /* a put-back job's body was freed twice */
-    8,      /* likewise */
-    71,     /* an effect's own TIDE_STALE was taken for a lost claim */
-    97,     /* a claim that nobody had; probably the same */
-    115,    /* an engine whose start failed could not be closed */
-    149,    /* a stop waited for a timer, nobody told it that all was written */
-    480,    /* a full disk before the start; and a dispatcher that span */
-    656,    /* a given-up worker in a dead world */
-    129,    /* a clock that ran ahead for weeks */
-    5042,   /* steps missing after such a clock; probably purged */
-    5293,   /* likewise */
-    1609,   /* the mirror took the world for settled between two of its own questions */
-    101887, /* reported once, and no report was kept; it replays without a failure */
+    2,    /* a waiter kept the writer from running in a dead world */
+    4,    /* a put-back job's body was freed twice */
+    8,    /* likewise */
+    71,   /* an effect's own TIDE_STALE was taken for a lost claim */
+    97,   /* a claim that nobody had; probably the same */
+    115,  /* an engine whose start failed could not be closed */
+    149,  /* a stop waited for a timer, nobody told it that all was written */
+    480,  /* a full disk before the start; and a dispatcher that span */
+    656,  /* a given-up worker in a dead world */
+    129,  /* a clock that ran ahead for weeks */
+    5042, /* steps missing after such a clock; probably purged */
+    5293, /* likewise */
+    1609, /* the mirror took the world for settled between two of its own questions */
+    /* Reported once, and no report was kept; it replays without a failure.  Nor does it fail in
+     * release builds of 5c3258b, 1253319 and f1a8445 (15 November 2026), where all three take the
+     * same steps: 5 lives, 1 crash, 176 calls, 585 jobs done.  What failed is not known. */
+    101887,
 };
 
 /* Marks that the simulated mirror cannot reach, and why. */
