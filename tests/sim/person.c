@@ -112,15 +112,8 @@ static int run_sync(struct person *self, const char *heal_email)
     if (said.killed)
         tide_sim_reboot(self->sim);
     self->totals.syncs++;
-    for (uint32_t i = 0; i < self->plan.accounts; i++)
-        if (self->accounts[i].due_ms == 0)
-            self->accounts[i].due_ms = began_ms;
     if (heal_email == NULL)
-        person_check_sync(self, &said);
-    for (uint32_t i = 0; i < self->plan.accounts; i++)
-        if (!said.killed && !said.interrupted &&
-            (self->plan.troubles[i] == 0 || code == CLI_EXIT_DONE || code == CLI_EXIT_BAD_ITEMS))
-            self->accounts[i].due_ms = 0;
+        person_check_sync(self, &said, began_ms);
     person_said_done(&said);
     return code;
 }

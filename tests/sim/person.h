@@ -119,9 +119,6 @@ struct person_account {
     box_mailbox *mailbox;
     struct person_fact facts[PERSON_MESSAGES_MAX];
     bool added;
-    /* What came before is due: the beginning of this sync, or of an earlier one that did not
-     * come to its end, with which this one goes on.  0: the last one did. */
-    uint64_t due_ms;
     uint64_t troubles; /* that are on, of the server */
     bool damaged;      /* the archive is not what a sync left */
     bool spoilt;       /* a message of it is */
@@ -195,7 +192,8 @@ void person_disk_copy(struct person *self, struct person_account *account);
 void person_broken(struct person *self, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void person_check_hash(struct person_account *account, uint32_t slot);
-void person_check_sync(struct person *self, const struct person_said *said);
+/* What the server had at `began_ms` is due. */
+void person_check_sync(struct person *self, const struct person_said *said, uint64_t began_ms);
 void person_check_removed(struct person *self, struct person_account *account);
 /* Remembers what is stored, before the disk's troubles. */
 void person_check_stored(struct person *self, struct person_account *account);

@@ -352,7 +352,7 @@ static void check_halts(struct person *self, const struct person_said *said)
     }
 }
 
-void person_check_sync(struct person *self, const struct person_said *said)
+void person_check_sync(struct person *self, const struct person_said *said, uint64_t began_ms)
 {
     if (said->killed)
         return;
@@ -361,7 +361,7 @@ void person_check_sync(struct person *self, const struct person_said *said)
         struct person_account *account = &self->accounts[i];
         if (!account->added)
             continue;
-        check_account(self, account, said, account->due_ms);
+        check_account(self, account, said, began_ms);
         check_strays(self, account);
     }
 }

@@ -145,11 +145,12 @@ static bool cut(struct person *self, const char *path)
     return kept > 0;
 }
 
-/* A byte of a stored message changes: of a blob, not of the structure of the file. */
+/* The bytes of a stored message change: of a blob, not of the structure of the file.  An empty
+ * one has none. */
 static bool damage(struct person *self, const struct person_account *account)
 {
     static const char sql[] = "UPDATE content SET body = zeroblob(length(body)) WHERE id ="
-                              " (SELECT content FROM message ORDER BY id DESC LIMIT 1)";
+                              " (SELECT max(id) FROM content WHERE length(body) > 0)";
     char path[200];
     sqlite3 *db = NULL;
     if (!some_shard(self, account, path))
