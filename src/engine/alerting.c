@@ -193,14 +193,17 @@ uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms)
                                 (uint32_t)account->refused, now_ms);
         account->calls = 0;
         account->refused = 0;
+        account->metadata.used = true;
     }
     if (any)
         feed_demand(engine);
     tide_queues_look(engine, now_ms);
+    const uint64_t metadata_ms = tide_metadata_look(engine, now_ms);
     tide_alerts_tick(engine->alerts, now_ms);
     tell_changes(engine, now_ms);
     if (any && now_ms >= engine->alerts_saved_ms + SAVE_EVERY_MS)
         tide_alerting_save_all(engine, now_ms);
     uint64_t at_ms = tide_alerts_wake_at_ms(engine->alerts);
+    at_ms = metadata_ms < at_ms ? metadata_ms : at_ms;
     return any && at_ms > now_ms + TICK_MS ? now_ms + TICK_MS : at_ms;
 }

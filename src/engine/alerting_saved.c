@@ -129,6 +129,7 @@ void tide_alerting_taken(tide_engine *engine, struct tide_account *account, tide
                        "windows of the alerts were unreadable and start empty",
                        TIDE_F_CSTR("account", account->name));
     account->totals = totals_parse(totals);
+    account->metadata = (struct tide_metadata){.due = true};
 }
 
 struct shown_list {

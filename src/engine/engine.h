@@ -68,6 +68,16 @@ struct tide_queued {
     bool told;         /* the alerts know of a wait */
 };
 
+/* What the ledger remembers of an account beside its jobs (metadata.c). */
+struct tide_metadata {
+    uint64_t bytes;       /* as last measured */
+    uint64_t grown;       /* by the bad items since then, about */
+    uint64_t measured_ms; /* when */
+    bool due;             /* not measured yet by this process */
+    bool asked;           /* the writer is to measure it */
+    bool used;            /* something happened since then */
+};
+
 struct tide_account {
     uint32_t id;
     char name[TIDE_NAME_BYTES_MAX + 1];
@@ -100,6 +110,7 @@ struct tide_account {
     bool windows_changed;                 /* since they were saved (alerting_saved.c) */
     struct tide_demand demand;
     struct tide_queued queued;
+    struct tide_metadata metadata;
     struct tide_account_jobs jobs;
 };
 
@@ -441,6 +452,9 @@ void tide_alerting_free(tide_engine *engine);
 void tide_alerting_reload(tide_engine *engine); /* the settings changed */
 /* What no account is to blame for; its row in the ledger has account 0. */
 enum { TIDE_ALERTS_NO_ACCOUNT = INT32_MAX };
+/* ---- metadata.c ---- */
+/* Has those accounts measured that need it; when to look again. */
+uint64_t tide_metadata_look(tide_engine *engine, uint64_t now_ms);
 /* ---- queues.c ---- */
 void tide_queues_look(tide_engine *engine, uint64_t now_ms);
 /* ---- alerting_saved.c ---- */

@@ -493,6 +493,15 @@ static void log_item(const tide_job *job, const struct tide_item_report *report)
         tide_job_log(job, TIDE_LOG_WARN, "item is bad", report->item);
 }
 
+/* What its bad items add to the ledger, about: it is measured again when that is much. */
+static void count_metadata(tide_job *job)
+{
+    job->account->metadata.used = true;
+    for (size_t i = 0; i < job->finish.items_count; i++)
+        job->account->metadata.grown +=
+            job->finish.items[i].item.bytes + job->finish.items[i].reason.bytes;
+}
+
 static void count_items(tide_job *job, uint64_t now_ms)
 {
     tide_engine *engine = job->engine;
@@ -504,6 +513,7 @@ static void count_items(tide_job *job, uint64_t now_ms)
     job->account->bad += job->items_bad;
     job->account->split += split;
     job->account->windows_changed = true;
+    count_metadata(job);
     (void)tide_alerts_items(engine->alerts, job->account->id, job->items_stored, job->items_bad,
                             now_ms);
 }

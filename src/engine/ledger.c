@@ -599,6 +599,12 @@ tide_status tide_ledger_account_find(tide_ledger *ledger, const char *name, uint
     return ledger->ops->account_find(ledger, name, account_out, err);
 }
 
+tide_status tide_ledger_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
+                                 tide_error *err)
+{
+    return ledger->ops->metadata(ledger, account, bytes_out, err);
+}
+
 tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)
 {
     return tx->ledger->ops->note(tx, key, value, err);

@@ -611,6 +611,7 @@ static const struct tide_ledger_ops tide_pg_ops = {
     .counts = tide_pgl_counts,
     .kind_find = tide_pgl_kind_find,
     .account_find = tide_pgl_account_find,
+    .metadata = tide_pgl_metadata,
     .note = tide_pgl_note,
     .note_get = tide_pgl_note_get,
     .tx_postgres = tx_handle,

@@ -553,6 +553,20 @@ tide_status tide_sql_alerts(tide_ledger *ledger,
     return rc;
 }
 
+tide_status tide_sql_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
+                              tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_METADATA);
+    bool row = false;
+    tide_bind_u64(stmt, 1, account);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc == TIDE_OK && row)
+        *bytes_out = tide_column_u64(stmt, 0);
+    tide_db_end(stmt);
+    return rc;
+}
+
 tide_status tide_sql_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);

@@ -662,6 +662,7 @@ static const struct tide_ledger_ops sqlite_ops = {
     .counts = tide_sql_counts,
     .kind_find = tide_sql_kind_find,
     .account_find = tide_sql_account_find,
+    .metadata = tide_sql_metadata,
     .note = tide_sql_note,
     .note_get = tide_sql_note_get,
     .tx_postgres = tx_no_postgres,

@@ -161,6 +161,7 @@ enum tide_sql {
     SQL_ALERT_CLEAR,
     SQL_ALERT_NOTIFIED,
     SQL_ALERT_LIST,
+    SQL_METADATA,
     SQL_NOTE_SET,
     SQL_NOTE_CLEAR,
     SQL_NOTE_GET,
@@ -403,6 +404,7 @@ SQL_OP(needs);
 SQL_OP(counts);
 SQL_OP(kind_find);
 SQL_OP(account_find);
+SQL_OP(metadata);
 SQL_OP(note);
 SQL_OP(note_get);
 SQL_OP(account_place);

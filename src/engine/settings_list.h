@@ -179,6 +179,12 @@
       "time that share is taken over (E6.4)") \
     N(ALERTS_QUEUE_FULL_AFTER, "alerts.queue_full_after", DURATION, TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
       "a queue in which somebody has waited this long for room warns (E6.4)") \
+    N(ALERTS_METADATA_BUDGET, "alerts.metadata_budget", SIZE, 64 * TIDE_MIB, 1024, TIDE_TIB, "", true, \
+      "what the ledger may remember of one account beside its jobs: marks, cycles, bad items, notes (E6.4)") \
+    N(ALERTS_METADATA_WARN, "alerts.metadata_warn", PERMILLE, 500, 0, 1000, "", true, \
+      "share of that budget that warns (E6.4)") \
+    N(ALERTS_METADATA_CRITICAL, "alerts.metadata_critical", PERMILLE, 800, 0, 1000, "", true, \
+      "share of that budget that is critical (E6.4)") \
     /* E7 supervision */ \
     N(STALL_AFTER, "stall.after", DURATION, 10 * TIDE_MS_MINUTE, TIDE_MS_SECOND, TIDE_MS_DAY, "", true, \
       "a running job without a beat for this long is stalled (E7.1)") \

@@ -209,6 +209,9 @@ struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings)
     alerts.throttled_warn_ppm = U32(ALERTS_THROTTLE_WARN) * 1000;
     alerts.throttled_window_ms = U64(ALERTS_THROTTLE_WINDOW);
     alerts.queue_warn_ms = U64(ALERTS_QUEUE_FULL_AFTER);
+    alerts.metadata_budget_bytes = U64(ALERTS_METADATA_BUDGET);
+    alerts.metadata_warn_ppm = U32(ALERTS_METADATA_WARN) * 1000;
+    alerts.metadata_critical_ppm = U32(ALERTS_METADATA_CRITICAL) * 1000;
     return alerts;
 }
 

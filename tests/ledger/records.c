@@ -185,7 +185,32 @@ static void alerts_and_accounts_are_remembered(void **state)
     assert_int_equal(tide_ledger_account_find(f->ledger, "b", &again, &f->err), TIDE_NOT_FOUND);
 }
 
+/* E6.4: text as it is, numbers as 8 bytes each, of this account alone. */
+static void what_is_remembered_of_an_account_is_measured(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t before = 0;
+    uint64_t after = 0;
+    struct tide_stream_row stream;
+    struct tide_cycle_row cycle;
+    OK(tide_ledger_metadata(f->ledger, f->account, &before, &f->err));
+    report_item(f, TIDE_PERMANENT); /* "m1", "why" and seven numbers */
+    OK(tide_ledger_metadata(f->ledger, f->account, &after, &f->err));
+    assert_int_equal(after - before, 2 + 3 + 56);
+    begin(f);
+    OK(tide_ledger_governor_save(f->tx, f->account, TIDE_TEXT("\xc3\xa9t\xc3\xa9"), &f->err));
+    OK(tide_ledger_stream(f->tx, f->account, "new", TIDE_TEXT("fl"), &stream, &f->err));
+    OK(tide_ledger_cycle(f->tx, stream.id, TIDE_TEXT("a"), TIDE_TEXT("bcd"), NOW, &cycle, &f->err));
+    commit(f);
+    before = after;
+    OK(tide_ledger_metadata(f->ledger, f->account, &after, &f->err));
+    assert_int_equal(after - before, 5 + (3 + 2 + 32) + (4 + 48));
+    OK(tide_ledger_metadata(f->ledger, f->account + 1000, &after, &f->err));
+    assert_int_equal(after, 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    CASE(what_is_remembered_of_an_account_is_measured),
     CASE(bad_items_are_counted_accepted_and_forgotten),
     CASE(an_intent_is_made_once_and_remembers_its_outcome),
     CASE(a_slot_fires_once),

@@ -477,6 +477,38 @@ static void alerts_count_over_runs_and_the_next_run_clears_them(void **state)
                      1);
 }
 
+/* Bad items whose reasons have so many bytes, as of a process that ended. */
+static void remember(struct fixture *f, uint32_t bytes)
+{
+    fixture_open(f);
+    uint32_t account = 0;
+    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    (void)sql(f, "DELETE FROM bad");
+    (void)sql(
+        f,
+        "INSERT INTO bad (account, kind, item, state, first_seen, last_tried, retries, reason)"
+        " VALUES (%" PRIu32 ", 1, 'item', 1, 1, 1, 0, printf('%%.*c', %" PRIu32 ", 'x'))",
+        account, bytes);
+    fixture_close(f);
+}
+
+/* E6.4: warns at half of the budget, is critical at four fifths, and ends with its cause. */
+static void what_is_remembered_of_an_account_has_a_budget(void **state)
+{
+    struct fixture *f = *state;
+    static const uint32_t bytes[] = {45000, 55000, 85000, 500};
+    static const int levels[] = {0, 1, 2, 0};
+    for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; i++) {
+        fixture_settings(f, "alerts.metadata_budget=100000");
+        remember(f, bytes[i]);
+        fixture_open(f);
+        start(f);
+        UNTIL(sql(f, "SELECT coalesce(max(level), 0) FROM alert WHERE condition = 'metadata'") ==
+              levels[i]);
+        fixture_close(f);
+    }
+}
+
 /* ---- settings that change (E11) --------------------------------------------------------------- */
 
 static void write_config(struct fixture *f, const char *yaml)
@@ -761,6 +793,7 @@ int main(void)
         TEST(purge_removes_finished_jobs_only),
         TEST(many_bad_items_raise_an_alert_that_outlives_the_engine),
         TEST(alerts_count_over_runs_and_the_next_run_clears_them),
+        TEST(what_is_remembered_of_an_account_has_a_budget),
         TEST(a_reload_changes_the_number_of_workers_while_it_runs),
         TEST(a_stop_by_command_is_answered_first),
         TEST(a_crowd_may_ask_while_jobs_run),
