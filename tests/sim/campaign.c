@@ -48,9 +48,10 @@ static const uint64_t named_seeds[] = {
     5042, /* steps missing after such a clock; probably purged */
     5293, /* likewise */
     1609, /* the mirror took the world for settled between two of its own questions */
-    /* Reported once, and no report was kept; it replays without a failure.  Nor does it fail in
-     * release builds of 5c3258b, 1253319 and f1a8445 (15 November 2026), where all three take the
-     * same steps: 5 lives, 1 crash, 176 calls, 585 jobs done.  What failed is not known. */
+    /* At 7547e02 it fails: "C10: item i4-a0641317 of bob@two.example is stored, and still recorded
+     * as 0", a record of a bad item that nobody took back.  It passes at 5c3258b, five hours and
+     * 329 commits later, at 1253319 and at f1a8445, and takes other steps there.  Which commit
+     * changed that, and whether it mended the cause or only led past it, is not known. */
     101887,
 };
 
