@@ -326,14 +326,35 @@ static void a_suspicion_or_a_halt_holds_every_verdict(void **state)
     assert_true(tide_badness_next(badness, NOW, &order));
     tide_badness_probed(badness, TIDE_BUG, NOW);
     assert_true(tide_badness_view(badness).halted);
-    assert_int_equal(feed(badness, 7, TIDE_SERVER, 6, NOW).kind, TIDE_ITEM_HELD);
     assert_int_equal(feed(badness, 8, TIDE_GONE, 6, NOW + MINUTE).kind, TIDE_ITEM_HELD);
+    assert_int_equal(feed(badness, 7, TIDE_SERVER, 6, NOW).kind, TIDE_ITEM_HELD);
     tide_badness_resumed(badness);
     tide_badness_probed(badness, TIDE_PERMANENT, NOW); /* of a probe that nobody waits for now */
     assert_false(tide_badness_view(badness).halted);
     assert_int_equal(tide_badness_wake_at_ms(badness), UINT64_MAX);
     assert_int_equal(feed(badness, 8, TIDE_GONE, 7, NOW).kind, TIDE_ITEM_VANISHED);
     assert_int_equal(feed(badness, 7, TIDE_SERVER, 7, NOW).kind, TIDE_ITEM_BAD);
+}
+
+/* A refused probe halts without any suspicion: one item was in doubt. */
+static void a_halt_for_a_lone_item_holds_its_verdict(void **state)
+{
+    (void)state;
+    for (int compared = 0; compared < 2; compared++) {
+        tide_badness *badness = badness_make();
+        struct tide_badness_order order;
+        assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 1, NOW).kind, TIDE_ITEM_HELD);
+        assert_true(tide_badness_next(badness, NOW, &order));
+        tide_badness_probed(badness, TIDE_NOT_FOUND, NOW);
+        if (compared)
+            (void)feed(badness, 1, TIDE_OK, 1, NOW);
+        tide_badness_doubt(badness, NOW + MINUTE);
+        assert_true(tide_badness_next(badness, NOW + MINUTE, &order));
+        tide_badness_probed(badness, TIDE_PERMANENT, NOW + MINUTE);
+        assert_true(tide_badness_view(badness).halted);
+        assert_int_equal(feed(badness, 7, TIDE_PERMANENT, 2, NOW + MINUTE).kind, TIDE_ITEM_HELD);
+        tide_badness_free(badness);
+    }
 }
 
 /* A mailbox in which nothing ever succeeded. */
@@ -669,6 +690,7 @@ int main(void)
         CASE(stalls_over_ten_minutes_make_an_item_owed_with_growing_pauses),
         CASE(an_item_whose_errors_vary_is_owed_not_bad),
         CASE(a_suspicion_or_a_halt_holds_every_verdict),
+        cmocka_unit_test(a_halt_for_a_lone_item_holds_its_verdict),
         CASE(without_anything_to_compare_a_suspicion_holds_and_asks_at_once),
         CASE(a_success_during_a_probe_does_not_ask_for_another),
         CASE(the_detail_of_an_error_tells_two_apart),

@@ -218,6 +218,12 @@ static void a_pause_is_saved_at_once_and_the_next_one_at_the_interval(void **sta
     assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
     tide_governor_pause(governor, 10000, TIDE_NETWORK);
     assert_int_equal(tide_governor_save_at_ms(governor), 1500);
+    struct tide_governor_saved saved;
+    tide_governor_save(governor, 1500, 1700000000000, &saved);
+    tide_governor *next = governor_of(tide_governor_profile_named("default"), 77);
+    assert_int_equal(tide_governor_restore(next, &saved, 77, 1700000000000), TIDE_OK);
+    assert_int_equal(view_of(next, 77).until_ms, 77 + 8500);
+    tide_governor_free(next);
     tide_governor_free(governor);
 }
 
