@@ -154,6 +154,8 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
         else
             rc = page_read(user, job, start, &token, waited_ms, &page, err);
         if (rc == TIDE_OK)
+            rc = tide_mail_history_ids(page.records, err);
+        if (rc == TIDE_OK)
             visit_page(&page, visit, arg);
         if (rc == TIDE_OK)
             rc = next_token(&token, page.next, &more, err);

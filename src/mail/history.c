@@ -107,8 +107,6 @@ static tide_status take_labels(struct history *history, const json_t *record, co
     {
         size_t at = 0;
         const json_t *label = NULL;
-        if (id_of(entry).bytes == 0)
-            continue;
         tide_status rc = wait_for_flight(history, id_of(entry), err);
         if (rc != TIDE_OK)
             return rc;
@@ -138,8 +136,6 @@ static tide_status take_deleted(struct history *history, const json_t *record, t
     const json_t *entry = NULL;
     json_array_foreach(json_object_get(record, "messagesDeleted"), index, entry)
     {
-        if (id_of(entry).bytes == 0)
-            continue;
         tide_status rc = wait_for_flight(history, id_of(entry), err);
         if (rc == TIDE_OK)
             rc = tide_mail_archived(history->user,
@@ -175,6 +171,28 @@ static tide_status take_records(struct history *history, const json_t *records, 
     return rc;
 }
 
+tide_status tide_mail_history_ids(const json_t *records, tide_error *err)
+{
+    static const char *const keys[] = {"messagesAdded", "messagesDeleted", "labelsAdded",
+                                       "labelsRemoved"};
+    size_t index = 0;
+    const json_t *record = NULL;
+    json_array_foreach(records, index, record)
+    {
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+            size_t at = 0;
+            const json_t *entry = NULL;
+            json_array_foreach(json_object_get(record, keys[i]), at, entry)
+            {
+                if (!tide_mail_id_can_be(id_of(entry).data))
+                    return tide_error_set(err, TIDE_SERVER,
+                                          "history names a message whose id cannot be one");
+            }
+        }
+    }
+    return TIDE_OK;
+}
+
 /* ---- what a page names and is not stored ---- */
 
 struct named {
@@ -191,9 +209,6 @@ static tide_status named_add(struct named *named, const json_t *record, const ch
     json_array_foreach(json_object_get(record, key), index, entry)
     {
         void *ids = named->ids;
-        if (!tide_mail_id_can_be(id_of(entry).data))
-            return tide_error_set(err, TIDE_SERVER,
-                                  "history names a message whose id cannot be one");
         if (!tide_mem_grow(named->mem, &ids, &named->capacity, named->count + 1, IDS_MAX,
                            sizeof *named->ids))
             return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu ids", named->count);
@@ -259,7 +274,9 @@ static bool is_behind(tide_text a, tide_text b)
 static tide_status take_page(struct history *history, const struct tide_gmail_history *page,
                              tide_error *err)
 {
-    tide_status rc = take_named(history, page->records, err);
+    tide_status rc = tide_mail_history_ids(page->records, err);
+    if (rc == TIDE_OK)
+        rc = take_named(history, page->records, err);
     if (rc == TIDE_OK)
         rc = take_records(history, page->records, err);
     if (rc == TIDE_OK &&

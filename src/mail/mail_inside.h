@@ -193,6 +193,12 @@ tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, ti
 tide_status tide_mail_over(tide_job *job, uint64_t tries, tide_error *err);
 void tide_mail_over_begin(tide_job *job, struct tide_mail_page *page, uint64_t *tries);
 
+/* ---- history.c ---- */
+
+/* A change of a message whose id can be none is a change of some message: TIDE_SERVER, the page
+ * is not believed (M6a).  Passed over, a deletion would never be known. */
+tide_status tide_mail_history_ids(const json_t *records, tide_error *err);
+
 /* ---- mend.c ---- */
 
 /* Children of a job: mail.fetch jobs for messages whose copy is short or damaged, if it is worth
