@@ -84,9 +84,6 @@ struct person_plan person_plan_seeded(uint64_t seed, uint64_t allowed)
             plan.troubles[i] |= draw(&rng, allowed);
         if (plans(&plan, i, PERSON_SHARD_ANCIENT))
             plan.days = MANY_DAYS;
-        /* A listing that lacks a handful is believed: so many may come and go meanwhile. */
-        if (plans(&plan, i, PERSON_LIST_SHORT) && plan.messages[i] < 20)
-            plan.messages[i] += 20;
     }
     return plan;
 }
