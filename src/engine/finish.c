@@ -587,10 +587,22 @@ static void put_back_unsplit(tide_job *job, tide_status status, uint64_t now_ms)
                              .not_before_unix_ms = to_unix_ms(job->engine, at_ms, now_ms)};
 }
 
+static bool an_item_failed(const tide_job *job)
+{
+    for (size_t i = 0; i < job->items_count; i++)
+        if (job->items[i].failed)
+            return true;
+    return false;
+}
+
 /* Fills the finish. */
 static void decide(tide_job *job, enum tide_ending ending, tide_status status, uint64_t now_ms)
 {
     tide_engine *engine = job->engine;
+    /* A canceled job is not tried again, also not in parts: what failed in it would be neither
+     * stored nor named if it were called done. */
+    if (ending == TIDE_ENDED_BY_USER && status == TIDE_OK && an_item_failed(job))
+        status = tide_error_set(&job->err, TIDE_CANCELED, "canceled before all items were done");
     job->status = status;
     job->counted = true;
     job->items_stored = job->items_bad = 0;
@@ -611,7 +623,8 @@ static void decide(tide_job *job, enum tide_ending ending, tide_status status, u
                                .items = (uint32_t)job->items_count,
                                .again_at_ms = job->again_at_ms};
     struct tide_verdict verdict = tide_retry_decide(&policy, &ended, now_ms, &engine->rng);
-    bool by_items = job->kind->kind.items && job->items_count > 0 && ending != TIDE_ENDED_BY_USER;
+    const bool canceled = ending == TIDE_ENDED_BY_USER && status != TIDE_OK;
+    bool by_items = job->kind->kind.items && job->items_count > 0 && !canceled;
     bool unread = job->items_status == TIDE_NO_MEMORY && ending != TIDE_ENDED_BY_USER;
     if (tide_account_is_probe(job) && !unread) {
         finish_probe(job, &verdict, now_ms);

@@ -748,6 +748,42 @@ static void batch_payload(char *payload, size_t bytes, int count)
     (void)snprintf(payload + used, bytes - used, "]}");
 }
 
+/* The second item fails while a person cancels the job, which does not look and returns OK. */
+static tide_status one_fails_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct gate *gate = context;
+    (void)err;
+    (void)add(&gate->arrived, 1);
+    while (get(&gate->opened) == 0)
+        (void)tide_job_sleep(job, 2);
+    tide_job_item_done(job, 0);
+    if (get(&gate->opened) == 1)
+        tide_job_item_failed(job, 1, TIDE_SERVER, "502");
+    return TIDE_OK;
+}
+
+static void a_canceled_batch_with_a_failed_item_is_not_done(void **state)
+{
+    struct fixture *f = *state;
+    struct gate gate = {0};
+    fixture_open(f);
+    uint32_t kind = define(
+        f, &(struct tide_kind){
+               .name = "batch", .handler = one_fails_handler, .context = &gate, .items = true});
+    uint64_t id =
+        enqueue(f, (struct tide_spec){.kind = kind, .payload = "{\"items\":[\"a\",\"b\"]}"});
+    start(f);
+    UNTIL(get(&gate.arrived) == 1);
+    OK(tide_cancel_job(f->engine, id, err));
+    gate_open(&gate);
+    finish(f);
+    assert_int_equal(row_state(f, id), 4);
+    gate_open(&gate); /* nothing fails any more */
+    OK(tide_retry_job(f->engine, id, err));
+    finish(f);
+    assert_int_equal(row_state(f, id), 2);
+}
+
 static void run_batch(struct fixture *f, bool by_name)
 {
     static struct batch_seen seen;
@@ -938,6 +974,7 @@ int main(void)
         TEST(what_was_blocked_is_still_blocked_after_a_restart),
         TEST(a_failing_batch_is_split_down_to_its_bad_items),
         TEST(an_item_that_fails_by_name_does_not_hold_up_the_others),
+        TEST(a_canceled_batch_with_a_failed_item_is_not_done),
         TEST(the_cursor_never_passes_unfinished_work),
         TEST(children_belong_to_the_cycle_of_their_parent),
     };
