@@ -123,6 +123,22 @@ static tide_status copies_show(struct known *known, tide_json *one)
     return TIDE_OK;
 }
 
+/* A listing that left messages out, too few to be refused (tide_mail_is_short()).  The server's
+ * number is that of the last sync: what was deleted since counts as known. */
+static void unlisted_show(const struct known *known, tide_json *one)
+{
+    const struct tide_mail_look *look = known->ask->look;
+    const uint64_t count = mail_known_count(look, known->ask->stored);
+    const bool all = look->since_ms == 0 && look->watermark_ms > 0 && look->cycles_open == 0;
+    const uint64_t unlisted = all ? tide_mail_unlisted(count, look->messages_total) : 0;
+    tide_json_set_u64(one, "unlisted", unlisted);
+    if (unlisted > 0)
+        cli_print(known->cli,
+                  "  unlisted   the server counts %" PRIu64 " messages more than it listed; "
+                  "`tidemark mail sync --force %s` lists everything again\n",
+                  unlisted, look->email);
+}
+
 tide_status mail_known_show(struct cli *cli, const struct mail_known_ask *ask, tide_json *one)
 {
     struct known known = {.cli = cli, .ask = ask};
@@ -137,6 +153,7 @@ tide_status mail_known_show(struct cli *cli, const struct mail_known_ask *ask, t
     tide_json_array(&known.messages);
     tide_json_array(&known.others);
     tide_status rc = copies_show(&known, one);
+    unlisted_show(&known, one);
     if (rc == TIDE_OK)
         rc = tide_mail_lost(&wanted, lost_visit, &known, &lost, &cli->err);
     if (rc == TIDE_OK && lost.messages > 0 && !ask->names)

@@ -15,7 +15,13 @@ struct mail_known_ask {
     bool always;   /* copies are counted also when all are exact */
     bool names;    /* every message by its id, not the first ones */
 };
-/* Prints it, sets "copies" and "lost" in `one`, and ends the command with CLI_EXIT_BAD_ITEMS if
+/* What of a mailbox is stored or recorded as not to be had. */
+static inline uint64_t mail_known_count(const struct tide_mail_look *look, uint64_t stored)
+{
+    return stored + look->bad + look->gone + look->owed + look->accepted + look->retrying;
+}
+
+/* Prints it, sets "copies", "unlisted" and "lost" in `one`, and ends the command with CLI_EXIT_BAD_ITEMS if
  * something is missing.  The ledger is open to be read. */
 tide_status mail_known_show(struct cli *cli, const struct mail_known_ask *ask, tide_json *one);
 

@@ -1,5 +1,7 @@
 #include "cli/mail_outcome.h"
 
+#include "cli/mail_known.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -104,10 +106,8 @@ static void parts_left(const struct mail_watched *watched, const char *undone,
 static bool is_short(const struct mail_watched *watched)
 {
     const struct tide_mail_look *look = &watched->look;
-    const uint64_t known = watched->kept.stored + look->bad + look->gone + look->owed +
-                           look->accepted + look->retrying;
     return watched->archive != NULL && look->since_ms == 0 &&
-           tide_mail_is_short(known, look->messages_total);
+           tide_mail_is_short(mail_known_count(look, watched->kept.stored), look->messages_total);
 }
 
 static void too_few(const struct mail_watched *watched, struct mail_ended *ended)

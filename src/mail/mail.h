@@ -148,6 +148,9 @@ tide_status tide_mail_compare(const char *email, const struct tide_gmail_profile
 /* Whether a mailbox that is said to hold `messages`, and of which only `named` are known, was
  * listed by a server that leaves things out. */
 bool tide_mail_is_short(uint64_t named, uint64_t messages);
+/* How many the server counts beyond those that are known here; 0 where that is what comes and goes
+ * meanwhile.  Too few for tide_mail_is_short(): people are told, and decide. */
+uint64_t tide_mail_unlisted(uint64_t known, uint64_t messages);
 
 struct tide_mail_state {
     uint64_t watermark_ms;   /* 0: none yet */

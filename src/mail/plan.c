@@ -133,6 +133,12 @@ bool tide_mail_is_short(uint64_t named, uint64_t messages)
     return messages > named && messages - named > SHORT_MIN && named < messages / 4 * 3;
 }
 
+uint64_t tide_mail_unlisted(uint64_t known, uint64_t messages)
+{
+    const uint64_t missing = messages > known ? messages - known : 0;
+    return missing > SHORT_MIN && missing > messages / 100 ? missing : 0;
+}
+
 tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                struct tide_mail_position *position_out, tide_error *err)
 {

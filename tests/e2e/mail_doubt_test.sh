@@ -93,6 +93,20 @@ for after in 0 12; do
     [ "$(field stored)" -eq "$messages" ] || fail "first sync: $(field stored) of $messages"
 done
 
+# ---- a listing that leaves out a few is believed, and people are told
+rm -rf "$dir/home"
+t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+fault '{"rate":0.15,"fault":"hidden"}'
+run || fail "a few are hidden: exit $? $(cat "$dir/out" "$dir/err")"
+hidden=$((messages - $(field stored)))
+[ "$hidden" -gt 4 ] || fail "a few are hidden: $hidden"
+[ "$(field unlisted)" -eq "$hidden" ] || fail "sync says $(field unlisted) of $hidden"
+t mail status | grep -q "unlisted .* $hidden messages more" || fail "status does not tell of $hidden: $(t mail status)"
+mended
+t mail sync --quiet --force >"$dir/text" 2>&1 || fail "sync --force: $(cat "$dir/text")"
+t mail status --json >"$dir/out"
+[ "$(field stored) $(field unlisted)" = "$messages 0" ] || fail "after --force: $(field stored), $(field unlisted) unlisted"
+
 # ---- what was really deleted is gone
 deleted=$(ids | tail -n 3 | jq -R . | jq -sc .)
 curl -sSf -o /dev/null "$origin/_cloud/mail/delete" -d "{\"user\":\"$user\",\"ids\":$deleted}" || fail "delete"
