@@ -353,6 +353,8 @@ static tide_status savepoint_end(struct tide_sqlite *self, bool keep, tide_error
         rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_UNDO), err);
     if (rc == TIDE_OK)
         rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_END), err);
+    if (rc != TIDE_OK)
+        self->tx_failed = rc; /* what should be undone may be there, and what is kept may not */
     return rc;
 }
 
@@ -467,8 +469,12 @@ static tide_status finish_with_more(struct tide_sqlite *self, tide_tx *tx,
     struct tally_mark mark = tide_sql_tally_mark(self);
     size_t children_before = changes->children_count;
     tide_status rc = tide_sql_savepoint(self, err);
-    if (rc != TIDE_OK)
+    if (rc != TIDE_OK) {
+        /* Without memory SQLite may have rolled everything back: what follows would be stored
+         * statement by statement. */
+        self->tx_failed = rc;
         return rc;
+    }
     /* The row first: a child may have the key its parent just gave up. */
     rc = tide_sql_finish_row(self, finish, claimed, now_unix_ms, err);
     if (rc == TIDE_OK && finish->children_count > 0)
@@ -491,9 +497,7 @@ static tide_status finish_with_more(struct tide_sqlite *self, tide_tx *tx,
         self->savepoints--;
         return tide_sql_over(self, rc, err);
     }
-    tide_status undone = savepoint_end(self, false, NULL);
-    if (undone != TIDE_OK)
-        self->tx_failed = undone;
+    (void)savepoint_end(self, false, NULL);
     return rc;
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # console_workers_test.sh TIDEMARK CLOUD: 1, 3 and 5 workers under the quota store the same rows, and none
-# crosses it, by the server's own count (B5, B13).  The server's minute takes two seconds, and so does ours: a run
-# then spends several of them in a few seconds.
+# crosses it, by the server's own count (B5, B13).  The server's minute takes six seconds, and so does ours: a run
+# then reaches it within seconds, on a slow machine too.
 . "$(dirname "$0")/stage.sh"
 user=ada@example.com
 site=sc-domain:example.com
@@ -17,13 +17,13 @@ rows() { sqlite3 "$dir/$1/archive/console/sc-domain%3Aexample.com.db" \
     "SELECT date, type, query, page, country, device, clicks, impressions, position FROM analytics ORDER BY 1, 2, 3, 4, 5, 6"; }
 units=100
 say quota "{\"console_per_minute\":$units}"
-say clock '{"speed":30}'
+say clock '{"speed":10}'
 from=$(date -u -d '-40 days' +%F)
 to=$(date -u -d '-21 days' +%F)
 
 for workers in 1 3 5; do
     home=$dir/$workers
-    t() { timeout 100 "$tidemark" --home "$home" --set "governor.console.site_units=$units" --set governor.console.window=2s --set governor.stray=1ms "$@"; }
+    t() { timeout 100 "$tidemark" --home "$home" --set "governor.console.site_units=$units" --set governor.console.window=6s --set governor.stray=1ms "$@"; }
     t account add console "$site" --endpoint "$origin" --bearer "$token" >/dev/null || fail "account add"
     say clock '{"advance":"2m"}' # what another run spent is out of the window
     say stats/reset '{}'
