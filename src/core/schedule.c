@@ -14,7 +14,8 @@ struct tide_schedules {
     struct node *nodes;
     size_t capacity;
     size_t count;
-    tide_map places; /* id to index in nodes */
+    tide_map places;                /* id to index in nodes */
+    uint64_t anchor_latest_unix_ms; /* no entry has a later one */
 };
 
 /* The lowest slot number that has not fired.  A last slot that is not on the
@@ -167,6 +168,8 @@ tide_status tide_schedules_put(tide_schedules *schedules, const struct tide_sche
     node.due_unix_ms = tide_schedule_due_at_unix_ms(&node.entry);
     schedules->nodes[at] = node;
     heap_settle(schedules, at);
+    if (schedules->anchor_latest_unix_ms < entry->anchor_unix_ms)
+        schedules->anchor_latest_unix_ms = entry->anchor_unix_ms;
     return TIDE_OK;
 }
 
@@ -195,10 +198,47 @@ void tide_schedules_fired(tide_schedules *schedules, uint64_t id, uint64_t slot_
     heap_settle(schedules, (size_t)(node - schedules->nodes));
 }
 
+/* Moves an anchor that lies in the future back by whole periods, so that the grid stays the same
+ * for every process.  false: nothing to move, or no room for a period before it. */
+static bool anchor_move_back(struct tide_schedule_entry *entry, uint64_t now_unix_ms)
+{
+    if (entry->anchor_unix_ms <= now_unix_ms)
+        return false;
+    const uint64_t ahead_ms = entry->anchor_unix_ms - now_unix_ms;
+    const uint64_t periods = (ahead_ms - 1) / entry->period_ms + 1;
+    uint64_t back_ms = 0;
+    if (__builtin_mul_overflow(periods, entry->period_ms, &back_ms) ||
+        back_ms > entry->anchor_unix_ms)
+        return false;
+    entry->anchor_unix_ms -= back_ms;
+    return true;
+}
+
+static void anchors_move_back(tide_schedules *schedules, uint64_t now_unix_ms)
+{
+    if (schedules->anchor_latest_unix_ms <= now_unix_ms)
+        return;
+    /* Due times change together, and so does the order: the heap is built again. */
+    schedules->anchor_latest_unix_ms = 0;
+    for (size_t at = 0; at < schedules->count; at++) {
+        struct node *node = &schedules->nodes[at];
+        if (anchor_move_back(&node->entry, now_unix_ms))
+            node->due_unix_ms = tide_schedule_due_at_unix_ms(&node->entry);
+        if (schedules->anchor_latest_unix_ms < node->entry.anchor_unix_ms)
+            schedules->anchor_latest_unix_ms = node->entry.anchor_unix_ms;
+    }
+    const size_t count = schedules->count;
+    for (size_t at = 0; at < count; at++) {
+        schedules->count = at + 1;
+        heap_settle(schedules, at);
+    }
+}
+
 bool tide_schedules_next(tide_schedules *schedules, uint64_t now_unix_ms,
                          struct tide_firing *firing_out)
 {
     struct tide_firing firing;
+    anchors_move_back(schedules, now_unix_ms);
     if (schedules->count == 0 ||
         !tide_schedule_due(&schedules->nodes[0].entry, now_unix_ms, &firing))
         return false;

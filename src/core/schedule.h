@@ -13,7 +13,8 @@
  * Invariants (tide_schedules_check() tests H3 and H4):
  *   H1  a firing's slot lies on the grid, not after now, and no later slot does.
  *   H2  the slots of an entry only increase: a clock that jumps back makes it
- *       wait, and never fires a slot twice.
+ *       wait, and never fires a slot twice.  An entry that was made on a clock that ran
+ *       ahead, and has not fired, waits one period at most: its grid has earlier slots, too.
  *   H3  at most TIDE_SCHEDULES_MAX entries, each id once, all with a period.
  *   H4  the entry that is due first is at the head, equals by id.
  */
@@ -25,7 +26,7 @@
 
 struct tide_schedule_entry {
     uint64_t id;             /* not 0 */
-    uint64_t anchor_unix_ms; /* when the entry was made; durable */
+    uint64_t anchor_unix_ms; /* when the entry was made, or earlier on its grid; durable */
     uint64_t period_ms;      /* not 0 */
     bool at_start;           /* the anchor itself is the first slot; else one period later */
     bool fired;              /* whether it fired at all */

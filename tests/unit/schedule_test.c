@@ -86,6 +86,48 @@ static void a_clock_that_jumps_back_fires_nothing_twice(void **state)
     tide_schedules_free(schedule);
 }
 
+/* Its anchor lies weeks ahead once the clock is set right, and nothing has fired. */
+static void an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it(void **state)
+{
+    (void)state;
+    tide_schedules *schedule = schedule_make();
+    const uint64_t now = 1000000, week_ms = 7ull * 86400 * 1000;
+    struct tide_schedule_entry soon = {
+        .id = 1, .anchor_unix_ms = now + week_ms + 70, .period_ms = 100, .at_start = true};
+    struct tide_schedule_entry later = {
+        .id = 2, .anchor_unix_ms = now + 3 * week_ms + 30, .period_ms = 1000};
+    struct tide_schedule_entry fired = {.id = 3,
+                                        .anchor_unix_ms = now + week_ms,
+                                        .period_ms = 10,
+                                        .fired = true,
+                                        .last_unix_ms = now + week_ms + 20};
+    struct tide_schedule_entry no_room = {
+        .id = 4, .anchor_unix_ms = now + 5, .period_ms = week_ms, .at_start = true};
+    assert_int_equal(tide_schedules_put(schedule, &no_room), TIDE_OK);
+    assert_int_equal(tide_schedules_put(schedule, &fired), TIDE_OK);
+    assert_int_equal(tide_schedules_put(schedule, &later), TIDE_OK);
+    assert_int_equal(tide_schedules_put(schedule, &soon), TIDE_OK);
+    struct tide_firing firing;
+    assert_true(tide_schedules_next(schedule, now, &firing));
+    assert_int_equal(firing.id, 1);
+    assert_int_equal(firing.slot_unix_ms, now - 30); /* on the grid that others know */
+    assert_int_equal(firing.missed, 0);
+    tide_schedules_check(schedule);
+    assert_false(tide_schedules_next(schedule, now, &firing));
+    assert_true(tide_schedules_next(schedule, now + 5, &firing));
+    assert_int_equal(firing.id, 4);
+    assert_false(tide_schedules_next(schedule, now + 29, &firing));
+    assert_true(tide_schedules_next(schedule, now + 69, &firing));
+    assert_int_equal(firing.id, 2);
+    assert_int_equal(firing.slot_unix_ms, now + 30);
+    assert_true(tide_schedules_next(schedule, now + 70, &firing));
+    assert_int_equal(firing.id, 1);
+    /* What has fired waits, so that no slot fires twice (H2). */
+    assert_int_equal(tide_schedule_due_at_unix_ms(tide_schedules_find(schedule, 3)),
+                     now + week_ms + 30);
+    tide_schedules_free(schedule);
+}
+
 static void a_slot_fired_elsewhere_is_not_fired_here(void **state)
 {
     (void)state;
@@ -243,10 +285,21 @@ static void model_step(tide_schedules *schedule, struct model_entry *model, uint
     }
 }
 
+static void model_move_back(struct tide_schedule_entry *entry, uint64_t now)
+{
+    uint64_t anchor = entry->anchor_unix_ms;
+    while (anchor > now && anchor >= entry->period_ms)
+        anchor -= entry->period_ms;
+    if (anchor <= now)
+        entry->anchor_unix_ms = anchor;
+}
+
 static void model_drain(tide_schedules *schedule, struct model_entry *model, uint64_t now,
                         uint64_t seed, uint64_t *fired)
 {
     struct tide_firing firing;
+    for (uint64_t id = 1; id <= MODEL_IDS; id++)
+        model_move_back(&model[id].entry, now);
     while (tide_schedules_next(schedule, now, &firing)) {
         struct model_entry *mine = &model[firing.id];
         uint64_t slot = 0, due = 0;
@@ -397,6 +450,7 @@ int main(void)
         cmocka_unit_test(the_first_run_is_at_start_or_after_one_period),
         cmocka_unit_test(missed_ticks_collapse_into_the_latest),
         cmocka_unit_test(a_clock_that_jumps_back_fires_nothing_twice),
+        cmocka_unit_test(an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it),
         cmocka_unit_test(a_slot_fired_elsewhere_is_not_fired_here),
         cmocka_unit_test(a_new_period_goes_on_from_the_last_slot),
         cmocka_unit_test(entries_are_bounded_and_checked),
