@@ -167,6 +167,12 @@ static void rest_decide(const struct tide_retry_policy *policy,
     }
 }
 
+/* S2 */
+static uint32_t alone_attempts(const struct tide_split_input *input)
+{
+    return input->count > 1 ? 1 : input->attempts + 1;
+}
+
 tide_status tide_splitter_plan(const struct tide_retry_policy *policy,
                                const struct tide_split_input *input, uint64_t now_ms, tide_rng *rng,
                                struct tide_item_fate *fates_out, struct tide_split_plan *plan_out)
@@ -183,7 +189,7 @@ tide_status tide_splitter_plan(const struct tide_retry_policy *policy,
     struct tally tally = fates_fill(policy, input, fates_out);
     fate_of_single(policy, input, &fates_out[0], &tally);
     rest_decide(policy, input, &tally, now_ms, rng, fates_out, &plan);
-    plan.alone_attempts = input->attempts + 1;
+    plan.alone_attempts = alone_attempts(input);
     plan.alone_at_ms = add_saturated(now_ms, tide_retry_pause_ms(policy, plan.alone_attempts, rng));
     for (uint32_t i = 0; i < input->count; i++)
         plan.counts[fates_out[i].fate]++;
@@ -218,7 +224,7 @@ void tide_splitter_check(const struct tide_split_input *input, const struct tide
     }
     TIDE_ASSERT(memcmp(counts, plan->counts, sizeof counts) == 0); /* S1 */
     TIDE_ASSERT(plan->attempts - input->attempts <= 1);            /* S2 */
-    TIDE_ASSERT(plan->alone_attempts - input->attempts <= 1);
+    TIDE_ASSERT(plan->alone_attempts == alone_attempts(input));
     uint32_t first = counts[TIDE_FATE_FIRST], second = counts[TIDE_FATE_SECOND];
     if (plan->rest == TIDE_REST_SPLIT) { /* S4 */
         TIDE_ASSERT(second > 0);

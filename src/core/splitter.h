@@ -11,8 +11,9 @@
  * Invariants (tide_splitter_check() tests them on a plan):
  *   S1  every item has exactly one fate; stored items never run again, and no
  *       item counts as stored that was not reported so.
- *   S2  attempts never decrease and grow by at most one; everything that goes
- *       on inherits them.
+ *   S2  attempts never decrease and grow by at most one; everything that goes on inherits
+ *       them, except an item that an error names in a batch: what the batch paid was not its
+ *       fault, and its own count begins with that error (E6.1, E6.2).
  *   S3  an item is bad or owed only if it was alone in its request, or if a
  *       permanent error named it.
  *   S4  the two halves keep the order and differ by at most one item.
@@ -23,8 +24,8 @@
  * with k = 1 a batch costs 4 requests in one piece (1 of them not extra), then
  * 2 per halving, ceil(log2 n) times: 3 + 2 ceil(log2 n) < 5 + 2 log2 n.  Further
  * bad items share the 4 and part of the path.  An item that is named drops out
- * of a batch of at least two, which saves it a halving, and is tried alone until
- * its attempts are spent, at least once.
+ * of a batch of at least two, which saves it a halving, and is tried alone 4 times
+ * more.
  */
 #ifndef TIDE_CORE_SPLITTER_H
 #define TIDE_CORE_SPLITTER_H
@@ -81,7 +82,7 @@ struct tide_split_plan {
     uint32_t attempts;       /* inherited by the rest */
     uint64_t at_ms;          /* 0 with a blocking cause: when its probe succeeds */
     tide_class cause;        /* of a put back: what the account waits for, or TIDE_CLASS_OK */
-    uint32_t alone_attempts; /* inherited by each item that goes alone */
+    uint32_t alone_attempts; /* of each item that goes alone, with this one */
     uint64_t alone_at_ms;
     uint32_t counts[TIDE_FATES];
 };

@@ -832,6 +832,40 @@ static void an_item_that_fails_by_name_does_not_hold_up_the_others(void **state)
     run_batch(*state, true);
 }
 
+/* The batch fails as a whole three times; then item "b" fails by name, twice. */
+static tide_status unlucky_handler(tide_job *job, void *context, tide_error *err)
+{
+    uint64_t *calls = context;
+    const uint64_t call = add(calls, 1);
+    if (call <= 3)
+        return tide_error_set(err, TIDE_SERVER, "the batch failed");
+    for (size_t i = 0; i < tide_job_items(job); i++)
+        if (call <= 5 && strcmp(tide_job_item(job, i).data, "b") == 0)
+            tide_job_item_failed(job, i, TIDE_SERVER, "the server answered 500");
+        else
+            tide_job_item_done(job, i);
+    return TIDE_OK;
+}
+
+static void an_item_is_not_bad_for_what_its_batch_met(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t calls = 0;
+    fixture_open(f);
+    uint32_t kind = define(
+        f, &(struct tide_kind){
+               .name = "batch", .handler = unlucky_handler, .context = &calls, .items = true});
+    uint32_t account = 0;
+    OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+    enqueue(f, (struct tide_spec){
+                   .kind = kind, .account = account, .payload = "{\"items\":[\"a\",\"b\",\"c\"]}"});
+    start(f);
+    finish(f);
+    assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 0);
+    assert_int_equal(get(&calls), 6);
+    assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
+}
+
 /* ---- streams (E5) ------------------------------------------------------------------------------ */
 
 struct cycles {
@@ -974,6 +1008,7 @@ int main(void)
         TEST(what_was_blocked_is_still_blocked_after_a_restart),
         TEST(a_failing_batch_is_split_down_to_its_bad_items),
         TEST(an_item_that_fails_by_name_does_not_hold_up_the_others),
+        TEST(an_item_is_not_bad_for_what_its_batch_met),
         TEST(a_canceled_batch_with_a_failed_item_is_not_done),
         TEST(the_cursor_never_passes_unfinished_work),
         TEST(children_belong_to_the_cycle_of_their_parent),

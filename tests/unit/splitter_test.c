@@ -60,6 +60,20 @@ static void a_named_item_goes_alone_and_the_others_are_stored(void **state)
     assert_in_range(plan.alone_at_ms, NOW + 500, NOW + 1000);
 }
 
+/* The batch stalled three times before: that was not the fault of the one that is named now. */
+static void a_named_item_does_not_pay_for_what_its_batch_met_before(void **state)
+{
+    (void)state;
+    const struct tide_split_item items[] = {{TIDE_SEEN_STORED, TIDE_OK},
+                                            {TIDE_SEEN_ERROR, TIDE_SERVER}};
+    struct tide_item_fate fates[2];
+    struct tide_split_plan plan =
+        plan_of(&(struct tide_split_input){.items = items, .count = 2, .attempts = 3}, fates);
+    assert_int_equal(fates[1].fate, TIDE_FATE_ALONE);
+    assert_int_equal(plan.alone_attempts, 1);
+    assert_in_range(plan.alone_at_ms, NOW + 500, NOW + 1000);
+}
+
 static void a_batch_that_keeps_failing_is_split_and_stored_items_leave_it(void **state)
 {
     (void)state;
@@ -388,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_named_item_goes_alone_and_the_others_are_stored),
+        cmocka_unit_test(a_named_item_does_not_pay_for_what_its_batch_met_before),
         cmocka_unit_test(a_batch_that_keeps_failing_is_split_and_stored_items_leave_it),
         cmocka_unit_test(a_single_item_is_bad_after_its_budget_and_stalls_make_it_owed),
         cmocka_unit_test(the_last_item_left_of_a_batch_is_tried_alone_before_it_is_bad),
