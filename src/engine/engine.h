@@ -76,6 +76,8 @@ struct tide_metadata {
     bool due;             /* not measured yet by this process */
     bool asked;           /* the writer is to measure it */
     bool used;            /* something happened since then */
+    bool bad;             /* there were records of its items */
+    bool bad_told;        /* a job of this process reported some: a measure may be older */
 };
 
 struct tide_account {

@@ -233,14 +233,23 @@ static tide_status item_report(const struct tide_item_fate *fate)
     return fate->fate == TIDE_FATE_OWED ? TIDE_TIMEOUT : fate->reason;
 }
 
+/* Whether the ledger may hold records of these items.  What is owed, probed or retried by command
+ * runs outside any cycle.  Most accounts have none, and then a batch that went well has nothing to
+ * report. */
+static bool may_be_recorded(const tide_job *job)
+{
+    if (job->brief.cycle == 0 || job->account == NULL)
+        return true;
+    const struct tide_metadata *metadata = &job->account->metadata;
+    return metadata->due || metadata->bad || metadata->bad_told;
+}
+
 static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t now_ms)
 {
     const uint32_t *counts = plan->split.counts;
-    /* What is owed, probed or retried by command runs outside any cycle: there a
-     * success forgets what was recorded about the item. */
-    bool clears = job->brief.cycle == 0;
-    size_t reports_max = counts[TIDE_FATE_GONE] + counts[TIDE_FATE_BAD] + counts[TIDE_FATE_OWED] +
-                         (clears ? counts[TIDE_FATE_STORED] : 0);
+    const bool clears = may_be_recorded(job); /* what is stored is bad or owed no more */
+    const size_t records = counts[TIDE_FATE_GONE] + counts[TIDE_FATE_BAD] + counts[TIDE_FATE_OWED];
+    const size_t reports_max = records + (clears ? counts[TIDE_FATE_STORED] : 0);
     struct tide_item_report *reports = NULL;
     if (reports_max > 0) {
         reports = tide_arena_take(&job->arena, reports_max * sizeof *reports);
@@ -269,18 +278,11 @@ static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t 
             .reason = tide_text_of(reason != NULL ? reason : job->err.text),
             .status = item_report(fate)};
     }
+    if (records > 0 && job->account != NULL)
+        job->account->metadata.bad_told = true;
     job->finish.items = reports;
     job->finish.items_count = count;
     return true;
-}
-
-/* An item that was bad or owed comes alone; when it succeeds it is forgotten, with
- * its `done`. */
-static tide_status forget_bad(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    const tide_job *job = arg;
-    return tide_ledger_bad_clear(transaction->tx, job->brief.account, job->brief.kind,
-                                 job->items[0].text, err);
 }
 
 /* Fills the finish from the plan.  false: no memory for it. */
@@ -311,9 +313,6 @@ static bool finish_by_plan(tide_job *job, const struct items_plan *plan, uint64_
         if (split->rest == TIDE_REST_PUT_BACK && split->cause != TIDE_CLASS_OK)
             block_account(job, split->cause, split->at_ms, now_ms);
     }
-    if (job->items_count == 1 && plan->fates[0].fate == TIDE_FATE_STORED &&
-        tide_job_effect(job, forget_bad, job, NULL) != TIDE_OK)
-        return false;
     with_effects(job);
     job->items_stored = split->counts[TIDE_FATE_STORED] + split->counts[TIDE_FATE_GONE];
     job->items_bad = split->counts[TIDE_FATE_BAD];
@@ -483,6 +482,8 @@ static void finish_probe(tide_job *job, const struct tide_verdict *verdict, uint
 /* The statuses are those of item_report(). */
 static void log_item(const tide_job *job, const struct tide_item_report *report)
 {
+    if (report->status == TIDE_OK && job->brief.cycle != 0)
+        return; /* one of many that are stored; hardly any was recorded */
     if (report->status == TIDE_OK)
         tide_job_log(job, TIDE_LOG_INFO, "item is good again", report->item);
     else if (report->status == TIDE_GONE)
@@ -497,9 +498,11 @@ static void log_item(const tide_job *job, const struct tide_item_report *report)
 static void count_metadata(tide_job *job)
 {
     job->account->metadata.used = true;
-    for (size_t i = 0; i < job->finish.items_count; i++)
-        job->account->metadata.grown +=
-            job->finish.items[i].item.bytes + job->finish.items[i].reason.bytes;
+    for (size_t i = 0; i < job->finish.items_count; i++) {
+        const struct tide_item_report *report = &job->finish.items[i];
+        if (report->status != TIDE_OK)
+            job->account->metadata.grown += report->item.bytes + report->reason.bytes;
+    }
 }
 
 static void count_items(tide_job *job, uint64_t now_ms)

@@ -600,9 +600,9 @@ tide_status tide_ledger_account_find(tide_ledger *ledger, const char *name, uint
 }
 
 tide_status tide_ledger_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                                 tide_error *err)
+                                 bool *bad_out, tide_error *err)
 {
-    return ledger->ops->metadata(ledger, account, bytes_out, err);
+    return ledger->ops->metadata(ledger, account, bytes_out, bad_out, err);
 }
 
 tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)

@@ -702,9 +702,10 @@ tide_status tide_ledger_account_find(tide_ledger *ledger, const char *name, uint
                                      tide_error *err);
 /* Small facts: clean stop, last run, last-sent times.  TIDE_NOT_FOUND. */
 /* What is remembered of an account beside its jobs: streams, unfinished cycles, bad items, its
- * governor and its notes, as bytes of text plus 8 for each number (E6.4).  Reads all of it. */
+ * governor and its notes, as bytes of text plus 8 for each number (E6.4), and whether there are
+ * records of its items.  Reads all of it. */
 tide_status tide_ledger_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                                 tide_error *err);
+                                 bool *bad_out, tide_error *err);
 tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err);
 tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
                                  tide_error *err);

@@ -122,7 +122,7 @@ struct tide_ledger_ops {
     tide_status (*account_find)(tide_ledger *ledger, const char *name, uint32_t *account_out,
                                 tide_error *err);
     tide_status (*metadata)(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                            tide_error *err);
+                            bool *bad_out, tide_error *err);
     tide_status (*note)(tide_tx *tx, const char *key, tide_text value, tide_error *err);
     tide_status (*note_get)(tide_ledger *ledger, const char *key, tide_buf *value_out,
                             tide_error *err);

@@ -361,7 +361,7 @@ tide_status tide_pgl_kind_find(tide_ledger *ledger, const char *name, uint32_t *
 tide_status tide_pgl_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
                                   tide_error *err);
 tide_status tide_pgl_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                              tide_error *err);
+                              bool *bad_out, tide_error *err);
 tide_status tide_pgl_note(tide_tx *tx, const char *key, tide_text value, tide_error *err);
 tide_status tide_pgl_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
                               tide_error *err);

@@ -624,55 +624,24 @@ tide_status tide_pgl_alerts(tide_ledger *ledger,
 
 #define BYTES(column) "coalesce(octet_length(" column "), 0)"
 
-static const char metadata_sql[] = "SELECT ((SELECT coalesce(sum(" BYTES("item") " + " BYTES(
-    "reason") " + 56), 0)"
-              "  FROM tidemark.bad WHERE account = $1)"
-              " + (SELECT coalesce(sum(" BYTES("name") " + " BYTES("cursor") " + " BYTES(
-                  "floor") " + 32), 0)"
-                           "  FROM tidemark.stream WHERE account = $1)"
-                           " + (SELECT coalesce(sum(" BYTES("c.start") " + " BYTES(
-                               "c.\"end\"") " + 48), 0)"
-                                            "  FROM tidemark.stream s JOIN tidemark.cycle c ON "
-                                            "c.stream = s.id WHERE s.account = $1)"
-                                            " + (SELECT coalesce(sum(" BYTES(
-                                                "governor") "), 0) FROM tidemark.account WHERE id "
-                                                            "= $1)"
-                                                            " + (SELECT coalesce(sum(" BYTES(
-                                                                "key") " + " BYTES("value") "), 0) "
-                                                                                            "FROM "
-                                                                                            "tidema"
-                                                                                            "rk."
-                                                                                            "note"
-                                                                                            "  "
-                                                                                            "WHERE "
-                                                                                            "key "
-                                                                                            "IN "
-                                                                                            "('"
-                                                                                            "alerts"
-                                                                                            ":' || "
-                                                                                            "$1::"
-                                                                                            "text, "
-                                                                                            "'total"
-                                                                                            "s:' "
-                                                                                            "|| "
-                                                                                            "$1::"
-                                                                                            "text, "
-                                                                                            "'good:"
-                                                                                            "' || "
-                                                                                            "$1::"
-                                                                                            "text,"
-                                                                                            "  "
-                                                                                            "'outco"
-                                                                                            "me:' "
-                                                                                            "|| "
-                                                                                            "$1::"
-                                                                                            "text))"
-                                                                                            ")::"
-                                                                                            "bigin"
-                                                                                            "t";
+/* clang-format off */
+static const char metadata_sql[] =
+    "SELECT ("
+    " (SELECT coalesce(sum(" BYTES("item") " + " BYTES("reason") " + 56), 0)"
+    "  FROM tidemark.bad WHERE account = $1)"
+    " + (SELECT coalesce(sum(" BYTES("name") " + " BYTES("cursor") " + " BYTES("floor") " + 32), 0)"
+    "  FROM tidemark.stream WHERE account = $1)"
+    " + (SELECT coalesce(sum(" BYTES("c.start") " + " BYTES("c.\"end\"") " + 48), 0)"
+    "  FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id WHERE s.account = $1)"
+    " + (SELECT coalesce(sum(" BYTES("governor") "), 0) FROM tidemark.account WHERE id = $1)"
+    " + (SELECT coalesce(sum(" BYTES("key") " + " BYTES("value") "), 0) FROM tidemark.note"
+    "  WHERE key IN ('alerts:' || $1::text, 'totals:' || $1::text, 'good:' || $1::text,"
+    "  'outcome:' || $1::text)))::bigint,"
+    " EXISTS (SELECT 1 FROM tidemark.bad WHERE account = $1)";
+/* clang-format on */
 
 tide_status tide_pgl_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                              tide_error *err)
+                              bool *bad_out, tide_error *err)
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *result = NULL;
@@ -684,6 +653,7 @@ tide_status tide_pgl_metadata(tide_ledger *ledger, uint32_t account, uint64_t *b
     if (rc != TIDE_OK)
         return tide_pgl_end(self, rc);
     *bytes_out = tide_pg_get_u64(result, 0, 0);
+    *bad_out = tide_pg_get_bool(result, 0, 1);
     return TIDE_OK;
 }
 

@@ -554,15 +554,17 @@ tide_status tide_sql_alerts(tide_ledger *ledger,
 }
 
 tide_status tide_sql_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                              tide_error *err)
+                              bool *bad_out, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     sqlite3_stmt *stmt = sql_of(self, SQL_METADATA);
     bool row = false;
     tide_bind_u64(stmt, 1, account);
     tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc == TIDE_OK && row)
+    if (rc == TIDE_OK && row) {
         *bytes_out = tide_column_u64(stmt, 0);
+        *bad_out = tide_column_u64(stmt, 1) != 0;
+    }
     tide_db_end(stmt);
     return rc;
 }

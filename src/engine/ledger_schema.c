@@ -144,6 +144,20 @@ const struct tide_schema tide_ledger_schema = {
     " AND (?6 = 0 OR j.cycle = ?6) AND (?7 = 0 OR j.id < ?7) "
 
 #define BYTES(column) "coalesce(length(CAST(" column " AS BLOB)), 0)"
+/* clang-format off */
+#define METADATA \
+    "SELECT" \
+    " (SELECT coalesce(sum(" BYTES("item") " + " BYTES("reason") " + 56), 0)" \
+    "  FROM bad WHERE account = ?1)" \
+    " + (SELECT coalesce(sum(" BYTES("name") " + " BYTES("cursor") " + " BYTES("floor") " + 32), 0)" \
+    "  FROM stream WHERE account = ?1)" \
+    " + (SELECT coalesce(sum(" BYTES("c.start") " + " BYTES("c.\"end\"") " + 48), 0)" \
+    "  FROM stream s JOIN cycle c ON c.stream = s.id WHERE s.account = ?1)" \
+    " + (SELECT coalesce(sum(" BYTES("governor") "), 0) FROM account WHERE id = ?1)" \
+    " + (SELECT coalesce(sum(" BYTES("key") " + " BYTES("value") "), 0) FROM note" \
+    "  WHERE key IN ('alerts:' || ?1, 'totals:' || ?1, 'good:' || ?1, 'outcome:' || ?1))," \
+    " EXISTS (SELECT 1 FROM bad WHERE account = ?1)"
+/* clang-format on */
 
 const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
@@ -376,69 +390,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_ALERT_LIST] = "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
                        " FROM alert l LEFT JOIN account a ON a.id = l.account"
                        " ORDER BY l.level DESC, l.since, l.condition, l.account",
-    [SQL_METADATA] = "SELECT (SELECT coalesce(sum(" BYTES("item") " + " BYTES(
-        "reason") " + 56), 0)"
-                  "  FROM bad WHERE account = ?1)"
-                  " + (SELECT coalesce(sum(" BYTES("name") " + " BYTES("cursor") " + " BYTES(
-                      "floor") " + 32),"
-                               "  0) FROM stream WHERE account = ?1)"
-                               " + (SELECT coalesce(sum(" BYTES("c.start") " + " BYTES(
-                                   "c.\"end\"") " + 48), 0)"
-                                                "  FROM stream s JOIN cycle c ON c.stream = s.id "
-                                                "WHERE s.account = ?1)"
-                                                " + (SELECT coalesce(sum(" BYTES(
-                                                    "governor") "), 0) FROM account WHERE id = ?1)"
-                                                                " + (SELECT coalesce(sum(" BYTES(
-                                                                    "key") " + " BYTES("value") "),"
-                                                                                                " 0"
-                                                                                                ") "
-                                                                                                "FR"
-                                                                                                "OM"
-                                                                                                " n"
-                                                                                                "ot"
-                                                                                                "e"
-                                                                                                "  "
-                                                                                                "WH"
-                                                                                                "ER"
-                                                                                                "E "
-                                                                                                "ke"
-                                                                                                "y "
-                                                                                                "IN"
-                                                                                                " ("
-                                                                                                "'a"
-                                                                                                "le"
-                                                                                                "rt"
-                                                                                                "s:"
-                                                                                                "' "
-                                                                                                "||"
-                                                                                                " ?"
-                                                                                                "1,"
-                                                                                                " '"
-                                                                                                "to"
-                                                                                                "ta"
-                                                                                                "ls"
-                                                                                                ":'"
-                                                                                                " |"
-                                                                                                "| "
-                                                                                                "?1"
-                                                                                                ", "
-                                                                                                "'g"
-                                                                                                "oo"
-                                                                                                "d:"
-                                                                                                "' "
-                                                                                                "||"
-                                                                                                " ?"
-                                                                                                "1,"
-                                                                                                " '"
-                                                                                                "ou"
-                                                                                                "tc"
-                                                                                                "om"
-                                                                                                "e:"
-                                                                                                "' "
-                                                                                                "||"
-                                                                                                " ?"
-                                                                                                "1)"
-                                                                                                ")",
+    [SQL_METADATA] = METADATA,
     [SQL_NOTE_SET] = "INSERT INTO note (key, value) VALUES (?1, ?2)"
                      " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     [SQL_NOTE_CLEAR] = "DELETE FROM note WHERE key = ?1",

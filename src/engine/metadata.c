@@ -12,12 +12,14 @@ struct metadata_write {
     struct tide_write write;
     uint32_t account;
     uint64_t bytes;
+    bool bad;
 };
 
 static tide_status metadata_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct metadata_write *what = arg;
-    return tide_ledger_metadata(transaction->engine->ledger, what->account, &what->bytes, err);
+    return tide_ledger_metadata(transaction->engine->ledger, what->account, &what->bytes,
+                                &what->bad, err);
 }
 
 static void metadata_apply(tide_engine *engine, void *arg, uint64_t now_ms)
@@ -27,6 +29,7 @@ static void metadata_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     if (account == NULL)
         return;
     account->metadata.bytes = what->bytes;
+    account->metadata.bad = what->bad;
     account->metadata.due = false;
     (void)tide_alerts_metadata(engine->alerts, account->id, what->bytes, now_ms);
     if (engine->look_at_ms > now_ms) {

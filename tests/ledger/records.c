@@ -193,20 +193,24 @@ static void what_is_remembered_of_an_account_is_measured(void **state)
     uint64_t after = 0;
     struct tide_stream_row stream;
     struct tide_cycle_row cycle;
-    OK(tide_ledger_metadata(f->ledger, f->account, &before, &f->err));
+    bool bad = true;
+    OK(tide_ledger_metadata(f->ledger, f->account, &before, &bad, &f->err));
+    assert_false(bad);
     report_item(f, TIDE_PERMANENT); /* "m1", "why" and seven numbers */
-    OK(tide_ledger_metadata(f->ledger, f->account, &after, &f->err));
+    OK(tide_ledger_metadata(f->ledger, f->account, &after, &bad, &f->err));
     assert_int_equal(after - before, 2 + 3 + 56);
+    assert_true(bad);
     begin(f);
     OK(tide_ledger_governor_save(f->tx, f->account, TIDE_TEXT("\xc3\xa9t\xc3\xa9"), &f->err));
     OK(tide_ledger_stream(f->tx, f->account, "new", TIDE_TEXT("fl"), &stream, &f->err));
     OK(tide_ledger_cycle(f->tx, stream.id, TIDE_TEXT("a"), TIDE_TEXT("bcd"), NOW, &cycle, &f->err));
     commit(f);
     before = after;
-    OK(tide_ledger_metadata(f->ledger, f->account, &after, &f->err));
+    OK(tide_ledger_metadata(f->ledger, f->account, &after, &bad, &f->err));
     assert_int_equal(after - before, 5 + (3 + 2 + 32) + (4 + 48));
-    OK(tide_ledger_metadata(f->ledger, f->account + 1000, &after, &f->err));
+    OK(tide_ledger_metadata(f->ledger, f->account + 1000, &after, &bad, &f->err));
     assert_int_equal(after, 0);
+    assert_false(bad);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -866,6 +866,59 @@ static void an_item_is_not_bad_for_what_its_batch_met(void **state)
     assert_int_equal(sql(f, "SELECT count(*) FROM job WHERE state <> 2"), 0);
 }
 
+/* Item "b" is refused while `*context` is not 0. */
+static tide_status refusing_handler(tide_job *job, void *context, tide_error *err)
+{
+    (void)err;
+    for (size_t i = 0; i < tide_job_items(job); i++)
+        if (get(context) != 0 && strcmp(tide_job_item(job, i).data, "b") == 0)
+            tide_job_item_failed(job, i, TIDE_PERMANENT, "cannot be read");
+        else
+            tide_job_item_done(job, i);
+    return TIDE_OK;
+}
+
+static void run_cycle(struct fixture *f, uint32_t kind, uint32_t account, const char *end)
+{
+    uint64_t stream = 0;
+    struct tide_spec spec = {
+        .kind = kind, .account = account, .payload = "{\"items\":[\"a\",\"b\",\"c\"]}"};
+    OK(tide_stream_open(f->engine, account, "history", NULL, &stream, err));
+    OK(tide_cycle_open(f->engine, stream, "", end, &spec, 1, NULL, err));
+    finish(f);
+}
+
+/* A person reads the list of bad items: what is stored must not stand there (E6.3). */
+static void a_bad_item_that_a_later_cycle_stores_is_bad_no_more(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t refuses = 1;
+    struct tide_kind batch = {
+        .name = "batch", .handler = refusing_handler, .context = &refuses, .items = true};
+    uint32_t account = 0;
+    for (int life = 0; life < 2; life++) { /* the second one finds the record in the ledger */
+        fixture_open(f);
+        uint32_t kind = define(f, &batch);
+        OK(tide_engine_account(f->engine, "a@example.org", "default", &account, err));
+        start(f);
+        if (life == 1) {
+            __atomic_store_n(&refuses, 0, __ATOMIC_SEQ_CST);
+            run_cycle(f, kind, account, "day 4");
+            assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 0);
+            break;
+        }
+        run_cycle(f, kind, account, "day 1");
+        assert_int_equal(sql(f, "SELECT count(*) FROM bad WHERE item = 'b'"), 1);
+        __atomic_store_n(&refuses, 0, __ATOMIC_SEQ_CST);
+        run_cycle(f, kind, account, "day 2");
+        assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 0);
+        __atomic_store_n(&refuses, 1, __ATOMIC_SEQ_CST);
+        run_cycle(f, kind, account, "day 3");
+        assert_int_equal(sql(f, "SELECT count(*) FROM bad"), 1);
+        fixture_close(f);
+    }
+}
+
 /* ---- streams (E5) ------------------------------------------------------------------------------ */
 
 struct cycles {
@@ -1009,6 +1062,7 @@ int main(void)
         TEST(a_failing_batch_is_split_down_to_its_bad_items),
         TEST(an_item_that_fails_by_name_does_not_hold_up_the_others),
         TEST(an_item_is_not_bad_for_what_its_batch_met),
+        TEST(a_bad_item_that_a_later_cycle_stores_is_bad_no_more),
         TEST(a_canceled_batch_with_a_failed_item_is_not_done),
         TEST(the_cursor_never_passes_unfinished_work),
         TEST(children_belong_to_the_cycle_of_their_parent),
