@@ -614,20 +614,35 @@ static void join(tide_world *world, tide_thread **thread)
     *thread = NULL;
 }
 
+/* true: its handler does not return, so that its thread cannot be joined.  An engine that
+ * stopped by itself did not wait for its handlers: here they have the time that the supervisor
+ * gives them otherwise (E7.1).  In a dead world every handler returns. */
+static bool stays(tide_engine *engine, struct tide_worker *worker, uint64_t until_us)
+{
+    tide_status rc = TIDE_OK;
+    tide_lock_take(engine->world, engine->lock);
+    while (rc == TIDE_OK && worker->job != NULL && !worker->abandoned)
+        rc = tide_cond_wait(engine->world, engine->news, engine->lock, until_us);
+    if (rc == TIDE_TIMEOUT && worker->job != NULL && !worker->abandoned)
+        tide_worker_give_up(engine, worker, tide_world_now_ms(engine->world));
+    bool stuck = worker->abandoned && !tide_world_dead(engine->world);
+    tide_lock_drop(engine->world, engine->lock);
+    return stuck;
+}
+
 /* true: a handler that does not return still has its thread. */
 static bool join_workers(tide_engine *engine)
 {
     bool stuck = false;
+    uint64_t until_us =
+        tide_world_now_us(engine->world) + engine->tuning.stall_ignored_ms * (uint64_t)1000;
     for (uint32_t i = 0; i < engine->workers_count; i++) {
         struct tide_worker *worker = &engine->workers[i];
         if (worker->thread == NULL)
             continue;
-        tide_lock_take(engine->world, engine->lock);
-        /* In a dead world every handler returns. */
-        bool stays = worker->abandoned && !tide_world_dead(engine->world);
-        tide_lock_drop(engine->world, engine->lock);
-        stuck = stuck || stays;
-        if (!stays)
+        if (stays(engine, worker, until_us))
+            stuck = true;
+        else
             join(engine->world, &worker->thread);
     }
     return stuck;

@@ -398,6 +398,8 @@ void tide_account_refresh(tide_engine *engine, struct tide_account *account, uin
 /* ---- worker.c ---- */
 void tide_worker_main(void *arg);
 bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can be had */
+/* Takes the job from a worker whose handler ignores its cancellation; under the lock. */
+void tide_worker_give_up(tide_engine *engine, struct tide_worker *worker, uint64_t now_ms);
 
 /* ---- writer.c ---- */
 tide_status tide_writer_new(tide_engine *engine); /* before its thread */

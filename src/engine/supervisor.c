@@ -92,7 +92,7 @@ static void replace(tide_engine *engine)
     tide_engine_fail(engine, TIDE_BUG, &err);
 }
 
-static void give_up(tide_engine *engine, struct tide_worker *worker, uint64_t now_ms)
+void tide_worker_give_up(tide_engine *engine, struct tide_worker *worker, uint64_t now_ms)
 {
     tide_job *stuck = worker->job;
     tide_job *job = stand_in(engine, stuck);
@@ -125,7 +125,7 @@ static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint
     if (worker->canceled_ms == 0)
         worker->canceled_ms = now_ms;
     else if (now_ms >= worker->canceled_ms + engine->tuning.stall_ignored_ms)
-        give_up(engine, worker, now_ms);
+        tide_worker_give_up(engine, worker, now_ms);
 }
 
 /* ---- beats in the ledger (E1.1) ----------------------------------------------- */

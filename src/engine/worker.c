@@ -109,5 +109,6 @@ void tide_worker_main(void *arg)
         if (rc == TIDE_STOPPED)
             break;
     }
+    tide_cond_wake_all(engine->world, engine->news); /* who closes the engine may wait for this */
     tide_lock_drop(engine->world, engine->lock);
 }
