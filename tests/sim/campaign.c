@@ -55,6 +55,10 @@ static const uint64_t named_seeds[] = {
      * 329 commits later, at 1253319 and at f1a8445, and takes other steps there.  Which commit
      * changed that, and whether it mended the cause or only led past it, is not known. */
     101887,
+    /* A stubborn handler began between the mirror's last look and the stop. */
+    1017681,
+    /* All was settled at once, and nobody took back the operator's halt. */
+    1014908,
 };
 
 /* Marks that the simulated mirror cannot reach, and why. */

@@ -15,6 +15,8 @@ enum {
     UNITS_LIST = 5,
     UNITS_GET = 20,
     GHOST_MS = 5000, /* after so long no call that we gave up takes effect any more */
+    STUBBORN_US_MAX = 300000000,
+    CLOSE_SECONDS_MAX = 600, /* a thread may stand still on its way out */
 };
 
 struct mirror_account *mirror_account_of(struct mirror *mirror, uint32_t id)
@@ -683,11 +685,10 @@ static tide_status answer_click(struct mirror *mirror, tide_job *job, tide_error
 
 static tide_status ignore_everything(struct mirror *mirror, tide_job *job, tide_error *err)
 {
-    mirror->stubborn_running++;
-    uint64_t until_us = tide_world_now_us(mirror->world) + tide_rng_below(&mirror->rng, 300000000);
+    uint64_t until_us =
+        tide_world_now_us(mirror->world) + tide_rng_below(&mirror->rng, STUBBORN_US_MAX);
     if (mirror->faults)
         (void)tide_world_sleep_until(mirror->world, until_us, NULL);
-    mirror->stubborn_running--;
     return done_once(mirror, job, err);
 }
 
@@ -849,7 +850,6 @@ tide_status mirror_open(struct mirror *mirror, tide_error *err)
     mirror->store_lost = false;
     mirror->operator_ends = false;
     mirror->operator_cancel = (tide_cancel){0};
-    mirror->stubborn_running = 0;
     tide_status rc = open_settings(mirror, err);
     const struct tide_engine_options options = {.state_dir = "/state",
                                                 .world = mirror->world,
@@ -879,21 +879,30 @@ tide_status mirror_open(struct mirror *mirror, tide_error *err)
     return rc;
 }
 
+/* The engine leaves a handler behind that does not return, or that a suspended machine kept from
+ * returning.  Its memory is freed by a further call, once the handler has come back; ours does
+ * within five minutes. */
+static tide_status close_engine(struct mirror *mirror)
+{
+    tide_status rc = tide_engine_close(mirror->engine);
+    for (int i = 0; rc == TIDE_TIMEOUT && !mirror->plan.calm && i < CLOSE_SECONDS_MAX; i++) {
+        (void)tide_world_sleep_until(mirror->world, tide_world_now_us(mirror->world) + 1000000,
+                                     NULL);
+        rc = tide_engine_close(mirror->engine);
+    }
+    return rc;
+}
+
 void mirror_close(struct mirror *mirror)
 {
     mirror->operator_ends = true;
     tide_world_cancel(mirror->world, &mirror->operator_cancel, TIDE_CANCEL_STOP);
     tide_world_join(mirror->world, mirror->operator_thread);
     mirror->operator_thread = NULL;
-    /* The engine leaves a handler behind that does not return; this test waits
-     * for its own ones first. */
-    while (mirror->stubborn_running > 0 && !tide_world_dead(mirror->world))
-        (void)tide_world_sleep_until(mirror->world, tide_world_now_us(mirror->world) + 1000000,
-                                     NULL);
     if (mirror->engine != NULL) {
         uint64_t start_ms = tide_world_now_ms(mirror->world);
         bool started = mirror->engine->phase == TIDE_PHASE_RUN;
-        tide_status rc = tide_engine_close(mirror->engine);
+        tide_status rc = close_engine(mirror);
         uint64_t took_ms = tide_world_now_ms(mirror->world) - start_ms;
         if (rc != TIDE_OK)
             tide_sim_fail(mirror->sim, "the engine did not close: %s", tide_status_name(rc));

@@ -137,7 +137,6 @@ struct mirror {
     struct sqlite3 *shards[MIRROR_SHARDS_MAX];
     size_t shards_count;
     struct mirror_scrap *scraps;
-    uint32_t stubborn_running;
     uint64_t disturbed_ms; /* somebody stood still at this time: no times are checked */
 
     uint64_t groups_made;

@@ -302,15 +302,13 @@ static void live_to_the_end(struct mirror *mirror)
         tide_sim_provider_faults(mirror->accounts[i].provider, false);
     if (mirror_open(mirror, &err) != TIDE_OK)
         tide_sim_fail(mirror->sim, "the engine did not open in a calm world: %s", err.text);
+    help(mirror); /* also when nothing is left to do: the account may be halted */
     for (int round = 0; !settled(mirror, &left); round++) {
         if (round == ROUNDS_MAX) {
             (void)tide_transact(mirror->engine, show_left, mirror, NULL);
             tide_sim_fail(mirror->sim, "%" PRIu64 " jobs and streams do not come to rest", left);
         }
-        if (round == 0)
-            help(mirror);
-        else
-            check_unaided(mirror);
+        check_unaided(mirror);
         follow_by_hand(mirror);
         if (round % 10 == 9)
             start_again(mirror);
