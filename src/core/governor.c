@@ -605,6 +605,7 @@ void tide_governor_save(tide_governor *governor, uint64_t now_ms, uint64_t now_u
                         struct tide_governor_saved *saved_out)
 {
     *saved_out = (struct tide_governor_saved){
+        .at_ms = now_ms,
         .at_unix_ms = now_unix_ms,
         .unrecorded_units = tide_lease_promise(&governor->lease, now_ms,
                                                has_window(governor) ? lease_units(governor) : 0),
@@ -629,6 +630,18 @@ void tide_governor_saved(tide_governor *governor, uint64_t saved_at_ms)
     tide_lease_saved(&governor->lease, saved_at_ms);
 }
 
+/* The time that has surely passed since the snapshot.  A wall clock set forward in between
+ * says too much.  On the machine that saved, the time since the boot says no more than is
+ * true: either it is the same boot, or the new one began after the snapshot.  On another
+ * machine it means nothing, and the wall clock is the bound. */
+static uint64_t age_ms(const struct tide_governor_saved *saved, uint64_t now_ms,
+                       uint64_t now_unix_ms)
+{
+    const uint64_t boot_ms = now_ms >= saved->at_ms ? now_ms - saved->at_ms : now_ms;
+    const uint64_t wall_ms = now_unix_ms > saved->at_unix_ms ? now_unix_ms - saved->at_unix_ms : 0;
+    return boot_ms < wall_ms ? boot_ms : wall_ms;
+}
+
 tide_status tide_governor_restore(tide_governor *governor, const struct tide_governor_saved *saved,
                                   uint64_t now_ms, uint64_t now_unix_ms)
 {
@@ -646,11 +659,13 @@ tide_status tide_governor_restore(tide_governor *governor, const struct tide_gov
      * provider has heard the last of the process that died. */
     const uint64_t counted_by_ms = now_ms + governor->profile.stray_ms;
     if (has_window(governor)) {
-        tide_window_restore(&governor->window, &saved->window, now_ms, now_unix_ms, counted_by_ms);
+        tide_window_restore(&governor->window, &saved->window, now_ms,
+                            saved->at_unix_ms + age_ms(saved, now_ms, now_unix_ms), counted_by_ms);
         tide_window_send(&governor->window, now_ms, saved->unrecorded_units);
         tide_window_unanswered(&governor->window, now_ms, counted_by_ms, saved->unrecorded_units);
     }
     if (governor->profile.learn_bytes_per_day) {
+        /* A guess that lasts a day: a machine that was off all night must not keep it. */
         tide_window_restore(&governor->day, &saved->day, now_ms, now_unix_ms, now_ms);
         governor->day_bytes_max = saved->day_bytes_max;
     }

@@ -13,7 +13,8 @@
  * Invariants (tide_governor_check()):
  *   G1  no window of the provider ever holds more than its limit, across crashes
  *       too, as long as it counts a call before its answer, or within stray_ms of
- *       our hanging up or dying (window.h has the proof).
+ *       our hanging up or dying (window.h has the proof).  The next process on this
+ *       machine need not trust the wall clock; one on another machine must.
  *   G2  levels 2..4 leave the reserve of the window to level 1 (K15).
  *   G3  units spent never exceed the durable promise.
  *   G4  rate and workers stay between their bounds.
@@ -132,7 +133,8 @@ bool tide_governor_save_due(const tide_governor *governor, uint64_t now_ms);
 void tide_governor_save(tide_governor *governor, uint64_t now_ms, uint64_t now_unix_ms,
                         struct tide_governor_saved *saved_out);
 void tide_governor_saved(tide_governor *governor, uint64_t saved_at_ms);
-/* Into a new governor, before its first call.  TIDE_CORRUPT: nothing changed. */
+/* Into a new governor, before its first call.  `now_ms` here and in tide_governor_save()
+ * counts since the machine's boot.  TIDE_CORRUPT: nothing changed. */
 tide_status tide_governor_restore(tide_governor *governor, const struct tide_governor_saved *saved,
                                   uint64_t now_ms, uint64_t now_unix_ms);
 

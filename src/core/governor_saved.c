@@ -2,9 +2,10 @@
 
 #include <inttypes.h>
 
-/* "1 at unrecorded rate workers concurrency until why day_max", then for each of
- * the two windows "in_flight count" and the pairs "expiry units". */
-enum { VERSION = 1 };
+/* "2 at_unix at unrecorded rate workers concurrency until why day_max", then for each
+ * of the two windows "in_flight count" and the pairs "expiry units".  Version 1 had no
+ * "at". */
+enum { VERSION = 2 };
 
 static tide_status window_print(const struct tide_window_saved *window, tide_buf *text)
 {
@@ -19,12 +20,13 @@ static tide_status window_print(const struct tide_window_saved *window, tide_buf
 tide_status tide_governor_saved_print(const struct tide_governor_saved *saved, tide_buf *text)
 {
     const size_t bytes_before = text->bytes;
-    tide_status rc = tide_buf_print(
-        text,
-        "%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64
-        " %" PRIu64,
-        VERSION, saved->at_unix_ms, saved->unrecorded_units, saved->rate_milli, saved->workers,
-        saved->concurrency, saved->paused_until_unix_ms, saved->paused_why, saved->day_bytes_max);
+    tide_status rc =
+        tide_buf_print(text,
+                       "%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+                       " %" PRIu64 " %" PRId64 " %" PRIu64,
+                       VERSION, saved->at_unix_ms, saved->at_ms, saved->unrecorded_units,
+                       saved->rate_milli, saved->workers, saved->concurrency,
+                       saved->paused_until_unix_ms, saved->paused_why, saved->day_bytes_max);
     if (rc == TIDE_OK)
         rc = window_print(&saved->window, text);
     if (rc == TIDE_OK)
@@ -60,6 +62,7 @@ tide_status tide_governor_saved_parse(tide_text text, struct tide_governor_saved
     if (version > VERSION)
         return TIDE_NEWER;
     if (!tide_text_number(&rest, &saved.at_unix_ms) ||
+        (version > 1 && !tide_text_number(&rest, &saved.at_ms)) ||
         !tide_text_number(&rest, &saved.unrecorded_units) ||
         !tide_text_number(&rest, &saved.rate_milli) || !tide_text_number(&rest, &saved.workers) ||
         !tide_text_number(&rest, &saved.concurrency) ||

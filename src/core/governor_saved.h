@@ -12,6 +12,7 @@
 #include "core/window.h"
 
 struct tide_governor_saved {
+    uint64_t at_ms; /* since the machine's boot; 0: of version 1, which did not say */
     uint64_t at_unix_ms;
     uint64_t unrecorded_units; /* that may have been sent after this was saved */
     uint64_t rate_milli;       /* thousandths of a unit per second */

@@ -51,8 +51,8 @@ typedef struct tide_window {
     uint64_t in_flight; /* units sent and not yet answered */
 } tide_window;
 
-/* What survives a crash.  Times are wall time, so that another process, on
- * another machine, can go on; a wall clock set forward in between forgets. */
+/* What survives a crash.  Times are wall time at the save, so that another process,
+ * on another machine, can go on. */
 struct tide_window_saved {
     uint64_t in_flight;
     uint32_t count;
@@ -86,8 +86,10 @@ void tide_window_save(const tide_window *window, uint64_t now_ms, uint64_t now_u
                       struct tide_window_saved *saved_out);
 /* Stored bytes are not trusted: ask before restoring. */
 bool tide_window_saved_is_valid(const struct tide_window_saved *saved);
-/* Adds what was saved to an initialised window.  What was in flight counts as if
- * the provider counted it at `counted_by_ms`. */
+/* Adds what was saved to an initialised window.  `now_unix_ms` is by the clock that
+ * saved: when that may be ahead, charges are forgotten too early (age_ms() in
+ * governor.c).  What was in flight counts as if the provider counted it at
+ * `counted_by_ms`. */
 void tide_window_restore(tide_window *window, const struct tide_window_saved *saved,
                          uint64_t now_ms, uint64_t now_unix_ms, uint64_t counted_by_ms);
 

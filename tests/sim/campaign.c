@@ -50,6 +50,7 @@ static const uint64_t named_seeds[] = {
     1609,    /* the mirror took the world for settled between two of its own questions */
     1010991, /* a schedule made on a clock that ran ahead waited for it, for weeks */
     1012464, /* an item was bad after two errors: its batch had spent the other attempts */
+    1008075, /* a wall clock set forward between two runs forgot units that were spent (C6) */
     /* At 7547e02 it fails: "C10: item i4-a0641317 of bob@two.example is stored, and still recorded
      * as 0", a record of a bad item that nobody took back.  It passes at 5c3258b, five hours and
      * 329 commits later, at 1253319 and at f1a8445, and takes other steps there.  Which commit

@@ -6,7 +6,8 @@
  * checks every sliding window at every count.  The client always has work,
  * wakes up a little late, saves with a delay, and can be killed: then the calls
  * in flight are counted all the same, and the next life starts from the last
- * snapshot that was on disk, with a clock that starts elsewhere.
+ * snapshot that was on disk, with a clock that starts elsewhere.  It may also
+ * stay down for a while, and find the wall clock set to another time.
  */
 #ifndef TIDE_TESTS_UNIT_REFEREE_H
 #define TIDE_TESTS_UNIT_REFEREE_H
@@ -23,6 +24,8 @@ enum {
     REFEREE_COUNTS_MAX = 8192, /* in one window */
 };
 
+#define REFEREE_WALL_MS 1790000000000u
+
 struct referee_options {
     uint64_t seed;
     uint64_t duration_ms;
@@ -30,6 +33,7 @@ struct referee_options {
     uint32_t call_units;
     unsigned level;
     uint32_t kill_every_ms; /* 0: never */
+    bool wall_jumps;        /* at each kill; some kills are reboots, some are not */
     uint64_t storm_from_ms; /* every call is refused ... */
     uint64_t storm_to_ms;
     uint32_t storm_names_ms;  /* ... naming at most this time; 0: none */
@@ -83,6 +87,7 @@ struct referee {
     struct tide_governor_profile profile;
     tide_governor *governor;
     uint64_t clock_base_us;
+    uint64_t wall_ms; /* at the start */
     struct referee_call calls[REFEREE_CALLS_MAX];
     uint64_t try_us;
     uint64_t kill_us;
@@ -104,7 +109,7 @@ static inline uint64_t referee_ms(const struct referee *self)
 
 static inline uint64_t referee_unix_ms(const struct referee *self)
 {
-    return 1790000000000u + self->now_us / 1000;
+    return self->wall_ms + self->now_us / 1000;
 }
 
 static inline uint64_t referee_min(uint64_t a, uint64_t b)
@@ -264,7 +269,6 @@ static inline void referee_save_done(struct referee *self)
 
 static inline void referee_start(struct referee *self)
 {
-    self->clock_base_us = self->now_us;
     self->report.lives++;
     TIDE_ASSERT(tide_governor_new(&self->profile, referee_ms(self), tide_mem_heap(),
                                   &self->governor) == TIDE_OK);
@@ -281,6 +285,37 @@ static inline void referee_start(struct referee *self)
                         tide_rng_below(&self->rng, self->options.kill_every_ms * 1000ull);
 }
 
+/* Nobody is there until `up_us`; the provider goes on counting. */
+static inline void referee_wait_down(struct referee *self, uint64_t up_us)
+{
+    for (;;) {
+        struct referee_call *next = NULL;
+        for (int i = 0; i < REFEREE_CALLS_MAX; i++) {
+            struct referee_call *call = &self->calls[i];
+            if (call->used && !call->counted && call->count_us <= up_us &&
+                (next == NULL || call->count_us < next->count_us))
+                next = call;
+        }
+        if (next == NULL)
+            break;
+        if (next->count_us > self->now_us)
+            self->now_us = next->count_us;
+        referee_count(self, next);
+    }
+    self->now_us = up_us;
+}
+
+/* The wall clock is an hour off at most.  A machine that rebooted did so while it was down. */
+static inline void referee_jump(struct referee *self)
+{
+    const uint64_t down_us =
+        tide_rng_chance(&self->rng, 1, 2) ? tide_rng_below(&self->rng, 90000000) : 0;
+    referee_wait_down(self, self->now_us + down_us);
+    self->wall_ms = REFEREE_WALL_MS - 3600000 + tide_rng_below(&self->rng, 7200000);
+    if (tide_rng_chance(&self->rng, 1, 2))
+        self->clock_base_us = self->now_us - tide_rng_below(&self->rng, down_us + 1);
+}
+
 /* kill -9: a save under way reaches the disk or does not. */
 static inline void referee_kill(struct referee *self)
 {
@@ -293,6 +328,10 @@ static inline void referee_kill(struct referee *self)
     tide_governor_free(self->governor);
     for (int i = 0; i < REFEREE_CALLS_MAX; i++)
         self->calls[i].orphan = true;
+    if (self->options.wall_jumps)
+        referee_jump(self);
+    else
+        self->clock_base_us = self->now_us;
     referee_start(self);
 }
 
@@ -357,6 +396,8 @@ static inline struct referee_report referee_run(const struct tide_governor_profi
     tide_buf_init(&self->saving_text, tide_mem_heap(), 1 << 16);
     tide_buf_init(&self->disk_text, tide_mem_heap(), 1 << 16);
     self->now_us = tide_rng_below(&self->rng, 1000);
+    self->clock_base_us = self->now_us;
+    self->wall_ms = REFEREE_WALL_MS;
     referee_start(self);
     for (uint64_t step = 0; self->now_us < options->duration_ms * 1000; step++) {
         self->now_us = referee_next_us(self);

@@ -59,6 +59,27 @@ static void killed_again_and_again_it_crosses_no_window(void **state)
     }
 }
 
+/* Time between two lives is what the clock of the machine says, whatever the wall clock was
+ * set to, and no more than the time since the boot if it rebooted (E4.3b). */
+static void killed_while_the_wall_clock_is_set_it_crosses_no_window(void **state)
+{
+    (void)state;
+    static const uint32_t every_ms[] = {120000, 60000, 20000};
+    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    profile.reserve_permille = 0;
+    for (uint64_t seed = 1; seed <= scaled(12); seed++) {
+        struct referee_options options = an_hour;
+        options.seed = seed;
+        options.kill_every_ms = every_ms[seed % 3];
+        options.wall_jumps = true;
+        const struct referee_report report = referee_run(&profile, &options);
+        print_message("seed %u: killed %u times, %.2f %% used, %u windows crossed\n",
+                      (unsigned)seed, (unsigned)report.lives, report.share * 100,
+                      (unsigned)report.crossed);
+        assert_int_equal(report.crossed, 0);
+    }
+}
+
 static void after_a_storm_of_refusals_the_pace_is_back_within_a_minute(void **state)
 {
     (void)state;
@@ -113,6 +134,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(over_an_hour_97_percent_is_used_and_no_window_is_crossed),
     cmocka_unit_test(without_a_reserve_still_no_window_is_crossed),
     cmocka_unit_test(killed_again_and_again_it_crosses_no_window),
+    cmocka_unit_test(killed_while_the_wall_clock_is_set_it_crosses_no_window),
     cmocka_unit_test(after_a_storm_of_refusals_the_pace_is_back_within_a_minute),
     cmocka_unit_test(a_click_does_not_wait_for_the_backfill),
     cmocka_unit_test(the_referee_notices_a_quota_that_is_smaller_than_believed),

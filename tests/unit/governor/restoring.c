@@ -97,7 +97,7 @@ static void a_damaged_or_newer_snapshot_is_refused(void **state)
         }
         text.data[at] = was;
     }
-    text.data[0] = '2';
+    text.data[0] = '3';
     assert_int_equal(tide_governor_saved_parse(tide_buf_text(&text), &read), TIDE_NEWER);
 
     struct tide_mem_faulty mem;
@@ -227,10 +227,77 @@ static void a_pause_is_saved_at_once_and_the_next_one_at_the_interval(void **sta
     tide_governor_free(governor);
 }
 
+/* Version 1 did not save the time since the boot: the wall clock is the bound. */
+static void a_snapshot_of_version_1_is_read(void **state)
+{
+    (void)state;
+    struct tide_governor_saved saved;
+    assert_int_equal(
+        tide_governor_saved_parse(
+            TIDE_TEXT("1 1700000000000 200 80000 8 0 0 0 0 20 1 1700000050000 40 0 0"), &saved),
+        TIDE_OK);
+    assert_int_equal(saved.at_unix_ms, 1700000000000);
+    assert_int_equal(saved.at_ms, 0);
+    assert_int_equal(saved.unrecorded_units, 200);
+    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 900000);
+    assert_int_equal(tide_governor_restore(governor, &saved, 900000, 1700000030000), TIDE_OK);
+    assert_int_equal(view_of(governor, 900000).window_used, 260);
+    assert_int_equal(view_of(governor, 921000).window_used, 220);
+    tide_governor_free(governor);
+}
+
+/* Units are forgotten when the provider's minute is over, and not when somebody sets the
+ * wall clock between two runs (E4.3b). */
+static void a_wall_clock_set_between_two_runs_forgets_no_units(void **state)
+{
+    (void)state;
+    enum { SAVED = 1000000, HOUR = 3600000 };
+    static const struct {
+        uint64_t now_ms;  /* at the restore; the snapshot was taken at SAVED */
+        int64_t wall_ms;  /* since the snapshot, by the wall clock */
+        uint64_t left_ms; /* how long the units still count; 0: no more */
+    } rows[] = {
+        {SAVED + 20000, 20000, 40000},        /* a right clock */
+        {SAVED + 20000, HOUR, 40000},         /* set forward */
+        {SAVED + 20000, -HOUR, 60000},        /* set back */
+        {SAVED + 70000, 70000, 0},            /* long over */
+        {10000, HOUR, 50000},                 /* rebooted: ten seconds have surely passed */
+        {70000, HOUR, 0},                     /* rebooted a while ago */
+        {SAVED + 5000, HOUR, 55000},          /* perhaps rebooted; nobody knows */
+        {SAVED + 24ull * HOUR, 20000, 40000}, /* another machine, which ran for longer */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tide_governor *old = governor_of(tide_governor_profile_named("gmail"), SAVED - 100);
+        save_now(old, SAVED - 100);
+        assert_int_equal(charge(old, SAVED - 50, 20), TIDE_OK);
+        answer(old, SAVED, 20, TIDE_OK, 0);
+        struct tide_governor_saved saved;
+        tide_governor_save(old, SAVED, 1700000000000, &saved);
+        tide_governor_free(old);
+
+        const uint64_t now_ms = rows[i].now_ms;
+        tide_governor *new = governor_of(tide_governor_profile_named("gmail"), now_ms);
+        assert_int_equal(
+            tide_governor_restore(new, &saved, now_ms, (uint64_t)(1700000000000 + rows[i].wall_ms)),
+            TIDE_OK);
+        const uint64_t promised = saved.unrecorded_units;
+        if (rows[i].left_ms == 0) {
+            assert_int_equal(view_of(new, now_ms).window_used, promised);
+        } else { /* by a grain and the drift later */
+            const uint64_t until_ms = now_ms + rows[i].left_ms;
+            assert_int_equal(view_of(new, until_ms).window_used, promised + 20);
+            assert_int_equal(view_of(new, until_ms + 250).window_used, promised);
+        }
+        tide_governor_free(new);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_restored_governor_remembers_pace_pause_and_spent_units),
     cmocka_unit_test(a_restart_forgets_a_pause_for_a_sign_in),
     cmocka_unit_test(a_damaged_or_newer_snapshot_is_refused),
+    cmocka_unit_test(a_snapshot_of_version_1_is_read),
+    cmocka_unit_test(a_wall_clock_set_between_two_runs_forgets_no_units),
     cmocka_unit_test(every_failed_allocation_is_reported_and_leaks_nothing),
     cmocka_unit_test(numbers_that_no_governor_saved_are_refused),
     cmocka_unit_test(a_restored_pause_ends_within_a_day),
