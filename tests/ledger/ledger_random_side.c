@@ -246,8 +246,9 @@ struct freed {
     struct tide_job_body *body;
 };
 
-/* Asks until nothing more may be had at this moment: what another process put back may
- * take a few milliseconds to be found. */
+/* Asks until nothing more may be had at this moment: what another process put back may take a
+ * while to be found, the longer the slower the machine is.  A time to come back that comes nearer
+ * while we wait is such a while; that of a job that is put off stays. */
 static size_t free_all(struct side *side, const struct op *op, struct freed *freed,
                        struct answer *answer)
 {
@@ -259,7 +260,8 @@ static size_t free_all(struct side *side, const struct op *op, struct freed *fre
     for (uint32_t i = 0; i < KINDS; i++)
         if ((op->a >> i & 1) != 0)
             kinds[kinds_count++] = side->kinds[i];
-    for (int tries = 0; tries < 20; tries++) {
+    uint64_t before = 0;
+    for (int tries = 0; tries < 1000; tries++) {
         const uint32_t counts[2] = {op->b, op->c};
         size_t count = 0;
         answer->rc = tide_ledger_claim_free(side->tx, kinds, kinds_count, counts, op->owner,
@@ -269,9 +271,11 @@ static size_t free_all(struct side *side, const struct op *op, struct freed *fre
         assert_true(total + count <= 2 * FREE_MAX);
         for (size_t i = 0; i < count; i++)
             freed[total++] = (struct freed){briefs[i].id, briefs[i], bodies[i]};
-        if (answer->number <= op->now || answer->number > op->now + 200)
+        if (answer->number <= op->now || (count == 0 && answer->number == before))
             break;
-        (void)usleep((useconds_t)(answer->number - op->now) * 1000);
+        before = answer->number;
+        const uint64_t wait_ms = answer->number - op->now;
+        (void)usleep((useconds_t)(wait_ms < 5 ? wait_ms : 5) * 1000);
     }
     return total;
 }
