@@ -274,6 +274,8 @@ static bool catch_up(struct sync *sync)
         sync->watch.accounts[i].active++; /* until the next look */
         began = true;
     }
+    if (began)
+        mail_watch_look_soon(&sync->watch); /* what was over is not */
     return began;
 }
 

@@ -257,11 +257,18 @@ static tide_status sample(struct mail_watch *watch, bool last, uint64_t now_ms)
 {
     json_t *snapshot = mail_snapshot(watch->cli, watch->home);
     watch->gone = snapshot == NULL && watch->home->engine == NULL;
-    const bool full = last || !watch->looked || watch->gone ||
-                      now_ms - watch->looked_ms >= LOOK_MS || is_idle(watch);
+    bool full = last || !watch->looked || watch->gone || now_ms - watch->looked_ms >= LOOK_MS ||
+                is_idle(watch);
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < watch->count; i++)
         rc = sample_one(watch, i, snapshot, full, now_ms);
+    /* That nothing is active is the end only if nothing is left, and that an earlier look does
+     * not tell: a plan may have ended since, and what it planned may not be in the window yet. */
+    if (!full && is_idle(watch)) {
+        full = true;
+        for (size_t i = 0; rc == TIDE_OK && i < watch->count; i++)
+            rc = sample_one(watch, i, snapshot, full, now_ms);
+    }
     watch->sampled_ms = now_ms;
     if (full) {
         watch->looked = true;
