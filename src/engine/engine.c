@@ -648,6 +648,17 @@ static bool join_workers(tide_engine *engine)
     return stuck;
 }
 
+/* What was pushed after the writer had left: nobody waits for it. */
+static void drop_writes(tide_engine *engine)
+{
+    for (struct tide_write *write = engine->writes_first, *next; write != NULL; write = next) {
+        next = write->next;
+        if (write->drop != NULL)
+            write->drop(engine, write);
+    }
+    engine->writes_first = engine->writes_last = NULL;
+}
+
 tide_status tide_engine_close(tide_engine *engine)
 {
     if (engine == NULL)
@@ -662,6 +673,7 @@ tide_status tide_engine_close(tide_engine *engine)
     join(world, &engine->keeper_thread);
     if (join_workers(engine))
         return TIDE_TIMEOUT; /* its thread may still touch the engine: leave it whole */
+    drop_writes(engine);
     bool clean = engine->fatal == TIDE_OK && engine->ended_count == 0 && !tide_world_dead(world);
     free_engine(engine, clean);
     return TIDE_OK;
