@@ -313,6 +313,7 @@ struct tide_engine {
     struct tide_common_limit limits[TIDE_COMMON_LIMITS];
     struct tide_tuning tuning;
     uint64_t settings_print;   /* of the file when the keeper looked last; its own */
+    uint64_t settings_refused; /* what was said about it last; 0: nothing */
     uint64_t settings_look_ms; /* when it looks again */
     tide_schedules *schedules;
     struct tide_schedule_plan *plans;

@@ -72,6 +72,13 @@ tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTIN
 
 /* ---- looking ----------------------------------------------------------------------- */
 
+static uint64_t print_add(uint64_t print, const char *data, size_t bytes) /* FNV-1a */
+{
+    for (size_t i = 0; i < bytes; i++)
+        print = (print ^ (unsigned char)data[i]) * 0x100000001b3u;
+    return print;
+}
+
 /* What the file holds, as a number that is never 0; a file that is missing or
  * cannot be read is a content of its own. */
 static uint64_t print_of(tide_engine *engine, const char *path)
@@ -80,11 +87,24 @@ static uint64_t print_of(tide_engine *engine, const char *path)
     tide_buf_init(&content, engine->mem, TIDE_SETTINGS_FILE_BYTES_MAX);
     tide_status rc =
         tide_file_read(engine->world, path, TIDE_SETTINGS_FILE_BYTES_MAX, &content, NULL);
-    uint64_t print = 0xcbf29ce484222325u ^ (uint64_t)(int64_t)rc; /* FNV-1a */
-    for (size_t i = 0; rc == TIDE_OK && i < content.bytes; i++)
-        print = (print ^ (unsigned char)content.data[i]) * 0x100000001b3u;
+    uint64_t print = 0xcbf29ce484222325u ^ (uint64_t)(int64_t)rc;
+    if (rc == TIDE_OK)
+        print = print_add(print, content.data, content.bytes);
     tide_buf_done(&content);
     return print | 1;
+}
+
+/* Once for each fault: a file that is replaced while we look at it is loaded twice, because its
+ * print is that of the one before. */
+static void tell_refused(tide_engine *engine, tide_status rc, const tide_error *err)
+{
+    const uint64_t print = print_add(1, err->text, strlen(err->text)) | 1;
+    if (print == engine->settings_refused)
+        return;
+    engine->settings_refused = print;
+    tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
+                   "settings refused", TIDE_F_CSTR("status", tide_status_name(rc)),
+                   TIDE_F_CSTR("detail", err->text));
 }
 
 static void look(tide_engine *engine, const char *path)
@@ -100,9 +120,9 @@ static void look(tide_engine *engine, const char *path)
     if (rc == TIDE_NO_MEMORY)
         engine->settings_print = 0; /* it is not the file's fault: try again */
     if (rc != TIDE_OK)
-        tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
-                       "settings refused", TIDE_F_CSTR("status", tide_status_name(rc)),
-                       TIDE_F_CSTR("detail", err.text));
+        tell_refused(engine, rc, &err);
+    else
+        engine->settings_refused = 0;
 }
 
 uint64_t tide_reload_look(tide_engine *engine, uint64_t now_ms)
