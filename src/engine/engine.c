@@ -402,8 +402,8 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
                        TIDE_F_U64("workers", engine->workers_count));
         engine->stuff_to_claim = true;
         tide_cond_wake_all(engine->world, engine->news); /* commands that wait for the start */
-        tide_cond_wake_one(engine->world,
-                           engine->keeper); /* it looks at the settings from now on */
+        /* The keeper looks at the settings from now on. */
+        tide_cond_wake_one(engine->world, engine->keeper);
     }
     tide_lock_drop(engine->world, engine->lock);
     tide_mem_free(engine->mem, ask, sizeof *ask);

@@ -486,12 +486,6 @@ tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t
     return ledger->ops->bad_list(ledger, account, kind, visit, arg, err);
 }
 
-tide_status tide_ledger_bad_clear(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                                  tide_error *err)
-{
-    return tx->ledger->ops->bad_clear(tx, account, kind, item, err);
-}
-
 tide_status tide_ledger_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
                                   tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
 {

@@ -595,9 +595,6 @@ struct tide_bad_row {
 tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
                                  bool (*visit)(const struct tide_bad_row *row, void *arg),
                                  void *arg, tide_error *err);
-/* The item succeeded after all: forgotten. */
-tide_status tide_ledger_bad_clear(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                                  tide_error *err);
 tide_status tide_ledger_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
                                   tide_bad_state state, uint64_t now_unix_ms, tide_error *err);
 
@@ -700,12 +697,12 @@ tide_status tide_ledger_kind_find(tide_ledger *ledger, const char *name, uint32_
                                   bool *paused_out, tide_error *err);
 tide_status tide_ledger_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
                                      tide_error *err);
-/* Small facts: clean stop, last run, last-sent times.  TIDE_NOT_FOUND. */
 /* What is remembered of an account beside its jobs: streams, unfinished cycles, bad items, its
  * governor and its notes, as bytes of text plus 8 for each number (E6.4), and whether there are
  * records of its items.  Reads all of it. */
 tide_status tide_ledger_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
                                  bool *bad_out, tide_error *err);
+/* Small facts: clean stop, last run, last-sent times.  TIDE_NOT_FOUND. */
 tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err);
 tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
                                  tide_error *err);

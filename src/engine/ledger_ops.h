@@ -84,8 +84,6 @@ struct tide_ledger_ops {
     tide_status (*bad_list)(tide_ledger *ledger, uint32_t account, uint32_t kind,
                             bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg,
                             tide_error *err);
-    tide_status (*bad_clear)(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                             tide_error *err);
     tide_status (*bad_state)(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
                              tide_bad_state state, uint64_t now_unix_ms, tide_error *err);
     tide_status (*intent)(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,

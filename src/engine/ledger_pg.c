@@ -595,7 +595,6 @@ static const struct tide_ledger_ops tide_pg_ops = {
     .work_left = tide_pgl_work_left,
     .cursor_move = tide_pgl_cursor_move,
     .bad_list = tide_pgl_bad_list,
-    .bad_clear = tide_pgl_bad_clear,
     .bad_state = tide_pgl_bad_state,
     .intent = tide_pgl_intent,
     .intent_find = tide_pgl_intent_find,

@@ -323,8 +323,6 @@ tide_status tide_pgl_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
 tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
                               bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg,
                               tide_error *err);
-tide_status tide_pgl_bad_clear(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                               tide_error *err);
 tide_status tide_pgl_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
                                tide_bad_state state, uint64_t now_unix_ms, tide_error *err);
 tide_status tide_pgl_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,

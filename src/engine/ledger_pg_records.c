@@ -319,32 +319,16 @@ tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
     return rc;
 }
 
-static void bad_key(struct tide_postgres *self, uint32_t account, uint32_t kind, tide_text item)
-{
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_i64(pg, account);
-    tide_pg_i64(pg, kind);
-    tide_pg_text(pg, item);
-}
-
-tide_status tide_pgl_bad_clear(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                               tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    bad_key(self, account, kind, item);
-    return tide_pgl_end(self, tide_pgl_write(self,
-                                             "DELETE FROM tidemark.bad WHERE account = $1"
-                                             " AND kind = $2 AND item = $3",
-                                             NULL, err));
-}
-
 tide_status tide_pgl_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
                                tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
-    bad_key(self, account, kind, item);
-    tide_pg_i32(self->pg, (int32_t)state);
-    tide_pg_u64(self->pg, now_unix_ms);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_i64(pg, account);
+    tide_pg_i64(pg, kind);
+    tide_pg_text(pg, item);
+    tide_pg_i32(pg, (int32_t)state);
+    tide_pg_u64(pg, now_unix_ms);
     return tide_pgl_change_one(self,
                                "UPDATE tidemark.bad SET state = $4, last_tried = $5"
                                " WHERE account = $1 AND kind = $2 AND item = $3",

@@ -322,17 +322,6 @@ tide_status tide_sql_bad_list(tide_ledger *ledger, uint32_t account, uint32_t ki
     return rc;
 }
 
-tide_status tide_sql_bad_clear(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                               tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_BAD_CLEAR);
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_u64(stmt, 2, kind);
-    tide_bind_text(stmt, 3, item);
-    return tide_sql_end(self, tide_db_run(&self->db, stmt, err));
-}
-
 tide_status tide_sql_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
                                tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
 {

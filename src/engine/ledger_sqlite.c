@@ -646,7 +646,6 @@ static const struct tide_ledger_ops sqlite_ops = {
     .work_left = tide_sql_work_left,
     .cursor_move = tide_sql_cursor_move,
     .bad_list = tide_sql_bad_list,
-    .bad_clear = tide_sql_bad_clear,
     .bad_state = tide_sql_bad_state,
     .intent = tide_sql_intent,
     .intent_find = tide_sql_intent_find,

@@ -388,7 +388,6 @@ SQL_OP(cycles);
 SQL_OP(work_left);
 SQL_OP(cursor_move);
 SQL_OP(bad_list);
-SQL_OP(bad_clear);
 SQL_OP(bad_state);
 SQL_OP(intent);
 SQL_OP(intent_find);

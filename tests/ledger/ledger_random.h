@@ -58,7 +58,6 @@ typedef enum op_kind {
     OP_RELEASE,
     OP_GRANT,
     OP_BAD_STATE,
-    OP_BAD_CLEAR,
     OP_INTENT,
     OP_INTENT_END,
     OP_SCHEDULE,

@@ -197,10 +197,6 @@ static void choose_record(struct chooser *chooser, const struct model *m, struct
         op->c = 1 + (uint32_t)BELOW(4);
         op->a = (uint32_t)BELOW(ACCOUNTS);
         break;
-    case OP_BAD_CLEAR:
-        op->c = 1 + (uint32_t)BELOW(4);
-        op->a = (uint32_t)BELOW(ACCOUNTS);
-        break;
     case OP_INTENT:
     case OP_INTENT_END:
         op->c = (uint32_t)BELOW(12);

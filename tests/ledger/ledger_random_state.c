@@ -53,11 +53,8 @@ static void run_bad(struct side *side, const struct op *op, struct answer *answe
     (void)snprintf(item, sizeof item, "item %u", op->c);
     uint32_t account = side->accounts[op->a];
     uint32_t kind = side->kinds[op->b];
-    if (op->kind == OP_BAD_STATE)
-        answer->rc = tide_ledger_bad_state(side->tx, account, kind, tide_text_of(item),
-                                           (tide_bad_state)op->number, op->now, &side->err);
-    else
-        answer->rc = tide_ledger_bad_clear(side->tx, account, kind, tide_text_of(item), &side->err);
+    answer->rc = tide_ledger_bad_state(side->tx, account, kind, tide_text_of(item),
+                                       (tide_bad_state)op->number, op->now, &side->err);
 }
 
 static void run_intent(struct side *side, const struct op *op, struct answer *answer)
@@ -166,7 +163,6 @@ void op_run_record(struct side *side, const struct op *op, struct answer *answer
         say(side, " units %" PRIu64, answer->number);
         break;
     case OP_BAD_STATE:
-    case OP_BAD_CLEAR:
         run_bad(side, op, answer);
         break;
     case OP_INTENT:

@@ -59,9 +59,7 @@ static void bad_items_are_counted_accepted_and_forgotten(void **state)
     commit(f);
     report_item(f, TIDE_PERMANENT);
     assert_int_equal(bad_of(f).row.state, TIDE_BAD_ACCEPTED);
-    begin(f);
-    OK(tide_ledger_bad_clear(f->tx, f->account, f->once, TIDE_TEXT("m1"), &f->err));
-    commit(f);
+    report_item(f, TIDE_OK);
     assert_int_equal(bad_of(f).count, 0);
 }
 
