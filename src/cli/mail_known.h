@@ -21,8 +21,8 @@ static inline uint64_t mail_known_count(const struct tide_mail_look *look, uint6
     return stored + look->bad + look->gone + look->owed + look->accepted + look->retrying;
 }
 
-/* Prints it, sets "copies", "unlisted" and "lost" in `one`, and ends the command with CLI_EXIT_BAD_ITEMS if
- * something is missing.  The ledger is open to be read. */
+/* Prints it, sets "copies", "unlisted" and "lost" in `one`, and ends the command with
+ * CLI_EXIT_BAD_ITEMS if something is missing.  The ledger is open to be read. */
 tide_status mail_known_show(struct cli *cli, const struct mail_known_ask *ask, tide_json *one);
 
 #endif

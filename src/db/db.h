@@ -73,6 +73,7 @@ tide_status tide_db_quick_check(tide_db *db, tide_buf *problems, tide_error *err
 /* Reports SQLite's `code`.  `what` is what was being done. */
 tide_status tide_db_failed(tide_db *db, int code, const char *what, tide_error *err);
 
+/* Prepares statement `number` at its first use; use tide_db_stmt. */
 sqlite3_stmt *tide_db_prepare(tide_db *db, size_t number);
 static inline sqlite3_stmt *tide_db_stmt(tide_db *db, size_t number)
 {

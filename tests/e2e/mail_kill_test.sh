@@ -69,7 +69,7 @@ arrive() { # a message, one in three with an old date
         curl -sSf --data-binary @- "$origin/_cloud/mail?user=$user&date=$date" | jq -r .id) || fail "deliver"
     printf '%s\t%s\t%s\n' "$id" "$date" "$at" >>"$dir/truth"
 }
-leave() { # somebody deletes one
+delete_one() {
     local id
     id=$(sed -n "$((RANDOM * 7 % $(wc -l <"$dir/truth") + 1))p" "$dir/truth" | cut -f 1)
     curl -sSf -d "{\"user\":\"$user\",\"ids\":[\"$id\"]}" "$origin/_cloud/mail/delete" >/dev/null || fail "delete"
@@ -117,7 +117,7 @@ midway=0 # of them in the middle of fetching
 ended_before=0
 for ((i = 1; done_kills < kills && i <= kills * 2; i++)); do
     arrive
-    [ $((i % 4)) -ne 0 ] || leave
+    [ $((i % 4)) -ne 0 ] || delete_one
     fetched
     before=$count
     wanted=$((1 + RANDOM % 30))

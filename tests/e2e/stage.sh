@@ -13,8 +13,10 @@ fail() {
 }
 started=() # ended with the script
 leave() {
-    [ ${#started[@]} -eq 0 ] || kill -CONT "${started[@]}" 2>/dev/null
-    [ ${#started[@]} -eq 0 ] || kill "${started[@]}" 2>/dev/null
+    if [ ${#started[@]} -gt 0 ]; then
+        kill -CONT "${started[@]}" 2>/dev/null
+        kill "${started[@]}" 2>/dev/null
+    fi
     rm -rf "$dir"
 }
 trap leave EXIT
