@@ -10,7 +10,7 @@
  * only the first kind, at once, and the archive stays.  Figures, no verdicts. */
 #include "base/check.h"
 #include "base/rng.h"
-#include "mail/archive.h"
+#include "mail/archive/archive.h"
 
 #include <dirent.h>
 #include <inttypes.h>

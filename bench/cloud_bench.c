@@ -16,8 +16,8 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "logic/cloud.h"
-#include "logic/mime.h"
+#include "cloudbox/gate/cloud.h"
+#include "cloudbox/mailbox/mime.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>

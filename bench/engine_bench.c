@@ -6,7 +6,7 @@
  * Every section runs in a process of its own, so that no heap of an earlier one
  * counts as its memory.  The directory is $TMPDIR or /tmp: it has to be on the
  * disk whose syncs are meant. */
-#include "engine/settings.h"
+#include "settings/settings.h"
 #include "tidemark.h"
 
 #include <dirent.h>

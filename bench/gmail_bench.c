@@ -3,14 +3,14 @@
  * is decoded), in one run on the same answers.
  *
  * Also what compression would save and cost on the same answers, which is why it
- * is asked for only where the network is the bottleneck (gmail.h).
+ * is asked for only where the network is the bottleneck (cloud/gmail.h).
  *
  * Prints one JSON object per line: {"name","value","unit","ratio","to"}. */
 #include "base/json.h"
 #include "base/rng.h"
 #include "cloud/gmail_raw.h"
-#include "logic/generate.h"
-#include "logic/http.h"
+#include "cloudbox/generate/generate.h"
+#include "cloudbox/gate/http.h"
 #include "world/inflate.h"
 
 #include <stdio.h>

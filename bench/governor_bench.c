@@ -1,6 +1,6 @@
 /* governor_bench.c - what a decision costs, and what share of the quota it earns.
  * One JSON object a line. */
-#include "unit/referee.h"
+#include "unit/core/referee.h"
 
 #include <inttypes.h>
 #include <stdio.h>

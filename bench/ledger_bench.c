@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "db/db.h"
-#include "engine/ledger.h"
+#include "ledger/ledger.h"
 
 #include <inttypes.h>
 #include <sqlite3.h>

@@ -15,9 +15,9 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "cloud/gmail_raw.h"
-#include "logic/generate.h"
-#include "logic/http.h"
-#include "mail/archive.h"
+#include "cloudbox/generate/generate.h"
+#include "cloudbox/gate/http.h"
+#include "mail/archive/archive.h"
 #include "world/world.h"
 
 #include <fcntl.h>

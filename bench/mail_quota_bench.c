@@ -11,7 +11,7 @@
  * Prints a JSON line per figure: {"name","value","unit","ratio","to"}. */
 #include "base/check.h"
 #include "mail/mail.h"
-#include "net/oauth.h"
+#include "net/oauth/oauth.h"
 #include "sim.h"
 #include "sim_cloud.h"
 

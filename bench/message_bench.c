@@ -1,8 +1,8 @@
 /* message_bench - what it costs to read a message for the index (M9): a typical
  * one of 10 kB with plain text, an HTML page and an attachment, beside GMime and
  * libxml2 doing the same work; HTML alone; folding; and decoding base64. */
-#include "mail/message.h"
-#include "mail/search.h"
+#include "mail/mime/message.h"
+#include "mail/search/search.h"
 
 #include <gmime/gmime.h>
 #include <libxml/HTMLparser.h>

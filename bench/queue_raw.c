@@ -10,7 +10,7 @@
  * next in one transaction and one round trip (a pipeline), with the payloads brought over
  * and nothing done with them.  What it leaves out is what an engine is for: fences and
  * leases, retries, dependencies, cycles, lanes, handlers on threads. */
-#include "engine/ledger_pg.h"
+#include "ledger/postgres/postgres.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

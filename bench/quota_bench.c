@@ -13,7 +13,7 @@
 #include "sim.h"
 #include "sim_cloud.h"
 #include "tidemark.h"
-#include "engine/settings.h"
+#include "settings/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>

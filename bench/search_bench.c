@@ -12,8 +12,8 @@
  * TIDE_BENCH_MESSAGES sets how many messages there are in all (120,000). */
 #include "base/check.h"
 #include "base/rng.h"
-#include "mail/search.h"
-#include "mail/shard.h"
+#include "mail/search/search.h"
+#include "mail/archive/shard.h"
 #include "world/real.h"
 
 #include <inttypes.h>

@@ -3,11 +3,11 @@
 #define TIDE_FUZZ_BOX_H
 
 #include "fuzz.h"
-#include "logic/mime.h"
-#include "logic/quota.h"
-#include "logic/referee.h"
-#include "logic/service.h"
-#include "logic/user.h"
+#include "cloudbox/mailbox/mime.h"
+#include "cloudbox/gate/quota.h"
+#include "cloudbox/record/referee.h"
+#include "cloudbox/gate/service.h"
+#include "cloudbox/gate/user.h"
 
 enum { FUZZ_START_MS = 1700000000, FUZZ_HEADERS = 16, FUZZ_MESSAGES_MAX = 100000 };
 

@@ -9,7 +9,7 @@
  * mailbox as it was (GM2). */
 #include "box.h"
 
-#include "logic/services.h"
+#include "cloudbox/services.h"
 
 enum { CHUNKS_MAX = 8 };
 

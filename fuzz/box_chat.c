@@ -6,7 +6,7 @@
  * JSON with a reason why it ended; a tool call has a name and an object. */
 #include "box.h"
 
-#include "logic/chat.h"
+#include "cloudbox/chat/chat.h"
 
 static void ask_model(box_cloud *cloud, uint8_t kind, tide_text body, struct box_answer *answer)
 {

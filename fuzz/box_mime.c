@@ -2,8 +2,8 @@
  * The tree is bounded (M2) and the same each time (M1), every attachment it names
  * can be had with the size it says, and every text that comes out is UTF-8. */
 #include "fuzz.h"
-#include "logic/http.h"
-#include "logic/mime.h"
+#include "cloudbox/gate/http.h"
+#include "cloudbox/mailbox/mime.h"
 
 struct seen {
     tide_text raw;

@@ -6,7 +6,7 @@
  * exactly what it would find without one (Q2). */
 #include "box.h"
 
-#include "logic/query.h"
+#include "cloudbox/mailbox/query.h"
 
 enum { PAGES_MAX = 5, SLOTS_MAX = 64 };
 

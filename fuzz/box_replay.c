@@ -6,7 +6,7 @@
  * the next message's id, @D the next draft's. */
 #include "box.h"
 
-#include "logic/mailbox_inside.h"
+#include "cloudbox/mailbox/inside.h"
 
 enum { LINES_MAX = 32 };
 

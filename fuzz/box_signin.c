@@ -9,7 +9,7 @@
  * refresh token, @k the ticket of the page. */
 #include "box.h"
 
-#include "logic/auth.h"
+#include "cloudbox/signin/auth.h"
 
 enum { STEPS_MAX = 10, TEXT_MAX = 4096 };
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/check.h"
-#include "mail/content.h"
+#include "mail/archive/content.h"
 
 struct pieces {
     tide_text raw;

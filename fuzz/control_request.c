@@ -2,7 +2,7 @@
  * filter means carried out on a small ledger and undone again.  Nothing that a
  * request says may damage the ledger or widen what was asked. */
 #include "fuzz.h"
-#include "engine/control.h"
+#include "engine/control/control.h"
 
 #include <stdio.h>
 #include <unistd.h>

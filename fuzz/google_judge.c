@@ -1,7 +1,7 @@
-/* What a refusal with any code and any body means (net/google.h).  The first two bytes
+/* What a refusal with any code and any body means (net/judge_google.h).  The first two bytes
  * are the code, the next six the time in seconds, the rest is the body. */
 #include "fuzz.h"
-#include "net/google.h"
+#include "net/judge_google.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

@@ -2,7 +2,7 @@
  * will; what parses prints as it was, and what restores leaves a governor that
  * keeps its invariants while it is used. */
 #include "fuzz.h"
-#include "core/governor.h"
+#include "core/governor/governor.h"
 
 enum { NOW_MS = 100000, NOW_UNIX_MS = 1700000000 };
 

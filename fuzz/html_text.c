@@ -2,7 +2,7 @@
  * a large one holds. */
 #include "fuzz.h"
 #include "base/json.h"
-#include "mail/message.h"
+#include "mail/mime/message.h"
 
 static void check_clean(tide_text text)
 {

@@ -1,7 +1,7 @@
 /* A mailbox of any bytes: some sequence of messages, every byte of the file passed once;
  * and the same bytes as a message of our own come back. */
 #include "fuzz.h"
-#include "mail/mbox.h"
+#include "mail/files/mbox.h"
 
 static tide_status from_text(void *arg, uint64_t at, char *bytes, size_t room, size_t *count_out,
                              tide_error *err)

@@ -1,10 +1,10 @@
-/* A message of any bytes: read, M3 and M4 of message.h, the parts W1 to W3, and
+/* A message of any bytes: read, M3 and M4 of mail/mime/message.h, the parts W1 to W3, and
  * every attachment decoded. */
 #include "fuzz.h"
 #include "base/json.h"
-#include "mail/message.h"
-#include "mail/message_check.h"
-#include "mail/search.h"
+#include "mail/mime/message.h"
+#include "mail/mime/check.h"
+#include "mail/search/search.h"
 
 static void check_clean(tide_text text, bool line)
 {

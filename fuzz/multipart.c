@@ -2,7 +2,7 @@
  * part begins before its bytes and ends behind them.  The first byte says how the text
  * is cut. */
 #include "fuzz.h"
-#include "net/multipart.h"
+#include "net/batch/multipart.h"
 
 struct seen {
     bool open;

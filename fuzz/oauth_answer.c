@@ -1,7 +1,7 @@
 /* What a browser sends to the listener and what people paste (world/loopback.h,
- * net/oauth.h): any bytes as a request's head, as a query and as a form's value. */
+ * net/oauth/oauth.h): any bytes as a request's head, as a query and as a form's value. */
 #include "fuzz.h"
-#include "net/oauth_inside.h"
+#include "net/oauth/inside.h"
 #include "world/loopback.h"
 
 static void head(tide_text text)

@@ -1,8 +1,8 @@
-/* Files that people hand us and grants that were stored (net/oauth.h): any bytes as a
+/* Files that people hand us and grants that were stored (net/oauth/oauth.h): any bytes as a
  * client file, as a service account's key and as a grant.  A grant that was read is
  * written and read back to the same. */
 #include "fuzz.h"
-#include "net/oauth_inside.h"
+#include "net/oauth/inside.h"
 
 static void client(tide_text file)
 {

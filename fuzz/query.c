@@ -1,7 +1,7 @@
 /* A query as somebody types it: parsed or refused, planned, and its words asked
  * of an index, which must understand every expression that is made of them. */
 #include "fuzz.h"
-#include "mail/search_plan.h"
+#include "mail/search/plan.h"
 
 static sqlite3_stmt *asked;
 

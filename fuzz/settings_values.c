@@ -1,8 +1,8 @@
 /* Values of settings, from the command line and the environment (E11): whatever
  * is accepted lies in its range, prints, and reads back as the same value. */
 #include "fuzz.h"
-#include "engine/settings.h"
-#include "engine/settings_schedule.h"
+#include "settings/settings.h"
+#include "settings/schedule.h"
 
 #include <stdio.h>
 

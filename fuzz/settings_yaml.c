@@ -2,7 +2,7 @@
  * setting and its new value ("workers.count=9"), the rest is the file.  An edit
  * that succeeds gives a file that can be read, and says what was asked. */
 #include "fuzz.h"
-#include "engine/settings.h"
+#include "settings/settings.h"
 
 static void check_edited(const tide_buf *edited, tide_text name, tide_text value)
 {

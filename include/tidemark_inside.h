@@ -32,7 +32,7 @@ tide_status tide_account_answered(tide_engine *engine, uint32_t account, tide_er
 
 /* From now on this process runs jobs of these accounts only, and of no account; what waits for
  * other accounts stays in the ledger.  Before the start.  `count` 0: of all.  A command that hands
- * work for another account to this process (control.h) adds that account. */
+ * work for another account to this process (engine/control/control.h) adds that account. */
 tide_status tide_engine_only(tide_engine *engine, const char *const *names, size_t count,
                              tide_error *err);
 

@@ -1,7 +1,7 @@
-#include "serve/account.h"
+#include "cloudbox/serve/account.h"
 
 #include "base/check.h"
-#include "logic/auth.h"
+#include "cloudbox/signin/auth.h"
 
 #include <errno.h>
 #include <fcntl.h>

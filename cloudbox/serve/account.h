@@ -2,7 +2,7 @@
 #ifndef BOX_SERVE_ACCOUNT_H
 #define BOX_SERVE_ACCOUNT_H
 
-#include "logic/cloud.h"
+#include "cloudbox/gate/cloud.h"
 
 /* Makes the account and writes its key to `file`, readable by its owner alone; the
  * key asks for its tokens at `origin`.  An account that a kept state knows

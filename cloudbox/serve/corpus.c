@@ -1,4 +1,4 @@
-#include "serve/corpus.h"
+#include "cloudbox/serve/corpus.h"
 
 #include "base/check.h"
 

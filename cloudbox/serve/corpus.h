@@ -5,7 +5,7 @@
 #ifndef BOX_SERVE_CORPUS_H
 #define BOX_SERVE_CORPUS_H
 
-#include "logic/cloud.h"
+#include "cloudbox/gate/cloud.h"
 
 enum { BOX_CORPUS_FILES_MAX = 10 * 1000 * 1000, BOX_CORPUS_FILE_BYTES_MAX = 150 << 20 };
 

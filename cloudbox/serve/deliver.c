@@ -1,4 +1,4 @@
-#include "serve/deliver.h"
+#include "cloudbox/serve/deliver.h"
 
 #include "base/check.h"
 

@@ -6,7 +6,7 @@
 #ifndef BOX_SERVE_DELIVER_H
 #define BOX_SERVE_DELIVER_H
 
-#include "serve/shared.h"
+#include "cloudbox/serve/shared.h"
 
 enum { BOX_DELIVERIES_MAX = 16, BOX_DELIVERY_TIMEOUT_MS = 10000 };
 

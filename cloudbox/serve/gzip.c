@@ -1,4 +1,4 @@
-#include "serve/gzip.h"
+#include "cloudbox/serve/gzip.h"
 
 #include "base/check.h"
 

@@ -1,4 +1,4 @@
-#include "serve/listen.h"
+#include "cloudbox/serve/listen.h"
 
 #include "base/check.h"
 

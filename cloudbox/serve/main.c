@@ -1,9 +1,9 @@
 /* tidemark-cloud: starts what the options ask for, says that it is ready, and
  * ends cleanly on SIGTERM and SIGINT. */
-#include "logic/mime.h"
-#include "serve/account.h"
-#include "serve/server.h"
-#include "serve/setup.h"
+#include "cloudbox/mailbox/mime.h"
+#include "cloudbox/serve/account.h"
+#include "cloudbox/serve/server.h"
+#include "cloudbox/serve/setup.h"
 
 #include <curl/curl.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
-#include "serve/options.h"
+#include "cloudbox/serve/options.h"
 
 #include "base/check.h"
 #include "base/clocktext.h"
-#include "logic/clock.h"
+#include "cloudbox/gate/clock.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -532,7 +532,7 @@ void box_settings_done(struct box_settings *settings)
     free(settings->tls_key);
 }
 
-/* METHOD=FAULT[@RATE] in the words of faults.h. */
+/* METHOD=FAULT[@RATE] in the words of cloudbox/gate/faults.h. */
 tide_status box_settings_fault(const struct box_setting *fault, tide_buf *json_out, tide_error *err)
 {
     if (fault->right.data == NULL) {

@@ -11,7 +11,7 @@
 #ifndef BOX_SERVE_OPTIONS_H
 #define BOX_SERVE_OPTIONS_H
 
-#include "logic/cloud.h"
+#include "cloudbox/gate/cloud.h"
 
 #include <stdio.h>
 
@@ -65,7 +65,7 @@ tide_status box_settings_parse(int argc, char *const *argv, struct box_settings 
 void box_settings_done(struct box_settings *settings);
 void box_settings_add(struct box_setting_list *list, const struct box_setting *item);
 
-/* One fault as the JSON of faults.h. */
+/* One fault as the JSON of cloudbox/gate/faults.h. */
 tide_status box_settings_fault(const struct box_setting *fault, tide_buf *json_out,
                                tide_error *err);
 

@@ -1,9 +1,9 @@
-#include "serve/server.h"
+#include "cloudbox/serve/server.h"
 
 #include "base/check.h"
-#include "serve/gzip.h"
-#include "serve/listen.h"
-#include "serve/state.h"
+#include "cloudbox/serve/gzip.h"
+#include "cloudbox/serve/listen.h"
+#include "cloudbox/serve/state.h"
 
 #include <inttypes.h>
 #include <poll.h>

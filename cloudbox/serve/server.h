@@ -14,10 +14,10 @@
 #ifndef BOX_SERVE_SERVER_H
 #define BOX_SERVE_SERVER_H
 
-#include "serve/deliver.h"
-#include "serve/options.h"
-#include "serve/shared.h"
-#include "serve/wire.h"
+#include "cloudbox/serve/deliver.h"
+#include "cloudbox/serve/options.h"
+#include "cloudbox/serve/shared.h"
+#include "cloudbox/serve/wire.h"
 
 typedef struct box_server box_server;
 

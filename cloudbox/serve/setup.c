@@ -1,8 +1,8 @@
-#include "serve/setup.h"
+#include "cloudbox/serve/setup.h"
 
 #include "base/check.h"
 #include "base/clocktext.h"
-#include "serve/corpus.h"
+#include "cloudbox/serve/corpus.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

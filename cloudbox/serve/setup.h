@@ -6,9 +6,9 @@
 #ifndef BOX_SERVE_SETUP_H
 #define BOX_SERVE_SETUP_H
 
-#include "serve/options.h"
-#include "serve/shared.h"
-#include "serve/state.h"
+#include "cloudbox/serve/options.h"
+#include "cloudbox/serve/shared.h"
+#include "cloudbox/serve/state.h"
 
 /* Makes shared->cloud.  `state` may be NULL.  `settings` is completed: the seed and
  * the mailboxes of a state, the demonstration when nothing was asked for. */

@@ -7,7 +7,7 @@
 #ifndef BOX_SERVE_SHARED_H
 #define BOX_SERVE_SHARED_H
 
-#include "logic/cloud.h"
+#include "cloudbox/gate/cloud.h"
 
 #include <pthread.h>
 #include <time.h>

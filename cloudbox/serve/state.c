@@ -1,4 +1,4 @@
-#include "serve/state.h"
+#include "cloudbox/serve/state.h"
 
 #include "base/check.h"
 

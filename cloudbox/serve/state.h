@@ -16,7 +16,7 @@
 #ifndef BOX_SERVE_STATE_H
 #define BOX_SERVE_STATE_H
 
-#include "logic/cloud.h"
+#include "cloudbox/gate/cloud.h"
 
 enum { BOX_STATE_FORMAT = 1, BOX_STATE_LINE_BYTES_MAX = 1 << 30 };
 

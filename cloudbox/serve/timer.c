@@ -1,4 +1,4 @@
-#include "serve/timer.h"
+#include "cloudbox/serve/timer.h"
 
 #include "base/check.h"
 #include "base/mem.h"

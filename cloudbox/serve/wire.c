@@ -1,7 +1,7 @@
-#include "serve/wire.h"
+#include "cloudbox/serve/wire.h"
 
 #include "base/check.h"
-#include "serve/server.h"
+#include "cloudbox/serve/server.h"
 
 #include <gnutls/gnutls.h>
 #include <stdio.h>

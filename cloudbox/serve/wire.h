@@ -14,8 +14,8 @@
 #ifndef BOX_SERVE_WIRE_H
 #define BOX_SERVE_WIRE_H
 
-#include "logic/cloud.h"
-#include "serve/timer.h"
+#include "cloudbox/gate/cloud.h"
+#include "cloudbox/serve/timer.h"
 
 #include <microhttpd.h>
 

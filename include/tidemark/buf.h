@@ -15,8 +15,8 @@
 #ifndef TIDEMARK_BUF_H
 #define TIDEMARK_BUF_H
 
-#include "status.h"
-#include "text.h"
+#include "tidemark/status.h"
+#include "tidemark/text.h"
 
 #ifdef __cplusplus
 extern "C" {

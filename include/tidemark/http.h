@@ -6,8 +6,8 @@
 #ifndef TIDEMARK_HTTP_H
 #define TIDEMARK_HTTP_H
 
-#include "status.h"
-#include "text.h"
+#include "tidemark/status.h"
+#include "tidemark/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>

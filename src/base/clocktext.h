@@ -5,7 +5,7 @@
  * function of the same name reads back to the same number; the `_human`
  * functions round and are for eyes only.
  *
- * Invariants (tests/unit/settings_test.c):
+ * Invariants (tests/unit/settings/settings_test.c):
  *   X1  parse(format(n)) == n for every n that can be formatted.
  *   X2  a parse that fails leaves its output as it was; overflow is a failure,
  *       never a wrong number.

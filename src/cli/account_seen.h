@@ -3,7 +3,7 @@
 #define TIDE_CLI_ACCOUNT_SEEN_H
 
 #include "cli/cli.h"
-#include "engine/outcome.h"
+#include "ledger/outcome.h"
 
 struct account_seen {
     struct tide_outcome outcome;

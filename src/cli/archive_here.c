@@ -3,7 +3,7 @@
 
 #include "base/limits.h"
 #include "console/console.h"
-#include "engine/archive_id.h"
+#include "engine/accounts/archive_id.h"
 #include "mail/mail.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* archive_here.h - which archives are on this machine, and whose they are (docs/fleet.md).
  *
  * An archive is local files; the ledger may be shared by many machines.  So each archive has
- * an id (engine/archive_id.h), and the ledger says for each account in which archive its
+ * an id (engine/accounts/archive_id.h), and the ledger says for each account in which archive its
  * data are.  Only a process that has that very archive in its place takes the account.
  *
  * Invariants:

@@ -1,7 +1,7 @@
 #include "cli/cli.h"
 
 #include "base/check.h"
-#include "engine/settings_url.h"
+#include "settings/url.h"
 
 #include <stdio.h>
 

@@ -25,9 +25,9 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "engine/control.h"
-#include "engine/ledger.h"
-#include "engine/settings.h"
+#include "engine/control/control.h"
+#include "ledger/ledger.h"
+#include "settings/settings.h"
 #include "world/world.h"
 
 enum {

@@ -1,4 +1,4 @@
-/* restoring.h - the mark of a restore that is under way (cmd_restore.c). */
+/* restoring.h - the mark of a restore that is under way (cli/commands/restore.c). */
 #ifndef TIDE_CLI_RESTORING_H
 #define TIDE_CLI_RESTORING_H
 

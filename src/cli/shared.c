@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 #include "cli/restoring.h"
 
-#include "engine/settings_url.h"
+#include "settings/url.h"
 
 #include <stdio.h>
 #include <sys/stat.h>

@@ -4,7 +4,7 @@
 #include "base/limits.h"
 #include "cloud/gmail_answer.h"
 #include "cloud/gmail_raw.h"
-#include "net/google.h"
+#include "net/judge_google.h"
 #include "tidemark_inside.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* gmail.h - the Gmail API as the mail system uses it.
  *
  * Each function is one call under the job's governor, charged with its price
- * (quota of 2026), judged by net/google.h, signed with the account's token; a
+ * (quota of 2026), judged by net/judge_google.h, signed with the account's token; a
  * 401 refreshes and tries once more.  Answers of any size are bounded; the raw
  * message is taken out of its JSON while it streams (gmail_raw.h), so that 100 MB
  * cost one copy.
@@ -35,7 +35,7 @@
 #define TIDE_CLOUD_GMAIL_H
 
 #include "base/json.h"
-#include "net/oauth.h"
+#include "net/oauth/oauth.h"
 #include "tidemark.h"
 
 typedef struct tide_gmail tide_gmail;

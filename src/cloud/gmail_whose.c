@@ -1,7 +1,7 @@
 #include "cloud/gmail_whose.h"
 
 #include "cloud/gmail_answer.h"
-#include "net/google.h"
+#include "net/judge_google.h"
 
 #include <stdio.h>
 #include <string.h>

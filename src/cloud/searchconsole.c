@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 #include "cloud/searchconsole_rows.h"
-#include "net/google.h"
+#include "net/judge_google.h"
 #include "net/secrets.h"
 #include "tidemark_inside.h"
 

@@ -1,6 +1,6 @@
 /* searchconsole.h - the Search Console API: sites, and search analytics by batch.
  *
- * Every query is one part of a batch (net/batch.h); rows are taken out of the
+ * Every query is one part of a batch (net/batch/batch.h); rows are taken out of the
  * answer while it streams in (searchconsole_rows.h).  Requests follow Google's
  * discovery document to the letter.
  *
@@ -12,8 +12,8 @@
 #ifndef TIDE_CLOUD_SEARCHCONSOLE_H
 #define TIDE_CLOUD_SEARCHCONSOLE_H
 
-#include "net/batch.h"
-#include "net/oauth.h"
+#include "net/batch/batch.h"
+#include "net/oauth/oauth.h"
 
 typedef struct tide_searchconsole tide_searchconsole;
 

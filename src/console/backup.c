@@ -1,7 +1,7 @@
 #include "console/backup.h"
 
 #include "db/copy.h"
-#include "engine/archive_id.h"
+#include "engine/accounts/archive_id.h"
 #include "world/userfile.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* backup.h - a consistent copy of archive/console while it is being written (M17).
  *
  * Each property's file is copied as one snapshot and takes its name when it is whole.  Nothing is ever
- * removed from a copy.  As with mail (mail/backup.h), whoever copies the ledger too takes its copy first and
+ * removed from a copy.  As with mail (mail/files/backup.h), whoever copies the ledger too takes its copy first and
  * gives it its name last. */
 #ifndef TIDE_CONSOLE_BACKUP_H
 #define TIDE_CONSOLE_BACKUP_H

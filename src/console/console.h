@@ -1,7 +1,7 @@
 /* console.h - Search Console backfill on the engine (B1-B11).
  *
  * A date is a cycle of its series' stream; a request (date, start row) is a job of it.
- * The handlers of many jobs meet in a batcher (net/batch.h), so that up to fifty
+ * The handlers of many jobs meet in a batcher (net/batch/batch.h), so that up to fifty
  * requests travel in one HTTP request and several of those fly.
  *
  *   console.plan   asks which day is the last final one, looks which days are missing,
@@ -67,7 +67,7 @@ tide_status tide_console_rest(tide_console *console, tide_error *err);
 
 /* A sign-in has a name of the person's own ("console" unless said); known ones get the
  * new endpoint ("": Google's).  Its files are in our directory from now on
- * (engine/archive_id.h).  TIDE_INVALID: a shared ledger says that they are elsewhere. */
+ * (engine/accounts/archive_id.h).  TIDE_INVALID: a shared ledger says that they are elsewhere. */
 tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
                                      tide_error *err);
 /* Whether the files that the ledger names are in this directory: only then may a process

@@ -4,8 +4,8 @@
 
 #include "console/console.h"
 #include "console/dates.h"
-#include "engine/archive_id.h"
-#include "engine/ledger_rows.h"
+#include "engine/accounts/archive_id.h"
+#include "ledger/rows.h"
 
 /* A sign-in in use. */
 struct tide_console_user {

@@ -6,7 +6,7 @@
 #define TIDE_CONSOLE_LOOK_H
 
 #include "console/console.h"
-#include "engine/ledger.h"
+#include "ledger/ledger.h"
 
 /* The sites that were added; none where the system was never used. */
 tide_status tide_console_look_sites(tide_ledger *ledger,

@@ -3,7 +3,7 @@
  * tide_dispatch() is called under the lock by whoever changed something, so that
  * no news waits for a thread to wake up.  The dispatcher's own thread exists for
  * time alone: due jobs, quota coming back, stalls, schedules. */
-#include "engine/fleet.h"
+#include "fleet/fleet.h"
 #include "base/check.h"
 
 enum { GIVE_UP_MS = 5000 }; /* after the grace, for a ledger that does not answer */
@@ -40,7 +40,7 @@ static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
         struct tide_account *account = engine->accounts[i];
         uint64_t account_at_ms = tide_governor_wake_at_ms(account->governor, now_ms);
         /* One that is due is the writer's; waiting for its time would be a spin as
-         * long as the writer is at the disk.  He wakes us after it (writer.c). */
+         * long as the writer is at the disk.  He wakes us after it (engine/writer/writer.c). */
         uint64_t save_at_ms = tide_governor_save_at_ms(account->governor);
         save_at_ms = save_at_ms <= now_ms ? TIDE_NEVER : save_at_ms;
         uint64_t order_at_ms = tide_badness_wake_at_ms(account->badness);

@@ -1,8 +1,8 @@
 /* engine.c - opening, starting, waiting, stopping. */
-#include "engine/fleet.h"
+#include "fleet/fleet.h"
 #include "base/check.h"
-#include "engine/archive_id.h"
-#include "engine/control.h"
+#include "engine/accounts/archive_id.h"
+#include "engine/control/control.h"
 #include "engine/options.h"
 #include "engine/reload.h"
 

@@ -6,7 +6,7 @@
  *
  *   workers     take a HELD job, run its handler, leave its end in `ended`
  *   writer      takes ends, writes and claims together, commits them as one
- *               transaction, applies the results (writer.c)
+ *               transaction, applies the results (engine/writer/writer.c)
  *   dispatcher  wakes up for time: due jobs, quota, stalls, schedules
  *   callers     put a tide_write into the queue and wait for it
  *
@@ -27,17 +27,17 @@
 #include "base/rng.h"
 #include "core/alerts.h"
 #include "core/badness.h"
-#include "core/bandwidth.h"
+#include "core/governor/bandwidth.h"
 #include "core/frontier.h"
-#include "core/governor.h"
+#include "core/governor/governor.h"
 #include "core/lanes.h"
 #include "core/retry.h"
 #include "core/schedule.h"
 #include "core/tracker.h"
-#include "engine/account_totals.h"
-#include "engine/ledger.h"
-#include "engine/outcome.h"
-#include "engine/settings.h"
+#include "ledger/account_totals.h"
+#include "ledger/ledger.h"
+#include "ledger/outcome.h"
+#include "settings/settings.h"
 #include "engine/tuning.h"
 #include "tidemark_inside.h"
 #include "world/world.h"
@@ -61,14 +61,14 @@ struct tide_account_jobs {
     uint64_t bytes;
 };
 
-/* The longest wait for room in a queue, as the last look found it (queues.c). */
+/* The longest wait for room in a queue, as the last look found it (engine/accounts/queues.c). */
 struct tide_queued {
     const char *queue;
     uint64_t since_ms; /* 0: nobody waits */
     bool told;         /* the alerts know of a wait */
 };
 
-/* What the ledger remembers of an account beside its jobs (metadata.c). */
+/* What the ledger remembers of an account beside its jobs (engine/accounts/metadata.c). */
 struct tide_metadata {
     uint64_t bytes;       /* as last measured */
     uint64_t grown;       /* by the bad items since then, about */
@@ -93,10 +93,11 @@ struct tide_account {
     uint32_t admitted; /* jobs the lanes were told it may have */
     bool held;         /* this process runs it; always so where the ledger is ours alone */
     bool leaving;      /* on a shared ledger: to be given up once nothing of it is claimed */
-    bool unwanted;     /* this process was started for others (wanted.c): it is not run */
+    bool
+        unwanted; /* this process was started for others (engine/accounts/wanted.c): it is not run */
     struct tide_outcome outcome; /* what its calls came to last */
     bool bound;                  /* its archive is local files: hardly anybody else could take it */
-    /* On a shared ledger: jobs of kinds that this process does not run (fleet_look.c). */
+    /* On a shared ledger: jobs of kinds that this process does not run (fleet/look.c). */
     uint64_t foreign_ms;       /* since when some were met; 0: none */
     uint64_t offered_until_ms; /* given up for those who run them: left to them until then */
     uint64_t offer_wait_ms;    /* grows each time that nobody wanted it */
@@ -109,7 +110,7 @@ struct tide_account {
     uint64_t failed, retried, split, bad; /* since start, for people (E9.1) */
     struct tide_account_totals totals;    /* up to the last look, of all processes (M4) */
     struct tide_account_totals counted;   /* what `totals` has of the four above */
-    bool windows_changed;                 /* since they were saved (alerting_saved.c) */
+    bool windows_changed; /* since they were saved (engine/accounts/alerting_saved.c) */
     struct tide_demand demand;
     struct tide_queued queued;
     struct tide_metadata metadata;
@@ -244,7 +245,7 @@ struct tide_job {
     bool given_up; /* the supervisor took it from a worker that does not return */
 };
 
-/* Between two statements a server waits 5 s for a transaction of ours (ledger_pg.c). */
+/* Between two statements a server waits 5 s for a transaction of ours (ledger/postgres/postgres.c). */
 enum { TIDE_CALLBACK_MS_MAX = 4000 };
 
 struct tide_worker {
@@ -402,7 +403,7 @@ bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can
 /* Takes the job from a worker whose handler ignores its cancellation; under the lock. */
 void tide_worker_give_up(tide_engine *engine, struct tide_worker *worker, uint64_t now_ms);
 
-/* ---- writer.c ---- */
+/* ---- engine/writer/writer.c ---- */
 tide_status tide_writer_new(tide_engine *engine); /* before its thread */
 void tide_writer_free(tide_engine *engine);
 void tide_writer_main(void *arg);
@@ -441,7 +442,7 @@ tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, t
 void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64_t now_unix_ms,
                        struct tide_job_new *job_out); /* a checked one */
 
-/* ---- supervisor.c, scheduler.c, alerting.c ---- */
+/* ---- supervisor.c, scheduler.c, engine/accounts/alerting.c ---- */
 uint64_t tide_supervise(tide_engine *engine, uint64_t now_ms); /* next look */
 /* Another period for the schedule of that name, if there is one; under the lock. */
 void tide_schedule_period(tide_engine *engine, const char *name, uint64_t period_ms);
@@ -457,12 +458,12 @@ void tide_alerting_free(tide_engine *engine);
 void tide_alerting_reload(tide_engine *engine); /* the settings changed */
 /* What no account is to blame for; its row in the ledger has account 0. */
 enum { TIDE_ALERTS_NO_ACCOUNT = INT32_MAX };
-/* ---- metadata.c ---- */
+/* ---- engine/accounts/metadata.c ---- */
 /* Has those accounts measured that need it; when to look again. */
 uint64_t tide_metadata_look(tide_engine *engine, uint64_t now_ms);
-/* ---- queues.c ---- */
+/* ---- engine/accounts/queues.c ---- */
 void tide_queues_look(tide_engine *engine, uint64_t now_ms);
-/* ---- alerting_saved.c ---- */
+/* ---- engine/accounts/alerting_saved.c ---- */
 /* Takes over what earlier processes raised and counted: of all accounts, when the ledger is ours
  * alone; of one that was taken, on a shared one. */
 tide_status tide_alerting_load(tide_engine *engine, tide_error *err);
@@ -513,21 +514,21 @@ void tide_transfer_settings(tide_engine *engine); /* at start, and when they cha
 tide_status tide_transfer_call(tide_job *job, const struct tide_request *request,
                                struct tide_response *response, tide_error *err);
 
-/* ---- wanted.c ---- */
+/* ---- engine/accounts/wanted.c ---- */
 /* Whether this process works for accounts of that name (tide_engine_only()). */
 bool tide_engine_wants(const tide_engine *engine, const char *name);
 /* A command asks for this account: it is run here from now on, wanted or not, and a wait for a
  * sign-in ends.  TIDE_NOT_FOUND. */
 tide_status tide_account_asked(tide_engine *engine, uint32_t account, tide_error *err);
 
-/* ---- outcome_note.c: under the lock ---- */
+/* ---- engine/accounts/outcome_note.c: under the lock ---- */
 /* What a call or a job of the account came to.  `host` may be "". */
 void tide_account_came_to(tide_engine *engine, struct tide_account *account, tide_status status,
                           tide_text host, const char *text);
 /* What is not in the ledger yet goes there. */
 void tide_outcomes_save(tide_engine *engine);
 
-/* ---- account.c ---- */
+/* ---- engine/accounts/account.c ---- */
 tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err);
 void tide_engine_accounts_free(tide_engine *engine);
 /* An item that can be fetched is remembered, also for the next run: when one bad item
@@ -554,7 +555,7 @@ void tide_accounts_left(tide_engine *engine, uint64_t now_ms); /* none of them *
  * the lock for accounts x window. */
 void tide_accounts_count(tide_engine *engine);
 
-/* ---- limits.c ---- */
+/* ---- engine/accounts/limits.c ---- */
 tide_status tide_limits_new(tide_engine *engine, tide_error *err);
 void tide_limits_free(tide_engine *engine);
 void tide_limits_reload(tide_engine *engine); /* the settings changed */
@@ -564,14 +565,14 @@ tide_status tide_limits_bind(tide_engine *engine, struct tide_account *account);
 uint64_t tide_limits_wanted(const tide_engine *engine, size_t index);
 void tide_limits_granted(tide_engine *engine, size_t index, uint64_t units, uint64_t until_ms);
 
-/* ---- keeper.c ---- */
+/* ---- engine/writer/keeper.c ---- */
 enum { TIDE_WAL_PAGES_KEEPER = 1000 }; /* about 4 MB: the keeper copies the log back */
 void tide_keeper_main(void *arg);
 
 /* New limits for every governor after the settings changed (E11). */
 void tide_accounts_reload(tide_engine *engine);
 
-/* ---- control.c, control_jobs.c ---- */
+/* ---- engine/control/control.c, engine/control/jobs.c ---- */
 typedef struct tide_json tide_json;
 #define TIDE_CONTROL_ANSWER(name)                                                                  \
     tide_status name(tide_engine *engine, const struct json_t *request, tide_json *answer,         \

@@ -10,10 +10,10 @@
 #ifndef TIDE_ENGINE_RELOAD_H
 #define TIDE_ENGINE_RELOAD_H
 
-#include "engine/settings.h"
+#include "settings/settings.h"
 #include "tidemark.h"
 
-/* Reads the file again and applies what changed (settings.h has the meaning of
+/* Reads the file again and applies what changed (settings/settings.h has the meaning of
  * both lists).  From any thread but the writer, without the lock. */
 tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTINGS_COUNT],
                                bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err);

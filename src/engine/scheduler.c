@@ -40,7 +40,7 @@ void tide_scheduler_free(tide_engine *engine)
 
 /* ---- adding one ------------------------------------------------------------- */
 
-/* A last slot so far in the future fired on a clock that was wrong (ledger_pg_records.c). */
+/* A last slot so far in the future fired on a clock that was wrong (ledger/postgres/records.c). */
 enum { SLOT_AHEAD_MS_MAX = 60 * 60 * 1000 };
 
 struct schedule_ask {

@@ -1,8 +1,8 @@
 /* snapshot.c - everything that can be seen of a running engine, in one look (E9.1).
  *
  * Taken under the lock from memory alone: no database work, no waiting.  On a shared ledger
- * streams are as the last look saw them (fleet_streams.c). */
-#include "engine/fleet.h"
+ * streams are as the last look saw them (fleet/streams.c). */
+#include "fleet/fleet.h"
 #include "base/check.h"
 
 #include <jansson.h>

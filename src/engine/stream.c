@@ -1,5 +1,5 @@
 /* stream.c - ordered progress: streams, their cycles, their cursors (E5). */
-#include "engine/fleet.h"
+#include "fleet/fleet.h"
 #include "base/check.h"
 
 #include <inttypes.h>
@@ -216,7 +216,7 @@ static tide_status stream_run(tide_transaction *transaction, void *arg, tide_err
      * and a failed commit leaves one that nobody can name. */
     tide_engine *engine = transaction->engine;
     if (engine->fleet != NULL)
-        return TIDE_OK; /* its cursor is moved by what the ledger says (fleet.h) */
+        return TIDE_OK; /* its cursor is moved by what the ledger says (fleet/fleet.h) */
     tide_lock_take(engine->world, engine->lock);
     rc = tide_engine_stream_load(engine, &row, err);
     tide_lock_drop(engine->world, engine->lock);

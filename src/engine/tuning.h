@@ -2,11 +2,11 @@
  *
  * The only place that knows both sides: a setting's name and unit, and the field
  * it becomes.  Pure: it reads settings, keeps nothing, and never fails, because
- * the bounds of the table (settings_list.h) are such that every accepted value
+ * the bounds of the table (settings/list.h) are such that every accepted value
  * makes something the core accepts.  It does not know when settings change
  * (reload.h does).
  *
- * Invariants (tests/unit/tuning_test.c, for every row of the table):
+ * Invariants (tests/unit/engine/tuning_test.c, for every row of the table):
  *   U1  a setting changed alone changes its own fields and no others, and at
  *       least one.
  *   U2  the least and the greatest value of each give valid parts.
@@ -18,11 +18,11 @@
 #include "base/log.h"
 #include "core/alerts.h"
 #include "core/badness.h"
-#include "core/bandwidth.h"
+#include "core/governor/bandwidth.h"
 #include "core/lanes.h"
-#include "core/profile.h"
+#include "core/governor/profile.h"
 #include "core/retry.h"
-#include "engine/settings.h"
+#include "settings/settings.h"
 
 /* Numbers that the engine itself reads, outside of any part of the core. */
 struct tide_tuning {

@@ -3,9 +3,9 @@
 #include "base/check.h"
 #include "base/json.h"
 #include "base/limits.h"
-#include "mail/mail_inside.h"
+#include "mail/inside.h"
 #include "mail/manifest.h"
-#include "mail/message.h"
+#include "mail/mime/message.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -155,7 +155,7 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
                                 err);
     }
     /* A manifest is gone on with when somebody says so, never because a job of a dead
-     * process is found (archiver.h). */
+     * process is found (mail/remove/remove.h). */
     /* On a shared ledger they may be of a process that lives; there tide_archiver_next() does it for
      * its own account, whose archive nobody else has open. */
     const bool alone = !tide_engine_shared(mail->engine);

@@ -31,7 +31,7 @@
 #define TIDE_MAIL_MAIL_H
 
 #include "cloud/gmail.h"
-#include "mail/archive.h"
+#include "mail/archive/archive.h"
 #include "net/secrets.h"
 #include "tidemark.h"
 #include "world/world.h"
@@ -50,9 +50,9 @@ struct tide_mail_options {
     const char *archive_dir; /* each account has a folder in it */
     uint64_t window_units;   /* quota: so many units in so many milliseconds; 0: no limit */
     uint64_t window_ms;      /* 0: Gmail's own quota */
-    bool archiver;           /* this process removes mail (archiver.h); no other one does */
-    bool no_sync;            /* no handlers for syncing: its jobs stay in the ledger */
-    uint32_t remove_ids;     /* of one removing call; 0: TIDE_REMOVE_IDS, and never more */
+    bool archiver;       /* this process removes mail (mail/remove/remove.h); no other one does */
+    bool no_sync;        /* no handlers for syncing: its jobs stay in the ledger */
+    uint32_t remove_ids; /* of one removing call; 0: TIDE_REMOVE_IDS, and never more */
 };
 /* Defines the kinds mail.* and makes the mail system's tables. */
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
@@ -63,7 +63,7 @@ tide_status tide_mail_close(tide_mail *mail, tide_error *err); /* NULL is fine *
 /* ---- accounts ---- */
 
 /* An account of the mail system; its grant is the secret of its name.  Its archive is in our
- * directory from now on (engine/archive_id.h).  TIDE_INVALID: a shared ledger says that it is
+ * directory from now on (engine/accounts/archive_id.h).  TIDE_INVALID: a shared ledger says that it is
  * elsewhere. */
 tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char *endpoint,
                                   tide_error *err);

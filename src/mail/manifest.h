@@ -11,7 +11,7 @@
  * Invariants:
  *   F1  an entry exists, with the hash of the copy, before its message is removed.
  *   F2  an entry's state only moves along planned -> asked -> removed -> restored,
- *       or from planned or asked (archiver.h V6) to refused; nothing else, and nothing back.
+ *       or from planned or asked (mail/remove/remove.h V6) to refused; nothing else, and nothing back.
  *   F3  (manifest, Gmail id) is unique: planning again adds nothing.
  *   F4  a restored entry names the id that the message has now.
  *   F5  a run of the archiver counts once its last entry is planned (planned_ms); one
@@ -20,8 +20,8 @@
 #ifndef TIDE_MAIL_MANIFEST_H
 #define TIDE_MAIL_MANIFEST_H
 
-#include "engine/ledger_rows.h"
-#include "mail/archive.h"
+#include "ledger/rows.h"
+#include "mail/archive/archive.h"
 
 typedef enum tide_removal_mode {
     TIDE_REMOVE_FROM_INBOX = 0, /* the default: can be undone by anybody */

@@ -2,7 +2,7 @@
  *
  * Programs are compiled with these numbers inside.  A line of a released version never
  * changes; a field that is new takes the place of `reserved` ones, which get shorter here.
- * tests/unit/library_test.c does not compile when a line is wrong. */
+ * tests/unit/engine/library_test.c does not compile when a line is wrong. */
 /* clang-format off */
 SIZE(tide_error, 408)
 FIELD(tide_error, status, 0, 4)

@@ -8,8 +8,8 @@
  * Jobs by id: 1 done long ago, 2 failed, 3 waits for 2, 4 waits until a day from now,
  * 5 canceled, 6 can run, 7 running under an owner that is gone, 8 belongs to a
  * halted account, 9 of a paused kind, 10 done. */
-#include "engine/control.h"
-#include "engine/ledger.h"
+#include "engine/control/control.h"
+#include "ledger/ledger.h"
 #include "world/socket.h"
 
 #include <stdio.h>

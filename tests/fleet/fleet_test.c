@@ -4,7 +4,7 @@
  * fresh database.  They look often; the lease is so long that no process is declared dead
  * because the machine is busy. */
 #include "base/check.h"
-#include "engine/settings.h"
+#include "settings/settings.h"
 #include "support/pg_test.h"
 #include "support/temp_dir.h"
 #include "tidemark.h"

@@ -1,9 +1,9 @@
 /* next_schema.c - the tables of a version to come, for upgrade_test.sh.  Linked before the
- * library, it takes the place of ledger_pg_schema.c: the same first step, and one more that
+ * library, it takes the place of ledger/postgres/schema.c: the same first step, and one more that
  * gives every table a column that this version does not know, and makes a table.
  * NEXT_OLDEST is the oldest program that they still serve. */
 #define tide_pg_schema tide_pg_schema_now
-#include "../../src/engine/ledger_pg_schema.c"
+#include "../../src/ledger/postgres/schema.c"
 #undef tide_pg_schema
 
 static const char columns[] =

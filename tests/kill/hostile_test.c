@@ -2,7 +2,7 @@
  * believed is refused with the right status and a sentence that helps, and nothing
  * is lost or changed by it. */
 #include "tidemark.h"
-#include "engine/settings.h"
+#include "settings/settings.h"
 #include "support/temp_dir.h"
 #include "world/world.h"
 

@@ -11,7 +11,7 @@
 #ifndef TIDE_TESTS_KILL_SCENARIO_H
 #define TIDE_TESTS_KILL_SCENARIO_H
 
-#include "engine/settings.h"
+#include "settings/settings.h"
 #include "tidemark.h"
 #include "world/world.h"
 

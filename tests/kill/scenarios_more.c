@@ -4,9 +4,9 @@
 #include "kill_points.h"
 
 #include "base/json.h"
-#include "engine/control.h"
+#include "engine/control/control.h"
 #include "engine/engine.h"
-#include "engine/ledger.h"
+#include "ledger/ledger.h"
 
 #include <dirent.h>
 #include <inttypes.h>

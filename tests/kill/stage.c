@@ -3,7 +3,7 @@
 #include "kill_points.h"
 
 #include "base/json.h"
-#include "engine/ledger.h"
+#include "ledger/ledger.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

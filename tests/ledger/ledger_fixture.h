@@ -1,6 +1,6 @@
 /* ledger_fixture.h - what every file of the conformance suite needs.
  *
- * The suite holds an engine of ledger.h to its contract.  It goes through that header
+ * The suite holds an engine of ledger/ledger.h to its contract.  It goes through that header
  * alone, so that SQLite in a real file, SQLite on the simulated disk and PostgreSQL run
  * the same tests; what is true of one store only is in a file that says so
  * (sqlite_file.c).  The engine is chosen on the command line:
@@ -14,7 +14,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/rng.h"
-#include "engine/ledger.h"
+#include "ledger/ledger.h"
 #include "sim.h"
 #include "support/groups.h"
 

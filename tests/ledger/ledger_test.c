@@ -1,6 +1,6 @@
 /* Goal: whatever is asked of a ledger, in whatever order, its invariants hold and
  * nothing is lost or done twice, on every engine alike.  Method: each rule by example,
- * a group of them for each part of ledger.h. */
+ * a group of them for each part of ledger/ledger.h. */
 #include "ledger_fixture.h"
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* sqlite_file.c - what is true of a ledger in a SQLite file alone: its log, and copies of it.
- * Damage and upgrades are in tests/unit/migrate_test.c. */
+ * Damage and upgrades are in tests/unit/db/migrate_test.c. */
 #include "ledger_fixture.h"
 
 static void a_backup_of_a_live_ledger_is_whole(void **state)

@@ -6,8 +6,8 @@
 #include "sim.h"
 
 #include "base/check.h"
-#include "mail/archive_inside.h"
-#include "mail/message.h"
+#include "mail/archive/inside.h"
+#include "mail/mime/message.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  *
  * Goal: whatever crashes, and whenever, every message is on the server or durable in
  * the archive with its bytes; and a message that is named in a removing call satisfied
- * every condition of M13 at that moment (archiver.h V1, V2); and a removal whose answer was
+ * every condition of M13 at that moment (mail/remove/remove.h V1, V2); and a removal whose answer was
  * lost is found and written down as one (V4, V6).
  * Method: a mailbox is synced in calm; then lives with faults and crashes in which runs
  * are planned, removed and gone on with, while another client sorts and deletes, mail is
@@ -14,10 +14,10 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "engine/settings.h"
-#include "logic/service.h"
-#include "logic/user.h"
-#include "mail/archiver.h"
+#include "settings/settings.h"
+#include "cloudbox/gate/service.h"
+#include "cloudbox/gate/user.h"
+#include "mail/remove/remove.h"
 
 #include <inttypes.h>
 #include <setjmp.h>

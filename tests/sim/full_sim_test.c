@@ -9,10 +9,10 @@
 #include "sim_cloud.h"
 
 #include "base/json.h"
-#include "engine/settings.h"
-#include "logic/service.h"
-#include "logic/user.h"
-#include "mail/archive.h"
+#include "settings/settings.h"
+#include "cloudbox/gate/service.h"
+#include "cloudbox/gate/user.h"
+#include "mail/archive/archive.h"
 #include "mail/mail.h"
 
 #include <inttypes.h>

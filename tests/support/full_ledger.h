@@ -1,6 +1,6 @@
 /* full_ledger.h - a ledger with every kind of row that there is, for tests of copies.
  *
- * Made through ledger.h, as an engine would: jobs in all states, with and without
+ * Made through ledger/ledger.h, as an engine would: jobs in all states, with and without
  * dependencies, cycles, keys, times, errors and resume data; streams, bad items, intents,
  * schedules, alerts, notes, batches; the tables of mail and console; and texts that a
  * careless copy would change.  The same `jobs` give the same ledger. */
@@ -9,8 +9,8 @@
 
 #include "base/rng.h"
 #include "console/console.h"
-#include "engine/ledger_rows.h"
-#include "mail/mail_state.h"
+#include "ledger/rows.h"
+#include "mail/rows.h"
 #include "mail/manifest.h"
 
 #include <inttypes.h>

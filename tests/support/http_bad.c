@@ -1,4 +1,4 @@
-#include "support/http_bad.h"
+#include "http_bad.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-#include "support/http_server.h"
-#include "support/http_bad.h"
+#include "http_server.h"
+#include "http_bad.h"
 
 #include <ctype.h>
 #include <microhttpd.h>

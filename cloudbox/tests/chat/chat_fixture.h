@@ -3,8 +3,8 @@
 #ifndef BOX_TESTS_CHAT_FIXTURE_H
 #define BOX_TESTS_CHAT_FIXTURE_H
 
-#include "logic/chat.h"
-#include "logic/chat_model.h"
+#include "cloudbox/chat/chat.h"
+#include "cloudbox/chat/model.h"
 #include "support/groups.h"
 
 #include <stdio.h>

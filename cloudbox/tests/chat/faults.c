@@ -1,6 +1,6 @@
 /* Faults on request, answers put into its mouth, and its quota. */
 #include "chat_fixture.h"
-#include "logic/quota.h"
+#include "cloudbox/gate/quota.h"
 
 static const char *const plain = HEAD "\"messages\":[" USER "]}";
 

@@ -1,7 +1,7 @@
 /* What the model writes fits the schema it was given, and it knows what does not
  * fit: against a naive judge, for schemas made at random (L2). */
 #include "chat_fixture.h"
-#include "logic/pattern.h"
+#include "cloudbox/gate/pattern.h"
 
 #include <math.h>
 

@@ -5,9 +5,9 @@
 #define BOX_TESTS_CONSOLE_FIXTURE_H
 
 #include "base/check.h"
-#include "logic/console.h"
-#include "logic/console_query.h"
-#include "logic/user.h"
+#include "cloudbox/console/console.h"
+#include "cloudbox/console/query.h"
+#include "cloudbox/gate/user.h"
 #include "support/groups.h"
 
 #include <stdio.h>

@@ -1,0 +1,39 @@
+/* chat.h - a chat model that follows rules instead of weights.
+ *
+ * OpenAI-compatible chat completions and Anthropic messages, both with tools,
+ * in front of one deterministic model: it reads the conversation, recognises
+ * mail in it, classifies it by words, headers and senders, picks the tool that fits and fills
+ * its arguments from the schema, and drafts short, sensible replies.
+ * Fixtures (POST /_cloud/chat) override it for requests that contain a text.
+ *
+ * Any key that is not empty is taken (Bearer, or x-api-key), any model except
+ * those whose name begins with "no-such".  What the reference forbids is
+ * refused: calls without their results, results without their calls, sampling
+ * settings under Anthropic's version 2026-10-21, a missing max_tokens there.
+ *
+ * Faults: "billing", "overloaded", "bad-json" (the body ends too early),
+ * "length" (half of the answer), "no-usage", "invalid-arguments".
+ *
+ * Invariants:
+ *   L1  the same conversation gives the same answer.
+ *   L2  a tool call validates against the tool's schema whenever the schema can be
+ *       met (schema.h, V1), unless a fault asks for the contrary.
+ */
+#ifndef BOX_CHAT_H
+#define BOX_CHAT_H
+
+#include "cloudbox/gate/service.h"
+
+struct box_chat_state *box_chat_new(uint64_t seed);
+void box_chat_free(struct box_chat_state *chat);
+/* {"contains":"text","reply":"...", "tool":{"name","arguments"}}: for requests in
+ * which the text was said, by anybody; the first that fits wins.  A tool is
+ * called only until its result is in the conversation; then the reply follows. */
+tide_status box_chat_add_fixture(struct box_chat_state *chat, const json_t *fixture,
+                                 tide_error *err);
+void box_chat_clear_fixtures(struct box_chat_state *chat);
+
+/* How a chat call that is over its rate is refused: 429 with retry-after. */
+void box_chat_refuse(struct box_call *call, uint64_t retry_at_ms);
+
+#endif

@@ -1,0 +1,36 @@
+/* console.h - Search Console: properties and their search analytics, out of a seed.
+ *
+ * A day of a property has a fixed number of (query, page, country, device) rows
+ * with clicks and impressions that follow a power law; every total is the sum
+ * of its rows plus what rare queries hide.  Nothing is stored.
+ *
+ * Invariants:
+ *   C1  same seed, site, type and date: same rows; sums agree between
+ *       groupings that do not contain the query dimension.
+ *   C2  no query reaches more than 50,000 rows; rows by clicks descending, ties
+ *       in an order that changes from call to call, inside runs of 8 rows: pages
+ *       that begin and end at multiples of 8 hold every row once.  The fault
+ *       "list-shift" moves the runs, so that page borders lose and repeat rows.
+ *   C3  totals with the query dimension are below those without.
+ *   C4  a day is final one to two days after its end, so the newest final day is
+ *       the day before yesterday or the one before; until then numbers grow.
+ */
+#ifndef BOX_CONSOLE_H
+#define BOX_CONSOLE_H
+
+#include "cloudbox/gate/service.h"
+
+struct box_sites *box_sites_new(uint64_t seed);
+void box_sites_free(struct box_sites *sites);
+/* Domain ("sc-domain:x") and URL-prefix properties.  TIDE_INVALID: neither, or
+ * too many rows.  The first user of a property owns it, further ones are full
+ * users (their rows_per_day is ignored); TIDE_EXISTS: that user has it. */
+tide_status box_sites_add(struct box_sites *sites, tide_text site, const struct box_user *user,
+                          uint32_t rows_per_day, tide_error *err);
+/* 1-based number of a site, for the quota's windows; 0: unknown. */
+uint32_t box_sites_number(const struct box_sites *sites, tide_text site);
+/* What a query costs of the hidden load quota: a unit per day of its range,
+ * times 10 for grouping or filtering by page or by query, times 40 for both. */
+uint32_t box_sites_load(const json_t *query);
+
+#endif

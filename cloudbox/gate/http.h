@@ -1,0 +1,162 @@
+/* http.h - a request and its answer, as the cloud's logic sees them.
+ *
+ * Plain values: no socket, no clock.  libmicrohttpd is one front end that fills
+ * a request and sends an answer (cloudbox/serve), the simulated world's network
+ * the other, so both talk to the very same provider.
+ *
+ * Running out of memory ends the program: an emulator that cannot answer is of
+ * no use, and every size that comes from outside has a ceiling below.
+ *
+ * Invariants:
+ *   H1  a request is borrowed and never changed while it is served.
+ *   H2  an answer is always complete: one status, one body, and a plan that
+ *       says what happens to them on the wire.  A plan changes no effect.
+ */
+#ifndef BOX_HTTP_H
+#define BOX_HTTP_H
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <jansson.h>
+
+enum {
+    BOX_BODY_BYTES_MAX = 160 << 20,   /* of a request: an import may carry 150 MB */
+    BOX_ANSWER_BYTES_MAX = 512 << 20, /* of an answer, a batch of large ones */
+    BOX_TARGET_BYTES_MAX = 64 << 10,  /* path and query */
+    BOX_HEADERS_MAX = 64,
+    BOX_PARAMS_MAX = 256,  /* of one query string */
+    BOX_SEGMENTS_MAX = 12, /* of a path */
+    BOX_ANSWER_HEADERS_MAX = 12,
+    BOX_SCRATCH_BYTES_MAX = 1 << 30, /* of one call's arena */
+};
+
+typedef enum box_verb {
+    BOX_GET,
+    BOX_POST,
+    BOX_PUT,
+    BOX_PATCH,
+    BOX_DELETE,
+    BOX_OPTIONS,
+    BOX_VERB_OTHER,
+} box_verb;
+
+box_verb box_verb_of(tide_text name);
+const char *box_verb_name(box_verb verb);
+
+struct box_header {
+    tide_text name;
+    tide_text value;
+};
+
+struct box_request {
+    box_verb verb;
+    tide_text target; /* raw, as on the request line: path, '?', query */
+    const struct box_header *headers;
+    size_t headers_count;
+    tide_text body;
+    tide_text origin; /* "http://127.0.0.1:4443", for links in answers */
+};
+
+/* The first header with that name, case aside; {NULL, 0} when there is none. */
+tide_text box_request_header(const struct box_request *request, const char *name);
+
+/* FNV-1a, from BOX_HASH_START or from a hash before: spreads texts, hides nothing. */
+#define BOX_HASH_START UINT64_C(0xcbf29ce484222325)
+static inline uint64_t box_hash(uint64_t from, tide_text text)
+{
+    for (size_t i = 0; i < text.bytes; i++)
+        from = (from ^ (unsigned char)text.data[i]) * UINT64_C(0x100000001b3);
+    return from;
+}
+
+/* ---- what happens to an answer on its way ---- */
+
+typedef enum box_fate {
+    BOX_FATE_WHOLE,    /* arrives */
+    BOX_FATE_STALL,    /* stops at `fate_at` and stays silent for stall_ms, then closes */
+    BOX_FATE_RESET,    /* the connection is reset at `fate_at` */
+    BOX_FATE_TRUNCATE, /* the connection closes properly in the middle of the body */
+} box_fate;
+
+typedef enum box_place { BOX_AT_START, BOX_IN_HEAD, BOX_IN_BODY } box_place;
+
+struct box_plan {
+    uint32_t delay_ms; /* until the first byte */
+    box_fate fate;
+    box_place fate_at;
+    uint32_t stall_ms;
+    uint32_t bytes_per_s; /* a trickle; 0: as fast as it goes */
+};
+
+/* What a call in flight holds until box_cloud_finished(): see cloudbox/record/referee.h. */
+struct box_ticket {
+    uint32_t user;  /* 1-based; 0: none */
+    uint32_t slots; /* calls, each part of a batch being one */
+};
+
+struct box_answer {
+    int status;
+    char type[64]; /* Content-Type */
+    struct {
+        char name[32];
+        char value[2048]; /* a redirect carries state, code and scopes */
+    } headers[BOX_ANSWER_HEADERS_MAX];
+    size_t headers_count;
+    tide_buf body;
+    struct box_plan plan;
+    struct box_ticket ticket;
+};
+
+void box_answer_init(struct box_answer *answer);
+void box_answer_done(struct box_answer *answer);
+/* Back to an empty 200, keeping plan and ticket. */
+void box_answer_clear(struct box_answer *answer);
+void box_answer_header(struct box_answer *answer, const char *name, const char *value);
+
+/* ---- writing; a failed append asserts, since the ceilings are checked before ---- */
+
+void box_add(tide_buf *out, const void *bytes, size_t count);
+void box_add_cstr(tide_buf *out, const char *text);
+void box_print(tide_buf *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A JSON string in quotes; bytes that are not UTF-8 become U+FFFD. */
+void box_add_json_text(tide_buf *out, tide_text text);
+/* A jansson string of any bytes, those that are not UTF-8 replaced. */
+json_t *box_json_text(tide_text text);
+/* Base64url with padding, as Gmail sends it.  Fast: this is the inner loop of
+ * messages.get. */
+void box_add_base64url(tide_buf *out, tide_text bytes);
+void box_add_base64(tide_buf *out, tide_text bytes);
+/* Either alphabet, padding optional, line ends skipped.  false: not base64. */
+bool box_base64_decode(tide_text text, tide_buf *out);
+/* For jansson's dumps: 0.9 reads 0.9 and not 0.90000000000000002. */
+#define BOX_JSON_REALS JSON_REAL_PRECISION(15)
+/* A body from a jansson value, which is taken; `pretty` as Google's default. */
+void box_answer_json(struct box_answer *answer, int status, json_t *value, bool pretty);
+
+/* ---- reading a target ---- */
+
+struct box_param {
+    tide_text name;
+    tide_text value; /* decoded, in the arena */
+};
+
+struct box_target {
+    tide_text path;                       /* raw */
+    tide_text segments[BOX_SEGMENTS_MAX]; /* decoded, between the slashes */
+    size_t segments_count;
+    struct box_param params[BOX_PARAMS_MAX];
+    size_t params_count;
+};
+
+/* Splits and decodes; a segment may contain a decoded '/'.  false: too long,
+ * too many pieces, or a broken %-escape: answer 400. */
+bool box_target_parse(tide_text raw, tide_arena *arena, struct box_target *target_out);
+/* name=value&... as in a query or a form body. */
+bool box_params_parse(tide_text raw, tide_arena *arena, struct box_param *params,
+                      size_t *count_out);
+/* The first of that name; data == NULL when absent. */
+tide_text box_param(const struct box_param *params, size_t count, const char *name);
+
+#endif

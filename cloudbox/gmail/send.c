@@ -1,0 +1,230 @@
+#include "cloudbox/gmail/send.h"
+
+#include "base/check.h"
+#include "cloudbox/mailbox/mime.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- header fields, as bytes ---- */
+
+struct field {
+    size_t start, end; /* with its continuation lines and line ends */
+    tide_text name;
+};
+
+/* The next field from *at on; false at the empty line or the end. */
+static bool field_next(tide_text raw, size_t *at, struct field *field_out)
+{
+    const size_t start = *at;
+    if (start >= raw.bytes || raw.data[start] == '\n' || raw.data[start] == '\r')
+        return false;
+    size_t end = start;
+    do {
+        const char *line_end = memchr(raw.data + end, '\n', raw.bytes - end);
+        end = line_end == NULL ? raw.bytes : (size_t)(line_end - raw.data) + 1;
+    } while (end < raw.bytes && (raw.data[end] == ' ' || raw.data[end] == '\t'));
+    const char *colon = memchr(raw.data + start, ':', end - start);
+    *field_out = (struct field){.start = start, .end = end};
+    if (colon != NULL)
+        field_out->name = (tide_text){raw.data + start, (size_t)(colon - raw.data) - start};
+    *at = end;
+    return true;
+}
+
+static bool field_is(const struct field *field, const char *name)
+{
+    return field->name.bytes == strlen(name) &&
+           strncasecmp(field->name.data, name, field->name.bytes) == 0;
+}
+
+static bool has_field(tide_text raw, const char *name)
+{
+    struct field field;
+    for (size_t at = 0; field_next(raw, &at, &field);)
+        if (field_is(&field, name))
+            return true;
+    return false;
+}
+
+/* ---- recipients ---- */
+
+/* One address without its display name: {NULL, 0} when the piece has none. */
+static tide_text address_of(tide_text piece)
+{
+    tide_text inner = piece;
+    bool quoted = false;
+    for (size_t i = 0; i < piece.bytes; i++) {
+        if (piece.data[i] == '"')
+            quoted = !quoted;
+        if (piece.data[i] == '<' && !quoted) {
+            inner = (tide_text){piece.data + i + 1, piece.bytes - i - 1};
+            const char *end = memchr(inner.data, '>', inner.bytes);
+            if (end != NULL)
+                inner.bytes = (size_t)(end - inner.data);
+        }
+    }
+    while (inner.bytes > 0 && isspace((unsigned char)inner.data[0])) {
+        inner.data++;
+        inner.bytes--;
+    }
+    while (inner.bytes > 0 && isspace((unsigned char)inner.data[inner.bytes - 1]))
+        inner.bytes--;
+    const char *at = inner.bytes == 0 ? NULL : memchr(inner.data, '@', inner.bytes);
+    const bool good = at != NULL && at > inner.data && at + 1 < inner.data + inner.bytes &&
+                      memchr(inner.data, ' ', inner.bytes) == NULL;
+    return good ? inner : TIDE_TEXT_NONE;
+}
+
+/* The next piece between commas (or of a group), quotes and comments heeded. */
+static bool piece_next(tide_text list, size_t *at, tide_text *piece_out)
+{
+    if (*at >= list.bytes)
+        return false;
+    const size_t start = *at;
+    bool quoted = false, angle = false;
+    size_t i = start;
+    for (; i < list.bytes; i++) {
+        const char c = list.data[i];
+        if (c == '\\' && quoted)
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == '<' || c == '>'))
+            angle = c == '<';
+        else if (!quoted && !angle && (c == ',' || c == ';' || c == ':'))
+            break;
+    }
+    const size_t end = i < list.bytes ? i : list.bytes;
+    *piece_out = (tide_text){list.data + start, end - start};
+    *at = end + 1;
+    return true;
+}
+
+static void add_recipient(struct box_call *call, tide_text address, struct box_recipients *to)
+{
+    char lower[BOX_EMAIL_BYTES_MAX + 1];
+    to->count++;
+    if (address.bytes > BOX_EMAIL_BYTES_MAX)
+        return;
+    for (size_t i = 0; i < address.bytes; i++)
+        lower[i] = (char)tolower((unsigned char)address.data[i]);
+    lower[address.bytes] = '\0';
+    struct box_user *user = box_cloud_user(call->cloud, (tide_text){lower, address.bytes});
+    if (user == call->user) {
+        to->self = true;
+        return;
+    }
+    bool listed = user == NULL;
+    for (size_t i = 0; i < to->users_count; i++)
+        listed = listed || to->users[i] == user;
+    if (!listed && to->users_count < BOX_RECIPIENTS_MAX)
+        to->users[to->users_count++] = user;
+}
+
+bool box_recipients_read(struct box_call *call, tide_text raw, struct box_recipients *to_out)
+{
+    struct box_view view;
+    box_mime_headers(raw, call->scratch, &view);
+    const tide_text lists[] = {view.to, view.cc, view.bcc};
+    memset(to_out, 0, sizeof *to_out);
+    for (size_t i = 0; i < 3; i++) {
+        tide_text piece;
+        for (size_t at = 0; piece_next(lists[i], &at, &piece);) {
+            const tide_text address = address_of(piece);
+            if (address.data != NULL)
+                add_recipient(call, address, to_out);
+        }
+    }
+    if (to_out->count > BOX_RECIPIENTS_MAX) {
+        box_fail_argument(call, "Too many recipients");
+        return false;
+    }
+    if (to_out->count == 0) {
+        const bool garbled = memchr(view.to.bytes > 0 ? view.to.data : "", '@', view.to.bytes);
+        box_fail_argument(call, garbled ? "Invalid To header" : "Recipient address required");
+        return false;
+    }
+    return true;
+}
+
+/* ---- what is missing ---- */
+
+/* "Tue, 14 Nov 2023 22:13:20 +0000"; days to a date after Hinnant. */
+static void add_date(tide_buf *out, uint64_t now_ms)
+{
+    static const char days[] = "ThuFriSatSunMonTueWed";
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    const uint64_t seconds = now_ms / 1000, day = seconds / 86400, rest = seconds % 86400;
+    const uint64_t z = day + 719468, era = z / 146097, of_era = z % 146097;
+    const uint64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    const uint64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    const uint64_t shifted = (5 * of_year + 2) / 153; /* months since March */
+    const uint64_t month = shifted < 10 ? shifted + 2 : shifted - 10;
+    const uint64_t year = year_of_era + era * 400 + (month <= 1 ? 1 : 0);
+    box_print(out,
+              "%.3s, %" PRIu64 " %.3s %" PRIu64 " %02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " +0000",
+              days + day % 7 * 3, of_year - (153 * shifted + 2) / 5 + 1, months + month * 3, year,
+              rest / 3600, rest / 60 % 60, rest % 60);
+}
+
+void box_send_complete(struct box_call *call, tide_text raw, tide_buf *out)
+{
+    /* New lines end as the message's own do. */
+    const char *first = memchr(raw.data, '\n', raw.bytes);
+    const char *line_end =
+        first != NULL && (first == raw.data || first[-1] != '\r') ? "\n" : "\r\n";
+    if (!has_field(raw, "Date")) {
+        box_add_cstr(out, "Date: ");
+        add_date(out, call->now_ms);
+        box_add_cstr(out, line_end);
+    }
+    if (!has_field(raw, "Message-ID")) {
+        /* From what never comes again, so that none is given out twice, also not by a
+         * cloud that was started anew with its state. */
+        tide_rng rng = tide_rng_seeded(box_cloud_options(call->cloud)->seed ^
+                                       (uint64_t)call->user->number << 40 ^
+                                       box_mailbox_history_id(call->user->mailbox));
+        const uint64_t high = tide_rng_next(&rng);
+        const uint64_t low = tide_rng_next(&rng);
+        const char *domain = strchr(call->user->email, '@');
+        box_print(out, "Message-ID: <%016" PRIx64 "%016" PRIx64 "@%s>%s", high, low,
+                  domain != NULL ? domain + 1 : "localhost", line_end);
+    }
+    if (!has_field(raw, "From"))
+        box_print(out, "From: %s%s", call->user->email, line_end);
+    box_add(out, raw.data, raw.bytes);
+}
+
+/* ---- delivery ---- */
+
+/* Blind copies are blind. */
+static void add_without_bcc(tide_text raw, tide_buf *out)
+{
+    struct field field;
+    size_t at = 0;
+    while (field_next(raw, &at, &field))
+        if (!field_is(&field, "Bcc"))
+            box_add(out, raw.data + field.start, field.end - field.start);
+    box_add(out, raw.data + at, raw.bytes - at);
+}
+
+void box_send_deliver(struct box_call *call, tide_text raw, const struct box_recipients *to)
+{
+    static const uint16_t labels[] = {BOX_LABEL_INBOX, BOX_LABEL_UNREAD};
+    if (to->users_count == 0)
+        return;
+    tide_buf copy;
+    tide_buf_init(&copy, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    add_without_bcc(raw, &copy);
+    const struct box_insert message = {
+        .raw = tide_buf_text(&copy), .date_ms = call->now_ms, .labels = labels, .labels_count = 2};
+    for (size_t i = 0; i < to->users_count; i++) {
+        struct box_user *user = to->users[i];
+        TIDE_ASSERT(user != call->user);
+        box_mailbox_insert(user->mailbox, &message);
+    }
+    tide_buf_done(&copy);
+}

@@ -1,0 +1,505 @@
+/* Uploads: a message as bytes of its own instead of base64 in JSON.
+ *
+ * media: the body is the message.  multipart: a JSON part, then the message.
+ * resumable: the first call opens a session, PUTs bring the bytes in chunks, and
+ * a client that lost its connection asks how far it came.  The last chunk does
+ * what the method is about; its answer is kept, so that a client which never
+ * saw it can ask again and nothing happens twice. */
+#include "cloudbox/gmail/gmail.h"
+
+#include "base/check.h"
+#include "cloudbox/gmail/multipart.h"
+#include "cloudbox/record/referee.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+enum { UPLOAD_LIFE_MS = 7 * 24 * 3600 * 1000, UPLOAD_ID_BYTES = 40 };
+
+struct upload {
+    char id[UPLOAD_ID_BYTES]; /* "": free */
+    uint32_t user;
+    uint64_t born_ms;
+    uint64_t total; /* UINT64_MAX: not yet known */
+    struct box_post post;
+    char draft_id[BOX_ID_TEXT_BYTES];
+    json_t *meta;
+    tide_buf bytes;
+    bool done;
+    int status; /* of the answer once done */
+    char type[64];
+    tide_buf answer;
+};
+
+struct box_uploads {
+    struct upload uploads[BOX_UPLOADS_MAX];
+    size_t bytes; /* over all sessions */
+};
+
+/* ---- sessions ---- */
+
+struct box_uploads *box_uploads_new(void)
+{
+    struct box_uploads *self = tide_mem_new(tide_mem_heap(), sizeof *self);
+    TIDE_ASSERT(self != NULL);
+    return self;
+}
+
+static void drop_bytes(struct box_uploads *self, struct upload *upload)
+{
+    TIDE_ASSERT(self->bytes >= upload->bytes.bytes);
+    self->bytes -= upload->bytes.bytes;
+    tide_buf_done(&upload->bytes);
+    tide_buf_init(&upload->bytes, tide_mem_heap(), BOX_INSERT_BYTES_MAX);
+}
+
+static void drop(struct box_uploads *self, struct upload *upload)
+{
+    if (upload->id[0] == '\0')
+        return;
+    drop_bytes(self, upload);
+    tide_buf_done(&upload->bytes);
+    tide_buf_done(&upload->answer);
+    json_decref(upload->meta);
+    memset(upload, 0, sizeof *upload);
+}
+
+void box_uploads_free(struct box_uploads *uploads)
+{
+    if (uploads == NULL)
+        return;
+    for (size_t i = 0; i < BOX_UPLOADS_MAX; i++)
+        drop(uploads, &uploads->uploads[i]);
+    TIDE_ASSERT(uploads->bytes == 0);
+    tide_mem_free(tide_mem_heap(), uploads, sizeof *uploads);
+}
+
+/* The session that was opened first, but not `spare`; those without bytes only
+ * when a place is needed rather than room. */
+static struct upload *oldest(struct box_uploads *self, const struct upload *spare, bool with_bytes)
+{
+    struct upload *found = NULL;
+    for (size_t i = 0; i < BOX_UPLOADS_MAX; i++) {
+        struct upload *upload = &self->uploads[i];
+        if (upload == spare || upload->id[0] == '\0' || (with_bytes && upload->bytes.bytes == 0))
+            continue;
+        if (found == NULL || upload->born_ms < found->born_ms)
+            found = upload;
+    }
+    return found;
+}
+
+/* A free place.  When there is none the oldest session ends: its client finds
+ * a 404 and starts again. */
+static struct upload *place(struct box_uploads *self)
+{
+    for (size_t i = 0; i < BOX_UPLOADS_MAX; i++)
+        if (self->uploads[i].id[0] == '\0')
+            return &self->uploads[i];
+    struct upload *upload = oldest(self, NULL, false);
+    drop(self, upload);
+    return upload;
+}
+
+static void take_bytes(struct box_uploads *self, struct upload *upload, tide_text bytes)
+{
+    while (self->bytes + bytes.bytes > BOX_UPLOADS_BYTES_MAX) {
+        struct upload *victim = oldest(self, upload, true);
+        TIDE_ASSERT(victim != NULL); /* one session alone stays below the ceiling */
+        drop(self, victim);
+    }
+    box_add(&upload->bytes, bytes.data, bytes.bytes);
+    self->bytes += bytes.bytes;
+}
+
+/* ---- starting ---- */
+
+/* Where the chunks go.  A draft's update is itself a PUT, so its chunks go to
+ * the path of all drafts; sessions know what they are for. */
+static const char *chunk_path(box_post_kind kind)
+{
+    switch (kind) {
+    case BOX_POST_IMPORT:
+        return "/messages/import";
+    case BOX_POST_SEND:
+        return "/messages/send";
+    case BOX_POST_DRAFT_CREATE:
+    case BOX_POST_DRAFT_UPDATE:
+        return "/drafts";
+    case BOX_POST_DRAFT_SEND:
+        return "/drafts/send";
+    default:
+        return "/messages";
+    }
+}
+
+/* How the final answer should look was said at the start. */
+static void carry_param(const struct box_call *call, const char *name, tide_buf *out)
+{
+    const tide_text value = box_call_param(call, name);
+    if (value.bytes == 0 || value.bytes > 60)
+        return;
+    box_print(out, "&%s=", name);
+    for (size_t i = 0; i < value.bytes; i++) {
+        const unsigned char c = (unsigned char)value.data[i];
+        if (isalnum(c) || strchr("-_.,/()*", c) != NULL)
+            box_add(out, &value.data[i], 1);
+        else
+            box_print(out, "%%%02X", c);
+    }
+}
+
+static void reply_started(struct box_call *call, const struct upload *upload)
+{
+    tide_buf location;
+    tide_buf_init(&location, tide_mem_heap(), BOX_TARGET_BYTES_MAX);
+    const tide_text origin = call->request->origin;
+    box_print(&location, "%.*s/upload/gmail/v1/users/me%s?uploadType=resumable&upload_id=%s",
+              (int)(origin.bytes < 200 ? origin.bytes : 200),
+              origin.data == NULL ? "" : origin.data, chunk_path(upload->post.kind), upload->id);
+    /* A header's value ends at 511 bytes. */
+    if (location.bytes < 260) {
+        carry_param(call, "prettyPrint", &location);
+        carry_param(call, "fields", &location);
+    }
+    box_answer_clear(call->answer);
+    box_answer_header(call->answer, "Location", tide_buf_cstr(&location));
+    box_answer_header(call->answer, "X-GUploader-UploadID", upload->id);
+    tide_buf_done(&location);
+}
+
+/* The length that was announced; false: answered. */
+static bool announced_length(struct box_call *call, box_post_kind kind, uint64_t *total_out)
+{
+    const tide_text length = box_request_header(call->request, "X-Upload-Content-Length");
+    uint64_t total = UINT64_MAX;
+    if (length.data != NULL && !tide_text_to_u64(length, &total)) {
+        box_fail_argument(call, "Invalid X-Upload-Content-Length");
+        return false;
+    }
+    if (total != UINT64_MAX && total > box_post_bytes_max(kind)) {
+        box_post_too_large(call, kind);
+        return false;
+    }
+    *total_out = total;
+    return true;
+}
+
+static bool is_message_type(tide_text type)
+{
+    return type.bytes >= 8 && strncasecmp(type.data, "message/", 8) == 0;
+}
+
+static bool check_type(struct box_call *call, tide_text type)
+{
+    if (is_message_type(type))
+        return true;
+    box_fail(call, 400, "global", "badContent", "INVALID_ARGUMENT",
+             "Media type '%.*s' is not supported. Valid media types: [message/*]",
+             (int)(type.bytes < 100 ? type.bytes : 100), type.data == NULL ? "" : type.data);
+    return false;
+}
+
+static void start(struct box_call *call, struct box_post *post)
+{
+    const tide_text type = box_request_header(call->request, "X-Upload-Content-Type");
+    uint64_t total = 0;
+    if ((type.data != NULL && !check_type(call, type)) ||
+        !announced_length(call, post->kind, &total))
+        return;
+    uint32_t draft = BOX_SLOT_NONE;
+    if (post->kind == BOX_POST_DRAFT_UPDATE) {
+        draft = box_mailbox_draft_find(call->user->mailbox, post->draft_id);
+        if (draft == BOX_SLOT_NONE) {
+            box_fail_missing(call);
+            return;
+        }
+    }
+    json_t *meta = box_call_body(call);
+    if (meta == NULL)
+        return;
+    struct upload *upload = place(box_cloud_uploads(call->cloud));
+    /* With the time in it: after a restart chance begins anew, and a client with an
+     * old session must not find itself in somebody's new one. */
+    tide_rng rng = tide_rng_seeded(tide_rng_next(box_cloud_rng(call->cloud)) ^ call->now_ms);
+    const uint64_t high = tide_rng_next(&rng), low = tide_rng_next(&rng);
+    snprintf(upload->id, sizeof upload->id, "%016" PRIx64 "%016" PRIx64, high, low);
+    upload->user = call->user->number;
+    upload->born_ms = call->now_ms;
+    upload->total = total;
+    upload->post = *post;
+    upload->meta = meta;
+    if (draft != BOX_SLOT_NONE)
+        snprintf(upload->draft_id, sizeof upload->draft_id, "r%" PRIu64,
+                 box_mailbox_draft_at(call->user->mailbox, draft)->id);
+    tide_buf_init(&upload->bytes, tide_mem_heap(), BOX_INSERT_BYTES_MAX);
+    tide_buf_init(&upload->answer, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    reply_started(call, upload);
+}
+
+/* ---- going on ---- */
+
+/* Content-Range. */
+struct range {
+    bool probe;     /* bytes * / total: carries nothing */
+    uint64_t start; /* of the bytes in this request */
+    uint64_t total; /* UINT64_MAX: '*' */
+};
+
+static bool range_parse(tide_text text, size_t body_bytes, struct range *range_out)
+{
+    struct range range = {.total = UINT64_MAX};
+    const char *slash = memchr(text.data, '/', text.bytes);
+    if (text.bytes < 6 || strncasecmp(text.data, "bytes ", 6) != 0 || slash == NULL)
+        return false;
+    const tide_text span = {text.data + 6, (size_t)(slash - text.data) - 6};
+    const tide_text total = {slash + 1, text.bytes - (size_t)(slash + 1 - text.data)};
+    if (!tide_text_equal(total, TIDE_TEXT("*")) && !tide_text_to_u64(total, &range.total))
+        return false;
+    range.probe = tide_text_equal(span, TIDE_TEXT("*"));
+    if (!range.probe) {
+        const char *dash = span.bytes == 0 ? NULL : memchr(span.data, '-', span.bytes);
+        uint64_t last = 0;
+        if (dash == NULL ||
+            !tide_text_to_u64((tide_text){span.data, (size_t)(dash - span.data)}, &range.start) ||
+            !tide_text_to_u64((tide_text){dash + 1, span.bytes - (size_t)(dash + 1 - span.data)},
+                              &last) ||
+            last < range.start || last - range.start != (uint64_t)body_bytes - 1)
+            return false;
+    }
+    *range_out = range;
+    return range.probe == (body_bytes == 0);
+}
+
+/* "Resume Incomplete".  Google's Go client asks for a 200 that only says so in
+ * a header, since some proxies take 308 for a redirect. */
+static void reply_incomplete(struct box_call *call, const struct upload *upload)
+{
+    char range[48];
+    box_answer_clear(call->answer);
+    call->answer->status = 308;
+    if (tide_text_equal(box_request_header(call->request, "X-GUploader-No-308"),
+                        TIDE_TEXT("yes"))) {
+        call->answer->status = 200;
+        box_answer_header(call->answer, "X-HTTP-Status-Code-Override", "308");
+    }
+    if (upload->bytes.bytes > 0) {
+        snprintf(range, sizeof range, "bytes=0-%zu", upload->bytes.bytes - 1);
+        box_answer_header(call->answer, "Range", range);
+    }
+    box_answer_header(call->answer, "X-GUploader-UploadID", upload->id);
+}
+
+static void reply_again(struct box_call *call, const struct upload *upload)
+{
+    box_answer_clear(call->answer);
+    call->answer->status = upload->status;
+    memcpy(call->answer->type, upload->type, sizeof call->answer->type);
+    box_add(&call->answer->body, upload->answer.data, upload->answer.bytes);
+}
+
+/* All bytes are here: the method happens. */
+static void finish(struct box_call *call, struct upload *upload)
+{
+    struct box_post post = upload->post;
+    post.meta = upload->meta;
+    post.raw = (tide_text){tide_buf_cstr(&upload->bytes), upload->bytes.bytes};
+    post.draft_id = tide_text_of(upload->draft_id);
+    box_post_apply(call, &post);
+    upload->done = true;
+    upload->status = call->answer->status;
+    memcpy(upload->type, call->answer->type, sizeof upload->type);
+    box_add(&upload->answer, call->answer->body.data, call->answer->body.bytes);
+    drop_bytes(box_cloud_uploads(call->cloud), upload);
+}
+
+/* false: the range does not fit the session; answered. */
+static bool range_fits(struct box_call *call, struct upload *upload, const struct range *range)
+{
+    const uint64_t end = range->start + call->request->body.bytes;
+    const uint64_t total = range->total != UINT64_MAX ? range->total : upload->total;
+    if (total != UINT64_MAX && total > box_post_bytes_max(upload->post.kind)) {
+        box_post_too_large(call, upload->post.kind);
+        return false;
+    }
+    if (range->total != UINT64_MAX && upload->total != UINT64_MAX &&
+        range->total != upload->total) {
+        box_fail_argument(call, "Invalid Content-Range: the total was %" PRIu64 " before",
+                          upload->total);
+        return false;
+    }
+    if (!range->probe && (range->start > upload->bytes.bytes || end > total)) {
+        box_fail_argument(call, "Invalid Content-Range: %zu bytes are here", upload->bytes.bytes);
+        return false;
+    }
+    if (end > box_post_bytes_max(upload->post.kind)) {
+        box_post_too_large(call, upload->post.kind);
+        return false;
+    }
+    if (!range->probe && end != total && call->request->body.bytes % BOX_UPLOAD_CHUNK_BYTES != 0) {
+        box_referee_violation(box_cloud_referee(call->cloud), call->user, "chunk-size");
+        box_fail_argument(call, "Every chunk but the last must be a multiple of %d bytes",
+                          BOX_UPLOAD_CHUNK_BYTES);
+        return false;
+    }
+    return true;
+}
+
+static void go_on(struct box_call *call, struct upload *upload)
+{
+    struct box_uploads *self = box_cloud_uploads(call->cloud);
+    const tide_text header = box_request_header(call->request, "Content-Range");
+    const tide_text body = call->request->body;
+    struct range range = {.total = body.bytes};
+    if (upload->done) {
+        reply_again(call, upload);
+        return;
+    }
+    if (header.data != NULL && !range_parse(header, body.bytes, &range)) {
+        box_fail_argument(call, "Invalid Content-Range: %.*s",
+                          (int)(header.bytes < 100 ? header.bytes : 100), header.data);
+        return;
+    }
+    if (!range_fits(call, upload, &range))
+        return;
+    if (header.data == NULL)
+        drop_bytes(self, upload); /* everything comes again, in one piece */
+    if (range.total != UINT64_MAX)
+        upload->total = range.total;
+    /* What came before is skipped: it may be sent twice after a lost answer. */
+    const uint64_t known = upload->bytes.bytes - range.start;
+    if (!range.probe && known < body.bytes)
+        take_bytes(self, upload, (tide_text){body.data + known, body.bytes - known});
+    if (upload->bytes.bytes == upload->total)
+        finish(call, upload);
+    else
+        reply_incomplete(call, upload);
+}
+
+void box_gmail_upload_chunk(struct box_call *call)
+{
+    struct box_uploads *self = box_cloud_uploads(call->cloud);
+    const tide_text id = box_call_param(call, "upload_id");
+    for (size_t i = 0; i < BOX_UPLOADS_MAX && id.bytes > 0; i++) {
+        struct upload *upload = &self->uploads[i];
+        if (upload->user != call->user->number || !tide_text_equal(tide_text_of(upload->id), id))
+            continue;
+        if (call->now_ms - upload->born_ms > UPLOAD_LIFE_MS) {
+            drop(self, upload);
+            box_fail(call, 410, "global", "gone", NULL, "The upload session has expired.");
+        } else {
+            go_on(call, upload);
+        }
+        return;
+    }
+    box_fail_missing(call);
+}
+
+/* ---- the ways in ---- */
+
+static void multipart(struct box_call *call, struct box_post *post)
+{
+    struct box_related parts;
+    tide_buf decoded;
+    tide_buf_init(&decoded, tide_mem_heap(), BOX_INSERT_BYTES_MAX);
+    const char *wrong = box_related_parse(box_request_header(call->request, "Content-Type"),
+                                          call->request->body, &decoded, &parts);
+    json_t *meta = NULL;
+    if (wrong != NULL) {
+        box_fail(call, 400, "global", "badContent", "INVALID_ARGUMENT", "%s", wrong);
+    } else if (check_type(call, parts.media_type)) {
+        const struct box_request *whole = call->request;
+        struct box_request first = *whole;
+        first.body = parts.json;
+        call->request = &first;
+        meta = box_call_body(call);
+        call->request = whole;
+    }
+    if (meta != NULL) {
+        post->meta = meta;
+        post->raw = parts.media;
+        box_post_apply(call, post);
+    }
+    json_decref(meta);
+    tide_buf_done(&decoded);
+}
+
+static void media(struct box_call *call, struct box_post *post)
+{
+    if (!check_type(call, box_request_header(call->request, "Content-Type")))
+        return;
+    post->raw = call->request->body;
+    if (post->raw.data == NULL)
+        post->raw.data = "";
+    box_post_apply(call, post);
+}
+
+static bool is_multipart(tide_text type)
+{
+    return type.bytes >= 10 && strncasecmp(type.data, "multipart/", 10) == 0;
+}
+
+static void upload_as(struct box_call *call, box_post_kind kind)
+{
+    struct box_post post;
+    if (call->part > 0) {
+        box_fail(call, 400, "global", "badRequest", "INVALID_ARGUMENT",
+                 "Media uploads cannot be part of a batch.");
+        return;
+    }
+    if (!box_post_begin(call, kind, &post))
+        return;
+    tide_text way = box_call_param(call, "uploadType");
+    if (way.data == NULL)
+        way = box_call_param(call, "upload_protocol");
+    if (way.data == NULL) /* not said: the type of the body says it */
+        way = is_multipart(box_request_header(call->request, "Content-Type"))
+                  ? TIDE_TEXT("multipart")
+                  : TIDE_TEXT("media");
+    if (tide_text_equal(way, TIDE_TEXT("media")) || tide_text_equal(way, TIDE_TEXT("raw")))
+        media(call, &post);
+    else if (tide_text_equal(way, TIDE_TEXT("multipart")))
+        multipart(call, &post);
+    else if (tide_text_equal(way, TIDE_TEXT("resumable")))
+        start(call, &post);
+    else
+        box_fail_argument(call, "Invalid value at 'uploadType': \"%.*s\"",
+                          (int)(way.bytes < 100 ? way.bytes : 100), way.data);
+}
+
+void box_gmail_upload_insert(struct box_call *call)
+{
+    upload_as(call, BOX_POST_INSERT);
+}
+
+void box_gmail_upload_import(struct box_call *call)
+{
+    upload_as(call, BOX_POST_IMPORT);
+}
+
+void box_gmail_upload_send(struct box_call *call)
+{
+    upload_as(call, BOX_POST_SEND);
+}
+
+void box_gmail_upload_draft_create(struct box_call *call)
+{
+    upload_as(call, BOX_POST_DRAFT_CREATE);
+}
+
+/* Also a PUT: with an upload_id it is a chunk. */
+void box_gmail_upload_draft_update(struct box_call *call)
+{
+    if (box_call_param(call, "upload_id").bytes > 0)
+        box_gmail_upload_chunk(call);
+    else
+        upload_as(call, BOX_POST_DRAFT_UPDATE);
+}
+
+void box_gmail_upload_draft_send(struct box_call *call)
+{
+    upload_as(call, BOX_POST_DRAFT_SEND);
+}

@@ -1,0 +1,41 @@
+/* signin.h - what signin*.c share: pages for people, endpoints for programs.
+ *
+ * Invariants:
+ *   S1  nothing from outside reaches a page without being escaped.
+ *   S2  a redirect goes to a loopback address and nowhere else; whoever asks for
+ *       another one gets a page.
+ *   S3  consent is given only with a ticket that a page of ours carried, once.
+ */
+#ifndef BOX_SIGNIN_H
+#define BOX_SIGNIN_H
+
+#include "cloudbox/signin/auth.h"
+
+/* ---- pages (page.c) ---- */
+
+/* "Error 400: redirect_uri_mismatch" and a sentence for the person who sees it. */
+void box_page_error(struct box_call *call, int status, const char *error, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* `hint`: the address that is chosen at first, or the empty text. */
+void box_page_consent(struct box_call *call, const struct box_ask *ask, tide_text ticket,
+                      tide_text hint, uint32_t ticked);
+
+/* ---- endpoints for programs (token.c) ---- */
+
+box_handler box_signin_token;
+box_handler box_signin_revoke;
+box_handler box_signin_certs;
+box_handler box_signin_certs_pem;
+box_handler box_signin_discovery;
+box_handler box_signin_tokeninfo;
+box_handler box_signin_userinfo;
+box_handler box_signin_userinfo_v2;
+
+/* Nobody between us and the client may keep this answer. */
+void box_answer_secret(struct box_answer *answer);
+/* Form body and query together, each name once.  false: the answer says what is
+ * wrong with them. */
+bool box_signin_form(struct box_call *call, struct box_param *params, size_t *count_out);
+void box_oauth_fail(struct box_call *call, int http, const char *error, const char *text);
+
+#endif

@@ -1,0 +1,266 @@
+/* tidemark account list|halt|resume (E4.6). */
+#include "mail/commands/watch.h"
+#include "mail/status.h"
+
+#include "base/limits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct accounts {
+    struct cli *cli;
+    tide_json list;
+    tide_secrets *secrets; /* NULL: no account of the mail system, or none can be asked */
+    /* Collected before anything else is asked of the ledger, which has one answer at a time. */
+    struct tide_account_row *rows;
+    size_t count, capacity;
+    bool failed;
+    /* Of a shared ledger: what is here, and who works. */
+    struct archive_here here;
+    struct holder {
+        uint64_t owner;
+        char name[sizeof((struct tide_member *)0)->name];
+    } * holders;
+    size_t holders_count, holders_capacity;
+    json_t *snapshot; /* of the engine here; NULL: none runs */
+};
+
+/* Whether there is a sign-in for it: never what it is. */
+static const char *signed_in(struct accounts *accounts, const struct tide_mail_look *look)
+{
+    char name[TIDE_SECRET_NAME_BYTES_MAX];
+    tide_buf secret;
+    if (look->signed_out)
+        return "refused";
+    if (accounts->secrets == NULL)
+        return "unknown";
+    tide_mail_secret_name(look->email, name);
+    tide_buf_init(&secret, accounts->cli->mem, TIDE_SECRET_BYTES_MAX);
+    const tide_status rc = tide_secrets_get(accounts->secrets, name, &secret, NULL);
+    tide_secret_wipe(&secret);
+    tide_buf_done(&secret);
+    return rc == TIDE_OK ? "yes" : rc == TIDE_NOT_FOUND ? "no" : "unknown";
+}
+
+/* What the mail system knows of it.  false: it is not one of its accounts. */
+static bool mail_cells(struct accounts *accounts, const char *name, bool elsewhere, tide_json *json)
+{
+    struct cli *cli = accounts->cli;
+    struct tide_mail_look look;
+    tide_mail_look_init(&look, cli->mem);
+    const bool ours = tide_mail_look(cli->ledger, name, false, &look, NULL) == TIDE_OK;
+    const char *in = ours ? signed_in(accounts, &look) : NULL;
+    if (in != NULL && elsewhere && strcmp(in, "refused") != 0)
+        in = "elsewhere"; /* with its archive, on another machine */
+    tide_json_set_bool(json, "mail", ours);
+    tide_json_set_cstr(json, "endpoint", ours && look.endpoint[0] != '\0' ? look.endpoint : NULL);
+    tide_json_set_cstr(json, "signed_in", in);
+    cli_cell(cli, "%s", ours ? in : "-");
+    cli_cell(cli, "%s", !ours ? "-" : look.endpoint[0] == '\0' ? "Google" : look.endpoint);
+    tide_mail_look_done(&look);
+    return ours;
+}
+
+static bool account_collect(const struct tide_account_row *row, void *arg)
+{
+    struct accounts *accounts = arg;
+    accounts->failed =
+        !tide_mem_grow(accounts->cli->mem, (void **)&accounts->rows, &accounts->capacity,
+                       accounts->count + 1, TIDE_ACCOUNTS_MAX, sizeof *accounts->rows);
+    if (accounts->failed)
+        return false;
+    accounts->rows[accounts->count++] = *row;
+    return true;
+}
+
+static bool holder_collect(const struct tide_member *member, void *arg)
+{
+    struct accounts *accounts = arg;
+    if (member->dead)
+        return true;
+    accounts->failed =
+        !tide_mem_grow(accounts->cli->mem, (void **)&accounts->holders, &accounts->holders_capacity,
+                       accounts->holders_count + 1, CLI_LIST_MAX, sizeof *accounts->holders);
+    if (accounts->failed)
+        return false;
+    struct holder *holder = &accounts->holders[accounts->holders_count++];
+    holder->owner = member->owner;
+    (void)snprintf(holder->name, sizeof holder->name, "%s", member->name);
+    return true;
+}
+
+static const char *holder_name(const struct accounts *accounts, uint64_t owner)
+{
+    for (size_t i = 0; i < accounts->holders_count; i++)
+        if (accounts->holders[i].owner == owner)
+            return accounts->holders[i].name;
+    return NULL;
+}
+
+/* Where it lives, on a ledger that machines share. */
+static void place_cells(struct accounts *accounts, const struct tide_account_row *row, bool here,
+                        tide_json *json)
+{
+    const bool placed = row->archive[0] != '\0';
+    const char *holder = holder_name(accounts, row->owner);
+    tide_json_set_cstr(json, "archive", placed ? row->archive : NULL);
+    tide_json_set_bool(json, "here", here);
+    tide_json_set_cstr(json, "secret", row->secret[0] == '\0' ? NULL : row->secret);
+    tide_json_set_bool(json, "held", row->owner != 0);
+    tide_json_set_cstr(json, "held_by", holder);
+    cli_cell(accounts->cli, "%s", !placed ? "-" : here ? "here" : "elsewhere");
+    cli_cell(accounts->cli, "%s", holder == NULL ? "-" : holder);
+}
+
+static void account_row(struct accounts *accounts, const struct tide_account_row *row)
+{
+    struct cli *cli = accounts->cli;
+    const bool here = cli->shared != NULL && archive_here_may_take(&accounts->here, row->name,
+                                                                   row->provider, row->archive);
+    char when[32];
+    tide_json json;
+    tide_json_object(&json);
+    tide_json_set_cstr(&json, "account", row->name);
+    tide_json_set_cstr(&json, "provider", row->provider);
+    tide_json_set_bool(&json, "paused", row->paused);
+    tide_json_set_bool(&json, "halted", row->halted);
+    tide_json_set_cstr(&json, "halt_reason", row->halted ? row->halt_reason : NULL);
+    if (row->halted)
+        tide_json_set_u64(&json, "halted_unix_ms", row->halted_unix_ms);
+    else
+        tide_json_set_null(&json, "halted_unix_ms");
+    cli_cell(cli, "%s", row->name);
+    cli_cell(cli, "%s", row->provider);
+    cli_cell(cli, "%s", row->halted ? "halted" : row->paused ? "paused" : "active");
+    (void)mail_cells(accounts, row->name, cli->shared != NULL && row->archive[0] != '\0' && !here,
+                     &json);
+    if (cli->shared != NULL)
+        place_cells(accounts, row, here, &json);
+    struct account_seen seen;
+    account_seen(cli, accounts->snapshot, row->id, row->name, &seen);
+    const uint64_t ok_ms = seen.outcome.ok_unix_ms;
+    account_seen_json(&seen, &json);
+    tide_json_append(&accounts->list, &json);
+    cli_cell(cli, "%s", row->halted ? cli_time(row->halted_unix_ms, when) : "-");
+    cli_cell(cli, "%s", row->halted ? row->halt_reason : "-");
+    cli_cell(cli, "%s", ok_ms == 0 ? "-" : cli_time(ok_ms, when));
+    if (seen.outcome.failed_unix_ms == 0)
+        cli_cell(cli, "-");
+    else
+        cli_cell(cli, "%s %.400s", cli_time(seen.outcome.failed_unix_ms, when), seen.outcome.text);
+}
+
+static void note_any(const char *email, const char *endpoint, void *arg)
+{
+    (void)email;
+    (void)endpoint;
+    *(bool *)arg = true;
+}
+
+tide_status cli_account_list(struct cli *cli)
+{
+    static const char *const alone[] = {"ACCOUNT",   "PROVIDER",    "STATE",
+                                        "SIGNED IN", "ENDPOINT",    "SINCE",
+                                        "REASON",    "LAST ANSWER", "LAST FAILURE"};
+    static const char *const shared[] = {"ACCOUNT",  "PROVIDER",    "STATE",       "SIGNED IN",
+                                         "ENDPOINT", "ARCHIVE",     "HELD BY",     "SINCE",
+                                         "REASON",   "LAST ANSWER", "LAST FAILURE"};
+    struct accounts accounts = {.cli = cli};
+    struct mail_home home = {0};
+    bool mail = false;
+    tide_status rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_mail_look_accounts(cli->ledger, note_any, &mail, &cli->err);
+    if (rc == TIDE_OK)
+        rc = mail_home_places(cli, &home);
+    if (rc != TIDE_OK)
+        return rc;
+    if (mail)
+        (void)tide_secrets_open(cli->world, home.secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+                                &accounts.secrets, NULL);
+    tide_json_array(&accounts.list);
+    rc = tide_ledger_accounts(cli->ledger, account_collect, &accounts, &cli->err);
+    if (rc == TIDE_OK && cli->shared != NULL) {
+        accounts.here = (struct archive_here){.world = cli->world, .mail = true, .console = true};
+        (void)snprintf(accounts.here.archive_dir, sizeof accounts.here.archive_dir, "%s",
+                       home.archive_dir);
+        rc = tide_ledger_members(cli->ledger, holder_collect, &accounts, &cli->err);
+    }
+    if (rc == TIDE_OK && accounts.failed)
+        rc = cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
+    accounts.snapshot = mail_snapshot(cli, NULL);
+    cli_table_begin(cli, cli->shared != NULL ? shared : alone, cli->shared != NULL ? 11 : 9);
+    for (size_t i = 0; rc == TIDE_OK && i < accounts.count; i++)
+        account_row(&accounts, &accounts.rows[i]);
+    cli_table_end(cli, "no accounts");
+    tide_mem_free(cli->mem, accounts.rows, accounts.capacity * sizeof *accounts.rows);
+    tide_mem_free(cli->mem, accounts.holders, accounts.holders_capacity * sizeof *accounts.holders);
+    tide_secrets_close(accounts.secrets);
+    json_decref(accounts.snapshot);
+    tide_json_set(&cli->json, "accounts", &accounts.list);
+    return cli_hint(cli, rc, "Run `tidemark ledger check`.");
+}
+
+static tide_status halt_write(struct cli *cli, const char *name, bool halted, const char *reason)
+{
+    uint32_t account = 0;
+    tide_tx *tx = NULL;
+    tide_status rc = cli_ledger_write(cli);
+    if (rc == TIDE_OK) {
+        rc = tide_ledger_account_find(cli->ledger, name, &account, &cli->err);
+        if (rc == TIDE_NOT_FOUND)
+            return cli_fail(cli, rc, "`tidemark account list` shows the accounts there are.",
+                            "there is no account \"%.200s\"", name);
+    }
+    if (rc == TIDE_OK)
+        rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_ledger_account_halt(tx, account, halted, reason, cli->now_unix_ms, &cli->err);
+    if (rc == TIDE_OK)
+        rc = cli_tell(cli, tx, TIDE_HINT_CONTROL, account);
+    if (rc == TIDE_OK)
+        return tide_tx_commit(tx, &cli->err);
+    tide_tx_rollback(tx);
+    return rc;
+}
+
+static tide_status halt_set(struct cli *cli, bool halted, const char *reason)
+{
+    const char *name = cli->arguments[0];
+    bool runs = false;
+    tide_json request;
+    json_t *answer = NULL;
+    if (strlen(reason) > TIDE_ERROR_TEXT_BYTES_MAX) {
+        cli->exit_code = CLI_EXIT_USAGE;
+        return cli_fail(cli, TIDE_INVALID, "Say it shorter.", "--reason is longer than %d bytes",
+                        TIDE_ERROR_TEXT_BYTES_MAX);
+    }
+    tide_control_request(halted ? TIDE_OP_HALT : TIDE_OP_ACCOUNT_RESUME, &request);
+    tide_json_set_cstr(&request, "account", name);
+    if (halted)
+        tide_json_set_cstr(&request, "reason", reason);
+    tide_status rc = cli_change_ask(cli, &request, &runs, &answer);
+    json_decref(answer);
+    if (!runs)
+        rc = halt_write(cli, name, halted, reason);
+    if (rc != TIDE_OK)
+        return cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
+    if (!cli->quiet)
+        cli_print(cli, "%s account %s\n", halted ? "halted" : "resumed", name);
+    tide_json_set_cstr(&cli->json, "account", name);
+    tide_json_set_bool(&cli->json, "halted", halted);
+    tide_json_set_bool(&cli->json, "engine", runs);
+    return TIDE_OK;
+}
+
+tide_status cli_account_halt(struct cli *cli)
+{
+    const char *reason = cli_flag(cli, "reason");
+    return halt_set(cli, true, reason == NULL ? "by command" : reason);
+}
+
+tide_status cli_account_resume(struct cli *cli)
+{
+    return halt_set(cli, false, "");
+}

@@ -1,0 +1,457 @@
+/* tidemark account add|remove: signing in (M15a, M16). */
+#include "mail/commands/account_check.h"
+#include "mail/commands/home.h"
+#include "mail/status.h"
+
+#include "net/oauth/oauth.h"
+#include "tidemark_inside.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { FILE_BYTES_MAX = 64 << 10, BROWSER_WAIT_MS = 5 * 60 * 1000, JOBS_SLICE = 500 };
+
+/* Least privilege (M15a): reading is all that sync needs.  The wider scopes hold the
+ * narrower ones, so that one is asked for. */
+static const struct cli_purpose purposes[] = {
+    {"sync", "https://www.googleapis.com/auth/gmail.readonly", "to read mail, and nothing else"},
+    {"archive", "https://www.googleapis.com/auth/gmail.modify",
+     "to read mail, change its labels, move it to the trash and put it back; not to delete it for "
+     "good"},
+    {"delete", "https://mail.google.com/",
+     "to read, change and put back mail, and to delete it for good"},
+};
+
+/* NULL: there is no such purpose. */
+static const struct cli_purpose *purpose_of(struct cli *cli)
+{
+    const char *name = cli_flag(cli, "for");
+    for (size_t i = 0; i < sizeof purposes / sizeof purposes[0]; i++)
+        if (strcmp(name == NULL ? "sync" : name, purposes[i].name) == 0)
+            return &purposes[i];
+    return NULL;
+}
+
+static tide_status read_file(struct cli *cli, const char *path, tide_buf *out)
+{
+    const tide_status rc = tide_file_read(cli->world, path, FILE_BYTES_MAX, out, &cli->err);
+    return cli_hint(cli, rc, "Name a file that can be read.");
+}
+
+/* ---- the client ---- */
+
+static tide_status client_of(struct cli *cli, struct tide_oauth_client *client)
+{
+    const char *file = cli_flag(cli, "client");
+    const char *endpoint = cli_flag(cli, "endpoint");
+    tide_status rc = TIDE_OK;
+    *client = (struct tide_oauth_client){.client_id = ""};
+    if (endpoint != NULL)
+        tide_oauth_client_at(endpoint, client);
+    if (file != NULL) {
+        tide_buf text;
+        tide_buf_init(&text, cli->mem, FILE_BYTES_MAX);
+        rc = read_file(cli, file, &text);
+        if (rc == TIDE_OK)
+            rc = tide_oauth_client_read(tide_buf_text(&text), client, &cli->err);
+        tide_buf_done(&text);
+    } else if (endpoint == NULL) {
+        rc = cli_fail(
+            cli, TIDE_INVALID,
+            "Make an OAuth client of the type \"Desktop app\" in Google's console, download its "
+            "JSON file, and name it with --client FILE (docs/mail.md).",
+            "an OAuth client is needed to sign in");
+    }
+    return rc;
+}
+
+/* ---- three ways to a grant ---- */
+
+static tide_status paste(struct cli *cli, tide_oauth_flow *flow)
+{
+    char line[8192];
+    (void)fprintf(
+        stderr,
+        "Open this link in any browser:\n\n  %s\n\nAfter you allowed it, the browser ends "
+        "at an address that does not load.\nPaste that address here: ",
+        tide_oauth_flow_link(flow));
+    if (fgets(line, sizeof line, stdin) == NULL)
+        return cli_fail(cli, TIDE_CANCELED, "Run the command again.", "nothing was pasted");
+    return tide_oauth_flow_paste(flow, (tide_text){line, strcspn(line, "\r\n")}, &cli->err);
+}
+
+static void open_browser(const char *link)
+{
+    const char *browser = getenv("BROWSER");
+    if (fork() == 0) {
+        (void)execlp(browser == NULL ? "xdg-open" : browser, browser == NULL ? "xdg-open" : browser,
+                     link, (char *)NULL);
+        _exit(127);
+    }
+}
+
+static tide_status sign_in(struct cli *cli, const char *email, const struct cli_purpose *purpose,
+                           tide_buf *grant)
+{
+    struct tide_oauth_client client;
+    tide_oauth_flow *flow = NULL;
+    tide_buf scopes;
+    tide_buf_init(&scopes, cli->mem, 8192);
+    const bool headless = cli_flag(cli, "headless") != NULL;
+    tide_status rc = client_of(cli, &client);
+    const struct tide_oauth_ask ask = {
+        .client = &client, .scopes = purpose->scope, .login_hint = email, .headless = headless};
+    if (rc == TIDE_OK)
+        (void)fprintf(stderr, "Tidemark asks for leave %s.\n", purpose->words);
+    if (rc == TIDE_OK)
+        rc = tide_oauth_flow_start(cli->world, &ask, cli->mem, &flow, &cli->err);
+    if (rc == TIDE_OK && headless) {
+        rc = paste(cli, flow);
+    } else if (rc == TIDE_OK) {
+        (void)fprintf(stderr,
+                      "Sign in with your browser. If none opens, use this link:\n\n  %s\n\n",
+                      tide_oauth_flow_link(flow));
+        open_browser(tide_oauth_flow_link(flow));
+        rc = tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, NULL, &cli->err);
+        rc = cli_hint(cli, rc, "Run the command again, with --headless where there is no browser.");
+    }
+    if (rc == TIDE_OK)
+        rc = tide_oauth_flow_finish(flow, NULL, grant, &scopes, &cli->err);
+    if (rc == TIDE_OK && !tide_oauth_scopes_cover(tide_buf_text(&scopes), purpose->scope) &&
+        strstr(tide_buf_cstr(&scopes), "mail.google.com") == NULL)
+        rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
+                      "what Tidemark asked for was not allowed on the sign-in page");
+    tide_oauth_flow_free(flow);
+    tide_buf_done(&scopes);
+    return rc;
+}
+
+static tide_status service_account(struct cli *cli, const char *file, const char *email,
+                                   const struct cli_purpose *purpose, tide_buf *grant)
+{
+    tide_buf key;
+    tide_buf_init(&key, cli->mem, FILE_BYTES_MAX);
+    tide_status rc = read_file(cli, file, &key);
+    if (rc == TIDE_OK)
+        rc = tide_oauth_service_account(tide_buf_text(&key), email, purpose->scope, grant,
+                                        &cli->err);
+    tide_secret_wipe(&key);
+    tide_buf_done(&key);
+    return rc;
+}
+
+tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpose *purpose,
+                      tide_buf *grant)
+{
+    const char *bearer = cli_flag(cli, "bearer");
+    const char *key = cli_flag(cli, "service-account");
+    if (bearer != NULL && cli_flag(cli, "endpoint") == NULL)
+        return cli_wrong(cli, "Add --endpoint URL.",
+                         "--bearer is for emulators: a token of Google's lives an hour");
+    if (bearer != NULL)
+        return tide_oauth_fixed(bearer, grant, &cli->err);
+    if (key != NULL)
+        return service_account(cli, key, email, purpose, grant);
+    return sign_in(cli, email, purpose, grant);
+}
+
+/* ---- beside a running engine (decision 10) ---- */
+
+/* The engine makes the account; this waits until it is there. */
+static tide_status add_over_there(struct cli *cli, const char *email, const char *endpoint)
+{
+    tide_json request;
+    tide_json payload;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_ENQUEUE, &request);
+    tide_json_set_cstr(&request, "kind", TIDE_MAIL_ACCOUNT_KIND);
+    tide_json_set_cstr(&request, "dedupe", email);
+    tide_json_object(&payload);
+    tide_json_set_cstr(&payload, "email", email);
+    tide_json_set_cstr(&payload, "endpoint", endpoint == NULL ? "" : endpoint);
+    tide_json_set(&request, "payload", &payload);
+    tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    json_decref(answer);
+    if (rc == TIDE_OK)
+        rc = cli_ledger_read(cli);
+    const uint64_t give_up_ms = tide_world_now_ms(cli->world) + TIDE_CONTROL_TIMEOUT_MS;
+    struct tide_mail_look look;
+    tide_mail_look_init(&look, cli->mem);
+    while (rc == TIDE_OK) {
+        rc = tide_mail_look(cli->ledger, email, false, &look, &cli->err);
+        if (rc == TIDE_OK && strcmp(look.endpoint, endpoint == NULL ? "" : endpoint) == 0)
+            break;
+        if (tide_world_now_ms(cli->world) >= give_up_ms)
+            rc = cli_fail(cli, TIDE_TIMEOUT, "Wait for it to end, and run this command again.",
+                          "the engine that runs here did not add the account");
+        else
+            rc = tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + 50000, NULL);
+    }
+    tide_mail_look_done(&look);
+    return cli_hint(cli, rc, "Wait for it to end, and run this command again.");
+}
+
+static tide_status add_here(struct cli *cli, struct mail_home *home, const char *email,
+                            const char *endpoint)
+{
+    uint32_t account = 0;
+    tide_status rc = tide_mail_account_add(home->mail, email, endpoint, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_engine_account(home->engine, email, "gmail", &account, &cli->err);
+    return rc == TIDE_OK ? tide_account_answered(home->engine, account, &cli->err) : rc;
+}
+
+/* Work that waits for this sign-in goes on at once.  Nobody there is fine. */
+static void tell_engine(struct cli *cli, const char *email)
+{
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_SIGNED_IN, &request);
+    tide_json_set_cstr(&request, "account", email);
+    if (cli_engine_ask(cli, &request, &runs, &answer) != TIDE_OK) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+    }
+    json_decref(answer);
+}
+
+/* ---- commands ---- */
+
+static tide_status check_email(struct cli *cli, const char *email)
+{
+    if (strchr(email, '@') == NULL || strpbrk(email, "/\\ \t") != NULL || email[0] == '.' ||
+        strlen(email) > 200)
+        return cli_wrong(cli, "Give an address like ada@example.com.",
+                         "\"%.200s\" is no e-mail address", email);
+    return TIDE_OK;
+}
+
+/* Opens the engine; where another process has it, only what can be shared. */
+static tide_status open_beside(struct cli *cli, struct mail_home *home, bool *beside)
+{
+    tide_status rc = mail_home_open(cli, home);
+    *beside = rc == TIDE_BUSY;
+    if (!*beside)
+        return rc;
+    cli->hint[0] = '\0';
+    return tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+                             &home->secrets, &cli->err);
+}
+
+struct placed {
+    const char *name;
+    char archive[sizeof((struct tide_account_row *)0)->archive];
+};
+
+static bool note_place(const struct tide_account_row *row, void *arg)
+{
+    struct placed *placed = arg;
+    if (strcmp(row->name, placed->name) != 0)
+        return true;
+    memcpy(placed->archive, row->archive, sizeof placed->archive);
+    return false;
+}
+
+/* An account whose archive is on another machine is refused before anybody signs in. */
+static tide_status refuse_elsewhere(struct cli *cli, const char *email)
+{
+    struct mail_home home = {0};
+    struct placed placed = {.name = email};
+    tide_status rc = cli_ledger_choose(cli);
+    if (rc != TIDE_OK || cli->shared == NULL)
+        return rc;
+    rc = mail_home_places(cli, &home);
+    if (rc == TIDE_OK)
+        rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(cli->ledger, note_place, &placed, &cli->err);
+    cli_ledger_close(cli);
+    if (rc != TIDE_OK || placed.archive[0] == '\0' ||
+        tide_mail_is_here(cli->world, home.archive_dir, email, placed.archive))
+        return cli_shared_hint(cli, rc);
+    return cli_fail(cli, TIDE_EXISTS,
+                    "Work where it is, or move its folder here first. When it is lost, `tidemark "
+                    "account remove` forgets it, and the account can be added again.",
+                    "the archive of %.200s is not here: %.500s/%.200s is not the one with the id "
+                    "%s",
+                    email, home.archive_dir, email, placed.archive);
+}
+
+tide_status cli_account_add(struct cli *cli)
+{
+    struct mail_home home = {0};
+    tide_buf grant;
+    char secret[TIDE_SECRET_NAME_BYTES_MAX];
+    const char *email = cli->arguments[1];
+    const char *endpoint = cli_flag(cli, "endpoint");
+    bool beside = false;
+    const struct cli_purpose *purpose = purpose_of(cli);
+    if (strcmp(cli->arguments[0], "console") == 0)
+        return cli_account_add_console(cli);
+    if (strcmp(cli->arguments[0], "gmail") != 0)
+        return cli_wrong(cli, "There are: gmail, console.", "there is no provider \"%.100s\"",
+                         cli->arguments[0]);
+    if (cli->arguments_count > 2)
+        return cli_wrong(cli, "Run the command once for each.", "one mail account at a time");
+    if (purpose == NULL)
+        return cli_wrong(cli, "There are: sync, archive, delete.", "there is no purpose \"%.60s\"",
+                         cli_flag(cli, "for"));
+    tide_status rc = check_email(cli, email);
+    if (rc == TIDE_OK)
+        rc = account_check_endpoint(cli);
+    if (rc == TIDE_OK)
+        rc = refuse_elsewhere(cli, email);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_buf_init(&grant, cli->mem, TIDE_SECRET_BYTES_MAX);
+    tide_mail_secret_name(email, secret);
+    rc = open_beside(cli, &home, &beside);
+    if (rc == TIDE_OK)
+        rc = cli_grant(cli, email, purpose, &grant);
+    if (rc == TIDE_OK)
+        rc = account_check_mailbox(cli, email, endpoint, tide_buf_text(&grant));
+    /* The grant first: an account without one would only fail later. */
+    if (rc == TIDE_OK)
+        rc = tide_secrets_put(home.secrets, secret, tide_buf_text(&grant), &cli->err);
+    if (rc == TIDE_OK)
+        rc = beside ? add_over_there(cli, email, endpoint) : add_here(cli, &home, email, endpoint);
+    if (rc == TIDE_OK && beside)
+        tell_engine(cli, email);
+    if (rc == TIDE_OK) {
+        cli_print(cli,
+                  "%s is added; its sign-in is kept in the %s.\nNow run `tidemark mail sync`.\n",
+                  email, tide_secrets_where(home.secrets));
+        tide_json_set_cstr(&cli->json, "account", email);
+        tide_json_set_cstr(&cli->json, "secrets", tide_secrets_where(home.secrets));
+    }
+    tide_secret_wipe(&grant);
+    tide_buf_done(&grant);
+    const tide_status closed = mail_home_close(cli, &home);
+    return rc == TIDE_OK ? closed : rc;
+}
+
+/* Its work would fail for ever: it is canceled, and what was canceled is accepted, so that
+ * nobody is told of it again. */
+static tide_status drop_jobs(struct cli *cli, uint32_t account)
+{
+    struct tide_changes changes;
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.account = account;
+    filter.count_max = JOBS_SLICE;
+    tide_changes_init(&changes, cli->mem);
+    tide_status rc = cli_ledger_write(cli);
+    for (int step = 0; rc == TIDE_OK && step < 2; step++) {
+        size_t count = JOBS_SLICE;
+        while (rc == TIDE_OK && count == JOBS_SLICE) {
+            tide_tx *tx = NULL;
+            uint64_t running[1];
+            size_t running_count = 0;
+            tide_changes_clear(&changes);
+            count = 0;
+            rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
+            if (rc != TIDE_OK)
+                break;
+            rc = step == 0 ? tide_ledger_cancel(tx, &filter, cli->now_unix_ms, &count, running, 1,
+                                                &running_count, &changes, &cli->err)
+                           : tide_ledger_accept(tx, &filter, cli->now_unix_ms, &count, &changes,
+                                                &cli->err);
+            if (rc == TIDE_OK)
+                rc = tide_tx_commit(tx, &cli->err);
+            else
+                tide_tx_rollback(tx);
+        }
+    }
+    tide_changes_done(&changes);
+    cli_ledger_close(cli);
+    return rc;
+}
+
+/* Gives the grant back.  A server that cannot be reached must not keep a person from
+ * removing an account: the sign-in is forgotten here, and it is said that it lives on
+ * there. */
+static tide_status give_back(struct cli *cli, struct mail_home *home,
+                             const struct tide_mail_look *look, bool *given_back)
+{
+    const char *email = look->email;
+    char secret[TIDE_SECRET_NAME_BYTES_MAX];
+    tide_tokens *tokens = NULL;
+    tide_error why = {TIDE_OK, 0, ""};
+    tide_mail_secret_name(email, secret);
+    tide_status rc = tide_tokens_open(cli->world, home->secrets, secret, cli->mem, &tokens, &why);
+    const bool there = rc == TIDE_OK;
+    if (there)
+        rc = tide_tokens_revoke(tokens, &why);
+    tide_tokens_close(tokens);
+    *given_back = rc == TIDE_OK;
+    if (rc == TIDE_OK)
+        return TIDE_OK;
+    rc = tide_secrets_remove(home->secrets, secret, &cli->err);
+    if (there)
+        (void)fprintf(stderr,
+                      "tidemark: warning: the sign-in of %s could not be given back: %s\n"
+                      "          It is forgotten here, and lives on at %s: take it back there.\n",
+                      email, why.text,
+                      look->endpoint[0] == '\0' ? "https://myaccount.google.com/permissions"
+                                                : look->endpoint);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* there was none left */
+}
+
+/* Its jobs may be under way in another process. */
+static tide_status nobody_works(struct cli *cli)
+{
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_PING, &request);
+    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    const int pid = (int)json_integer_value(json_object_get(answer, "pid"));
+    json_decref(answer);
+    if (!runs) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        return TIDE_OK;
+    }
+    return rc != TIDE_OK ? rc
+                         : cli_fail(cli, TIDE_BUSY,
+                                    "Wait for it to end, or stop it, and run this command again.",
+                                    "process %d works in this directory", pid);
+}
+
+tide_status cli_account_remove(struct cli *cli)
+{
+    struct mail_home home = {0};
+    struct tide_mail_look look;
+    const char *email = cli->arguments[0];
+    bool given_back = false;
+    tide_mail_look_init(&look, cli->mem);
+    tide_status rc = cli_ledger_read(cli);
+    if (rc == TIDE_OK)
+        rc = tide_mail_look(cli->ledger, email, false, &look, &cli->err);
+    rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
+    cli_ledger_close(cli);
+    if (rc == TIDE_OK)
+        rc = nobody_works(cli);
+    if (rc == TIDE_OK)
+        rc = drop_jobs(cli, look.account);
+    if (rc == TIDE_OK)
+        rc = mail_home_open(cli, &home);
+    if (rc == TIDE_OK)
+        rc = give_back(cli, &home, &look, &given_back);
+    if (rc == TIDE_OK)
+        rc = tide_mail_account_remove(home.mail, email, &cli->err);
+    if (rc == TIDE_OK) {
+        char dir[CLI_PATH_BYTES + 300];
+        tide_mail_dir(home.archive_dir, email, dir, sizeof dir);
+        const bool here = access(dir, F_OK) == 0;
+        cli_print(cli, "%s is removed and its sign-in %s; its archive stays%s%s.\n", email,
+                  given_back ? "given back" : "forgotten", here ? " in " : " where it is",
+                  here ? dir : "");
+        tide_json_set_cstr(&cli->json, "removed", email);
+        tide_json_set_bool(&cli->json, "given_back", given_back);
+    }
+    tide_mail_look_done(&look);
+    const tide_status closed = mail_home_close(cli, &home);
+    return rc == TIDE_OK ? closed : rc;
+}

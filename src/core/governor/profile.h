@@ -1,0 +1,54 @@
+/* profile.h - what is known about a provider's limits before the first call.
+ *
+ * A profile is plain numbers: zero means "the default", so that a user's
+ * settings name only what they change.  tide_profile_complete() fills the
+ * zeros in and refuses contradictions; a governor only sees complete ones.
+ * The table is that of E4.2.
+ */
+#ifndef TIDE_CORE_PROFILE_H
+#define TIDE_CORE_PROFILE_H
+
+#include "base/status.h"
+#include "core/governor/breaker.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tide_governor_profile {
+    uint32_t window_ms;               /* 0: no published window */
+    uint64_t window_units_max;        /* in any window; goes with window_ms */
+    double rate_min;                  /* units per second [1 call] */
+    double rate_start;                /* [4 calls, or four fifths of the ceiling] */
+    double rate_max;                  /* [16 calls, or what the window allows] */
+    unsigned in_flight_max;           /* calls, every part of a batch counts [32] */
+    unsigned workers_min;             /* [2] */
+    unsigned workers_start;           /* [8] */
+    unsigned workers_max;             /* [32] */
+    unsigned reserve_permille;        /* of the window, for level 1 (K15) [none] */
+    unsigned share_permille;          /* of the window, that we may use (E4.3) [1000] */
+    uint32_t call_units;              /* of a typical call [1] */
+    uint32_t healthy_ms;              /* how long all must be well before growing (E4.2) [5000] */
+    unsigned workers_step;            /* then so many workers more [1] */
+    unsigned rate_step_permille;      /* and this share of the ceiling [50] */
+    unsigned rate_step_call_permille; /* but at least this share of a call [500] */
+    unsigned cut_permille;            /* what a refusal leaves of both [500] */
+    uint32_t latency_max_ms;          /* no p95 up to this is slow (E4.2) [1200] */
+    unsigned latency_factor_permille; /* nor up to this multiple of the best p50 [3000] */
+    uint32_t small_jobs;              /* more small jobs than this: workers double [100] */
+    uint32_t large_jobs;              /* fewer jobs than this, all large: bytes decide [4] */
+    uint32_t spend_lease_ms;          /* units of so long may be spent unsaved (E4.3b) [2000] */
+    uint32_t save_every_ms;           /* while units are spent [500] */
+    uint32_t stray_ms;        /* how long after we hung up a call may still be counted [10000] */
+    bool learn_bytes_per_day; /* the provider has a hidden quota of bytes (E4.3) */
+    struct tide_breaker_rules breaker;
+};
+
+/* "gmail", "console", "graph", "chat", "default"; NULL: unknown.  Borrowed, lives
+ * for ever. */
+const struct tide_governor_profile *tide_governor_profile_named(const char *name);
+
+/* TIDE_INVALID: the numbers contradict each other. */
+tide_status tide_profile_complete(const struct tide_governor_profile *profile,
+                                  struct tide_governor_profile *complete_out);
+
+#endif

@@ -1,0 +1,246 @@
+#include "engine/accounts/archive_id.h"
+
+#include "base/check.h"
+#include "base/json.h"
+#include "engine/control/control.h"
+#include "fleet/fleet.h"
+#include "ledger/rows.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RANDOM_BYTES = 16, FILE_BYTES_MAX = 256, PATH_BYTES = 4096 + 300 };
+
+static tide_status path_of(const char *dir, const char *name, char path_out[PATH_BYTES],
+                           tide_error *err)
+{
+    return (size_t)snprintf(path_out, PATH_BYTES, "%s/%s", dir, name) < PATH_BYTES
+               ? TIDE_OK
+               : tide_error_set(err, TIDE_INVALID, "the path of an archive is too long");
+}
+
+static bool is_good(tide_text id)
+{
+    return id.bytes == 2 * RANDOM_BYTES && strspn(id.data, "0123456789abcdef") == id.bytes;
+}
+
+tide_status tide_archive_id_read(tide_world *world, const char *dir,
+                                 char id_out[TIDE_ARCHIVE_ID_BYTES], tide_error *err)
+{
+    char path[PATH_BYTES];
+    tide_buf text;
+    tide_status rc = path_of(dir, TIDE_ARCHIVE_ID_FILE, path, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_buf_init(&text, tide_mem_heap(), FILE_BYTES_MAX);
+    rc = tide_file_read(world, path, FILE_BYTES_MAX, &text, err);
+    char *end = rc == TIDE_OK && text.bytes > 0 ? strpbrk(text.data, "\r\n") : NULL;
+    if (end != NULL) {
+        text.bytes = (size_t)(end - text.data);
+        *end = '\0';
+    }
+    if (rc == TIDE_OK && !is_good(tide_buf_text(&text)))
+        rc = tide_error_set(err, TIDE_CORRUPT,
+                            "%.250s is not the id of an archive; restore it from a backup, or "
+                            "write there what `tidemark account list --json` names",
+                            path);
+    if (rc == TIDE_OK)
+        memcpy(id_out, text.data, TIDE_ARCHIVE_ID_BYTES);
+    tide_buf_done(&text);
+    return rc;
+}
+
+tide_status tide_archive_id_copy(tide_world *world, const char *from_dir, const char *to_dir,
+                                 tide_error *err)
+{
+    char id[TIDE_ARCHIVE_ID_BYTES];
+    char there[TIDE_ARCHIVE_ID_BYTES];
+    char line[TIDE_ARCHIVE_ID_BYTES + 1];
+    char path[PATH_BYTES];
+    tide_error why = {TIDE_OK, 0, ""};
+    tide_status rc = tide_archive_id_read(world, from_dir, id, &why);
+    if (rc == TIDE_NOT_FOUND)
+        return TIDE_OK; /* of a version that gave none */
+    if (rc != TIDE_OK && err != NULL)
+        *err = why;
+    if (rc == TIDE_OK)
+        rc = path_of(to_dir, TIDE_ARCHIVE_ID_FILE, path, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (tide_archive_id_read(world, to_dir, there, NULL) == TIDE_OK && strcmp(id, there) == 0)
+        return TIDE_OK;
+    (void)snprintf(line, sizeof line, "%s\n", id);
+    return tide_file_replace(world, path, tide_text_of(line), 0600, err);
+}
+
+/* Written beside its place under a name of its own, it takes the place only where there is
+ * none: of two that make one at once, one is first and the other reads it (I1). */
+static tide_status make(tide_world *world, const char *dir, tide_error *err)
+{
+    uint8_t random[RANDOM_BYTES];
+    char id[TIDE_ARCHIVE_ID_BYTES];
+    char name[64];
+    char line[TIDE_ARCHIVE_ID_BYTES + 1];
+    char path[PATH_BYTES];
+    char beside[PATH_BYTES];
+    tide_world_random(world, random, sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        (void)snprintf(id + 2 * i, 3, "%02x", random[i]);
+    (void)snprintf(name, sizeof name, "." TIDE_ARCHIVE_ID_FILE ".%.16s", id);
+    (void)snprintf(line, sizeof line, "%s\n", id);
+    tide_status rc = path_of(dir, TIDE_ARCHIVE_ID_FILE, path, err);
+    if (rc == TIDE_OK)
+        rc = path_of(dir, name, beside, err);
+    if (rc == TIDE_OK)
+        rc = tide_file_replace(world, beside, tide_text_of(line), 0600, err);
+    if (rc == TIDE_OK)
+        rc = tide_file_rename(world, beside, path, err);
+    if (rc == TIDE_EXISTS) {
+        TIDE_SEEN("archive id: another one was first");
+        rc = tide_file_remove(world, beside, err);
+    }
+    return rc;
+}
+
+tide_status tide_archive_id_make(tide_world *world, const char *dir,
+                                 char id_out[TIDE_ARCHIVE_ID_BYTES], tide_error *err)
+{
+    tide_status rc = tide_archive_id_read(world, dir, id_out, err);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    rc = tide_dir_make(world, dir, err);
+    if (rc == TIDE_OK)
+        rc = make(world, dir, err);
+    return rc == TIDE_OK ? tide_archive_id_read(world, dir, id_out, err) : rc;
+}
+
+bool tide_archive_id_is(tide_world *world, const char *dir, const char *id)
+{
+    char here[TIDE_ARCHIVE_ID_BYTES];
+    return tide_archive_id_read(world, dir, here, NULL) == TIDE_OK && strcmp(here, id) == 0;
+}
+
+tide_status tide_transaction_place(tide_transaction *transaction, uint32_t account,
+                                   const char *archive, const char *secret, tide_error *err)
+{
+    const tide_status rc =
+        tide_ledger_account_place(transaction->tx, account, archive, secret, err);
+    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, account, err) : rc;
+}
+
+void tide_secret_place(const char *where, char place_out[TIDE_SECRET_PLACE_BYTES])
+{
+    char host[65] = "?";
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(place_out, TIDE_SECRET_PLACE_BYTES, "%s: %.100s", host, where);
+}
+
+/* ---- where an account's archive is ---- */
+
+struct place {
+    const struct tide_placing *placing;
+    char known[65];                   /* the archive that the ledger names; "" */
+    char here[TIDE_ARCHIVE_ID_BYTES]; /* the one in our directory */
+    bool shared;
+};
+
+static tide_status place_read(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct place *place = arg;
+    const tide_rows rows = tide_transaction_rows(transaction);
+    tide_rows_stmt stmt;
+    place->shared = tide_ledger_shared(transaction->engine->ledger);
+    tide_status rc = tide_rows_prepare(rows, "SELECT archive FROM account WHERE id = ?1",
+                                       "the place of an archive", &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, place->placing->account);
+    rc = tide_rows_one(&stmt, err);
+    if (rc == TIDE_OK)
+        tide_rows_get_copy(&stmt, 0, place->known, sizeof place->known);
+    else if (rc == TIDE_NOT_FOUND)
+        (void)tide_error_set(err, rc, "there is no account %.200s", place->placing->name);
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+static tide_status place_write(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct place *place = arg;
+    struct place now = *place;
+    const tide_status rc = place_read(transaction, &now, err);
+    if (rc == TIDE_OK && now.shared && strcmp(now.known, place->known) != 0)
+        return tide_error_set(err, TIDE_BUSY, "another process gave %.200s its archive; again",
+                              place->placing->name);
+    char secret[TIDE_SECRET_PLACE_BYTES];
+    tide_secret_place(place->placing->secret, secret);
+    return rc == TIDE_OK ? tide_transaction_place(transaction, place->placing->account, place->here,
+                                                  secret, err)
+                         : rc;
+}
+
+tide_status tide_archive_place(tide_engine *engine, tide_world *world,
+                               const struct tide_placing *placing, bool *shared_out,
+                               tide_error *err)
+{
+    struct place place = {.placing = placing};
+    tide_status rc = tide_transact(engine, place_read, &place, err);
+    if (rc == TIDE_OK && place.shared && place.known[0] != '\0') {
+        rc = tide_archive_id_read(world, placing->dir, place.here, err);
+        if (rc == TIDE_NOT_FOUND || (rc == TIDE_OK && strcmp(place.here, place.known) != 0))
+            return tide_error_set(err, TIDE_INVALID,
+                                  "the archive of %.100s is not here: %.140s is not the one with "
+                                  "the id %s. Work where that is, or move it here",
+                                  placing->name, placing->dir, place.known);
+    } else if (rc == TIDE_OK) {
+        rc = tide_archive_id_make(world, placing->dir, place.here, err);
+    }
+    if (rc != TIDE_OK)
+        return rc;
+    *shared_out = place.shared;
+    if (strcmp(place.here, place.known) == 0 && !placing->added)
+        return TIDE_OK;
+    return tide_transact(engine, place_write, &place, err);
+}
+
+/* ---- for systems on the engine ---- */
+
+bool tide_engine_shared(const tide_engine *engine)
+{
+    return engine->fleet != NULL;
+}
+
+void tide_engine_take_soon(tide_engine *engine)
+{
+    if (engine->fleet == NULL)
+        return;
+    tide_lock_take(engine->world, engine->lock);
+    tide_fleet_look_soon(engine);
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+bool tide_engine_uses(tide_engine *engine, uint32_t account)
+{
+    tide_lock_take(engine->world, engine->lock);
+    const struct tide_account *known = tide_engine_account_of(engine, account);
+    bool uses = engine->fleet == NULL || (known != NULL && known->held);
+    for (uint32_t i = 0; !uses && i < engine->workers_count; i++)
+        uses = engine->workers[i].job != NULL && engine->workers[i].job->brief.account == account;
+    tide_lock_drop(engine->world, engine->lock);
+    return uses;
+}
+
+tide_status tide_cancel_kind_of(tide_engine *engine, const char *kind, const char *account,
+                                tide_error *err)
+{
+    json_t *request = json_pack("{s:{s:s,s:s}}", "filter", "kind", kind, "account", account);
+    tide_json answer;
+    tide_json_object(&answer);
+    const tide_status rc = request == NULL
+                               ? tide_error_set(err, TIDE_NO_MEMORY, "no memory to cancel jobs")
+                               : tide_control_cancel(engine, request, &answer, err);
+    tide_json_done(&answer);
+    json_decref(request);
+    return rc;
+}

@@ -1,0 +1,74 @@
+/* limits.c - what many accounts share: a project's quota (E4.1).
+ *
+ * Where the ledger is ours alone, all of it is this process's.  On a shared ledger each
+ * process has a share of it, for as long as its lease lasts (tide_ledger_grant()). */
+#include "fleet/fleet.h"
+
+#include <string.h>
+
+static const char *const providers[TIDE_COMMON_LIMITS] = {"gmail", "console"};
+
+tide_status tide_limits_new(tide_engine *engine, tide_error *err)
+{
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++) {
+        struct tide_common_limit *common = &engine->limits[i];
+        common->provider = providers[i];
+        common->units_max = tide_tuning_project(engine->settings, providers[i], &common->window_ms);
+        common->limit.units_max = common->units_max > 0 ? common->units_max : UINT64_MAX;
+        common->limit.granted_until_ms = UINT64_MAX;
+        if (tide_window_init(&common->limit.window, common->window_ms, engine->mem) != TIDE_OK)
+            return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a limit");
+    }
+    return TIDE_OK;
+}
+
+void tide_limits_free(tide_engine *engine)
+{
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
+        tide_window_done(&engine->limits[i].limit.window);
+}
+
+void tide_limits_reload(tide_engine *engine)
+{
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++) {
+        struct tide_common_limit *common = &engine->limits[i];
+        uint32_t window_ms = 0; /* another window needs a restart */
+        common->units_max = tide_tuning_project(engine->settings, common->provider, &window_ms);
+        if (engine->fleet == NULL || common->units_max == 0)
+            common->limit.units_max = common->units_max > 0 ? common->units_max : UINT64_MAX;
+        else if (common->limit.units_max > common->units_max)
+            common->limit.units_max = common->units_max; /* the next grant says more */
+    }
+}
+
+tide_status tide_limits_bind(tide_engine *engine, struct tide_account *account)
+{
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
+        if (strcmp(engine->limits[i].provider, account->provider) == 0)
+            return tide_governor_limit_add(account->governor, &engine->limits[i].limit);
+    return TIDE_OK;
+}
+
+uint64_t tide_limits_wanted(const tide_engine *engine, size_t index)
+{
+    const struct tide_common_limit *common = &engine->limits[index];
+    uint64_t wanted = 0;
+    for (size_t i = 0; common->units_max > 0 && i < engine->accounts_count; i++) {
+        const struct tide_account *account = engine->accounts[i];
+        if (!account->held || strcmp(account->provider, common->provider) != 0)
+            continue;
+        struct tide_governor_profile profile =
+            tide_tuning_profile(engine->settings, account->provider);
+        wanted += profile.window_units_max > 0 ? profile.window_units_max : common->units_max;
+    }
+    return wanted < common->units_max ? wanted : common->units_max;
+}
+
+void tide_limits_granted(tide_engine *engine, size_t index, uint64_t units, uint64_t until_ms)
+{
+    struct tide_common_limit *common = &engine->limits[index];
+    if (common->units_max == 0)
+        return;
+    common->limit.units_max = units;
+    common->limit.granted_until_ms = until_ms;
+}

@@ -1,0 +1,442 @@
+/* apply.c - tells the core what became of a transaction, under the lock (N4). */
+#include "engine/writer/batch.h"
+#include "base/check.h"
+
+#include <string.h>
+
+/* ---- births ----------------------------------------------------------------- */
+
+void tide_births_done(struct tide_births *births, tide_mem *mem)
+{
+    tide_mem_free(mem, births->jobs, births->jobs_capacity * sizeof *births->jobs);
+    tide_mem_free(mem, births->cycles, births->cycles_capacity * sizeof *births->cycles);
+    memset(births, 0, sizeof *births);
+}
+
+static uint64_t to_monotonic_ms(tide_engine *engine, uint64_t unix_ms, uint64_t now_ms)
+{
+    if (unix_ms == 0)
+        return 0;
+    uint64_t now_unix_ms = tide_world_now_unix_ms(engine->world);
+    return unix_ms <= now_unix_ms ? 0 : now_ms + (unix_ms - now_unix_ms);
+}
+
+void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms)
+{
+    struct tide_brief brief = *stored;
+    brief.not_before_ms = to_monotonic_ms(engine, stored->not_before_ms, now_ms);
+    tide_dispatch_offer(engine, &brief, now_ms);
+}
+
+/* On a shared ledger only what this process holds comes into its window (X1, X2). */
+static void offer_or_tell(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
+{
+    struct tide_fleet *fleet = engine->fleet;
+    if (tide_fleet_ours(engine, brief->account)) {
+        tide_batch_offer(engine, brief, now_ms);
+        return;
+    }
+    if (brief->open_deps > 0)
+        return; /* its release is news */
+    if (brief->account != 0) {
+        tide_fleet_look_soon(engine); /* nobody may hold it */
+        return;
+    }
+    uint64_t at_ms = to_monotonic_ms(engine, brief->not_before_ms, now_ms);
+    if (at_ms <= now_ms) {
+        fleet->free_work[brief->lane] = true;
+        engine->stuff_to_claim = true;
+    } else if (at_ms < fleet->free_at_ms) {
+        fleet->free_at_ms = at_ms;
+        tide_cond_wake_one(engine->world, engine->pump);
+    }
+}
+
+/* ---- apply, under the lock ------------------------------------------------------- */
+
+static const struct tide_refused *refusal_of(const struct tide_batch *batch, size_t index)
+{
+    for (size_t i = 0; i < batch->changes.refused_count; i++)
+        if (batch->changes.refused[i].index == index)
+            return &batch->changes.refused[i];
+    return NULL;
+}
+
+static void apply_births(tide_engine *engine, const struct tide_births *births,
+                         struct tide_batch *batch, uint64_t now_ms);
+
+/* On a shared ledger whoever comes first has it next. */
+static void put_back_for_all(tide_engine *engine, const tide_job *job, uint64_t now_ms)
+{
+    struct tide_fleet *fleet = engine->fleet;
+    uint64_t at_ms = to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms);
+    if (job->brief.account != 0)
+        return;
+    if (at_ms <= now_ms) {
+        fleet->free_work[job->brief.lane] = true;
+        engine->stuff_to_claim = true;
+    } else if (at_ms < fleet->free_at_ms) {
+        fleet->free_at_ms = at_ms;
+        tide_cond_wake_one(engine->world, engine->pump);
+    }
+}
+
+static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t index, uint64_t now_ms)
+{
+    tide_job *job = batch->jobs[index];
+    uint64_t id = job->brief.id;
+    bool applied = batch->applied[index];
+    const struct tide_refused *refused = applied ? NULL : refusal_of(batch, index);
+    /* Its own effect or a child was refused; the row is still ours.  What is written the third
+     * time is nothing but the row. */
+    if (refused != NULL && refused->status == TIDE_CANCELED && tide_finish_goes_on(&job->finish)) {
+        tide_job_cancel_end(job);
+        tide_ended_push(engine, job);
+        return;
+    }
+    if (refused != NULL && refused->status != TIDE_STALE && job->refusals < 2) {
+        tide_job_refused(job, refused->status, refused->text, now_ms);
+        return;
+    }
+    if (applied)
+        tide_job_count(job, now_ms);
+    if (applied)
+        apply_births(engine, &job->effects_transaction.births, NULL, now_ms);
+    bool ours = tide_fleet_ours(engine, job->brief.account);
+    if (applied && job->finish.state == TIDE_ROW_PENDING && !ours)
+        put_back_for_all(engine, job, now_ms);
+    if (applied && job->finish.state == TIDE_ROW_PENDING && ours) {
+        uint16_t attempts = (uint16_t)(job->brief.attempts + job->finish.attempts_add);
+        tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
+        tide_tracker_put_back(engine->tracker, id,
+                              to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms),
+                              attempts, now_ms);
+        tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
+        const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
+        if (tracked->state == TIDE_JOB_READY &&
+            tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
+            engine->stuff_to_claim = true;
+    } else {
+        tide_tracker_remove(engine->tracker, id);
+        if (!applied) {
+            /* Somebody else decides about it now; it may be pending again. */
+            TIDE_SEEN("writer: a stale end changed nothing");
+            if (ours)
+                tide_tracker_more(engine->tracker, job->brief.account);
+            engine->stuff_to_claim = true;
+        }
+    }
+    tide_job_drop(job);
+}
+
+void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms)
+{
+    for (size_t i = 0; i < changes->children_count; i++)
+        if (!changes->children[i].existed)
+            offer_or_tell(engine, &changes->children[i].brief, now_ms);
+    for (size_t i = 0; i < changes->released_count; i++) {
+        const struct tide_released *released = &changes->released[i];
+        if (engine->fleet != NULL && released->account == 0) {
+            if (released->open_deps == 0)
+                tide_fleet_free_work(engine->fleet);
+            engine->stuff_to_claim = true;
+            continue;
+        }
+        if (!tide_tracker_release(engine->tracker, released->id, released->account,
+                                  released->open_deps, now_ms))
+            continue;
+        const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, released->id);
+        if (tracked->state == TIDE_JOB_READY &&
+            tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
+            engine->stuff_to_claim = true;
+    }
+    for (size_t i = 0; i < changes->cycles_count; i++) {
+        const struct tide_cycle_change *change = &changes->cycles[i];
+        struct tide_stream *stream = tide_engine_stream_of(engine, change->stream);
+        struct tide_cycle_live live = {.ordinal = change->ordinal,
+                                       .total = change->total,
+                                       .outstanding = change->outstanding,
+                                       .failed = change->failed,
+                                       .bad = change->bad,
+                                       .beat_ms = now_ms};
+        if (stream != NULL)
+            tide_stream_cycle_is(engine, stream, &live);
+        else if (engine->fleet != NULL && change->outstanding == 0 && change->failed == 0)
+            tide_fleet_cycle_done(engine, change->stream);
+    }
+}
+
+static void forget_claim(tide_engine *engine, uint64_t id)
+{
+    tide_lanes_left(engine->lanes, id);
+    tide_tracker_remove(engine->tracker, id);
+}
+
+/* The ledger gave it to us: `body` is now the job's. */
+static void hold(tide_engine *engine, uint64_t id, struct tide_job_body *body, uint64_t now_ms)
+{
+    const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
+    if (body == NULL) {
+        TIDE_SEEN("writer: a claim was refused");
+        forget_claim(engine, id);
+        return;
+    }
+    tide_job *job = tide_job_take(engine, &tracked->brief, body);
+    tide_tracker_claimed(engine->tracker, id, body->token, now_ms);
+    tide_tracker_body_set(engine->tracker, id, job);
+    (void)tide_lanes_held(engine->lanes, &job->brief);
+}
+
+static void apply_claims(tide_engine *engine, struct tide_batch *batch, size_t from, size_t to,
+                         uint64_t now_ms)
+{
+    for (size_t i = from; i < to; i++)
+        hold(engine, batch->claim_ids[i], batch->bodies[i], now_ms);
+}
+
+/* A job that is claimed already comes into the window, whatever else has to leave it. */
+static void take_in(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
+{
+    uint64_t evicted = 0;
+    tide_status rc = tide_tracker_add(engine->tracker, brief, now_ms, &evicted);
+    if (evicted != 0)
+        tide_lanes_left(engine->lanes, evicted);
+    TIDE_ASSERT(rc == TIDE_OK);
+    tide_tracker_claiming(engine->tracker, brief->id, now_ms);
+}
+
+static void apply_free(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
+{
+    struct tide_fleet *fleet = engine->fleet;
+    if (fleet == NULL || batch->free_wanted[0] + batch->free_wanted[1] == 0)
+        return;
+    uint32_t came[2] = {0, 0};
+    for (size_t i = 0; i < batch->free_count; i++) {
+        struct tide_brief brief = batch->free_briefs[i];
+        brief.not_before_ms = 0;
+        came[brief.lane]++;
+        take_in(engine, &brief, now_ms);
+        hold(engine, brief.id, batch->free_bodies[i], now_ms);
+    }
+    if (batch->free_due_unix_ms != 0) {
+        uint64_t at_ms = batch->free_due_unix_ms == UINT64_MAX
+                             ? TIDE_NEVER
+                             : to_monotonic_ms(engine, batch->free_due_unix_ms, now_ms);
+        fleet->free_at_ms = at_ms == 0 ? now_ms + 1 : at_ms;
+        tide_cond_wake_one(engine->world, engine->pump);
+    }
+    /* There is no more of a lane that gave less than it was asked for; but who gave anything
+     * need not have looked everywhere. */
+    for (int lane = 0; lane < 2; lane++)
+        if (batch->free_wanted[lane] > 0 && came[lane] == batch->free_wanted[lane])
+            fleet->free_work[lane] = true;
+    fleet->free_rest = batch->free_count > 0;
+}
+
+static void apply_cycles(tide_engine *engine, const struct tide_births *births, uint64_t now_ms)
+{
+    for (size_t i = 0; i < births->cycles_count; i++) {
+        const struct tide_cycle_birth *birth = &births->cycles[i];
+        struct tide_stream *stream = tide_engine_stream_of(engine, birth->stream);
+        if (stream == NULL && engine->fleet != NULL && birth->jobs == 0)
+            tide_fleet_cycle_done(engine, birth->stream);
+        if (stream == NULL)
+            continue;
+        (void)tide_frontier_open(stream->frontier, birth->ordinal);
+        struct tide_cycle_live live = {.ordinal = birth->ordinal,
+                                       .total = birth->jobs,
+                                       .outstanding = birth->jobs,
+                                       .beat_ms = now_ms};
+        memcpy(live.start, birth->start, sizeof live.start);
+        memcpy(live.end, birth->end, sizeof live.end);
+        tide_stream_cycle_is(engine, stream, &live);
+    }
+}
+
+/* A job that was claimed at its birth goes on at once, before anything else can
+ * take it out of the window again.  false: it was not. */
+static bool apply_newborn(tide_engine *engine, struct tide_batch *batch,
+                          const struct tide_brief *stored, uint64_t now_ms)
+{
+    size_t next = batch == NULL ? 0 : batch->claims_known;
+    if (batch == NULL || next == batch->claims_count || batch->claim_ids[next] != stored->id)
+        return false;
+    struct tide_brief brief = *stored;
+    brief.not_before_ms = to_monotonic_ms(engine, stored->not_before_ms, now_ms);
+    take_in(engine, &brief, now_ms);
+    apply_claims(engine, batch, next, next + 1, now_ms);
+    batch->claims_known++;
+    return true;
+}
+
+/* `batch` is NULL for what a finished job bore: nothing of that is claimed yet. */
+static void apply_births(tide_engine *engine, const struct tide_births *births,
+                         struct tide_batch *batch, uint64_t now_ms)
+{
+    apply_cycles(engine, births, now_ms);
+    for (size_t i = 0; i < births->jobs_count; i++) {
+        const struct tide_birth *birth = &births->jobs[i];
+        uint64_t id = birth->brief.id;
+        if (!birth->existed) {
+            if (!apply_newborn(engine, batch, &birth->brief, now_ms))
+                offer_or_tell(engine, &birth->brief, now_ms);
+        } else if (birth->raised &&
+                   tide_tracker_priority(engine->tracker, id, birth->brief.priority)) {
+            tide_lanes_priority(engine->lanes, id, birth->brief.priority);
+        }
+    }
+}
+
+static void return_writes(tide_engine *engine, struct tide_write *left)
+{
+    if (left == NULL)
+        return;
+    struct tide_write *last = left;
+    while (last->next != NULL)
+        last = last->next;
+    last->next = engine->writes_first;
+    if (engine->writes_first == NULL)
+        engine->writes_last = last;
+    engine->writes_first = left;
+}
+
+void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_status rc,
+                           const tide_error *err, uint64_t now_ms)
+{
+    struct tide_write *write = batch->writes;
+    bool any = write != NULL;
+    if (rc != TIDE_OK && rc != TIDE_STOPPED && engine->fatal == TIDE_OK &&
+        (engine->fleet != NULL || rc == TIDE_AGAIN)) {
+        /* The ledger is far away, or a callback ended the transaction: no other caller's write
+         * fails because of that. */
+        return_writes(engine, batch->writes_left);
+        return_writes(engine, batch->writes);
+        batch->writes_left = NULL;
+        return;
+    }
+    while (write != NULL) {
+        struct tide_write *next = write->next;
+        if (rc != TIDE_OK) {
+            write->status = rc;
+            write->err = *err;
+        } else if (write->status == TIDE_OK) {
+            apply_births(engine, &write->transaction.births, batch, now_ms);
+            if (write->apply != NULL)
+                write->apply(engine, write->arg, now_ms);
+        }
+        if (write->drop != NULL) {
+            tide_births_done(&write->transaction.births, engine->mem);
+            write->drop(engine, write);
+        } else {
+            write->done = true; /* from here on it is the caller's again */
+        }
+        write = next;
+    }
+    if (any)
+        tide_cond_wake_all(engine->world, engine->news);
+    return_writes(engine, batch->writes_left);
+    batch->writes_left = NULL;
+}
+
+/* Trouble that passes by itself: room on the disk, memory, a lock of another process. */
+static bool passes(tide_status status)
+{
+    return status == TIDE_DISK_FULL || status == TIDE_NO_MEMORY || status == TIDE_BUSY ||
+           status == TIDE_NETWORK;
+}
+
+/* What is refused again and again for no reason that passes would be refused for ever, and
+ * with it everything else that waits for the writer: then the engine stops with the reason. */
+static void write_failed(tide_engine *engine, tide_status rc, const tide_error *err)
+{
+    enum { REFUSALS_MAX = 5 };
+    uint32_t count = ++engine->write_failures;
+    if ((count & (count - 1)) == 0) /* the 1st, 2nd, 4th, 8th ... */
+        tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
+                       "ledger not written", TIDE_F_CSTR("status", tide_status_name(rc)),
+                       TIDE_F_CSTR("detail", err->text), TIDE_F_U64("times", count));
+    if (!passes(rc) && count >= REFUSALS_MAX)
+        tide_engine_fail(engine, rc, err);
+}
+
+static void write_worked(tide_engine *engine)
+{
+    if (engine->write_failures > 0)
+        tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                       "ledger written again", TIDE_F_U64("times", engine->write_failures));
+    engine->write_failures = 0;
+}
+
+void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
+{
+    write_worked(engine);
+    for (size_t i = 0; i < batch->moves_count; i++) {
+        if (batch->moves[i].refused != TIDE_OK)
+            continue;
+        struct tide_stream *stream = tide_engine_stream_of(engine, batch->moves[i].stream);
+        tide_frontier_committed(stream->frontier, batch->moves[i].to);
+        memcpy(stream->cursor, batch->moves[i].cursor, sizeof stream->cursor);
+    }
+    for (size_t i = 0; i < batch->saving_count; i++)
+        tide_governor_saved(batch->saving[i]->governor, batch->gathered_ms);
+    if (batch->saving_count > 0)
+        tide_cond_wake_one(engine->world, engine->pump); /* the next one has its time now */
+    for (size_t i = 0; i < batch->finishes_count; i++)
+        apply_end(engine, batch, i, now_ms);
+    tide_changes_apply(engine, &batch->changes, now_ms);
+    apply_claims(engine, batch, 0, batch->claims_known, now_ms);
+    apply_free(engine, batch, now_ms);
+    engine->counts.ledger_writes++;
+    /* Jobs that end as fast as we write them are claimed ahead; long ones are
+     * not, so that few are given back when the process dies. */
+    if (engine->fleet != NULL && engine->fleet->rejoin)
+        tide_dispatch_put_back(engine, NULL, now_ms); /* our lease ran out meanwhile */
+    engine->ahead = batch->finishes_count <= 2 ? (uint32_t)batch->finishes_count
+                                               : (uint32_t)batch->finishes_count * 2;
+}
+
+void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_status rc,
+                        const tide_error *err, uint64_t now_ms)
+{
+    for (size_t i = batch->finishes_count; i > 0; i--) {
+        tide_job *job = batch->jobs[i - 1];
+        tide_births_done(&job->effects_transaction.births, engine->mem);
+        job->next = engine->ended_first;
+        engine->ended_first = job;
+        if (engine->ended_last == NULL)
+            engine->ended_last = job;
+        engine->ended_count++;
+    }
+    for (size_t i = 0; i < batch->free_count; i++)
+        tide_job_body_free(engine->mem, batch->free_bodies[i]);
+    for (int lane = 0; lane < 2; lane++)
+        if (batch->free_wanted[lane] > 0)
+            engine->fleet->free_work[lane] = true;
+    for (size_t i = 0; i < batch->advances_count; i++)
+        tide_fleet_cycle_done(engine, batch->advances[i]);
+    for (size_t i = batch->claims_known; i < batch->claims_count; i++)
+        tide_job_body_free(engine->mem, batch->bodies[i]);
+    for (size_t i = 0; i < batch->claims_known; i++) {
+        struct tide_brief brief = tide_tracker_find(engine->tracker, batch->claim_ids[i])->brief;
+        tide_job_body_free(engine->mem, batch->bodies[i]);
+        forget_claim(engine, brief.id);
+        tide_dispatch_offer(engine, &brief, now_ms);
+    }
+    if (rc == TIDE_AGAIN) {
+        engine->stuff_to_claim = true; /* the callback that ended it is known, and left out */
+        return;
+    }
+    if (tide_fleet_waits(engine, rc, err, now_ms)) {
+        engine->stuff_to_claim = true;
+        return;
+    }
+    /* TIDE_NEWER: the tables were upgraded under us, and no longer serve this program. */
+    if (tide_store_is_lost(rc) || rc == TIDE_NEWER || tide_world_dead(engine->world)) {
+        tide_engine_fail(engine, rc, err);
+        return;
+    }
+    TIDE_SEEN("writer: a transaction failed and is tried again");
+    write_failed(engine, rc, err);
+    engine->retry_writes_at_ms = now_ms + 1000;
+    tide_cond_wake_one(engine->world, engine->pump);
+}

@@ -1,0 +1,79 @@
+/* batch.h - what one transaction of the writer carries.
+ *
+ *   gather (lock) -> commit (no lock) -> apply (lock) -> refill -> again
+ *
+ * writer.c gathers and commits; apply.c tells the core what became of it.  Nothing
+ * is told to the core before it is durable (N4). */
+#ifndef TIDE_ENGINE_BATCH_H
+#define TIDE_ENGINE_BATCH_H
+
+#include "fleet/fleet.h"
+
+enum {
+    FINISHES_MAX = 256,         /* of one transaction, so that it stays below 10 ms (E2.5) */
+    FINISHES_SHARED_MAX = 1024, /* of one far away: a way there costs more than a row */
+    REFILL_MAX = 512,           /* rows between two transactions */
+    CURSORS_MAX = 64,
+    CLAIMED_BYTES_MAX = 128 << 20, /* of payloads, in one claim */
+    WAL_PAGES_MAX = 4000,          /* about 16 MB: the writer waits until it is copied */
+};
+
+struct cursor_move {
+    uint64_t stream;
+    uint64_t from, to;
+    char cursor[256];    /* its value there */
+    tide_status refused; /* TIDE_OK: it moved */
+};
+
+struct tide_batch {
+    tide_job *jobs[FINISHES_SHARED_MAX];
+    struct tide_finish finishes[FINISHES_SHARED_MAX];
+    bool applied[FINISHES_SHARED_MAX];
+    size_t finishes_count;
+    uint64_t claim_ids[TIDE_CLAIM_MAX];
+    struct tide_job_body *bodies[TIDE_CLAIM_MAX];
+    size_t claims_count;
+    size_t claims_known; /* the first of them are in the window; the rest are newborn */
+    uint64_t claim_token;
+    /* jobs of no account, on a shared ledger */
+    uint32_t free_wanted[2];
+    uint64_t free_token;
+    struct tide_brief free_briefs[FLEET_FREE_MAX];
+    struct tide_job_body *free_bodies[FLEET_FREE_MAX];
+    size_t free_count;
+    uint64_t free_due_unix_ms;
+    uint64_t advances[FLEET_ADVANCE_MAX]; /* streams whose cursor may move */
+    size_t advances_count;
+    bool rejoin;
+    struct tide_write *writes;      /* all that were waiting */
+    struct tide_write *writes_left; /* those the time did not reach */
+    struct cursor_move moves[CURSORS_MAX];
+    size_t moves_count;
+    struct tide_account *saving[CURSORS_MAX]; /* governors whose spending is due (E4.3b) */
+    struct tide_governor_saved saved[CURSORS_MAX];
+    size_t saving_count;
+    uint64_t gathered_ms;
+    struct tide_changes changes;
+    tide_buf text; /* scratch: one governor, printed */
+};
+
+/* A failed sync or damage: what the file holds is no longer known (E1.10). */
+static inline bool tide_store_is_lost(tide_status status)
+{
+    return status == TIDE_IO || status == TIDE_CORRUPT;
+}
+
+/* ---- apply.c, under the lock ---- */
+/* The transaction is durable. */
+void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms);
+/* Nothing was written.  Ends are kept and tried again (lesson 9), claims go back to
+ * the queue.  A failed sync ends the engine. */
+void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_status rc,
+                        const tide_error *err, uint64_t now_ms);
+/* Whoever waits for a wish learns of its end; those the time did not reach go back. */
+void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_status rc,
+                           const tide_error *err, uint64_t now_ms);
+/* A job the ledger has pending, with its wall times. */
+void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms);
+
+#endif

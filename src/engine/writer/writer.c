@@ -1,0 +1,670 @@
+/* writer.c - one thread that writes everything waiting as one transaction.
+ *
+ * While a commit waits for the disk, ends, wishes and claims gather; the next
+ * transaction takes them all (lesson 1: finish these and claim the next, fused).
+ * Nothing is told to the core before it is durable (N4).
+ *
+ *   gather (lock) -> commit (no lock) -> apply (lock) -> refill -> again
+ */
+#include "engine/writer/batch.h"
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- gather ------------------------------------------------------------------ */
+
+static void gather_ends(tide_engine *engine, struct tide_batch *batch)
+{
+    size_t max = engine->fleet != NULL ? FINISHES_SHARED_MAX : FINISHES_MAX;
+    while (batch->finishes_count < max && engine->ended_first != NULL) {
+        tide_job *job = engine->ended_first;
+        engine->ended_first = job->next;
+        if (engine->ended_first == NULL)
+            engine->ended_last = NULL;
+        engine->ended_count--;
+        job->next = NULL;
+        batch->jobs[batch->finishes_count] = job;
+        batch->finishes[batch->finishes_count] = job->finish;
+        batch->finishes_count++;
+    }
+}
+
+/* No memory for the jobs that could be claimed. */
+static void claim_later(tide_engine *engine, uint64_t now_ms)
+{
+    TIDE_SEEN("writer: no memory for a claim");
+    engine->stuff_to_claim = true;
+    engine->retry_writes_at_ms = now_ms + 1000;
+    tide_cond_wake_one(engine->world, engine->pump);
+}
+
+/* Payloads that are claimed wait in memory: at most CLAIMED_BYTES_MAX of them in a batch, however
+ * large those of a kind may be. */
+static size_t claims_max(const tide_engine *engine, size_t most)
+{
+    size_t bytes = 64 << 10;
+    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
+        if (engine->kinds[i].kind.payload_bytes_max > bytes)
+            bytes = engine->kinds[i].kind.payload_bytes_max;
+    const size_t count = CLAIMED_BYTES_MAX / bytes;
+    return count < TIDE_WORKERS_MAX ? TIDE_WORKERS_MAX : count < most ? count : most;
+}
+
+static void gather_claims(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
+{
+    engine->stuff_to_claim = false;
+    batch->claims_known = 0;
+    batch->claim_token = engine->token_next;
+    if (engine->phase != TIDE_PHASE_RUN)
+        return;
+    uint64_t id = 0;
+    bool room = true;
+    const size_t max = claims_max(engine, TIDE_CLAIM_MAX / 2);
+    const uint32_t ahead = engine->ahead < max ? engine->ahead : (uint32_t)max;
+    while (batch->claims_count < max && (room = tide_jobs_reserve(engine, 1)) &&
+           tide_lanes_next_claim(engine->lanes, ahead, &id)) {
+        tide_tracker_claiming(engine->tracker, id, now_ms);
+        batch->claim_ids[batch->claims_count++] = id;
+    }
+    batch->claims_known = batch->claims_count;
+    batch->claim_token = engine->token_next;
+    engine->token_next += batch->claims_count;
+    if (!room)
+        claim_later(engine, now_ms);
+}
+
+static void gather_cursors(tide_engine *engine, struct tide_batch *batch)
+{
+    for (size_t i = 0; i < engine->streams_count && batch->moves_count < CURSORS_MAX; i++) {
+        struct tide_stream *stream = engine->streams[i];
+        uint64_t from = tide_frontier_cursor(stream->frontier);
+        uint64_t to = tide_frontier_reachable(stream->frontier);
+        if (from < to)
+            batch->moves[batch->moves_count++] =
+                (struct cursor_move){.stream = stream->id, .from = from, .to = to};
+    }
+}
+
+static void gather_governors(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
+{
+    uint64_t now_unix_ms = tide_world_now_unix_ms(engine->world);
+    engine->save_due = false;
+    for (size_t i = 0; i < engine->accounts_count && batch->saving_count < CURSORS_MAX; i++) {
+        struct tide_account *account = engine->accounts[i];
+        if (!account->held || !tide_governor_save_due(account->governor, now_ms))
+            continue;
+        tide_governor_save(account->governor, now_ms, now_unix_ms,
+                           &batch->saved[batch->saving_count]);
+        batch->saving[batch->saving_count++] = account;
+    }
+}
+
+static void gather_fleet(tide_engine *engine, struct tide_batch *batch)
+{
+    struct tide_fleet *fleet = engine->fleet;
+    if (fleet == NULL)
+        return;
+    batch->rejoin = fleet->rejoin;
+    if (fleet->free_rest && batch->finishes_count > 0)
+        tide_fleet_free_work(fleet);
+    tide_fleet_room(engine, batch->free_wanted);
+    const uint32_t max = (uint32_t)claims_max(engine, FLEET_FREE_MAX / 2);
+    for (int lane = 0; lane < 2; lane++)
+        if (batch->free_wanted[lane] > max)
+            batch->free_wanted[lane] = max;
+    for (int lane = 0; lane < 2; lane++)
+        while (!tide_jobs_reserve(engine, batch->free_wanted[lane]))
+            batch->free_wanted[lane] /= 2; /* at 0 it succeeds */
+    /* What is heard of while this transaction looks may have come too late for it. */
+    for (int lane = 0; lane < 2; lane++)
+        if (batch->free_wanted[lane] > 0)
+            fleet->free_work[lane] = false;
+    batch->free_token = engine->token_next;
+    engine->token_next += batch->free_wanted[0] + batch->free_wanted[1];
+    memcpy(batch->advances, fleet->advance, fleet->advance_count * sizeof fleet->advance[0]);
+    batch->advances_count = fleet->advance_count;
+    fleet->advance_count = 0;
+}
+
+static bool gather(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
+{
+    batch->finishes_count = 0;
+    batch->free_wanted[0] = batch->free_wanted[1] = 0;
+    batch->free_count = 0;
+    batch->advances_count = 0;
+    batch->rejoin = false;
+    batch->claims_count = 0;
+    batch->moves_count = 0;
+    batch->saving_count = 0;
+    batch->writes_left = NULL;
+    batch->gathered_ms = now_ms;
+    engine->jobs_reserved = 0; /* of a batch that came to nothing */
+    if (engine->retry_writes_at_ms > now_ms)
+        return false;
+    engine->retry_writes_at_ms = 0;
+    gather_ends(engine, batch);
+    gather_claims(engine, batch, now_ms);
+    gather_cursors(engine, batch);
+    gather_governors(engine, batch, now_ms);
+    gather_fleet(engine, batch);
+    batch->writes = engine->writes_first;
+    engine->writes_first = NULL;
+    engine->writes_last = NULL;
+    return batch->finishes_count + batch->claims_count + batch->moves_count + batch->saving_count +
+                   batch->advances_count + batch->free_wanted[0] + batch->free_wanted[1] >
+               0 ||
+           batch->writes != NULL;
+}
+
+/* ---- commit -------------------------------------------------------------------- */
+
+static bool tx_is_lost(tide_status status)
+{
+    return tide_store_is_lost(status) || status == TIDE_DISK_FULL || status == TIDE_NO_MEMORY ||
+           status == TIDE_BUSY || status == TIDE_NETWORK;
+}
+
+/* Whether no statement of the transaction has failed so far, ours or the caller's own. */
+static bool statements_work(tide_tx *tx)
+{
+    return tide_tx_savepoint(tx, NULL) == TIDE_OK &&
+           tide_tx_savepoint_end(tx, true, NULL) == TIDE_OK;
+}
+
+/* A callback may name any status, for reasons of its own: one that sounds like a broken
+ * store or a lost server neither stops the engine nor repeats everybody's transaction for
+ * ever.  After a statement that failed, a server's troubles pass and are waited for; but
+ * what else it refused was the callback's statement, and not the server.  A file that is
+ * full or damaged is so for us too. */
+static bool says_its_own(const tide_engine *engine, const struct tide_write *write, tide_tx *tx,
+                         tide_status rc)
+{
+    bool shared = engine->fleet != NULL;
+    if (!write->own)
+        return false;
+    if (statements_work(tx))
+        return shared || rc == TIDE_BUSY || rc == TIDE_NETWORK || rc == TIDE_IO;
+    return shared && tide_store_is_lost(rc);
+}
+
+static void forget_births(struct tide_transaction *transaction)
+{
+    transaction->births.jobs_count = 0;
+    transaction->births.cycles_count = 0;
+}
+
+/* Its callback stood still for longer than the server waits for a transaction: that one was
+ * lost, and the next one would be. */
+static tide_status too_slow(tide_error *err)
+{
+    return tide_error_set(err, TIDE_TIMEOUT,
+                          "the callback takes more than %d ms of a transaction; do the work before "
+                          "it",
+                          TIDE_CALLBACK_MS_MAX);
+}
+
+/* Its callback ended the transaction with a statement of its own, and would the next one. */
+static tide_status not_its_own(tide_error *err)
+{
+    return tide_error_set(err, TIDE_INVALID,
+                          "the callback ended the transaction it runs in: a COMMIT or ROLLBACK of "
+                          "its own, or a statement that failed and it did not say so");
+}
+
+/* Runs one wish in a savepoint.  *lost_out: the whole transaction is. */
+static tide_status write_wish(tide_engine *engine, struct tide_write *write, bool *lost_out,
+                              tide_error *err)
+{
+    struct tide_transaction *transaction = &write->transaction;
+    *lost_out = !write->slow && !write->over;
+    if (write->slow)
+        return too_slow(err);
+    if (write->over)
+        return not_its_own(err);
+    tide_status rc = tide_tx_savepoint(transaction->tx, err);
+    if (rc != TIDE_OK)
+        return rc;
+    uint64_t until_us = tide_world_now_us(engine->world) + (uint64_t)TIDE_CALLBACK_MS_MAX * 1000;
+    rc = write->run(transaction, write->arg, err);
+    bool slow = write->own && tide_world_now_us(engine->world) > until_us;
+    write->slow = slow && rc == TIDE_NETWORK;
+    if (write->own && tide_tx_over(transaction->tx) && !tide_store_is_lost(rc) &&
+        rc != TIDE_DISK_FULL && rc != TIDE_NO_MEMORY) {
+        write->over = true;
+        return tide_error_set(err, TIDE_AGAIN, "a callback ended the transaction it ran in");
+    }
+    if (tx_is_lost(rc) && !says_its_own(engine, write, transaction->tx, rc))
+        return rc;
+    tide_error end_error = {.text = ""};
+    tide_status ended = tide_tx_savepoint_end(transaction->tx, rc == TIDE_OK, &end_error);
+    *lost_out = tx_is_lost(ended);
+    write->slow = write->slow || (slow && ended == TIDE_NETWORK);
+    if (ended != TIDE_OK && err != NULL)
+        *err = end_error;
+    rc = ended == TIDE_OK ? rc : ended;
+    if (rc != TIDE_OK)
+        forget_births(transaction);
+    return rc;
+}
+
+/* Nothing was written before it, so it needs no savepoint: two ways to a shared ledger less
+ * for whoever waits.  If it fails, everything is undone, and the rest of the batch gets a
+ * transaction of its own; *tx is NULL if there is none. */
+static tide_status write_first_wish(tide_engine *engine, struct tide_write *write, tide_tx **tx,
+                                    tide_error *err)
+{
+    write->status = write->run(&write->transaction, write->arg, &write->err);
+    if (tx_is_lost(write->status))
+        *err = write->err;
+    if (write->status == TIDE_OK || tx_is_lost(write->status))
+        return write->status;
+    TIDE_SEEN("writer: a wish that was alone failed");
+    forget_births(&write->transaction);
+    tide_tx_rollback(*tx);
+    *tx = NULL;
+    return tide_tx_begin_lazily(engine->ledger, tx, err);
+}
+
+static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, tide_tx **tx,
+                                uint64_t now_unix_ms, tide_error *err)
+{
+    uint64_t until_us = tide_world_now_us(engine->world) +
+                        __atomic_load_n(&engine->wishes_us_max, __ATOMIC_RELAXED);
+    bool first = batch->finishes_count == 0;
+    for (struct tide_write *write = batch->writes; write != NULL; write = write->next) {
+        write->transaction.engine = engine;
+        write->transaction.tx = *tx;
+        write->transaction.now_unix_ms = now_unix_ms;
+        forget_births(&write->transaction);
+        if (first && write->next == NULL && !write->own)
+            return write_first_wish(engine, write, tx, err);
+        first = false;
+        bool lost = false;
+        write->status = write_wish(engine, write, &lost, &write->err);
+        if (lost) {
+            *err = write->err;
+            return write->status;
+        }
+        if (write->next != NULL && tide_world_now_us(engine->world) > until_us) {
+            batch->writes_left = write->next;
+            write->next = NULL;
+            break;
+        }
+    }
+    return TIDE_OK;
+}
+
+/* A job that is born while nothing else waits and a worker is free is claimed in
+ * the transaction that writes it: a click costs one sync, not two. */
+static bool may_start_at_birth(tide_engine *engine, const struct tide_birth *birth,
+                               uint64_t now_unix_ms)
+{
+    const struct tide_brief *brief = &birth->brief;
+    if (birth->existed || brief->open_deps > 0 || brief->not_before_ms > now_unix_ms ||
+        tide_engine_kind_of(engine, brief->kind) == NULL)
+        return false;
+    /* With an account, only if the window is empty: then none of its jobs runs. */
+    struct tide_account *account = tide_engine_account_of(engine, brief->account);
+    if (account != NULL)
+        return account->admitted > 0 && tide_tracker_count(engine->tracker) == 0;
+    return true;
+}
+
+static void claim_newborn(tide_engine *engine, struct tide_batch *batch, uint64_t now_unix_ms)
+{
+    tide_lock_take(engine->world, engine->lock);
+    uint32_t waiting = tide_lanes_waiting(engine->lanes, TIDE_LANE_INTERACTIVE) +
+                       tide_lanes_waiting(engine->lanes, TIDE_LANE_BULK);
+    bool quiet = engine->phase == TIDE_PHASE_RUN && waiting == 0 && batch->claims_count == 0 &&
+                 tide_tracker_count(engine->tracker) < TIDE_WORKERS_MAX;
+    size_t room = quiet ? engine->workers_idle : 0;
+    for (struct tide_write *write = batch->writes; write != NULL && room > 0; write = write->next)
+        for (size_t i = 0; i < write->transaction.births.jobs_count && room > 0; i++) {
+            const struct tide_birth *birth = &write->transaction.births.jobs[i];
+            if (!may_start_at_birth(engine, birth, now_unix_ms) || !tide_jobs_reserve(engine, 1))
+                continue;
+            batch->claim_ids[batch->claims_count++] = birth->brief.id;
+            room--;
+            if (birth->brief.account != 0)
+                room = 0; /* one: its account was asked for one */
+        }
+    engine->token_next += batch->claims_count - batch->claims_known;
+    tide_lock_drop(engine->world, engine->lock);
+    memset(batch->bodies + batch->claims_known, 0,
+           (batch->claims_count - batch->claims_known) * sizeof batch->bodies[0]);
+}
+
+static tide_status claim_free(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
+                              uint64_t now_unix_ms, tide_error *err)
+{
+    uint32_t kinds[TIDE_KINDS_MAX];
+    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
+        kinds[i] = engine->kinds[i].id;
+    return tide_ledger_claim_free(tx, kinds, engine->kinds_count, batch->free_wanted, engine->owner,
+                                  batch->free_token, now_unix_ms, engine->mem, batch->free_briefs,
+                                  batch->free_bodies, &batch->free_count, &batch->free_due_unix_ms,
+                                  err);
+}
+
+/* What others could run they should hear of. */
+static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
+                              tide_error *err)
+{
+    tide_status rc = tide_fleet_hints(engine, tx, NULL, &batch->changes, err);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->finishes_count; i++)
+        if (batch->applied[i] && batch->finishes[i].effect != NULL)
+            rc = tide_fleet_hints(engine, tx, &batch->jobs[i]->effects_transaction.births, NULL,
+                                  err);
+    for (struct tide_write *write = batch->writes; rc == TIDE_OK && write != NULL;
+         write = write->next)
+        if (write->status == TIDE_OK)
+            rc = tide_fleet_hints(engine, tx, &write->transaction.births, NULL, err);
+    return rc;
+}
+
+/* Another job may have come into a cycle since its last one ended: then the ledger refuses to
+ * pass it (G4).  That concerns this stream alone, and is no reason to undo everything else. */
+static tide_status move_cursors(struct tide_batch *batch, tide_tx *tx, uint64_t now_unix_ms,
+                                tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < batch->moves_count; i++) {
+        struct cursor_move *move = &batch->moves[i];
+        rc = tide_ledger_cursor_move(tx, move->stream, move->from, move->to, now_unix_ms,
+                                     &batch->text, err);
+        move->refused = rc;
+        if (rc == TIDE_BUG || rc == TIDE_STALE)
+            rc = TIDE_OK;
+        else
+            (void)snprintf(move->cursor, sizeof move->cursor, "%.*s", (int)batch->text.bytes,
+                           batch->text.bytes > 0 ? batch->text.data : "");
+    }
+    return rc;
+}
+
+static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
+                              uint64_t now_unix_ms, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    if (batch->claims_count > 0)
+        rc = tide_ledger_claim(tx, batch->claim_ids, batch->claims_count, engine->owner,
+                               batch->claim_token, now_unix_ms, engine->mem, batch->bodies, err);
+    if (rc == TIDE_OK)
+        rc = move_cursors(batch, tx, now_unix_ms, err);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->advances_count; i++) {
+        uint64_t ordinal = 0;
+        rc = tide_ledger_cursor_advance(tx, batch->advances[i], now_unix_ms, &ordinal, NULL, err);
+    }
+    if (rc == TIDE_OK && batch->free_wanted[0] + batch->free_wanted[1] > 0)
+        rc = claim_free(engine, batch, tx, now_unix_ms, err);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->saving_count; i++) {
+        tide_buf_clear(&batch->text);
+        rc = tide_governor_saved_print(&batch->saved[i], &batch->text);
+        if (rc == TIDE_OK)
+            rc = tide_ledger_governor_save(tx, batch->saving[i]->id, tide_buf_text(&batch->text),
+                                           err);
+    }
+    return rc;
+}
+
+static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_error *err)
+{
+    uint64_t now_unix_ms = tide_world_now_unix_ms(engine->world);
+    memset(batch->bodies, 0, batch->claims_count * sizeof batch->bodies[0]);
+    tide_changes_clear(&batch->changes);
+
+    tide_tx *tx = NULL;
+    tide_status rc = batch->rejoin ? tide_fleet_join(engine, err) : TIDE_OK;
+    if (rc == TIDE_OK)
+        rc = tide_tx_begin_lazily(engine->ledger, &tx, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (batch->finishes_count > 0)
+        rc = tide_ledger_finish(tx, batch->finishes, batch->finishes_count, now_unix_ms,
+                                batch->applied, &batch->changes, err);
+    if (rc == TIDE_OK)
+        rc = write_wishes(engine, batch, &tx, now_unix_ms, err);
+    if (rc == TIDE_OK && batch->writes != NULL)
+        claim_newborn(engine, batch, now_unix_ms);
+    if (rc == TIDE_OK)
+        rc = write_rest(engine, batch, tx, now_unix_ms, err);
+    if (rc == TIDE_OK && engine->fleet != NULL)
+        rc = send_hints(engine, batch, tx, err);
+    if (rc == TIDE_OK)
+        return tide_tx_commit(tx, err);
+    if (tx != NULL)
+        tide_tx_rollback(tx);
+    return rc;
+}
+
+/* ---- refill (E2.1) ------------------------------------------------------------------ */
+
+/* Loads from the ledger what the window has room for.  Runs between two
+ * transactions on the writer's own connection, so that what it reads is exactly
+ * what the tracker has been told. */
+static void refill(tide_engine *engine)
+{
+    struct tide_refill wanted;
+    if (engine->phase != TIDE_PHASE_RUN || engine->retry_writes_at_ms != 0 ||
+        !tide_tracker_refill(engine->tracker, &wanted))
+        return;
+    if (engine->fleet != NULL && !tide_fleet_ours(engine, wanted.account)) {
+        if (wanted.account == 0)
+            tide_fleet_free_work(engine->fleet); /* X2: those are claimed, not loaded */
+        tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
+        engine->stuff_to_claim = true;
+        return;
+    }
+    if (wanted.count_max > REFILL_MAX)
+        wanted.count_max = REFILL_MAX;
+    /* The tracker believes that nothing is left to load; until we know better,
+     * nobody may take that for quiet. */
+    engine->writer_busy = true;
+    tide_lock_drop(engine->world, engine->lock);
+    static _Thread_local struct tide_brief briefs[REFILL_MAX];
+    size_t count = 0;
+    tide_error err;
+    tide_status rc = tide_ledger_refill(engine->ledger, wanted.account, wanted.after_priority,
+                                        wanted.after_id, briefs, wanted.count_max, &count, &err);
+    tide_lock_take(engine->world, engine->lock);
+    engine->writer_busy = false;
+    if (rc != TIDE_OK) {
+        tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
+        tide_tracker_more(engine->tracker, wanted.account);
+        uint64_t failed_ms = tide_world_now_ms(engine->world);
+        if (tide_fleet_waits(engine, rc, &err, failed_ms))
+            engine->stuff_to_claim = true; /* then */
+        else if (tide_store_is_lost(rc))
+            tide_engine_fail(engine, rc, &err);
+        return;
+    }
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    for (size_t i = 0; i < count; i++)
+        tide_batch_offer(engine, &briefs[i], now_ms);
+    tide_tracker_refilled(engine->tracker, &wanted, (uint32_t)count,
+                          count > 0 ? &briefs[count - 1] : NULL);
+    if (tide_tracker_wants_refill(engine->tracker))
+        engine->stuff_to_claim = true; /* come back for the rest */
+}
+
+/* The keeper copied the bulk of the log; with the short rest done here, while
+ * nobody writes, SQLite starts the log over.  A writer that is faster than the keeper waits
+ * for it: the log has a bound. */
+static void copy_rest_of_log(tide_engine *engine)
+{
+    while (engine->wal_copying && engine->wal_pages > WAL_PAGES_MAX &&
+           engine->phase != TIDE_PHASE_ENDED)
+        if (tide_cond_wait(engine->world, engine->write, engine->lock, TIDE_NEVER) == TIDE_STOPPED)
+            return;
+    if (engine->wal_copying || (!engine->wal_short && engine->wal_pages <= WAL_PAGES_MAX))
+        return;
+    engine->wal_copying = true;
+    tide_lock_drop(engine->world, engine->lock);
+    uint32_t pages_left = 0;
+    tide_error err;
+    tide_status rc = tide_ledger_checkpoint(engine->ledger, &pages_left, &err);
+    tide_lock_take(engine->world, engine->lock);
+    engine->wal_copying = false;
+    engine->wal_short = false;
+    if (tide_store_is_lost(rc))
+        tide_engine_fail(engine, rc, &err);
+    if (rc == TIDE_OK)
+        engine->wal_pages = 0;
+}
+
+bool tide_writer_has_work(const tide_engine *engine)
+{
+    if (engine->retry_writes_at_ms != 0)
+        return false; /* the dispatcher wakes it then */
+    return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
+           engine->save_due || (engine->fleet != NULL && engine->fleet->advance_count > 0);
+}
+
+/* ---- the thread ------------------------------------------------------------------------ */
+
+/* Streams whose cursor could not move are read anew: what is known of them here was wrong.
+ * If the ledger says the same as we do and still refuses, it contradicts itself. */
+static void reload_streams(tide_engine *engine, const struct tide_batch *batch)
+{
+    for (size_t i = 0; i < batch->moves_count; i++) {
+        const struct cursor_move *move = &batch->moves[i];
+        if (move->refused == TIDE_OK)
+            continue;
+        tide_error err = {TIDE_OK, 0, ""};
+        tide_status rc = tide_stream_reload(engine, move->stream, &err);
+        const struct tide_stream *stream = tide_engine_stream_of(engine, move->stream);
+        if (tide_store_is_lost(rc)) {
+            tide_engine_fail(engine, rc, &err);
+        } else if (rc != TIDE_OK) {
+            engine->retry_writes_at_ms = tide_world_now_ms(engine->world) + 1000;
+            tide_cond_wake_one(engine->world, engine->pump);
+        } else if (tide_frontier_cursor(stream->frontier) == move->from &&
+                   tide_frontier_reachable(stream->frontier) >= move->to) {
+            (void)tide_error_set(&err, TIDE_BUG, "stream %s: its cursor cannot move to %" PRIu64,
+                                 stream->name, move->to);
+            tide_engine_fail(engine, TIDE_BUG, &err);
+        }
+    }
+}
+
+static void write_batch(tide_engine *engine, struct tide_batch *batch)
+{
+    engine->writer_busy = true;
+    tide_lock_drop(engine->world, engine->lock);
+    tide_error err = {TIDE_OK, 0, ""};
+    tide_status rc = commit(engine, batch, &err);
+    tide_lock_take(engine->world, engine->lock);
+    engine->writer_busy = false;
+
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    if (rc == TIDE_OK)
+        tide_fleet_reached(engine);
+    if (rc == TIDE_OK)
+        tide_batch_apply(engine, batch, now_ms);
+    else
+        tide_batch_unapply(engine, batch, rc, &err, now_ms);
+    tide_batch_end_writes(engine, batch, rc, &err, now_ms);
+    engine->jobs_reserved = 0;
+    if (rc == TIDE_OK)
+        reload_streams(engine, batch);
+    uint32_t log = tide_ledger_log_pages(engine->ledger);
+    engine->wal_pages = log < engine->wal_log ? log : engine->wal_pages + (log - engine->wal_log);
+    engine->wal_log = log;
+    if (engine->wal_pages >= TIDE_WAL_PAGES_KEEPER)
+        tide_cond_wake_one(engine->world, engine->keeper);
+}
+
+void tide_writer_main(void *arg)
+{
+    tide_engine *engine = arg;
+    struct tide_batch *batch = engine->batch;
+    tide_lock_take(engine->world, engine->lock);
+    while (engine->phase != TIDE_PHASE_ENDED) {
+        copy_rest_of_log(engine);
+        if (gather(engine, batch, tide_world_now_ms(engine->world))) {
+            write_batch(engine, batch);
+            refill(engine);
+            tide_dispatch(engine, tide_world_now_ms(engine->world));
+            tide_engine_quiet(engine);
+            if (engine->phase != TIDE_PHASE_RUN) /* this may have been all it waited for */
+                tide_cond_wake_one(engine->world, engine->pump);
+            continue;
+        }
+        refill(engine);
+        if (tide_writer_has_work(engine))
+            continue; /* it came while the refill read without the lock */
+        tide_engine_quiet(engine);
+        engine->writer_idle = true;
+        /* Before the start and at the end there is no dispatcher to end a pause. */
+        uint64_t until_us =
+            engine->retry_writes_at_ms == 0 ? TIDE_NEVER : engine->retry_writes_at_ms * 1000;
+        tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, until_us);
+        engine->writer_idle = false;
+        if (rc == TIDE_STOPPED)
+            break;
+    }
+    /* Whoever still waits for a wish learns that it was not written. */
+    tide_error err;
+    (void)tide_error_set(&err, TIDE_STOPPED, "the engine has stopped");
+    batch->writes = engine->writes_first;
+    engine->writes_first = NULL;
+    engine->writes_last = NULL;
+    tide_batch_end_writes(engine, batch, TIDE_STOPPED, &err, 0);
+    engine->writer_gone = true;
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+/* Made before the thread: a writer without it could answer nobody. */
+tide_status tide_writer_new(tide_engine *engine)
+{
+    struct tide_batch *batch = tide_mem_new(engine->mem, sizeof *batch);
+    if (batch == NULL)
+        return TIDE_NO_MEMORY;
+    tide_changes_init(&batch->changes, engine->mem);
+    tide_buf_init(&batch->text, engine->mem, 64 << 10);
+    engine->batch = batch;
+    return TIDE_OK;
+}
+
+void tide_writer_free(tide_engine *engine)
+{
+    struct tide_batch *batch = engine->batch;
+    if (batch == NULL)
+        return;
+    tide_changes_done(&batch->changes);
+    tide_buf_done(&batch->text);
+    tide_mem_free(engine->mem, batch, sizeof *batch);
+}
+
+void tide_write_push(tide_engine *engine, struct tide_write *write)
+{
+    write->next = NULL;
+    write->done = false;
+    if (engine->writes_last != NULL)
+        engine->writes_last->next = write;
+    else
+        engine->writes_first = write;
+    engine->writes_last = write;
+    if (engine->writer_idle)
+        tide_cond_wake_one(engine->world, engine->write);
+}
+
+tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err)
+{
+    tide_lock_take(engine->world, engine->lock);
+    if (engine->writer_gone) {
+        tide_lock_drop(engine->world, engine->lock);
+        return tide_error_set(err, TIDE_STOPPED, "the engine has stopped");
+    }
+    tide_write_push(engine, write);
+    /* Also in a dead world the writer answers every wish before it leaves. */
+    while (!write->done)
+        (void)tide_cond_wait(engine->world, engine->news, engine->lock, TIDE_NEVER);
+    tide_lock_drop(engine->world, engine->lock);
+    tide_births_done(&write->transaction.births, engine->mem);
+    if (write->status != TIDE_OK && err != NULL)
+        *err = write->err;
+    return write->status;
+}

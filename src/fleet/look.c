@@ -1,0 +1,593 @@
+/* look.c - one transaction, every few seconds: we live, the dead are buried, and
+ * what changed elsewhere is heard of here.
+ *
+ * Accounts with work are shared out evenly: a process takes those nobody holds up to its
+ * part, and the rest only if nobody else did since the last look (the others may lack
+ * the archive, or the handlers).  One that holds two more than the poorest gives one up,
+ * after what runs of it has ended.  Accounts with an archive stay where that is: whoever has
+ * it takes them at once and keeps them.
+ *
+ * An account is taken only when it has work of a kind that this process runs.  It may have
+ * work of other kinds beside it, and as long as we hold it nobody can do that: so it is
+ * offered to the others, at the next look if nothing of ours is ready, else after two leases.
+ * An offer is left to them for the time of a look; what nobody wanted is taken again, and
+ * offered less and less often. */
+#include "fleet/fleet.h"
+#include "base/check.h"
+
+#include <string.h>
+
+enum { RECLAIM_SLICE = 500 };
+
+struct look_account {
+    struct tide_account_row row;
+    tide_text governor; /* a copy */
+    tide_text windows,
+        totals; /* likewise, of an account that we took (engine/accounts/alerting_saved.c) */
+    bool work;
+    bool free;          /* nobody has it, and nothing but the kinds of its jobs is against us */
+    bool asked, ours;   /* whether it has work of a kind that we run */
+    bool wanted, taken; /* to be ours */
+    bool released;
+};
+
+struct look {
+    struct tide_write write;
+    tide_engine *engine;
+    uint64_t sent_ms;
+    uint64_t owner;
+    struct tide_changes changes;
+    size_t reclaimed;
+    uint64_t cancels[FLEET_CANCELS_MAX];
+    size_t cancels_count;
+    uint32_t others; /* living members beside us */
+    uint32_t fewest; /* accounts that the poorest of them holds */
+    uint32_t lease_ms;
+    bool put_off; /* it did not ask for kinds of jobs */
+    bool asks[TIDE_COMMON_LIMITS];
+    uint64_t units_max[TIDE_COMMON_LIMITS]; /* of the whole project */
+    uint64_t wanted[TIDE_COMMON_LIMITS], granted[TIDE_COMMON_LIMITS];
+    struct look_account *accounts;
+    size_t accounts_count, accounts_capacity;
+    struct tide_fleet_view *view; /* NULL: nobody watches */
+    tide_arena arena;
+    tide_status rc; /* of a visit */
+};
+
+/* ---- reading, on the writer's thread -------------------------------------------------- */
+
+static bool see_member(const struct tide_member *member, void *arg)
+{
+    struct look *look = arg;
+    if (member->dead || member->owner == look->owner)
+        return true;
+    look->others++;
+    look->fewest = member->accounts < look->fewest ? member->accounts : look->fewest;
+    return true;
+}
+
+static bool see_account(const struct tide_account_row *row, void *arg)
+{
+    struct look *look = arg;
+    void *accounts = look->accounts;
+    /* Those beyond what a process can hold are the others' affair; our lease is not. */
+    if (look->accounts_count == TIDE_ACCOUNTS_MAX)
+        return false;
+    if (!tide_mem_grow(look->engine->mem, &accounts, &look->accounts_capacity,
+                       look->accounts_count + 1, TIDE_ACCOUNTS_MAX, sizeof *look->accounts)) {
+        look->rc = TIDE_NO_MEMORY;
+        return false;
+    }
+    look->accounts = accounts;
+    struct look_account *seen = &look->accounts[look->accounts_count];
+    *seen = (struct look_account){.row = *row};
+    seen->row.governor = TIDE_TEXT_NONE;
+    /* What a governor saved is only needed where we may take the account. */
+    if (row->owner != look->owner && row->governor.bytes > 0) {
+        char *copy = tide_arena_copy(&look->arena, row->governor.data, row->governor.bytes);
+        if (copy == NULL) {
+            look->rc = TIDE_NO_MEMORY;
+            return false;
+        }
+        seen->governor = (tide_text){copy, row->governor.bytes};
+    }
+    look->accounts_count++;
+    return true;
+}
+
+static struct look_account *account_of(struct look *look, uint32_t id)
+{
+    /* Rows come in order of their ids. */
+    size_t low = 0;
+    size_t high = look->accounts_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (look->accounts[middle].row.id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < look->accounts_count && look->accounts[low].row.id == id ? &look->accounts[low]
+                                                                          : NULL;
+}
+
+static tide_status see_work(struct look *look, tide_error *err)
+{
+    size_t count = 0;
+    uint32_t *ids = tide_mem_array(look->engine->mem, TIDE_ACCOUNTS_MAX, sizeof *ids);
+    if (ids == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to look at the fleet");
+    tide_status rc =
+        tide_ledger_accounts_with_work(look->engine->ledger, ids, TIDE_ACCOUNTS_MAX, &count, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        struct look_account *account = account_of(look, ids[i]);
+        if (account != NULL)
+            account->work = true;
+    }
+    tide_mem_free(look->engine->mem, ids, TIDE_ACCOUNTS_MAX * sizeof *ids);
+    return rc;
+}
+
+/* ---- deciding, under the lock ------------------------------------------------------------ */
+
+/* As tide_accounts_count() found it. */
+static bool anything_claimed(tide_engine *engine, uint32_t account)
+{
+    const struct tide_account *known = tide_engine_account_of(engine, account);
+    return known != NULL && known->jobs.claimed > 0;
+}
+
+static bool was_left(const struct tide_fleet *fleet, uint32_t account)
+{
+    for (size_t i = 0; i < fleet->left_count; i++)
+        if (fleet->left[i] == account)
+            return true;
+    return false;
+}
+
+/* Whether it may be ours, if it has work of our kinds. */
+static bool may_take(tide_engine *engine, const struct look_account *account)
+{
+    const struct tide_account *known = tide_engine_account_of(engine, account->row.id);
+    /* One that is ours by its row and not in memory was taken just before we lost all. */
+    bool free = account->row.owner == 0 ||
+                (account->row.owner == engine->owner && (known == NULL || !known->held));
+    bool unwanted = known != NULL ? known->unwanted : !tide_engine_wants(engine, account->row.name);
+    return account->work && free && !unwanted && !account->row.paused && !account->row.halted &&
+           !anything_claimed(engine, account->row.id) &&
+           (engine->may_take == NULL ||
+            engine->may_take(engine->may_take_arg, account->row.name, account->row.provider,
+                             account->row.archive));
+}
+
+/* ---- offers ---- */
+
+void tide_fleet_foreign(tide_engine *engine, uint32_t account, uint64_t now_ms)
+{
+    struct tide_account *known = tide_engine_account_of(engine, account);
+    if (engine->fleet == NULL || known == NULL || !known->held || known->foreign_ms != 0)
+        return;
+    known->foreign_ms = now_ms;
+    engine->fleet->look_wanted = true; /* others may be waiting for it */
+    tide_cond_wake_one(engine->world, engine->pump);
+}
+
+bool tide_fleet_offers(const tide_engine *engine)
+{
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        if (engine->accounts[i]->offered_until_ms != 0 && engine->accounts[i]->offered_work)
+            return true;
+    return false;
+}
+
+static uint64_t longer(const tide_engine *engine, uint64_t wait_ms)
+{
+    uint64_t least_ms = 2 * engine->tuning.fleet_lease_ms;
+    wait_ms = wait_ms * 2 > least_ms ? wait_ms * 2 : least_ms;
+    return wait_ms < FLEET_OFFER_WAIT_MS_MAX ? wait_ms : FLEET_OFFER_WAIT_MS_MAX;
+}
+
+/* Whether an account that we gave up for others may be ours again, or never was offered. */
+static bool offer_is_over(tide_engine *engine, const struct look_account *seen, uint64_t now_ms)
+{
+    struct tide_account *known = tide_engine_account_of(engine, seen->row.id);
+    struct tide_fleet *fleet = engine->fleet;
+    if (known == NULL || known->offered_until_ms == 0)
+        return true;
+    bool wanted = seen->row.owner != 0 && seen->row.owner != engine->owner;
+    if (!wanted && now_ms < known->offered_until_ms)
+        return false;
+    known->offered_until_ms = 0;
+    if (known->offered_share) {
+        fleet->share_wait_ms = wanted ? 0 : longer(engine, fleet->share_wait_ms);
+        fleet->share_at_ms = now_ms + fleet->share_wait_ms;
+    } else {
+        known->offer_wait_ms = wanted ? 0 : longer(engine, known->offer_wait_ms);
+    }
+    if (!wanted)
+        TIDE_SEEN("fleet: nobody wanted an account that was offered");
+    return true;
+}
+
+/* The kinds of an account's jobs are asked for only where it matters: it may be taken, or has
+ * to be given up. */
+static void choose_asked(struct look *look)
+{
+    tide_engine *engine = look->engine;
+    tide_accounts_count(engine);
+    for (size_t i = 0; i < look->accounts_count; i++) {
+        struct look_account *account = &look->accounts[i];
+        const struct tide_account *known = tide_engine_account_of(engine, account->row.id);
+        account->free = offer_is_over(engine, account, look->sent_ms) && may_take(engine, account);
+        account->asked = account->free || (account->work && known != NULL && known->held &&
+                                           (known->leaving || known->foreign_ms != 0));
+    }
+}
+
+static tide_status ask_kinds(struct look *look, tide_error *err)
+{
+    tide_engine *engine = look->engine;
+    struct tide_fleet *fleet = engine->fleet;
+    uint32_t kinds[TIDE_KINDS_MAX];
+    uint32_t ids[TIDE_ACCOUNTS_MAX];
+    bool have[TIDE_ACCOUNTS_MAX];
+    size_t count = 0;
+    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
+        kinds[i] = engine->kinds[i].id;
+    for (size_t i = 0; i < look->accounts_count; i++)
+        if (look->accounts[i].asked)
+            ids[count++] = look->accounts[i].row.id;
+    /* Where an account has very many jobs that nobody runs, all of them are passed by: then
+     * the question must not become our work.  Only the writer's thread asks. */
+    look->put_off = count > 0 && look->sent_ms < fleet->ask_at_ms;
+    if (count == 0 || look->put_off) {
+        for (size_t i = 0; i < look->accounts_count; i++)
+            look->accounts[i].asked = look->accounts[i].free = false;
+        return TIDE_OK;
+    }
+    uint64_t asked_ms = tide_world_now_ms(engine->world);
+    tide_status rc = tide_ledger_accounts_have(engine->ledger, ids, count, kinds,
+                                               engine->kinds_count, have, err);
+    uint64_t now_ms = tide_world_now_ms(engine->world);
+    if (now_ms - asked_ms >= FLEET_ASK_MS)
+        fleet->ask_at_ms = now_ms + (now_ms - asked_ms) * FLEET_ASK_SHARE;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        account_of(look, ids[i])->ours = have[i];
+    return rc;
+}
+
+static void decide(struct look *look)
+{
+    tide_engine *engine = look->engine;
+    struct tide_fleet *fleet = engine->fleet;
+    uint32_t held = 0;
+    uint32_t work = 0;
+    tide_accounts_count(engine);
+    for (size_t i = 0; i < look->accounts_count; i++) {
+        work += look->accounts[i].work;
+        held += look->accounts[i].work && look->accounts[i].row.owner == look->owner;
+    }
+    uint32_t part = (work + look->others) / (look->others + 1);
+    uint32_t left[FLEET_LEFT_MAX];
+    size_t left_count = 0;
+    for (size_t i = 0; i < look->accounts_count; i++) {
+        struct look_account *account = &look->accounts[i];
+        if (!account->free || !account->ours)
+            continue;
+        if (held < part || account->row.archive[0] != '\0' || was_left(fleet, account->row.id)) {
+            account->wanted = true;
+            held++;
+        } else if (left_count < FLEET_LEFT_MAX) {
+            left[left_count++] = account->row.id;
+        }
+    }
+    memcpy(fleet->left, left, left_count * sizeof left[0]);
+    fleet->left_count = left_count;
+    for (size_t i = 0; i < look->accounts_count; i++) {
+        struct tide_account *known = tide_engine_account_of(engine, look->accounts[i].row.id);
+        if (known != NULL && known->held && known->leaving)
+            look->accounts[i].released = !anything_claimed(engine, known->id);
+    }
+}
+
+/* What the holders before us counted, for alerts and totals (E6.4). */
+static tide_status read_saved(struct look *look, struct look_account *account, tide_error *err)
+{
+    struct tide_alerting_saved saved;
+    tide_alerting_saved_init(&saved, look->engine->mem);
+    tide_status rc = tide_alerting_saved_read(look->engine->ledger, account->row.id, &saved, err);
+    const tide_buf *from[] = {&saved.windows, &saved.totals};
+    tide_text *to[] = {&account->windows, &account->totals};
+    for (size_t i = 0; rc == TIDE_OK && i < 2; i++) {
+        const char *copy = tide_arena_copy(&look->arena, from[i]->data, from[i]->bytes);
+        if (copy == NULL && from[i]->bytes > 0)
+            rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the windows of alerts");
+        *to[i] = (tide_text){copy, copy == NULL ? 0 : from[i]->bytes};
+    }
+    tide_alerting_saved_done(&saved);
+    return rc;
+}
+
+static tide_status take_and_release(struct look *look, tide_tx *tx, uint64_t now_unix_ms,
+                                    tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < look->accounts_count; i++) {
+        struct look_account *account = &look->accounts[i];
+        if (account->wanted)
+            rc = tide_ledger_accounts_take(tx, &account->row.id, 1, look->owner, &account->taken,
+                                           now_unix_ms, err);
+        if (rc == TIDE_OK && account->taken && account->row.owner != look->owner)
+            rc = read_saved(look, account, err);
+        if (rc == TIDE_OK && account->released) {
+            rc = tide_ledger_accounts_release(tx, &account->row.id, 1, look->owner, err);
+            if (rc == TIDE_OK)
+                rc = tide_tx_hint(tx, TIDE_HINT_WORK, account->row.id, err);
+        }
+    }
+    return rc;
+}
+
+static tide_status ask_shares(struct look *look, tide_tx *tx, uint64_t now_unix_ms, tide_error *err)
+{
+    tide_engine *engine = look->engine;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < TIDE_COMMON_LIMITS; i++) {
+        const struct tide_common_limit *common = &engine->limits[i];
+        if (look->asks[i])
+            rc = tide_ledger_grant(tx, common->provider, look->owner, look->units_max[i],
+                                   look->wanted[i], common->window_ms, look->lease_ms, now_unix_ms,
+                                   &look->granted[i], err);
+    }
+    return rc;
+}
+
+/* Cursors of streams whose last job was finished by a process that died before it could
+ * move them. */
+struct advance_list {
+    uint64_t after; /* where the last look ended: each stream has its turn */
+    uint64_t ids[FLEET_ADVANCE_MAX];
+    size_t count;
+};
+
+static bool see_stream(const struct tide_stream_row *row, void *arg)
+{
+    struct advance_list *list = arg;
+    if (row->ordinal < row->ordinal_next && row->id > list->after)
+        list->ids[list->count++] = row->id;
+    return list->count < FLEET_ADVANCE_MAX;
+}
+
+static tide_status advance_cursors(struct look *look, tide_tx *tx, uint64_t now_unix_ms,
+                                   tide_error *err)
+{
+    struct tide_fleet *fleet = look->engine->fleet;
+    struct advance_list list = {.after = fleet->advance_after};
+    tide_status rc = tide_ledger_streams(look->engine->ledger, see_stream, &list, err);
+    for (size_t i = 0; rc == TIDE_OK && i < list.count; i++) {
+        uint64_t ordinal = 0;
+        rc = tide_ledger_cursor_advance(tx, list.ids[i], now_unix_ms, &ordinal, NULL, err);
+    }
+    /* Only the writer's thread reads it. */
+    if (rc == TIDE_OK)
+        fleet->advance_after = list.count == FLEET_ADVANCE_MAX ? list.ids[list.count - 1] : 0;
+    return rc;
+}
+
+static tide_status look_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct look *look = arg;
+    tide_engine *engine = look->engine;
+    tide_tx *tx = transaction->tx;
+    uint64_t now = transaction->now_unix_ms;
+    tide_arena_reset(&look->arena);
+    tide_changes_clear(&look->changes);
+    look->accounts_count = 0;
+    look->others = 0;
+    look->fewest = UINT32_MAX;
+    look->rc = TIDE_OK;
+    look->sent_ms = tide_world_now_ms(engine->world);
+    look->owner = engine->owner; /* the writer's, and so are we */
+    tide_lock_take(engine->world, engine->lock);
+    look->lease_ms = (uint32_t)engine->tuning.fleet_lease_ms;
+    bool watched = tide_fleet_watched(engine, look->sent_ms);
+    tide_lock_drop(engine->world, engine->lock);
+    tide_fleet_view_free(engine, look->view); /* of an attempt that failed */
+    look->view = NULL;
+    tide_status rc = tide_ledger_member_beat(tx, look->lease_ms, now, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_reclaim(tx, look->owner, RECLAIM_SLICE, now, &look->reclaimed,
+                                 &look->changes, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_cancels(engine->ledger, look->owner, look->cancels, FLEET_CANCELS_MAX,
+                                 &look->cancels_count, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_members(engine->ledger, see_member, look, err);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(engine->ledger, see_account, look, err);
+    if (rc == TIDE_OK && look->rc != TIDE_OK)
+        rc = tide_error_set(err, look->rc, "no room for the accounts of the fleet");
+    if (rc == TIDE_OK)
+        rc = see_work(look, err);
+    if (rc == TIDE_OK)
+        rc = advance_cursors(look, tx, now, err);
+    if (rc == TIDE_OK && watched)
+        rc = tide_fleet_view_load(engine, &look->view, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_lock_take(engine->world, engine->lock);
+    choose_asked(look);
+    tide_lock_drop(engine->world, engine->lock);
+    rc = ask_kinds(look, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_lock_take(engine->world, engine->lock);
+    decide(look);
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++) {
+        look->wanted[i] = tide_limits_wanted(engine, i);
+        look->units_max[i] = engine->limits[i].units_max;
+        look->asks[i] =
+            look->wanted[i] > 0 || engine->limits[i].limit.granted_until_ms != UINT64_MAX;
+    }
+    tide_lock_drop(engine->world, engine->lock);
+    rc = take_and_release(look, tx, now, err);
+    if (rc == TIDE_OK)
+        rc = ask_shares(look, tx, now, err);
+    if (rc == TIDE_OK)
+        rc = tide_fleet_hints(engine, tx, NULL, &look->changes, err);
+    if (rc == TIDE_OK && look->reclaimed > 0)
+        rc = tide_tx_hint(tx, TIDE_HINT_WORK, 0, err);
+    return rc;
+}
+
+/* ---- once it is durable, under the lock ------------------------------------------------------ */
+
+static void apply_account(struct look *look, struct look_account *seen, uint64_t now_ms)
+{
+    tide_engine *engine = look->engine;
+    if (tide_account_is(engine, &seen->row, now_ms, NULL) != TIDE_OK)
+        return; /* no memory: at the next look */
+    struct tide_account *account = tide_engine_account_of(engine, seen->row.id);
+    account->bound = seen->row.archive[0] != '\0';
+    if (seen->taken && !account->held) {
+        engine->fleet->look_wanted = true; /* it needs a share of what it has in common */
+        TIDE_SEEN("fleet: an account was taken");
+        tide_alerting_taken(engine, account, seen->windows, seen->totals, now_ms);
+        if (tide_account_taken(engine, account, seen->governor, now_ms) == TIDE_OK)
+            tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                           "account taken", TIDE_F_CSTR("account", account->name));
+        else
+            account->leaving = account->held = true; /* given back at the next look */
+    } else if (seen->released) {
+        TIDE_SEEN("fleet: an account was given up for another process");
+        tide_account_left(engine, account, now_ms);
+        account->offered_until_ms = now_ms + engine->tuning.fleet_look_ms;
+        account->offered_work = seen->ours || look->put_off;
+        tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
+                       "account given up", TIDE_F_CSTR("account", account->name));
+    }
+    if (account->held && !account->leaving && seen->work)
+        tide_tracker_more(engine->tracker, account->id); /* a hint may have been missed */
+}
+
+/* What runs may end; nothing more starts. */
+static void give_up(tide_engine *engine, struct tide_account *account, bool share, uint64_t now_ms)
+{
+    account->leaving = true;
+    account->offered_share = share;
+    tide_alerting_save(engine, account, now_ms); /* for the next holder */
+    tide_dispatch_put_back(engine, account, now_ms);
+    tide_account_refresh(engine, account, now_ms);
+}
+
+/* Others may run what we cannot. */
+static void offer(struct look *look, const struct look_account *seen, uint64_t now_ms)
+{
+    tide_engine *engine = look->engine;
+    struct tide_account *account = tide_engine_account_of(engine, seen->row.id);
+    if (look->others == 0 || account == NULL || !account->held || account->leaving ||
+        account->foreign_ms == 0 || !seen->asked)
+        return;
+    bool idle = !seen->ours && !anything_claimed(engine, account->id);
+    uint64_t wait_ms = idle ? 0 : 2 * engine->tuning.fleet_lease_ms;
+    wait_ms = account->offer_wait_ms > wait_ms ? account->offer_wait_ms : wait_ms;
+    if (now_ms < account->foreign_ms + wait_ms)
+        return;
+    TIDE_SEEN("fleet: an account was offered to those who run its other kinds");
+    give_up(engine, account, /* share= */ false, now_ms);
+    engine->fleet->look_wanted = true; /* which gives it up, if nothing runs */
+}
+
+/* We hold at least two more than the poorest: one goes. */
+static void share(struct look *look, uint64_t now_ms)
+{
+    tide_engine *engine = look->engine;
+    uint32_t held = 0;
+    struct tide_account *last = NULL;
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        if (engine->accounts[i]->held) {
+            if (engine->accounts[i]->leaving)
+                return;
+            held++;
+            last = engine->accounts[i]->bound ? last : engine->accounts[i];
+        }
+    if (look->others == 0 || last == NULL || held < look->fewest + 2 ||
+        now_ms < engine->fleet->share_at_ms)
+        return;
+    give_up(engine, last, /* share= */ true, now_ms);
+}
+
+static void forget_unwanted(tide_engine *engine)
+{
+    engine->fleet->share_at_ms = 0;
+    engine->fleet->share_wait_ms = 0;
+    for (size_t i = 0; i < engine->accounts_count; i++)
+        engine->accounts[i]->offer_wait_ms = 0;
+}
+
+static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    struct look *look = arg;
+    struct tide_fleet *fleet = engine->fleet;
+    if (fleet->rejoin) {
+        fleet->look_wanted = true; /* what this one said was of our last life */
+        return;
+    }
+    fleet->lease_until_ms = look->sent_ms + look->lease_ms;
+    if (look->others > fleet->others)
+        forget_unwanted(engine); /* the new ones may want what nobody wanted */
+    fleet->others = look->others;
+    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
+        tide_limits_granted(engine, i, look->granted[i], look->sent_ms + look->lease_ms);
+    fleet->looks++;
+    tide_changes_apply(engine, &look->changes, now_ms);
+    tide_fleet_view_free(engine, fleet->view);
+    fleet->view = look->view;
+    look->view = NULL;
+    for (size_t i = 0; i < look->cancels_count; i++)
+        tide_control_cancel_claimed(engine, look->cancels[i], now_ms);
+    for (size_t i = 0; i < look->accounts_count; i++)
+        apply_account(look, &look->accounts[i], now_ms);
+    tide_accounts_count(engine);
+    for (size_t i = 0; i < look->accounts_count; i++)
+        offer(look, &look->accounts[i], now_ms);
+    share(look, now_ms);
+    tide_fleet_free_work(fleet);
+    engine->stuff_to_claim = true;
+    fleet->ask_put_off = look->put_off;
+    if (look->put_off && fleet->ask_at_ms < fleet->look_at_ms)
+        fleet->look_at_ms = fleet->ask_at_ms;
+    if (look->reclaimed > 0)
+        TIDE_SEEN("fleet: jobs of a dead member were put back");
+    if (look->reclaimed == RECLAIM_SLICE)
+        fleet->look_wanted = true; /* there is more of it */
+}
+
+static void look_drop(tide_engine *engine, struct tide_write *write)
+{
+    struct look *look = (struct look *)write;
+    engine->fleet->look_under_way = false;
+    tide_fleet_view_free(engine, look->view);
+    tide_changes_done(&look->changes);
+    tide_arena_done(&look->arena);
+    tide_mem_free(engine->mem, look->accounts, look->accounts_capacity * sizeof *look->accounts);
+    tide_mem_free(engine->mem, look, sizeof *look);
+    tide_cond_wake_one(engine->world, engine->pump);
+    tide_cond_wake_all(engine->world, engine->news);
+}
+
+bool tide_fleet_look(tide_engine *engine, uint64_t now_ms)
+{
+    (void)now_ms;
+    struct look *look = tide_mem_new(engine->mem, sizeof *look);
+    if (look == NULL)
+        return false;
+    look->engine = engine;
+    tide_changes_init(&look->changes, engine->mem);
+    tide_arena_init(&look->arena, engine->mem, 64 << 20);
+    look->write =
+        (struct tide_write){.run = look_run, .arg = look, .apply = look_apply, .drop = look_drop};
+    engine->fleet->look_under_way = true;
+    tide_write_push(engine, &look->write);
+    return true;
+}

@@ -1,0 +1,771 @@
+/* ledger.c - hands each operation to the engine behind the ledger, and the few
+ * things that are the same for every engine. */
+#include "ledger/ledger.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "ledger/ops.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+tide_status tide_ledger_open(tide_world *world, const struct tide_ledger_options *options,
+                             tide_ledger **ledger_out, tide_error *err)
+{
+    TIDE_ASSERT(world != NULL);
+    TIDE_ASSERT(options->path != NULL);
+    if (tide_ledger_is_postgres(options->path))
+        return tide_ledger_postgres_open(world, options, ledger_out, err);
+    return tide_ledger_sqlite_open(world, options, ledger_out, err);
+}
+
+bool tide_ledger_is_postgres(const char *path)
+{
+    return path != NULL &&
+           (strncmp(path, "postgres://", 11) == 0 || strncmp(path, "postgresql://", 13) == 0);
+}
+
+/* A password stands between the first ':' after "//" and the last '@' before the
+ * path; or in the query. */
+void tide_ledger_name(const char *path, char *name_out, size_t name_bytes)
+{
+    (void)snprintf(name_out, name_bytes, "%s", path);
+    if (!tide_ledger_is_postgres(path))
+        return;
+    const char *host = strstr(path, "//") + 2;
+    size_t authority = strcspn(host, "/?");
+    const char *at = memrchr(host, '@', authority);
+    const char *colon = at == NULL ? NULL : memchr(host, ':', (size_t)(at - host));
+    if (colon == NULL)
+        colon = at;
+    const char *tail = at == NULL ? host + authority : at;
+    size_t tail_bytes = strcspn(tail, "?");
+    if (colon == NULL)
+        colon = tail;
+    (void)snprintf(name_out, name_bytes, "%.*s%.*s", (int)(colon - path), path, (int)tail_bytes,
+                   tail);
+}
+
+void tide_job_body_free(tide_mem *mem, struct tide_job_body *body)
+{
+    if (body != NULL)
+        tide_mem_free(mem, body, body->bytes);
+}
+
+tide_status tide_job_new_check(const struct tide_job_new *job, size_t index, tide_error *err)
+{
+    if (job->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "payload of %zu bytes, at most %d",
+                              job->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
+    if (job->dedupe_key.bytes > TIDE_DEDUPE_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "dedupe key of %zu bytes, at most %d",
+                              job->dedupe_key.bytes, TIDE_DEDUPE_BYTES_MAX);
+    if (job->priority > TIDE_PRIORITY_MAX || job->lane >= TIDE_LANES)
+        return tide_error_set(err, TIDE_INVALID, "priority %u, lane %u", job->priority, job->lane);
+    if (job->size_bytes > INT64_MAX || job->not_before_unix_ms > INT64_MAX)
+        return tide_error_set(err, TIDE_INVALID, "a size or a time beyond all bounds");
+    if (job->needs_count + job->needs_earlier_count > TIDE_NEEDS_MAX)
+        return tide_error_set(err, TIDE_INVALID, "%zu dependencies, at most %d",
+                              job->needs_count + job->needs_earlier_count, TIDE_NEEDS_MAX);
+    for (size_t i = 0; i < job->needs_earlier_count; i++)
+        if (job->needs_earlier[i] >= index)
+            return tide_error_set(err, TIDE_INVALID, "job %zu of the call needs a later one (%u)",
+                                  index, job->needs_earlier[i]);
+    return TIDE_OK;
+}
+
+tide_status tide_item_check(const struct tide_item_report *item, tide_error *err)
+{
+    if (item->item.bytes == 0 || item->item.bytes > TIDE_ITEM_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "an item's name has 1 to %d bytes, not %zu",
+                              TIDE_ITEM_BYTES_MAX, item->item.bytes);
+    return TIDE_OK;
+}
+
+tide_bad_state tide_bad_state_of(tide_status status)
+{
+    if (status == TIDE_GONE)
+        return TIDE_BAD_GONE;
+    return status == TIDE_TIMEOUT ? TIDE_BAD_OWED : TIDE_BAD_BAD;
+}
+
+tide_status tide_status_shown(tide_row_state state, int64_t stored)
+{
+    if (state == TIDE_ROW_DONE)
+        return TIDE_OK;
+    return state == TIDE_ROW_CANCELED ? TIDE_CANCELED : (tide_status)stored;
+}
+
+tide_status tide_stream_keep(struct tide_stream_row *row, tide_buf *kept, tide_error *err)
+{
+    tide_text *texts[] = {&row->name, &row->cursor, &row->floor, &row->start};
+    tide_buf_clear(kept);
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        if (tide_buf_add(kept, texts[i]->data, texts[i]->bytes) != TIDE_OK ||
+            tide_buf_add(kept, "", 1) != TIDE_OK)
+            return tide_error_set(err, TIDE_NO_MEMORY, "ledger: no memory");
+    const char *at = kept->data;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        texts[i]->data = at;
+        at += texts[i]->bytes + 1;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide_cycle_check(uint64_t stream, uint64_t ordinal, uint64_t next, tide_error *err)
+{
+    TIDE_ASSERT(ordinal <= next);
+    if (next - ordinal < TIDE_CYCLES_OPEN_MAX)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_FULL,
+                          "stream %" PRIu64 " has %d open cycles; let the oldest one finish",
+                          stream, TIDE_CYCLES_OPEN_MAX);
+}
+
+tide_status tide_cursor_check(uint64_t stream, uint64_t ordinal, uint64_t from, uint64_t to,
+                              tide_error *err)
+{
+    if (ordinal != from)
+        return tide_error_set(err, TIDE_STALE,
+                              "stream %" PRIu64 " is at %" PRIu64 ", no longer at %" PRIu64, stream,
+                              ordinal, from);
+    if (to <= from)
+        return tide_error_set(err, TIDE_BUG, "stream %" PRIu64 ": a cursor never goes back",
+                              stream);
+    return TIDE_OK;
+}
+
+tide_status tide_span_check(uint64_t stream, uint64_t from, uint64_t to, uint64_t count,
+                            uint64_t unfinished, tide_error *err)
+{
+    if (count == to - from && unfinished == 0)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_BUG,
+                          "stream %" PRIu64 " may not move from %" PRIu64 " to %" PRIu64
+                          ": %" PRIu64 " cycles in between, %" PRIu64 " unfinished",
+                          stream, from, to, count, unfinished);
+}
+
+static tide_status name_check(const char *what, tide_text name, size_t bytes_max, tide_error *err)
+{
+    if (name.bytes > 0 && name.bytes <= bytes_max)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_INVALID, "the name of %s has 1 to %zu bytes, not %zu", what,
+                          bytes_max, name.bytes);
+}
+
+bool tide_finish_goes_on(const struct tide_finish *finish)
+{
+    bool parts = false;
+    for (size_t i = 0; !parts && i < finish->children_count; i++)
+        parts = finish->children[i].part;
+    return finish->state == TIDE_ROW_PENDING || parts;
+}
+
+/* A finish that breaks a ceiling is refused alone, whichever engine would write it. */
+tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
+{
+    TIDE_ASSERT(finish->state != TIDE_ROW_RUNNING);
+    TIDE_ASSERT((unsigned)finish->state <= TIDE_ROW_CANCELED);
+    if (finish->payload.bytes > TIDE_PAYLOAD_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID,
+                              "job %" PRIu64 ": payload of %zu bytes, at most %d", finish->id,
+                              finish->payload.bytes, TIDE_PAYLOAD_BYTES_MAX);
+    if (finish->resume_set && finish->resume.bytes > TIDE_RESUME_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID,
+                              "job %" PRIu64 ": resume data of %zu bytes, at most %d", finish->id,
+                              finish->resume.bytes, TIDE_RESUME_BYTES_MAX);
+    if (finish->children_count > TIDE_CHILDREN_MAX || finish->items_count > TIDE_ITEMS_MAX)
+        return tide_error_set(err, TIDE_FULL, "job %" PRIu64 ": too many children or items",
+                              finish->id);
+    return TIDE_OK;
+}
+
+tide_status tide_part_refused(uint64_t waiting, uint64_t part, tide_error *err)
+{
+    return tide_error_set(err, TIDE_INVALID,
+                          "job %" PRIu64 " would wait for ever: its part %" PRIu64 " needs it",
+                          waiting, part);
+}
+
+void tide_changes_init(struct tide_changes *changes, tide_mem *mem)
+{
+    memset(changes, 0, sizeof *changes);
+    changes->mem = mem;
+}
+
+void tide_changes_clear(struct tide_changes *changes)
+{
+    changes->released_count = 0;
+    changes->cycles_count = 0;
+    changes->children_count = 0;
+    changes->refused_count = 0;
+    changes->over_budget_count = 0;
+}
+
+#define FREE_ARRAY(name)                                                                           \
+    tide_mem_free(changes->mem, changes->name, changes->name##_capacity * sizeof changes->name[0])
+
+void tide_changes_done(struct tide_changes *changes)
+{
+    if (changes->mem == NULL)
+        return;
+    FREE_ARRAY(released);
+    FREE_ARRAY(cycles);
+    FREE_ARRAY(children);
+    FREE_ARRAY(refused);
+    FREE_ARRAY(over_budget);
+    tide_changes_init(changes, changes->mem);
+}
+
+/* ---- to the engine, which gets nothing that breaks a ceiling -------------------- */
+
+void tide_ledger_close(tide_ledger *ledger, bool clean)
+{
+    if (ledger == NULL)
+        return;
+    ledger->ops->close(ledger, clean);
+}
+
+tide_status tide_tx_begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
+{
+    return ledger->ops->tx_begin(ledger, tx_out, err);
+}
+
+tide_status tide_tx_begin_lazily(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
+{
+    if (ledger->ops->tx_begin_lazily == NULL)
+        return ledger->ops->tx_begin(ledger, tx_out, err);
+    return ledger->ops->tx_begin_lazily(ledger, tx_out, err);
+}
+
+tide_status tide_tx_commit(tide_tx *tx, tide_error *err)
+{
+    return tx->ledger->ops->tx_commit(tx, err);
+}
+
+void tide_tx_rollback(tide_tx *tx)
+{
+    if (tx == NULL)
+        return;
+    tx->ledger->ops->tx_rollback(tx);
+}
+
+void tide_ledger_give_up(tide_ledger *ledger)
+{
+    if (ledger->ops->give_up != NULL)
+        ledger->ops->give_up(ledger);
+}
+
+struct sqlite3 *tide_tx_sqlite(tide_tx *tx)
+{
+    return tx->ledger->ops->tx_sqlite(tx);
+}
+
+struct sqlite3 *tide_ledger_sqlite(tide_ledger *ledger)
+{
+    return ledger->ops->sqlite(ledger);
+}
+
+tide_status tide_ledger_checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
+{
+    return ledger->ops->checkpoint(ledger, pages_left_out, err);
+}
+
+tide_status tide_ledger_backup(tide_ledger *ledger, const char *path, tide_error *err)
+{
+    return ledger->ops->backup(ledger, path, err);
+}
+
+tide_status tide_ledger_check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
+{
+    return ledger->ops->check(ledger, problems, err);
+}
+
+tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
+                             uint32_t *kind_out, tide_error *err)
+{
+    tide_status rc = name_check("a kind", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc : tx->ledger->ops->kind(tx, name, scope, kind_out, err);
+}
+
+tide_status tide_accounts_full(const char *name, tide_error *err)
+{
+    return tide_error_set(err, TIDE_FULL,
+                          "no room for account %.200s: a ledger holds at most %d; remove one first",
+                          name, TIDE_ACCOUNTS_MAX);
+}
+
+tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
+                                uint32_t *account_out, tide_error *err)
+{
+    tide_status rc = name_check("an account", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    if (rc == TIDE_OK && strlen(provider) > 32)
+        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
+    return rc != TIDE_OK ? rc : tx->ledger->ops->account(tx, name, provider, account_out, err);
+}
+
+tide_status tide_ledger_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
+{
+    return tx->ledger->ops->kind_splits(tx, kind, splits, err);
+}
+
+tide_status tide_ledger_accounts(tide_ledger *ledger,
+                                 bool (*visit)(const struct tide_account_row *row, void *arg),
+                                 void *arg, tide_error *err)
+{
+    return ledger->ops->accounts(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
+                                     uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->account_halt(tx, account, halted, reason, now_unix_ms, err);
+}
+
+tide_status tide_ledger_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
+{
+    return tx->ledger->ops->account_pause(tx, account, paused, err);
+}
+
+tide_status tide_ledger_governor_save(tide_tx *tx, uint32_t account, tide_text saved,
+                                      tide_error *err)
+{
+    return tx->ledger->ops->governor_save(tx, account, saved, err);
+}
+
+tide_status tide_ledger_enqueue(tide_tx *tx, const struct tide_job_new *jobs, size_t count,
+                                uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
+                                tide_error *err)
+{
+    return tx->ledger->ops->enqueue(tx, jobs, count, now_unix_ms, enqueued_out, err);
+}
+
+tide_status tide_ledger_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
+                              uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
+                              struct tide_job_body **bodies_out, tide_error *err)
+{
+    return tx->ledger->ops->claim(tx, ids, count, owner, first_token, now_unix_ms, mem, bodies_out,
+                                  err);
+}
+
+tide_status tide_ledger_finish(tide_tx *tx, const struct tide_finish *finishes, size_t count,
+                               uint64_t now_unix_ms, bool *applied_out,
+                               struct tide_changes *changes, tide_error *err)
+{
+    return tx->ledger->ops->finish(tx, finishes, count, now_unix_ms, applied_out, changes, err);
+}
+
+tide_status tide_ledger_refill(tide_ledger *ledger, uint32_t account, uint8_t after_priority,
+                               uint64_t after_id, struct tide_brief *briefs_out, size_t count_max,
+                               size_t *count_out, tide_error *err)
+{
+    return ledger->ops->refill(ledger, account, after_priority, after_id, briefs_out, count_max,
+                               count_out, err);
+}
+
+tide_status tide_ledger_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
+                                           size_t accounts_max, size_t *count_out, tide_error *err)
+{
+    return ledger->ops->accounts_with_work(ledger, accounts_out, accounts_max, count_out, err);
+}
+
+tide_status tide_ledger_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                      const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                      tide_error *err)
+{
+    return ledger->ops->accounts_have(ledger, accounts, count, kinds, kinds_count, have_out, err);
+}
+
+tide_status tide_ledger_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
+                              tide_error *err)
+{
+    return ledger->ops->brief(ledger, id, brief_out, err);
+}
+
+tide_status tide_ledger_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
+                                size_t *count_out, struct tide_changes *changes, tide_error *err)
+{
+    return tx->ledger->ops->reclaim(tx, owner, count_max, now_unix_ms, count_out, changes, err);
+}
+
+tide_status tide_ledger_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
+                             uint64_t now_unix_ms, bool *applied_out, tide_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (beats[i].resume_set && beats[i].resume.bytes > TIDE_RESUME_BYTES_MAX)
+            return tide_error_set(err, TIDE_INVALID,
+                                  "job %" PRIu64 ": resume data of %zu bytes, at most %d",
+                                  beats[i].id, beats[i].resume.bytes, TIDE_RESUME_BYTES_MAX);
+    return tx->ledger->ops->beat(tx, beats, count, now_unix_ms, applied_out, err);
+}
+
+tide_status tide_ledger_retry(tide_tx *tx, const struct tide_job_filter *filter,
+                              uint64_t now_unix_ms, size_t *count_out, struct tide_changes *changes,
+                              tide_error *err)
+{
+    return tx->ledger->ops->retry(tx, filter, now_unix_ms, count_out, changes, err);
+}
+
+tide_status tide_ledger_cancel(tide_tx *tx, const struct tide_job_filter *filter,
+                               uint64_t now_unix_ms, size_t *count_out, uint64_t *running_out,
+                               size_t running_max, size_t *running_count_out,
+                               struct tide_changes *changes, tide_error *err)
+{
+    return tx->ledger->ops->cancel(tx, filter, now_unix_ms, count_out, running_out, running_max,
+                                   running_count_out, changes, err);
+}
+
+tide_status tide_ledger_accept(tide_tx *tx, const struct tide_job_filter *filter,
+                               uint64_t now_unix_ms, size_t *count_out,
+                               struct tide_changes *changes, tide_error *err)
+{
+    return tx->ledger->ops->accept(tx, filter, now_unix_ms, count_out, changes, err);
+}
+
+tide_status tide_ledger_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
+{
+    return tx->ledger->ops->kind_pause(tx, kind, paused, err);
+}
+
+tide_status tide_ledger_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
+                              size_t *count_out, tide_error *err)
+{
+    return tx->ledger->ops->purge(tx, finished_before_unix_ms, count_max, count_out, err);
+}
+
+bool tide_ledger_purge_more(const tide_ledger *ledger)
+{
+    return ledger->ops->purge_more(ledger);
+}
+
+tide_status tide_ledger_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
+                               struct tide_stream_row *row_out, tide_error *err)
+{
+    tide_status rc = name_check("a stream", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc : tx->ledger->ops->stream(tx, account, name, floor, row_out, err);
+}
+
+tide_status tide_ledger_streams(tide_ledger *ledger,
+                                bool (*visit)(const struct tide_stream_row *row, void *arg),
+                                void *arg, tide_error *err)
+{
+    return ledger->ops->streams(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_work_left(tide_ledger *ledger, uint32_t account,
+                                  bool (*visit)(const struct tide_work_left *row, void *arg),
+                                  void *arg, tide_error *err)
+{
+    return ledger->ops->work_left(ledger, account, visit, arg, err);
+}
+
+tide_status tide_ledger_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,
+                              uint64_t now_unix_ms, struct tide_cycle_row *row_out, tide_error *err)
+{
+    return tx->ledger->ops->cycle(tx, stream, start, end, now_unix_ms, row_out, err);
+}
+
+tide_status tide_ledger_cycles(tide_ledger *ledger, uint64_t stream,
+                               bool (*visit)(const struct tide_cycle_row *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    return ledger->ops->cycles(ledger, stream, visit, arg, err);
+}
+
+tide_status tide_ledger_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
+                                    uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err)
+{
+    return tx->ledger->ops->cursor_move(tx, stream, from, to, now_unix_ms, cursor_out, err);
+}
+
+tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
+                                 bool (*visit)(const struct tide_bad_row *row, void *arg),
+                                 void *arg, tide_error *err)
+{
+    return ledger->ops->bad_list(ledger, account, kind, visit, arg, err);
+}
+
+tide_status tide_ledger_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
+                                  tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->bad_state(tx, account, kind, item, state, now_unix_ms, err);
+}
+
+tide_status tide_ledger_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
+                               uint64_t now_unix_ms, tide_intent_state *state_out,
+                               tide_buf *outcome_out, tide_error *err)
+{
+    if (tag.bytes == 0 || tag.bytes > TIDE_DEDUPE_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "an intent's tag has 1 to %d bytes",
+                              TIDE_DEDUPE_BYTES_MAX);
+    return tx->ledger->ops->intent(tx, job, tag, detail, now_unix_ms, state_out, outcome_out, err);
+}
+
+tide_status tide_ledger_intent_find(tide_ledger *ledger, tide_text tag,
+                                    tide_intent_state *state_out, tide_buf *outcome_out,
+                                    tide_error *err)
+{
+    return ledger->ops->intent_find(ledger, tag, state_out, outcome_out, err);
+}
+
+tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
+                                   tide_text outcome, uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->intent_end(tx, tag, state, outcome, now_unix_ms, err);
+}
+
+tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
+                                 tide_error *err)
+{
+    if (row->name.bytes == 0 || row->name.bytes > TIDE_NAME_BYTES_MAX || row->period_ms == 0)
+        return tide_error_set(err, TIDE_INVALID,
+                              "a schedule has a name of 1 to %d bytes and a period",
+                              TIDE_NAME_BYTES_MAX);
+    return tx->ledger->ops->schedule(tx, row, id_out, err);
+}
+
+tide_status tide_ledger_schedules(tide_ledger *ledger,
+                                  bool (*visit)(const struct tide_schedule_row *row, void *arg),
+                                  void *arg, tide_error *err)
+{
+    return ledger->ops->schedules(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
+                                      uint64_t now_unix_ms, tide_error *err)
+{
+    if (slot == 0 || slot > INT64_MAX)
+        return tide_error_set(err, TIDE_INVALID, "slots begin at 1");
+    return tx->ledger->ops->schedule_fire(tx, schedule, slot, now_unix_ms, err);
+}
+
+tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
+                              const char *text, uint64_t now_unix_ms, tide_error *err)
+{
+    if (level < 0 || level > 2 || condition[0] == '\0' || strlen(condition) > 48)
+        return tide_error_set(err, TIDE_INVALID, "an alert has a short name and a level of 0 to 2");
+    return tx->ledger->ops->alert(tx, condition, account, level, text, now_unix_ms, err);
+}
+
+tide_status tide_ledger_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
+                                       uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->alert_notified(tx, condition, account, now_unix_ms, err);
+}
+
+tide_status tide_ledger_alerts(tide_ledger *ledger,
+                               bool (*visit)(const struct tide_alert_row *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    return ledger->ops->alerts(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
+                             bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
+                             tide_error *err)
+{
+    return ledger->ops->jobs(ledger, filter, visit, arg, err);
+}
+
+tide_status tide_ledger_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
+                              size_t count_max, size_t *count_out, tide_error *err)
+{
+    return ledger->ops->needs(ledger, job, needs_out, count_max, count_out, err);
+}
+
+tide_status tide_ledger_counts(tide_ledger *ledger, uint64_t now_unix_ms,
+                               bool (*visit)(const struct tide_job_count *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    return ledger->ops->counts(ledger, now_unix_ms, visit, arg, err);
+}
+
+tide_status tide_ledger_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
+                                  bool *paused_out, tide_error *err)
+{
+    return ledger->ops->kind_find(ledger, name, kind_out, paused_out, err);
+}
+
+tide_status tide_ledger_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
+                                     tide_error *err)
+{
+    return ledger->ops->account_find(ledger, name, account_out, err);
+}
+
+tide_status tide_ledger_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
+                                 bool *bad_out, tide_error *err)
+{
+    return ledger->ops->metadata(ledger, account, bytes_out, bad_out, err);
+}
+
+tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)
+{
+    return tx->ledger->ops->note(tx, key, value, err);
+}
+
+tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
+                                 tide_error *err)
+{
+    return ledger->ops->note_get(ledger, key, value_out, err);
+}
+
+struct tide_brief tide_enqueued_brief(const struct tide_job_new *job,
+                                      const struct tide_enqueued *enqueued)
+{
+    return (struct tide_brief){.id = enqueued->id,
+                               .cycle = job->cycle,
+                               .size_bytes = job->size_bytes,
+                               .not_before_ms = job->not_before_unix_ms,
+                               .account = job->account,
+                               .kind = job->kind,
+                               .open_deps = enqueued->open_deps,
+                               .attempts = job->attempts,
+                               .attempts_max = job->attempts_max,
+                               .priority = job->priority,
+                               .lane = job->lane,
+                               .level = job->level,
+                               .preemptible = job->preemptible};
+}
+
+struct pg_conn *tide_tx_postgres(tide_tx *tx)
+{
+    return tx->ledger->ops->tx_postgres(tx);
+}
+
+struct pg_conn *tide_ledger_postgres(tide_ledger *ledger)
+{
+    return ledger->ops->postgres(ledger);
+}
+
+uint32_t tide_ledger_log_pages(tide_ledger *ledger)
+{
+    return ledger->ops->log_pages == NULL ? 0 : ledger->ops->log_pages(ledger);
+}
+
+bool tide_tx_over(tide_tx *tx)
+{
+    return tx->ledger->ops->tx_over(tx);
+}
+
+tide_status tide_tx_savepoint(tide_tx *tx, tide_error *err)
+{
+    return tx->ledger->ops->savepoint(tx, err);
+}
+
+tide_status tide_tx_savepoint_end(tide_tx *tx, bool keep, tide_error *err)
+{
+    return tx->ledger->ops->savepoint_end(tx, keep, err);
+}
+
+tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char *archive,
+                                      const char *secret, tide_error *err)
+{
+    const struct tide_account_row *room = NULL;
+    if ((archive != NULL && strlen(archive) >= sizeof room->archive) ||
+        (secret != NULL && strlen(secret) >= sizeof room->secret))
+        return tide_error_set(err, TIDE_INVALID,
+                              "an archive's id has at most %zu bytes, a secret's place %zu",
+                              sizeof room->archive - 1, sizeof room->secret - 1);
+    return tx->ledger->ops->account_place(tx, account, archive, secret, err);
+}
+
+tide_status tide_ledger_member_join(tide_ledger *ledger, const struct tide_member *member,
+                                    uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err)
+{
+    return ledger->ops->member_join(ledger, member, lease_ms, now_unix_ms, err);
+}
+
+tide_status tide_ledger_member_beat(tide_tx *tx, uint32_t lease_ms, uint64_t now_unix_ms,
+                                    tide_error *err)
+{
+    return tx->ledger->ops->member_beat(tx, lease_ms, now_unix_ms, err);
+}
+
+tide_status tide_ledger_member_leave(tide_tx *tx, uint64_t now_unix_ms, tide_error *err)
+{
+    return tx->ledger->ops->member_leave(tx, now_unix_ms, err);
+}
+
+tide_status tide_ledger_members(tide_ledger *ledger,
+                                bool (*visit)(const struct tide_member *member, void *arg),
+                                void *arg, tide_error *err)
+{
+    return ledger->ops->members(ledger, visit, arg, err);
+}
+
+tide_status tide_ledger_accounts_take(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                      uint64_t owner, bool *taken_out, uint64_t now_unix_ms,
+                                      tide_error *err)
+{
+    return tx->ledger->ops->accounts_take(tx, accounts, count, owner, taken_out, now_unix_ms, err);
+}
+
+tide_status tide_ledger_accounts_release(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                         uint64_t owner, tide_error *err)
+{
+    return tx->ledger->ops->accounts_release(tx, accounts, count, owner, err);
+}
+
+tide_status tide_ledger_grant(tide_tx *tx, const char *limit, uint64_t owner, uint64_t units_max,
+                              uint64_t units_wanted, uint32_t window_ms, uint32_t lease_ms,
+                              uint64_t now_unix_ms, uint64_t *units_out, tide_error *err)
+{
+    return tx->ledger->ops->grant(tx, limit, owner, units_max, units_wanted, window_ms, lease_ms,
+                                  now_unix_ms, units_out, err);
+}
+
+tide_status tide_tx_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err)
+{
+    return tx->ledger->ops->hint(tx, hint, account, err);
+}
+
+tide_status tide_ledger_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
+                                   const uint32_t counts[2], uint64_t owner, uint64_t first_token,
+                                   uint64_t now_unix_ms, tide_mem *mem,
+                                   struct tide_brief *briefs_out, struct tide_job_body **bodies_out,
+                                   size_t *count_out, uint64_t *due_unix_ms_out, tide_error *err)
+{
+    return tx->ledger->ops->claim_free(tx, kinds, kinds_count, counts, owner, first_token,
+                                       now_unix_ms, mem, briefs_out, bodies_out, count_out,
+                                       due_unix_ms_out, err);
+}
+
+tide_status tide_ledger_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_out,
+                                size_t ids_max, size_t *count_out, tide_error *err)
+{
+    return ledger->ops->cancels(ledger, owner, ids_out, ids_max, count_out, err);
+}
+
+tide_status tide_ledger_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
+                                  size_t ids_max, size_t *count_out, tide_error *err)
+{
+    tide_status rc = name_check("a batch", name, TIDE_DEDUPE_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc
+                         : ledger->ops->batch_get(ledger, name, ids_out, ids_max, count_out, err);
+}
+
+tide_status tide_ledger_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
+                                  uint64_t now_unix_ms, tide_error *err)
+{
+    tide_status rc = name_check("a batch", name, TIDE_DEDUPE_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc : tx->ledger->ops->batch_put(tx, name, ids, count, now_unix_ms, err);
+}
+
+tide_status tide_ledger_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,
+                                       uint64_t *ordinal_out, tide_buf *cursor_out, tide_error *err)
+{
+    return tx->ledger->ops->cursor_advance(tx, stream, now_unix_ms, ordinal_out, cursor_out, err);
+}
+
+tide_status tide_ledger_doctor(tide_ledger *ledger, uint64_t now_unix_ms,
+                               bool (*visit)(const struct tide_symptom *symptom, void *arg),
+                               void *arg, tide_error *err)
+{
+    return ledger->ops->doctor(ledger, now_unix_ms, visit, arg, err);
+}
+
+bool tide_ledger_shared(const tide_ledger *ledger)
+{
+    return ledger->shared;
+}

@@ -1,0 +1,65 @@
+/* cold.h - private to the files beside it that run seldom: what their
+ * operations have in common.
+ *
+ * Their statements are texts where they are used; each is one answer about a whole set.
+ * Two of them follow each other where one could do, for one reason that comes up again
+ * and again: a statement that waited for a row's lock sees the new row, but every other
+ * table as it was before it waited.  So first the rows are locked, in order (R3), and the
+ * next statement, which sees what was committed meanwhile, decides. */
+#ifndef TIDE_ENGINE_LEDGER_PG_COLD_H
+#define TIDE_ENGINE_LEDGER_PG_COLD_H
+
+#include "ledger/postgres/postgres.h"
+
+/* Now, in unix ms: parameter `n` (tide_pgl_clock()), or the database's own clock, read
+ * when it is evaluated and not when the transaction began. */
+#define PG_NOW(n) "coalesce(" n "::bigint, (extract(epoch FROM clock_timestamp()) * 1000)::bigint)"
+
+#define PG_DAY_MS "86400000"
+/* A member that may still write: it was not declared dead. */
+#define PG_ALIVE(owner)                                                                            \
+    "EXISTS (SELECT 1 FROM tidemark.member m WHERE m.owner = " owner " AND NOT m.dead)"
+
+/* How far ahead of the database's a machine's clock may be for what cannot be taken back:
+ * firing a slot, purging. */
+#define PG_AHEAD_MS_MAX "3600000"
+
+/* Begins the parameters of the next statement. */
+static inline tide_pg *tide_pgl_params(struct tide_postgres *self)
+{
+    tide_pg_params(self->pg);
+    return self->pg;
+}
+/* The parameter of PG_NOW(). */
+static inline void tide_pgl_clock(struct tide_postgres *self, uint64_t now_unix_ms)
+{
+    tide_pg_u64_or_null(self->pg, self->database_clock ? 0 : now_unix_ms);
+}
+static inline void tide_pgl_ids(struct tide_postgres *self, const uint64_t *ids, size_t count)
+{
+    tide_pg_array(self->pg, TIDE_PG_INT8);
+    for (size_t i = 0; i < count; i++)
+        tide_pg_u64(self->pg, ids[i]);
+    tide_pg_array_end(self->pg);
+}
+
+/* A statement inside a transaction.  A unique index that refuses it means that somebody
+ * else wrote the same just now: TIDE_BUSY, and the transaction is tried again. */
+tide_status tide_pgl_write(struct tide_postgres *self, const char *sql, PGresult **result_out,
+                           tide_error *err);
+/* The same for one that changes exactly one row; none is TIDE_NOT_FOUND. */
+tide_status tide_pgl_change_one(struct tide_postgres *self, const char *sql, const char *what,
+                                uint64_t id, tide_error *err);
+/* A question, in a transaction or outside; it connects again where it has to.  The rows are
+ * the caller's (PQclear()), so that a visitor may ask the ledger for more while it looks at
+ * them.  After a failure *rows_out is as it was: NULL has no rows, and needs no test. */
+tide_status tide_pgl_rows(struct tide_postgres *self, const char *sql, PGresult **rows_out,
+                          tide_error *err);
+/* A terminated copy of a column, cut to its room. */
+void tide_pgl_copy(const PGresult *rows, int row, int column, char *text_out, size_t text_bytes);
+
+/* Whether the kind, or the account, exists; TIDE_NOT_FOUND. */
+tide_status tide_pgl_kind_exists(struct tide_postgres *self, uint32_t kind, tide_error *err);
+tide_status tide_pgl_account_exists(struct tide_postgres *self, uint32_t account, tide_error *err);
+
+#endif

@@ -1,0 +1,397 @@
+/* postgres.h - private to this folder: a ledger on PostgreSQL, array by array.
+ *
+ * Every operation is a few statements over whole arrays, however many jobs it has:
+ * the way to the server costs more than a row.
+ *
+ *   postgres.c          transactions, the fence, the commit token, savepoints, check
+ *   open.c     opening, upgrading, the run
+ *   schema.c   tables
+ *   sql.c      the texts of the hot statements, by number
+ *   enqueue.c  claim.c  finish.c    the hot path
+ *   jobs.c     reclaim, retry, cancel, accept, and the counters that follow
+ *   days.c     purge, day partitions
+ *   streams.c  records.c  read.c    the rest of ledger/ledger.h
+ *   members.c    members, accounts, shares, hints, batches
+ *   listen.c   the listener
+ *   doctor.c   what is wrong with it as a running thing
+ *
+ * Invariants beside G1..G7:
+ *   R1  a row of `job` is never done; `job_done` has nothing else.
+ *   R2  dep holds open dependencies only, as on SQLite: a done job's go with it.
+ *   R3  rows are locked in one order (member, job by id, cycle by id, stream by id), so
+ *       that two processes wait for each other, and do not deadlock.
+ *   R4  in a joined ledger's transaction the member's own row was updated first: it is
+ *       the fence, and its `seq` the commit token.
+ *   R5  a cursor moves over cycles whose rows it has locked (FOR UPDATE, by id), and
+ *       whoever adds to a cycle writes its counters first and looks at the cursor
+ *       afterwards, in a statement of its own: one of the two sees the other.
+ *   R6  whoever makes a job wait for another has locked that one (FOR KEY SHARE), and a
+ *       job is done by deleting its row: one of the two sees the other.
+ *   R7  a statement that the server refuses ends the whole transaction there, so what can
+ *       be refused is asked first (ON CONFLICT, a look), or stands in a savepoint.
+ */
+#ifndef TIDE_ENGINE_LEDGER_PG_H
+#define TIDE_ENGINE_LEDGER_PG_H
+
+#include "base/limits.h"
+#include "base/map.h"
+#include "db/pg.h"
+#include "ledger/ops.h"
+
+/* How far free jobs of a lane were claimed: of each priority, every id up to reached[].
+ * Claimed ones leave dead entries at the head of the index, which nobody can clean while
+ * somebody holds an old snapshot; so the next claim begins where the last one ended, and
+ * looks at the beginning now and then, for what was put back or committed late. */
+struct pg_heads {
+    uint64_t reached[TIDE_PRIORITY_MAX + 1]; /* 0: from the beginning */
+};
+
+/* What an operation does to the counters of a cycle. */
+struct pg_cycle_delta {
+    uint64_t cycle;
+    int64_t total, outstanding, failed;
+};
+
+/* News for the others, collected in a transaction and sent with its COMMIT as one
+ * NOTIFY tidemark: an optional "c" (control), then "a" (look at everything) or
+ * "w0,3,17" (work of these accounts). */
+struct pg_hints {
+    bool control, all;
+    uint32_t accounts[TIDE_HINTS_ACCOUNTS_MAX];
+    size_t accounts_count;
+};
+enum { TIDE_PGL_HINTS_BYTES = 32 + TIDE_HINTS_ACCOUNTS_MAX * 11 };
+
+struct tide_postgres {
+    tide_ledger base;
+    tide_tx tx; /* tx.ledger is &base */
+    tide_world *world;
+    tide_mem *mem;
+    tide_pg *pg;
+    char run_name[65];
+    uint64_t run; /* the row of this start, 0: none (read only) */
+    bool read_only;
+    bool database_clock;
+    bool given_up; /* atomic: the outcome of a commit is waited for no longer */
+    bool in_tx;
+    tide_status tx_failed; /* the transaction is over; only a rollback is allowed */
+    unsigned savepoints;
+    uint64_t owner; /* of the member that joined, 0: none */
+    uint64_t seq;   /* of its transactions: the commit token */
+    bool leaves;    /* with this transaction */
+    struct pg_hints hints;
+    uint64_t mute_until_us; /* nobody is told of anything: the server has no room for it */
+    /* Where the member's row stood when the last transaction committed, and after this
+     * one's update: found by its place, however many old versions a long transaction of
+     * somebody else keeps alive. */
+    char place[32], place_next[32];
+    /* The fence of a begin that goes with the first statement. */
+    const char *fence_texts[3];
+    char seq_text[24], owner_text[24];
+    uint64_t xact;            /* without a member: the server's number of this transaction */
+    bool xact_in_run;         /* and the row of this start bears it */
+    int64_t day;              /* the newest one a partition was made for (days.c) */
+    bool purge_more;          /* tide_ledger_purge_more() */
+    int64_t purge_day;        /* the next day the round of purges looks at */
+    uint64_t purge_after;     /* and the id, once it has seen the days */
+    tide_map kinds;           /* that exist: scope + 1; forgotten with a rollback */
+    tide_map accounts;        /* that exist */
+    Oid job_new;              /* the type of that name */
+    struct pg_heads heads[2]; /* of the free jobs, by lane (claim.c) */
+    uint64_t look_due_us;     /* when a claim begins at the beginning at the latest */
+    uint64_t look_allowed_us; /* and at the earliest, when it found too few */
+    uint64_t due_unix_ms; /* when the first free job that waits for its time is due; 0: unknown */
+    uint64_t due_looked_unix_ms; /* when that was looked up, by the caller's clock */
+    bool in_finish;
+    tide_map rows;                 /* ids of a result to its rows, for one operation */
+    struct pg_cycle_delta *deltas; /* what this operation does to cycles, so far */
+    size_t deltas_count, deltas_capacity;
+    tide_buf kept; /* texts that an operation lends to its caller until the next call */
+};
+
+static inline struct tide_postgres *postgres_of(tide_ledger *ledger)
+{
+    return (struct tide_postgres *)ledger;
+}
+static inline struct tide_postgres *postgres_of_tx(tide_tx *tx)
+{
+    return (struct tide_postgres *)tx->ledger;
+}
+
+/* Texts that the ledger's connection prepares (sql.c).  Whoever wants one adds it
+ * to both; what is asked rarely is written where it is used, with tide_pg_query(). */
+enum tide_pg_sql {
+    /* begin */
+    PGSQL_BEGIN,
+    PGSQL_FENCE,
+    /* enqueue */
+    PGSQL_NAMES,
+    PGSQL_CYCLES_OPEN,
+    PGSQL_NEEDS,
+    PGSQL_NEEDS_DONE,
+    PGSQL_IDS,
+    PGSQL_INSERT,
+    PGSQL_INSERT_KEYED,
+    PGSQL_DUPLICATES,
+    PGSQL_RAISE,
+    PGSQL_DEPS,
+    PGSQL_BRIEFS,
+    /* claim */
+    PGSQL_CLAIM,
+    PGSQL_CLAIM_FREE,
+    PGSQL_PROMOTE,
+    PGSQL_DUE,
+    PGSQL_DUE_OF,
+    PGSQL_BEAT,
+    PGSQL_REFILL,
+    PGSQL_REFILL_FREE,
+    PGSQL_WORK,
+    /* finish */
+    PGSQL_DONE,
+    PGSQL_DONE_NOTED,
+    PGSQL_OTHER,
+    PGSQL_PARTS,
+    PGSQL_PARTS_WAIT,
+    PGSQL_CYCLES_ADD,
+    PGSQL_RELEASE,
+    PGSQL_COUNT_OF_STATEMENTS,
+};
+extern const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS];
+extern const char tide_pg_copy_jobs[];
+#define TIDE_PGL_BEGIN "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+
+struct tide_pg_schema {
+    /* Step i leads from version i to i + 1: texts, and a NULL. */
+    const char *const *const *steps;
+    size_t steps_count;
+    uint32_t oldest; /* the oldest program that can work with the newest version */
+};
+extern const struct tide_pg_schema tide_pg_schema;
+
+/* Ends an operation: remembers a failure after which only a rollback is allowed. */
+tide_status tide_pgl_end(struct tide_postgres *self, tide_status rc);
+tide_status tide_pgl_no_memory(tide_error *err);
+/* Before a reading operation, in a transaction or not: connected, or why not. */
+tide_status tide_pgl_ready(struct tide_postgres *self, tide_error *err);
+/* Milliseconds by the clock that judges leases: the database's (a round trip), or
+ * `now_unix_ms` where the ledger was opened without `database_clock`.  In SQL:
+ * TIDE_PGL_CLOCK. */
+#define TIDE_PGL_CLOCK "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+/* Creates or upgrades the schema, or says why this program cannot use it. */
+tide_status tide_pgl_schema(struct tide_postgres *self, const struct tide_ledger_options *options,
+                            tide_error *err);
+/* Begins a transaction, for as long as which nobody upgrades the schema.  TIDE_NEWER and the
+ * others: this program cannot use it (any more); the caller rolls back. */
+tide_status tide_pgl_schema_hold(struct tide_postgres *self, tide_error *err);
+/* The row of this start (E9.2). */
+tide_status tide_pgl_run_add(struct tide_postgres *self, uint64_t now_unix_ms, tide_error *err);
+/* Texts come from handlers and providers; the server takes UTF-8 without zero bytes and
+ * ends the transaction at anything else. */
+bool tide_pgl_text_ok(tide_text text);
+
+/* ---- jobs.c, for finish too ---- */
+
+/* Sorts and merges `deltas` in place, writes them, and reports each cycle with its counts
+ * afterwards (changes may be NULL). */
+tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *deltas, size_t count,
+                            struct tide_changes *changes, tide_error *err);
+/* These jobs are done: whoever waits for them waits for less, and is reported. */
+tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, size_t count,
+                             struct tide_changes *changes, tide_error *err);
+
+/* ---- enqueue.c, for finish too ---- */
+
+/* `children_to`: each new job is reported there; may be NULL, as enqueued_out.  What it does
+ * to cycles is added to self->deltas, and written by whoever calls. */
+tide_status tide_pgl_enqueue_rows(struct tide_postgres *self, const struct tide_job_new *jobs,
+                                  size_t count, uint64_t now_unix_ms,
+                                  struct tide_enqueued *enqueued_out,
+                                  struct tide_changes *children_to, tide_error *err);
+
+/* Writes self->deltas[from...] and takes them out, and looks whether a cursor passed a cycle
+ * that got more jobs meanwhile (R5): TIDE_BUSY. */
+tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
+                                  struct tide_changes *changes, tide_error *err);
+tide_status tide_pgl_delta(struct tide_postgres *self, uint64_t cycle, int total, int outstanding,
+                           int failed, tide_error *err);
+/* A row of one of the statements that give briefs; not_before_ms holds unix ms. */
+void tide_pgl_brief_read(const PGresult *result, int row, struct tide_brief *brief);
+void tide_pgl_forget_heads(struct tide_postgres *self);
+/* Free jobs may have become ready anywhere: the next claim looks from the beginning. */
+void tide_pgl_look_again(struct tide_postgres *self);
+/* Something of this lane and priority became ready at `id`: claims look there again. */
+void tide_pgl_head_back(struct tide_postgres *self, unsigned lane, unsigned priority, uint64_t id);
+
+/* ---- members.c, for the commit ---- */
+
+/* The collected hints as a statement that ends in "; ", or "": to be put before COMMIT.
+ * TIDE_PGL_HINTS_BYTES are enough. */
+void tide_pgl_hints_text(const struct tide_postgres *self, char *sql_out, size_t sql_bytes);
+
+/* ---- days.c, for the open ---- */
+
+/* Makes the partitions of today and the next two days, by the database's clock; nothing
+ * in a ledger without it. */
+tide_status tide_pgl_days_open(struct tide_postgres *self, tide_error *err);
+
+/* ---- records.c, for finish too ---- */
+
+/* What became of the items of a job (E6.1); as tide_sql_bad_add(). */
+tide_status tide_pgl_bad_add(struct tide_postgres *self, uint32_t account, uint32_t kind,
+                             uint64_t cycle, const struct tide_item_report *items, size_t count,
+                             uint64_t now_unix_ms, tide_error *err);
+
+/* ---- SQL functions of the schema ----
+ *
+ *   tidemark.day_open(day bigint) returns boolean: makes the partition of job_done for the
+ *     day (finished / 86400000), with what the default partition has of it; false: is there.
+ *   tidemark.day_drop(day bigint) returns bigint: drops it; 1, or -1: no such day.
+ *   tidemark.add_job(...): an enqueue for programs in any language.
+ *   tidemark.grant_worker(role name): what a worker needs and nothing else. */
+
+/* ---- operations of ledger/ledger.h ---- */
+
+tide_status tide_pgl_enqueue(tide_tx *tx, const struct tide_job_new *jobs, size_t count,
+                             uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
+                             tide_error *err);
+tide_status tide_pgl_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
+                           uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
+                           struct tide_job_body **bodies_out, tide_error *err);
+tide_status tide_pgl_finish(tide_tx *tx, const struct tide_finish *finishes, size_t count,
+                            uint64_t now_unix_ms, bool *applied_out, struct tide_changes *changes,
+                            tide_error *err);
+tide_status tide_pgl_refill(tide_ledger *ledger, uint32_t account, uint8_t after_priority,
+                            uint64_t after_id, struct tide_brief *briefs_out, size_t count_max,
+                            size_t *count_out, tide_error *err);
+tide_status tide_pgl_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
+                                        size_t accounts_max, size_t *count_out, tide_error *err);
+tide_status tide_pgl_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
+                                   const uint32_t *kinds, size_t kinds_count, bool *have_out,
+                                   tide_error *err);
+tide_status tide_pgl_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
+                           tide_error *err);
+tide_status tide_pgl_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
+                          uint64_t now_unix_ms, bool *applied_out, tide_error *err);
+tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
+                                const uint32_t counts[2], uint64_t owner, uint64_t first_token,
+                                uint64_t now_unix_ms, tide_mem *mem, struct tide_brief *briefs_out,
+                                struct tide_job_body **bodies_out, size_t *count_out,
+                                uint64_t *due_unix_ms_out, tide_error *err);
+
+tide_status tide_pgl_check(tide_ledger *ledger, tide_buf *problems, tide_error *err);
+tide_status tide_pgl_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
+                          uint32_t *kind_out, tide_error *err);
+tide_status tide_pgl_account(tide_tx *tx, const char *name, const char *provider,
+                             uint32_t *account_out, tide_error *err);
+tide_status tide_pgl_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err);
+tide_status tide_pgl_accounts(tide_ledger *ledger,
+                              bool (*visit)(const struct tide_account_row *row, void *arg),
+                              void *arg, tide_error *err);
+tide_status tide_pgl_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
+                                  uint64_t now_unix_ms, tide_error *err);
+tide_status tide_pgl_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err);
+tide_status tide_pgl_governor_save(tide_tx *tx, uint32_t account, tide_text saved, tide_error *err);
+tide_status tide_pgl_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
+                             size_t *count_out, struct tide_changes *changes, tide_error *err);
+tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
+                           size_t *count_out, struct tide_changes *changes, tide_error *err);
+tide_status tide_pgl_cancel(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
+                            size_t *count_out, uint64_t *running_out, size_t running_max,
+                            size_t *running_count_out, struct tide_changes *changes,
+                            tide_error *err);
+tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
+                            size_t *count_out, struct tide_changes *changes, tide_error *err);
+tide_status tide_pgl_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err);
+tide_status tide_pgl_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
+                           size_t *count_out, tide_error *err);
+bool tide_pgl_purge_more(const tide_ledger *ledger);
+tide_status tide_pgl_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
+                            struct tide_stream_row *row_out, tide_error *err);
+tide_status tide_pgl_streams(tide_ledger *ledger,
+                             bool (*visit)(const struct tide_stream_row *row, void *arg), void *arg,
+                             tide_error *err);
+tide_status tide_pgl_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,
+                           uint64_t now_unix_ms, struct tide_cycle_row *row_out, tide_error *err);
+tide_status tide_pgl_cycle_list(tide_ledger *ledger, uint64_t stream,
+                                bool (*visit)(const struct tide_cycle_row *row, void *arg),
+                                void *arg, tide_error *err);
+tide_status tide_pgl_work_left(tide_ledger *ledger, uint32_t account,
+                               bool (*visit)(const struct tide_work_left *row, void *arg),
+                               void *arg, tide_error *err);
+tide_status tide_pgl_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
+                                 uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err);
+tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
+                              bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg,
+                              tide_error *err);
+tide_status tide_pgl_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
+                               tide_bad_state state, uint64_t now_unix_ms, tide_error *err);
+tide_status tide_pgl_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
+                            uint64_t now_unix_ms, tide_intent_state *state_out,
+                            tide_buf *outcome_out, tide_error *err);
+tide_status tide_pgl_intent_find(tide_ledger *ledger, tide_text tag, tide_intent_state *state_out,
+                                 tide_buf *outcome_out, tide_error *err);
+tide_status tide_pgl_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
+                                tide_text outcome, uint64_t now_unix_ms, tide_error *err);
+tide_status tide_pgl_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
+                              tide_error *err);
+tide_status tide_pgl_schedules(tide_ledger *ledger,
+                               bool (*visit)(const struct tide_schedule_row *row, void *arg),
+                               void *arg, tide_error *err);
+tide_status tide_pgl_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
+                                   uint64_t now_unix_ms, tide_error *err);
+tide_status tide_pgl_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
+                           const char *text, uint64_t now_unix_ms, tide_error *err);
+tide_status tide_pgl_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
+                                    uint64_t now_unix_ms, tide_error *err);
+tide_status tide_pgl_alerts(tide_ledger *ledger,
+                            bool (*visit)(const struct tide_alert_row *row, void *arg), void *arg,
+                            tide_error *err);
+tide_status tide_pgl_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
+                          bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
+                          tide_error *err);
+tide_status tide_pgl_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
+                           size_t count_max, size_t *count_out, tide_error *err);
+tide_status tide_pgl_counts(tide_ledger *ledger, uint64_t now_unix_ms,
+                            bool (*visit)(const struct tide_job_count *row, void *arg), void *arg,
+                            tide_error *err);
+tide_status tide_pgl_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
+                               bool *paused_out, tide_error *err);
+tide_status tide_pgl_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
+                                  tide_error *err);
+tide_status tide_pgl_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
+                              bool *bad_out, tide_error *err);
+tide_status tide_pgl_note(tide_tx *tx, const char *key, tide_text value, tide_error *err);
+tide_status tide_pgl_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
+                              tide_error *err);
+tide_status tide_pgl_account_place(tide_tx *tx, uint32_t account, const char *archive,
+                                   const char *secret, tide_error *err);
+tide_status tide_pgl_member_join(tide_ledger *ledger, const struct tide_member *member,
+                                 uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err);
+tide_status tide_pgl_member_beat(tide_tx *tx, uint32_t lease_ms, uint64_t now_unix_ms,
+                                 tide_error *err);
+tide_status tide_pgl_member_leave(tide_tx *tx, uint64_t now_unix_ms, tide_error *err);
+tide_status tide_pgl_members(tide_ledger *ledger,
+                             bool (*visit)(const struct tide_member *member, void *arg), void *arg,
+                             tide_error *err);
+tide_status tide_pgl_accounts_take(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                   uint64_t owner, bool *taken_out, uint64_t now_unix_ms,
+                                   tide_error *err);
+tide_status tide_pgl_accounts_release(tide_tx *tx, const uint32_t *accounts, size_t count,
+                                      uint64_t owner, tide_error *err);
+tide_status tide_pgl_grant(tide_tx *tx, const char *limit, uint64_t owner, uint64_t units_max,
+                           uint64_t units_wanted, uint32_t window_ms, uint32_t lease_ms,
+                           uint64_t now_unix_ms, uint64_t *units_out, tide_error *err);
+tide_status tide_pgl_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err);
+tide_status tide_pgl_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_out, size_t ids_max,
+                             size_t *count_out, tide_error *err);
+tide_status tide_pgl_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
+                               size_t ids_max, size_t *count_out, tide_error *err);
+tide_status tide_pgl_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
+                               uint64_t now_unix_ms, tide_error *err);
+tide_status tide_pgl_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,
+                                    uint64_t *ordinal_out, tide_buf *cursor_out, tide_error *err);
+tide_status tide_pgl_doctor(tide_ledger *ledger, uint64_t now_unix_ms,
+                            bool (*visit)(const struct tide_symptom *symptom, void *arg), void *arg,
+                            tide_error *err);
+
+#endif

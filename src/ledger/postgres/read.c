@@ -1,0 +1,324 @@
+/* read.c - what commands ask, and the check of everything. */
+#include "ledger/postgres/cold.h"
+#include "base/check.h"
+#include "base/limits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* ---- jobs ------------------------------------------------------------------------- */
+
+enum { LIST_LANE = LIST_OWN, LIST_LEVEL, LIST_PREEMPTIBLE, LIST_FORCE };
+
+#define FILTER                                                                                     \
+    " id BETWEEN $1 AND $7 AND account BETWEEN $2 AND $3 AND ($4 = 0 OR kind = $4)"                \
+    " AND ($6 = 0 OR cycle = $6) "
+
+/* Both tables by id from the newest down, no more of each than is shown; a table whose rows
+ * cannot be meant is not touched. */
+static const char jobs_sql[] =
+    "SELECT j.*, a.name, k.name, r.name, x.lane, x.level, x.preemptible, x.force FROM ("
+    " (SELECT id, cycle, size, bytes_done, owner, token, not_before, created, started, finished,"
+    "  beat, account, kind, open_deps, attempts, attempts_max, priority, lane, level, preemptible,"
+    "  force, state, status, dedupe, payload, resume, error, run FROM tidemark.job"
+    "  WHERE $5 <> 2 AND ($5 < 0 OR state = $5) AND" FILTER "ORDER BY id DESC LIMIT $8)"
+    " UNION ALL"
+    " (SELECT id, cycle, size, bytes_done, NULL, NULL, NULL, created, started, finished,"
+    "  NULL, account, kind, 0, attempts, attempts_max, priority, lane, level, preemptible,"
+    "  force, 2, status, dedupe, payload, resume, error, run FROM tidemark.job_done"
+    "  WHERE ($5 < 0 OR $5 = 2) AND" FILTER "ORDER BY id DESC LIMIT $8)) x"
+    " CROSS JOIN LATERAL (SELECT x.id, x.cycle, x.size, x.bytes_done, x.owner, x.token,"
+    "  x.not_before, x.created, x.started, x.finished, x.beat, x.account, x.kind, x.open_deps,"
+    "  x.attempts, x.attempts_max, x.priority, x.state, x.status, x.dedupe, x.payload, x.resume,"
+    "  x.error) j"
+    " LEFT JOIN tidemark.account a ON a.id = x.account LEFT JOIN tidemark.kind k ON k.id = x.kind"
+    " LEFT JOIN tidemark.run r ON r.id = x.run ORDER BY x.id DESC LIMIT $8";
+
+static void job_read(const PGresult *rows, int i, struct tide_job_row *row)
+{
+    tide_row_state state = (tide_row_state)tide_pg_get_i64(rows, i, LIST_STATE);
+    *row = (struct tide_job_row){
+        .id = tide_pg_get_u64(rows, i, LIST_ID),
+        .cycle = tide_pg_get_u64(rows, i, LIST_CYCLE),
+        .size_bytes = tide_pg_get_u64(rows, i, LIST_SIZE),
+        .bytes_done = tide_pg_get_u64(rows, i, LIST_BYTES_DONE),
+        .owner = tide_pg_get_u64(rows, i, LIST_OWNER),
+        .token = tide_pg_get_u64(rows, i, LIST_TOKEN),
+        .not_before_unix_ms = tide_pg_get_u64(rows, i, LIST_NOT_BEFORE),
+        .created_unix_ms = tide_pg_get_u64(rows, i, LIST_CREATED),
+        .started_unix_ms = tide_pg_get_u64(rows, i, LIST_STARTED),
+        .finished_unix_ms = tide_pg_get_u64(rows, i, LIST_FINISHED),
+        .beat_unix_ms = tide_pg_get_u64(rows, i, LIST_BEAT),
+        .account = (uint32_t)tide_pg_get_u64(rows, i, LIST_ACCOUNT),
+        .kind = (uint32_t)tide_pg_get_u64(rows, i, LIST_KIND),
+        .open_deps = (uint32_t)tide_pg_get_u64(rows, i, LIST_OPEN_DEPS),
+        .attempts = (uint16_t)tide_pg_get_u64(rows, i, LIST_ATTEMPTS),
+        .attempts_max = (uint16_t)tide_pg_get_u64(rows, i, LIST_ATTEMPTS_MAX),
+        .priority = (uint8_t)tide_pg_get_u64(rows, i, LIST_PRIORITY),
+        .lane = (uint8_t)tide_pg_get_u64(rows, i, LIST_LANE),
+        .level = (uint8_t)tide_pg_get_u64(rows, i, LIST_LEVEL),
+        .preemptible = tide_pg_get_bool(rows, i, LIST_PREEMPTIBLE),
+        .force = tide_pg_get_bool(rows, i, LIST_FORCE),
+        .state = state,
+        .status = tide_status_shown(state, tide_pg_get_i64(rows, i, LIST_STATUS)),
+        .account_name = tide_pg_get_text(rows, i, LIST_ACCOUNT_NAME),
+        .kind_name = tide_pg_get_text(rows, i, LIST_KIND_NAME),
+        .dedupe_key = tide_pg_get_text(rows, i, LIST_DEDUPE),
+        .payload = tide_pg_get_text(rows, i, LIST_PAYLOAD),
+        .resume = tide_pg_get_text(rows, i, LIST_RESUME),
+        .error = tide_pg_get_text(rows, i, LIST_ERROR),
+        .run_id = tide_pg_get_text(rows, i, LIST_RUN),
+    };
+}
+
+tide_status tide_pgl_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
+                          bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
+                          tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    uint64_t last = filter->before_id == 0 ? INT64_MAX : filter->before_id - 1;
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_u64(pg, filter->id);
+    tide_pg_i64(pg, filter->account == UINT32_MAX ? 0 : filter->account);
+    tide_pg_i64(pg, filter->account);
+    tide_pg_i64(pg, filter->kind);
+    tide_pg_i64(pg, filter->state);
+    tide_pg_u64(pg, filter->cycle);
+    tide_pg_u64(pg, filter->id != 0 && filter->id < last ? filter->id : last);
+    tide_pg_u64(pg, filter->count_max == 0 ? 100 : filter->count_max);
+    tide_status rc = tide_pgl_rows(self, jobs_sql, &rows, err);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct tide_job_row job;
+        job_read(rows, i, &job);
+        if (!visit(&job, arg))
+            break;
+    }
+    PQclear(rows);
+    return rc;
+}
+
+tide_status tide_pgl_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
+                           size_t count_max, size_t *count_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, job);
+    tide_pg_u64(self->pg, count_max);
+    tide_status rc = tide_pgl_rows(self,
+                                   "SELECT d.needs, j.state FROM tidemark.dep d"
+                                   " JOIN tidemark.job j ON j.id = d.needs WHERE d.job = $1"
+                                   " ORDER BY d.needs LIMIT $2",
+                                   &rows, err);
+    if (rc != TIDE_OK)
+        return rc;
+    size_t count = (size_t)PQntuples(rows);
+    TIDE_ASSERT(count <= count_max);
+    for (size_t i = 0; i < count; i++)
+        needs_out[i] = (struct tide_need){tide_pg_get_u64(rows, (int)i, 0),
+                                          (tide_row_state)tide_pg_get_i64(rows, (int)i, 1)};
+    *count_out = count;
+    PQclear(rows);
+    return TIDE_OK;
+}
+
+static const char counts_sql[] =
+    "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name, a.paused,"
+    " a.halted, k.paused FROM ("
+    " SELECT account, kind, state, count(*) AS n,"
+    "  count(*) FILTER (WHERE state = 0 AND open_deps > 0) AS blocked,"
+    "  count(*) FILTER (WHERE state = 0 AND not_before > $1) AS delayed"
+    "  FROM tidemark.job GROUP BY account, kind, state"
+    " UNION ALL SELECT account, kind, 2, count(*), 0, 0 FROM tidemark.job_done"
+    "  GROUP BY account, kind) g"
+    " LEFT JOIN tidemark.account a ON a.id = g.account"
+    " LEFT JOIN tidemark.kind k ON k.id = g.kind ORDER BY g.account, g.kind, g.state";
+
+tide_status tide_pgl_counts(tide_ledger *ledger, uint64_t now_unix_ms,
+                            bool (*visit)(const struct tide_job_count *row, void *arg), void *arg,
+                            tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, now_unix_ms);
+    tide_status rc = tide_pgl_rows(self, counts_sql, &rows, err);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct tide_job_count count = {
+            .account = (uint32_t)tide_pg_get_u64(rows, i, 0),
+            .kind = (uint32_t)tide_pg_get_u64(rows, i, 1),
+            .state = (tide_row_state)tide_pg_get_i64(rows, i, 2),
+            .count = tide_pg_get_u64(rows, i, 3),
+            .blocked = tide_pg_get_u64(rows, i, 4),
+            .delayed = tide_pg_get_u64(rows, i, 5),
+            .account_name = tide_pg_get_text(rows, i, 6),
+            .kind_name = tide_pg_get_text(rows, i, 7),
+            .account_paused = tide_pg_get_bool(rows, i, 8),
+            .account_halted = tide_pg_get_bool(rows, i, 9),
+            .kind_paused = tide_pg_get_bool(rows, i, 10),
+        };
+        if (!visit(&count, arg))
+            break;
+    }
+    PQclear(rows);
+    return rc;
+}
+
+/* ---- names ------------------------------------------------------------------------ */
+
+static tide_status find(tide_ledger *ledger, const char *sql, const char *what, const char *name,
+                        uint32_t *id_out, bool *paused_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_text(self->pg, tide_text_of(name));
+    tide_status rc = tide_pgl_rows(self, sql, &rows, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (PQntuples(rows) == 0)
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %s", what, name);
+    else {
+        *id_out = (uint32_t)tide_pg_get_u64(rows, 0, 0);
+        if (paused_out != NULL)
+            *paused_out = tide_pg_get_bool(rows, 0, 1);
+    }
+    PQclear(rows);
+    return rc;
+}
+
+tide_status tide_pgl_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
+                               bool *paused_out, tide_error *err)
+{
+    return find(ledger, "SELECT id, paused FROM tidemark.kind WHERE name = $1", "kind", name,
+                kind_out, paused_out, err);
+}
+
+tide_status tide_pgl_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
+                                  tide_error *err)
+{
+    return find(ledger, "SELECT id, paused FROM tidemark.account WHERE name = $1", "account", name,
+                account_out, NULL, err);
+}
+
+/* ---- the check --------------------------------------------------------------------- */
+
+struct rule {
+    const char *name;
+    const char *sql; /* each row is a problem: an id */
+};
+
+static const struct rule rules[] = {
+    {"G1: a job in no known state", "SELECT id FROM tidemark.job WHERE state NOT IN (0, 1, 3, 4)"
+                                    " AND state <> 2"},
+    {"R1: a done job among the unfinished", "SELECT id FROM tidemark.job WHERE state = 2"},
+    {"R1: a job both done and unfinished",
+     "SELECT j.id FROM tidemark.job j JOIN tidemark.job_done d ON d.id = j.id"},
+    {"G1: a running job without a token or an owner",
+     "SELECT id FROM tidemark.job WHERE state = 1 AND (token IS NULL OR owner IS NULL)"},
+    {"G1: a job that does not run has a token or an owner",
+     "SELECT id FROM tidemark.job WHERE state <> 1 AND (token IS NOT NULL OR owner IS NOT NULL)"},
+    {"G1: a finished job without a time, or an unfinished one with one",
+     "SELECT id FROM tidemark.job WHERE (finished IS NOT NULL) <> (state >= 2)"},
+    {"G2: open_deps is not the number of open dependencies",
+     "SELECT j.id FROM tidemark.job j LEFT JOIN (SELECT job, count(*) AS n FROM tidemark.dep"
+     " GROUP BY job) d ON d.job = j.id WHERE j.open_deps <> coalesce(d.n, 0)"},
+    {"R2: a dependency on a job that is done or gone",
+     "SELECT d.job FROM tidemark.dep d LEFT JOIN tidemark.job j ON j.id = d.needs"
+     " WHERE j.id IS NULL"},
+    {"G2: a dependency of no job",
+     "SELECT d.needs FROM tidemark.dep d LEFT JOIN tidemark.job j ON j.id = d.job"
+     " WHERE j.id IS NULL"},
+    {"G2: a job runs before what it needs",
+     "SELECT id FROM tidemark.job WHERE open_deps > 0 AND state = 1"},
+    {"G3: the counts of a cycle",
+     "SELECT c.id FROM tidemark.cycle c LEFT JOIN (SELECT cycle,"
+     " count(*) FILTER (WHERE state <= 1) AS o, count(*) FILTER (WHERE state >= 3) AS f"
+     " FROM tidemark.job WHERE cycle IS NOT NULL GROUP BY cycle) j ON j.cycle = c.id"
+     " WHERE c.outstanding <> coalesce(j.o, 0) OR c.failed <> coalesce(j.f, 0)"},
+    {"G3: a job of no cycle",
+     "SELECT j.id FROM tidemark.job j LEFT JOIN tidemark.cycle c ON c.id = j.cycle"
+     " WHERE j.cycle IS NOT NULL AND c.id IS NULL"},
+    {"G3: a done job of no cycle",
+     "SELECT d.id FROM tidemark.job_done d LEFT JOIN tidemark.cycle c ON c.id = d.cycle"
+     " WHERE d.cycle IS NOT NULL AND c.id IS NULL"},
+    {"G4: unfinished work below the cursor of a stream",
+     "SELECT s.id FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id"
+     " AND c.ordinal < s.ordinal WHERE c.outstanding > 0 OR c.failed > 0"},
+    {"G4: the ordinals of a stream",
+     "SELECT s.id FROM tidemark.stream s LEFT JOIN (SELECT stream, count(*) AS n"
+     " FROM tidemark.cycle GROUP BY stream) c ON c.stream = s.id"
+     " WHERE s.ordinal > s.ordinal_next OR s.ordinal_next <> coalesce(c.n, 0)"},
+    {"G4: the cursor is not the end of the cycle before it",
+     "SELECT s.id FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id"
+     " AND c.ordinal = s.ordinal - 1 WHERE s.cursor IS DISTINCT FROM c.\"end\""},
+    {"G5: two waiting jobs with one key",
+     "SELECT min(id) FROM tidemark.job WHERE state = 0 AND dedupe IS NOT NULL"
+     " GROUP BY account, kind, dedupe HAVING count(*) > 1"},
+    {"G5: two waiting or running jobs with one key",
+     "SELECT min(id) FROM tidemark.job WHERE state <= 1 AND scope = 1 AND dedupe IS NOT NULL"
+     " GROUP BY account, kind, dedupe HAVING count(*) > 1"},
+    {"G7: a job that is done twice",
+     "SELECT id FROM tidemark.job_done GROUP BY id HAVING count(*) > 1"},
+    {"a wish to cancel a job that does not run",
+     "SELECT id FROM tidemark.job WHERE cancel_wanted AND state <> 1"},
+};
+
+static tide_status check_rule(struct tide_postgres *self, const struct rule *rule,
+                              tide_buf *problems, tide_error *err)
+{
+    enum { SHOWN_MAX = 5 };
+    char sql[800];
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_i64(self->pg, SHOWN_MAX);
+    size_t bytes = (size_t)snprintf(sql, sizeof sql, "%s LIMIT $1", rule->sql);
+    TIDE_ASSERT(bytes < sizeof sql);
+    tide_status rc = tide_pgl_rows(self, sql, &rows, err);
+    if (rc != TIDE_OK)
+        return rc;
+    for (int i = 0; i < PQntuples(rows); i++)
+        (void)tide_buf_print(problems, "%s: %" PRIu64 "\n", rule->name,
+                             tide_pg_get_u64(rows, i, 0));
+    PQclear(rows);
+    return TIDE_OK;
+}
+
+/* All rules look at one moment: others go on writing.  Inside a transaction they cannot;
+ * then whoever asks has to be alone. */
+static tide_status look_begin(struct tide_postgres *self, tide_error *err)
+{
+    if (self->in_tx)
+        return TIDE_OK;
+    return tide_pg_exec(self->pg,
+                        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
+                        /* These read whole tables, unlike all else a writer does. */
+                        "SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;"
+                        "SET LOCAL enable_mergejoin = on; SET LOCAL statement_timeout = 0",
+                        err);
+}
+
+static void look_end(struct tide_postgres *self)
+{
+    if (!self->in_tx && tide_pg_handle(self->pg) != NULL)
+        (void)tide_pg_exec(self->pg, "ROLLBACK", NULL);
+}
+
+tide_status tide_pgl_check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    const size_t before = problems->bytes;
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc == TIDE_OK)
+        rc = look_begin(self, err);
+    if (rc != TIDE_OK)
+        return rc;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof rules / sizeof rules[0]; i++)
+        rc = check_rule(self, &rules[i], problems, err);
+    look_end(self);
+    if (rc == TIDE_OK && problems->bytes > before)
+        rc = tide_error_set(err, TIDE_CORRUPT, "%s: %.200s", tide_pg_name(self->pg),
+                            tide_buf_cstr(problems) + before);
+    return rc;
+}

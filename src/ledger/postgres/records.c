@@ -1,0 +1,676 @@
+/* records.c - names, bad items, intents, schedules, alerts and notes. */
+#include "ledger/postgres/cold.h"
+#include "base/check.h"
+#include "base/limits.h"
+
+#include <inttypes.h>
+
+/* ---- names --------------------------------------------------------------------- */
+
+/* Words of a provider, for people: not worth a failure where they are not UTF-8. */
+static tide_text said(tide_text text)
+{
+    return tide_pgl_text_ok(text) ? text : TIDE_TEXT("(a text that is not UTF-8)");
+}
+
+/* Finds it, or makes it, or changes its second value; column 0 is the id.  Another process
+ * may make the same one meanwhile: the insert waits for it and writes the same row. */
+static tide_status name_id(struct tide_postgres *self, const char *find_sql, const char *set_sql,
+                           void (*params)(tide_pg *pg, const void *arg), const void *arg,
+                           uint32_t *id_out, tide_error *err)
+{
+    PGresult *result = NULL;
+    params(tide_pgl_params(self), arg);
+    tide_status rc = tide_pgl_write(self, find_sql, &result, err);
+    if (rc == TIDE_OK && PQntuples(result) == 0) {
+        params(tide_pgl_params(self), arg);
+        rc = tide_pgl_write(self, set_sql, &result, err);
+    }
+    if (rc == TIDE_OK && PQntuples(result) == 0)
+        return TIDE_NOT_FOUND;
+    if (rc == TIDE_OK)
+        *id_out = (uint32_t)tide_pg_get_u64(result, 0, 0);
+    return rc;
+}
+
+struct kind_wanted {
+    const char *name;
+    tide_dedupe_scope scope;
+};
+
+static void kind_params(tide_pg *pg, const void *arg)
+{
+    const struct kind_wanted *wanted = arg;
+    tide_pg_text(pg, tide_text_of(wanted->name));
+    tide_pg_i32(pg, (int32_t)wanted->scope);
+}
+
+tide_status tide_pgl_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
+                          uint32_t *kind_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    struct kind_wanted wanted = {name, scope};
+    uint32_t id = 0;
+    /* Jobs that wait keep the scope they were queued with. */
+    tide_status rc =
+        name_id(self, "SELECT id FROM tidemark.kind WHERE name = $1 AND scope = $2",
+                "INSERT INTO tidemark.kind (name, scope) VALUES ($1, $2)"
+                " ON CONFLICT (name) DO UPDATE SET scope = excluded.scope RETURNING id",
+                kind_params, &wanted, &id, err);
+    if (rc == TIDE_OK && !tide_map_put(&self->kinds, id, (uint32_t)scope + 1))
+        rc = tide_pgl_no_memory(err);
+    if (rc == TIDE_OK)
+        *kind_out = id;
+    return tide_pgl_end(self, rc);
+}
+
+static_assert(TIDE_ACCOUNTS_MAX == 4096, "the statement that adds an account says so too");
+struct account_wanted {
+    const char *name, *provider;
+};
+
+static void account_params(tide_pg *pg, const void *arg)
+{
+    const struct account_wanted *wanted = arg;
+    tide_pg_text(pg, tide_text_of(wanted->name));
+    tide_pg_text(pg, tide_text_of(wanted->provider));
+}
+
+tide_status tide_pgl_account(tide_tx *tx, const char *name, const char *provider,
+                             uint32_t *account_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    struct account_wanted wanted = {name, provider};
+    tide_status rc =
+        name_id(self, "SELECT id FROM tidemark.account WHERE name = $1 AND provider = $2",
+                "INSERT INTO tidemark.account (name, provider) SELECT $1, $2"
+                " WHERE (SELECT count(*) FROM tidemark.account) < 4096"
+                " OR EXISTS (SELECT FROM tidemark.account WHERE name = $1)"
+                " ON CONFLICT (name) DO UPDATE SET provider = excluded.provider RETURNING id",
+                account_params, &wanted, account_out, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = tide_accounts_full(name, err);
+    return tide_pgl_end(self, rc);
+}
+
+static tide_status exists(struct tide_postgres *self, const char *sql, const char *what,
+                          uint32_t id, tide_error *err)
+{
+    PGresult *result = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_i64(self->pg, id);
+    tide_status rc = tide_pgl_write(self, sql, &result, err);
+    if (rc == TIDE_OK && PQntuples(result) == 0)
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %u", what, id);
+    return rc;
+}
+
+tide_status tide_pgl_kind_exists(struct tide_postgres *self, uint32_t kind, tide_error *err)
+{
+    return exists(self, "SELECT 1 FROM tidemark.kind WHERE id = $1", "kind", kind, err);
+}
+
+tide_status tide_pgl_account_exists(struct tide_postgres *self, uint32_t account, tide_error *err)
+{
+    return exists(self, "SELECT 1 FROM tidemark.account WHERE id = $1", "account", account, err);
+}
+
+static const char accounts_sql[] =
+    "SELECT a.id, a.name, a.provider, a.paused, a.halted, a.halt_reason, a.halted_at, a.governor,"
+    " CASE WHEN " PG_ALIVE("a.owner") " THEN a.owner END, a.archive, a.secret"
+                                      " FROM tidemark.account a ORDER BY a.id";
+
+tide_status tide_pgl_accounts(tide_ledger *ledger,
+                              bool (*visit)(const struct tide_account_row *row, void *arg),
+                              void *arg, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_status rc = tide_pgl_rows(self, accounts_sql, &rows, err);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct tide_account_row account = {.id = (uint32_t)tide_pg_get_u64(rows, i, 0)};
+        tide_pgl_copy(rows, i, 1, account.name, sizeof account.name);
+        tide_pgl_copy(rows, i, 2, account.provider, sizeof account.provider);
+        account.paused = tide_pg_get_bool(rows, i, 3);
+        account.halted = tide_pg_get_bool(rows, i, 4);
+        tide_pgl_copy(rows, i, 5, account.halt_reason, sizeof account.halt_reason);
+        account.halted_unix_ms = tide_pg_get_u64(rows, i, 6);
+        account.governor = tide_pg_get_text(rows, i, 7);
+        account.owner = tide_pg_get_u64(rows, i, 8);
+        tide_pgl_copy(rows, i, 9, account.archive, sizeof account.archive);
+        tide_pgl_copy(rows, i, 10, account.secret, sizeof account.secret);
+        if (!visit(&account, arg))
+            break;
+    }
+    PQclear(rows);
+    return rc;
+}
+
+tide_status tide_pgl_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
+                                  uint64_t now_unix_ms, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_i64(pg, account);
+    tide_pg_bool(pg, halted);
+    tide_pg_text_or_null(pg, halted ? said(tide_text_of(reason)) : TIDE_TEXT_NONE);
+    tide_pg_u64_or_null(pg, halted ? now_unix_ms : 0);
+    return tide_pgl_change_one(self,
+                               "UPDATE tidemark.account SET halted = $2, halt_reason = $3,"
+                               " halted_at = $4 WHERE id = $1",
+                               "account", account, err);
+}
+
+/* One flag of one row. */
+static tide_status flag(tide_tx *tx, const char *sql, const char *what, uint32_t id, bool value,
+                        tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_i64(pg, id);
+    tide_pg_bool(pg, value);
+    return tide_pgl_change_one(self, sql, what, id, err);
+}
+
+tide_status tide_pgl_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
+{
+    return flag(tx, "UPDATE tidemark.account SET paused = $2 WHERE id = $1", "account", account,
+                paused, err);
+}
+
+tide_status tide_pgl_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
+{
+    tide_pgl_forget_heads(postgres_of_tx(tx)); /* claims have passed its free jobs */
+    return flag(tx, "UPDATE tidemark.kind SET paused = $2 WHERE id = $1", "kind", kind, paused,
+                err);
+}
+
+tide_status tide_pgl_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
+{
+    return flag(tx, "UPDATE tidemark.kind SET splits = $2 WHERE id = $1", "kind", kind, splits,
+                err);
+}
+
+tide_status tide_pgl_governor_save(tide_tx *tx, uint32_t account, tide_text saved, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_i64(pg, account);
+    tide_pg_text(pg, saved);
+    return tide_pgl_change_one(self, "UPDATE tidemark.account SET governor = $2 WHERE id = $1",
+                               "account", account, err);
+}
+
+tide_status tide_pgl_account_place(tide_tx *tx, uint32_t account, const char *archive,
+                                   const char *secret, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_i64(pg, account);
+    tide_pg_bool(pg, archive != NULL);
+    tide_pg_text(pg, tide_text_of(archive));
+    tide_pg_bool(pg, secret != NULL);
+    tide_pg_text(pg, tide_text_of(secret));
+    return tide_pgl_change_one(self,
+                               "UPDATE tidemark.account SET"
+                               " archive = CASE WHEN $2 THEN $3 ELSE archive END,"
+                               " secret = CASE WHEN $4 THEN $5 ELSE secret END WHERE id = $1",
+                               "account", account, err);
+}
+
+/* ---- bad items ----------------------------------------------------------------- */
+
+/* What a person accepted stays accepted; what is retried and fails is bad again.  An item
+ * named twice counts as its last report; one update cannot meet a row twice. */
+static const char bad_add_sql[] =
+    "WITH told AS (SELECT DISTINCT ON (item) item, state, reason, n FROM"
+    "  (SELECT u.*, count(*) OVER (PARTITION BY u.item) AS n"
+    "   FROM unnest($4::text[], $5::int[], $6::text[]) WITH ORDINALITY"
+    "   AS u (item, state, reason, place)) v"
+    "  ORDER BY item, place DESC),"
+    " good AS (DELETE FROM tidemark.bad b USING told t WHERE b.account = $1 AND b.kind = $2"
+    "  AND b.item = t.item AND t.state < 0)"
+    " INSERT INTO tidemark.bad AS b (account, kind, item, state, cycle, first_seen, last_tried,"
+    "  retries, reason) SELECT $1, $2, item, state, $3, $7, $7, n - 1, reason FROM told"
+    "  WHERE state >= 0 ORDER BY item"
+    " ON CONFLICT (account, kind, item) DO UPDATE SET"
+    " state = CASE WHEN b.state = 3 THEN 3 ELSE excluded.state END, cycle = excluded.cycle,"
+    " last_tried = excluded.last_tried, retries = b.retries + 1 + excluded.retries,"
+    " reason = excluded.reason";
+
+static void bad_params(struct tide_postgres *self, uint32_t account, uint32_t kind, uint64_t cycle,
+                       const struct tide_item_report *items, size_t count, uint64_t now_unix_ms)
+{
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_i32(pg, (int32_t)account);
+    tide_pg_i32(pg, (int32_t)kind);
+    tide_pg_u64_or_null(pg, cycle);
+    tide_pg_array(pg, TIDE_PG_TEXT);
+    for (size_t i = 0; i < count; i++)
+        tide_pg_text(pg, items[i].item);
+    tide_pg_array_end(pg);
+    tide_pg_array(pg, TIDE_PG_INT4);
+    for (size_t i = 0; i < count; i++) /* -1: good after all, forgotten */
+        tide_pg_i32(pg,
+                    items[i].status == TIDE_OK ? -1 : (int32_t)tide_bad_state_of(items[i].status));
+    tide_pg_array_end(pg);
+    tide_pg_array(pg, TIDE_PG_TEXT);
+    for (size_t i = 0; i < count; i++)
+        tide_pg_text_or_null(pg, said(items[i].reason));
+    tide_pg_array_end(pg);
+    tide_pg_u64(pg, now_unix_ms);
+}
+
+tide_status tide_pgl_bad_add(struct tide_postgres *self, uint32_t account, uint32_t kind,
+                             uint64_t cycle, const struct tide_item_report *items, size_t count,
+                             uint64_t now_unix_ms, tide_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        tide_status rc = tide_item_check(&items[i], err);
+        if (rc != TIDE_OK)
+            return rc;
+        if (!tide_pgl_text_ok(items[i].item))
+            return tide_error_set(err, TIDE_INVALID, "an item's name is not UTF-8");
+    }
+    if (count == 0)
+        return TIDE_OK;
+    bad_params(self, account, kind, cycle, items, count, now_unix_ms);
+    return tide_pgl_write(self, bad_add_sql, NULL, err);
+}
+
+static const char bad_list_sql[] =
+    "SELECT b.account, b.kind, b.state, b.cycle, b.first_seen, b.last_tried, b.retries, a.name,"
+    " k.name, b.item, b.reason FROM tidemark.bad b"
+    " LEFT JOIN tidemark.account a ON a.id = b.account"
+    " LEFT JOIN tidemark.kind k ON k.id = b.kind"
+    " WHERE b.account BETWEEN $1 AND $2 AND ($3 = 0 OR b.kind = $3)"
+    " ORDER BY b.account, b.kind, b.item COLLATE \"C\"";
+
+tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
+                              bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg,
+                              tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_i64(pg, account == UINT32_MAX ? 0 : account);
+    tide_pg_i64(pg, account);
+    tide_pg_i64(pg, kind);
+    tide_status rc = tide_pgl_rows(self, bad_list_sql, &rows, err);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct tide_bad_row bad = {
+            .account = (uint32_t)tide_pg_get_u64(rows, i, 0),
+            .kind = (uint32_t)tide_pg_get_u64(rows, i, 1),
+            .state = (tide_bad_state)tide_pg_get_i64(rows, i, 2),
+            .cycle = tide_pg_get_u64(rows, i, 3),
+            .first_seen_unix_ms = tide_pg_get_u64(rows, i, 4),
+            .last_tried_unix_ms = tide_pg_get_u64(rows, i, 5),
+            .retries = (uint32_t)tide_pg_get_u64(rows, i, 6),
+            .account_name = tide_pg_get_text(rows, i, 7),
+            .kind_name = tide_pg_get_text(rows, i, 8),
+            .item = tide_pg_get_text(rows, i, 9),
+            .reason = tide_pg_get_text(rows, i, 10),
+        };
+        if (!visit(&bad, arg))
+            break;
+    }
+    PQclear(rows);
+    return rc;
+}
+
+tide_status tide_pgl_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
+                               tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_i64(pg, account);
+    tide_pg_i64(pg, kind);
+    tide_pg_text(pg, item);
+    tide_pg_i32(pg, (int32_t)state);
+    tide_pg_u64(pg, now_unix_ms);
+    return tide_pgl_change_one(self,
+                               "UPDATE tidemark.bad SET state = $4, last_tried = $5"
+                               " WHERE account = $1 AND kind = $2 AND item = $3",
+                               "bad item of kind", kind, err);
+}
+
+/* ---- intents -------------------------------------------------------------------- */
+
+static tide_status intent_read(struct tide_postgres *self, tide_text tag, bool *found_out,
+                               tide_intent_state *state_out, tide_buf *outcome_out, tide_error *err)
+{
+    PGresult *result = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_text(self->pg, tag);
+    tide_status rc = tide_pg_query(
+        self->pg, "SELECT state, outcome FROM tidemark.intent WHERE tag = $1", &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    *found_out = PQntuples(result) > 0;
+    if (!*found_out)
+        return TIDE_OK;
+    if (outcome_out != NULL) {
+        tide_text outcome = tide_pg_get_text(result, 0, 1);
+        tide_buf_clear(outcome_out);
+        rc = tide_buf_add(outcome_out, outcome.data, outcome.bytes);
+        if (rc != TIDE_OK)
+            return tide_error_set(err, rc, "no room for the outcome of an intent");
+    }
+    *state_out = (tide_intent_state)tide_pg_get_i64(result, 0, 0);
+    return TIDE_OK;
+}
+
+/* Two processes that make the same one: the second waits for the first.  It could not see
+ * that intent before, so its caller may have looked for it in vain, and would take it for its
+ * own and send twice (E1.9): TIDE_BUSY, and the next time it is there. */
+static const char intent_sql[] =
+    "WITH seen AS MATERIALIZED (SELECT 1 FROM tidemark.intent WHERE tag = $1),"
+    " made AS (INSERT INTO tidemark.intent (tag, job, state, made, detail)"
+    "  VALUES ($1, $2, 0, $3, $4) ON CONFLICT (tag) DO NOTHING RETURNING 1)"
+    " SELECT EXISTS (SELECT 1 FROM seen) OR EXISTS (SELECT 1 FROM made)";
+
+tide_status tide_pgl_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
+                            uint64_t now_unix_ms, tide_intent_state *state_out,
+                            tide_buf *outcome_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    PGresult *result = NULL;
+    bool found = false;
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_text(pg, tag);
+    tide_pg_u64(pg, job);
+    tide_pg_u64(pg, now_unix_ms);
+    tide_pg_text_or_null(pg, detail);
+    tide_status rc = tide_pgl_write(self, intent_sql, &result, err);
+    if (rc == TIDE_OK && !tide_pg_get_bool(result, 0, 0)) {
+        TIDE_SEEN("ledger: an intent was made by two at once");
+        rc = tide_error_set(err, TIDE_BUSY, "the intent %.*s was made by another just now",
+                            (int)tag.bytes, tag.data);
+    }
+    if (rc == TIDE_OK)
+        rc = intent_read(self, tag, &found, state_out, outcome_out, err);
+    TIDE_ASSERT(rc != TIDE_OK || found);
+    return tide_pgl_end(self, rc);
+}
+
+tide_status tide_pgl_intent_find(tide_ledger *ledger, tide_text tag, tide_intent_state *state_out,
+                                 tide_buf *outcome_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    bool found = false;
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc == TIDE_OK)
+        rc = intent_read(self, tag, &found, state_out, outcome_out, err);
+    if (rc == TIDE_OK && !found)
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
+                            tag.data);
+    return tide_pgl_end(self, rc);
+}
+
+tide_status tide_pgl_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
+                                tide_text outcome, uint64_t now_unix_ms, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_text(pg, tag);
+    tide_pg_i32(pg, (int32_t)state);
+    tide_pg_text_or_null(pg, outcome);
+    tide_pg_u64(pg, now_unix_ms);
+    tide_status rc = tide_pgl_write(self,
+                                    "UPDATE tidemark.intent SET state = $2, outcome = $3,"
+                                    " ended = $4 WHERE tag = $1",
+                                    NULL, err);
+    if (rc == TIDE_OK && tide_pg_changed(self->pg) != 1)
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
+                            tag.data);
+    return tide_pgl_end(self, rc);
+}
+
+/* ---- schedules ------------------------------------------------------------------ */
+
+static const char schedule_sql[] =
+    "INSERT INTO tidemark.schedule AS s (name, kind, period, anchor, per_account, at_start,"
+    " payload) VALUES ($1, $2, $3, $4, $5, $6, $7)"
+    " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
+    /* The grid outlives the process; another period is another grid. */
+    " anchor = CASE WHEN s.period = excluded.period THEN s.anchor ELSE excluded.anchor END,"
+    " period = excluded.period, per_account = excluded.per_account,"
+    " at_start = excluded.at_start, payload = excluded.payload RETURNING id";
+
+tide_status tide_pgl_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
+                              tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    PGresult *result = NULL;
+    tide_status rc = tide_pgl_kind_exists(self, row->kind, err);
+    if (rc != TIDE_OK)
+        return tide_pgl_end(self, rc);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_text(pg, row->name);
+    tide_pg_i64(pg, row->kind);
+    tide_pg_u64(pg, row->period_ms);
+    tide_pg_u64(pg, row->anchor_unix_ms);
+    tide_pg_bool(pg, row->per_account);
+    tide_pg_bool(pg, row->at_start);
+    tide_pg_text_or_null(pg, row->payload);
+    rc = tide_pgl_write(self, schedule_sql, &result, err);
+    if (rc == TIDE_OK)
+        *id_out = tide_pg_get_u64(result, 0, 0);
+    return tide_pgl_end(self, rc);
+}
+
+tide_status tide_pgl_schedules(tide_ledger *ledger,
+                               bool (*visit)(const struct tide_schedule_row *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_status rc =
+        tide_pgl_rows(self,
+                      "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
+                      " name, payload FROM tidemark.schedule ORDER BY id",
+                      &rows, err);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct tide_schedule_row schedule = {
+            .id = tide_pg_get_u64(rows, i, 0),
+            .kind = (uint32_t)tide_pg_get_u64(rows, i, 1),
+            .period_ms = tide_pg_get_u64(rows, i, 2),
+            .anchor_unix_ms = tide_pg_get_u64(rows, i, 3),
+            .slot_last = tide_pg_get_u64(rows, i, 4),
+            .per_account = tide_pg_get_bool(rows, i, 5),
+            .at_start = tide_pg_get_bool(rows, i, 6),
+            .name = tide_pg_get_text(rows, i, 7),
+            .payload = tide_pg_get_text(rows, i, 8),
+        };
+        if (!visit(&schedule, arg))
+            break;
+    }
+    PQclear(rows);
+    return rc;
+}
+
+/* Slots only grow, so one number per schedule decides as a row per slot would; the row's
+ * lock makes two machines that fire the same one come one after the other, and the second
+ * finds the number there (E8.1).
+ *
+ * A machine whose clock is far ahead would fire a slot that comes in years, and no other one
+ * would ever fire again: by the database's clock that slot is refused, and one that fired
+ * so all the same (in an older version, or while that clock was wrong) does not count. */
+#define SLOT_BOUND "(" TIDE_PGL_CLOCK " + " PG_AHEAD_MS_MAX ")"
+static const char fire_sql[] =
+    "UPDATE tidemark.schedule SET slot_last = $2, fired = $3 WHERE id = $1"
+    " AND (slot_last < $2 OR ($4 AND slot_last > " SLOT_BOUND "))"
+    " AND (NOT $4 OR $2 <= " SLOT_BOUND ")";
+
+tide_status tide_pgl_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
+                                   uint64_t now_unix_ms, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    PGresult *result = NULL;
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_u64(pg, schedule);
+    tide_pg_u64(pg, slot);
+    tide_pg_u64(pg, now_unix_ms);
+    tide_pg_bool(pg, self->database_clock);
+    tide_status rc = tide_pgl_write(self, fire_sql, NULL, err);
+    if (rc != TIDE_OK || tide_pg_changed(self->pg) == 1)
+        return tide_pgl_end(self, rc);
+    (void)tide_pgl_params(self);
+    tide_pg_u64(pg, schedule);
+    tide_pg_u64(pg, slot);
+    tide_pg_bool(pg, self->database_clock);
+    rc = tide_pgl_write(self,
+                        "SELECT $3 AND $2 > " SLOT_BOUND " FROM tidemark.schedule WHERE id = $1",
+                        &result, err);
+    if (rc != TIDE_OK)
+        return tide_pgl_end(self, rc);
+    if (PQntuples(result) == 0)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no schedule %" PRIu64, schedule);
+    if (tide_pg_get_bool(result, 0, 0))
+        return tide_error_set(err, TIDE_INVALID,
+                              "slot %" PRIu64 " lies in the future: this machine's clock is over"
+                              " an hour ahead of the database's",
+                              slot);
+    return tide_error_set(err, TIDE_EXISTS, "slot %" PRIu64 " of schedule %" PRIu64 " has fired",
+                          slot, schedule);
+}
+
+/* ---- alerts and notes -------------------------------------------------------------- */
+
+tide_status tide_pgl_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
+                           const char *text, uint64_t now_unix_ms, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_text(pg, tide_text_of(condition));
+    tide_pg_i64(pg, account);
+    if (level == 0)
+        return tide_pgl_end(self, tide_pgl_write(self,
+                                                 "DELETE FROM tidemark.alert"
+                                                 " WHERE condition = $1 AND account = $2",
+                                                 NULL, err));
+    tide_pg_i32(pg, level);
+    tide_pg_u64(pg, now_unix_ms);
+    tide_pg_text_or_null(pg, said(tide_text_of(text)));
+    return tide_pgl_end(
+        self, tide_pgl_write(self,
+                             "INSERT INTO tidemark.alert (condition, account, level, since, text)"
+                             " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (condition, account)"
+                             " DO UPDATE SET level = excluded.level, text = excluded.text",
+                             NULL, err));
+}
+
+tide_status tide_pgl_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
+                                    uint64_t now_unix_ms, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_text(pg, tide_text_of(condition));
+    tide_pg_i64(pg, account);
+    tide_pg_u64(pg, now_unix_ms);
+    return tide_pgl_change_one(self,
+                               "UPDATE tidemark.alert SET notified = $3"
+                               " WHERE condition = $1 AND account = $2",
+                               "alert of account", account, err);
+}
+
+static const char alerts_sql[] =
+    "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
+    " FROM tidemark.alert l LEFT JOIN tidemark.account a ON a.id = l.account"
+    " ORDER BY l.level DESC, l.since, l.condition COLLATE \"C\", l.account";
+
+tide_status tide_pgl_alerts(tide_ledger *ledger,
+                            bool (*visit)(const struct tide_alert_row *row, void *arg), void *arg,
+                            tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_status rc = tide_pgl_rows(self, alerts_sql, &rows, err);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct tide_alert_row alert = {
+            .account = (uint32_t)tide_pg_get_u64(rows, i, 1),
+            .level = (int)tide_pg_get_i64(rows, i, 2),
+            .since_unix_ms = tide_pg_get_u64(rows, i, 3),
+            .notified_unix_ms = tide_pg_get_u64(rows, i, 4),
+        };
+        tide_pgl_copy(rows, i, 0, alert.condition, sizeof alert.condition);
+        tide_pgl_copy(rows, i, 5, alert.text, sizeof alert.text);
+        tide_pgl_copy(rows, i, 6, alert.account_name, sizeof alert.account_name);
+        if (!visit(&alert, arg))
+            break;
+    }
+    PQclear(rows);
+    return rc;
+}
+
+#define BYTES(column) "coalesce(octet_length(" column "), 0)"
+
+/* clang-format off */
+static const char metadata_sql[] =
+    "SELECT ("
+    " (SELECT coalesce(sum(" BYTES("item") " + " BYTES("reason") " + 56), 0)"
+    "  FROM tidemark.bad WHERE account = $1)"
+    " + (SELECT coalesce(sum(" BYTES("name") " + " BYTES("cursor") " + " BYTES("floor") " + 32), 0)"
+    "  FROM tidemark.stream WHERE account = $1)"
+    " + (SELECT coalesce(sum(" BYTES("c.start") " + " BYTES("c.\"end\"") " + 48), 0)"
+    "  FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id WHERE s.account = $1)"
+    " + (SELECT coalesce(sum(" BYTES("governor") "), 0) FROM tidemark.account WHERE id = $1)"
+    " + (SELECT coalesce(sum(" BYTES("key") " + " BYTES("value") "), 0) FROM tidemark.note"
+    "  WHERE key IN ('alerts:' || $1::text, 'totals:' || $1::text, 'good:' || $1::text,"
+    "  'outcome:' || $1::text)))::bigint,"
+    " EXISTS (SELECT 1 FROM tidemark.bad WHERE account = $1)";
+/* clang-format on */
+
+tide_status tide_pgl_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
+                              bool *bad_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *result = NULL;
+    tide_status rc = tide_pgl_ready(self, err);
+    (void)tide_pgl_params(self);
+    tide_pg_i64(self->pg, account);
+    if (rc == TIDE_OK)
+        rc = tide_pg_query(self->pg, metadata_sql, &result, err);
+    if (rc != TIDE_OK)
+        return tide_pgl_end(self, rc);
+    *bytes_out = tide_pg_get_u64(result, 0, 0);
+    *bad_out = tide_pg_get_bool(result, 0, 1);
+    return TIDE_OK;
+}
+
+tide_status tide_pgl_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_text(pg, tide_text_of(key));
+    tide_pg_text(pg, value);
+    return tide_pgl_end(self,
+                        tide_pgl_write(self,
+                                       "INSERT INTO tidemark.note (key, value) VALUES ($1, $2)"
+                                       " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                                       NULL, err));
+}
+
+tide_status tide_pgl_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
+                              tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *result = NULL;
+    tide_status rc = tide_pgl_ready(self, err);
+    (void)tide_pgl_params(self);
+    tide_pg_text(self->pg, tide_text_of(key));
+    if (rc == TIDE_OK)
+        rc =
+            tide_pg_query(self->pg, "SELECT value FROM tidemark.note WHERE key = $1", &result, err);
+    if (rc != TIDE_OK)
+        return tide_pgl_end(self, rc);
+    if (PQntuples(result) == 0)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no note %s", key);
+    tide_text value = tide_pg_get_text(result, 0, 0);
+    tide_buf_clear(value_out);
+    rc = tide_buf_add(value_out, value.data, value.bytes);
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the note %s", key);
+}

@@ -1,0 +1,367 @@
+/* streams.c - streams, their cycles, and the one rule by which a cursor moves
+ * (E5.1), among many processes.
+ *
+ * Whoever moves a cursor locks the stream's row before it looks at any cycle, and keeps it
+ * until the commit.  Two processes that each finish the last job of a cycle come one after
+ * the other, and the second sees what the first committed: so no end of a cycle is missed,
+ * though neither sees the other's before that.  Then the finished cycles are locked too
+ * (R5): whoever is adding a job to one of them is waited for, and seen. */
+#include "ledger/postgres/cold.h"
+#include "base/check.h"
+
+#include <inttypes.h>
+
+#define STREAM                                                                                     \
+    "SELECT s.id, s.account, s.ordinal, s.ordinal_next, s.name, s.cursor, s.floor,"                \
+    " (SELECT c.start FROM tidemark.cycle c WHERE c.stream = s.id ORDER BY c.ordinal LIMIT 1),"    \
+    " s.moved FROM tidemark.stream s"
+
+static void stream_read(const PGresult *rows, int i, struct tide_stream_row *row)
+{
+    *row = (struct tide_stream_row){
+        .id = tide_pg_get_u64(rows, i, 0),
+        .account = (uint32_t)tide_pg_get_u64(rows, i, 1),
+        .ordinal = tide_pg_get_u64(rows, i, 2),
+        .ordinal_next = tide_pg_get_u64(rows, i, 3),
+        .name = tide_pg_get_text(rows, i, 4),
+        .cursor = tide_pg_get_text(rows, i, 5),
+        .floor = tide_pg_get_text(rows, i, 6),
+        .start = tide_pg_get_text(rows, i, 7),
+        .moved_unix_ms = tide_pg_get_u64(rows, i, 8),
+    };
+}
+
+static tide_status stream_find(struct tide_postgres *self, uint32_t account, const char *name,
+                               struct tide_stream_row *row_out, bool *found_out, tide_error *err)
+{
+    PGresult *result = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_i64(self->pg, account);
+    tide_pg_text(self->pg, tide_text_of(name));
+    tide_status rc =
+        tide_pgl_write(self, STREAM " WHERE s.account = $1 AND s.name = $2", &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    *found_out = PQntuples(result) > 0;
+    if (!*found_out)
+        return TIDE_OK;
+    stream_read(result, 0, row_out);
+    return tide_stream_keep(row_out, &self->kept, err);
+}
+
+/* Another process may add the same one at the same time: one of them does, both find it. */
+static tide_status stream_add(struct tide_postgres *self, uint32_t account, const char *name,
+                              tide_text floor, tide_error *err)
+{
+    tide_status rc = account == 0 ? TIDE_OK : tide_pgl_account_exists(self, account, err);
+    if (rc != TIDE_OK)
+        return rc;
+    (void)tide_pgl_params(self);
+    tide_pg_i64(self->pg, account);
+    tide_pg_text(self->pg, tide_text_of(name));
+    tide_pg_text_or_null(self->pg, floor);
+    return tide_pgl_write(self,
+                          "INSERT INTO tidemark.stream (account, name, floor) VALUES ($1, $2, $3)"
+                          " ON CONFLICT (account, name) DO NOTHING",
+                          NULL, err);
+}
+
+static tide_status stream_floor(struct tide_postgres *self, uint64_t stream, tide_text floor,
+                                tide_error *err)
+{
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, stream);
+    tide_pg_text(self->pg, floor);
+    return tide_pgl_write(self, "UPDATE tidemark.stream SET floor = $2 WHERE id = $1", NULL, err);
+}
+
+tide_status tide_pgl_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
+                            struct tide_stream_row *row_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    struct tide_stream_row row = {0};
+    bool found = false;
+    tide_status rc = stream_find(self, account, name, &row, &found, err);
+    bool added = rc == TIDE_OK && !found;
+    if (added) {
+        rc = stream_add(self, account, name, floor, err);
+        if (rc == TIDE_OK)
+            rc = stream_find(self, account, name, &row, &found, err);
+    }
+    if (rc == TIDE_OK && floor.bytes > 0 && !tide_text_equal(floor, row.floor)) {
+        rc = stream_floor(self, row.id, floor, err);
+        if (rc == TIDE_OK)
+            rc = stream_find(self, account, name, &row, &found, err);
+    }
+    if (rc == TIDE_OK) {
+        TIDE_ASSERT(found);
+        *row_out = row;
+    }
+    return tide_pgl_end(self, rc);
+}
+
+tide_status tide_pgl_streams(tide_ledger *ledger,
+                             bool (*visit)(const struct tide_stream_row *row, void *arg), void *arg,
+                             tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_status rc = tide_pgl_rows(self, STREAM " ORDER BY s.id", &rows, err);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct tide_stream_row stream;
+        stream_read(rows, i, &stream);
+        if (!visit(&stream, arg))
+            break;
+    }
+    PQclear(rows);
+    return rc;
+}
+
+/* ---- cycles ------------------------------------------------------------------------ */
+
+static tide_status cursor_copy(const PGresult *result, int column, tide_buf *cursor_out,
+                               tide_error *err)
+{
+    tide_text value = tide_pg_get_text(result, 0, column);
+    tide_buf_clear(cursor_out);
+    tide_status rc = tide_buf_add(cursor_out, value.data, value.bytes);
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for a cursor");
+}
+
+/* The stream's ordinals and its cursor (may be NULL), its row locked. */
+static tide_status stream_lock(struct tide_postgres *self, uint64_t stream, uint64_t *ordinal_out,
+                               uint64_t *next_out, tide_buf *cursor_out, tide_error *err)
+{
+    PGresult *result = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, stream);
+    tide_status rc = tide_pgl_write(self,
+                                    "SELECT ordinal, ordinal_next, cursor FROM tidemark.stream"
+                                    " WHERE id = $1 FOR NO KEY UPDATE",
+                                    &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (PQntuples(result) == 0)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no stream %" PRIu64, stream);
+    *ordinal_out = tide_pg_get_u64(result, 0, 0);
+    *next_out = tide_pg_get_u64(result, 0, 1);
+    return cursor_out == NULL ? TIDE_OK : cursor_copy(result, 2, cursor_out, err);
+}
+
+tide_status tide_pgl_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,
+                           uint64_t now_unix_ms, struct tide_cycle_row *row_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    PGresult *result = NULL;
+    uint64_t ordinal = 0;
+    uint64_t next = 0;
+    tide_status rc = stream_lock(self, stream, &ordinal, &next, NULL, err);
+    if (rc == TIDE_OK)
+        rc = tide_cycle_check(stream, ordinal, next, err);
+    if (rc != TIDE_OK)
+        return tide_pgl_end(self, rc);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_u64(pg, stream);
+    tide_pg_u64(pg, next);
+    tide_pg_text_or_null(pg, start);
+    tide_pg_text_or_null(pg, end);
+    tide_pg_u64(pg, now_unix_ms);
+    rc = tide_pgl_write(self,
+                        "WITH moved AS (UPDATE tidemark.stream SET ordinal_next = $2 + 1"
+                        " WHERE id = $1)"
+                        " INSERT INTO tidemark.cycle (stream, ordinal, start, \"end\", opened)"
+                        " VALUES ($1, $2, $3, $4, $5) RETURNING id",
+                        &result, err);
+    if (rc == TIDE_OK)
+        *row_out = (struct tide_cycle_row){.id = tide_pg_get_u64(result, 0, 0),
+                                           .stream = stream,
+                                           .ordinal = next,
+                                           .start = start,
+                                           .end = end,
+                                           .opened_unix_ms = now_unix_ms};
+    return tide_pgl_end(self, rc);
+}
+
+static const char cycle_list_sql[] =
+    "SELECT c.id, c.stream, c.ordinal, c.start, c.\"end\", c.total, c.outstanding, c.failed,"
+    " (SELECT count(*) FROM tidemark.bad b WHERE b.cycle = c.id AND b.state IN (0, 3, 4)),"
+    " c.opened FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id"
+    " AND c.ordinal >= s.ordinal WHERE s.id = $1 ORDER BY c.ordinal";
+
+tide_status tide_pgl_cycle_list(tide_ledger *ledger, uint64_t stream,
+                                bool (*visit)(const struct tide_cycle_row *row, void *arg),
+                                void *arg, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, stream);
+    tide_status rc = tide_pgl_rows(self, cycle_list_sql, &rows, err);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct tide_cycle_row cycle = {
+            .id = tide_pg_get_u64(rows, i, 0),
+            .stream = tide_pg_get_u64(rows, i, 1),
+            .ordinal = tide_pg_get_u64(rows, i, 2),
+            .start = tide_pg_get_text(rows, i, 3),
+            .end = tide_pg_get_text(rows, i, 4),
+            .total = tide_pg_get_u64(rows, i, 5),
+            .outstanding = tide_pg_get_u64(rows, i, 6),
+            .failed = tide_pg_get_u64(rows, i, 7),
+            .bad = tide_pg_get_u64(rows, i, 8),
+            .opened_unix_ms = tide_pg_get_u64(rows, i, 9),
+        };
+        if (!visit(&cycle, arg))
+            break;
+    }
+    PQclear(rows);
+    return rc;
+}
+
+/* Every row of `job` is unfinished, failed or canceled (R1), so nothing done is read. */
+static const char work_left_sql[] =
+    "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
+    " (SELECT cycle, kind, state, count(*) AS n,"
+    "  sum(CASE WHEN strpos(payload, '\"items\"') = 0 THEN 0"
+    "   ELSE tidemark.items_of(payload) END)::bigint AS items"
+    "  FROM tidemark.job WHERE account = $1 GROUP BY cycle, kind, state) g"
+    " LEFT JOIN tidemark.kind k ON k.id = g.kind ORDER BY g.cycle NULLS FIRST, g.kind, g.state";
+
+tide_status tide_pgl_work_left(tide_ledger *ledger, uint32_t account,
+                               bool (*visit)(const struct tide_work_left *row, void *arg),
+                               void *arg, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    PGresult *rows = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_i64(self->pg, account);
+    tide_status rc = tide_pgl_rows(self, work_left_sql, &rows, err);
+    for (int i = 0; i < PQntuples(rows); i++) {
+        struct tide_work_left left = {
+            .cycle = tide_pg_get_u64(rows, i, 0),
+            .kind = (uint32_t)tide_pg_get_u64(rows, i, 1),
+            .state = (tide_row_state)tide_pg_get_i64(rows, i, 2),
+            .jobs = tide_pg_get_u64(rows, i, 3),
+            .items = tide_pg_get_u64(rows, i, 4),
+            .kind_name = tide_pg_get_text(rows, i, 5),
+        };
+        if (!visit(&left, arg))
+            break;
+    }
+    PQclear(rows);
+    return rc;
+}
+
+/* ---- cursors ----------------------------------------------------------------------- */
+
+/* Cycles of [from, to), locked; how many there are, and how many of them are unfinished. */
+static tide_status span_lock(struct tide_postgres *self, uint64_t stream, uint64_t from,
+                             uint64_t to, uint64_t *count_out, uint64_t *unfinished_out,
+                             tide_error *err)
+{
+    PGresult *result = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, stream);
+    tide_pg_u64(self->pg, from);
+    tide_pg_u64(self->pg, to);
+    tide_status rc =
+        tide_pgl_write(self,
+                       "SELECT outstanding > 0 OR failed > 0 FROM tidemark.cycle WHERE stream = $1"
+                       " AND ordinal >= $2 AND ordinal < $3 ORDER BY id FOR UPDATE",
+                       &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    uint64_t unfinished = 0;
+    for (int i = 0; i < PQntuples(result); i++)
+        unfinished += tide_pg_get_bool(result, i, 0);
+    *count_out = (uint64_t)PQntuples(result);
+    *unfinished_out = unfinished;
+    return TIDE_OK;
+}
+
+/* The move itself; its cycles are locked and finished. */
+static tide_status move(struct tide_postgres *self, uint64_t stream, uint64_t from, uint64_t to,
+                        uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err)
+{
+    PGresult *result = NULL;
+    TIDE_ASSERT(from < to);
+    tide_pg *pg = tide_pgl_params(self);
+    tide_pg_u64(pg, stream);
+    tide_pg_u64(pg, from);
+    tide_pg_u64(pg, to);
+    tide_pg_u64(pg, now_unix_ms);
+    tide_status rc =
+        tide_pgl_write(self,
+                       "UPDATE tidemark.stream s SET ordinal = $3, cursor = c.\"end\", moved = $4"
+                       " FROM tidemark.cycle c WHERE s.id = $1 AND s.ordinal = $2"
+                       " AND c.stream = s.id AND c.ordinal = $3 - 1 RETURNING s.cursor",
+                       &result, err);
+    if (rc != TIDE_OK)
+        return rc;
+    TIDE_ASSERT(PQntuples(result) == 1); /* it is locked, and so is its cycle */
+    return cursor_out == NULL ? TIDE_OK : cursor_copy(result, 0, cursor_out, err);
+}
+
+tide_status tide_pgl_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
+                                 uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    uint64_t ordinal = 0;
+    uint64_t next = 0;
+    uint64_t count = 0;
+    uint64_t unfinished = 0;
+    tide_status rc = stream_lock(self, stream, &ordinal, &next, NULL, err);
+    if (rc == TIDE_OK)
+        rc = tide_cursor_check(stream, ordinal, from, to, err);
+    if (rc == TIDE_OK)
+        rc = span_lock(self, stream, from, to, &count, &unfinished, err);
+    if (rc == TIDE_OK)
+        rc = tide_span_check(stream, from, to, count, unfinished, err);
+    if (rc == TIDE_OK)
+        rc = move(self, stream, from, to, now_unix_ms, cursor_out, err);
+    return tide_pgl_end(self, rc);
+}
+
+/* How far the cursor may go, by what is committed now, or written by this transaction. */
+static tide_status reachable(struct tide_postgres *self, uint64_t stream, uint64_t from,
+                             uint64_t next, uint64_t *to_out, tide_error *err)
+{
+    PGresult *result = NULL;
+    (void)tide_pgl_params(self);
+    tide_pg_u64(self->pg, stream);
+    tide_pg_u64(self->pg, from);
+    tide_pg_u64(self->pg, next);
+    tide_status rc = tide_pgl_write(self,
+                                    "SELECT coalesce(min(ordinal), $3) FROM tidemark.cycle"
+                                    " WHERE stream = $1 AND ordinal >= $2 AND ordinal < $3"
+                                    " AND (outstanding > 0 OR failed > 0)",
+                                    &result, err);
+    if (rc == TIDE_OK)
+        *to_out = tide_pg_get_u64(result, 0, 0);
+    return rc;
+}
+
+tide_status tide_pgl_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,
+                                    uint64_t *ordinal_out, tide_buf *cursor_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of_tx(tx);
+    uint64_t ordinal = 0;
+    uint64_t next = 0;
+    uint64_t to = 0;
+    uint64_t count = 0;
+    uint64_t unfinished = 0;
+    tide_status rc = stream_lock(self, stream, &ordinal, &next, cursor_out, err);
+    if (rc == TIDE_OK)
+        rc = reachable(self, stream, ordinal, next, &to, err);
+    if (rc == TIDE_OK && to > ordinal)
+        rc = span_lock(self, stream, ordinal, to, &count, &unfinished, err);
+    /* While we waited for the locks somebody added a job to one of them.  The rest is
+     * theirs now, and nobody adds to what we have. */
+    if (rc == TIDE_OK && unfinished > 0)
+        rc = reachable(self, stream, ordinal, next, &to, err);
+    if (rc == TIDE_OK && to > ordinal)
+        rc = move(self, stream, ordinal, to, now_unix_ms, cursor_out, err);
+    if (rc == TIDE_OK)
+        *ordinal_out = to;
+    return tide_pgl_end(self, rc);
+}

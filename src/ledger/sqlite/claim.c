@@ -1,0 +1,344 @@
+/* claim.c - giving pending jobs to an owner (E1.3).
+ *
+ * Jobs are mostly claimed in the order they were born, so the ids of one call come
+ * in runs of neighbours.  A run is read by one statement and claimed by two; only
+ * where something is special (gone, paused, with resume data) are its jobs taken
+ * one by one. */
+#include "ledger/sqlite/sqlite.h"
+#include "base/check.h"
+#include "base/limits.h"
+
+#include <string.h>
+
+static char *put_text(char *at, tide_text from, tide_text *to)
+{
+    if (from.bytes > 0)
+        memcpy(at, from.data, from.bytes);
+    at[from.bytes] = '\0';
+    *to = (tide_text){at, from.bytes};
+    return at + from.bytes + 1;
+}
+
+/* Payload, resume data and key behind the struct, in one allocation. */
+static struct tide_job_body *body_new(tide_mem *mem, tide_text payload, tide_text resume,
+                                      tide_text dedupe_key)
+{
+    size_t bytes =
+        sizeof(struct tide_job_body) + payload.bytes + resume.bytes + dedupe_key.bytes + 3;
+    struct tide_job_body *body = mem->resize(mem, NULL, 0, bytes);
+    if (body == NULL)
+        return NULL;
+    memset(body, 0, sizeof *body);
+    body->bytes = bytes;
+    char *at = (char *)(body + 1);
+    at = put_text(at, payload, &body->payload);
+    at = put_text(at, resume, &body->resume);
+    (void)put_text(at, dedupe_key, &body->dedupe_key);
+    return body;
+}
+
+struct claim {
+    uint64_t id, token, owner, now_unix_ms;
+    uint64_t cycle, bytes_done;
+    bool noted;
+};
+
+static tide_status claim_write(struct tide_sqlite *self, const struct claim *claim, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM);
+    tide_bind_u64(stmt, 1, claim->id);
+    tide_status rc = tide_db_run(&self->db, stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    stmt = sql_of(self, SQL_CLAIM_INSERT);
+    tide_bind_u64(stmt, 1, claim->id);
+    tide_bind_u64(stmt, 2, claim->token);
+    tide_bind_u64(stmt, 3, claim->owner);
+    tide_bind_u64(stmt, 4, self->run);
+    tide_bind_u64(stmt, 5, claim->now_unix_ms);
+    tide_bind_u64_or_null(stmt, 6, claim->cycle);
+    tide_bind_u64_or_null(stmt, 7, claim->noted);
+    tide_bind_u64_or_null(stmt, 8, claim->bytes_done);
+    self->known[claim->id % CLAIMS_KNOWN] = (struct claim_known){
+        claim->id, claim->token, {claim->now_unix_ms, claim->cycle, self->run, claim->noted}};
+    return tide_db_run(&self->db, stmt, err);
+}
+
+/* *body_out stays NULL where the job may not be had. */
+static tide_status claim_read(struct tide_sqlite *self, struct claim *claim, tide_mem *mem,
+                              struct tide_job_body **body_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM_GET);
+    sqlite3_stmt *detail = NULL;
+    bool row = false;
+    tide_bind_u64(stmt, 1, claim->id);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK || !row)
+        return rc;
+    tide_text resume = TIDE_TEXT_NONE;
+    if (tide_sql_paused(self, tide_column_u32(stmt, 0), tide_column_u32(stmt, 1)))
+        goto done;
+    claim->cycle = tide_column_u64(stmt, 4);
+    claim->noted = tide_column_u64(stmt, 5) != 0;
+    if (claim->noted) {
+        detail = sql_of(self, SQL_DETAIL_GET);
+        tide_bind_u64(detail, 1, claim->id);
+        rc = tide_db_step(&self->db, detail, &row, err);
+        if (rc != TIDE_OK)
+            goto done;
+        if (row) {
+            resume = tide_column_text(detail, 0);
+            claim->bytes_done = tide_column_u64(detail, 1);
+        }
+    }
+    struct tide_job_body *body =
+        body_new(mem, tide_column_text(stmt, 7), resume, tide_column_text(stmt, 6));
+    if (body == NULL) {
+        rc = tide_sql_no_memory(err);
+        goto done;
+    }
+    body->id = claim->id;
+    body->token = claim->token;
+    body->attempts = (uint16_t)tide_column_u64(stmt, 2);
+    body->force = (tide_column_u64(stmt, 3) & TRAIT_FORCE) != 0;
+    *body_out = body;
+done:
+    if (detail != NULL)
+        tide_db_end(detail);
+    tide_db_end(stmt);
+    return rc;
+}
+
+static tide_status claim_one(struct tide_sqlite *self, struct claim claim, tide_mem *mem,
+                             struct tide_job_body **body_out, tide_error *err)
+{
+    tide_status rc = claim_read(self, &claim, mem, body_out, err);
+    if (rc == TIDE_OK && *body_out != NULL)
+        rc = claim_write(self, &claim, err);
+    return rc;
+}
+
+/* ---- runs of neighbours ------------------------------------------------------------- */
+
+enum { RUN_MIN = 4 }; /* fewer are not worth the statements */
+
+static size_t run_length(const uint64_t *ids, size_t count)
+{
+    size_t length = 1;
+    while (length < count && ids[length] == ids[length - 1] + 1)
+        length++;
+    return length;
+}
+
+/* Reads all jobs of a run.  *plain_out: each is there, may be had and has nothing
+ * beside its row; else nothing is kept. */
+static tide_status run_read(struct tide_sqlite *self, const struct claim *first, size_t length,
+                            tide_mem *mem, struct tide_job_body **bodies_out, bool *plain_out,
+                            tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM_RUN_GET);
+    bool row = false;
+    bool plain = true;
+    size_t rows = 0;
+    tide_bind_u64(stmt, 1, first->id);
+    tide_bind_u64(stmt, 2, first->id + length - 1);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    while (rc == TIDE_OK && row && plain) {
+        uint64_t id = tide_column_u64(stmt, 8);
+        plain = id == first->id + rows && tide_column_u64(stmt, 5) == 0 &&
+                !tide_sql_paused(self, tide_column_u32(stmt, 0), tide_column_u32(stmt, 1));
+        struct tide_job_body *body = NULL;
+        if (plain)
+            body =
+                body_new(mem, tide_column_text(stmt, 7), TIDE_TEXT_NONE, tide_column_text(stmt, 6));
+        plain = body != NULL;
+        if (!plain)
+            break;
+        body->id = id;
+        body->token = first->token + rows;
+        body->attempts = (uint16_t)tide_column_u64(stmt, 2);
+        body->force = (tide_column_u64(stmt, 3) & TRAIT_FORCE) != 0;
+        bodies_out[rows++] = body;
+        self->known[id % CLAIMS_KNOWN] = (struct claim_known){
+            id, body->token, {first->now_unix_ms, tide_column_u64(stmt, 4), self->run, false}};
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    tide_db_end(stmt);
+    *plain_out = rc == TIDE_OK && plain && rows == length;
+    for (size_t i = 0; !*plain_out && i < rows; i++) {
+        /* What was remembered of a claim that is not made must not vouch for it. */
+        self->known[bodies_out[i]->id % CLAIMS_KNOWN].id = 0;
+        tide_job_body_free(mem, bodies_out[i]);
+        bodies_out[i] = NULL;
+    }
+    return rc;
+}
+
+static tide_status run_write(struct tide_sqlite *self, const struct claim *first, size_t length,
+                             tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_JOB_CLAIM_RUN);
+    tide_bind_u64(stmt, 1, first->id);
+    tide_bind_u64(stmt, 2, first->id + length - 1);
+    tide_status rc = tide_db_run(&self->db, stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    TIDE_ASSERT((size_t)sqlite3_changes(self->db.handle) == length);
+    stmt = sql_of(self, SQL_CLAIM_INSERT_RUN);
+    tide_bind_u64(stmt, 1, first->id);
+    tide_bind_u64(stmt, 2, first->id + length - 1);
+    /* Tokens follow the ids: token = id + (first token - first id). */
+    (void)sqlite3_bind_int64(stmt, 3, (int64_t)first->token - (int64_t)first->id);
+    tide_bind_u64(stmt, 4, first->owner);
+    tide_bind_u64(stmt, 5, self->run);
+    tide_bind_u64(stmt, 6, first->now_unix_ms);
+    return tide_db_run(&self->db, stmt, err);
+}
+
+static tide_status claim_run(struct tide_sqlite *self, const struct claim *first, size_t length,
+                             tide_mem *mem, struct tide_job_body **bodies_out, tide_error *err)
+{
+    bool plain = false;
+    tide_status rc = TIDE_OK;
+    if (length >= RUN_MIN)
+        rc = run_read(self, first, length, mem, bodies_out, &plain, err);
+    if (rc == TIDE_OK && plain)
+        return run_write(self, first, length, err);
+    for (size_t i = 0; rc == TIDE_OK && i < length; i++) {
+        struct claim claim = *first;
+        claim.id += i;
+        claim.token += i;
+        rc = claim_one(self, claim, mem, &bodies_out[i], err);
+    }
+    return rc;
+}
+
+tide_status tide_sql_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
+                           uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
+                           struct tide_job_body **bodies_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    TIDE_ASSERT(count <= TIDE_CLAIM_MAX);
+    struct tide_job_body *bodies[TIDE_CLAIM_MAX] = {NULL};
+    tide_status rc = tide_sql_paused_load(self, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count;) {
+        size_t length = run_length(ids + i, count - i);
+        struct claim first = {
+            .id = ids[i], .token = first_token + i, .owner = owner, .now_unix_ms = now_unix_ms};
+        rc = claim_run(self, &first, length, mem, bodies + i, err);
+        i += length;
+    }
+    if (rc == TIDE_OK) {
+        if (count > 0)
+            memcpy(bodies_out, bodies, count * sizeof bodies[0]);
+        return TIDE_OK;
+    }
+    for (size_t i = 0; i < count; i++)
+        tide_job_body_free(mem, bodies[i]);
+    return tide_sql_end(self, rc);
+}
+
+/* ---- jobs of no account ---------------------------------------------------------------- */
+
+tide_status tide_sql_kinds_text(struct tide_sqlite *self, const uint32_t *kinds, size_t count,
+                                tide_text *text_out, tide_error *err)
+{
+    tide_buf_clear(&self->kept);
+    tide_status rc = tide_buf_add_text(&self->kept, "[");
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = tide_buf_print(&self->kept, "%s%u", i == 0 ? "" : ",", kinds[i]);
+    if (rc == TIDE_OK)
+        rc = tide_buf_add_text(&self->kept, "]");
+    *text_out = tide_buf_text(&self->kept);
+    return rc == TIDE_OK ? TIDE_OK : tide_sql_no_memory(err);
+}
+
+struct free_wish {
+    tide_text kinds;
+    uint32_t counts[TIDE_LANES];
+    uint64_t now_unix_ms;
+};
+
+/* Ready ones in order, interactive ones first; nothing is changed yet, because the index
+ * is being read. */
+static tide_status free_pick(struct tide_sqlite *self, const struct free_wish *wish,
+                             struct tide_brief *briefs_out, size_t *count_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_FREE_READY);
+    /* Each lane fills its own part; the second moves up at the end. */
+    size_t taken[TIDE_LANES] = {0};
+    bool row = false;
+    tide_bind_text(stmt, 1, wish->kinds);
+    tide_bind_u64(stmt, 2, wish->now_unix_ms);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    while (rc == TIDE_OK && row && (taken[0] < wish->counts[0] || taken[1] < wish->counts[1])) {
+        struct tide_brief brief;
+        tide_sql_brief_read(stmt, &brief);
+        if (taken[brief.lane] < wish->counts[brief.lane] && !tide_sql_paused(self, 0, brief.kind))
+            briefs_out[(brief.lane == 0 ? 0 : wish->counts[0]) + taken[brief.lane]++] = brief;
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    tide_db_end(stmt);
+    if (rc != TIDE_OK)
+        return rc;
+    if (taken[1] > 0)
+        memmove(briefs_out + taken[0], briefs_out + wish->counts[0],
+                taken[1] * sizeof briefs_out[0]);
+    *count_out = taken[0] + taken[1];
+    return TIDE_OK;
+}
+
+static tide_status free_due(struct tide_sqlite *self, const struct free_wish *wish,
+                            uint64_t *due_unix_ms_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_FREE_DUE);
+    bool row = false;
+    tide_bind_text(stmt, 1, wish->kinds);
+    tide_bind_u64(stmt, 2, wish->now_unix_ms);
+    (void)sqlite3_bind_int(stmt, 3, wish->counts[0] > 0);
+    (void)sqlite3_bind_int(stmt, 4, wish->counts[1] > 0);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    TIDE_ASSERT(row); /* an aggregate always has one */
+    *due_unix_ms_out =
+        sqlite3_column_type(stmt, 0) == SQLITE_NULL ? UINT64_MAX : tide_column_u64(stmt, 0);
+    tide_db_end(stmt);
+    return TIDE_OK;
+}
+
+tide_status tide_sql_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
+                                const uint32_t counts[2], uint64_t owner, uint64_t first_token,
+                                uint64_t now_unix_ms, tide_mem *mem, struct tide_brief *briefs_out,
+                                struct tide_job_body **bodies_out, size_t *count_out,
+                                uint64_t *due_unix_ms_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    struct free_wish wish = {.counts = {counts[0], counts[1]}, .now_unix_ms = now_unix_ms};
+    const size_t asked = (size_t)counts[0] + counts[1];
+    struct tide_brief briefs[TIDE_CLAIM_MAX];
+    uint64_t ids[TIDE_CLAIM_MAX];
+    size_t count = 0;
+    uint64_t due_unix_ms = 0;
+    TIDE_ASSERT(asked <= TIDE_CLAIM_MAX);
+    tide_status rc = tide_sql_kinds_text(self, kinds, kinds_count, &wish.kinds, err);
+    if (rc == TIDE_OK)
+        rc = tide_sql_paused_load(self, err);
+    if (rc == TIDE_OK)
+        rc = free_pick(self, &wish, briefs, &count, err);
+    if (rc == TIDE_OK && count < asked)
+        rc = free_due(self, &wish, &due_unix_ms, err);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = briefs[i].id;
+    if (rc == TIDE_OK)
+        rc = tide_sql_claim(tx, ids, count, owner, first_token, now_unix_ms, mem, bodies_out, err);
+    if (rc != TIDE_OK)
+        return tide_sql_end(self, rc);
+    for (size_t i = 0; i < count; i++)
+        TIDE_ASSERT(bodies_out[i] != NULL); /* ready a moment ago, in this transaction */
+    if (count > 0)
+        memcpy(briefs_out, briefs, count * sizeof briefs[0]);
+    *count_out = count;
+    *due_unix_ms_out = due_unix_ms;
+    return TIDE_OK;
+}

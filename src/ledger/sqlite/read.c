@@ -1,0 +1,161 @@
+/* read.c - what commands ask. */
+#include "ledger/sqlite/sqlite.h"
+#include "base/check.h"
+#include "base/limits.h"
+
+#include <inttypes.h>
+
+enum { LIST_TRAITS = LIST_OWN };
+
+static void job_read(sqlite3_stmt *stmt, struct tide_job_row *row)
+{
+    uint32_t traits = tide_column_u32(stmt, LIST_TRAITS);
+    tide_row_state state = (tide_row_state)tide_column_u32(stmt, LIST_STATE);
+    *row = (struct tide_job_row){
+        .id = tide_column_u64(stmt, LIST_ID),
+        .cycle = tide_column_u64(stmt, LIST_CYCLE),
+        .size_bytes = tide_column_u64(stmt, LIST_SIZE),
+        .bytes_done = tide_column_u64(stmt, LIST_BYTES_DONE),
+        .owner = tide_column_u64(stmt, LIST_OWNER),
+        .token = tide_column_u64(stmt, LIST_TOKEN),
+        .not_before_unix_ms = tide_column_u64(stmt, LIST_NOT_BEFORE),
+        .created_unix_ms = tide_column_u64(stmt, LIST_CREATED),
+        .started_unix_ms = tide_column_u64(stmt, LIST_STARTED),
+        .finished_unix_ms = tide_column_u64(stmt, LIST_FINISHED),
+        .beat_unix_ms = tide_column_u64(stmt, LIST_BEAT),
+        .account = tide_column_u32(stmt, LIST_ACCOUNT),
+        .kind = tide_column_u32(stmt, LIST_KIND),
+        .open_deps = tide_column_u32(stmt, LIST_OPEN_DEPS),
+        .attempts = (uint16_t)tide_column_u32(stmt, LIST_ATTEMPTS),
+        .attempts_max = (uint16_t)tide_column_u32(stmt, LIST_ATTEMPTS_MAX),
+        .priority = (uint8_t)tide_column_u32(stmt, LIST_PRIORITY),
+        .lane = (traits & TRAIT_BULK) != 0 ? TIDE_LANE_BULK : TIDE_LANE_INTERACTIVE,
+        .level = (uint8_t)(traits >> TRAIT_LEVEL_SHIFT),
+        .preemptible = (traits & TRAIT_PREEMPTIBLE) != 0,
+        .force = (traits & TRAIT_FORCE) != 0,
+        .state = state,
+        .status = tide_status_shown(state, sqlite3_column_int64(stmt, LIST_STATUS)),
+        .account_name = tide_column_text(stmt, LIST_ACCOUNT_NAME),
+        .kind_name = tide_column_text(stmt, LIST_KIND_NAME),
+        .dedupe_key = tide_column_text(stmt, LIST_DEDUPE),
+        .payload = tide_column_text(stmt, LIST_PAYLOAD),
+        .resume = tide_column_text(stmt, LIST_RESUME),
+        .error = tide_column_text(stmt, LIST_ERROR),
+        .run_id = tide_column_text(stmt, LIST_RUN),
+    };
+}
+
+/* The narrowest way to the rows a filter means. */
+static enum tide_sql text_for(const struct tide_job_filter *filter)
+{
+    if (filter->id != 0)
+        return SQL_LIST_ID;
+    if (filter->state == TIDE_ROW_RUNNING)
+        return SQL_LIST_RUNNING;
+    if (filter->state == TIDE_ROW_FAILED || filter->state == TIDE_ROW_CANCELED)
+        return SQL_LIST_GAP;
+    return SQL_LIST_ALL;
+}
+
+tide_status tide_sql_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
+                          bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
+                          tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, text_for(filter));
+    tide_bind_u64(stmt, 1, filter->id);
+    tide_bind_u64(stmt, 2, filter->account == UINT32_MAX ? 0 : filter->account);
+    tide_bind_u64(stmt, 3, filter->account);
+    tide_bind_u64(stmt, 4, filter->kind);
+    (void)sqlite3_bind_int(stmt, 5, filter->state);
+    tide_bind_u64(stmt, 6, filter->cycle);
+    tide_bind_u64(stmt, 7, filter->before_id);
+    tide_bind_u64(stmt, 8, filter->count_max == 0 ? 100 : filter->count_max);
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
+        struct tide_job_row job;
+        job_read(stmt, &job);
+        if (!visit(&job, arg))
+            break;
+    }
+    tide_db_end(stmt);
+    return rc;
+}
+
+tide_status tide_sql_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
+                           size_t count_max, size_t *count_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_NEEDS);
+    size_t count = 0;
+    tide_bind_u64(stmt, 1, job);
+    tide_bind_u64(stmt, 2, count_max);
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
+        TIDE_ASSERT(count < count_max);
+        needs_out[count++] =
+            (struct tide_need){tide_column_u64(stmt, 0), (tide_row_state)tide_column_u32(stmt, 1)};
+    }
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return rc;
+}
+
+tide_status tide_sql_counts(tide_ledger *ledger, uint64_t now_unix_ms,
+                            bool (*visit)(const struct tide_job_count *row, void *arg), void *arg,
+                            tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_COUNTS);
+    tide_bind_u64(stmt, 1, now_unix_ms);
+    tide_status rc = TIDE_OK;
+    while (tide_db_next(&self->db, stmt, &rc, err)) {
+        struct tide_job_count count = {
+            .account = tide_column_u32(stmt, 0),
+            .kind = tide_column_u32(stmt, 1),
+            .state = (tide_row_state)tide_column_u32(stmt, 2),
+            .count = tide_column_u64(stmt, 3),
+            .blocked = tide_column_u64(stmt, 4),
+            .delayed = tide_column_u64(stmt, 5),
+            .account_name = tide_column_text(stmt, 6),
+            .kind_name = tide_column_text(stmt, 7),
+            .account_paused = tide_column_u64(stmt, 8) != 0,
+            .account_halted = tide_column_u64(stmt, 9) != 0,
+            .kind_paused = tide_column_u64(stmt, 10) != 0,
+        };
+        if (!visit(&count, arg))
+            break;
+    }
+    tide_db_end(stmt);
+    return rc;
+}
+
+static tide_status find(struct tide_sqlite *self, enum tide_sql text, const char *what,
+                        const char *name, uint32_t *id_out, bool *paused_out, tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, text);
+    bool row = false;
+    tide_bind_text(stmt, 1, tide_text_of(name));
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!row)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %s", what, name);
+    *id_out = tide_column_u32(stmt, 0);
+    if (paused_out != NULL)
+        *paused_out = tide_column_u64(stmt, 2) != 0;
+    tide_db_end(stmt);
+    return TIDE_OK;
+}
+
+tide_status tide_sql_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
+                               bool *paused_out, tide_error *err)
+{
+    return find(sqlite_of(ledger), SQL_KIND_GET, "kind", name, kind_out, paused_out, err);
+}
+
+tide_status tide_sql_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
+                                  tide_error *err)
+{
+    return find(sqlite_of(ledger), SQL_ACCOUNT_GET, "account", name, account_out, NULL, err);
+}

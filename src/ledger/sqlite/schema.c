@@ -1,0 +1,447 @@
+/* schema.c - every SQL text of the ledger, in one place. */
+#include "ledger/sqlite/sqlite.h"
+
+/* Version 1. */
+static const char schema_first[] =
+    "CREATE TABLE run (id INTEGER PRIMARY KEY, name TEXT NOT NULL, started INTEGER NOT NULL)"
+    " STRICT;"
+    "CREATE TABLE kind (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL,"
+    " paused INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE INDEX kind_paused ON kind (id) WHERE paused = 1;"
+    "CREATE TABLE account (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " provider TEXT NOT NULL, paused INTEGER NOT NULL DEFAULT 0, halted INTEGER NOT NULL DEFAULT 0,"
+    " halt_reason TEXT, halted_at INTEGER, governor TEXT) STRICT;"
+    "CREATE INDEX account_paused ON account (id) WHERE paused = 1;"
+    "CREATE TABLE job (id INTEGER PRIMARY KEY, state INTEGER NOT NULL, open_deps INTEGER NOT NULL,"
+    " account INTEGER NOT NULL, priority INTEGER NOT NULL, kind INTEGER NOT NULL,"
+    " scope INTEGER NOT NULL, dedupe TEXT, cycle INTEGER, attempts INTEGER NOT NULL,"
+    " attempts_max INTEGER NOT NULL, traits INTEGER NOT NULL, not_before INTEGER, size INTEGER,"
+    " created INTEGER NOT NULL, started INTEGER, finished INTEGER, run INTEGER, noted INTEGER,"
+    " payload TEXT NOT NULL) STRICT;"
+    /* The order in which jobs are claimed; kind, so that a paused one is passed
+     * over without reading its rows. */
+    "CREATE INDEX job_ready ON job (account, priority DESC, id, kind)"
+    " WHERE state = 0 AND open_deps = 0;"
+    /* scope 0: while it waits; scope 1: while it waits or runs (E1.5). */
+    "CREATE UNIQUE INDEX job_dedupe ON job (account, kind, dedupe)"
+    " WHERE dedupe IS NOT NULL AND state <= scope;"
+    "CREATE INDEX job_gap ON job (cycle) WHERE state >= 3;"
+    "CREATE TABLE claim (job INTEGER PRIMARY KEY, token INTEGER NOT NULL, owner INTEGER NOT NULL,"
+    " run INTEGER NOT NULL, started INTEGER NOT NULL, cycle INTEGER, noted INTEGER,"
+    " beat INTEGER, bytes_done INTEGER) STRICT;"
+    "CREATE TABLE detail (job INTEGER PRIMARY KEY, status INTEGER, bytes_done INTEGER, error TEXT,"
+    " resume TEXT) STRICT;"
+    "CREATE TABLE dep (needs INTEGER NOT NULL, job INTEGER NOT NULL, PRIMARY KEY (needs, job))"
+    " STRICT, WITHOUT ROWID;"
+    "CREATE INDEX dep_job ON dep (job);"
+    "CREATE TABLE stream (id INTEGER PRIMARY KEY, account INTEGER NOT NULL, name TEXT NOT NULL,"
+    " ordinal INTEGER NOT NULL DEFAULT 0, ordinal_next INTEGER NOT NULL DEFAULT 0, cursor TEXT,"
+    " floor TEXT, moved INTEGER, UNIQUE (account, name)) STRICT;"
+    "CREATE TABLE cycle (id INTEGER PRIMARY KEY, stream INTEGER NOT NULL, ordinal INTEGER NOT NULL,"
+    " start TEXT, \"end\" TEXT, total INTEGER NOT NULL DEFAULT 0,"
+    " outstanding INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,"
+    " opened INTEGER NOT NULL, UNIQUE (stream, ordinal)) STRICT;"
+    "CREATE TABLE bad (account INTEGER NOT NULL, kind INTEGER NOT NULL, item TEXT NOT NULL,"
+    " state INTEGER NOT NULL, cycle INTEGER, first_seen INTEGER NOT NULL,"
+    " last_tried INTEGER NOT NULL, retries INTEGER NOT NULL, reason TEXT,"
+    " PRIMARY KEY (account, kind, item)) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX bad_cycle ON bad (cycle) WHERE cycle IS NOT NULL;"
+    "CREATE TABLE intent (tag TEXT PRIMARY KEY, job INTEGER NOT NULL, state INTEGER NOT NULL,"
+    " made INTEGER NOT NULL, ended INTEGER, detail TEXT, outcome TEXT) STRICT, WITHOUT ROWID;"
+    "CREATE INDEX intent_job ON intent (job);"
+    "CREATE TABLE schedule (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,"
+    " kind INTEGER NOT NULL, period INTEGER NOT NULL, anchor INTEGER NOT NULL,"
+    " slot_last INTEGER NOT NULL DEFAULT 0, fired INTEGER, per_account INTEGER NOT NULL,"
+    " payload TEXT) STRICT;"
+    "CREATE TABLE note (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;";
+
+/* Jobs that commands look for and claims do not: failed, canceled, blocked and
+ * delayed ones.  One index for all of them, because each index costs every claim
+ * a cursor, used or not; a job that is queued, runs and is done is never in it. */
+#define ASIDE_OF(j)                                                                                \
+    "(" j "state >= 3 OR (" j "state = 0 AND (" j "open_deps > 0 OR " j "not_before IS NOT "       \
+    "NULL)))"
+#define ASIDE ASIDE_OF("")
+
+/* Version 2: alerts, schedules that run at start, forced splits, and the index
+ * that lets a cancel find blocked jobs without walking the history. */
+static const char schema_second[] =
+    "ALTER TABLE schedule ADD COLUMN at_start INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE kind ADD COLUMN splits INTEGER NOT NULL DEFAULT 0;"
+    "DROP INDEX job_gap;"
+    "CREATE INDEX job_aside ON job (state, not_before) WHERE " ASIDE ";"
+    "CREATE TABLE alert (condition TEXT NOT NULL, account INTEGER NOT NULL, level INTEGER NOT NULL,"
+    " since INTEGER NOT NULL, notified INTEGER, text TEXT, PRIMARY KEY (condition, account))"
+    " STRICT, WITHOUT ROWID;";
+
+/* Version 3: members and what they hold, wishes to cancel what runs, and enqueues that
+ * may be asked twice. */
+static const char schema_third[] =
+    "ALTER TABLE account ADD COLUMN owner INTEGER;"
+    "ALTER TABLE account ADD COLUMN archive TEXT;"
+    "ALTER TABLE account ADD COLUMN secret TEXT;"
+    "ALTER TABLE claim ADD COLUMN cancel_wanted INTEGER;"
+    "CREATE TABLE member (owner INTEGER PRIMARY KEY, name TEXT NOT NULL, version TEXT NOT NULL,"
+    " joined INTEGER NOT NULL, until INTEGER NOT NULL, dead INTEGER NOT NULL DEFAULT 0,"
+    " seq INTEGER NOT NULL DEFAULT 0) STRICT;"
+    "CREATE TABLE share (name TEXT NOT NULL, owner INTEGER NOT NULL, units INTEGER NOT NULL,"
+    " until INTEGER NOT NULL, units_before INTEGER NOT NULL DEFAULT 0,"
+    " before_until INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (name, owner)) STRICT, WITHOUT ROWID;"
+    /* The ids are a JSON array, to be read with any tool. */
+    "CREATE TABLE batch (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, ids TEXT NOT NULL,"
+    " made INTEGER NOT NULL) STRICT;"
+    "CREATE INDEX batch_made ON batch (made);";
+
+static const char *const steps[] = {schema_first, schema_second, schema_third};
+
+const struct tide_schema tide_ledger_schema = {
+    .what = "Tidemark ledger",
+    .application_id = TIDE_LEDGER_APPLICATION_ID,
+    .steps = steps,
+    .steps_count = sizeof steps / sizeof steps[0],
+};
+
+#define STREAM                                                                                     \
+    "SELECT id, account, ordinal, ordinal_next, name, cursor, floor,"                              \
+    " (SELECT start FROM cycle WHERE stream = stream.id ORDER BY ordinal LIMIT 1), moved"          \
+    " FROM stream"
+
+/* A job filter: ?1 id, ?2..?3 accounts, ?4 kind, ?5 state, ?6 cycle, ?7 before, ?8 rows. */
+#define FILTER                                                                                     \
+    " account BETWEEN ?2 AND ?3 AND (?4 = 0 OR kind = ?4) AND (?5 < 0 OR state = ?5)"              \
+    " AND (?6 = 0 OR cycle = ?6) AND (?7 = 0 OR id < ?7) "
+#define PICK "SELECT id, state, cycle, kind FROM job "
+
+#define FINISH_SET                                                                                 \
+    "UPDATE job SET state = ?2, attempts = max(0, min(65535, attempts + ?3)), started = ?4,"       \
+    " finished = ?5, run = ?6, noted = ?7, not_before = ?8, payload = coalesce(?9, payload)"
+
+#define BRIEF                                                                                      \
+    "SELECT id, cycle, size, not_before, account, kind, open_deps, attempts, attempts_max,"        \
+    " priority, traits FROM job "
+
+/* Owners whose claims and accounts nobody may take. */
+#define LIVING "(SELECT owner FROM member WHERE dead = 0)"
+
+#define REFILL_SAME                                                                                \
+    BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"                                 \
+          " AND account = ?1 AND priority = ?2 AND id > ?3 "
+#define REFILL_BELOW                                                                               \
+    BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"                                 \
+          " AND account = ?1 AND priority < ?2 AND ?3 >= 0 "
+#define NOT_PAUSED "kind NOT IN (SELECT id FROM kind WHERE paused = 1) "
+
+#define LIST                                                                                       \
+    "SELECT j.id, j.cycle, j.size, coalesce(c.bytes_done, d.bytes_done), c.owner, c.token,"        \
+    " j.not_before, j.created, coalesce(c.started, j.started), j.finished, c.beat, j.account,"     \
+    " j.kind, j.open_deps, j.attempts, j.attempts_max, j.priority, j.state, d.status, j.dedupe,"   \
+    " j.payload, d.resume, d.error, a.name, k.name, r.name, j.traits FROM "
+#define LIST_JOINS                                                                                 \
+    " LEFT JOIN detail d ON d.job = j.id LEFT JOIN account a ON a.id = j.account"                  \
+    " LEFT JOIN kind k ON k.id = j.kind LEFT JOIN run r ON r.id = coalesce(c.run, j.run) "
+#define LIST_FILTER                                                                                \
+    " j.account BETWEEN ?2 AND ?3 AND (?4 = 0 OR j.kind = ?4) AND (?5 < 0 OR j.state = ?5)"        \
+    " AND (?6 = 0 OR j.cycle = ?6) AND (?7 = 0 OR j.id < ?7) "
+
+#define BYTES(column) "coalesce(length(CAST(" column " AS BLOB)), 0)"
+/* clang-format off */
+#define METADATA \
+    "SELECT" \
+    " (SELECT coalesce(sum(" BYTES("item") " + " BYTES("reason") " + 56), 0)" \
+    "  FROM bad WHERE account = ?1)" \
+    " + (SELECT coalesce(sum(" BYTES("name") " + " BYTES("cursor") " + " BYTES("floor") " + 32), 0)" \
+    "  FROM stream WHERE account = ?1)" \
+    " + (SELECT coalesce(sum(" BYTES("c.start") " + " BYTES("c.\"end\"") " + 48), 0)" \
+    "  FROM stream s JOIN cycle c ON c.stream = s.id WHERE s.account = ?1)" \
+    " + (SELECT coalesce(sum(" BYTES("governor") "), 0) FROM account WHERE id = ?1)" \
+    " + (SELECT coalesce(sum(" BYTES("key") " + " BYTES("value") "), 0) FROM note" \
+    "  WHERE key IN ('alerts:' || ?1, 'totals:' || ?1, 'good:' || ?1, 'outcome:' || ?1))," \
+    " EXISTS (SELECT 1 FROM bad WHERE account = ?1)"
+/* clang-format on */
+
+const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
+    [SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [SQL_DATA_VERSION] = "PRAGMA data_version", /* changes with what others commit */
+    [SQL_COMMIT] = "COMMIT",
+    [SQL_ROLLBACK] = "ROLLBACK",
+    [SQL_SAVEPOINT] = "SAVEPOINT one",
+    [SQL_SAVEPOINT_UNDO] = "ROLLBACK TO one",
+    [SQL_SAVEPOINT_END] = "RELEASE one",
+    [SQL_RUN_ADD] = "INSERT INTO run (name, started) VALUES (?1, ?2)",
+    [SQL_RUN_GET] = "SELECT id FROM run WHERE name = ?1 ORDER BY id DESC LIMIT 1",
+
+    [SQL_KIND_GET] = "SELECT id, scope, paused FROM kind WHERE name = ?1",
+    [SQL_KIND_ADD] = "INSERT INTO kind (name, scope) VALUES (?1, ?2)",
+    [SQL_KIND_SCOPE] = "UPDATE kind SET scope = ?2 WHERE id = ?1",
+    [SQL_KIND_BY_ID] = "SELECT scope FROM kind WHERE id = ?1",
+    [SQL_KIND_PAUSE] = "UPDATE kind SET paused = ?2 WHERE id = ?1",
+    [SQL_KIND_SPLITS] = "UPDATE kind SET splits = ?2 WHERE id = ?1",
+    [SQL_ACCOUNT_GET] = "SELECT id, provider FROM account WHERE name = ?1",
+    [SQL_ACCOUNT_ADD] = "INSERT INTO account (name, provider) SELECT ?1, ?2"
+                        " WHERE (SELECT count(*) FROM account) < ?3",
+    [SQL_ACCOUNT_PROVIDER] = "UPDATE account SET provider = ?2 WHERE id = ?1",
+    [SQL_ACCOUNT_BY_ID] = "SELECT 1 FROM account WHERE id = ?1",
+    [SQL_ACCOUNT_LIST] = "SELECT id, name, provider, paused, halted, halt_reason, halted_at,"
+                         " governor, iif(owner IN " LIVING ", owner, 0), archive, secret"
+                         " FROM account ORDER BY id",
+    [SQL_ACCOUNT_HALT] = "UPDATE account SET halted = ?2, halt_reason = ?3, halted_at = ?4"
+                         " WHERE id = ?1",
+    [SQL_ACCOUNT_PAUSE] = "UPDATE account SET paused = ?2 WHERE id = ?1",
+    [SQL_ACCOUNT_GOVERNOR] = "UPDATE account SET governor = ?2 WHERE id = ?1",
+    [SQL_ACCOUNT_PLACE] = "UPDATE account SET archive = coalesce(?2, archive),"
+                          " secret = coalesce(?3, secret) WHERE id = ?1",
+    [SQL_PAUSED] = "SELECT 0, id FROM account WHERE paused = 1"
+                   " UNION ALL SELECT 1, id FROM kind WHERE paused = 1",
+
+    [SQL_JOB_INSERT] = "INSERT INTO job (state, open_deps, account, priority, kind, scope, dedupe,"
+                       " cycle, attempts, attempts_max, traits, not_before, size, created, payload)"
+                       " VALUES (0, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    [SQL_JOB_DUPLICATE] = "SELECT id, state, priority, traits, open_deps FROM job"
+                          " INDEXED BY job_dedupe"
+                          " WHERE account = ?1 AND kind = ?2 AND dedupe = ?3 AND state <= scope",
+    [SQL_JOB_RAISE] = "UPDATE job SET priority = ?2, traits = ?3 WHERE id = ?1",
+    [SQL_JOB_STATE] = "SELECT state FROM job WHERE id = ?1",
+    [SQL_JOB_CLAIM_GET] = "SELECT account, kind, attempts, traits, cycle, noted, dedupe, payload"
+                          " FROM job WHERE id = ?1 AND state = 0 AND open_deps = 0",
+    [SQL_JOB_CLAIM] = "UPDATE job SET state = 1 WHERE id = ?1",
+    [SQL_JOB_CLAIM_RUN_GET] =
+        "SELECT account, kind, attempts, traits, cycle, noted, dedupe, payload, id FROM job"
+        " WHERE id BETWEEN ?1 AND ?2 AND +state = 0 AND +open_deps = 0 ORDER BY id",
+    [SQL_JOB_CLAIM_RUN] = "UPDATE job SET state = 1 WHERE id BETWEEN ?1 AND ?2",
+    [SQL_CLAIM_INSERT_RUN] = "INSERT INTO claim (job, token, owner, run, started, cycle)"
+                             " SELECT id, id + ?3, ?4, ?5, ?6, cycle FROM job"
+                             " WHERE id BETWEEN ?1 AND ?2",
+    [SQL_CLAIM_INSERT] = "INSERT INTO claim (job, token, owner, run, started, cycle, noted, beat,"
+                         " bytes_done) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, NULL, ?8)",
+    [SQL_CLAIM_GET] = "SELECT started, cycle, noted, run FROM claim WHERE job = ?1 AND token = ?2",
+    [SQL_CLAIM_DELETE] = "DELETE FROM claim WHERE job = ?1 AND token = ?2",
+    [SQL_CLAIM_BEAT] = "UPDATE claim SET beat = ?3, bytes_done = ?4 WHERE job = ?1 AND token = ?2",
+    [SQL_CLAIM_BEAT_NOTED] = "UPDATE claim SET beat = ?3, bytes_done = ?4, noted = 1"
+                             " WHERE job = ?1 AND token = ?2",
+    [SQL_CLAIM_CANCEL] =
+        "UPDATE claim SET cancel_wanted = 1 WHERE job = ?1 AND cancel_wanted IS NULL",
+    [SQL_CLAIM_CANCELS] =
+        "SELECT job FROM claim WHERE owner = ?1 AND cancel_wanted = 1 ORDER BY job LIMIT ?2",
+    [SQL_CLAIM_WANTED] = "SELECT 1 FROM claim WHERE job = ?1 AND token = ?2 AND cancel_wanted = 1",
+    [SQL_FREE_READY] = BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"
+                             " AND account = 0 AND kind IN (SELECT value FROM json_each(?1))"
+                             " AND (not_before IS NULL OR not_before <= ?2)"
+                             " ORDER BY priority DESC, id",
+    [SQL_FREE_DUE] = "SELECT min(not_before) FROM job INDEXED BY job_aside WHERE " ASIDE
+                     " AND state = 0 AND not_before > ?2 AND open_deps = 0 AND account = 0"
+                     " AND kind IN (SELECT value FROM json_each(?1))"
+                     " AND kind NOT IN (SELECT id FROM kind WHERE paused = 1)"
+                     " AND ((traits & 1 = 0 AND ?3) OR (traits & 1 = 1 AND ?4))",
+    [SQL_FINISH_DONE] = "UPDATE job SET state = 2, started = ?2, finished = ?3, run = ?4,"
+                        " noted = ?5 WHERE id = ?1",
+    [SQL_FINISH_OTHER] = FINISH_SET " WHERE id = ?1",
+    [SQL_FINISH_KEYLESS] = FINISH_SET ", dedupe = NULL WHERE id = ?1",
+    [SQL_DETAIL_SET] = "INSERT INTO detail (job, status, bytes_done, error, resume)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (job) DO UPDATE SET"
+                       " status = excluded.status, bytes_done = excluded.bytes_done,"
+                       " error = excluded.error,"
+                       " resume = CASE WHEN ?6 THEN excluded.resume ELSE resume END",
+    [SQL_DETAIL_RESUME] = "INSERT INTO detail (job, resume) VALUES (?1, ?2)"
+                          " ON CONFLICT (job) DO UPDATE SET resume = excluded.resume",
+    [SQL_DETAIL_GET] = "SELECT resume, bytes_done FROM detail WHERE job = ?1",
+    [SQL_DETAIL_DELETE] = "DELETE FROM detail WHERE job = ?1",
+    [SQL_DEP_INSERT] = "INSERT INTO dep (needs, job) VALUES (?1, ?2)",
+    [SQL_DEP_ADD] = "INSERT INTO dep (needs, job) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+    /* Not those it needs itself alone, but what these need too. */
+    [SQL_DEP_ALL_NEEDS] = "WITH RECURSIVE needed (id) AS (SELECT needs FROM dep WHERE job = ?1"
+                          " UNION SELECT d.needs FROM needed n CROSS JOIN dep d ON d.job = n.id)"
+                          " SELECT id FROM needed",
+    [SQL_DEP_WAITING] = "SELECT job FROM dep WHERE needs = ?1",
+    [SQL_DEP_CLEAR] = "DELETE FROM dep WHERE needs = ?1",
+    [SQL_DEP_CLEAR_JOB] = "DELETE FROM dep WHERE job = ?1",
+    [SQL_DEP_ANY] = "SELECT 1 FROM dep LIMIT 1",
+    [SQL_DEP_NEEDED] = "SELECT 1 FROM dep WHERE needs = ?1 LIMIT 1",
+    [SQL_DEP_NEEDS] = "SELECT d.needs, j.state FROM dep d JOIN job j ON j.id = d.needs"
+                      " WHERE d.job = ?1 ORDER BY d.needs LIMIT ?2",
+    [SQL_JOB_RELEASE] = "UPDATE job SET open_deps = open_deps - ?2 WHERE id = ?1",
+    [SQL_JOB_RELEASED] = "SELECT account, open_deps, state FROM job WHERE id = ?1",
+    [SQL_JOB_ACCOUNT_KIND] = "SELECT account, kind FROM job WHERE id = ?1",
+    [SQL_REFILL_SAME] = REFILL_SAME "ORDER BY id LIMIT ?4",
+    [SQL_REFILL_BELOW] = REFILL_BELOW "ORDER BY priority DESC, id LIMIT ?4",
+    [SQL_REFILL_SAME_PAUSED] = REFILL_SAME "AND " NOT_PAUSED "ORDER BY id LIMIT ?4",
+    [SQL_REFILL_BELOW_PAUSED] =
+        REFILL_BELOW "AND " NOT_PAUSED "ORDER BY priority DESC, id LIMIT ?4",
+    [SQL_ACCOUNT_NEXT_WORK] = "SELECT account FROM job INDEXED BY job_ready"
+                              " WHERE state = 0 AND open_deps = 0 AND account > ?1"
+                              " ORDER BY account LIMIT 1",
+    [SQL_ACCOUNT_HAS] = "SELECT 1 FROM job INDEXED BY job_ready"
+                        " WHERE state = 0 AND open_deps = 0 AND account = ?1"
+                        " AND kind IN (SELECT value FROM json_each(?2)) LIMIT 1",
+    [SQL_BRIEF] = BRIEF "WHERE id = ?1 AND state <= 1",
+    [SQL_RECLAIM_LIST] =
+        "SELECT c.job, j.state, c.cycle, j.kind, j.attempts, j.attempts_max,"
+        " c.started, c.run, c.noted, c.bytes_done, k.splits, c.token, c.cancel_wanted"
+        " FROM claim c CROSS JOIN job j ON j.id = c.job LEFT JOIN kind k ON k.id = j.kind"
+        " WHERE c.owner <> ?1 AND c.owner NOT IN " LIVING " ORDER BY c.job LIMIT ?2",
+    [SQL_PICK_ID] = PICK "WHERE id = ?1 AND" FILTER "LIMIT ?8",
+    [SQL_PICK_GAP] =
+        PICK "INDEXED BY job_aside WHERE " ASIDE " AND state >= 3 AND" FILTER "LIMIT ?8",
+    [SQL_PICK_DELAYED] = PICK "INDEXED BY job_aside WHERE " ASIDE
+                              " AND state = 0 AND not_before IS NOT NULL AND" FILTER "LIMIT ?8",
+    [SQL_PICK_READY] =
+        PICK "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0 AND" FILTER "LIMIT ?8",
+    [SQL_PICK_BLOCKED] = PICK "INDEXED BY job_aside WHERE " ASIDE
+                              " AND state = 0 AND open_deps > 0 AND" FILTER "LIMIT ?8",
+    [SQL_PICK_RUNNING] = PICK "WHERE id IN (SELECT job FROM claim) AND" FILTER "LIMIT ?8",
+    [SQL_RETRY_ONE] = "UPDATE job SET state = 0, attempts = 0, not_before = NULL, finished = NULL"
+                      " WHERE id = ?1",
+    [SQL_RETRY_KEYLESS] = "UPDATE job SET state = 0, attempts = 0, not_before = NULL,"
+                          " finished = NULL, dedupe = NULL WHERE id = ?1",
+    [SQL_RETRY_SOON] = "UPDATE job SET not_before = NULL WHERE id = ?1",
+    [SQL_CANCEL_ONE] = "UPDATE job SET state = 4, finished = ?2 WHERE id = ?1",
+    [SQL_ACCEPT_ONE] = "UPDATE job SET state = 2, finished = ?2, open_deps = 0 WHERE id = ?1",
+    [SQL_JOB_NEWEST] = "SELECT max(id) FROM job",
+    [SQL_PURGE_SCAN] = "SELECT id, state, finished, created, cycle FROM job WHERE id > ?1"
+                       " ORDER BY id LIMIT ?2",
+    [SQL_JOB_DELETE] = "DELETE FROM job WHERE id = ?1",
+    /* One whose outcome nobody knows outlives its job: whoever tries the same again has
+     * to look first, however long ago it was (E1.9). */
+    [SQL_INTENT_DELETE_JOB] = "DELETE FROM intent WHERE job = ?1 AND state IN (1, 2)",
+
+    [SQL_STREAM_GET] = STREAM " WHERE account = ?1 AND name = ?2",
+    [SQL_STREAM_BY_ID] = "SELECT ordinal, ordinal_next FROM stream WHERE id = ?1",
+    [SQL_STREAM_ADD] = "INSERT INTO stream (account, name, floor) VALUES (?1, ?2, ?3)",
+    [SQL_STREAM_FLOOR] = "UPDATE stream SET floor = ?2 WHERE id = ?1",
+    [SQL_STREAM_LIST] = STREAM " ORDER BY id",
+    [SQL_STREAM_NEXT] = "UPDATE stream SET ordinal_next = ordinal_next + 1 WHERE id = ?1",
+    [SQL_STREAM_MOVE] = "UPDATE stream SET ordinal = ?3, cursor = ?4, moved = ?5"
+                        " WHERE id = ?1 AND ordinal = ?2",
+    [SQL_CYCLE_ADD] = "INSERT INTO cycle (stream, ordinal, start, \"end\", opened)"
+                      " VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_CYCLE_OPEN] = "SELECT c.ordinal >= s.ordinal FROM cycle c JOIN stream s ON s.id = c.stream"
+                       " WHERE c.id = ?1",
+    [SQL_CYCLE_TALLY] = "UPDATE cycle SET total = total + ?2, outstanding = outstanding + ?3,"
+                        " failed = failed + ?4 WHERE id = ?1",
+    [SQL_CYCLE_GET] = "SELECT stream, ordinal, outstanding, failed, total,"
+                      " (SELECT count(*) FROM bad WHERE cycle = ?1 AND state = 0)"
+                      " FROM cycle WHERE id = ?1",
+    [SQL_CYCLE_LIST] =
+        "SELECT c.id, c.stream, c.ordinal, c.start, c.\"end\", c.total,"
+        " c.outstanding, c.failed,"
+        " (SELECT count(*) FROM bad b WHERE b.cycle = c.id AND b.state IN (0, 3, 4)),"
+        " c.opened FROM stream s JOIN cycle c ON c.stream = s.id"
+        " AND c.ordinal >= s.ordinal WHERE s.id = ?1 ORDER BY c.ordinal",
+    [SQL_CYCLE_SPAN] = "SELECT count(*), count(*) FILTER (WHERE outstanding > 0 OR failed > 0)"
+                       " FROM cycle WHERE stream = ?1 AND ordinal >= ?2 AND ordinal < ?3",
+    [SQL_CYCLE_END] = "SELECT \"end\" FROM cycle WHERE stream = ?1 AND ordinal = ?2",
+    [SQL_CYCLE_UNFINISHED] = "SELECT ordinal FROM cycle WHERE stream = ?1 AND ordinal >= ?2"
+                             " AND (outstanding > 0 OR failed > 0) ORDER BY ordinal LIMIT 1",
+    [SQL_STREAM_CURSOR] = "SELECT cursor FROM stream WHERE id = ?1",
+    /* Each part by the index that has just these rows: done ones are never read. */
+    [SQL_WORK_LEFT] =
+        "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
+        " (SELECT cycle, kind, state, count(*) AS n, sum(iif(json_valid(payload),"
+        "  coalesce(json_array_length(payload, '$.items'), 0), 0)) AS items FROM"
+        "  (SELECT cycle, kind, 0 AS state, payload FROM job INDEXED BY job_ready"
+        "    WHERE account = ?1 AND state = 0 AND open_deps = 0"
+        "   UNION ALL SELECT cycle, kind, 0, payload FROM job INDEXED BY job_aside"
+        "    WHERE account = ?1 AND " ASIDE " AND state = 0 AND open_deps > 0"
+        "   UNION ALL SELECT j.cycle, j.kind, 1, j.payload FROM claim c"
+        "    CROSS JOIN job j ON j.id = c.job WHERE j.account = ?1"
+        "   UNION ALL SELECT cycle, kind, state, payload FROM job INDEXED BY job_aside"
+        "    WHERE account = ?1 AND " ASIDE " AND state >= 3)"
+        "  GROUP BY cycle, kind, state) g LEFT JOIN kind k ON k.id = g.kind"
+        " ORDER BY g.cycle, g.kind, g.state",
+
+    /* What a person accepted stays accepted; what is retried and fails is bad again. */
+    [SQL_BAD_ADD] = "INSERT INTO bad (account, kind, item, state, cycle, first_seen, last_tried,"
+                    " retries, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 0, ?7)"
+                    " ON CONFLICT (account, kind, item) DO UPDATE SET"
+                    " state = CASE WHEN state = 3 THEN 3 ELSE excluded.state END,"
+                    " cycle = excluded.cycle, last_tried = excluded.last_tried,"
+                    " retries = retries + 1, reason = excluded.reason",
+    [SQL_BAD_LIST] = "SELECT b.account, b.kind, b.state, b.cycle, b.first_seen, b.last_tried,"
+                     " b.retries, a.name, k.name, b.item, b.reason FROM bad b"
+                     " LEFT JOIN account a ON a.id = b.account LEFT JOIN kind k ON k.id = b.kind"
+                     " WHERE b.account BETWEEN ?1 AND ?2 AND (?3 = 0 OR b.kind = ?3)"
+                     " ORDER BY b.account, b.kind, b.item",
+    [SQL_BAD_CLEAR] = "DELETE FROM bad WHERE account = ?1 AND kind = ?2 AND item = ?3",
+    [SQL_BAD_STATE] = "UPDATE bad SET state = ?4, last_tried = ?5"
+                      " WHERE account = ?1 AND kind = ?2 AND item = ?3",
+    [SQL_INTENT_GET] = "SELECT state, outcome FROM intent WHERE tag = ?1",
+    [SQL_INTENT_ADD] = "INSERT INTO intent (tag, job, state, made, detail)"
+                       " VALUES (?1, ?2, 0, ?3, ?4)",
+    [SQL_INTENT_END] = "UPDATE intent SET state = ?2, outcome = ?3, ended = ?4 WHERE tag = ?1",
+    [SQL_SCHEDULE_SET] = "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start,"
+                         " payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+                         " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
+                         /* The grid outlives the process; another period is another grid. */
+                         " anchor = iif(period = excluded.period, anchor, excluded.anchor),"
+                         " period = excluded.period,"
+                         " per_account = excluded.per_account, at_start = excluded.at_start,"
+                         " payload = excluded.payload",
+    [SQL_SCHEDULE_GET] = "SELECT id FROM schedule WHERE name = ?1",
+    [SQL_SCHEDULE_LIST] = "SELECT id, kind, period, anchor, slot_last, per_account, at_start, name,"
+                          " payload FROM schedule ORDER BY id",
+    /* Slots only grow, so one number per schedule decides as a row per slot would. */
+    [SQL_SCHEDULE_FIRE] = "UPDATE schedule SET slot_last = ?2, fired = ?3"
+                          " WHERE id = ?1 AND slot_last < ?2",
+    [SQL_SCHEDULE_BY_ID] = "SELECT 1 FROM schedule WHERE id = ?1",
+    [SQL_ALERT_SET] = "INSERT INTO alert (condition, account, level, since, text)"
+                      " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (condition, account) DO UPDATE SET"
+                      " level = excluded.level, text = excluded.text",
+    [SQL_ALERT_CLEAR] = "DELETE FROM alert WHERE condition = ?1 AND account = ?2",
+    [SQL_ALERT_NOTIFIED] = "UPDATE alert SET notified = ?3 WHERE condition = ?1 AND account = ?2",
+    [SQL_ALERT_LIST] = "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
+                       " FROM alert l LEFT JOIN account a ON a.id = l.account"
+                       " ORDER BY l.level DESC, l.since, l.condition, l.account",
+    [SQL_METADATA] = METADATA,
+    [SQL_NOTE_SET] = "INSERT INTO note (key, value) VALUES (?1, ?2)"
+                     " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+    [SQL_NOTE_CLEAR] = "DELETE FROM note WHERE key = ?1",
+    [SQL_NOTE_GET] = "SELECT value FROM note WHERE key = ?1",
+
+    [SQL_MEMBER_ADD] = "INSERT INTO member (owner, name, version, joined, until)"
+                       " VALUES (?1, ?2, ?3, ?4, ?5)",
+    [SQL_MEMBER_FENCE] = "UPDATE member SET seq = ?2 WHERE owner = ?1 AND dead = 0",
+    [SQL_MEMBER_BEAT] = "UPDATE member SET until = ?2 WHERE owner = ?1 AND dead = 0",
+    [SQL_MEMBER_END] = "UPDATE member SET dead = 1, until = min(until, ?2) WHERE owner = ?1",
+    [SQL_MEMBER_LIST] = "SELECT m.owner, m.name, m.version, m.joined, m.until, m.dead,"
+                        " (SELECT count(*) FROM account a WHERE a.owner = m.owner),"
+                        " (SELECT count(*) FROM claim c WHERE c.owner = m.owner)"
+                        " FROM member m ORDER BY m.joined, m.name, m.owner",
+    [SQL_MEMBER_PASSED] = "UPDATE member SET dead = 1"
+                          " WHERE dead = 0 AND until <= ?2 AND owner <> ?1",
+    [SQL_MEMBER_FORGET] = "DELETE FROM member WHERE dead = 1 AND until <= ?1",
+    [SQL_ACCOUNT_TAKE] = "UPDATE account SET owner = ?2 WHERE id = ?1"
+                         " AND (owner IS NULL OR owner = ?2 OR owner NOT IN " LIVING ")",
+    [SQL_ACCOUNT_RELEASE] = "UPDATE account SET owner = NULL WHERE id = ?1 AND owner = ?2",
+    [SQL_ACCOUNTS_FREE] = "UPDATE account SET owner = NULL"
+                          " WHERE owner IN (SELECT owner FROM member WHERE dead = 1)",
+    [SQL_SHARE_LIST] = "SELECT owner, units, until, units_before, before_until FROM share"
+                       " WHERE name = ?1",
+    [SQL_SHARE_SET] = "INSERT INTO share (name, owner, units, until, units_before, before_until)"
+                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name, owner) DO UPDATE SET"
+                      " units = excluded.units, until = excluded.until,"
+                      " units_before = excluded.units_before,"
+                      " before_until = excluded.before_until",
+    [SQL_SHARE_FORGET] = "DELETE FROM share WHERE name = ?1 AND until + ?3 <= ?2"
+                         " AND before_until <= ?2",
+    [SQL_BATCH_GET] = "SELECT e.value, json_array_length(b.ids) FROM batch b"
+                      " LEFT JOIN json_each(b.ids) e WHERE b.name = ?1 ORDER BY e.key",
+    [SQL_BATCH_PUT] = "INSERT INTO batch (name, ids, made) VALUES (?1, ?2, ?3)",
+    [SQL_BATCH_FORGET] = "DELETE FROM batch WHERE id IN"
+                         " (SELECT id FROM batch WHERE made < ?1 LIMIT ?2)",
+
+    [SQL_LIST_ID] = LIST "job j LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
+                         "WHERE j.id = ?1 AND" LIST_FILTER "LIMIT ?8",
+    [SQL_LIST_RUNNING] = LIST "claim c CROSS JOIN job j ON j.id = c.job" LIST_JOINS
+                              "WHERE ?1 = 0 AND" LIST_FILTER "ORDER BY c.job DESC LIMIT ?8",
+    [SQL_LIST_GAP] = LIST "job j INDEXED BY job_aside LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
+                          "WHERE ?1 = 0 AND " ASIDE_OF("j.") " AND j.state >= 3 AND" LIST_FILTER
+                                                             "ORDER BY j.id DESC LIMIT ?8",
+    [SQL_LIST_ALL] = LIST "job j LEFT JOIN claim c ON c.job = j.id" LIST_JOINS
+                          "WHERE ?1 = 0 AND" LIST_FILTER "ORDER BY j.id DESC LIMIT ?8",
+    [SQL_COUNTS] = "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name,"
+                   " a.paused, a.halted, k.paused FROM (SELECT account, kind, state, count(*) AS n,"
+                   " count(*) FILTER (WHERE state = 0 AND open_deps > 0) AS blocked,"
+                   " count(*) FILTER (WHERE state = 0 AND not_before > ?1) AS delayed"
+                   " FROM job GROUP BY account, kind, state) g"
+                   " LEFT JOIN account a ON a.id = g.account LEFT JOIN kind k ON k.id = g.kind"
+                   " ORDER BY g.account, g.kind, g.state",
+};

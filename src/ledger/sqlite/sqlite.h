@@ -1,0 +1,425 @@
+/* sqlite.h - private to sqlite.c, enqueue.c, jobs.c,
+ * claim.c, finish.c, streams.c, records.c, read.c, members.c
+ * and doctor.c.
+ *
+ * How the rows are laid out, and why:
+ *
+ * `job` is what is known of a job for good.  It has no token, owner or beat:
+ * those live in `claim`, one small row for each running job.  So claiming a job
+ * changes one byte of its row, a heartbeat rewrites one of a few hot pages and
+ * never a payload, and finding what a dead process left behind (E1.7) reads the
+ * running rows only.  `detail` holds what most jobs never have: an error, resume
+ * data, bytes done; job.noted says that there is one.
+ *
+ * All indexes of `job` are partial; a finished job is in none of them, except
+ * failed and canceled ones, which are few.  History stays in the table, and purge
+ * walks it by id, oldest first.
+ *
+ * Invariants of this engine beside G1..G7:
+ *   Q1  dep holds an open dependency only: rows of a done job are deleted with it.
+ *   Q2  the row with the greatest id is never purged, so that ids never return.
+ *   Q3  statements are not active between operations.
+ *   Q4  where a member joined, each transaction counted up its row first: the fence.
+ *       A file is rarely shared, but the rule is the same for every engine.
+ */
+#ifndef TIDE_ENGINE_LEDGER_SQLITE_H
+#define TIDE_ENGINE_LEDGER_SQLITE_H
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "db/db.h"
+#include "db/migrate.h"
+#include "ledger/ops.h"
+
+#define TIDE_LEDGER_APPLICATION_ID 0x54494445u /* "TIDE" */
+/* Of a file that a copy is being made into (ledger/copy/copy.h, Y2). */
+#define TIDE_LEDGER_COPYING_ID 0x54494443u /* "TIDC" */
+
+extern const struct tide_schema tide_ledger_schema;
+
+enum tide_sql {
+    SQL_BEGIN,
+    SQL_DATA_VERSION,
+    SQL_COMMIT,
+    SQL_ROLLBACK,
+    SQL_SAVEPOINT,
+    SQL_SAVEPOINT_UNDO,
+    SQL_SAVEPOINT_END,
+    SQL_RUN_ADD,
+    SQL_RUN_GET,
+    /* names */
+    SQL_KIND_GET,
+    SQL_KIND_ADD,
+    SQL_KIND_SCOPE,
+    SQL_KIND_BY_ID,
+    SQL_KIND_PAUSE,
+    SQL_KIND_SPLITS,
+    SQL_ACCOUNT_GET,
+    SQL_ACCOUNT_ADD,
+    SQL_ACCOUNT_PROVIDER,
+    SQL_ACCOUNT_BY_ID,
+    SQL_ACCOUNT_LIST,
+    SQL_ACCOUNT_HALT,
+    SQL_ACCOUNT_PAUSE,
+    SQL_ACCOUNT_GOVERNOR,
+    SQL_ACCOUNT_PLACE,
+    SQL_PAUSED,
+    /* jobs */
+    SQL_JOB_INSERT,
+    SQL_JOB_DUPLICATE,
+    SQL_JOB_RAISE,
+    SQL_JOB_STATE,
+    SQL_JOB_CLAIM_GET,
+    SQL_JOB_CLAIM,
+    SQL_JOB_CLAIM_RUN_GET,
+    SQL_JOB_CLAIM_RUN,
+    SQL_CLAIM_INSERT_RUN,
+    SQL_CLAIM_INSERT,
+    SQL_CLAIM_GET,
+    SQL_CLAIM_DELETE,
+    SQL_CLAIM_BEAT,
+    SQL_CLAIM_BEAT_NOTED,
+    SQL_CLAIM_CANCEL,
+    SQL_CLAIM_CANCELS,
+    SQL_CLAIM_WANTED,
+    SQL_FREE_READY,
+    SQL_FREE_DUE,
+    SQL_FINISH_DONE,
+    SQL_FINISH_OTHER,
+    SQL_FINISH_KEYLESS,
+    SQL_DETAIL_SET,
+    SQL_DETAIL_RESUME,
+    SQL_DETAIL_GET,
+    SQL_DETAIL_DELETE,
+    SQL_DEP_INSERT,
+    SQL_DEP_ADD,
+    SQL_DEP_ALL_NEEDS,
+    SQL_DEP_WAITING,
+    SQL_DEP_CLEAR,
+    SQL_DEP_CLEAR_JOB,
+    SQL_DEP_ANY,
+    SQL_DEP_NEEDED,
+    SQL_DEP_NEEDS,
+    SQL_JOB_RELEASE,
+    SQL_JOB_RELEASED,
+    SQL_JOB_ACCOUNT_KIND,
+    SQL_REFILL_SAME,
+    SQL_REFILL_BELOW,
+    SQL_REFILL_SAME_PAUSED,
+    SQL_REFILL_BELOW_PAUSED,
+    SQL_ACCOUNT_NEXT_WORK,
+    SQL_ACCOUNT_HAS,
+    SQL_BRIEF,
+    SQL_RECLAIM_LIST,
+    SQL_PICK_ID,
+    SQL_PICK_GAP,
+    SQL_PICK_DELAYED,
+    SQL_PICK_READY,
+    SQL_PICK_BLOCKED,
+    SQL_PICK_RUNNING,
+    SQL_RETRY_ONE,
+    SQL_RETRY_KEYLESS,
+    SQL_RETRY_SOON,
+    SQL_CANCEL_ONE,
+    SQL_ACCEPT_ONE,
+    SQL_JOB_NEWEST,
+    SQL_PURGE_SCAN,
+    SQL_JOB_DELETE,
+    SQL_INTENT_DELETE_JOB,
+    /* streams */
+    SQL_STREAM_GET,
+    SQL_STREAM_BY_ID,
+    SQL_STREAM_ADD,
+    SQL_STREAM_FLOOR,
+    SQL_STREAM_LIST,
+    SQL_STREAM_NEXT,
+    SQL_STREAM_MOVE,
+    SQL_CYCLE_ADD,
+    SQL_CYCLE_OPEN,
+    SQL_CYCLE_TALLY,
+    SQL_CYCLE_GET,
+    SQL_CYCLE_LIST,
+    SQL_CYCLE_SPAN,
+    SQL_CYCLE_END,
+    SQL_CYCLE_UNFINISHED,
+    SQL_STREAM_CURSOR,
+    SQL_WORK_LEFT,
+    /* records */
+    SQL_BAD_ADD,
+    SQL_BAD_LIST,
+    SQL_BAD_CLEAR,
+    SQL_BAD_STATE,
+    SQL_INTENT_GET,
+    SQL_INTENT_ADD,
+    SQL_INTENT_END,
+    SQL_SCHEDULE_SET,
+    SQL_SCHEDULE_GET,
+    SQL_SCHEDULE_LIST,
+    SQL_SCHEDULE_FIRE,
+    SQL_SCHEDULE_BY_ID,
+    SQL_ALERT_SET,
+    SQL_ALERT_CLEAR,
+    SQL_ALERT_NOTIFIED,
+    SQL_ALERT_LIST,
+    SQL_METADATA,
+    SQL_NOTE_SET,
+    SQL_NOTE_CLEAR,
+    SQL_NOTE_GET,
+    /* many processes */
+    SQL_MEMBER_ADD,
+    SQL_MEMBER_FENCE,
+    SQL_MEMBER_BEAT,
+    SQL_MEMBER_END,
+    SQL_MEMBER_LIST,
+    SQL_MEMBER_PASSED,
+    SQL_MEMBER_FORGET,
+    SQL_ACCOUNT_TAKE,
+    SQL_ACCOUNT_RELEASE,
+    SQL_ACCOUNTS_FREE,
+    SQL_SHARE_LIST,
+    SQL_SHARE_SET,
+    SQL_SHARE_FORGET,
+    SQL_BATCH_GET,
+    SQL_BATCH_PUT,
+    SQL_BATCH_FORGET,
+    /* reading */
+    SQL_LIST_ID,
+    SQL_LIST_RUNNING,
+    SQL_LIST_GAP,
+    SQL_LIST_ALL,
+    SQL_COUNTS,
+    SQL_COUNT_OF_STATEMENTS,
+};
+extern const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS];
+
+/* job.traits */
+enum {
+    TRAIT_BULK = 1,
+    TRAIT_PREEMPTIBLE = 2,
+    TRAIT_FORCE = 4,
+    TRAIT_LEVEL_SHIFT = 3, /* the level above these */
+};
+
+/* What an operation did to counters, added up and written at its end: a hundred
+ * jobs of a cycle cost one update of its row. */
+struct tally_cycle {
+    uint64_t cycle;
+    int64_t total, outstanding, failed;
+};
+
+struct picked {
+    uint64_t id;
+    uint64_t token;
+    uint64_t cycle;
+    uint64_t started;
+    uint64_t run;
+    uint64_t bytes_done;
+    uint32_t kind;
+    uint16_t attempts, attempts_max;
+    uint8_t state;
+    bool noted, splits, cancel;
+};
+
+/* What a claim row knows of its job. */
+struct claimed {
+    uint64_t started, cycle, run;
+    bool noted;
+};
+/* The last claims of this process, by id.  Only a shortcut for reading: whether
+ * a claim still holds is decided by the row (E1.8).  Facts of one (job, token)
+ * change with a beat that brings resume data alone, which forgets the entry; where
+ * another process wrote to the file meanwhile, all of them are forgotten. */
+enum { CLAIMS_KNOWN = 1024 };
+struct claim_known {
+    uint64_t id, token;
+    struct claimed facts;
+};
+
+struct tide_sqlite {
+    tide_ledger base; /* first */
+    struct tide_tx tx;
+    tide_db db;
+    tide_db side; /* checkpoints and backups; never used by the writer's thread */
+    tide_mem *mem;
+    tide_world *world; /* borrowed */
+    const char *vfs;   /* borrowed from the world */
+    uint64_t run;      /* row of this run's id */
+    bool read_only;
+    bool in_tx;
+    bool in_finish;
+    uint32_t log_pages;  /* in the log after the last commit */
+    bool tx_over;        /* a callback ended the transaction it ran in */
+    unsigned savepoints; /* open now; only in one do callbacks run */
+    bool paused_known;   /* in this transaction */
+    bool deps_known;     /* likewise */
+    bool deps_any;       /* anybody waits for anybody */
+    bool purge_more;
+    tide_status tx_failed; /* only a rollback is left */
+    tide_status broken;    /* a sync failed: the store must be reopened (E1.10) */
+    uint64_t purge_after;  /* where the next purge goes on */
+    uint64_t owner;        /* of the member that joined, 0: nobody */
+    uint64_t seq;          /* of its transactions */
+    bool leaves;           /* in this transaction */
+
+    tide_map kinds;    /* id -> scope */
+    tide_map accounts; /* ids that exist -> 0 */
+    uint32_t *paused_accounts, *paused_kinds;
+    size_t paused_accounts_count, paused_accounts_capacity;
+    size_t paused_kinds_count, paused_kinds_capacity;
+
+    struct tally_cycle *tally_cycles; /* logs: undone by cutting them back */
+    size_t tally_cycles_count, tally_cycles_capacity;
+    uint64_t *tally_released;
+    size_t tally_released_count, tally_released_capacity;
+    tide_map tally_map;
+
+    struct claim_known known[CLAIMS_KNOWN];
+    uint64_t data_version; /* of the file when our last transaction began */
+    tide_buf kept;         /* texts of the last answer */
+    uint64_t *needs;       /* scratch */
+    size_t needs_count, needs_capacity;
+    struct picked *picks;
+    size_t picks_count, picks_capacity;
+};
+
+static inline struct tide_sqlite *sqlite_of(tide_ledger *ledger)
+{
+    return (struct tide_sqlite *)ledger;
+}
+static inline struct tide_sqlite *sqlite_of_tx(tide_tx *tx)
+{
+    return (struct tide_sqlite *)tx->ledger;
+}
+static inline sqlite3_stmt *sql_of(struct tide_sqlite *self, enum tide_sql number)
+{
+    return tide_db_stmt(&self->db, number);
+}
+/* The end of every writing operation: remembers what only a rollback can mend. */
+/* Callbacks: whether the transaction is over although nobody here ended it, and what follows
+ * from it after a callback that said `rc`. */
+bool tide_sql_tx_over(struct tide_sqlite *self);
+tide_status tide_sql_over(struct tide_sqlite *self, tide_status rc, tide_error *err);
+tide_status tide_sql_savepoint(struct tide_sqlite *self, tide_error *err);
+tide_status tide_sql_end(struct tide_sqlite *self, tide_status rc);
+tide_status tide_sql_no_memory(tide_error *err);
+/* Runs a statement that changes exactly one row; none is TIDE_NOT_FOUND. */
+tide_status tide_sql_change_one(struct tide_sqlite *self, sqlite3_stmt *stmt, const char *what,
+                                uint64_t id, tide_error *err);
+
+/* Whether the kind or account exists; its scope. */
+tide_status tide_sql_kind_scope(struct tide_sqlite *self, uint32_t kind, uint32_t *scope_out,
+                                tide_error *err);
+tide_status tide_sql_account_exists(struct tide_sqlite *self, uint32_t account, tide_error *err);
+tide_status tide_sql_paused_load(struct tide_sqlite *self, tide_error *err);
+bool tide_sql_paused(const struct tide_sqlite *self, uint32_t account, uint32_t kind);
+
+/* Enqueues without writing the counters.  `enqueued_out` and `children_to` may be NULL. */
+tide_status tide_sql_enqueue_rows(struct tide_sqlite *self, const struct tide_job_new *jobs,
+                                  size_t count, uint64_t now_unix_ms,
+                                  struct tide_enqueued *enqueued_out,
+                                  struct tide_changes *children_to, tide_error *err);
+
+/* The log of counters. */
+struct tally_mark {
+    size_t cycles, released;
+};
+struct tally_mark tide_sql_tally_mark(const struct tide_sqlite *self);
+void tide_sql_tally_undo(struct tide_sqlite *self, struct tally_mark mark);
+tide_status tide_sql_tally_cycle(struct tide_sqlite *self, uint64_t cycle, int total,
+                                 int outstanding, int failed, tide_error *err);
+/* Logs whoever waits for `job` and forgets that they do. */
+tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_error *err);
+/* Writes what was logged after `mark`; `changes` may be NULL. */
+tide_status tide_sql_tally_write(struct tide_sqlite *self, struct tally_mark mark,
+                                 struct tide_changes *changes, tide_error *err);
+
+/* Ends a claim: the row itself, its counters, and whoever waits for it.
+ * TIDE_STALE, and nothing changed, where the claim is no longer held. */
+tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_finish *finish,
+                                struct claimed *claimed, uint64_t now_unix_ms, tide_error *err);
+
+tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cycle,
+                             const struct tide_item_report *items, size_t count,
+                             uint64_t now_unix_ms, tide_error *err);
+
+/* Kinds as a JSON array, for a statement that takes any number of them; in self->kept. */
+tide_status tide_sql_kinds_text(struct tide_sqlite *self, const uint32_t *kinds, size_t count,
+                                tide_text *text_out, tide_error *err);
+/* A brief from the columns that every statement over BRIEF begins with. */
+void tide_sql_brief_read(sqlite3_stmt *stmt, struct tide_brief *brief);
+/* Declares the members dead whose lease passed, all but `owner`, and frees their accounts. */
+tide_status tide_sql_members_bury(struct tide_sqlite *self, uint64_t owner, uint64_t now_unix_ms,
+                                  tide_error *err);
+/* Batches that are as old as the jobs a purge forgets. */
+tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_unix_ms,
+                                    tide_error *err);
+
+/* For qsort(): of ids, and of what begins with one. */
+int tide_sql_id_order(const void *a, const void *b);
+
+/* One function for each operation, typed by the table itself. */
+#define SQL_OP(name) __typeof__(*((const struct tide_ledger_ops *)NULL)->name) tide_sql_##name
+SQL_OP(kind);
+SQL_OP(account);
+SQL_OP(kind_splits);
+SQL_OP(accounts);
+SQL_OP(account_halt);
+SQL_OP(account_pause);
+SQL_OP(governor_save);
+SQL_OP(enqueue);
+SQL_OP(claim);
+SQL_OP(finish);
+SQL_OP(refill);
+SQL_OP(accounts_with_work);
+SQL_OP(accounts_have);
+SQL_OP(brief);
+SQL_OP(reclaim);
+SQL_OP(beat);
+SQL_OP(retry);
+SQL_OP(cancel);
+SQL_OP(accept);
+SQL_OP(kind_pause);
+SQL_OP(purge);
+SQL_OP(purge_more);
+SQL_OP(stream);
+SQL_OP(streams);
+SQL_OP(cycle);
+SQL_OP(cycles);
+SQL_OP(work_left);
+SQL_OP(cursor_move);
+SQL_OP(bad_list);
+SQL_OP(bad_state);
+SQL_OP(intent);
+SQL_OP(intent_find);
+SQL_OP(intent_end);
+SQL_OP(schedule);
+SQL_OP(schedules);
+SQL_OP(schedule_fire);
+SQL_OP(alert);
+SQL_OP(alert_notified);
+SQL_OP(alerts);
+SQL_OP(jobs);
+SQL_OP(needs);
+SQL_OP(counts);
+SQL_OP(kind_find);
+SQL_OP(account_find);
+SQL_OP(metadata);
+SQL_OP(note);
+SQL_OP(note_get);
+SQL_OP(account_place);
+SQL_OP(member_join);
+SQL_OP(member_beat);
+SQL_OP(member_leave);
+SQL_OP(members);
+SQL_OP(accounts_take);
+SQL_OP(accounts_release);
+SQL_OP(grant);
+SQL_OP(hint);
+SQL_OP(claim_free);
+SQL_OP(cancels);
+SQL_OP(batch_get);
+SQL_OP(batch_put);
+SQL_OP(cursor_advance);
+SQL_OP(doctor);
+
+#endif

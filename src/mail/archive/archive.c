@@ -1,0 +1,375 @@
+/* archive.c - opening and closing an archive, and what its shards are. */
+#include "mail/archive/inside.h"
+#include "base/check.h"
+#include "base/limits.h"
+#include "mail/mime/message.h"
+#include "mail/search/search.h"
+
+#include <stdio.h>
+#include <threads.h>
+
+/* ---- turns ------------------------------------------------------------------------ */
+
+tide_status tide_archive_turn_take(tide_archive *archive, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    tide_lock_take(archive->world, archive->lock);
+    while (archive->reading && rc != TIDE_STOPPED)
+        rc = tide_cond_wait(archive->world, archive->turn, archive->lock, TIDE_NEVER);
+    if (rc != TIDE_STOPPED)
+        archive->reading = true;
+    tide_lock_drop(archive->world, archive->lock);
+    return rc == TIDE_STOPPED ? tide_error_set(err, rc, "the world stopped") : TIDE_OK;
+}
+
+void tide_archive_turn_drop(tide_archive *archive)
+{
+    tide_lock_take(archive->world, archive->lock);
+    TIDE_ASSERT(archive->reading);
+    archive->reading = false;
+    tide_cond_wake_one(archive->world, archive->turn);
+    tide_lock_drop(archive->world, archive->lock);
+}
+
+tide_status tide_archive_reads_open(tide_archive *archive, uint32_t key,
+                                    struct tide_shard **shard_out, tide_error *err)
+{
+    struct tide_shard *shard = tide_shards_get(&archive->reads, key);
+    if (shard == NULL) {
+        tide_status rc = tide_shards_look(&archive->reads, err);
+        if (rc != TIDE_OK)
+            return rc;
+        shard = tide_shards_get(&archive->reads, key);
+    }
+    if (shard == NULL)
+        return tide_error_set(err, TIDE_NOT_FOUND, "%s: there is no shard %u-%u",
+                              archive->options.dir, key / TIDE_SHARD_PARTS_MAX,
+                              key % TIDE_SHARD_PARTS_MAX);
+    tide_status rc = tide_shards_open(&archive->reads, shard, err);
+    if (rc == TIDE_OK)
+        *shard_out = shard;
+    return rc;
+}
+
+/* ---- closing ------------------------------------------------------------------------ */
+
+static void writer_free(tide_archive *archive)
+{
+    struct tide_writer *writer = archive->writer;
+    if (writer == NULL)
+        return;
+    TIDE_ASSERT(writer->queue.count == 0);
+    TIDE_ASSERT(writer->group.count == 0);
+    tide_recent_done(archive);
+    tide_shards_done(&writer->shards);
+    tide_packer_free(writer->packer);
+    tide_buf_done(&writer->scratch);
+    tide_buf_done(&writer->piece);
+    for (size_t i = 0; i < writer->labels_count; i++)
+        tide_mem_free(archive->mem, writer->labels[i].room, writer->labels[i].room_bytes);
+    tide_mem_free(archive->mem, writer->labels, writer->labels_capacity * sizeof writer->labels[0]);
+    tide_mem_free(archive->mem, writer->cuts, TIDE_CUTS_MAX * sizeof writer->cuts[0]);
+    if (writer->work != NULL)
+        tide_cond_free(archive->world, writer->work);
+    if (writer->news != NULL)
+        tide_cond_free(archive->world, writer->news);
+    if (writer->file_lock != NULL)
+        tide_file_lock_drop(archive->world, writer->file_lock);
+    tide_mem_free(archive->mem, writer, sizeof *writer);
+}
+
+static void archive_free(tide_archive *archive)
+{
+    writer_free(archive);
+    tide_shards_done(&archive->reads);
+    tide_packer_free(archive->packer);
+    if (archive->turn != NULL)
+        tide_cond_free(archive->world, archive->turn);
+    if (archive->lock != NULL)
+        tide_lock_free(archive->world, archive->lock);
+    tide_mem_free(archive->mem, archive->texts, archive->texts_bytes);
+    tide_mem_free(archive->mem, archive, sizeof *archive);
+}
+
+tide_status tide_archive_close(tide_archive *archive, tide_error *err)
+{
+    if (archive == NULL)
+        return TIDE_OK;
+    struct tide_writer *writer = archive->writer;
+    tide_status rc = TIDE_OK;
+    if (writer != NULL) {
+        /* The indexer first: it asks the writer for things. */
+        tide_lock_take(archive->world, archive->lock);
+        writer->index_stop = true;
+        tide_cond_wake_all(archive->world, writer->news);
+        tide_lock_drop(archive->world, archive->lock);
+        tide_world_join(archive->world, writer->indexer);
+        tide_lock_take(archive->world, archive->lock);
+        writer->closing = true;
+        tide_cond_wake_all(archive->world, writer->work);
+        tide_cond_wake_all(archive->world, writer->news);
+        tide_lock_drop(archive->world, archive->lock);
+        tide_world_join(archive->world, writer->thread);
+        if (writer->broken) {
+            rc = writer->failure.status;
+            if (err != NULL)
+                *err = writer->failure;
+        }
+    }
+    archive_free(archive);
+    return rc;
+}
+
+/* ---- opening ------------------------------------------------------------------------- */
+
+static tide_status no_memory(const struct tide_archive_options *options, tide_error *err)
+{
+    return tide_error_set(err, TIDE_NO_MEMORY, "%s: no memory to open the archive", options->dir);
+}
+
+static const struct tide_indexer default_indexer = {tide_message_parse, tide_search_fold};
+static once_flag parser_started = ONCE_FLAG_INIT;
+
+/* Copies the options, with our own copies of their texts. */
+static tide_status keep_options(tide_archive *archive, const struct tide_archive_options *options,
+                                tide_error *err)
+{
+    size_t dir_bytes = strlen(options->dir) + 1;
+    size_t account_bytes = strlen(options->account) + 1;
+    if (account_bytes == 1 || account_bytes > TIDE_NAME_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "an account's name has 1 to %d bytes",
+                              TIDE_NAME_BYTES_MAX - 1);
+    archive->texts_bytes = dir_bytes + account_bytes;
+    archive->texts = tide_mem_new(archive->mem, archive->texts_bytes);
+    if (archive->texts == NULL)
+        return no_memory(options, err);
+    memcpy(archive->texts, options->dir, dir_bytes);
+    memcpy(archive->texts + dir_bytes, options->account, account_bytes);
+    archive->options = *options;
+    archive->options.dir = archive->texts;
+    archive->options.account = archive->texts + dir_bytes;
+    if (options->shard_bytes_max == 0)
+        archive->options.shard_bytes_max = (uint64_t)4 << 30;
+    if (options->level == 0)
+        archive->options.level = 3;
+    if (options->indexer == NULL)
+        archive->options.indexer = &default_indexer;
+    return TIDE_OK;
+}
+
+/* Two writers would each believe in their own counts (M7). */
+static tide_status lock_directory(tide_archive *archive, tide_error *err)
+{
+    char path[TIDE_SHARD_PATH_BYTES];
+    int count = snprintf(path, sizeof path, "%s/writer.lock", archive->options.dir);
+    if (count < 0 || (size_t)count >= sizeof path)
+        return tide_error_set(err, TIDE_INVALID, "path too long: %.100s...", archive->options.dir);
+    tide_error held = {0};
+    tide_status rc = tide_file_lock_take(archive->world, path, TIDE_TEXT("tidemark"),
+                                         &archive->writer->file_lock, &held);
+    if (rc == TIDE_BUSY)
+        return tide_error_set(err, TIDE_BUSY,
+                              "%s: another program writes to this archive (%.100s); let it finish",
+                              archive->options.dir, held.text);
+    if (rc != TIDE_OK && err != NULL)
+        *err = held;
+    return rc;
+}
+
+static tide_status writer_open(tide_archive *archive, tide_error *err)
+{
+    struct tide_writer *writer = tide_mem_new(archive->mem, sizeof *writer);
+    if (writer == NULL)
+        return no_memory(&archive->options, err);
+    archive->writer = writer;
+    tide_shards_init(&writer->shards, &archive->options, archive->mem);
+    tide_buf_init(&writer->scratch, archive->mem, TIDE_MESSAGE_BYTES_MAX);
+    tide_buf_init(&writer->piece, archive->mem, TIDE_MESSAGE_BYTES_MAX);
+    writer->cuts = tide_mem_array(archive->mem, TIDE_CUTS_MAX, sizeof writer->cuts[0]);
+    if (writer->cuts == NULL ||
+        (!archive->options.index_later && tide_recent_init(archive) != TIDE_OK))
+        return no_memory(&archive->options, err);
+    tide_status rc = tide_packer_new(archive->mem, archive->options.level, &writer->packer, err);
+    if (rc == TIDE_OK && (tide_cond_new(archive->world, &writer->work) != TIDE_OK ||
+                          tide_cond_new(archive->world, &writer->news) != TIDE_OK))
+        rc = no_memory(&archive->options, err);
+    if (rc == TIDE_OK)
+        rc = tide_dir_make(archive->world, archive->options.dir, err);
+    if (rc == TIDE_OK)
+        rc = lock_directory(archive, err);
+    return rc == TIDE_OK ? tide_shards_look(&writer->shards, err) : rc;
+}
+
+static tide_status readers_open(tide_archive *archive, tide_error *err)
+{
+    struct tide_archive_options reading = archive->options;
+    reading.read_only = true;
+    tide_shards_init(&archive->reads, &reading, archive->mem);
+    archive->reads.tolerant = archive->options.read_only;
+    if (!archive->options.read_only)
+        archive->reads.cache_kib =
+            archive->options.lean ? archive->reads.cache_kib : TIDE_SHARD_BESIDE_CACHE_KIB;
+    if (tide_lock_new(archive->world, &archive->lock) != TIDE_OK ||
+        tide_cond_new(archive->world, &archive->turn) != TIDE_OK)
+        return no_memory(&archive->options, err);
+    return tide_packer_new(archive->mem, archive->options.level, &archive->packer, err);
+}
+
+/* The account is checked where it costs nothing: on the newest shard.  The
+ * others are checked when they are opened. */
+static tide_status check_account(tide_archive *archive, tide_error *err)
+{
+    tide_status rc = tide_shards_look(&archive->reads, err);
+    tide_status strange = TIDE_OK;
+    for (size_t left = archive->reads.count; rc == TIDE_OK && left > 0; left--) {
+        struct tide_shard *shard = archive->reads.list[left - 1];
+        rc = tide_shards_open(&archive->reads, shard, err);
+        if (rc == TIDE_OK)
+            return TIDE_OK;
+        if (rc == TIDE_NOT_FOUND)
+            rc = TIDE_OK; /* not wholly made (H3), or passed over (H5) */
+        if (shard->broken[0] != '\0' && shard->broken_rc != TIDE_CORRUPT)
+            strange = shard->broken_rc;
+    }
+    /* Nothing but files of somebody else, or of a newer version: it is not this archive. */
+    return rc == TIDE_OK ? strange : rc;
+}
+
+static tide_status threads_start(tide_archive *archive, tide_error *err)
+{
+    struct tide_writer *writer = archive->writer;
+    tide_status rc = tide_world_thread(archive->world, "archive", tide_archive_writer_run, archive,
+                                       &writer->thread, err);
+    if (rc == TIDE_OK && !archive->options.index_later)
+        rc = tide_world_thread(archive->world, "archive-index", tide_archive_indexer_run, archive,
+                               &writer->indexer, err);
+    return rc;
+}
+
+tide_status tide_archive_open(const struct tide_archive_options *options, tide_mem *mem,
+                              tide_archive **archive_out, tide_error *err)
+{
+    TIDE_ASSERT(options->dir != NULL);
+    TIDE_ASSERT(options->account != NULL);
+    TIDE_ASSERT(options->world != NULL);
+    tide_archive *archive = tide_mem_new(mem, sizeof *archive);
+    if (archive == NULL)
+        return no_memory(options, err);
+    archive->mem = mem;
+    archive->world = options->world;
+    if (!options->read_only)
+        call_once(&parser_started, tide_message_start);
+    tide_status rc = keep_options(archive, options, err);
+    if (rc == TIDE_OK)
+        rc = readers_open(archive, err);
+    if (rc == TIDE_OK && !options->read_only)
+        rc = writer_open(archive, err);
+    if (rc == TIDE_OK)
+        rc = check_account(archive, err);
+    if (rc != TIDE_OK) {
+        archive_free(archive);
+        return rc;
+    }
+    if (!options->read_only)
+        rc = threads_start(archive, err);
+    if (rc != TIDE_OK) {
+        (void)tide_archive_close(archive, NULL);
+        return rc;
+    }
+    *archive_out = archive;
+    return TIDE_OK;
+}
+
+/* ---- shards --------------------------------------------------------------------------- */
+
+size_t tide_archive_shards(tide_archive *archive)
+{
+    size_t count = 0;
+    if (tide_archive_turn_take(archive, NULL) != TIDE_OK)
+        return 0;
+    (void)tide_shards_look(&archive->reads, NULL); /* then those that are known */
+    for (size_t i = 0; i < archive->reads.count; i++)
+        count += tide_shards_open(&archive->reads, archive->reads.list[i], NULL) != TIDE_NOT_FOUND;
+    tide_archive_turn_drop(archive);
+    return count;
+}
+
+tide_status tide_archive_broken(tide_archive *archive,
+                                void (*visit)(const char *shard, tide_status rc, const char *why,
+                                              void *arg),
+                                void *arg, tide_error *err)
+{
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_shards_look(&archive->reads, err);
+    for (size_t i = 0; rc == TIDE_OK && i < archive->reads.count; i++) {
+        struct tide_shard *shard = archive->reads.list[i];
+        rc = tide_shards_open(&archive->reads, shard, err);
+        if (rc == TIDE_NOT_FOUND)
+            rc = TIDE_OK;
+        if (shard->broken[0] != '\0')
+            visit(shard->name, shard->broken_rc, shard->broken, arg);
+    }
+    tide_archive_turn_drop(archive);
+    return rc;
+}
+
+static tide_status shard_state(struct tide_shard *shard, struct tide_shard_state *state_out,
+                               tide_error *err)
+{
+    uint64_t bytes = 0;
+    tide_status rc = tide_shard_state_load(shard, err);
+    if (rc == TIDE_OK)
+        rc = tide_shard_bytes(shard, &bytes, err);
+    if (rc != TIDE_OK)
+        return rc;
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_SPAN);
+    bool there = false;
+    rc = tide_db_step(&shard->db, row, &there, err);
+    const int64_t oldest_ms = there ? sqlite3_column_int64(row, 0) : 0;
+    const int64_t newest_ms = there ? sqlite3_column_int64(row, 1) : 0;
+    const uint64_t gone = there ? tide_column_u64(row, 2) : 0;
+    const uint64_t gone_sum = there ? tide_column_u64(row, 3) : 0;
+    tide_db_end(row);
+    if (rc != TIDE_OK)
+        return rc;
+    *state_out = (struct tide_shard_state){
+        .key = shard->key,
+        .generation = shard->generation,
+        .messages = shard->messages,
+        .bytes = bytes,
+        .raw_bytes = shard->raw_bytes,
+        .oldest_ms = oldest_ms,
+        .newest_ms = newest_ms,
+        .made_ms = shard->made_ms,
+        .gone = gone,
+        .gone_sum = gone_sum,
+    };
+    (void)snprintf(state_out->name, sizeof state_out->name, "%s", shard->name);
+    (void)snprintf(state_out->id, sizeof state_out->id, "%s", shard->id);
+    return TIDE_OK;
+}
+
+tide_status tide_archive_shard(tide_archive *archive, size_t index,
+                               struct tide_shard_state *state_out, tide_error *err)
+{
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_shards_look(&archive->reads, err);
+    if (rc == TIDE_OK)
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "%s: no shard number %zu", archive->options.dir,
+                            index);
+    for (size_t i = 0, seen = 0; rc == TIDE_NOT_FOUND && i < archive->reads.count; i++) {
+        struct tide_shard *shard = archive->reads.list[i];
+        tide_status opened = tide_shards_open(&archive->reads, shard, err);
+        if (opened == TIDE_NOT_FOUND)
+            continue; /* not wholly made: not counted either */
+        if (seen++ < index)
+            continue;
+        rc = opened == TIDE_OK ? shard_state(shard, state_out, err) : opened;
+    }
+    tide_archive_turn_drop(archive);
+    return rc;
+}

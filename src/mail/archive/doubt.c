@@ -1,0 +1,213 @@
+/* doubt.c - copies that are not exact (A6, M19a).
+ *
+ * A server says how long a message is (Gmail's sizeEstimate) before it gives the bytes.  The
+ * number is called an estimate: it may count line ends as one byte or as two, and by this much
+ * it may be above the truth.  With lines of sixteen bytes that is a sixteenth; mail has
+ * longer ones.  A copy that falls further behind was cut off on its way.  It is stored, for it
+ * may be all there is, and marked.
+ *
+ * Gmail and tidemark-cloud count the bytes of the message.  npm's emulate (seen in 0.11.2) counts
+ * the characters of the base64 that it sends, which is a third more: every one of its messages
+ * would be short.  So a copy is whole too if its base64, with or without padding, has exactly the
+ * length that was named.  A wider rule would let through copies that lost a quarter. */
+#include "base/check.h"
+#include "mail/archive/inside.h"
+
+const char *tide_copy_name(tide_copy copy)
+{
+    static const char *const names[] = {"exact", "held", "short", "damaged"};
+    TIDE_ASSERT((size_t)copy < sizeof names / sizeof names[0]);
+    return names[copy];
+}
+
+static bool is_base64_of(uint64_t said_bytes, uint64_t bytes)
+{
+    const uint64_t padded = (bytes + 2) / 3 * 4;
+    const uint64_t plain = (bytes * 4 + 2) / 3;
+    return said_bytes == padded || said_bytes == plain;
+}
+
+static bool is_short(uint64_t said_bytes, uint64_t bytes)
+{
+    return bytes == 0 || (bytes < said_bytes - said_bytes / 16 && !is_base64_of(said_bytes, bytes));
+}
+
+static bool is_doubted(tide_copy copy)
+{
+    return copy == TIDE_COPY_SHORT || copy == TIDE_COPY_DAMAGED;
+}
+
+bool tide_doubt_is_better(const struct tide_stored *stored, uint64_t said_bytes, uint64_t bytes)
+{
+    if (!is_short(said_bytes, bytes) || stored->copy == TIDE_COPY_DAMAGED)
+        return true;
+    return stored->copy == TIDE_COPY_SHORT && bytes > stored->bytes;
+}
+
+static tide_status doubt_put(struct tide_shard *shard, int64_t message, tide_copy copy,
+                             uint64_t said_bytes, int64_t now_ms, tide_error *err)
+{
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBT_PUT);
+    (void)sqlite3_bind_int64(stmt, 1, message);
+    (void)sqlite3_bind_int(stmt, 2, (int)copy);
+    tide_bind_u64(stmt, 3, said_bytes);
+    (void)sqlite3_bind_int64(stmt, 4, now_ms);
+    return tide_db_run(&shard->db, stmt, err);
+}
+
+tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t said_bytes,
+                           uint64_t bytes, int64_t now_ms, tide_error *err)
+{
+    if (!is_short(said_bytes, bytes))
+        return TIDE_OK;
+    TIDE_SEEN("archive: a message is shorter than the server said");
+    return doubt_put(shard, message, TIDE_COPY_SHORT, said_bytes, now_ms, err);
+}
+
+tide_status tide_doubt_again(struct tide_shard *shard, const struct tide_stored *stored,
+                             uint64_t said_bytes, uint64_t bytes, int64_t now_ms, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    tide_status rc = TIDE_OK;
+    if (!is_short(said_bytes, bytes)) {
+        stmt = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBT_DROP);
+        (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
+        return tide_db_run(&shard->db, stmt, err);
+    }
+    if (!is_doubted(stored->copy))
+        return TIDE_OK; /* what is stored is better, and stays */
+    rc = doubt_put(shard, stored->rowid, TIDE_COPY_SHORT, said_bytes, now_ms, err);
+    if (rc != TIDE_OK)
+        return rc;
+    stmt = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBT_TRIED);
+    (void)sqlite3_bind_int64(stmt, 1, stored->rowid);
+    (void)sqlite3_bind_int64(stmt, 2, now_ms);
+    return tide_db_run(&shard->db, stmt, err);
+}
+
+tide_status tide_doubt_damaged(struct tide_shard *shard, int64_t message, int64_t now_ms,
+                               tide_error *err)
+{
+    return doubt_put(shard, message, TIDE_COPY_DAMAGED, 0, now_ms, err);
+}
+
+/* ---- telling -------------------------------------------------------------------------- */
+
+static tide_status visit_shard(struct tide_shard *shard,
+                               bool (*visit)(const struct tide_doubted *doubted, void *arg),
+                               void *arg, bool *go_on, tide_error *err)
+{
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_DOUBTED);
+    bool there = false;
+    tide_status rc = tide_db_step(&shard->db, row, &there, err);
+    while (rc == TIDE_OK && there && *go_on) {
+        const int copy = sqlite3_column_int(row, 1);
+        struct tide_doubted doubted = {
+            .copy = copy > 0 && copy < TIDE_COPIES ? (tide_copy)copy : TIDE_COPY_DAMAGED,
+            .gone = sqlite3_column_type(row, 2) != SQLITE_NULL,
+            .bytes = tide_column_u64(row, 3),
+            .said_bytes = tide_column_u64(row, 4),
+            .tries = tide_column_u64(row, 5),
+            .next_ms = tide_column_u64(row, 6),
+        };
+        tide_column_copy(row, 0, doubted.gmail_id, sizeof doubted.gmail_id);
+        *go_on = visit(&doubted, arg);
+        rc = tide_db_step(&shard->db, row, &there, err);
+    }
+    tide_db_end(row);
+    return rc;
+}
+
+tide_status tide_archive_doubted(tide_archive *archive,
+                                 bool (*visit)(const struct tide_doubted *doubted, void *arg),
+                                 void *arg, tide_error *err)
+{
+    bool go_on = true;
+    tide_status rc = tide_archive_turn_take(archive, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_shards_look(&archive->reads, err);
+    for (size_t left = archive->reads.count; rc == TIDE_OK && go_on && left > 0; left--) {
+        struct tide_shard *shard = archive->reads.list[left - 1];
+        rc = tide_shards_open(&archive->reads, shard, err);
+        if (rc == TIDE_OK)
+            rc = visit_shard(shard, visit, arg, &go_on, err);
+        else if (rc == TIDE_NOT_FOUND)
+            rc = TIDE_OK; /* not wholly made (H3) */
+    }
+    tide_archive_turn_drop(archive);
+    return rc;
+}
+
+/* ---- what nobody can give back ---------------------------------------------------------- */
+
+struct tidying {
+    struct tide_work work;
+    tide_mem *mem;
+};
+
+static void tidying_free(struct tide_work *work)
+{
+    struct tidying *tidying = (struct tidying *)work;
+    tide_mem_free(tidying->mem, tidying, sizeof *tidying);
+}
+
+/* Takes the n-th of the earlier bytes away if they cannot be read; false in *there_out: there are
+ * no more. */
+static tide_status tidy_one(tide_archive *archive, struct tide_shard *shard, int64_t *at,
+                            bool *there_out, tide_error *err)
+{
+    struct tide_stored stored;
+    bool readable = false;
+    sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_REPLACED);
+    (void)sqlite3_bind_int64(row, 1, *at);
+    (void)sqlite3_bind_int64(row, 2, 0);
+    (void)sqlite3_bind_int64(row, 3, 1);
+    tide_status rc = tide_db_step(&shard->db, row, there_out, err);
+    if (rc == TIDE_OK && *there_out)
+        tide_shard_stored(shard, row, &stored);
+    tide_db_end(row);
+    if (rc != TIDE_OK || !*there_out)
+        return rc;
+    rc = tide_shard_content_adds(shard, archive->writer->packer, stored.content, TIDE_TEXT_NONE,
+                                 &readable, err);
+    if (rc != TIDE_OK || readable) {
+        ++*at;
+        return rc;
+    }
+    sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_EARLIER_DROP);
+    rc = tide_writer_begin(archive, shard, err);
+    (void)sqlite3_bind_int64(stmt, 1, stored.rowid);
+    (void)sqlite3_bind_int64(stmt, 2, stored.content);
+    return rc == TIDE_OK ? tide_db_run(&shard->db, stmt, err) : rc;
+}
+
+static tide_status run_tidy(tide_archive *archive, struct tide_work *work, tide_error *err)
+{
+    (void)work;
+    tide_shards *shards = &archive->writer->shards;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < shards->count; i++) {
+        struct tide_shard *shard = shards->list[i];
+        rc = tide_shards_open(shards, shard, err);
+        int64_t at = 0;
+        for (bool there = true; rc == TIDE_OK && there;)
+            rc = tidy_one(archive, shard, &at, &there, err);
+    }
+    return rc;
+}
+
+tide_status tide_archive_tidy(tide_archive *archive, const tide_cancel *cancel, tide_error *err)
+{
+    if (archive->writer == NULL)
+        return tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
+    struct tidying *tidying = tide_mem_new(archive->mem, sizeof *tidying);
+    if (tidying == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to tidy an archive");
+    tidying->mem = archive->mem;
+    tidying->work = (struct tide_work){.run = run_tidy, .free = tidying_free};
+    const tide_status rc = tide_archive_work(archive, &tidying->work, cancel, err);
+    if (rc == TIDE_OK)
+        tidying_free(&tidying->work);
+    return rc;
+}

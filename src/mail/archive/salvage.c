@@ -1,0 +1,356 @@
+/* salvage.c - what can still be read in damaged shards is copied into the archive (M19).
+ *
+ * A page that cannot be read hides what is on it and ends every walk that reaches it.  So the row
+ * numbers are gathered from the table in both directions and from each of its indexes; then every
+ * message is read by itself.  What is not exactly what was put (A2) is not copied. */
+#include "mail/archive/inside.h"
+#include "base/check.h"
+
+#include <stdlib.h>
+
+enum { ROWS_MAX = 1 << 28, LABELS_MAX = 256 };
+
+struct salvage {
+    tide_archive *to;
+    tide_shards from;
+    struct tide_shard *shard;
+    tide_packer *packer;
+    int64_t *rows;
+    size_t rows_count, rows_capacity;
+    tide_buf raw, label_texts;
+    tide_text labels[LABELS_MAX];
+    size_t labels_count;
+    uint64_t ticket;
+    struct tide_salvaged *salvaged;
+};
+
+/* What a damaged file answers; everything else (no memory, a full disk) ends the copying. */
+static bool is_damage(tide_status rc)
+{
+    return rc == TIDE_CORRUPT || rc == TIDE_INVALID || rc == TIDE_NEWER || rc == TIDE_FULL;
+}
+
+/* ---- which messages there are ---- */
+
+static tide_status rows_add(struct salvage *salvage, const char *sql, tide_error *err)
+{
+    tide_db *db = &salvage->shard->db;
+    sqlite3_stmt *row = NULL;
+    tide_status rc = TIDE_OK;
+    if (sqlite3_prepare_v2(db->handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return TIDE_OK; /* this way is not there; the others are */
+    tide_error damage = {TIDE_OK, 0, ""};
+    while (tide_db_next(db, row, &rc, &damage)) {
+        void *rows = salvage->rows;
+        if (!tide_mem_grow(salvage->to->mem, &rows, &salvage->rows_capacity,
+                           salvage->rows_count + 1, ROWS_MAX, sizeof *salvage->rows)) {
+            rc = tide_error_set(&damage, TIDE_NO_MEMORY, "no memory for %zu messages",
+                                salvage->rows_count);
+            break;
+        }
+        salvage->rows = rows;
+        salvage->rows[salvage->rows_count++] = sqlite3_column_int64(row, 0);
+    }
+    (void)sqlite3_finalize(row);
+    if (rc == TIDE_OK || is_damage(rc))
+        return TIDE_OK; /* as far as this way leads */
+    if (err != NULL)
+        *err = damage;
+    return rc;
+}
+
+static int row_order(const void *a, const void *b)
+{
+    const int64_t *x = a;
+    const int64_t *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static tide_status rows_find(struct salvage *salvage, tide_error *err)
+{
+    static const char *const ways[] = {
+        "SELECT id FROM message NOT INDEXED ORDER BY id",
+        "SELECT id FROM message NOT INDEXED ORDER BY id DESC",
+        "SELECT id FROM message INDEXED BY message_gmail_id ORDER BY gmail_id",
+        "SELECT id FROM message INDEXED BY message_gmail_id ORDER BY gmail_id DESC",
+        "SELECT id FROM message INDEXED BY message_thread ORDER BY thread_id",
+        "SELECT id FROM message INDEXED BY message_bytes ORDER BY bytes",
+        "SELECT id FROM message INDEXED BY message_gone WHERE gone_ms IS NOT NULL ORDER BY id",
+    };
+    tide_status rc = TIDE_OK;
+    salvage->rows_count = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof ways / sizeof ways[0]; i++)
+        rc = rows_add(salvage, ways[i], err);
+    if (salvage->rows_count > 0)
+        qsort(salvage->rows, salvage->rows_count, sizeof *salvage->rows, row_order);
+    size_t count = 0;
+    for (size_t i = 0; i < salvage->rows_count; i++)
+        if (count == 0 || salvage->rows[count - 1] != salvage->rows[i])
+            salvage->rows[count++] = salvage->rows[i];
+    salvage->rows_count = count;
+    return rc;
+}
+
+/* ---- one message ---- */
+
+/* A number about a message; `otherwise` when it cannot be read. */
+static int64_t number_of(struct salvage *salvage, const char *sql, int64_t message,
+                         int64_t otherwise)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t number = otherwise;
+    if (sqlite3_prepare_v2(salvage->shard->db.handle, sql, -1, &row, NULL) != SQLITE_OK)
+        return otherwise;
+    (void)sqlite3_bind_int64(row, 1, message);
+    if (sqlite3_step(row) == SQLITE_ROW)
+        number = sqlite3_column_int64(row, 0);
+    (void)sqlite3_finalize(row);
+    return number;
+}
+
+static tide_status read_row(struct salvage *salvage, int64_t id, bool *there_out,
+                            struct tide_stored *stored, tide_error *err)
+{
+    sqlite3_stmt *row = tide_db_stmt(&salvage->shard->db, TIDE_SHARD_AT);
+    (void)sqlite3_bind_int64(row, 1, id);
+    const tide_status rc = tide_db_step(&salvage->shard->db, row, there_out, err);
+    if (rc == TIDE_OK && *there_out)
+        tide_shard_stored(salvage->shard, row, stored);
+    tide_db_end(row);
+    return rc;
+}
+
+/* Those that can be read; a message without its labels is better than none. */
+static tide_status read_labels(struct salvage *salvage, int64_t id, tide_error *err)
+{
+    sqlite3_stmt *row = tide_db_stmt(&salvage->shard->db, TIDE_SHARD_LABELS_OF);
+    size_t ends[LABELS_MAX];
+    size_t count = 0;
+    tide_status rc = TIDE_OK;
+    tide_buf_clear(&salvage->label_texts);
+    (void)sqlite3_bind_int64(row, 1, id);
+    while (count < LABELS_MAX && tide_db_next(&salvage->shard->db, row, &rc, err)) {
+        const tide_text label = tide_column_text(row, 0);
+        rc = tide_buf_add(&salvage->label_texts, label.data, label.bytes);
+        if (rc != TIDE_OK)
+            break;
+        ends[count++] = salvage->label_texts.bytes;
+    }
+    tide_db_end(row);
+    for (size_t i = 0; i < count; i++) {
+        const size_t begin = i == 0 ? 0 : ends[i - 1];
+        salvage->labels[i] =
+            (tide_text){tide_buf_text(&salvage->label_texts).data + begin, ends[i] - begin};
+    }
+    salvage->labels_count = count;
+    return is_damage(rc) ? TIDE_OK : rc;
+}
+
+static tide_status put(struct salvage *salvage, const struct tide_stored *stored, tide_text id,
+                       tide_text thread, int64_t content, tide_error *err)
+{
+    tide_buf_clear(&salvage->raw);
+    const tide_status rc =
+        tide_shard_raw(salvage->shard, salvage->packer, content, &salvage->raw, err);
+    if (rc != TIDE_OK)
+        return rc;
+    const struct tide_incoming incoming = {
+        .gmail_id = id,
+        .thread_id = thread,
+        .history_id = tide_text_of(stored->history_id),
+        .internal_ms = stored->internal_ms,
+        .labels = salvage->labels,
+        .labels_count = salvage->labels_count,
+        .said_bytes = (uint64_t)number_of(
+            salvage, "SELECT said_bytes FROM doubt WHERE message = ?1", stored->rowid, 0),
+        .raw = tide_buf_text(&salvage->raw),
+    };
+    return tide_archive_put(salvage->to, &incoming, NULL, &salvage->ticket, err);
+}
+
+/* Bytes that the server replaced later: first, so that they stand behind the newer ones. */
+static tide_status put_earlier(struct salvage *salvage, const struct tide_stored *stored,
+                               tide_error *err)
+{
+    const tide_text id = tide_text_of(stored->gmail_id);
+    tide_status rc = TIDE_OK;
+    for (int64_t until_ms = 0; rc == TIDE_OK || is_damage(rc);) {
+        sqlite3_stmt *row = NULL;
+        int64_t content = 0;
+        if (sqlite3_prepare_v2(salvage->shard->db.handle,
+                               "SELECT content, until_ms FROM earlier WHERE message = ?1"
+                               " AND until_ms > ?2 ORDER BY until_ms LIMIT 1",
+                               -1, &row, NULL) != SQLITE_OK)
+            return TIDE_OK;
+        (void)sqlite3_bind_int64(row, 1, stored->rowid);
+        (void)sqlite3_bind_int64(row, 2, until_ms);
+        const bool there = sqlite3_step(row) == SQLITE_ROW;
+        if (there) {
+            content = sqlite3_column_int64(row, 0);
+            until_ms = sqlite3_column_int64(row, 1);
+        }
+        (void)sqlite3_finalize(row);
+        if (!there)
+            return TIDE_OK;
+        rc = put(salvage, stored, id, tide_text_of(stored->thread_id), content, err);
+    }
+    return rc;
+}
+
+/* The id that it had before it was given back to the server; it is found by either (M14). */
+struct former {
+    char id[TIDE_GMAIL_ID_BYTES_MAX + 1], thread[TIDE_GMAIL_ID_BYTES_MAX + 1];
+    int64_t until_ms;
+};
+
+static bool read_former(struct salvage *salvage, int64_t message, struct former *former)
+{
+    sqlite3_stmt *row = NULL;
+    if (sqlite3_prepare_v2(salvage->shard->db.handle,
+                           "SELECT gmail_id, thread_id, until_ms FROM former WHERE message = ?1"
+                           " ORDER BY until_ms DESC LIMIT 1",
+                           -1, &row, NULL) != SQLITE_OK)
+        return false;
+    (void)sqlite3_bind_int64(row, 1, message);
+    const bool there = sqlite3_step(row) == SQLITE_ROW;
+    if (there) {
+        tide_column_copy(row, 0, former->id, sizeof former->id);
+        tide_column_copy(row, 1, former->thread, sizeof former->thread);
+        former->until_ms = sqlite3_column_int64(row, 2);
+    }
+    (void)sqlite3_finalize(row);
+    return there && former->id[0] != '\0';
+}
+
+static tide_status rename_back(struct salvage *salvage, const struct tide_stored *stored,
+                               const struct former *former, tide_error *err)
+{
+    const struct tide_renaming renaming = {.old_id = tide_text_of(former->id),
+                                           .new_id = tide_text_of(stored->gmail_id),
+                                           .thread_id = tide_text_of(stored->thread_id),
+                                           .labels = salvage->labels,
+                                           .labels_count = salvage->labels_count,
+                                           .at_ms = former->until_ms};
+    return tide_archive_rename(salvage->to, &renaming, &salvage->ticket, err);
+}
+
+static tide_status copy_message(struct salvage *salvage, const struct tide_stored *stored,
+                                tide_error *err)
+{
+    const tide_text id = tide_text_of(stored->gmail_id);
+    struct former former;
+    const bool renamed = read_former(salvage, stored->rowid, &former);
+    tide_status rc = read_labels(salvage, stored->rowid, err);
+    if (rc == TIDE_OK && !renamed)
+        rc = put_earlier(salvage, stored, err);
+    if (rc == TIDE_OK)
+        rc = put(salvage, stored, renamed ? tide_text_of(former.id) : id,
+                 tide_text_of(renamed ? former.thread : stored->thread_id), stored->content, err);
+    if (rc == TIDE_OK && renamed)
+        rc = rename_back(salvage, stored, &former, err);
+    if (rc == TIDE_OK && stored->copy == TIDE_COPY_DAMAGED)
+        rc = tide_archive_doubt(salvage->to, id, &salvage->ticket, err);
+    if (rc == TIDE_OK && stored->gone)
+        rc = tide_archive_gone(salvage->to, id,
+                               number_of(salvage, "SELECT gone_ms FROM message WHERE id = ?1",
+                                         stored->rowid, stored->internal_ms),
+                               &salvage->ticket, err);
+    return rc;
+}
+
+static tide_status copy_row(struct salvage *salvage, int64_t id, tide_error *err)
+{
+    struct tide_stored stored;
+    tide_error damage = {TIDE_OK, 0, ""};
+    bool there = false;
+    bool absent = true;
+    tide_status rc = read_row(salvage, id, &there, &stored, &damage);
+    if (rc == TIDE_OK && there && stored.gmail_id[0] != '\0') {
+        const tide_text gmail_id = tide_text_of(stored.gmail_id);
+        rc = tide_archive_absent(salvage->to, &gmail_id, 1, &absent, &damage);
+        if (rc != TIDE_OK || !absent) {
+            if (rc != TIDE_OK && err != NULL)
+                *err = damage;
+            return rc; /* the archive itself fails, or has it */
+        }
+        rc = copy_message(salvage, &stored, &damage);
+    }
+    salvage->salvaged->copied += rc == TIDE_OK && there;
+    salvage->salvaged->unreadable += is_damage(rc);
+    if (rc == TIDE_OK || is_damage(rc))
+        return TIDE_OK;
+    if (err != NULL)
+        *err = damage;
+    return rc;
+}
+
+/* ---- one shard ---- */
+
+static tide_status copy_label_names(struct salvage *salvage, tide_error *err)
+{
+    sqlite3_stmt *row = tide_db_stmt(&salvage->shard->db, TIDE_SHARD_LABELS_ALL);
+    tide_status rc = TIDE_OK;
+    tide_status put_rc = TIDE_OK;
+    while (put_rc == TIDE_OK && tide_db_next(&salvage->shard->db, row, &rc, NULL))
+        if (tide_column_text(row, 1).bytes > 0)
+            put_rc = tide_archive_label_name(salvage->to, tide_column_text(row, 0),
+                                             tide_column_text(row, 1), tide_column_text(row, 2),
+                                             &salvage->ticket, err);
+    tide_db_end(row);
+    return put_rc;
+}
+
+static tide_status copy_shard(struct salvage *salvage, tide_error *err)
+{
+    tide_status rc = rows_find(salvage, err);
+    for (size_t i = 0; rc == TIDE_OK && i < salvage->rows_count; i++)
+        rc = copy_row(salvage, salvage->rows[i], err);
+    return rc == TIDE_OK ? copy_label_names(salvage, err) : rc;
+}
+
+static tide_status copy_shards(struct salvage *salvage, tide_error *err)
+{
+    tide_status rc = tide_shards_look(&salvage->from, err);
+    for (size_t i = 0; rc == TIDE_OK && i < salvage->from.count; i++) {
+        tide_error closed = {TIDE_OK, 0, ""};
+        salvage->shard = salvage->from.list[i];
+        rc = tide_shards_open(&salvage->from, salvage->shard, &closed);
+        if (rc == TIDE_OK)
+            rc = copy_shard(salvage, err);
+        else if (rc == TIDE_NOT_FOUND)
+            rc = TIDE_OK; /* nothing of it can be read (H5) */
+        else if (err != NULL)
+            *err = closed;
+    }
+    if (rc == TIDE_OK && salvage->ticket > 0)
+        rc = tide_archive_sync(salvage->to, salvage->ticket, NULL, err);
+    return rc;
+}
+
+tide_status tide_archive_salvage(tide_archive *archive, const char *dir,
+                                 struct tide_salvaged *salvaged, tide_error *err)
+{
+    TIDE_ASSERT(archive->writer != NULL);
+    struct tide_archive_options options = archive->options;
+    options.dir = dir;
+    options.read_only = true;
+    struct salvage *salvage = tide_mem_new(archive->mem, sizeof *salvage);
+    if (salvage == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to copy damaged shards");
+    salvage->to = archive;
+    salvage->salvaged = salvaged;
+    tide_shards_init(&salvage->from, &options, archive->mem);
+    salvage->from.tolerant = true;
+    tide_buf_init(&salvage->raw, archive->mem, TIDE_MESSAGE_BYTES_MAX);
+    tide_buf_init(&salvage->label_texts, archive->mem, 1 << 20);
+    tide_status rc = tide_packer_new(archive->mem, archive->options.level, &salvage->packer, err);
+    if (rc == TIDE_OK)
+        rc = copy_shards(salvage, err);
+    tide_packer_free(salvage->packer);
+    tide_shards_done(&salvage->from);
+    tide_buf_done(&salvage->raw);
+    tide_buf_done(&salvage->label_texts);
+    tide_mem_free(archive->mem, salvage->rows, salvage->rows_capacity * sizeof *salvage->rows);
+    tide_mem_free(archive->mem, salvage, sizeof *salvage);
+    return rc;
+}

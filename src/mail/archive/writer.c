@@ -1,0 +1,316 @@
+/* writer.c - the one thread that writes (M7).
+ *
+ *   take (lock) -> apply (no lock) -> ... -> commit (no lock) -> tell (lock)
+ *
+ * What is taken is applied at once, in transactions that stay open until the
+ * group is full, old or awaited, so that compressing overlaps with fetching.
+ * Each shard that a group touches has its own transaction; they are committed
+ * one after the other.  A crash between two of them leaves a part of the group
+ * behind, of which nothing was acknowledged, and which is put again without
+ * harm (A3).  Entries are kept until their group is durable. */
+#include "mail/archive/inside.h"
+#include "base/check.h"
+
+static void push_back(struct tide_entries *entries, struct tide_entry *entry)
+{
+    entry->next = NULL;
+    if (entries->last == NULL)
+        entries->first = entry;
+    else
+        entries->last->next = entry;
+    entries->last = entry;
+    entries->count++;
+}
+
+static struct tide_entry *pop_front(struct tide_entries *entries)
+{
+    struct tide_entry *entry = entries->first;
+    if (entry == NULL)
+        return NULL;
+    entries->first = entry->next;
+    if (entries->first == NULL)
+        entries->last = NULL;
+    entries->count--;
+    return entry;
+}
+
+/* ---- transactions --------------------------------------------------------------- */
+
+tide_status tide_writer_begin(tide_archive *archive, struct tide_shard *shard, tide_error *err)
+{
+    (void)archive;
+    return shard->in_tx ? TIDE_OK : tide_shard_begin(shard, err);
+}
+
+static void rollback_all(struct tide_writer *writer)
+{
+    for (size_t i = 0; i < writer->shards.count; i++)
+        if (writer->shards.list[i]->in_tx)
+            tide_shard_rollback(writer->shards.list[i]);
+}
+
+static tide_status commit_all(struct tide_writer *writer, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < writer->shards.count; i++)
+        if (writer->shards.list[i]->in_tx)
+            rc = tide_shard_commit(writer->shards.list[i], writer->shards.bytes_max, err);
+    if (rc != TIDE_OK)
+        rollback_all(writer);
+    return rc;
+}
+
+/* Not inside a commit, so that nobody waits for it.  A log that cannot be moved
+ * now because a reader stands in it is moved another time; no room for it means
+ * that the next commit will say so. */
+static tide_status checkpoint_some(struct tide_writer *writer, tide_error *err)
+{
+    for (size_t i = 0; i < writer->shards.count; i++) {
+        struct tide_shard *shard = writer->shards.list[i];
+        if (!shard->open || shard->wal_pages < TIDE_SHARD_WAL_PAGES)
+            continue;
+        tide_status rc = tide_shard_checkpoint(shard, false, err);
+        if (rc == TIDE_IO || rc == TIDE_CORRUPT)
+            return rc;
+    }
+    return TIDE_OK;
+}
+
+/* ---- telling --------------------------------------------------------------------- */
+
+/* With the lock.  The work is over, well or not. */
+static void work_end(struct tide_work *work, tide_status rc, const tide_error *err)
+{
+    if (work->abandoned) {
+        work->free(work);
+        return;
+    }
+    work->rc = rc;
+    if (err != NULL)
+        work->err = *err;
+    work->done = true;
+}
+
+/* With the lock.  What is in the group is durable. */
+static void group_done(tide_archive *archive)
+{
+    struct tide_writer *writer = archive->writer;
+    for (;;) {
+        struct tide_entry *entry = pop_front(&writer->group);
+        if (entry == NULL)
+            break;
+        TIDE_ASSERT(entry->ticket == writer->ticket_done + 1);
+        writer->ticket_done = entry->ticket;
+        writer->bytes -= entry->bytes;
+        if (entry->kind == TIDE_ENTRY_MESSAGE) {
+            writer->stored++;
+            tide_recent_keep(archive, entry->as.message.shard, entry->as.message.content,
+                             &entry->as.message.raw);
+        }
+        if (entry->kind == TIDE_ENTRY_WORK && entry->as.work != NULL)
+            work_end(entry->as.work, TIDE_OK, NULL);
+        tide_entry_free(archive, entry);
+    }
+    writer->group_bytes = 0;
+    tide_cond_wake_all(archive->world, writer->news);
+}
+
+/* Failures that pass by themselves or by somebody's help. */
+static bool passes(tide_status status)
+{
+    return status == TIDE_DISK_FULL || status == TIDE_NO_MEMORY || status == TIDE_BUSY;
+}
+
+/* With the lock.  Nothing of the group is durable: put it back in front, in
+ * order, without its work, whose owners are told.  For good: forget it all. */
+static void group_failed(tide_archive *archive, const tide_error *err, uint64_t now_us)
+{
+    struct tide_writer *writer = archive->writer;
+    struct tide_entries all = writer->group;
+    if (all.last != NULL)
+        all.last->next = writer->queue.first;
+    else
+        all.first = writer->queue.first;
+    writer->group = (struct tide_entries){0};
+    writer->queue = (struct tide_entries){0};
+    writer->group_bytes = 0;
+    writer->failures++;
+    writer->failure = *err;
+    writer->broken = writer->broken || !passes(err->status) || writer->closing;
+    for (struct tide_entry *entry = all.first; entry != NULL;) {
+        struct tide_entry *next = entry->next;
+        if (entry->kind == TIDE_ENTRY_WORK && entry->as.work != NULL) {
+            work_end(entry->as.work, err->status, err);
+            entry->as.work = NULL; /* its ticket stays, so that the order does */
+        }
+        if (writer->broken) {
+            writer->bytes -= entry->bytes;
+            tide_entry_free(archive, entry);
+        } else {
+            push_back(&writer->queue, entry);
+        }
+        entry = next;
+    }
+    writer->retry_at_us = now_us + TIDE_ARCHIVE_RETRY_MS * 1000u;
+    tide_cond_wake_all(archive->world, writer->news);
+}
+
+/* ---- the loop --------------------------------------------------------------------- */
+
+/* With the lock: whether the open group ends here. */
+static bool group_ends(const struct tide_writer *writer, uint64_t now_us)
+{
+    if (writer->group.count == 0)
+        return false;
+    const uint64_t last = writer->group.last->ticket;
+    return writer->group.count >= TIDE_ARCHIVE_GROUP_MESSAGES ||
+           writer->group_bytes >= TIDE_ARCHIVE_GROUP_BYTES ||
+           now_us >= writer->group_since_us + TIDE_ARCHIVE_GROUP_MS * 1000u ||
+           (writer->ticket_hurry > writer->ticket_done && writer->ticket_hurry <= last) ||
+           (writer->queue.count == 0 && (writer->closing || writer->room_waiters > 0));
+}
+
+/* With the lock; drops it meanwhile. */
+static void commit_group(tide_archive *archive)
+{
+    struct tide_writer *writer = archive->writer;
+    tide_error err = {0};
+    tide_lock_drop(archive->world, archive->lock);
+    tide_status rc = commit_all(writer, &err);
+    uint64_t now_us = tide_world_now_us(archive->world);
+    tide_lock_take(archive->world, archive->lock);
+    if (rc != TIDE_OK) {
+        TIDE_SEEN("archive: a commit failed");
+        group_failed(archive, &err, now_us);
+        return;
+    }
+    group_done(archive);
+    tide_lock_drop(archive->world, archive->lock);
+    rc = checkpoint_some(writer, &err);
+    tide_lock_take(archive->world, archive->lock);
+    if (rc != TIDE_OK) /* a failed sync is never asked again (E1.10) */
+        group_failed(archive, &err, now_us);
+}
+
+/* With the lock; drops it meanwhile. */
+static void apply_next(tide_archive *archive, uint64_t now_us)
+{
+    struct tide_writer *writer = archive->writer;
+    struct tide_entry *entry = pop_front(&writer->queue);
+    tide_error err = {0};
+    if (entry->kind == TIDE_ENTRY_WORK && entry->as.work != NULL && entry->as.work->alone &&
+        writer->group.count > 0) {
+        /* Before it everything is committed; then it is the first one. */
+        entry->next = writer->queue.first;
+        writer->queue.first = entry;
+        if (writer->queue.last == NULL)
+            writer->queue.last = entry;
+        writer->queue.count++;
+        commit_group(archive);
+        return;
+    }
+    if (writer->group.count == 0)
+        writer->group_since_us = now_us;
+    push_back(&writer->group, entry);
+    writer->group_bytes += entry->bytes;
+    tide_lock_drop(archive->world, archive->lock);
+    tide_status rc = tide_archive_apply(archive, entry, &err);
+    if (rc != TIDE_OK)
+        rollback_all(writer);
+    now_us = tide_world_now_us(archive->world);
+    tide_lock_take(archive->world, archive->lock);
+    if (rc != TIDE_OK && entry->kind == TIDE_ENTRY_WORK && entry->as.work->alone && rc != TIDE_IO &&
+        rc != TIDE_CORRUPT) {
+        /* It wrote nothing: a matter between it and the one who asked. */
+        work_end(entry->as.work, rc, &err);
+        entry->as.work = NULL;
+    } else if (rc != TIDE_OK) {
+        group_failed(archive, &err, now_us);
+    }
+}
+
+/* With the lock: waits until there is something to do.  false: leave. */
+static bool wait_work(tide_archive *archive, uint64_t now_us)
+{
+    struct tide_writer *writer = archive->writer;
+    uint64_t deadline_us = TIDE_NEVER;
+    if (writer->queue.count > 0)
+        deadline_us = writer->retry_at_us;
+    else if (writer->group.count > 0)
+        deadline_us = writer->group_since_us + TIDE_ARCHIVE_GROUP_MS * 1000u;
+    if (deadline_us != TIDE_NEVER && deadline_us <= now_us)
+        return true;
+    return tide_cond_wait(archive->world, writer->work, archive->lock, deadline_us) != TIDE_STOPPED;
+}
+
+void tide_archive_writer_run(void *arg)
+{
+    tide_archive *archive = arg;
+    struct tide_writer *writer = archive->writer;
+    tide_lock_take(archive->world, archive->lock);
+    for (;;) {
+        uint64_t now_us = tide_world_now_us(archive->world);
+        if (group_ends(writer, now_us))
+            commit_group(archive);
+        else if (writer->queue.count > 0 && (now_us >= writer->retry_at_us || writer->closing))
+            apply_next(archive, now_us);
+        else if (writer->closing && writer->queue.count == 0 && writer->group.count == 0)
+            break;
+        else if (!wait_work(archive, now_us))
+            break;
+    }
+    writer->ended = true;
+    if (!writer->closing || writer->queue.count + writer->group.count > 0) {
+        tide_error stopped;
+        (void)tide_error_set(&stopped, TIDE_STOPPED, "the world stopped");
+        writer->broken = true; /* nothing is taken any more */
+        group_failed(archive, &stopped, 0);
+    }
+    tide_cond_wake_all(archive->world, writer->news);
+    tide_lock_drop(archive->world, archive->lock);
+    rollback_all(writer);
+    tide_shards_done(&writer->shards); /* its connections end on its own thread */
+}
+
+/* ---- moving logs -------------------------------------------------------------------- */
+
+struct moving {
+    struct tide_work work;
+    tide_mem *mem;
+};
+
+static void moving_free(struct tide_work *work)
+{
+    struct moving *moving = (struct moving *)work;
+    tide_mem_free(moving->mem, moving, sizeof *moving);
+}
+
+/* Also those that are not open: a run that died may have left them a log. */
+static tide_status run_checkpoint(tide_archive *archive, struct tide_work *work, tide_error *err)
+{
+    (void)work;
+    tide_shards *shards = &archive->writer->shards;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < shards->count; i++) {
+        rc = tide_shards_open(shards, shards->list[i], err);
+        if (rc == TIDE_OK)
+            rc = tide_shard_checkpoint(shards->list[i], true, err);
+    }
+    return rc;
+}
+
+tide_status tide_archive_checkpoint(tide_archive *archive, const tide_cancel *cancel,
+                                    tide_error *err)
+{
+    if (archive->writer == NULL)
+        return tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
+    struct moving *moving = tide_mem_new(archive->mem, sizeof *moving);
+    if (moving == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to ask the writer");
+    moving->mem = archive->mem;
+    moving->work = (struct tide_work){.run = run_checkpoint, .free = moving_free, .alone = true};
+    tide_status rc = tide_archive_work(archive, &moving->work, cancel, err);
+    if (rc == TIDE_OK)
+        moving_free(&moving->work);
+    return rc;
+}

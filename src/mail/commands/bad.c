@@ -1,0 +1,234 @@
+/* tidemark mail bad [list|explain ID|retry [ID]]: messages that could not be fetched, and
+ * messages that are stored but could not be read (M6, M9). */
+#include "cli/bad.h"
+#include "mail/commands/watch.h"
+#include "mail/mime/message.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { UNREADABLE_SHOWN = 1000 };
+
+/* ---- stored, but not read ---- */
+
+struct unreadable {
+    struct cli *cli;
+    const char *account; /* the one at hand */
+    const char *only;    /* an id; NULL: all */
+    tide_json list;
+    uint64_t count;
+    bool full;
+    bool silent; /* counts only */
+};
+
+static void unreadable_row(const struct tide_stored *stored, const char *problem, void *arg)
+{
+    struct unreadable *seen = arg;
+    struct cli *cli = seen->cli;
+    char when[32];
+    tide_json one;
+    if (seen->only != NULL && strcmp(seen->only, stored->gmail_id) != 0)
+        return;
+    seen->count++;
+    if (seen->silent)
+        return;
+    const uint64_t at_ms = stored->internal_ms < 0 ? 0 : (uint64_t)stored->internal_ms;
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "id", stored->gmail_id);
+    tide_json_set_cstr(&one, "account", seen->account);
+    tide_json_set_cstr(&one, "problem", problem);
+    tide_json_set_bool(&one, "indexed", stored->indexed);
+    tide_json_set_u64(&one, "bytes", stored->bytes);
+    tide_json_set_u64(&one, "internal_unix_ms", at_ms);
+    tide_json_append(&seen->list, &one);
+    if (seen->count > UNREADABLE_SHOWN)
+        return;
+    cli_cell(cli, "%s", stored->gmail_id);
+    cli_cell(cli, "%s", stored->indexed ? "partly read" : "unreadable");
+    cli_cell(cli, "%s", seen->account);
+    cli_cell(cli, "%s", cli_time(at_ms, when));
+    cli_cell(cli, "%" PRIu64, stored->bytes);
+    cli_cell(cli, "%s", problem);
+    if (seen->full)
+        cli_print(cli,
+                  "%s is stored byte for byte (`tidemark mail show %s --raw`); only its text "
+                  "cannot be searched. `tidemark mail bad retry` reads it again, which helps "
+                  "after an update of tidemark.\n",
+                  stored->gmail_id, stored->gmail_id);
+}
+
+/* Visits all archives that there are. */
+static tide_status unreadable_visit(struct unreadable *seen, const struct mail_names *names)
+{
+    struct cli *cli = seen->cli;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < names->count; i++) {
+        struct mail_home home = {0};
+        tide_archive *archive = NULL;
+        char email[256];
+        seen->account = names->email[i];
+        rc = mail_home_archive(cli, &home, names->email[i], email, &archive);
+        if (rc == TIDE_NOT_FOUND) { /* nothing is stored yet */
+            cli->hint[0] = '\0';
+            rc = TIDE_OK;
+            continue;
+        }
+        if (rc == TIDE_OK)
+            rc = tide_archive_unreadable(archive, unreadable_row, seen, &cli->err);
+        (void)tide_archive_close(archive, NULL);
+    }
+    return rc;
+}
+
+static tide_status show(struct cli *cli, const struct mail_names *names, const char *account,
+                        const char *item)
+{
+    static const char *const headings[] = {"ID",       "STATE", "ACCOUNT",
+                                           "RECEIVED", "BYTES", "PROBLEM"};
+    struct cli_bad bad = {
+        .account = account, .prefix = "mail.", .item = item, .full = item != NULL};
+    struct unreadable seen = {.cli = cli, .only = item, .full = item != NULL};
+    tide_status rc = cli_bad_show(cli, &bad);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_json_array(&seen.list);
+    cli_table_begin(cli, headings, 6);
+    rc = unreadable_visit(&seen, names);
+    cli_table_end(cli, "no unreadable messages");
+    if (seen.count > UNREADABLE_SHOWN)
+        cli_print(cli, "and %" PRIu64 " more; --json has all of them\n",
+                  seen.count - UNREADABLE_SHOWN);
+    tide_json_set(&cli->json, "unreadable", &seen.list);
+    if (rc == TIDE_OK && item != NULL && bad.count + seen.count == 0)
+        rc = cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows those there are.",
+                      "there is no bad message \"%.100s\"", item);
+    return cli_hint(cli, rc, "Run `tidemark mail verify`.");
+}
+
+/* ---- trying again ---- */
+
+/* The engine at work has the archive open for writing: it is asked to do it. */
+static tide_status hand_over(struct cli *cli, const char *email)
+{
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_ENQUEUE, &request);
+    tide_json_set_cstr(&request, "kind", TIDE_MAIL_INDEX_KIND);
+    tide_json_set_cstr(&request, "account", email);
+    tide_json_set_cstr(&request, "dedupe", "index");
+    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    json_decref(answer);
+    return cli_hint(cli, rc, "Wait for it to end, and run this command again.");
+}
+
+static tide_status read_again(struct cli *cli, const struct mail_home *home, const char *email,
+                              bool *handed)
+{
+    char dir[CLI_PATH_BYTES + 300];
+    tide_archive *archive = NULL;
+    (void)snprintf(dir, sizeof dir, "%s/%s", home->archive_dir, email);
+    const struct tide_archive_options options = {
+        .dir = dir, .account = email, .world = cli->world, .index_later = true};
+    tide_message_start(); /* before any thread parses */
+    tide_status rc = tide_archive_open(&options, cli->mem, &archive, &cli->err);
+    if (rc == TIDE_BUSY) {
+        *handed = true;
+        return hand_over(cli, email);
+    }
+    if (rc == TIDE_OK)
+        rc = tide_archive_index_again(archive, NULL, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_archive_index(archive, UINT64_MAX, NULL, &cli->err);
+    const tide_status closed = tide_archive_close(archive, &cli->err);
+    return cli_hint(cli, rc == TIDE_OK ? closed : rc, "Run `tidemark mail verify`.");
+}
+
+static tide_status retry_unreadable(struct cli *cli, const struct mail_names *names,
+                                    const char *item, uint64_t *count_out, uint64_t *left_out,
+                                    bool *handed_out)
+{
+    struct mail_home home = {0};
+    tide_status rc = mail_home_places(cli, &home);
+    for (size_t i = 0; rc == TIDE_OK && i < names->count; i++) {
+        struct unreadable seen = {.cli = cli, .only = item, .silent = true};
+        const struct mail_names one = {.email = &names->email[i], .count = 1};
+        rc = unreadable_visit(&seen, &one);
+        if (rc != TIDE_OK || seen.count == 0)
+            continue;
+        *count_out += seen.count;
+        rc = read_again(cli, &home, names->email[i], handed_out);
+        seen.count = 0;
+        if (rc == TIDE_OK && !*handed_out)
+            rc = unreadable_visit(&seen, &one);
+        *left_out += seen.count;
+    }
+    return rc;
+}
+
+static tide_status retry(struct cli *cli, const struct mail_names *names, const char *account,
+                         const char *item)
+{
+    struct cli_bad bad = {.account = account, .prefix = "mail.", .item = item};
+    bool runs = false;
+    bool handed = false;
+    uint64_t unreadable = 0;
+    uint64_t left = 0;
+    tide_status rc = cli_bad_change(cli, &bad, TIDE_BAD_RETRYING, &runs);
+    cli_ledger_close(cli); /* the lock, before an archive is opened */
+    if (rc == TIDE_OK)
+        rc = retry_unreadable(cli, names, item, &unreadable, &left, &handed);
+    if (rc == TIDE_OK && item != NULL && bad.count + unreadable == 0)
+        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows those there are.",
+                        "there is no bad message \"%.100s\"", item);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!cli->quiet && bad.count > 0)
+        cli_print(cli, "retrying %" PRIu64 " message%s%s\n", bad.count, bad.count == 1 ? "" : "s",
+                  runs ? "" : "; `tidemark mail sync` fetches them");
+    if (!cli->quiet && unreadable > 0 && handed)
+        cli_print(cli, "the running engine reads %" PRIu64 " unreadable message%s again\n",
+                  unreadable, unreadable == 1 ? "" : "s");
+    else if (!cli->quiet && unreadable > 0)
+        cli_print(cli, "read %" PRIu64 " unreadable message%s again; %" PRIu64 " still %s\n",
+                  unreadable, unreadable == 1 ? "" : "s", left, left == 1 ? "is" : "are");
+    if (!cli->quiet && bad.count + unreadable == 0)
+        cli_print(cli, "nothing to retry\n");
+    tide_json_set_u64(&cli->json, "count", bad.count);
+    tide_json_set_bool(&cli->json, "engine", runs);
+    tide_json_set_u64(&cli->json, "unreadable", unreadable);
+    tide_json_set_u64(&cli->json, "still_unreadable", left);
+    return TIDE_OK;
+}
+
+/* ---- the command ---- */
+
+static tide_status usage(struct cli *cli, const char *what)
+{
+    cli->exit_code = CLI_EXIT_USAGE;
+    return cli_fail(cli, TIDE_INVALID,
+                    "Write `tidemark mail bad`, `tidemark mail bad explain ID` or `tidemark mail "
+                    "bad retry [ID]`.",
+                    "%s", what);
+}
+
+tide_status cli_mail_bad(struct cli *cli)
+{
+    const char *word = cli->arguments_count > 0 ? cli->arguments[0] : "list";
+    const char *item = cli->arguments_count > 1 ? cli->arguments[1] : NULL;
+    const char *account = cli_flag(cli, "account");
+    const bool explains = strcmp(word, "explain") == 0;
+    const bool retries = strcmp(word, "retry") == 0;
+    if (!explains && !retries && strcmp(word, "list") != 0)
+        return usage(cli, "list, explain or retry?");
+    if (explains && item == NULL)
+        return usage(cli, "explain which message?");
+    if (item != NULL && !explains && !retries)
+        return usage(cli, "list takes no ID");
+    struct mail_names names;
+    tide_status rc = mail_names_of(cli, account == NULL ? NULL : &account, account != NULL, &names);
+    if (rc == TIDE_OK)
+        rc = retries ? retry(cli, &names, account, item) : show(cli, &names, account, item);
+    mail_names_done(&names);
+    return rc;
+}

@@ -1,0 +1,163 @@
+#include "mail/commands/home.h"
+
+#include "world/free_space.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+tide_status mail_home_places(struct cli *cli, struct mail_home *home)
+{
+    return archive_here_places(cli, home->archive_dir, home->secrets_dir);
+}
+
+tide_status mail_home_open(struct cli *cli, struct mail_home *home)
+{
+    struct tide_engine_options engine;
+    home->here.mail = true;
+    tide_status rc = mail_home_places(cli, home);
+    if (rc == TIDE_OK)
+        rc = archive_here_options(cli, home->archive_dir, &home->here, &engine);
+    if (rc == TIDE_OK)
+        rc = archive_here_opened(cli, tide_engine_open(&engine, &home->engine, &cli->err));
+    if (rc == TIDE_OK)
+        rc = tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+                               &home->secrets, &cli->err);
+    if (rc != TIDE_OK)
+        return rc;
+    const struct tide_mail_options mail = {
+        .engine = home->engine,
+        .world = cli->world,
+        .secrets = home->secrets,
+        .archive_dir = home->archive_dir,
+        .window_units = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
+        .window_ms = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
+        .archiver = home->archiver,
+        .no_sync = home->no_sync};
+    return tide_mail_open(&mail, cli->mem, &home->mail, &cli->err);
+}
+
+tide_status mail_home_room(struct cli *cli, struct mail_home *home)
+{
+    tide_status rc = tide_dir_make(cli->world, home->archive_dir, &cli->err);
+    if (rc == TIDE_OK)
+        rc = tide_room_check(cli->world, home->archive_dir, cli_free_min(cli), &cli->err);
+    return cli_hint(cli, rc,
+                    "What is stored is safe. Make room, or set disk.free_min, and run it again.");
+}
+
+tide_status mail_home_close(struct cli *cli, struct mail_home *home)
+{
+    tide_error err = {TIDE_OK, 0, ""};
+    const tide_status stopped = tide_engine_close(home->engine);
+    const tide_status closed = tide_mail_close(home->mail, &err);
+    tide_secrets_close(home->secrets);
+    if (closed != TIDE_OK && cli->err.status == TIDE_OK)
+        cli->err = err;
+    return stopped == TIDE_OK ? closed : stopped;
+}
+
+/* ---- which account ---- */
+
+struct choice {
+    unsigned count;
+    char email[256];
+};
+
+/* The folders of the archive are its accounts: no ledger is needed to read mail. */
+static void choose(const char *dir, struct choice *choice)
+{
+    DIR *folder = opendir(dir);
+    if (folder == NULL)
+        return;
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        if (strchr(entry->d_name, '@') == NULL)
+            continue;
+        choice->count++;
+        (void)snprintf(choice->email, sizeof choice->email, "%s", entry->d_name);
+    }
+    (void)closedir(folder);
+}
+
+tide_status mail_home_account(struct cli *cli, struct mail_home *home, const char *named,
+                              char email_out[256])
+{
+    struct choice choice = {0};
+    if (named != NULL) {
+        (void)snprintf(email_out, 256, "%s", named);
+        return TIDE_OK;
+    }
+    choose(home->archive_dir, &choice);
+    if (choice.count == 0)
+        return cli_fail(cli, TIDE_NOT_FOUND,
+                        "Add one with `tidemark account add gmail EMAIL`, then run "
+                        "`tidemark mail sync`.",
+                        "there is no mail archive in %s", home->archive_dir);
+    if (choice.count > 1)
+        return cli_fail(cli, TIDE_INVALID, "Name one with --account EMAIL.",
+                        "there are %u mail accounts", choice.count);
+    (void)snprintf(email_out, 256, "%s", choice.email);
+    return TIDE_OK;
+}
+
+tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const char *named,
+                              char email_out[256], tide_archive **archive_out)
+{
+    char dir[CLI_PATH_BYTES + 300];
+    tide_status rc = mail_home_places(cli, home);
+    if (rc == TIDE_OK)
+        rc = mail_home_account(cli, home, named, email_out);
+    if (rc != TIDE_OK)
+        return rc;
+    (void)snprintf(dir, sizeof dir, "%s/%s", home->archive_dir, email_out);
+    if (access(dir, F_OK) != 0 && errno == ENOENT)
+        return cli_fail(cli, TIDE_NOT_FOUND,
+                        cli_ledger_choose(cli) == TIDE_OK && cli->shared != NULL
+                            ? "`tidemark account list` says whether it is elsewhere; `tidemark "
+                              "mail sync` makes it where its sign-in is."
+                            : "`tidemark mail sync` makes it; `tidemark account list` shows the "
+                              "accounts.",
+                        "there is no archive of %.200s here", email_out);
+    const struct tide_archive_options options = {
+        .dir = dir, .account = email_out, .world = cli->world, .read_only = true};
+    rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);
+    return cli_hint(cli, rc,
+                    "`tidemark mail sync` makes the archive; `tidemark account list` "
+                    "shows the accounts.");
+}
+
+/* ---- what cannot be read ---- */
+
+struct broken {
+    struct cli *cli;
+    tide_json list;
+};
+
+static void broken_shard(const char *shard, tide_status rc, const char *why, void *arg)
+{
+    (void)rc;
+    struct broken *broken = arg;
+    struct cli *cli = broken->cli;
+    tide_json one;
+    cli->exit_code = CLI_EXIT_BAD_ITEMS;
+    if (!cli->want_json)
+        (void)fprintf(stderr,
+                      "%s.db cannot be read, and what is in it is left out: %s\n"
+                      "          `tidemark mail heal` sets it aside and fetches its mail again.\n",
+                      shard, why);
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "shard", shard);
+    tide_json_set_cstr(&one, "what", why);
+    tide_json_append(&broken->list, &one);
+}
+
+tide_status mail_home_broken(struct cli *cli, tide_archive *archive)
+{
+    struct broken broken = {.cli = cli};
+    tide_json_array(&broken.list);
+    const tide_status rc = tide_archive_broken(archive, broken_shard, &broken, &cli->err);
+    tide_json_set(&cli->json, "broken", &broken.list);
+    return rc;
+}

@@ -1,0 +1,120 @@
+/* tidemark mail lost [list|accept]: what exists nowhere else and is not here any more (M4). */
+#include "mail/commands/known.h"
+#include "mail/commands/names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The archive of an account, to be read; NULL when there is none. */
+static tide_status archive_of(struct cli *cli, struct mail_home *home, const char *named,
+                              tide_archive **archive_out)
+{
+    char email[256];
+    *archive_out = NULL;
+    const tide_status rc = mail_home_archive(cli, home, named, email, archive_out);
+    if (rc != TIDE_NOT_FOUND)
+        return rc;
+    cli->err = (tide_error){TIDE_OK, 0, ""};
+    cli->hint[0] = '\0';
+    return TIDE_OK;
+}
+
+static tide_status list_account(struct cli *cli, struct mail_home *home, const char *email,
+                                tide_json *list)
+{
+    struct tide_mail_look look;
+    struct tide_mail_kept kept = {0};
+    tide_archive *archive = NULL;
+    tide_json one;
+    tide_mail_look_init(&look, cli->mem);
+    tide_status rc = tide_mail_look(cli->ledger, email, false, &look, &cli->err);
+    if (rc == TIDE_OK)
+        rc = archive_of(cli, home, email, &archive);
+    if (rc == TIDE_OK && archive != NULL)
+        rc = tide_mail_kept(archive, &kept, &cli->err);
+    const struct mail_known_ask ask = {
+        .look = &look, .archive = archive, .stored = kept.stored, .thorough = true, .names = true};
+    const int before = cli->exit_code;
+    cli->exit_code = CLI_EXIT_DONE;
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "account", email);
+    cli_print(cli, "%s\n", email);
+    if (rc == TIDE_OK)
+        rc = mail_known_show(cli, &ask, &one);
+    if (cli->exit_code == CLI_EXIT_DONE)
+        cli_print(cli, "  nothing is lost\n");
+    cli->exit_code = cli->exit_code == CLI_EXIT_DONE ? before : cli->exit_code;
+    tide_json_append(list, &one);
+    const tide_status closed = tide_archive_close(archive, &cli->err);
+    tide_mail_look_done(&look);
+    return rc == TIDE_OK ? closed : rc;
+}
+
+static tide_status list(struct cli *cli, const struct mail_names *names)
+{
+    struct mail_home home = {0};
+    tide_json accounts;
+    tide_json_array(&accounts);
+    tide_status rc = mail_home_places(cli, &home);
+    for (size_t i = 0; rc == TIDE_OK && i < names->count; i++)
+        rc = list_account(cli, &home, names->email[i], &accounts);
+    tide_json_set(&cli->json, "accounts", &accounts);
+    if (rc == TIDE_OK && cli->exit_code == CLI_EXIT_BAD_ITEMS)
+        cli_print(cli, "Put the missing files back from a backup (`tidemark mail sync` then checks "
+                       "them), or accept the loss with `tidemark mail lost accept`.\n");
+    return rc;
+}
+
+/* ---- accepting ---- */
+
+static tide_status hand_over(struct cli *cli, const char *email)
+{
+    tide_json request;
+    json_t *answer = NULL;
+    bool runs = false;
+    tide_control_request(TIDE_OP_ENQUEUE, &request);
+    tide_json_set_cstr(&request, "kind", TIDE_MAIL_ACCEPT_KIND);
+    tide_json_set_cstr(&request, "account", email);
+    tide_json_set_cstr(&request, "dedupe", "accept");
+    const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
+    json_decref(answer);
+    return cli_hint(cli, rc, "Wait for it to end, and run this command again.");
+}
+
+static tide_status accept(struct cli *cli, const struct mail_names *names)
+{
+    struct mail_home home = {0};
+    cli_ledger_close(cli);
+    tide_status rc = mail_home_open(cli, &home);
+    const bool busy = rc == TIDE_BUSY;
+    if (busy) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+        rc = TIDE_OK;
+    }
+    for (size_t i = 0; rc == TIDE_OK && i < names->count; i++) {
+        rc = busy ? hand_over(cli, names->email[i])
+                  : tide_mail_lost_accepted(home.mail, names->email[i], &cli->err);
+        if (rc == TIDE_OK && !cli->quiet)
+            cli_print(cli, "%s: what is lost is accepted, and no longer told%s\n", names->email[i],
+                      busy ? " once the running engine has noted it" : "");
+    }
+    const tide_status closed = mail_home_close(cli, &home);
+    return rc == TIDE_OK ? closed : rc;
+}
+
+tide_status cli_mail_lost(struct cli *cli)
+{
+    const char *word = cli->arguments_count > 0 ? cli->arguments[0] : "list";
+    const char *account = cli_flag(cli, "account");
+    const bool accepts = strcmp(word, "accept") == 0;
+    struct mail_names names = {0};
+    if (!accepts && strcmp(word, "list") != 0)
+        return cli_wrong(cli, "Write `tidemark mail lost` or `tidemark mail lost accept`.",
+                         "list or accept, not \"%.100s\"", word);
+    tide_status rc = mail_names_of(cli, account == NULL ? NULL : &account, account != NULL, &names);
+    if (rc == TIDE_OK)
+        rc = accepts ? accept(cli, &names) : list(cli, &names);
+    mail_names_done(&names);
+    return rc;
+}

@@ -1,0 +1,547 @@
+/* tidemark mail status: where each account stands, beside anything (M6b).
+ *
+ * Nothing is opened but to be read, and the engine at work is only asked for a snapshot:
+ * it may run, stand still or not be there. */
+#include "mail/commands/known.h"
+#include "mail/commands/watch.h"
+
+#include "base/clocktext.h"
+#include "core/governor/governor.h"
+#include "engine/tuning.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { SPANS_SHOWN = 24 };
+
+struct status {
+    struct cli *cli;
+    struct mail_home home;
+    json_t *snapshot; /* NULL: no engine runs */
+    tide_json list;
+
+    /* Of the account at hand. */
+    struct tide_mail_look look;
+    struct tide_mail_kept kept;
+    struct tide_archive_tally tally;
+    struct account_seen seen;
+    uint64_t failed_ms;    /* when a job of it failed last; 0: none did */
+    tide_archive *archive; /* to be read; NULL: there is none */
+    uint64_t quota_used, quota_max;
+};
+
+/* ---- spans by name ---- */
+
+static void day(uint64_t unix_ms, char out[32])
+{
+    if (unix_ms == 0)
+        (void)snprintf(out, 32, "the beginning");
+    else
+        (void)cli_time(unix_ms, out);
+    if (unix_ms > 0 && strlen(out) > 10)
+        out[10] = '\0';
+}
+
+/* By their days; a span within one day is told to the second. */
+static void days(const struct tide_mail_span *span, char from[32], char to[32])
+{
+    day(span->from_ms, from);
+    day(span->to_ms, to);
+    if (strcmp(from, to) != 0)
+        return;
+    (void)cli_time(span->from_ms, from);
+    (void)cli_time(span->to_ms, to);
+}
+
+static const char *span_state_name(tide_span_state state)
+{
+    switch (state) {
+    case TIDE_SPAN_COVERED:
+        return "covered";
+    case TIDE_SPAN_FETCHING:
+        return "fetching";
+    case TIDE_SPAN_LISTING:
+        return "listing";
+    case TIDE_SPAN_CHANGES:
+        return "changes";
+    case TIDE_SPAN_FAILED:
+        return "failed";
+    }
+    return "unknown";
+}
+
+static void span_text(const struct tide_mail_span *span, size_t slices, char *out, size_t out_bytes)
+{
+    char bad[48] = "";
+    if (span->bad > 0)
+        (void)snprintf(bad, sizeof bad, ", %" PRIu64 " bad", span->bad);
+    switch (span->state) {
+    case TIDE_SPAN_COVERED:
+        (void)snprintf(out, out_bytes, "covered%s", bad);
+        return;
+    case TIDE_SPAN_FETCHING:
+        (void)snprintf(out, out_bytes, "%" PRIu64 " message%s left%s", span->messages_left,
+                       span->messages_left == 1 ? "" : "s", bad);
+        return;
+    case TIDE_SPAN_LISTING:
+        (void)snprintf(out, out_bytes, "listing, %zu slice%s; %" PRIu64 " message%s left so far%s",
+                       slices, slices == 1 ? "" : "s", span->messages_left,
+                       span->messages_left == 1 ? "" : "s", bad);
+        return;
+    case TIDE_SPAN_CHANGES:
+        (void)snprintf(out, out_bytes, "reading changes%s", bad);
+        return;
+    case TIDE_SPAN_FAILED:
+        (void)snprintf(out, out_bytes,
+                       "%" PRIu64 " failed job%s: `tidemark jobs list --state "
+                       "failed`%s",
+                       span->failed, span->failed == 1 ? "" : "s", bad);
+        return;
+    }
+}
+
+/* Neighbours that are covered, or wait for being listed, are one line together. */
+static bool joins(const struct tide_mail_span *a, const struct tide_mail_span *b)
+{
+    return a->state == b->state && a->to_ms == b->from_ms &&
+           (a->state == TIDE_SPAN_COVERED || a->state == TIDE_SPAN_LISTING);
+}
+
+static void print_spans(struct status *status, bool covered, const char *heading)
+{
+    const struct tide_mail_look *look = &status->look;
+    size_t shown = 0;
+    size_t hidden = 0;
+    for (size_t i = 0; i < look->spans_count;) {
+        struct tide_mail_span span = look->spans[i];
+        size_t slices = 1;
+        char from[32];
+        char to[32];
+        char what[160];
+        for (i++; i < look->spans_count && joins(&span, &look->spans[i]); i++, slices++) {
+            span.to_ms = look->spans[i].to_ms;
+            span.messages_left += look->spans[i].messages_left;
+            span.bad += look->spans[i].bad;
+        }
+        if ((span.state == TIDE_SPAN_COVERED) != covered)
+            continue;
+        if (shown == SPANS_SHOWN) {
+            hidden++;
+            continue;
+        }
+        days(&span, from, to);
+        span_text(&span, slices, what, sizeof what);
+        cli_print(status->cli, "  %-10s %s ... %s  %s\n", shown == 0 ? heading : "", from, to,
+                  what);
+        shown++;
+    }
+    if (hidden > 0)
+        cli_print(status->cli, "  %-10s and %zu more; --json has all of them\n", "", hidden);
+    if (shown == 0 && !covered)
+        cli_print(status->cli, "  %-10s none\n", heading);
+}
+
+static void spans_json(const struct tide_mail_look *look, bool covered, tide_json *list)
+{
+    tide_json_array(list);
+    for (size_t i = 0; i < look->spans_count; i++) {
+        const struct tide_mail_span *span = &look->spans[i];
+        tide_json one;
+        if ((span->state == TIDE_SPAN_COVERED) != covered)
+            continue;
+        tide_json_object(&one);
+        tide_json_set_u64(&one, "from_unix_ms", span->from_ms);
+        tide_json_set_u64(&one, "to_unix_ms", span->to_ms);
+        tide_json_set_cstr(&one, "state", span_state_name(span->state));
+        tide_json_set_u64(&one, "jobs_left", span->jobs_left);
+        tide_json_set_u64(&one, "messages_left", span->messages_left);
+        tide_json_set_u64(&one, "failed_jobs", span->failed);
+        tide_json_set_u64(&one, "bad", span->bad);
+        tide_json_append(list, &one);
+    }
+}
+
+/* ---- the last run ---- */
+
+static bool has_gaps(const struct tide_mail_look *look)
+{
+    for (size_t i = 0; i < look->spans_count; i++)
+        if (look->spans[i].state != TIDE_SPAN_COVERED)
+            return true;
+    return look->listing;
+}
+
+/* How it ended, as a word for programs. */
+static const char *run_word(const struct status *status)
+{
+    const struct tide_mail_look *look = &status->look;
+    if (has_gaps(look) && look->jobs_left > 0) {
+        if (look->halted)
+            return "halted";
+        if (look->paused)
+            return "paused";
+        if (look->signed_out)
+            return "signed_out";
+        return status->snapshot != NULL ? "running" : "stopped";
+    }
+    if (look->jobs_failed > 0 && (has_gaps(look) || status->failed_ms > look->last_run_ms))
+        return "failed";
+    return look->last_run_ms == 0 ? "never" : look->bad > 0 ? "bad_items" : "done";
+}
+
+static void print_run(const struct status *status)
+{
+    const struct tide_mail_look *look = &status->look;
+    const char *word = run_word(status);
+    char began[32];
+    char ended[32];
+    struct cli *cli = status->cli;
+    (void)cli_time(look->last_run_ms, began);
+    (void)cli_time(look->moved_ms, ended);
+    if (strcmp(word, "never") == 0)
+        cli_print(cli, "  last run   never; `tidemark mail sync` begins\n");
+    else if (strcmp(word, "running") == 0)
+        cli_print(cli, "  last run   began %s and goes on\n", began);
+    else if (strcmp(word, "stopped") == 0)
+        cli_print(cli,
+                  "  last run   began %s, stopped before its end; `tidemark mail sync` goes "
+                  "on\n",
+                  began);
+    else if (strcmp(word, "signed_out") == 0)
+        cli_print(cli,
+                  "  last run   began %s, its sign-in was refused; `tidemark account add gmail "
+                  "%s`\n",
+                  began, look->email);
+    else if (strcmp(word, "halted") == 0)
+        cli_print(cli, "  last run   began %s, halted: %s\n", began, look->halt_reason);
+    else if (strcmp(word, "paused") == 0)
+        cli_print(cli, "  last run   began %s, paused by command\n", began);
+    else if (strcmp(word, "failed") == 0)
+        cli_print(cli,
+                  "  last run   began %s, %" PRIu64 " jobs failed: `tidemark jobs list "
+                  "--state failed`\n",
+                  began, look->jobs_failed);
+    else
+        cli_print(cli, "  last run   began %s, finished %s%s\n", began, ended,
+                  look->bad > 0 ? " with bad messages: `tidemark mail bad`" : "");
+    if (look->jobs_failed > 0 && strcmp(word, "failed") != 0)
+        cli_print(cli,
+                  "  earlier    %" PRIu64 " job%s failed or canceled: `tidemark jobs list --state "
+                  "failed`, `--state canceled`\n",
+                  look->jobs_failed, look->jobs_failed == 1 ? "" : "s");
+}
+
+static bool failed_visit(const struct tide_job_row *row, void *arg)
+{
+    struct status *status = arg;
+    if (!tide_mail_kind_is_ours(row->kind_name))
+        return true;
+    status->failed_ms = row->finished_unix_ms;
+    return false;
+}
+
+/* When a job of it failed last: one of an earlier run says nothing about the last one. */
+static tide_status read_failed(struct status *status)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    status->failed_ms = 0;
+    filter.account = status->look.account;
+    filter.state = TIDE_ROW_FAILED;
+    return tide_ledger_jobs(status->cli->ledger, &filter, failed_visit, status, &status->cli->err);
+}
+
+/* ---- numbers ---- */
+
+/* On a shared ledger the files may be another machine's. */
+static bool is_elsewhere(const struct status *status)
+{
+    return status->cli->shared != NULL && status->archive == NULL &&
+           status->look.archive[0] != '\0';
+}
+
+/* What the engine says; or, when none runs, what the last one left behind, counted as
+ * strictly as the next one will count it (E4.3b). */
+struct quota_ask {
+    struct status *status;
+    uint64_t now_ms;
+};
+
+static bool quota_saved(const struct tide_account_row *row, void *arg)
+{
+    struct quota_ask *ask = arg;
+    struct status *status = ask->status;
+    struct tide_governor_saved saved;
+    struct tide_governor_view view = {.window_used = 0};
+    tide_governor *governor = NULL;
+    if (row->id != status->look.account)
+        return true;
+    const struct tide_governor_profile profile =
+        tide_tuning_profile(status->cli->settings, row->provider);
+    if (tide_governor_new(&profile, ask->now_ms, status->cli->mem, &governor) != TIDE_OK)
+        return false;
+    if (row->governor.bytes > 0 && tide_governor_saved_parse(row->governor, &saved) == TIDE_OK)
+        (void)tide_governor_restore(governor, &saved, ask->now_ms, status->cli->now_unix_ms);
+    tide_governor_view(governor, ask->now_ms, &view);
+    status->quota_used = view.window_used;
+    status->quota_max = view.window_max;
+    tide_governor_free(governor);
+    return false;
+}
+
+static tide_status read_quota(struct status *status)
+{
+    struct cli *cli = status->cli;
+    const json_t *account = account_in_snapshot(status->snapshot, status->look.email);
+    status->quota_used = status->quota_max = 0;
+    if (account != NULL) {
+        status->quota_used =
+            (uint64_t)json_integer_value(json_object_get(account, "window_used_units"));
+        status->quota_max =
+            (uint64_t)json_integer_value(json_object_get(account, "window_max_units"));
+        return TIDE_OK;
+    }
+    tide_status rc = cli_settings(cli);
+    struct quota_ask ask = {status, tide_world_now_ms(cli->world)};
+    if (rc == TIDE_OK)
+        rc = tide_ledger_accounts(cli->ledger, quota_saved, &ask, &cli->err);
+    return rc;
+}
+
+/* No archive is an answer: nothing was stored yet, or all of it is lost. */
+static tide_status read_archive(struct status *status)
+{
+    struct cli *cli = status->cli;
+    char email[256];
+    status->kept = (struct tide_mail_kept){0};
+    status->tally = (struct tide_archive_tally){0};
+    tide_status rc =
+        mail_home_archive(cli, &status->home, status->look.email, email, &status->archive);
+    if (rc == TIDE_NOT_FOUND) {
+        cli->err = (tide_error){TIDE_OK, 0, ""};
+        cli->hint[0] = '\0';
+        rc = TIDE_OK;
+    }
+    if (rc == TIDE_OK && !is_elsewhere(status))
+        rc = tide_mail_look_proof(cli->ledger, status->archive, &status->look, &cli->err);
+    if (rc == TIDE_OK && status->archive != NULL)
+        rc = tide_mail_kept(status->archive, &status->kept, &cli->err);
+    if (rc == TIDE_OK && status->archive != NULL)
+        rc = tide_archive_tally(status->archive, &status->tally, &cli->err);
+    if (rc == TIDE_OK && status->archive != NULL)
+        rc = mail_home_broken(cli, status->archive);
+    return cli_hint(cli, rc, "Run `tidemark mail verify`.");
+}
+
+static tide_status show_known(struct status *status, tide_json *one)
+{
+    const struct mail_known_ask ask = {.look = &status->look,
+                                       .archive = status->archive,
+                                       .stored = status->kept.stored,
+                                       .always = true};
+    return is_elsewhere(status) ? TIDE_OK : mail_known_show(status->cli, &ask, one);
+}
+
+static void print_numbers(const struct status *status, uint64_t free_bytes)
+{
+    const struct tide_mail_look *look = &status->look;
+    const struct tide_archive_tally *tally = &status->tally;
+    struct cli *cli = status->cli;
+    char raw[TIDE_SIZE_TEXT_BYTES];
+    char archive[TIDE_SIZE_TEXT_BYTES];
+    char room[TIDE_SIZE_TEXT_BYTES];
+    tide_size_human(status->kept.raw_bytes, raw);
+    tide_size_human(status->kept.archive_bytes, archive);
+    tide_size_human(free_bytes, room);
+    const bool elsewhere = is_elsewhere(status);
+    if (elsewhere)
+        cli_print(cli, "  stored     elsewhere, in the archive %s", look->archive);
+    else
+        cli_print(cli, "  stored     %" PRIu64 " messages", status->kept.stored);
+    if (look->messages_total > 0)
+        cli_print(cli, " (the server had %" PRIu64 ")", look->messages_total);
+    if (elsewhere)
+        cli_print(cli, "\n");
+    else
+        cli_print(cli, ", %" PRIu64 " of them gone from the server\n", tally->gone);
+    cli_print(cli,
+              "  bad        %" PRIu64 " bad, %" PRIu64 " owed, %" PRIu64 " retrying, %" PRIu64
+              " accepted; %" PRIu64 " not indexed yet, %" PRIu64 " unreadable, %" PRIu64
+              " partly\n",
+              look->bad, look->owed, look->retrying, look->accepted, tally->unindexed,
+              tally->unreadable, tally->partly);
+    if (!elsewhere)
+        cli_print(cli, "  archive    %zu shard%s, %s for %s of mail; %s free on the disk\n",
+                  status->kept.shards, status->kept.shards == 1 ? "" : "s", archive, raw, room);
+    if (status->quota_max == 0)
+        cli_print(cli, "  quota      no limit is known\n");
+    else
+        cli_print(cli, "  quota      %s%" PRIu64 " of %" PRIu64 " units in the last minute\n",
+                  status->snapshot == NULL && status->quota_used > 0 ? "at most " : "",
+                  status->quota_used, status->quota_max);
+}
+
+struct alerts_ask {
+    const struct status *status;
+    tide_json list;
+};
+
+static bool alert_row(const struct tide_alert_row *row, void *arg)
+{
+    struct alerts_ask *ask = arg;
+    tide_json one;
+    if (row->account != 0 && row->account != ask->status->look.account)
+        return true;
+    cli_print(ask->status->cli, "  alert      %s: %s: %s\n",
+              row->level >= 2 ? "critical" : "warning", row->condition, row->text);
+    tide_json_object(&one);
+    tide_json_set_cstr(&one, "condition", row->condition);
+    tide_json_set_cstr(&one, "level", row->level >= 2 ? "critical" : "warning");
+    tide_json_set_cstr(&one, "text", row->text);
+    tide_json_set_u64(&one, "since_unix_ms", row->since_unix_ms);
+    tide_json_append(&ask->list, &one);
+    return true;
+}
+
+static void numbers_json(const struct status *status, uint64_t free_bytes, tide_json *one)
+{
+    const struct tide_mail_look *look = &status->look;
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {
+        {"watermark_unix_ms", look->watermark_ms},
+        {"since_unix_ms", look->since_ms},
+        {"messages_total", look->messages_total},
+        {"stored", status->kept.stored},
+        {"gone", status->tally.gone},
+        {"bad", look->bad},
+        {"owed", look->owed},
+        {"retrying", look->retrying},
+        {"accepted", look->accepted},
+        {"not_indexed", status->tally.unindexed},
+        {"unreadable", status->tally.unreadable},
+        {"partly_indexed", status->tally.partly},
+        {"raw_bytes", status->kept.raw_bytes},
+        {"archive_bytes", status->kept.archive_bytes},
+        {"free_bytes", free_bytes},
+        {"shards", status->kept.shards},
+        {"cycles_open", look->cycles_open},
+        {"jobs_left", look->jobs_left},
+        {"jobs_running", look->jobs_running},
+        {"failed_jobs", look->jobs_failed},
+        {"messages_left", look->messages_left},
+        {"quota_used_units", status->quota_used},
+        {"quota_max_units", status->quota_max},
+        {"last_run_unix_ms", look->last_run_ms},
+        {"last_moved_unix_ms", look->moved_ms},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        tide_json_set_u64(one, numbers[i].name, numbers[i].number);
+    tide_json_set_cstr(one, "account", look->email);
+    tide_json_set_cstr(one, "endpoint", look->endpoint[0] == '\0' ? NULL : look->endpoint);
+    tide_json_set_cstr(one, "last_run", run_word(status));
+    tide_json_set_cstr(one, "notice", look->notice);
+    tide_json_set_cstr(one, "history_id", look->history_id);
+    tide_json_set_bool(one, "engine", status->snapshot != NULL);
+    if (status->cli->shared != NULL) {
+        tide_json_set_cstr(one, "archive", look->archive[0] == '\0' ? NULL : look->archive);
+        tide_json_set_bool(one, "here", status->archive != NULL);
+    }
+}
+
+/* ---- one account ---- */
+
+static void print_account(struct status *status, uint64_t free_bytes, tide_json *one)
+{
+    struct cli *cli = status->cli;
+    const struct tide_mail_look *look = &status->look;
+    char mark[32];
+    char since[32];
+    tide_json spans;
+    (void)cli_time(look->watermark_ms, mark);
+    day(look->since_ms, since);
+    cli_print(cli, "%s%s%s\n", look->email, look->endpoint[0] == '\0' ? "" : "  ", look->endpoint);
+    if (look->watermark_ms == 0)
+        cli_print(cli, "  tidemark   none yet\n");
+    else if (look->shards_lost > 0)
+        cli_print(cli, "  tidemark   fell back to %s: stored mail is missing from then on\n", mark);
+    else
+        cli_print(cli, "  tidemark   %s; everything since %s is stored, bad or gone\n", mark,
+                  since);
+    if (look->notice[0] != '\0')
+        cli_print(cli, "  notice     %s\n", look->notice);
+    print_spans(status, false, "gaps");
+    print_spans(status, true, "beyond");
+    print_numbers(status, free_bytes);
+    print_run(status);
+    char server[500];
+    account_seen_text(&status->seen, server, sizeof server);
+    cli_print(cli, "  server     %s\n", server);
+    account_seen_json(&status->seen, one);
+    numbers_json(status, free_bytes, one);
+    spans_json(look, false, &spans);
+    tide_json_set(one, "gaps", &spans);
+    spans_json(look, true, &spans);
+    tide_json_set(one, "covered_beyond", &spans);
+}
+
+static tide_status show_account(struct status *status, const char *email)
+{
+    struct cli *cli = status->cli;
+    uint64_t free_bytes = 0;
+    tide_json one;
+    tide_status rc = tide_mail_look(cli->ledger, email, true, &status->look, &cli->err);
+    if (rc == TIDE_OK)
+        account_seen(cli, status->snapshot, status->look.account, email, &status->seen);
+    if (rc == TIDE_OK)
+        rc = read_failed(status);
+    if (rc == TIDE_OK)
+        rc = read_archive(status);
+    if (rc == TIDE_OK)
+        rc = read_quota(status);
+    if (rc != TIDE_OK)
+        return cli_hint(cli, rc, "Run `tidemark ledger check`.");
+    if (tide_disk_free(cli->world, status->home.archive_dir, &free_bytes, NULL) != TIDE_OK)
+        (void)tide_disk_free(cli->world, cli->state_dir, &free_bytes, NULL);
+    tide_json_object(&one);
+    print_account(status, free_bytes, &one);
+    rc = show_known(status, &one);
+    struct alerts_ask alerts = {.status = status};
+    tide_json_array(&alerts.list);
+    if (rc == TIDE_OK)
+        rc = tide_ledger_alerts(cli->ledger, alert_row, &alerts, &cli->err);
+    tide_json_set(&one, "alerts", &alerts.list);
+    tide_json_append(&status->list, &one);
+    return rc;
+}
+
+static tide_status one_account(struct status *status, const char *email)
+{
+    const tide_status rc = show_account(status, email);
+    const tide_status closed = tide_archive_close(status->archive, &status->cli->err);
+    status->archive = NULL;
+    return rc == TIDE_OK ? closed : rc;
+}
+
+tide_status cli_mail_status(struct cli *cli)
+{
+    struct mail_names names;
+    struct status status = {.cli = cli};
+    tide_status rc = mail_names(cli, &names);
+    if (rc == TIDE_OK)
+        rc = mail_home_places(cli, &status.home);
+    if (rc != TIDE_OK) {
+        mail_names_done(&names);
+        return rc;
+    }
+    status.snapshot = mail_snapshot(cli, NULL);
+    tide_mail_look_init(&status.look, cli->mem);
+    tide_json_array(&status.list);
+    for (size_t i = 0; rc == TIDE_OK && i < names.count; i++)
+        rc = one_account(&status, names.email[i]);
+    tide_json_set(&cli->json, "accounts", &status.list);
+    tide_mail_look_done(&status.look);
+    mail_names_done(&names);
+    json_decref(status.snapshot);
+    return rc;
+}

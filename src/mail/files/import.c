@@ -1,0 +1,416 @@
+/* import.c - finding files and opening them: a mailbox, a message, a directory of either. */
+#include "mail/files/import_inside.h"
+#include "base/check.h"
+#include "mail/files/mbox.h"
+#include "world/userfile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PATH_BYTES = 4096, SNIFF_BYTES = 1024, NAMES_BYTES_MAX = 512 << 20 };
+
+typedef enum file_kind {
+    FILE_EML,
+    FILE_MBOX,
+    FILE_PACKED, /* a zip or gzip archive */
+    FILE_UNKNOWN,
+} file_kind;
+
+/* A directory under way: its names, sorted, so that every run goes the same way. */
+struct level {
+    char path[PATH_BYTES];
+    bool maildir; /* its files are messages, whatever they are called */
+    tide_buf names;
+    const char **sorted;
+    size_t count, capacity, at;
+};
+
+struct walk {
+    struct tide_importing *importing;
+    struct level *levels[TIDE_IMPORT_DEEP];
+    size_t count;
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t bytes = strlen(text);
+    const size_t end_bytes = strlen(end);
+    if (bytes < end_bytes)
+        return false;
+    for (size_t i = 0; i < end_bytes; i++) {
+        const char c = text[bytes - end_bytes + i];
+        if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != end[i])
+            return false;
+    }
+    return true;
+}
+
+static tide_status canceled(struct tide_importing *importing)
+{
+    if (importing->wanted->cancel != NULL &&
+        tide_canceled(importing->wanted->cancel) != TIDE_CANCEL_NONE)
+        return tide_error_set(importing->err, TIDE_CANCELED, "interrupted");
+    return TIDE_OK;
+}
+
+static void progress(struct tide_importing *importing)
+{
+    if (importing->wanted->progress != NULL)
+        importing->wanted->progress(&importing->imported, importing->wanted->progress_arg);
+}
+
+/* ---- files ------------------------------------------------------------------------------ */
+
+static tide_status from_file(void *arg, uint64_t at, char *bytes, size_t room, size_t *count_out,
+                             tide_error *err)
+{
+    return tide_reading_at(arg, at, bytes, room, count_out, err);
+}
+
+static tide_status import_mbox(struct tide_importing *importing, tide_reading *reading,
+                               const struct tide_path_info *info)
+{
+    tide_mbox *mbox = NULL;
+    const uint64_t before_bytes = importing->imported.read_bytes;
+    tide_status rc = tide_mbox_new(from_file, reading, TIDE_MBOX_MESSAGE_BYTES_MAX, importing->mem,
+                                   &mbox, importing->err);
+    while (rc == TIDE_OK) {
+        struct tide_mbox_message message;
+        rc = canceled(importing);
+        if (rc == TIDE_OK)
+            rc = tide_mbox_next(mbox, &message, importing->err);
+        if (rc != TIDE_OK)
+            break;
+        if (message.too_long) {
+            importing->imported.messages++;
+            importing->imported.too_long++;
+            continue;
+        }
+        struct tide_import_one one = {.raw = message.raw,
+                                      .sender = message.sender,
+                                      .has_date = message.has_date,
+                                      .date_ms = message.date_ms,
+                                      .file_ms = info->changed_ms};
+        rc = tide_import_message(importing, &one);
+        importing->imported.read_bytes = before_bytes + tide_mbox_at(mbox);
+        progress(importing);
+    }
+    tide_mbox_free(mbox);
+    importing->imported.read_bytes = before_bytes + info->bytes;
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+static tide_status import_eml(struct tide_importing *importing, tide_reading *reading,
+                              const struct tide_path_info *info, const char *flags)
+{
+    tide_buf raw;
+    size_t count = 0;
+    importing->imported.read_bytes += info->bytes;
+    if (info->bytes > TIDE_MBOX_MESSAGE_BYTES_MAX) {
+        importing->imported.messages++;
+        importing->imported.too_long++;
+        return TIDE_OK;
+    }
+    tide_buf_init(&raw, importing->mem, TIDE_MBOX_MESSAGE_BYTES_MAX + 1);
+    char *room = tide_buf_reserve(&raw, (size_t)info->bytes + 1);
+    tide_status rc =
+        room == NULL ? tide_error_set(importing->err, TIDE_NO_MEMORY,
+                                      "no memory for a message of %zu bytes", (size_t)info->bytes)
+                     : TIDE_OK;
+    if (rc == TIDE_OK)
+        rc = tide_reading_at(reading, 0, room, (size_t)info->bytes, &count, importing->err);
+    if (rc == TIDE_OK) {
+        raw.bytes = count;
+        raw.data[count] = '\0';
+        struct tide_import_one one = {.raw = &raw, .file_ms = info->changed_ms, .flags = flags};
+        rc = tide_import_message(importing, &one);
+        progress(importing);
+    }
+    tide_buf_done(&raw);
+    return rc;
+}
+
+static bool begins(const char *bytes, size_t count, const char *with, size_t with_bytes)
+{
+    return count >= with_bytes && memcmp(bytes, with, with_bytes) == 0;
+}
+
+/* Whether it begins as mail does: with a header, perhaps behind empty lines. */
+static bool begins_as_mail(const char *bytes, size_t count)
+{
+    size_t at = 0;
+    while (at < count && (bytes[at] == '\r' || bytes[at] == '\n'))
+        at++;
+    const size_t name = at;
+    while (at < count && bytes[at] > ' ' && bytes[at] < 0x7f && bytes[at] != ':')
+        at++;
+    return at > name && at < count && bytes[at] == ':';
+}
+
+/* What a file is, by its name and by how it begins. */
+static tide_status kind_of(struct tide_importing *importing, tide_reading *reading,
+                           const char *path, bool named, file_kind *kind_out)
+{
+    char begin[SNIFF_BYTES];
+    size_t count = 0;
+    tide_status rc = tide_reading_at(reading, 0, begin, sizeof begin, &count, importing->err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (begins(begin, count, "%PDF-", 5))
+        *kind_out = FILE_UNKNOWN; /* a document, whatever it is called */
+    else if (ends_with(path, ".eml"))
+        *kind_out = FILE_EML;
+    else if (begins(begin, count, "PK\3\4", 4) || begins(begin, count, "\x1f\x8b", 2))
+        *kind_out = FILE_PACKED;
+    else if (ends_with(path, ".mbox") || begins(begin, count, "From ", 5))
+        *kind_out = FILE_MBOX;
+    else if (named && begins_as_mail(begin, count))
+        *kind_out = FILE_EML; /* who names a file means it */
+    else
+        *kind_out = FILE_UNKNOWN;
+    return TIDE_OK;
+}
+
+/* `named`: by the user, not found in a directory; `flags`: of a Maildir. */
+static tide_status import_file(struct tide_importing *importing, const char *path, bool named,
+                               const char *flags)
+{
+    struct tide_path_info info;
+    tide_reading *reading = NULL;
+    file_kind kind = FILE_EML;
+    tide_status rc = tide_path_look(path, &info, importing->err);
+    if (rc == TIDE_OK && info.kind != TIDE_PATH_FILE) {
+        importing->imported.files_skipped++;
+        return TIDE_OK;
+    }
+    if (rc == TIDE_OK)
+        rc = tide_reading_open(importing->mem, path, &reading, importing->err);
+    if (rc == TIDE_OK && flags == NULL)
+        rc = kind_of(importing, reading, path, named, &kind);
+    if (rc == TIDE_OK && kind == FILE_PACKED && named)
+        rc = tide_error_set(importing->err, TIDE_INVALID,
+                            "%.300s is packed (zip or gzip); unpack it and import what is inside",
+                            path);
+    if (rc == TIDE_OK && kind == FILE_UNKNOWN && named)
+        rc = tide_error_set(importing->err, TIDE_INVALID,
+                            "%.300s is neither a message nor a mailbox", path);
+    if (rc == TIDE_OK && (kind == FILE_UNKNOWN || kind == FILE_PACKED))
+        importing->imported.files_skipped++;
+    else
+        importing->imported.files += rc == TIDE_OK;
+    if (rc == TIDE_OK && kind == FILE_MBOX)
+        rc = import_mbox(importing, reading, &info);
+    else if (rc == TIDE_OK && kind == FILE_EML)
+        rc = import_eml(importing, reading, &info, flags);
+    tide_reading_close(reading);
+    return rc;
+}
+
+/* ---- directories ------------------------------------------------------------------------ */
+
+static void name_seen(const char *name, void *arg)
+{
+    struct level *level = arg;
+    if (name[0] != '.' || name[1] != '\0')
+        (void)tide_buf_add(&level->names, name, strlen(name) + 1); /* the count tells */
+    level->count++;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void level_free(tide_mem *mem, struct level *level)
+{
+    if (level == NULL)
+        return;
+    tide_buf_done(&level->names);
+    tide_mem_free(mem, level->sorted, level->capacity * sizeof level->sorted[0]);
+    tide_mem_free(mem, level, sizeof *level);
+}
+
+static tide_status level_fill(struct tide_importing *importing, struct level *level)
+{
+    tide_status rc = tide_dir_list(importing->world, level->path, name_seen, level, importing->err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (level->count == 0)
+        return TIDE_OK;
+    level->capacity = level->count;
+    level->sorted = tide_mem_array(importing->mem, level->capacity, sizeof level->sorted[0]);
+    if (level->sorted == NULL) {
+        level->capacity = 0;
+        return tide_error_set(importing->err, TIDE_NO_MEMORY, "no memory for the names in %.200s",
+                              level->path);
+    }
+    size_t count = 0;
+    for (size_t at = 0; at < level->names.bytes && count < level->capacity;) {
+        level->sorted[count++] = level->names.data + at;
+        at += strlen(level->names.data + at) + 1;
+    }
+    if (count < level->count)
+        return tide_error_set(importing->err, TIDE_NO_MEMORY, "no memory for the names in %.200s",
+                              level->path);
+    qsort(level->sorted, count, sizeof level->sorted[0], by_name);
+    return TIDE_OK;
+}
+
+static bool dir_is_there(const char *dir, const char *name)
+{
+    char path[PATH_BYTES + 16];
+    struct tide_path_info info;
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    return tide_path_look(path, &info, NULL) == TIDE_OK && info.kind == TIDE_PATH_DIR;
+}
+
+/* "cur" and "new" of a Maildir hold messages; "tmp" holds what is not one yet. */
+static bool is_maildir_part(const char *path, bool *tmp_out)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    *tmp_out = strcmp(name, "tmp") == 0;
+    if (!*tmp_out && strcmp(name, "cur") != 0 && strcmp(name, "new") != 0)
+        return false;
+    char up[PATH_BYTES + 4];
+    (void)snprintf(up, sizeof up, "%s/..", path);
+    return dir_is_there(up, "cur") && dir_is_there(up, "new");
+}
+
+static tide_status level_push(struct walk *walk, const char *path)
+{
+    struct tide_importing *importing = walk->importing;
+    bool tmp = false;
+    const bool maildir = is_maildir_part(path, &tmp);
+    if (maildir && tmp)
+        return TIDE_OK;
+    if (walk->count == TIDE_IMPORT_DEEP)
+        return tide_error_set(importing->err, TIDE_FULL, "directories more than %d deep: %.200s",
+                              TIDE_IMPORT_DEEP, path);
+    struct level *level = tide_mem_new(importing->mem, sizeof *level);
+    if (level == NULL)
+        return tide_error_set(importing->err, TIDE_NO_MEMORY, "no memory to read %.200s", path);
+    tide_buf_init(&level->names, importing->mem, NAMES_BYTES_MAX);
+    (void)snprintf(level->path, sizeof level->path, "%s", path);
+    level->maildir = maildir;
+    tide_status rc = level_fill(importing, level);
+    if (rc != TIDE_OK)
+        level_free(importing->mem, level);
+    else
+        walk->levels[walk->count++] = level;
+    return rc;
+}
+
+/* The flags behind ":2," in a name; "" when it has none. */
+static const char *flags_of(const char *name)
+{
+    const char *found = strstr(name, ":2,");
+    return found == NULL ? "" : found + 3;
+}
+
+static tide_status level_next(struct walk *walk, struct level *level)
+{
+    struct tide_importing *importing = walk->importing;
+    const char *name = level->sorted[level->at++];
+    char path[PATH_BYTES];
+    struct tide_path_info info;
+    const int used = snprintf(path, sizeof path, "%s/%s", level->path, name);
+    if (used < 0 || (size_t)used >= sizeof path)
+        return tide_error_set(importing->err, TIDE_INVALID, "path too long: %.100s...", path);
+    tide_status rc = canceled(importing);
+    if (rc == TIDE_OK)
+        rc = tide_path_look(path, &info, importing->err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (info.kind == TIDE_PATH_DIR && !info.link)
+        return level_push(walk, path);
+    if (name[0] == '.') /* what programs keep for themselves */
+        return TIDE_OK;
+    return import_file(importing, path, false, level->maildir ? flags_of(name) : NULL);
+}
+
+static tide_status import_dir(struct tide_importing *importing, const char *path)
+{
+    char plain[PATH_BYTES];
+    struct walk walk = {.importing = importing};
+    size_t bytes = strlen(path);
+    while (bytes > 1 && path[bytes - 1] == '/')
+        bytes--;
+    if (bytes >= sizeof plain)
+        return tide_error_set(importing->err, TIDE_INVALID, "path too long: %.100s...", path);
+    (void)snprintf(plain, sizeof plain, "%.*s", (int)bytes, path);
+    tide_status rc = level_push(&walk, plain);
+    while (rc == TIDE_OK && walk.count > 0) {
+        struct level *level = walk.levels[walk.count - 1];
+        if (level->at < level->count) {
+            rc = level_next(&walk, level);
+            continue;
+        }
+        level_free(importing->mem, level);
+        walk.count--;
+    }
+    while (walk.count > 0)
+        level_free(importing->mem, walk.levels[--walk.count]);
+    return rc;
+}
+
+/* ---- all of it --------------------------------------------------------------------------- */
+
+static tide_status import_path(struct tide_importing *importing, const char *path)
+{
+    struct tide_path_info info;
+    tide_status rc = tide_path_look(path, &info, importing->err);
+    if (rc != TIDE_OK)
+        return rc;
+    switch (info.kind) {
+    case TIDE_PATH_FILE:
+        return import_file(importing, path, true, NULL);
+    case TIDE_PATH_DIR:
+        return import_dir(importing, path);
+    case TIDE_PATH_NONE:
+        return tide_error_set(importing->err, TIDE_NOT_FOUND, "there is no %.300s", path);
+    case TIDE_PATH_OTHER:
+        break;
+    }
+    return tide_error_set(importing->err, TIDE_INVALID, "%.300s is neither a file nor a directory",
+                          path);
+}
+
+tide_status tide_import_run(tide_world *world, const struct tide_import *wanted,
+                            const char *const *paths, size_t paths_count, tide_mem *mem,
+                            struct tide_imported *imported_out, tide_error *err)
+{
+    TIDE_ASSERT(wanted->archive != NULL || wanted->dry_run);
+    struct tide_importing importing = {.world = world, .mem = mem, .wanted = wanted, .err = err};
+    tide_decoder_init(&importing.decoder, mem);
+    tide_map_init(&importing.seen, mem);
+    tide_buf_init(&importing.words, mem, 256 << 10);
+    tide_buf_init(&importing.texts, mem, 256 << 10);
+    tide_status rc = tide_packer_new(mem, 1, &importing.packer, err);
+    if (rc == TIDE_OK)
+        rc = tide_room_open(&importing.room, world, wanted->disk_path,
+                            wanted->dry_run ? 0 : wanted->free_min_bytes, err);
+    if (rc == TIDE_OK)
+        rc = tide_import_labels_load(&importing);
+    for (size_t i = 0; rc == TIDE_OK && i < paths_count; i++)
+        rc = import_path(&importing, paths[i]);
+    /* Also after a failure: what was counted as stored is. */
+    if (!wanted->dry_run && importing.ticket > 0) {
+        tide_error last = {TIDE_OK, 0, ""};
+        const tide_status synced =
+            tide_archive_sync(wanted->archive, importing.ticket, NULL, &last);
+        if (synced != TIDE_OK && rc == TIDE_OK) {
+            rc = synced;
+            if (err != NULL)
+                *err = last;
+        }
+    }
+    *imported_out = importing.imported;
+    tide_import_labels_free(&importing);
+    tide_packer_free(importing.packer);
+    tide_decoder_done(&importing.decoder);
+    tide_map_done(&importing.seen);
+    tide_buf_done(&importing.words);
+    tide_buf_done(&importing.texts);
+    return rc;
+}

@@ -1,0 +1,72 @@
+/* import.h - mail from files into an archive (M17): mbox, .eml, Maildir, Google Takeout.
+ *
+ * It asks no server and needs no sign-in.  What it stores is the message as it stands in
+ * the file: an .eml or a file of a Maildir byte for byte, a message of an mbox without
+ * what the mbox added (mbox.h), one of Takeout also without the two headers that Google
+ * puts on top.
+ *
+ * Identity.  Takeout tells the Gmail id of a message, but not its bytes: it quotes lines,
+ * and whether its line ends are the server's nobody promises.  A message that is stored
+ * under its Gmail id is never fetched, and may be deleted from Gmail because it is stored
+ * (M9, M13, W1).  So nothing that is imported ever gets a Gmail id: its id is "import-"
+ * and 24 hex digits of its hash, and a sync fetches the server's own bytes.  The other way
+ * round, what a sync has stored is not imported again: by its bytes, and for Takeout by
+ * its id.
+ *
+ * Invariants:
+ *   I1  the same bytes are stored once in an archive, however often they are imported.
+ *   I2  no message gets the time of its import as its date: From_ line, note of ours,
+ *       Date header, time of the file, or 0, in this order; guesses are counted.
+ *   I3  memory is bounded by one message, the archive's queue, and 12 bytes for each
+ *       message of the run.
+ */
+#ifndef TIDE_MAIL_IMPORT_H
+#define TIDE_MAIL_IMPORT_H
+
+#include "mail/archive/archive.h"
+
+enum {
+    TIDE_IMPORT_DEEP = 32,               /* directories inside directories */
+    TIDE_IMPORT_MESSAGES_MAX = 50000000, /* of one run */
+    TIDE_IMPORT_LABELS_MAX = 200,        /* of one message */
+};
+
+/* The beginning of the id of a message that no server gave us. */
+#define TIDE_IMPORT_ID "import-"
+bool tide_import_id_is(tide_text id);
+
+struct tide_imported {
+    uint64_t files;
+    uint64_t files_skipped; /* in a directory: neither mail nor a mailbox */
+    uint64_t messages;      /* seen */
+    uint64_t stored;
+    uint64_t there; /* already */
+    uint64_t empty;
+    uint64_t too_long;
+    uint64_t takeout;    /* with Google's headers */
+    uint64_t by_header;  /* their time is that of their Date header ... */
+    uint64_t by_file;    /* ... or of the file ... */
+    uint64_t undated;    /* ... or none: 1970 */
+    uint64_t changed;    /* of an mbox of ours, and not as it was written */
+    uint64_t bytes;      /* of what was stored */
+    uint64_t read_bytes; /* of the files */
+};
+struct tide_import {
+    tide_archive *archive; /* open for writing; for reading, or NULL, with dry_run */
+    const char *label;     /* a name; NULL */
+    bool dry_run;
+    int64_t now_ms; /* dates in the future are no dates */
+    const tide_cancel *cancel;
+    const char *disk_path; /* of the archive */
+    uint64_t free_min_bytes;
+    /* Called now and then; NULL is fine. */
+    void (*progress)(const struct tide_imported *imported, void *arg);
+    void *progress_arg;
+};
+/* Everything that is stored is durable when it returns, also when it fails: run it again
+ * and it goes on.  *imported_out is filled in any case. */
+tide_status tide_import_run(tide_world *world, const struct tide_import *wanted,
+                            const char *const *paths, size_t paths_count, tide_mem *mem,
+                            struct tide_imported *imported_out, tide_error *err);
+
+#endif

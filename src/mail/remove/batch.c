@@ -1,0 +1,629 @@
+/* batch.c - mail.remove: one batch of a run, from the watermark to the call.
+ *
+ * The order of the steps is the whole point; remove.h gives it.  Whatever makes the
+ * job come back (no units, a refusal, a crash) makes it begin at the top, with the
+ * entries as the manifest has them then. */
+#include "mail/remove/inside.h"
+
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What becomes of an entry in this batch. */
+typedef enum fate {
+    FATE_REMOVE, /* named in the call */
+    FATE_REFUSE, /* if it was asked before: only once the server has answered (V6) */
+    FATE_THERE,  /* asked before, and already where it was to go (V4) */
+} fate;
+
+struct entry {
+    struct tide_removal removal;
+    fate fate;
+    char reason[sizeof((struct tide_removal *)0)->reason];
+    /* What the history says. */
+    bool changed, deleted;
+    bool in_gmail;       /* says the archive */
+    bool unsure;         /* stored before a gap: only the server knows its labels */
+    bool answered;       /* the server said what it has (V6) */
+    int8_t inbox, trash; /* last seen: 1 added, -1 taken, 0 neither */
+};
+
+struct batch {
+    tide_mail *mail;
+    tide_job *job;
+    struct tide_mail_user *user;
+    struct tide_manifest manifest;
+    struct tide_archiver_standing standing;
+    struct entry *entries; /* TIDE_REMOVE_IDS */
+    size_t count;
+    uint64_t bytes;
+    tide_map index;   /* key of an id to its entry */
+    uint64_t seen_ms; /* when the history was asked for, on both clocks */
+    uint64_t seen_unix_ms;
+    uint64_t waited_ms; /* for units */
+};
+
+static bool was_asked(const struct entry *entry)
+{
+    return entry->removal.state == TIDE_REMOVAL_ASKED;
+}
+
+static void refuse(struct entry *entry, const char *why)
+{
+    if (entry->fate != FATE_REMOVE)
+        return;
+    entry->fate = FATE_REFUSE;
+    (void)snprintf(entry->reason, sizeof entry->reason, "%s", why);
+}
+
+/* ---- the entries ---- */
+
+/* Where the server may have to be asked for every message, behind a gap or because they were
+ * asked for before (V6), a batch is small, so that it comes through before the units of a
+ * minute are spent. */
+static size_t ids_max(const struct batch *batch)
+{
+    const bool unsure =
+        batch->standing.gap_ms > 0 || (batch->count > 0 && was_asked(&batch->entries[0]));
+    const size_t most = unsure ? TIDE_REMOVE_UNSURE_IDS : TIDE_REMOVE_IDS;
+    const size_t wanted = batch->mail->options.remove_ids;
+    return wanted == 0 || wanted > most ? most : wanted;
+}
+
+static bool take_entry(const struct tide_removal *removal, void *arg)
+{
+    struct batch *batch = arg;
+    /* One large message is a batch of its own. */
+    if (batch->count > 0 && batch->bytes + removal->bytes > TIDE_REMOVE_BYTES)
+        return false;
+    batch->entries[batch->count++] = (struct entry){.removal = *removal};
+    batch->bytes += removal->bytes;
+    return batch->count < ids_max(batch);
+}
+
+/* What was asked for comes first: it is to be known before more is asked. */
+static tide_status load_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct batch *batch = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    static const tide_removal_state states[] = {TIDE_REMOVAL_ASKED, TIDE_REMOVAL_PLANNED};
+    tide_status rc = tide_manifest_get(db, batch->manifest.id, &batch->manifest, err);
+    if (rc == TIDE_OK && (batch->manifest.account != tide_job_account(batch->job) ||
+                          batch->manifest.mode > TIDE_REMOVE_FOR_GOOD))
+        rc = tide_error_set(err, TIDE_INVALID, "manifest %" PRIu64 " is no run of this archiver",
+                            batch->manifest.id);
+    batch->count = 0;
+    batch->bytes = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof states / sizeof states[0]; i++)
+        if (batch->count < ids_max(batch))
+            rc = tide_removal_list(db, batch->manifest.id, (int)states[i], 0, TIDE_REMOVE_IDS,
+                                   take_entry, batch, err);
+    return rc;
+}
+
+/* ---- 1: the watermark ---- */
+
+static tide_status below_watermark(struct batch *batch, tide_error *err)
+{
+    const tide_status rc =
+        tide_archiver_standing(batch->mail, tide_job_account(batch->job), &batch->standing, err);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
+        const int64_t at_ms = batch->entries[i].removal.internal_ms;
+        if (at_ms < 0 || (uint64_t)at_ms >= batch->standing.watermark_ms)
+            refuse(&batch->entries[i], TIDE_REFUSED_PAST);
+    }
+    return rc;
+}
+
+/* ---- 2: the history ---- */
+
+static struct entry *entry_of(struct batch *batch, tide_text id)
+{
+    uint32_t at = 0;
+    if (!tide_map_get(&batch->index, tide_archiver_key(id), &at))
+        return NULL;
+    if (tide_text_equal(tide_text_of(batch->entries[at].removal.gmail_id), id))
+        return &batch->entries[at];
+    for (size_t i = 0; i < batch->count; i++) /* two ids with one key */
+        if (tide_text_equal(tide_text_of(batch->entries[i].removal.gmail_id), id))
+            return &batch->entries[i];
+    return NULL;
+}
+
+static void see_change(void *arg, tide_text id, tide_history_change change, tide_text label)
+{
+    struct entry *entry = entry_of(arg, id);
+    if (entry == NULL)
+        return;
+    entry->changed = true;
+    if (change == TIDE_HISTORY_DELETED) {
+        entry->deleted = true;
+    } else if (change == TIDE_HISTORY_LABEL_ADDED || change == TIDE_HISTORY_LABEL_TAKEN) {
+        const int8_t way = change == TIDE_HISTORY_LABEL_ADDED ? 1 : -1;
+        if (tide_text_equal(label, TIDE_TEXT("INBOX")))
+            entry->inbox = way;
+        else if (tide_text_equal(label, TIDE_TEXT("TRASH")))
+            entry->trash = way;
+    }
+}
+
+/* V4.  What was to go to the trash and is gone for good went further that way; what was to
+ * leave the inbox and is gone did not. */
+static bool is_there(tide_removal_mode mode, bool gone, bool in_inbox, bool in_trash)
+{
+    switch (mode) {
+    case TIDE_REMOVE_FROM_INBOX:
+        return !gone && !in_inbox;
+    case TIDE_REMOVE_TO_TRASH:
+        return gone || in_trash;
+    default:
+        return gone;
+    }
+}
+
+/* From what changed since the adopted id. */
+static bool history_says_there(const struct entry *entry, tide_removal_mode mode)
+{
+    return is_there(mode, entry->deleted, entry->inbox >= 0, entry->trash > 0);
+}
+
+static tide_status unchanged(struct batch *batch, tide_error *err)
+{
+    tide_world *world = batch->mail->world;
+    for (size_t i = 0; i < batch->count; i++)
+        if (!tide_map_put(&batch->index,
+                          tide_archiver_key(tide_text_of(batch->entries[i].removal.gmail_id)),
+                          (uint32_t)i))
+            return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a batch");
+    batch->seen_ms = tide_world_now_ms(world);
+    batch->seen_unix_ms = tide_world_now_unix_ms(world);
+    const tide_status rc =
+        tide_archiver_history(batch->user, batch->job, batch->standing.history_id,
+                              &batch->waited_ms, batch->mail->mem, see_change, batch, err);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
+        struct entry *entry = &batch->entries[i];
+        if (!entry->changed)
+            continue;
+        if (was_asked(entry) && history_says_there(entry, batch->manifest.mode)) {
+            TIDE_SEEN("archiver: a batch recognised its own work in the history");
+            entry->fate = FATE_THERE; /* also when it is past the watermark by now */
+        } else {
+            refuse(entry, entry->deleted ? TIDE_REFUSED_GONE : TIDE_REFUSED_CHANGED);
+        }
+    }
+    return rc;
+}
+
+/* ---- 3: the registry, and what the archive knows ---- */
+
+static tide_status not_bad(struct batch *batch, tide_error *err)
+{
+    tide_text ids[TIDE_REMOVE_IDS];
+    bool bad[TIDE_REMOVE_IDS];
+    for (size_t i = 0; i < batch->count; i++)
+        ids[i] = tide_text_of(batch->entries[i].removal.gmail_id);
+    const tide_status rc = tide_items_bad(batch->mail->engine, tide_job_account(batch->job), ids,
+                                          batch->count, bad, err);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
+        if (bad[i])
+            refuse(&batch->entries[i], TIDE_REFUSED_BAD);
+    return rc;
+}
+
+/* V4, from what a sync has learned since: the adopted id has passed our own change. */
+static bool archive_says_there(const struct tide_stored *stored, const char *labels,
+                               tide_removal_mode mode)
+{
+    return is_there(mode, stored->gone, tide_archiver_has_label(labels, "INBOX"),
+                    tide_archiver_has_label(labels, "TRASH"));
+}
+
+static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_error *err)
+{
+    char labels[sizeof entry->removal.labels];
+    struct tide_stored stored;
+    tide_archive *archive = batch->user->archive;
+    tide_status rc =
+        tide_archive_find(archive, tide_text_of(entry->removal.gmail_id), &stored, err);
+    if (rc == TIDE_NOT_FOUND) {
+        refuse(entry, TIDE_REFUSED_MISSING);
+        return TIDE_OK;
+    }
+    entry->in_gmail = rc == TIDE_OK && !stored.gone;
+    if (rc == TIDE_OK)
+        rc = tide_archiver_labels(archive, &stored, batch->mail->mem, labels, err);
+    if (rc == TIDE_FULL) {
+        refuse(entry, TIDE_REFUSED_SINCE); /* it had fewer when it was chosen */
+        return TIDE_OK;
+    }
+    if (rc == TIDE_CORRUPT || rc == TIDE_IO) {
+        refuse(entry, TIDE_REFUSED_DAMAGED);
+        return TIDE_OK;
+    }
+    int64_t stored_ms = 0;
+    if (rc == TIDE_OK && batch->standing.gap_ms > 0)
+        rc = tide_archive_stored_ms(archive, &stored, &stored_ms, err);
+    if (rc != TIDE_OK)
+        return rc;
+    entry->unsure = batch->standing.gap_ms > 0 && stored_ms < (int64_t)batch->standing.gap_ms;
+    if (was_asked(entry) && !entry->changed &&
+        archive_says_there(&stored, labels, batch->manifest.mode)) {
+        TIDE_SEEN("archiver: a batch recognised its own work in the archive");
+        entry->fate = FATE_THERE;
+    } else if (stored.gone) {
+        refuse(entry, TIDE_REFUSED_GONE);
+    } else if (stored.copy != TIDE_COPY_EXACT) {
+        refuse(entry, tide_archiver_inexact(stored.copy));
+    } else if (strcmp(labels, entry->removal.labels) != 0) {
+        refuse(entry, TIDE_REFUSED_SINCE);
+    }
+    return TIDE_OK;
+}
+
+static tide_status as_chosen(struct batch *batch, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
+        if (batch->entries[i].fate != FATE_THERE)
+            rc = look_at_copy(batch, &batch->entries[i], err);
+    return rc;
+}
+
+/* ---- what only the server knows ---- */
+
+static int order_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* As tide_archiver_labels() writes them; false: more than fit. */
+static bool labels_text(const json_t *labels, char out[2048])
+{
+    const char *ids[500];
+    size_t count = 0;
+    size_t used = 0;
+    size_t index = 0;
+    const json_t *label = NULL;
+    if (json_array_size(labels) > sizeof ids / sizeof ids[0])
+        return false;
+    json_array_foreach(labels, index, label) ids[count++] = json_string_value(label);
+    qsort(ids, count, sizeof ids[0], order_texts);
+    out[0] = '\0';
+    for (size_t i = 0; i < count && used < 2048; i++)
+        used += (size_t)snprintf(out + used, 2048 - used, "%s%s", i == 0 ? "" : " ", ids[i]);
+    return used < 2048;
+}
+
+/* What the server has. */
+struct answer {
+    bool gone, in_inbox, in_trash;
+    bool as_chosen; /* its labels are */
+};
+
+static void read_labels(const json_t *labels, const struct entry *entry, struct answer *answer)
+{
+    char text[sizeof entry->removal.labels] = "";
+    size_t index = 0;
+    const json_t *label = NULL;
+    json_array_foreach(labels, index, label)
+    {
+        const tide_text id = tide_text_of(json_string_value(label));
+        answer->in_inbox = answer->in_inbox || tide_text_equal(id, TIDE_TEXT("INBOX"));
+        answer->in_trash = answer->in_trash || tide_text_equal(id, TIDE_TEXT("TRASH"));
+    }
+    answer->as_chosen = labels_text(labels, text) && strcmp(text, entry->removal.labels) == 0;
+}
+
+/* A 404 where neither the archive nor the history knows of a deletion is no proof.  It matters
+ * for a message that we may have taken out of the inbox: gone, it would be refused (V6). */
+static bool is_denied(const struct batch *batch, const struct entry *entry)
+{
+    return was_asked(entry) && batch->manifest.mode == TIDE_REMOVE_FROM_INBOX && entry->in_gmail &&
+           !entry->deleted;
+}
+
+/* For the labels and not for the mail.  Sets FATE_THERE (V4). */
+static tide_status ask_server(struct batch *batch, struct entry *entry, struct answer *answer_out,
+                              tide_error *err)
+{
+    struct answer answer = {.gone = false};
+    struct tide_gmail_message message;
+    tide_gmail_message_init(&message, batch->mail->mem);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_get_minimal(batch->user->gmail, batch->job,
+                                    tide_text_of(entry->removal.gmail_id), &message, err);
+    while (tide_archiver_wait(batch->job, rc, &batch->waited_ms));
+    if (rc == TIDE_OK)
+        read_labels(message.labels, entry, &answer);
+    tide_gmail_message_done(&message);
+    if (rc == TIDE_GONE && is_denied(batch, entry))
+        return tide_error_set(err, TIDE_SERVER,
+                              "Gmail says that it has no message %s, and tells of no deletion: "
+                              "run `tidemark mail sync`, then go on with the run",
+                              entry->removal.gmail_id);
+    if (rc != TIDE_OK && rc != TIDE_GONE)
+        return rc;
+    answer.gone = rc == TIDE_GONE;
+    entry->answered = true;
+    if (was_asked(entry) &&
+        is_there(batch->manifest.mode, answer.gone, answer.in_inbox, answer.in_trash))
+        entry->fate = FATE_THERE;
+    *answer_out = answer;
+    return TIDE_OK;
+}
+
+/* Behind a gap the history cannot tell. */
+static tide_status ask_labels(struct batch *batch, struct entry *entry, tide_error *err)
+{
+    struct answer answer;
+    const tide_status rc = ask_server(batch, entry, &answer, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (entry->fate == FATE_THERE) {
+        TIDE_SEEN("archiver: a batch recognised its own work behind a gap");
+    } else if (answer.gone) {
+        refuse(entry, TIDE_REFUSED_GONE);
+    } else if (!answer.as_chosen) {
+        TIDE_SEEN("archiver: a message had other labels behind a gap");
+        refuse(entry, TIDE_REFUSED_UNSEEN);
+    }
+    return TIDE_OK;
+}
+
+static tide_status sure(struct batch *batch, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
+        if (batch->entries[i].unsure && batch->entries[i].fate == FATE_REMOVE)
+            rc = ask_labels(batch, &batch->entries[i], err);
+    return rc;
+}
+
+/* V6: whatever speaks against removing a message that was asked for, it may be removed
+ * already, and history and archive may not show it: behind a gap, or because somebody
+ * changed it once more. */
+static tide_status settled(struct batch *batch, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++) {
+        struct entry *entry = &batch->entries[i];
+        struct answer answer;
+        if (!was_asked(entry) || entry->fate != FATE_REFUSE || entry->answered)
+            continue;
+        rc = ask_server(batch, entry, &answer, err);
+        if (rc == TIDE_OK && entry->fate == FATE_THERE)
+            TIDE_SEEN("archiver: a batch recognised its own work instead of refusing it");
+    }
+    return rc;
+}
+
+/* ---- 4: reading back ---- */
+
+static tide_status proven(struct batch *batch, tide_error *err)
+{
+    tide_mem *mem = batch->mail->mem;
+    struct tide_proof *proofs = tide_mem_array(mem, TIDE_REMOVE_IDS, sizeof *proofs);
+    size_t of[TIDE_REMOVE_IDS];
+    size_t count = 0;
+    if (proofs == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to read %zu messages", batch->count);
+    for (size_t i = 0; i < batch->count; i++) {
+        const struct tide_removal *removal = &batch->entries[i].removal;
+        if (batch->entries[i].fate != FATE_REMOVE)
+            continue;
+        memcpy(proofs[count].gmail_id, removal->gmail_id, sizeof proofs[count].gmail_id);
+        memcpy(proofs[count].hash, removal->hash, sizeof proofs[count].hash);
+        of[count++] = i;
+    }
+    tide_status rc = TIDE_OK;
+    if (count > 0)
+        rc = tide_archiver_prove(batch->mail, batch->user, batch->job, proofs, count, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        if (!proofs[i].proven)
+            refuse(&batch->entries[of[i]], proofs[i].reason);
+    tide_mem_free(mem, proofs, TIDE_REMOVE_IDS * sizeof *proofs);
+    return rc;
+}
+
+/* ---- 5: asked ---- */
+
+static tide_status move_entry(tide_rows db, const struct entry *entry, uint64_t now_ms,
+                              tide_error *err)
+{
+    const uint64_t id = entry->removal.id;
+    const bool planned = entry->removal.state == TIDE_REMOVAL_PLANNED;
+    switch (entry->fate) {
+    case FATE_REFUSE:
+        TIDE_ASSERT(planned || entry->answered); /* V6 */
+        return tide_removal_move(db, id, TIDE_REMOVAL_REFUSED, entry->reason, now_ms, err);
+    case FATE_THERE:
+        return tide_removal_move(db, id, TIDE_REMOVAL_REMOVED, "", now_ms, err);
+    case FATE_REMOVE:
+        break;
+    }
+    return planned ? tide_removal_move(db, id, TIDE_REMOVAL_ASKED, "", now_ms, err) : TIDE_OK;
+}
+
+/* In one transaction, if the account still has the stream whose watermark was read (an
+ * archive that lost something starts another one). */
+static tide_status ask_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct batch *batch = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    const uint64_t now_ms = tide_world_now_unix_ms(batch->mail->world);
+    struct tide_mail_row row;
+    tide_status rc = tide_mail_row_get(db, batch->manifest.account, &row, err);
+    if (rc == TIDE_OK && row.epoch != batch->standing.row.epoch)
+        rc = tide_error_set(err, TIDE_AGAIN, "the tidemark of %s starts again", row.email);
+    for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
+        rc = move_entry(db, &batch->entries[i], now_ms, err);
+    return rc;
+}
+
+/* A machine that slept, or a disk that was slow: what the history said is too old. */
+static bool is_stale(const struct batch *batch)
+{
+    tide_world *world = batch->mail->world;
+    const uint64_t now_unix_ms = tide_world_now_unix_ms(world);
+    return tide_world_now_ms(world) - batch->seen_ms > TIDE_REMOVE_STALE_MS ||
+           now_unix_ms < batch->seen_unix_ms ||
+           now_unix_ms - batch->seen_unix_ms > TIDE_REMOVE_STALE_MS;
+}
+
+/* ---- 6 and 7: the call, and its end ---- */
+
+struct removed {
+    tide_mail *mail;
+    uint64_t ids[TIDE_REMOVE_IDS];
+    size_t count;
+};
+
+static tide_status removed_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct removed *removed = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    const uint64_t now_ms = tide_world_now_unix_ms(removed->mail->world);
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < removed->count; i++)
+        rc = tide_removal_move(db, removed->ids[i], TIDE_REMOVAL_REMOVED, "", now_ms, err);
+    return rc;
+}
+
+static tide_status call(struct batch *batch, const tide_text *ids, size_t count, tide_error *err)
+{
+    static const char *const inbox[] = {"INBOX", NULL};
+    static const char *const trash[] = {"TRASH", NULL};
+    tide_gmail *gmail = batch->user->gmail;
+    switch (batch->manifest.mode) {
+    case TIDE_REMOVE_FROM_INBOX:
+        return tide_gmail_modify(gmail, batch->job, ids, count, NULL, inbox, err);
+    case TIDE_REMOVE_TO_TRASH:
+        return tide_gmail_modify(gmail, batch->job, ids, count, trash, NULL, err);
+    default:
+        return tide_gmail_delete(gmail, batch->job, ids, count, err);
+    }
+}
+
+static tide_status remove_them(struct batch *batch, tide_error *err)
+{
+    tide_text ids[TIDE_REMOVE_IDS];
+    struct removed *removed = tide_job_memory(batch->job, sizeof *removed);
+    if (removed == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a batch");
+    removed->mail = batch->mail;
+    for (size_t i = 0; i < batch->count; i++) {
+        if (batch->entries[i].fate != FATE_REMOVE)
+            continue;
+        ids[removed->count] = tide_text_of(batch->entries[i].removal.gmail_id);
+        removed->ids[removed->count++] = batch->entries[i].removal.id;
+    }
+    tide_status rc = tide_transact(batch->mail->engine, ask_run, batch, err);
+    if (rc != TIDE_OK)
+        return rc == TIDE_AGAIN ? tide_job_again(batch->job, tide_job_now_ms(batch->job)) : rc;
+    /* Durable too, and refused when the claim is lost: a handler that was given up and
+     * comes back must not remove anything (E1.8). */
+    rc = tide_job_save(batch->job, TIDE_TEXT("asked"), err);
+    if (rc != TIDE_OK || removed->count == 0)
+        return rc;
+    do {
+        if (is_stale(batch)) {
+            TIDE_SEEN("archiver: a batch was too slow and begins again");
+            return tide_job_again(batch->job, tide_job_now_ms(batch->job));
+        }
+        rc = call(batch, ids, removed->count, err);
+    } while (tide_archiver_wait(batch->job, rc, &batch->waited_ms));
+    if (rc != TIDE_OK)
+        return rc;
+    return tide_job_effect(batch->job, removed_run, removed, err);
+}
+
+/* ---- the job ---- */
+
+static tide_status end_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct removed *ended = arg;
+    return tide_manifest_end(tide_transaction_rows(transaction), ended->ids[0],
+                             tide_world_now_unix_ms(ended->mail->world), err);
+}
+
+/* Nothing is left: the run ends with this job. */
+static tide_status end(struct batch *batch, tide_error *err)
+{
+    struct removed *ended = tide_job_memory(batch->job, sizeof *ended);
+    if (ended == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to end a run");
+    ended->mail = batch->mail;
+    ended->ids[0] = batch->manifest.id;
+    return batch->manifest.ended_ms != 0 ? TIDE_OK
+                                         : tide_job_effect(batch->job, end_run, ended, err);
+}
+
+/* Steps 1 to 3: nothing that takes long. */
+static tide_status still_so(struct batch *batch, tide_error *err)
+{
+    tide_status rc = below_watermark(batch, err);
+    if (rc == TIDE_OK)
+        rc = unchanged(batch, err);
+    if (rc == TIDE_OK)
+        rc = not_bad(batch, err);
+    return rc == TIDE_OK ? as_chosen(batch, err) : rc;
+}
+
+static tide_status steps(struct batch *batch, tide_error *err)
+{
+    tide_status rc =
+        tide_archiver_standing(batch->mail, tide_job_account(batch->job), &batch->standing, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(batch->mail->engine, load_run, batch, err);
+    if (rc == TIDE_OK && batch->count == 0)
+        return end(batch, err);
+    if (rc == TIDE_OK)
+        rc = still_so(batch, err);
+    if (rc == TIDE_OK)
+        rc = sure(batch, err);
+    if (rc == TIDE_OK)
+        rc = proven(batch, err);
+    /* A slow disk: what was read back still holds, the rest is looked at once more. */
+    if (rc == TIDE_OK && is_stale(batch))
+        rc = still_so(batch, err);
+    if (rc == TIDE_OK)
+        rc = settled(batch, err);
+    return rc == TIDE_OK ? remove_them(batch, err) : rc;
+}
+
+static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
+{
+    struct batch batch = {.mail = mail, .job = job};
+    json_t *payload = NULL;
+    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "manifest", &batch.manifest.id, err);
+    json_decref(payload);
+    if (rc != TIDE_OK)
+        return rc;
+    if (__atomic_load_n(&mail->removing, __ATOMIC_ACQUIRE) != batch.manifest.id)
+        return tide_error_set(err, TIDE_PERMANENT,
+                              "manifest %" PRIu64 " is not the run that is under way; go on with "
+                              "it with `tidemark mail archive --resume %" PRIu64 "`",
+                              batch.manifest.id, batch.manifest.id);
+    tide_map_init(&batch.index, mail->mem);
+    batch.entries = tide_mem_array(mail->mem, TIDE_REMOVE_IDS, sizeof *batch.entries);
+    if (batch.entries == NULL)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for a batch");
+    if (rc == TIDE_OK)
+        rc = tide_mail_user(mail, tide_job_account(job), &batch.user, err);
+    if (rc == TIDE_OK)
+        rc = steps(&batch, err);
+    tide_mem_free(mail->mem, batch.entries, TIDE_REMOVE_IDS * sizeof *batch.entries);
+    tide_map_done(&batch.index);
+    return rc;
+}
+
+tide_status tide_mail_remove(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, remove_run(job, context, err), err);
+}

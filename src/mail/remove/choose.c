@@ -1,0 +1,237 @@
+/* choose.c - from a query to messages that could be removed (M12, M14). */
+#include "mail/remove/inside.h"
+
+#include "base/check.h"
+#include "mail/files/import.h"
+#include "mail/search/search.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PAGE = TIDE_REMOVE_IDS };
+
+struct choosing {
+    tide_mail *mail;
+    const struct tide_archiving *ask;
+    struct tide_mail_user *user;
+    struct tide_archiver_standing standing;
+    tide_query *query;
+    bool denies_words;
+    struct tide_candidate *page; /* PAGE */
+    struct tide_proof *proofs;   /* PAGE */
+    size_t count;
+    uint64_t left; /* of the limit */
+    tide_status rc;
+    tide_error *err;
+};
+
+/* ---- one message ---- */
+
+/* Whether there is anything to do with it; else it is no candidate. */
+static bool fits_mode(tide_removal_mode mode, const char *labels)
+{
+    if (mode == TIDE_REMOVE_FROM_INBOX)
+        return tide_archiver_has_label(labels, "INBOX");
+    return mode != TIDE_REMOVE_TO_TRASH || !tide_archiver_has_label(labels, "TRASH");
+}
+
+static const char *refusal(const struct choosing *choosing, const struct tide_candidate *candidate)
+{
+    const struct tide_stored *stored = &candidate->stored;
+    if (stored->internal_ms < 0 || (uint64_t)stored->internal_ms >= choosing->standing.watermark_ms)
+        return TIDE_REFUSED_PAST;
+    if (tide_archiver_has_label(candidate->labels, "DRAFT"))
+        return TIDE_REFUSED_DRAFT; /* its text may change, under another id */
+    if (stored->copy != TIDE_COPY_EXACT)
+        return tide_archiver_inexact(stored->copy);
+    if (choosing->denies_words && !stored->indexed)
+        return TIDE_REFUSED_UNREAD;
+    uint32_t changed = 0;
+    if (choosing->ask->with_history &&
+        tide_map_get(&choosing->mail->looked, tide_archiver_key(tide_text_of(stored->gmail_id)),
+                     &changed))
+        return TIDE_REFUSED_CHANGED;
+    return NULL;
+}
+
+static bool take_found(const struct tide_found *found, void *arg)
+{
+    struct choosing *choosing = arg;
+    struct tide_candidate *candidate = &choosing->page[choosing->count];
+    if (found->stored.gone || found->stored.history_id[0] == '\0' ||
+        tide_import_id_is(tide_text_of(found->stored.gmail_id)))
+        return true; /* not, or never, in Gmail */
+    *candidate = (struct tide_candidate){.stored = found->stored};
+    tide_status rc = tide_archiver_labels(choosing->user->archive, &found->stored,
+                                          choosing->mail->mem, candidate->labels, choosing->err);
+    const bool too_many = rc == TIDE_FULL;
+    int64_t stored_ms = INT64_MAX;
+    if (too_many)
+        rc = TIDE_OK;
+    if (rc == TIDE_OK && choosing->standing.gap_ms > 0)
+        rc = tide_archive_stored_ms(choosing->user->archive, &found->stored, &stored_ms,
+                                    choosing->err);
+    candidate->unsure = stored_ms < (int64_t)choosing->standing.gap_ms;
+    choosing->rc = rc;
+    if (rc != TIDE_OK)
+        return false;
+    if (!too_many && !fits_mode(choosing->ask->mode, candidate->labels))
+        return true;
+    candidate->refused = too_many ? TIDE_REFUSED_LABELS : refusal(choosing, candidate);
+    choosing->count++;
+    return true;
+}
+
+/* ---- one page ---- */
+
+static tide_status page_bad(struct choosing *choosing)
+{
+    tide_text ids[PAGE];
+    bool bad[PAGE];
+    for (size_t i = 0; i < choosing->count; i++)
+        ids[i] = tide_text_of(choosing->page[i].stored.gmail_id);
+    const tide_status rc = tide_items_bad(choosing->mail->engine, choosing->user->account, ids,
+                                          choosing->count, bad, choosing->err);
+    for (size_t i = 0; rc == TIDE_OK && i < choosing->count; i++)
+        if (bad[i] && choosing->page[i].refused == NULL)
+            choosing->page[i].refused = TIDE_REFUSED_BAD;
+    return rc;
+}
+
+static tide_status page_prove(struct choosing *choosing)
+{
+    for (size_t i = 0; i < choosing->count; i++) {
+        choosing->proofs[i] = (struct tide_proof){.proven = false};
+        memcpy(choosing->proofs[i].gmail_id, choosing->page[i].stored.gmail_id,
+               sizeof choosing->proofs[i].gmail_id);
+        memcpy(choosing->proofs[i].hash, choosing->page[i].stored.hash,
+               sizeof choosing->proofs[i].hash);
+    }
+    const tide_status rc = tide_archiver_prove(choosing->mail, choosing->user, NULL,
+                                               choosing->proofs, choosing->count, choosing->err);
+    for (size_t i = 0; rc == TIDE_OK && i < choosing->count; i++)
+        if (!choosing->proofs[i].proven && choosing->page[i].refused == NULL)
+            choosing->page[i].refused = choosing->proofs[i].reason;
+    return rc;
+}
+
+static tide_status page_run(struct choosing *choosing, tide_buf *token, bool *more_out,
+                            bool (*visit)(const struct tide_candidate *candidate, void *arg),
+                            void *arg)
+{
+    tide_buf next;
+    choosing->count = 0;
+    tide_buf_init(&next, choosing->mail->mem, 4096);
+    const struct tide_search search = {
+        .query = choosing->query, .limit = PAGE, .after = tide_buf_text(token), .strict = true};
+    tide_status rc = tide_search_run(choosing->user->archive, &search, take_found, choosing, &next,
+                                     more_out, choosing->err);
+    if (rc == TIDE_OK)
+        rc = choosing->rc;
+    if (rc == TIDE_OK && choosing->count > 0)
+        rc = page_bad(choosing);
+    if (rc == TIDE_OK && choosing->count > 0 && choosing->ask->read_back)
+        rc = page_prove(choosing);
+    for (size_t i = 0; rc == TIDE_OK && i < choosing->count && choosing->left > 0; i++) {
+        choosing->left -= choosing->page[i].refused == NULL;
+        if (!visit(&choosing->page[i], arg))
+            choosing->left = 0;
+    }
+    *more_out = *more_out && choosing->left > 0;
+    tide_buf_done(token);
+    *token = next;
+    return rc;
+}
+
+/* ---- what changed ---- */
+
+enum { LOOK_TICK_MS = 50 };
+
+static tide_status look(struct choosing *choosing)
+{
+    tide_mail *mail = choosing->mail;
+    uint64_t job = 0;
+    TIDE_ASSERT(mail->changes_kind != 0);
+    const struct tide_spec spec = {.kind = mail->changes_kind, .account = choosing->user->account};
+    tide_status rc = tide_enqueue(mail->engine, &spec, 1, &job, choosing->err);
+    if (rc == TIDE_OK) {
+        tide_engine_take_soon(mail->engine);
+        rc = TIDE_TIMEOUT;
+    }
+    while (rc == TIDE_TIMEOUT) {
+        const tide_status waited = tide_engine_wait(mail->engine, LOOK_TICK_MS, choosing->err);
+        rc = waited;
+        if (rc == TIDE_OK || rc == TIDE_TIMEOUT)
+            rc = tide_archiver_look(mail, job, choosing->err);
+        if (rc == TIDE_TIMEOUT && waited == TIDE_OK && tide_engine_shared(mail->engine))
+            return tide_error_set(choosing->err, TIDE_BUSY,
+                                  "the work of %s does not go on here: it is paused or halted, or "
+                                  "another process holds the account",
+                                  choosing->user->email);
+    }
+    return rc;
+}
+
+/* ---- all of it ---- */
+
+static tide_status query_take(struct choosing *choosing)
+{
+    const struct tide_archiving *ask = choosing->ask;
+    const tide_text text = tide_text_of(ask->query);
+    tide_status rc = tide_query_parse(text, (int64_t)ask->now_ms, 0, choosing->mail->mem,
+                                      &choosing->query, choosing->err);
+    if (rc != TIDE_OK)
+        return rc;
+    choosing->denies_words = tide_query_denies_words(choosing->query);
+    if (tide_query_is_all(choosing->query))
+        return tide_error_set(choosing->err, TIDE_INVALID,
+                              "nothing says which mail is meant; in:anywhere means all of it");
+    if (!tide_query_is_whole(choosing->query))
+        return tide_error_set(choosing->err, TIDE_INVALID,
+                              "a part of the query has no letter and no digit; without it more "
+                              "mail would be meant than it says");
+    return TIDE_OK;
+}
+
+static tide_status open_all(struct choosing *choosing)
+{
+    tide_mail *mail = choosing->mail;
+    uint32_t account = 0;
+    uint64_t indexed = 0;
+    tide_status rc = query_take(choosing);
+    if (rc == TIDE_OK)
+        rc = tide_engine_account(mail->engine, choosing->ask->email, "gmail", &account,
+                                 choosing->err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_user(mail, account, &choosing->user, choosing->err);
+    if (rc == TIDE_OK)
+        rc = tide_archiver_standing(mail, account, &choosing->standing, choosing->err);
+    if (rc == TIDE_OK) /* so that the query sees what was stored a moment ago */
+        rc = tide_archive_index(choosing->user->archive, UINT64_MAX, &indexed, choosing->err);
+    choosing->page = tide_mem_array(mail->mem, PAGE, sizeof *choosing->page);
+    choosing->proofs = tide_mem_array(mail->mem, PAGE, sizeof *choosing->proofs);
+    if (rc == TIDE_OK && (choosing->page == NULL || choosing->proofs == NULL))
+        rc = tide_error_set(choosing->err, TIDE_NO_MEMORY, "no memory to choose mail");
+    return rc;
+}
+
+tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *ask,
+                                 bool (*visit)(const struct tide_candidate *candidate, void *arg),
+                                 void *arg, tide_error *err)
+{
+    struct choosing choosing = {
+        .mail = mail, .ask = ask, .left = ask->limit == 0 ? UINT64_MAX : ask->limit, .err = err};
+    tide_buf token;
+    bool more = true;
+    tide_buf_init(&token, mail->mem, 4096);
+    tide_status rc = open_all(&choosing);
+    if (rc == TIDE_OK && ask->with_history)
+        rc = look(&choosing);
+    while (rc == TIDE_OK && more)
+        rc = page_run(&choosing, &token, &more, visit, arg);
+    tide_buf_done(&token);
+    tide_mem_free(mail->mem, choosing.page, PAGE * sizeof *choosing.page);
+    tide_mem_free(mail->mem, choosing.proofs, PAGE * sizeof *choosing.proofs);
+    tide_query_free(choosing.query);
+    return rc;
+}

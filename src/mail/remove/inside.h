@@ -1,0 +1,83 @@
+/* inside.h - what the files of the archiver share.
+ *
+ *   remove.c          manifests, jobs, scopes: what a command calls
+ *   choose.c   from a query to candidates
+ *   batch.c    mail.remove: one batch, from the watermark to the call
+ *   proofs.c  what changed since the adopted id; reading back from the disk
+ */
+#ifndef TIDE_MAIL_ARCHIVER_INSIDE_H
+#define TIDE_MAIL_ARCHIVER_INSIDE_H
+
+#include "mail/remove/remove.h"
+#include "mail/inside.h"
+
+/* Why a message is refused; the beginning of an entry's reason. */
+#define TIDE_REFUSED_PAST    "at or past the tidemark"
+#define TIDE_REFUSED_BAD     "recorded as bad"
+#define TIDE_REFUSED_DRAFT   "a draft"
+#define TIDE_REFUSED_LABELS  "has more labels than can be noted"
+#define TIDE_REFUSED_UNREAD  "not indexed, so the query cannot tell what it says"
+#define TIDE_REFUSED_CHANGED "changed in Gmail since the last sync"
+#define TIDE_REFUSED_SINCE   "changed since it was chosen"
+#define TIDE_REFUSED_UNSEEN  "has other labels in Gmail than here"
+#define TIDE_REFUSED_MISSING "not in the archive"
+#define TIDE_REFUSED_GONE    "no longer in Gmail"
+#define TIDE_REFUSED_DAMAGED "damaged on disk"
+/* Why a copy is no proof (M19a); NULL: it is exact. */
+const char *tide_archiver_inexact(tide_copy copy);
+
+/* ---- history (proofs.c) ---- */
+
+typedef enum tide_history_change {
+    TIDE_HISTORY_ADDED,
+    TIDE_HISTORY_DELETED,
+    TIDE_HISTORY_LABEL_ADDED,
+    TIDE_HISTORY_LABEL_TAKEN,
+} tide_history_change;
+typedef void tide_history_visit(void *arg, tide_text id, tide_history_change change,
+                                tide_text label);
+/* Units are waited for inside the handler, TIDE_REMOVE_PATIENCE_MS in all: a batch that came
+ * back from its top would spend on the history what it had waited for, for ever.  true:
+ * call again. */
+bool tide_archiver_wait(tide_job *job, tide_status rc, uint64_t *waited_ms);
+
+/* Everything that changed from `start` to now, in order; adopts nothing (V3).
+ * TIDE_PERMANENT: the id has expired, or there is more than we want to read. */
+tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, const char *start,
+                                  uint64_t *waited_ms, tide_mem *mem, tide_history_visit *visit,
+                                  void *arg, tide_error *err);
+
+/* Where an account stands, as a batch needs it. */
+struct tide_archiver_standing {
+    struct tide_mail_row row;
+    uint64_t stream;
+    uint64_t watermark_ms;
+    char history_id[64];
+    uint64_t gap_ms; /* labels of what was stored before are not known for sure; 0: none */
+};
+tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
+                                   struct tide_archiver_standing *standing_out, tide_error *err);
+
+/* A key for an id in a tide_map; never 0. */
+uint64_t tide_archiver_key(tide_text id);
+
+/* ---- reading back (proofs.c) ---- */
+
+struct tide_proof {
+    char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+    uint8_t hash[TIDE_CONTENT_HASH_BYTES]; /* that it must have */
+    bool proven;
+    char reason[160]; /* when it is not */
+};
+/* M13: synced, checkpointed, the system's cache dropped, a fresh connection.  Fails only
+ * when it could not be tried; what is wrong with a message is in its proof.  `job` may
+ * be NULL; else it beats and can be canceled. */
+tide_status tide_archiver_prove(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                                struct tide_proof *proofs, size_t count, tide_error *err);
+
+/* Ids of labels, separated by spaces; TIDE_FULL. */
+tide_status tide_archiver_labels(tide_archive *archive, const struct tide_stored *stored,
+                                 tide_mem *mem, char labels_out[2048], tide_error *err);
+bool tide_archiver_has_label(const char *labels, const char *label);
+
+#endif

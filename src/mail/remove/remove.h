@@ -1,0 +1,132 @@
+/* remove.h - freeing a mailbox of what is safely stored (M11-M15).
+ *
+ * The one part of Tidemark that takes a person's mail out of Gmail.  It runs when
+ * somebody says so and never inside a sync: its kinds of jobs have handlers only in a
+ * process that was opened for it (tide_mail_options.archiver).
+ *
+ * A run is a manifest (manifest.h).  Choosing writes an entry for every message;
+ * then batches of at most TIDE_REMOVE_IDS are removed, each by a job mail.remove that
+ * knows nothing but the number of the manifest and takes the next entries from there.
+ * The manifest is the truth and jobs are thrown away: what a dead process left of them
+ * is canceled, and going on with a run reads the manifest again.
+ *
+ * A batch, in this order and from the top whenever it had to wait:
+ *   1  the watermark is read                          past it: refused
+ *   2  the history is read from the adopted id to now  changed: refused
+ *   3  the registry of bad messages is asked           bad: refused
+ *      behind a gap of the history (manifest.h), where it cannot tell of labels, the
+ *      server is asked for those of each message       other ones: refused
+ *   4  the logs are moved into the shard files, the system's memory of these files is
+ *      dropped, and every message is read by a fresh connection and hashed
+ *                                                      missing, damaged, not exact: refused
+ *      what is refused, and was asked for by an earlier batch: the server is asked what it
+ *      has                                             where it was to go: removed
+ *   5  the entries become `asked`, durably, and only while the claim holds
+ *   6  one call removes them
+ *   7  they become `removed` with the job's `done`
+ *
+ * Invariants (tests/sim/archiver_sim_test.c looks at every removing call):
+ *   V1  a message is named in a call only if all of these were so after the last wait
+ *       before it: its date is below the watermark, it is not in the registry of bad
+ *       items, nothing has changed about it since it was chosen, its copy is exact
+ *       (mail/archive/archive.h A6), and its bytes were read back from the disk and have the hash that
+ *       the manifest names.
+ *   V2  its entry is `asked` on disk before the call (F1), so that a crash at any moment
+ *       leaves it on the server, or in the archive with an entry that names it.
+ *   V3  no message is fetched, and nothing is adopted or moved: not the watermark, not
+ *       the history id, not a row of the archive.
+ *   V4  an entry that was asked and whose message is where it was to go is `removed`,
+ *       whoever did it: that is how a repeated batch recognises its own work.
+ *   V5  when in doubt it stays: an expired history id, an unknown failure, a claim or a
+ *       stream that is no longer the same, end the batch without a call.
+ *   V6  an entry that was asked leaves that state in one of two ways.  It is `removed`
+ *       (step 7, V4); or it is `refused`, after a reading of the message from the server,
+ *       later than the call, has shown that it is not where it was to go.  The watermark,
+ *       the registry, the copy and the history may forbid to ask once more; they cannot
+ *       tell what the first call did.  A 404 for what was to leave the inbox counts only if
+ *       the history or the archive knows of a deletion.  So every removal is in a manifest
+ *       as such, and a restore finds it.
+ *
+ * Not promised: a change that somebody makes between the answer of step 2 and the call
+ * of step 6 is not seen.  At most TIDE_REMOVE_STALE_MS lie between the two; a longer
+ * pause (a suspended machine) starts the batch again.  Bytes never change under an id,
+ * so what can be lost this way is a label that was given in these seconds.
+ */
+#ifndef TIDE_MAIL_ARCHIVER_H
+#define TIDE_MAIL_ARCHIVER_H
+
+#include "mail/mail.h"
+#include "mail/manifest.h"
+
+enum {
+    TIDE_REMOVE_IDS = 300,             /* of one call (M12) */
+    TIDE_REMOVE_UNSURE_IDS = 25,       /* of one call behind a gap (manifest.h) */
+    TIDE_REMOVE_BYTES = 256 << 20,     /* of one batch: its proof may have to be repeated */
+    TIDE_REMOVE_STALE_MS = 60000,      /* between the history and the call */
+    TIDE_REMOVE_PATIENCE_MS = 45000,   /* for units, in one batch */
+    TIDE_REMOVE_PAGES_MAX = 2000,      /* of history; more is for a sync */
+    TIDE_ARCHIVING_QUERY_BYTES = 1000, /* kept in the manifest */
+};
+
+/* ---- choosing ---- */
+
+struct tide_archiving {
+    const char *email;
+    tide_removal_mode mode;
+    const char *query; /* M10's syntax over the archive, filters included */
+    uint64_t now_ms;   /* for older_than: */
+    uint64_t limit;    /* at most so many candidates; 0: all */
+    bool read_back;    /* choosing alone: damage is looked for as well */
+    bool with_history; /* choosing alone: what changed since is looked for as well */
+};
+
+struct tide_candidate {
+    struct tide_stored stored;
+    char labels[2048];   /* ids, separated by spaces */
+    bool unsure;         /* stored before a gap: its labels have to be asked for */
+    const char *refused; /* why it would be refused; NULL: it would be removed */
+};
+
+/* Calls `visit` for every message that the query finds and that could be removed:
+ * still in Gmail, in the inbox (mode inbox), not yet in the trash (mode trash).  Those
+ * that would be refused are visited too, with the reason.  Changes nothing.
+ * with_history needs a running engine; TIDE_PERMANENT: see tide_archiver_step(). */
+tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *ask,
+                                 bool (*visit)(const struct tide_candidate *candidate, void *arg),
+                                 void *arg, tide_error *err);
+
+/* Writes the manifest: an entry for each candidate, in transactions of bounded size.
+ * It counts from its last one on; a crash before leaves nothing to go on with. */
+tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask,
+                               struct tide_manifest *manifest_out, tide_error *err);
+
+/* ---- removing ---- */
+
+/* The newest unfinished run of the account.  TIDE_NOT_FOUND. */
+tide_status tide_archiver_unfinished(tide_mail *mail, const char *email,
+                                     struct tide_manifest *manifest_out, tide_error *err);
+tide_status tide_archiver_manifest(tide_mail *mail, uint64_t id, struct tide_manifest *manifest_out,
+                                   tide_error *err);
+
+/* Enqueues the next batch of a run; the engine runs.  *job_out is to be waited for with
+ * tide_archiver_look().  A run whose ended_ms is set needs none. */
+tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job_out,
+                               tide_error *err);
+/* TIDE_OK: it is done.  TIDE_TIMEOUT: not yet.  TIDE_AUTH: the sign-in does not cover
+ * this (M15a).  Anything else: why it failed; nothing is half removed without an entry
+ * that says so. */
+tide_status tide_archiver_look(tide_mail *mail, uint64_t job, tide_error *err);
+
+/* The address of a manifest's account. */
+tide_status tide_archiver_email(tide_mail *mail, uint32_t account, char email_out[256],
+                                tide_error *err);
+
+/* Whether the account's sign-in covers a mode, as far as that is known (M15a).
+ * TIDE_AUTH: it does not. */
+tide_status tide_archiver_allowed(tide_mail *mail, const char *email, tide_removal_mode mode,
+                                  tide_error *err);
+/* What the mode needs: a scope, and the word for `account add --for`. */
+const char *tide_archiver_scope(tide_removal_mode mode);
+const char *tide_archiver_purpose(tide_removal_mode mode);
+
+#endif

@@ -1,0 +1,612 @@
+/* job.c - mail.restore: some entries of a manifest, put back (restore.h).
+ *
+ * The job knows the ids of entries and nothing else; what they are is read from the manifest
+ * and the archive whenever it starts or comes back after a wait, so that what is done is
+ * recognised and passed over.  Each message is written down as soon as it is back.  For what
+ * fails it comes back by itself, message by message, and never fails as a whole: a message
+ * that cannot be restored is refused by name and stays removed. */
+#include "mail/restore/inside.h"
+
+#include "base/check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { AGAIN_MS = 2000 };
+
+struct work {
+    tide_restore *restore;
+    tide_job *job;
+    struct tide_piece *pieces;
+    size_t count;
+};
+
+/* ---- writing down ---- */
+
+struct note {
+    const tide_restore *restore;
+    const struct tide_piece *const *pieces;
+    size_t count;
+    const char *new_id; /* of the one piece; NULL: each has its old one */
+    uint64_t now_ms;
+};
+
+static void tag_of(const tide_restore *restore, const char *gmail_id, char tag_out[128])
+{
+    /* By the message and not by the manifest: two manifests may name the same one, and what
+     * one of them began must not be begun again by the other (R2). */
+    (void)snprintf(tag_out, 128, "restore/%" PRIu32 "/%s", restore->account, gmail_id);
+}
+
+static tide_status note_intent(tide_transaction *transaction, const tide_restore *restore,
+                               const char *gmail_id, const char *new_id, tide_error *err)
+{
+    char tag[128];
+    tag_of(restore, gmail_id, tag);
+    const tide_status rc = tide_transaction_intent_end(transaction, tag, TIDE_OK, new_id, err);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+/* It has an id that it did not have: every entry about it is answered. */
+static tide_status note_inserted(tide_transaction *transaction, const struct note *note,
+                                 tide_error *err)
+{
+    const struct tide_piece *piece = note->pieces[0];
+    const uint32_t account = note->restore->account;
+    const char *ids[] = {piece->removal.gmail_id,
+                         piece->stored_known ? piece->stored.gmail_id : ""};
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < 2; i++) {
+        if (ids[i][0] == '\0' || strcmp(ids[i], note->new_id) == 0)
+            continue;
+        rc =
+            tide_removal_restored(tide_transaction_rows(transaction), account, tide_text_of(ids[i]),
+                                  tide_text_of(note->new_id), note->now_ms, err);
+        if (rc == TIDE_OK)
+            rc = note_intent(transaction, note->restore, ids[i], note->new_id, err);
+    }
+    return rc;
+}
+
+static tide_status note_one(tide_rows db, uint64_t entry, const char *id, uint64_t now_ms,
+                            tide_error *err)
+{
+    const tide_status rc = tide_removal_move(db, entry, TIDE_REMOVAL_RESTORED, id, now_ms, err);
+    return rc == TIDE_STALE ? TIDE_OK : rc; /* it is restored already */
+}
+
+static tide_status note_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct note *note = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_status rc = TIDE_OK;
+    if (note->new_id != NULL && strcmp(note->new_id, note->pieces[0]->removal.gmail_id) != 0)
+        return note_inserted(transaction, note, err);
+    for (size_t i = 0; rc == TIDE_OK && i < note->count; i++) {
+        const struct tide_piece *piece = note->pieces[i];
+        rc = note_one(db, piece->removal.id, piece->removal.gmail_id, note->now_ms, err);
+        if (rc == TIDE_OK && piece->origin != 0)
+            rc = note_one(db, piece->origin, piece->removal.gmail_id, note->now_ms, err);
+    }
+    return rc;
+}
+
+/* Durable when it returns (R3: the archive has been synced before). */
+static tide_status note_restored(struct work *work, struct tide_piece *const *pieces, size_t count,
+                                 const char *new_id, tide_error *err)
+{
+    tide_restore *restore = work->restore;
+    struct note note = {.restore = restore,
+                        .pieces = (const struct tide_piece *const *)pieces,
+                        .count = count,
+                        .new_id = new_id,
+                        .now_ms = tide_world_now_unix_ms(restore->mail->world)};
+    if (count == 0)
+        return TIDE_OK;
+    const tide_status rc = tide_transact(restore->mail->engine, note_run, &note, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        pieces[i]->over = true;
+        tide_restore_count(restore, pieces[i]->deed, pieces[i]->removal.bytes);
+    }
+    return rc;
+}
+
+/* ---- what fails ---- */
+
+static void refuse(struct work *work, struct tide_piece *piece, const char *reason)
+{
+    piece->over = true;
+    tide_restore_refuse(work->restore, piece->removal.id, piece->removal.gmail_id,
+                        piece->removal.bytes, reason);
+}
+
+static tide_status give_up(struct work *work, tide_status rc, const tide_error *err)
+{
+    tide_restore *restore = work->restore;
+    tide_lock_take(restore->mail->world, restore->mail->lock);
+    if (restore->fatal.status == TIDE_OK)
+        restore->fatal = *err;
+    restore->fatal.status = rc;
+    tide_lock_drop(restore->mail->world, restore->mail->lock);
+    return rc;
+}
+
+/* Whether the sign-in does not allow it: no message will fare better. */
+static bool is_denied(tide_status rc, const tide_error *err)
+{
+    return rc == TIDE_PERMANENT && err->code == 403;
+}
+
+/* What is to be done about a failure with `piece`: TIDE_OK goes on with the next one, any
+ * other ends this attempt. */
+static tide_status failed(struct work *work, struct tide_piece *piece, tide_status rc,
+                          const tide_error *err)
+{
+    tide_restore *restore = work->restore;
+    if (is_denied(rc, err))
+        return give_up(work, rc, err);
+    switch (tide_status_class(rc)) {
+    case TIDE_CLASS_OK:
+        return TIDE_OK;
+    case TIDE_CLASS_THROTTLED:
+    case TIDE_CLASS_AUTH:
+    case TIDE_CLASS_NETWORK:
+    case TIDE_CLASS_DISK:
+    case TIDE_CLASS_CANCELED:
+        return rc; /* the account waits, not the message */
+    case TIDE_CLASS_RETRY:
+        if (restore->trying != piece->removal.id) {
+            restore->trying = piece->removal.id;
+            restore->tries = 0;
+        }
+        if (++restore->tries < TIDE_RESTORE_TRIES_MAX)
+            return tide_job_again(work->job, tide_job_now_ms(work->job) +
+                                                 ((uint64_t)AGAIN_MS << (restore->tries - 1)));
+        break;
+    case TIDE_CLASS_GONE:
+    case TIDE_CLASS_PERMANENT:
+        break;
+    case TIDE_CLASS_BUG:
+        return give_up(work, rc, err);
+    }
+    refuse(work, piece, err->text);
+    return TIDE_OK;
+}
+
+/* ---- labels ---- */
+
+#define LABELS_ROOM 200
+
+/* What is added and taken, as the client wants it; texts in `room`. */
+struct relabel {
+    const char *add[LABELS_ROOM];
+    const char *take[2];
+    char room[LABELS_ROOM * 32];
+};
+
+static tide_status relabel_of(struct work *work, const struct tide_piece *piece,
+                              struct relabel *relabel, tide_error *err)
+{
+    tide_text labels[TIDE_RESTORE_LABELS_MAX];
+    size_t count = 0;
+    size_t used = 0;
+    relabel->take[0] = NULL;
+    if (piece->deed == TIDE_DEED_INBOX) {
+        relabel->add[0] = "INBOX";
+        relabel->add[1] = NULL;
+        return TIDE_OK;
+    }
+    relabel->take[0] = "TRASH";
+    relabel->take[1] = NULL;
+    const tide_status rc = tide_restore_labels(work->restore, work->job, piece->removal.labels,
+                                               false, labels, &count, err);
+    size_t kept = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        if (used + labels[i].bytes + 1 > sizeof relabel->room)
+            break;
+        memcpy(relabel->room + used, labels[i].data, labels[i].bytes);
+        relabel->room[used + labels[i].bytes] = '\0';
+        relabel->add[kept++] = relabel->room + used;
+        used += labels[i].bytes + 1;
+    }
+    relabel->add[kept] = NULL;
+    return rc;
+}
+
+/* One of them by itself.  One that is gone is to be inserted. */
+static tide_status relabel_one(struct work *work, struct tide_piece *piece,
+                               const struct relabel *relabel, tide_error *err)
+{
+    const tide_status rc = tide_gmail_modify_one(work->restore->user->gmail, work->job,
+                                                 tide_text_of(piece->removal.gmail_id),
+                                                 relabel->add, relabel->take, err);
+    if (rc != TIDE_GONE)
+        return rc == TIDE_OK ? note_restored(work, &piece, 1, NULL, err) : rc;
+    TIDE_SEEN("restore: the server has emptied its trash");
+    piece->deed = TIDE_DEED_INSERT;
+    if (!piece->stored_known)
+        refuse(work, piece, "neither Gmail nor the archive has it");
+    return TIDE_OK;
+}
+
+/* Many at once.  The call says nothing of those that are gone, so that a listing tells who
+ * is where it belongs; who is not listed is changed alone, which tells. */
+static tide_status relabel_many(struct work *work, struct tide_piece **group, size_t count,
+                                const struct relabel *relabel, tide_error *err)
+{
+    tide_text ids[TIDE_RESTORE_LABELED];
+    bool seen[TIDE_RESTORE_LABELED];
+    struct tide_piece *there[TIDE_RESTORE_LABELED];
+    size_t there_count = 0;
+    TIDE_ASSERT(count <= TIDE_RESTORE_LABELED);
+    for (size_t i = 0; i < count; i++)
+        ids[i] = tide_text_of(group[i]->removal.gmail_id);
+    tide_status rc = tide_gmail_modify(work->restore->user->gmail, work->job, ids, count,
+                                       relabel->add, relabel->take, err);
+    if (rc == TIDE_OK)
+        rc = tide_restore_seen(work->restore, work->job, group, count, group[0]->deed, seen, err);
+    if (rc != TIDE_OK)
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        if (seen[i])
+            there[there_count++] = group[i];
+    return note_restored(work, there, there_count, NULL, err);
+}
+
+static bool same_change(const struct tide_piece *a, const struct tide_piece *b)
+{
+    return a->deed == b->deed &&
+           (a->deed == TIDE_DEED_INBOX || strcmp(a->removal.labels, b->removal.labels) == 0);
+}
+
+/* The first one that is left, and all that need the same change. */
+static tide_status relabel_next(struct work *work, struct tide_piece *first, tide_error *err)
+{
+    struct tide_piece *group[TIDE_RESTORE_LABELED];
+    struct relabel relabel;
+    size_t count = 0;
+    for (struct tide_piece *piece = first; piece < work->pieces + work->count; piece++)
+        if (!piece->over && count < TIDE_RESTORE_LABELED && same_change(first, piece))
+            group[count++] = piece;
+    tide_status rc = relabel_of(work, first, &relabel, err);
+    if (rc == TIDE_OK && count > 1)
+        rc = relabel_many(work, group, count, &relabel, err);
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        if (!group[i]->over)
+            rc = relabel_one(work, group[i], &relabel, err);
+    return rc;
+}
+
+/* ---- inserting ---- */
+
+/* The archive learns the new id, then the manifest. */
+static tide_status adopt(struct work *work, struct tide_piece *piece,
+                         const struct tide_found_again *as, const tide_text *labels,
+                         size_t labels_count, tide_error *err)
+{
+    tide_archive *archive = work->restore->user->archive;
+    const struct tide_renaming renaming = {
+        .old_id = tide_text_of(piece->stored.gmail_id),
+        .new_id = tide_text_of(as->id),
+        .thread_id = tide_text_of(as->thread_id),
+        .labels = labels,
+        .labels_count = labels_count,
+        .at_ms = (int64_t)tide_world_now_unix_ms(work->restore->mail->world),
+    };
+    struct tide_stored now;
+    uint64_t ticket = 0;
+    tide_status rc = tide_archive_rename(archive, &renaming, &ticket, err);
+    if (rc == TIDE_OK)
+        rc = tide_archive_sync(archive, ticket, tide_job_cancellation(work->job), err);
+    if (rc == TIDE_OK)
+        rc = tide_archive_find(archive, renaming.new_id, &now, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = tide_error_set(err, TIDE_BUG, "the archive did not learn the id %s", as->id);
+    if (rc != TIDE_OK)
+        return rc;
+    const bool twice = now.shard != piece->stored.shard || now.rowid != piece->stored.rowid;
+    rc = note_restored(work, &piece, 1, as->id, err);
+    if (rc == TIDE_OK && twice) {
+        tide_lock_take(work->restore->mail->world, work->restore->mail->lock);
+        work->restore->state.twice++;
+        tide_lock_drop(work->restore->mail->world, work->restore->mail->lock);
+    }
+    return rc;
+}
+
+/* Whether a failed insert surely did not happen: nothing was sent, or it was refused. */
+static bool is_unsent(tide_status rc)
+{
+    return rc == TIDE_AGAIN || rc == TIDE_THROTTLED || rc == TIDE_AUTH || rc == TIDE_GONE ||
+           rc == TIDE_PERMANENT || rc == TIDE_INVALID || rc == TIDE_NO_MEMORY;
+}
+
+/* The call, and once more without the thread if the server does not have that any more. */
+static tide_status insert_call(struct work *work, struct tide_piece *piece, tide_text raw,
+                               const tide_text *labels, size_t labels_count,
+                               struct tide_found_again *as_out, tide_error *err)
+{
+    tide_restore *restore = work->restore;
+    char thread_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+    tide_buf id;
+    tide_buf thread;
+    tide_status rc = tide_archive_thread_now(
+        restore->user->archive, tide_text_of(piece->removal.thread_id), thread_id, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
+    tide_buf_init(&thread, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
+    restore->unsent = 0; /* until we know better */
+    rc = tide_gmail_insert(restore->user->gmail, work->job, raw, labels, labels_count,
+                           tide_text_of(thread_id), &id, &thread, err);
+    if (rc == TIDE_GONE && thread_id[0] != '\0') {
+        TIDE_SEEN("restore: the thread is gone");
+        rc = tide_gmail_insert(restore->user->gmail, work->job, raw, labels, labels_count,
+                               TIDE_TEXT_NONE, &id, &thread, err);
+    }
+    if (is_unsent(rc))
+        restore->unsent = piece->removal.id;
+    if (rc == TIDE_OK) {
+        (void)snprintf(as_out->id, sizeof as_out->id, "%s", tide_buf_cstr(&id));
+        (void)snprintf(as_out->thread_id, sizeof as_out->thread_id, "%s", tide_buf_cstr(&thread));
+    }
+    tide_buf_done(&thread);
+    tide_buf_done(&id);
+    return rc;
+}
+
+static tide_status insert_raw(struct work *work, struct tide_piece *piece, tide_text raw,
+                              tide_error *err)
+{
+    tide_restore *restore = work->restore;
+    tide_text labels[TIDE_RESTORE_LABELS_MAX];
+    size_t count = 0;
+    struct tide_found_again as = {.id = ""};
+    char tag[128];
+    tag_of(restore, piece->stored.gmail_id, tag);
+    tide_status rc =
+        tide_restore_labels(restore, work->job, piece->removal.labels, true, labels, &count, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = tide_job_intent(work->job, tag, piece->removal.gmail_id, err);
+    if (rc == TIDE_EXISTS && restore->unsent != piece->removal.id) {
+        rc = tide_restore_look(restore, work->job, piece, raw, &as, err);
+        if (rc == TIDE_OK) {
+            TIDE_SEEN("restore: an insert whose answer was lost is found again");
+            return adopt(work, piece, &as, labels, count, err);
+        }
+        if (rc != TIDE_NOT_FOUND)
+            return rc;
+    } else if (rc != TIDE_OK && rc != TIDE_EXISTS) {
+        return rc;
+    }
+    rc = insert_call(work, piece, raw, labels, count, &as, err);
+    return rc == TIDE_OK ? adopt(work, piece, &as, labels, count, err) : rc;
+}
+
+/* Whether Gmail has it after all: it came back by itself, or was never gone (M21).  The archive
+ * learns of it. */
+static tide_status look_for(struct work *work, struct tide_piece *piece, tide_error *err)
+{
+    tide_restore *restore = work->restore;
+    tide_archive *archive = restore->user->archive;
+    struct tide_gmail_message message;
+    uint64_t ticket = 0;
+    piece->looked = true;
+    tide_gmail_message_init(&message, restore->mem);
+    tide_status rc = tide_gmail_get_minimal(restore->user->gmail, work->job,
+                                            tide_text_of(piece->stored.gmail_id), &message, err);
+    if (rc == TIDE_OK) {
+        TIDE_SEEN("restore: a message is at the server after all");
+        tide_text labels[500];
+        const struct tide_incoming back = {
+            .gmail_id = tide_text_of(piece->stored.gmail_id),
+            .thread_id = message.thread_id,
+            .history_id = message.history_id,
+            .internal_ms = piece->stored.internal_ms,
+            .labels = labels,
+            .labels_count = tide_mail_labels(message.labels, labels, 500),
+        };
+        piece->deed = TIDE_DEED_THERE;
+        for (size_t i = 0; i < back.labels_count; i++)
+            if (tide_text_equal(labels[i], TIDE_TEXT("TRASH")))
+                piece->deed = TIDE_DEED_TRASH;
+        rc = tide_archive_back(archive, &back, &ticket, err);
+    }
+    tide_gmail_message_done(&message);
+    if (rc == TIDE_OK)
+        rc = tide_archive_sync(archive, ticket, tide_job_cancellation(work->job), err);
+    return rc == TIDE_GONE ? TIDE_OK : rc;
+}
+
+static tide_status insert(struct work *work, struct tide_piece *piece, tide_error *err)
+{
+    if (!piece->looked) {
+        const tide_status rc = look_for(work, piece, err);
+        if (rc != TIDE_OK || piece->deed != TIDE_DEED_INSERT)
+            return rc;
+    }
+    tide_buf raw;
+    tide_buf_init(&raw, work->restore->mem, TIDE_RESTORE_RAW_BYTES_MAX);
+    tide_status rc = tide_piece_raw(work->restore, piece, &raw, err);
+    if (rc == TIDE_CORRUPT || rc == TIDE_NEWER || rc == TIDE_INVALID || rc == TIDE_FULL) {
+        refuse(work, piece, err->text);
+        rc = TIDE_OK;
+    } else if (rc == TIDE_OK) {
+        rc = insert_raw(work, piece, tide_buf_text(&raw), err);
+    }
+    tide_buf_done(&raw);
+    return rc;
+}
+
+/* ---- the job ---- */
+
+static tide_status do_piece(struct work *work, struct tide_piece *piece, tide_error *err)
+{
+    switch (piece->deed) {
+    case TIDE_DEED_THERE:
+        return note_restored(work, &piece, 1, piece->stored.gmail_id, err);
+    case TIDE_DEED_INBOX:
+    case TIDE_DEED_TRASH:
+        return relabel_next(work, piece, err);
+    case TIDE_DEED_INSERT:
+        return insert(work, piece, err);
+    case TIDE_DEED_REFUSE:
+    case TIDE_DEEDS:
+        break;
+    }
+    return tide_error_set(err, TIDE_BUG, "nothing can be done with %s", piece->removal.gmail_id);
+}
+
+static tide_status do_pieces(struct work *work, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < work->count;) {
+        struct tide_piece *piece = &work->pieces[i];
+        if (piece->over) {
+            i++;
+            continue;
+        }
+        if (tide_job_canceled(work->job))
+            return tide_error_set(err, TIDE_CANCELED, "canceled");
+        *err = (tide_error){TIDE_OK, 0, ""};
+        rc = do_piece(work, piece, err);
+        if (rc != TIDE_OK)
+            rc = failed(work, piece, rc, err);
+        tide_job_beat(work->job, (uint64_t)i);
+    }
+    return rc;
+}
+
+static tide_status decide_all(struct work *work, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < work->count; i++) {
+        struct tide_piece *piece = &work->pieces[i];
+        char reason[256] = "";
+        piece->over = tide_restore_was_refused(work->restore, piece->removal.id);
+        if (piece->over)
+            continue;
+        rc = tide_piece_decide(work->restore, piece, reason, err);
+        if (rc == TIDE_OK && piece->deed == TIDE_DEED_REFUSE)
+            refuse(work, piece, reason);
+    }
+    return rc;
+}
+
+struct reading {
+    const tide_restore *restore;
+    const json_t *entries;
+    struct work *work;
+};
+
+static tide_status read_pieces(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct reading *reading = arg;
+    struct work *work = reading->work;
+    const tide_rows db = tide_transaction_rows(transaction);
+    size_t index = 0;
+    const json_t *entry = NULL;
+    work->count = 0;
+    json_array_foreach(reading->entries, index, entry)
+    {
+        struct tide_piece *piece = &work->pieces[work->count];
+        struct tide_removal origin;
+        *piece = (struct tide_piece){.mode = reading->restore->state.mode};
+        tide_status rc =
+            tide_removal_get(db, (uint64_t)json_integer_value(entry), &piece->removal, err);
+        if (rc != TIDE_OK)
+            return rc;
+        if (piece->removal.state != TIDE_REMOVAL_REMOVED)
+            continue;
+        work->count++;
+        if (piece->mode != TIDE_REMOVE_NOTHING)
+            continue;
+        rc = tide_removal_origin(db, reading->restore->account,
+                                 tide_text_of(piece->removal.gmail_id), &origin,
+                                 &piece->origin_mode, err);
+        piece->origin = rc == TIDE_OK ? origin.id : 0;
+        if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
+            return rc;
+    }
+    return TIDE_OK;
+}
+
+static tide_status run_entries(tide_restore *restore, tide_job *job, const json_t *entries,
+                               tide_error *err)
+{
+    const size_t count = json_array_size(entries);
+    struct work work = {.restore = restore, .job = job};
+    struct reading reading = {restore, entries, &work};
+    if (count == 0 || count > TIDE_RESTORE_LABELED)
+        return tide_error_set(err, TIDE_INVALID, "a restore of %zu entries", count);
+    work.pieces = tide_mem_array(restore->mem, count, sizeof *work.pieces);
+    if (work.pieces == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu messages", count);
+    tide_status rc = tide_transact(restore->mail->engine, read_pieces, &reading, err);
+    if (rc == TIDE_OK)
+        rc = decide_all(&work, err);
+    if (rc == TIDE_OK)
+        rc = do_pieces(&work, err);
+    tide_mem_free(restore->mem, work.pieces, count * sizeof *work.pieces);
+    return rc;
+}
+
+/* The restore that this job belongs to; NULL: to none that lives (R4). */
+static tide_restore *restore_of(tide_mail *mail, uint64_t number)
+{
+    tide_lock_take(mail->world, mail->lock);
+    tide_restore *restore = mail->restoring;
+    if (restore != NULL && (restore->number != number || restore->fatal.status != TIDE_OK))
+        restore = NULL;
+    tide_lock_drop(mail->world, mail->lock);
+    return restore;
+}
+
+/* Failures that pass without anybody's help: the engine brings the job back. */
+static bool passes(tide_status rc)
+{
+    switch (tide_status_class(rc)) {
+    case TIDE_CLASS_THROTTLED:
+    case TIDE_CLASS_AUTH:
+    case TIDE_CLASS_NETWORK:
+    case TIDE_CLASS_DISK:
+    case TIDE_CLASS_CANCELED:
+        return true;
+    default:
+        return rc == TIDE_AGAIN;
+    }
+}
+
+tide_status tide_mail_restore(tide_job *job, void *context, tide_error *err)
+{
+    tide_mail *mail = context;
+    json_t *payload = NULL;
+    const json_t *entries = NULL;
+    uint64_t number = 0;
+    tide_error own = {TIDE_OK, 0, ""};
+    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, &own);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(payload, "run", &number, &own);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_array(payload, "entries", &entries, &own);
+    tide_restore *restore = rc == TIDE_OK ? restore_of(mail, number) : NULL;
+    if (restore != NULL)
+        rc = run_entries(restore, job, entries, &own);
+    json_decref(payload);
+    if (err != NULL)
+        *err = own;
+    if (restore == NULL)
+        return TIDE_OK; /* its manifest knows what is left */
+    if (passes(rc))
+        return tide_mail_ended(mail, job, rc, err);
+    tide_lock_take(mail->world, mail->lock);
+    restore->job_over = rc == TIDE_OK;
+    if (rc != TIDE_OK && restore->fatal.status == TIDE_OK)
+        restore->fatal = own;
+    if (rc != TIDE_OK)
+        restore->fatal.status = rc;
+    tide_lock_drop(mail->world, mail->lock);
+    return TIDE_OK;
+}

@@ -1,0 +1,134 @@
+/* query_tree.h - the parsed form of a query; private to query*.c and search*.c.
+ *
+ * Negations are pushed down to the terms while parsing, so that the tree has
+ * only AND, OR and terms that may be negated.  What can be decided at once is
+ * folded away.
+ *
+ * Invariants (tide_query_check() tests them):
+ *   T1  an AND or OR has two children at least, none of its own kind, and is
+ *       never negated; ALL and NONE stand at the root or nowhere.
+ *   T2  a range of dates or sizes is not negated and is open at one end: its
+ *       negation is such a range too.
+ *   T3  at most TIDE_QUERY_DEEP groups deep, at most TIDE_QUERY_NODES_MAX terms.
+ */
+#ifndef TIDE_MAIL_QUERY_TREE_H
+#define TIDE_MAIL_QUERY_TREE_H
+
+#include "mail/search/search.h"
+
+typedef enum tide_term {
+    TIDE_TERM_AND,
+    TIDE_TERM_OR,
+    TIDE_TERM_ALL,
+    TIDE_TERM_NONE,
+    TIDE_TERM_WORDS,      /* `text` as a sequence of words inside one of `fields` */
+    TIDE_TERM_LABEL,      /* `text` is a name or an id */
+    TIDE_TERM_DATE,       /* low <= internal date < high, in ms */
+    TIDE_TERM_BYTES,      /* low <= size < high */
+    TIDE_TERM_ATTACHMENT, /* has one */
+    TIDE_TERM_MESSAGE_ID, /* `text` without <> */
+} tide_term;
+
+enum {
+    TIDE_IN_SUBJECT = 1,
+    TIDE_IN_FROM = 2,
+    TIDE_IN_TO = 4,
+    TIDE_IN_CC = 8,
+    TIDE_IN_BCC = 16,
+    TIDE_IN_TEXT = 32,
+    TIDE_IN_FILES = 64,
+    TIDE_IN_ANY = 127,
+};
+
+struct tide_query_node {
+    tide_term term;
+    bool negated;
+    bool me;     /* words: `text` is "me", the owner of the archive */
+    bool system; /* label: `text` is an id of Gmail's own, known or not */
+    uint8_t fields;
+    uint32_t at; /* the character it starts at, from 1 */
+    int64_t low, high;
+    tide_text text; /* as it was written, terminated */
+    struct tide_query_node *first, *last, *next;
+};
+
+struct tide_query {
+    tide_mem *mem;
+    tide_arena arena;
+    const struct tide_query_node *root;
+    bool spam_trash; /* a term asks for them: they are not left out */
+    bool left_out;   /* something in it has no letter and no digit */
+};
+
+/* ---- while parsing ---- */
+
+typedef enum tide_operator {
+    TIDE_OP_WORD, /* none: a bare word */
+    TIDE_OP_AFTER,
+    TIDE_OP_BCC,
+    TIDE_OP_BEFORE,
+    TIDE_OP_CATEGORY,
+    TIDE_OP_CC,
+    TIDE_OP_FILENAME,
+    TIDE_OP_FROM,
+    TIDE_OP_HAS,
+    TIDE_OP_IN,
+    TIDE_OP_IS,
+    TIDE_OP_LABEL,
+    TIDE_OP_LARGER,
+    TIDE_OP_MESSAGE_ID,
+    TIDE_OP_NEWER_THAN,
+    TIDE_OP_OLDER_THAN,
+    TIDE_OP_SMALLER,
+    TIDE_OP_SUBJECT,
+    TIDE_OP_TO,
+} tide_operator;
+
+/* A term being read; the first failure is kept, and then nothing is made. */
+struct tide_query_making {
+    int64_t now_ms;
+    int32_t utc_offset_s;
+    tide_query *query;
+    size_t terms;
+    tide_status rc;
+    tide_error *err;
+};
+
+struct tide_query_written {
+    tide_operator op;
+    tide_text name;  /* of the operator as it was written; empty: none */
+    tide_text value; /* terminated or not, inside the query's copy */
+    uint32_t at;     /* the character it starts at */
+    bool quoted;
+    bool negated;
+};
+
+/* NULL: no memory or too many of them; making->rc says which. */
+struct tide_query_node *tide_query_node_new(struct tide_query_making *making, tide_term term,
+                                            uint32_t at);
+/* The node of an operator with its value.  NULL: failed, or nothing that counts,
+ * such as punctuation on its own. */
+struct tide_query_node *tide_query_term(struct tide_query_making *making,
+                                        const struct tide_query_written *written);
+
+/* ---- shared ---- */
+
+enum {
+    TIDE_QUERY_SHOWN_BYTES = 72,
+    TIDE_QUERY_MEMORY_BYTES = 1 << 20, /* of one query */
+};
+
+/* Text from a query for an error: one line, cut when it is long. */
+void tide_query_show(tide_text text, char shown_out[TIDE_QUERY_SHOWN_BYTES]);
+
+/* The nearest of these names, or NULL when none is near enough to be meant. */
+const char *tide_query_nearest(tide_text name, const char *const *names, size_t count);
+
+/* Names of labels compared as Gmail's search does: case aside, and blanks and
+ * slashes equal to hyphens. */
+bool tide_query_same_label(tide_text a, tide_text b);
+
+/* Tests T1..T3 by assertion. */
+void tide_query_check(const tide_query *query);
+
+#endif

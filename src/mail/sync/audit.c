@@ -1,0 +1,357 @@
+/* audit.c - does the archive still hold what the ledger remembers? (M4, W3)
+ *
+ * A shard proves itself by its id, its generation and its count.  What is missing,
+ * another one or an older copy is noted in the account's row together with the start
+ * of its year: the next plan lets the watermark fall back to there.  The note is
+ * durable before anything may be put into the archive, since new mail would hide
+ * the loss. */
+#include "base/check.h"
+#include "base/clocktext.h"
+#include "mail/sync/lost.h"
+#include "mail/inside.h"
+#include "mail/status.h"
+#include "mail/manifest.h"
+#include "mail/archive/shard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct shards {
+    tide_mem *mem;
+    struct tide_shard_state *list;
+    size_t count, capacity;
+    bool full; /* no memory */
+};
+
+static void shards_add(const struct tide_shard_state *shard, void *arg)
+{
+    struct shards *shards = arg;
+    void *list = shards->list;
+    if (shards->full || !tide_mem_grow(shards->mem, &list, &shards->capacity, shards->count + 1,
+                                       TIDE_ARCHIVE_SHARDS_MAX, sizeof *shards->list)) {
+        shards->full = true;
+        return;
+    }
+    shards->list = list;
+    shards->list[shards->count++] = *shard;
+}
+
+static void shards_done(struct shards *shards)
+{
+    tide_mem_free(shards->mem, shards->list, shards->capacity * sizeof *shards->list);
+}
+
+/* As they are now. */
+static tide_status shards_now(tide_archive *archive, struct shards *now, tide_error *err)
+{
+    const size_t count = tide_archive_shards(archive);
+    for (size_t i = 0; i < count; i++) {
+        struct tide_shard_state shard;
+        const tide_status rc = tide_archive_shard(archive, i, &shard, err);
+        if (rc != TIDE_OK)
+            return rc;
+        shards_add(&shard, now);
+    }
+    return now->full ? tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu shards", count)
+                     : TIDE_OK;
+}
+
+/* ---- comparing ---- */
+
+struct proof {
+    uint32_t account;
+    struct shards remembered, now;
+    uint64_t last_run_ms; /* when the last run of the account was planned */
+    uint64_t now_ms;
+    /* What was found. */
+    size_t unproven, foreign;
+    uint64_t lost_ms;
+    char first[160]; /* the first of them, in words */
+    char notice[TIDE_MAIL_NOTICE_BYTES];
+};
+
+static tide_status read_remembered(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct proof *proof = arg;
+    struct tide_mail_row row;
+    const tide_rows db = tide_transaction_rows(transaction);
+    proof->remembered.count = 0;
+    const tide_status rc = tide_mail_row_get(db, proof->account, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    proof->last_run_ms = row.last_run_ms;
+    return tide_mail_shards(db, proof->account, shards_add, &proof->remembered, err);
+}
+
+static const struct tide_shard_state *shard_of(const struct shards *shards, const char *name)
+{
+    for (size_t i = 0; i < shards->count; i++)
+        if (strcmp(shards->list[i].name, name) == 0)
+            return &shards->list[i];
+    return NULL;
+}
+
+static bool is_older(const struct tide_shard_state *now, const struct tide_shard_state *seen)
+{
+    return strcmp(now->id, seen->id) == 0 &&
+           (now->generation < seen->generation || now->messages < seen->messages);
+}
+
+/* A file with mail that the ledger does not know and that is older than the account's last run:
+ * somebody put it there, and its labels may be of any time.  (One that a run made before it
+ * died is younger.) */
+static bool is_foreign(const struct proof *proof, const struct tide_shard_state *now)
+{
+    return now->messages > 0 && now->made_ms < proof->last_run_ms &&
+           shard_of(&proof->remembered, now->name) == NULL;
+}
+
+/* "" when it is proven. */
+static const char *doubt(const struct tide_shard_state *now, const struct tide_shard_state *seen)
+{
+    if (now == NULL)
+        return "is missing";
+    if (strcmp(now->id, seen->id) != 0)
+        return "is another file than before";
+    return is_older(now, seen) ? "is an older copy" : "";
+}
+
+struct named {
+    const char *name;
+    bool found;
+};
+
+static void is_named(const char *shard, tide_status rc, const char *why, void *arg)
+{
+    struct named *named = arg;
+    (void)rc;
+    (void)why;
+    named->found = named->found || strcmp(shard, named->name) == 0;
+}
+
+static bool is_broken(tide_archive *archive, const char *name)
+{
+    struct named named = {.name = name};
+    return archive != NULL && tide_archive_broken(archive, is_named, &named, NULL) == TIDE_OK &&
+           named.found;
+}
+
+tide_status tide_mail_shards_doubted(tide_rows db, tide_archive *archive, uint32_t account,
+                                     tide_mem *mem, tide_shard_doubt *visit, void *arg,
+                                     tide_error *err)
+{
+    struct shards remembered = {.mem = mem};
+    struct shards now = {.mem = mem};
+    /* What is remembered first: a process that stores meanwhile only adds to it. */
+    tide_status rc = tide_mail_shards(db, account, shards_add, &remembered, err);
+    if (rc == TIDE_OK && remembered.full)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the shards of an account");
+    if (rc == TIDE_OK && archive != NULL)
+        rc = shards_now(archive, &now, err);
+    for (size_t i = 0; rc == TIDE_OK && i < remembered.count; i++) {
+        const struct tide_shard_state *there = shard_of(&now, remembered.list[i].name);
+        const char *why = doubt(there, &remembered.list[i]);
+        if (there == NULL && is_broken(archive, remembered.list[i].name))
+            why = "cannot be read";
+        if (why[0] != '\0')
+            visit(&remembered.list[i], why, arg);
+    }
+    shards_done(&remembered);
+    shards_done(&now);
+    return rc;
+}
+
+/* The first millisecond of its year: it holds nothing that is older. */
+static uint64_t start_of(const struct tide_shard_state *shard)
+{
+    const int64_t start_ms = tide_shard_year_ms((int32_t)strtol(shard->name, NULL, 10));
+    return start_ms > 0 ? (uint64_t)start_ms : 0;
+}
+
+static void compare(struct proof *proof)
+{
+    proof->lost_ms = UINT64_MAX;
+    for (size_t i = 0; i < proof->remembered.count; i++) {
+        const struct tide_shard_state *seen = &proof->remembered.list[i];
+        const char *why = doubt(shard_of(&proof->now, seen->name), seen);
+        if (why[0] == '\0')
+            continue;
+        if (proof->unproven++ == 0)
+            (void)snprintf(proof->first, sizeof proof->first, "%s.db %s", seen->name, why);
+        if (start_of(seen) < proof->lost_ms)
+            proof->lost_ms = start_of(seen);
+    }
+    for (size_t i = 0; i < proof->now.count; i++)
+        proof->foreign += is_foreign(proof, &proof->now.list[i]);
+    if (proof->unproven == 0)
+        return;
+    char since[TIDE_TIME_TEXT_BYTES] = "the beginning";
+    char more[40] = "";
+    if (proof->lost_ms > 0)
+        tide_time_format(proof->lost_ms, since);
+    if (proof->unproven > 1)
+        (void)snprintf(more, sizeof more, " (and %zu more)", proof->unproven - 1);
+    (void)snprintf(proof->notice, sizeof proof->notice,
+                   "the archive lost something: %s%s. The tidemark falls back to %.*s; what is "
+                   "missing is fetched again, and nothing else.",
+                   proof->first, more, proof->lost_ms > 0 ? 10 : 32, since);
+}
+
+/* The labels of a copy that the ledger did not watch are those of another time.  With a proof of
+ * that time the history is read again from there; without one nobody can tell what changed
+ * since, and that is a gap (manifest.h): the archiver asks for these labels. */
+static tide_status labels_since(tide_rows db, const struct proof *proof,
+                                const struct tide_shard_state *now, uint64_t *rewind_ms,
+                                tide_error *err)
+{
+    uint64_t at_ms = 0;
+    const tide_status rc = tide_mail_proof_get(db, proof->account, now, &at_ms, err);
+    if (rc == TIDE_NOT_FOUND)
+        return tide_gap_put(db, proof->account, proof->now_ms, err);
+    if (rc == TIDE_OK && (*rewind_ms == 0 || at_ms < *rewind_ms))
+        *rewind_ms = at_ms;
+    return rc;
+}
+
+/* Messages that the shards of its year had, all parts together: what is fetched again may go into
+ * another part. */
+static uint64_t year_total(const struct proof *proof, const struct tide_shard_state *shard)
+{
+    uint64_t messages = 0;
+    for (size_t i = 0; i < proof->remembered.count; i++)
+        if (start_of(&proof->remembered.list[i]) == start_of(shard))
+            messages += proof->remembered.list[i].messages;
+    return messages;
+}
+
+/* What is there now is what the next proof is held against. */
+static tide_status write_lost(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct proof *proof = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_status rc = TIDE_OK;
+    uint64_t rewind_ms = 0;
+    for (size_t i = 0; rc == TIDE_OK && i < proof->remembered.count; i++) {
+        const struct tide_shard_state *seen = &proof->remembered.list[i];
+        const struct tide_shard_state *now = shard_of(&proof->now, seen->name);
+        if (doubt(now, seen)[0] == '\0')
+            continue;
+        rc = tide_mail_loss_put(db, proof->account, seen->name, year_total(proof, seen),
+                                proof->now_ms, err);
+        if (rc == TIDE_OK && now != NULL)
+            rc = labels_since(db, proof, now, &rewind_ms, err);
+        if (rc == TIDE_OK)
+            rc = now == NULL ? tide_mail_shard_forget(db, proof->account, seen->name, err)
+                             : tide_mail_shard_put(db, proof->account, now, err);
+    }
+    for (size_t i = 0; rc == TIDE_OK && i < proof->now.count; i++) {
+        const struct tide_shard_state *now = &proof->now.list[i];
+        if (!is_foreign(proof, now))
+            continue;
+        rc = tide_gap_put(db, proof->account, proof->now_ms, err);
+        if (rc == TIDE_OK)
+            rc = tide_mail_shard_put(db, proof->account, now, err);
+    }
+    if (rc != TIDE_OK || proof->unproven == 0)
+        return rc;
+    return tide_mail_lost_put(db, proof->account, proof->lost_ms, rewind_ms, proof->notice, err);
+}
+
+tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_error *err)
+{
+    struct proof proof = {.account = user->account,
+                          .remembered = {.mem = mail->mem},
+                          .now = {.mem = mail->mem},
+                          .now_ms = tide_world_now_unix_ms(mail->world)};
+    tide_status rc = tide_transact(mail->engine, read_remembered, &proof, err);
+    if (rc == TIDE_OK && proof.remembered.full)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the shards of %s", user->email);
+    if (rc == TIDE_OK)
+        rc = shards_now(user->archive, &proof.now, err);
+    if (rc == TIDE_OK)
+        compare(&proof);
+    if (rc == TIDE_OK && (proof.unproven > 0 || proof.foreign > 0))
+        rc = tide_transact(mail->engine, write_lost, &proof, err);
+    shards_done(&proof.remembered);
+    shards_done(&proof.now);
+    return rc;
+}
+
+/* ---- remembering ---- */
+
+struct memory {
+    uint32_t account;
+    struct tide_shard_state *list;
+    size_t count;
+    char history_id[64]; /* "": not a proof */
+    uint64_t now_ms;
+};
+
+static tide_status write_memory(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct memory *memory = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < memory->count; i++) {
+        rc = tide_mail_shard_note(db, memory->account, &memory->list[i], err);
+        if (rc == TIDE_OK && memory->history_id[0] != '\0')
+            rc = tide_mail_proof_put(db, memory->account, &memory->list[i], memory->now_ms,
+                                     tide_text_of(memory->history_id), err);
+    }
+    return rc;
+}
+
+tide_status tide_mail_remember_proof(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                                     const char *history_id, uint64_t now_ms, tide_error *err)
+{
+    struct shards now = {.mem = mail->mem};
+    struct memory *memory = tide_job_memory(job, sizeof *memory);
+    tide_status rc = shards_now(user->archive, &now, err);
+    if (rc == TIDE_OK && memory != NULL)
+        memory->list = tide_job_memory(job, (now.count + 1) * sizeof *memory->list);
+    if (rc == TIDE_OK && (memory == NULL || memory->list == NULL))
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu shards", now.count);
+    if (rc == TIDE_OK) {
+        memory->account = user->account;
+        memory->now_ms = now_ms;
+        (void)snprintf(memory->history_id, sizeof memory->history_id, "%s", history_id);
+        memory->count = now.count;
+        for (size_t i = 0; i < now.count; i++)
+            memory->list[i] = now.list[i];
+        rc = tide_job_effect(job, write_memory, memory, err);
+    }
+    shards_done(&now);
+    return rc;
+}
+
+tide_status tide_mail_remember(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                               tide_error *err)
+{
+    return tide_mail_remember_proof(mail, user, job, "", 0, err);
+}
+
+tide_status tide_mail_look_proof(tide_ledger *ledger, tide_archive *archive,
+                                 struct tide_mail_look *look, tide_error *err)
+{
+    struct proof proof = {
+        .account = look->account, .remembered = {.mem = look->mem}, .now = {.mem = look->mem}};
+    /* What is remembered first: a process that stores meanwhile only adds to it. */
+    tide_status rc = tide_mail_shards(tide_ledger_rows(ledger), proof.account, shards_add,
+                                      &proof.remembered, err);
+    if (rc == TIDE_OK && proof.remembered.full)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the shards of %s", look->email);
+    if (rc == TIDE_OK && archive != NULL)
+        rc = shards_now(archive, &proof.now, err);
+    if (rc == TIDE_OK)
+        compare(&proof);
+    look->shards_lost = proof.unproven;
+    if (rc == TIDE_OK && proof.unproven > 0) {
+        (void)snprintf(look->notice, sizeof look->notice, "%.399s", proof.notice);
+        if (proof.lost_ms < look->watermark_ms)
+            look->watermark_ms = proof.lost_ms;
+    }
+    shards_done(&proof.remembered);
+    shards_done(&proof.now);
+    return rc;
+}

@@ -1,0 +1,391 @@
+#include "mail/sync/lost.h"
+
+#include "base/check.h"
+#include "db/rows.h"
+#include "mail/archive/shard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WHAT "what is lost"
+
+enum { PAGE = 500, IDS_MAX = 50000000, YEARS_MAX = 4096 };
+
+typedef char lost_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
+
+/* ---- rows ---- */
+
+tide_status tide_mail_loss_put(tide_rows db, uint32_t account, const char *name, uint64_t messages,
+                               uint64_t now_ms, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc = tide_rows_prepare(
+        db,
+        "INSERT INTO mail_loss(account, name, messages, at_ms) VALUES(?1, ?2, ?3, ?4)"
+        " ON CONFLICT(account, name) DO UPDATE SET messages = CASE"
+        " WHEN mail_loss.messages > excluded.messages THEN mail_loss.messages"
+        " ELSE excluded.messages END, at_ms = excluded.at_ms",
+        WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, tide_text_of(name));
+    tide_rows_u64(&stmt, 3, messages);
+    tide_rows_u64(&stmt, 4, now_ms);
+    return tide_rows_run(&stmt, err);
+}
+
+/* One statement with the account, and a name unless that is NULL. */
+static tide_status run_on(tide_rows db, const char *sql, uint32_t account, const char *name,
+                          tide_error *err)
+{
+    tide_rows_stmt stmt;
+    const tide_status rc = tide_rows_prepare(db, sql, WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, account);
+    if (name != NULL)
+        tide_rows_text(&stmt, 2, tide_text_of(name));
+    return tide_rows_run(&stmt, err);
+}
+
+/* ---- what is known ---- */
+
+struct year {
+    int32_t year;
+    bool doubted;    /* something of it is, or was, not as remembered */
+    bool now_missed; /* a shard of it is not there now: the next sync fetches it */
+    uint64_t before; /* messages that its shards had before one of them was lost */
+    uint64_t now;    /* messages that it has */
+    uint64_t named;  /* of the missing ones: their ids are known */
+    char name[32];   /* of a shard that was lost */
+};
+
+struct known {
+    const struct tide_lost_ask *ask;
+    struct year *years;
+    size_t years_count, years_capacity;
+    lost_id *ids; /* that exist nowhere else, and then those of them that are not here */
+    int32_t *of;  /* the years of these */
+    size_t ids_count, ids_capacity, of_capacity;
+    bool full;
+    tide_lost_visit *visit;
+    void *arg;
+    struct tide_mail_lost lost;
+};
+
+static struct year *year_of(struct known *known, int32_t number)
+{
+    void *years = known->years;
+    for (size_t i = 0; i < known->years_count; i++)
+        if (known->years[i].year == number)
+            return &known->years[i];
+    if (!tide_mem_grow(known->ask->mem, &years, &known->years_capacity, known->years_count + 1,
+                       YEARS_MAX, sizeof *known->years)) {
+        known->full = true;
+        return NULL;
+    }
+    known->years = years;
+    known->years[known->years_count] = (struct year){.year = number};
+    return &known->years[known->years_count++];
+}
+
+static void id_add(struct known *known, const char *id, int32_t year)
+{
+    void *ids = known->ids;
+    void *of = known->of;
+    if (known->full || !tide_mem_grow(known->ask->mem, &ids, &known->ids_capacity,
+                                      known->ids_count + 1, IDS_MAX, sizeof *known->ids)) {
+        known->full = true;
+        return;
+    }
+    known->ids = ids;
+    if (!tide_mem_grow(known->ask->mem, &of, &known->of_capacity, known->ids_count + 1, IDS_MAX,
+                       sizeof *known->of)) {
+        known->full = true;
+        return;
+    }
+    known->of = of;
+    known->of[known->ids_count] = year;
+    (void)snprintf(known->ids[known->ids_count++], sizeof known->ids[0], "%s", id);
+}
+
+static int32_t year_number(const char *shard)
+{
+    return (int32_t)strtol(shard, NULL, 10);
+}
+
+static void doubted_shard(const struct tide_shard_state *seen, const char *why, void *arg)
+{
+    struct known *known = arg;
+    struct year *year = year_of(known, year_number(seen->name));
+    known->lost.shards++;
+    if (year != NULL)
+        year->doubted = year->now_missed = true;
+    const struct tide_lost_one one = {
+        .kind = TIDE_LOST_SHARD, .name = seen->name, .why = why, .count = seen->messages};
+    if (known->visit != NULL)
+        known->visit(&one, known->arg);
+}
+
+static tide_status losses_read(struct known *known, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    bool row = false;
+    tide_status rc =
+        tide_rows_prepare(known->ask->db, "SELECT name, messages FROM mail_loss WHERE account = ?1",
+                          WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, known->ask->account);
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        char name[32];
+        tide_rows_get_copy(&stmt, 0, name, sizeof name);
+        struct year *year = year_of(known, year_number(name));
+        if (year == NULL)
+            break;
+        year->doubted = true;
+        if (tide_rows_get_u64(&stmt, 1) > year->before)
+            year->before = tide_rows_get_u64(&stmt, 1);
+        memcpy(year->name, name, sizeof name);
+    }
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+static tide_status years_count(struct known *known, tide_error *err)
+{
+    tide_archive *archive = known->ask->archive;
+    const size_t count = archive == NULL ? 0 : tide_archive_shards(archive);
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        struct tide_shard_state shard;
+        rc = tide_archive_shard(archive, i, &shard, err);
+        if (rc == TIDE_NOT_FOUND)
+            return TIDE_OK; /* it went away meanwhile */
+        for (size_t k = 0; rc == TIDE_OK && k < known->years_count; k++)
+            if (known->years[k].year == year_number(shard.name))
+                known->years[k].now += shard.messages;
+    }
+    return rc;
+}
+
+static bool wanted(const struct known *known, int32_t number)
+{
+    if (known->ask->thorough)
+        return true;
+    for (size_t i = 0; i < known->years_count; i++)
+        if (known->years[i].year == number && known->years[i].doubted)
+            return true;
+    return false;
+}
+
+/* What was gone from the server when its shard was last looked at. */
+static tide_status gone_read(struct known *known, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    bool row = false;
+    tide_status rc = tide_rows_prepare(
+        known->ask->db,
+        "SELECT gmail_id, shard FROM mail_only WHERE account = ?1 AND accepted_ms = 0", WHAT, &stmt,
+        err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, known->ask->account);
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        lost_id id;
+        char shard[32];
+        tide_rows_get_copy(&stmt, 0, id, sizeof id);
+        tide_rows_get_copy(&stmt, 1, shard, sizeof shard);
+        if (wanted(known, year_number(shard)))
+            id_add(known, id, year_number(shard));
+    }
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+/* What the archiver deleted for good, unless it was restored, or is in the table above. */
+static tide_status removed_read(struct known *known, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    bool row = false;
+    bool has = false;
+    tide_status rc = tide_rows_has(known->ask->db, "mail_removal", WHAT, &has, err);
+    if (rc != TIDE_OK || !has)
+        return rc;
+    rc = tide_rows_prepare(
+        known->ask->db,
+        "SELECT mail_removal.gmail_id, mail_removal.internal_ms FROM mail_removal"
+        " JOIN mail_manifest ON mail_manifest.id = manifest"
+        " WHERE account = ?1 AND mode = 2 AND state = 2 AND NOT EXISTS (SELECT 1 FROM mail_only"
+        "  WHERE mail_only.account = ?1 AND mail_only.gmail_id = mail_removal.gmail_id)",
+        WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    tide_rows_u64(&stmt, 1, known->ask->account);
+    while ((rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row) {
+        lost_id id;
+        tide_rows_get_copy(&stmt, 0, id, sizeof id);
+        const int32_t year = tide_shard_year(tide_rows_get_i64(&stmt, 1));
+        if (wanted(known, year))
+            id_add(known, id, year);
+    }
+    tide_rows_end(&stmt);
+    return rc;
+}
+
+/* ---- what is not here ---- */
+
+/* Of the ids those that no shard has; they stand at the front then. */
+static tide_status keep_absent(struct known *known, tide_error *err)
+{
+    size_t kept = 0;
+    tide_status rc = TIDE_OK;
+    for (size_t from = 0; rc == TIDE_OK && from < known->ids_count; from += PAGE) {
+        tide_text texts[PAGE];
+        bool absent[PAGE];
+        const size_t some = known->ids_count - from < PAGE ? known->ids_count - from : PAGE;
+        for (size_t i = 0; i < some; i++) {
+            texts[i] = tide_text_of(known->ids[from + i]);
+            absent[i] = true;
+        }
+        if (known->ask->archive != NULL)
+            rc = tide_archive_absent(known->ask->archive, texts, some, absent, err);
+        for (size_t i = 0; rc == TIDE_OK && i < some; i++) {
+            if (!absent[i])
+                continue;
+            memmove(known->ids[kept], known->ids[from + i], sizeof known->ids[0]);
+            known->of[kept++] = known->of[from + i];
+        }
+    }
+    known->ids_count = kept;
+    return rc;
+}
+
+static void tell(struct known *known)
+{
+    for (size_t i = 0; i < known->ids_count; i++) {
+        const struct tide_lost_one one = {
+            .kind = TIDE_LOST_MESSAGE, .name = known->ids[i], .why = "", .count = 1};
+        struct year *year = year_of(known, known->of[i]);
+        known->lost.messages++;
+        if (year != NULL)
+            year->named++;
+        if (known->visit != NULL)
+            known->visit(&one, known->arg);
+    }
+    for (size_t i = 0; i < known->years_count; i++) {
+        const struct year *year = &known->years[i];
+        if (year->now_missed || year->before <= year->now + year->named)
+            continue; /* told as a shard, or nothing is missing */
+        const struct tide_lost_one one = {.kind = TIDE_LOST_OTHERS,
+                                          .name = year->name,
+                                          .why = "",
+                                          .count = year->before - year->now - year->named};
+        known->lost.others += one.count;
+        if (known->visit != NULL)
+            known->visit(&one, known->arg);
+    }
+}
+
+static void known_done(struct known *known)
+{
+    tide_mem *mem = known->ask->mem;
+    tide_mem_free(mem, known->years, known->years_capacity * sizeof *known->years);
+    tide_mem_free(mem, known->ids, known->ids_capacity * sizeof *known->ids);
+    tide_mem_free(mem, known->of, known->of_capacity * sizeof *known->of);
+}
+
+static tide_status known_read(struct known *known, tide_error *err)
+{
+    const struct tide_lost_ask *ask = known->ask;
+    bool has = false;
+    tide_status rc = tide_mail_shards_doubted(ask->db, ask->archive, ask->account, ask->mem,
+                                              doubted_shard, known, err);
+    if (rc == TIDE_OK)
+        rc = tide_rows_has(ask->db, "mail_loss", WHAT, &has, err);
+    if (rc == TIDE_OK && has)
+        rc = losses_read(known, err);
+    if (rc == TIDE_OK)
+        rc = years_count(known, err);
+    if (rc == TIDE_OK && has)
+        rc = gone_read(known, err);
+    if (rc == TIDE_OK && has)
+        rc = removed_read(known, err);
+    if (rc == TIDE_OK && known->full)
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for what exists nowhere else");
+    return rc == TIDE_OK ? keep_absent(known, err) : rc;
+}
+
+tide_status tide_mail_lost(const struct tide_lost_ask *ask, tide_lost_visit *visit, void *arg,
+                           struct tide_mail_lost *lost_out, tide_error *err)
+{
+    struct known known = {.ask = ask, .visit = visit, .arg = arg};
+    const tide_status rc = known_read(&known, err);
+    if (rc == TIDE_OK) {
+        tell(&known);
+        *lost_out = known.lost;
+    }
+    known_done(&known);
+    return rc;
+}
+
+/* ---- the end of it ---- */
+
+static tide_status accept_id(tide_rows db, uint32_t account, const char *id, int32_t year,
+                             uint64_t now_ms, tide_error *err)
+{
+    tide_rows_stmt stmt;
+    char shard[32];
+    const tide_status rc = tide_rows_prepare(
+        db,
+        "INSERT INTO mail_only(account, gmail_id, shard, accepted_ms) VALUES(?1, ?2, ?3, ?4)"
+        " ON CONFLICT(account, gmail_id) DO UPDATE SET accepted_ms = excluded.accepted_ms",
+        WHAT, &stmt, err);
+    if (rc != TIDE_OK)
+        return rc;
+    (void)snprintf(shard, sizeof shard, "%04d", year);
+    tide_rows_u64(&stmt, 1, account);
+    tide_rows_text(&stmt, 2, tide_text_of(id));
+    tide_rows_text(&stmt, 3, tide_text_of(shard));
+    tide_rows_u64(&stmt, 4, now_ms);
+    return tide_rows_run(&stmt, err);
+}
+
+tide_status tide_mail_lost_accept(const struct tide_lost_ask *ask, uint64_t now_ms, tide_error *err)
+{
+    struct known known = {.ask = ask};
+    tide_status rc = known_read(&known, err);
+    for (size_t i = 0; rc == TIDE_OK && i < known.ids_count; i++)
+        rc = accept_id(ask->db, ask->account, known.ids[i], known.of[i], now_ms, err);
+    if (rc == TIDE_OK)
+        rc = run_on(ask->db, "DELETE FROM mail_loss WHERE account = ?1", ask->account, NULL, err);
+    known_done(&known);
+    return rc;
+}
+
+tide_status tide_mail_lost_settle(const struct tide_lost_ask *ask, tide_error *err)
+{
+    struct known known = {.ask = ask};
+    tide_status rc = losses_read(&known, err);
+    const bool none = known.years_count == 0;
+    known_done(&known);
+    if (rc != TIDE_OK || none)
+        return rc;
+    known = (struct known){.ask = ask};
+    rc = known_read(&known, err);
+    if (rc == TIDE_OK)
+        tell(&known);
+    for (size_t i = 0; rc == TIDE_OK && i < known.years_count; i++) {
+        const struct year *year = &known.years[i];
+        char pattern[16];
+        if (year->now_missed || year->before > year->now || year->named > 0)
+            continue;
+        (void)snprintf(pattern, sizeof pattern, "%04d%%", year->year);
+        rc = run_on(ask->db, "DELETE FROM mail_loss WHERE account = ?1 AND name LIKE ?2",
+                    ask->account, pattern, err);
+    }
+    known_done(&known);
+    return rc;
+}

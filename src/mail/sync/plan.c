@@ -1,0 +1,748 @@
+/* mail.plan: looks where an account stands and opens what is to be done (M1, M4, M5).
+ *
+ * Everything it decides is written with its own `done`, so a crash leaves either
+ * the old state or all of the new cycles.
+ *
+ * The watermark covers [since, mark).  When the archive lost something, or when more
+ * of the mailbox is wanted than before, a new epoch begins: a new stream, whose
+ * cycles list what is not proven and nothing else, and at last go on with the history
+ * from where the old epoch was. */
+#include "base/check.h"
+#include "base/json.h"
+#include "mail/inside.h"
+#include "mail/manifest.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CYCLES_WAITING_MAX = 8, /* unfinished runs on top of each other */
+    RELIST_DAYS = 360,
+    RANGES_MAX = 2,
+    EMPTY_PAGES = 3, /* of a listing, one after another: then there is mail */
+    SHORT_MIN = 4,   /* so few may come and go while everything is listed */
+};
+
+typedef enum plan_work {
+    PLAN_NOTHING, /* what is open goes on by itself */
+    PLAN_SLICES,
+    PLAN_HISTORY,
+    PLAN_RELIST, /* a complete listing, in one cycle: the watermark must not go back */
+} plan_work;
+
+/* Mail that is to be listed: slices of [floor, end), each a cycle. */
+struct range {
+    struct tide_slices slices;
+    uint64_t end_ms; /* what the cursor takes with the last one */
+    bool open;       /* the last one is open to the future */
+};
+
+struct plan {
+    tide_mail *mail;
+    struct tide_mail_user *user;
+    struct tide_mail_row row;
+    uint64_t stream, stream_before; /* before: of the epoch that ends; 0: none does */
+    struct tide_stream_state state;
+    bool force, newest_first, heal;
+    uint32_t slice_days;
+    uint64_t since_ms;   /* wanted by this run */
+    uint64_t now_ms;     /* taken before the first call: where this run will reach */
+    char history_id[64]; /* to go on from; "": there is none */
+    bool listing;        /* a complete one is under way */
+    plan_work work;
+    struct tide_mail_position position;
+    bool asked;              /* the server was asked for it */
+    uint64_t none_s, some_s; /* in the first range there is no mail before, there is some before */
+    bool labels;             /* were read */
+    bool has_mail;           /* the archive does: of another stream, or of no known one */
+    uint64_t stored;         /* messages in it */
+    uint64_t recorded;       /* as bad, gone or owed */
+    /* What is to be listed: [low, proven_from) and [proven_to, now), or all of it. */
+    uint64_t proven_from_ms, proven_to_ms; /* equal: nothing is proven */
+    struct range ranges[RANGES_MAX];
+    size_t ranges_count;
+};
+
+/* ---- where the server stands ---- */
+
+/* Any message tells a history id, and history from there tells where it ends. */
+static tide_status position_of_newest(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                                      struct tide_mail_position *position, tide_error *err)
+{
+    struct tide_gmail_page page = {0};
+    struct tide_gmail_message message;
+    struct tide_gmail_history history = {0};
+    tide_status rc = tide_gmail_list(user->gmail, job, NULL, TIDE_TEXT_NONE, &page, err);
+    const char *id = json_string_value(json_object_get(json_array_get(page.ids, 0), "id"));
+    if (rc != TIDE_OK || id == NULL) {
+        tide_gmail_page_done(&page);
+        return rc;
+    }
+    tide_gmail_message_init(&message, mail->mem);
+    rc = tide_gmail_get_minimal(user->gmail, job, tide_text_of(id), &message, err);
+    if (rc == TIDE_GONE) /* deleted since; the next attempt finds another one */
+        rc = tide_error_set(err, TIDE_SERVER, "the newest message is gone");
+    tide_text found = rc == TIDE_OK ? message.history_id : TIDE_TEXT_NONE;
+    if (found.bytes > 0) {
+        rc = tide_gmail_history(user->gmail, job, found, TIDE_TEXT_NONE, &history, err);
+        if (rc == TIDE_OK && history.history_id.bytes > 0)
+            found = history.history_id;
+        if (rc == TIDE_GONE || rc == TIDE_PERMANENT)
+            rc = TIDE_OK; /* an earlier start is as good, only longer */
+    }
+    if (rc == TIDE_OK && found.bytes > 0 && found.bytes < sizeof position->history_id)
+        (void)snprintf(position->history_id, sizeof position->history_id, "%.*s", (int)found.bytes,
+                       found.data);
+    tide_gmail_history_done(&history);
+    tide_gmail_message_done(&message);
+    tide_gmail_page_done(&page);
+    return rc;
+}
+
+/* Nothing is both after and before: who names something does not understand dates. */
+static tide_status ask_dates(struct tide_mail_user *user, tide_job *job, bool *dates_out,
+                             tide_error *err)
+{
+    struct tide_gmail_page page = {0};
+    const tide_status rc = tide_gmail_list(user->gmail, job, "after:4102444800 before:86400",
+                                           TIDE_TEXT_NONE, &page, err);
+    if (rc == TIDE_OK)
+        *dates_out = page.ids == NULL && page.next.bytes == 0;
+    tide_gmail_page_done(&page);
+    return rc;
+}
+
+/* A mailbox that is said to hold mail and lists none is not believed: everything would be
+ * taken for synced, or for deleted (M6a). */
+static tide_status ask_any(struct tide_mail_user *user, tide_job *job, uint64_t messages,
+                           tide_error *err)
+{
+    struct tide_gmail_page page = {0};
+    tide_status rc = tide_gmail_list(user->gmail, job, NULL, TIDE_TEXT_NONE, &page, err);
+    if (rc == TIDE_OK && page.ids == NULL && page.next.bytes == 0)
+        rc = tide_error_set(err, TIDE_SERVER,
+                            "the server says that it has %" PRIu64 " messages, and lists none",
+                            messages);
+    tide_gmail_page_done(&page);
+    return rc;
+}
+
+bool tide_mail_is_short(uint64_t named, uint64_t messages)
+{
+    return messages > named && messages - named > SHORT_MIN && named < messages / 4 * 3;
+}
+
+uint64_t tide_mail_unlisted(uint64_t known, uint64_t messages)
+{
+    const uint64_t missing = messages > known ? messages - known : 0;
+    return missing > SHORT_MIN && missing > messages / 100 ? missing : 0;
+}
+
+tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
+                               struct tide_mail_position *position_out, tide_error *err)
+{
+    struct tide_gmail_profile profile = {0};
+    struct tide_mail_position position = {.dates = true};
+    tide_status rc = TIDE_OK;
+    if (user->profile_job != tide_job_id(job))
+        rc = tide_gmail_profile(user->gmail, job, &profile, err);
+    else if (user->profile_none)
+        rc = TIDE_GONE;
+    else
+        profile = user->profile; /* asked when this job began (identity.c) */
+    if (rc == TIDE_OK) {
+        position.messages = profile.messages;
+        memcpy(position.history_id, profile.history_id, sizeof position.history_id);
+        if (profile.messages > 0)
+            rc = ask_any(user, job, profile.messages, err);
+    } else if (rc == TIDE_GONE || rc == TIDE_PERMANENT) {
+        rc = position_of_newest(mail, user, job, &position, err);
+        if (rc == TIDE_OK)
+            rc = ask_dates(user, job, &position.dates, err);
+    }
+    if (rc == TIDE_OK)
+        *position_out = position;
+    return rc;
+}
+
+/* ---- a complete listing ---- */
+
+tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
+                             const struct tide_mail_relist *relist, tide_error *err)
+{
+    const struct tide_slices slices = tide_slices_plan(
+        relist->from_ms / 1000, 0, relist->now_ms / 1000 + 1,
+        relist->dates ? RELIST_DAYS : UINT32_MAX); /* one slice when dates mean nothing */
+    const struct tide_mail_listing listing = {.id = relist->cycle,
+                                              .account = relist->account,
+                                              .from_ms = relist->dates ? relist->from_ms : 0,
+                                              .begun_ms = relist->now_ms,
+                                              .left = slices.count};
+    tide_status rc = tide_mail_listing_put(tide_transaction_rows(transaction), &listing, err);
+    for (size_t i = 0; rc == TIDE_OK && i < slices.count; i++) {
+        const struct tide_slice slice = tide_slices_at(&slices, i);
+        char payload[160];
+        (void)snprintf(payload, sizeof payload,
+                       "{\"after\":%" PRIu64 ",\"before\":%" PRIu64
+                       ",\"all\":%s,\"listing\":%" PRIu64 "}",
+                       slice.after_s, i + 1 == slices.count ? 0 : slice.before_s,
+                       relist->dates ? "false" : "true", relist->cycle);
+        const struct tide_spec spec = {.kind = mail->list_kind,
+                                       .account = relist->account,
+                                       .cycle = relist->cycle,
+                                       .payload = payload};
+        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+    }
+    return rc;
+}
+
+/* ---- going on after a wait ----
+ *
+ * Each call may find no units left, and then the job comes back later (E4.3a):
+ * what was learned so far comes back with it. */
+
+static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error *err)
+{
+    tide_json kept;
+    tide_buf line;
+    tide_buf_init(&line, plan->mail->mem, 4096);
+    tide_json_object(&kept);
+    tide_json_set_u64(&kept, "now", plan->now_ms);
+    tide_json_set_cstr(&kept, "history_id", plan->position.history_id);
+    tide_json_set_u64(&kept, "messages", plan->position.messages);
+    tide_json_set_bool(&kept, "dates", plan->position.dates);
+    tide_json_set_u64(&kept, "none", plan->none_s);
+    tide_json_set_u64(&kept, "some", plan->some_s);
+    tide_json_set_bool(&kept, "labels", plan->labels);
+    tide_status rc = tide_json_line(&kept, &line);
+    tide_json_done(&kept);
+    rc = rc == TIDE_OK ? tide_job_resume_set(job, tide_buf_text(&line), err)
+                       : tide_error_set(err, rc, "no memory for a plan");
+    tide_buf_done(&line);
+    return rc;
+}
+
+static tide_status plan_resume(struct plan *plan, tide_job *job, tide_error *err)
+{
+    json_t *kept = NULL;
+    tide_text history_id = TIDE_TEXT_NONE;
+    if (tide_job_resume(job).bytes == 0)
+        return TIDE_OK;
+    tide_status rc = tide_json_parse(tide_job_resume(job), &kept, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(kept, "now", &plan->now_ms, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(kept, "messages", &plan->position.messages, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_bool(kept, "dates", &plan->position.dates, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(kept, "none", &plan->none_s, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(kept, "some", &plan->some_s, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_bool(kept, "labels", &plan->labels, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(kept, "history_id", &history_id, err);
+    if (rc == TIDE_OK && history_id.bytes < sizeof plan->position.history_id)
+        (void)snprintf(plan->position.history_id, sizeof plan->position.history_id, "%.*s",
+                       (int)history_id.bytes, history_id.data);
+    plan->asked = rc == TIDE_OK && plan->some_s > 0;
+    json_decref(kept);
+    return rc;
+}
+
+/* ---- what to do ---- */
+
+static tide_status read_marks(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct plan *plan = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_status rc =
+        tide_mail_mark_get(db, plan->stream, plan->state.cycles_finished, plan->history_id, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = TIDE_OK;
+    if (rc == TIDE_OK)
+        rc = tide_mail_listing_open(db, plan->row.account, &plan->listing, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_recorded(db, plan->row.account, &plan->recorded, err);
+    return rc;
+}
+
+/* Where the history of a new epoch begins.  The adopted id; while the first run is not
+ * finished, the id that was read before it began, for then everything that is proven was
+ * listed behind it.  Earlier, when an older copy of a shard has older labels. */
+static tide_status read_carry(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct plan *plan = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_status rc = TIDE_OK;
+    if (plan->history_id[0] == '\0')
+        rc = tide_mail_mark_first(db, plan->stream, plan->history_id, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = TIDE_OK;
+    if (rc == TIDE_OK && plan->row.rewind_ms > 0)
+        rc = tide_mail_proof_history(db, plan->row.account, plan->row.rewind_ms, plan->history_id,
+                                     err);
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+}
+
+static uint64_t mark_of(const struct plan *plan)
+{
+    uint64_t mark_ms = 0;
+    return tide_text_to_u64(tide_text_of(plan->state.cursor), &mark_ms) ? mark_ms
+                                                                        : plan->row.floor_ms;
+}
+
+/* A new stream that nobody used; what stays proven is [since, mark) without what the
+ * archive lost. */
+static tide_status begin_epoch(struct plan *plan, tide_error *err)
+{
+    struct tide_mail_row *row = &plan->row;
+    tide_status rc = tide_transact(plan->mail->engine, read_carry, plan, err);
+    uint64_t proven_ms = mark_of(plan);
+    if (row->lost && row->lost_ms < proven_ms)
+        proven_ms = row->lost_ms;
+    plan->proven_from_ms = row->since_ms;
+    plan->proven_to_ms = proven_ms > row->since_ms ? proven_ms : row->since_ms;
+    if (plan->since_ms > row->since_ms)
+        plan->since_ms = row->since_ms;
+    row->floor_ms = plan->since_ms < row->since_ms ? plan->since_ms : plan->proven_to_ms;
+    row->since_ms = plan->since_ms;
+    row->lost = false;
+    row->rewind_ms = 0;
+    plan->stream_before = plan->stream;
+    plan->state.cycles_opened = 1;
+    while (rc == TIDE_OK && plan->state.cycles_opened > 0) {
+        row->epoch++;
+        rc = tide_mail_stream(plan->mail, row, &plan->stream, err);
+        if (rc == TIDE_OK)
+            rc = tide_stream_state(plan->mail->engine, plan->stream, &plan->state, err);
+    }
+    plan->work = PLAN_SLICES;
+    return rc;
+}
+
+/* Everything was listed, and what is stored is far from what the server said it had. */
+static bool was_short(const struct plan *plan)
+{
+    return plan->row.since_ms == 0 &&
+           tide_mail_is_short(plan->stored + plan->recorded, plan->row.messages_total);
+}
+
+static tide_status decide(struct plan *plan, tide_error *err)
+{
+    const uint64_t open = plan->state.cycles_opened - plan->state.cycles_finished;
+    const bool known = plan->history_id[0] != '\0';
+    if (plan->state.cycles_opened == 0) {
+        plan->row.since_ms = plan->since_ms;
+        plan->row.floor_ms = plan->since_ms;
+        plan->proven_from_ms = plan->proven_to_ms = plan->since_ms;
+        plan->row.lost = false;
+        plan->row.rewind_ms = 0;
+        plan->work = PLAN_SLICES;
+        return TIDE_OK;
+    }
+    if (plan->row.lost || plan->since_ms < plan->row.since_ms)
+        return begin_epoch(plan, err);
+    if (open == 0)
+        plan->row.notice[0] = '\0'; /* what it spoke of is healed */
+    if (plan->listing)
+        plan->work = PLAN_NOTHING;
+    else if (plan->force || (!known && open == 0) || (open == 0 && was_short(plan)))
+        plan->work =
+            PLAN_RELIST; /* nothing known: a mailbox was empty, at a server without profile */
+    else if (known && open < CYCLES_WAITING_MAX)
+        plan->work = PLAN_HISTORY;
+    return TIDE_OK;
+}
+
+/* ---- slices ---- */
+
+/* Whether a query names anything.  An empty page may name another one, which may lead nowhere:
+ * who takes every such page for mail lists twenty years of slices that are empty. */
+static tide_status ask_some(struct plan *plan, tide_job *job, const char *query, bool *some_out,
+                            tide_error *err)
+{
+    struct tide_gmail_page page = {0};
+    struct tide_mail_page at = {0};
+    tide_status rc = tide_gmail_list(plan->user->gmail, job, query, at.token, &page, err);
+    while (rc == TIDE_OK && page.ids == NULL && page.next.bytes > 0 && at.number < EMPTY_PAGES) {
+        struct tide_gmail_page next = {0};
+        if (!tide_mail_page_next(&at, page.next, &at))
+            rc = tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
+        else
+            rc = tide_gmail_list(plan->user->gmail, job, query, at.token, &next, err);
+        tide_gmail_page_done(&page);
+        page = next;
+    }
+    *some_out = page.ids != NULL || page.next.bytes > 0;
+    tide_gmail_page_done(&page);
+    return rc;
+}
+
+/* The oldest year that has mail, found by halving: five calls instead of a
+ * thousand empty slices. */
+static tide_status probe_oldest(struct plan *plan, tide_job *job, tide_error *err)
+{
+    while (plan->some_s > plan->none_s + 366 * (uint64_t)TIDE_DAY_S) {
+        const uint64_t middle_s = plan->none_s + (plan->some_s - plan->none_s) / 2;
+        char query[64];
+        size_t used = 0;
+        if (plan->row.since_ms > 0)
+            used = (size_t)snprintf(query, sizeof query, "after:%" PRIu64 " ",
+                                    plan->row.since_ms / 1000);
+        (void)snprintf(query + used, sizeof query - used, "before:%" PRIu64, middle_s);
+        bool some = false;
+        tide_status rc = ask_some(plan, job, query, &some, err);
+        if (rc != TIDE_OK)
+            return rc;
+        if (some)
+            plan->some_s = middle_s;
+        else
+            plan->none_s = middle_s;
+        rc = plan_keep(plan, job, err);
+        if (rc != TIDE_OK)
+            return rc;
+    }
+    return TIDE_OK;
+}
+
+static void add_range(struct plan *plan, uint64_t low_ms, uint64_t oldest_s, uint64_t high_s,
+                      uint64_t end_ms)
+{
+    TIDE_ASSERT(plan->ranges_count < RANGES_MAX);
+    uint32_t days =
+        plan->slice_days > 0 ? plan->slice_days : tide_slice_days(plan->position.messages);
+    if (!plan->position.dates)
+        days = UINT32_MAX;
+    plan->ranges[plan->ranges_count++] = (struct range){
+        .slices = tide_slices_plan(low_ms / 1000, oldest_s, high_s, days), .end_ms = end_ms};
+}
+
+static tide_status plan_slices(struct plan *plan, tide_job *job, tide_error *err)
+{
+    const uint64_t now_s = plan->now_ms / 1000;
+    const bool nothing = plan->proven_from_ms >= plan->proven_to_ms;
+    const bool below = !nothing && plan->row.since_ms < plan->proven_from_ms;
+    tide_status rc = TIDE_OK;
+    if (!plan->asked) {
+        rc = tide_mail_position(plan->mail, plan->user, job, &plan->position, err);
+        const uint64_t since_s = plan->row.since_ms / 1000;
+        plan->none_s = since_s > TIDE_GMAIL_BEGAN_S ? since_s : TIDE_GMAIL_BEGAN_S;
+        plan->some_s = below ? plan->proven_from_ms / 1000 : now_s;
+        if (rc == TIDE_OK)
+            rc = plan_keep(plan, job, err);
+    }
+    if (rc == TIDE_OK && (nothing || below) && plan->position.dates)
+        rc = probe_oldest(plan, job, err);
+    if (rc != TIDE_OK)
+        return rc;
+    plan->row.messages_total = plan->position.messages;
+    plan->ranges_count = 0;
+    if (nothing || !plan->position.dates) {
+        add_range(plan, plan->row.since_ms, plan->none_s, now_s + 1, plan->now_ms);
+    } else {
+        if (below) /* what follows up to proven_to is proven */
+            add_range(plan, plan->row.since_ms, plan->none_s, plan->proven_from_ms / 1000 + 1,
+                      plan->proven_to_ms);
+        add_range(plan, plan->proven_to_ms, plan->proven_to_ms / 1000, now_s + 1, plan->now_ms);
+    }
+    plan->ranges[plan->ranges_count - 1].open = true;
+    return TIDE_OK;
+}
+
+/* Names of labels change rarely and cost one unit. */
+static tide_status read_labels(struct plan *plan, tide_job *job, tide_error *err)
+{
+    json_t *labels = NULL;
+    if (plan->labels)
+        return TIDE_OK;
+    tide_status rc = tide_gmail_labels(plan->user->gmail, job, &labels, err);
+    if (rc != TIDE_OK)
+        return rc;
+    plan->labels = true;
+    uint64_t ticket = 0;
+    size_t index = 0;
+    const json_t *label = NULL;
+    json_array_foreach(json_object_get(labels, "labels"), index, label)
+    {
+        const char *id = json_string_value(json_object_get(label, "id"));
+        const char *name = json_string_value(json_object_get(label, "name"));
+        const char *type = json_string_value(json_object_get(label, "type"));
+        if (rc == TIDE_OK && id != NULL && name != NULL)
+            rc = tide_archive_label_name(plan->user->archive, tide_text_of(id), tide_text_of(name),
+                                         tide_text_of(type == NULL ? "user" : type), &ticket, err);
+        rc = tide_mail_archived(plan->user, rc, err); /* a full disk costs no attempt (E7.2) */
+    }
+    json_decref(labels);
+    return rc;
+}
+
+/* ---- writing it ---- */
+
+static tide_status open_list(tide_transaction *transaction, const struct plan *plan,
+                             const struct range *range, size_t index, uint64_t cycle,
+                             tide_error *err)
+{
+    const struct tide_slice slice = tide_slices_at(&range->slices, index);
+    const bool last = index + 1 == range->slices.count;
+    char payload[160];
+    (void)snprintf(payload, sizeof payload,
+                   "{\"after\":%" PRIu64 ",\"before\":%" PRIu64 ",\"all\":%s}", slice.after_s,
+                   last && range->open ? 0 : slice.before_s,
+                   plan->position.dates ? "false" : "true");
+    const size_t age = range->slices.count - 1 - index;
+    struct tide_spec spec = {.kind = plan->mail->list_kind,
+                             .account = plan->row.account,
+                             .cycle = cycle,
+                             .payload = payload};
+    if (plan->newest_first) {
+        /* The older a slice, the lower: what is newest is fetched before older mail is listed. */
+        const int own = tide_engine_kind_priority(plan->mail->engine, plan->mail->list_kind);
+        const int lower = own - (int)(age * 8 / range->slices.count);
+        spec.priority = (int16_t)(lower < 1 ? 1 : lower);
+    }
+    return tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+}
+
+static tide_status open_range(tide_transaction *transaction, const struct plan *plan,
+                              const struct range *range, tide_error *err)
+{
+    char start[32];
+    char end[32];
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < range->slices.count; i++) {
+        const struct tide_slice slice = tide_slices_at(&range->slices, i);
+        const bool last = i + 1 == range->slices.count;
+        uint64_t cycle = 0;
+        (void)snprintf(start, sizeof start, "%" PRIu64, slice.after_s * 1000);
+        (void)snprintf(end, sizeof end, "%" PRIu64, last ? range->end_ms : slice.before_s * 1000);
+        rc = tide_transaction_cycle(transaction, plan->stream, start, end, &cycle, err);
+        if (rc == TIDE_OK)
+            rc = open_list(transaction, plan, range, i, cycle, err);
+    }
+    return rc;
+}
+
+/* A cycle that ends now, with nothing in it yet. */
+static tide_status open_cycle(tide_transaction *transaction, const struct plan *plan,
+                              uint64_t *cycle_out, tide_error *err)
+{
+    char end[32];
+    (void)snprintf(end, sizeof end, "%" PRIu64, plan->now_ms);
+    return tide_transaction_cycle(transaction, plan->stream, plan->state.cursor, end, cycle_out,
+                                  err);
+}
+
+static tide_status open_history(tide_transaction *transaction, const struct plan *plan,
+                                uint64_t ordinal, tide_error *err)
+{
+    tide_json payload;
+    tide_buf line;
+    uint64_t cycle = 0;
+    tide_buf_init(&line, plan->mail->mem, 4096);
+    tide_json_object(&payload);
+    tide_json_set_cstr(&payload, "start", plan->history_id);
+    tide_json_set_u64(&payload, "stream", plan->stream);
+    tide_json_set_u64(&payload, "ordinal", ordinal);
+    tide_status rc = tide_json_line(&payload, &line);
+    tide_json_done(&payload);
+    if (rc != TIDE_OK)
+        rc = tide_error_set(err, rc, "no memory for a history run");
+    if (rc == TIDE_OK)
+        rc = open_cycle(transaction, plan, &cycle, err);
+    const struct tide_spec spec = {.kind = plan->mail->history_kind,
+                                   .account = plan->row.account,
+                                   .cycle = cycle,
+                                   .payload = tide_buf_cstr(&line)};
+    if (rc == TIDE_OK)
+        rc = tide_transaction_enqueue(transaction, &spec, 1, NULL, err);
+    tide_buf_done(&line);
+    return rc;
+}
+
+/* Everything is listed: no history leads to the id that is adopted with it (manifest.h). */
+static tide_status note_gap(tide_transaction *transaction, const struct plan *plan, tide_error *err)
+{
+    if (!plan->has_mail)
+        return TIDE_OK; /* what comes later is stored with its labels */
+    return tide_gap_put(tide_transaction_rows(transaction), plan->row.account, plan->now_ms, err);
+}
+
+/* The history id read before the listing is noted with the last cycle; in a new
+ * epoch the old one's history follows instead. */
+static tide_status open_slices(tide_transaction *transaction, const struct plan *plan,
+                               tide_error *err)
+{
+    uint64_t ordinal = plan->state.cycles_opened;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < plan->ranges_count; i++) {
+        rc = open_range(transaction, plan, &plan->ranges[i], err);
+        ordinal += plan->ranges[i].slices.count;
+    }
+    if (rc == TIDE_OK && plan->history_id[0] != '\0')
+        return open_history(transaction, plan, ordinal, err);
+    if (rc == TIDE_OK && plan->position.history_id[0] != '\0')
+        rc = tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream, ordinal - 1,
+                                tide_text_of(plan->position.history_id), err);
+    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
+}
+
+static tide_status open_relist(tide_transaction *transaction, const struct plan *plan,
+                               tide_error *err)
+{
+    struct tide_mail_relist relist = {.account = plan->row.account,
+                                      .from_ms = plan->row.since_ms,
+                                      .now_ms = plan->now_ms,
+                                      .dates = plan->position.dates};
+    tide_status rc = open_cycle(transaction, plan, &relist.cycle, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_relist(transaction, plan->mail, &relist, err);
+    /* What is stored is listed, not read again: changes since the id that an earlier
+     * cycle noted are still to be told, so that a newer one must not replace it. */
+    char earlier[64];
+    if (rc == TIDE_OK)
+        rc = tide_mail_mark_first(tide_transaction_rows(transaction), plan->stream, earlier, err);
+    if (rc != TIDE_NOT_FOUND || plan->position.history_id[0] == '\0')
+        return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    rc =
+        tide_mail_mark_put(tide_transaction_rows(transaction), plan->stream,
+                           plan->state.cycles_opened, tide_text_of(plan->position.history_id), err);
+    return rc == TIDE_OK ? note_gap(transaction, plan, err) : rc;
+}
+
+static tide_status write_plan(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    const struct plan *plan = arg;
+    const tide_rows db = tide_transaction_rows(transaction);
+    tide_status rc = tide_mail_row_put(db, &plan->row, err);
+    if (rc == TIDE_OK && plan->stream_before > 0)
+        rc = tide_mail_mark_prune(db, plan->stream_before, UINT64_MAX, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_mark_prune(db, plan->stream, plan->state.cycles_finished, err);
+    if (rc != TIDE_OK)
+        return rc;
+    switch (plan->work) {
+    case PLAN_NOTHING:
+        break;
+    case PLAN_SLICES:
+        return open_slices(transaction, plan, err);
+    case PLAN_HISTORY:
+        return open_history(transaction, plan, plan->state.cycles_opened, err);
+    case PLAN_RELIST:
+        return open_relist(transaction, plan, err);
+    }
+    return TIDE_OK;
+}
+
+/* ---- the job ---- */
+
+static tide_status plan_read(struct plan *plan, tide_job *job, tide_error *err)
+{
+    json_t *payload = NULL;
+    tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
+    uint64_t days = 0;
+    if (rc == TIDE_OK) {
+        (void)tide_json_get_bool(payload, "force", &plan->force, NULL);
+        (void)tide_json_get_bool(payload, "newest_first", &plan->newest_first, NULL);
+        (void)tide_json_get_bool(payload, "heal", &plan->heal, NULL);
+        (void)tide_json_get_u64(payload, "slice_days", &days, NULL);
+        (void)tide_json_get_u64(payload, "since", &plan->since_ms, NULL);
+        plan->slice_days = (uint32_t)days;
+    }
+    json_decref(payload);
+    if (rc == TIDE_OK)
+        rc = tide_mail_user(plan->mail, tide_job_account(job), &plan->user, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_prove(plan->mail, plan->user, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_row_read(plan->mail, tide_job_account(job), &plan->row, err);
+    if (rc == TIDE_OK && plan->since_ms == 0)
+        plan->since_ms = plan->row.since_ms; /* 0 for a new account */
+    else if (plan->since_ms == TIDE_MAIL_EVERYTHING)
+        plan->since_ms = 0;
+    if (rc == TIDE_OK)
+        rc = tide_mail_stream(plan->mail, &plan->row, &plan->stream, err);
+    if (rc == TIDE_OK)
+        rc = tide_stream_state(plan->mail->engine, plan->stream, &plan->state, err);
+    if (rc == TIDE_OK)
+        rc = tide_transact(plan->mail->engine, read_marks, plan, err);
+    return rc;
+}
+
+static tide_status look_for_mail(struct plan *plan, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    const size_t shards = tide_archive_shards(plan->user->archive);
+    for (size_t i = 0; rc == TIDE_OK && i < shards; i++) {
+        struct tide_shard_state shard;
+        rc = tide_archive_shard(plan->user->archive, i, &shard, err);
+        plan->stored += rc == TIDE_OK ? shard.messages : 0;
+    }
+    plan->has_mail = plan->stored > 0;
+    return rc;
+}
+
+/* Listings and what follows from them may be repeated, and nobody else would: a run starts
+ * again what failed in earlier ones (E5.2). */
+static tide_status revive(struct plan *plan, tide_job *job, tide_error *err)
+{
+    const tide_mail *mail = plan->mail;
+    const uint32_t kinds[] = {mail->list_kind, mail->history_kind, mail->fetch_kind,
+                              mail->absent_kind, mail->confirm_kind};
+    uint64_t count = 0;
+    if (tide_job_resume(job).bytes > 0)
+        return TIDE_OK; /* this run has done so */
+    return tide_retry_failed(mail->engine, tide_job_account(job), kinds,
+                             sizeof kinds / sizeof kinds[0], &count, err);
+}
+
+static tide_status plan_run(tide_job *job, void *context, tide_error *err)
+{
+    struct plan *plan = tide_job_memory(job, sizeof *plan);
+    if (plan == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan");
+    plan->mail = context;
+    plan->now_ms = tide_world_now_unix_ms(plan->mail->world);
+    tide_status rc = revive(plan, job, err);
+    if (rc == TIDE_OK)
+        rc = plan_read(plan, job, err);
+    const bool settled = plan->state.cycles_opened > 0 && plan->history_id[0] != '\0' &&
+                         plan->state.cycles_opened == plan->state.cycles_finished &&
+                         !plan->row.lost;
+    if (rc == TIDE_OK && settled)
+        rc = tide_mail_remember_proof(plan->mail, plan->user, job, plan->history_id, plan->now_ms,
+                                      err);
+    if (rc == TIDE_OK && settled)
+        rc = tide_mail_settle(plan->mail, plan->user, err);
+    if (rc == TIDE_OK)
+        rc = look_for_mail(plan, err);
+    if (rc == TIDE_OK)
+        rc = decide(plan, err);
+    if (rc == TIDE_OK)
+        rc = plan_resume(plan, job, err);
+    if (rc == TIDE_OK && plan->work == PLAN_SLICES)
+        rc = plan_slices(plan, job, err);
+    if (rc == TIDE_OK && plan->work == PLAN_RELIST && !plan->asked)
+        rc = tide_mail_position(plan->mail, plan->user, job, &plan->position, err);
+    if (rc == TIDE_OK && plan->work == PLAN_RELIST)
+        plan->row.messages_total = plan->position.messages;
+    if (rc == TIDE_OK)
+        rc = read_labels(plan, job, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_refetch(plan->mail, plan->user, job, plan->heal, err);
+    if (rc == TIDE_OK && plan->heal)
+        rc = tide_mail_heal_job(plan->mail, job, 0, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_remember_gone(plan->mail, plan->user, job, err);
+    if (rc != TIDE_OK)
+        return rc;
+    plan->row.last_run_ms = plan->now_ms;
+    return tide_job_effect(job, write_plan, plan, err);
+}
+
+tide_status tide_mail_plan(tide_job *job, void *context, tide_error *err)
+{
+    return tide_mail_ended(context, job, plan_run(job, context, err), err);
+}

@@ -1,0 +1,105 @@
+/* batch.h - calls of many handlers in one HTTP request (E4.4, B1, B6).
+ *
+ * Each handler calls tide_batch_ask() for its own answer and waits.  When fewer than
+ * `in_flight_max` requests are in flight, the caller that has waited longest becomes the
+ * sender: it takes the callers that wait, up to the size, sends one multipart/mixed
+ * request in its own name, reads the answer as it streams in, and hands each part to the
+ * caller that asked for it.  No caller waits for company: the next batch gathers while
+ * all requests are in flight.
+ *
+ * A caller is in one of four places; arrows name the function of batch.c that moves it:
+ *
+ *      ask                 sender_choose              batch_take
+ *     -----> WAITING ---------------------> SENDER ---------------.
+ *             |  ^  |                         |                    v       caller_answered
+ *             |  |  '-------------------------|-- batch_take --> IN_BATCH ----------------> ANSWERED
+ *             |  '--------- put_back ---------|--------------------'
+ *             '---- leave (canceled) ---------'
+ *
+ * The size starts small (AIMD, B13): it grows by one when a full batch went well, that is
+ * when every part had a whole 2xx answer.  It is halved when a part was refused for its
+ * rate, and when the whole call was refused, failed or timed out.  A silent server is
+ * given 5 minutes (B4).
+ *
+ * It charges every part before it is sent and knows nothing of what is asked.
+ *
+ * Invariants (tide_batcher_check()):
+ *   T1  a caller gets exactly one outcome; after it returned, nobody writes to what it
+ *       lent.
+ *   T2  at most `in_flight_max` requests are in flight, none with more parts than
+ *       `size`, and none whose expected bytes exceed `bytes_max`, one part aside.
+ *   T3  a part's outcome is its own: one missing, doubled or broken part changes
+ *       nothing for the others.
+ *   T4  1 <= size <= size_max.
+ *   T5  a caller is in one place only: in the queue, as the sender, or in one batch.  There
+ *       is at most one sender; it is not in the queue, so no batch takes it.  While there
+ *       is one, in_flight < in_flight_max: it is chosen only then, and only the sender
+ *       adds a request.
+ *   T6  no caller waits while in_flight < in_flight_max and there is no sender.
+ */
+#ifndef TIDE_NET_BATCH_H
+#define TIDE_NET_BATCH_H
+
+#include "base/buf.h"
+#include "net/oauth/oauth.h"
+#include "tidemark.h"
+#include "world/world.h"
+
+typedef struct tide_batcher tide_batcher;
+
+enum {
+    TIDE_BATCH_PARTS_MAX = 100,
+    TIDE_BATCH_HEADER_BYTES_MAX = 8 << 10, /* of one part's head */
+    TIDE_BATCH_REFUSAL_BYTES_MAX = 64 << 10,
+    TIDE_BATCH_SILENCE_MS_MAX = 5 * 60 * 1000, /* without a byte, the first included (B4) */
+};
+
+struct tide_batch_options {
+    const char *url;        /* of the batch endpoint */
+    tide_tokens *tokens;    /* borrowed */
+    tide_world *world;      /* borrowed */
+    unsigned in_flight_max; /* B1's workers; 0: 3 */
+    unsigned size_start;    /* 0: 8 */
+    unsigned size_max;      /* 0: 50 */
+    uint64_t bytes_max;     /* expected of one answer; 0: 64 MiB */
+};
+tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem *mem,
+                              tide_batcher **batcher_out, tide_error *err);
+void tide_batcher_close(tide_batcher *batcher); /* no caller is left; NULL is fine */
+
+struct tide_batch_call {
+    const char *method; /* "POST" */
+    const char *path;   /* from the root, percent-encoded */
+    tide_text body;     /* JSON; may be empty */
+    uint32_t units;     /* of this part */
+    uint32_t method_id; /* whose latency the governor keeps */
+    uint64_t expected_bytes;
+    /* The body of a 2xx answer, as it arrives; runs on the sender's thread while this
+     * one waits.  `restart` is called before a body that begins anew. */
+    tide_sink_write *sink;
+    void (*restart)(void *arg);
+    void *sink_arg;
+};
+/* Waits for the answer of this part.  Returns what tide_google_judge_body() says of the
+ * part, or what became of the request as a whole:
+ *   TIDE_AGAIN     no units now: return it
+ *   TIDE_SERVER    the part is missing or broken
+ *   TIDE_CANCELED  this caller's own job was canceled; another's cancel is not seen here
+ * err->code is the HTTP status. */
+tide_status tide_batch_ask(tide_batcher *batcher, tide_job *job, const struct tide_batch_call *call,
+                           tide_error *err);
+
+struct tide_batch_state {
+    uint64_t requests;   /* HTTP */
+    uint64_t parts;      /* calls in them */
+    uint64_t refused;    /* parts, for their rate */
+    uint64_t missing;    /* parts without an answer */
+    uint32_t in_flight;  /* requests */
+    uint32_t waiting;    /* callers that no request has taken */
+    uint32_t size;       /* now */
+    uint32_t latency_ms; /* of the last */
+};
+void tide_batcher_state(tide_batcher *batcher, struct tide_batch_state *state_out);
+bool tide_batcher_check(tide_batcher *batcher);
+
+#endif

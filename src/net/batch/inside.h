@@ -1,0 +1,80 @@
+/* inside.h - what the files of the batcher share.
+ *
+ *   batch.c        who waits, who sends, what a batch teaches
+ *   call.c   one request: its text, its answer part by part, its token
+ */
+#ifndef TIDE_NET_BATCH_INSIDE_H
+#define TIDE_NET_BATCH_INSIDE_H
+
+#include "net/batch/batch.h"
+#include "net/batch/multipart.h"
+
+enum tide_batch_place {
+    TIDE_BATCH_WAITING,  /* in the queue */
+    TIDE_BATCH_SENDER,   /* chosen to send the next batch; not in the queue */
+    TIDE_BATCH_IN_BATCH, /* of one request: it cannot leave before that ends (T1) */
+    TIDE_BATCH_ANSWERED, /* its outcome stands */
+};
+
+/* A handler inside tide_batch_ask(), on its own stack.  Everything but `job` and `call`
+ * belongs to the batcher's lock, or, while it is in a batch, to the sender's thread. */
+struct tide_batch_caller {
+    struct tide_batch_caller *next; /* in the queue */
+    tide_job *job;
+    const struct tide_batch_call *call;
+    enum tide_batch_place place;
+    tide_status status;
+    tide_error err;
+    uint64_t again_at_ms; /* with TIDE_AGAIN */
+};
+
+struct tide_batcher {
+    tide_mem *mem;
+    tide_world *world;
+    tide_tokens *tokens;
+    char url[1024];
+    unsigned in_flight_max, size_max;
+    uint64_t bytes_max;
+
+    tide_lock *lock; /* over everything below */
+    tide_cond *news;
+    struct tide_batch_caller *first, *last; /* the queue, in the order of arrival */
+    struct tide_batch_caller *sender;       /* NULL: none is chosen */
+    struct tide_batch_state state;
+};
+
+/* One request.  Lives on the sender's stack and is used by its thread alone. */
+struct tide_batch {
+    tide_batcher *batcher;
+    tide_job *job; /* the sender's: the call is canceled with it */
+    /* The sender is the first.  NULL: it has its answer and may be gone. */
+    struct tide_batch_caller *callers[TIDE_BATCH_PARTS_MAX];
+    unsigned count;
+    uint32_t units;
+    uint32_t method_id;
+
+    struct tide_response *response;
+    tide_multipart *reader;
+    unsigned reading; /* index of the part that is being read; count: no caller's */
+    int reading_http;
+    tide_buf refusal;        /* the body of a part that is an error, or of the whole */
+    tide_status sink_failed; /* what a sink said of its own part */
+    bool read;               /* the answer had a body of parts */
+    bool part_failed;        /* some part had no whole 2xx answer */
+    bool throttled;          /* some part was refused for its rate */
+    bool token_again;        /* a part that refuses the token may be asked with another */
+    bool token_refused;      /* some part did */
+    uint32_t refused;        /* parts, for their rate */
+    uint32_t latency_ms;
+    uint64_t retry_after_ms; /* the longest that any part named */
+    tide_error throttled_err;
+};
+
+/* Sends the request and reads the answer, without the lock.  Callers whose part came whole
+ * are answered meanwhile; the status is about the whole call. */
+tide_status tide_batch_send(struct tide_batch *batch, tide_error *err);
+
+/* The caller at `index` has its outcome and may leave.  Takes the lock. */
+void tide_batch_answered(struct tide_batch *batch, unsigned index);
+
+#endif

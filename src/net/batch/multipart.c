@@ -1,0 +1,289 @@
+#include "net/batch/multipart.h"
+
+#include "base/check.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* Where the next byte belongs. */
+enum place {
+    BEFORE, /* the first boundary */
+    BORDER, /* behind a boundary: its line's end, or the closing dashes */
+    OUTER,  /* the part's own headers */
+    STATUS, /* "HTTP/1.1 200 OK" */
+    INNER,  /* the headers of the answer inside */
+    BODY,
+    BEHIND, /* the last boundary */
+};
+
+struct tide_multipart {
+    tide_mem *mem;
+    struct tide_multipart_events events;
+    /* CR LF -- and the boundary: what parts a body from the next head.  The first
+     * boundary has nothing in front of it, so reading begins as if behind a CR LF. */
+    char delimiter[TIDE_MULTIPART_BOUNDARY_MAX + 4];
+    size_t delimiter_bytes;
+    size_t matched; /* bytes of the delimiter that stand at the end of what was read */
+    enum place place;
+    tide_buf line; /* the line of a head that is being read */
+    char id[256];
+    int http;
+    bool open; /* on_part was called and on_end was not */
+    tide_status failed;
+};
+
+/* ---- life ---- */
+
+/* The value of boundary= in a Content-Type, quoted or not. */
+static tide_text boundary_of(tide_text type)
+{
+    static const char name[] = "boundary=";
+    for (size_t i = 0; i + sizeof name - 1 <= type.bytes; i++) {
+        if (strncasecmp(type.data + i, name, sizeof name - 1) != 0)
+            continue;
+        const char *value = type.data + i + sizeof name - 1;
+        size_t left = type.bytes - i - (sizeof name - 1);
+        const bool quoted = left > 0 && *value == '"';
+        value += quoted ? 1 : 0;
+        left -= quoted ? 1 : 0;
+        size_t bytes = 0;
+        while (bytes < left &&
+               (quoted ? value[bytes] != '"' : strchr("; \t", value[bytes]) == NULL))
+            bytes++;
+        return (tide_text){value, bytes};
+    }
+    return TIDE_TEXT_NONE;
+}
+
+tide_status tide_multipart_new(tide_text content_type, const struct tide_multipart_events *events,
+                               tide_mem *mem, tide_multipart **multipart_out, tide_error *err)
+{
+    const tide_text boundary = boundary_of(content_type);
+    if (boundary.bytes == 0 || boundary.bytes > TIDE_MULTIPART_BOUNDARY_MAX)
+        return tide_error_set(err, TIDE_SERVER, "the answer to a batch names no boundary");
+    tide_multipart *self = tide_mem_new(mem, sizeof *self);
+    if (self == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a batch");
+    self->mem = mem;
+    self->events = *events;
+    memcpy(self->delimiter, "\r\n--", 4);
+    memcpy(self->delimiter + 4, boundary.data, boundary.bytes);
+    self->delimiter_bytes = 4 + boundary.bytes;
+    self->matched = 2;
+    tide_buf_init(&self->line, mem, TIDE_MULTIPART_HEAD_MAX);
+    *multipart_out = self;
+    return TIDE_OK;
+}
+
+void tide_multipart_free(tide_multipart *multipart)
+{
+    if (multipart == NULL)
+        return;
+    tide_buf_done(&multipart->line);
+    tide_mem_free(multipart->mem, multipart, sizeof *multipart);
+}
+
+/* ---- heads ---- */
+
+static tide_text trimmed(tide_text text)
+{
+    while (text.bytes > 0 && (text.data[0] == ' ' || text.data[0] == '\t')) {
+        text.data++;
+        text.bytes--;
+    }
+    while (text.bytes > 0 && strchr(" \t\r", text.data[text.bytes - 1]) != NULL)
+        text.bytes--;
+    return text;
+}
+
+/* <response-q1> and response-q1 are q1; more than fits is nobody's. */
+static void take_id(tide_multipart *self, tide_text value)
+{
+    static const char prefix[] = "response-";
+    if (value.bytes >= 2 && value.data[0] == '<' && value.data[value.bytes - 1] == '>')
+        value = (tide_text){value.data + 1, value.bytes - 2};
+    if (value.bytes >= sizeof prefix - 1 && strncmp(value.data, prefix, sizeof prefix - 1) == 0)
+        value = (tide_text){value.data + sizeof prefix - 1, value.bytes - (sizeof prefix - 1)};
+    if (value.bytes >= sizeof self->id)
+        return;
+    memcpy(self->id, value.data, value.bytes);
+    self->id[value.bytes] = '\0';
+}
+
+static void outer_header(tide_multipart *self, tide_text line)
+{
+    static const char name[] = "content-id:";
+    if (line.bytes > sizeof name - 1 && strncasecmp(line.data, name, sizeof name - 1) == 0)
+        take_id(self,
+                trimmed((tide_text){line.data + sizeof name - 1, line.bytes - (sizeof name - 1)}));
+}
+
+/* "HTTP/1.1 200 OK" */
+static tide_status status_line(tide_multipart *self, tide_text line)
+{
+    const char *space = memchr(line.data, ' ', line.bytes);
+    const size_t at = space == NULL ? 0 : (size_t)(space - line.data) + 1;
+    if (line.bytes < 5 || strncasecmp(line.data, "HTTP/", 5) != 0 || at == 0 || line.bytes < at + 3)
+        return TIDE_SERVER;
+    int http = 0;
+    for (size_t i = at; i < at + 3; i++) {
+        if (line.data[i] < '0' || line.data[i] > '9')
+            return TIDE_SERVER;
+        http = http * 10 + (line.data[i] - '0');
+    }
+    self->http = http;
+    return TIDE_OK;
+}
+
+static tide_status head_line(tide_multipart *self)
+{
+    const tide_text line = trimmed(tide_buf_text(&self->line));
+    tide_status rc = TIDE_OK;
+    if (self->place == OUTER) {
+        if (line.bytes == 0)
+            self->place = STATUS;
+        else
+            outer_header(self, line);
+    } else if (self->place == STATUS) {
+        /* Some servers leave an empty line before it. */
+        if (line.bytes > 0) {
+            rc = status_line(self, line);
+            self->place = INNER;
+        }
+    } else if (line.bytes == 0) {
+        self->place = BODY;
+        self->open = true;
+        rc = self->events.on_part(self->events.arg, tide_text_of(self->id), self->http);
+    }
+    tide_buf_clear(&self->line);
+    return rc;
+}
+
+/* ---- borders ---- */
+
+static tide_status part_ended(tide_multipart *self, bool whole)
+{
+    if (!self->open)
+        return TIDE_OK;
+    self->open = false;
+    return self->events.on_end(self->events.arg, whole);
+}
+
+/* The delimiter is complete.  Its CR LF may be the empty line that ended a head: then
+ * the answer has no body.  A head that is cut off earlier is a part without an answer. */
+static tide_status border(tide_multipart *self)
+{
+    tide_status rc = TIDE_OK;
+    if (self->place == INNER) {
+        self->open = true;
+        rc = self->events.on_part(self->events.arg, tide_text_of(self->id), self->http);
+    }
+    if (rc == TIDE_OK)
+        rc = part_ended(self, /* whole= */ true);
+    self->matched = 0;
+    self->place = BORDER;
+    self->id[0] = '\0';
+    self->http = 0;
+    tide_buf_clear(&self->line);
+    return rc;
+}
+
+/* Behind the boundary: "--" closes, the end of the line begins a part. */
+static void border_byte(tide_multipart *self, char byte)
+{
+    if (byte == '\n') {
+        self->place = OUTER;
+        tide_buf_clear(&self->line);
+        return;
+    }
+    (void)tide_buf_add(&self->line, &byte, 1);
+    const tide_text seen = tide_buf_text(&self->line);
+    if (seen.bytes == 2 && memcmp(seen.data, "--", 2) == 0)
+        self->place = BEHIND;
+}
+
+/* ---- bytes ---- */
+
+static tide_status plain(tide_multipart *self, const char *bytes, size_t count)
+{
+    tide_status rc = TIDE_OK;
+    if (count == 0)
+        return TIDE_OK;
+    if (self->place == BODY)
+        return self->events.on_bytes(self->events.arg, bytes, count);
+    if (self->place == BEFORE || self->place == BEHIND)
+        return TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        if (self->place == BORDER)
+            border_byte(self, bytes[i]);
+        else if (self->place == BODY)
+            return self->events.on_bytes(self->events.arg, bytes + i, count - i);
+        else if (self->place == BEHIND)
+            return TIDE_OK;
+        else if (bytes[i] == '\n')
+            rc = head_line(self);
+        else
+            rc = tide_buf_add(&self->line, &bytes[i], 1);
+    }
+    return rc == TIDE_FULL ? TIDE_SERVER : rc;
+}
+
+/* What looked like the beginning of a delimiter and was none.  It can only begin
+ * again with a CR, and the delimiter has one, at its start: nothing of what matched is
+ * the start of another. */
+static tide_status release(tide_multipart *self)
+{
+    char held[sizeof self->delimiter];
+    const size_t count = self->matched;
+    /* At the very beginning the first two bytes were only imagined. */
+    const size_t imagined = self->place == BEFORE ? 2 : 0;
+    memcpy(held, self->delimiter, count);
+    self->matched = 0;
+    return count <= imagined ? TIDE_OK : plain(self, held + imagined, count - imagined);
+}
+
+static tide_status take(tide_multipart *self, const char *bytes, size_t count)
+{
+    size_t i = 0;
+    tide_status rc = TIDE_OK;
+    while (rc == TIDE_OK && i < count) {
+        if (self->matched == 0) {
+            const char *cr = memchr(bytes + i, '\r', count - i);
+            const size_t run = cr == NULL ? count - i : (size_t)(cr - (bytes + i));
+            rc = plain(self, bytes + i, run);
+            i += run;
+            if (cr != NULL) {
+                self->matched = 1;
+                i++;
+            }
+        } else if (bytes[i] == self->delimiter[self->matched]) {
+            self->matched++;
+            i++;
+            if (self->matched == self->delimiter_bytes)
+                rc = border(self);
+        } else {
+            rc = release(self); /* and look at this byte again */
+        }
+    }
+    return rc;
+}
+
+tide_status tide_multipart_write(void *multipart, const char *bytes, size_t count)
+{
+    tide_multipart *self = multipart;
+    if (self->failed == TIDE_OK)
+        self->failed = take(self, bytes, count);
+    return self->failed;
+}
+
+tide_status tide_multipart_end(tide_multipart *multipart, tide_error *err)
+{
+    const tide_status ended = part_ended(multipart, /* whole= */ false);
+    if (multipart->failed == TIDE_OK && ended != TIDE_OK)
+        multipart->failed = ended;
+    if (multipart->failed == TIDE_OK && multipart->place != BEHIND)
+        return tide_error_set(err, TIDE_SERVER, "the answer to a batch ends in the middle");
+    if (multipart->failed != TIDE_OK)
+        return tide_error_set(err, multipart->failed, "the answer to a batch cannot be read");
+    return TIDE_OK;
+}

@@ -1,0 +1,412 @@
+/* flow.c - a person lets us in: link, browser (or paste), code, grant
+ * (RFC 8252 with PKCE, RFC 7636). */
+#include "net/oauth/inside.h"
+
+#include "base/check.h"
+#include "world/loopback.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <string.h>
+
+#define GOOGLE_AUTH   "https://accounts.google.com/o/oauth2/v2/auth"
+#define GOOGLE_TOKEN  "https://oauth2.googleapis.com/token"
+#define GOOGLE_REVOKE "https://oauth2.googleapis.com/revoke"
+
+enum {
+    RANDOM_BYTES = 32,
+    RANDOM_TEXT_BYTES = 43, /* of them, in base64url */
+    /* Where a browser is sent when nobody listens.  Beyond the ports that are given
+     * out by chance, so that nobody else is there either. */
+    HEADLESS_PORT = 65535,
+    LINK_BYTES_MAX = 16 << 10,
+};
+
+typedef enum phase { PHASE_ASKING, PHASE_ANSWERED, PHASE_FINISHED } phase;
+
+struct tide_oauth_flow {
+    tide_world *world;
+    tide_mem *mem;
+    struct tide_mem_wiping wiping;
+    struct tide_oauth_client client;
+    tide_loopback *loopback; /* NULL: headless */
+    char redirect[64];
+    char verifier[RANDOM_TEXT_BYTES + 1];
+    char state[RANDOM_TEXT_BYTES + 1];
+    tide_buf scopes;
+    tide_buf link;
+    tide_buf code;
+    bool denied;
+    phase phase;
+};
+
+/* ---- the link ---- */
+
+static tide_status random_text(tide_world *world, tide_mem *wiping,
+                               char text_out[RANDOM_TEXT_BYTES + 1])
+{
+    unsigned char bytes[RANDOM_BYTES];
+    tide_buf text;
+    tide_world_random(world, bytes, sizeof bytes);
+    tide_buf_init(&text, wiping, RANDOM_TEXT_BYTES);
+    tide_status rc = tide_base64url_add(&text, bytes, sizeof bytes);
+    if (rc == TIDE_OK) {
+        TIDE_ASSERT(text.bytes == RANDOM_TEXT_BYTES);
+        memcpy(text_out, text.data, RANDOM_TEXT_BYTES + 1);
+    }
+    explicit_bzero(bytes, sizeof bytes);
+    tide_secret_wipe(&text);
+    return rc;
+}
+
+/* S256: the link carries a hash, and only we can later show what was hashed. */
+static tide_status challenge_add(const char *verifier, tide_buf *out)
+{
+    unsigned char digest[32];
+    unsigned bytes = 0;
+    TIDE_ASSERT(EVP_Digest(verifier, strlen(verifier), digest, &bytes, EVP_sha256(), NULL) == 1);
+    TIDE_ASSERT(bytes == sizeof digest);
+    return tide_base64url_add(out, digest, bytes);
+}
+
+static tide_status link_write(tide_oauth_flow *self, const struct tide_oauth_ask *ask)
+{
+    tide_buf form;
+    tide_buf challenge;
+    tide_buf_init(&form, &self->wiping.base, LINK_BYTES_MAX);
+    tide_buf_init(&challenge, &self->wiping.base, RANDOM_TEXT_BYTES);
+    tide_status rc = challenge_add(self->verifier, &challenge);
+    const struct {
+        const char *name;
+        tide_text value;
+    } params[] = {
+        {"client_id", tide_text_of(self->client.client_id)},
+        {"redirect_uri", tide_text_of(self->redirect)},
+        {"response_type", TIDE_TEXT("code")},
+        {"scope", tide_text_of(ask->scopes)},
+        {"code_challenge", tide_buf_text(&challenge)},
+        {"code_challenge_method", TIDE_TEXT("S256")},
+        {"state", tide_text_of(self->state)},
+        {"access_type", TIDE_TEXT("offline")},
+        {"prompt", TIDE_TEXT("consent")}, /* else a second sign-in gets no refresh token */
+        {"login_hint", tide_text_of(ask->login_hint)},
+    };
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof params / sizeof params[0]; i++)
+        if (params[i].value.bytes > 0)
+            rc = tide_form_add(&form, params[i].name, params[i].value);
+    const char *url = self->client.auth_url;
+    if (rc == TIDE_OK)
+        rc = tide_buf_print(&self->link, "%s%c%s", url, strchr(url, '?') == NULL ? '?' : '&',
+                            tide_buf_cstr(&form));
+    tide_buf_done(&challenge);
+    tide_buf_done(&form);
+    return rc;
+}
+
+static void default_to(char *field, size_t room, const char *value)
+{
+    if (field[0] == '\0')
+        (void)snprintf(field, room, "%s", value);
+}
+
+static tide_status flow_open(tide_oauth_flow *self, const struct tide_oauth_ask *ask,
+                             tide_error *err)
+{
+    unsigned port = HEADLESS_PORT;
+    if (!ask->headless) {
+        tide_status rc = tide_loopback_open(self->mem, &self->loopback, err);
+        if (rc != TIDE_OK)
+            return rc;
+        port = tide_loopback_port(self->loopback);
+    }
+    (void)snprintf(self->redirect, sizeof self->redirect, "http://127.0.0.1:%u/", port);
+    tide_status rc = random_text(self->world, &self->wiping.base, self->verifier);
+    if (rc == TIDE_OK)
+        rc = random_text(self->world, &self->wiping.base, self->state);
+    if (rc == TIDE_OK)
+        rc = tide_buf_set(&self->scopes, tide_text_of(ask->scopes));
+    if (rc == TIDE_OK)
+        rc = link_write(self, ask);
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the link to sign in with");
+}
+
+tide_status tide_oauth_flow_start(tide_world *world, const struct tide_oauth_ask *ask,
+                                  tide_mem *mem, tide_oauth_flow **flow_out, tide_error *err)
+{
+    TIDE_ASSERT(ask->client != NULL);
+    if (ask->client->client_id[0] == '\0')
+        return tide_error_set(err, TIDE_INVALID, "signing in needs a client");
+    if (ask->scopes == NULL || ask->scopes[0] == '\0')
+        return tide_error_set(err, TIDE_INVALID, "signing in needs scopes");
+    tide_oauth_flow *self = tide_mem_new(mem, sizeof *self);
+    if (self == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to sign in");
+    self->world = world;
+    self->mem = mem;
+    tide_mem_wiping_init(&self->wiping, mem);
+    self->client = *ask->client;
+    default_to(self->client.auth_url, sizeof self->client.auth_url, GOOGLE_AUTH);
+    default_to(self->client.token_url, sizeof self->client.token_url, GOOGLE_TOKEN);
+    default_to(self->client.revoke_url, sizeof self->client.revoke_url, GOOGLE_REVOKE);
+    tide_buf_init(&self->scopes, &self->wiping.base, TIDE_OAUTH_FIELD_BYTES_MAX);
+    tide_buf_init(&self->link, &self->wiping.base, LINK_BYTES_MAX);
+    tide_buf_init(&self->code, &self->wiping.base, TIDE_OAUTH_TOKEN_BYTES_MAX);
+    tide_status rc = flow_open(self, ask, err);
+    if (rc != TIDE_OK) {
+        tide_oauth_flow_free(self);
+        return rc;
+    }
+    *flow_out = self;
+    return TIDE_OK;
+}
+
+void tide_oauth_flow_free(tide_oauth_flow *self)
+{
+    if (self == NULL)
+        return;
+    tide_loopback_close(self->loopback);
+    tide_secret_wipe(&self->scopes);
+    tide_secret_wipe(&self->link);
+    tide_secret_wipe(&self->code);
+    tide_mem *mem = self->mem;
+    explicit_bzero(self, sizeof *self);
+    tide_mem_free(mem, self, sizeof *self);
+}
+
+const char *tide_oauth_flow_link(const tide_oauth_flow *self)
+{
+    return tide_buf_cstr(&self->link);
+}
+
+/* ---- the answer ---- */
+
+/* Reads state, code and error out of a query.  TIDE_INVALID: not of this sign-in, or
+ * nothing in it; TIDE_AUTH: the person said no. */
+static tide_status query_read(tide_oauth_flow *self, tide_text query)
+{
+    tide_buf value;
+    tide_buf_init(&value, &self->wiping.base, TIDE_OAUTH_TOKEN_BYTES_MAX);
+    tide_status rc = tide_form_get(query, "state", &value);
+    if (rc == TIDE_OK && (value.bytes != RANDOM_TEXT_BYTES ||
+                          CRYPTO_memcmp(value.data, self->state, RANDOM_TEXT_BYTES) != 0))
+        rc = TIDE_INVALID;
+    if (rc == TIDE_OK) {
+        rc = tide_form_get(query, "error", &value);
+        rc = rc == TIDE_OK ? TIDE_AUTH : rc;
+        if (rc == TIDE_NOT_FOUND)
+            rc = tide_form_get(query, "code", &value);
+        if (rc == TIDE_OK && !tide_oauth_is_token(tide_buf_text(&value)))
+            rc = TIDE_INVALID;
+        if (rc == TIDE_OK)
+            rc = tide_buf_set(&self->code, tide_buf_text(&value));
+    }
+    tide_secret_wipe(&value);
+    return rc == TIDE_OK || rc == TIDE_AUTH || rc == TIDE_NO_MEMORY ? rc : TIDE_INVALID;
+}
+
+static tide_status denied(tide_error *err)
+{
+    return tide_error_set(err, TIDE_AUTH, "access was not granted in the browser");
+}
+
+static tide_loopback_verdict look(void *arg, tide_text target, const char **sentence_out)
+{
+    tide_oauth_flow *self = arg;
+    const char *mark = memchr(target.data, '?', target.bytes);
+    const size_t path_bytes = mark == NULL ? target.bytes : (size_t)(mark - target.data);
+    if (path_bytes != 1) { /* the path is "/" */
+        *sentence_out = "There is nothing here.";
+        return TIDE_LOOPBACK_ELSEWHERE;
+    }
+    const size_t skipped = mark == NULL ? target.bytes : path_bytes + 1;
+    const tide_text query = {target.data + skipped, target.bytes - skipped};
+    const tide_status rc = query_read(self, query);
+    if (rc != TIDE_OK && rc != TIDE_AUTH) {
+        *sentence_out = "This is not the answer to the sign-in that is under way. Use the link "
+                        "that Tidemark showed.";
+        return TIDE_LOOPBACK_WRONG;
+    }
+    self->denied = rc == TIDE_AUTH;
+    *sentence_out = self->denied ? "Access was not granted. You can close this window."
+                                 : "Tidemark has got the answer. You can close this window.";
+    return TIDE_LOOPBACK_TAKEN;
+}
+
+tide_status tide_oauth_flow_wait(tide_oauth_flow *self, uint64_t wait_ms, const tide_cancel *cancel,
+                                 tide_error *err)
+{
+    TIDE_ASSERT(self->loopback != NULL); /* headless: paste */
+    TIDE_ASSERT(self->phase == PHASE_ASKING);
+    self->denied = false;
+    tide_status rc =
+        tide_loopback_wait(self->loopback, self->world, wait_ms, cancel, look, self, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (self->denied)
+        return denied(err);
+    self->phase = PHASE_ANSWERED;
+    return TIDE_OK;
+}
+
+static bool is_padding(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '"' || c == '\'' || c == '<' ||
+           c == '>';
+}
+
+/* The code alone, as it stands in an address. */
+static tide_status code_read(tide_oauth_flow *self, tide_text pasted)
+{
+    tide_buf form;
+    tide_buf value;
+    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_TOKEN_BYTES_MAX + 8);
+    tide_buf_init(&value, &self->wiping.base, TIDE_OAUTH_TOKEN_BYTES_MAX);
+    tide_status rc = TIDE_INVALID;
+    if (tide_oauth_is_token(pasted)) {
+        rc = tide_buf_add_text(&form, "code=");
+        if (rc == TIDE_OK)
+            rc = tide_buf_add(&form, pasted.data, pasted.bytes);
+        if (rc == TIDE_OK)
+            rc = tide_form_get(tide_buf_text(&form), "code", &value);
+        if (rc == TIDE_OK && !tide_oauth_is_token(tide_buf_text(&value)))
+            rc = TIDE_INVALID;
+        if (rc == TIDE_OK)
+            rc = tide_buf_set(&self->code, tide_buf_text(&value));
+    }
+    tide_secret_wipe(&form);
+    tide_secret_wipe(&value);
+    return rc;
+}
+
+tide_status tide_oauth_flow_paste(tide_oauth_flow *self, tide_text pasted, tide_error *err)
+{
+    TIDE_ASSERT(self->phase == PHASE_ASKING);
+    while (pasted.bytes > 0 && is_padding(pasted.data[0])) {
+        pasted.data++;
+        pasted.bytes--;
+    }
+    while (pasted.bytes > 0 && is_padding(pasted.data[pasted.bytes - 1]))
+        pasted.bytes--;
+    if (pasted.bytes == 0)
+        return tide_error_set(err, TIDE_INVALID, "nothing was pasted");
+    const char *mark = memchr(pasted.data, '?', pasted.bytes);
+    const char *hash = memchr(pasted.data, '#', pasted.bytes);
+    if (hash != NULL) /* some providers put one behind */
+        pasted.bytes = (size_t)(hash - pasted.data);
+    tide_status rc = TIDE_OK;
+    if (mark != NULL && mark < pasted.data + pasted.bytes)
+        rc = query_read(self,
+                        (tide_text){mark + 1, pasted.bytes - (size_t)(mark + 1 - pasted.data)});
+    else if (memmem(pasted.data, pasted.bytes, "://", 3) != NULL)
+        rc = TIDE_INVALID; /* an address without an answer, most likely our own link */
+    else
+        rc = code_read(self, pasted);
+    if (rc == TIDE_AUTH)
+        return denied(err);
+    if (rc == TIDE_NO_MEMORY)
+        return tide_error_set(err, rc, "no memory for the answer");
+    if (rc != TIDE_OK)
+        return tide_error_set(err, TIDE_INVALID,
+                              "this is not the address that the browser ended at: copy the whole "
+                              "line that begins with %s",
+                              self->redirect);
+    self->phase = PHASE_ANSWERED;
+    return TIDE_OK;
+}
+
+/* ---- the grant ---- */
+
+static tide_status redeem_form(const tide_oauth_flow *self, tide_buf *form)
+{
+    tide_status rc = tide_form_add(form, "grant_type", TIDE_TEXT("authorization_code"));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "code", tide_buf_text(&self->code));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "client_id", tide_text_of(self->client.client_id));
+    if (rc == TIDE_OK && self->client.client_secret[0] != '\0')
+        rc = tide_form_add(form, "client_secret", tide_text_of(self->client.client_secret));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "redirect_uri", tide_text_of(self->redirect));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "code_verifier", tide_text_of(self->verifier));
+    return rc;
+}
+
+static tide_status grant_fill(const tide_oauth_flow *self, const struct tide_token_answer *answer,
+                              uint64_t asked_unix_ms, struct tide_grant *grant)
+{
+    const tide_text scope =
+        answer->scope.bytes > 0 ? tide_buf_text(&answer->scope) : tide_buf_text(&self->scopes);
+    grant->type = TIDE_GRANT_USER;
+    grant->expires_unix_ms = asked_unix_ms + answer->life_ms;
+    tide_status rc = tide_buf_set(&grant->client_id, tide_text_of(self->client.client_id));
+    if (rc == TIDE_OK)
+        rc = tide_buf_set(&grant->client_secret, tide_text_of(self->client.client_secret));
+    if (rc == TIDE_OK)
+        rc = tide_buf_set(&grant->token_url, tide_text_of(self->client.token_url));
+    if (rc == TIDE_OK)
+        rc = tide_buf_set(&grant->revoke_url, tide_text_of(self->client.revoke_url));
+    if (rc == TIDE_OK)
+        rc = tide_buf_set(&grant->refresh_token, tide_buf_text(&answer->refresh_token));
+    if (rc == TIDE_OK)
+        rc = tide_buf_set(&grant->access_token, tide_buf_text(&answer->access_token));
+    if (rc == TIDE_OK)
+        rc = tide_buf_set(&grant->scopes, scope);
+    return rc;
+}
+
+/* The request was answered: the code is used up, whatever becomes of the rest. */
+static tide_status grant_give(tide_oauth_flow *self, const struct tide_token_answer *answer,
+                              uint64_t asked_unix_ms, tide_buf *grant_out, tide_buf *scopes_out,
+                              tide_error *err)
+{
+    if (answer->refresh_token.bytes == 0)
+        return tide_error_set(err, TIDE_AUTH,
+                              "the provider gave no lasting access (no refresh token)");
+    struct tide_grant grant;
+    tide_grant_init(&grant, &self->wiping.base);
+    const size_t bytes_before = grant_out->bytes;
+    tide_status rc = grant_fill(self, answer, asked_unix_ms, &grant);
+    if (rc != TIDE_OK)
+        (void)tide_error_set(err, rc, "no room for a sign-in");
+    if (rc == TIDE_OK)
+        rc = tide_grant_write(&grant, grant_out, err);
+    if (rc == TIDE_OK) {
+        rc = tide_buf_set(scopes_out, tide_buf_text(&grant.scopes));
+        if (rc != TIDE_OK) {
+            (void)tide_error_set(err, rc, "no room for the scopes");
+            explicit_bzero(grant_out->data + bytes_before, grant_out->bytes - bytes_before);
+            grant_out->bytes = bytes_before;
+        }
+    }
+    tide_grant_done(&grant);
+    return rc;
+}
+
+tide_status tide_oauth_flow_finish(tide_oauth_flow *self, const tide_cancel *cancel,
+                                   tide_buf *grant_out, tide_buf *scopes_out, tide_error *err)
+{
+    if (self->phase != PHASE_ANSWERED)
+        return tide_error_set(err, TIDE_INVALID, "there is no answer to redeem");
+    tide_buf form;
+    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
+    struct tide_token_answer answer;
+    tide_token_answer_init(&answer, &self->wiping.base);
+    const uint64_t asked_unix_ms = tide_world_now_unix_ms(self->world);
+    tide_status rc = redeem_form(self, &form);
+    if (rc != TIDE_OK) {
+        (void)tide_error_set(err, rc, "no memory for a request");
+    } else {
+        /* A code is good once: what may have arrived must not be sent again. */
+        rc = tide_token_request(self->world, self->client.token_url, tide_buf_text(&form), false,
+                                &self->wiping.base, cancel, &answer, err);
+        if (rc != TIDE_NETWORK)
+            self->phase = PHASE_FINISHED;
+    }
+    if (rc == TIDE_OK)
+        rc = grant_give(self, &answer, asked_unix_ms, grant_out, scopes_out, err);
+    tide_token_answer_done(&answer);
+    tide_secret_wipe(&form);
+    return rc;
+}

@@ -1,0 +1,476 @@
+/* tokens.c - staying signed in: access tokens, refreshed by one thread at a time. */
+#include "net/oauth/inside.h"
+
+#include "base/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MARGIN_MS = 60000,      /* a token must be good for so long */
+    LIFE_MS_MAX = 86400000, /* of a stored one, whatever the clock says */
+    WAIT_SLICE_MS = 100,    /* how often who waits looks at its cancel token */
+    SKEW_MS_MAX = 60000,    /* between our clock and the provider's */
+    ACCOUNT_SHOWN_BYTES = 160,
+};
+
+struct tide_tokens {
+    tide_world *world;
+    tide_mem *mem;
+    struct tide_mem_wiping wiping; /* used at opening and by whoever is busy, so by one */
+    tide_secrets *secrets;
+    char name[TIDE_SECRET_NAME_BYTES_MAX + 1];
+    char account[ACCOUNT_SHOWN_BYTES]; /* for errors */
+
+    tide_lock *lock; /* guards what follows */
+    tide_cond *changed;
+    bool busy;    /* a thread refreshes or revokes (O2) */
+    bool refused; /* the server did not like this access token */
+    bool ended;   /* the provider no longer takes this sign-in (O3) */
+    bool unsaved; /* the grant in memory is newer than the stored one (O1) */
+    struct tide_grant grant;
+    uint64_t good_until_ms;  /* of the access token, on our clock, margin taken off */
+    uint64_t attempts;       /* to refresh that have ended: some well, */
+    uint64_t attempt_ok;     /* the last of them that did, */
+    uint64_t attempt_shared; /* and the last whose failure is everybody's */
+    tide_error shared;
+};
+
+/* ---- opening ---- */
+
+/* "gmail/ada@example.com" is "gmail ada@example.com": what the command takes. */
+static void account_of(const char *name, char account_out[ACCOUNT_SHOWN_BYTES])
+{
+    const size_t provider = strcspn(name, "/");
+    const char *rest = name[provider] == '/' ? name + provider + 1 : "";
+    (void)snprintf(account_out, ACCOUNT_SHOWN_BYTES, "%.*s%s%.*s", (int)provider, name,
+                   rest[0] == '\0' ? "" : " ", (int)strcspn(rest, "/"), rest);
+}
+
+static tide_status needs_sign_in(const tide_tokens *self, const char *why, tide_error *err)
+{
+    return tide_error_set(err, TIDE_AUTH, "%.200s; sign in again: `tidemark account add %s`", why,
+                          self->account);
+}
+
+/* Reads what is stored into an empty grant. */
+static tide_status grant_load(tide_tokens *self, struct tide_grant *grant, tide_error *err)
+{
+    tide_buf json;
+    tide_buf_init(&json, &self->wiping.base, TIDE_SECRET_BYTES_MAX);
+    tide_status rc = tide_secrets_get(self->secrets, self->name, &json, err);
+    if (rc == TIDE_NOT_FOUND)
+        rc = needs_sign_in(self, "no sign-in is stored", err);
+    else if (rc == TIDE_OK)
+        rc = tide_grant_read(tide_buf_text(&json), grant, err);
+    if (rc == TIDE_CORRUPT || rc == TIDE_FULL)
+        rc = needs_sign_in(self, "the stored sign-in is damaged", err);
+    /* A file that others can read (C2) is for the owner to mend, and no fault of the
+     * item at hand, which TIDE_INVALID would make bad. */
+    if (rc == TIDE_INVALID) {
+        rc = TIDE_AUTH;
+        if (err != NULL)
+            err->status = rc;
+    }
+    tide_secret_wipe(&json);
+    return rc;
+}
+
+static tide_status grant_save(tide_tokens *self, const struct tide_grant *grant, tide_error *err)
+{
+    tide_buf json;
+    tide_buf_init(&json, &self->wiping.base, TIDE_SECRET_BYTES_MAX);
+    tide_status rc = tide_grant_write(grant, &json, err);
+    if (rc == TIDE_OK)
+        rc = tide_secrets_put(self->secrets, self->name, tide_buf_text(&json), err);
+    tide_secret_wipe(&json);
+    return rc;
+}
+
+/* Until when a stored access token may be used, on our own clock; 0: not at all. */
+static uint64_t good_until(tide_tokens *self, const struct tide_grant *grant, uint64_t now_ms)
+{
+    if (grant->access_token.bytes == 0)
+        return 0;
+    if (grant->type == TIDE_GRANT_FIXED)
+        return TIDE_NEVER;
+    const uint64_t now_unix_ms = tide_world_now_unix_ms(self->world);
+    if (grant->expires_unix_ms <= now_unix_ms + MARGIN_MS)
+        return 0;
+    const uint64_t left_ms = grant->expires_unix_ms - now_unix_ms;
+    return now_ms + (left_ms > LIFE_MS_MAX ? LIFE_MS_MAX : left_ms) - MARGIN_MS;
+}
+
+tide_status tide_tokens_open(tide_world *world, tide_secrets *secrets, const char *name,
+                             tide_mem *mem, tide_tokens **tokens_out, tide_error *err)
+{
+    tide_tokens *self = tide_mem_new(mem, sizeof *self);
+    if (self == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for tokens");
+    self->world = world;
+    self->mem = mem;
+    tide_mem_wiping_init(&self->wiping, mem);
+    self->secrets = secrets;
+    tide_grant_init(&self->grant, &self->wiping.base);
+    tide_status rc = TIDE_OK;
+    if ((size_t)snprintf(self->name, sizeof self->name, "%s", name) >= sizeof self->name)
+        rc = tide_error_set(err, TIDE_INVALID, "the name of a secret is too long");
+    account_of(self->name, self->account);
+    if (rc == TIDE_OK)
+        rc = grant_load(self, &self->grant, err);
+    if (rc == TIDE_OK)
+        rc = tide_lock_new(world, &self->lock);
+    if (rc == TIDE_OK)
+        rc = tide_cond_new(world, &self->changed);
+    if (rc == TIDE_NO_MEMORY)
+        (void)tide_error_set(err, rc, "no memory for tokens");
+    if (rc != TIDE_OK) {
+        tide_tokens_close(self);
+        return rc;
+    }
+    self->good_until_ms = good_until(self, &self->grant, tide_world_now_ms(world));
+    *tokens_out = self;
+    return TIDE_OK;
+}
+
+void tide_tokens_close(tide_tokens *self)
+{
+    if (self == NULL)
+        return;
+    TIDE_ASSERT(!self->busy);
+    tide_grant_done(&self->grant);
+    if (self->changed != NULL)
+        tide_cond_free(self->world, self->changed);
+    if (self->lock != NULL)
+        tide_lock_free(self->world, self->lock);
+    tide_mem_free(self->mem, self, sizeof *self);
+}
+
+/* ---- a refresh: everything here runs without the lock, on the busy thread ---- */
+
+/* What the busy thread brings back. */
+struct refreshed {
+    struct tide_grant grant;
+    uint64_t good_until_ms;
+    bool ended;   /* this sign-in is dead */
+    bool unsaved; /* good, but it could not be kept */
+    bool kept;    /* nothing new: what we had was kept at last, or not */
+};
+
+static tide_status refresh_form(const struct tide_grant *grant, uint64_t now_unix_ms,
+                                tide_buf *form, tide_error *err)
+{
+    if (grant->type == TIDE_GRANT_SERVICE)
+        return tide_service_form(grant, now_unix_ms, form, err);
+    tide_status rc = tide_form_add(form, "grant_type", TIDE_TEXT("refresh_token"));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "refresh_token", tide_buf_text(&grant->refresh_token));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "client_id", tide_buf_text(&grant->client_id));
+    if (rc == TIDE_OK && grant->client_secret.bytes > 0)
+        rc = tide_form_add(form, "client_secret", tide_buf_text(&grant->client_secret));
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no memory for a request");
+}
+
+static tide_status answer_adopt(const struct tide_token_answer *answer, uint64_t now_unix_ms,
+                                struct tide_grant *grant, tide_error *err)
+{
+    tide_status rc = tide_buf_set(&grant->access_token, tide_buf_text(&answer->access_token));
+    if (rc == TIDE_OK && answer->refresh_token.bytes > 0) /* some providers give a new one */
+        rc = tide_buf_set(&grant->refresh_token, tide_buf_text(&answer->refresh_token));
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc, "no memory for a token");
+    grant->expires_unix_ms = now_unix_ms + answer->life_ms;
+    return TIDE_OK;
+}
+
+static tide_status ask_once(tide_tokens *self, const tide_cancel *cancel,
+                            const struct tide_grant *grant, uint64_t now_unix_ms,
+                            struct tide_token_answer *answer, tide_error *err)
+{
+    tide_buf form;
+    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
+    tide_status rc = refresh_form(grant, now_unix_ms, &form, err);
+    if (rc == TIDE_OK)
+        rc = tide_token_request(self->world, tide_buf_cstr(&grant->token_url), tide_buf_text(&form),
+                                true, &self->wiping.base, cancel, answer, err);
+    tide_secret_wipe(&form);
+    return rc;
+}
+
+/* A key signs what time it is; when our clock is wrong, the server's will do. */
+static bool clock_is_wrong(const struct tide_grant *grant, uint64_t now_unix_ms,
+                           const struct tide_token_answer *answer)
+{
+    const uint64_t server_ms = answer->server_unix_ms;
+    const uint64_t apart_ms =
+        server_ms > now_unix_ms ? server_ms - now_unix_ms : now_unix_ms - server_ms;
+    return grant->type == TIDE_GRANT_SERVICE && server_ms != 0 && apart_ms > SKEW_MS_MAX;
+}
+
+/* Asks the provider for a new access token of `next->grant`. */
+static tide_status ask_provider(tide_tokens *self, const tide_cancel *cancel,
+                                struct refreshed *next, tide_error *err)
+{
+    const uint64_t now_ms = tide_world_now_ms(self->world);
+    const uint64_t now_unix_ms = tide_world_now_unix_ms(self->world);
+    struct tide_token_answer answer;
+    tide_token_answer_init(&answer, &self->wiping.base);
+    tide_error why = {0};
+    tide_status rc = ask_once(self, cancel, &next->grant, now_unix_ms, &answer, &why);
+    if (rc == TIDE_AUTH && clock_is_wrong(&next->grant, now_unix_ms, &answer))
+        rc = ask_once(self, cancel, &next->grant, answer.server_unix_ms, &answer, &why);
+    if (rc == TIDE_OK)
+        rc = answer_adopt(&answer, now_unix_ms, &next->grant, &why);
+    if (rc == TIDE_OK) {
+        const uint64_t margin_ms =
+            answer.life_ms < 2 * MARGIN_MS ? answer.life_ms / 2 : (uint64_t)MARGIN_MS;
+        next->good_until_ms = now_ms + answer.life_ms - margin_ms;
+    } else if (rc == TIDE_AUTH || rc == TIDE_CORRUPT || rc == TIDE_INVALID) {
+        next->ended = true;
+        rc = needs_sign_in(self, why.text, err);
+    } else {
+        (void)tide_error_set(err, rc, "cannot refresh the sign-in of %s: %.200s", self->account,
+                             why.text);
+    }
+    tide_token_answer_done(&answer);
+    return rc;
+}
+
+tide_status tide_oauth_try(tide_world *world, tide_text grant_json, const tide_cancel *cancel,
+                           tide_mem *mem, tide_buf *bearer_out, tide_error *err)
+{
+    struct tide_mem_wiping wiping;
+    struct tide_grant grant;
+    struct tide_token_answer answer;
+    tide_buf form;
+    tide_mem_wiping_init(&wiping, mem);
+    tide_grant_init(&grant, &wiping.base);
+    tide_token_answer_init(&answer, &wiping.base);
+    tide_buf_init(&form, &wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
+    tide_status rc = tide_grant_read(grant_json, &grant, err);
+    /* A person's grant comes with an access token; a refresh could use up its refresh token. */
+    const bool has = rc == TIDE_OK && grant.access_token.bytes > 0;
+    if (has)
+        rc = tide_buf_set(bearer_out, tide_buf_text(&grant.access_token));
+    if (rc == TIDE_OK && !has)
+        rc = refresh_form(&grant, tide_world_now_unix_ms(world), &form, err);
+    if (rc == TIDE_OK && !has)
+        rc = tide_token_request(world, tide_buf_cstr(&grant.token_url), tide_buf_text(&form), true,
+                                &wiping.base, cancel, &answer, err);
+    if (rc == TIDE_OK && !has)
+        rc = tide_buf_set(bearer_out, tide_buf_text(&answer.access_token));
+    tide_secret_wipe(&form);
+    tide_token_answer_done(&answer);
+    tide_grant_done(&grant);
+    return rc;
+}
+
+/* What another process stored meanwhile is as good as a refresh of our own. */
+static bool is_news(const tide_tokens *self, const struct refreshed *next)
+{
+    return next->good_until_ms != 0 && (!tide_grant_same(&self->grant, &next->grant) ||
+                                        !tide_text_equal(tide_buf_text(&self->grant.access_token),
+                                                         tide_buf_text(&next->grant.access_token)));
+}
+
+/* The busy thread may read self->grant: nobody else writes it. */
+static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct refreshed *next,
+                           tide_error *err)
+{
+    tide_status rc = grant_load(self, &next->grant, err);
+    if (rc != TIDE_OK)
+        return rc;
+    next->good_until_ms = good_until(self, &next->grant, tide_world_now_ms(self->world));
+    const bool same = tide_grant_same(&self->grant, &next->grant);
+    if (is_news(self, next))
+        return TIDE_OK;
+    if (self->ended && same) {
+        next->ended = true; /* O3: not retried; the stored sign-in is the dead one */
+        return needs_sign_in(self, "the sign-in is no longer valid", err);
+    }
+    if (next->grant.type == TIDE_GRANT_FIXED) {
+        next->ended = true;
+        return needs_sign_in(self, "the fixed token is no longer accepted", err);
+    }
+    rc = ask_provider(self, cancel, next, err);
+    if (rc != TIDE_OK)
+        return rc;
+    rc = grant_save(self, &next->grant, err); /* O1 */
+    next->unsaved = rc != TIDE_OK;
+    return rc;
+}
+
+/* A token that could not be kept is tried to be kept again, not asked for again: the
+ * refresh token in it may be the only good one.  Unless somebody signed in anew. */
+static tide_status save_again(tide_tokens *self, const tide_cancel *cancel, struct refreshed *next,
+                              tide_error *err)
+{
+    struct tide_grant stored;
+    tide_grant_init(&stored, &self->wiping.base);
+    const bool newer = grant_load(self, &stored, NULL) == TIDE_OK &&
+                       stored.expires_unix_ms > self->grant.expires_unix_ms;
+    tide_grant_done(&stored);
+    if (newer)
+        return refresh(self, cancel, next, err);
+    next->kept = true;
+    return grant_save(self, &self->grant, err);
+}
+
+/* ---- asking for a token, under the lock ---- */
+
+static bool is_good(const tide_tokens *self, uint64_t now_ms)
+{
+    return !self->refused && !self->ended && !self->unsaved && now_ms < self->good_until_ms;
+}
+
+static tide_status give(const tide_tokens *self, tide_buf *bearer_out, tide_error *err)
+{
+    tide_status rc = tide_buf_set(bearer_out, tide_buf_text(&self->grant.access_token));
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for a token");
+}
+
+/* Takes over what the refresh brought; `next` is empty or old afterwards. */
+static void settle(tide_tokens *self, tide_status rc, struct refreshed *next, const tide_error *err)
+{
+    self->attempts++;
+    if (next->kept) {
+        self->unsaved = rc != TIDE_OK;
+    } else if (rc == TIDE_OK || next->unsaved || next->ended) {
+        const struct tide_grant old = self->grant;
+        self->grant = next->grant;
+        next->grant = old;
+        self->good_until_ms = next->good_until_ms;
+        self->ended = next->ended;
+        self->unsaved = next->unsaved;
+        self->refused = false;
+    }
+    if (rc == TIDE_OK) {
+        self->attempt_ok = next->kept ? self->attempt_ok : self->attempts;
+    } else if (rc != TIDE_CANCELED && rc != TIDE_NO_MEMORY) {
+        /* Its own reasons aside: who waited would only find the same. */
+        self->attempt_shared = self->attempts;
+        self->shared = *err;
+    }
+}
+
+/* Called and left with the lock; without it in between. */
+static tide_status refresh_alone(tide_tokens *self, const tide_cancel *cancel, tide_error *err)
+{
+    struct refreshed next = {.good_until_ms = 0};
+    tide_error why = {0};
+    tide_status rc = TIDE_OK;
+    const bool unsaved = self->unsaved;
+    self->busy = true;
+    tide_lock_drop(self->world, self->lock);
+    tide_grant_init(&next.grant, &self->wiping.base);
+    rc = unsaved ? save_again(self, cancel, &next, &why) : refresh(self, cancel, &next, &why);
+    tide_lock_take(self->world, self->lock);
+    settle(self, rc, &next, &why);
+    tide_grant_done(&next.grant);
+    self->busy = false;
+    tide_cond_wake_all(self->world, self->changed);
+    if (rc != TIDE_OK && err != NULL)
+        *err = why;
+    return rc;
+}
+
+/* Waits for the busy thread.  TIDE_OK: look again. */
+static tide_status wait_turn(tide_tokens *self, const tide_cancel *cancel, tide_error *err)
+{
+    if (cancel != NULL && tide_canceled(cancel) != TIDE_CANCEL_NONE)
+        return tide_error_set(err, TIDE_CANCELED, "canceled");
+    const uint64_t deadline_us =
+        cancel == NULL ? TIDE_NEVER
+                       : tide_world_now_us(self->world) + (uint64_t)WAIT_SLICE_MS * 1000;
+    if (tide_cond_wait(self->world, self->changed, self->lock, deadline_us) == TIDE_STOPPED)
+        return tide_error_set(err, TIDE_STOPPED, "stopped");
+    return TIDE_OK;
+}
+
+tide_status tide_tokens_get(tide_tokens *self, const tide_cancel *cancel, tide_buf *bearer_out,
+                            tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    tide_lock_take(self->world, self->lock);
+    const uint64_t came_at = self->attempts; /* what ends later was worth waiting for */
+    for (;;) { /* ends: with each turn an attempt ends, and one after ours is an answer */
+        /* One that was just asked for is given out even if its life is short. */
+        const bool fresh =
+            self->attempt_ok > came_at && !self->refused && !self->ended && !self->unsaved;
+        if (is_good(self, tide_world_now_ms(self->world)) || (fresh && !self->busy)) {
+            rc = give(self, bearer_out, err);
+            break;
+        }
+        if (self->busy) {
+            rc = wait_turn(self, cancel, err);
+            if (rc != TIDE_OK)
+                break;
+            continue;
+        }
+        if (self->attempt_shared > came_at) {
+            rc = self->shared.status;
+            if (err != NULL)
+                *err = self->shared;
+            break;
+        }
+        if (cancel != NULL && tide_canceled(cancel) != TIDE_CANCEL_NONE) {
+            rc = tide_error_set(err, TIDE_CANCELED, "canceled");
+            break;
+        }
+        rc = refresh_alone(self, cancel, err);
+        if (rc != TIDE_OK)
+            break;
+    }
+    tide_lock_drop(self->world, self->lock);
+    return rc;
+}
+
+tide_status tide_tokens_scopes(tide_tokens *self, tide_buf *scopes_out, tide_error *err)
+{
+    tide_lock_take(self->world, self->lock);
+    const tide_status rc = tide_buf_set(scopes_out, tide_buf_text(&self->grant.scopes));
+    tide_lock_drop(self->world, self->lock);
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the scopes of a sign-in");
+}
+
+void tide_tokens_refused(tide_tokens *self, tide_text bearer)
+{
+    tide_lock_take(self->world, self->lock);
+    /* The text of a token that was replaced meanwhile means nothing. */
+    if (tide_text_equal(bearer, tide_buf_text(&self->grant.access_token)))
+        self->refused = true;
+    tide_lock_drop(self->world, self->lock);
+}
+
+tide_status tide_tokens_revoke(tide_tokens *self, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    tide_lock_take(self->world, self->lock);
+    while (rc == TIDE_OK && self->busy)
+        rc = wait_turn(self, NULL, err);
+    if (rc != TIDE_OK) {
+        tide_lock_drop(self->world, self->lock);
+        return rc;
+    }
+    self->busy = true;
+    tide_lock_drop(self->world, self->lock);
+    if (self->grant.type == TIDE_GRANT_USER && !self->ended)
+        rc =
+            tide_revoke_request(self->world, tide_buf_cstr(&self->grant.revoke_url),
+                                tide_buf_text(&self->grant.refresh_token), &self->wiping.base, err);
+    const bool revoked = rc == TIDE_OK;
+    if (rc == TIDE_OK) {
+        rc = tide_secrets_remove(self->secrets, self->name, err);
+        rc = rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
+    }
+    tide_lock_take(self->world, self->lock);
+    self->busy = false;
+    if (revoked) {
+        self->ended = true;
+        self->unsaved = false;
+    }
+    tide_cond_wake_all(self->world, self->changed);
+    tide_lock_drop(self->world, self->lock);
+    return rc;
+}

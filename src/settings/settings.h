@@ -1,0 +1,177 @@
+/* settings.h - every number a person may tune, by name, type and origin (E11).
+ *
+ * The table is list.h.  A value comes from the highest of four layers:
+ * built-in default < YAML file < environment TIDEMARK_... < flag.  Code reads a
+ * setting by its enum, never by a string.  This module knows names, types and
+ * bounds; it does not know what any setting is for.
+ *
+ * In the file, `workers.count: 8` and `workers:` with `count: 8` beneath it mean
+ * the same.  In the environment dots become underscores in upper case:
+ * TIDEMARK_WORKERS_COUNT=8.  TIDEMARK_HOME is not a setting.
+ *
+ * One thread at a time: the owner reloads and hands changed numbers on.
+ *
+ * Invariants (tide_settings_check()):
+ *   S1  every value is of its type and within its bounds; every default too.
+ *   S2  names are unique, and so are their names in the environment.
+ *   S3  a value's origin is the highest layer that gave one.
+ *   S4  what is refused changes nothing: neither values nor files.
+ *   S5  values that bound each other agree (refill_below < refill_to, ...).
+ */
+#ifndef TIDE_ENGINE_SETTINGS_H
+#define TIDE_ENGINE_SETTINGS_H
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "settings/list.h"
+#include "world/world.h"
+
+typedef struct tide_settings tide_settings;
+
+#define TIDE_SETTING_ENUM_N(id, name, type, def, min, max, unit, live, meaning)     TIDE_SET_##id,
+#define TIDE_SETTING_ENUM_T(id, name, type, def, bytes_max, choices, live, meaning) TIDE_SET_##id,
+typedef enum tide_setting {
+    TIDE_SETTINGS(TIDE_SETTING_ENUM_N, TIDE_SETTING_ENUM_T) TIDE_SETTINGS_COUNT
+} tide_setting;
+
+typedef enum tide_setting_type {
+    TIDE_TYPE_INTEGER,
+    TIDE_TYPE_SIZE,     /* bytes: 64MiB */
+    TIDE_TYPE_DURATION, /* milliseconds: 500ms, 10s, 5m, 7d */
+    TIDE_TYPE_PERMILLE, /* 20, 2%, 0.2% */
+    TIDE_TYPE_BOOL,     /* true, false, yes, no, on, off */
+    TIDE_TYPE_TEXT,
+    TIDE_TYPE_SCHEDULE, /* text that tide_setting_windows() understands */
+    TIDE_TYPE_URL,      /* text; of a database; its password is never printed */
+} tide_setting_type;
+
+struct tide_setting_info {
+    const char *name;
+    tide_setting_type type;
+    uint64_t number;   /* the default */
+    const char *text;  /* the default of TEXT, SCHEDULE and URL, else NULL */
+    uint64_t min, max; /* max: bytes of a text */
+    const char *unit;
+    const char *choices; /* "a|b|c"; NULL: any */
+    bool live;
+    const char *meaning;
+};
+
+typedef enum tide_origin_layer {
+    TIDE_ORIGIN_DEFAULT,
+    TIDE_ORIGIN_FILE,
+    TIDE_ORIGIN_ENV,
+    TIDE_ORIGIN_FLAG,
+} tide_origin_layer;
+
+enum {
+    TIDE_SETTING_TEXT_BYTES = 256, /* room for any value, terminator included */
+    TIDE_SETTINGS_FILE_BYTES_MAX = 1 << 20,
+    TIDE_SETTINGS_FLAGS_MAX = 64,
+    TIDE_SETTING_WINDOWS_MAX = 16,
+    TIDE_SETTING_GMAIL_UNITS_MIN = 400,   /* unless it is 0 */
+    TIDE_SETTING_CONSOLE_UNITS_MIN = 100, /* the same */
+};
+
+/* ---- the table ---- */
+
+const struct tide_setting_info *tide_setting_info(tide_setting setting);
+bool tide_setting_find(tide_text name, tide_setting *setting_out);
+const char *tide_setting_type_name(tide_setting_type type);
+/* "TIDEMARK_WORKERS_COUNT". */
+void tide_setting_env_name(tide_setting setting, char name_out[TIDE_SETTING_TEXT_BYTES]);
+/* The known name nearest to a mistyped one; NULL when none is near. */
+const char *tide_setting_nearest(tide_text name);
+
+/* ---- layers ---- */
+
+struct tide_settings_sources {
+    const char *file;               /* path of config.yaml; it may be missing.  NULL: none */
+    const char *const *environment; /* like environ; NULL: none */
+    const char *const *flags;       /* "name=value" each */
+    size_t flags_count;
+};
+
+/* All layers at once.  A wrong value, name or file is refused: err says where
+ * (file and line, variable or flag), what and why.  The sources are copied for
+ * tide_settings_reload(). */
+tide_status tide_settings_load(tide_world *world, const struct tide_settings_sources *sources,
+                               tide_mem *mem, tide_settings **settings_out, tide_error *err);
+/* Reads the file again.  changed_out[s]: the value of a live setting changed
+ * and counts from now on.  restart_out[s]: it changed but is not live; the old
+ * value stays.  On a failure everything stays as it was.  Settings that were put
+ * together layer by layer have nothing to read again: nothing changes. */
+tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
+                                 bool changed_out[TIDE_SETTINGS_COUNT],
+                                 bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err);
+
+/* The two halves of it, for callers with a lock: reading and judging the sources,
+ * and taking over what they say.  `fresh` is the caller's to free, and is used
+ * up by the second. */
+tide_status tide_settings_again(const tide_settings *settings, tide_world *world,
+                                tide_settings **fresh_out, tide_error *err);
+tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
+                               bool changed_out[TIDE_SETTINGS_COUNT],
+                               bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err);
+/* The file that tide_settings_load() was given; NULL: none.  Never changes. */
+const char *tide_settings_file(const tide_settings *settings);
+
+/* The layers one by one, in this order, for tests and for callers that have the
+ * bytes already.  `check` settles S5 at the end. */
+tide_status tide_settings_new(tide_mem *mem, tide_settings **settings_out);
+void tide_settings_free(tide_settings *settings);
+tide_status tide_settings_add_yaml(tide_settings *settings, const char *path, tide_text yaml,
+                                   tide_error *err);
+tide_status tide_settings_add_environment(tide_settings *settings, const char *const *environment,
+                                          tide_error *err);
+tide_status tide_settings_add_flag(tide_settings *settings, const char *assignment,
+                                   tide_error *err);
+/* S1..S5; err names the pair that does not agree. */
+tide_status tide_settings_check(const tide_settings *settings, tide_error *err);
+
+/* ---- reading ---- */
+
+/* Numbers in their base unit; a setting that is a text is a bug here. */
+uint64_t tide_setting_u64(const tide_settings *settings, tide_setting setting);
+uint32_t tide_setting_u32(const tide_settings *settings, tide_setting setting); /* max fits */
+bool tide_setting_bool(const tide_settings *settings, tide_setting setting);
+/* Borrowed until the next reload. */
+const char *tide_setting_text(const tide_settings *settings, tide_setting setting);
+
+/* A stretch of the week with limits of its own, in local time.  `to` <= `from`
+ * runs past midnight and belongs to the day it began. */
+struct tide_setting_window {
+    uint8_t days; /* bit 0: Monday ... bit 6: Sunday */
+    uint16_t from_minute, to_minute;
+    uint64_t down_bytes_per_s, up_bytes_per_s, both_bytes_per_s; /* 0: no limit */
+};
+/* "[DAYS] HH:MM-HH:MM LIMIT", separated by ';'.  DAYS: mon-fri or sat,sun.
+ * LIMIT: full, a size (both directions together), or any of down=SIZE up=SIZE
+ * both=SIZE.  The first window that holds a minute wins.  Returns how many. */
+size_t tide_setting_windows(const tide_settings *settings, tide_setting setting,
+                            struct tide_setting_window windows_out[TIDE_SETTING_WINDOWS_MAX]);
+
+/* The value as it would be written: "7d", "64MiB", "2%"; of a URL's password only ***. */
+void tide_setting_print(const tide_settings *settings, tide_setting setting,
+                        char value_out[TIDE_SETTING_TEXT_BYTES]);
+/* "default", "config.yaml:12", "env TIDEMARK_WORKERS_COUNT", "flag". */
+void tide_setting_origin(const tide_settings *settings, tide_setting setting,
+                         char origin_out[TIDE_SETTING_TEXT_BYTES * 2]);
+tide_origin_layer tide_setting_layer(const tide_settings *settings, tide_setting setting);
+
+/* ---- editing the file ---- */
+
+/* Gives `name` another value in the text of a YAML file: in its line where it
+ * is set, else in a new line at the end.  Comments, order and every other line
+ * stay as they are.  The result is parsed again before it is returned, and
+ * refused if anything else changed.  `edited` is replaced. */
+tide_status tide_settings_edit_yaml(const char *path, tide_text yaml, tide_text name,
+                                    tide_text value, tide_mem *mem, tide_buf *edited,
+                                    tide_error *err);
+/* The same for the file itself, replaced whole or not at all. */
+tide_status tide_settings_edit_file(tide_world *world, const char *path, tide_text name,
+                                    tide_text value, tide_mem *mem, tide_error *err);
+
+#endif

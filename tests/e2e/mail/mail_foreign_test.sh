@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# mail_foreign_test.sh TIDEMARK CLOUD: a shard that the ledger cannot vouch for (an older copy
+# without a proof, a file of another time) never lets the archiver act on its labels (M4, M13).
+. "$(dirname "$0")/../stage.sh"
+user=ada@example.com
+messages=60
+
+start_cloud --seed 8 --clock 1794700000000 \
+    --mailbox "$user=$messages,size=3000" --token tok="$user"
+api=$origin/gmail/v1/users/me
+ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
+export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 # no pacing: the cloud has no quota here
+archive=$dir/home/archive/$user
+state() { sqlite3 "$dir/home/state.db" "$1"; }
+on_server() { ask "$api/messages/$1?format=minimal" >/dev/null 2>&1; }
+sync() { t mail sync --quiet >"$dir/out" 2>&1 || fail "sync: $(cat "$dir/out")"; }
+label() { curl -sSf "$origin/_cloud/mail/label" -d "{\"user\":\"$user\",\"ids\":[\"$1\"],\"add\":[\"STARRED\"]}" >/dev/null; }
+# The newest of that year without a star is to be deleted; the starred one must stay.
+spares() { # what
+    t mail archive "in:anywhere -is:starred before:$((${year%.db} + 1))/01/01" --limit 1 --mode delete --yes --json >"$dir/out" 2>"$dir/err"
+    on_server "$victim" || fail "$1: $victim was deleted by the labels of an older time"
+}
+
+t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+sync
+sync # adopted, and noted as proven
+year=$(ls "$archive" | grep -m1 db$)
+victim=$(sqlite3 "$archive/$year" "SELECT gmail_id FROM message WHERE id NOT IN (SELECT message FROM message_label
+    JOIN label ON label.id = message_label.label WHERE label.label IN ('DRAFT', 'STARRED', 'TRASH', 'SPAM')) ORDER BY id DESC LIMIT 1")
+cp "$archive/$year" "$dir/old.db"
+label "$victim"
+sync
+sync
+[ "$(sqlite3 "$archive/$year" "SELECT count(*) FROM message_label JOIN label ON label.id = message_label.label
+    JOIN message ON message.id = message_label.message WHERE gmail_id = '$victim' AND label.label = 'STARRED'")" -eq 1 ] ||
+    fail "the star is not known"
+
+# ---- an older copy, and no proof of its time is left
+state "DELETE FROM mail_proof"
+cp "$archive/$year" "$dir/new.db"
+rm -f "$archive/$year"*
+cp "$dir/old.db" "$archive/$year"
+spares "before a sync"
+sync
+spares "an older copy"
+[ "$(state "SELECT count(*) FROM mail_gap")" -eq 1 ] || fail "no gap is remembered"
+
+# ---- a file that the ledger does not know, made before the last run
+state "DELETE FROM mail_gap; DELETE FROM mail_shard WHERE name = '${year%.db}'"
+spares "a file from elsewhere"
+[ "$(state "SELECT count(*) FROM mail_gap")" -eq 1 ] || fail "no gap is remembered for a file from elsewhere"
+
+# ---- and the archiver still works for what it can ask about
+t mail archive "in:anywhere -is:starred before:$((${year%.db} + 4))/01/01" --limit 30 --mode delete --yes --json >"$dir/out" 2>"$dir/err"
+[ "$(jq -r .removed "$dir/out")" -gt 0 ] || fail "nothing was removed at all: $(cat "$dir/out" "$dir/err")"
+on_server "$victim" || fail "$victim was deleted at last"
+
+echo "$failed failed"
+[ "$failed" -eq 0 ]

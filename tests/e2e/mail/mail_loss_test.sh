@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# mail_loss_test.sh TIDEMARK CLOUD: an archive is compared with what the ledger and the manifests
+# know about it, never only with itself (M4, M19a).  What is missing is named by verify and
+# status, exit code 3; what exists nowhere else is told until somebody accepts it; a damaged shard
+# does not keep the others from answering.
+. "$(dirname "$0")/../stage.sh"
+user=ada@example.com
+messages=40
+
+start_cloud --seed 8 --clock 1794700000000 \
+    --mailbox "$user=$messages,size=3000" --token tok="$user"
+api=$origin/gmail/v1/users/me
+export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 # no pacing: the cloud has no quota here
+archive=$dir/home/archive/$user
+status() { t mail status --json >"$dir/out" 2>"$dir/err"; }
+field() { jq -r ".accounts[0].$1" "$dir/out"; }
+count() { sqlite3 "$archive/$1.db" 'SELECT count(*) FROM message'; }
+# verify and status say WORDS and end with 3.
+misses() { # what words
+    t mail verify >"$dir/out" 2>&1
+    [ $? -eq 3 ] || fail "$1: verify ended with $?: $(cat "$dir/out")"
+    grep -q "$2" "$dir/out" || fail "$1: verify does not say \"$2\": $(cat "$dir/out")"
+    t mail status >"$dir/out" 2>&1
+    [ $? -eq 3 ] || fail "$1: status did not end with 3: $(cat "$dir/out")"
+    grep -q "$2" "$dir/out" || fail "$1: status does not say \"$2\": $(cat "$dir/out")"
+}
+whole() { # what
+    t mail verify >"$dir/out" 2>&1 || fail "$1: verify: $(cat "$dir/out")"
+    status || fail "$1: status ended with $?: $(cat "$dir/out" "$dir/err")"
+    [ "$(field 'lost.messages | length')" -eq 0 ] || fail "$1: $(field lost)"
+}
+
+t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+t mail sync --quiet >/dev/null || fail "sync"
+t mail sync --quiet >/dev/null || fail "sync"
+whole "at the beginning"
+cp -r "$archive" "$dir/backup"
+
+# ---- a shard is deleted, emptied, the archive is gone: each is named, and a sync heals it
+n=$(count 2022)
+rm "$archive"/2022.db*
+misses "deleted" "2022.db is missing, with $n message"
+t mail sync --quiet >"$dir/out" 2>&1 || fail "sync after a deletion: $? $(cat "$dir/out")"
+whole "deleted, after a sync"
+: >"$archive/2021.db"
+misses "emptied" "2021.db is missing"
+t mail sync --quiet >"$dir/out" 2>&1 || fail "sync after an emptied shard: $? $(cat "$dir/out")"
+whole "emptied, after a sync"
+rm -rf "$dir/home/archive"
+misses "all of it" "2021.db is missing"
+t mail status >"$dir/out" 2>&1
+grep -q 'everything since the beginning is stored' "$dir/out" && fail "status says that everything is stored: $(cat "$dir/out")"
+t mail sync --quiet >"$dir/out" 2>&1 || fail "sync after losing everything: $? $(cat "$dir/out")"
+whole "all of it, after a sync"
+
+# ---- a truncated shard: the others answer, it is named, and one command heals it
+all=$(t mail search in:anywhere --limit 100 --json | jq '.messages | length')
+[ "$all" -eq "$messages" ] || fail "$all of $messages are found"
+n=$(count 2022)
+for bytes in 50 5000 30000; do
+    truncate -s "$bytes" "$archive/2022.db"
+    rm -f "$archive"/2022.db-*
+    t mail search in:anywhere --limit 100 --json >"$dir/out" 2>"$dir/err"
+    [ $? -eq 3 ] || fail "a search over a shard of $bytes bytes: exit code"
+    [ "$(jq '.messages | length' "$dir/out")" -eq $((messages - n)) ] || fail "$bytes: $(jq '.messages | length' "$dir/out") are found"
+    [ "$(jq -r '.broken[0].shard' "$dir/out")" = 2022 ] || fail "$bytes: the shard is not named: $(cat "$dir/out")"
+    t mail search in:anywhere >/dev/null 2>"$dir/err"
+    grep -q '2022.db cannot be read' "$dir/err" || fail "$bytes: not named: $(cat "$dir/err")"
+    id=$(sqlite3 "$archive/2023.db" 'SELECT gmail_id FROM message LIMIT 1')
+    t mail show "$id" >/dev/null 2>&1
+    [ $? -eq 3 ] || fail "$bytes: a message of another year is not shown"
+    misses "truncated to $bytes" "2022"
+    t mail sync --quiet >"$dir/out" 2>&1 && fail "$bytes: a sync took no notice: $(cat "$dir/out")"
+    grep -q '2022.db' "$dir/out" && grep -q 'mail heal' "$dir/out" || fail "$bytes: sync says $(cat "$dir/out")"
+    t mail heal --quiet >"$dir/out" 2>&1 || fail "$bytes: heal: $? $(cat "$dir/out")"
+    [ "$(count 2022)" -eq "$n" ] || fail "$bytes: $(count 2022) of $n are back"
+    [ "$(find "$archive" -path '*damaged-*' -name 2022.db -size "${bytes}c" | wc -l)" -eq 1 ] || fail "$bytes: the file was not kept"
+    whole "truncated to $bytes, healed"
+    rm -rf "$archive"/damaged-*
+done
+
+# ---- what exists nowhere else: deleted by the archiver, or gone from Gmail
+gone=$(sqlite3 "$archive/2023.db" 'SELECT gmail_id FROM message ORDER BY id LIMIT 1')
+curl -sSf "$origin/_cloud/mail/delete" -d "{\"user\":\"$user\",\"ids\":[\"$gone\"]}" >/dev/null
+t mail sync --quiet >/dev/null || fail "sync"
+t mail archive 'in:anywhere after:2023/01/01 before:2024/01/01' --mode delete --yes --json >"$dir/out" 2>/dev/null || fail "archive: $(cat "$dir/out")"
+removed=$(jq .removed "$dir/out")
+[ "$removed" -gt 0 ] || fail "nothing was removed"
+copies=$((removed + 1))
+status
+[ "$(field copies.only_here)" -ge 1 ] || fail "only here: $(field copies)"
+cp -r "$archive" "$dir/full"
+rm "$archive"/2023.db*
+misses "only copies" "$copies message.* nowhere else"
+grep -q 'tidemark mail lost' "$dir/out" || fail "nothing says what to do: $(cat "$dir/out")"
+for _ in 1 2 3; do # it stays
+    t mail sync --quiet >"$dir/out" 2>&1
+    [ $? -eq 3 ] || fail "sync hides the loss: $(cat "$dir/out")"
+    grep -q "$copies message.* nowhere else" "$dir/out" || fail "sync does not tell: $(cat "$dir/out")"
+done
+misses "only copies, after syncs" "$copies message.* nowhere else"
+t mail lost >"$dir/out" 2>&1
+[ $? -eq 3 ] || fail "lost: exit code"
+grep -q "$gone" "$dir/out" || fail "lost does not name $gone: $(cat "$dir/out")"
+[ "$(grep -cE '^  lost +[0-9a-f]{16}$' "$dir/out")" -eq "$copies" ] || fail "lost names not all: $(cat "$dir/out")"
+# The backup comes back: nothing is lost any more.
+rm -f "$archive"/2023.db*
+cp "$dir/full/2023.db" "$archive/"
+t mail sync --quiet >"$dir/out" 2>&1 || fail "with the backup: $? $(cat "$dir/out")"
+t mail sync --quiet >"$dir/out" 2>&1 || fail "with the backup, again: $? $(cat "$dir/out")"
+whole "the backup is back"
+# It is lost for good, and accepted.
+rm "$archive"/2023.db*
+t mail sync --quiet >/dev/null 2>&1
+misses "for good" "$copies message.* nowhere else"
+t mail lost accept >"$dir/out" 2>&1 || fail "accept: $(cat "$dir/out")"
+whole "accepted"
+t mail sync --quiet >"$dir/out" 2>&1 || fail "accepted, sync: $? $(cat "$dir/out")"
+t mail lost >"$dir/out" 2>&1 || fail "accepted, lost: $(cat "$dir/out")"
+
+echo "$failed failed"
+[ "$failed" -eq 0 ]

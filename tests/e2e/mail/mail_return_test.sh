@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# mail_return_test.sh TIDEMARK CLOUD: a sync comes back by itself once what stopped it is
+# gone, and never says that all is well while work is left that nothing will do (E5.2, M5, M6a).
+. "$(dirname "$0")/../stage.sh"
+user=ada@example.com
+messages=40
+
+start_cloud --seed 8 --clock 2026-06-01T00:00:00Z \
+    --mailbox "$user=$messages,size=2000" --token tok="$user"
+export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0
+# How often and how slowly it tries is not what is tested.
+export TIDEMARK_RETRY_ATTEMPTS_MAX=2
+export TIDEMARK_RETRY_BACKOFF_START=5ms TIDEMARK_RETRY_BACKOFF_MAX=20ms
+export TIDEMARK_BREAKER_PAUSE_FIRST=5ms TIDEMARK_BREAKER_PAUSE_MAX=20ms
+state() { sqlite3 "$dir/home/state.db" "$1"; }
+fault() { curl -sSf -o /dev/null "$origin/_cloud/faults" -d "$1" || fail "fault $1"; }
+mended() { curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"; }
+field() { jq -r ".accounts[0].$1" "$dir/out"; }
+deliver() {
+    printf 'From: b@example.org\r\nSubject: %s\r\n\r\nnew\r\n' "$1" >"$dir/new.eml"
+    curl -sSf -o /dev/null -X POST -H 'Content-Type: message/rfc822' --data-binary @"$dir/new.eml" \
+        "$origin/_cloud/mail?user=$user" || fail "mail"
+    messages=$((messages + 1))
+}
+since= # --since 1y: fewer slices, where every one of them fails
+run() { t mail sync --quiet --json $since >"$dir/out" 2>"$dir/err"; }
+# A run that leaves something undone says so and does not succeed.
+undone() {
+    local code
+    run
+    code=$?
+    [ "$code" -eq 3 ] || fail "$1: exit $code with $(field cycles_open) cycles open"
+    [ "$(field cycles_open)" -gt 0 ] || fail "$1: nothing is open"
+    t mail sync --quiet $since >"$dir/text" 2>&1 && fail "$1: a second run succeeds"
+    grep -q 'not synced' "$dir/text" || fail "$1: the text does not say what is left: $(cat "$dir/text")"
+}
+whole() {
+    run || fail "$1: exit $? $(cat "$dir/out" "$dir/err")"
+    [ "$(field stored)" -eq "$messages" ] || fail "$1: $(field stored) of $messages are stored"
+    [ "$(field cycles_open)" -eq 0 ] || fail "$1: $(field cycles_open) cycles are open"
+    [ "$(field bad)" -eq 0 ] || fail "$1: $(field bad) are bad"
+    [ "$(state "SELECT count(*) FROM job WHERE state IN (3, 4)")" -eq 0 ] || fail "$1: failed jobs stay"
+}
+
+t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+
+# ---- a first sync whose listings fail, after the plan was made
+fault '{"method":"gmail.users.messages.list","rate":1,"after":8,"fault":"500"}'
+since='--since 1y'
+undone "failed listings"
+mended
+run || fail "failed listings: exit $?"
+[ "$(field cycles_open)" -eq 0 ] || fail "failed listings: $(field cycles_open) cycles are open"
+since=
+whole "failed listings"
+
+# ---- more failed histories than runs may wait on top of each other
+fault '{"method":"gmail.users.history.list","rate":1,"fault":"500"}'
+for i in 1 2 3 4; do
+    undone "failed history $i"
+done
+deliver late
+run # the ninth: nothing more is opened
+mended
+whole "failed histories"
+
+# ---- a history id that is none, and one that cannot be
+for id in 12x 999999999999999 99999999999999999999999; do
+    deliver "$id"
+    state "UPDATE mail_mark SET history_id = '$id'"
+    whole "history id $id"
+    deliver "after $id"
+    whole "after history id $id"
+done
+
+for lie in history-garbled history-ahead; do
+    deliver "$lie"
+    fault "{\"method\":\"gmail.*\",\"rate\":1,\"fault\":\"$lie\"}"
+    run # whatever it says
+    mended
+    deliver "after $lie"
+    whole "$lie"
+done
+
+# ---- an id that cannot be: the listing is asked for again
+deliver id
+fault '{"method":"gmail.users.history.list","count":3,"fault":"id-garbled"}'
+run
+mended
+whole "garbled id"
+
+# ---- tokens that lead nowhere
+for lie in page-loop page-restart; do
+    deliver "$lie"
+    fault "{\"method\":\"gmail.users.history.list\",\"rate\":1,\"fault\":\"$lie\"}"
+    undone "history: $lie"
+    mended
+    whole "history: $lie"
+done
+rm -rf "$dir/home"
+t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+fault '{"method":"gmail.users.messages.list","rate":1,"after":8,"fault":"page-loop"}'
+since='--since 1y'
+undone "looping listing"
+mended
+run || fail "looping listing: exit $?"
+[ "$(field cycles_open)" -eq 0 ] || fail "looping listing: $(field cycles_open) cycles are open"
+since=
+whole "looping listing"
+
+# ---- a person's cancel stays until a person takes it back
+fault '{"method":"gmail.users.history.list","rate":1,"fault":"500"}'
+undone "before the cancel"
+state "UPDATE job SET state = 4 WHERE state = 3"
+mended
+undone "canceled"
+t jobs retry --state canceled >/dev/null 2>&1 || fail "retry"
+whole "canceled"
+
+[ "$failed" -eq 0 ] || exit 1
+echo "a sync comes back: ok"

@@ -1,0 +1,25 @@
+/* governor_fixture.h - what every file of the governor's tests needs. */
+#ifndef TIDE_TESTS_GOVERNOR_FIXTURE_H
+#define TIDE_TESTS_GOVERNOR_FIXTURE_H
+
+#include "base/check.h"
+#include "core/governor/governor.h"
+#include "support/groups.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* TIDE_TEST_SCALE percent of a count, and at least 1. */
+uint64_t scaled(uint64_t count);
+tide_governor *governor_of(const struct tide_governor_profile *profile, uint64_t now_ms);
+void save_now(tide_governor *governor, uint64_t now_ms);
+struct tide_governor_view view_of(const tide_governor *governor, uint64_t now_ms);
+tide_status charge(tide_governor *governor, uint64_t now_ms, uint32_t units);
+void answer(tide_governor *governor, uint64_t now_ms, uint32_t units, tide_status status,
+            uint64_t retry_after_ms);
+/* One call every `every_ms` for a while, all well. */
+uint64_t run_well(tide_governor *governor, uint64_t now_ms, uint64_t for_ms, uint64_t every_ms,
+                  uint32_t units);
+
+#endif

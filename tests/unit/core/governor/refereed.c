@@ -1,0 +1,142 @@
+/* Whole hours under a referee on its own clock. */
+#include "governor_fixture.h"
+
+#include "unit/core/referee.h"
+
+static const struct referee_options an_hour = {
+    .seed = 1, .duration_ms = 3600000, .limit_units = 6000, .call_units = 20, .level = 4};
+
+static void over_an_hour_97_percent_is_used_and_no_window_is_crossed(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= scaled(10); seed++) {
+        struct referee_options options = an_hour;
+        options.seed = seed;
+        const struct referee_report report =
+            referee_run(tide_governor_profile_named("gmail"), &options);
+        print_message("seed %u: %.2f %% used\n", (unsigned)seed, report.share * 100);
+        assert_true(report.share >= 0.97);
+        assert_int_equal(report.crossed, 0);
+        assert_true((double)report.refused < 0.001 * (double)report.calls);
+        assert_in_range(report.in_flight_peak, 2, 10);
+        assert_in_range(report.six_seconds_peak, 400, 720); /* paced */
+    }
+}
+
+/* The reserve would hide a small error: here nothing is held back. */
+static void without_a_reserve_still_no_window_is_crossed(void **state)
+{
+    (void)state;
+    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    profile.reserve_permille = 0;
+    for (uint64_t seed = 1; seed <= scaled(10); seed++) {
+        struct referee_options options = an_hour;
+        options.seed = seed;
+        options.call_units = seed % 2 ? 20 : 5;
+        const struct referee_report report = referee_run(&profile, &options);
+        print_message("seed %u: %.2f %% used\n", (unsigned)seed, report.share * 100);
+        assert_true(report.share >= 0.99);
+        assert_int_equal(report.crossed, 0);
+    }
+}
+
+static void killed_again_and_again_it_crosses_no_window(void **state)
+{
+    (void)state;
+    static const uint32_t every_ms[] = {60000, 20000, 5000, 500};
+    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    profile.reserve_permille = 0;
+    for (uint64_t seed = 1; seed <= scaled(12); seed++) {
+        struct referee_options options = an_hour;
+        options.seed = seed;
+        options.kill_every_ms = every_ms[seed % 4];
+        const struct referee_report report = referee_run(&profile, &options);
+        print_message("seed %u: killed %u times, %.2f %% used\n", (unsigned)seed,
+                      (unsigned)report.lives, report.share * 100);
+        assert_int_equal(report.crossed, 0);
+        if (options.kill_every_ms == 60000)
+            assert_true(report.share >= 0.9);
+    }
+}
+
+/* Time between two lives is what the clock of the machine says, whatever the wall clock was
+ * set to, and no more than the time since the boot if it rebooted (E4.3b). */
+static void killed_while_the_wall_clock_is_set_it_crosses_no_window(void **state)
+{
+    (void)state;
+    static const uint32_t every_ms[] = {120000, 60000, 20000};
+    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    profile.reserve_permille = 0;
+    for (uint64_t seed = 1; seed <= scaled(12); seed++) {
+        struct referee_options options = an_hour;
+        options.seed = seed;
+        options.kill_every_ms = every_ms[seed % 3];
+        options.wall_jumps = true;
+        const struct referee_report report = referee_run(&profile, &options);
+        print_message("seed %u: killed %u times, %.2f %% used, %u windows crossed\n",
+                      (unsigned)seed, (unsigned)report.lives, report.share * 100,
+                      (unsigned)report.crossed);
+        assert_int_equal(report.crossed, 0);
+    }
+}
+
+static void after_a_storm_of_refusals_the_pace_is_back_within_a_minute(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= scaled(20); seed++) {
+        struct referee_options options = an_hour;
+        options.seed = seed;
+        options.duration_ms = 600000;
+        options.storm_from_ms = 240000;
+        options.storm_to_ms = 300000;
+        options.storm_names_ms = seed % 2 ? 0 : 20000;
+        const struct referee_report report =
+            referee_run(tide_governor_profile_named("gmail"), &options);
+        print_message("seed %u: back after %.1f s, %u calls refused\n", (unsigned)seed,
+                      (double)report.recovered_ms / 1000, (unsigned)report.storm_calls);
+        assert_in_range(report.recovered_ms, 1, 60000);
+        assert_true(report.units_after_storm >= 5400);
+        assert_int_equal(report.crossed, 0);
+        assert_in_range(report.storm_calls, 1, 40); /* one probe, not a thousand retries */
+    }
+}
+
+static void a_click_does_not_wait_for_the_backfill(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= scaled(5); seed++) {
+        struct referee_options options = an_hour;
+        options.seed = seed;
+        options.clicks_every_ms = 11000; /* six a minute at most: the reserve */
+        const struct referee_report report =
+            referee_run(tide_governor_profile_named("gmail"), &options);
+        print_message("seed %u: %u clicks waited at most %u ms\n", (unsigned)seed,
+                      (unsigned)report.clicks, (unsigned)report.click_wait_ms_max);
+        assert_true(report.clicks > 300);
+        assert_in_range(report.click_wait_ms_max, 0, 50);
+        assert_int_equal(report.crossed, 0);
+        assert_true(report.share >= 0.97);
+    }
+}
+
+/* A referee that never complains proves nothing. */
+static void the_referee_notices_a_quota_that_is_smaller_than_believed(void **state)
+{
+    (void)state;
+    struct referee_options options = an_hour;
+    options.limit_units = 5800;
+    const struct referee_report report =
+        referee_run(tide_governor_profile_named("gmail"), &options);
+    assert_true(report.crossed > 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(over_an_hour_97_percent_is_used_and_no_window_is_crossed),
+    cmocka_unit_test(without_a_reserve_still_no_window_is_crossed),
+    cmocka_unit_test(killed_again_and_again_it_crosses_no_window),
+    cmocka_unit_test(killed_while_the_wall_clock_is_set_it_crosses_no_window),
+    cmocka_unit_test(after_a_storm_of_refusals_the_pace_is_back_within_a_minute),
+    cmocka_unit_test(a_click_does_not_wait_for_the_backfill),
+    cmocka_unit_test(the_referee_notices_a_quota_that_is_smaller_than_believed),
+};
+GROUP(refereed, tests);

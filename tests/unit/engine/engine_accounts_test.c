@@ -1,0 +1,233 @@
+/* engine_accounts_test.c - one engine, several accounts: whom it works for, what their calls came
+ * to, and how long one header of a server may hold one back (E4.3, E9.1). */
+#include "engine_fixture.h"
+
+#include "engine/control/control.h"
+#include "ledger/outcome.h"
+#include "support/http_server.h"
+#include "tidemark_inside.h"
+#include "world/socket.h"
+
+#include <jansson.h>
+
+struct counted {
+    const char *url; /* NULL: no call */
+    uint64_t runs;
+};
+
+static tide_status counted_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct counted *counted = context;
+    struct tide_response response;
+    tide_status rc = TIDE_OK;
+    (void)add(&counted->runs, 1);
+    if (counted->url == NULL)
+        return TIDE_OK;
+    tide_response_init(&response, tide_mem_heap());
+    const struct tide_request request = {.method = "GET", .url = counted->url, .repeatable = true};
+    rc = tide_job_call(job, 1, 0, NULL, &request, &response, err);
+    tide_response_done(&response);
+    return rc;
+}
+
+static json_t *account_named(struct fixture *f, const char *name, json_t **snapshot_out)
+{
+    tide_buf text;
+    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    OK(tide_engine_snapshot(f->engine, &text, err));
+    *snapshot_out = json_loadb(text.data, text.bytes, 0, NULL);
+    tide_buf_done(&text);
+    json_t *accounts = json_object_get(*snapshot_out, "accounts");
+    for (size_t i = 0; i < json_array_size(accounts); i++) {
+        json_t *account = json_array_get(accounts, i);
+        if (strcmp(json_string_value(json_object_get(account, "account")), name) == 0)
+            return account;
+    }
+    fail_msg("no account %s", name);
+    return NULL;
+}
+
+static void a_process_for_one_account_leaves_the_others_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct counted counted = {.url = NULL};
+    uint32_t ada = 0;
+    uint32_t bob = 0;
+    const char *only[] = {"ada"};
+    fixture_open(f);
+    const uint32_t kind =
+        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    OK(tide_engine_account(f->engine, "ada", "default", &ada, err));
+    OK(tide_engine_account(f->engine, "bob", "default", &bob, err));
+    for (int i = 0; i < 3; i++) {
+        enqueue(f, (struct tide_spec){.kind = kind, .account = ada});
+        enqueue(f, (struct tide_spec){.kind = kind, .account = bob});
+    }
+    OK(tide_engine_only(f->engine, only, 1, err));
+    start(f);
+    finish(f); /* bob's jobs are not waited for */
+    assert_int_equal(get(&counted.runs), 3);
+
+    /* Who comes later is not among the named, either. */
+    uint32_t eve = 0;
+    OK(tide_engine_account(f->engine, "eve", "default", &eve, err));
+    enqueue(f, (struct tide_spec){.kind = kind, .account = eve});
+    finish(f);
+    assert_int_equal(get(&counted.runs), 3);
+    fixture_close(f);
+
+    /* The next process has nobody in particular to work for. */
+    fixture_open(f);
+    (void)define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    start(f);
+    finish(f);
+    assert_int_equal(get(&counted.runs), 7);
+}
+
+static tide_status take_line(void *arg, tide_text line)
+{
+    (void)line;
+    (*(int *)arg)++;
+    return TIDE_OK;
+}
+
+static void a_command_may_ask_it_for_another_account(void **state)
+{
+    struct fixture *f = *state;
+    struct counted counted = {.url = NULL};
+    uint32_t ada = 0;
+    uint32_t bob = 0;
+    const char *only[] = {"ada"};
+    char path[128];
+    int lines = 0;
+    fixture_open(f);
+    const uint32_t kind =
+        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    OK(tide_engine_account(f->engine, "ada", "default", &ada, err));
+    OK(tide_engine_account(f->engine, "bob", "default", &bob, err));
+    enqueue(f, (struct tide_spec){.kind = kind, .account = bob});
+    OK(tide_engine_only(f->engine, only, 1, err));
+    start(f);
+    finish(f);
+    assert_int_equal(get(&counted.runs), 0);
+    (void)snprintf(path, sizeof path, "%s/" TIDE_CONTROL_SOCKET, f->dir);
+    OK(tide_socket_ask(f->world, tide_mem_heap(), path,
+                       TIDE_TEXT("{\"op\":\"enqueue\",\"kind\":\"work\",\"account\":\"bob\"}"),
+                       15000, NULL, take_line, &lines, err));
+    assert_int_equal(lines, 1);
+    UNTIL(get(&counted.runs) == 2); /* what waited, and what was asked for */
+}
+
+static void one_header_holds_an_account_for_an_hour_at_most(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct counted counted = {.url = test_http_url(server, "/status?code=429&after=999999999")};
+    uint32_t account = 0;
+    fixture_settings(f, "governor.retry_after_max=20m");
+    fixture_open(f);
+    const uint32_t kind =
+        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    OK(tide_engine_account(f->engine, "ada", "default", &account, err));
+    enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    start(f);
+    UNTIL(test_http_requests(server) == 1);
+    json_t *snapshot = NULL;
+    json_int_t wait_ms = 0;
+    for (bool waits = false; !waits; test_pause()) {
+        json_decref(snapshot);
+        json_t *ada = account_named(f, "ada", &snapshot);
+        wait_ms = json_integer_value(json_object_get(ada, "for_ms"));
+        waits = wait_ms > 0;
+    }
+    assert_in_range(wait_ms, 19 * 60000, 20 * 60000);
+    json_decref(snapshot);
+    fixture_close(f);
+    test_http_stop(server);
+}
+
+static void what_calls_came_to_is_seen_and_outlives_the_engine(void **state)
+{
+    struct fixture *f = *state;
+    struct counted counted = {.url = "http://127.0.0.1:1/x"};
+    uint32_t account = 0;
+    json_t *snapshot = NULL;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    OK(tide_engine_account(f->engine, "ada", "default", &account, err));
+    enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    start(f);
+    for (bool failed = false; !failed; test_pause()) {
+        json_t *ada = account_named(f, "ada", &snapshot);
+        const char *text = json_string_value(json_object_get(ada, "last_failure"));
+        failed = text != NULL;
+        if (failed) {
+            assert_non_null(strstr(text, "127.0.0.1:1"));
+            assert_true(json_integer_value(json_object_get(ada, "last_failed_unix_ms")) > 0);
+            assert_int_equal(json_integer_value(json_object_get(ada, "last_ok_unix_ms")), 0);
+        }
+        json_decref(snapshot);
+    }
+    fixture_close(f);
+
+    test_http *server = test_http_start();
+    counted.url = test_http_url(server, "/plain");
+    fixture_open(f);
+    kind = define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    json_t *ada = account_named(f, "ada", &snapshot);
+    assert_non_null(json_object_get(ada, "last_failure")); /* of the run before */
+    json_decref(snapshot);
+    start(f);
+    finish(f);
+    ada = account_named(f, "ada", &snapshot);
+    const json_int_t ok_ms = json_integer_value(json_object_get(ada, "last_ok_unix_ms"));
+    assert_true(ok_ms > json_integer_value(json_object_get(ada, "last_failed_unix_ms")));
+    json_decref(snapshot);
+    fixture_close(f);
+    /* The last word is in the ledger, however short ago it was spoken. */
+    fixture_open(f);
+    ada = account_named(f, "ada", &snapshot);
+    assert_int_equal(json_integer_value(json_object_get(ada, "last_ok_unix_ms")), ok_ms);
+    json_decref(snapshot);
+    test_http_stop(server);
+}
+
+static void an_outcome_is_written_when_fortune_turns(void **state)
+{
+    (void)state;
+    struct tide_outcome outcome = {.ok_unix_ms = 0};
+    const tide_text host = TIDE_TEXT("mail.example.org");
+    assert_true(tide_outcome_add(&outcome, TIDE_OK, host, "", 1000));
+    outcome.saved_unix_ms = 1000;
+    assert_false(tide_outcome_add(&outcome, TIDE_OK, host, "", 30000));
+    assert_true(tide_outcome_add(&outcome, TIDE_NETWORK, host, "no route", 40000));
+    assert_string_equal(outcome.text, "mail.example.org: no route");
+    assert_true(tide_outcome_is_bad(&outcome));
+    outcome.saved_unix_ms = 40000;
+    assert_false(tide_outcome_add(&outcome, TIDE_OK, host, "", 40500)); /* it flaps */
+    assert_false(tide_outcome_is_bad(&outcome));
+    assert_true(outcome.unsaved);
+    assert_true(tide_outcome_add(&outcome, TIDE_OK, host, "", 100001));
+    /* What says nothing about the remote changes nothing. */
+    static const tide_status silent[] = {TIDE_CANCELED, TIDE_STOPPED, TIDE_AGAIN, TIDE_NO_MEMORY,
+                                         TIDE_GONE};
+    for (size_t i = 0; i < sizeof silent / sizeof silent[0]; i++)
+        assert_false(tide_outcome_add(&outcome, silent[i], host, "x", 900000));
+    assert_int_equal(outcome.ok_unix_ms, 100001);
+    assert_int_equal(outcome.failed_unix_ms, 40000);
+    /* A text that names the host is not given it twice. */
+    (void)tide_outcome_add(&outcome, TIDE_SERVER, host, "GET mail.example.org/x: 500", 900000);
+    assert_string_equal(outcome.text, "GET mail.example.org/x: 500");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_process_for_one_account_leaves_the_others_alone),
+        TEST(a_command_may_ask_it_for_another_account),
+        TEST(one_header_holds_an_account_for_an_hour_at_most),
+        TEST(what_calls_came_to_is_seen_and_outlives_the_engine),
+        cmocka_unit_test(an_outcome_is_written_when_fortune_turns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

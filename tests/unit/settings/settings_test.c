@@ -1,0 +1,562 @@
+/* Settings: four layers, typed values, refusals with a place, edits that keep
+ * every other byte (E11); and the times, sizes and durations they are written in. */
+#include "base/clocktext.h"
+#include "base/rng.h"
+#include "settings/settings.h"
+#include "settings/url.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static long scaled(long count)
+{
+    const char *scale = getenv("TIDE_TEST_SCALE");
+    return count * (scale == NULL ? 100 : strtol(scale, NULL, 10)) / 100;
+}
+
+static tide_settings *settings_of(tide_mem *mem)
+{
+    tide_settings *settings = NULL;
+    assert_int_equal(tide_settings_new(mem, &settings), TIDE_OK);
+    return settings;
+}
+
+static tide_status yaml_of(tide_settings *settings, const char *yaml, tide_error *err)
+{
+    return tide_settings_add_yaml(settings, "config.yaml", tide_text_of(yaml), err);
+}
+
+static void every_default_is_within_its_bounds(void **state)
+{
+    (void)state;
+    tide_error err = {0};
+    tide_settings *settings = settings_of(tide_mem_heap());
+    if (tide_settings_check(settings, &err) != TIDE_OK)
+        fail_msg("%s", err.text);
+    tide_settings_free(settings);
+}
+
+static void names_are_unique_also_in_the_environment(void **state)
+{
+    (void)state;
+    char a[TIDE_SETTING_TEXT_BYTES], b[TIDE_SETTING_TEXT_BYTES];
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
+        tide_setting_env_name((tide_setting)i, a);
+        for (int j = i + 1; j < TIDE_SETTINGS_COUNT; j++) {
+            tide_setting_env_name((tide_setting)j, b);
+            assert_string_not_equal(a, b);
+        }
+        tide_setting found = TIDE_SETTINGS_COUNT;
+        const char *name = tide_setting_info((tide_setting)i)->name;
+        assert_true(tide_setting_find(tide_text_of(name), &found));
+        assert_int_equal(found, i);
+    }
+}
+
+static void the_highest_layer_wins_and_is_named(void **state)
+{
+    (void)state;
+    tide_error err = {0};
+    char origin[TIDE_SETTING_TEXT_BYTES * 2];
+    tide_settings *settings = settings_of(tide_mem_heap());
+    const char *environment[] = {"PATH=/bin", "TIDEMARK_WORKERS_COUNT=10", "TIDEMARK_HOME=/x",
+                                 NULL};
+
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 16);
+    tide_setting_origin(settings, TIDE_SET_WORKERS_COUNT, origin);
+    assert_string_equal(origin, "default");
+
+    assert_int_equal(yaml_of(settings, "# us\nworkers:\n  count: 8\nstall.after: 90s\n", &err),
+                     TIDE_OK);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 8);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_STALL_AFTER), 90000);
+    tide_setting_origin(settings, TIDE_SET_WORKERS_COUNT, origin);
+    assert_string_equal(origin, "config.yaml:3");
+
+    assert_int_equal(tide_settings_add_environment(settings, environment, &err), TIDE_OK);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 10);
+    tide_setting_origin(settings, TIDE_SET_WORKERS_COUNT, origin);
+    assert_string_equal(origin, "env TIDEMARK_WORKERS_COUNT");
+
+    assert_int_equal(tide_settings_add_flag(settings, "workers.count=12", &err), TIDE_OK);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 12);
+    tide_setting_origin(settings, TIDE_SET_WORKERS_COUNT, origin);
+    assert_string_equal(origin, "flag");
+    tide_settings_free(settings);
+}
+
+static void values_are_read_in_their_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *assignment;
+        tide_setting setting;
+        uint64_t number;
+    } cases[] = {
+        {"governor.large_above=128MiB", TIDE_SET_GOVERNOR_LARGE_ABOVE, 128ull << 20},
+        {"lanes.interactive_below=5MB", TIDE_SET_LANES_INTERACTIVE_BELOW, 5000000},
+        {"retry.backoff_start=500ms", TIDE_SET_RETRY_BACKOFF_START, 500},
+        {"purge.after=2w", TIDE_SET_PURGE_AFTER, 14 * TIDE_MS_DAY},
+        {"retry.backoff_max=1h30m", TIDE_SET_RETRY_BACKOFF_MAX, 90 * TIDE_MS_MINUTE},
+        {"alerts.bad_warn=0.2%", TIDE_SET_ALERTS_BAD_WARN, 2},
+        {"alerts.bad_warn=7", TIDE_SET_ALERTS_BAD_WARN, 7},
+        {"governor.share=95%", TIDE_SET_GOVERNOR_SHARE, 950},
+    };
+    tide_settings *settings = settings_of(tide_mem_heap());
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_error err = {0};
+        assert_int_equal(tide_settings_add_flag(settings, cases[i].assignment, &err), TIDE_OK);
+        assert_int_equal(tide_setting_u64(settings, cases[i].setting), cases[i].number);
+    }
+    tide_settings_free(settings);
+}
+
+/* What is refused must say where and why, and must change nothing (S4). */
+static void a_wrong_file_is_refused_with_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *yaml;
+        const char *where;
+        const char *why;
+    } cases[] = {
+        {"workers.count: 8\nworkers.cuont: 9\n", "config.yaml:2", "did you mean \"workers.count\""},
+        {"workers:\n  count: many\n", "config.yaml:2", "must be a whole number"},
+        {"\n\nworkers.count: 0\n", "config.yaml:3", "between 1 and 64"},
+        {"stall.after: 5\n", "config.yaml:1", "a duration like"},
+        {"workers.count: 8\nworkers:\n  count: 9\n", "config.yaml:3", "first in line 1"},
+        {"workers: {count: 8}\nworkers: {count: 9}\n", "config.yaml:2", "given twice"},
+        {"workers.count: [8]\n", "config.yaml:1", "lists"},
+        {"workers.count: &a 8\n", "config.yaml:1", "anchors"},
+        {"workers.count: 8\n---\nstall.after: 1m\n", "config.yaml:2", "second document"},
+        {"workers.count: \"8\n", "config.yaml:1", "not YAML"},
+        {"a: [1\nb: 2", "config.yaml:", ""},
+        {"workers:\n  count:\n", "config.yaml:2", "no value"},
+        {"just words\n", "config.yaml:1", "expected"},
+        {"log.level: loud\n", "config.yaml:1", "debug|info|warn|error|none"},
+        {"bandwidth.schedule: \"moon 08:00-09:00 full\"\n", "config.yaml:1", "days are"},
+        {"a:\n b:\n  c:\n   d:\n    e: 1\n", "config.yaml:", "too deeply"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_error err = {0};
+        tide_settings *settings = settings_of(tide_mem_heap());
+        tide_status rc = yaml_of(settings, cases[i].yaml, &err);
+        if (rc != TIDE_INVALID || strstr(err.text, cases[i].where) == NULL ||
+            strstr(err.text, cases[i].why) == NULL)
+            fail_msg("case %zu: %d %s", i, (int)rc, err.text);
+        assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 16);
+        tide_settings_free(settings);
+    }
+}
+
+static void a_wrong_variable_or_flag_is_refused_by_name(void **state)
+{
+    (void)state;
+    tide_error err = {0};
+    tide_settings *settings = settings_of(tide_mem_heap());
+    const char *unknown[] = {"TIDEMARK_WORKERS=1", NULL};
+    const char *wrong[] = {"TIDEMARK_STALL_AFTER=soon", NULL};
+    assert_int_equal(tide_settings_add_environment(settings, unknown, &err), TIDE_INVALID);
+    assert_non_null(strstr(err.text, "TIDEMARK_WORKERS"));
+    assert_int_equal(tide_settings_add_environment(settings, wrong, &err), TIDE_INVALID);
+    assert_non_null(strstr(err.text, "environment TIDEMARK_STALL_AFTER"));
+    assert_int_equal(tide_settings_add_flag(settings, "workers.count", &err), TIDE_INVALID);
+    assert_non_null(strstr(err.text, "name=value"));
+    assert_int_equal(tide_settings_add_flag(settings, "workers.count=-1", &err), TIDE_INVALID);
+    tide_settings_free(settings);
+}
+
+static void values_that_bound_each_other_must_agree(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"tracker.refill_below=900", "tracker.refill_to=90%"},
+        {"retry.backoff_start=10m", "retry.backoff_max=5m"},
+        {"workers.count=4", "workers.reserved_bulk=2"},
+        {"alerts.bad_warn=5%", "alerts.bad_critical=1%"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        tide_error err = {0};
+        tide_settings *settings = settings_of(tide_mem_heap());
+        assert_int_equal(tide_settings_add_flag(settings, wrong[i][0], &err), TIDE_OK);
+        assert_int_equal(tide_settings_add_flag(settings, wrong[i][1], &err), TIDE_OK);
+        assert_int_equal(tide_settings_check(settings, &err), TIDE_INVALID);
+        assert_non_null(strstr(err.text, "must be"));
+        tide_settings_free(settings);
+    }
+}
+
+static void a_schedule_is_read_as_windows_of_the_week(void **state)
+{
+    (void)state;
+    tide_error err = {0};
+    struct tide_setting_window w[TIDE_SETTING_WINDOWS_MAX];
+    tide_settings *settings = settings_of(tide_mem_heap());
+    assert_int_equal(tide_setting_windows(settings, TIDE_SET_BANDWIDTH_SCHEDULE, w), 0);
+    assert_int_equal(
+        yaml_of(settings,
+                "bandwidth.schedule: 'mon-fri 08:00-18:00 500KiB; sat-mon,wed 22:30-06:00 "
+                "down=1MiB up=2MB; 00:00-24:00 full'\n",
+                &err),
+        TIDE_OK);
+    assert_int_equal(tide_setting_windows(settings, TIDE_SET_BANDWIDTH_SCHEDULE, w), 3);
+    assert_int_equal(w[0].days, 0x1f);
+    assert_int_equal(w[0].from_minute, 480);
+    assert_int_equal(w[0].to_minute, 1080);
+    assert_int_equal(w[0].both_bytes_per_s, 512000);
+    assert_int_equal(w[1].days, 0x65); /* Saturday, Sunday, Monday, Wednesday */
+    assert_int_equal(w[1].from_minute, 1350);
+    assert_int_equal(w[1].down_bytes_per_s, 1 << 20);
+    assert_int_equal(w[1].up_bytes_per_s, 2000000);
+    assert_int_equal(w[2].days, 0x7f);
+    assert_int_equal(w[2].to_minute, 1440);
+    assert_int_equal(w[2].both_bytes_per_s, 0);
+    tide_settings_free(settings);
+}
+
+static void a_password_in_a_url_is_found_and_never_shown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url, *shown; /* NULL: it has no password */
+    } cases[] = {
+        {"postgres://host/db", NULL},
+        {"postgres://user@host:5432/db", NULL},
+        {"postgres://user:@host/db", NULL},
+        {"postgres://host:5432/db?user=a&sslmode=verify-full", NULL},
+        {"postgres:///db?host=/run/pg&user=a@b", NULL},
+        {"postgres://host/db?password=", NULL},
+        {"postgres://host/a:b@c", NULL},
+        {"", NULL},
+        {"postgres://user:secret@host:5432/db", "postgres://user:***@host:5432/db"},
+        {"postgresql://user:se:c/ret@host/db", NULL}, /* libpq reads no password there either */
+        {"postgres://user:sec?ret@host/db", "postgres://user:***@host/db"},
+        {"postgres://user:sec@ret@host/db", "postgres://user:***@host/db"},
+        {"postgres://:secret@host", "postgres://:***@host"},
+        {"postgres://host/db?password=secret", "postgres://host/db?password=***"},
+        {"postgres://host/db?a=1&p%61ss%77ord=secret&b=2",
+         "postgres://host/db?a=1&p%61ss%77ord=***&b=2"},
+        {"postgres://u:one@host/db?sslpassword=two&password=three&x=y",
+         "postgres://u:***@host/db?sslpassword=***&password=***&x=y"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char shown[256];
+        const tide_text url = tide_text_of(cases[i].url);
+        assert_int_equal(tide_url_has_password(url), cases[i].shown != NULL);
+        tide_url_masked(url, shown, sizeof shown);
+        assert_string_equal(shown, cases[i].shown == NULL ? cases[i].url : cases[i].shown);
+        char small[12];
+        tide_url_masked(url, small, sizeof small);
+        assert_true(strlen(small) < sizeof small);
+    }
+
+    tide_settings *settings = NULL;
+    tide_error err = {TIDE_OK, 0, ""};
+    char printed[TIDE_SETTING_TEXT_BYTES];
+    assert_int_equal(tide_settings_new(tide_mem_heap(), &settings), TIDE_OK);
+    assert_int_equal(tide_settings_add_flag(settings, "ledger.url=postgres://a:b@c/d", &err),
+                     TIDE_OK);
+    tide_setting_print(settings, TIDE_SET_LEDGER_URL, printed);
+    assert_string_equal(printed, "postgres://a:***@c/d");
+    assert_string_equal(tide_setting_text(settings, TIDE_SET_LEDGER_URL), "postgres://a:b@c/d");
+    /* A mistyped one has its password all the same. */
+    assert_int_equal(tide_settings_add_flag(settings, "ledger.url=postgre://a:secret@c/d", &err),
+                     TIDE_INVALID);
+    assert_null(strstr(err.text, "secret"));
+    tide_settings_free(settings);
+}
+
+static void an_edit_changes_one_value_and_no_other_byte(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *name, *value, *after;
+    } cases[] = {
+        {"", "workers.count", "8", "workers.count: 8\n"},
+        {"# mine\nworkers:\n  count: 4  # few\n  reserved_bulk: 1\n", "workers.count", "32",
+         "# mine\nworkers:\n  count: 32  # few\n  reserved_bulk: 1\n"},
+        {"stall.after: \"5m\" # x\n", "stall.after", "20m", "stall.after: 20m # x\n"},
+        {"stall.after: '5m'", "workers.count", "8", "stall.after: '5m'\nworkers.count: 8\n"},
+        {"# only words\n", "bandwidth.schedule", "08:00-09:00 full",
+         "# only words\nbandwidth.schedule: '08:00-09:00 full'\n"},
+        {"bandwidth:\n  schedule: ''\n", "bandwidth.schedule", "08:00-09:00 1MiB; 09:00-10:00 full",
+         "bandwidth:\n  schedule: '08:00-09:00 1MiB; 09:00-10:00 full'\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_error err = {0};
+        tide_buf edited;
+        tide_buf_init(&edited, tide_mem_heap(), 1 << 16);
+        tide_status rc = tide_settings_edit_yaml(
+            "config.yaml", tide_text_of(cases[i].before), tide_text_of(cases[i].name),
+            tide_text_of(cases[i].value), tide_mem_heap(), &edited, &err);
+        if (rc != TIDE_OK)
+            fail_msg("case %zu: %s", i, err.text);
+        assert_string_equal(tide_buf_cstr(&edited), cases[i].after);
+        tide_buf_done(&edited);
+    }
+}
+
+static void an_edit_that_cannot_be_safe_is_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[][3] = {
+        {"{workers.count: 8}\n", "stall.after", "1m"}, /* the end is not a line of the mapping */
+        {"workers.count: 8\n...\n", "stall.after", "1m"},
+        {"bandwidth.schedule: |\n  08:00-09:00 full\n", "bandwidth.schedule", "09:00-10:00 full"},
+        {"workers.cuont: 8\n", "stall.after", "1m"}, /* wrong already */
+        {"", "workers.count", "65"},
+        {"", "workers.reserved_bulk", "14"}, /* does not agree with the others */
+        {"", "no.such", "1"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_error err = {0};
+        tide_buf edited;
+        tide_buf_init(&edited, tide_mem_heap(), 1 << 16);
+        tide_status rc = tide_settings_edit_yaml(
+            "config.yaml", tide_text_of(cases[i][0]), tide_text_of(cases[i][1]),
+            tide_text_of(cases[i][2]), tide_mem_heap(), &edited, &err);
+        if (rc != TIDE_INVALID || err.text[0] == '\0')
+            fail_msg("case %zu: status %d %s", i, (int)rc, err.text);
+        tide_buf_done(&edited);
+    }
+}
+
+/* Random YAML-like bytes: whatever comes, it is a status, never a crash, and a
+ * refused file leaves every value as it was. */
+static void random_files_are_accepted_or_refused_whole(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {"workers", ":",  " ",   "\n",  "count", "8", ".",
+                                         "\"",      "'",  "[",   "]",   "{",     "}", "&",
+                                         "*",       "- ", "|",   "# ",  "stall", "?", "after",
+                                         "5m",      "\t", "---", "...", "\xff",  ","};
+    uint64_t seed = 20260504;
+    tide_rng rng = tide_rng_seeded(seed);
+    for (long round = scaled(20000); round > 0; round--) {
+        char yaml[256];
+        size_t bytes = 0;
+        for (uint64_t n = tide_rng_below(&rng, 20); n > 0; n--) {
+            const char *piece = pieces[tide_rng_below(&rng, sizeof pieces / sizeof pieces[0])];
+            memcpy(yaml + bytes, piece, strlen(piece));
+            bytes += strlen(piece);
+        }
+        tide_error err = {0};
+        tide_settings *settings = settings_of(tide_mem_heap());
+        tide_status rc = tide_settings_add_yaml(settings, "x", (tide_text){yaml, bytes}, &err);
+        bool changed = tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT) != 16 ||
+                       tide_setting_u64(settings, TIDE_SET_STALL_AFTER) != 10 * TIDE_MS_MINUTE;
+        if (rc != TIDE_OK && (rc != TIDE_INVALID || err.text[0] == '\0' || changed))
+            fail_msg("seed %" PRIu64 " round %ld: %d %s", seed, round, (int)rc, err.text);
+        tide_settings_free(settings);
+    }
+}
+
+static void printed_values_are_read_back_the_same(void **state)
+{
+    (void)state;
+    tide_settings *settings = settings_of(tide_mem_heap());
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
+        char value[TIDE_SETTING_TEXT_BYTES], again[TIDE_SETTING_TEXT_BYTES];
+        char assignment[TIDE_SETTING_TEXT_BYTES * 2];
+        tide_error err = {0};
+        tide_setting_print(settings, (tide_setting)i, value);
+        (void)snprintf(assignment, sizeof assignment, "%s=%s",
+                       tide_setting_info((tide_setting)i)->name, value);
+        if (tide_settings_add_flag(settings, assignment, &err) != TIDE_OK)
+            fail_msg("%s", err.text);
+        tide_setting_print(settings, (tide_setting)i, again);
+        assert_string_equal(value, again);
+    }
+    tide_settings_free(settings);
+}
+
+static void times_durations_and_sizes_survive_print_and_parse(void **state)
+{
+    (void)state;
+    uint64_t seed = 77;
+    tide_rng rng = tide_rng_seeded(seed);
+    for (long round = scaled(1000000); round > 0; round--) {
+        char text[TIDE_TIME_TEXT_BYTES];
+        uint64_t back = 0;
+        uint64_t time_ms = 1 + tide_rng_below(&rng, 253402300799999ull);
+        tide_time_format(time_ms, text);
+        if (!tide_time_parse(tide_text_of(text), &back) || back != time_ms)
+            fail_msg("seed %" PRIu64 ": time %" PRIu64 " -> %s", seed, time_ms, text);
+        uint64_t number = tide_rng_next(&rng) >> tide_rng_below(&rng, 64);
+        tide_duration_format(number, text);
+        if (!tide_duration_parse(tide_text_of(text), &back) || back != number)
+            fail_msg("seed %" PRIu64 ": duration %" PRIu64 " -> %s", seed, number, text);
+        tide_size_format(number, text);
+        if (!tide_size_parse(tide_text_of(text), &back) || back != number)
+            fail_msg("seed %" PRIu64 ": size %" PRIu64 " -> %s", seed, number, text);
+    }
+}
+
+static void known_times_are_printed_right(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t unix_ms;
+        const char *text;
+    } cases[] = {
+        {1, "1970-01-01T00:00:00.001Z"},
+        {951782400000, "2000-02-29T00:00:00.000Z"},
+        {1709210096789, "2024-02-29T12:34:56.789Z"},
+        {4107542399999, "2100-02-28T23:59:59.999Z"},
+        {253402300799999, "9999-12-31T23:59:59.999Z"},
+    };
+    static const char *const wrong[] = {
+        "",           "2023-02-29", "2026-13-01", "2026-01-01T24:00", "2026-01-01T00:00:00+01:00",
+        "1969-12-31", "26-1-1"};
+    char text[TIDE_TIME_TEXT_BYTES];
+    uint64_t back = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tide_time_format(cases[i].unix_ms, text);
+        assert_string_equal(text, cases[i].text);
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        assert_false(tide_time_parse(tide_text_of(wrong[i]), &back));
+    assert_true(tide_time_parse(TIDE_TEXT("2026-05-04 03:02"), &back));
+    tide_time_format(back, text);
+    assert_string_equal(text, "2026-05-04T03:02:00.000Z");
+    tide_time_format(UINT64_MAX, text);
+    assert_string_equal(text, "never");
+}
+
+static void amounts_that_overflow_are_refused(void **state)
+{
+    (void)state;
+    uint64_t number = 5;
+    assert_false(tide_duration_parse(TIDE_TEXT("18446744073709551615d"), &number));
+    assert_false(tide_duration_parse(TIDE_TEXT("10"), &number));
+    assert_false(tide_duration_parse(TIDE_TEXT("10x"), &number));
+    assert_false(tide_duration_parse(TIDE_TEXT(""), &number));
+    assert_false(tide_size_parse(TIDE_TEXT("99999999999TiB"), &number));
+    assert_false(tide_size_parse(TIDE_TEXT("-1"), &number));
+    assert_int_equal(number, 5); /* X2 */
+    char text[TIDE_SIZE_TEXT_BYTES];
+    tide_size_human(1610612736, text);
+    assert_string_equal(text, "1.5 GiB");
+    tide_duration_human(183900000, text);
+    assert_string_equal(text, "2 d 3 h");
+}
+
+static void write_file(tide_world *world, const char *path, const char *text)
+{
+    assert_int_equal(tide_file_replace(world, path, tide_text_of(text), 0600, NULL), TIDE_OK);
+}
+
+/* E11.1: live ones change on a running engine, the others wait for the next
+ * start, and a file that became wrong changes nothing. */
+static void a_reload_tells_what_changed(void **state)
+{
+    (void)state;
+    tide_error err = {0};
+    tide_world *world = NULL;
+    tide_settings *settings = NULL;
+    bool changed[TIDE_SETTINGS_COUNT], restart[TIDE_SETTINGS_COUNT];
+    char dir[] = "/tmp/tide-settings-XXXXXX", path[64];
+    const char *flags[] = {"retry.attempts_max=9"};
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(path, sizeof path, "%s/config.yaml", dir);
+    struct tide_settings_sources sources = {.file = path, .flags = flags, .flags_count = 1};
+
+    assert_int_equal(tide_world_real_new(tide_mem_heap(), &world, &err), TIDE_OK);
+    /* No file at all is fine. */
+    assert_int_equal(tide_settings_load(world, &sources, tide_mem_heap(), &settings, &err),
+                     TIDE_OK);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 16);
+
+    write_file(world, path, "workers.count: 8\ntracker.window_jobs: 500\nretry.attempts_max: 3\n");
+    assert_int_equal(tide_settings_reload(settings, world, changed, restart, &err), TIDE_OK);
+    for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
+        assert_int_equal(changed[i], i == TIDE_SET_WORKERS_COUNT);
+        assert_int_equal(restart[i], i == TIDE_SET_TRACKER_WINDOW_JOBS);
+    }
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 8);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_TRACKER_WINDOW_JOBS), 10000);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_RETRY_ATTEMPTS_MAX), 9); /* the flag */
+
+    write_file(world, path, "workers.count: 32\nworkers.reserved_bulk: x\n");
+    assert_int_equal(tide_settings_reload(settings, world, changed, restart, &err), TIDE_INVALID);
+    assert_non_null(strstr(err.text, "config.yaml:2"));
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 8);
+
+    write_file(world, path, "# nothing\n");
+    assert_int_equal(tide_settings_edit_file(world, path, TIDE_TEXT("workers.count"),
+                                             TIDE_TEXT("24"), tide_mem_heap(), &err),
+                     TIDE_OK);
+    assert_int_equal(tide_settings_reload(settings, world, changed, restart, &err), TIDE_OK);
+    assert_true(changed[TIDE_SET_WORKERS_COUNT]);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 24);
+
+    assert_string_equal(tide_settings_file(settings), path);
+    tide_settings_free(settings);
+
+    /* Put together by hand: there is nothing to read again, and nothing is lost. */
+    settings = settings_of(tide_mem_heap());
+    assert_int_equal(tide_settings_add_flag(settings, "workers.count=7", &err), TIDE_OK);
+    assert_int_equal(tide_settings_reload(settings, world, changed, restart, &err), TIDE_OK);
+    assert_false(changed[TIDE_SET_WORKERS_COUNT]);
+    assert_int_equal(tide_setting_u64(settings, TIDE_SET_WORKERS_COUNT), 7);
+    assert_null(tide_settings_file(settings));
+
+    tide_settings_free(settings);
+    tide_world_real_free(world);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+/* Fail the first allocation, then the second, and so on. */
+static void settings_survive_every_failed_allocation(void **state)
+{
+    (void)state;
+    for (uint64_t fail_at = 0;; fail_at++) {
+        struct tide_mem_faulty mem;
+        tide_mem_faulty_once(&mem, fail_at);
+        tide_settings *settings = NULL;
+        tide_error err = {0};
+        tide_status rc = tide_settings_new(&mem.base, &settings);
+        if (rc == TIDE_OK)
+            rc = yaml_of(settings, "workers.count: 8\n", &err);
+        tide_settings_free(settings);
+        assert_int_equal(mem.bytes_live, 0);
+        if (!mem.fired) {
+            assert_int_equal(rc, TIDE_OK);
+            assert_true(fail_at >= 2);
+            return;
+        }
+        assert_int_equal(rc, TIDE_NO_MEMORY);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_default_is_within_its_bounds),
+        cmocka_unit_test(names_are_unique_also_in_the_environment),
+        cmocka_unit_test(the_highest_layer_wins_and_is_named),
+        cmocka_unit_test(values_are_read_in_their_units),
+        cmocka_unit_test(a_wrong_file_is_refused_with_its_line),
+        cmocka_unit_test(a_wrong_variable_or_flag_is_refused_by_name),
+        cmocka_unit_test(values_that_bound_each_other_must_agree),
+        cmocka_unit_test(a_schedule_is_read_as_windows_of_the_week),
+        cmocka_unit_test(a_password_in_a_url_is_found_and_never_shown),
+        cmocka_unit_test(an_edit_changes_one_value_and_no_other_byte),
+        cmocka_unit_test(an_edit_that_cannot_be_safe_is_refused),
+        cmocka_unit_test(random_files_are_accepted_or_refused_whole),
+        cmocka_unit_test(printed_values_are_read_back_the_same),
+        cmocka_unit_test(times_durations_and_sizes_survive_print_and_parse),
+        cmocka_unit_test(known_times_are_printed_right),
+        cmocka_unit_test(amounts_that_overflow_are_refused),
+        cmocka_unit_test(a_reload_tells_what_changed),
+        cmocka_unit_test(settings_survive_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
