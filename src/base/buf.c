@@ -39,8 +39,8 @@ void tide_buf_rest(tide_buf *buf)
         tide_buf_clear(buf);
 }
 
-/* Doubled while it is small, so that few steps lead to any size; by half when it
- * is large, and never cleared: room that nobody fills should cost no memory. */
+/* Doubles while small, so that few steps reach any size; grows by half when large.  New room is not
+ * cleared: pages that are never filled cost no memory. */
 static size_t capacity_after(const tide_buf *buf, size_t needed)
 {
     size_t wanted = buf->capacity < 8 ? 8 : buf->capacity;
@@ -68,7 +68,7 @@ char *tide_buf_reserve(tide_buf *buf, size_t count)
         buf->capacity = wanted;
     }
     buf->data[buf->bytes] = '\0';
-    buf->data[buf->bytes + count] = '\0'; /* whoever fills all of it is done */
+    buf->data[buf->bytes + count] = '\0'; /* for a caller that fills all of it */
     return buf->data + buf->bytes;
 }
 

@@ -10,8 +10,8 @@ _Noreturn void tide_assert_failed(const char *condition, const char *file, int l
     abort();
 }
 
-/* The list only grows, and each mark enters it once: whoever flips `listed`
- * from 0 to 1 links it. */
+/* The list only grows.  The thread that flips `listed` from 0 to 1 links the mark, so each mark
+ * enters once. */
 static struct tide_mark *marks;
 
 void tide_mark_hit(struct tide_mark *mark)

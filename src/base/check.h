@@ -14,8 +14,8 @@ _Noreturn void tide_assert_failed(const char *condition, const char *file, int l
 #define TIDE_ASSERT(condition)                                                                     \
     ((condition) ? (void)0 : tide_assert_failed(#condition, __FILE__, __LINE__))
 
-/* Marks a path that is rare in life and must not be rare in the simulation:
- * the campaign fails if a mark was never reached.  Costs one relaxed store. */
+/* Marks a path that is rare in production and must be covered by the simulation: the campaign fails
+ * if a mark was never reached.  Costs one relaxed store. */
 struct tide_mark {
     const char *name;
     struct tide_mark *next;

@@ -90,7 +90,7 @@ static bool date_is_real(unsigned year, unsigned month, unsigned day)
     return day <= days[month - 1] + (unsigned)(leap && month == 2);
 }
 
-/* The clock part behind a date; an empty one is midnight. */
+/* The time of day after a date; empty means midnight. */
 static bool clock_parse(tide_text text, uint64_t *ms_out)
 {
     unsigned hour = 0, minute = 0, second = 0, fraction = 0;
@@ -125,7 +125,7 @@ bool tide_time_parse(tide_text text, uint64_t *unix_ms_out)
     return true;
 }
 
-/* Takes one of some three-letter names, case and all; its place is counted from 1. */
+/* Takes one of several three-letter names off the front (case-sensitive); places count from 1. */
 static bool take_name(tide_text *text, const char *names, unsigned *place_out)
 {
     for (unsigned i = 0; names[(size_t)i * 3] != '\0' && text->bytes >= 3; i++) {
@@ -164,7 +164,7 @@ struct unit {
     uint64_t factor;
 };
 
-/* Falling, so that the first that divides is the largest. */
+/* Largest first, so that the first unit that divides is the largest. */
 static const struct unit duration_units[] = {
     {"d", MS_PER_DAY}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}, {"w", 604800000},
 };
@@ -184,7 +184,7 @@ static const struct unit size_units[] = {
 };
 enum { SIZE_UNITS_SHOWN = 5, SIZE_UNITS = 10 };
 
-/* Takes a number and the unit behind it off the front of `text`. */
+/* Takes a number and its unit off the front of `text`. */
 static bool take_amount(tide_text *text, const struct unit *units, int units_count,
                         uint64_t *amount_out)
 {
@@ -257,7 +257,7 @@ void tide_duration_human(uint64_t duration_ms, char text_out[TIDE_DURATION_TEXT_
     int used = snprintf(text_out, TIDE_DURATION_TEXT_BYTES, "%" PRIu64 " %s", count,
                         duration_units[first].name);
     TIDE_ASSERT(used > 0);
-    /* Milliseconds beside seconds are noise. */
+    /* Do not show milliseconds next to seconds. */
     if (first + 1 >= DURATION_UNITS_SHOWN - 1)
         return;
     uint64_t rest = duration_ms % duration_units[first].factor / duration_units[first + 1].factor;

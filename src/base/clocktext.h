@@ -1,9 +1,8 @@
-/* clocktext.h - times, durations and sizes as people write and read them.
+/* clocktext.h - parses and formats times, durations and sizes.
  *
- * It converts, nothing else: no clock is read here and no time zone is known.
- * Times are UTC in ISO 8601.  What a `_format` function writes, the `_parse`
- * function of the same name reads back to the same number; the `_human`
- * functions round and are for eyes only.
+ * Pure conversion: reads no clock and knows no time zone.  Times are UTC in ISO 8601.
+ * What a `_format` function writes, the `_parse` function of the same name reads back
+ * to the same number; the `_human` functions round and are for display only.
  *
  * Invariants (tests/unit/settings/settings_test.c):
  *   X1  parse(format(n)) == n for every n that can be formatted.
@@ -17,20 +16,20 @@
 
 enum {
     TIDE_TIME_TEXT_BYTES = 32,     /* room for any output below, terminator included */
-    TIDE_TIME_YEAR_MAX = 9999,     /* beyond it ISO 8601 needs an agreement */
+    TIDE_TIME_YEAR_MAX = 9999,     /* ISO 8601 needs an agreement beyond it */
     TIDE_DURATION_TEXT_BYTES = 32, /* the same for durations */
     TIDE_SIZE_TEXT_BYTES = 32,
 };
 
-/* "2026-05-04T03:02:01.123Z"; "-" for 0, which means "never" in every row we
- * keep.  Past the year 9999: "never". */
+/* "2026-05-04T03:02:01.123Z"; "-" for 0, which means "never" in every stored row.  Past the year
+ * 9999: "never". */
 void tide_time_format(uint64_t unix_ms, char text_out[TIDE_TIME_TEXT_BYTES]);
-/* Also without the fraction, with a space instead of T, or a date alone (its
- * midnight).  Only UTC: "Z" or nothing. */
+/* Also accepts no fraction, a space instead of T, or a date alone (its midnight).  Only UTC: "Z" or
+ * nothing. */
 bool tide_time_parse(tide_text text, uint64_t *unix_ms_out);
 
-/* A time as HTTP's headers have it: "Sun, 06 Nov 1994 08:49:37 GMT", this form and
- * no other.  The name of the day is not compared with the date. */
+/* Parses the HTTP date form "Sun, 06 Nov 1994 08:49:37 GMT" and no other.  The day name is not
+ * checked against the date. */
 bool tide_time_http_parse(tide_text text, uint64_t *unix_ms_out);
 
 /* Exact: the largest unit that divides it ("90s", "1500ms", "7d", "0ms"). */

@@ -34,8 +34,8 @@ size_t tide_utf8_bytes(tide_text text)
     return 0;
 }
 
-/* A zero byte is UTF-8, but it ends a C string: readers of ours, and of many
- * others, refuse it or see half of the text. */
+/* A zero byte is valid UTF-8 but ends a C string: many readers, ours included, refuse it or see
+ * only the text before it. */
 static size_t clean_bytes(tide_text text)
 {
     return text.bytes > 0 && text.data[0] == '\0' ? 0 : tide_utf8_bytes(text);
@@ -53,7 +53,7 @@ static bool text_is_clean(tide_text text)
     return true;
 }
 
-/* A JSON string; what is not UTF-8, and zero, becomes U+FFFD byte by byte (J1). */
+/* A JSON string.  Each zero byte and each byte that is not UTF-8 becomes U+FFFD (J1). */
 static json_t *string_of(tide_text text)
 {
     if (text.bytes == 0)
@@ -218,7 +218,7 @@ void tide_json_done(tide_json *json)
     *json = (tide_json){NULL, false};
 }
 
-/* Takes `value`, which is NULL when it could not be made. */
+/* Takes ownership of `value`; NULL means that creating it failed. */
 static void put(tide_json *json, const char *key, json_t *value)
 {
     TIDE_ASSERT(key != NULL);
@@ -241,8 +241,8 @@ void tide_json_set_cstr(tide_json *json, const char *key, const char *text)
     put(json, key, text == NULL ? json_null() : string_of(tide_text_of(text)));
 }
 
-/* JSON numbers beyond 2^63 have no home in jansson; ours never get there, and
- * the ceiling keeps a wrong one from turning negative. */
+/* jansson cannot hold numbers beyond 2^63.  Ours never get there; the cap keeps a wrong one from
+ * turning negative. */
 void tide_json_set_u64(tide_json *json, const char *key, uint64_t number)
 {
     put(json, key, json_integer((json_int_t)(number > INT64_MAX ? INT64_MAX : number)));
@@ -301,8 +301,8 @@ void tide_json_set_raw(tide_json *json, const char *key, tide_text text)
     put(json, key, value != NULL ? value : string_of(text));
 }
 
-/* Where the library's text goes, and why it went no further.  The library does not
- * look at every failure of ours and goes on after some, so the first one stays. */
+/* Destination of jansson's output and the first write failure. jansson ignores some failures of its
+ * callback and keeps writing, so the first one must be kept. */
 struct printed {
     tide_buf *out;
     tide_status rc;
@@ -316,7 +316,7 @@ static int print_more(const char *bytes, size_t count, void *arg)
     return printed->rc == TIDE_OK ? 0 : -1;
 }
 
-/* All of it, or the buffer is as it was. */
+/* Appends everything, or leaves the buffer unchanged. */
 static tide_status print(const json_t *value, size_t flags, const char *end, tide_buf *out)
 {
     const size_t bytes_before = out->bytes;
@@ -324,7 +324,7 @@ static tide_status print(const json_t *value, size_t flags, const char *end, tid
     const int failed = json_dump_callback(value, print_more, &printed, flags);
     tide_status rc = printed.rc;
     if (failed != 0 && rc == TIDE_OK)
-        rc = TIDE_NO_MEMORY; /* the library's own */
+        rc = TIDE_NO_MEMORY; /* jansson ran out of memory itself */
     if (rc == TIDE_OK)
         rc = tide_buf_add_text(out, end);
     if (rc == TIDE_OK)

@@ -1,4 +1,4 @@
-/* json.h - the little we need around jansson.
+/* json.h - helpers around jansson: statuses, bounded parsing, and a builder with a sticky failure.
  *
  * jansson parses and prints; this gives it our statuses, a sticky failure for
  * building, and typed access that says which field was wrong.  It refuses
@@ -24,10 +24,9 @@
 
 /* ---- reading ---- */
 
-/* One JSON object or array and nothing behind it.  The caller owns it
- * (json_decref). */
+/* Parses one JSON object or array with nothing after it.  The caller owns it (json_decref). */
 tide_status tide_json_parse(tide_text text, json_t **value_out, tide_error *err);
-/* The same for what a database has: a key that is there twice has its last value. */
+/* Like tide_json_parse(), for values from a database: of a duplicate key the last value counts. */
 tide_status tide_json_parse_stored(tide_text text, json_t **value_out, tide_error *err);
 
 /* A field of an object by type.  Absent or null: TIDE_NOT_FOUND.  Another type:
@@ -52,7 +51,7 @@ typedef struct tide_json {
 
 void tide_json_object(tide_json *json);
 void tide_json_array(tide_json *json);
-void tide_json_done(tide_json *json); /* a zeroed one is fine */
+void tide_json_done(tide_json *json); /* zeroed is fine */
 /* Sets a field.  An existing one is replaced. */
 void tide_json_set_text(tide_json *json, const char *key, tide_text text);
 void tide_json_set_cstr(tide_json *json, const char *key, const char *text); /* NULL: null */
@@ -67,12 +66,12 @@ void tide_json_append_u64(tide_json *json, uint64_t number);
 /* Stored text that should be JSON: as the value it holds, else as a string. */
 void tide_json_set_raw(tide_json *json, const char *key, tide_text text);
 
-/* One compact line and a newline at the end of `line`.  TIDE_NO_MEMORY,
- * TIDE_FULL; the buffer is then as it was. */
+/* Appends one compact line and a newline to `line`.  TIDE_NO_MEMORY, TIDE_FULL: the buffer is
+ * unchanged. */
 tide_status tide_json_line(const tide_json *json, tide_buf *line);
-/* The same over several lines, for people. */
+/* Like tide_json_line(), indented over several lines for display. */
 tide_status tide_json_pretty(const tide_json *json, tide_buf *text);
-/* Just a string in quotes, for writers that need no object. */
+/* Appends one quoted string, for writers that need no object. */
 tide_status tide_json_escape(tide_text text, tide_buf *out);
 
 /* The number of bytes, 1..4, of the UTF-8 character at the front of `text`; 0

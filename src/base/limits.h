@@ -1,8 +1,7 @@
 /* limits.h - every ceiling in one place.
  *
- * Reaching one is a status (TIDE_FULL, TIDE_INVALID), never a crash.  These
- * are bounds of the code; what a user may tune is a setting (E11) and is
- * bounded by these.
+ * Reaching one is a status (TIDE_FULL, TIDE_INVALID), never a crash.  These are bounds
+ * of the code; values a user may tune are settings (E11), bounded by these.
  */
 #ifndef TIDE_BASE_LIMITS_H
 #define TIDE_BASE_LIMITS_H
@@ -28,8 +27,8 @@ enum {
     TIDE_CHILDREN_MAX = 100000, /* jobs one handler may create */
     TIDE_ITEMS_MAX = 10000,     /* items in one job */
     TIDE_ITEM_BYTES_MAX = 1024,
-    TIDE_ENQUEUE_SLICE = 500,      /* rows of a bulk insert in one go (E2.5) */
-    TIDE_PURGE_SLICE = 500,        /* rows of a purge in one go (E2.5) */
+    TIDE_ENQUEUE_SLICE = 500,      /* rows per bulk insert (E2.5) */
+    TIDE_PURGE_SLICE = 500,        /* rows per purge step (E2.5) */
     TIDE_CLAIM_MAX = 512,          /* claims in one transaction */
     TIDE_WINDOW_ENTRIES = 1024,    /* distinct expiries in one sliding window (E4.1) */
     TIDE_WINDOW_SAVED_MAX = 64,    /* of them in a snapshot (E4.3b) */
@@ -49,8 +48,8 @@ enum {
     TIDE_REQUEST_HEADERS_MAX = 64,
     TIDE_REQUEST_HEADER_BYTES_MAX = 16 << 10, /* one line */
     TIDE_URL_BYTES_MAX = 32 << 10,
-    TIDE_BODY_BYTES_DEFAULT = 16 << 20,      /* of an answer, unless the request says more */
-    TIDE_LOCK_LINE_BYTES_MAX = 256,          /* who holds a file lock */
+    TIDE_BODY_BYTES_DEFAULT = 16 << 20,      /* of an answer, unless the request allows more */
+    TIDE_LOCK_LINE_BYTES_MAX = 256,          /* the line that names the holder of a file lock */
     TIDE_SOCKET_PEERS_MAX = 32,              /* connections to the control socket */
     TIDE_SOCKET_LINE_BYTES_MAX = 1 << 20,    /* of a request */
     TIDE_SOCKET_ANSWER_BYTES_MAX = 64 << 20, /* of a line of an answer */

@@ -10,7 +10,7 @@
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", "none"};
 
-/* Room for what closes a line that was cut: ` cut=true`, braces, newline. */
+/* Room to close a line that was cut: ` cut=true`, braces, newline. */
 enum { LINE_TAIL_BYTES = 24 };
 
 struct line {
@@ -55,7 +55,7 @@ bool tide_log_key_is_secret(const char *key)
 static bool starts_with_word(tide_text text, const char *word)
 {
     size_t bytes = strlen(word);
-    /* Words are in small letters; most texts differ in the first one. */
+    /* `word` is in lower case; the first letter decides most comparisons. */
     return text.bytes >= bytes && (text.data[0] | 0x20) == word[0] &&
            strncasecmp(text.data, word, bytes) == 0;
 }
@@ -66,8 +66,8 @@ static bool ends_secret(char c)
            c == '}' || c == ')';
 }
 
-/* What may stand around a name, its colon and its secret: quotes of either kind,
- * also escaped ones (JSON inside JSON), and space. */
+/* Bytes that may surround a name, its colon and its secret: single or double quotes, also escaped
+ * ones (JSON inside JSON), and spaces. */
 static size_t around_bytes(tide_text text, size_t at)
 {
     size_t from = at;
@@ -135,7 +135,7 @@ static void add_char(struct line *line, tide_text rest, size_t *used_out)
     }
 }
 
-/* Text in quotes, secrets blanked (O2, O3). */
+/* Text in quotes, with secrets blanked (O2, O3). */
 static void add_quoted(struct line *line, tide_text text)
 {
     line_add(line, "\"", 1);
@@ -149,7 +149,7 @@ static void add_quoted(struct line *line, tide_text text)
         }
         if (lead > 0) {
             line_add_cstr(line, "(hidden)");
-            /* "token= password: x": the empty one must not swallow the next name. */
+            /* "token= password: x": an empty secret must not swallow the next name. */
             while (text.bytes > 0 && !ends_secret(text.data[0]) && secret_lead(text) == 0) {
                 text.data++;
                 text.bytes--;
@@ -174,8 +174,8 @@ static bool is_plain(tide_text text)
     return text.bytes > 0;
 }
 
-/* One field, after a separator.  What does not fit is left out whole, so that
- * the line stays valid. */
+/* One field, after a separator.  A field that does not fit is left out whole, so that the line
+ * stays valid. */
 static void add_field(struct line *line, tide_log_format format, const struct tide_field *field)
 {
     size_t bytes_before = line->bytes;
@@ -283,7 +283,7 @@ void tide_log_write(tide_log *log, tide_log_level level, uint64_t now_unix_ms, c
 
 void tide_log_to_file(void *file, const char *line, size_t bytes)
 {
-    /* A log that cannot be written has nowhere to say so. */
+    /* A log that cannot be written has no place to report it. */
     (void)!fwrite(line, 1, bytes, file);
     (void)fflush(file);
 }

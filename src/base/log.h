@@ -1,17 +1,16 @@
-/* log.h - structured lines about what happens (E9.2).
+/* log.h - the structured log (E9.2).
  *
- * A line is an event with named fields, printed as key=value for people or as
- * one JSON object for machines, and handed to a sink.  A log reads no clock
- * and opens no file: the time and the sink are handed in.  It allocates
- * nothing, so that running out of memory can be logged.
+ * A line is an event with named fields, printed as key=value text or as one JSON
+ * object, and passed to a sink.  A log reads no clock and opens no file: the caller
+ * passes in the time and the sink.  It allocates nothing, so that running out of
+ * memory can be logged.
  *
  * Invariants:
  *   O1  every line carries time, level, run id and event.
  *   O2  a line is one line: control characters are escaped; it has at most
  *       TIDE_LOG_LINE_BYTES_MAX bytes and says so when it was cut.
- *   O3  secrets never: the value of a field whose name means one is not
- *       printed, and what looks like a bearer token or a key inside any text
- *       is blanked.
+ *   O3  no secrets: the value of a field whose name means a secret is not printed, and
+ *       text that looks like a bearer token or a key is blanked.
  */
 #ifndef TIDE_BASE_LOG_H
 #define TIDE_BASE_LOG_H
@@ -24,17 +23,17 @@ typedef enum tide_log_level {
     TIDE_LOG_INFO,
     TIDE_LOG_WARN,
     TIDE_LOG_ERROR,
-    TIDE_LOG_NONE, /* as a threshold: quiet */
+    TIDE_LOG_NONE, /* only as a threshold: log nothing */
 } tide_log_level;
 
 typedef enum tide_log_format { TIDE_LOG_PLAIN, TIDE_LOG_JSON } tide_log_format;
 
-/* Takes a whole line, its newline included.  May be called from any thread
- * that logs; it must write it in one piece. */
+/* Takes a whole line, newline included.  Any thread that logs may call it; it must write the line
+ * in one piece. */
 typedef void tide_log_sink(void *arg, const char *line, size_t bytes);
 
-/* Embedded by whoever runs the program.  Everything but `level` is fixed once
- * threads log; `level` is read without a lock and may change at any time. */
+/* Embedded by the owner of the program.  Everything but `level` is fixed once threads log; `level`
+ * is read without a lock and may change at any time. */
 typedef struct tide_log {
     tide_log_sink *sink; /* NULL: nothing is logged */
     void *sink_arg;

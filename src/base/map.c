@@ -37,7 +37,7 @@ void tide_map_clear(tide_map *map)
     map->count = 0;
 }
 
-/* The cell of `key`, or the empty one where it would go. */
+/* The cell of `key`, or the empty cell where it belongs. */
 static struct tide_map_cell *cell_for(const tide_map *map, uint64_t key)
 {
     size_t at = home_of(map, key);

@@ -102,7 +102,7 @@ static void *wiping_resize(tide_mem *base, void *old, size_t old_bytes, size_t n
     if (new_bytes > 0) {
         moved = under->resize(under, NULL, 0, new_bytes);
         if (moved == NULL)
-            return NULL; /* as with realloc, the old ones stay */
+            return NULL; /* as with realloc, the old block stays valid */
         if (old != NULL)
             memcpy(moved, old, old_bytes < new_bytes ? old_bytes : new_bytes);
     }

@@ -1,8 +1,8 @@
-/* mem.h - where memory comes from.
+/* mem.h - allocators: heap, fault injection, wiping, arena.
  *
- * An allocator is a value that is passed in at `_new` and kept.  Nothing is
- * global.  tests use a faulty one that fails the n-th allocation, and then the
- * n+1-th, so that every failure path is walked.
+ * An allocator is a value that is passed in at `_new` and kept.  Nothing is global.
+ * Tests use a faulty one that fails the n-th allocation, then the n+1-th, so that
+ * every failure path runs.
  */
 #ifndef TIDE_BASE_MEM_H
 #define TIDE_BASE_MEM_H
@@ -13,12 +13,12 @@
 
 typedef struct tide_mem tide_mem;
 struct tide_mem {
-    /* realloc() in one function: old == NULL allocates, new_bytes == 0 frees
-     * and returns NULL.  `old_bytes` is what was asked for before. */
+    /* realloc() in one function: old == NULL allocates, new_bytes == 0 frees and returns NULL.
+     * `old_bytes` is the size requested before. */
     void *(*resize)(tide_mem *mem, void *old, size_t old_bytes, size_t new_bytes);
 };
 
-/* The process's heap.  Borrowed, lives for ever. */
+/* The process heap.  Borrowed; never freed. */
 tide_mem *tide_mem_heap(void);
 
 /* Zeroed memory, or NULL. */
@@ -32,7 +32,7 @@ void tide_mem_free(tide_mem *mem, void *pointer, size_t bytes); /* NULL is fine 
 bool tide_mem_grow(tide_mem *mem, void **array, size_t *capacity, size_t count, size_t count_max,
                    size_t element_bytes);
 
-/* Fails one allocation, counted from 0, or none (UINT64_MAX); counts what lives. */
+/* Fails one allocation, counted from 0, or none (UINT64_MAX); counts live allocations. */
 struct tide_mem_faulty {
     tide_mem base;
     uint64_t fail_at;
@@ -43,8 +43,8 @@ struct tide_mem_faulty {
 };
 void tide_mem_faulty_once(struct tide_mem_faulty *mem, uint64_t fail_at);
 
-/* Wipes what it gives back: memory that is freed or moved by a growing buffer is
- * overwritten first.  For secrets.  Embedded value; `under` is borrowed. */
+/* An allocator for secrets: overwrites memory before freeing it, also when a growing buffer moves.
+ * Embedded value; `under` is borrowed. */
 struct tide_mem_wiping {
     tide_mem base;
     tide_mem *under;
@@ -57,7 +57,7 @@ typedef struct tide_arena {
     struct tide_arena_block *block;
     size_t bytes_used; /* of the current block */
     size_t bytes_total;
-    size_t bytes_max; /* asking for more fails */
+    size_t bytes_max; /* larger requests fail */
 } tide_arena;
 void tide_arena_init(tide_arena *arena, tide_mem *mem, size_t bytes_max);
 void tide_arena_done(tide_arena *arena);

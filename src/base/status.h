@@ -1,5 +1,5 @@
-/* status.h - what can go wrong, and what to do about it: tidemark/status.h, which
- * programs see too, and what only we need. */
+/* status.h - status codes and their classes: the public tidemark/status.h plus internal
+ * functions. */
 #ifndef TIDE_BASE_STATUS_H
 #define TIDE_BASE_STATUS_H
 

@@ -19,7 +19,7 @@ bool tide_text_to_u64(tide_text text, uint64_t *number_out)
 bool tide_text_to_i64(tide_text text, int64_t *number_out)
 {
     uint64_t size = 0;
-    if (text.bytes == 0) /* its data may be NULL, to which nothing can be added */
+    if (text.bytes == 0) /* its data may be NULL, and NULL + n is undefined */
         return false;
     bool negative = text.data[0] == '-';
     if (!tide_text_to_u64((tide_text){text.data + negative, text.bytes - negative}, &size))
