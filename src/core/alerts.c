@@ -70,7 +70,7 @@ static uint64_t step_ms_of(uint64_t window_ms)
     return window_ms / STEPS;
 }
 
-/* Moves on to the step of `now_ms`, emptying the slots it passes. */
+/* Advances to the step of `now_ms` and empties the slots it passes. */
 static void series_advance(struct tide_alert_series *series, uint64_t window_ms, uint64_t now_ms)
 {
     uint64_t step = now_ms / step_ms_of(window_ms);
@@ -138,9 +138,8 @@ tide_status tide_alerts_record(tide_alerts *alerts, uint64_t account,
     return TIDE_OK;
 }
 
-/* What a condition measures, and where its levels begin.  A level is met if
- * value / out_of reaches threshold / scale, or exceeds it where the spec says
- * "more than". */
+/* What a condition measures and its thresholds.  A level is met if value / out_of reaches
+ * threshold / scale, or exceeds it where the spec says "more than". */
 struct measure {
     uint64_t value, out_of;
     uint64_t warn, critical; /* 0: never */
@@ -158,7 +157,7 @@ static uint64_t waited_ms(const tide_alerts *alerts, const struct tide_alert_rec
     return record->waits_since_ms == 0 ? 0 : alerts->now_ms - record->waits_since_ms;
 }
 
-/* A queue that moves again is not forgotten at once: another wait may follow. */
+/* A queue that moves again keeps its alert for queue_clear_ms: another wait may follow. */
 static bool queue_lingers(const tide_alerts *alerts, const struct tide_alert_record *record)
 {
     return record->levels[TIDE_ALERT_QUEUE] != TIDE_LEVEL_NONE &&
@@ -281,14 +280,14 @@ void tide_alerts_judge(tide_alerts *alerts, struct tide_alert_record *record)
     }
 }
 
-/* The record of an account, brought up to now. */
+/* The record of an account, brought up to date. */
 static tide_status record_now(tide_alerts *alerts, uint64_t account, uint64_t now_ms,
                               struct tide_alert_record **record_out)
 {
     tide_status rc = tide_alerts_record(alerts, account, record_out);
     if (rc != TIDE_OK)
         return rc;
-    alerts->now_ms = at_least(now_ms, alerts->now_ms); /* A now from the past is the last one. */
+    alerts->now_ms = at_least(now_ms, alerts->now_ms); /* a past time: use the last */
     tide_alerts_judge(alerts, *record_out);
     return TIDE_OK;
 }
@@ -404,7 +403,7 @@ static struct tide_alert alert_of(const tide_alerts *alerts, const struct tide_a
 {
     struct measure measure = measure_of(alerts, record, condition);
     uint64_t out_of = measure.scale == PPM ? measure.out_of : 0;
-    if (condition == TIDE_ALERT_BAD_RATE) /* the true numbers, not the floor of the sample */
+    if (condition == TIDE_ALERT_BAD_RATE) /* the real count, not the minimum of the sample */
         out_of = record->bits_seen;
     if (condition == TIDE_ALERT_THROTTLED)
         out_of = record->calls.sum;
@@ -458,7 +457,7 @@ static uint64_t step_after(const struct tide_alert_series *series, uint64_t wind
                                                                                    : at_ms;
 }
 
-/* When a wait becomes too long, or one that was is over for long enough. */
+/* When a wait becomes too long, or when an alert about an ended wait may be lowered. */
 static uint64_t queue_wake_at_ms(const tide_alerts *alerts, const struct tide_alert_record *record)
 {
     const struct tide_alerts_settings *settings = &alerts->settings;
@@ -469,8 +468,8 @@ static uint64_t queue_wake_at_ms(const tide_alerts *alerts, const struct tide_al
     return sum_saturated(record->waits_since_ms, settings->queue_warn_ms);
 }
 
-/* News can raise a condition at any time; only time itself can lower the
- * windows, raise a queue in which somebody waits, or lower one that moves again. */
+/* Events can raise a condition at any time.  Only passing time lowers the windows, raises a
+ * queue in which a caller waits, and lowers a queue that moves again. */
 uint64_t tide_alerts_wake_at_ms(const tide_alerts *alerts)
 {
     const struct tide_alerts_settings *settings = &alerts->settings;

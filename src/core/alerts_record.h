@@ -1,4 +1,4 @@
-/* alerts_record.h - what alerts.c keeps of an account, for alerts.c and alerts_saved.c alone. */
+/* alerts_record.h - the record of an account, shared by alerts.c and alerts_saved.c only. */
 #ifndef TIDE_CORE_ALERTS_RECORD_H
 #define TIDE_CORE_ALERTS_RECORD_H
 
@@ -11,8 +11,7 @@ enum {
     TIDE_ALERT_WORDS = (TIDE_ALERT_ITEMS_MAX + TIDE_ALERT_WORD_BITS - 1) / TIDE_ALERT_WORD_BITS
 };
 
-/* Counts over a sliding window: one slot per step, and one for the step that is
- * under way. */
+/* Counts over a sliding window: one slot per step, plus one for the current step. */
 struct tide_alert_series {
     uint64_t step; /* number of the newest one */
     uint64_t sum;
@@ -27,8 +26,8 @@ struct tide_alert_record {
     struct tide_alert_series calls;
     struct tide_alert_series refused;
     uint64_t metadata_bytes;
-    const char *queue;       /* in which somebody waits or waited; static */
-    uint64_t waits_since_ms; /* of who has waited longest; 0: nobody waits */
+    const char *queue;       /* in which a caller waits or waited; static */
+    uint64_t waits_since_ms; /* of the caller that has waited longest; 0: none waits */
     uint64_t full_ms;        /* when the wait was last too long, */
     uint64_t full_waited_ms; /* and how long it was then */
     enum tide_level levels[TIDE_CONDITIONS];
@@ -44,15 +43,15 @@ struct tide_alerts {
     size_t count;
     tide_map places; /* account to record */
     size_t untold;
-    uint64_t now_ms; /* of the last news: what `each` shows */
+    uint64_t now_ms; /* of the last event: what `each` shows */
 };
 
-/* The record of an account, made when it is new: TIDE_NO_MEMORY, TIDE_FULL. */
+/* The record of an account, created on first use: TIDE_NO_MEMORY, TIDE_FULL. */
 tide_status tide_alerts_record(tide_alerts *alerts, uint64_t account,
                                struct tide_alert_record **record_out);
-/* Brings the windows of a record to alerts->now_ms and its levels to the thresholds. */
+/* Advances the windows of a record to alerts->now_ms and sets its levels by the thresholds. */
 void tide_alerts_judge(tide_alerts *alerts, struct tide_alert_record *record);
-/* Sets what was handed out last, and keeps A4. */
+/* Sets the level that was handed out last, and keeps A4. */
 void tide_alerts_told_set(tide_alerts *alerts, struct tide_alert_record *record,
                           enum tide_condition condition, enum tide_level told);
 

@@ -6,7 +6,7 @@
  *   metadata_bytes
  *   window_items at seen, the count of words that are not 0, and for each: index word
  *   for each of bad, calls and refused: window_ms, the count of slots that are not 0, and for
- *   each: how many steps it is old, its count
+ *   each: its age in steps, its count
  * An age in steps needs no common clock: the next process has another monotonic one. */
 #include "core/alerts_record.h"
 #include "base/check.h"
@@ -91,7 +91,7 @@ struct restoring {
     tide_text rest;
     const struct tide_alerts_settings *settings;
     uint64_t now_ms;
-    uint64_t elapsed_ms; /* since it was saved, by the clock on the wall */
+    uint64_t elapsed_ms; /* since it was saved, by the wall clock */
 };
 
 static bool read_levels(struct restoring *from, struct tide_alert_record *record,
@@ -124,7 +124,7 @@ static bool read_bits(struct restoring *from, struct tide_alert_record *record)
         if (!tide_text_number(&from->rest, &index) || !tide_text_number(&from->rest, &word) ||
             index >= TIDE_ALERT_WORDS || record->bits[index] != 0)
             return false;
-        /* A bit past the last item seen would count for ever. */
+        /* A bit past the last item seen would count forever. */
         const uint64_t first = index * TIDE_ALERT_WORD_BITS;
         const uint64_t in_word = seen > first ? seen - first : 0;
         if (in_word < TIDE_ALERT_WORD_BITS && word >> in_word != 0)

@@ -8,18 +8,18 @@
 
 enum { GOOD_KEPT = 8, NIL = UINT32_MAX, VARIED_FACTOR = 2 };
 
-/* What is remembered of a failing item.  Linked by the time of its last
- * failure; free ones are linked through `newer`. */
+/* A failing item.  Linked by the time of its last failure; free entries are linked through
+ * `newer`. */
 struct suspect {
     uint64_t item;
     uint64_t detail;       /* of its last error */
     uint64_t stalled_ms;   /* of its first stall */
-    uint64_t held_ms;      /* when its verdict was first held; 0: never */
-    uint64_t successes_at; /* what others had achieved when it first failed */
+    uint64_t held_ms;      /* when its verdict was first postponed; 0: never */
+    uint64_t successes_at; /* the account's success count when it first failed */
     tide_status status;    /* its last error */
     uint32_t failures;
     uint32_t stalls;
-    uint32_t owed; /* times it was found to be owed: its pauses grow */
+    uint32_t owed; /* how often it was judged owed: its pauses grow */
     bool varied;   /* its errors were not all the same */
     uint32_t older, newer;
 };
@@ -46,11 +46,11 @@ struct tide_badness {
     enum probe_state probe;
     uint64_t probe_at_ms;
     uint64_t probe_item;
-    bool suspicious;   /* the probe is about the account, not about a lone item */
+    bool suspicious;   /* the probe is about the account, not about a single item */
     bool incomparable; /* there was nothing to probe with, and nothing succeeded since */
     bool halted;
-    bool halt_done;      /* it is written down */
-    uint64_t halt_at_ms; /* when to say it again */
+    bool halt_done;      /* the halt is durable */
+    uint64_t halt_at_ms; /* when to order the halt again */
 };
 
 struct tide_badness_settings tide_badness_defaults(void)
@@ -237,7 +237,7 @@ static void probe_want(tide_badness *badness, bool suspicious, uint64_t now_ms)
     if (badness->probe != PROBE_NONE || badness->halted)
         return;
     badness->probe = PROBE_WANTED;
-    /* A lone item asks again at its own pace; no faster than the pause allows. */
+    /* A probe for a single item is not repeated faster than the pause allows. */
     if (badness->probe_at_ms < now_ms || suspicious)
         badness->probe_at_ms = now_ms;
 }
@@ -288,7 +288,7 @@ static bool is_stall(tide_status status)
     return status == TIDE_TIMEOUT || status == TIDE_UNKNOWN;
 }
 
-/* A stall is a stall, whether it ended in a timeout or in a dead connection. */
+/* A stall is the same error whether it ended in a timeout or in a dead connection. */
 static bool error_same(const struct suspect *suspect, const struct tide_item_outcome *outcome)
 {
     if (is_stall(suspect->status) && is_stall(outcome->status))
@@ -331,7 +331,7 @@ static bool stalled_enough(const tide_badness *badness, const struct suspect *su
            now_ms - suspect->stalled_ms >= badness->settings.stalls_over_ms;
 }
 
-/* Its verdict waits for others, and there was time enough for them. */
+/* The verdict was postponed, and long enough for other items to succeed. */
 static bool held_long(const tide_badness *badness, struct suspect *suspect, uint64_t now_ms)
 {
     if (suspect->held_ms == 0)
@@ -354,7 +354,7 @@ static struct tide_badness_verdict failure_judge(tide_badness *badness, struct s
     if (!owed && !bad)
         return verdict_later(badness, TIDE_ITEM_AGAIN, suspect, now_ms);
 
-    /* B3: somebody else must have succeeded, and nothing may point at us. */
+    /* B3: another item must have succeeded, and the account must not be in doubt. */
     bool others_succeed = badness->successes > suspect->successes_at;
     if (!others_succeed)
         probe_want(badness, false, now_ms);
@@ -372,8 +372,9 @@ static struct tide_badness_verdict failure_judge(tide_badness *badness, struct s
     return verdict;
 }
 
-/* The provider says that there is no such item.  It would say so of all of them if it looked
- * into the wrong account: it counts neither way, and needs somebody who is there (M6a). */
+/* The provider says that the item does not exist.  Signed in to the wrong account it would say
+ * so of every item.  So this counts neither as success nor as failure, and is believed only when
+ * another item succeeds (M6a). */
 static struct tide_badness_verdict
 absence_judge(tide_badness *badness, const struct tide_item_outcome *outcome, uint64_t now_ms)
 {
@@ -510,10 +511,10 @@ void tide_badness_probed(tide_badness *badness, tide_status status, uint64_t now
             badness->successes++;
         window_clear(badness);
         probe_end(badness);
-        badness->probe_at_ms = now_ms; /* the next doubt may ask at once */
+        badness->probe_at_ms = now_ms; /* the next doubt may probe at once */
     } else if (status == TIDE_NOT_FOUND) {
-        /* Nothing to compare with.  Many failures and no success: it is us.  A
-         * lone item in an empty mailbox: it is owed, and asks again later. */
+        /* Nothing to compare with.  Many failures and no success: the account is at fault.  A
+         * single item in an empty mailbox: it is owed and tried again later. */
         if (badness->suspicious) {
             halt(badness);
         } else {
@@ -528,7 +529,7 @@ void tide_badness_probed(tide_badness *badness, tide_status status, uint64_t now
     } else if (class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_BUG ||
                (class == TIDE_CLASS_RETRY && badness->suspicious)) {
         halt(badness);
-    } else { /* no answer, or a server that fails while nothing hints at more */
+    } else { /* no answer, or a failing server while only a single item is in doubt */
         badness->probe = PROBE_WANTED;
         probe_later(badness, now_ms);
     }

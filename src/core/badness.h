@@ -1,28 +1,27 @@
-/* badness.h - is it the item, or is it us? (E6.2)
+/* badness.h - decides whether a failing item or its whole account is at fault (E6.2).
  *
- * One of these per account hears the outcome of every item that was tried on
- * its own or named by an error, and has the last word before an item is written
- * down as bad.  It refuses to blame an item as long as nothing else succeeds,
- * and when too many items fail it asks for a probe of an item that is known to
- * be good; if that fails too, it orders the account to halt instead of marking
- * a mailbox bad.  It does not store bad items and starts no requests.
+ * There is one per account.  It gets the outcome of every item that was tried on its own or
+ * named by an error, and has the last word before an item is recorded as bad.  It blames no
+ * item as long as nothing else succeeds.  When too many items fail it asks for a probe of an
+ * item that is known to be good; if that fails too, it orders the account to halt instead
+ * of marking a mailbox bad.  It stores no bad items and starts no requests.
  *
- * Items are known by a non-zero 64-bit number (an id or a hash of one).  Memory
- * is allocated once; if more items fail than can be watched, the one that has
- * been quiet for longest is forgotten and starts afresh, which delays its
- * verdict and never makes it worse.
+ * Items are identified by a non-zero 64-bit number (an id or a hash of one).  Memory is
+ * allocated once; if more items fail than can be watched, the item with the oldest last
+ * failure is forgotten and starts from zero, which delays its verdict and never makes it
+ * worse.
  *
  * Invariants (tide_badness_check() tests B1 and B2):
  *   B1  at most `suspects_max` items are watched, each once.
- *   B2  `failed_in_a_row` and the count over the last 100 match the outcomes heard.
+ *   B2  `failed_in_a_row` and the count over the last 100 match the outcomes reported.
  *   B3  no item is bad while the account is in doubt or halted, or unless another item
  *       succeeded since it first failed.  Nor is one vanished: a provider that denies
  *       everything would empty an account.
  *   B4  throttling, network, sign-in, disk and cancellation never count.
- *   B5  an item is bad only if all its own errors were the same; one whose
- *       errors vary is owed in the end, so it blocks nothing for ever.  So is one that
- *       nothing can be compared with.
- *   B6  an order is given again until it was carried out: a probe until it is answered, a halt
+ *   B5  an item is bad only if all its own errors were the same; one whose errors vary
+ *       becomes owed, so it does not block forever.  So does one without any other item to
+ *       compare with.
+ *   B6  an order is repeated until it was carried out: a probe until it is answered, a halt
  *       until tide_badness_halted().
  */
 #ifndef TIDE_CORE_BADNESS_H
@@ -35,7 +34,7 @@ typedef struct tide_badness tide_badness;
 
 enum { TIDE_BADNESS_WINDOW = 100 }; /* "the last 100" of E6.2 */
 
-/* Settings (E11); tide_badness_defaults() has the numbers of the spec. */
+/* Settings (E11); tide_badness_defaults() has the values of the spec. */
 struct tide_badness_settings {
     uint32_t attempts_max;          /* 5 */
     uint32_t row_max;               /* 20 items in a row are suspicious */
@@ -45,7 +44,7 @@ struct tide_badness_settings {
     uint64_t pause_first_ms;        /* 1 s, until a verdict */
     uint32_t pause_factor_permille; /* 2000: each further one is twice as long */
     uint64_t pause_max_ms;          /* 5 min */
-    uint64_t owed_first_ms;         /* 10 min, doubling, for what is owed */
+    uint64_t owed_first_ms;         /* 10 min, doubling, for owed items */
     uint64_t owed_max_ms;           /* 24 h */
     uint64_t probe_again_ms;        /* 1 min until a probe without an answer is repeated */
     uint32_t suspects_max;          /* TIDE_SUSPECTS_MAX at most */
@@ -62,11 +61,11 @@ struct tide_item_outcome {
 enum tide_item_verdict {
     TIDE_ITEM_GOOD,
     TIDE_ITEM_VANISHED,  /* recorded as gone, not bad */
-    TIDE_ITEM_BLAMELESS, /* the cause lies outside: as if it was not tried */
+    TIDE_ITEM_BLAMELESS, /* the cause lies outside: as if it had not been tried */
     TIDE_ITEM_AGAIN,     /* try it again at `at_ms` */
-    TIDE_ITEM_HELD,      /* its budget is spent, but it may not be the culprit: again at `at_ms` */
+    TIDE_ITEM_HELD,      /* attempts used up, but not proven bad: try again at `at_ms` */
     TIDE_ITEM_BAD,       /* record it; it blocks nothing */
-    TIDE_ITEM_OWED,      /* name it, try it again at `at_ms`; it blocks nothing */
+    TIDE_ITEM_OWED,      /* record it as owed, try it again at `at_ms`; it blocks nothing */
 };
 
 struct tide_badness_verdict {
@@ -82,7 +81,7 @@ enum tide_badness_order_kind {
 
 struct tide_badness_order {
     enum tide_badness_order_kind kind;
-    uint64_t item;            /* to probe; 0: none known here, take any that is stored */
+    uint64_t item;            /* to probe; 0: none known here, use any stored item */
     uint32_t failed_in_a_row; /* why */
     uint32_t failed_of_last;
 };
@@ -99,26 +98,29 @@ tide_status tide_badness_set(tide_badness *badness, const struct tide_badness_se
 struct tide_badness_verdict
 tide_badness_item(tide_badness *badness, const struct tide_item_outcome *outcome, uint64_t now_ms);
 
-/* Takes out the next order; false: none now.  One that is not carried out is given again
- * after `probe_again_ms`. */
+/* Takes out the next order; false: none now.  An order that is not carried out is repeated after
+ * `probe_again_ms`. */
 bool tide_badness_next(tide_badness *badness, uint64_t now_ms,
                        struct tide_badness_order *order_out);
-/* When to ask again without news; UINT64_MAX: not needed. */
+/* When to call tide_badness_next() again without a new outcome; UINT64_MAX: not needed. */
 uint64_t tide_badness_wake_at_ms(const tide_badness *badness);
 
-/* How the probe ended.  TIDE_OK clears the suspicion.  A vanished item makes
- * way for the next one; causes outside are tried again later, and so is a failing
- * server while only a lone item is in doubt.  TIDE_NOT_FOUND says that there is nothing to
- * probe with: then a suspicion halts, while a lone item is owed.  Anything else halts. */
+/* Reports how the probe ended:
+ *   TIDE_OK          clears the suspicion
+ *   vanished item    the next one is probed
+ *   outside causes   probed again later; so is a failing server while only a single item is
+ *                    in doubt
+ *   TIDE_NOT_FOUND   nothing to probe with: a suspicion halts, a single item is owed
+ *   anything else    halts */
 void tide_badness_probed(tide_badness *badness, tide_status status, uint64_t now_ms);
 
-/* Asks for a probe: something else hints at the account. */
+/* Asks for a probe because something else points at the account. */
 void tide_badness_doubt(tide_badness *badness, uint64_t now_ms);
 
 /* The account is halted, durably. */
 void tide_badness_halted(tide_badness *badness);
 
-/* The owner resumed the account: the slate is clean, the suspects stay. */
+/* The owner resumed the account: clears counts and doubts, keeps the suspects. */
 void tide_badness_resumed(tide_badness *badness);
 
 struct tide_badness_view {

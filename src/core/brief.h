@@ -1,4 +1,4 @@
-/* brief.h - what the pure core knows about a job: enough to decide, no more.
+/* brief.h - the short form of a job that the pure core decides with.
  *
  * A million jobs wait in the ledger; ten thousand of them are in the window as
  * briefs.  Payloads stay on disk until a worker needs them. */
@@ -22,7 +22,7 @@ struct tide_brief {
     uint16_t attempts_max;
     uint8_t priority; /* 0..100, higher first */
     uint8_t lane;     /* tide_lane */
-    uint8_t level;    /* 1: a person waits ... 4: freshness and backfill (K3, E3.3) */
+    uint8_t level;    /* 1: a user waits ... 4: freshness and backfill (K3, E3.3) */
     bool preemptible; /* may be canceled and put back, losing nothing */
 };
 

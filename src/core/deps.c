@@ -34,10 +34,9 @@ static uint32_t *work_new(struct work *work, uint32_t count, size_t edges_count,
     return words;
 }
 
-/* Groups the edges by what is needed.  After the first pass starts[i + 1] is a
- * count, after the second a sum; the third fills, using starts[i] as the place
- * to write, which leaves each one where the next group begins.  Hence the shift
- * at the end. */
+/* Groups the edges by the needed job.  After the first pass starts[i + 1] is a count, after the
+ * second a sum; the third fills, using starts[i] as the write position, which leaves each one at
+ * the start of the next group.  Hence the shift at the end. */
 static void dependents_group(struct work *work, uint32_t count, const struct tide_edge *edges,
                              size_t edges_count)
 {
@@ -54,8 +53,8 @@ static void dependents_group(struct work *work, uint32_t count, const struct tid
     work->starts[0] = 0;
 }
 
-/* Frees jobs whose needs are all placed; returns how many could be.  A job is
- * one deeper than the deepest it needs. */
+/* Frees jobs whose needs are all placed; returns how many.  A job is one deeper than the deepest
+ * it needs. */
 static uint32_t depths_find(struct work *work, uint32_t count)
 {
     uint32_t tail = 0;
@@ -92,7 +91,7 @@ static void order_fill(struct work *work, uint32_t count, uint32_t *order_out)
 static uint32_t circle_find(struct work *work, uint32_t count, const struct tide_edge *edges,
                             size_t edges_count)
 {
-    uint32_t *needed = work->queue; /* the queue is of no more use */
+    uint32_t *needed = work->queue; /* the queue is no longer needed */
     uint32_t at = UINT32_MAX;
     for (size_t i = 0; i < edges_count; i++)
         if (work->open[edges[i].job] > 0 && work->open[edges[i].needs] > 0) {

@@ -1,19 +1,18 @@
-/* deps.h - the order of a batch of new jobs, or why it has none (E2.2).
+/* deps.h - orders a batch of new jobs by their dependencies, or finds a cycle (E2.2).
  *
- * Jobs of one batch may need each other.  They are written to the ledger in an
- * order in which every job comes after all it needs, and a batch whose needs
- * run in a circle is refused before anything is written, since nobody could
- * ever start it.  Needs on jobs outside the batch are not looked at: those are
- * in the ledger already, so they cannot point back into the batch.
+ * Jobs of one batch may need each other.  They are written to the ledger in an order in
+ * which every job comes after all it needs.  A batch whose needs form a circle is refused
+ * before anything is written, since none of its jobs could ever start.  Needs on jobs outside
+ * the batch are ignored: those are in the ledger already, so they cannot point back into the
+ * batch.
  *
  * Iterative, O(jobs + edges); one allocation, freed before returning.
  *
  * Invariants of a returned order (tide_deps_check() tests them):
- *   D1  every index of the batch stands in it exactly once.
- *   D2  a job stands behind everything it needs.
- *   D3  jobs stand by depth (the longest chain below them), equals by index:
- *       what can start at once comes first, and the same batch always gives
- *       the same order.
+ *   D1  every index of the batch occurs exactly once.
+ *   D2  a job comes after everything it needs.
+ *   D3  jobs are sorted by depth (the longest chain below them), then by index: jobs that
+ *       can start at once come first, and the same batch always gives the same order.
  */
 #ifndef TIDE_CORE_DEPS_H
 #define TIDE_CORE_DEPS_H
@@ -27,7 +26,7 @@ struct tide_edge {
     uint32_t needs;
 };
 
-/* Fills `order_out`, room for `count` indices.  Saying an edge twice is harmless.
+/* Fills `order_out`, room for `count` indices.  Duplicate edges are harmless.
  *   TIDE_INVALID    an index outside the batch, or a circle; `culprit_out` (may
  *                   be NULL) names a job with the former, or the lowest-numbered
  *                   job on one circle; `err` tells them apart

@@ -10,9 +10,9 @@ struct slot {
     enum slot_state state;
 };
 
-/* The cycles [reachable, end) live in a ring, each at its ordinal modulo the
- * capacity.  Moving the mark empties slots at the head, so a slot is zero
- * whenever its ordinal is not in that range. */
+/* The cycles [reachable, end) live in a ring, each at its ordinal modulo the capacity.
+ * Advancing the mark empties slots at the head, so a slot is zero whenever its ordinal is not in
+ * that range. */
 struct tide_frontier {
     tide_mem *mem;
     struct slot *slots;
@@ -89,7 +89,7 @@ tide_status tide_frontier_open(tide_frontier *frontier, uint64_t cycle)
 {
     if (cycle < frontier->reachable)
         return TIDE_EXISTS;
-    if (cycle == UINT64_MAX) /* the mark must be able to stand behind it */
+    if (cycle == UINT64_MAX) /* the mark must be able to move past it */
         return TIDE_INVALID;
     if (cycle - frontier->reachable >= TIDE_CYCLES_OPEN_MAX)
         return TIDE_FULL;
@@ -105,9 +105,9 @@ tide_status tide_frontier_open(tide_frontier *frontier, uint64_t cycle)
     return TIDE_OK;
 }
 
-/* The known, unfinished slot of `cycle`.  Asking for any other is a mistake of
- * the caller: an event for a cycle that was never opened or that the cursor may
- * have passed would mean that progress was claimed too early. */
+/* The known, unfinished slot of `cycle`.  Any other is a bug of the caller: an event for a cycle
+ * that was never opened, or that the cursor may have passed, would mean that progress was
+ * claimed too early. */
 static struct slot *slot_open(tide_frontier *frontier, uint64_t cycle)
 {
     TIDE_ASSERT(cycle >= frontier->reachable);
@@ -117,8 +117,7 @@ static struct slot *slot_open(tide_frontier *frontier, uint64_t cycle)
     return slot;
 }
 
-/* Each cycle is passed once, so the moves of all finishes together cost one
- * step per cycle. */
+/* Passes each cycle once, so all moves together cost one step per cycle. */
 static void mark_move(tide_frontier *frontier)
 {
     uint64_t at = frontier->reachable;
@@ -166,7 +165,7 @@ tide_status tide_frontier_jobs_added(tide_frontier *frontier, uint64_t cycle, ui
         return TIDE_NOT_FOUND;
     if (slot->state == SLOT_FINISHED)
         return TIDE_STALE;
-    /* Failed jobs may come back, so they count against the ceiling too. */
+    /* Failed jobs may be retried, so they count against the limit too. */
     if ((uint64_t)slot->outstanding + slot->failed + count > TIDE_CYCLE_JOBS_MAX)
         return TIDE_FULL;
     slot->outstanding += count;

@@ -1,17 +1,17 @@
-/* frontier.h - how far a stream has durably come (E5).
+/* frontier.h - computes how far the cursor of a stream may move (E5).
  *
- * Cycles of a stream finish in any order; its cursor may only stand at the end
- * of the longest finished prefix.  A frontier is that rule and nothing else.
- * It does no I/O and reads no clock.  The store commits the move, and until
- * tide_frontier_committed() is called the old cursor still counts, because a
- * crash in between will find the old cursor on disk.
+ * Cycles of a stream finish in any order; its cursor may only be at the end of the
+ * longest finished prefix.  A frontier implements that rule and nothing else.  It does
+ * no I/O and reads no clock.  The store commits the move, and until
+ * tide_frontier_committed() is called the old cursor still counts, because after a
+ * crash the old cursor is on disk.
  *
- * Cycles are numbered by consecutive ordinals, starting at the committed one;
- * what a cursor's value means (a time, a token) is not known here (E5.5).
+ * Cycles are numbered by consecutive ordinals, starting at the committed one; the
+ * meaning of a cursor's value (a time, a token) is not known here (E5.5).
  *
- * A cycle also counts its jobs, so that nobody has to ask the store whether it
- * is finished: children are added before their parent is done, the last one
- * done finishes the cycle, and a failed one keeps it open as a gap (E5.2).
+ * A cycle also counts its jobs, so that the caller need not ask the store whether it
+ * is finished: children are added before their parent is done, the last one done
+ * finishes the cycle, and a failed one keeps it open as a gap (E5.2).
  *
  * Invariants (tide_frontier_check() tests them after every simulated step):
  *   F1  committed <= reachable, and neither ever decreases.
@@ -50,10 +50,9 @@ struct tide_frontier_totals {
 tide_status tide_frontier_new(uint64_t committed, tide_mem *mem, tide_frontier **frontier_out);
 void tide_frontier_free(tide_frontier *frontier); /* NULL is fine. */
 
-/* Reserves room for `cycle` before its first job starts, so that finishing it
- * can never be refused.  TIDE_FULL: let the oldest cycle finish first.
- * TIDE_EXISTS: it is open or finished already.  TIDE_INVALID: no such ordinal.
- * Nothing changes unless TIDE_OK. */
+/* Reserves room for `cycle` before its first job starts, so that finishing it cannot fail.
+ * TIDE_FULL: let the oldest cycle finish first.  TIDE_EXISTS: it is open or finished already.
+ * TIDE_INVALID: no such ordinal.  Nothing changes unless TIDE_OK. */
 tide_status tide_frontier_open(tide_frontier *frontier, uint64_t cycle);
 
 /* Marks an open cycle finished, in any order.  Twice is harmless: a crash
@@ -78,16 +77,15 @@ void tide_frontier_job_failed(tide_frontier *frontier, uint64_t cycle);
 void tide_frontier_job_revived(tide_frontier *frontier, uint64_t cycle);
 bool tide_frontier_job_accepted(tide_frontier *frontier, uint64_t cycle);
 
-/* Where the cursor may go now, and the news that it went there. */
+/* Where the cursor may move now; the second call reports that it moved there. */
 uint64_t tide_frontier_reachable(const tide_frontier *frontier);
 void tide_frontier_committed(tide_frontier *frontier, uint64_t cursor);
-/* Where the cursor is on disk, as far as we were told. */
+/* Where the cursor is on disk, as of the last tide_frontier_committed(). */
 uint64_t tide_frontier_cursor(const tide_frontier *frontier);
 
-/* The unfinished cycles from `from` (or from reachable, if that is later) up
- * to the last known one, at most `views_max` of them, in order.  Returns how
- * many; the next call starts behind the last of them.  The first gap is the one
- * that holds the cursor. */
+/* The unfinished cycles from `from` (or from reachable, if that is later) up to the last known
+ * one, at most `views_max` of them, in order.  Returns how many; the next call starts after the
+ * last of them.  The first gap is the one that holds the cursor. */
 size_t tide_frontier_gaps(const tide_frontier *frontier, uint64_t from,
                           struct tide_cycle_view *views_out, size_t views_max);
 /* False if the cycle lies below reachable or beyond the last known one. */

@@ -19,7 +19,7 @@ enum {
 
 typedef enum job_state { FREE, WANTED, CLAIMING, HELD, RUNNING, PARKED } job_state;
 
-/* Per lane three heaps of accounts, each by the account's own first job. */
+/* Per lane three heaps of accounts, each ordered by the account's own first job. */
 enum { START = 0, LEND = 2, CLAIM = 4, HEAPS = 6 };
 
 struct slot {
@@ -28,10 +28,10 @@ struct slot {
     uint32_t next; /* free list, or place in the list of running jobs */
     uint8_t state; /* job_state */
     uint8_t lane;
-    uint8_t level; /* index: 0 is a person waiting */
+    uint8_t level; /* index: 0 means a user waits */
     uint8_t priority;
     bool preemptible;
-    bool named; /* a preemption was asked */
+    bool named; /* its preemption was requested */
 };
 
 struct account {
@@ -39,7 +39,7 @@ struct account {
     uint32_t admitted;
     uint32_t jobs;
     uint32_t running;
-    uint32_t named; /* running, and asked to go */
+    uint32_t named; /* running, preemption requested */
     uint32_t parked[LEVELS];
     uint32_t wants[LEVELS];               /* WANTED */
     uint32_t pending[TIDE_LANES][LEVELS]; /* HELD and CLAIMING */
@@ -61,7 +61,7 @@ struct tide_lanes {
     tide_mem *mem;
     uint32_t workers;
     uint32_t reserved[TIDE_LANES];
-    uint32_t passed; /* interactive starts that passed bulk by */
+    uint32_t passed; /* interactive starts in a row while a bulk job could start */
     uint32_t jobs_max;
     uint32_t count;
     uint32_t free;
@@ -80,7 +80,7 @@ struct tide_lanes {
     struct tide_link *account_links; /* HEAPS of them per account */
     size_t account_links_capacity;
     tide_map numbers;
-    bool lowered; /* limits went down: running may be above them */
+    bool lowered; /* limits were lowered: running may exceed them */
 };
 
 static bool job_before(const struct slot *a, const struct slot *b)
@@ -168,9 +168,9 @@ static uint8_t level_of(const struct tide_brief *brief)
     return brief->account == 0 ? 0 : (uint8_t)(brief->level - 1);
 }
 
-/* The account's part of the three heaps of each lane follows from its counts
- * and queues; this brings it up to date after any change.  `changed` names a
- * job whose key is another one although it is the first as before. */
+/* Updates the account's entries in the three heaps of each lane after any change; they follow
+ * from its counts and queues.  `changed` names a job whose key changed although it is still the
+ * first. */
 static void account_settle(tide_lanes *lanes, uint32_t index, uint32_t changed)
 {
     struct account *account = &lanes->accounts[index];
@@ -182,8 +182,8 @@ static void account_settle(tide_lanes *lanes, uint32_t index, uint32_t changed)
     uint32_t key[HEAPS] = {NONE, NONE, NONE, NONE, NONE, NONE};
     uint32_t counted[TIDE_LANES] = {0, 0};
     if (level < LEVELS) {
-        /* Jobs below this level that are held or parked wait for it anyway, so
-         * they do not take its place in the account (L3, E3.3). */
+        /* Held or parked jobs of lower levels wait for this level anyway, so they do not use up
+         * the account's admitted number (L3, E3.3). */
         uint32_t used = account->running;
         for (int i = 0; i <= level; i++)
             used += account->parked[i];
@@ -218,7 +218,7 @@ static void account_settle(tide_lanes *lanes, uint32_t index, uint32_t changed)
     }
 }
 
-/* An account about which nothing has to be remembered, for another to use. */
+/* Finds an account without state to remember and frees its entry for another. */
 static uint32_t account_recycle(tide_lanes *lanes)
 {
     for (uint32_t i = 0; i < lanes->accounts_used; i++) {
@@ -314,7 +314,7 @@ static void runs_remove(tide_lanes *lanes, uint32_t index)
     slot->named = false;
 }
 
-/* Every change of state goes through here: it keeps queues and counts. */
+/* Every change of state goes through this function: it updates queues and counts. */
 static void slot_move(tide_lanes *lanes, uint32_t index, job_state to)
 {
     struct slot *slot = &lanes->slots[index];
@@ -433,9 +433,9 @@ void tide_lanes_priority(tide_lanes *lanes, uint64_t id, uint8_t priority)
     struct slot *slot = &lanes->slots[index];
     uint32_t *queue = queue_of(lanes, slot, WANTED);
     tide_pairing_remove(lanes->links, queue, index, slot_before, lanes->slots);
-    /* The account may stand in a heap by this very job; it must leave before
-     * the key changes and come back after, which account_settle() does, because
-     * leaving compares other accounts only. */
+    /* The account may be in a heap by this very job; it must be removed before the key changes
+     * and added again after. account_settle() does both, which is safe because removing compares
+     * other accounts only. */
     slot->priority = priority;
     tide_pairing_add(lanes->links, queue, index, slot_before, lanes->slots);
     account_settle(lanes, slot->account, index);
@@ -452,7 +452,7 @@ static uint32_t capacity(const tide_lanes *lanes, int lane)
     return lanes->workers - lanes->reserved[1 - lane];
 }
 
-/* Nothing of this lane could start now or after a claim: it lends its workers. */
+/* No job of this lane could start now or after a claim: it lends its workers. */
 static bool lane_idle(const tide_lanes *lanes, int lane)
 {
     return lanes->roots[CLAIM + lane] == NONE && lanes->lane[lane].pending == 0;
@@ -493,7 +493,7 @@ bool tide_lanes_can_start(const tide_lanes *lanes)
            lane_first(lanes, TIDE_LANE_BULK) != NONE;
 }
 
-/* Workers this lane could give a job to now, or will get back when it has one. */
+/* Workers this lane could give a job now, or gets back once it has one. */
 static uint32_t lane_room(const tide_lanes *lanes, int lane)
 {
     uint32_t running = lanes->lane[lane].running;
@@ -531,10 +531,10 @@ static bool lane_needs_back(const tide_lanes *lanes, int lane)
     if (wants < due)
         due = wants;
     uint32_t coming = workers_free(lanes) + self->named + other->named;
-    return due > coming; /* then the other lane runs more than its own */
+    return due > coming; /* then the other lane runs more than its own share */
 }
 
-/* Does a job of its account that may not wait need what this one holds? */
+/* Does a job of the same account with a more urgent level need what this one holds? */
 static bool account_needs_back(const tide_lanes *lanes, const struct slot *slot)
 {
     const struct account *account = &lanes->accounts[slot->account];
@@ -544,7 +544,7 @@ static bool account_needs_back(const tide_lanes *lanes, const struct slot *slot)
     uint32_t waiting =
         account->wants[level] + account->pending[0][level] + account->pending[1][level];
     if (waiting <= account->named)
-        return false; /* enough of them are on their way out */
+        return false; /* enough of them are being preempted already */
     uint32_t used = account->running - account->named;
     for (int i = 0; i <= level; i++)
         used += account->parked[i];
@@ -575,7 +575,7 @@ bool tide_lanes_next_preempt(tide_lanes *lanes, uint64_t *id_out)
             continue;
         if (!lane_wants[1 - slot->lane] && !account_needs_back(lanes, slot))
             continue;
-        /* The one that would be started last loses least. */
+        /* The job that orders last loses least. */
         if (victim == NONE || job_before(&lanes->slots[victim], slot))
             victim = lanes->runs[i];
     }
@@ -634,7 +634,7 @@ tide_lanes_why tide_lanes_explain(const tide_lanes *lanes, uint64_t id)
     return TIDE_WHY_NOTHING;
 }
 
-/* What a recount of the jobs gives, to be compared with what is kept. */
+/* Recounts the jobs, to compare with the kept counts. */
 static void recount_account(const tide_lanes *lanes, uint32_t index, struct account *sum)
 {
     memset(sum, 0, sizeof *sum);
@@ -653,7 +653,7 @@ static void recount_account(const tide_lanes *lanes, uint32_t index, struct acco
 
 static bool check_account(const tide_lanes *lanes, uint32_t index)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     const struct account *account = &lanes->accounts[index];
     struct account sum;
     recount_account(lanes, index, &sum);
@@ -684,7 +684,7 @@ static bool check_account(const tide_lanes *lanes, uint32_t index)
 
 static bool check_heaps(const tide_lanes *lanes)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     for (uint32_t heap = 0; heap < HEAPS; heap++) {
         uint32_t inside = 0;
         for (uint32_t i = 0; i < lanes->accounts_used; i++)
@@ -699,7 +699,7 @@ static bool check_heaps(const tide_lanes *lanes)
 
 bool tide_lanes_check(const tide_lanes *lanes)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     struct lane sum[TIDE_LANES] = {{0}};
     uint32_t fixed[TIDE_LANES] = {0, 0}; /* running and not preemptible */
     uint32_t count = 0;

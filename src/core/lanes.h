@@ -1,21 +1,21 @@
-/* lanes.h - which job goes next, and which worker it may have (E3).
+/* lanes.h - chooses the next job and the worker it may use (E3).
  *
- * It keeps the jobs that could run in their order, the number of workers each
- * lane may use, and per account how many jobs may hold a claim at once (the
- * governor's number, handed in).  It starts nothing itself.
+ * It keeps the jobs that could run in their order, the number of workers each lane may
+ * use, and per account how many jobs may hold a claim at once (the number comes from
+ * the governor).  It starts nothing itself.
  *
- * A job here is WANTED (needs a claim), HELD (has one, may start) or RUNNING.
- * Parked jobs (TIDE_AGAIN) are not here but still count against their account:
- * the caller keeps them by tide_lanes_parked().
+ * A job here is WANTED (needs a claim), HELD (has one, may start) or RUNNING.  Parked
+ * jobs (TIDE_AGAIN) are not here but still count against their account: the caller
+ * reports them with tide_lanes_parked().
  *
  * Worker rule, W workers, r reserved for each lane:
  *   - a lane may run up to W - r(other) jobs;
  *   - beyond that it may borrow the other lane's reserved workers while that
  *     lane has nothing that could start, with preemptible jobs only;
- *   - a free worker goes to interactive first, bulk second; with nothing
- *     reserved for bulk, every ninth one goes to bulk.
+ *   - a free worker goes to interactive first, bulk second; with nothing reserved for
+ *     bulk, every ninth goes to bulk.
  *
- * Jobs of account 0 have no account in common: levels do not order them.
+ * Account 0 means "no account": levels do not order its jobs.
  *
  * Invariants (tide_lanes_check()):
  *   L1  running jobs <= workers; running of a lane beyond W - r(other) are all
@@ -26,10 +26,10 @@
  *       number was lowered afterwards, and except that a job is claimed past
  *       HELD and PARKED jobs of lower levels, which wait for it anyway (L4);
  *       RUNNING alone stays <= admitted.
- *   L4  no job of an account starts while a HELD or WANTED job of that account
- *       with a smaller level number (a person waiting) exists (E3.3).
- *   L5  a lane with something to start and fewer than r running is given a
- *       worker, or a preemption of a borrowed one has been asked.
+ *   L4  no job of an account starts while a HELD or WANTED job of that account with a
+ *       smaller level number (a user waits) exists (E3.3).
+ *   L5  a lane with something to start and fewer than r running is given a worker, or
+ *       a preemption of a borrowed one has been requested.
  */
 #ifndef TIDE_CORE_LANES_H
 #define TIDE_CORE_LANES_H
@@ -66,17 +66,15 @@ void tide_lanes_left(tide_lanes *lanes,
                      uint64_t id); /* ended, evicted, canceled: from any state; unknown is fine */
 void tide_lanes_priority(tide_lanes *lanes, uint64_t id, uint8_t priority); /* while WANTED */
 
-/* Takes out the next WANTED job that should be claimed, in order, admitted.  At
- * most `ahead` jobs may be HELD or being claimed beyond those that could start
- * at once; the engine sets it from its own pace.  It then counts as being
- * claimed until tide_lanes_held() or tide_lanes_left(). */
+/* Takes out the next WANTED job to claim, in order, admitted.  At most `ahead` jobs may be HELD
+ * or being claimed beyond those that could start at once; the engine sets it from its own pace.
+ * The job counts as being claimed until tide_lanes_held() or tide_lanes_left(). */
 bool tide_lanes_next_claim(tide_lanes *lanes, uint32_t ahead, uint64_t *id_out);
 /* Takes out the next HELD job that may start on a free worker. */
 bool tide_lanes_next_start(tide_lanes *lanes, uint64_t *id_out);
 bool tide_lanes_can_start(const tide_lanes *lanes); /* is there one? */
-/* Names a RUNNING job that should be canceled and put back because a job that
- * may not wait needs its worker (borrowed, E3.1) or its account (E3.3).  Each
- * job is named once. */
+/* Names a RUNNING job to cancel and put back because a more urgent job needs its worker
+ * (borrowed, E3.1) or its account (E3.3).  Each job is named once. */
 bool tide_lanes_next_preempt(tide_lanes *lanes, uint64_t *id_out);
 
 uint32_t tide_lanes_running(const tide_lanes *lanes, tide_lane lane);
@@ -87,7 +85,7 @@ typedef enum tide_lanes_why {
     TIDE_WHY_UNKNOWN, /* not here */
     TIDE_WHY_LANE_FULL,
     TIDE_WHY_ACCOUNT_FULL, /* admitted number reached, or 0 */
-    TIDE_WHY_LEVEL,        /* a person waits on this account */
+    TIDE_WHY_LEVEL,        /* a user waits on this account */
     TIDE_WHY_ORDER,        /* others go first */
 } tide_lanes_why;
 tide_lanes_why tide_lanes_explain(const tide_lanes *lanes, uint64_t id);

@@ -1,10 +1,9 @@
-/* pairing.h - a heap whose links live beside the elements, so it never allocates.
+/* pairing.h - a pairing heap with links outside the elements; it never allocates.
  *
- * Elements are slot numbers; the caller owns an array of links, one per slot,
- * and may give several heaps to one array as long as a slot is in one of them
- * at a time.  Adding is O(1), taking out any element O(log n) amortized.  It
- * does not remember membership: the caller knows, and must not remove what is
- * not inside.
+ * Elements are slot numbers; the caller owns an array of links, one per slot, and may
+ * give several heaps to one array as long as a slot is in one of them at a time.
+ * Adding is O(1), taking out any element O(log n) amortized.  It does not track
+ * membership: the caller does, and must not remove an element that is not in the heap.
  *
  * The order is a function over two slots.  It may change for an element that
  * is about to be removed, never for one that stays. */
@@ -24,7 +23,7 @@ struct tide_link {
 
 typedef bool (*tide_pairing_order)(const void *context, uint32_t a, uint32_t b);
 
-/* Joins two heaps by their roots and returns the root of both. */
+/* Merges two heaps by their roots and returns the new root. */
 static inline uint32_t tide_pairing_meld(struct tide_link *links, uint32_t a, uint32_t b,
                                          tide_pairing_order before, const void *context)
 {
@@ -45,8 +44,8 @@ static inline uint32_t tide_pairing_meld(struct tide_link *links, uint32_t a, ui
     return a;
 }
 
-/* Makes one heap of a list of siblings: pairs from the left, then all of them
- * from the right.  Two passes are what the amortized bound rests on. */
+/* Merges a list of siblings into one heap: pairs from the left, then all of them from the right.
+ * The amortized bound depends on these two passes. */
 static inline uint32_t tide_pairing_join(struct tide_link *links, uint32_t first,
                                          tide_pairing_order before, const void *context)
 {
@@ -98,13 +97,13 @@ static inline void tide_pairing_remove(struct tide_link *links, uint32_t *root, 
     *root = tide_pairing_meld(links, *root, below, before, context);
 }
 
-/* How many elements hang below `root`, itself included; `limit` + 1 when there
- * are more or the links are broken or out of order.  For the checks. */
+/* Counts the elements below `root`, itself included; `limit` + 1 when there are more or the
+ * links are broken or out of order.  For the checks. */
 static inline uint32_t tide_pairing_count(const struct tide_link *links, uint32_t root,
                                           uint32_t limit, tide_pairing_order before,
                                           const void *context)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     uint32_t count = 0;
     uint32_t at = root;
     while (at != TIDE_SLOT_NONE) {

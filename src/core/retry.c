@@ -53,7 +53,7 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 
 uint64_t tide_retry_longer_ms(uint64_t pause_ms, uint32_t factor_permille, uint64_t max_ms)
 {
-    /* In two parts, so that only what does not fit 64 bits overflows. */
+    /* In two parts, so that the product overflows only when the result does not fit 64 bits. */
     uint64_t longer_ms = 0;
     const uint64_t rest_ms = pause_ms % 1000 * factor_permille / 1000;
     if (__builtin_mul_overflow(pause_ms / 1000, (uint64_t)factor_permille, &longer_ms) ||
@@ -68,7 +68,7 @@ uint64_t tide_retry_pause_ms(const struct tide_retry_policy *policy, uint32_t at
     if (attempts == 0)
         return 0;
     uint64_t pause_ms = policy->pause_first_ms;
-    /* Stops as soon as it grows no more, so that the loop cannot run away. */
+    /* Stops as soon as the pause no longer grows, which bounds the loop. */
     for (uint32_t i = 1; i < attempts; i++) {
         const uint64_t longer_ms =
             tide_retry_longer_ms(pause_ms, policy->pause_factor_permille, policy->pause_max_ms);
@@ -78,8 +78,7 @@ uint64_t tide_retry_pause_ms(const struct tide_retry_policy *policy, uint32_t at
     }
     if (pause_ms > policy->pause_max_ms)
         pause_ms = policy->pause_max_ms;
-    /* Half of it is random: a thousand jobs that failed together must not come
-     * back together. */
+    /* Half of it is random, so that a thousand jobs that failed together do not retry together. */
     uint64_t half_ms = pause_ms / 2;
     return half_ms + tide_rng_below(rng, pause_ms - half_ms + 1);
 }
@@ -105,7 +104,7 @@ bool tide_retry_costs_attempt(tide_status status)
 
 bool tide_retry_blocks_account(tide_status status)
 {
-    /* "Again at t" is our own quota speaking: the governor knows already. */
+    /* TIDE_AGAIN comes from our own quota, which the governor already knows. */
     if (status == TIDE_AGAIN)
         return false;
     tide_class class = tide_status_class(status);
@@ -120,7 +119,7 @@ static struct tide_verdict verdict_free(enum tide_verdict_kind kind, const struc
         .kind = kind, .cause = TIDE_CLASS_OK, .attempts = ended->attempts, .at_ms = at_ms};
 }
 
-/* R4: the budget is spent, or trying the whole again cannot help. */
+/* R4: the budget is used up, or retrying the whole batch cannot help. */
 static struct tide_verdict verdict_over(const struct tide_ended *ended, uint32_t attempts)
 {
     return (struct tide_verdict){
@@ -200,8 +199,8 @@ struct tide_verdict tide_retry_decide(const struct tide_retry_policy *policy,
     case TIDE_ENDED_PREEMPTED:
     case TIDE_ENDED_HALTED:
     case TIDE_ENDED_SHUTDOWN:
-        /* A canceled call may come back as anything (a timeout, a dead
-         * connection); only what cannot be an echo of the cancel counts. */
+        /* A canceled call may return anything (a timeout, a dead connection); only a status that
+         * cannot be a result of the cancel counts. */
         if (ended->status != TIDE_OK && tide_status_class(ended->status) != TIDE_CLASS_GONE)
             return verdict_free(TIDE_VERDICT_PUT_BACK, ended, now_ms);
         break;

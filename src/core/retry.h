@@ -1,9 +1,8 @@
-/* retry.h - what becomes of a job when an attempt has ended (E7.1, E7.2).
+/* retry.h - decides what happens to a job after an attempt (E7.1, E7.2).
  *
- * A table of policy and nothing else: it keeps no state, reads no clock, and
- * does not know what a job is about.  It says which endings cost an attempt,
- * which block the account instead of the job, and when to try again.  Which
- * items of a batch are at fault is the splitter's question.
+ * Pure policy: it keeps no state, reads no clock, and does not know what a job does.
+ * It says which endings cost an attempt, which block the account instead of the job,
+ * and when to try again.  The splitter decides which items of a batch are at fault.
  *
  * Rules, numbered for the tests:
  *   R1  an attempt is charged only for a fault that may be the job's own: an
@@ -17,7 +16,7 @@
  *       attempt is made in two halves.  A fifth one in one piece would break
  *       the bound of E6.3 for one bad item among 5, 9, 10, 17 and so on, because
  *       halving n items takes log2 n steps *rounded up*.
- *   R5  work that ended well is done, even if somebody canceled it meanwhile.
+ *   R5  work that ended well is done, even if it was canceled meanwhile.
  */
 #ifndef TIDE_CORE_RETRY_H
 #define TIDE_CORE_RETRY_H
@@ -28,22 +27,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Settings (E11); tide_retry_defaults() has the numbers of the spec. */
+/* Settings (E11); tide_retry_defaults() has the values of the spec. */
 struct tide_retry_policy {
     uint32_t attempts_max;          /* 5 */
     uint64_t pause_first_ms;        /* 1 s */
     uint32_t pause_factor_permille; /* 2000: each further one is twice as long */
     uint64_t pause_max_ms;          /* 5 min */
     uint64_t beat_missing_ms;       /* 10 min without a beat is a stall */
-    uint32_t reclaim_attempts;      /* 1: a job that kills its worker must not do so for ever */
+    uint32_t reclaim_attempts;      /* 1: stops a job that kills its worker each time */
     uint32_t halves_attempts;       /* 1: how many of its attempts a batch keeps for its halves */
 };
 struct tide_retry_policy tide_retry_defaults(void);
-/* TIDE_INVALID with a reason if the numbers make no sense together. */
+/* TIDE_INVALID, with the reason, if the numbers contradict each other. */
 tide_status tide_retry_check(const struct tide_retry_policy *policy, tide_error *err);
 
 enum tide_ending {
-    TIDE_ENDED_RETURNED,  /* the handler came back with `status` */
+    TIDE_ENDED_RETURNED,  /* the handler returned `status` */
     TIDE_ENDED_PREEMPTED, /* canceled for a higher level (E3.3) */
     TIDE_ENDED_HALTED,    /* the account was halted (E4.6) */
     TIDE_ENDED_SHUTDOWN,  /* the process stops (E7.4) */
@@ -54,7 +53,7 @@ enum tide_ending {
 
 struct tide_ended {
     enum tide_ending ending;
-    tide_status status;    /* of the handler; without meaning for stalled and reclaimed */
+    tide_status status;    /* of the handler; unused for stalled and reclaimed */
     uint32_t attempts;     /* charged before this one */
     uint32_t attempts_max; /* of the job's kind; 0: the policy's */
     uint32_t items;        /* in the job; 0 or 1: it cannot be split */
@@ -65,9 +64,9 @@ enum tide_verdict_kind {
     TIDE_VERDICT_DONE,
     TIDE_VERDICT_RETRY,    /* at `at_ms` */
     TIDE_VERDICT_FAIL,     /* stays in the ledger as a gap of its cycle (E5.2) */
-    TIDE_VERDICT_CANCEL,   /* by somebody's wish */
+    TIDE_VERDICT_CANCEL,   /* canceled by command */
     TIDE_VERDICT_PUT_BACK, /* pending again, not before `at_ms`, as if never started */
-    TIDE_VERDICT_BLOCK,    /* put back, and the account waits for `cause` to pass */
+    TIDE_VERDICT_BLOCK,    /* put back; the account waits until `cause` has passed */
     TIDE_VERDICT_SPLIT,    /* ask the splitter */
     TIDE_VERDICT_VANISHED, /* the remote item is gone: ended, recorded, not bad (E6.2) */
 };
@@ -88,21 +87,21 @@ struct tide_verdict tide_retry_decide(const struct tide_retry_policy *policy,
 uint64_t tide_retry_pause_ms(const struct tide_retry_policy *policy, uint32_t attempts,
                              tide_rng *rng);
 
-/* After how many failed attempts a batch is split, and a single item or a job
- * without items is given up.  `attempts_max` 0: the policy's. */
+/* After how many failed attempts a batch is split, and a single item or a job without items
+ * fails.  `attempts_max` 0: the policy's. */
 uint32_t tide_retry_budget(const struct tide_retry_policy *policy, uint32_t attempts_max,
                            uint32_t items);
 
 /* One step of it: pause_ms * factor, at most max_ms. */
 uint64_t tide_retry_longer_ms(uint64_t pause_ms, uint32_t factor_permille, uint64_t max_ms);
 
-/* Whether failing with this status says anything about the job itself. */
+/* Whether failing with this status may be the job's own fault. */
 bool tide_retry_costs_attempt(tide_status status);
-/* Whether the account has to wait rather than the job. */
+/* Whether the account has to wait instead of the job. */
 bool tide_retry_blocks_account(tide_status status);
 
-/* When a running job counts as stalled unless it beats again, and whether it
- * does now. */
+/* When a running job counts as stalled unless it beats again; the second call: whether it is
+ * stalled now. */
 uint64_t tide_retry_stalled_at_ms(const struct tide_retry_policy *policy, uint64_t beat_ms);
 bool tide_retry_is_stalled(const struct tide_retry_policy *policy, uint64_t beat_ms,
                            uint64_t now_ms);

@@ -18,15 +18,15 @@ struct tide_schedules {
     uint64_t anchor_latest_unix_ms; /* no entry has a later one */
 };
 
-/* The lowest slot number that has not fired.  A last slot that is not on the
- * grid comes from before a change of the period; the next one after it counts. */
+/* The lowest slot number that has not fired.  A last slot that is off the grid is from before
+ * the period was changed; the next grid slot after it counts. */
 static uint64_t slot_next(const struct tide_schedule_entry *entry)
 {
     uint64_t first = entry->at_start ? 0 : 1;
     if (!entry->fired || entry->last_unix_ms < entry->anchor_unix_ms)
         return first;
     uint64_t next = (entry->last_unix_ms - entry->anchor_unix_ms) / entry->period_ms;
-    if (next == UINT64_MAX) /* only with a period of 1 ms, at the end of time */
+    if (next == UINT64_MAX) /* only with a period of 1 ms, at the largest time */
         return next;
     next++;
     return next > first ? next : first;
@@ -64,7 +64,7 @@ uint64_t tide_schedule_lag_ms(const struct tide_schedule_entry *entry, uint64_t 
 {
     if (!entry->fired || entry->last_unix_ms <= now_unix_ms)
         return 0;
-    /* The last slot lies in the future: it fired on a clock that ran ahead. */
+    /* The last slot lies in the future: it fired while the clock was ahead. */
     return entry->last_unix_ms - now_unix_ms;
 }
 
@@ -103,7 +103,7 @@ static void node_place(tide_schedules *schedules, size_t at, struct node node)
     TIDE_ASSERT(put); /* the key is there, or room was reserved */
 }
 
-/* Moves the node at `at` to where it belongs, up or down. */
+/* Restores the heap order of the node at `at`, up or down. */
 static void heap_settle(tide_schedules *schedules, size_t at)
 {
     struct node node = schedules->nodes[at];
@@ -156,8 +156,8 @@ tide_status tide_schedules_put(tide_schedules *schedules, const struct tide_sche
         if (schedules->count >= TIDE_SCHEDULES_MAX)
             return TIDE_FULL;
         void *nodes = schedules->nodes;
-        /* One more than is needed: putting a key that is there asks for room for
-         * another one, and moving entries about later must not allocate. */
+        /* One more than needed: putting an existing key reserves room for another one, and
+         * moving entries later must not allocate. */
         if (!tide_map_reserve(&schedules->places, schedules->count + 2) ||
             !tide_mem_grow(schedules->mem, &nodes, &schedules->capacity, schedules->count + 1,
                            TIDE_SCHEDULES_MAX, sizeof *schedules->nodes))
@@ -199,7 +199,7 @@ void tide_schedules_fired(tide_schedules *schedules, uint64_t id, uint64_t slot_
 }
 
 /* Moves an anchor that lies in the future back by whole periods, so that the grid stays the same
- * for every process.  false: nothing to move, or no room for a period before it. */
+ * for every process. false: nothing to move, or no earlier slot fits. */
 static bool anchor_move_back(struct tide_schedule_entry *entry, uint64_t now_unix_ms)
 {
     if (entry->anchor_unix_ms <= now_unix_ms)
@@ -218,7 +218,7 @@ static void anchors_move_back(tide_schedules *schedules, uint64_t now_unix_ms)
 {
     if (schedules->anchor_latest_unix_ms <= now_unix_ms)
         return;
-    /* Due times change together, and so does the order: the heap is built again. */
+    /* All due times change, and with them the order: rebuild the heap. */
     schedules->anchor_latest_unix_ms = 0;
     for (size_t at = 0; at < schedules->count; at++) {
         struct node *node = &schedules->nodes[at];

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-/* What the items say, before the rest of the batch is decided. */
+/* The result of the items, before the rest of the batch is decided. */
 struct tally {
     uint32_t left;           /* still in the batch */
-    tide_class outside;      /* a cause outside the items that one of them met, or OK */
+    tide_class outside;      /* a cause outside the items that one of them hit, or OK */
     tide_status outside_why; /* its status */
 };
 
@@ -17,8 +17,8 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* Timeouts, and connections that died after sending, are stalls and resets:
- * they make an item owed, never bad (E6.2). */
+/* Timeouts, and connections that died after sending, are stalls and resets: they make an item
+ * owed, never bad (E6.2). */
 static enum tide_fate fate_over_budget(tide_status status)
 {
     return status == TIDE_TIMEOUT || status == TIDE_UNKNOWN ? TIDE_FATE_OWED : TIDE_FATE_BAD;
@@ -78,7 +78,7 @@ static struct tally fates_fill(const struct tide_retry_policy *policy,
     return tally;
 }
 
-/* The single item of a request that failed as a whole is named by that. */
+/* If a request with a single item fails as a whole, that item is at fault. */
 static void fate_of_single(const struct tide_retry_policy *policy,
                            const struct tide_split_input *input, struct tide_item_fate *fate,
                            struct tally *tally)
@@ -89,8 +89,8 @@ static void fate_of_single(const struct tide_retry_policy *policy,
     tally->left = fate->fate == TIDE_FATE_FIRST;
 }
 
-/* The last ones of the rest become the second half; the first half is the
- * larger one if they cannot be equal (S4). */
+/* The last items of the rest become the second half; the first half is the larger one if they
+ * cannot be equal (S4). */
 static void halves_make(const struct tide_split_input *input, uint32_t left,
                         struct tide_item_fate *fates)
 {
@@ -104,7 +104,7 @@ static void halves_make(const struct tide_split_input *input, uint32_t left,
         }
 }
 
-/* The rest was held up by something outside: it pays nothing (E7.2). */
+/* The rest was stopped by an outside cause: it costs no attempt (E7.2). */
 static void rest_put_back(const struct tide_split_input *input, tide_status why, uint64_t now_ms,
                           struct tide_split_plan *plan)
 {
@@ -123,7 +123,7 @@ static void rest_charge(const struct tide_retry_policy *policy,
                         struct tide_split_plan *plan)
 {
     tide_class class = tide_status_class(input->batch_status);
-    /* An answer that will not change is not worth the same question again. */
+    /* The answer is final; do not send the same request again. */
     bool final = class == TIDE_CLASS_PERMANENT || class == TIDE_CLASS_GONE;
     plan->attempts = input->attempts + 1;
     plan->at_ms = now_ms;
@@ -156,13 +156,13 @@ static void rest_decide(const struct tide_retry_policy *policy,
     } else if (tally->outside != TIDE_CLASS_OK) {
         rest_put_back(input, tally->outside_why, now_ms, plan);
     } else if (tally->left < input->count) {
-        /* The handler stopped half-way with something to show for it. */
+        /* The handler stopped half-way after storing some items. */
         plan->rest = TIDE_REST_RETRY;
         plan->attempts = input->attempts;
         plan->at_ms = now_ms;
     } else {
-        /* It says that all went well and brought nothing, or the single item was
-         * named: either way the attempt is spent (S5). */
+        /* The handler reported success without storing anything, or an error named the single
+         * item: either way the attempt is charged (S5). */
         rest_charge(policy, input, tally, now_ms, rng, fates, plan);
     }
 }

@@ -1,24 +1,23 @@
-/* splitter.h - how a batch gets rid of the items that spoil it (E6.1 to E6.3).
+/* splitter.h - removes failing items from a batch (E6.1 to E6.3).
  *
- * Given what an attempt at a batch of items brought, says what becomes of each
- * item: stored, gone, bad, owed, on its own from now on, or still in the batch;
- * and what becomes of the rest of the batch: tried again, split in two, or put
- * back because the cause lies outside.  It keeps no state between attempts: a
- * job's items and its attempts are all it has to remember, and those are in the
- * ledger.  It does not decide that the account is ill; see badness.h, which has
- * the last word before an item is written down as bad.
+ * From the result of an attempt it decides for each item: stored, gone, bad, owed, alone
+ * from now on, or still in the batch; and for the rest of the batch: retried, split in two,
+ * or put back because the cause lies outside.  It keeps no state between attempts: it needs
+ * only a job's items and its attempts, which are in the ledger.  It does not decide that the
+ * account is at fault; see badness.h, which has the last word before an item is recorded as
+ * bad.
  *
  * Invariants (tide_splitter_check() tests them on a plan):
  *   S1  every item has exactly one fate; stored items never run again, and no
  *       item counts as stored that was not reported so.
- *   S2  attempts never decrease and grow by at most one; everything that goes on inherits
- *       them, except an item that an error names in a batch: what the batch paid was not its
- *       fault, and its own count begins with that error (E6.1, E6.2).
+ *   S2  attempts never decrease and grow by at most one; everything that continues inherits
+ *       them, except an item that an error names in a batch: the batch's attempts were not
+ *       its fault, and its own count begins with that error (E6.1, E6.2).
  *   S3  an item is bad or owed only if it was alone in its request, or if a
  *       permanent error named it.
  *   S4  the two halves keep the order and differ by at most one item.
- *   S5  something happens: an item leaves, the attempts grow, the batch is
- *       split, or the cause lies outside.  So no batch runs for ever.
+ *   S5  every attempt makes progress: an item leaves, the attempts grow, the batch is split,
+ *       or the cause lies outside.  So no batch runs forever.
  *
  * The bound of E6.3, k * (5 + 2 log2 n) extra requests for k bad items among n:
  * with k = 1 a batch costs 4 requests in one piece (1 of them not extra), then
@@ -35,7 +34,7 @@
 #include <stddef.h>
 
 enum tide_seen {
-    TIDE_SEEN_NOTHING, /* the attempt said nothing about this item */
+    TIDE_SEEN_NOTHING, /* the attempt had no result for this item */
     TIDE_SEEN_STORED,  /* it is durably stored */
     TIDE_SEEN_ERROR,   /* an error named this very item: `status` */
 };
@@ -57,8 +56,8 @@ struct tide_split_input {
 enum tide_fate {
     TIDE_FATE_STORED,
     TIDE_FATE_GONE,   /* recorded as vanished, not bad */
-    TIDE_FATE_BAD,    /* `reason`; badness.h is asked before it is recorded */
-    TIDE_FATE_OWED,   /* stalls or resets the connection: badness.h says since when */
+    TIDE_FATE_BAD,    /* `reason`; the caller asks badness.h before recording it */
+    TIDE_FATE_OWED,   /* stalls or resets the connection: badness.h decides since when */
     TIDE_FATE_ALONE,  /* becomes a job of its own in the same cycle */
     TIDE_FATE_FIRST,  /* stays; after a split: in the first half */
     TIDE_FATE_SECOND, /* in the second half */
@@ -71,7 +70,7 @@ struct tide_item_fate {
 };
 
 enum tide_rest {
-    TIDE_REST_NONE,     /* nothing is left: the job is done */
+    TIDE_REST_NONE,     /* no item is left: the job is done */
     TIDE_REST_RETRY,    /* the items with fate FIRST, at `at_ms` */
     TIDE_REST_SPLIT,    /* two jobs, FIRST and SECOND, at `at_ms` */
     TIDE_REST_PUT_BACK, /* FIRST, not before `at_ms`; `cause` may block the account */
@@ -82,7 +81,7 @@ struct tide_split_plan {
     uint32_t attempts;       /* inherited by the rest */
     uint64_t at_ms;          /* 0 with a blocking cause: when its probe succeeds */
     tide_class cause;        /* of a put back: what the account waits for, or TIDE_CLASS_OK */
-    uint32_t alone_attempts; /* of each item that goes alone, with this one */
+    uint32_t alone_attempts; /* of each item that goes alone, this one included */
     uint64_t alone_at_ms;
     uint32_t counts[TIDE_FATES];
 };

@@ -12,10 +12,10 @@
 
 enum {
     ACCOUNTS_MAX = TIDE_ACCOUNTS_MAX + 1, /* and account 0 */
-    STARVED_ROWS = 16, /* asked for an account that has nothing ready, even in a full window */
+    STARVED_ROWS = 16, /* requested for an account that has nothing ready, even in a full window */
 };
 
-/* A place in an account's order: everything after it may have to be loaded. */
+/* A position in an account's order: everything after it may have to be loaded. */
 struct place {
     uint8_t priority;
     uint64_t id;
@@ -34,7 +34,7 @@ struct account {
     bool used;
     bool more;     /* something may be in the ledger after `cursor` */
     bool asked;    /* a refill is under way */
-    bool hole;     /* since then, something after `hole_at` was given up */
+    bool hole;     /* since then, a job after `hole_at` was evicted */
     bool loadable; /* more and not asked: counted in the tracker */
     bool starved;  /* loadable and nothing ready: counted in the tracker */
     uint32_t jobs;
@@ -42,7 +42,7 @@ struct account {
     uint32_t promised; /* rows of the refill under way */
     struct place cursor;
     struct place hole_at;
-    uint64_t later_ms; /* earliest time of a waiting job that was given up */
+    uint64_t later_ms; /* earliest time of an evicted waiting job */
 };
 
 struct tide_tracker {
@@ -162,7 +162,7 @@ void tide_tracker_free(tide_tracker *tracker)
     tide_mem_free(mem, tracker, sizeof *tracker);
 }
 
-/* Keeps the two counters that let tide_tracker_refill() say no at once. */
+/* Keeps the two counters that let tide_tracker_refill() return at once. */
 static void account_settle(tide_tracker *tracker, struct account *account)
 {
     bool loadable = account->more && !account->asked;
@@ -181,12 +181,12 @@ static struct account *account_find(const tide_tracker *tracker, uint32_t number
     return &tracker->accounts[index];
 }
 
-/* An account about which nothing has to be remembered, for another to use. */
+/* Finds an account without state to remember and frees its entry for another. */
 static struct account *account_recycle(tide_tracker *tracker)
 {
     for (uint32_t i = 0; i < tracker->accounts_used; i++) {
         struct account *account = &tracker->accounts[i];
-        /* While a refill is under way, more is known to be there. */
+        /* While a refill is under way, `more` is set. */
         if (account->jobs == 0 && !account->more && account->later_ms == UINT64_MAX) {
             TIDE_SEEN("tracker: account slot used again");
             tide_map_remove(&tracker->numbers, (uint64_t)account->number + 1);
@@ -196,7 +196,7 @@ static struct account *account_recycle(tide_tracker *tracker)
     return NULL;
 }
 
-/* NULL: more accounts than one process may know (TIDE_ACCOUNTS_MAX). */
+/* NULL: more accounts than one process supports (TIDE_ACCOUNTS_MAX). */
 static struct account *account_get(tide_tracker *tracker, uint32_t number)
 {
     struct account *account = account_find(tracker, number);
@@ -218,8 +218,8 @@ static struct account *account_get(tide_tracker *tracker, uint32_t number)
     return account;
 }
 
-/* Something after `place` is in the ledger and not here.  While a refill is
- * under way it may or may not see it, so that is kept until its end. */
+/* A job after `place` is in the ledger and not here.  A refill that is under way may or may not
+ * load it, so the place is kept until the refill ends. */
 static void account_owe(tide_tracker *tracker, struct account *account, struct place place)
 {
     if (account->asked) {
@@ -234,8 +234,8 @@ static void account_owe(tide_tracker *tracker, struct account *account, struct p
     account_settle(tracker, account);
 }
 
-/* A job of the ledger has no place here; remembers what has to be loaded, and
- * when.  A blocked one needs nothing: its release sets `more`. */
+/* A job of the ledger does not fit here; records what has to be loaded, and when.  A blocked one
+ * needs nothing: its release sets `more`. */
 static void account_owe_job(tide_tracker *tracker, struct account *account,
                             const struct tide_brief *brief, bool waiting)
 {
@@ -251,7 +251,7 @@ static void account_owe_job(tide_tracker *tracker, struct account *account,
         tracker->later_ms = brief->not_before_ms;
 }
 
-/* Every change of state goes through here: it keeps the counts and the heaps. */
+/* Every change of state goes through this function: it updates the counts and the heaps. */
 static void slot_move(tide_tracker *tracker, uint32_t index, tide_job_state to, uint64_t now_ms)
 {
     struct slot *slot = &tracker->slots[index];
@@ -277,7 +277,7 @@ static void slot_move(tide_tracker *tracker, uint32_t index, tide_job_state to, 
     account_settle(tracker, account);
 }
 
-/* Into a state with a time; the key has to be there before the heap is. */
+/* Moves to a state with a due time; the key must be set before the heap uses it. */
 static void slot_move_timed(tide_tracker *tracker, uint32_t index, tide_job_state to,
                             uint64_t due_ms, uint64_t now_ms)
 {
@@ -303,7 +303,7 @@ static uint32_t slot_find(const tide_tracker *tracker, uint64_t id)
     return id != 0 && tide_map_get(&tracker->ids, id, &index) ? index : NONE;
 }
 
-/* For transitions, which name a job that must be here. */
+/* For transitions, whose job must be in the window. */
 static uint32_t slot_known(const tide_tracker *tracker, uint64_t id)
 {
     uint32_t index = slot_find(tracker, id);
@@ -323,8 +323,8 @@ static void slot_drop(tide_tracker *tracker, uint32_t index)
     tracker->count--;
 }
 
-/* The account with most jobs that could run now; NULL: none has two.  One that
- * gives up a job keeps another, so that nobody is starved in turn. */
+/* The account with most READY jobs; NULL: none has two.  An account that gives up a job keeps
+ * another, so that it does not starve in turn. */
 static const struct account *fattest(const tide_tracker *tracker)
 {
     const struct account *most = NULL;
@@ -336,9 +336,9 @@ static const struct account *fattest(const tide_tracker *tracker)
     return most;
 }
 
-/* The last READY one of an account, or the waiting one with the latest time of
- * any.  Both walk the window: they serve only an account that has nothing
- * ready while the window is full of others, which ends with the job taken in. */
+/* The last READY job of an account, or the WAITING job with the latest time of any.  Both scan
+ * the window: they are used only for an account that has nothing ready while the window is full
+ * of others, which ends once its job is added. */
 static uint32_t last_ready_of(const tide_tracker *tracker, uint32_t account)
 {
     uint32_t last = NONE;
@@ -359,12 +359,12 @@ static uint32_t latest_waiting(const tide_tracker *tracker)
     return latest;
 }
 
-/* Who leaves a full window for `brief`; NONE: it does not get in. */
+/* The job to evict from a full window for `brief`; NONE: `brief` is not added. */
 static uint32_t victim_for(const tide_tracker *tracker, const struct tide_brief *brief,
                            const struct account *account, uint64_t now_ms)
 {
-    /* What cannot run never keeps out what can, or a window full of blocked
-     * children would wait for a parent that is not in it (lesson 13). */
+    /* A blocked job never keeps out a runnable one, or a window full of blocked children would
+     * wait for a parent that is not in it (lesson 13). */
     uint32_t last = tracker->blocked;
     if (brief->open_deps > 0)
         return last != NONE && tide_brief_before(brief, &tracker->slots[last].job.brief) ? last
@@ -377,8 +377,8 @@ static uint32_t victim_for(const tide_tracker *tracker, const struct tide_brief 
         return after && tracker->slots[last].job.state == TIDE_JOB_WAITING ? last : NONE;
     if (after)
         return last;
-    /* The head of every account has a place, whatever the others' priority:
-     * theirs may be blocked for hours (lesson 8). */
+    /* The first job of every account has a place, whatever the priority of the others: theirs
+     * may be blocked for hours (lesson 8). */
     if (account->ready > 0)
         return NONE;
     const struct account *most = fattest(tracker);
@@ -448,7 +448,7 @@ bool tide_tracker_release(tide_tracker *tracker, uint64_t id, uint32_t account, 
 {
     uint32_t index = slot_find(tracker, id);
     if (index == NONE) {
-        /* It was given up, or never fitted in: now it could run (T6). */
+        /* It was evicted, or never fitted in: now it could run (T6). */
         if (open_deps == 0)
             tide_tracker_more(tracker, account);
         return false;
@@ -456,7 +456,7 @@ bool tide_tracker_release(tide_tracker *tracker, uint64_t id, uint32_t account, 
     struct slot *slot = &tracker->slots[index];
     bool blocked = slot->job.state == TIDE_JOB_BLOCKED;
     if (!blocked && !is_runnable(slot->job.state))
-        return false; /* claimed: the ledger let it go before this news */
+        return false; /* claimed: the ledger released it before this message arrived */
     slot->job.brief.open_deps = open_deps;
     if (open_deps > 0 && !blocked)
         slot_move(tracker, index, TIDE_JOB_BLOCKED, now_ms);
@@ -550,7 +550,7 @@ bool tide_tracker_priority(tide_tracker *tracker, uint64_t id, uint8_t priority)
     return true;
 }
 
-/* Waiting jobs that were given up may go now: they have to be looked for. */
+/* The time of evicted WAITING jobs has come: they have to be loaded. */
 static void later_came(tide_tracker *tracker, uint64_t now_ms)
 {
     TIDE_SEEN("tracker: time of a job given up has come");
@@ -591,7 +591,7 @@ uint64_t tide_tracker_wake_at_ms(const tide_tracker *tracker)
     return due_ms < tracker->later_ms ? due_ms : tracker->later_ms;
 }
 
-/* Would the head of a starved account find a place? */
+/* Would the first job of a starved account find a place? */
 static bool starved_can_load(const tide_tracker *tracker)
 {
     return tracker->count < tracker->window_max || tracker->states[TIDE_JOB_BLOCKED] > 0 ||
@@ -732,7 +732,7 @@ size_t tide_tracker_bytes(const tide_tracker *tracker)
 /* One job by itself: T1 (found by its id), T2, T5. */
 static bool check_slot(const tide_tracker *tracker, uint32_t index)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     const struct tide_tracked *job = &tracker->slots[index].job;
     uint32_t found = NONE;
     if (!tide_map_get(&tracker->ids, job->brief.id, &found) || found != index)
@@ -748,7 +748,7 @@ static bool check_slot(const tide_tracker *tracker, uint32_t index)
 /* The recount of one account (T4) and what its flags must say. */
 static bool check_account(const tide_tracker *tracker, uint32_t index)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     const struct account *account = &tracker->accounts[index];
     uint32_t jobs = 0;
     uint32_t ready = 0;
@@ -770,7 +770,7 @@ static bool check_account(const tide_tracker *tracker, uint32_t index)
 
 bool tide_tracker_check(const tide_tracker *tracker)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     uint32_t states[TIDE_JOB_STATES] = {0};
     uint32_t count = 0;
     for (uint32_t i = 0; i < tracker->slots_used; i++) {

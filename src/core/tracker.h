@@ -1,9 +1,8 @@
 /* tracker.h - the bounded window over the ledger's unfinished jobs (E2).
  *
- * It knows which jobs are near, in which state each is, when a waiting one may
- * go, and when more should be loaded.  It does not choose between them (lanes)
- * nor admit them (governor), and it never invents a job: what is here is in
- * the ledger too.
+ * It knows the next jobs, the state of each, when a waiting one may run, and when to load
+ * more.  It does not choose between them (lanes) nor admit them (governor), and every job
+ * here is in the ledger too.
  *
  *   add ──► BLOCKED ──release──► WAITING ──time──► READY ──claiming──► CLAIMING
  *            (open_deps > 0)    (not before)         ▲                    │
@@ -22,9 +21,9 @@
  *   T6  an account's `more` is set whenever a job of it that could run may be
  *       in the ledger but not here.
  *
- * A blocked job that is not here needs no `more`: its release sets it.  A
- * waiting one needs it from its time on: tide_tracker_wake_at_ms() counts it
- * in, and tide_tracker_due() sets `more` then.
+ * A blocked job that is not here needs no `more`: its release sets it.  A waiting one needs
+ * it from its time on: tide_tracker_wake_at_ms() includes it, and tide_tracker_due() sets
+ * `more` then.
  */
 #ifndef TIDE_CORE_TRACKER_H
 #define TIDE_CORE_TRACKER_H
@@ -50,8 +49,8 @@ struct tide_tracked {
     tide_job_state state;
     uint64_t token;    /* fencing token of the claim, 0: none (E1.8) */
     uint64_t since_ms; /* of the state */
-    uint64_t beat_ms;  /* last sign of life while RUNNING (E7.1) */
-    void *body;        /* the engine's, borrowed: payload and handler context */
+    uint64_t beat_ms;  /* last beat while RUNNING (E7.1) */
+    void *body;        /* owned by the engine, borrowed: payload and handler context */
 };
 
 typedef struct tide_tracker tide_tracker;
@@ -63,25 +62,23 @@ void tide_tracker_free(tide_tracker *tracker);
 tide_status tide_tracker_refill_set(tide_tracker *tracker, uint32_t below_permille,
                                     uint32_t to_permille);
 
-/* Takes a job in.  TIDE_EXISTS: it is here already, untouched.  TIDE_FULL: no
- * room; the account's `more` is set.  When the window is full of jobs that
- * order after this one, the last of them that is unclaimed (BLOCKED, WAITING
- * or READY) is given up to make room: *evicted_out is its id, else 0.
- * Three additions to that order.  Any BLOCKED job gives way to one that is not
- * (lesson 13).  A WAITING job takes no READY one's place.  A READY job of an
- * account that has no other READY one here takes the place of the last READY
- * job of the account with most of them, or else of the WAITING job with the
- * latest time: so the head of each account is here, whoever else is shut out
- * (lesson 8).  More than TIDE_ACCOUNTS_MAX accounts at once: TIDE_FULL, and no
- * `more` is kept. */
+/* Adds a job.  TIDE_EXISTS: it is here already, unchanged.  TIDE_FULL: no room; the
+ * account's `more` is set.  When the window is full of jobs that order after this one, the
+ * last of them that is unclaimed (BLOCKED, WAITING or READY) is evicted to make room:
+ * *evicted_out is its id, else 0.  Three exceptions to that order:
+ *   - any BLOCKED job gives way to one that is not (lesson 13);
+ *   - a WAITING job evicts no READY one;
+ *   - a READY job of an account that has no other READY one here evicts the last READY job
+ *     of the account with most of them, or else the WAITING job with the latest time.  So the
+ *     first job of each account is here, whichever jobs are left out (lesson 8).
+ * More than TIDE_ACCOUNTS_MAX accounts at once: TIDE_FULL, and no `more` is kept. */
 tide_status tide_tracker_add(tide_tracker *tracker, const struct tide_brief *brief, uint64_t now_ms,
                              uint64_t *evicted_out);
 const struct tide_tracked *tide_tracker_find(const tide_tracker *tracker, uint64_t id);
 
-/* The ledger says how many open dependencies are left.  True: it became
- * runnable by this (READY or WAITING).  An unknown id only sets `more` of
- * `account` when open_deps is 0.  An unclaimed job with open_deps > 0 becomes
- * BLOCKED (again); a claimed one is left alone. */
+/* Sets the number of open dependencies left, as the ledger has it.  True: this made the job
+ * runnable (READY or WAITING).  An unknown id only sets `more` of `account` when open_deps is 0.
+ * An unclaimed job with open_deps > 0 becomes BLOCKED (again); a claimed one is unchanged. */
 bool tide_tracker_release(tide_tracker *tracker, uint64_t id, uint32_t account, uint32_t open_deps,
                           uint64_t now_ms);
 
@@ -103,20 +100,19 @@ void tide_tracker_body_set(tide_tracker *tracker, uint64_t id, void *body);
  * lower.  True if it changed. */
 bool tide_tracker_priority(tide_tracker *tracker, uint64_t id, uint8_t priority);
 
-/* When a waiting or parked job comes back by itself; 0: it is neither. */
+/* When a waiting or parked job becomes due; 0: it is neither. */
 uint64_t tide_tracker_due_at_ms(const tide_tracker *tracker, uint64_t id);
 /* Takes out one job whose time has come (WAITING becomes READY, PARKED becomes
  * CLAIMED) and names it; 0: none.  Call until 0. */
 uint64_t tide_tracker_due(tide_tracker *tracker, uint64_t now_ms);
 uint64_t tide_tracker_wake_at_ms(const tide_tracker *tracker); /* UINT64_MAX: never */
 
-/* Refill (E2.1): below half full, up to 80 %, unless set otherwise.  Says for which account, and
- * after which place in its order, at most how many unclaimed ready jobs to load
- * from the ledger.  Accounts take turns, so that one with a million jobs leaves
- * room for the others (lesson 8).  An account that has nothing ready here is
- * served even above half.  false: nothing to load.  The caller loads and calls
- * add for each, then tide_tracker_refilled(); accounts may be under way at the
- * same time.  BLOCKED jobs do not count as filling the window. */
+/* Refill (E2.1): below half full, up to 80 %, unless set otherwise.  Returns the account, the
+ * place in its order and the maximal number of unclaimed ready jobs to load from the ledger.
+ * Accounts take turns, so that one with a million jobs leaves room for the others (lesson 8).
+ * An account that has nothing ready here is served even above half. false: nothing to load.  The
+ * caller loads and calls add for each, then tide_tracker_refilled(); accounts may be under way
+ * at the same time.  BLOCKED jobs do not count as filling the window. */
 struct tide_refill {
     uint32_t account;
     uint8_t after_priority; /* load what orders after (after_priority, after_id) */
@@ -124,11 +120,11 @@ struct tide_refill {
     uint32_t count_max;
 };
 bool tide_tracker_refill(tide_tracker *tracker, struct tide_refill *refill_out);
-/* `loaded` rows came; fewer than asked means that the ledger has no more of
- * this account.  `last` is the brief of the last row, NULL when none. */
+/* `loaded` rows were loaded; fewer than requested means that the ledger has no more of this
+ * account.  `last` is the brief of the last row, NULL when none. */
 void tide_tracker_refilled(tide_tracker *tracker, const struct tide_refill *refill, uint32_t loaded,
                            const struct tide_brief *last);
-/* The same question without taking the answer: is there anything to load? */
+/* Like tide_tracker_refill() without starting one: is there anything to load? */
 bool tide_tracker_wants_refill(const tide_tracker *tracker);
 void tide_tracker_more(tide_tracker *tracker,
                        uint32_t account); /* something may be there: from the beginning */

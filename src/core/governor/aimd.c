@@ -40,7 +40,7 @@ bool tide_aimd_succeeded(tide_aimd *aimd, uint64_t now_ms, uint64_t sent_ms, uin
 {
     if (is_news(aimd, sent_ms))
         aimd->succeeded_since_cut = true;
-    /* A pause is no sign of health: the time begins with an answer. */
+    /* Healthy time begins with an answer: a pause does not count. */
     if (aimd->healthy_answers++ == 0)
         aimd->healthy_since_ms = now_ms;
     aimd->healthy_bytes += bytes;
@@ -80,7 +80,7 @@ static double rate_grown(const tide_aimd *aimd)
     return aimd->rate + step > doubled ? aimd->rate + step : doubled;
 }
 
-/* Few large transfers: another worker stays only if it raised the byte rate. */
+/* For few large transfers: an added worker stays only if it raised the byte rate. */
 static unsigned workers_by_bytes(tide_aimd *aimd, double bytes_rate)
 {
     if (bytes_rate > 1.05 * aimd->bytes_rate_best) {
@@ -104,12 +104,12 @@ void tide_aimd_grow(tide_aimd *aimd, uint64_t now_ms, const struct tide_demand *
         workers = workers_by_bytes(aimd, (double)aimd->healthy_bytes / healthy_s);
     }
     tide_aimd_set(aimd, rate_grown(aimd), workers);
-    tide_aimd_unhealthy(aimd); /* the next time of health begins with the next answer */
+    tide_aimd_unhealthy(aimd); /* healthy time starts again with the next answer */
 }
 
 bool tide_aimd_check(const tide_aimd *aimd)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     const struct tide_governor_profile *profile = aimd->profile;
     return aimd->rate >= profile->rate_min && aimd->rate <= profile->rate_max &&
            aimd->workers >= profile->workers_min && aimd->workers <= profile->workers_max;

@@ -1,16 +1,15 @@
-/* aimd.h - how fast, and with how many workers: slowly up, quickly down (E4.2).
+/* aimd.h - learns an account's rate and worker count: slowly up, quickly down (E4.2).
  *
- * Healthy time of `healthy_ms`, begun by an answer, raises the pace by
- * max(half a call, 5 % of the ceiling) and the workers by one; a refusal, or a
- * method gone slow, halves both.  (The profile has these numbers; here are its
- * defaults.)  It knows nothing of windows or pauses: what is
- * legal and when to try again are decided elsewhere.
+ * Healthy time of `healthy_ms`, begun by an answer, raises the rate by max(half a call, 5 %
+ * of the ceiling) and the workers by one; a refusal, or a method that became slow, halves
+ * both.  (These are the defaults; the profile has the numbers.)  It knows nothing of windows
+ * or pauses: other modules decide what is allowed and when to try again.
  *
- * Three refinements.  Calls that were out at a cut say nothing about the new
- * pace.  Refusals with no success in between cut once: they say that the door is
- * shut, not that we walk too fast; so the pace after a storm is half the pace
- * before it, and 90 % is reached within a minute (E4.3).  Below half of the
- * ceiling the pace doubles, up to that half.
+ * Three refinements.  Calls that were in flight at a cut say nothing about the new rate.
+ * Refusals with no success in between cut once: they mean that the provider refuses
+ * everything, not that the rate is too high.  So the rate after such a series is half the
+ * rate before it, and 90 % is reached within a minute (E4.3).  Below half of the ceiling the
+ * rate doubles, up to that half.
  *
  * Invariant (tide_aimd_check()):
  *   A1  rate and workers stay between the bounds of the profile.
@@ -23,7 +22,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What waits for the account, for the rules on growing. */
+/* The account's waiting jobs, for the growth rules. */
 struct tide_demand {
     uint32_t jobs;
     uint32_t small; /* of them below 1 MB: with more than small_jobs of these, workers double */
@@ -47,17 +46,17 @@ typedef struct tide_aimd {
 } tide_aimd;
 
 void tide_aimd_init(tide_aimd *aimd, const struct tide_governor_profile *profile);
-/* Takes a position, or keeps the present one, within the profile's bounds. */
+/* Sets rate and workers, or keeps the present ones, within the profile's bounds. */
 void tide_aimd_set(tide_aimd *aimd, double rate, unsigned workers);
 
-/* true: the time of health is full; the caller ends it by growing or cutting. */
+/* true: healthy_ms have passed; the caller grows or cuts, which starts it again. */
 bool tide_aimd_succeeded(tide_aimd *aimd, uint64_t now_ms, uint64_t sent_ms, uint64_t bytes);
-/* true: it was a lesson, and the pace was cut. */
+/* true: the rate was cut. */
 bool tide_aimd_refused(tide_aimd *aimd, uint64_t now_ms, uint64_t sent_ms);
-/* The provider failed a call.  A few failures are part of life and do not keep the
- * pace down; more than one in ten are no health. */
+/* The provider failed a call.  A few failures are normal and do not stop growth; more than one
+ * in ten do. */
 void tide_aimd_failed(tide_aimd *aimd);
-/* Something else went wrong: no growth for now. */
+/* Another failure: no growth for now. */
 void tide_aimd_unhealthy(tide_aimd *aimd);
 void tide_aimd_cut(tide_aimd *aimd, uint64_t now_ms);
 void tide_aimd_grow(tide_aimd *aimd, uint64_t now_ms, const struct tide_demand *demand);

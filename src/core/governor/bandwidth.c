@@ -64,7 +64,7 @@ static double burst(uint64_t bytes_per_s)
     return (double)(bytes_per_s / BURST_PER_S + 1);
 }
 
-/* What flowed in since the last look came at the old rate; then the new one holds. */
+/* Refills at the old rate up to now, then switches to the new one. */
 static void bucket_advance(struct tide_bandwidth_bucket *bucket, uint64_t now_ms,
                            uint64_t bytes_per_s)
 {
@@ -79,7 +79,7 @@ static void bucket_advance(struct tide_bandwidth_bucket *bucket, uint64_t now_ms
         bucket->tokens = burst(bytes_per_s);
 }
 
-/* How much of `bytes` one bucket gives now, and if nothing, when. */
+/* How much of `bytes` one bucket gives now; if nothing, when to ask again. */
 static uint64_t bucket_offer(const struct tide_bandwidth_bucket *bucket, uint64_t now_ms,
                              uint64_t bytes, uint64_t *at_ms)
 {
@@ -138,7 +138,7 @@ void tide_bandwidth_give_back(tide_bandwidth *bandwidth, enum tide_direction dir
 
 bool tide_bandwidth_check(const tide_bandwidth *bandwidth)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     if (bandwidth->span_count > TIDE_BANDWIDTH_SPANS_MAX)
         return false;
     for (unsigned i = 0; i < bandwidth->span_count; i++)

@@ -1,17 +1,17 @@
-/* bandwidth.h - bytes per second, shared by all transfers (E4.7).
+/* bandwidth.h - limits bytes per second over all transfers (E4.7).
  *
  * Three token buckets: down, up, and both together.  Their rates follow a
  * weekly schedule (full at night, throttled in office hours).  The schedule is
  * in local time, which a pure module cannot know: the caller passes the minute
  * of the week, counted from Monday 00:00.
  *
- * A bucket holds a quarter of a second.  Bytes are handed out in pieces of at
- * least an eighth of a second (or what was asked, if less), so that a slow line
- * is not served byte by byte.
+ * A bucket holds a quarter of a second.  Bytes are granted in pieces of at least an
+ * eighth of a second (or the amount requested, if less), so that a slow link is not
+ * served byte by byte.
  *
  * Invariants (tide_bandwidth_check()):
- *   S1  over any span of t milliseconds in which a rate r held, at most
- *       r * t / 1000 + r / 4 + 1 bytes were handed out.
+ *   S1  over any span of t milliseconds in which a rate r held, at most r * t / 1000 +
+ *       r / 4 + 1 bytes were granted.
  *   S2  spans lie inside a day: from < 1440, to <= 1440.
  */
 #ifndef TIDE_CORE_BANDWIDTH_H
@@ -57,19 +57,19 @@ typedef struct tide_bandwidth {
 } tide_bandwidth;
 
 void tide_bandwidth_init(tide_bandwidth *bandwidth, uint64_t now_ms);
-/* Rates and schedule, at start and on a running engine (E11).  The first span
- * that holds the minute wins.  TIDE_FULL, TIDE_INVALID: nothing changed. */
+/* Sets rates and schedule, at start and on a running engine (E11).  The first span that contains
+ * the minute wins.  TIDE_FULL, TIDE_INVALID: nothing changed. */
 tide_status tide_bandwidth_set(tide_bandwidth *bandwidth, const struct tide_bandwidth_rates *rates,
                                const struct tide_bandwidth_span *spans, unsigned span_count);
 struct tide_bandwidth_rates tide_bandwidth_rates_at(const tide_bandwidth *bandwidth,
                                                     unsigned minute_of_week);
 
-/* TIDE_OK: `*bytes_out` (1 to `bytes`) may be transferred now.  TIDE_AGAIN: come
- * back at `*again_at_ms_out`. */
+/* TIDE_OK: `*bytes_out` (1 to `bytes`) may be transferred now.  TIDE_AGAIN: ask again at
+ * `*again_at_ms_out`. */
 tide_status tide_bandwidth_take(tide_bandwidth *bandwidth, uint64_t now_ms, unsigned minute_of_week,
                                 enum tide_direction direction, uint64_t bytes, uint64_t *bytes_out,
                                 uint64_t *again_at_ms_out);
-/* Bytes that were taken and not used. */
+/* Returns bytes that were taken and not used. */
 void tide_bandwidth_give_back(tide_bandwidth *bandwidth, enum tide_direction direction,
                               uint64_t bytes);
 bool tide_bandwidth_check(const tide_bandwidth *bandwidth);

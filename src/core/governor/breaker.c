@@ -50,9 +50,9 @@ void tide_breaker_sent(tide_breaker *breaker, uint64_t now_ms)
     breaker->probe_out = breaker->why != TIDE_OK;
 }
 
-/* Takes a call off the count.  true: it was sent before the breaker last opened,
- * and its result is history.  The caller's idea of when it was sent is trusted
- * only while such calls are out, so that a wrong one cannot lose the probe. */
+/* Removes a call from the count. true: it was sent before the breaker last opened, so its result
+ * is ignored.  `sent_ms` is trusted only while such calls are in flight, so that a wrong value
+ * cannot lose the probe. */
 static bool came_back_old(tide_breaker *breaker, uint64_t sent_ms)
 {
     TIDE_ASSERT(breaker->calls > 0);
@@ -87,8 +87,8 @@ void tide_breaker_open(tide_breaker *breaker, uint64_t now_ms, uint64_t until_ms
     breaker->trips_total++;
 }
 
-/* Half of the pause is certain, half is chance: a thousand accounts that were cut
- * off together must not come back together. */
+/* Half of the pause is fixed, half is random, so that a thousand accounts that were paused
+ * together do not resume together. */
 static uint64_t pause_ms(const tide_breaker *breaker, uint32_t pause_ms_max, tide_rng *rng)
 {
     const unsigned doublings = breaker->trips < 20 ? breaker->trips : 20;
@@ -171,7 +171,7 @@ void tide_breaker_unsent(tide_breaker *breaker)
 
 bool tide_breaker_check(const tide_breaker *breaker)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     if (breaker->calls_old > breaker->calls)
         return false;
     if (breaker->why == TIDE_OK)

@@ -6,18 +6,18 @@
 #include <string.h>
 
 enum {
-    BURST_MS = 1000,                /* the bucket holds so much of the ceiling */
-    LATENCY_COUNT_MIN = 100,        /* samples before a p95 is believed */
+    BURST_MS = 1000,                /* capacity of the bucket, at the ceiling rate */
+    LATENCY_COUNT_MIN = 100,        /* samples before a p95 is used */
     LATENCY_MS_UNKNOWN = 1000,      /* assumed before the first answer */
-    CONCURRENCY_FORGET_MS = 900000, /* a learned limit is tried again one higher */
+    CONCURRENCY_FORGET_MS = 900000, /* after this, try one more than the learned limit */
     DAY_MS = 86400000,
-    DRIFT = 4096, /* their clock may be this much slower: 244 ppm */
+    DRIFT = 4096, /* the provider's clock may be slower by 1 in 4096: 244 ppm */
 };
 
 struct tide_governor {
     tide_mem *mem;
     struct tide_governor_profile profile; /* complete */
-    uint64_t now_ms;                      /* the latest we were told */
+    uint64_t now_ms;                      /* the latest time passed in */
 
     /* Pace. */
     double tokens;
@@ -43,7 +43,7 @@ struct tide_governor {
     tide_lease lease;     /* unused without a window */
     uint64_t trips_saved; /* as of the last snapshot */
 
-    /* What can be seen. */
+    /* For display. */
     tide_latency latency; /* of all methods */
     tide_latency methods[TIDE_METHODS_MAX];
     uint64_t calls;
@@ -60,7 +60,7 @@ static uint64_t later(uint64_t a_ms, uint64_t b_ms)
     return a_ms > b_ms ? a_ms : b_ms;
 }
 
-/* ---- Numbers that follow from the profile. ---- */
+/* ---- Derived from the profile. ---- */
 
 static uint64_t window_limit(const tide_governor *governor)
 {
@@ -79,7 +79,7 @@ static double burst_units(const tide_governor *governor)
     return by_rate > by_call ? by_rate : by_call;
 }
 
-/* The units one snapshot lets us spend beyond itself.  A full batch must fit. */
+/* The units one snapshot allows beyond itself.  A full batch must fit. */
 static uint64_t lease_units(const tide_governor *governor)
 {
     const struct tide_governor_profile *profile = &governor->profile;
@@ -90,7 +90,7 @@ static uint64_t lease_units(const tide_governor *governor)
     return units < window_limit(governor) ? units : window_limit(governor);
 }
 
-/* ---- Life. ---- */
+/* ---- Create and free. ---- */
 
 void tide_governor_free(tide_governor *governor)
 {
@@ -162,7 +162,7 @@ tide_status tide_governor_limits_set(tide_governor *governor,
     return TIDE_OK;
 }
 
-/* ---- The decision.  None of it changes anything. ---- */
+/* ---- The decision.  These functions change nothing. ---- */
 
 static double tokens_at(const tide_governor *governor, uint64_t now_ms)
 {
@@ -173,8 +173,8 @@ static double tokens_at(const tide_governor *governor, uint64_t now_ms)
     return tokens < burst ? tokens : burst;
 }
 
-/* A call larger than the bucket may go when the bucket is full, and leaves a debt.
- * A person's call may borrow up to the reserve: it must not wait for the pace. */
+/* A call larger than the bucket may be sent when the bucket is full, and leaves a debt.  A call
+ * at level 1 may borrow up to the reserve: a user's call must not wait for the rate. */
 static uint64_t bucket_at_ms(const tide_governor *governor, uint64_t now_ms, unsigned level,
                              uint32_t units)
 {
@@ -195,8 +195,8 @@ static unsigned calls_max(const tide_governor *governor)
                                                                           : published;
 }
 
-/* One place is kept for a person's call where there are enough.  A batch larger
- * than a learned limit may go alone. */
+/* Where there are enough places, one is kept for level 1.  A batch larger than a learned limit
+ * may be sent alone. */
 static bool has_place(const tide_governor *governor, unsigned level, uint32_t calls)
 {
     unsigned places = calls_max(governor);
@@ -230,8 +230,8 @@ static bool lease_covers(const tide_governor *governor, uint32_t units)
     return !has_window(governor) || tide_lease_covers(&governor->lease, units);
 }
 
-/* When a call of this size may be sent: `now_ms`, later, or UINT64_MAX when it
- * takes an answer, a save or a command. */
+/* When a call of this size may be sent: `now_ms`, later, or UINT64_MAX when that depends on an
+ * answer, a save or a command. */
 static uint64_t fits_at_ms(const tide_governor *governor, uint64_t now_ms, unsigned level,
                            uint32_t units, uint32_t calls)
 {
@@ -278,7 +278,7 @@ unsigned tide_governor_jobs_max(tide_governor *governor, uint64_t now_ms)
     if (tide_latency_count(&governor->latency) == 0)
         latency_ms = LATENCY_MS_UNKNOWN;
     else if (latency_ms == 0)
-        latency_ms = 1; /* what was measured is rounded down */
+        latency_ms = 1; /* measured values are rounded down */
     const double at_once =
         governor->aimd.rate / governor->profile.call_units * (double)latency_ms / 1000;
     unsigned jobs = at_once < TIDE_WORKERS_MAX ? (unsigned)at_once : TIDE_WORKERS_MAX;
@@ -304,11 +304,11 @@ unsigned tide_governor_batch_max(const tide_governor *governor)
     uint64_t calls = calls_max(governor);
     if (has_window(governor) && lease_units(governor) / governor->profile.call_units < calls)
         calls = lease_units(governor) / governor->profile.call_units;
-    TIDE_ASSERT(calls > 0); /* every profile has room for a call of its own cost */
+    TIDE_ASSERT(calls > 0); /* every profile has room for one typical call */
     return (unsigned)calls;
 }
 
-/* ---- The charge and its two ends. ---- */
+/* ---- Charge, answer, uncharge. ---- */
 
 static void advance(tide_governor *governor, uint64_t now_ms)
 {
@@ -353,7 +353,7 @@ tide_status tide_governor_charge(tide_governor *governor, uint64_t now_ms, unsig
     return tide_governor_charge_batch(governor, now_ms, level, units, 1, again_at_ms_out);
 }
 
-/* What was spent stays spent in the lease: a snapshot may have promised it. */
+/* Units stay spent in the lease: a snapshot may have promised them. */
 void tide_governor_uncharge_batch(tide_governor *governor, uint64_t now_ms, uint32_t units,
                                   uint32_t calls)
 {
@@ -373,7 +373,7 @@ void tide_governor_uncharge(tide_governor *governor, uint64_t now_ms, uint32_t u
     tide_governor_uncharge_batch(governor, now_ms, units, 1);
 }
 
-/* A call that nobody answered may still be counted for a while. */
+/* The provider may still count a call without an answer for a while. */
 static void release(tide_governor *governor, uint64_t now_ms, const struct tide_answer *answer)
 {
     const bool answered = answer->status == TIDE_OK || answer->http != 0;
@@ -391,17 +391,17 @@ static void release(tide_governor *governor, uint64_t now_ms, const struct tide_
     }
 }
 
-/* ---- What can be learned from answers. ---- */
+/* ---- Learning from answers. ---- */
 
-/* After a cut nothing saved up may burst into the refusal. */
+/* After a cut, saved-up tokens must not burst into the refusal. */
 static void drop_tokens(tide_governor *governor)
 {
     if (governor->tokens > governor->profile.call_units)
         governor->tokens = governor->profile.call_units;
 }
 
-/* What was learned is a guess, and is tried again, rarely: one refusal in a
- * quarter of an hour is within the 0.1 % of E4.3. */
+/* A learned limit is a guess and is tested again, rarely: one refusal in a quarter of an hour is
+ * within the 0.1 % of E4.3. */
 static void doubt_learned_limits(tide_governor *governor, uint64_t now_ms)
 {
     if (governor->concurrency > 0 && now_ms >= governor->concurrency_ms + CONCURRENCY_FORGET_MS) {
@@ -415,8 +415,8 @@ static void doubt_learned_limits(tide_governor *governor, uint64_t now_ms)
     }
 }
 
-/* A method whose p95 left its own ordinary behind is overloaded, by us or by
- * others.  It is then judged afresh, so that one slow minute cuts once. */
+/* A method whose p95 exceeds its own normal range is overloaded, by us or by others.  Its
+ * samples are then dropped, so that one slow minute cuts once. */
 static bool a_method_is_slow(tide_governor *governor, uint64_t now_ms)
 {
     for (int i = 0; i < TIDE_METHODS_MAX; i++) {
@@ -437,8 +437,8 @@ static bool a_method_is_slow(tide_governor *governor, uint64_t now_ms)
 static void learn_limits(tide_governor *governor, uint64_t now_ms, const struct tide_answer *answer)
 {
     if (answer->refusal == TIDE_REFUSAL_CONCURRENCY) {
-        /* The refused call itself has already left the count; of a batch, which left with it,
-         * one part at least was too many. */
+        /* The refused call is no longer counted here; of a batch, which left the count as a
+         * whole, at least one part was too many. */
         const unsigned parts = answer->calls > 1 ? answer->calls - 1 : 0;
         const unsigned others = governor->in_flight + parts;
         const unsigned limit = others > 1 ? others : 1;
@@ -452,7 +452,7 @@ static void learn_limits(tide_governor *governor, uint64_t now_ms, const struct 
     }
 }
 
-/* ---- What an answer means. ---- */
+/* ---- Handling an answer. ---- */
 
 static void answered_throttled(tide_governor *governor, uint64_t now_ms, uint64_t sent_ms,
                                const struct tide_answer *answer, tide_rng *rng)
@@ -488,7 +488,7 @@ static void answered_well(tide_governor *governor, uint64_t now_ms, uint64_t sen
                       TIDE_THROTTLED);
 }
 
-/* Worth another try, and not the provider's doing. */
+/* Worth a retry, and not caused by the provider. */
 static bool is_our_own(tide_status status)
 {
     return status == TIDE_NO_MEMORY || status == TIDE_FULL || status == TIDE_BUSY;
@@ -568,7 +568,7 @@ bool tide_governor_signed_in(tide_governor *governor, uint64_t now_ms)
 {
     advance(governor, now_ms);
     if (tide_status_class(governor->breaker.why) != TIDE_CLASS_AUTH)
-        return false; /* a closed one has no reason at all */
+        return false; /* a closed breaker has no cause */
     tide_breaker_close(&governor->breaker);
     return true;
 }
@@ -587,7 +587,7 @@ uint64_t tide_governor_save_at_ms(const tide_governor *governor)
     const tide_lease *lease = &governor->lease;
     const uint32_t every_ms = governor->profile.save_every_ms;
     uint64_t at_ms = UINT64_MAX;
-    if (governor->breaker.trips_total != governor->trips_saved) /* a pause outlives us too */
+    if (governor->breaker.trips_total != governor->trips_saved) /* pauses are saved too */
         at_ms = lease->taken ? lease->taken_ms + every_ms : 0;
     if (has_window(governor)) {
         const uint64_t lease_ms = tide_lease_save_at_ms(lease, lease_units(governor), every_ms);
@@ -630,10 +630,10 @@ void tide_governor_saved(tide_governor *governor, uint64_t saved_at_ms)
     tide_lease_saved(&governor->lease, saved_at_ms);
 }
 
-/* The time that has surely passed since the snapshot.  A wall clock set forward in between
- * says too much.  On the machine that saved, the time since the boot says no more than is
- * true: either it is the same boot, or the new one began after the snapshot.  On another
- * machine it means nothing, and the wall clock is the bound. */
+/* A lower bound of the time since the snapshot.  The wall clock says too much if it was set
+ * forward in between.  On the machine that saved, the time since boot is never too long: either
+ * it is the same boot, or the new one began after the snapshot.  On another machine it means
+ * nothing, and the wall clock is the bound. */
 static uint64_t age_ms(const struct tide_governor_saved *saved, uint64_t now_ms,
                        uint64_t now_unix_ms)
 {
@@ -655,8 +655,8 @@ tide_status tide_governor_restore(tide_governor *governor, const struct tide_gov
     if (saved->paused_until_unix_ms > 0 && (saved->paused_why >= 0 || saved->paused_why < TIDE_BUG))
         return TIDE_CORRUPT;
 
-    /* What was in flight or unrecorded may be counted until we are sure that the
-     * provider has heard the last of the process that died. */
+    /* Units that were in flight or unrecorded may be counted until the last call of the dead
+     * process must have reached the provider. */
     const uint64_t counted_by_ms = now_ms + governor->profile.stray_ms;
     if (has_window(governor)) {
         tide_window_restore(&governor->window, &saved->window, now_ms,
@@ -665,30 +665,31 @@ tide_status tide_governor_restore(tide_governor *governor, const struct tide_gov
         tide_window_unanswered(&governor->window, now_ms, counted_by_ms, saved->unrecorded_units);
     }
     if (governor->profile.learn_bytes_per_day) {
-        /* A guess that lasts a day: a machine that was off all night must not keep it. */
+        /* A learned limit lasts a day at most: a machine that was off all night must not keep
+         * it. */
         tide_window_restore(&governor->day, &saved->day, now_ms, now_unix_ms, now_ms);
         governor->day_bytes_max = saved->day_bytes_max;
     }
 
     governor->day_learned_ms = now_ms;
-    /* A pace that was learned below a window says nothing where there is none. */
+    /* A rate learned under a window does not apply to a profile without one. */
     const bool window_is_gone = !has_window(governor) && saved->unrecorded_units > 0;
     if (!window_is_gone)
         tide_aimd_set(&governor->aimd, (double)saved->rate_milli / 1000, (unsigned)saved->workers);
     governor->concurrency = (unsigned)saved->concurrency;
     governor->concurrency_ms = now_ms;
-    /* A sign-in is mended by its owner between two runs: the new one asks once. */
+    /* The owner may have signed in between two runs: the new process tries once. */
     if (saved->paused_until_unix_ms > now_unix_ms && saved->paused_why != TIDE_AUTH) {
         uint64_t pause_ms = saved->paused_until_unix_ms - now_unix_ms;
         if (pause_ms > DAY_MS)
-            pause_ms = DAY_MS; /* a wall clock that was set back */
+            pause_ms = DAY_MS; /* the wall clock was set back */
         tide_breaker_open(&governor->breaker, now_ms, now_ms + pause_ms,
                           (tide_status)saved->paused_why);
     }
     return TIDE_OK;
 }
 
-/* ---- What can be seen (E9.1). ---- */
+/* ---- For display (E9.1). ---- */
 
 static enum tide_governor_state state_at(const tide_governor *governor, uint64_t now_ms)
 {
@@ -746,7 +747,7 @@ const tide_latency *tide_governor_latency(const tide_governor *governor, uint32_
 
 bool tide_governor_check(const tide_governor *governor, uint64_t now_ms)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     if (!tide_aimd_check(&governor->aimd) || !tide_breaker_check(&governor->breaker) ||
         !tide_latency_check(&governor->latency))
         return false; /* G4 */

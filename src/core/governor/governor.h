@@ -1,4 +1,4 @@
-/* governor.h - when an account may send its next call.  One per account.
+/* governor.h - decides when an account may send its next call.  One per account.
  *
  * A call needs all of: the account not halted, the breaker closed (or being its
  * one probe), a token of the bucket (the pace), a place among the calls in
@@ -7,14 +7,14 @@
  * never sends, waits, or knows what a call is for.
  *
  * Its parts are modules of their own: window.h counts, aimd.h learns the pace from
- * answers, breaker.h closes the gate after refusals and failures, lease.h makes
- * sure that no crash forgets what was spent, latency.h knows what is slow.
+ * answers, breaker.h stops calls after refusals and failures, lease.h makes sure that
+ * a crash loses no spent units, latency.h knows what is slow.
  *
  * Invariants (tide_governor_check()):
- *   G1  no window of the provider ever holds more than its limit, across crashes
- *       too, as long as it counts a call before its answer, or within stray_ms of
- *       our hanging up or dying (window.h has the proof).  The next process on this
- *       machine need not trust the wall clock; one on another machine must.
+ *   G1  no window of the provider ever holds more than its limit, across crashes too,
+ *       as long as it counts a call before its answer, or within stray_ms of the end
+ *       of our connection or process (window.h has the proof).  The next process on
+ *       this machine need not trust the wall clock; one on another machine must.
  *   G2  levels 2..4 leave the reserve of the window to level 1 (K15).
  *   G3  units spent never exceed the durable promise.
  *   G4  rate and workers stay between their bounds.
@@ -71,21 +71,20 @@ tide_status tide_governor_new(const struct tide_governor_profile *profile, uint6
                               tide_mem *mem, tide_governor **governor_out);
 void tide_governor_free(tide_governor *governor); /* NULL is fine */
 
-/* Every call is charged to `limit` too, which is borrowed and outlives the
- * governor.  TIDE_FULL: TIDE_LIMITS_PER_ACCOUNT are there; TIDE_BUSY: calls are
- * in flight. */
+/* Charges every call to `limit` too, which is borrowed and outlives the governor.  TIDE_FULL: it
+ * has TIDE_LIMITS_PER_ACCOUNT already; TIDE_BUSY: calls are in flight. */
 tide_status tide_governor_limit_add(tide_governor *governor, struct tide_limit *limit);
 
-/* May a call of `units` at `level` (1: a person waits ... 4) be sent now?
- * TIDE_OK: charged, and in flight until tide_governor_answered().  TIDE_AGAIN:
- * `*again_at_ms_out` says when to ask (UINT64_MAX: on the next answer, save or
- * command).  TIDE_STOPPED: halted.  TIDE_INVALID: it can never fit. */
+/* May a call of `units` at `level` (1: a user waits ... 4) be sent now?  TIDE_OK: charged, and
+ * in flight until tide_governor_answered().  TIDE_AGAIN: `*again_at_ms_out` says when to ask
+ * (UINT64_MAX: on the next answer, save or command).  TIDE_STOPPED: halted.  TIDE_INVALID: it
+ * can never fit. */
 tide_status tide_governor_charge(tide_governor *governor, uint64_t now_ms, unsigned level,
                                  uint32_t units, uint64_t *again_at_ms_out);
-/* The same for a batch, charged whole before it is sent (E4.4). */
+/* Like tide_governor_charge() for a batch, charged as a whole before it is sent (E4.4). */
 tide_status tide_governor_charge_batch(tide_governor *governor, uint64_t now_ms, unsigned level,
                                        uint32_t units, uint32_t calls, uint64_t *again_at_ms_out);
-/* The most calls of the typical cost that one batch may have. */
+/* The most calls of typical cost that one batch may have. */
 unsigned tide_governor_batch_max(const tide_governor *governor);
 /* Exactly once per charge: it was answered (or given up), or it was never sent. */
 void tide_governor_answered(tide_governor *governor, uint64_t now_ms,
@@ -94,30 +93,29 @@ void tide_governor_uncharge(tide_governor *governor, uint64_t now_ms, uint32_t u
 void tide_governor_uncharge_batch(tide_governor *governor, uint64_t now_ms, uint32_t units,
                                   uint32_t calls);
 
-/* The question without the charge. */
+/* Like tide_governor_charge() without charging. */
 bool tide_governor_ready(tide_governor *governor, uint64_t now_ms, unsigned level, uint32_t units,
                          uint64_t *at_ms_out);
-/* How many jobs of this account may run at once: enough that one slow call in a
- * hundred leaves no unit unused, ceil(rate * p99 latency), within the AIMD
- * workers and the calls in flight (E4.3a).  0 while halted or the breaker is
- * open, 1 while it probes. */
+/* How many jobs of this account may run at once: enough that one slow call in a hundred leaves
+ * no unit unused, ceil(rate * p99 latency), within the AIMD workers and the calls in flight
+ * (E4.3a). 0 while halted or the breaker is open, 1 while it is half-open. */
 unsigned tide_governor_jobs_max(tide_governor *governor, uint64_t now_ms);
-/* When jobs_max changes by time alone, or a call of the typical cost at level 4
- * will fit.  UINT64_MAX: time changes nothing (it may fit already). */
+/* When jobs_max changes by time alone, or a call of typical cost at level 4 will fit.
+ * UINT64_MAX: time changes nothing (it may fit already). */
 uint64_t tide_governor_wake_at_ms(const tide_governor *governor, uint64_t now_ms);
 
-/* What waits for this account. */
+/* Sets the account's waiting jobs. */
 void tide_governor_demand(tide_governor *governor, const struct tide_demand *demand);
 
-/* By command (E4.6).  The reason is copied.  Calls in flight still come back. */
+/* By command (E4.6).  The reason is copied.  Calls in flight still end normally. */
 void tide_governor_halt(tide_governor *governor, const char *reason);
-/* Also forgets a pause and closes the breaker. */
+/* Also ends a pause and closes the breaker. */
 void tide_governor_resume(tide_governor *governor, uint64_t now_ms);
-/* Somebody signed in again: a pause or an open breaker for that reason ends at once,
- * any other stays.  Whether there was one. */
+/* The account was signed in again: ends a pause or an open breaker caused by the sign-in, and no
+ * other.  Returns whether there was one. */
 bool tide_governor_signed_in(tide_governor *governor, uint64_t now_ms);
-/* For a cause found elsewhere (network, disk, sign-in): one block, then one
- * probe (E7.2).  An earlier end than the present one is ignored. */
+/* For a cause found elsewhere (network, disk, sign-in): one pause, then one probe (E7.2).  An
+ * earlier end than the present one is ignored. */
 void tide_governor_pause(tide_governor *governor, uint64_t until_ms, tide_status why);
 /* New settings at run time (E11); the position of AIMD is kept within the new
  * bounds.  TIDE_INVALID: contradictory, or another window length; nothing
@@ -125,9 +123,8 @@ void tide_governor_pause(tide_governor *governor, uint64_t until_ms, tide_status
 tide_status tide_governor_limits_set(tide_governor *governor,
                                      const struct tide_governor_profile *profile);
 
-/* Saving.  When a save is wanted (UINT64_MAX: not), taking one, and the news
- * that the one taken at `saved_at_ms` is on disk.  Without a window nothing has
- * to be saved before units are spent. */
+/* Saving: when a save is due (UINT64_MAX: not), taking one, and the report that the one taken at
+ * `saved_at_ms` is on disk.  Without a window nothing has to be saved before units are spent. */
 uint64_t tide_governor_save_at_ms(const tide_governor *governor);
 bool tide_governor_save_due(const tide_governor *governor, uint64_t now_ms);
 void tide_governor_save(tide_governor *governor, uint64_t now_ms, uint64_t now_unix_ms,
@@ -140,13 +137,13 @@ tide_status tide_governor_restore(tide_governor *governor, const struct tide_gov
 
 enum tide_governor_state {
     TIDE_GOVERNOR_RUNNING,
-    TIDE_GOVERNOR_PAUSED,  /* refused, or a cause named by tide_governor_pause() */
+    TIDE_GOVERNOR_PAUSED,  /* after a refusal, or by tide_governor_pause() */
     TIDE_GOVERNOR_OPEN,    /* the breaker, after failures */
     TIDE_GOVERNOR_PROBING, /* one call at a time, after either */
     TIDE_GOVERNOR_HALTED,
 };
 
-/* Everything that can be seen (E9.1). */
+/* State for display (E9.1). */
 struct tide_governor_view {
     enum tide_governor_state state;
     const char *reason;   /* of a halt; borrowed until the next call */
@@ -159,7 +156,7 @@ struct tide_governor_view {
     uint64_t window_max;
     uint64_t lease_left;    /* units that may be spent before a save; without a window 0 */
     unsigned in_flight;     /* calls */
-    unsigned in_flight_max; /* with what was learned */
+    unsigned in_flight_max; /* including the learned limit */
     unsigned workers;       /* AIMD */
     uint64_t day_bytes;     /* 0 unless the profile learns it */
     uint64_t day_bytes_max; /* learned; 0: none */

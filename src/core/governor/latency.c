@@ -35,7 +35,7 @@ void tide_latency_init(tide_latency *latency, uint64_t now_ms)
     *latency = (tide_latency){.since_ms = now_ms};
 }
 
-/* The sample at which `permille` of the two epochs lie at or below. */
+/* The smallest value that at least `permille` of the samples of both epochs do not exceed. */
 static uint32_t quantile(const struct tide_latency_epoch *a, const struct tide_latency_epoch *b,
                          unsigned permille)
 {
@@ -108,7 +108,7 @@ static bool epoch_check(const struct tide_latency_epoch *epoch)
 
 bool tide_latency_check(const tide_latency *latency)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     const uint32_t p50_ms = tide_latency_quantile_ms(latency, 500);
     const uint32_t p95_ms = tide_latency_quantile_ms(latency, 950);
     const uint32_t p99_ms = tide_latency_quantile_ms(latency, 990);

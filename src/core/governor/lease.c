@@ -32,15 +32,15 @@ uint64_t tide_lease_save_at_ms(const tide_lease *lease, uint64_t units, uint32_t
 
 uint64_t tide_lease_promise(tide_lease *lease, uint64_t now_ms, uint64_t units)
 {
-    /* A promise once given stays given: an older snapshot holds it (P2). */
+    /* A promise never shrinks: an older snapshot contains it (P2). */
     if (lease->promised < lease->spent + units)
         lease->promised = lease->spent + units;
     lease->taken = true;
     lease->taken_ms = now_ms;
     lease->wanted = 0;
 
-    /* Two in one millisecond cannot be told apart later: the smaller promise
-     * stands.  Without a free place the newest gives way; its news is ignored. */
+    /* Two snapshots in one millisecond cannot be told apart later: the smaller promise counts.
+     * Without a free entry the newest is replaced; the report that it is durable is ignored. */
     unsigned place = lease->open_count;
     if (place == 0 || lease->open[place - 1].at_ms != now_ms) {
         if (place == TIDE_SAVES_OPEN_MAX)
@@ -66,7 +66,7 @@ void tide_lease_saved(tide_lease *lease, uint64_t taken_ms)
 
 bool tide_lease_check(const tide_lease *lease)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     return lease->spent <= lease->durable && lease->durable <= lease->promised &&
            lease->open_count <= TIDE_SAVES_OPEN_MAX;
     /* GCOVR_EXCL_BR_STOP */

@@ -1,12 +1,12 @@
-/* lease.h - units may be spent only if a crash would not forget them (E4.3b).
+/* lease.h - lets units be spent only if a crash cannot lose them (E4.3b).
  *
- * Every snapshot of an account promises some units beyond what it records.  They
- * may be spent once that snapshot is durable, and whoever restores it counts the
- * whole promise as spent.  So nothing is ever spent that a restore would not
- * count, however the process dies.
+ * Every snapshot of an account promises some units beyond what it records.  They may
+ * be spent once that snapshot is durable, and a process that restores it counts the
+ * whole promise as spent.  So no unit is ever spent that a restore would not count,
+ * however the process dies.
  *
- * The lease is counted in units, not in seconds: an idle account neither writes
- * nor waits when a person clicks, and no clock has to be trusted.
+ * The lease is counted in units, not in seconds: an idle account does not write, a
+ * user's call does not wait for a save, and no clock has to be trusted.
  *
  * Invariants (tide_lease_check()); all three count units since the start:
  *   P1  spent <= durable <= promised, and none ever decreases.
@@ -25,24 +25,24 @@ typedef struct tide_lease {
     uint64_t spent;
     uint64_t promised; /* by any snapshot taken */
     uint64_t durable;  /* by one on disk */
-    uint64_t wanted;   /* units that were last refused for want of a promise; 0: none */
-    bool taken;        /* a snapshot, ever */
+    uint64_t wanted;   /* units last refused for lack of a promise; 0: none */
+    bool taken;        /* whether any snapshot was taken */
     uint64_t taken_ms; /* the last one */
     unsigned open_count;
     struct {
         uint64_t at_ms;
         uint64_t promised;
-    } open[TIDE_SAVES_OPEN_MAX]; /* snapshots on their way to the disk */
+    } open[TIDE_SAVES_OPEN_MAX]; /* snapshots not yet durable */
 } tide_lease;
 
 /* A zeroed lease is a new one: nothing promised, nothing may be spent. */
 bool tide_lease_covers(const tide_lease *lease, uint64_t units);
 void tide_lease_spend(tide_lease *lease, uint64_t units);
-/* Somebody waits for so many. */
+/* Records that a call needs `units`, so that a snapshot becomes due. */
 void tide_lease_want(tide_lease *lease, uint64_t units);
 
-/* When a snapshot is wanted, if each promises `units` and they are `every_ms`
- * apart unless somebody waits: 0 is at once, UINT64_MAX not at all. */
+/* When a snapshot is due, if each promises `units` and they are `every_ms` apart unless a call
+ * waits: 0 is at once, UINT64_MAX not at all. */
 uint64_t tide_lease_save_at_ms(const tide_lease *lease, uint64_t units, uint32_t every_ms);
 /* A snapshot is taken now: the promise it must record. */
 uint64_t tide_lease_promise(tide_lease *lease, uint64_t now_ms, uint64_t units);

@@ -8,16 +8,16 @@ struct named_profile {
 };
 
 static const struct named_profile named_profiles[] = {
-    /* Since May 2026; projects from before have 15,000 units. */
+    /* Since May 2026; older projects have 15,000 units. */
     {"gmail",
      {.window_ms = 60000,
       .window_units_max = 6000,
       .call_units = 20,
       .in_flight_max = 10,
       .reserve_permille = 20,
-      .learn_bytes_per_day = true}}, /* 2,500 MB down by support's word; nothing is published */
-    /* Per site and user.  The project's 40,000 a minute is a shared limit; on the
-     * message about load the client names 15 minutes. */
+      .learn_bytes_per_day = true}}, /* 2,500 MB down according to support; nothing is published */
+    /* Per site and user.  The project's 40,000 a minute is a shared limit; for the load error
+     * the client sets 15 minutes. */
     {"console",
      {.window_ms = 60000,
       .window_units_max = 1200,
@@ -25,8 +25,8 @@ static const struct named_profile named_profiles[] = {
       .in_flight_max = 64,
       .workers_start = 64,
       .workers_max = 64,
-      .latency_max_ms = 60000}}, /* of a batch whose parts are served one after another */
-    /* Nothing is published for personal drives: start briskly, obey Retry-After. */
+      .latency_max_ms = 60000}}, /* of a batch whose parts are served in sequence */
+    /* Nothing is published for personal drives: start fast, obey Retry-After. */
     {"graph",
      {.rate_min = 1,
       .rate_start = 50,
@@ -73,11 +73,11 @@ static tide_status check(const struct tide_governor_profile *p)
     const bool window =
         (p->window_ms == 0) == (p->window_units_max == 0) && p->window_units_max <= UINT32_MAX;
     const bool shares = p->share_permille <= 1000 && p->reserve_permille < 1000;
-    /* A call that can never fit would wait for ever. */
+    /* A call that can never fit would wait forever. */
     const bool fits = p->window_ms == 0 || p->call_units <= p->window_units_max *
                                                                 p->share_permille / 1000 *
                                                                 (1000 - p->reserve_permille) / 1000;
-    const bool cuts = p->cut_permille < 1000; /* or a refusal would teach nothing */
+    const bool cuts = p->cut_permille < 1000; /* else a refusal would change nothing */
     return rates && workers && window && shares && fits && cuts ? TIDE_OK : TIDE_INVALID;
 }
 
@@ -108,7 +108,7 @@ tide_status tide_profile_complete(const struct tide_governor_profile *profile,
     double ceiling = 16 * call;
     if (p.window_ms > 0) {
         ceiling = (double)p.window_units_max * p.share_permille / p.window_ms;
-        /* More than the window allows would only be spent in bursts. */
+        /* A rate above the window's would only be spent in bursts. */
         if (p.rate_max > ceiling)
             p.rate_max = ceiling;
     }

@@ -1,4 +1,4 @@
-/* profile.h - what is known about a provider's limits before the first call.
+/* profile.h - a provider's limits as known before the first call.
  *
  * A profile is plain numbers: zero means "the default", so that a user's
  * settings name only what they change.  tide_profile_complete() fills the
@@ -27,24 +27,23 @@ struct tide_governor_profile {
     unsigned reserve_permille;        /* of the window, for level 1 (K15) [none] */
     unsigned share_permille;          /* of the window, that we may use (E4.3) [1000] */
     uint32_t call_units;              /* of a typical call [1] */
-    uint32_t healthy_ms;              /* how long all must be well before growing (E4.2) [5000] */
-    unsigned workers_step;            /* then so many workers more [1] */
-    unsigned rate_step_permille;      /* and this share of the ceiling [50] */
-    unsigned rate_step_call_permille; /* but at least this share of a call [500] */
-    unsigned cut_permille;            /* what a refusal leaves of both [500] */
-    uint32_t latency_max_ms;          /* no p95 up to this is slow (E4.2) [1200] */
-    unsigned latency_factor_permille; /* nor up to this multiple of the best p50 [3000] */
+    uint32_t healthy_ms;              /* healthy time before growing (E4.2) [5000] */
+    unsigned workers_step;            /* workers added then [1] */
+    unsigned rate_step_permille;      /* share of the ceiling added to the rate [50] */
+    unsigned rate_step_call_permille; /* at least this share of a call [500] */
+    unsigned cut_permille;            /* share of both that remains after a refusal [500] */
+    uint32_t latency_max_ms;          /* a p95 up to this is never slow (E4.2) [1200] */
+    unsigned latency_factor_permille; /* nor one up to this multiple of the best p50 [3000] */
     uint32_t small_jobs;              /* more small jobs than this: workers double [100] */
     uint32_t large_jobs;              /* fewer jobs than this, all large: bytes decide [4] */
-    uint32_t spend_lease_ms;          /* units of so long may be spent unsaved (E4.3b) [2000] */
+    uint32_t spend_lease_ms;          /* units of this time may be spent unsaved (E4.3b) [2000] */
     uint32_t save_every_ms;           /* while units are spent [500] */
-    uint32_t stray_ms;        /* how long after we hung up a call may still be counted [10000] */
-    bool learn_bytes_per_day; /* the provider has a hidden quota of bytes (E4.3) */
+    uint32_t stray_ms;                /* a call may be counted this long after hanging up [10000] */
+    bool learn_bytes_per_day;         /* the provider has an unpublished daily byte quota (E4.3) */
     struct tide_breaker_rules breaker;
 };
 
-/* "gmail", "console", "graph", "chat", "default"; NULL: unknown.  Borrowed, lives
- * for ever. */
+/* "gmail", "console", "graph", "chat", "default"; NULL: unknown.  Borrowed; never freed. */
 const struct tide_governor_profile *tide_governor_profile_named(const char *name);
 
 /* TIDE_INVALID: the numbers contradict each other. */

@@ -1,8 +1,7 @@
-/* saved.h - what a governor leaves behind for the next process (E4.3b),
- * and the one line of text it is stored as.
+/* saved.h - the state a governor saves for the next process (E4.3b), stored as one line of text.
  *
- * The text comes back from a database and is validated: a damaged one is
- * TIDE_CORRUPT, one of a newer version TIDE_NEWER.
+ * The text is read from a database and validated: a damaged one is TIDE_CORRUPT, one
+ * of a newer version TIDE_NEWER.
  */
 #ifndef TIDE_CORE_GOVERNOR_SAVED_H
 #define TIDE_CORE_GOVERNOR_SAVED_H
@@ -12,7 +11,7 @@
 #include "core/governor/window.h"
 
 struct tide_governor_saved {
-    uint64_t at_ms; /* since the machine's boot; 0: of version 1, which did not say */
+    uint64_t at_ms; /* since boot; 0: saved by version 1, which had none */
     uint64_t at_unix_ms;
     uint64_t unrecorded_units; /* that may have been sent after this was saved */
     uint64_t rate_milli;       /* thousandths of a unit per second */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { GRAINS_PER_WINDOW = 768 };
-/* A full snapshot of such entries cannot overflow the sums. */
+/* With this cap a full snapshot cannot overflow the sums. */
 #define SAVED_UNITS_MAX (UINT64_MAX >> 16)
 
 static_assert(GRAINS_PER_WINDOW * 5 / 4 < TIDE_WINDOW_ENTRIES,
@@ -51,8 +51,8 @@ static void forget_expired(tide_window *window, uint64_t now_ms)
     }
 }
 
-/* Puts units into the queue so that they expire at `expires_ms` or later.
- * Answers come in the order of time, so the walk from the tail is short. */
+/* Queues units so that they expire at `expires_ms` or later.  Answers arrive roughly in order of
+ * time, so the walk from the tail is short. */
 static void hold_until(tide_window *window, uint64_t expires_ms, uint64_t units)
 {
     uint32_t index = window->count; /* of the first entry that expires later */
@@ -65,7 +65,7 @@ static void hold_until(tide_window *window, uint64_t expires_ms, uint64_t units)
         return;
     }
     if (window->count == TIDE_WINDOW_ENTRIES) {
-        /* Full: join a later entry, or make the last one later. */
+        /* Full: merge into a later entry, or move the last one later. */
         TIDE_SEEN("window: merged for want of entries");
         struct tide_window_entry *later =
             entry_at(window, index < window->count ? index : index - 1);
@@ -86,8 +86,8 @@ void tide_window_send(tide_window *window, uint64_t now_ms, uint64_t units)
     window->in_flight += units;
 }
 
-/* The first grain that begins after counted_ms + W.  Strictly after: a clock in
- * whole milliseconds has already hidden up to one. */
+/* The first grain that begins after counted_ms + W.  Strictly after: a clock in whole
+ * milliseconds may be up to one behind. */
 static uint64_t expiry(const tide_window *window, uint64_t counted_ms)
 {
     return ((counted_ms + window->window_ms) / window->grain_ms + 1) * window->grain_ms;
@@ -149,8 +149,8 @@ uint64_t tide_window_frees_at_ms(const tide_window *window, uint64_t now_ms, uin
     return at_ms;
 }
 
-/* Neighbours are joined at the later expiry, so that a restored window holds
- * everything at least as long as the saved one did. */
+/* Neighbours are merged at the later expiry, so that a restored window holds everything at least
+ * as long as the saved one did. */
 void tide_window_save(const tide_window *window, uint64_t now_ms, uint64_t now_unix_ms,
                       struct tide_window_saved *saved_out)
 {
@@ -188,8 +188,8 @@ void tide_window_restore(tide_window *window, const struct tide_window_saved *sa
 {
     TIDE_ASSERT(counted_by_ms >= now_ms);
     TIDE_ASSERT(tide_window_saved_is_valid(saved));
-    /* A wall clock set back must not lock the account for years: nothing lives
-     * longer than a call the provider counts at the last possible moment. */
+    /* A wall clock set back must not block the account for years: no charge lasts longer than
+     * one the provider counts at the last possible moment. */
     const uint64_t latest_ms = expiry(window, counted_by_ms);
     forget_expired(window, now_ms);
     for (uint32_t i = 0; i < saved->count; i++) {
@@ -208,7 +208,7 @@ void tide_window_restore(tide_window *window, const struct tide_window_saved *sa
 
 bool tide_window_check(const tide_window *window)
 {
-    /* GCOVR_EXCL_BR_START: a broken invariant is what no test can reach. */
+    /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */
     uint64_t sum = 0;
     if (window->count > TIDE_WINDOW_ENTRIES)
         return false;
