@@ -1,8 +1,8 @@
 #include "world/inflate.h"
 #include "base/check.h"
 
-/* tide_mem wants to know sizes when it frees; zlib does not tell them, so each
- * block carries its own in front, padded to keep the alignment. */
+/* tide_mem needs the size to free a block, and zlib does not pass it.  So each block stores its
+ * size in front, padded to keep the alignment. */
 enum { BLOCK_HEAD_BYTES = 16 };
 
 static void *block_new(void *arg, unsigned count, unsigned element_bytes)
@@ -66,8 +66,8 @@ tide_status tide_inflate_feed(tide_inflate *self, const char *bytes, size_t coun
     self->stream.next_in = (const Bytef *)bytes;
     self->stream.avail_in = (uInt)count;
     char room[16 << 10];
-    /* Each turn consumes input, makes output or leaves: zlib answers
-     * Z_BUF_ERROR when it can do neither. */
+    /* Each pass consumes input, makes output or leaves: zlib returns Z_BUF_ERROR when it can do
+     * neither. */
     for (;;) {
         if (!self->member_open && self->stream.avail_in == 0)
             return TIDE_OK;

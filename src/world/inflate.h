@@ -1,12 +1,12 @@
-/* inflate.h - undoes gzip and deflate while a body streams by.
+/* inflate.h - decompresses gzip and deflate while a body streams in.
  *
- * It runs on the thread that made the call, not on the network thread: so one
- * call's decompression delays nobody else, and a small body that unfolds into
- * a huge one is met by the sink's own ceiling, 16 KiB at a time.
+ * It runs on the thread that made the call, not on the network thread: so one call's
+ * decompression delays no other call, and a small body that expands into a huge one
+ * hits the sink's own ceiling, 16 KiB at a time.
  *
  * Invariants:
  *   I1  it holds zlib's window (about 40 KiB) and nothing of the body.
- *   I2  after TIDE_SERVER (the bytes are not what they claim) it is fed no more. */
+ *   I2  after TIDE_SERVER (the bytes are damaged) it takes no more input. */
 #ifndef TIDE_WORLD_INFLATE_H
 #define TIDE_WORLD_INFLATE_H
 
@@ -24,11 +24,11 @@ typedef struct tide_inflate {
 
 void tide_inflate_init(tide_inflate *self, tide_mem *mem);
 void tide_inflate_done(tide_inflate *self); /* a zeroed one is fine */
-/* Hands what the bytes unfold into to `sink`; ends with its status if that is
- * not TIDE_OK.  TIDE_SERVER: damaged; TIDE_NO_MEMORY. */
+/* Passes the decompressed bytes to `sink`; returns its status if that is not TIDE_OK.
+ * TIDE_SERVER: damaged; TIDE_NO_MEMORY. */
 tide_status tide_inflate_feed(tide_inflate *self, const char *bytes, size_t count,
                               tide_sink_write *sink, void *sink_arg);
-/* Nothing is missing at the end.  No bytes at all are whole (HEAD, 304). */
+/* True when nothing is missing at the end.  An empty body is complete (HEAD, 304). */
 bool tide_inflate_whole(const tide_inflate *self);
 
 #endif

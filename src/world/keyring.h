@@ -1,14 +1,14 @@
-/* keyring.h - the desktop's keyring, where there is one.
+/* keyring.h - stores secrets in the desktop's keyring, if there is one.
  *
- * Built on libsecret, which speaks to whatever Secret Service the desktop runs; a
- * build without it has no keyring.  The functions are reached through a table so
- * that a test can hand in a keyring of its own.
+ * Built on libsecret, which uses the Secret Service of the desktop; a build without it
+ * has no keyring.  The functions are reached through a table so that a test can pass
+ * in its own keyring.
  *
  * Invariants:
- *   K1  nothing waits for ever: opening gives up after 5 s, an operation (which may
- *       have to ask a person for a password) after 60 s.
- *   K2  without a session bus nothing is started and nobody is asked.
- *   K3  no value is ever in an error.
+ *   K1  nothing waits forever: opening gives up after 5 s, an operation (which may
+ *       have to ask the user for a password) after 60 s.
+ *   K2  without a session bus nothing is started and the user is not asked.
+ *   K3  no error contains a secret value.
  */
 #ifndef TIDE_WORLD_KEYRING_H
 #define TIDE_WORLD_KEYRING_H
@@ -30,9 +30,8 @@ struct tide_keyring {
     const struct tide_keyring_ops *ops;
 };
 
-/* `home` keeps the secrets of two state directories apart; it is copied.
- * TIDE_NOT_FOUND: none is built in, or none answers.  Any thread may use it; they
- * take turns. */
+/* `home` keeps the secrets of two state directories apart; it is copied.  TIDE_NOT_FOUND: this
+ * build has no keyring, or none answers.  Any thread may use it; operations run one at a time. */
 tide_status tide_keyring_open(const char *home, tide_mem *mem, tide_keyring **keyring_out,
                               tide_error *err);
 

@@ -31,7 +31,7 @@ struct tide_loopback {
     struct peer peers[TIDE_LOOPBACK_PEERS_MAX];
 };
 
-/* ---- what a request says ---- */
+/* ---- reading a request ---- */
 
 /* Takes a line off the front, without its end. */
 static bool take_line(tide_text *rest, tide_text *line_out)
@@ -123,7 +123,7 @@ int tide_loopback_head_read(tide_text head, unsigned port, tide_text *target_out
 
 /* ---- answering ---- */
 
-/* One write: it fits any socket's buffer, and who does not read it does not get it. */
+/* One write: it fits any socket's buffer, and a client that does not read it does not get it. */
 static void answer(int fd, int http, const char *sentence)
 {
     char page[512];
@@ -146,7 +146,7 @@ static void answer(int fd, int http, const char *sentence)
     TIDE_ASSERT(bytes > 0 && (size_t)bytes < sizeof whole);
     (void)send(fd, whole, (size_t)bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
     (void)shutdown(fd, SHUT_WR);
-    /* Closing with bytes unread would reset the connection, and the page with it. */
+    /* Closing with unread bytes would reset the connection, and the page would be lost. */
     char rest[4096];
     for (int i = 0; i < 16 && recv(fd, rest, sizeof rest, MSG_DONTWAIT) > 0; i++)
         ;
@@ -157,7 +157,7 @@ static void peer_end(struct peer *peer)
     if (peer->fd >= 0)
         (void)close(peer->fd);
     peer->fd = -1;
-    explicit_bzero(peer->head, peer->bytes); /* a code was in it */
+    explicit_bzero(peer->head, peer->bytes); /* it contained a code */
     peer->bytes = 0;
 }
 
@@ -169,7 +169,7 @@ static bool head_is_whole(const struct peer *peer)
            memmem(peer->head, peer->bytes, "\n\n", 2) != NULL;
 }
 
-/* A whole head: true when the caller took it. */
+/* A complete head: true when the caller took the target. */
 static bool peer_serve(tide_loopback *self, struct peer *peer, tide_loopback_look *look,
                        void *look_arg)
 {
@@ -210,7 +210,7 @@ static bool peer_read(tide_loopback *self, struct peer *peer, tide_loopback_look
     return false;
 }
 
-/* A free place, else the oldest one (L2). */
+/* A free entry, else the oldest one (L2). */
 static struct peer *peer_place(tide_loopback *self)
 {
     struct peer *place = &self->peers[0];
@@ -230,7 +230,7 @@ static void peer_accept(tide_loopback *self)
     const int fd = accept4(self->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-            (void)poll(NULL, 0, LOOK_MS); /* it stays ready; looking again at once would spin */
+            (void)poll(NULL, 0, LOOK_MS); /* still readable; polling at once would spin */
         return;
     }
     struct peer *peer = peer_place(self);
@@ -238,7 +238,7 @@ static void peer_accept(tide_loopback *self)
     peer->order = ++self->accepted;
 }
 
-/* One look at all sockets; true when a target was taken. */
+/* Polls all sockets once; true when a target was taken. */
 static bool serve_once(tide_loopback *self, int timeout_ms, tide_loopback_look *look,
                        void *look_arg)
 {
@@ -280,7 +280,7 @@ tide_status tide_loopback_wait(tide_loopback *self, tide_world *world, uint64_t 
     }
 }
 
-/* ---- birth and end ---- */
+/* ---- open and close ---- */
 
 static tide_status listen_here(tide_loopback *self, tide_error *err)
 {

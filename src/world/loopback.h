@@ -1,20 +1,20 @@
-/* loopback.h - one answer from a browser on this machine.
+/* loopback.h - receives one redirect from a browser on this machine.
  *
  * Listens on 127.0.0.1, on a port the system picks, for the redirect that ends a
- * sign-in (RFC 8252).  It serves no files and keeps nothing: it shows the target of
+ * sign-in (RFC 8252).  It serves no files and keeps nothing: it passes the target of
  * each well-formed GET to the caller, answers with a page of one sentence, and ends
- * with the first target that the caller takes.  What the target means, and whether
- * its state is right, is the caller's to say.
+ * with the first target that the caller takes.  The caller checks the target and its
+ * state.
  *
- * There is no thread: the one that waits does the work.  Real sockets, so only for
- * the real world; a simulated one signs in by pasting.
+ * There is no extra thread: the waiting thread does the work.  It uses real sockets,
+ * so it is only for the real world; in a simulated one the user pastes the address.
  *
  * Invariants:
- *   L1  nobody but this machine can reach it; a request whose Host is not ours (a
- *       name that was made to point here) is refused.
+ *   L1  only this machine can reach it; a request with another Host (a DNS name
+ *       pointed at this machine) is refused.
  *   L2  at most TIDE_LOOPBACK_PEERS_MAX connections, with one head of at most
- *       TIDE_LOOPBACK_HEAD_BYTES_MAX each; the oldest one makes room for a new one,
- *       so connections that stay silent delay nobody.
+ *       TIDE_LOOPBACK_HEAD_BYTES_MAX each; the oldest one makes room for a new one, so
+ *       silent connections do not delay others.
  *   L3  nothing of a request is in the answer, a log or an error.
  */
 #ifndef TIDE_WORLD_LOOPBACK_H
@@ -26,12 +26,12 @@ typedef struct tide_loopback tide_loopback;
 
 typedef enum tide_loopback_verdict {
     TIDE_LOOPBACK_TAKEN,     /* 200; the wait is over */
-    TIDE_LOOPBACK_WRONG,     /* 400; wait on */
-    TIDE_LOOPBACK_ELSEWHERE, /* 404; wait on: browsers ask for an icon */
+    TIDE_LOOPBACK_WRONG,     /* 400; keep waiting */
+    TIDE_LOOPBACK_ELSEWHERE, /* 404; keep waiting: browsers ask for an icon */
 } tide_loopback_verdict;
 
-/* Looks at "/path?query", borrowed.  `sentence_out` is what the person will read:
- * a constant without anything HTML would mind. */
+/* Checks "/path?query", borrowed.  `sentence_out` is shown to the user: a constant without
+ * characters that HTML needs escaped. */
 typedef tide_loopback_verdict tide_loopback_look(void *arg, tide_text target,
                                                  const char **sentence_out);
 
@@ -45,8 +45,8 @@ tide_status tide_loopback_wait(tide_loopback *loopback, tide_world *world, uint6
                                const tide_cancel *cancel, tide_loopback_look *look, void *look_arg,
                                tide_error *err);
 
-/* What a head (up to and with its empty line) asks for.  200 and the target, or
- * the code that refuses it: 400, 405, 421 (another host), 505.  For tests. */
+/* Reads a request head (including its empty line).  Returns 200 and the target, or the code that
+ * refuses it: 400, 405, 421 (another host), 505.  For tests. */
 int tide_loopback_head_read(tide_text head, unsigned port, tide_text *target_out);
 
 #endif

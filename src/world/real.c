@@ -25,7 +25,7 @@ static uint64_t now_unix_ms(tide_world *world)
     (void)world;
     struct timespec now;
     TIDE_ASSERT(clock_gettime(CLOCK_REALTIME, &now) == 0);
-    if (now.tv_sec < 0) /* a clock that was never set */
+    if (now.tv_sec < 0) /* the clock was never set */
         return 0;
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
@@ -37,8 +37,8 @@ static void fill_random(tide_world *world, void *bytes, size_t count)
     while (count > 0) {
         ssize_t got = getrandom(at, count, 0);
         if (got < 0) {
-            /* The kernel's generator cannot fail once it is seeded, and going
-             * on with bytes that are not random would leak secrets. */
+            /* The kernel's generator cannot fail once it is seeded, and bytes that are not
+             * random would leak secrets. */
             TIDE_ASSERT(errno == EINTR);
             continue;
         }
@@ -59,7 +59,7 @@ static void cancel_token(tide_world *world, tide_cancel *cancel, tide_cancel_rea
     int none = TIDE_CANCEL_NONE;
     if (!__atomic_compare_exchange_n(&cancel->reason, &none, (int)reason, false, __ATOMIC_SEQ_CST,
                                      __ATOMIC_SEQ_CST))
-        return; /* the first reason stays, and it has woken everybody */
+        return; /* the first reason stays, and all waiters were woken then */
     real_sleepers_cancel(real_of(world), cancel);
     real_net_wake(real_of(world)->net);
 }

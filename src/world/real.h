@@ -1,13 +1,13 @@
-/* real.h - the inside of the real world, shared by world/real*.c.
+/* real.h - internals of the real world, shared by world/real*.c.
  *
- * Nobody else includes this, but for tests that want to see the counters.
+ * Only tests that need the counters include it too.
  *
  * Invariants:
- *   R1  every thread of ours blocks all signals; the main thread handles them.
+ *   R1  every thread we start blocks all signals; the main thread handles them.
  *   R2  memory is taken from the allocator under mem_lock, so that any
  *       allocator will do, and never on the network thread.
- *   R3  a sleeper is linked from before it looks at its token until after its
- *       last wait, both under wait_lock; so no cancellation can fall between.
+ *   R3  a sleeper is linked from before it checks its token until after its last wait,
+ *       both under wait_lock; so no cancellation is missed.
  *   R4  lock order: none.  No lock of the real world is taken while another
  *       one is held, except mem_lock, which is a leaf. */
 #ifndef TIDE_WORLD_REAL_H
@@ -63,7 +63,7 @@ tide_status real_cond_wait(tide_world *world, tide_cond *cond, tide_lock *lock,
 void real_cond_wake(tide_world *world, tide_cond *cond, bool all);
 tide_status real_sleep_until(tide_world *world, uint64_t deadline_us, const tide_cancel *cancel);
 void real_sleepers_cancel(struct real_world *real, const tide_cancel *cancel);
-void real_sleepers_stop(struct real_world *real); /* returns when they have left */
+void real_sleepers_stop(struct real_world *real); /* returns when all of them have left */
 
 /* real_files.c */
 tide_status real_file_read(tide_world *world, const char *path, size_t bytes_max, tide_buf *out,

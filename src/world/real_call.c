@@ -1,5 +1,5 @@
-/* The caller's side of a call: it is set up, handed over, its rings are worked,
- * and what libcurl says about its end becomes a status. */
+/* real_call.c - the caller's side of a call: set-up, ring transfers, and the mapping of
+ * libcurl's result to a status. */
 #include "world/inflate.h"
 #include "world/real_net.h"
 #include "base/check.h"
@@ -7,14 +7,14 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* What one call needs while it runs, on its caller's stack. */
+/* State of one running call, on its caller's stack. */
 struct pump {
     struct net_call *call;
     const struct tide_request *request;
     struct tide_response *response;
     uint64_t bytes_max;   /* of the answer's body, decoded */
-    uint64_t wire_bytes;  /* of it, as it came */
-    uint64_t source_left; /* bytes the source still owes */
+    uint64_t wire_bytes;  /* of it, before decoding */
+    uint64_t source_left; /* bytes still to come from the source */
     bool head_read;
     bool encoded;
     tide_status ends_failed; /* what the sink or the source returned */
@@ -26,8 +26,7 @@ enum { WHAT_BYTES_MAX = 200 };
 
 /* ---- naming a call without its secrets ----------------------------------- */
 
-/* Queries, fragments and user names may carry tokens; host and path are what a
- * reader of an error needs. */
+/* Queries, fragments and user names may contain tokens; host and path are enough in an error. */
 static void what_of(const struct tide_request *request, char what[WHAT_BYTES_MAX])
 {
     const char *at = strstr(request->url, "://");
@@ -65,7 +64,7 @@ static bool is_header_value(tide_text value)
     for (size_t i = 0; i < value.bytes; i++) {
         const unsigned char c = (unsigned char)value.data[i];
         if ((c < 0x20 && c != '\t') || c == 0x7f)
-            return false; /* a line break here would let data write headers */
+            return false; /* a line break here would let data inject headers */
     }
     return true;
 }
@@ -101,21 +100,21 @@ static tide_status headers_set(struct pump *pump)
         if (!is_token(header->name.data, header->name.bytes) || !is_header_value(header->value) ||
             header->name.bytes + header->value.bytes + 3 > TIDE_REQUEST_HEADER_BYTES_MAX)
             return TIDE_INVALID;
-        /* The incoming ring is empty yet and serves as scratch.  An empty value
-         * is written with ';', since libcurl reads "Name:" as "leave it out". */
+        /* The incoming ring is still empty and serves as scratch.  An empty value is written
+         * with ';', since libcurl reads "Name:" as "leave it out". */
         (void)snprintf(call->in.bytes, TIDE_RING_BYTES,
                        header->value.bytes == 0 ? "%.*s;%.*s" : "%.*s: %.*s",
                        (int)header->name.bytes, header->name.data, (int)header->value.bytes,
                        header->value.bytes == 0 ? "" : header->value.data);
         rc = header_add(call, call->in.bytes);
     }
-    /* Waiting for "100 Continue" costs a second with servers that never say it. */
+    /* Waiting for "100 Continue" costs a second with servers that never send it. */
     if (rc == TIDE_OK && !names_header(request, "Expect"))
         rc = header_add(call, "Expect:");
     if (rc == TIDE_OK && !names_header(request, "Content-Type"))
         rc = header_add(call, "Content-Type:"); /* libcurl would claim it is a form */
-    /* We ask for compression and undo it ourselves, unless the request names
-     * what it wants, or counts bytes (a range of an encoded body is useless). */
+    /* Request compression and decode it here, unless the request names its own encoding, or asks
+     * for a range (a range of an encoded body is useless). */
     if (rc == TIDE_OK && !names_header(request, "Accept-Encoding") &&
         !names_header(request, "Range")) {
         pump->encoded = true;
@@ -246,8 +245,8 @@ static tide_text text_keep(tide_buf *into, tide_text text)
     return (tide_text){at, text.bytes};
 }
 
-/* Copies code and headers into the response.  The room is taken in one go, so
- * that the texts which point into it stay where they are. */
+/* Copies code and headers into the response.  The room is allocated once, so that the texts
+ * which point into it stay valid. */
 static tide_status head_read(struct pump *pump)
 {
     const struct net_call *call = pump->call;
@@ -265,7 +264,7 @@ static tide_status head_read(struct pump *pump)
         const char *line_end = newline == NULL ? end : newline;
         const char *colon = memchr(at, ':', (size_t)(line_end - at));
         const bool status_line = at == call->head;
-        const bool folded = *at == ' ' || *at == '\t'; /* forbidden for ten years now */
+        const bool folded = *at == ' ' || *at == '\t'; /* forbidden since RFC 7230 */
         if (!status_line && !folded && newline != NULL && colon != NULL && colon > at) {
             struct tide_header *header = &response->headers[response->headers_count++];
             header->name = text_keep(&response->header_bytes, trimmed(at, colon));
@@ -282,7 +281,7 @@ static tide_status head_read(struct pump *pump)
     return TIDE_OK;
 }
 
-/* ---- working the rings --------------------------------------------------- */
+/* ---- ring transfers ------------------------------------------------------ */
 
 static tide_status body_take(void *arg, const char *bytes, size_t count)
 {
@@ -299,8 +298,8 @@ static tide_status body_take(void *arg, const char *bytes, size_t count)
     return tide_buf_add(&response->body, bytes, count);
 }
 
-/* Empties the longest run of the incoming ring.  The bytes are read without
- * the lock: until they are given back nobody writes there. */
+/* Empties the longest contiguous run of the incoming ring.  The bytes are read without the lock:
+ * until they are given back no thread writes there. */
 static tide_status ring_drain(struct pump *pump, char *bytes, size_t count)
 {
     struct net_call *call = pump->call;
@@ -328,7 +327,8 @@ static tide_status ring_drain(struct pump *pump, char *bytes, size_t count)
     return rc;
 }
 
-/* Fills the longest free run of the outgoing ring from the source, likewise. */
+/* Fills the longest contiguous free run of the outgoing ring from the source, likewise without
+ * the lock. */
 static tide_status ring_fill(struct pump *pump, char *room, size_t room_bytes)
 {
     struct net_call *call = pump->call;
@@ -355,8 +355,8 @@ static tide_status ring_fill(struct pump *pump, char *room, size_t room_bytes)
     return TIDE_OK;
 }
 
-/* Waits until there is something to do and does it.  *finished_out: the call is
- * over and nothing is left in its ring. */
+/* Waits until there is something to do and does it.  *finished_out: the call has ended and its
+ * ring is empty. */
 static tide_status pump_step(struct pump *pump, bool *finished_out)
 {
     struct net_call *call = pump->call;
@@ -365,8 +365,8 @@ static tide_status pump_step(struct pump *pump, bool *finished_out)
     while (!call->done && call->in.used == 0 &&
            (pump->source_left == 0 || net_ring_room(&call->out) == 0))
         TIDE_ASSERT(pthread_cond_wait(&call->cond, &call->lock) == 0);
-    /* What a failed call left behind is dropped: its caller will not use half a
-     * body, and a canceled one must return at once. */
+    /* Bytes left by a failed call are dropped: its caller will not use half a body, and a
+     * canceled one must return at once. */
     const bool failed = call->done && (call->status != TIDE_OK || call->code != CURLE_OK);
     *finished_out = call->done && (failed || call->in.used == 0);
     const size_t readable = *finished_out ? 0 : net_ring_readable(&call->in, &bytes);
@@ -394,10 +394,10 @@ static void call_give_up(struct net_call *call)
     real_unlock(&call->lock);
 }
 
-/* ---- what it came to ----------------------------------------------------- */
+/* ---- result -------------------------------------------------------------- */
 
-/* Failures to get there at all: nothing was sent, and libcurl's own words
- * (which name a host, a port, a certificate) hold no secrets. */
+/* Failures before anything was sent. libcurl's text for them (a host, a port, a certificate)
+ * contains no secrets. */
 static bool is_before_sending(CURLcode code)
 {
     switch (code) {
@@ -417,8 +417,8 @@ static bool is_before_sending(CURLcode code)
     }
 }
 
-/* `sent`: a byte of the request left this machine.  `answered`: a byte came
- * back.  Between the two nobody can know what the other side did. */
+/* `sent`: a byte of the request left this machine.  `answered`: a byte came back.  Sent without
+ * an answer, it is unknown what the server did. */
 static tide_status status_of(const struct net_call *call, bool sent, bool answered)
 {
     if (call->refused != TIDE_OK)
@@ -427,7 +427,7 @@ static tide_status status_of(const struct net_call *call, bool sent, bool answer
     case CURLE_OK:
         return TIDE_OK;
     case CURLE_OUT_OF_MEMORY:
-        /* libcurl says the same when a head passes its own ceiling. */
+        /* libcurl returns the same code when a head passes its own ceiling. */
         return sent && !call->head_whole ? TIDE_FULL : TIDE_NO_MEMORY;
     case CURLE_OPERATION_TIMEDOUT:
         return sent ? TIDE_TIMEOUT : TIDE_NETWORK;
@@ -479,7 +479,7 @@ static tide_status outcome_of_curl(struct pump *pump, tide_error *err)
     return rc;
 }
 
-/* The call has ended by itself, or was ended by the network thread. */
+/* The call ended by itself, or the network thread ended it. */
 static tide_status outcome(struct pump *pump, tide_error *err)
 {
     struct net_call *call = pump->call;
@@ -502,7 +502,7 @@ static tide_status outcome(struct pump *pump, tide_error *err)
     return rc;
 }
 
-/* A failure on our own side of the rings. */
+/* The failure is on our side of the rings. */
 static tide_status outcome_of_pump(struct pump *pump, tide_status rc, tide_error *err)
 {
     if (pump->ends_failed != TIDE_OK)

@@ -25,8 +25,7 @@ static tide_status read_up_to(int fd, const char *path, size_t bytes_max, tide_b
     enum { STEP_BYTES = 16 << 10 };
     size_t total_bytes = 0;
     for (;;) {
-        /* One byte more than allowed is asked for: getting it proves that
-         * the file is too long. */
+        /* Asks for one byte more than allowed: getting it proves that the file is too long. */
         size_t want =
             bytes_max - total_bytes < STEP_BYTES ? bytes_max - total_bytes + 1 : (size_t)STEP_BYTES;
         char step[STEP_BYTES];
@@ -72,7 +71,7 @@ tide_status real_file_read(tide_world *world, const char *path, size_t bytes_max
     return read_whole(fd, path, bytes_max, out, err);
 }
 
-/* The open file is looked at, not its name: what was checked is what is read. */
+/* Checks the open file, not its name: what was checked is what is read. */
 static tide_status check_private(int fd, const char *path, tide_error *err)
 {
     struct stat info;
@@ -96,7 +95,7 @@ tide_status real_file_read_private(tide_world *world, const char *path, size_t b
                                    tide_buf *out, tide_error *err)
 {
     (void)world;
-    /* Nobody waits for a pipe that was put in its place. */
+    /* O_NONBLOCK: a pipe put in its place must not block us. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno == ELOOP)
         return tide_error_set(err, TIDE_INVALID, "%s is not a plain file", path);
@@ -136,7 +135,7 @@ static tide_status dir_of(const char *path, int *dir_fd_out, const char **name_o
     return TIDE_OK;
 }
 
-/* Makes one directory durable; harmless if it is there. */
+/* Makes one directory, durably; fine if it exists. */
 static tide_status dir_make_one(const char *path, tide_error *err)
 {
     if (mkdir(path, 0700) < 0) {
@@ -151,7 +150,7 @@ static tide_status dir_make_one(const char *path, tide_error *err)
     tide_status rc = dir_of(path, &parent_fd, &name, err);
     if (rc != TIDE_OK)
         return rc;
-    if (fsync(parent_fd) < 0) /* else a crash loses the directory with all that was put in it */
+    if (fsync(parent_fd) < 0) /* else a crash loses the directory and its content */
         rc = tide_error_os(err, errno, "sync the directory above %s", path);
     (void)close(parent_fd);
     return rc;
@@ -172,8 +171,8 @@ tide_status real_dir_make(tide_world *world, const char *path, tide_error *err)
             continue;
         memcpy(part, path, at);
         part[at] = '\0';
-        /* What exists is not made again: mkdir("/") may fail with anything
-         * (a read-only root) although the directory is fine. */
+        /* An existing directory is not made again: mkdir("/") may fail with anything (a
+         * read-only root) although the directory is fine. */
         struct stat info;
         if (stat(part, &info) == 0 && S_ISDIR(info.st_mode))
             continue;
@@ -240,10 +239,9 @@ static int flock_patiently(int fd)
     return failed;
 }
 
-/* The temporary file has one fixed name, so that a crash leaves at most one
- * behind, and the next replacement clears it away.  Hence two replacements of
- * one file must not overlap: replace_lock keeps threads apart, and a lock on
- * the directory keeps processes apart. */
+/* The temporary file has one fixed name, so that a crash leaves at most one behind, and the next
+ * replacement removes it.  Hence two replacements of one file must not overlap: replace_lock
+ * excludes threads, and a lock on the directory excludes processes. */
 static tide_status replace_in(int dir_fd, const char *name, tide_text content, unsigned mode,
                               tide_error *err)
 {
@@ -255,7 +253,7 @@ static tide_status replace_in(int dir_fd, const char *name, tide_text content, u
 
     tide_status rc = TIDE_OK;
     bool temp_exists = false;
-    (void)unlinkat(dir_fd, temp, 0); /* left by a crash; the name is ours alone */
+    (void)unlinkat(dir_fd, temp, 0); /* left by a crash; no other code uses this name */
     int fd = openat(dir_fd, temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0) {
         rc = tide_error_os(err, errno, "create %s", temp);
@@ -275,7 +273,7 @@ static tide_status replace_in(int dir_fd, const char *name, tide_text content, u
         goto done;
     }
     temp_exists = false;
-    if (fsync(dir_fd) < 0) /* until here the rename itself may be lost */
+    if (fsync(dir_fd) < 0) /* until here a crash may lose the rename itself */
         rc = tide_error_os(err, errno, "sync directory of %s", name);
 
 done:
@@ -299,7 +297,7 @@ tide_status real_file_replace(tide_world *world, const char *path, tide_text con
     real_lock(&real->replace_lock);
     rc = replace_in(dir_fd, name, content, mode, err);
     real_unlock(&real->replace_lock);
-    (void)close(dir_fd); /* drops the directory's lock */
+    (void)close(dir_fd); /* releases the directory's lock */
     return rc;
 }
 
@@ -327,7 +325,7 @@ tide_status real_file_rename(tide_world *world, const char *path, const char *to
     tide_status rc = dir_of(to, &dir_fd, &name, err);
     if (rc != TIDE_OK)
         return rc;
-    /* A link refuses a name that is taken; a rename would replace it. */
+    /* link() fails if the name is taken; rename() would replace it. */
     if (linkat(AT_FDCWD, path, dir_fd, name, 0) < 0)
         rc = tide_error_os(err, errno, "rename %s to %s", path, to);
     else if (fsync(dir_fd) < 0)
@@ -340,10 +338,9 @@ tide_status real_file_rename(tide_world *world, const char *path, const char *to
 
 /* ---- locks --------------------------------------------------------------- */
 
-/* The line of the one who holds the lock, made fit to be printed. */
-/* In a process of its own: closing a file takes away every POSIX lock that this process
- * has on it, and SQLite's are such.  A child has none, and calls here only what may be
- * called between a fork of many threads and an exit. */
+/* Runs in a child process: closing a file drops every POSIX lock that this process has on it,
+ * SQLite's included.  A child has none.  It calls only functions that are safe between a fork of
+ * a threaded process and its exit. */
 tide_status real_file_forget(tide_world *world, const char *path, tide_error *err)
 {
     (void)world;
@@ -369,6 +366,7 @@ tide_status real_file_forget(tide_world *world, const char *path, tide_error *er
     return TIDE_OK;
 }
 
+/* Reads the line of the process that holds the lock, made printable. */
 static void holder_read(int fd, char line[TIDE_LOCK_LINE_BYTES_MAX])
 {
     ssize_t got = pread(fd, line, TIDE_LOCK_LINE_BYTES_MAX - 1, 0);
@@ -380,7 +378,7 @@ static void holder_read(int fd, char line[TIDE_LOCK_LINE_BYTES_MAX])
     for (size_t i = 0; i < end; i++)
         if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
             line[i] = '?';
-    if (end == 0) /* it has the lock and has not written its name yet */
+    if (end == 0) /* it holds the lock and has not written its line yet */
         (void)snprintf(line, TIDE_LOCK_LINE_BYTES_MAX, "another process");
 }
 
@@ -411,8 +409,8 @@ tide_status real_file_lock(tide_world *world, const char *path, tide_text holder
                                      : tide_error_os(err, os_error, "lock %s", path);
         goto failed;
     }
-    /* Nobody of ours removes lock files.  If somebody else did, between our
-     * open and our flock, we hold a file that the next one will not find. */
+    /* We never remove lock files.  If another program did, between our open and our flock, we
+     * hold a file that the next process will not find. */
     struct stat ours;
     struct stat named;
     if (fstat(fd, &ours) < 0 || stat(path, &named) < 0 || ours.st_ino != named.st_ino ||
@@ -441,8 +439,8 @@ void real_file_unlock(tide_world *world, tide_file_lock *lock)
 {
     if (lock == NULL)
         return;
-    /* The file stays: removing it would let two processes hold two files of
-     * the same name.  Its line goes, so that nobody reads of a holder who left. */
+    /* The file stays: removing it would let two processes hold two files of the same name.  Its
+     * line is removed, so that no process reads of a holder that has left. */
     if (ftruncate(lock->fd, 0) == 0)
         TIDE_SEEN("lock: left without a name");
     (void)close(lock->fd);

@@ -26,7 +26,7 @@ size_t net_ring_writable(const struct net_ring *ring, char **bytes_out)
 static void ring_put(struct net_ring *ring, const char *bytes, size_t count)
 {
     TIDE_ASSERT(count <= net_ring_room(ring));
-    while (count > 0) { /* twice at most: before and after the wrap */
+    while (count > 0) { /* at most twice: before and after the wrap */
         char *room = NULL;
         size_t part = net_ring_writable(ring, &room);
         if (part > count)
@@ -73,7 +73,7 @@ void net_budget_join(struct net_call *call)
     real_unlock(&budget->lock);
 }
 
-/* Says whether somebody must be woken; to be asked under the budget's lock. */
+/* Returns whether a refused call must be woken.  The caller holds the budget's lock. */
 static bool budget_refusals_clear(tide_byte_budget *budget)
 {
     const bool refused = budget->refused;
@@ -104,7 +104,7 @@ void net_budget_leave(struct net_call *call)
         real_net_wake(call->net);
 }
 
-/* To be asked under the budget's lock. */
+/* The caller holds the budget's lock. */
 static bool budget_has(const tide_byte_budget *budget, const struct net_call *call, size_t bytes)
 {
     if (budget->first == call) /* N5 */
@@ -113,8 +113,8 @@ static bool budget_has(const tide_byte_budget *budget, const struct net_call *ca
            bytes <= budget->bytes_max - budget->held_bytes;
 }
 
-/* Whether going on makes sense.  Only then is libcurl asked to: it tries at
- * once, and a refused call would try again at every turn of the loop. */
+/* Whether the call may continue. libcurl is resumed only then: it retries at once, and a refused
+ * call would retry in every pass of the loop. */
 static bool budget_allows(struct net_call *call)
 {
     tide_byte_budget *budget = call->request->budget;
@@ -187,7 +187,7 @@ void real_budget_free(tide_world *world, tide_byte_budget *budget)
 {
     if (budget == NULL)
         return;
-    TIDE_ASSERT(budget->first == NULL); /* no call uses it any more */
+    TIDE_ASSERT(budget->first == NULL); /* no call uses it anymore */
     TIDE_ASSERT(budget->held_bytes == 0);
     TIDE_ASSERT(pthread_mutex_destroy(&budget->lock) == 0);
     real_mem_free(real_of(world), budget, sizeof *budget);
@@ -201,7 +201,7 @@ uint64_t real_budget_held_bytes(tide_byte_budget *budget)
     return held_bytes;
 }
 
-/* ---- what libcurl calls, on the network thread --------------------------- */
+/* ---- libcurl's callbacks, on the network thread -------------------------- */
 
 static void news_add(struct net_call *call)
 {
@@ -267,8 +267,8 @@ size_t net_on_body(char *bytes, size_t size, size_t count, void *arg)
     return part_bytes;
 }
 
-/* A head is replaced by the next one until a final one (2xx and above) is
- * whole; what comes after that is trailers, which nobody here wants. */
+/* A head is replaced by the next one until a final one (2xx and above) is complete; after that
+ * come trailers, which are ignored. */
 size_t net_on_header(char *bytes, size_t size, size_t count, void *arg)
 {
     struct net_call *call = arg;
@@ -318,10 +318,10 @@ size_t net_on_send(char *bytes, size_t size, size_t count, void *arg)
     return got;
 }
 
-/* libcurl begins to send.  When a kept connection dies before the first byte of
- * an answer, libcurl sends the request again on a fresh one, whatever the
- * method; but the other side may have carried it out before it hung up.  So a
- * request that may not be repeated ends here instead (N3, E1.9). */
+/* libcurl begins to send.  When a kept connection dies before the first byte of an answer,
+ * libcurl sends the request again on a new one, whatever the method; but the server may have
+ * carried it out before it closed.  So a request that may not be repeated ends here instead (N3,
+ * E1.9). */
 int net_on_begin(void *arg, char *local_ip, char *remote_ip, int local_port, int remote_port)
 {
     (void)local_ip;
@@ -350,7 +350,7 @@ void real_net_wake(struct real_net *net)
     (void)curl_multi_wakeup(net->multi); /* sticky: the next poll sees it */
 }
 
-/* Gives the call back to its caller, who may free it at once. */
+/* Returns the call to its caller, which may free it at once. */
 static void call_end(struct net_call *call, tide_status status, CURLcode code)
 {
     struct real_net *net = call->net;
@@ -392,9 +392,9 @@ static void call_begin(struct real_net *net, struct net_call *call, uint64_t now
         call_end(call, TIDE_OK, CURLE_OUT_OF_MEMORY);
 }
 
-/* libcurl measures stalls in whole seconds and as a speed, so we measure them
- * ourselves, four times per timeout: have any bytes moved, either way?  A call
- * that we hold up ourselves, or that is not connected yet, does not stall. */
+/* libcurl measures stalls in whole seconds and as a speed.  So we measure them here, four times
+ * per timeout: have any bytes moved, either way?  A call that we pause ourselves, or that is not
+ * connected yet, does not stall. */
 static bool call_stalls(struct net_call *call, uint64_t now_us)
 {
     if (now_us < call->look_at_us)
@@ -418,7 +418,7 @@ static bool call_stalls(struct net_call *call, uint64_t now_us)
     return now_us - call->moved_at_us >= call->stall_us;
 }
 
-/* Lets a paused call go on if what it waited for is there. */
+/* Resumes a paused call if what it waited for is there. */
 static void call_resume(struct net_call *call)
 {
     real_lock(&call->lock);
@@ -429,8 +429,8 @@ static void call_resume(struct net_call *call)
     receive = receive && budget_allows(call);
     if (!receive && !send)
         return;
-    /* Cleared first: libcurl delivers what it holds from inside the call, and
-     * may be told to pause again. */
+    /* Cleared first: libcurl delivers buffered bytes from inside curl_easy_pause(), and a
+     * callback may pause again. */
     if (receive)
         call->receive_paused = false;
     if (send)
@@ -442,7 +442,7 @@ static void call_resume(struct net_call *call)
         call_end(call, TIDE_OK, code);
 }
 
-/* Looks after one running call; it may be gone afterwards. */
+/* Ends or resumes one running call; it may be freed afterwards. */
 static void call_tend(struct net_call *call, bool stopping, uint64_t now_us)
 {
     real_lock(&call->lock);
@@ -460,8 +460,8 @@ static void call_tend(struct net_call *call, bool stopping, uint64_t now_us)
         call_resume(call);
 }
 
-/* Tells callers what happened to their rings, once per turn and not once per
- * packet: an answer that arrived whole wakes its caller one time. */
+/* Notifies callers about their rings, once per pass and not once per packet: an answer that
+ * arrived in one piece wakes its caller once. */
 static void news_tell(struct real_net *net)
 {
     struct net_call *call = net->news;
@@ -503,7 +503,7 @@ static int poll_timeout_ms(const struct real_net *net, uint64_t now_us)
     return (int)((wait_us + 999) / 1000);
 }
 
-/* Takes what was handed over since the last turn; false when it is time to go. */
+/* Takes the calls submitted since the last pass; false when the thread must end. */
 static bool calls_accept(struct real_net *net, bool *stopping_out)
 {
     real_lock(&net->lock);
@@ -537,14 +537,14 @@ static void net_run(void *arg)
         }
         int running = 0;
         (void)curl_multi_perform(net->multi, &running);
-        news_tell(net); /* before calls end: an ended call is no longer ours */
+        news_tell(net); /* before calls end: an ended call belongs to its caller */
         calls_finish(net);
         if (!stopping)
             (void)curl_multi_poll(net->multi, NULL, 0, poll_timeout_ms(net, now_us), NULL);
     }
 }
 
-/* ---- calls come and go --------------------------------------------------- */
+/* ---- taking and releasing calls ------------------------------------------ */
 
 static void call_free(struct net_call *call)
 {
@@ -659,7 +659,7 @@ void net_call_return(struct net_call *call)
     real_unlock(&net->lock);
     if (!keep)
         call_free(call);
-    /* Last of all: real_net_free() waits for this. */
+    /* The last step: real_net_free() waits for it. */
     real_lock(&net->lock);
     net->calls_count--;
     (void)pthread_cond_signal(&net->calls_gone);
@@ -689,7 +689,7 @@ tide_status net_call_submit(struct net_call *call, tide_error *err)
     return rc;
 }
 
-/* ---- the whole ----------------------------------------------------------- */
+/* ---- create and free ----------------------------------------------------- */
 
 tide_status real_net_new(struct real_world *real, struct real_net **net_out, tide_error *err)
 {
@@ -725,7 +725,7 @@ void real_net_free(struct real_net *net)
     real_thread_join(&real->base, thread);
 
     real_lock(&net->lock);
-    while (net->calls_count > 0) /* callers still read what their call came to */
+    while (net->calls_count > 0) /* callers still read the result of their call */
         (void)pthread_cond_wait(&net->calls_gone, &net->lock);
     real_unlock(&net->lock);
     while (net->idle != NULL) {

@@ -1,26 +1,25 @@
-/* real_net.h - the network thread and the calls that pass through it.
+/* real_net.h - the network thread and its calls.
  *
- * One thread runs libcurl's multi interface for every call of the process.  A
- * caller sets its call up, hands it over, and then works its two rings: it
- * fills the outgoing one from the source and empties the incoming one into
- * the sink.  The network thread only moves bytes between rings and sockets; it
- * runs nobody's code, allocates nothing of ours and takes no lock for longer
- * than a copy.
+ * One thread runs libcurl's multi interface for every call of the process.  A caller
+ * sets up its call, submits it, and then serves its two rings: it fills the outgoing
+ * one from the source and empties the incoming one into the sink.  The network thread
+ * only moves bytes between rings and sockets; it runs no code of callers, does not use
+ * our allocator and holds no lock for longer than a copy.
  *
  * Invariants:
  *   N1  a call's CURL handle belongs to the caller before it is submitted and
  *       after `done`, to the network thread in between.
- *   N2  a body holds at most TIDE_RING_BYTES in its ring and what libcurl
- *       read in one go (16 KiB) behind it; a full ring pauses the connection.
+ *   N2  a body holds at most TIDE_RING_BYTES in its ring and what libcurl read at once
+ *       (16 KiB) beyond it; a full ring pauses the connection.
  *   N3  a request that may not be repeated is never sent twice.
- *   N4  whoever changes what the network thread waits for wakes it afterwards;
- *       it clears the mark before it looks.
+ *   N4  a thread that changes what the network thread waits for wakes it afterwards;
+ *       the network thread clears wake_pending before it looks.
  *   N5  the oldest call of a budget is never refused, so that calls which
  *       collect their bodies cannot wait for each other in a circle.
  *
- * One connection carries one call at a time, also with HTTP/2: in libcurl a
- * paused stream holds up all the streams of its connection, and a click must
- * not wait for a slow sink (E3). */
+ * One connection carries one call at a time, also with HTTP/2: in libcurl a paused
+ * stream blocks all the streams of its connection, and a user's call must not wait for
+ * a slow sink (E3). */
 #ifndef TIDE_WORLD_REAL_NET_H
 #define TIDE_WORLD_REAL_NET_H
 
@@ -42,12 +41,12 @@ struct tide_byte_budget {
     uint64_t held_bytes;
     struct net_call *first; /* the oldest one */
     struct net_call *last;
-    bool refused; /* somebody waits for bytes to be given back */
+    bool refused; /* a call waits for bytes to be returned */
 };
 
 struct net_call {
     struct real_net *net;
-    struct net_call *link; /* in the queue of the submitted, or of the idle */
+    struct net_call *link; /* in the list of submitted or of idle calls */
     CURL *easy;
 
     /* Written by the caller before the call is submitted. */
@@ -58,7 +57,7 @@ struct net_call {
     uint64_t stall_us;
     bool repeatable;
 
-    /* The network thread's own, until done. */
+    /* Owned by the network thread until done. */
     struct net_call *next;
     struct net_call *prev;
     struct net_call *news_link;
@@ -66,16 +65,16 @@ struct net_call {
     bool receive_paused;
     bool send_paused;
     bool added;
-    size_t budget_wants; /* paused: refused so many bytes */
-    unsigned sends;      /* how often the request was begun */
+    size_t budget_wants; /* paused: this many bytes were refused */
+    unsigned sends;      /* how often sending began */
     uint64_t moved_bytes;
     uint64_t moved_at_us;
-    uint64_t look_at_us; /* when to ask again whether anything moved */
+    uint64_t look_at_us; /* when to check again whether bytes moved */
     char head[TIDE_HEAD_BYTES_MAX];
     size_t head_bytes;
     size_t head_lines;
     bool head_whole;
-    tide_status refused; /* why a callback of ours ended the transfer */
+    tide_status refused; /* why our callback ended the transfer */
 
     /* Under `lock`. */
     pthread_mutex_t lock;
@@ -86,9 +85,9 @@ struct net_call {
     bool wants_room;  /* paused: the incoming ring was full */
     bool wants_bytes; /* paused: the outgoing ring was empty */
     bool head_ready;  /* `head` no longer changes and may be read */
-    bool give_up;     /* the caller has had enough */
+    bool give_up;     /* the caller wants the call dropped */
     bool done;
-    tide_status status; /* when done: TIDE_OK asks for `code` */
+    tide_status status; /* when done; TIDE_OK: `code` has the result */
     CURLcode code;
 
     /* Under the budget's lock. */
@@ -113,7 +112,7 @@ struct real_net {
     size_t calls_count; /* callers inside real_call() */
     bool stopping;
 
-    /* The network thread's own. */
+    /* Owned by the network thread. */
     struct net_call *running;
     struct net_call *news;
 };

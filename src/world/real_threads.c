@@ -10,7 +10,7 @@ struct tide_thread {
     pthread_t id;
     void (*run)(void *arg);
     void *arg;
-    char name[16]; /* what the kernel has room for */
+    char name[16]; /* the kernel's limit */
 };
 
 struct tide_lock {
@@ -28,8 +28,8 @@ static uint64_t clock_us(clockid_t clock)
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Counts while the machine sleeps, too: a lease that ran out meanwhile must not look fresh to a
- * process that wakes up (E1.8). */
+/* Includes the time the machine is suspended: a lease that expired meanwhile must not look valid
+ * to a process that wakes up (E1.8). */
 uint64_t real_now_us(tide_world *world)
 {
     (void)world;
@@ -53,7 +53,7 @@ bool real_cond_init(pthread_cond_t *cond)
     pthread_condattr_t attr;
     if (pthread_condattr_init(&attr) != 0)
         return false;
-    /* Waits must not jump when somebody sets the wall clock. */
+    /* Waits must not jump when the wall clock is set. */
     bool ok = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 &&
               pthread_cond_init(cond, &attr) == 0;
     (void)pthread_condattr_destroy(&attr);
@@ -63,7 +63,7 @@ bool real_cond_init(pthread_cond_t *cond)
 static void *thread_main(void *arg)
 {
     tide_thread *thread = arg;
-    (void)pthread_setname_np(pthread_self(), thread->name); /* only for people who look */
+    (void)pthread_setname_np(pthread_self(), thread->name); /* for display only */
     thread->run(thread->arg);
     return NULL;
 }
@@ -79,8 +79,8 @@ tide_status real_thread_start(tide_world *world, const char *name, void (*run)(v
     thread->arg = arg;
     (void)snprintf(thread->name, sizeof thread->name, "%s", name);
 
-    /* A thread inherits the mask, so the signals are blocked before it is
-     * born: there is no moment in which it could take one (R1). */
+    /* A thread inherits the mask, so the signals are blocked before it is created: it can never
+     * receive one (R1). */
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
@@ -122,7 +122,7 @@ void real_lock_free(tide_world *world, tide_lock *lock)
     if (lock == NULL)
         return;
     int failed = pthread_mutex_destroy(&lock->mutex);
-    TIDE_ASSERT(failed == 0); /* else somebody still holds it */
+    TIDE_ASSERT(failed == 0); /* else a thread still holds it */
     real_mem_free(real_of(world), lock, sizeof *lock);
 }
 
@@ -167,8 +167,8 @@ static tide_status wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, uint
     if (deadline_us == TIDE_NEVER) {
         failed = pthread_cond_wait(cond, mutex);
     } else {
-        /* Conditions cannot wait by the clock that counts sleep: by the other one they wait for
-         * what is left, and after a sleep a little too long. */
+        /* Conditions cannot wait by CLOCK_BOOTTIME, which includes suspended time.  They wait
+         * for the rest by CLOCK_MONOTONIC, and a little too long after a suspend. */
         const uint64_t now_us = clock_us(CLOCK_BOOTTIME);
         const uint64_t left_us = deadline_us > now_us ? deadline_us - now_us : 0;
         const uint64_t until_us = clock_us(CLOCK_MONOTONIC) + left_us;
@@ -242,13 +242,13 @@ tide_status real_sleep_until(tide_world *world, uint64_t deadline_us, const tide
     }
     sleeper_unlink(real, &sleeper);
     real_unlock(&real->wait_lock);
-    (void)pthread_cond_destroy(&sleeper.cond); /* wakers signal under the lock: none is left */
+    (void)pthread_cond_destroy(&sleeper.cond); /* wakers signal under the lock, so none is left */
     return rc;
 }
 
 void real_sleepers_cancel(struct real_world *real, const tide_cancel *cancel)
 {
-    /* As many sleepers as threads at most, so a list will do. */
+    /* There are at most as many sleepers as threads, so a list is enough. */
     real_lock(&real->wait_lock);
     for (struct real_sleeper *at = real->sleepers; at != NULL; at = at->next)
         if (at->cancel == cancel)

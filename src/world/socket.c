@@ -26,10 +26,10 @@ struct tide_socket_reply {
     tide_socket *server;
     int fd;
     tide_status failed; /* the first failure stays */
-    bool cut;           /* a line went out in part: nothing may follow it */
+    bool cut;           /* a line was sent in part: nothing may follow it */
 };
 
-/* The last line of an answer begins like this, and no other line does. */
+/* Only the last line of an answer begins like this. */
 static const char end_mark[] = "{\"end\":";
 
 static bool is_end(tide_text line)
@@ -47,9 +47,9 @@ struct tide_socket {
     tide_thread *thread;
     int dir_fd;
     int listener;
-    int stop_fd;  /* readable once it is time to go */
+    int stop_fd;  /* readable once the server stops */
     int stopping; /* atomic */
-    dev_t device; /* of our socket file, so that we remove no other */
+    dev_t device; /* of our socket file, so that no other is removed */
     ino_t inode;
     char name[NAME_MAX + 1];
     struct peer peers[TIDE_SOCKET_PEERS_MAX];
@@ -57,8 +57,8 @@ struct tide_socket {
 
 /* ---- addresses ----------------------------------------------------------- */
 
-/* Splits a path and opens its directory; the name inside it is what an address
- * then holds, so the length of the directory's path does not matter. */
+/* Splits a path and opens its directory.  The address then holds only the name inside it, so the
+ * length of the directory's path does not matter. */
 static tide_status path_open(const char *path, int *dir_fd_out, char name[NAME_MAX + 1],
                              tide_error *err)
 {
@@ -117,8 +117,8 @@ static bool peer_is_ours(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
 }
 
-/* The process at the other end when it is stopped (SIGSTOP, Ctrl-Z): it takes connections and
- * answers none.  0: it is not, or nobody can tell. */
+/* The process at the other end if it is stopped (SIGSTOP, Ctrl-Z): it accepts connections and
+ * never answers. 0: it is not stopped, or that is unknown. */
 static pid_t peer_stopped(int fd)
 {
     struct ucred peer;
@@ -141,8 +141,8 @@ static pid_t peer_stopped(int fd)
 
 /* ---- lines --------------------------------------------------------------- */
 
-/* Waits until `fd` is ready for `events`.  TIDE_STOPPED when stop_fd (or -1)
- * rings, TIDE_TIMEOUT, TIDE_OK. */
+/* Waits until `fd` is ready for `events`.  TIDE_STOPPED when stop_fd (or -1: none) becomes
+ * readable, TIDE_TIMEOUT, TIDE_OK. */
 static tide_status wait_ready(int fd, short events, int stop_fd, int timeout_ms)
 {
     struct pollfd fds[2] = {{.fd = fd, .events = events}, {.fd = stop_fd, .events = POLLIN}};
@@ -169,7 +169,7 @@ static tide_status send_all(int fd, const char *bytes, size_t count, int stop_fd
         if (errno == EINTR)
             continue;
         if (errno != EAGAIN && errno != EWOULDBLOCK)
-            return TIDE_CANCELED; /* the other side has left */
+            return TIDE_CANCELED; /* the peer has disconnected */
         tide_status rc = wait_ready(fd, POLLOUT, stop_fd, timeout_ms);
         if (rc != TIDE_OK)
             return rc;
@@ -177,7 +177,7 @@ static tide_status send_all(int fd, const char *bytes, size_t count, int stop_fd
     return TIDE_OK;
 }
 
-/* A line that may be sent: of printable length, and really one line. */
+/* Whether a line may be sent: within the limit, and without a newline inside. */
 static bool is_line(tide_text line, size_t bytes_max)
 {
     return line.bytes > 0 && line.bytes < bytes_max && memchr(line.data, '\n', line.bytes) == NULL;
@@ -189,7 +189,7 @@ static tide_status send_line(int fd, tide_text line, int stop_fd, int timeout_ms
     return rc == TIDE_OK ? send_all(fd, "\n", 1, stop_fd, timeout_ms) : rc;
 }
 
-/* One line and the beginning of the next. */
+/* One line and the start of the next. */
 enum {
     PART_BYTES = 16 << 10,
     REQUEST_BYTES_MAX = TIDE_SOCKET_LINE_BYTES_MAX + PART_BYTES,
@@ -220,7 +220,7 @@ static bool line_find(const tide_buf *buf, size_t *scanned, tide_text *line_out)
     return true;
 }
 
-/* Drops a line that line_find() gave. */
+/* Removes a line that line_find() returned. */
 static void line_drop(tide_buf *buf, tide_text line, size_t *scanned)
 {
     const size_t gone = line.bytes + 1;
@@ -252,12 +252,12 @@ bool tide_socket_gone(tide_socket_reply *reply)
     return poll(&fd, 1, 0) > 0 && (fd.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-/* Sends the last line of an answer.  It is sent even when we are stopping, if
- * it can be sent at once: the client should learn how its request ended. */
+/* Sends the last line of an answer.  It is sent even while the server stops, if that does not
+ * block: the client needs the result of its request. */
 static void say_end(tide_socket *server, int fd, tide_status status, const char *text)
 {
     json_t *end = json_pack("{s:s, s:s}", "end", tide_status_name(status), "text", text);
-    if (end == NULL) /* the text is not UTF-8; the status matters more */
+    if (end == NULL) /* the text is not UTF-8; send the status alone */
         end = json_pack("{s:s}", "end", tide_status_name(status));
     char line[1024];
     size_t bytes = end == NULL ? 0 : json_dumpb(end, line, sizeof line, JSON_COMPACT);
@@ -278,7 +278,7 @@ static void request_serve(tide_socket *server, int fd, tide_text line)
         say_end(server, fd, rc, rc == TIDE_OK ? "" : err.text);
 }
 
-/* tide_mem is not made for threads; this one takes turns. */
+/* tide_mem is not thread-safe; this one locks. */
 struct shared_mem {
     tide_mem base;
     tide_socket *server;
@@ -331,7 +331,7 @@ static void peer_join(struct peer *peer)
     peer->thread = NULL;
 }
 
-/* A free slot, made from a finished connection if need be. */
+/* A free slot; joins a finished connection if needed. */
 static struct peer *peer_slot(tide_socket *self)
 {
     struct peer *found = NULL;
@@ -373,15 +373,15 @@ static void accept_run(void *arg)
         if (fd >= 0) {
             connection_take(self, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            /* The connection stays in the queue and would ring again at once. */
+            /* The connection stays in the queue, and poll() would return at once. */
             if (wait_ready(self->stop_fd, POLLIN, -1, 100) == TIDE_OK)
                 return;
         }
     }
 }
 
-/* Binds, under the directory's lock (S2): between our bind and our listen the
- * socket refuses connections and would look abandoned to another starter. */
+/* Binds under the directory's lock (S2): between bind and listen the socket refuses connections
+ * and would look abandoned to another server that starts. */
 static tide_status listen_at(tide_socket *self, const struct sockaddr_un *address, tide_error *err)
 {
     struct stat info;
@@ -459,7 +459,7 @@ tide_status tide_socket_serve(tide_world *world, tide_mem *mem, const char *path
 
 static void socket_file_remove(tide_socket *self)
 {
-    /* The same lock as in listen_at(), so that what we look at is what we remove. */
+    /* The same lock as in listen_at(), so that the file we check is the file we remove. */
     struct stat info;
     if (self->inode == 0 || flock(self->dir_fd, LOCK_EX) < 0)
         return;
@@ -475,7 +475,7 @@ void tide_socket_free(tide_socket *self)
         return;
     __atomic_store_n(&self->stopping, 1, __ATOMIC_SEQ_CST);
     if (self->stop_fd >= 0)
-        TIDE_ASSERT(eventfd_write(self->stop_fd, 1) == 0); /* it is never read: rings for all */
+        TIDE_ASSERT(eventfd_write(self->stop_fd, 1) == 0); /* never read: wakes all threads */
     socket_file_remove(self);
     tide_world_join(self->world, self->thread);
     for (size_t i = 0; i < TIDE_SOCKET_PEERS_MAX; i++)
@@ -493,7 +493,7 @@ void tide_socket_free(tide_socket *self)
 
 /* ---- the client ---------------------------------------------------------- */
 
-/* What the last line says, or TIDE_AGAIN if the line is not the last one. */
+/* The status in the last line, or TIDE_AGAIN if this is not the last line. */
 static tide_status end_of(tide_text line, tide_error *err)
 {
     if (!is_end(line))
@@ -508,7 +508,7 @@ static tide_status end_of(tide_text line, tide_error *err)
     return rc;
 }
 
-/* Waits for more of the answer, looking at the token in between. */
+/* Waits for more of the answer and checks the token in between. */
 static tide_status answer_wait(tide_world *world, int fd, uint32_t timeout_ms,
                                const tide_cancel *cancel, tide_error *err)
 {
@@ -583,7 +583,7 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
 
     tide_buf buf;
     tide_buf_init(&buf, mem, ANSWER_BYTES_MAX);
-    if (!peer_is_ours(fd)) /* S1, the other way round: who are we telling this? */
+    if (!peer_is_ours(fd)) /* S1 on the client's side: the server must run as the same user */
         rc = tide_error_set(err, TIDE_INVALID, "%s belongs to another user", path);
     const pid_t stopped = rc == TIDE_OK ? peer_stopped(fd) : 0;
     if (stopped != 0)
@@ -594,8 +594,8 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
             (int)stopped, (int)stopped);
     if (rc == TIDE_OK) {
         rc = send_line(fd, request, -1, TIDE_SOCKET_SEND_TIMEOUT_MS);
-        /* A server that refuses us says so before it has read the request, so
-         * its answer is read even if sending failed. */
+        /* A server that refuses us answers before it has read the request, so the answer is read
+         * even if sending failed. */
         if (rc == TIDE_CANCELED)
             rc = TIDE_OK;
         else if (rc != TIDE_OK)

@@ -41,7 +41,7 @@ tide_status tide_path_look(const char *path, struct tide_path_info *info_out, ti
                    : tide_error_os(err, errno, "look at %.300s", path);
     info_out->link = S_ISLNK(info.st_mode);
     if (info_out->link && stat(path, &info) < 0)
-        return TIDE_OK; /* it leads nowhere */
+        return TIDE_OK; /* it points nowhere */
     info_out->kind = S_ISREG(info.st_mode)   ? TIDE_PATH_FILE
                      : S_ISDIR(info.st_mode) ? TIDE_PATH_DIR
                                              : TIDE_PATH_OTHER;
@@ -63,7 +63,7 @@ tide_status tide_reading_open(tide_mem *mem, const char *path, tide_reading **re
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to read %.200s", path);
     reading->mem = mem;
     (void)snprintf(reading->path, sizeof reading->path, "%s", path);
-    /* Nobody waits for a pipe that has a mailbox's name. */
+    /* O_NONBLOCK: a pipe with the name of a mailbox must not block us. */
     reading->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (reading->fd < 0) {
         tide_status rc = tide_error_os(err, errno, "open %.300s", path);
@@ -102,8 +102,8 @@ void tide_reading_close(tide_reading *reading)
 
 /* ---- writing ---------------------------------------------------------------------- */
 
-/* "DIR/.NAME.new": one fixed name, so that a crash leaves at most one behind and
- * the next try clears it away. */
+/* "DIR/.NAME.new": one fixed name, so that a crash leaves at most one behind and the next try
+ * removes it. */
 static tide_status temp_name(const char *path, char temp[PATH_MAX], tide_error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -180,7 +180,7 @@ tide_status tide_writing_add(tide_writing *writing, const char *bytes, size_t co
     return rc;
 }
 
-/* Whether what stands under the name is a plain file with the very bytes. */
+/* Whether the existing file is a plain file with the same bytes. */
 static bool same_as_there(tide_writing *writing)
 {
     struct stat info;
@@ -210,7 +210,7 @@ void tide_writing_drop(tide_writing *writing)
         return;
     (void)close(writing->fd);
     if (writing->temp[0] != '\0')
-        (void)unlink(writing->temp); /* gone already when it was renamed */
+        (void)unlink(writing->temp); /* gone already if it was renamed */
     tide_mem_free(writing->mem, writing, sizeof *writing);
 }
 
@@ -224,10 +224,10 @@ static void set_time(const tide_writing *writing, int64_t changed_ms)
     }
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
                                       {(time_t)seconds, (long)rest_ms * 1000000}};
-    (void)futimens(writing->fd, times); /* a nicety: some disks have no such times */
+    (void)futimens(writing->fd, times); /* optional: some file systems do not store these times */
 }
 
-/* Either of the two refuses a name that is taken; not every disk knows both. */
+/* Both calls fail if the name is taken; not every file system supports both. */
 static tide_status name_new(const tide_writing *writing, const char *path, tide_error *err)
 {
     if (renameat2(AT_FDCWD, writing->temp, AT_FDCWD, path, RENAME_NOREPLACE) < 0 &&
@@ -250,7 +250,7 @@ static tide_status end(tide_writing *writing, int64_t changed_ms, bool replace, 
         if (rename(writing->temp, writing->path) < 0)
             rc = tide_error_os(err, errno, "rename %.300s", writing->temp);
         else
-            writing->temp[0] = '\0'; /* it has its name */
+            writing->temp[0] = '\0'; /* it has its final name */
     }
     if (rc == TIDE_OK && same_out != NULL)
         *same_out = same;

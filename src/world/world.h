@@ -1,18 +1,18 @@
-/* world.h - all contact with the outside.
+/* world.h - the port to everything outside the process.
  *
- * Time, waiting, threads, locks, randomness, files and HTTP are reached through
- * this one port.  There are two worlds behind it: the real one (world/real*.c)
- * and a simulated one (tests/sim), where one seed fixes the order of threads,
- * the network's answers and faults, the clock, and what the disk forgets in a
- * crash.  The same engine and the same handlers run in both (E10.2).
+ * Time, waiting, threads, locks, randomness, files and HTTP are reached through this
+ * one port.  It has two implementations: the real world (world/real*.c) and a
+ * simulated one (tests/sim), where one seed fixes the order of threads, the network's
+ * answers and faults, the clock, and what the disk loses in a crash.  The same engine
+ * and the same handlers run in both (E10.2).
  *
  * Rules for users of the port:
- *   W1  now is read once per step and handed down.
- *   W2  a wait ends with TIDE_OK (woken, or for no reason), TIDE_TIMEOUT, or
+ *   W1  the time is read once per step and passed down.
+ *   W2  a wait ends with TIDE_OK (woken, possibly spuriously), TIDE_TIMEOUT, or
  *       TIDE_STOPPED when the world has died.  Every waiting loop leaves on
  *       TIDE_STOPPED: that is how threads unwind after a simulated crash.
  *   W3  a lock is held for microseconds, never over a wait or a call.
- *   W4  whoever starts a thread joins it.
+ *   W4  the code that starts a thread joins it.
  */
 #ifndef TIDE_WORLD_WORLD_H
 #define TIDE_WORLD_WORLD_H
@@ -45,26 +45,26 @@ typedef enum tide_cancel_reason {
     TIDE_CANCEL_STALE, /* the claim was lost */
 } tide_cancel_reason;
 
-/* Embedded by whoever can be canceled; zero is "not canceled".  Only
- * tide_world_cancel() writes it. */
+/* Embedded in anything that can be canceled; zero means not canceled.  Only tide_world_cancel()
+ * writes it. */
 typedef struct tide_cancel {
     int reason; /* atomic */
 } tide_cancel;
 
 /* ---- HTTP ---------------------------------------------------------------- */
 
-/* Requests are programs' too: tidemark/http.h.  To them a response is closed. */
+/* Requests are public: tidemark/http.h.  Responses are opaque to programs. */
 
 enum { TIDE_RESPONSE_HEADERS_MAX = 64 };
 
 struct tide_response {
     int http;              /* status code; 0 while none arrived */
-    tide_buf body;         /* when the request had no sink */
+    tide_buf body;         /* if the request had no sink */
     tide_buf header_bytes; /* names and values, each terminated; `headers` point into it */
     struct tide_header headers[TIDE_RESPONSE_HEADERS_MAX];
     size_t headers_count;
-    uint64_t body_bytes; /* also when a sink took them */
-    uint32_t latency_ms; /* sending until the last byte */
+    uint64_t body_bytes; /* counted also when a sink took them */
+    uint32_t latency_ms; /* from sending to the last byte */
 };
 
 void tide_response_init(struct tide_response *response, tide_mem *mem);
@@ -123,8 +123,8 @@ struct tide_world {
     const struct tide_world_ops *ops;
 };
 
-/* The real world.  One per process is enough; the network thread starts with
- * the first call.  Owned by the caller; free it after everything that uses it. */
+/* The real world.  One per process is enough; the first call starts the network thread.  The
+ * caller owns it and frees it after everything that uses it. */
 tide_status tide_world_real_new(tide_mem *mem, tide_world **world_out, tide_error *err);
 void tide_world_real_free(tide_world *world);
 
@@ -137,12 +137,12 @@ static inline uint64_t tide_world_now_ms(tide_world *world)
 {
     return world->ops->now_us(world) / 1000;
 }
-/* Wall time, at the edges only: what is stored, shown or sent. */
+/* Wall time, for stored, displayed or sent times only. */
 static inline uint64_t tide_world_now_unix_ms(tide_world *world)
 {
     return world->ops->now_unix_ms(world);
 }
-/* Good enough for secrets in the real world; seeded in the simulated one. */
+/* Cryptographic in the real world; seeded in the simulated one. */
 static inline void tide_world_random(tide_world *world, void *bytes, size_t count)
 {
     world->ops->random(world, bytes, count);
@@ -165,7 +165,7 @@ static inline tide_status tide_world_thread(tide_world *world, const char *name,
 {
     return world->ops->thread_start(world, name, run, arg, thread_out, err);
 }
-/* Waits for its end and frees it.  NULL is fine. */
+/* Waits for the thread to end and frees it.  NULL is fine. */
 static inline void tide_world_join(tide_world *world, tide_thread *thread)
 {
     world->ops->thread_join(world, thread);
@@ -195,7 +195,7 @@ static inline void tide_cond_free(tide_world *world, tide_cond *cond)
 {
     world->ops->cond_free(world, cond);
 }
-/* Drops the lock, waits, takes it again (also on TIDE_STOPPED). */
+/* Releases the lock, waits, takes it again (also on TIDE_STOPPED). */
 static inline tide_status tide_cond_wait(tide_world *world, tide_cond *cond, tide_lock *lock,
                                          uint64_t deadline_us)
 {
@@ -209,13 +209,13 @@ static inline void tide_cond_wake_all(tide_world *world, tide_cond *cond)
 {
     world->ops->cond_wake(world, cond, true);
 }
-/* TIDE_OK when the time came, TIDE_CANCELED, TIDE_STOPPED.  cancel may be NULL. */
+/* TIDE_OK at the deadline, TIDE_CANCELED, TIDE_STOPPED. cancel may be NULL. */
 static inline tide_status tide_world_sleep_until(tide_world *world, uint64_t deadline_us,
                                                  const tide_cancel *cancel)
 {
     return world->ops->sleep_until(world, deadline_us, cancel);
 }
-/* The first reason stays.  Wakes whoever sleeps or calls with this token. */
+/* The first reason stays.  Wakes every thread that sleeps or calls with this token. */
 static inline void tide_world_cancel(tide_world *world, tide_cancel *cancel,
                                      tide_cancel_reason reason)
 {
@@ -226,17 +226,19 @@ static inline tide_cancel_reason tide_canceled(const tide_cancel *cancel)
     return (tide_cancel_reason)__atomic_load_n(&cancel->reason, __ATOMIC_ACQUIRE);
 }
 
-/* Makes one HTTP call and waits for it.  TIDE_OK: an answer arrived whole,
- * whatever its code.  TIDE_NETWORK: nothing reached the other side (name,
- * connection, TLS).  TIDE_UNKNOWN: the connection ended after the request was
- * sent.  TIDE_SERVER: the answer began and then broke its own rules, or broke
- * off, and the request may be repeated.  TIDE_TIMEOUT, TIDE_CANCELED,
- * TIDE_STOPPED, TIDE_FULL and a failing sink say nothing about whether the
- * request took effect.  TIDE_INVALID: it was never sent, and never can be.
- * Else what the sink returned.  `response` was initialised by the caller and is
- * his; it is emptied first, and its code and headers are there before the sink
- * sees the first byte.  A body compressed by the server arrives decoded, unless
- * the request names its own Accept-Encoding (or a Range).  Redirects are
+/* Makes one HTTP call and waits for it.
+ *   TIDE_OK       a complete answer arrived, whatever its code
+ *   TIDE_NETWORK  nothing reached the server (name, connection, TLS)
+ *   TIDE_UNKNOWN  the connection ended after the request was sent
+ *   TIDE_SERVER   the answer began and then broke the protocol, or was cut off, and the
+ *                 request may be repeated
+ *   TIDE_INVALID  it was not sent and never can be
+ * TIDE_TIMEOUT, TIDE_CANCELED, TIDE_STOPPED, TIDE_FULL and a failing sink say nothing about
+ * whether the request took effect.  Else the sink's own status.
+ *
+ * The caller initialises and owns `response`; it is emptied first, and its code and headers
+ * are set before the sink gets the first byte.  A body compressed by the server arrives
+ * decoded, unless the request has its own Accept-Encoding (or a Range).  Redirects are
  * answers like any other; they are not followed. */
 static inline tide_status tide_world_call(tide_world *world, const struct tide_request *request,
                                           struct tide_response *response, const tide_cancel *cancel,
@@ -255,74 +257,72 @@ static inline void tide_budget_free(tide_world *world, tide_byte_budget *budget)
     world->ops->budget_free(world, budget);
 }
 
-/* The name of the SQLite VFS that reaches this world's disk; NULL: the default. */
+/* The name of the SQLite VFS for this world's disk; NULL: the default. */
 static inline const char *tide_world_vfs(tide_world *world)
 {
     return world->ops->vfs(world);
 }
 
-/* Replaces a file so that a crash leaves the old one or the new one, never a
- * mixture; 0600 from birth if `mode` says so. */
+/* Replaces a file so that a crash leaves the old one or the new one, never a mixture.  The new
+ * file has `mode` (0600, for example) from its creation. */
 static inline tide_status tide_file_replace(tide_world *world, const char *path, tide_text content,
                                             unsigned mode, tide_error *err)
 {
     return world->ops->file_replace(world, path, content, mode, err);
 }
-/* TIDE_NOT_FOUND when there is none; TIDE_FULL past bytes_max. */
+/* TIDE_NOT_FOUND; TIDE_FULL: longer than bytes_max. */
 static inline tide_status tide_file_read(tide_world *world, const char *path, size_t bytes_max,
                                          tide_buf *out, tide_error *err)
 {
     return world->ops->file_read(world, path, bytes_max, out, err);
 }
-/* The same for a file that holds a secret.  TIDE_INVALID, with the command that
- * mends it, if it is not ours alone: a plain file of this user that nobody else may
- * read or write. */
+/* Like tide_file_read(), for a file that contains a secret.  TIDE_INVALID, with the command that
+ * fixes it, unless it is a plain file of this user that no other user may read or write. */
 static inline tide_status tide_file_read_private(tide_world *world, const char *path,
                                                  size_t bytes_max, tide_buf *out, tide_error *err)
 {
     return world->ops->file_read_private(world, path, bytes_max, out, err);
 }
-/* Gives a finished file its name, durably; both in one directory.  TIDE_EXISTS: the
- * name is taken, nothing changed. */
+/* Gives a finished file its name, durably; both in one directory.  TIDE_EXISTS: the name is
+ * taken, nothing changed. */
 static inline tide_status tide_file_rename(tide_world *world, const char *path, const char *to,
                                            tide_error *err)
 {
     return world->ops->file_rename(world, path, to, err);
 }
 
-/* Durable when it returns.  TIDE_NOT_FOUND when there is none. */
+/* Durable on return.  TIDE_NOT_FOUND. */
 static inline tide_status tide_file_remove(tide_world *world, const char *path, tide_error *err)
 {
     return world->ops->file_remove(world, path, err);
 }
-/* Syncs a file, then drops what the system remembers of it, so that the next read comes
- * from the disk (M13).  Safe for a file that SQLite has open here.  TIDE_NOT_FOUND. */
+/* Syncs a file, then drops it from the page cache, so that the next read comes from the disk
+ * (M13).  Safe for a file that SQLite has open here.  TIDE_NOT_FOUND. */
 static inline tide_status tide_file_forget(tide_world *world, const char *path, tide_error *err)
 {
     return world->ops->file_forget(world, path, err);
 }
-/* Makes a directory and those above it, private (0700); fine if it is there. */
+/* Makes a directory and its parents, private (0700); fine if it exists. */
 static inline tide_status tide_dir_make(tide_world *world, const char *path, tide_error *err)
 {
     return world->ops->dir_make(world, path, err);
 }
-/* Calls `visit` with the name of each entry but "." and "..", in no order.
- * TIDE_NOT_FOUND when there is no such directory. */
+/* Calls `visit` with the name of each entry except "." and "..", in no order.  TIDE_NOT_FOUND. */
 static inline tide_status tide_dir_list(tide_world *world, const char *path,
                                         void (*visit)(const char *name, void *arg), void *arg,
                                         tide_error *err)
 {
     return world->ops->dir_list(world, path, visit, arg, err);
 }
-/* What is left for us on the disk that holds `path`. */
+/* Bytes free for this user on the disk that holds `path`. */
 static inline tide_status tide_disk_free(tide_world *world, const char *path, uint64_t *bytes_out,
                                          tide_error *err)
 {
     return world->ops->disk_free(world, path, bytes_out, err);
 }
-/* Holds `path` for this process until unlocked or until the process dies, and
- * writes `holder` (a line naming it) into it.  TIDE_BUSY: another one has it;
- * err->text carries that one's line. */
+/* Locks `path` for this process until unlocked or until the process dies, and writes `holder` (a
+ * line that names it) into it.  TIDE_BUSY: another process holds it; err->text has that one's
+ * line. */
 static inline tide_status tide_file_lock_take(tide_world *world, const char *path, tide_text holder,
                                               tide_file_lock **lock_out, tide_error *err)
 {
