@@ -24,7 +24,7 @@ static bool is_made_of(tide_text text, const char *letters)
 #define HEX    DIGITS "abcdefABCDEF"
 #define NAME   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-." DIGITS
 
-/* Parts "HOST:PORT"; the brackets of an address of IPv6 stay off. */
+/* Splits "HOST:PORT"; the brackets of an IPv6 address are removed. */
 static bool part(tide_text authority, tide_text *host_out, tide_text *port_out)
 {
     const char *end = authority.data + authority.bytes;

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 enum {
-    ENTRIES_MAX = 16, /* of errors[] and details[] that are looked at */
+    ENTRIES_MAX = 16, /* of errors[] and details[] that are read */
     TEXT_SHOWN_BYTES = 240,
     DAY_MS = 86400000,
     HOUR_MS = 3600000,
@@ -19,14 +19,14 @@ enum {
 /* What kind of limit was hit. */
 typedef enum limit { LIMIT_NONE, LIMIT_RATE, LIMIT_LOAD, LIMIT_DAILY } limit;
 
-/* A refusal as it stands in the body; texts are borrowed from `value`. */
+/* A parsed refusal; texts are borrowed from `value`. */
 struct refusal {
     json_t *value;
     const json_t *errors;  /* may be NULL */
     const json_t *details; /* may be NULL */
     const char *message;   /* "" */
     const char *status;    /* "" */
-    const char *reason;    /* the first one that is given; "" */
+    const char *reason;    /* the first reason given; "" */
 };
 
 static const char *text_at(const json_t *object, const char *key)
@@ -58,8 +58,8 @@ static const char *first_reason(const struct refusal *refusal)
     return "";
 }
 
-/* TIDE_INVALID: no refusal in a form that Google uses.  Some of its APIs put the
- * envelope into an array of one, the token endpoint's has a plain text. */
+/* TIDE_INVALID: not a refusal in a form that Google uses.  Some of its APIs put the envelope
+ * into an array of one, and the token endpoint's "error" is a plain text. */
 static tide_status refusal_read(tide_text body, struct refusal *refusal_out)
 {
     json_t *value = NULL;
@@ -101,7 +101,7 @@ static limit limit_of_reason(const char *reason)
     return is_one_of(reason, rate) ? LIMIT_RATE : LIMIT_NONE;
 }
 
-/* Only where no reason was given: people write messages, and change them. */
+/* Used only without a reason: messages are written for people and change. */
 static bool message_means_rate(const char *message)
 {
     static const char *const parts[] = {"rate limit exceeded", "quota exceeded",
@@ -134,7 +134,7 @@ static limit limit_of(int http, const struct refusal *refusal)
     return found;
 }
 
-/* Which of them the governor can learn besides the rate (E4.3); 0: none. */
+/* The limits besides the rate that the governor can learn (E4.3); 0: none. */
 static int about(const struct refusal *refusal)
 {
     for (size_t i = 0; i < ENTRIES_MAX; i++)
@@ -172,8 +172,8 @@ static uint64_t wait_in_message(const char *message, uint64_t now_unix_ms)
     if (strnlen(at, TO_SECONDS_BYTES) < TO_SECONDS_BYTES || !tide_time_parse(seconds, &until_ms))
         return 0;
     at += TO_SECONDS_BYTES;
-    /* A fraction of any length is rounded up to the next second: too early moves the
-     * time later, a little late costs nothing. */
+    /* A fraction of any length is rounded up to the next second: a call that is too early moves
+     * the time later, one that is a little late costs nothing. */
     if (*at == '.' && digits_of(at + 1) != strspn(at + 1, "0"))
         until_ms += 1000;
     return until_ms > now_unix_ms ? until_ms - now_unix_ms : 0;
@@ -195,7 +195,7 @@ static uint64_t wait_in_detail(const json_t *detail)
     return seconds * 1000;
 }
 
-/* In Pacific time without summer: an hour late then, never early. */
+/* Pacific time without daylight saving: an hour late in summer, never early. */
 static uint64_t wait_until_midnight(uint64_t now_unix_ms)
 {
     if (now_unix_ms < PACIFIC_MS)
@@ -224,8 +224,8 @@ static uint64_t wait_of(limit found, const struct refusal *refusal, uint64_t now
 
 /* ---- the verdict ---- */
 
-/* One line without control characters, cut between characters, and without what
- * follows "Bearer " or looks like an access token. */
+/* One line without control characters, cut between characters, without the text after "Bearer "
+ * and without anything that looks like an access token. */
 static void show(const char *text, char shown_out[TEXT_SHOWN_BYTES])
 {
     size_t bytes = 0;
@@ -282,7 +282,7 @@ static tide_status say(tide_error *err, tide_status status, int http, const char
     return status;
 }
 
-/* What is known from the code alone. */
+/* The verdict from the HTTP code alone. */
 static tide_status judge_bare(int http, tide_text body, tide_error *err)
 {
     const char *what = body.bytes == 0 ? " without a body" : " with a body that is not Google's";

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    FILE_NAME_BYTES_MAX = 200, /* room for what a replacement adds to it */
+    FILE_NAME_BYTES_MAX = 200, /* leaves room for the suffix of a replacement */
     FILE_NAME_KEPT_BYTES = 100,
 };
 
@@ -38,8 +38,8 @@ static tide_status name_check(const char *name, tide_error *err)
     return plain ? TIDE_OK : tide_error_set(err, TIDE_INVALID, "not a name for a secret");
 }
 
-/* What may stand in a file's name as it is; the rest becomes %XX, so that two names
- * never share a file. */
+/* Characters allowed in a file's name as they are; others become %XX, so that two names never
+ * share a file. */
 static bool is_plain(char c, bool first)
 {
     const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -73,7 +73,7 @@ static void file_name_of(const char *name, char file_out[FILE_NAME_BYTES_MAX + 1
         memcpy(file_out, whole, bytes + 1);
         return;
     }
-    memcpy(file_out, whole, FILE_NAME_KEPT_BYTES); /* a hint for people */
+    memcpy(file_out, whole, FILE_NAME_KEPT_BYTES); /* readable hint */
     hash_add(name, file_out + FILE_NAME_KEPT_BYTES, FILE_NAME_BYTES_MAX + 1 - FILE_NAME_KEPT_BYTES);
 }
 
@@ -145,9 +145,9 @@ const char *tide_secrets_where(const tide_secrets *self)
     return self->keyring != NULL ? "keyring" : "file";
 }
 
-/* ---- keeping ---- */
+/* ---- storing ---- */
 
-/* The copy in the file is older now.  It must go: it would be read first. */
+/* Removes the copy in the file, which is older now and would be read first. */
 static tide_status file_forget(tide_secrets *self, const char *path, tide_error *err)
 {
     tide_status rc = tide_file_remove(self->world, path, err);
@@ -204,7 +204,7 @@ tide_status tide_secrets_get(tide_secrets *self, const char *name, tide_buf *out
     rc = get_anywhere(self, name, path, &value, err);
     if (rc == TIDE_OK) {
         const size_t bytes_before = out->bytes;
-        out->bytes = 0; /* what it holds is replaced, in the room it has */
+        out->bytes = 0; /* replaces the content, in the room it has */
         rc = tide_buf_add(out, tide_buf_cstr(&value), value.bytes);
         if (rc != TIDE_OK) {
             out->bytes = bytes_before;
@@ -223,7 +223,7 @@ tide_status tide_secrets_remove(tide_secrets *self, const char *name, tide_error
         rc = path_of(self, name, path, err);
     if (rc != TIDE_OK)
         return rc;
-    /* The keyring first: were the file to go first, an old copy would come back. */
+    /* The keyring first: if the file were removed first, an old copy would become visible again. */
     tide_status kept = TIDE_NOT_FOUND;
     if (self->keyring != NULL)
         kept = self->keyring->ops->remove(self->keyring, name, err);

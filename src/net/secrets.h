@@ -1,21 +1,20 @@
-/* secrets.h - where tokens and keys are kept: the desktop's keyring, else a file
- * of mode 0600 (M16).
+/* secrets.h - stores tokens and keys in the desktop's keyring, else in files of mode 0600 (M16).
  *
- * A secret has a name ("gmail/ada@example.com/token") and a value of text.  It
+ * A secret has a name ("gmail/ada@example.com/token") and a text value.  The value
  * never appears in a log, an argument, the ledger or an error.
  *
- * With TIDE_SECRETS_BEST a secret may be in either place: it goes to the keyring,
- * or to a file while the keyring fails (a locked one, a service without a desktop).
- * A file is written only then and removed with the next success, so where there is
- * a file, it is the newer one and is read first.
+ * With TIDE_SECRETS_BEST a secret may be in either place: it goes to the keyring, or
+ * to a file while the keyring fails (a locked one, a service without a desktop).  A
+ * file is written only then and removed with the next success, so a file, if there is
+ * one, is newer and is read first.
  *
  * Any thread may use it.
  *
  * Invariants:
  *   C1  a replaced secret is the old or the new one after a crash, never a mixture.
- *   C2  a file that others can read is refused, with the command that mends it.
- *   C3  memory of ours that held a secret is wiped before it is freed.  (Buffers of
- *       libcurl and of the JSON parser are beyond our reach.)
+ *   C2  a file that others can read is refused, with the command that fixes it.
+ *   C3  our memory that held a secret is wiped before it is freed.  (Buffers of
+ *       libcurl and of the JSON parser are not.)
  */
 #ifndef TIDE_NET_SECRETS_H
 #define TIDE_NET_SECRETS_H
@@ -33,30 +32,29 @@ enum { TIDE_SECRET_BYTES_MAX = 64 << 10, TIDE_SECRET_NAME_BYTES_MAX = 300 };
 typedef enum tide_secrets_place {
     TIDE_SECRETS_BEST,    /* the keyring when there is one, else files */
     TIDE_SECRETS_KEYRING, /* or fail */
-    TIDE_SECRETS_FILES,   /* also: whatever runs in the simulated world */
+    TIDE_SECRETS_FILES,   /* also for the simulated world */
 } tide_secrets_place;
 
-/* `dir` is made, private.  TIDE_NOT_FOUND: the keyring was asked for and there is
- * none. */
+/* `dir` is made, private.  TIDE_NOT_FOUND: `place` requires a keyring and there is none. */
 tide_status tide_secrets_open(tide_world *world, const char *dir, tide_secrets_place place,
                               tide_mem *mem, tide_secrets **secrets_out, tide_error *err);
-/* The same with a keyring at hand (NULL: none), which is taken, also on failure. */
+/* Like tide_secrets_open() with an open keyring (NULL: none); takes ownership, also on failure. */
 tide_status tide_secrets_open_with(tide_world *world, const char *dir, tide_secrets_place place,
                                    tide_keyring *keyring, tide_mem *mem, tide_secrets **secrets_out,
                                    tide_error *err);
 void tide_secrets_close(tide_secrets *secrets); /* NULL is fine */
-/* "keyring" or "file"; for people. */
+/* "keyring" or "file"; for display. */
 const char *tide_secrets_where(const tide_secrets *secrets);
 
 tide_status tide_secrets_put(tide_secrets *secrets, const char *name, tide_text value,
                              tide_error *err);
-/* TIDE_NOT_FOUND.  Replaces what is in `out`, whose room should be for
+/* TIDE_NOT_FOUND.  Replaces the content of `out`, which should have room for
  * TIDE_SECRET_BYTES_MAX; wipe it with tide_secret_wipe(). */
 tide_status tide_secrets_get(tide_secrets *secrets, const char *name, tide_buf *out,
                              tide_error *err);
-/* Wherever it is.  TIDE_NOT_FOUND. */
+/* Removes it from both places.  TIDE_NOT_FOUND. */
 tide_status tide_secrets_remove(tide_secrets *secrets, const char *name, tide_error *err);
-/* Overwrites all of its memory, then frees it; a zeroed one is fine. */
+/* Overwrites all of its memory, then frees it; zeroed is fine. */
 void tide_secret_wipe(tide_buf *secret);
 
 #endif

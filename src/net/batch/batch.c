@@ -11,11 +11,11 @@ enum {
     IN_FLIGHT_MAX = 64,
     SIZE_START = 8,
     SIZE_DEFAULT_MAX = 50,
-    BEAT_MS = 1000, /* of a caller that waits: a sign of life for the supervisor */
+    BEAT_MS = 1000, /* how often a waiting caller beats for the supervisor */
 };
 #define ANSWER_BYTES_DEFAULT (64ull << 20)
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static unsigned chosen(unsigned wanted, unsigned usual, unsigned most)
 {
@@ -77,7 +77,7 @@ bool tide_batcher_check(tide_batcher *batcher)
     const bool room = state->in_flight < batcher->in_flight_max;
     uint32_t waiting = 0;
     bool good = true;
-    /* A caller that is in the queue twice closes a circle: the count ends it. */
+    /* A caller that is in the queue twice forms a loop: the count ends it. */
     for (const struct tide_batch_caller *caller = batcher->first;
          caller != NULL && waiting <= state->waiting; caller = caller->next) {
         good = good && caller->place == TIDE_BATCH_WAITING && caller != sender;
@@ -151,9 +151,9 @@ static void queue_remove(tide_batcher *self, struct tide_batch_caller *caller)
     tide_job_queued(caller->job, NULL);
 }
 
-/* ---- who sends; under the lock ---- */
+/* ---- choosing the sender; under the lock ---- */
 
-/* The caller that has waited longest sends the next batch (T5, T6).  To be called after
+/* Makes the caller that has waited longest the sender of the next batch (T5, T6).  Call it after
  * everything that adds a caller, ends a request or loses the sender. */
 static void sender_choose(tide_batcher *self)
 {
@@ -171,8 +171,9 @@ static void batch_add(struct tide_batch *batch, struct tide_batch_caller *caller
     batch->units += caller->call->units;
 }
 
-/* The sender and those that wait, up to the size and the bytes (T2).  It leaves their share
- * to the requests that can still be sent: a server may work on one part after another. */
+/* Takes the sender and waiting callers, up to the size and the bytes (T2).  Leaves a share for
+ * the other requests that can still be sent: a server may process the parts of one request in
+ * sequence. */
 static void batch_take(tide_batcher *self, struct tide_batch_caller *sender,
                        struct tide_batch *batch)
 {
@@ -195,10 +196,10 @@ static void batch_take(tide_batcher *self, struct tide_batch_caller *sender,
     sender_choose(self);
 }
 
-/* ---- how a batch ends; under the lock ---- */
+/* ---- the end of a batch; under the lock ---- */
 
-/* Whether a smaller call might have gone well.  A sign-in, a cancel and our own quota have
- * nothing to do with the size.  A lost connection may: a server that cannot cope hangs up. */
+/* Whether a smaller call might have succeeded.  A sign-in, a cancel and our own quota do not
+ * depend on the size.  A lost connection may: an overloaded server closes it. */
 static bool is_refusal(tide_status rc)
 {
     switch (tide_status_class(rc)) {
@@ -223,7 +224,7 @@ static void size_learn(tide_batcher *self, const struct tide_batch *batch, tide_
         self->state.size++;
 }
 
-/* A caller without an answer of its own: its part is missing, or the call failed. */
+/* Sets the outcome of a caller without an answer: its part is missing, or the call failed. */
 static void outcome_set(struct tide_batch *batch, struct tide_batch_caller *caller, tide_status rc,
                         const tide_error *err)
 {
@@ -241,8 +242,8 @@ static void outcome_set(struct tide_batch *batch, struct tide_batch_caller *call
         caller->again_at_ms = tide_job_again_at_ms(batch->job);
 }
 
-/* From which caller on they wait again, for another sender: all others when the sender was
- * canceled, and all when the batch is larger than the quota can ever be. */
+/* The index from which callers wait again, for another sender: all others when the sender was
+ * canceled, and all when the batch can never fit the quota. */
 static unsigned put_back_from(const struct tide_batch *batch, tide_status rc)
 {
     if (rc == TIDE_CANCELED || rc == TIDE_STOPPED)
@@ -254,7 +255,7 @@ static void batch_end(struct tide_batch *batch, tide_status rc, const tide_error
 {
     tide_batcher *self = batch->batcher;
     const unsigned kept = put_back_from(batch, rc);
-    for (unsigned i = batch->count; i-- > kept;) /* the last first: their order stays */
+    for (unsigned i = batch->count; i-- > kept;) /* last first, which keeps their order */
         if (batch->callers[i] != NULL)
             queue_add_first(self, batch->callers[i]);
     for (unsigned i = 0; i < kept; i++)
@@ -282,7 +283,7 @@ void tide_batch_answered(struct tide_batch *batch, unsigned index)
     tide_lock_drop(self->world, self->lock);
 }
 
-/* ---- a caller; under the lock but for its request ---- */
+/* ---- a caller; under the lock except during its request ---- */
 
 static void send_next(tide_batcher *self, struct tide_batch_caller *caller)
 {
@@ -295,7 +296,8 @@ static void send_next(tide_batcher *self, struct tide_batch_caller *caller)
     batch_end(&batch, rc, &err);
 }
 
-/* Until it has its answer or is to send; false: it was canceled while it could leave. */
+/* Waits until the caller is answered or is the sender; false: it was canceled while it could
+ * leave. */
 static bool wait_turn(tide_batcher *self, const struct tide_batch_caller *caller)
 {
     while (caller->place == TIDE_BATCH_WAITING || caller->place == TIDE_BATCH_IN_BATCH) {
@@ -328,8 +330,8 @@ tide_status tide_batch_ask(tide_batcher *batcher, tide_job *job, const struct ti
     tide_lock_take(batcher->world, batcher->lock);
     queue_add(batcher, &caller);
     sender_choose(batcher);
-    /* A sender whose batch could never fit the quota waits a second time, with a smaller
-     * size: at one part it gets its answer. */
+    /* A sender whose batch could never fit the quota waits again, with a smaller size: with one
+     * part it gets its answer. */
     while (caller.place != TIDE_BATCH_ANSWERED) {
         if (!wait_turn(batcher, &caller))
             leave(batcher, &caller);

@@ -1,11 +1,10 @@
-/* batch.h - calls of many handlers in one HTTP request (E4.4, B1, B6).
+/* batch.h - sends calls of many handlers in one HTTP request (E4.4, B1, B6).
  *
  * Each handler calls tide_batch_ask() for its own answer and waits.  When fewer than
- * `in_flight_max` requests are in flight, the caller that has waited longest becomes the
- * sender: it takes the callers that wait, up to the size, sends one multipart/mixed
- * request in its own name, reads the answer as it streams in, and hands each part to the
- * caller that asked for it.  No caller waits for company: the next batch gathers while
- * all requests are in flight.
+ * `in_flight_max` requests are in flight, the caller that has waited longest becomes the sender: it
+ * takes the waiting callers, up to the size, sends one multipart/mixed request as its own job,
+ * reads the answer as it streams in, and passes each part to the caller that asked for it.  No
+ * caller waits for others to join: the next batch gathers while all requests are in flight.
  *
  * A caller is in one of four places; arrows name the function of batch.c that moves it:
  *
@@ -16,16 +15,14 @@
  *             |  '--------- put_back ---------|--------------------'
  *             '---- leave (canceled) ---------'
  *
- * The size starts small (AIMD, B13): it grows by one when a full batch went well, that is
- * when every part had a whole 2xx answer.  It is halved when a part was refused for its
- * rate, and when the whole call was refused, failed or timed out.  A silent server is
- * given 5 minutes (B4).
+ * The size starts small (AIMD, B13): it grows by one when a full batch succeeded, that is when
+ * every part had a complete 2xx answer.  It is halved when a part was refused for its rate, and
+ * when the whole call was refused, failed or timed out.  A silent server is given 5 minutes (B4).
  *
- * It charges every part before it is sent and knows nothing of what is asked.
+ * It charges every part before it is sent and does not interpret the requests.
  *
  * Invariants (tide_batcher_check()):
- *   T1  a caller gets exactly one outcome; after it returned, nobody writes to what it
- *       lent.
+ *   T1  a caller gets exactly one outcome; after it returned, no thread writes to its memory.
  *   T2  at most `in_flight_max` requests are in flight, none with more parts than
  *       `size`, and none whose expected bytes exceed `bytes_max`, one part aside.
  *   T3  a part's outcome is its own: one missing, doubled or broken part changes
@@ -74,14 +71,14 @@ struct tide_batch_call {
     uint32_t units;     /* of this part */
     uint32_t method_id; /* whose latency the governor keeps */
     uint64_t expected_bytes;
-    /* The body of a 2xx answer, as it arrives; runs on the sender's thread while this
-     * one waits.  `restart` is called before a body that begins anew. */
+    /* The body of a 2xx answer, as it arrives; runs on the sender's thread while this one waits.
+     * `restart` is called before the body starts again from the beginning. */
     tide_sink_write *sink;
     void (*restart)(void *arg);
     void *sink_arg;
 };
-/* Waits for the answer of this part.  Returns what tide_google_judge_body() says of the
- * part, or what became of the request as a whole:
+/* Waits for the answer of this part.  Returns what tide_google_judge_body() says of the part, or
+ * the outcome of the request as a whole:
  *   TIDE_AGAIN     no units now: return it
  *   TIDE_SERVER    the part is missing or broken
  *   TIDE_CANCELED  this caller's own job was canceled; another's cancel is not seen here
@@ -95,7 +92,7 @@ struct tide_batch_state {
     uint64_t refused;    /* parts, for their rate */
     uint64_t missing;    /* parts without an answer */
     uint32_t in_flight;  /* requests */
-    uint32_t waiting;    /* callers that no request has taken */
+    uint32_t waiting;    /* callers not yet taken into a request */
     uint32_t size;       /* now */
     uint32_t latency_ms; /* of the last */
 };

@@ -1,4 +1,4 @@
-/* call.c - one request of the batcher: its text, its answer, its token. */
+/* call.c - one request of the batcher: request body, answer, token. */
 #include "net/batch/inside.h"
 
 #include "base/check.h"
@@ -48,7 +48,7 @@ static tide_status on_part(void *arg, tide_text id, int http)
     if (id.bytes < 2 || id.data[0] != 'q' ||
         !tide_text_to_u64((tide_text){id.data + 1, id.bytes - 1}, &number) ||
         number >= batch->count)
-        return TIDE_OK; /* no caller asked for it: it is read and forgotten */
+        return TIDE_OK; /* no caller asked for it: read and drop it */
     const struct tide_batch_caller *caller = batch->callers[number];
     if (caller == NULL)
         return TIDE_OK; /* a second answer changes nothing (T3) */
@@ -65,17 +65,17 @@ static tide_status on_bytes(void *arg, const char *bytes, size_t count)
         return TIDE_OK;
     const struct tide_batch_call *call = batch->callers[batch->reading]->call;
     if (batch->reading_http < 200 || batch->reading_http > 299) {
-        (void)tide_buf_add(&batch->refusal, bytes, count); /* more than fits is no refusal */
+        (void)tide_buf_add(&batch->refusal, bytes, count); /* too long: not a refusal */
         return TIDE_OK;
     }
     if (batch->sink_failed == TIDE_OK)
         batch->sink_failed = call->sink(call->sink_arg, bytes, count);
-    return TIDE_OK; /* a sink's failure is its own part's (T3) */
+    return TIDE_OK; /* a failing sink affects only its own part (T3) */
 }
 
 static void part_throttled(struct tide_batch *batch, const tide_error *err, uint64_t retry_after_ms)
 {
-    if (!batch->throttled || err->code < 0) /* the one that names its limit */
+    if (!batch->throttled || err->code < 0) /* prefer the one that names its limit */
         batch->throttled_err = *err;
     batch->throttled = true;
     if (retry_after_ms > batch->retry_after_ms)
@@ -89,7 +89,7 @@ static tide_status on_end(void *arg, bool whole)
     const unsigned index = batch->reading;
     batch->reading = batch->count;
     if (index == batch->count || !whole)
-        return TIDE_OK; /* no caller's, or as good as missing */
+        return TIDE_OK; /* of no caller, or treated as missing */
     struct tide_batch_caller *caller = batch->callers[index];
     uint64_t retry_after_ms = 0;
     caller->err.status = TIDE_OK;
@@ -116,7 +116,7 @@ static tide_status on_end(void *arg, bool whole)
     return TIDE_OK;
 }
 
-/* The body of the whole answer.  Its head is known by now. */
+/* Takes the body of the whole answer.  Its head is known by now. */
 static tide_status on_answer(void *arg, const char *bytes, size_t count)
 {
     struct tide_batch *batch = arg;
@@ -136,8 +136,8 @@ static tide_status on_answer(void *arg, const char *bytes, size_t count)
     return tide_multipart_write(batch->reader, bytes, count);
 }
 
-/* What the governor learns of it.  A judge has no argument of its own: the batch
- * follows its response. */
+/* What the governor learns from it.  A judge has no argument of its own: it finds the batch behind
+ * the response. */
 struct answer {
     struct tide_response response;
     struct tide_batch *batch;
@@ -206,9 +206,9 @@ static tide_status send_batch(struct tide_batch *batch, tide_text body, const ch
     return rc;
 }
 
-/* Once more with another token when the first is refused, by the whole or by parts: the server
- * may look at it in either place.  A caller that has its answer by then may be gone; a second one
- * for it is read and forgotten. */
+/* Sends once more with another token if the server refused the first, for the whole request or
+ * for parts: it may check it in either place.  A caller that has its answer by then may be gone;
+ * a second answer for it is read and dropped. */
 tide_status tide_batch_send(struct tide_batch *batch, tide_error *err)
 {
     tide_batcher *self = batch->batcher;

@@ -1,6 +1,6 @@
-/* inside.h - what the files of the batcher share.
+/* inside.h - shared by the files of the batcher.
  *
- *   batch.c        who waits, who sends, what a batch teaches
+ *   batch.c  the queue, the sender, what a batch teaches
  *   call.c   one request: its text, its answer part by part, its token
  */
 #ifndef TIDE_NET_BATCH_INSIDE_H
@@ -12,12 +12,12 @@
 enum tide_batch_place {
     TIDE_BATCH_WAITING,  /* in the queue */
     TIDE_BATCH_SENDER,   /* chosen to send the next batch; not in the queue */
-    TIDE_BATCH_IN_BATCH, /* of one request: it cannot leave before that ends (T1) */
-    TIDE_BATCH_ANSWERED, /* its outcome stands */
+    TIDE_BATCH_IN_BATCH, /* in a request: it cannot leave before that ends (T1) */
+    TIDE_BATCH_ANSWERED, /* its outcome is final */
 };
 
-/* A handler inside tide_batch_ask(), on its own stack.  Everything but `job` and `call`
- * belongs to the batcher's lock, or, while it is in a batch, to the sender's thread. */
+/* A handler inside tide_batch_ask(), on its own stack.  Everything but `job` and `call` is
+ * guarded by the batcher's lock, or, while it is in a batch, used by the sender's thread only. */
 struct tide_batch_caller {
     struct tide_batch_caller *next; /* in the queue */
     tide_job *job;
@@ -36,7 +36,7 @@ struct tide_batcher {
     unsigned in_flight_max, size_max;
     uint64_t bytes_max;
 
-    tide_lock *lock; /* over everything below */
+    tide_lock *lock; /* guards everything below */
     tide_cond *news;
     struct tide_batch_caller *first, *last; /* the queue, in the order of arrival */
     struct tide_batch_caller *sender;       /* NULL: none is chosen */
@@ -46,8 +46,8 @@ struct tide_batcher {
 /* One request.  Lives on the sender's stack and is used by its thread alone. */
 struct tide_batch {
     tide_batcher *batcher;
-    tide_job *job; /* the sender's: the call is canceled with it */
-    /* The sender is the first.  NULL: it has its answer and may be gone. */
+    tide_job *job; /* the sender's: canceling it cancels the call */
+    /* The sender is the first.  NULL: the caller has its answer and may be gone. */
     struct tide_batch_caller *callers[TIDE_BATCH_PARTS_MAX];
     unsigned count;
     uint32_t units;
@@ -55,14 +55,14 @@ struct tide_batch {
 
     struct tide_response *response;
     tide_multipart *reader;
-    unsigned reading; /* index of the part that is being read; count: no caller's */
+    unsigned reading; /* index of the part being read; count: of no caller */
     int reading_http;
     tide_buf refusal;        /* the body of a part that is an error, or of the whole */
-    tide_status sink_failed; /* what a sink said of its own part */
+    tide_status sink_failed; /* what the sink of the current part returned */
     bool read;               /* the answer had a body of parts */
-    bool part_failed;        /* some part had no whole 2xx answer */
+    bool part_failed;        /* some part had no complete 2xx answer */
     bool throttled;          /* some part was refused for its rate */
-    bool token_again;        /* a part that refuses the token may be asked with another */
+    bool token_again;        /* a part whose token is refused may be sent again with another */
     bool token_refused;      /* some part did */
     uint32_t refused;        /* parts, for their rate */
     uint32_t latency_ms;
@@ -70,8 +70,8 @@ struct tide_batch {
     tide_error throttled_err;
 };
 
-/* Sends the request and reads the answer, without the lock.  Callers whose part came whole
- * are answered meanwhile; the status is about the whole call. */
+/* Sends the request and reads the answer, without the lock.  Callers whose part arrived whole
+ * are answered meanwhile; the status is that of the whole call. */
 tide_status tide_batch_send(struct tide_batch *batch, tide_error *err);
 
 /* The caller at `index` has its outcome and may leave.  Takes the lock. */

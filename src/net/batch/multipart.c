@@ -8,7 +8,7 @@
 /* Where the next byte belongs. */
 enum place {
     BEFORE, /* the first boundary */
-    BORDER, /* behind a boundary: its line's end, or the closing dashes */
+    BORDER, /* after a boundary: the end of its line, or the closing dashes */
     OUTER,  /* the part's own headers */
     STATUS, /* "HTTP/1.1 200 OK" */
     INNER,  /* the headers of the answer inside */
@@ -19,20 +19,20 @@ enum place {
 struct tide_multipart {
     tide_mem *mem;
     struct tide_multipart_events events;
-    /* CR LF -- and the boundary: what parts a body from the next head.  The first
-     * boundary has nothing in front of it, so reading begins as if behind a CR LF. */
+    /* CR LF -- and the boundary: it separates a body from the next head.  The first boundary has
+     * nothing in front of it, so reading begins as if after a CR LF. */
     char delimiter[TIDE_MULTIPART_BOUNDARY_MAX + 4];
     size_t delimiter_bytes;
-    size_t matched; /* bytes of the delimiter that stand at the end of what was read */
+    size_t matched; /* bytes of the delimiter matched at the end of the input so far */
     enum place place;
-    tide_buf line; /* the line of a head that is being read */
+    tide_buf line; /* the current line of a head */
     char id[256];
     int http;
     bool open; /* on_part was called and on_end was not */
     tide_status failed;
 };
 
-/* ---- life ---- */
+/* ---- create and free ---- */
 
 /* The value of boundary= in a Content-Type, quoted or not. */
 static tide_text boundary_of(tide_text type)
@@ -96,7 +96,7 @@ static tide_text trimmed(tide_text text)
     return text;
 }
 
-/* <response-q1> and response-q1 are q1; more than fits is nobody's. */
+/* <response-q1> and response-q1 are q1; an id that does not fit matches no caller. */
 static void take_id(tide_multipart *self, tide_text value)
 {
     static const char prefix[] = "response-";
@@ -169,8 +169,8 @@ static tide_status part_ended(tide_multipart *self, bool whole)
     return self->events.on_end(self->events.arg, whole);
 }
 
-/* The delimiter is complete.  Its CR LF may be the empty line that ended a head: then
- * the answer has no body.  A head that is cut off earlier is a part without an answer. */
+/* The delimiter is complete.  Its CR LF may be the empty line that ended a head: then the answer
+ * has no body.  A head that is cut off earlier is a part without an answer. */
 static tide_status border(tide_multipart *self)
 {
     tide_status rc = TIDE_OK;
@@ -188,7 +188,7 @@ static tide_status border(tide_multipart *self)
     return rc;
 }
 
-/* Behind the boundary: "--" closes, the end of the line begins a part. */
+/* After the boundary: "--" closes, the end of the line begins a part. */
 static void border_byte(tide_multipart *self, char byte)
 {
     if (byte == '\n') {
@@ -228,14 +228,13 @@ static tide_status plain(tide_multipart *self, const char *bytes, size_t count)
     return rc == TIDE_FULL ? TIDE_SERVER : rc;
 }
 
-/* What looked like the beginning of a delimiter and was none.  It can only begin
- * again with a CR, and the delimiter has one, at its start: nothing of what matched is
- * the start of another. */
+/* Passes on bytes that looked like the beginning of a delimiter but were not.  A delimiter
+ * begins with its only CR, so nothing within the matched bytes can begin another one. */
 static tide_status release(tide_multipart *self)
 {
     char held[sizeof self->delimiter];
     const size_t count = self->matched;
-    /* At the very beginning the first two bytes were only imagined. */
+    /* At the very beginning the first two bytes (CR LF) were assumed, not read. */
     const size_t imagined = self->place == BEFORE ? 2 : 0;
     memcpy(held, self->delimiter, count);
     self->matched = 0;
@@ -262,7 +261,7 @@ static tide_status take(tide_multipart *self, const char *bytes, size_t count)
             if (self->matched == self->delimiter_bytes)
                 rc = border(self);
         } else {
-            rc = release(self); /* and look at this byte again */
+            rc = release(self); /* and examine this byte again */
         }
     }
     return rc;

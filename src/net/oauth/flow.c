@@ -1,5 +1,5 @@
-/* flow.c - a person lets us in: link, browser (or paste), code, grant
- * (RFC 8252 with PKCE, RFC 7636). */
+/* flow.c - interactive sign-in: link, browser (or paste), code, grant (RFC 8252 with PKCE, RFC
+ * 7636). */
 #include "net/oauth/inside.h"
 
 #include "base/check.h"
@@ -17,8 +17,8 @@
 enum {
     RANDOM_BYTES = 32,
     RANDOM_TEXT_BYTES = 43, /* of them, in base64url */
-    /* Where a browser is sent when nobody listens.  Beyond the ports that are given
-     * out by chance, so that nobody else is there either. */
+    /* The redirect port when there is no listener.  Above the ephemeral ports, so that no other
+     * program listens there either. */
     HEADLESS_PORT = 65535,
     LINK_BYTES_MAX = 16 << 10,
 };
@@ -60,7 +60,7 @@ static tide_status random_text(tide_world *world, tide_mem *wiping,
     return rc;
 }
 
-/* S256: the link carries a hash, and only we can later show what was hashed. */
+/* S256: the link contains a hash, and only we can later present what was hashed. */
 static tide_status challenge_add(const char *verifier, tide_buf *out)
 {
     unsigned char digest[32];
@@ -181,8 +181,8 @@ const char *tide_oauth_flow_link(const tide_oauth_flow *self)
 
 /* ---- the answer ---- */
 
-/* Reads state, code and error out of a query.  TIDE_INVALID: not of this sign-in, or
- * nothing in it; TIDE_AUTH: the person said no. */
+/* Reads state, code and error out of a query.  TIDE_INVALID: of another sign-in, or nothing in
+ * it; TIDE_AUTH: the user declined. */
 static tide_status query_read(tide_oauth_flow *self, tide_text query)
 {
     tide_buf value;
@@ -255,7 +255,7 @@ static bool is_padding(char c)
            c == '>';
 }
 
-/* The code alone, as it stands in an address. */
+/* Reads the code alone, as it is in an address. */
 static tide_status code_read(tide_oauth_flow *self, tide_text pasted)
 {
     tide_buf form;
@@ -292,14 +292,14 @@ tide_status tide_oauth_flow_paste(tide_oauth_flow *self, tide_text pasted, tide_
         return tide_error_set(err, TIDE_INVALID, "nothing was pasted");
     const char *mark = memchr(pasted.data, '?', pasted.bytes);
     const char *hash = memchr(pasted.data, '#', pasted.bytes);
-    if (hash != NULL) /* some providers put one behind */
+    if (hash != NULL) /* some providers append one */
         pasted.bytes = (size_t)(hash - pasted.data);
     tide_status rc = TIDE_OK;
     if (mark != NULL && mark < pasted.data + pasted.bytes)
         rc = query_read(self,
                         (tide_text){mark + 1, pasted.bytes - (size_t)(mark + 1 - pasted.data)});
     else if (memmem(pasted.data, pasted.bytes, "://", 3) != NULL)
-        rc = TIDE_INVALID; /* an address without an answer, most likely our own link */
+        rc = TIDE_INVALID; /* an address without an answer, probably our own link */
     else
         rc = code_read(self, pasted);
     if (rc == TIDE_AUTH)
@@ -356,7 +356,7 @@ static tide_status grant_fill(const tide_oauth_flow *self, const struct tide_tok
     return rc;
 }
 
-/* The request was answered: the code is used up, whatever becomes of the rest. */
+/* Builds the grant.  The request was answered, so the code is used up even if this fails. */
 static tide_status grant_give(tide_oauth_flow *self, const struct tide_token_answer *answer,
                               uint64_t asked_unix_ms, tide_buf *grant_out, tide_buf *scopes_out,
                               tide_error *err)
@@ -398,7 +398,7 @@ tide_status tide_oauth_flow_finish(tide_oauth_flow *self, const tide_cancel *can
     if (rc != TIDE_OK) {
         (void)tide_error_set(err, rc, "no memory for a request");
     } else {
-        /* A code is good once: what may have arrived must not be sent again. */
+        /* A code works once: a request that may have arrived must not be sent again. */
         rc = tide_token_request(self->world, self->client.token_url, tide_buf_text(&form), false,
                                 &self->wiping.base, cancel, &answer, err);
         if (rc != TIDE_NETWORK)

@@ -136,7 +136,7 @@ tide_status tide_form_get(tide_text form, const char *name, tide_buf *value_out)
             memcmp(pair.data, name, name_bytes) != 0)
             continue;
         if (found.data != NULL)
-            return TIDE_INVALID; /* which of the two would it be? */
+            return TIDE_INVALID; /* which of the two is meant is unknown */
         found = (tide_text){pair.data + name_bytes + 1, pair.bytes - name_bytes - 1};
     }
     if (found.data == NULL)
@@ -209,14 +209,14 @@ static tide_status client_field_read(const json_t *object, const struct client_f
     return TIDE_OK;
 }
 
-/* Google's files do not name the place where grants are given back. */
+/* Google's client files do not name the revocation endpoint. */
 static void revoke_url_guess(struct tide_oauth_client *client)
 {
     if (client->revoke_url[0] != '\0' || client->token_url[0] == '\0' ||
         strcmp(client->token_url, "https://oauth2.googleapis.com/token") == 0)
         return;
     const char *host = strstr(client->token_url, "://");
-    TIDE_ASSERT(host != NULL); /* it is an address */
+    TIDE_ASSERT(host != NULL); /* checked to be an address */
     const size_t origin = (size_t)(host + 3 - client->token_url) + strcspn(host + 3, "/?");
     if ((size_t)snprintf(client->revoke_url, sizeof client->revoke_url, "%.*s/revoke", (int)origin,
                          client->token_url) >= sizeof client->revoke_url)
@@ -292,7 +292,7 @@ struct grant_field {
     const char *name;
     size_t offset;
     size_t bytes_max;
-    unsigned types; /* bits of those that need it */
+    unsigned types; /* bits of the grant types that need it */
 };
 
 enum {
@@ -402,7 +402,7 @@ tide_status tide_grant_read(tide_text json, struct tide_grant *grant, tide_error
     return rc;
 }
 
-/* By hand: a JSON object would be one more copy of everything. */
+/* Written by hand: a JSON object would be another copy of every secret. */
 static tide_status field_write(tide_buf *out, const char *name, tide_text text)
 {
     tide_status rc = tide_buf_print(out, ",\"%s\":\"", name);
@@ -492,8 +492,8 @@ static bool is_token_letter(char c)
     return is_unreserved(c) || strchr("/+=%:", c) != NULL;
 }
 
-/* A server's words as far as they can be shown (O4): one line, and without anything
- * long enough to be a token or a piece of one, whoever echoed it. */
+/* A server's text as far as it may be shown (O4): one line, without anything long enough to be a
+ * token or a part of one. */
 static void describe(const char *text, char shown_out[DESCRIPTION_BYTES])
 {
     static const char hidden[] = "[hidden]";
@@ -519,7 +519,7 @@ static void describe(const char *text, char shown_out[DESCRIPTION_BYTES])
     shown_out[bytes] = '\0';
 }
 
-/* "invalid_grant": small letters and '_', not long. */
+/* "invalid_grant": lower-case letters and '_', not long. */
 static bool is_error_code(const char *text)
 {
     const size_t bytes = strlen(text);
@@ -537,9 +537,9 @@ static bool is_passing(const char *code)
     return false;
 }
 
-/* Any other refusal in OAuth's own words needs a person: the grant is dead, the
- * client was deleted, an administrator forbids it.  It must not be TIDE_PERMANENT,
- * which would make the item at hand bad instead of the account. */
+/* Any other OAuth error needs the user: the grant was revoked, the client was deleted, an
+ * administrator forbids it.  It must not be TIDE_PERMANENT, which would make the current item
+ * bad instead of stopping the account. */
 static tide_status refused(const struct tide_response *response, tide_error *err)
 {
     json_t *object = NULL;
@@ -556,7 +556,7 @@ static tide_status refused(const struct tide_response *response, tide_error *err
         uint64_t wait_ms = 0;
         rc = tide_google_judge(response, &wait_ms, NULL);
         if (rc != TIDE_THROTTLED && rc != TIDE_NO_MEMORY && rc != TIDE_TIMEOUT)
-            rc = TIDE_SERVER; /* a portal, a proxy, a wrong address: not a word about the grant */
+            rc = TIDE_SERVER; /* a portal, a proxy, a wrong address: not about the grant */
         (void)tide_error_set(err, rc, "the token server answered %d", response->http);
     }
     if (err != NULL)
@@ -637,7 +637,7 @@ static tide_status post_form(tide_world *world, const char *url, tide_text form,
     tide_status rc = tide_world_call(world, &request, response, cancel, err);
     if (rc == TIDE_FULL)
         return tide_error_set(err, TIDE_SERVER, "the token server's answer is too long");
-    /* A second one does no harm, so not knowing is just a failure. */
+    /* Sending it twice is harmless, so an unknown outcome is just a failure. */
     if (rc == TIDE_UNKNOWN && repeatable)
         return tide_error_set(err, TIDE_SERVER, "the token server hung up");
     return rc;
@@ -668,14 +668,14 @@ tide_status tide_revoke_request(tide_world *world, const char *url, tide_text to
     struct tide_response response;
     tide_response_init(&response, wiping);
     tide_status rc =
-        tide_form_add(&form, "token", token); /* not in the address: those are logged */
+        tide_form_add(&form, "token", token); /* not in the address: addresses are logged */
     if (rc != TIDE_OK)
         (void)tide_error_set(err, rc, "no memory for a request");
     if (rc == TIDE_OK)
         rc = post_form(world, url, tide_buf_text(&form), true, &response, NULL, err);
     if (rc == TIDE_OK && (response.http < 200 || response.http > 299)) {
         rc = refused(&response, err);
-        if (rc == TIDE_AUTH) /* invalid_token: there is nothing left to give back */
+        if (rc == TIDE_AUTH) /* invalid_token: nothing left to revoke */
             rc = TIDE_OK;
     }
     tide_response_done(&response);

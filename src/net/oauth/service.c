@@ -14,8 +14,8 @@ enum {
     KEY_BITS_MIN = 2048,
     SIGNATURE_BYTES_MAX = 2048,
     JWT_BYTES_MAX = 32 << 10,
-    ASSERTION_LIFE_S = 3600, /* the longest that Google takes */
-    SKEW_S = 30,             /* a clock that is a little ahead is not refused */
+    ASSERTION_LIFE_S = 3600, /* the longest that Google accepts */
+    SKEW_S = 30,             /* tolerates a clock that is a little ahead */
 };
 
 /* ---- keys ---- */
@@ -30,7 +30,7 @@ static int no_password(char *room, int room_bytes, int writing, void *arg)
     return -1;
 }
 
-/* NULL: not an RSA key of a decent size.  The caller frees it (OpenSSL wipes). */
+/* NULL: not an RSA key of sufficient size.  The caller frees it (OpenSSL wipes). */
 static EVP_PKEY *key_read(tide_text pem)
 {
     if (pem.bytes == 0 || pem.bytes > TIDE_OAUTH_KEY_BYTES_MAX)
@@ -46,7 +46,7 @@ static EVP_PKEY *key_read(tide_text pem)
     return key;
 }
 
-/* Appends ".signature" over what is in `jwt`. */
+/* Appends ".signature" over the content of `jwt`. */
 static tide_status sign(EVP_PKEY *key, tide_buf *jwt, tide_error *err)
 {
     unsigned char signature[SIGNATURE_BYTES_MAX];
@@ -210,7 +210,7 @@ tide_status tide_oauth_service_account(tide_text key_json, const char *user, con
     json_t *file = NULL;
     tide_status rc = key_json.bytes > TIDE_SECRET_BYTES_MAX
                          ? TIDE_INVALID
-                         : tide_json_parse(key_json, &file, NULL); /* its error would quote */
+                         : tide_json_parse(key_json, &file, NULL); /* its error quotes */
     if (rc != TIDE_OK)
         return tide_error_set(err, rc, "the service account's key file is not JSON");
     struct tide_mem_wiping wiping;

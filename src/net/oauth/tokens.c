@@ -7,9 +7,9 @@
 #include <string.h>
 
 enum {
-    MARGIN_MS = 60000,      /* a token must be good for so long */
+    MARGIN_MS = 60000,      /* a token must be valid for at least this long */
     LIFE_MS_MAX = 86400000, /* of a stored one, whatever the clock says */
-    WAIT_SLICE_MS = 100,    /* how often who waits looks at its cancel token */
+    WAIT_SLICE_MS = 100,    /* how often a waiting caller checks its cancel token */
     SKEW_MS_MAX = 60000,    /* between our clock and the provider's */
     ACCOUNT_SHOWN_BYTES = 160,
 };
@@ -17,7 +17,7 @@ enum {
 struct tide_tokens {
     tide_world *world;
     tide_mem *mem;
-    struct tide_mem_wiping wiping; /* used at opening and by whoever is busy, so by one */
+    struct tide_mem_wiping wiping; /* used at opening and by the busy thread only */
     tide_secrets *secrets;
     char name[TIDE_SECRET_NAME_BYTES_MAX + 1];
     char account[ACCOUNT_SHOWN_BYTES]; /* for errors */
@@ -25,20 +25,20 @@ struct tide_tokens {
     tide_lock *lock; /* guards what follows */
     tide_cond *changed;
     bool busy;    /* a thread refreshes or revokes (O2) */
-    bool refused; /* the server did not like this access token */
-    bool ended;   /* the provider no longer takes this sign-in (O3) */
+    bool refused; /* the server refused this access token */
+    bool ended;   /* the provider no longer accepts this sign-in (O3) */
     bool unsaved; /* the grant in memory is newer than the stored one (O1) */
     struct tide_grant grant;
-    uint64_t good_until_ms;  /* of the access token, on our clock, margin taken off */
-    uint64_t attempts;       /* to refresh that have ended: some well, */
-    uint64_t attempt_ok;     /* the last of them that did, */
-    uint64_t attempt_shared; /* and the last whose failure is everybody's */
+    uint64_t good_until_ms;  /* of the access token, on our clock, minus the margin */
+    uint64_t attempts;       /* refreshes that have ended */
+    uint64_t attempt_ok;     /* the last of them that succeeded */
+    uint64_t attempt_shared; /* the last whose failure all waiting callers get */
     tide_error shared;
 };
 
 /* ---- opening ---- */
 
-/* "gmail/ada@example.com" is "gmail ada@example.com": what the command takes. */
+/* "gmail/ada@example.com" becomes "gmail ada@example.com", as in the command line. */
 static void account_of(const char *name, char account_out[ACCOUNT_SHOWN_BYTES])
 {
     const size_t provider = strcspn(name, "/");
@@ -53,7 +53,7 @@ static tide_status needs_sign_in(const tide_tokens *self, const char *why, tide_
                           self->account);
 }
 
-/* Reads what is stored into an empty grant. */
+/* Reads the stored grant into an empty one. */
 static tide_status grant_load(tide_tokens *self, struct tide_grant *grant, tide_error *err)
 {
     tide_buf json;
@@ -65,8 +65,8 @@ static tide_status grant_load(tide_tokens *self, struct tide_grant *grant, tide_
         rc = tide_grant_read(tide_buf_text(&json), grant, err);
     if (rc == TIDE_CORRUPT || rc == TIDE_FULL)
         rc = needs_sign_in(self, "the stored sign-in is damaged", err);
-    /* A file that others can read (C2) is for the owner to mend, and no fault of the
-     * item at hand, which TIDE_INVALID would make bad. */
+    /* The owner must fix a file that others can read (C2).  It is not a fault of the current
+     * item, which TIDE_INVALID would make bad. */
     if (rc == TIDE_INVALID) {
         rc = TIDE_AUTH;
         if (err != NULL)
@@ -87,7 +87,7 @@ static tide_status grant_save(tide_tokens *self, const struct tide_grant *grant,
     return rc;
 }
 
-/* Until when a stored access token may be used, on our own clock; 0: not at all. */
+/* Until when a stored access token may be used, on our own clock; 0: not usable. */
 static uint64_t good_until(tide_tokens *self, const struct tide_grant *grant, uint64_t now_ms)
 {
     if (grant->access_token.bytes == 0)
@@ -148,13 +148,13 @@ void tide_tokens_close(tide_tokens *self)
 
 /* ---- a refresh: everything here runs without the lock, on the busy thread ---- */
 
-/* What the busy thread brings back. */
+/* The result of the busy thread. */
 struct refreshed {
     struct tide_grant grant;
     uint64_t good_until_ms;
-    bool ended;   /* this sign-in is dead */
-    bool unsaved; /* good, but it could not be kept */
-    bool kept;    /* nothing new: what we had was kept at last, or not */
+    bool ended;   /* this sign-in is no longer accepted */
+    bool unsaved; /* valid, but it could not be stored */
+    bool kept;    /* no new grant: the one in memory was stored, or not */
 };
 
 static tide_status refresh_form(const struct tide_grant *grant, uint64_t now_unix_ms,
@@ -176,7 +176,7 @@ static tide_status answer_adopt(const struct tide_token_answer *answer, uint64_t
                                 struct tide_grant *grant, tide_error *err)
 {
     tide_status rc = tide_buf_set(&grant->access_token, tide_buf_text(&answer->access_token));
-    if (rc == TIDE_OK && answer->refresh_token.bytes > 0) /* some providers give a new one */
+    if (rc == TIDE_OK && answer->refresh_token.bytes > 0) /* some providers return a new one */
         rc = tide_buf_set(&grant->refresh_token, tide_buf_text(&answer->refresh_token));
     if (rc != TIDE_OK)
         return tide_error_set(err, rc, "no memory for a token");
@@ -198,7 +198,7 @@ static tide_status ask_once(tide_tokens *self, const tide_cancel *cancel,
     return rc;
 }
 
-/* A key signs what time it is; when our clock is wrong, the server's will do. */
+/* A signed assertion contains the time; if our clock is wrong, use the server's. */
 static bool clock_is_wrong(const struct tide_grant *grant, uint64_t now_unix_ms,
                            const struct tide_token_answer *answer)
 {
@@ -208,7 +208,7 @@ static bool clock_is_wrong(const struct tide_grant *grant, uint64_t now_unix_ms,
     return grant->type == TIDE_GRANT_SERVICE && server_ms != 0 && apart_ms > SKEW_MS_MAX;
 }
 
-/* Asks the provider for a new access token of `next->grant`. */
+/* Requests a new access token for `next->grant`. */
 static tide_status ask_provider(tide_tokens *self, const tide_cancel *cancel,
                                 struct refreshed *next, tide_error *err)
 {
@@ -249,7 +249,7 @@ tide_status tide_oauth_try(tide_world *world, tide_text grant_json, const tide_c
     tide_token_answer_init(&answer, &wiping.base);
     tide_buf_init(&form, &wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
     tide_status rc = tide_grant_read(grant_json, &grant, err);
-    /* A person's grant comes with an access token; a refresh could use up its refresh token. */
+    /* A user's grant comes with an access token; a refresh could use up its refresh token. */
     const bool has = rc == TIDE_OK && grant.access_token.bytes > 0;
     if (has)
         rc = tide_buf_set(bearer_out, tide_buf_text(&grant.access_token));
@@ -266,7 +266,7 @@ tide_status tide_oauth_try(tide_world *world, tide_text grant_json, const tide_c
     return rc;
 }
 
-/* What another process stored meanwhile is as good as a refresh of our own. */
+/* A token that another process stored meanwhile is as good as our own refresh. */
 static bool is_news(const tide_tokens *self, const struct refreshed *next)
 {
     return next->good_until_ms != 0 && (!tide_grant_same(&self->grant, &next->grant) ||
@@ -274,7 +274,7 @@ static bool is_news(const tide_tokens *self, const struct refreshed *next)
                                                          tide_buf_text(&next->grant.access_token)));
 }
 
-/* The busy thread may read self->grant: nobody else writes it. */
+/* The busy thread may read self->grant: no other thread writes it. */
 static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct refreshed *next,
                            tide_error *err)
 {
@@ -286,7 +286,7 @@ static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct 
     if (is_news(self, next))
         return TIDE_OK;
     if (self->ended && same) {
-        next->ended = true; /* O3: not retried; the stored sign-in is the dead one */
+        next->ended = true; /* O3: not retried; the stored sign-in is the refused one */
         return needs_sign_in(self, "the sign-in is no longer valid", err);
     }
     if (next->grant.type == TIDE_GRANT_FIXED) {
@@ -301,8 +301,8 @@ static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct 
     return rc;
 }
 
-/* A token that could not be kept is tried to be kept again, not asked for again: the
- * refresh token in it may be the only good one.  Unless somebody signed in anew. */
+/* Stores a token that could not be stored before, instead of requesting another: the refresh
+ * token in it may be the only valid one.  Unless a newer sign-in is stored. */
 static tide_status save_again(tide_tokens *self, const tide_cancel *cancel, struct refreshed *next,
                               tide_error *err)
 {
@@ -317,7 +317,7 @@ static tide_status save_again(tide_tokens *self, const tide_cancel *cancel, stru
     return grant_save(self, &self->grant, err);
 }
 
-/* ---- asking for a token, under the lock ---- */
+/* ---- getting a token, under the lock ---- */
 
 static bool is_good(const tide_tokens *self, uint64_t now_ms)
 {
@@ -330,7 +330,7 @@ static tide_status give(const tide_tokens *self, tide_buf *bearer_out, tide_erro
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for a token");
 }
 
-/* Takes over what the refresh brought; `next` is empty or old afterwards. */
+/* Takes over the result of the refresh; `next` is empty or has the old grant afterwards. */
 static void settle(tide_tokens *self, tide_status rc, struct refreshed *next, const tide_error *err)
 {
     self->attempts++;
@@ -348,13 +348,13 @@ static void settle(tide_tokens *self, tide_status rc, struct refreshed *next, co
     if (rc == TIDE_OK) {
         self->attempt_ok = next->kept ? self->attempt_ok : self->attempts;
     } else if (rc != TIDE_CANCELED && rc != TIDE_NO_MEMORY) {
-        /* Its own reasons aside: who waited would only find the same. */
+        /* Not a cancel or lack of memory of this thread: waiting callers would get the same. */
         self->attempt_shared = self->attempts;
         self->shared = *err;
     }
 }
 
-/* Called and left with the lock; without it in between. */
+/* Called with the lock and returns with it; releases it in between. */
 static tide_status refresh_alone(tide_tokens *self, const tide_cancel *cancel, tide_error *err)
 {
     struct refreshed next = {.good_until_ms = 0};
@@ -375,7 +375,7 @@ static tide_status refresh_alone(tide_tokens *self, const tide_cancel *cancel, t
     return rc;
 }
 
-/* Waits for the busy thread.  TIDE_OK: look again. */
+/* Waits for the busy thread.  TIDE_OK: check again. */
 static tide_status wait_turn(tide_tokens *self, const tide_cancel *cancel, tide_error *err)
 {
     if (cancel != NULL && tide_canceled(cancel) != TIDE_CANCEL_NONE)
@@ -393,9 +393,9 @@ tide_status tide_tokens_get(tide_tokens *self, const tide_cancel *cancel, tide_b
 {
     tide_status rc = TIDE_OK;
     tide_lock_take(self->world, self->lock);
-    const uint64_t came_at = self->attempts; /* what ends later was worth waiting for */
-    for (;;) { /* ends: with each turn an attempt ends, and one after ours is an answer */
-        /* One that was just asked for is given out even if its life is short. */
+    const uint64_t came_at = self->attempts; /* later results count for this caller */
+    for (;;) { /* ends: in each pass an attempt ends, and its result counts here */
+        /* A token that was just requested is returned even if it expires soon. */
         const bool fresh =
             self->attempt_ok > came_at && !self->refused && !self->ended && !self->unsaved;
         if (is_good(self, tide_world_now_ms(self->world)) || (fresh && !self->busy)) {
@@ -437,7 +437,7 @@ tide_status tide_tokens_scopes(tide_tokens *self, tide_buf *scopes_out, tide_err
 void tide_tokens_refused(tide_tokens *self, tide_text bearer)
 {
     tide_lock_take(self->world, self->lock);
-    /* The text of a token that was replaced meanwhile means nothing. */
+    /* A token that was replaced meanwhile is ignored. */
     if (tide_text_equal(bearer, tide_buf_text(&self->grant.access_token)))
         self->refused = true;
     tide_lock_drop(self->world, self->lock);
