@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- the methods and their prices --------------------------------------------- */
+/* ---- methods and their costs --------------------------------------------------- */
 
-/* The numbers name latencies that the governor keeps and saves: they stay. */
+/* The numbers identify latencies that the governor keeps and saves: they must not change. */
 enum method {
     PROFILE = 1,
     LIST = 2,
@@ -31,7 +31,7 @@ enum method {
 static_assert((int)METHODS <= (int)TIDE_METHODS_MAX, "every method has a latency of its own");
 
 struct method_row {
-    const char *name; /* as Google's discovery document has it */
+    const char *name; /* as in Google's discovery document */
     const char *verb;
     uint32_t units; /* since May 2026 */
     bool repeatable;
@@ -64,7 +64,7 @@ enum {
     INSERT_JSON_BYTES_MAX = 1 << 20,
     BOUNDARIES_MAX = 100000,
     HEADERS_MAX = 4,
-    UNDER_WAY_MS_MAX = 60000, /* of a call whose token is refused in the end */
+    UNDER_WAY_MS_MAX = 60000, /* of a call whose token the server refuses */
 };
 
 #define GOOGLE     "https://gmail.googleapis.com"
@@ -75,8 +75,8 @@ struct tide_gmail {
     tide_tokens *tokens;
     bool compress;
     char endpoint[ENDPOINT_BYTES_MAX + 1];
-    /* Atomic (G5): when a token was refused and none has been taken since, 0: never
-     * so; and what it was, as a number that tells it from others. */
+    /* Atomic (G5). doubt_ms: when a token was refused, if none was accepted since; 0: none.
+     * refused: a number that identifies that token. */
     uint64_t doubt_ms;
     uint64_t refused;
 };
@@ -119,13 +119,13 @@ void tide_gmail_close(tide_gmail *gmail)
 
 /* ---- one call ------------------------------------------------------------------- */
 
-/* What is asked, and where the answer goes. */
+/* The request, and where the answer goes. */
 struct ask {
     tide_gmail *gmail;
     tide_job *job;
     enum method method;
     tide_buf url;
-    tide_status failed; /* sticky, of building it */
+    tide_status failed; /* sticky failure while building it */
     tide_text body;
     const char *type; /* of the body; NULL: JSON */
     tide_source_read *source;
@@ -150,7 +150,7 @@ static void url_add(struct ask *ask, const char *text)
         ask->failed = tide_buf_add_text(&ask->url, text);
 }
 
-/* A value from outside: everything but letters, digits and "-._~" is escaped. */
+/* Appends an untrusted value: everything but letters, digits and "-._~" is escaped. */
 static void url_value(struct ask *ask, tide_text value)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -179,7 +179,7 @@ static void ask_init(struct ask *ask, tide_gmail *gmail, tide_job *job, enum met
     url_add(ask, path);
 }
 
-/* The same for one message and what is done to it. */
+/* Like ask_init() for one message; `rest` is the method and the parameters. */
 static void ask_message(struct ask *ask, tide_gmail *gmail, tide_job *job, enum method method,
                         tide_text id, const char *rest)
 {
@@ -193,8 +193,8 @@ static size_t headers_of(const struct ask *ask, tide_text authorization,
 {
     size_t count = 0;
     headers[count++] = (struct tide_header){TIDE_TEXT("Authorization"), authorization};
-    /* Google compresses only for those who say so twice; what is not named here,
-     * the world asks for and undoes. */
+    /* Google compresses only if User-Agent contains "gzip" too.  Without an Accept-Encoding
+     * here, the world requests compression and decodes it. */
     headers[count++] =
         ask->gmail->compress
             ? (struct tide_header){TIDE_TEXT("User-Agent"), TIDE_TEXT(USER_AGENT)}
@@ -207,7 +207,7 @@ static size_t headers_of(const struct ask *ask, tide_text authorization,
     return count;
 }
 
-/* Sends it, signed with `authorization`. */
+/* Sends it with `authorization`. */
 static tide_status call_signed(struct ask *ask, tide_text authorization, tide_error *err)
 {
     const struct method_row *row = &rows[ask->method];
@@ -240,11 +240,10 @@ static uint64_t number_of(tide_text bearer)
     return hash;
 }
 
-/* The server did not take this token: whether another one is worth a try.  It is
- * not if this is already the one that came after a refusal, however long ago that
- * was: the second try may have had to wait for units, and a job that begins anew
- * each time would go on for ever.  Calls that were under way with the same token are
- * in the same position as the first. */
+/* The server refused this token: whether another one is worth a try.  Not if this is already the
+ * token after a refusal, however long ago that was: the second try may have had to wait for
+ * units, and a job that starts over each time would never end.  Calls that were in flight with
+ * the same token are treated like the first. */
 static bool refused_first(tide_gmail *gmail, tide_text bearer, uint64_t now_ms)
 {
     const uint64_t number = number_of(bearer);
@@ -257,7 +256,7 @@ static bool refused_first(tide_gmail *gmail, tide_text bearer, uint64_t now_ms)
     return before == number && now_ms < since_ms + UNDER_WAY_MS_MAX;
 }
 
-/* One try.  *again_out: with another token it may work. */
+/* One try.  *again_out: it may succeed with another token. */
 static tide_status call_once(struct ask *ask, bool *again_out, tide_error *err)
 {
     tide_gmail *gmail = ask->gmail;
@@ -283,7 +282,7 @@ static tide_status call_once(struct ask *ask, bool *again_out, tide_error *err)
     return rc;
 }
 
-/* The call, and one more if its token had gone stale (G5). */
+/* Calls, and once more if the token had expired (G5). */
 static tide_status call(struct ask *ask, tide_error *err)
 {
     if (ask->failed != TIDE_OK)
@@ -298,7 +297,7 @@ static tide_status call(struct ask *ask, tide_error *err)
     return rc;
 }
 
-/* Says which method an error is about; its text, status and code stay. */
+/* Prefixes an error with its method; text, status and code stay. */
 static tide_status told(const struct ask *ask, tide_status rc, tide_error *err)
 {
     if (rc == TIDE_OK || err == NULL)
@@ -309,7 +308,7 @@ static tide_status told(const struct ask *ask, tide_status rc, tide_error *err)
     return rc;
 }
 
-/* The call with a JSON object as its answer. */
+/* Calls and parses the answer as a JSON object. */
 static tide_status call_json(struct ask *ask, json_t **value_out, tide_error *err)
 {
     tide_status rc = call(ask, err);
@@ -389,7 +388,7 @@ tide_status tide_gmail_history(tide_gmail *gmail, tide_job *job, tide_text start
 {
     struct ask ask;
     json_t *value = NULL;
-    /* Without "messages", which repeats what the other lists say. */
+    /* Without "messages", which repeats the content of the other lists. */
     ask_init(&ask, gmail, job, HISTORY,
              "/gmail/v1/users/me/history?prettyPrint=false&maxResults=500&fields=history(id,"
              "messagesAdded,messagesDeleted,labelsAdded,labelsRemoved),nextPageToken,historyId"
@@ -422,7 +421,7 @@ void tide_gmail_message_done(struct tide_gmail_message *message)
     tide_gmail_message_init(message, mem);
 }
 
-/* A message on its way in. */
+/* A message being received. */
 struct getting {
     struct ask ask;
     struct tide_gmail_raw raw;
@@ -434,8 +433,7 @@ static tide_status getting_write(void *arg, const char *bytes, size_t count)
     struct getting *getting = arg;
     struct tide_response *response = &getting->ask.response;
     if (response->http < 200 || response->http > 299) {
-        /* Not a message but a refusal: the judge reads its reason, and nobody
-         * needs more than the beginning. */
+        /* Not a message but a refusal: the judge reads its reason, and the beginning is enough. */
         const size_t room = REFUSAL_BYTES_MAX - response->body.bytes;
         return tide_buf_add(&response->body, bytes, count < room ? count : room);
     }
@@ -444,7 +442,7 @@ static tide_status getting_write(void *arg, const char *bytes, size_t count)
         tide_text_to_u64(tide_response_header(response, "Content-Length"), &answer_bytes))
         tide_gmail_raw_expect(&getting->raw, answer_bytes);
     getting->begun = true;
-    tide_job_beat(getting->ask.job, 0); /* a large one may take longer than a stall */
+    tide_job_beat(getting->ask.job, 0); /* a large message may take longer than the stall limit */
     return tide_gmail_raw_write(&getting->raw, bytes, count);
 }
 
@@ -461,7 +459,7 @@ tide_status tide_gmail_get(tide_gmail *gmail, tide_job *job, tide_text id,
     tide_gmail_raw_init(&getting.raw, gmail->mem, &message_out->raw);
     ask->sink = getting_write;
     ask->sink_arg = &getting;
-    /* In base64, in the worst of escapes, and what stands around it. */
+    /* In base64, with the longest escapes, plus the text around it. */
     ask->answer_bytes_max = 2 * (uint64_t)TIDE_GMAIL_MESSAGE_BYTES_MAX;
     tide_status rc = call(ask, err);
     if (getting.raw.failed != TIDE_OK)
@@ -517,7 +515,7 @@ tide_status tide_gmail_labels(tide_gmail *gmail, tide_job *job, json_t **labels_
     return rc;
 }
 
-/* What was made is there whatever its answer looks like: asking again would make
+/* A created object exists whatever its answer looks like: repeating the call would create
  * another one. */
 static tide_status made(const struct ask *ask, json_t *value, tide_buf *id_out, tide_status rc,
                         tide_error *err)
@@ -538,7 +536,7 @@ static tide_status made(const struct ask *ask, json_t *value, tide_buf *id_out, 
     return rc == TIDE_SERVER && answered ? TIDE_UNKNOWN : rc;
 }
 
-/* Prints `value`, which it frees and which may be NULL. */
+/* Prints and frees `value`, which may be NULL. */
 static tide_status print(json_t *value, tide_buf *out)
 {
     tide_json json = {value, value == NULL};
@@ -602,8 +600,8 @@ static void set_cstrs(json_t *object, const char *key, const char *const *texts,
     *failed |= json_object_set_new(object, key, array) != 0;
 }
 
-/* {"ids":[],"addLabelIds":[],"removeLabelIds":[]}; without ids when there is one,
- * because then the address names it. */
+/* {"ids":[],"addLabelIds":[],"removeLabelIds":[]}; without ids for one message, which the URL
+ * names. */
 static tide_status change_body(const tide_text *ids, size_t count, const char *const *add,
                                const char *const *take, tide_buf *body, tide_error *err)
 {
@@ -634,8 +632,8 @@ static tide_status ids_check(const tide_text *ids, size_t count, tide_error *err
     return TIDE_OK;
 }
 
-/* Sends a change and throws its answer away.  That the one message is gone is no
- * failure, as it is none among many. */
+/* Sends a change and drops its answer.  A single message that is gone is not a failure, as among
+ * many. */
 static tide_status change(struct ask *ask, size_t count, tide_error *err)
 {
     tide_status rc = call(ask, err);
@@ -647,7 +645,7 @@ static tide_status change(struct ask *ask, size_t count, tide_error *err)
     return rc;
 }
 
-/* `count_told`: 1 passes over one that is gone, 0 tells of it. */
+/* `count_told`: 1 ignores a message that is gone, 0 returns TIDE_GONE. */
 static tide_status modify(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
                           size_t count_told, const char *const *add, const char *const *take,
                           tide_error *err)
@@ -745,8 +743,7 @@ static tide_status add_base64(tide_buf *out, tide_text bytes)
     return rc;
 }
 
-/* A small message goes as JSON, which every server understands.  `meta` ends in a
- * newline. */
+/* A small message is sent as JSON, which every server understands.  `meta` ends in a newline. */
 static tide_status insert_json(struct ask *ask, tide_text raw, const tide_buf *meta, tide_buf *body)
 {
     const bool plain = meta->bytes <= 3; /* {} */
@@ -759,7 +756,7 @@ static tide_status insert_json(struct ask *ask, tide_text raw, const tide_buf *m
     return rc;
 }
 
-/* A large one is uploaded as it is: head, bytes, tail, without a copy. */
+/* A large one is uploaded unchanged: head, bytes, tail, without a copy. */
 struct upload {
     tide_text parts[3];
     size_t part;
@@ -833,7 +830,7 @@ static tide_status insert_upload(struct ask *ask, tide_text raw, const tide_buf 
     return TIDE_OK;
 }
 
-/* What was inserted is there: an odd thread is no reason to fail. */
+/* The insert has happened: a malformed thread is no reason to fail. */
 static void thread_of(const json_t *value, tide_buf *out)
 {
     const char *thread = json_string_value(json_object_get(value, "threadId"));

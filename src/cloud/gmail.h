@@ -1,35 +1,33 @@
-/* gmail.h - the Gmail API as the mail system uses it.
+/* gmail.h - a client of the Gmail API for the mail system.
  *
- * Each function is one call under the job's governor, charged with its price
- * (quota of 2026), judged by net/judge_google.h, signed with the account's token; a
- * 401 refreshes and tries once more.  Answers of any size are bounded; the raw
- * message is taken out of its JSON while it streams (gmail_raw.h), so that 100 MB
- * cost one copy.
+ * Each function is one call under the job's governor, charged with its cost (quota of 2026),
+ * judged by net/judge_google.h, sent with the account's token; a 401 refreshes and tries
+ * once more.  Answers of any size are bounded; the raw message is taken out of its JSON
+ * while it streams (gmail_raw.h), so that 100 MB cost one copy.
  *
- * It knows nothing of slices, archives or ledgers, and waits for nothing but the
- * network: no units left is TIDE_AGAIN, to be returned by the handler.
+ * It knows nothing of slices, archives or ledgers, and waits only for the network: without
+ * units it returns TIDE_AGAIN, which the handler returns.
  *
  * What any of them may return: TIDE_AGAIN, TIDE_THROTTLED, TIDE_AUTH, TIDE_NETWORK,
- * TIDE_TIMEOUT, TIDE_CANCELED, TIDE_STOPPED, TIDE_GONE (404), TIDE_PERMANENT (400,
- * 403), TIDE_SERVER (5xx, answers that break their own rules), TIDE_FULL,
- * TIDE_NO_MEMORY; err->code is the HTTP status when there was one.
+ * TIDE_TIMEOUT, TIDE_CANCELED, TIDE_STOPPED, TIDE_GONE (404), TIDE_PERMANENT (400, 403),
+ * TIDE_SERVER (5xx, malformed answers), TIDE_FULL, TIDE_NO_MEMORY; err->code is the HTTP
+ * status when there was one.
  *
- * Compression is asked for over https only.  There it saves a quarter of a body
- * that is noise and more than half of one that is text, for about 70 us of inflating
- * in 10 kB (bench/gmail_bench), while quota allows a few messages a second.  A plain
- * http endpoint is an emulator on this machine, where both sides would only burn
- * time.
+ * Compression is asked for over https only.  There it saves a quarter of a body that is
+ * noise and more than half of one that is text, for about 70 us of inflating in 10 kB
+ * (bench/gmail_bench), while quota allows a few messages a second.  A plain http endpoint is
+ * an emulator on this machine, where compression would only cost time.
  *
  * Invariants:
  *   G1  ids and history ids are opaque texts; nothing is computed with them.
- *   G2  a body is given to the caller byte for byte as the server encoded it, or
- *       not at all (TIDE_SERVER).
- *   G3  missing fields and unknown ones are normal; wrong types are TIDE_SERVER.
- *       What a function gives out has been checked all through: every entry of
- *       a page has its "id", every list of labels is a list of texts.
+ *   G2  the caller gets a body byte for byte as the server encoded it, or not at all
+ *       (TIDE_SERVER).
+ *   G3  missing fields and unknown ones are normal; wrong types are TIDE_SERVER.  Everything
+ *       a function returns has been checked: every entry of a page has its "id", every list
+ *       of labels is a list of texts.
  *   G4  an answer to get is about the message that was asked for.
- *   G5  a refused token costs one more call.  If the next one is refused as well,
- *       before any was taken, that is TIDE_AUTH, also when a wait for units came in between.
+ *   G5  a refused token costs one more call.  If the next one is refused as well, before any
+ *       was accepted, that is TIDE_AUTH, also after a wait for units in between.
  */
 #ifndef TIDE_CLOUD_GMAIL_H
 #define TIDE_CLOUD_GMAIL_H
@@ -47,21 +45,21 @@ enum {
     TIDE_GMAIL_MESSAGE_BYTES_MAX = 160 << 20,
 };
 
-/* Of one account; shared by all threads.  `endpoint` is scheme, host and port
+/* A client for one account; shared by all threads.  `endpoint` is scheme, host and port
  * ("http://127.0.0.1:4443"); NULL: Google's.  `tokens` is borrowed and outlives it. */
 tide_status tide_gmail_open(const char *endpoint, tide_tokens *tokens, tide_mem *mem,
                             tide_gmail **gmail_out, tide_error *err);
 void tide_gmail_close(tide_gmail *gmail); /* NULL is fine */
 
-/* What the server left out is "" or 0. */
+/* A field that the server left out is "" or 0. */
 struct tide_gmail_profile {
     char email[256];
     uint64_t messages;
     char history_id[64];
 };
-/* TIDE_GONE: this server has no such method (404, 405 or 501; the emulator of
- * npm's `emulate` is one).  No mailbox of Gmail answers so, and a caller can go
- * on without: any history page tells the history id, and a listing the count. */
+/* TIDE_GONE: this server has no such method (404, 405 or 501; the emulator of npm's `emulate` is
+ * one).  Gmail itself never answers so, and a caller can do without it: any history page has the
+ * history id, and a listing the count. */
 tide_status tide_gmail_profile(tide_gmail *gmail, tide_job *job,
                                struct tide_gmail_profile *profile_out, tide_error *err);
 
@@ -70,25 +68,25 @@ struct tide_gmail_page {
     const json_t *ids; /* array of {"id","threadId"}; NULL when empty, also before the last page */
     tide_text next;    /* "" on the last page */
 };
-void tide_gmail_page_done(struct tide_gmail_page *page); /* a zeroed one is fine */
-/* `query` as Gmail's q, NULL: everything; spam and trash included.  `token` is the
- * `next` of the page before, "" at first. */
+void tide_gmail_page_done(struct tide_gmail_page *page); /* zeroed is fine */
+/* `query` as Gmail's q, NULL: everything; spam and trash included.  `token` is the `next` of the
+ * previous page, "" at first. */
 tide_status tide_gmail_list(tide_gmail *gmail, tide_job *job, const char *query, tide_text token,
                             struct tide_gmail_page *page_out, tide_error *err);
 
 struct tide_gmail_message {
     tide_text id, thread_id, history_id; /* in `fields`; "" when missing, the id never is */
     int64_t internal_ms;                 /* since 1970; 0 when missing */
-    uint64_t size_estimate;              /* how long it says the message is; 0 when missing */
+    uint64_t size_estimate;              /* the size according to the server; 0 when missing */
     json_t *labels;                      /* array of ids, in `fields`; NULL: none */
     tide_buf raw;                        /* the bytes (G2) */
     json_t *fields;                      /* everything but raw; owned */
 };
 void tide_gmail_message_init(struct tide_gmail_message *message, tide_mem *mem);
 void tide_gmail_message_done(struct tide_gmail_message *message);
-/* format=raw, streamed.  What the message held before is gone, also on failure, so
- * that two large ones are never in memory.  TIDE_GONE: it was deleted.  TIDE_FULL:
- * larger than TIDE_GMAIL_MESSAGE_BYTES_MAX. */
+/* format=raw, streamed.  Frees the message's old content first, also on failure, so that two
+ * large ones are never in memory.  TIDE_GONE: it was deleted.  TIDE_FULL: larger than
+ * TIDE_GMAIL_MESSAGE_BYTES_MAX. */
 tide_status tide_gmail_get(tide_gmail *gmail, tide_job *job, tide_text id,
                            struct tide_gmail_message *message_out, tide_error *err);
 /* format=minimal: labels and dates; raw stays empty. */
@@ -99,36 +97,37 @@ struct tide_gmail_history {
     json_t *value;
     const json_t *records; /* array; NULL when nothing changed */
     tide_text next;        /* "" on the last page */
-    tide_text history_id;  /* where the mailbox stands; save it after the last page */
+    tide_text history_id;  /* current state of the mailbox; save it after the last page */
 };
 void tide_gmail_history_done(struct tide_gmail_history *history);
-/* All kinds of changes.  TIDE_GONE: the start has expired. */
+/* All kinds of changes.  TIDE_GONE: the start id has expired. */
 tide_status tide_gmail_history(tide_gmail *gmail, tide_job *job, tide_text start, tide_text token,
                                struct tide_gmail_history *history_out, tide_error *err);
 
 /* {"labels":[{"id","name",...}]}; owned by the caller. */
 tide_status tide_gmail_labels(tide_gmail *gmail, tide_job *job, json_t **labels_out,
                               tide_error *err);
-/* TIDE_EXISTS: there is one of that name (409).  TIDE_UNKNOWN: look at the labels. */
+/* TIDE_EXISTS: a label of that name exists (409).  TIDE_UNKNOWN: check the labels. */
 tide_status tide_gmail_label_create(tide_gmail *gmail, tide_job *job, tide_text name,
                                     tide_buf *id_out, tide_error *err);
 
-/* Adds and takes away labels (lists that end in NULL, or NULL), of at most
- * TIDE_GMAIL_IDS_MAX messages.  Safe to repeat.  Messages that are gone are
- * passed over without a word, as Google does.  One message alone costs 5 units, any
- * other number 50. */
+/* Adds and removes labels (NULL-terminated lists, or NULL) of at most TIDE_GMAIL_IDS_MAX
+ * messages.  Safe to repeat.  Messages that are gone are ignored, as Google does.  A single
+ * message costs 5 units, any other number 50. */
 tide_status tide_gmail_modify(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
                               const char *const *add, const char *const *take, tide_error *err);
-/* The same for one message, for 5 units.  TIDE_GONE: the server does not have it. */
+/* Like tide_gmail_modify() for one message, for 5 units.  TIDE_GONE: the server does not have
+ * it. */
 tide_status tide_gmail_modify_one(tide_gmail *gmail, tide_job *job, tide_text id,
                                   const char *const *add, const char *const *take, tide_error *err);
-/* For good, past the trash.  Likewise; one alone costs 10 units. */
+/* Deletes permanently, bypassing the trash.  Limits as above; a single message costs 10 units. */
 tide_status tide_gmail_delete(tide_gmail *gmail, tide_job *job, const tide_text *ids, size_t count,
                               tide_error *err);
-/* The bytes with their labels, dated by their Date header; `thread_id` may be "".
- * *id_out is the new id, *thread_out the thread it is in now ("" when the server does not
- * say; NULL: nobody asks).  TIDE_GONE: there is no such thread.  Not safe to repeat: TIDE_UNKNOWN, TIDE_TIMEOUT and TIDE_SERVER
- * leave open whether it happened; ask with rfc822msgid: first (E1.9). */
+/* Inserts a message with its labels, dated by its Date header; `thread_id` may be "".  *id_out
+ * is the new id, *thread_out (may be NULL) the thread it is in now ("" when the server does not
+ * say).  TIDE_GONE: there is no such thread.  Not safe to repeat: after TIDE_UNKNOWN,
+ * TIDE_TIMEOUT and TIDE_SERVER it is unknown whether it happened; search with rfc822msgid: first
+ * (E1.9). */
 tide_status tide_gmail_insert(tide_gmail *gmail, tide_job *job, tide_text raw,
                               const tide_text *labels, size_t labels_count, tide_text thread_id,
                               tide_buf *id_out, tide_buf *thread_out, tide_error *err);

@@ -6,8 +6,8 @@
 
 /* ---- fields ---- */
 
-/* Absent is success, and leaves the output alone.  A wrong type is the server's
- * fault, not ours: it may be right the next time. */
+/* Absent is success, and leaves the output unchanged.  A wrong type is the server's fault and
+ * may be right next time. */
 static tide_status optional(tide_status rc, tide_error *err)
 {
     if (rc == TIDE_NOT_FOUND)
@@ -43,7 +43,7 @@ static tide_status copy_of(const json_t *object, const char *key, char *copy, si
     return TIDE_OK;
 }
 
-/* 64-bit numbers come as texts; the short ones of emulators also as numbers. */
+/* 64-bit numbers arrive as texts; short ones from emulators also as numbers. */
 static tide_status i64_of(const json_t *object, const char *key, int64_t *number_out,
                           tide_error *err)
 {
@@ -68,7 +68,7 @@ static tide_status texts_check(const json_t *array, const char *key, tide_error 
     return TIDE_OK;
 }
 
-/* Every element is an object with a text that is not empty. */
+/* Checks that every element is an object with a text that is not empty. */
 static tide_status named_check(const json_t *array, const char *list, const char *key,
                                tide_error *err)
 {
@@ -131,8 +131,8 @@ tide_status tide_gmail_answer_page(json_t *value, struct tide_gmail_page *page_o
     return TIDE_OK;
 }
 
-/* [{"message":{"id",...,"labelIds":[]},"labelIds":[]}]; the labels that changed are
- * what the two kinds about labels are for, so there they must be. */
+/* [{"message":{"id",...,"labelIds":[]},"labelIds":[]}]; the outer labelIds are required in the
+ * two kinds of label changes. */
 static tide_status changes_check(const json_t *record, const char *kind, bool of_labels,
                                  tide_error *err)
 {

@@ -1,8 +1,8 @@
-/* gmail_answer.h - what the Gmail API answered, checked all through (G3).
+/* gmail_answer.h - checks and reads answers of the Gmail API (gmail.h G3).
  *
- * Each function takes a JSON value, looks at every field somebody may use, and
- * fills a struct of gmail.h that borrows from it.  Missing is fine, unknown is
- * fine, a wrong type is TIDE_SERVER with the field's name.  No I/O.
+ * Each function takes a JSON value, checks every field that callers may use, and fills
+ * a struct of gmail.h that borrows from it.  Missing and unknown fields are fine; a
+ * wrong type is TIDE_SERVER with the field's name.  No I/O.
  */
 #ifndef TIDE_CLOUD_GMAIL_ANSWER_H
 #define TIDE_CLOUD_GMAIL_ANSWER_H
@@ -19,11 +19,11 @@ tide_status tide_gmail_answer_page(json_t *value, struct tide_gmail_page *page_o
                                    tide_error *err);
 tide_status tide_gmail_answer_history(json_t *value, struct tide_gmail_history *history_out,
                                       tide_error *err);
-/* Of the message `id` (G4).  `raw` is left alone. */
+/* Of the message `id` (G4).  `raw` is unchanged. */
 tide_status tide_gmail_answer_message(json_t *value, tide_text id,
                                       struct tide_gmail_message *message_out, tide_error *err);
 tide_status tide_gmail_answer_labels(const json_t *value, tide_error *err);
-/* The "id" of something that was made; borrowed from `value`. */
+/* The "id" of a created object; borrowed from `value`. */
 tide_status tide_gmail_answer_id(const json_t *value, tide_text *id_out, tide_error *err);
 
 #endif

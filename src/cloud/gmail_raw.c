@@ -1,8 +1,9 @@
-/* The trick: every byte outside of "raw" is copied as it came, and of "raw" the
- * two quotes are.  So the copy is valid JSON if and only if the answer was, except
- * for the content of that one string, which is checked here to the last bit.  This
- * reader therefore has to know only where strings begin and end and how deep it
- * is; a text that confuses it is invalid up to there, and the library says so. */
+/* gmail_raw.c - decodes "raw" and copies the rest of the answer for the JSON library.
+ *
+ * Every byte outside of "raw" is copied unchanged, and of "raw" the two quotes are.  So the copy is
+ * valid JSON if and only if the answer was, except for the content of that one string, which is
+ * fully checked here.  This reader therefore has to know only where strings begin and end and how
+ * deep it is; a text that confuses it is invalid up to that point, and the library reports that. */
 #include "cloud/gmail_raw.h"
 
 #include "base/check.h"
@@ -12,16 +13,16 @@
 enum { IN_NOTHING, IN_STRING, IN_KEY, IN_RAW };
 
 enum {
-    ESCAPE_BEGUN = 5, /* after the backslash; 4 to 1: so many hex digits to come */
-    NOT_ASCII = 0xff, /* stands for every character that none of our keys has */
-    GROUP = 8,        /* characters decoded in one go, to 6 bytes */
+    ESCAPE_BEGUN = 5, /* after the backslash; 4 to 1: hex digits still to come */
+    NOT_ASCII = 0xff, /* any character that does not occur in our keys */
+    GROUP = 8,        /* characters decoded at once, to 6 bytes */
     REST_BYTES_USUAL = 600,
-    SLACK = 16, /* behind the content: the wide store, an unfinished group */
+    SLACK = 16, /* after the content: for the wide store and an unfinished group */
 };
 
 /* ---- base64 ---- */
 
-/* Both alphabets at once: the letters that differ have the same value. */
+/* Both alphabets at once: the characters that differ have the same value. */
 /* clang-format off */
 #define ALPHABET(at) \
     ['A'] = at(0), ['B'] = at(1), ['C'] = at(2), ['D'] = at(3), ['E'] = at(4), ['F'] = at(5), \
@@ -39,9 +40,8 @@ enum {
     ['+'] = at(62), ['-'] = at(62), ['/'] = at(63), ['_'] = at(63)
 /* clang-format on */
 
-/* The value at its place in a group of four, and one to be counted above it; 0: of
- * neither alphabet.  Four of them are added, and the sum reaches ALL_VALID only if
- * none was 0. */
+/* The value at its position in a group of four, plus ONE above it; 0: in neither alphabet.  Four
+ * of them are added, and the sum reaches ALL_VALID only if none was 0. */
 #define ONE       (UINT32_C(1) << 26)
 #define ALL_VALID (UINT32_C(4) << 26)
 #define FIRST(v)  (ONE + ((uint32_t)(v) << 18))
@@ -56,8 +56,8 @@ static uint32_t four(const unsigned char *at)
     return letters[0][at[0]] + letters[1][at[1]] + letters[2][at[2]] + letters[3][at[3]];
 }
 
-/* Whole groups, up to the first that has a byte of another kind in it.  Returns
- * where that is; writes up to two bytes behind the content. */
+/* Decodes whole groups, up to the first that contains any other byte.  Returns its position;
+ * writes up to two bytes after the content. */
 static const char *decode_groups(tide_buf *raw, const char *at, const char *end)
 {
     char *to = raw->data + raw->bytes;
@@ -93,7 +93,7 @@ static void emit(tide_buf *raw, uint32_t bits, unsigned bytes)
         raw->data[raw->bytes++] = (char)(bits >> (16 - 8 * i) & 0xff);
 }
 
-/* One character of the string, after its escape was undone. */
+/* Takes one character of the string, unescaped. */
 static void take_character(struct tide_gmail_raw *self, unsigned char c)
 {
     if (c == '=') {
@@ -114,8 +114,8 @@ static void take_character(struct tide_gmail_raw *self, unsigned char c)
     self->group = 0;
 }
 
-/* The last group.  Bits that belong to no byte must be zero: otherwise something
- * was cut off or changed on the way. */
+/* The last group.  Bits that belong to no byte must be zero: otherwise the text was cut off or
+ * changed in transit. */
 static void finish_base64(struct tide_gmail_raw *self)
 {
     const unsigned group = self->group;
@@ -129,25 +129,25 @@ static void finish_base64(struct tide_gmail_raw *self)
         emit(self->raw, bits, bytes);
 }
 
-/* ---- room ---- */
+/* ---- memory ---- */
 
 static uint64_t larger(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
 
-/* What the message will take, as far as anybody said. */
+/* The expected size of the message, as far as it is known. */
 static uint64_t promised_bytes(const struct tide_gmail_raw *self)
 {
     uint64_t bytes = self->expected_bytes;
-    if (self->estimate_bytes > 0) /* and what follows it in the same part */
+    if (self->estimate_bytes > 0) /* plus the text after it in the same part */
         bytes = larger(bytes, self->estimate_bytes + self->estimate_bytes / 64 + 1024);
     return bytes < self->raw->bytes_max ? bytes : self->raw->bytes_max;
 }
 
-/* Room for what `count` more characters can become.  A promise is taken at its
- * word once; beyond it we grow by half, so that the room is never more than one and a
- * half times what is needed (R4). */
+/* Reserves room for `count` more characters.  The first allocation trusts the expected size;
+ * after that the buffer grows by half, so that the room is never more than one and a half times
+ * what is needed (R4). */
 static bool make_room(struct tide_gmail_raw *self, size_t count)
 {
     tide_buf *raw = self->raw;
@@ -173,8 +173,8 @@ static int hex_of(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The next byte inside an escape.  Returns the character when it is complete,
- * -1 when more must come.  What is no escape at all gives NOT_ASCII. */
+/* Takes the next byte inside an escape.  Returns the character when it is complete, -1 when more
+ * must follow, NOT_ASCII for an invalid escape. */
 static int take_escape(struct tide_gmail_raw *self, char c)
 {
     if (self->escape == ESCAPE_BEGUN) {
@@ -222,7 +222,7 @@ static void take_key(struct tide_gmail_raw *self, char c)
         self->key_bytes++;
 }
 
-/* Up to the closing quote, which is left to be copied with the rest. */
+/* Takes everything up to the closing quote, which is left to be copied with the rest. */
 static const char *take_raw(struct tide_gmail_raw *self, const char *at, const char *end)
 {
     if (!make_room(self, (size_t)(end - at)))
@@ -304,7 +304,7 @@ static void take_outside(struct tide_gmail_raw *self, char c)
             self->after_colon = c == ':';
         break;
     default:
-        /* Google puts it before "raw".  A wrong number wastes room, no more. */
+        /* Google sends it before "raw".  A wrong number only wastes memory. */
         if (c >= '0' && c <= '9' && self->depth == 1 && key_is(self, "sizeEstimate") &&
             self->estimate_bytes < UINT32_MAX)
             self->estimate_bytes = self->estimate_bytes * 10 + (uint64_t)(c - '0');
@@ -334,7 +334,7 @@ static const char *take_rest(struct tide_gmail_raw *self, const char *from, cons
         else
             take_string(self, c);
     }
-    if (self->rest.capacity == 0) /* in one go, for nearly all of them */
+    if (self->rest.capacity == 0) /* one allocation is enough for nearly all answers */
         (void)tide_buf_room(&self->rest, REST_BYTES_USUAL);
     const tide_status rc = tide_buf_add(&self->rest, from, (size_t)(at - from));
     if (self->failed != TIDE_OK || rc == TIDE_OK)
@@ -346,7 +346,7 @@ static const char *take_rest(struct tide_gmail_raw *self, const char *from, cons
     return at;
 }
 
-/* ---- the whole ---- */
+/* ---- interface ---- */
 
 void tide_gmail_raw_init(struct tide_gmail_raw *self, tide_mem *mem, tide_buf *raw)
 {

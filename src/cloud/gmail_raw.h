@@ -1,21 +1,19 @@
-/* gmail_raw.h - takes a message out of its JSON while the answer arrives.
+/* gmail_raw.h - extracts and decodes a message from its JSON while the answer streams in.
  *
- * An answer to messages.get?format=raw is a small object with one huge string in
- * it: the message in base64.  A JSON library would build that string first and
- * then have it decoded; here the bytes are decoded where they lie, straight into
- * the buffer in which they stay, and only what is left of the object goes to the
- * library.  The order of the members, spacing, escapes and the places where the
- * answer was cut into parts do not matter.
+ * An answer to messages.get?format=raw is a small object with one huge string in it:
+ * the message in base64.  A JSON library would build that string first and then have
+ * it decoded; here the bytes are decoded in place, straight into their final buffer,
+ * and only the rest of the object goes to the library.  The order of the members,
+ * spacing, escapes and the places where the answer was split do not matter.
  *
- * It refuses to repair anything: an answer that is not exactly one JSON object
+ * It repairs nothing: an answer that is not exactly one JSON object
  * with one "raw" of exactly one piece of base64 is TIDE_SERVER.
  *
  * Invariants:
- *   R1  TIDE_OK at the end means: the whole text is valid JSON, no key is there
- *       twice, and "raw" of the outermost object was a string of base64 (either
- *       alphabet; padded in full or not at all; no stray bits), which `raw` holds
- *       decoded.
- *   R2  how the text was cut changes nothing.
+ *   R1  TIDE_OK at the end means: the whole text is valid JSON, no key occurs twice,
+ *       and "raw" of the outermost object was a string of base64 (either alphabet;
+ *       padded in full or not at all; no stray bits), which `raw` holds decoded.
+ *   R2  the result does not depend on how the text is split.
  *   R3  a failure is final: everything after it is refused with the same status.
  *   R4  memory: at most one and a half times the message, and 2 MiB for the rest.
  */
@@ -30,39 +28,39 @@ enum {
     TIDE_GMAIL_DEPTH_MAX = 32,           /* objects and arrays in each other */
 };
 
-/* Embedded; look at nothing but `failed` and `wrong`. */
+/* Embedded; use only `failed` and `wrong`. */
 struct tide_gmail_raw {
     tide_buf *raw; /* borrowed */
     tide_buf rest; /* the text with an empty "raw" */
     tide_status failed;
     const char *wrong; /* why; a literal */
     uint64_t expected_bytes;
-    uint64_t estimate_bytes; /* "sizeEstimate", when it came before */
+    uint64_t estimate_bytes; /* "sizeEstimate", if it came before */
     unsigned depth;
     int in;           /* what the next byte is inside of */
     bool ended;       /* the outermost object is closed */
-    bool after_colon; /* of the outermost object: a value comes, else a key */
+    bool after_colon; /* in the outermost object: a value follows, else a key */
     bool found;
     bool escaped;        /* of a string that is only copied */
     unsigned escape;     /* of a string that is read: where in an escape */
     unsigned escape_sum; /* of its hex digits */
     char key[16];        /* of the outermost object */
-    size_t key_bytes;    /* more than fits: the key is none of ours */
+    size_t key_bytes;    /* more than fits: not one of our keys */
     uint32_t bits;       /* of an unfinished group */
     unsigned group;      /* characters in it */
     unsigned pads;
 };
 
-/* `raw` takes the message; its ceiling is the largest one allowed (TIDE_FULL).
- * It must stay where it is and be empty. */
+/* `raw` receives the message; its ceiling is the largest one allowed (TIDE_FULL).  It must be
+ * empty and must not move. */
 void tide_gmail_raw_init(struct tide_gmail_raw *self, tide_mem *mem, tide_buf *raw);
 void tide_gmail_raw_done(struct tide_gmail_raw *self); /* a zeroed one is fine */
-/* How long the whole answer will be, when its head says so: `raw` then grows once.
- * Only a hint. */
+/* Sets the length of the whole answer, if its head has it: `raw` is then allocated once.  Only a
+ * hint. */
 void tide_gmail_raw_expect(struct tide_gmail_raw *self, uint64_t answer_bytes);
 /* A tide_sink_write for `self`.  TIDE_SERVER (R1), TIDE_FULL, TIDE_NO_MEMORY. */
 tide_status tide_gmail_raw_write(void *self, const char *bytes, size_t count);
-/* The answer is over.  *fields_out has everything but "raw"; owned by the caller. */
+/* The answer ended.  *fields_out has everything but "raw"; owned by the caller. */
 tide_status tide_gmail_raw_end(struct tide_gmail_raw *self, json_t **fields_out, tide_error *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* gmail_whose.h - whose mailbox a token opens, asked without an engine (M19a).
+/* gmail_whose.h - finds whose mailbox a token opens, without an engine (M19a).
  *
- * For the moment at which an account is added: there is no account yet, hence no governor.  One
- * call, one unit. */
+ * Used while an account is being added: there is no account yet, hence no governor.  One call,
+ * one unit. */
 #ifndef TIDE_CLOUD_GMAIL_WHOSE_H
 #define TIDE_CLOUD_GMAIL_WHOSE_H
 

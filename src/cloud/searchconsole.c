@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The numbers name latencies that the governor keeps and saves: they stay. */
+/* The numbers identify latencies that the governor keeps and saves: they must not change. */
 enum method { SITES = 1, QUERY = 2 };
 
 enum {
@@ -36,7 +36,7 @@ static const char *const dimension_names[TIDE_SC_DIMENSIONS] = {
 static const char *const type_names[TIDE_SC_TYPES] = {"web",  "image",    "video",
                                                       "news", "discover", "googleNews"};
 
-/* As Google's discovery document spells them. */
+/* As in Google's discovery document. */
 static const char *const dimension_enums[TIDE_SC_DIMENSIONS] = {
     "DATE", "QUERY", "PAGE", "COUNTRY", "DEVICE", "SEARCH_APPEARANCE"};
 static const char *const type_enums[TIDE_SC_TYPES] = {"WEB",  "IMAGE",    "VIDEO",
@@ -52,7 +52,7 @@ const char *tide_sc_type_name(tide_sc_type type)
     return type_names[type];
 }
 
-/* "query,page" to bits; case aside. */
+/* "query,page" to bits; case is ignored. */
 static tide_status names_parse(tide_text text, const char *const *names, unsigned count,
                                const char *what, uint32_t *bits_out, tide_error *err)
 {
@@ -85,7 +85,7 @@ tide_status tide_sc_types_parse(tide_text text, uint32_t *bits_out, tide_error *
     return names_parse(text, type_names, TIDE_SC_TYPES, "search type", bits_out, err);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 tide_status tide_searchconsole_open(const char *endpoint, tide_tokens *tokens, tide_world *world,
                                     const struct tide_batch_options *batches, tide_mem *mem,
@@ -189,7 +189,7 @@ tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
 
 /* ---- a query ---- */
 
-/* Every character but the unreserved ones, '/' and ':' too. */
+/* Escapes every character but the unreserved ones, '/' and ':' included. */
 static tide_status percent(const char *text, tide_buf *out)
 {
     tide_status rc = TIDE_OK;
@@ -210,7 +210,7 @@ static tide_status query_path(const struct tide_sc_query *query, tide_buf *out)
     return rc == TIDE_OK ? tide_buf_add_text(out, "/searchAnalytics/query?prettyPrint=false") : rc;
 }
 
-/* As Google's discovery document has it. */
+/* As in Google's discovery document. */
 static tide_status query_body(const struct tide_sc_query *query, tide_buf *out)
 {
     tide_status rc =

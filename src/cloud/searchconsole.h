@@ -1,13 +1,13 @@
-/* searchconsole.h - the Search Console API: sites, and search analytics by batch.
+/* searchconsole.h - a client of the Search Console API: sites, and search analytics by batch.
  *
- * Every query is one part of a batch (net/batch/batch.h); rows are taken out of the
+ * Every query is one part of a batch (net/batch/batch.h); rows are extracted from the
  * answer while it streams in (searchconsole_rows.h).  Requests follow Google's
- * discovery document to the letter.
+ * discovery document exactly.
  *
  * Invariants:
  *   Q1  rows are asked for one day at a time: longer ranges do not raise the cap of
  *       50,000 rows.
- *   Q2  the rows of a query are given out whole or not at all.
+ *   Q2  the rows of a query are valid only if the page was complete.
  */
 #ifndef TIDE_CLOUD_SEARCHCONSOLE_H
 #define TIDE_CLOUD_SEARCHCONSOLE_H
@@ -35,8 +35,8 @@ typedef enum tide_sc_dimension {
     TIDE_SC_DIMENSIONS,
 } tide_sc_dimension;
 const char *tide_sc_dimension_name(tide_sc_dimension dimension); /* "searchAppearance" */
-/* A list as people write it, "query,page"; names in any case.  Bits of the enum,
- * in its order.  TIDE_INVALID names the wrong one. */
+/* Parses a list, "query,page"; names in any case.  Bits of the enum, in its order.  TIDE_INVALID
+ * names the wrong one. */
 tide_status tide_sc_dimensions_parse(tide_text text, uint32_t *bits_out, tide_error *err);
 
 typedef enum tide_sc_type {
@@ -71,7 +71,7 @@ struct tide_sc_query {
     uint32_t dimensions; /* bits */
     uint32_t start_row;
     uint32_t row_limit;
-    bool fresh;              /* also days that are not final */
+    bool fresh;              /* also days that are not final yet */
     uint64_t expected_bytes; /* of the answer; 0: unknown */
 };
 
@@ -87,8 +87,8 @@ struct tide_sc_page {
     char first_incomplete[16]; /* date; "" */
     uint64_t bytes;
 };
-/* Calls `visit` for each row as it arrives; `restart` before rows that begin anew
- * (a repeated part): forget what came before.  TIDE_OK: the page was whole (Q2). */
+/* Calls `visit` for each row as it arrives, and `restart` before the rows start again (a
+ * repeated part): drop the earlier ones.  TIDE_OK: the page was complete (Q2). */
 struct tide_sc_sink {
     tide_status (*visit)(const struct tide_sc_row *row, void *arg);
     void (*restart)(void *arg);

@@ -45,7 +45,7 @@ static tide_status wrong(struct tide_sc_rows *self, const char *why)
     return TIDE_SERVER;
 }
 
-/* ---- one row, whole in memory ---- */
+/* ---- one row, complete in memory ---- */
 
 struct cursor {
     const char *at, *end;
@@ -67,7 +67,7 @@ static bool take_byte(struct cursor *in, char byte)
     return true;
 }
 
-/* A string as it stands, without its quotes; *plain_out: ASCII, no escape in it. */
+/* Takes a string unchanged, without its quotes; *plain_out: ASCII without escapes. */
 static bool take_string(struct cursor *in, tide_text *text_out, bool *plain_out)
 {
     if (!take_byte(in, '"'))
@@ -98,8 +98,8 @@ static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                               1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                               1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* A number.  Up to 15 digits and a small power of ten both are exact in a double, and
- * so is their quotient as IEEE 754 rounds it; longer ones go to strtod(). */
+/* A number.  Up to 15 digits and a small power of ten both are exact in a double, and IEEE 754
+ * rounds their quotient correctly; longer ones go to strtod(). */
 static bool take_number(struct cursor *in, double *number_out)
 {
     skip_space(in);
@@ -140,7 +140,7 @@ static bool take_number(struct cursor *in, double *number_out)
     return *stop == '\0' && isfinite(*number_out);
 }
 
-/* Whether the library takes this for a value. */
+/* Whether the JSON library accepts this as a value. */
 static bool is_value(const char *from, const char *to)
 {
     json_error_t error;
@@ -150,8 +150,7 @@ static bool is_value(const char *from, const char *to)
     return value != NULL;
 }
 
-/* A value that nobody asked for: rare, so its end is found by brackets and the library
- * says whether it is one. */
+/* Skips an unused value: rare, so brackets give its end and the JSON library checks it. */
 static bool skip_value(struct cursor *in)
 {
     unsigned depth = 0;
@@ -180,11 +179,11 @@ static bool skip_value(struct cursor *in)
     return is_value(from, in->at);
 }
 
-/* A key with its escapes undone and its UTF-8 checked: the library does it. */
+/* Unescapes a key and checks its UTF-8, with the JSON library. */
 static bool unescape(tide_text quoted, tide_buf *out)
 {
     json_error_t error;
-    /* The quotes stand right around it. */
+    /* The quotes are right around it. */
     json_t *value =
         json_loadb(quoted.data - 1, quoted.bytes + 2, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     tide_buf_clear(out);
@@ -269,7 +268,7 @@ static tide_status give_row(struct tide_sc_rows *self, const char *bytes, size_t
 
 /* ---- finding rows ---- */
 
-/* Reads on inside a row; returns how many bytes belong to it. */
+/* Scans inside a row; returns how many bytes belong to it. */
 static size_t row_part(struct tide_sc_rows *self, const char *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -317,7 +316,7 @@ static tide_status rows_bytes(struct tide_sc_rows *self, const char *bytes, size
         if (byte == '{' && !self->want_comma) {
             self->in_row = true;
             self->row_depth = 0;
-            continue; /* the row begins with it */
+            continue; /* this byte is part of the row */
         }
         if (byte == ',' && self->want_comma)
             self->want_comma = false;
@@ -331,7 +330,7 @@ static tide_status rows_bytes(struct tide_sc_rows *self, const char *bytes, size
     return rc;
 }
 
-/* One byte outside of rows: copied, and watched for the name "rows". */
+/* One byte outside of rows: copies it and looks for the name "rows". */
 static tide_status rest_byte(struct tide_sc_rows *self, char byte)
 {
     if (tide_buf_add(&self->rest, &byte, 1) != TIDE_OK)

@@ -1,16 +1,16 @@
-/* searchconsole_rows.h - takes rows out of an answer while it arrives.
+/* searchconsole_rows.h - extracts rows from an answer while it streams in.
  *
  * A full page is 25,000 small objects, 4.6 MB: a JSON library would build a tree of
- * 300,000 nodes first.  Here each row is read where it lies and given out; only what
- * is left of the answer goes to the library.
+ * 300,000 nodes first.  Here each row is parsed in place and passed to the sink; only
+ * the rest of the answer goes to the library.
  *
- * It refuses to repair anything: what is not JSON, or a row without its keys or its
- * clicks and impressions, is TIDE_SERVER.
+ * It repairs nothing: text that is not JSON, or a row without its keys or its clicks
+ * and impressions, is TIDE_SERVER.
  *
  * Invariants:
  *   R1  TIDE_OK at the end means: the whole text is one JSON object, and every row of
- *       "rows" was given out, in order, once.
- *   R2  how the text was cut changes nothing.
+ *       "rows" was passed to the sink, in order, once.
+ *   R2  the result does not depend on how the text is split.
  *   R3  a failure is final.
  *   R4  memory: one row and 64 KiB for the rest.
  */
@@ -25,13 +25,13 @@ enum {
     TIDE_SC_REST_BYTES_MAX = 64 << 10,
 };
 
-/* Embedded; look at nothing but `rows` and `wrong`. */
+/* Embedded; use only `rows` and `wrong`. */
 struct tide_sc_rows {
     uint32_t dimensions;
     const struct tide_sc_sink *sink;   /* borrowed */
-    tide_buf row;                      /* one that the cuts have parted */
+    tide_buf row;                      /* a row that arrived in several parts */
     tide_buf rest;                     /* the answer with an empty "rows" */
-    tide_buf text[TIDE_SC_DIMENSIONS]; /* keys whose escapes were undone */
+    tide_buf text[TIDE_SC_DIMENSIONS]; /* unescaped keys */
     tide_status failed;
     const char *wrong; /* why; a literal */
     uint32_t rows;
@@ -40,7 +40,7 @@ struct tide_sc_rows {
     unsigned row_depth;
     bool in_rows, in_row, in_string, escaped;
     bool want_comma; /* between rows */
-    bool rows_next;  /* the value of "rows" comes */
+    bool rows_next;  /* the value of "rows" follows */
     bool rows_seen;
     char key[8]; /* of the outermost object, when short */
     size_t key_bytes;
@@ -53,7 +53,7 @@ void tide_sc_rows_done(struct tide_sc_rows *self);
 void tide_sc_rows_restart(void *self);
 /* A tide_sink_write. */
 tide_status tide_sc_rows_write(void *self, const char *bytes, size_t count);
-/* The answer is over; fills all of the page. */
+/* The answer ended; fills all of the page. */
 tide_status tide_sc_rows_end(struct tide_sc_rows *self, struct tide_sc_page *page_out,
                              tide_error *err);
 
