@@ -1,16 +1,16 @@
-/* inside.h - what the files of the mail system share.
+/* inside.h - declarations shared by the files of the mail system.
  *
- *   mail.c     opening, accounts, running, state
- *   mail/sync/plan.c     mail.plan: where an account stands, what is to be done
+ *   mail.c               opening, accounts, running, state
+ *   mail/sync/plan.c     mail.plan: reads the state of an account, enqueues the work
  *   mail/sync/fetch.c    mail.list, mail.fetch: from spans of time to ids, from ids to the archive
- *   mail/sync/history.c  mail.history: what changed
- *   mail/sync/pages.c    walks over pages: the next one, circles, beginning again
- *   mail/sync/absent.c   mail.absent, mail.confirm: what a complete listing did not name
- *   mail/sync/identity.c whose mailbox the sign-in opens; every job that asks the server passes it
- *   mail/sync/audit.c    does the archive still hold what the ledger remembers?
- *   mail/sync/refetch.c     copies that are not exact are fetched again
- *   mail/sync/aside.c    damaged shards are set aside, and what can be read in them is copied
- *   mail/sync/sole.c     the ledger's list of what exists nowhere else */
+ *   mail/sync/history.c  mail.history: reads the changes since a history id
+ *   mail/sync/pages.c    paging: next page, loops, restart from the first page
+ *   mail/sync/absent.c   mail.absent, mail.confirm: messages that a complete listing did not name
+ *   mail/sync/identity.c checks which mailbox the sign-in opens, before any job calls the server
+ *   mail/sync/audit.c    checks that the archive still holds what the ledger recorded
+ *   mail/sync/refetch.c  fetches again copies that are not exact
+ *   mail/sync/aside.c    sets damaged shards aside and copies their readable messages
+ *   mail/sync/sole.c     the ledger's list of messages that exist only in the archive */
 #ifndef TIDE_MAIL_INSIDE_H
 #define TIDE_MAIL_INSIDE_H
 
@@ -21,29 +21,29 @@
 #include "mail/slice.h"
 #include "tidemark_inside.h"
 
-/* An account in use: opened with the first job that needs it, closed at the end. */
+/* An open account: opened by the first job that needs it, closed when the process stops. */
 struct tide_mail_user {
     uint32_t account;
     char email[256];
     tide_tokens *tokens;
     tide_gmail *gmail;
     tide_archive *archive;
-    tide_map claims;       /* of ids that a job is fetching; under the mail system's lock */
+    tide_map claims;       /* ids that a job is fetching; guarded by the mail system's lock */
     uint64_t claims_ended; /* likewise */
-    bool broken;           /* atomic: the archive takes nothing any more in this process (E1.10) */
-    /* Under the mail system's lock (mail/sync/identity.c). */
-    bool known;                        /* the server said that the mailbox is this one */
-    bool asking;                       /* a job asks it */
-    struct tide_gmail_profile profile; /* what it said */
-    bool profile_none;                 /* it has no such call */
-    uint64_t profile_job;              /* which job asked it last and got an answer; 0: none */
+    bool broken;           /* atomic: the archive accepts no more writes in this process (E1.10) */
+    /* Guarded by the mail system's lock (mail/sync/identity.c). */
+    bool known;                        /* the server confirmed that the mailbox is this account's */
+    bool asking;                       /* a job is asking the server now */
+    struct tide_gmail_profile profile; /* the server's answer */
+    bool profile_none;                 /* the server has no profile call */
+    uint64_t profile_job;              /* the last job that got an answer; 0: none */
 };
 
-/* A kind of jobs that ask the server. */
+/* A kind whose jobs call the server. */
 struct tide_mail_gate {
     struct tide_mail *mail;
     tide_handler *handler;
-    bool anew; /* whose mailbox it is is asked each time, else once in a process */
+    bool anew; /* check the mailbox before each job, not once per process */
 };
 enum { TIDE_MAIL_GATES_MAX = 16 };
 
@@ -62,52 +62,53 @@ struct tide_mail {
     tide_world *world;
     tide_engine *engine;
     tide_secrets *secrets;
-    struct tide_mail_options options; /* its texts are not ours */
+    struct tide_mail_options options; /* the caller owns its texts */
     char archive_dir[4096];
     uint32_t plan_kind, list_kind, fetch_kind, history_kind, absent_kind, confirm_kind;
     uint32_t index_kind, account_kind;
     uint32_t heal_kind, accept_kind;
-    uint32_t remove_kind, changes_kind; /* 0: not for this process */
-    uint32_t fetch_ids;                 /* of one mail.fetch (M2) */
+    uint32_t remove_kind, changes_kind; /* 0: this process does not run the kind */
+    uint32_t fetch_ids;                 /* ids per mail.fetch job (M2) */
     uint64_t removing;                  /* the manifest whose batches may run; atomic */
-    tide_map looked;                    /* by the last mail.changes: keys of ids that changed */
-    tide_lock *lock;                    /* over users and their claims */
-    bool opening;                       /* somebody opens an account; under lock */
-    tide_cond *opened;                  /* who waits for that */
+    tide_map looked;                    /* keys of the ids that the last mail.changes found */
+    tide_lock *lock;                    /* guards users and their claims */
+    bool opening;                       /* a thread is opening an account; under lock */
+    tide_cond *opened;                  /* signaled when that account is open */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
     uint64_t fetched;                        /* atomic */
     uint64_t allowed;                        /* messages this run may fetch; under lock */
-    bool spent;                              /* it wanted more; under lock */
+    bool spent;                              /* the run needed more than `allowed`; under lock */
     struct tide_mail_signed_out *signed_out; /* under lock */
     size_t signed_out_count, signed_out_capacity;
     struct tide_mail_gate gates[TIDE_MAIL_GATES_MAX];
     size_t gates_count;
 
     uint32_t restore_kind;
-    struct tide_restore *restoring; /* the one at work (mail/restore/restore.h); NULL; under lock */
+    struct tide_restore
+        *restoring; /* the running one (mail/restore/restore.h) or NULL; under lock */
 };
 
-/* The account of a job, opened and proven when it is not yet.  Borrowed. */
+/* The account of a job.  Opens it and checks its archive on first use.  Borrowed. */
 tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out,
                            tide_error *err);
-/* Its row, read in a transaction of its own. */
+/* Reads the account's row in its own transaction. */
 tide_status tide_mail_row_read(tide_mail *mail, uint32_t account, struct tide_mail_row *row_out,
                                tide_error *err);
-/* Its stream, by the epoch of its row. */
+/* The account's stream, named by the epoch of its row. */
 tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, uint64_t *stream_out,
                              tide_error *err);
 
-/* Defines a kind that asks the server, behind the question whose mailbox it is (M19a). */
+/* Defines a kind that calls the server; its jobs run after the mailbox check (M19a). */
 tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool anew,
                            uint32_t *kind_out, tide_error *err);
 tide_handler tide_mail_gate_run; /* context: the tide_mail_gate */
 
-/* How every handler ends: a refused sign-in is noted for whoever is watching. */
+/* Every handler returns through this: it records a refused sign-in for display. */
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err);
 
-/* What the archive says when it does not take a message: a broken or locked file is the
- * account's trouble, which waits for it, and never the message's (E6.2). */
+/* The status of a job when the archive refuses a message: a damaged or locked file pauses the
+ * account and never counts against the message (E6.2). */
 tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err);
 
 /* Handlers; context is the tide_mail. */
@@ -123,23 +124,24 @@ tide_handler tide_mail_restore; /* mail/restore/job.c */
 tide_handler tide_mail_remove;  /* mail/remove/batch.c */
 tide_handler tide_mail_changes; /* mail/remove/proofs.c */
 
-/* The kind of restores; what a process that died left of them is canceled (mail/restore/restore.c). */
+/* Defines the restore kind and cancels restore jobs left by a dead process
+ * (mail/restore/restore.c). */
 tide_status tide_restore_start(tide_mail *mail, tide_error *err);
 
 /* ---- mail/sync/plan.c ---- */
 
-/* Where the server stands, before anything is listed (M6a): the history id, and the
- * number of messages (0: it does not say).  A server without a profile is asked for
- * the history id of any message, then where its history ends. */
+/* Where the server stands before anything is listed (M6a): the history id and the number of
+ * messages (0: the server does not say).  A server without a profile call is asked for the history
+ * id of any message, then for the end of its history. */
 struct tide_mail_position {
     uint64_t messages;
-    char history_id[64]; /* "": an empty mailbox of a server without a profile */
-    bool dates;          /* it understands after: and before:; else spans mean nothing */
+    char history_id[64]; /* "": an empty mailbox on a server without a profile call */
+    bool dates;          /* the server understands after: and before:; else spans are ignored */
 };
 tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                struct tide_mail_position *position_out, tide_error *err);
 
-/* A complete listing of [from, now), in a cycle: all of its first jobs. */
+/* All first jobs of a complete listing of [from, now), in one cycle. */
 struct tide_mail_relist {
     uint64_t cycle;
     uint32_t account;
@@ -151,85 +153,87 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
 
 /* ---- mail/sync/fetch.c ---- */
 
-/* Whether it has the shape of a message's id: six letters, digits, "-" or "_" at least. */
+/* Whether it looks like a message id: at least six letters, digits, "-" or "_". */
 bool tide_mail_id_can_be(const char *id);
-/* Children of a job: mail.fetch jobs for the ids that are not stored. */
+/* Adds mail.fetch children for the ids that are not stored. */
 tide_status tide_mail_fetch_missing(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     const tide_text *ids, size_t count, tide_error *err);
-/* A child of a job with these items; `known` goes with them, NULL: nothing. */
+/* Adds a child job with these items; `known` is passed along with them (NULL: nothing). */
 tide_status tide_mail_items_job(tide_mail *mail, tide_job *job, uint32_t kind, const tide_text *ids,
                                 size_t count, const char *known, tide_error *err);
-/* Asks for the one message of a job that probes its account (E6.2); stores nothing. */
+/* Requests the one message of a job that probes its account (E6.2); stores nothing. */
 tide_status tide_mail_probe(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                             tide_error *err);
-/* The ids of labels in an answer, at most `room`; how many. */
+/* Reads at most `room` label ids of an answer; returns their number. */
 size_t tide_mail_labels(const json_t *labels, tide_text *texts, size_t room);
-/* Whether somebody has asked for that message and not yet given the answer to the
- * archive: what the server told since must wait. */
+/* Whether a job is fetching that message and has not yet given the answer to the archive.  Newer
+ * changes from the server must wait until it has. */
 bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id);
 
 /* ---- mail/sync/pages.c ---- */
 
-/* Where a walk over pages is.  A token that comes again would lead round for ever; so a
- * walk remembers the token of one earlier page, the last whose number is a power of two,
- * which meets a loop of any length. */
+/* A position in a paged walk.  A repeated page token would loop forever, so a walk remembers the
+ * token of one earlier page, the last whose number is a power of two: that detects a loop of any
+ * length. */
 struct tide_mail_page {
-    uint64_t number; /* 0: the first, without a token */
+    uint64_t number; /* 0: the first page, without a token */
     tide_text token;
-    uint64_t mark; /* a number for the remembered token */
+    uint64_t mark; /* the page number of the remembered token */
 };
-/* The page after this one, which `next` leads to.  false: the walk goes in a circle. */
+/* The page that `next` leads to.  false: the walk is in a loop. */
 bool tide_mail_page_next(const struct tide_mail_page *page, tide_text next,
                          struct tide_mail_page *next_out);
-/* Of a job's payload; none there: the first page.  The token points into the payload. */
+/* Reads the page from a job's payload; no page there means the first.  The token points into the
+ * payload. */
 tide_status tide_mail_page_read(const json_t *payload, struct tide_mail_page *page_out,
                                 tide_error *err);
-/* That page as a job of its own, of this job's account.  `payload` says the rest. */
+/* Enqueues that page as a job of this job's account.  `payload` holds the other fields. */
 tide_status tide_mail_page_job(tide_mail *mail, tide_job *job, uint32_t kind, tide_json *payload,
                                const struct tide_mail_page *page, tide_error *err);
-/* A walk that cannot go on from a page (its token is refused or leads in a circle) begins
- * again with the first one: at this job's next attempt, a few times, and then when a sync
- * starts the failed job again.  tide_mail_over_begin() is called by every attempt. */
+/* A walk that cannot continue from a page (its token is refused or loops) restarts from the first
+ * page: at this job's next attempt, a few times, and then when a sync restarts the failed job.
+ * Every attempt calls tide_mail_over_begin(). */
 tide_status tide_mail_over(tide_job *job, uint64_t tries, tide_error *err);
 void tide_mail_over_begin(tide_job *job, struct tide_mail_page *page, uint64_t *tries);
 
 /* ---- mail/sync/history.c ---- */
 
-/* A change of a message whose id can be none is a change of some message: TIDE_SERVER, the page
- * is not believed (M6a).  Passed over, a deletion would never be known. */
+/* TIDE_SERVER if a change names an id that cannot be a message id: the page is rejected (M6a),
+ * because skipping the change could lose a deletion. */
 tide_status tide_mail_history_ids(const json_t *records, tide_error *err);
 
 /* ---- mail/sync/refetch.c ---- */
 
-/* Children of a job: mail.fetch jobs for messages whose copy is short or damaged, if it is worth
- * asking again by now, or `all`. */
+/* Adds mail.fetch children for messages whose copy is incomplete or damaged, if a retry is due or
+ * `all` is set. */
 tide_status tide_mail_refetch(tide_mail *mail, struct tide_mail_user *user, tide_job *job, bool all,
                               tide_error *err);
-/* A child of a job: everything from that time on is read back, and what is damaged fetched. */
+/* Adds a child that verifies everything from that time on and refetches damaged messages. */
 tide_status tide_mail_heal_job(tide_mail *mail, tide_job *job, int64_t from_ms, tide_error *err);
-/* Everything is done: losses that are healed are forgotten (mail/sync/lost.h K3). */
+/* Forgets healed losses when all work is done (mail/sync/lost.h K3). */
 tide_status tide_mail_settle(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
 
 /* ---- mail/sync/aside.c ---- */
 
-/* Moves shards that are damaged as files into a directory beside them, and copies what can be read
- * in them into new ones.  The rest counts as lost, and is fetched again.  Crash-safe: the
- * next heal goes on.  Nobody has the archive open.  `aside` may be NULL. */
+/* Moves shards that are damaged as files into a directory next to them, and copies their readable
+ * messages into new shards.  The rest counts as lost and is fetched again.  Crash-safe: the next
+ * heal resumes.  The archive must not be open.  `aside` may be NULL. */
 tide_status tide_mail_set_aside(tide_mail *mail, const char *email, struct tide_mail_aside *aside,
                                 tide_error *err);
 
 /* ---- mail/sync/audit.c ---- */
 
-/* Compares the archive with what the ledger remembers (M4, W3); what is lost is noted
- * in the account's row, durably, before anything may be put. */
+/* Compares the archive with what the ledger recorded (M4, W3).  Records losses in the account's
+ * row, durably, before anything may be stored. */
 tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_error *err);
-/* With the job's end: the ids of what is gone from the server now (mail/sync/lost.h K2; mail/sync/sole.c). */
+/* With the job's end, records the ids that are now gone from the server (mail/sync/lost.h K2;
+ * mail/sync/sole.c). */
 tide_status tide_mail_remember_gone(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                     tide_error *err);
-/* With the job's end: what the archive shows now must still be there at the next run. */
+/* With the job's end, records the state of the archive, which the next run must find again. */
 tide_status tide_mail_remember(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                tide_error *err);
-/* The same as a proof: everything up to `history_id` is there. */
+/* The same as a proof: everything up to `history_id` is stored. */
 tide_status tide_mail_remember_proof(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                      const char *history_id, uint64_t now_ms, tide_error *err);
 

@@ -57,7 +57,7 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
 
 /* ---- life ---- */
 
-/* For a command: the archive is open for writing here and nowhere else. */
+/* For a command: only this process has the archive open for writing. */
 static tide_status index_again(tide_job *job, void *context, tide_error *err)
 {
     struct tide_mail_user *user = NULL;
@@ -96,8 +96,8 @@ tide_status tide_mail_gate(tide_mail *mail, const struct tide_kind *kind, bool a
 
 static tide_status define_kinds(tide_mail *mail, tide_error *err)
 {
-    /* A plan goes first; history is short.  Lists and fetches have one priority, by settings
-     * (E3.4): older jobs go first, and those are the lists of a plan. */
+    /* mail.plan has the highest priority; history is short.  Lists and fetches share one priority
+     * from the settings (E3.4): older jobs run first, and those are the lists of a plan. */
     const bool sync = !mail->options.no_sync;
     const bool archiver = mail->options.archiver;
     const struct {
@@ -154,10 +154,10 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
             rc = tide_mail_gate(mail, &kind, kinds[i].number == &mail->plan_kind, kinds[i].number,
                                 err);
     }
-    /* A manifest is gone on with when somebody says so, never because a job of a dead
-     * process is found (mail/remove/remove.h). */
-    /* On a shared ledger they may be of a process that lives; there tide_archiver_next() does it for
-     * its own account, whose archive nobody else has open. */
+    /* A manifest resumes only at a user's request, never because a job of a dead process is found
+     * (mail/remove/remove.h). */
+    /* On a shared ledger the jobs may belong to a live process; there tide_archiver_next() cancels
+     * them for its own account, whose archive no other process has open. */
     const bool alone = !tide_engine_shared(mail->engine);
     if (rc == TIDE_OK && archiver && alone)
         rc = tide_cancel_kind(mail->engine, TIDE_MAIL_REMOVE, err);
@@ -204,8 +204,8 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
 
 static tide_status user_close(tide_mail *mail, struct tide_mail_user *user, tide_error *err)
 {
-    /* A shard is whole without its log when nobody is at it: people copy files.  A
-     * failure is harmless, for the log is as durable as the file. */
+    /* Merge the log into the shard when no process uses it, because users copy the files.  A
+     * failure is harmless: the log is as durable as the file. */
     if (user->archive != NULL)
         (void)tide_archive_checkpoint(user->archive, NULL, NULL);
     const tide_status rc = tide_archive_close(user->archive, err);
@@ -294,7 +294,7 @@ tide_status tide_mail_account_add(tide_mail *mail, const char *email, const char
     }
     if (rc != TIDE_OK)
         return rc;
-    row.account = account; /* what a known account has done so far stays */
+    row.account = account; /* keep what a known account has done so far */
     (void)snprintf(row.email, sizeof row.email, "%s", email);
     (void)snprintf(row.endpoint, sizeof row.endpoint, "%s", endpoint == NULL ? "" : endpoint);
     return tide_transact(mail->engine, write_row, &row, err);
@@ -307,7 +307,7 @@ static tide_status remove_row(tide_transaction *transaction, void *arg, tide_err
     const tide_status rc = tide_mail_row_get(db, row->account, row, err);
     if (rc != TIDE_OK)
         return rc;
-    /* Added again, it may begin elsewhere. */
+    /* An account that is added again may get another place. */
     const tide_status gone = tide_transaction_place(transaction, row->account, "", "", err);
     return gone == TIDE_OK ? tide_mail_row_remove(db, row->account, err) : gone;
 }
@@ -343,8 +343,8 @@ tide_status tide_mail_accounts(tide_mail *mail,
     return tide_transact(mail->engine, accounts_run, &ask, err);
 }
 
-/* A process that stops gives up its engine first, and then writes its archives' logs back
- * into their files: whoever comes next may have to wait for the end of that. */
+/* A stopping process gives up its engine first and then merges its archives' logs into their files:
+ * the next process may have to wait until that ends. */
 static tide_status archive_open(tide_mail *mail, const struct tide_archive_options *options,
                                 tide_archive **archive_out, tide_error *err)
 {
@@ -401,8 +401,8 @@ static struct tide_mail_user *user_known(tide_mail *mail, uint32_t account)
     return NULL;
 }
 
-/* Two jobs may come here at once, and the archive must be opened once: the second one
- * waits for the first.  TIDE_NOT_FOUND: the caller is to open it. */
+/* Two jobs may call this at once, but only one may open the archive: the second waits for the
+ * first.  TIDE_NOT_FOUND: the caller must open it. */
 static tide_status user_wait(tide_mail *mail, uint32_t account, struct tide_mail_user **user_out)
 {
     tide_status rc = TIDE_OK;
@@ -440,7 +440,7 @@ tide_status tide_mail_user(tide_mail *mail, uint32_t account, struct tide_mail_u
     tide_status rc = user_wait(mail, account, user_out);
     if (rc == TIDE_STOPPED)
         return tide_error_set(err, rc, "stopped while an archive was opened");
-    /* Nothing that is fetched could be kept: no call is worth its units. */
+    /* Fetched messages could not be stored: a call would waste quota units. */
     if (rc == TIDE_OK && __atomic_load_n(&(*user_out)->broken, __ATOMIC_RELAXED))
         return tide_error_set(err, TIDE_DISK_FULL,
                               "the archive of %s failed; check the disk, then start again",
@@ -471,7 +471,7 @@ tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide
     return TIDE_DISK_FULL;
 }
 
-/* ---- who is signed out ---- */
+/* ---- refused sign-ins ---- */
 
 static struct tide_mail_signed_out *signed_out_of(tide_mail *mail, uint32_t account)
 {
@@ -526,7 +526,7 @@ bool tide_mail_signed_out(tide_mail *mail, const char *email, char text_out[400]
 
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err)
 {
-    /* The process that had the account before us has not closed its archive yet. */
+    /* The previous owner of the account has not closed its archive yet. */
     if (rc == TIDE_BUSY && tide_engine_shared(mail->engine))
         return tide_job_again(job, tide_job_now_ms(job) + BUSY_MS);
     if (rc == TIDE_OK)
@@ -560,7 +560,7 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
         rc = tide_mail_row_read(mail, account, &row, err);
     if (rc == TIDE_OK && run->since_ms >= tide_world_now_unix_ms(mail->world))
         rc = tide_error_set(err, TIDE_INVALID, "there is no mail from the future");
-    /* An archive that cannot be opened is told here, not by a failed job. */
+    /* Report an archive that cannot be opened here, not through a failed job. */
     struct tide_mail_user *user = NULL;
     if (rc == TIDE_OK && run->heal && !run->elsewhere)
         rc = tide_mail_set_aside(mail, row.email, run->aside, err);
@@ -584,7 +584,7 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
     return rc;
 }
 
-enum { INDEX_GROUP = 200 }; /* so that who asks can stop between two */
+enum { INDEX_GROUP = 200 }; /* so that the caller can stop between two groups */
 
 tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err)
 {
@@ -603,7 +603,7 @@ tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err
     return rc;
 }
 
-/* An account that is not held gets no job, so whoever wants it later opens it anew. */
+/* An account that this process does not lease gets no jobs; its next use opens it again. */
 static struct tide_mail_user *user_resting(tide_mail *mail)
 {
     struct tide_mail_user *resting = NULL;
@@ -680,7 +680,8 @@ tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail
     struct state_ask ask = {.state = &state};
     tide_status rc = tide_engine_account(mail->engine, email, "gmail", &account, err);
     if (rc == TIDE_OK)
-        rc = state_archive(mail, account, &state, err); /* proves it, before the row is read */
+        rc = state_archive(mail, account, &state, err); /* checks the archive before the row is
+                                                         * read */
     if (rc == TIDE_OK)
         rc = tide_mail_row_read(mail, account, &row, err);
     if (rc == TIDE_OK)

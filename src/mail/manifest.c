@@ -249,7 +249,7 @@ tide_status tide_removal_add(tide_rows db, const struct tide_removal *removal, t
 tide_status tide_removal_move(tide_rows db, uint64_t id, tide_removal_state state, const char *text,
                               uint64_t now_ms, tide_error *err)
 {
-    /* F2, as the states from which one may come. */
+    /* F2: the states each state may be entered from. */
     static const char *const moves[] = {
         [TIDE_REMOVAL_ASKED] = "UPDATE mail_removal SET state = 1, changed_ms = ?3"
                                " WHERE id = ?1 AND state = 0 AND ?2 IS NOT NULL",
@@ -350,7 +350,7 @@ tide_status tide_removal_find(tide_rows db, uint32_t account, tide_text gmail_id
 
 /* ---- for a restore ---- */
 
-/* One entry, or TIDE_NOT_FOUND; ends the statement. */
+/* Reads one entry, or TIDE_NOT_FOUND; closes the statement. */
 static tide_status removal_one(tide_rows_stmt *stmt, struct tide_removal *removal_out,
                                tide_removal_mode *mode_out, tide_error *err)
 {

@@ -1,21 +1,20 @@
-/* manifest.h - what was taken out of Gmail, or put back, on whose word (M14).
+/* manifest.h - records what was removed from Gmail or restored to it, and at whose request (M14).
  *
- * A manifest is one run of the archiver or of a restore: what was asked for, and
- * an entry for every message it touches.  An entry is written before the server
- * is asked to do anything, so whatever happened, the manifest names it.  It is
- * the only thing that a restore needs besides the archive.
+ * A manifest is one run of the archiver or of a restore: the request, and an entry for every
+ * message it touches.  An entry is written before the first call to the server, so the manifest
+ * names every message that may have changed.  A restore needs only the manifest and the archive.
  *
- * Rows of state.db, in the ledger's transactions (E1.6).  All functions run on
- * the ledger's writer, inside a transaction, except where they say so.
+ * Rows of state.db, in the ledger's transactions (E1.6).  All functions run on the ledger's writer,
+ * inside a transaction, unless stated otherwise.
  *
  * Invariants:
  *   F1  an entry exists, with the hash of the copy, before its message is removed.
  *   F2  an entry's state only moves along planned -> asked -> removed -> restored,
- *       or from planned or asked (mail/remove/remove.h V6) to refused; nothing else, and nothing back.
+ *       or from planned or asked (mail/remove/remove.h V6) to refused; never back.
  *   F3  (manifest, Gmail id) is unique: planning again adds nothing.
  *   F4  a restored entry names the id that the message has now.
- *   F5  a run of the archiver counts once its last entry is planned (planned_ms); one
- *       that is not has asked the server for nothing and may be forgotten.
+ *   F5  a run of the archiver is valid once its last entry is planned (planned_ms); before that it
+ *       has sent nothing to the server and may be forgotten.
  */
 #ifndef TIDE_MAIL_MANIFEST_H
 #define TIDE_MAIL_MANIFEST_H
@@ -24,46 +23,46 @@
 #include "mail/archive/archive.h"
 
 typedef enum tide_removal_mode {
-    TIDE_REMOVE_FROM_INBOX = 0, /* the default: can be undone by anybody */
+    TIDE_REMOVE_FROM_INBOX = 0, /* the default: easy to undo in Gmail */
     TIDE_REMOVE_TO_TRASH = 1,   /* Gmail keeps it for 30 days */
     TIDE_REMOVE_FOR_GOOD = 2,   /* full archiving: gone there, kept here */
-    TIDE_REMOVE_NOTHING = 3,    /* a restore by query: entries begin as removed */
+    TIDE_REMOVE_NOTHING = 3,    /* a restore by query: entries start as removed */
 } tide_removal_mode;
 /* "inbox", "trash", "delete", "restore" */
 const char *tide_removal_mode_name(tide_removal_mode mode);
 
 typedef enum tide_removal_state {
     TIDE_REMOVAL_PLANNED = 0,
-    TIDE_REMOVAL_ASKED = 1, /* the server was, or is about to be, asked */
+    TIDE_REMOVAL_ASKED = 1, /* the call was sent or is about to be */
     TIDE_REMOVAL_REMOVED = 2,
-    TIDE_REMOVAL_REFUSED = 3, /* by us: `reason` says why */
+    TIDE_REMOVAL_REFUSED = 3, /* by Tidemark: `reason` says why */
     TIDE_REMOVAL_RESTORED = 4,
 } tide_removal_state;
 const char *tide_removal_state_name(tide_removal_state state);
 
 struct tide_manifest {
-    uint64_t id; /* 0: give one */
+    uint64_t id; /* 0: assign one */
     uint32_t account;
     tide_removal_mode mode;
-    char query[1024]; /* as it was asked for, filters included */
+    char query[1024]; /* as requested, filters included */
     uint64_t made_ms;
     uint64_t ended_ms;     /* 0: unfinished */
     uint64_t watermark_ms; /* when it was planned */
-    uint64_t planned_ms;   /* when its last entry was; 0: not yet (F5) */
-    /* Counted from the entries when read. */
+    uint64_t planned_ms;   /* when its last entry was planned; 0: not yet (F5) */
+    /* Counted from the entries on read. */
     uint64_t entries[TIDE_REMOVAL_RESTORED + 1];
     uint64_t bytes[TIDE_REMOVAL_RESTORED + 1];
 };
 
 struct tide_removal {
-    uint64_t id; /* 0: give one */
+    uint64_t id; /* 0: assign one */
     uint64_t manifest;
     char gmail_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
     char thread_id[TIDE_GMAIL_ID_BYTES_MAX + 1];
     uint8_t hash[TIDE_CONTENT_HASH_BYTES]; /* of the copy in the archive */
     uint64_t bytes;
     int64_t internal_ms;
-    char labels[2048]; /* ids before the removal, separated by spaces */
+    char labels[2048]; /* label ids before the removal, separated by spaces */
     tide_removal_state state;
     char reason[256];
     char restored_id[TIDE_GMAIL_ID_BYTES_MAX + 1]; /* F4 */
@@ -72,14 +71,14 @@ struct tide_removal {
 
 tide_status tide_manifest_tables(tide_rows db, tide_error *err);
 
-/* Writes a new one; its id comes back in it. */
+/* Writes a new manifest and sets its id. */
 tide_status tide_manifest_add(tide_rows db, struct tide_manifest *manifest, tide_error *err);
-/* Its last entry is written (F5). */
+/* Marks the manifest as planned: its last entry is written (F5). */
 tide_status tide_manifest_planned(tide_rows db, uint64_t manifest, uint64_t now_ms,
                                   tide_error *err);
-/* Forgets runs of the archiver that were never planned to their end (F5), at most
- * `limit` entries of them in one go; *more_out: there are more.  Only the account's own: the
- * caller has its archive open for writing, so that nobody else is planning one. */
+/* Forgets runs of the archiver whose planning did not finish (F5), at most `limit` entries per
+ * call; *more_out: there are more.  Only those of this account: the caller has its archive open for
+ * writing, so no other process is planning one. */
 tide_status tide_manifest_forget_unplanned(tide_rows db, uint32_t account, uint32_t limit,
                                            bool *more_out, tide_error *err);
 tide_status tide_manifest_end(tide_rows db, uint64_t manifest, uint64_t ended_ms, tide_error *err);
@@ -91,10 +90,10 @@ tide_status tide_manifest_list(tide_rows db, uint32_t account,
                                void (*visit)(const struct tide_manifest *manifest, void *arg),
                                void *arg, tide_error *err);
 
-/* An entry as it stands in `removal`; one that is there already is left alone (F3). */
+/* Adds `removal` as it is; an existing entry is kept (F3). */
 tide_status tide_removal_add(tide_rows db, const struct tide_removal *removal, tide_error *err);
-/* Moves an entry on (F2; anything else is TIDE_STALE and changes nothing).  `text` is
- * the reason of a refusal, or the new id of a restored one; else "". */
+/* Moves an entry to a state (F2; any other move is TIDE_STALE and changes nothing).  `text` is the
+ * reason of a refusal or the new id of a restored message; else "". */
 tide_status tide_removal_move(tide_rows db, uint64_t id, tide_removal_state state, const char *text,
                               uint64_t now_ms, tide_error *err);
 /* Entries of a manifest with id > `after`, ascending, at most `limit`; `state` -1: all.
@@ -107,25 +106,24 @@ tide_status tide_removal_list(tide_rows db, uint64_t manifest, int state, uint64
 tide_status tide_removal_find(tide_rows db, uint32_t account, tide_text gmail_id,
                               struct tide_removal *removal_out, tide_error *err);
 
-/* ---- for a restore ---- */
+/* ---- for restores ---- */
 
 /* By its id; TIDE_NOT_FOUND. */
 tide_status tide_removal_get(tide_rows db, uint64_t id, struct tide_removal *removal_out,
                              tide_error *err);
-/* As tide_removal_find(), but not of restores, and with the mode of its manifest. */
+/* As tide_removal_find(), but skips restores, and returns the mode of the manifest. */
 tide_status tide_removal_origin(tide_rows db, uint32_t account, tide_text gmail_id,
                                 struct tide_removal *removal_out, tide_removal_mode *mode_out,
                                 tide_error *err);
 /* The entry of a manifest for a message; TIDE_NOT_FOUND. */
 tide_status tide_removal_of(tide_rows db, uint64_t manifest, tide_text gmail_id,
                             struct tide_removal *removal_out, tide_error *err);
-/* The message is back under `new_id`: every entry that removed it becomes restored (F2, F4),
- * whichever manifest it is in. */
+/* The message is back under `new_id`: every entry that removed it, in any manifest, becomes
+ * restored (F2, F4). */
 tide_status tide_removal_restored(tide_rows db, uint32_t account, tide_text gmail_id,
                                   tide_text new_id, uint64_t now_ms, tide_error *err);
-/* What is known of a message besides: when the first manifest that names it was made (0:
- * none does), whether an entry was restored to this id, and whether it was restored to
- * another one. */
+/* Further facts about a message: when the first manifest that names it was made (0: none does),
+ * whether an entry was restored to this id, and whether one was restored to another id. */
 struct tide_removal_facts {
     uint64_t first_ms;
     bool claimed;
@@ -139,13 +137,13 @@ tide_status tide_manifest_unfinished(tide_rows db, uint32_t account, const char 
 
 /* ---- gaps ----
  *
- * A history id that was not reached by reading the history before it (it had expired, or
- * everything was listed again) leaves a gap: how labels changed in it nobody can tell.
- * What was stored before the gap may have other labels in Gmail than here. */
+ * A history id that was not reached by reading the history before it (it had expired, or everything
+ * was listed again) leaves a gap: the label changes in it are unknown.  What was stored before the
+ * gap may have other labels in Gmail than here. */
 
-/* From the transaction that notes such an id; `at_ms` is when its run began. */
+/* Called in the transaction that records such an id; `at_ms` is when its run started. */
 tide_status tide_gap_put(tide_rows db, uint32_t account, uint64_t at_ms, tide_error *err);
-/* When the newest one was; 0: there is none. */
+/* When the newest gap was; 0: there is none. */
 tide_status tide_gap_get(tide_rows db, uint32_t account, uint64_t *at_ms_out, tide_error *err);
 
 #endif

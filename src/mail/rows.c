@@ -141,7 +141,7 @@ tide_status tide_mail_rows(tide_rows db, void (*visit)(const struct tide_mail_ro
     return rc;
 }
 
-/* One statement with the account as ?1. */
+/* Runs one statement with the account as ?1. */
 static tide_status run_for(tide_rows db, const char *sql, uint64_t number, tide_error *err)
 {
     tide_rows_stmt stmt;
@@ -373,9 +373,9 @@ tide_status tide_mail_proof_put(tide_rows db, uint32_t account,
                                 const struct tide_shard_state *shard, uint64_t at_ms,
                                 tide_text history_id, tide_error *err)
 {
-    /* Generations above this one are those of a copy that is lost.  Of those before the last
-     * sixty-four, the last of each day stays: a shard that is synced every five minutes
-     * makes sixty-four in an afternoon, and backups are older than that. */
+    /* Generations above this one belong to a lost copy.  Of those before the last sixty-four, the
+     * last of each day is kept: a shard that is synced every five minutes makes sixty-four in an
+     * afternoon, and backups are older than that. */
     static const char forget[] =
         "DELETE FROM mail_proof WHERE account = ?1 AND id = ?2 AND (generation > ?3 OR"
         " (generation < (SELECT generation FROM mail_proof WHERE account = ?1 AND id = ?2"
@@ -525,7 +525,7 @@ tide_status tide_mail_listing_step(tide_rows db, uint64_t id, uint64_t more, uin
     return get_u64(&stmt, left_out, err);
 }
 
-/* On PostgreSQL all ids are one parameter: the way to the server costs more than a row. */
+/* On PostgreSQL all ids are one parameter: a round trip costs more than a row. */
 static tide_status seen_add_all(tide_rows db, uint64_t listing, const tide_text *ids, size_t count,
                                 tide_error *err)
 {
@@ -565,7 +565,7 @@ tide_status tide_mail_seen_add(tide_rows db, uint64_t listing, const tide_text *
     return rc;
 }
 
-/* The same for questions: the answer names the ids that were seen by their place. */
+/* The same for queries: the answer names the seen ids by their position. */
 static tide_status seen_get_all(tide_rows db, uint64_t listing, const tide_text *ids, size_t count,
                                 bool *seen_out, tide_error *err)
 {

@@ -25,7 +25,7 @@ struct tide_slices tide_slices_plan(uint64_t floor_s, uint64_t oldest_s, uint64_
         slices.step_s *= 2; /* S2 */
     slices.count = (size_t)(span_s / slices.step_s) + 1;
     slices.first_s = end_s - (uint64_t)(slices.count - 1) * slices.step_s;
-    /* The first one would be empty when the floor is where the second one begins. */
+    /* A floor at or after the end of the first slice makes that slice empty. */
     if (slices.count > 1 && slices.first_s <= floor_s) {
         slices.count--;
         slices.first_s += slices.step_s;

@@ -1,4 +1,4 @@
-/* slice.h - a mailbox cut into slices of time (M1).
+/* slice.h - divides a mailbox into slices of time (M1).
  *
  * Slices are [after, before) in epoch seconds, never calendar dates, whose time
  * zone is ambiguous.  The first begins at the floor or is open to the past, the last
@@ -7,8 +7,8 @@
  * Invariants:
  *   S1  the slices of a plan cover [floor, end) without gap or overlap; without a
  *       floor (-infinity, end).
- *   S2  there are at most TIDE_SLICES_MAX; longer ones rather than more.
- *   S3  the halves of a span cover it without gap or overlap, and neither is empty.
+ *   S2  there are at most TIDE_SLICES_MAX; slices get longer instead of more.
+ *   S3  the halves of a span cover it without gap or overlap; neither is empty.
  */
 #ifndef TIDE_MAIL_SLICE_H
 #define TIDE_MAIL_SLICE_H
@@ -36,20 +36,19 @@ struct tide_slices {
 
 /* Days in a slice: monthly below 20,000 messages, daily above 500,000, else weekly. */
 uint32_t tide_slice_days(uint64_t messages);
-/* `oldest_s`: there is no mail between the floor and it, as far as we know (0: unknown). */
+/* `oldest_s`: no known mail lies between the floor and this time (0: unknown). */
 struct tide_slices tide_slices_plan(uint64_t floor_s, uint64_t oldest_s, uint64_t end_s,
                                     uint32_t days);
 struct tide_slice tide_slices_at(const struct tide_slices *slices, size_t index);
 
-/* Cuts a span in two; `now_s` stands for an open end.  false: it is too short. */
+/* Halves a span; `now_s` stands for an open end.  false: it is too short. */
 bool tide_slice_halves(struct tide_slice span, uint64_t now_s, struct tide_slice halves_out[2]);
 
-/* Ids in one job (M2): ten seconds of quota, so many when there is none (units 0). */
+/* Ids per job (M2): ten seconds of quota, or a fixed number without quota (units 0). */
 uint32_t tide_slice_fetch_ids(uint64_t window_units, uint64_t window_ms, uint32_t call_units);
 
-/* The time that a person means by "2019-01-31", "2019-01", "2019" (its beginning, UTC)
- * or by an age: "90d", "12w", "6m", "2y" (months of 30 and years of 365 days).  false:
- * none of these, or not before now. */
+/* Parses "2019-01-31", "2019-01", "2019" (the start, UTC) or an age: "90d", "12w", "6m", "2y"
+ * (months of 30 and years of 365 days).  false: none of these, or not before now. */
 bool tide_since_parse(tide_text text, uint64_t now_ms, uint64_t *since_ms_out);
 
 #endif

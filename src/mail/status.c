@@ -67,7 +67,7 @@ static void row_visit(const struct tide_mail_row *row, void *arg)
     ask->found = true;
 }
 
-/* The governor's last words: a sign-in that was refused is remembered there. */
+/* Reads the stored governor state: it remembers a refused sign-in. */
 static bool account_row(const struct tide_account_row *row, void *arg)
 {
     struct tide_mail_look *look = arg;
@@ -85,7 +85,7 @@ static bool account_row(const struct tide_account_row *row, void *arg)
     return false;
 }
 
-/* What its calls came to is newer than a pause that a governor remembers. */
+/* The outcome of the account's calls is newer than a pause the governor remembers. */
 static void look_outcome(tide_ledger *ledger, struct tide_mail_look *look)
 {
     struct tide_outcome outcome;
@@ -195,7 +195,7 @@ static bool left_visit(const struct tide_work_left *row, void *arg)
         look->jobs_failed += row->jobs;
         return true;
     }
-    /* While one of these is left, what is left is not wholly known. */
+    /* While one of these jobs is left, the remaining work is not fully known. */
     const bool changes = tide_text_equal(row->kind_name, TIDE_TEXT("mail.history"));
     const bool lists = changes || tide_text_equal(row->kind_name, TIDE_TEXT("mail.list")) ||
                        tide_text_equal(row->kind_name, TIDE_TEXT("mail.plan"));
@@ -295,8 +295,8 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
     struct row_ask ask = {.email = email};
     uint64_t stream = 0;
     bool own = false;
-    /* One snapshot for all statements, or a cycle could finish between two of them.
-     * Where the handle is in a transaction already, that one serves. */
+    /* One snapshot for all statements: otherwise a cycle could finish between two of them.  A
+     * handle that is already in a transaction uses that one. */
     tide_status rc = tide_rows_snapshot(tide_ledger_rows(ledger), WHAT, &own, err);
     if (rc == TIDE_OK)
         rc = rows_of(ledger, row_visit, &ask, err);
@@ -320,7 +320,7 @@ tide_status tide_mail_look(tide_ledger *ledger, const char *email, bool full,
     if (rc == TIDE_OK && look->watermark_ms == 0 && ask.row.floor_ms > ask.row.since_ms)
         look->watermark_ms = ask.row.floor_ms; /* where this stream began: proven before */
     if (rc == TIDE_OK && ask.row.lost && ask.row.lost_ms < look->watermark_ms)
-        look->watermark_ms = ask.row.lost_ms; /* the next plan lets it fall back */
+        look->watermark_ms = ask.row.lost_ms; /* the next plan moves it back to here */
     if (rc == TIDE_OK && full)
         rc = look_full(ledger, stream, look, err);
     tide_rows_snapshot_end(tide_ledger_rows(ledger), own);
@@ -352,7 +352,7 @@ tide_status tide_mail_kept(tide_archive *archive, struct tide_mail_kept *kept_ou
         struct tide_shard_state shard;
         const tide_status rc = tide_archive_shard(archive, i, &shard, err);
         if (rc == TIDE_NOT_FOUND)
-            break; /* it went away meanwhile */
+            break; /* the account was removed meanwhile */
         if (rc != TIDE_OK)
             return rc;
         if (shard.messages > 0 && (kept.oldest_ms == 0 || shard.oldest_ms < kept.oldest_ms))
