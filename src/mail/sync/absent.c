@@ -1,12 +1,11 @@
-/* mail.absent and mail.confirm: what the server no longer has (M5, M6a).
+/* absent.c - mail.absent and mail.confirm: finds messages that the server no longer has (M5, M6a).
  *
- * When a complete listing has ended, mail.absent walks the archive in pages, oldest
- * first, and looks up which of its messages the listing did not name.  A listing may
- * miss an entry, and mail may have been stored while it ran; so mail.confirm asks for
- * each of these by its id, and only a 404 makes it gone, while a message that was named is
- * still given.  A listing that names far fewer than the server says it has is not believed.  A page and the next one's
- * job commit together, and to mark what is marked is harmless: a crash anywhere
- * costs a page. */
+ * When a complete listing has ended, mail.absent walks the archive in pages, oldest first, and
+ * looks up which of its messages the listing did not name.  A listing may miss an entry, and mail
+ * may have been stored while it ran; so mail.confirm gets each of these by its id, and only a 404
+ * makes it gone, provided the server still returns a message that was listed.  A listing with far
+ * fewer messages than the server reports is rejected.  A page and the job of the next one commit
+ * together, and marking a marked message again is harmless: a crash costs at most a page. */
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/files/import.h"
@@ -18,10 +17,10 @@
 
 enum {
     PAGE = 500,          /* messages looked up at once */
-    PAGE_MAX = 4 * PAGE, /* more of one millisecond are not judged */
+    PAGE_MAX = 4 * PAGE, /* more messages of one millisecond are skipped */
     FORGET_MAX = 5000,   /* rows deleted in one transaction (E2.5) */
     CONFIRM_IDS = 50,
-    PROVEN_MS = 600000, /* so long it counts that the server gave a message that it listed */
+    PROVEN_MS = 600000, /* how long a successful get of a listed message stays valid as proof */
 };
 
 #define SHORT TIDE_TEXT("short")
@@ -31,7 +30,7 @@ struct absent {
     struct tide_mail_user *user;
     tide_job *job;
     struct tide_mail_listing listing;
-    bool forget; /* the walk has ended */
+    bool forget; /* the walk has ended; delete the listing */
     uint64_t from_ms;
     /* A page of the archive. */
     char (*ids)[TIDE_GMAIL_ID_BYTES_MAX + 1];
@@ -41,7 +40,7 @@ struct absent {
     bool more;
     bool *seen;
     tide_text *texts;
-    /* What the listing named. */
+    /* The messages of the listing. */
     uint64_t named;
     char known[TIDE_GMAIL_ID_BYTES_MAX + 1];
     struct tide_mail_position position;
@@ -49,7 +48,7 @@ struct absent {
 
 /* ---- a page of the archive ---- */
 
-/* Ends between two milliseconds, so that the next page begins with a time. */
+/* A page ends between two milliseconds, so that the next one can start at a time. */
 static bool page_visit(const struct tide_stored *stored, void *arg)
 {
     struct absent *absent = arg;
@@ -60,7 +59,7 @@ static bool page_visit(const struct tide_stored *stored, void *arg)
     }
     absent->visited++;
     absent->last_ms = stored->internal_ms;
-    /* What was imported from a file never was at the server. */
+    /* Imported mail was never on the server. */
     if (tide_import_id_is(tide_text_of(stored->gmail_id)))
         return true;
     if (!stored->gone && absent->count < PAGE_MAX)
@@ -130,7 +129,7 @@ static tide_status page_judge(struct absent *absent, tide_error *err)
 
 /* ---- the job ---- */
 
-/* Its own successor until nothing is left. */
+/* The job enqueues itself until nothing is left. */
 static tide_status write_forget(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct absent *absent = arg;
@@ -159,7 +158,7 @@ static tide_status read_listing(tide_transaction *transaction, void *arg, tide_e
                : rc;
 }
 
-/* ---- a listing that is too short ---- */
+/* ---- an incomplete listing ---- */
 
 static tide_status write_again(tide_transaction *transaction, void *arg, tide_error *err)
 {
@@ -172,12 +171,12 @@ static tide_status write_again(tide_transaction *transaction, void *arg, tide_er
     return tide_mail_relist(transaction, absent->mail, &relist, err);
 }
 
-/* The job fails then, and a later sync that starts it again lists everything anew.  *again_out:
- * this one does. */
+/* A listing that is too short fails the job; a later sync that restarts the job lists everything
+ * again.  *again_out: this attempt does so. */
 static tide_status check_length(struct absent *absent, bool *again_out, tide_error *err)
 {
     if (absent->from_ms > absent->listing.from_ms || absent->listing.from_ms > 0)
-        return TIDE_OK; /* checked with the first page; a part of a mailbox has no number */
+        return TIDE_OK; /* checked with the first page; parts of a mailbox have no count */
     tide_status rc =
         tide_mail_position(absent->mail, absent->user, absent->job, &absent->position, err);
     if (rc != TIDE_OK || !tide_mail_is_short(absent->named, absent->position.messages))
@@ -221,7 +220,7 @@ static tide_status absent_run(tide_job *job, void *context, tide_error *err)
         rc = tide_transact(absent->mail->engine, read_listing, absent, err);
     if (rc == TIDE_NOT_FOUND)
         return TIDE_OK; /* the account was removed meanwhile */
-    /* Only a listing that came to its end says anything about absence (M6a). */
+    /* Only a finished listing proves absence (M6a). */
     if (rc == TIDE_OK && absent->listing.left > 0)
         rc = tide_error_set(err, TIDE_INVALID, "a listing of %" PRIu64 " spans is not complete",
                             absent->listing.left);
@@ -243,17 +242,17 @@ tide_status tide_mail_absent(tide_job *job, void *context, tide_error *err)
     return tide_mail_ended(context, job, absent_run(job, context, err), err);
 }
 
-/* ---- one by one ---- */
+/* ---- confirming each message ---- */
 
 struct confirm {
     tide_mail *mail;
     struct tide_mail_user *user;
     tide_job *job;
-    bool *asked; /* of each item: it is there, or is marked as gone */
+    bool *asked; /* per item: it is there, or is marked as gone */
     bool *gone;
     uint64_t ticket;
-    bool proven;                             /* a message that the listing named is still given */
-    char known[TIDE_GMAIL_ID_BYTES_MAX + 1]; /* that message; "": it named none */
+    bool proven;                             /* the server still returns a listed message */
+    char known[TIDE_GMAIL_ID_BYTES_MAX + 1]; /* that message; "": the listing was empty */
 };
 
 static tide_status ask_for(struct confirm *confirm, tide_text id, tide_error *err)
@@ -266,9 +265,9 @@ static tide_status ask_for(struct confirm *confirm, tide_text id, tide_error *er
     return rc;
 }
 
-/* Whether the server still gives a message that the listing named.  Asked before the others, and
- * kept with the job: where the quota allows one call at a time, two calls for each item would
- * begin with the first one for ever. */
+/* Whether the server still returns a message that the listing named.  Asked before the others, and
+ * kept with the job: where the quota allows one call at a time, a job that made two calls per item
+ * would restart at the first forever. */
 static tide_status prove(struct confirm *confirm, tide_error *err)
 {
     const uint64_t now_ms = tide_world_now_unix_ms(confirm->mail->world);
@@ -287,8 +286,8 @@ static tide_status prove(struct confirm *confirm, tide_error *err)
     return tide_job_resume_set(confirm->job, tide_text_of(text), err);
 }
 
-/* A server that denies what it listed a moment ago proves nothing: TIDE_GONE then, and the
- * engine asks again and compares with others (E6.2, M6a). */
+/* A server that denies what it has just listed proves nothing: the result is TIDE_GONE, and the
+ * engine retries and compares with other messages (E6.2, M6a). */
 static tide_status confirm_one(struct confirm *confirm, size_t i, tide_error *err)
 {
     const tide_text id = tide_job_item(confirm->job, i);
@@ -348,14 +347,14 @@ static tide_status confirm_run(tide_job *job, void *context, tide_error *err)
     confirm_read(&confirm);
     if (rc == TIDE_OK)
         rc = confirm_all(&confirm, err);
-    /* Also when the loop ended early, so that nothing is asked twice. */
+    /* Also when the loop ended early, so that no item is requested twice. */
     tide_status synced = TIDE_OK;
     if (confirm.ticket > 0)
         synced = tide_archive_sync(confirm.user->archive, confirm.ticket,
                                    tide_job_cancellation(job), NULL);
     for (size_t i = 0; synced == TIDE_OK && i < count; i++) {
         if (confirm.asked[i] && confirm.gone[i])
-            tide_job_item_skipped(job, i); /* nothing to compare others with */
+            tide_job_item_skipped(job, i); /* nothing to compare other items with */
         else if (confirm.asked[i])
             tide_job_item_done(job, i);
     }

@@ -1,10 +1,10 @@
-/* aside.c - shards that are damaged as files: they cannot be opened, or pages in them cannot be
- * read (M19).
+/* aside.c - sets aside shards that are damaged as files: they cannot be opened, or some pages
+ * cannot be read (M19).
  *
- * A damaged file is never written to.  It is moved with its log into a directory of its own,
- * damaged-TIME, where it can be looked at as an archive and stays.  What can be read in it is
- * copied into new shards, and then the directory gets a file COPIED: without it, whoever heals
- * next goes on with the copying. */
+ * A damaged file is never written to.  It is moved with its log into its own directory,
+ * damaged-TIME, where it stays and can be opened as an archive.  Its readable messages are copied
+ * into new shards, and then the directory gets a file COPIED: while that is missing, the next heal
+ * resumes the copying. */
 #include "mail/inside.h"
 
 #include <inttypes.h>
@@ -41,7 +41,7 @@ static tide_status move_files(struct asides *asides, const char *shard)
         if (rc != TIDE_OK && i + 1 == count && asides->err != NULL)
             *asides->err = own;
         else if (i + 1 < count)
-            rc = TIDE_OK; /* a log need not be there */
+            rc = TIDE_OK; /* there may be no log */
     }
     return rc;
 }
@@ -74,13 +74,13 @@ static void note_damaged(const char *shard, tide_status why, const char *text, v
     void *names = damaged->names;
     (void)text;
     if (why != TIDE_CORRUPT)
-        return; /* a file of somebody else, or of a newer version, is not ours to move */
+        return; /* not ours to move: a foreign file, or one of a newer version */
     for (size_t i = 0; i < damaged->count; i++)
         if (strcmp(damaged->names[i], shard) == 0)
             return;
     if (!tide_mem_grow(damaged->mem, &names, &damaged->capacity, damaged->count + 1,
                        TIDE_ARCHIVE_SHARDS_MAX, sizeof *damaged->names))
-        return; /* the next heal sees it again */
+        return; /* the next heal finds it again */
     damaged->names = names;
     (void)snprintf(damaged->names[damaged->count++], sizeof *damaged->names, "%s", shard);
 }
@@ -93,7 +93,7 @@ static tide_status move_damaged(struct asides *asides, const char *email, tide_e
     const struct tide_archive_options options = {
         .dir = asides->dir, .account = email, .world = mail->world, .read_only = true};
     if (tide_archive_open(&options, mail->mem, &archive, NULL) != TIDE_OK)
-        return TIDE_OK; /* there is none, or opening it to write says why not */
+        return TIDE_OK; /* there is no archive, or opening it for writing reports the error */
     tide_status rc = tide_archive_check(archive, note_damaged, &damaged, err);
     if (rc == TIDE_OK)
         rc = tide_archive_broken(archive, note_damaged, &damaged, err);
@@ -129,7 +129,7 @@ static bool is_copied(tide_mail *mail, const char *mark)
     return there;
 }
 
-/* `archive` is opened with the first directory that asks for it. */
+/* `archive` is opened for the first directory that needs it. */
 static tide_status copy_dir(struct asides *asides, const char *email, const char *name,
                             tide_archive **archive, struct tide_salvaged *salvaged, tide_error *err)
 {

@@ -1,10 +1,9 @@
-/* audit.c - does the archive still hold what the ledger remembers? (M4, W3)
+/* audit.c - checks that the archive still holds what the ledger recorded (M4, W3).
  *
- * A shard proves itself by its id, its generation and its count.  What is missing,
- * another one or an older copy is noted in the account's row together with the start
- * of its year: the next plan lets the watermark fall back to there.  The note is
- * durable before anything may be put into the archive, since new mail would hide
- * the loss. */
+ * A shard is proven by its id, generation and count.  A shard that is missing, replaced or an older
+ * copy is recorded in the account's row together with the start of its year: the next plan moves
+ * the tidemark back to there.  The record is durable before anything may be stored in the archive,
+ * since new mail would hide the loss. */
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "mail/sync/lost.h"
@@ -21,7 +20,7 @@ struct shards {
     tide_mem *mem;
     struct tide_shard_state *list;
     size_t count, capacity;
-    bool full; /* no memory */
+    bool full; /* out of memory */
 };
 
 static void shards_add(const struct tide_shard_state *shard, void *arg)
@@ -42,7 +41,7 @@ static void shards_done(struct shards *shards)
     tide_mem_free(shards->mem, shards->list, shards->capacity * sizeof *shards->list);
 }
 
-/* As they are now. */
+/* The current states of the shards. */
 static tide_status shards_now(tide_archive *archive, struct shards *now, tide_error *err)
 {
     const size_t count = tide_archive_shards(archive);
@@ -64,10 +63,10 @@ struct proof {
     struct shards remembered, now;
     uint64_t last_run_ms; /* when the last run of the account was planned */
     uint64_t now_ms;
-    /* What was found. */
+    /* Results. */
     size_t unproven, foreign;
     uint64_t lost_ms;
-    char first[160]; /* the first of them, in words */
+    char first[160]; /* a text about the first of them */
     char notice[TIDE_MAIL_NOTICE_BYTES];
 };
 
@@ -98,16 +97,15 @@ static bool is_older(const struct tide_shard_state *now, const struct tide_shard
            (now->generation < seen->generation || now->messages < seen->messages);
 }
 
-/* A file with mail that the ledger does not know and that is older than the account's last run:
- * somebody put it there, and its labels may be of any time.  (One that a run made before it
- * died is younger.) */
+/* A file with mail that is not in the ledger and is older than the account's last run: a user put
+ * it there, and its labels may be of any time.  (A file made by a run that crashed is newer.) */
 static bool is_foreign(const struct proof *proof, const struct tide_shard_state *now)
 {
     return now->messages > 0 && now->made_ms < proof->last_run_ms &&
            shard_of(&proof->remembered, now->name) == NULL;
 }
 
-/* "" when it is proven. */
+/* Returns "" for a proven shard. */
 static const char *doubt(const struct tide_shard_state *now, const struct tide_shard_state *seen)
 {
     if (now == NULL)
@@ -143,7 +141,7 @@ tide_status tide_mail_shards_doubted(tide_rows db, tide_archive *archive, uint32
 {
     struct shards remembered = {.mem = mem};
     struct shards now = {.mem = mem};
-    /* What is remembered first: a process that stores meanwhile only adds to it. */
+    /* Read the ledger first: a process that stores meanwhile only adds to the archive. */
     tide_status rc = tide_mail_shards(db, account, shards_add, &remembered, err);
     if (rc == TIDE_OK && remembered.full)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the shards of an account");
@@ -162,7 +160,7 @@ tide_status tide_mail_shards_doubted(tide_rows db, tide_archive *archive, uint32
     return rc;
 }
 
-/* The first millisecond of its year: it holds nothing that is older. */
+/* The first millisecond of the shard's year: it holds no older mail. */
 static uint64_t start_of(const struct tide_shard_state *shard)
 {
     const int64_t start_ms = tide_shard_year_ms((int32_t)strtol(shard->name, NULL, 10));
@@ -198,9 +196,9 @@ static void compare(struct proof *proof)
                    proof->first, more, proof->lost_ms > 0 ? 10 : 32, since);
 }
 
-/* The labels of a copy that the ledger did not watch are those of another time.  With a proof of
- * that time the history is read again from there; without one nobody can tell what changed
- * since, and that is a gap (manifest.h): the archiver asks for these labels. */
+/* A copy that the ledger did not track has labels of another time.  With a proof of that time the
+ * history is read again from there.  Without one the changes since are unknown, which is a gap
+ * (manifest.h): the archiver requests these labels. */
 static tide_status labels_since(tide_rows db, const struct proof *proof,
                                 const struct tide_shard_state *now, uint64_t *rewind_ms,
                                 tide_error *err)
@@ -214,8 +212,8 @@ static tide_status labels_since(tide_rows db, const struct proof *proof,
     return rc;
 }
 
-/* Messages that the shards of its year had, all parts together: what is fetched again may go into
- * another part. */
+/* Messages that all shards of the year had, all parts together: refetched mail may go into another
+ * part. */
 static uint64_t year_total(const struct proof *proof, const struct tide_shard_state *shard)
 {
     uint64_t messages = 0;
@@ -225,7 +223,7 @@ static uint64_t year_total(const struct proof *proof, const struct tide_shard_st
     return messages;
 }
 
-/* What is there now is what the next proof is held against. */
+/* The current state becomes what the next check compares with. */
 static tide_status write_lost(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct proof *proof = arg;
@@ -278,7 +276,7 @@ tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_e
     return rc;
 }
 
-/* ---- remembering ---- */
+/* ---- recording ---- */
 
 struct memory {
     uint32_t account;
@@ -336,7 +334,7 @@ tide_status tide_mail_look_proof(tide_ledger *ledger, tide_archive *archive,
 {
     struct proof proof = {
         .account = look->account, .remembered = {.mem = look->mem}, .now = {.mem = look->mem}};
-    /* What is remembered first: a process that stores meanwhile only adds to it. */
+    /* Read the ledger first: a process that stores meanwhile only adds to the archive. */
     tide_status rc = tide_mail_shards(tide_ledger_rows(ledger), proof.account, shards_add,
                                       &proof.remembered, err);
     if (rc == TIDE_OK && proof.remembered.full)

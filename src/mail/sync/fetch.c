@@ -1,9 +1,9 @@
-/* mail.list and mail.fetch: from a span of time to ids, from ids to the archive (M1-M3).
+/* fetch.c - mail.list and mail.fetch: from a span of time to ids, from ids to the archive (M1-M3).
  *
- * A listing is no snapshot: while mail comes and goes, entries shift over the border
- * between two pages and one may never be named.  So a span that fills more than a
- * page is cut in two (E5.5), until every span is one page, which has no border.  Only what
- * cannot be cut, a second or a server that does not understand dates, is paged. */
+ * A listing is not a snapshot: while mail arrives and is deleted, entries shift across the border
+ * between two pages, and one may be missed.  So a span that fills more than a page is halved
+ * (E5.5), until every span is one page, which has no border.  Only spans that cannot be halved (a
+ * second, or a server that does not understand dates) are paged. */
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/inside.h"
@@ -14,11 +14,11 @@
 
 enum {
     FEW_IDS = TIDE_GMAIL_PAGE_MAX / 2,
-    HALVES_MAX = 10,  /* how often a slice is cut: whoever ignores dates ends that */
-    OVERLAP_S = 1,    /* whether a border second is inside is not promised */
-    AGAIN_MS = 500,   /* until somebody else's fetch of the same message has ended */
-    SPENT_MS = 1000,  /* between two looks whether the run has ended */
-    CHUNK = 20,       /* ids between two looks at what is stored */
+    HALVES_MAX = 10,  /* how often a slice is halved: stops with a server that ignores dates */
+    OVERLAP_S = 1,    /* servers do not promise on which side a border second is */
+    AGAIN_MS = 500,   /* until the next check for the end of another job's fetch */
+    SPENT_MS = 1000,  /* between two checks whether the run has ended */
+    CHUNK = 20,       /* ids between two lookups of what is stored */
     ID_BYTES_MIN = 6, /* Gmail's have 15 or 16 */
     ID_BYTES_MAX = TIDE_GMAIL_ID_BYTES_MAX,
     FETCH_IDS_MAX = 300,
@@ -88,18 +88,18 @@ struct span {
     tide_mail *mail;
     struct tide_mail_user *user;
     tide_job *job;
-    json_t *payload; /* owned; token points into it */
+    json_t *payload; /* owned; `page`'s token points into it */
     struct tide_slice slice;
-    bool all;         /* without a query */
-    uint64_t listing; /* that it is a part of; 0: none */
-    uint64_t depth;   /* how often it was cut */
+    bool all;         /* list without a query */
+    uint64_t listing; /* the complete listing it is part of; 0: none */
+    uint64_t depth;   /* how often it was halved */
     uint64_t tries;
-    bool check; /* a page of few ids named this one: perhaps it leads nowhere */
+    bool check; /* reached from a page with few ids: may be empty */
     struct tide_mail_page page;
     /* What the effect writes. */
     tide_text *ids; /* copies in the job's memory */
     size_t ids_count;
-    uint64_t more; /* spans instead of this one */
+    uint64_t more; /* spans that replace this one */
 };
 
 bool tide_mail_id_can_be(const char *id)
@@ -113,8 +113,8 @@ bool tide_mail_id_can_be(const char *id)
     return bytes >= ID_BYTES_MIN && bytes <= ID_BYTES_MAX;
 }
 
-/* A page's ids.  An entry that can be none may stand for a message that is: the page is
- * not believed. */
+/* The ids of a page.  An entry with an invalid id may stand for a real message, so the page is
+ * rejected. */
 static tide_status page_ids(const struct tide_gmail_page *page, tide_text *ids, size_t *count_out,
                             tide_error *err)
 {
@@ -136,7 +136,7 @@ static tide_status page_ids(const struct tide_gmail_page *page, tide_text *ids, 
     return TIDE_OK;
 }
 
-/* A complete listing remembers what it named (M5). */
+/* A complete listing stores the ids it named (M5). */
 static tide_status keep_ids(struct span *span, const tide_text *ids, size_t count, tide_error *err)
 {
     if (span->listing == 0 || count == 0)
@@ -157,8 +157,8 @@ static tide_status keep_ids(struct span *span, const tide_text *ids, size_t coun
     return TIDE_OK;
 }
 
-/* Another part of the same span, or the next page of it, as a job of its own: one
- * call each, so that nothing is asked twice when the account's units run out (E4.3a). */
+/* Another part of the same span, or its next page, as a separate job: one call per job, so that no
+ * call is repeated when the account runs out of units (E4.3a). */
 static tide_status span_job(struct span *span, struct tide_slice slice, uint64_t depth, bool check,
                             const struct tide_mail_page *page, tide_error *err)
 {
@@ -189,7 +189,7 @@ static bool may_cut(const struct span *span, struct tide_slice halves[2])
            tide_slice_halves(span->slice, tide_world_now_unix_ms(span->mail->world) / 1000, halves);
 }
 
-/* Its halves instead of it; what cannot be cut any more is walked from its first page. */
+/* Replaces the span by its halves; a span that is too short is paged from the first page. */
 static tide_status cut(struct span *span, tide_error *err)
 {
     const struct tide_mail_page first = {0};
@@ -202,8 +202,8 @@ static tide_status cut(struct span *span, tide_error *err)
     return rc;
 }
 
-/* A page of few ids that names another is not cut at once: a token that always comes would
- * make a thousand spans of an empty one.  The other page shows whether it leads on. */
+/* A page with few ids and a next page is not halved at once: a server that always sends a token
+ * would turn an empty span into a thousand.  The next page shows whether there is more. */
 static tide_status take_page(struct span *span, const struct tide_gmail_page *page, tide_error *err)
 {
     struct tide_slice halves[2];
@@ -220,7 +220,7 @@ static tide_status take_page(struct span *span, const struct tide_gmail_page *pa
     if (page->next.bytes > 0 && span->page.number == 0 && count < FEW_IDS && may_cut(span, halves))
         return span_job(span, span->slice, span->depth, true, &next, err);
     if (span->check || (page->next.bytes > 0 && may_cut(span, halves)))
-        return cut(span, err); /* the halves name what this page named */
+        return cut(span, err); /* the halves list what this page listed */
     rc = keep_ids(span, ids, count, err);
     if (rc == TIDE_OK)
         rc = tide_mail_fetch_missing(span->mail, span->user, span->job, ids, count, err);
@@ -245,12 +245,12 @@ static tide_status list_page(struct span *span, tide_error *err)
     if (rc == TIDE_OK)
         rc = take_page(span, &page, err);
     else if (rc == TIDE_PERMANENT && span->page.number > 0)
-        rc = tide_mail_over(span->job, span->tries, err); /* its token is not taken any more */
+        rc = tide_mail_over(span->job, span->tries, err); /* page token refused */
     tide_gmail_page_done(&page);
     return rc;
 }
 
-/* With the last span of a complete listing the search for what it did not name begins. */
+/* The last span of a complete listing starts the search for messages that were not listed. */
 static tide_status write_span(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const struct span *span = arg;
@@ -315,7 +315,7 @@ static tide_status list_run(tide_job *job, void *context, tide_error *err)
 
 /* ---- messages ---- */
 
-/* What concerns this message alone, not the account or the process. */
+/* Whether the error concerns this message only, not the account or the process. */
 static bool is_of_the_item(tide_status rc)
 {
     switch (tide_status_class(rc)) {
@@ -338,7 +338,7 @@ size_t tide_mail_labels(const json_t *labels, tide_text *texts, size_t room)
     return count;
 }
 
-/* Its bytes go over to the archive: two copies of a large one would be too many (M3). */
+/* The archive takes over the bytes: two copies of a large message would be too many (M3). */
 static tide_status put_message(struct tide_mail_user *user, tide_job *job,
                                struct tide_gmail_message *message, uint64_t *ticket_out,
                                tide_error *err)
@@ -363,19 +363,19 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
     return tide_mail_archived(user, rc, err);
 }
 
-/* ---- claims: no message is asked for twice at once ---- */
+/* ---- claims: no message is requested twice at once ---- */
 
 enum { FLYING = 1, PUT = 2 };
 
 static uint64_t claim_key(tide_text id)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a; two ids of one key only wait for each other */
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a; two ids with one key only wait for each other */
     for (size_t i = 0; i < id.bytes; i++)
         hash = (hash ^ (unsigned char)id.data[i]) * 0x100000001b3u;
     return hash == 0 ? 1 : hash;
 }
 
-/* How many claims have ended: what was looked up before is old when this has grown. */
+/* How many claims have ended: a lookup made before this number grew is outdated. */
 static uint64_t claims_ended(tide_mail *mail, const struct tide_mail_user *user)
 {
     tide_lock_take(mail->world, mail->lock);
@@ -384,7 +384,7 @@ static uint64_t claims_ended(tide_mail *mail, const struct tide_mail_user *user)
     return ended;
 }
 
-/* false: somebody else is at it. */
+/* false: another job is fetching it. */
 static bool claim(tide_mail *mail, struct tide_mail_user *user, tide_text id, uint64_t *ended_out)
 {
     uint32_t known = 0;
@@ -421,7 +421,7 @@ bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id
     return flying;
 }
 
-/* One of the messages that this run may fetch; false: none is left. */
+/* Takes one of the messages that this run may fetch; false: none is left. */
 static bool take_allowance(tide_mail *mail)
 {
     tide_lock_take(mail->world, mail->lock);
@@ -449,11 +449,11 @@ struct fetch {
     struct tide_mail_user *user;
     tide_job *job;
     size_t count;
-    uint64_t *tickets; /* of each item; 0: not put by this attempt */
+    uint64_t *tickets; /* per item; 0: not stored by this attempt */
     bool *claimed;
     uint64_t last;
-    uint64_t ended;    /* claims, when what is stored was looked up */
-    uint64_t again_ms; /* some were left for later */
+    uint64_t ended;    /* ended claims when the stored ids were looked up */
+    uint64_t again_ms; /* when to retry the items left for later; 0: none were */
 };
 
 static tide_status fetch_one(struct fetch *fetch, tide_text id, uint64_t *ticket_out,
@@ -471,7 +471,7 @@ static tide_status fetch_one(struct fetch *fetch, tide_text id, uint64_t *ticket
     return rc;
 }
 
-/* Ids that another slice or an earlier attempt has stored cost nothing. */
+/* Ids that another slice or an earlier attempt has stored cost no call. */
 static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err)
 {
     tide_text ids[CHUNK];
@@ -487,7 +487,7 @@ static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err
     return rc;
 }
 
-/* Only what the disk has counts as done (W2). */
+/* Only synced messages count as done (W2). */
 static tide_status settle(struct fetch *fetch, tide_error *err)
 {
     if (fetch->last == 0)
@@ -525,7 +525,7 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
     }
     fetch->claimed[i] = true;
     bool missing = true;
-    if (ended != fetch->ended) { /* perhaps it was this one */
+    if (ended != fetch->ended) { /* perhaps it was the claim of this id */
         const tide_status rc = tide_archive_missing(fetch->user->archive, &id, 1, &missing, err);
         if (rc != TIDE_OK)
             return rc;
@@ -593,7 +593,7 @@ static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for a fetch");
     if (rc == TIDE_OK)
         rc = fetch_items(&fetch, err);
-    /* Also when the loop ended early: what was fetched is not fetched again. */
+    /* Also when the loop ended early, so that fetched messages are not fetched again. */
     tide_error other = {TIDE_OK, 0, ""};
     const tide_status settled = fetch.tickets == NULL ? TIDE_OK : settle(&fetch, &other);
     for (size_t i = 0; fetch.claimed != NULL && i < fetch.count; i++)

@@ -1,10 +1,9 @@
-/* mail.history: what changed since the adopted history id (M5, M6a).
+/* history.c - mail.history: reads the changes since the adopted history id (M5, M6a).
  *
- * New messages become mail.fetch jobs of the same cycle; changes of labels and
- * deletions are recorded, the local copy stays.  The id the last page names is
- * noted for this cycle with the job's end: it is adopted when the cycle and all
- * before it are finished.  An id that has expired or was never one lets the whole
- * mailbox be listed and compared instead. */
+ * New messages become mail.fetch jobs of the same cycle; label changes and deletions are recorded,
+ * and the local copy stays.  The id that the last page names is recorded for this cycle with the
+ * job's end: it is adopted when the cycle and all before it are finished.  If the id has expired or
+ * is not a history id, the whole mailbox is listed and compared instead. */
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/inside.h"
@@ -16,10 +15,10 @@
 #include <string.h>
 
 enum {
-    CHANGES_MAX = 256, /* handed to the archive at once */
-    IDS_MAX = 1 << 20, /* of one page; the answer's size bounds it before that */
+    CHANGES_MAX = 256, /* passed to the archive at once */
+    IDS_MAX = 1 << 20, /* of one page; the size of the answer limits it earlier */
     BAD_REQUEST = 400,
-    FLIGHT_WAIT_MS = 20, /* between two looks at a message that is being fetched */
+    FLIGHT_WAIT_MS = 20, /* between two checks of a message that is being fetched */
 };
 
 struct history {
@@ -51,7 +50,7 @@ static tide_status write_history(tide_transaction *transaction, void *arg, tide_
     tide_status rc = TIDE_OK;
     if (history->relist)
         rc = tide_mail_relist(transaction, history->mail, &relist, err);
-    /* No history leads to the id that is adopted then. */
+    /* The id that will be adopted is not reached by reading the history. */
     if (rc == TIDE_OK && history->relist)
         rc = tide_gap_put(tide_transaction_rows(transaction), relist.account, relist.now_ms, err);
     if (rc == TIDE_OK && history->end[0] != '\0')
@@ -68,8 +67,8 @@ static tide_text id_of(const json_t *entry)
         json_string_value(json_object_get(json_object_get(entry, "message"), "id")));
 }
 
-/* The answer to a get that is on its way is older than this page: what the page says
- * must come to the archive behind it. */
+/* The answer to a get in flight is older than this page: the archive must take the page's changes
+ * after it. */
 static tide_status wait_for_flight(struct history *history, tide_text id, tide_error *err)
 {
     while (tide_mail_flying(history->mail, history->user, id)) {
@@ -193,7 +192,7 @@ tide_status tide_mail_history_ids(const json_t *records, tide_error *err)
     return TIDE_OK;
 }
 
-/* ---- what a page names and is not stored ---- */
+/* ---- messages of a page that are not stored ---- */
 
 struct named {
     tide_mem *mem;
@@ -227,9 +226,9 @@ static int id_order(const void *a, const void *b)
     return order != 0 ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-/* The ids a page adds, to be fetched by jobs of this cycle.  Mail whose labels changed
- * and which is not here was missed by a listing; unless only a part of the mailbox is
- * wanted, to which it need not belong. */
+/* The ids a page adds, to be fetched by jobs of this cycle.  A message whose labels changed and
+ * which is not stored was missed by a listing, unless only a part of the mailbox is synced, to
+ * which it need not belong. */
 static tide_status take_named(struct history *history, const json_t *records, tide_error *err)
 {
     struct named named = {.mem = history->mail->mem};
@@ -258,7 +257,8 @@ static tide_status take_named(struct history *history, const json_t *records, ti
     return rc;
 }
 
-/* Whether history id a is greater than b, as numbers of any length; false if one is no number. */
+/* Whether history id a is greater than b, as numbers of any length; false if one is not a
+ * number. */
 static bool is_behind(tide_text a, tide_text b)
 {
     const tide_text both[2] = {a, b};
@@ -288,8 +288,7 @@ static tide_status take_page(struct history *history, const struct tide_gmail_hi
     return rc;
 }
 
-/* The next page is a job of its own, of the same cycle; only the last one notes
- * the id to adopt. */
+/* The next page is a separate job of the same cycle; only the last one records the id to adopt. */
 static tide_status page_job(struct history *history, const struct tide_mail_page *page,
                             tide_error *err)
 {
@@ -315,8 +314,8 @@ static tide_status go_on(struct history *history, tide_text next, tide_error *er
     return tide_mail_over(history->job, history->tries, err);
 }
 
-/* TIDE_GONE: the start is of no use.  It has expired; or it is none, or lies behind the end,
- * because something that was believed once was garbled.  Everything is listed then. */
+/* TIDE_GONE: the start cannot be used.  It has expired; or it is not a history id, or lies after
+ * the end, because a corrupt answer was accepted once.  Then everything is listed. */
 static tide_status walk(struct history *history, tide_error *err)
 {
     struct tide_gmail_history page = {0};
@@ -327,8 +326,7 @@ static tide_status walk(struct history *history, tide_error *err)
     if (rc == TIDE_OK && is_behind(start, page.history_id))
         rc = TIDE_GONE;
     else if (rc == TIDE_PERMANENT && later)
-        rc =
-            tide_mail_over(history->job, history->tries, err); /* its token is not taken any more */
+        rc = tide_mail_over(history->job, history->tries, err); /* page token refused */
     else if (rc == TIDE_PERMANENT && err != NULL && err->code == BAD_REQUEST)
         rc = TIDE_GONE;
     else if (rc == TIDE_OK)
@@ -339,9 +337,9 @@ static tide_status walk(struct history *history, tide_error *err)
     return rc;
 }
 
-/* An expired id: everything is listed again, in this cycle.  Listing costs 5 units
- * for 500 ids, only what is not stored is fetched, and what is stored and not named
- * is looked for (absent.c).  The position is read before the listing (M6a). */
+/* An expired id: everything is listed again, in this cycle.  A listing costs 5 units for 500 ids,
+ * only missing messages are fetched, and stored messages that were not listed are checked
+ * (absent.c).  The position is read before the listing (M6a). */
 static tide_status expired(struct history *history, tide_error *err)
 {
     struct tide_mail_position position = {0};
@@ -355,8 +353,8 @@ static tide_status expired(struct history *history, tide_error *err)
     return TIDE_OK;
 }
 
-/* The second call may find no units left, and the job comes back (E4.3a): it must not
- * spend them on asking for the dead id again, or it never gets to the second one. */
+/* The second call may find no units left, and then the job is run again (E4.3a): it must not spend
+ * units on the expired id again, or it would never reach the second call. */
 static tide_status walk_or_relist(struct history *history, tide_error *err)
 {
     const tide_text dead = TIDE_TEXT("expired");

@@ -1,12 +1,12 @@
-/* identity.c - whose mailbox a sign-in opens (M19a).
+/* identity.c - checks which mailbox a sign-in opens (M19a).
  *
- * A token says nothing about its owner.  With the token of b under the name of a, b's mail would
- * land in a's archive, a's would be called gone, and a restore would fill b's mailbox.  So the
- * server is asked before the first job of an account runs in a process, and again with every
- * mail.plan; what it says is compared with the account's name.
+ * A token does not name its owner.  With b's token stored for account a, b's mail would land in a's
+ * archive, a's mail would count as gone, and a restore would fill b's mailbox.  So the server is
+ * asked before the first job of an account runs in a process, and again by every mail.plan; the
+ * answer is compared with the account's name.
  *
- * Every kind that talks to the server runs behind tide_mail_gate_run(), so that no handler can
- * forget it. */
+ * Every kind that calls the server runs through tide_mail_gate_run(), so that no handler can skip
+ * the check. */
 #include "mail/inside.h"
 
 #include <ctype.h>
@@ -16,7 +16,7 @@
 
 enum { ASKED_BY_ANOTHER_MS = 50 };
 
-/* Gmail ignores case, and in its own domains dots and what follows a plus. */
+/* Gmail ignores case; in its own domains also dots and anything after a plus. */
 static void canonical(const char *email, char out[256])
 {
     const char *at = strrchr(email, '@');
@@ -48,7 +48,7 @@ bool tide_mail_same_mailbox(const char *a, const char *b)
 tide_status tide_mail_compare(const char *email, const struct tide_gmail_profile *profile,
                               tide_error *err)
 {
-    /* A server without a profile, an emulator, says nothing. */
+    /* A server without a profile call (an emulator) does not say. */
     if (profile->email[0] == '\0' || tide_mail_same_mailbox(profile->email, email))
         return TIDE_OK;
     return tide_error_set(err, TIDE_AUTH,
@@ -67,7 +67,7 @@ static tide_status ask(struct tide_mail_user *user, tide_job *job,
         return tide_mail_compare(user->email, profile, err);
     if (rc == TIDE_GONE)
         return TIDE_OK;
-    /* A refusal of this call is the account's trouble and no fault of the job at hand. */
+    /* A refusal of this call concerns the account, not the job. */
     if (rc == TIDE_PERMANENT)
         return tide_error_set(err, TIDE_AUTH,
                               "the server does not say whose mailbox this is: %.250s", why.text);
@@ -76,14 +76,14 @@ static tide_status ask(struct tide_mail_user *user, tide_job *job,
     return rc;
 }
 
-/* Whether the caller is to ask.  TIDE_AGAIN: another job does. */
+/* Whether the caller must ask.  TIDE_AGAIN: another job is asking. */
 static tide_status claim(tide_mail *mail, struct tide_mail_user *user, tide_job *job, bool anew,
                          bool *asks_out)
 {
     tide_status rc = TIDE_OK;
     *asks_out = false;
     tide_lock_take(mail->world, mail->lock);
-    /* A job that comes back, for want of units, has asked already. */
+    /* A job that is run again after waiting for units has asked already. */
     if (!user->known || (anew && user->profile_job != tide_job_id(job))) {
         if (user->asking) {
             rc = tide_job_again(job, tide_job_now_ms(job) + ASKED_BY_ANOTHER_MS);
@@ -123,7 +123,7 @@ tide_status tide_mail_gate_run(tide_job *job, void *context, tide_error *err)
     tide_status rc = tide_mail_user(gate->mail, tide_job_account(job), &user, err);
     if (rc == TIDE_OK)
         rc = identify(gate->mail, user, job, gate->anew, err);
-    /* The account was removed meanwhile: each handler knows what that means to it. */
+    /* The account was removed meanwhile: each handler deals with that itself. */
     if (rc != TIDE_OK && rc != TIDE_NOT_FOUND)
         return tide_mail_ended(gate->mail, job, rc, err);
     return gate->handler(job, gate->mail, err);

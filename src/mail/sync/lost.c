@@ -36,7 +36,7 @@ tide_status tide_mail_loss_put(tide_rows db, uint32_t account, const char *name,
     return tide_rows_run(&stmt, err);
 }
 
-/* One statement with the account, and a name unless that is NULL. */
+/* Runs one statement with the account, and with a name unless that is NULL. */
 static tide_status run_on(tide_rows db, const char *sql, uint32_t account, const char *name,
                           tide_error *err)
 {
@@ -54,20 +54,20 @@ static tide_status run_on(tide_rows db, const char *sql, uint32_t account, const
 
 struct year {
     int32_t year;
-    bool doubted;    /* something of it is, or was, not as remembered */
-    bool now_missed; /* a shard of it is not there now: the next sync fetches it */
+    bool doubted;    /* a shard of it differs, or differed, from the ledger's record */
+    bool now_missed; /* a shard of it is missing now: the next sync fetches it */
     uint64_t before; /* messages that its shards had before one of them was lost */
-    uint64_t now;    /* messages that it has */
-    uint64_t named;  /* of the missing ones: their ids are known */
-    char name[32];   /* of a shard that was lost */
+    uint64_t now;    /* messages that it has now */
+    uint64_t named;  /* missing messages whose ids are known */
+    char name[32];   /* a shard that was lost */
 };
 
 struct known {
     const struct tide_lost_ask *ask;
     struct year *years;
     size_t years_count, years_capacity;
-    lost_id *ids; /* that exist nowhere else, and then those of them that are not here */
-    int32_t *of;  /* the years of these */
+    lost_id *ids; /* messages that exist only in the archive; later the missing ones */
+    int32_t *of;  /* their years */
     size_t ids_count, ids_capacity, of_capacity;
     bool full;
     tide_lost_visit *visit;
@@ -163,7 +163,7 @@ static tide_status years_count(struct known *known, tide_error *err)
         struct tide_shard_state shard;
         rc = tide_archive_shard(archive, i, &shard, err);
         if (rc == TIDE_NOT_FOUND)
-            return TIDE_OK; /* it went away meanwhile */
+            return TIDE_OK; /* the shard was removed meanwhile */
         for (size_t k = 0; rc == TIDE_OK && k < known->years_count; k++)
             if (known->years[k].year == year_number(shard.name))
                 known->years[k].now += shard.messages;
@@ -181,7 +181,7 @@ static bool wanted(const struct known *known, int32_t number)
     return false;
 }
 
-/* What was gone from the server when its shard was last looked at. */
+/* Messages that were gone from the server when their shard was last recorded. */
 static tide_status gone_read(struct known *known, tide_error *err)
 {
     tide_rows_stmt stmt;
@@ -205,7 +205,8 @@ static tide_status gone_read(struct known *known, tide_error *err)
     return rc;
 }
 
-/* What the archiver deleted for good, unless it was restored, or is in the table above. */
+/* Messages that the archiver deleted for good, except restored ones and those in the table
+ * above. */
 static tide_status removed_read(struct known *known, tide_error *err)
 {
     tide_rows_stmt stmt;
@@ -235,9 +236,9 @@ static tide_status removed_read(struct known *known, tide_error *err)
     return rc;
 }
 
-/* ---- what is not here ---- */
+/* ---- missing messages ---- */
 
-/* Of the ids those that no shard has; they stand at the front then. */
+/* Keeps only the ids that no shard has, at the front. */
 static tide_status keep_absent(struct known *known, tide_error *err)
 {
     size_t kept = 0;
@@ -278,7 +279,7 @@ static void tell(struct known *known)
     for (size_t i = 0; i < known->years_count; i++) {
         const struct year *year = &known->years[i];
         if (year->now_missed || year->before <= year->now + year->named)
-            continue; /* told as a shard, or nothing is missing */
+            continue; /* reported as a shard, or nothing is missing */
         const struct tide_lost_one one = {.kind = TIDE_LOST_OTHERS,
                                           .name = year->name,
                                           .why = "",
@@ -331,7 +332,7 @@ tide_status tide_mail_lost(const struct tide_lost_ask *ask, tide_lost_visit *vis
     return rc;
 }
 
-/* ---- the end of it ---- */
+/* ---- settling and accepting ---- */
 
 static tide_status accept_id(tide_rows db, uint32_t account, const char *id, int32_t year,
                              uint64_t now_ms, tide_error *err)

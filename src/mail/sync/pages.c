@@ -1,15 +1,15 @@
-/* pages.c - walks over the pages of a call, each page a job of its own (E4.3a, M6a). */
+/* pages.c - paging: walks the pages of a call, each page a separate job (E4.3a, M6a). */
 #include "base/json.h"
 #include "mail/inside.h"
 
 enum {
-    PAGES_MAX = 100000, /* of one walk */
-    TRIES_MAX = 5,      /* walks from the start within one run */
+    PAGES_MAX = 100000, /* per walk */
+    TRIES_MAX = 5,      /* walks from the first page within one run */
 };
 
 #define OVER TIDE_TEXT("over")
 
-/* A positive number, since it is kept in JSON. */
+/* A positive number, because it is stored in JSON. */
 static uint64_t number_of(tide_text token)
 {
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
@@ -36,7 +36,7 @@ tide_status tide_mail_page_read(const json_t *payload, struct tide_mail_page *pa
     tide_status rc = TIDE_OK;
     if (tide_json_get_text(payload, "token", &page.token, NULL) == TIDE_OK) {
         rc = tide_json_get_u64(payload, "page", &page.number, err);
-        /* Jobs of an earlier version have none: then the next page sets it. */
+        /* Jobs of an earlier version have no mark: the next page sets it. */
         (void)tide_json_get_u64(payload, "mark", &page.mark, NULL);
     }
     if (rc == TIDE_OK)

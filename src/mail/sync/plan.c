@@ -1,12 +1,11 @@
-/* mail.plan: looks where an account stands and opens what is to be done (M1, M4, M5).
+/* plan.c - mail.plan: reads the state of an account and opens the cycles to run (M1, M4, M5).
  *
- * Everything it decides is written with its own `done`, so a crash leaves either
- * the old state or all of the new cycles.
+ * Everything it decides is written with its own `done`, so a crash leaves either the old state or
+ * all of the new cycles.
  *
- * The watermark covers [since, mark).  When the archive lost something, or when more
- * of the mailbox is wanted than before, a new epoch begins: a new stream, whose
- * cycles list what is not proven and nothing else, and at last go on with the history
- * from where the old epoch was. */
+ * The tidemark covers [since, mark).  When the archive lost something, or when the user asks for
+ * more of the mailbox than before, a new epoch begins: a new stream, whose cycles list only what is
+ * not proven, and then continue with the history from where the old epoch was. */
 #include "base/check.h"
 #include "base/json.h"
 #include "mail/inside.h"
@@ -17,48 +16,48 @@
 #include <string.h>
 
 enum {
-    CYCLES_WAITING_MAX = 8, /* unfinished runs on top of each other */
+    CYCLES_WAITING_MAX = 8, /* unfinished runs of one account */
     RELIST_DAYS = 360,
     RANGES_MAX = 2,
-    EMPTY_PAGES = 3, /* of a listing, one after another: then there is mail */
-    SHORT_MIN = 4,   /* so few may come and go while everything is listed */
+    EMPTY_PAGES = 3, /* consecutive empty pages of a listing after which it counts as having mail */
+    SHORT_MIN = 4,   /* up to this many may arrive or be deleted during a listing */
 };
 
 typedef enum plan_work {
-    PLAN_NOTHING, /* what is open goes on by itself */
+    PLAN_NOTHING, /* open cycles continue by themselves */
     PLAN_SLICES,
     PLAN_HISTORY,
-    PLAN_RELIST, /* a complete listing, in one cycle: the watermark must not go back */
+    PLAN_RELIST, /* a complete listing, in one cycle: the tidemark must not move back */
 } plan_work;
 
-/* Mail that is to be listed: slices of [floor, end), each a cycle. */
+/* Mail to be listed: slices of [floor, end), each a cycle. */
 struct range {
     struct tide_slices slices;
-    uint64_t end_ms; /* what the cursor takes with the last one */
-    bool open;       /* the last one is open to the future */
+    uint64_t end_ms; /* the cursor's value after the last slice */
+    bool open;       /* the last slice is open to the future */
 };
 
 struct plan {
     tide_mail *mail;
     struct tide_mail_user *user;
     struct tide_mail_row row;
-    uint64_t stream, stream_before; /* before: of the epoch that ends; 0: none does */
+    uint64_t stream, stream_before; /* before: of the epoch that ends; 0: none ends */
     struct tide_stream_state state;
     bool force, newest_first, heal;
     uint32_t slice_days;
-    uint64_t since_ms;   /* wanted by this run */
-    uint64_t now_ms;     /* taken before the first call: where this run will reach */
-    char history_id[64]; /* to go on from; "": there is none */
-    bool listing;        /* a complete one is under way */
+    uint64_t since_ms;   /* requested by this run */
+    uint64_t now_ms;     /* read before the first call: the new tidemark of this run */
+    char history_id[64]; /* to continue from; "": there is none */
+    bool listing;        /* a complete listing is in progress */
     plan_work work;
     struct tide_mail_position position;
-    bool asked;              /* the server was asked for it */
-    uint64_t none_s, some_s; /* in the first range there is no mail before, there is some before */
-    bool labels;             /* were read */
-    bool has_mail;           /* the archive does: of another stream, or of no known one */
-    uint64_t stored;         /* messages in it */
-    uint64_t recorded;       /* as bad, gone or owed */
-    /* What is to be listed: [low, proven_from) and [proven_to, now), or all of it. */
+    bool asked;              /* the server was asked for the position */
+    uint64_t none_s, some_s; /* in the first range: no mail before none_s, some before some_s */
+    bool labels;             /* the labels were read */
+    bool has_mail;           /* the archive has mail, of another stream or an unknown one */
+    uint64_t stored;         /* messages in the archive */
+    uint64_t recorded;       /* messages recorded as bad, gone or owed */
+    /* Ranges to list: [low, proven_from) and [proven_to, now), or everything. */
     uint64_t proven_from_ms, proven_to_ms; /* equal: nothing is proven */
     struct range ranges[RANGES_MAX];
     size_t ranges_count;
@@ -66,7 +65,7 @@ struct plan {
 
 /* ---- where the server stands ---- */
 
-/* Any message tells a history id, and history from there tells where it ends. */
+/* Any message has a history id, and the history from there names its end. */
 static tide_status position_of_newest(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                       struct tide_mail_position *position, tide_error *err)
 {
@@ -81,7 +80,7 @@ static tide_status position_of_newest(tide_mail *mail, struct tide_mail_user *us
     }
     tide_gmail_message_init(&message, mail->mem);
     rc = tide_gmail_get_minimal(user->gmail, job, tide_text_of(id), &message, err);
-    if (rc == TIDE_GONE) /* deleted since; the next attempt finds another one */
+    if (rc == TIDE_GONE) /* deleted meanwhile; the next attempt finds another message */
         rc = tide_error_set(err, TIDE_SERVER, "the newest message is gone");
     tide_text found = rc == TIDE_OK ? message.history_id : TIDE_TEXT_NONE;
     if (found.bytes > 0) {
@@ -89,7 +88,7 @@ static tide_status position_of_newest(tide_mail *mail, struct tide_mail_user *us
         if (rc == TIDE_OK && history.history_id.bytes > 0)
             found = history.history_id;
         if (rc == TIDE_GONE || rc == TIDE_PERMANENT)
-            rc = TIDE_OK; /* an earlier start is as good, only longer */
+            rc = TIDE_OK; /* an earlier start works too, it only takes longer */
     }
     if (rc == TIDE_OK && found.bytes > 0 && found.bytes < sizeof position->history_id)
         (void)snprintf(position->history_id, sizeof position->history_id, "%.*s", (int)found.bytes,
@@ -100,7 +99,7 @@ static tide_status position_of_newest(tide_mail *mail, struct tide_mail_user *us
     return rc;
 }
 
-/* Nothing is both after and before: who names something does not understand dates. */
+/* No message is both after and before: a server that returns one does not understand dates. */
 static tide_status ask_dates(struct tide_mail_user *user, tide_job *job, bool *dates_out,
                              tide_error *err)
 {
@@ -113,8 +112,8 @@ static tide_status ask_dates(struct tide_mail_user *user, tide_job *job, bool *d
     return rc;
 }
 
-/* A mailbox that is said to hold mail and lists none is not believed: everything would be
- * taken for synced, or for deleted (M6a). */
+/* A mailbox that reports mail but lists none is rejected: otherwise everything would count as
+ * synced, or as deleted (M6a). */
 static tide_status ask_any(struct tide_mail_user *user, tide_job *job, uint64_t messages,
                            tide_error *err)
 {
@@ -150,7 +149,7 @@ tide_status tide_mail_position(tide_mail *mail, struct tide_mail_user *user, tid
     else if (user->profile_none)
         rc = TIDE_GONE;
     else
-        profile = user->profile; /* asked when this job began (identity.c) */
+        profile = user->profile; /* read when this job began (identity.c) */
     if (rc == TIDE_OK) {
         position.messages = profile.messages;
         memcpy(position.history_id, profile.history_id, sizeof position.history_id);
@@ -173,7 +172,7 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
 {
     const struct tide_slices slices = tide_slices_plan(
         relist->from_ms / 1000, 0, relist->now_ms / 1000 + 1,
-        relist->dates ? RELIST_DAYS : UINT32_MAX); /* one slice when dates mean nothing */
+        relist->dates ? RELIST_DAYS : UINT32_MAX); /* one slice when dates are ignored */
     const struct tide_mail_listing listing = {.id = relist->cycle,
                                               .account = relist->account,
                                               .from_ms = relist->dates ? relist->from_ms : 0,
@@ -197,10 +196,10 @@ tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
     return rc;
 }
 
-/* ---- going on after a wait ----
+/* ---- resuming after a wait ----
  *
- * Each call may find no units left, and then the job comes back later (E4.3a):
- * what was learned so far comes back with it. */
+ * Each call may find no units left, and then the job is run again later (E4.3a): the facts read so
+ * far are kept with it. */
 
 static tide_status plan_keep(const struct plan *plan, tide_job *job, tide_error *err)
 {
@@ -269,9 +268,9 @@ static tide_status read_marks(tide_transaction *transaction, void *arg, tide_err
     return rc;
 }
 
-/* Where the history of a new epoch begins.  The adopted id; while the first run is not
- * finished, the id that was read before it began, for then everything that is proven was
- * listed behind it.  Earlier, when an older copy of a shard has older labels. */
+/* The start of the history of a new epoch: the adopted id; while the first run is not finished, the
+ * id that was read before it began, because everything proven was listed after that.  Earlier, if
+ * an older copy of a shard has older labels. */
 static tide_status read_carry(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct plan *plan = arg;
@@ -294,8 +293,7 @@ static uint64_t mark_of(const struct plan *plan)
                                                                         : plan->row.floor_ms;
 }
 
-/* A new stream that nobody used; what stays proven is [since, mark) without what the
- * archive lost. */
+/* Starts a new stream; [since, mark) stays proven, except what the archive lost. */
 static tide_status begin_epoch(struct plan *plan, tide_error *err)
 {
     struct tide_mail_row *row = &plan->row;
@@ -323,7 +321,7 @@ static tide_status begin_epoch(struct plan *plan, tide_error *err)
     return rc;
 }
 
-/* Everything was listed, and what is stored is far from what the server said it had. */
+/* Everything was listed, but far fewer messages are stored than the server reported. */
 static bool was_short(const struct plan *plan)
 {
     return plan->row.since_ms == 0 &&
@@ -346,12 +344,11 @@ static tide_status decide(struct plan *plan, tide_error *err)
     if (plan->row.lost || plan->since_ms < plan->row.since_ms)
         return begin_epoch(plan, err);
     if (open == 0)
-        plan->row.notice[0] = '\0'; /* what it spoke of is healed */
+        plan->row.notice[0] = '\0'; /* the loss it reports is healed */
     if (plan->listing)
         plan->work = PLAN_NOTHING;
     else if (plan->force || (!known && open == 0) || (open == 0 && was_short(plan)))
-        plan->work =
-            PLAN_RELIST; /* nothing known: a mailbox was empty, at a server without profile */
+        plan->work = PLAN_RELIST; /* no history id: an empty mailbox on a server without profile */
     else if (known && open < CYCLES_WAITING_MAX)
         plan->work = PLAN_HISTORY;
     return TIDE_OK;
@@ -359,8 +356,8 @@ static tide_status decide(struct plan *plan, tide_error *err)
 
 /* ---- slices ---- */
 
-/* Whether a query names anything.  An empty page may name another one, which may lead nowhere:
- * who takes every such page for mail lists twenty years of slices that are empty. */
+/* Whether a query finds any message.  An empty page may have a next page, which may be empty too:
+ * taking every such page as mail would list twenty years of empty slices. */
 static tide_status ask_some(struct plan *plan, tide_job *job, const char *query, bool *some_out,
                             tide_error *err)
 {
@@ -381,8 +378,7 @@ static tide_status ask_some(struct plan *plan, tide_job *job, const char *query,
     return rc;
 }
 
-/* The oldest year that has mail, found by halving: five calls instead of a
- * thousand empty slices. */
+/* Finds the oldest year with mail by bisection: five calls instead of a thousand empty slices. */
 static tide_status probe_oldest(struct plan *plan, tide_job *job, tide_error *err)
 {
     while (plan->some_s > plan->none_s + 366 * (uint64_t)TIDE_DAY_S) {
@@ -443,7 +439,7 @@ static tide_status plan_slices(struct plan *plan, tide_job *job, tide_error *err
     if (nothing || !plan->position.dates) {
         add_range(plan, plan->row.since_ms, plan->none_s, now_s + 1, plan->now_ms);
     } else {
-        if (below) /* what follows up to proven_to is proven */
+        if (below) /* the part up to proven_to is proven */
             add_range(plan, plan->row.since_ms, plan->none_s, plan->proven_from_ms / 1000 + 1,
                       plan->proven_to_ms);
         add_range(plan, plan->proven_to_ms, plan->proven_to_ms / 1000, now_s + 1, plan->now_ms);
@@ -452,7 +448,7 @@ static tide_status plan_slices(struct plan *plan, tide_job *job, tide_error *err
     return TIDE_OK;
 }
 
-/* Names of labels change rarely and cost one unit. */
+/* Label names change rarely and cost one unit. */
 static tide_status read_labels(struct plan *plan, tide_job *job, tide_error *err)
 {
     json_t *labels = NULL;
@@ -498,7 +494,8 @@ static tide_status open_list(tide_transaction *transaction, const struct plan *p
                              .cycle = cycle,
                              .payload = payload};
     if (plan->newest_first) {
-        /* The older a slice, the lower: what is newest is fetched before older mail is listed. */
+        /* Older slices get a lower priority: the newest mail is fetched before older mail is
+         * listed. */
         const int own = tide_engine_kind_priority(plan->mail->engine, plan->mail->list_kind);
         const int lower = own - (int)(age * 8 / range->slices.count);
         spec.priority = (int16_t)(lower < 1 ? 1 : lower);
@@ -525,7 +522,7 @@ static tide_status open_range(tide_transaction *transaction, const struct plan *
     return rc;
 }
 
-/* A cycle that ends now, with nothing in it yet. */
+/* A cycle that ends now and has no jobs yet. */
 static tide_status open_cycle(tide_transaction *transaction, const struct plan *plan,
                               uint64_t *cycle_out, tide_error *err)
 {
@@ -562,16 +559,17 @@ static tide_status open_history(tide_transaction *transaction, const struct plan
     return rc;
 }
 
-/* Everything is listed: no history leads to the id that is adopted with it (manifest.h). */
+/* Everything is listed: the id adopted with it is not reached by reading the history
+ * (manifest.h). */
 static tide_status note_gap(tide_transaction *transaction, const struct plan *plan, tide_error *err)
 {
     if (!plan->has_mail)
-        return TIDE_OK; /* what comes later is stored with its labels */
+        return TIDE_OK; /* later messages are stored with their labels */
     return tide_gap_put(tide_transaction_rows(transaction), plan->row.account, plan->now_ms, err);
 }
 
-/* The history id read before the listing is noted with the last cycle; in a new
- * epoch the old one's history follows instead. */
+/* The history id read before the listing is recorded with the last cycle; a new epoch continues the
+ * history of the old one instead. */
 static tide_status open_slices(tide_transaction *transaction, const struct plan *plan,
                                tide_error *err)
 {
@@ -599,8 +597,8 @@ static tide_status open_relist(tide_transaction *transaction, const struct plan 
     tide_status rc = open_cycle(transaction, plan, &relist.cycle, err);
     if (rc == TIDE_OK)
         rc = tide_mail_relist(transaction, plan->mail, &relist, err);
-    /* What is stored is listed, not read again: changes since the id that an earlier
-     * cycle noted are still to be told, so that a newer one must not replace it. */
+    /* Stored messages are listed, not read again: changes since the id that an earlier cycle
+     * recorded are still to be read, so a newer id must not replace it. */
     char earlier[64];
     if (rc == TIDE_OK)
         rc = tide_mail_mark_first(tide_transaction_rows(transaction), plan->stream, earlier, err);
@@ -684,8 +682,8 @@ static tide_status look_for_mail(struct plan *plan, tide_error *err)
     return rc;
 }
 
-/* Listings and what follows from them may be repeated, and nobody else would: a run starts
- * again what failed in earlier ones (E5.2). */
+/* Listings and the jobs that follow from them may be repeated, and nothing else restarts them: a
+ * run restarts those that failed in earlier runs (E5.2). */
 static tide_status revive(struct plan *plan, tide_job *job, tide_error *err)
 {
     const tide_mail *mail = plan->mail;
@@ -693,7 +691,7 @@ static tide_status revive(struct plan *plan, tide_job *job, tide_error *err)
                               mail->absent_kind, mail->confirm_kind};
     uint64_t count = 0;
     if (tide_job_resume(job).bytes > 0)
-        return TIDE_OK; /* this run has done so */
+        return TIDE_OK; /* this run has already done so */
     return tide_retry_failed(mail->engine, tide_job_account(job), kinds,
                              sizeof kinds / sizeof kinds[0], &count, err);
 }

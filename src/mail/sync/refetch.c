@@ -1,9 +1,9 @@
-/* refetch.c - copies that are not exact are fetched again (M19, M19a, mail/archive/archive.h A6).
+/* refetch.c - fetches again copies that are not exact (M19, M19a, mail/archive/archive.h A6).
  *
- * Every sync does so for what is known to be short or damaged, less and less often for what the
- * server does not give better.  `mail heal` looks for what is not known yet: damaged files are set
- * aside (aside.c), and mail.heal reads every message back, page by page, marks what is damaged and
- * fetches it.  The archive compares bytes before it believes in them. */
+ * Every sync refetches copies that are known to be incomplete or damaged, with growing delays if
+ * the server sends nothing better.  `mail heal` looks for unknown damage: damaged files are set
+ * aside (aside.c), and mail.heal reads every message back, page by page, marks damaged ones and
+ * fetches them.  The archive compares the bytes before it accepts them. */
 #include "base/json.h"
 #include "mail/files/import.h"
 #include "mail/sync/lost.h"
@@ -14,15 +14,15 @@
 #include <string.h>
 
 enum {
-    REFETCH_MAX = 1000, /* of one run; the rest comes with the next one */
-    PAGE = 200,         /* messages read back by one job ... */
+    REFETCH_MAX = 1000, /* per run; the next run continues */
+    PAGE = 200,         /* messages verified by one job ... */
     PAGE_BYTES = 64 << 20,
-    PAGE_MAX = 4 * PAGE, /* more of one millisecond are not looked at */
+    PAGE_MAX = 4 * PAGE, /* more messages of one millisecond are skipped */
 };
 
 struct due {
     uint64_t now_ms;
-    bool all; /* also those that would have to wait */
+    bool all; /* also those whose retry is not due */
     char (*ids)[TIDE_GMAIL_ID_BYTES_MAX + 1];
     size_t count;
 };
@@ -51,7 +51,7 @@ tide_status tide_mail_refetch(tide_mail *mail, struct tide_mail_user *user, tide
     return rc == TIDE_OK ? tide_mail_fetch_missing(mail, user, job, texts, due.count, err) : rc;
 }
 
-/* ---- reading back ---- */
+/* ---- verifying ---- */
 
 struct healing {
     tide_mail *mail;
@@ -74,7 +74,7 @@ static bool is_damage(tide_status rc)
     return rc == TIDE_CORRUPT || rc == TIDE_INVALID || rc == TIDE_NEWER || rc == TIDE_FULL;
 }
 
-/* Ends between two milliseconds, so that the next page begins with a time. */
+/* A page ends between two milliseconds, so that the next one can start at a time. */
 static bool read_back(const struct tide_stored *stored, void *arg)
 {
     struct healing *healing = arg;
@@ -103,7 +103,7 @@ static bool read_back(const struct tide_stored *stored, void *arg)
     return healing->rc == TIDE_OK && !tide_job_canceled(healing->job);
 }
 
-/* Marked first, durably: what the server does not give back stays known as damaged. */
+/* Mark them first, durably: messages that the server does not return stay known as damaged. */
 static tide_status mark_damaged(struct healing *healing, tide_error *err)
 {
     uint64_t ticket = 0;
@@ -121,7 +121,7 @@ static tide_status fetch_damaged(struct healing *healing, tide_error *err)
 {
     tide_text texts[PAGE_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < healing->count; i++) /* no server has what was imported */
+    for (size_t i = 0; i < healing->count; i++) /* imported messages are on no server */
         if (!tide_import_id_is(tide_text_of(healing->ids[i])))
             texts[count++] = tide_text_of(healing->ids[i]);
     return tide_mail_fetch_missing(healing->mail, healing->user, healing->job, texts, count, err);

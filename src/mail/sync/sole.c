@@ -1,8 +1,8 @@
-/* sole.c - the ledger's list of messages that exist nowhere else (lost.h K2).
+/* sole.c - the ledger's list of messages that exist only in the archive (lost.h K2).
  *
- * A shard's number of gone messages and the sum of their rows tell whether anything changed
- * since the list was written; then the two lists are compared, and what differs is written
- * with the job's end. */
+ * A shard's number of gone messages and the sum of their rows show whether anything changed since
+ * the list was written; if so, the two lists are compared, and the differences are written with the
+ * job's end. */
 #include "base/check.h"
 #include "mail/sync/lost.h"
 #include "mail/inside.h"
@@ -24,7 +24,7 @@ struct list {
     bool full;
 };
 
-/* One shard that changed, as the effect writes it. */
+/* A changed shard, as the effect writes it. */
 struct change {
     uint32_t account;
     struct tide_shard_state shard;
@@ -55,7 +55,7 @@ static int id_order(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* ---- what is listed ---- */
+/* ---- the stored list ---- */
 
 struct noted {
     uint32_t account;
@@ -91,10 +91,10 @@ static tide_status noted_read(tide_transaction *transaction, void *arg, tide_err
     return noted_ids(tide_transaction_rows(transaction), arg, err);
 }
 
-/* What was seen of each shard. */
+/* The recorded state of each shard. */
 struct seen {
     uint32_t account;
-    struct tide_shard_state *shards; /* `same` says whether they are as they were */
+    struct tide_shard_state *shards; /* `same` says whether they are unchanged */
     bool *same;
     size_t count;
 };
@@ -124,7 +124,7 @@ static tide_status seen_read(tide_transaction *transaction, void *arg, tide_erro
     return rc;
 }
 
-/* ---- what changed ---- */
+/* ---- differences ---- */
 
 static tide_status write_ids(tide_rows db, const char *sql, const struct change *change,
                              const tide_text *ids, size_t count, tide_error *err)
@@ -154,7 +154,7 @@ static tide_status write_change(tide_transaction *transaction, void *arg, tide_e
                                "DELETE FROM mail_only WHERE account = ?1 AND shard = ?2"
                                " AND gmail_id = ?3 AND accepted_ms = 0",
                                change, change->taken, change->taken_count, err);
-    if (rc == TIDE_OK) /* what was accepted as lost is here again */
+    if (rc == TIDE_OK) /* a message accepted as lost is back */
         rc = write_ids(db,
                        "INSERT INTO mail_only(account, shard, gmail_id, accepted_ms)"
                        " VALUES(?1, ?2, ?3, 0) ON CONFLICT(account, gmail_id) DO UPDATE"
@@ -175,7 +175,7 @@ static tide_status write_change(tide_transaction *transaction, void *arg, tide_e
     return tide_rows_run(&stmt, err);
 }
 
-/* Those of `list` that `other` does not have, copied into the job's memory; both are sorted. */
+/* Copies the ids of `list` that `other` does not have into the job's memory; both are sorted. */
 static tide_status only_in(tide_job *job, const struct list *list, const struct list *other,
                            tide_text **texts_out, size_t *count_out)
 {
@@ -200,8 +200,8 @@ static tide_status only_in(tide_job *job, const struct list *list, const struct 
     return TIDE_OK;
 }
 
-/* Ids that left the list because the message is no longer gone; those of a lost shard are not
- * here either way and must stay (K2). */
+/* Ids that left the list because the message is no longer gone; those of a lost shard are missing
+ * in either case and must stay (K2). */
 static tide_status keep_here(tide_archive *archive, struct change *change, tide_error *err)
 {
     size_t kept = 0;
