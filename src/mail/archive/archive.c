@@ -1,4 +1,4 @@
-/* archive.c - opening and closing an archive, and what its shards are. */
+/* archive.c - opens and closes an archive and lists its shards. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -98,7 +98,7 @@ tide_status tide_archive_close(tide_archive *archive, tide_error *err)
     struct tide_writer *writer = archive->writer;
     tide_status rc = TIDE_OK;
     if (writer != NULL) {
-        /* The indexer first: it asks the writer for things. */
+        /* The indexer first: it sends work to the writer. */
         tide_lock_take(archive->world, archive->lock);
         writer->index_stop = true;
         tide_cond_wake_all(archive->world, writer->news);
@@ -130,7 +130,7 @@ static tide_status no_memory(const struct tide_archive_options *options, tide_er
 static const struct tide_indexer default_indexer = {tide_message_parse, tide_search_fold};
 static once_flag parser_started = ONCE_FLAG_INIT;
 
-/* Copies the options, with our own copies of their texts. */
+/* Copies the options and their texts. */
 static tide_status keep_options(tide_archive *archive, const struct tide_archive_options *options,
                                 tide_error *err)
 {
@@ -157,7 +157,7 @@ static tide_status keep_options(tide_archive *archive, const struct tide_archive
     return TIDE_OK;
 }
 
-/* Two writers would each believe in their own counts (M7). */
+/* Two writers would each trust their own counts (M7). */
 static tide_status lock_directory(tide_archive *archive, tide_error *err)
 {
     char path[TIDE_SHARD_PATH_BYTES];
@@ -215,8 +215,8 @@ static tide_status readers_open(tide_archive *archive, tide_error *err)
     return tide_packer_new(archive->mem, archive->options.level, &archive->packer, err);
 }
 
-/* The account is checked where it costs nothing: on the newest shard.  The
- * others are checked when they are opened. */
+/* Checks the account where it costs nothing: on the newest shard.  The others are checked when they
+ * are opened. */
 static tide_status check_account(tide_archive *archive, tide_error *err)
 {
     tide_status rc = tide_shards_look(&archive->reads, err);
@@ -227,11 +227,11 @@ static tide_status check_account(tide_archive *archive, tide_error *err)
         if (rc == TIDE_OK)
             return TIDE_OK;
         if (rc == TIDE_NOT_FOUND)
-            rc = TIDE_OK; /* not wholly made (H3), or passed over (H5) */
+            rc = TIDE_OK; /* not completely created (H3), or skipped (H5) */
         if (shard->broken[0] != '\0' && shard->broken_rc != TIDE_CORRUPT)
             strange = shard->broken_rc;
     }
-    /* Nothing but files of somebody else, or of a newer version: it is not this archive. */
+    /* Only foreign files or files of a newer version: this is not our archive. */
     return rc == TIDE_OK ? strange : rc;
 }
 
@@ -287,7 +287,7 @@ size_t tide_archive_shards(tide_archive *archive)
     size_t count = 0;
     if (tide_archive_turn_take(archive, NULL) != TIDE_OK)
         return 0;
-    (void)tide_shards_look(&archive->reads, NULL); /* then those that are known */
+    (void)tide_shards_look(&archive->reads, NULL); /* on failure use the known ones */
     for (size_t i = 0; i < archive->reads.count; i++)
         count += tide_shards_open(&archive->reads, archive->reads.list[i], NULL) != TIDE_NOT_FOUND;
     tide_archive_turn_drop(archive);
@@ -365,7 +365,7 @@ tide_status tide_archive_shard(tide_archive *archive, size_t index,
         struct tide_shard *shard = archive->reads.list[i];
         tide_status opened = tide_shards_open(&archive->reads, shard, err);
         if (opened == TIDE_NOT_FOUND)
-            continue; /* not wholly made: not counted either */
+            continue; /* not completely created: not counted either */
         if (seen++ < index)
             continue;
         rc = opened == TIDE_OK ? shard_state(shard, state_out, err) : opened;

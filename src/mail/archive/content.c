@@ -6,10 +6,10 @@
 #include <zstd.h>
 
 enum {
-    BLOCK_BYTES = 64 << 10,  /* of a comparison */
-    SAMPLE_BYTES = 64 << 10, /* of something large, to see whether it can be compressed at all */
+    BLOCK_BYTES = 64 << 10,  /* per comparison step */
+    SAMPLE_BYTES = 64 << 10, /* of a large body, to test whether it compresses */
     SAMPLED_FROM_BYTES = 1 << 20,
-    LINE_CHARS_MAX = 1 << 16, /* longer lines count as one text without breaks */
+    LINE_CHARS_MAX = 1 << 16, /* longer lines count as text without line breaks */
 };
 
 struct tide_packer {
@@ -39,7 +39,7 @@ tide_status tide_packer_new(tide_mem *mem, int level, tide_packer **packer_out, 
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for compression");
     }
     (void)ZSTD_CCtx_setParameter(packer->compressor, ZSTD_c_compressionLevel, level);
-    /* Ours has the length beside it and a better hash around it. */
+    /* The row stores the length and a better hash. */
     (void)ZSTD_CCtx_setParameter(packer->compressor, ZSTD_c_contentSizeFlag, 1);
     (void)ZSTD_CCtx_setParameter(packer->compressor, ZSTD_c_checksumFlag, 0);
     *packer_out = packer;
@@ -74,9 +74,8 @@ tide_status tide_content_hash(tide_packer *packer, tide_text bytes,
 
 /* ---- packing ------------------------------------------------------------------ */
 
-/* A twentieth less is worth unpacking for; anything closer is kept as it is.
- * The first part of something large speaks for the rest: photos and archives
- * are not run through the compressor in vain. */
+/* Compression must save at least a twentieth; otherwise the body is stored as it is.  For a large
+ * body the first part decides: photos and archives are not compressed in vain. */
 static bool compresses(tide_packer *packer, tide_text bytes)
 {
     if (bytes.bytes < SAMPLED_FROM_BYTES)
@@ -90,7 +89,7 @@ static bool compresses(tide_packer *packer, tide_text bytes)
     return !ZSTD_isError(got);
 }
 
-/* Unpacks block by block and compares, so that proving needs no second copy. */
+/* Unpacks and compares block by block, so that the check needs no second copy. */
 static bool unpacks_to(tide_packer *packer, tide_text body, tide_text bytes)
 {
     ZSTD_inBuffer in = {body.data, body.bytes, 0};
@@ -106,7 +105,7 @@ static bool unpacks_to(tide_packer *packer, tide_text body, tide_text bytes)
             return false;
         at += out.pos;
         if (out.pos == 0 && in.pos == in_before && left != 0)
-            return false; /* it wants more than there is */
+            return false; /* it needs more input than there is */
     }
     return at == bytes.bytes && in.pos == body.bytes;
 }
@@ -124,7 +123,7 @@ tide_status tide_content_pack(tide_packer *packer, tide_text bytes, struct tide_
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to compress %zu bytes", bytes.bytes);
     size_t got = ZSTD_compress2(packer->compressor, to, room, bytes.data, bytes.bytes);
     if (ZSTD_isError(got))
-        return TIDE_OK; /* it did not become smaller, or there was no memory: kept as it is */
+        return TIDE_OK; /* not smaller, or out of memory: stored as it is */
     if (!unpacks_to(packer, (tide_text){to, got}, bytes)) {
         TIDE_SEEN("content: the compressor was caught");
         return TIDE_OK;
@@ -184,7 +183,7 @@ static uint8_t value_of(char character)
     return values[(unsigned char)character];
 }
 
-/* Encodes whole groups of three; the last one may be shorter. */
+/* Encodes groups of three bytes; the last group may be shorter. */
 static size_t encode(const uint8_t *from, size_t bytes, char *to)
 {
     size_t chars = 0;
@@ -208,7 +207,7 @@ static size_t encode(const uint8_t *from, size_t bytes, char *to)
     return chars;
 }
 
-/* Text that is broken into lines while it is encoded, block by block. */
+/* Encodes and breaks into lines, block by block. */
 struct liner {
     uint32_t line; /* 0: one line */
     bool crlf;
@@ -217,12 +216,12 @@ struct liner {
     void *arg;
 };
 
-/* Adds a block; all but the last are whole groups of three. */
+/* Adds a block; all but the last are multiples of three bytes. */
 static tide_status liner_add(struct liner *liner, const uint8_t *bytes, size_t count)
 {
     enum { GROUPS = 2048 };
     char chars[GROUPS * 4];
-    char lines[GROUPS * 4 * 3]; /* a line has at least one character and ends in at most two */
+    char lines[GROUPS * 4 * 3]; /* a line: one character or more, then at most two */
     for (size_t at = 0; at < count; at += GROUPS * 3) {
         size_t part = count - at < GROUPS * 3 ? count - at : GROUPS * 3;
         size_t chars_count = encode(bytes + at, part, chars);
@@ -255,9 +254,9 @@ static tide_status liner_add(struct liner *liner, const uint8_t *bytes, size_t c
 struct line {
     size_t begin, end, next; /* without its end; where the next one begins */
     bool crlf;
-    bool last;   /* the text ends without the end of a line */
-    bool plain;  /* nothing but the alphabet */
-    bool padded; /* the alphabet, then one or two '=' */
+    bool last;   /* the text ends without a line end */
+    bool plain;  /* base64 characters only */
+    bool padded; /* base64 characters, then one or two '=' */
 };
 
 static struct line line_at(tide_text raw, size_t begin)
@@ -281,8 +280,8 @@ static struct line line_at(tide_text raw, size_t begin)
     return line;
 }
 
-/* Takes the run that begins with the plain or padded line `first`; returns where
- * the line behind it begins. */
+/* Takes the run that begins with the plain or padded line `first`; returns the start of the line
+ * after it. */
 static size_t run_take(tide_text raw, struct line first, struct tide_cut *cut)
 {
     size_t width = first.end - first.begin;
@@ -300,7 +299,7 @@ static size_t run_take(tide_text raw, struct line first, struct tide_cut *cut)
         cut->line = (uint32_t)width;
         cut->crlf = crlf;
         next = line.next;
-        /* How the last line ends does not matter: its end stays in place. */
+        /* The end of the last line does not matter: it stays in place. */
         if (line.padded || line_width < width || line.last || line.crlf != crlf)
             return next;
     }
@@ -319,8 +318,8 @@ tide_status tide_content_compare(void *arg, const char *bytes, size_t count)
     return TIDE_OK;
 }
 
-/* Decodes characters of a cut from *at on, at most `room` bytes and whole groups
- * until its end.  Returns the count; padding ends it. */
+/* Decodes characters of a cut from *at on, at most `room` bytes, in groups until its end.  Returns
+ * the count; padding ends it. */
 static size_t decode_some(tide_text raw, const struct tide_cut *cut, size_t *at, uint8_t *to,
                           size_t room)
 {
@@ -331,7 +330,7 @@ static size_t decode_some(tide_text raw, const struct tide_cut *cut, size_t *at,
         char character = raw.data[(*at)++];
         uint8_t value = value_of(character);
         if (value == 64)
-            continue; /* the end of a line, or padding */
+            continue; /* a line end, or padding */
         group = group << 6 | value;
         if (++filled < 4)
             continue;
@@ -349,7 +348,7 @@ static size_t decode_some(tide_text raw, const struct tide_cut *cut, size_t *at,
     return bytes;
 }
 
-/* B1: decoded and encoded again it is the same text. */
+/* B1: decoding and encoding gives the same text. */
 static bool cut_is_exact(tide_text raw, const struct tide_cut *cut)
 {
     enum { ROOM = 12 << 10 }; /* whole groups */

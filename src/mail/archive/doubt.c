@@ -1,15 +1,14 @@
-/* doubt.c - copies that are not exact (A6, M19a).
+/* doubt.c - marks and lists copies that are not exact (A6, M19a).
  *
- * A server says how long a message is (Gmail's sizeEstimate) before it gives the bytes.  The
- * number is called an estimate: it may count line ends as one byte or as two, and by this much
- * it may be above the truth.  With lines of sixteen bytes that is a sixteenth; mail has
- * longer ones.  A copy that falls further behind was cut off on its way.  It is stored, for it
- * may be all there is, and marked.
+ * A server states the size of a message (Gmail's sizeEstimate) before it sends the bytes.  The size
+ * is an estimate: it may count line ends as one byte or as two, and may be that much too large.
+ * With lines of sixteen bytes that is a sixteenth; mail has longer ones.  A copy that is even
+ * shorter was truncated on its way.  It is stored, because it may be all there is, and marked.
  *
  * Gmail and tidemark-cloud count the bytes of the message.  npm's emulate (seen in 0.11.2) counts
- * the characters of the base64 that it sends, which is a third more: every one of its messages
- * would be short.  So a copy is whole too if its base64, with or without padding, has exactly the
- * length that was named.  A wider rule would let through copies that lost a quarter. */
+ * the characters of the base64 that it sends, which is a third more: all of its messages would be
+ * short.  So a copy is also complete if its base64, with or without padding, has exactly the stated
+ * length.  A wider rule would accept copies that lost a quarter. */
 #include "base/check.h"
 #include "mail/archive/inside.h"
 
@@ -75,7 +74,7 @@ tide_status tide_doubt_again(struct tide_shard *shard, const struct tide_stored 
         return tide_db_run(&shard->db, stmt, err);
     }
     if (!is_doubted(stored->copy))
-        return TIDE_OK; /* what is stored is better, and stays */
+        return TIDE_OK; /* the stored copy is better, and stays */
     rc = doubt_put(shard, stored->rowid, TIDE_COPY_SHORT, said_bytes, now_ms, err);
     if (rc != TIDE_OK)
         return rc;
@@ -91,7 +90,7 @@ tide_status tide_doubt_damaged(struct tide_shard *shard, int64_t message, int64_
     return doubt_put(shard, message, TIDE_COPY_DAMAGED, 0, now_ms, err);
 }
 
-/* ---- telling -------------------------------------------------------------------------- */
+/* ---- listing ------------------------------------------------------------------------- */
 
 static tide_status visit_shard(struct tide_shard *shard,
                                bool (*visit)(const struct tide_doubted *doubted, void *arg),
@@ -133,13 +132,13 @@ tide_status tide_archive_doubted(tide_archive *archive,
         if (rc == TIDE_OK)
             rc = visit_shard(shard, visit, arg, &go_on, err);
         else if (rc == TIDE_NOT_FOUND)
-            rc = TIDE_OK; /* not wholly made (H3) */
+            rc = TIDE_OK; /* not completely created (H3) */
     }
     tide_archive_turn_drop(archive);
     return rc;
 }
 
-/* ---- what nobody can give back ---------------------------------------------------------- */
+/* ---- earlier bytes that no source has --------------------------------------------------- */
 
 struct tidying {
     struct tide_work work;
@@ -152,8 +151,8 @@ static void tidying_free(struct tide_work *work)
     tide_mem_free(tidying->mem, tidying, sizeof *tidying);
 }
 
-/* Takes the n-th of the earlier bytes away if they cannot be read; false in *there_out: there are
- * no more. */
+/* Deletes the n-th of the earlier bytes if they cannot be read; *there_out false: there are no
+ * more. */
 static tide_status tidy_one(tide_archive *archive, struct tide_shard *shard, int64_t *at,
                             bool *there_out, tide_error *err)
 {

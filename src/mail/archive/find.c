@@ -1,4 +1,4 @@
-/* find.c - reading by other things than an id: bytes, conversations, labels. */
+/* find.c - lookups other than by id: content, conversations, labels. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
@@ -12,7 +12,7 @@ tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONT
     for (size_t left = archive->reads.count; rc == TIDE_OK && !has && left > 0; left--) {
         struct tide_shard *shard = archive->reads.list[left - 1];
         rc = tide_shards_open(&archive->reads, shard, err);
-        if (rc == TIDE_NOT_FOUND) { /* not wholly made (H3) */
+        if (rc == TIDE_NOT_FOUND) { /* not completely created (H3) */
             rc = TIDE_OK;
             continue;
         }
@@ -31,7 +31,7 @@ tide_status tide_archive_has(tide_archive *archive, const uint8_t hash[TIDE_CONT
 
 /* ---- conversations -------------------------------------------------------------------- */
 
-/* The next one of a shard; the turn is not held while somebody looks at it. */
+/* The next message in a shard; drops the turn while `visit` runs. */
 static tide_status thread_next(tide_archive *archive, size_t at, tide_text thread_id, int64_t after,
                                bool *there_out, struct tide_stored *stored, tide_error *err)
 {
@@ -64,8 +64,8 @@ tide_status tide_archive_thread(tide_archive *archive, tide_text thread_id,
     rc = tide_shards_look(&archive->reads, err);
     const size_t count = archive->reads.count;
     tide_archive_turn_drop(archive);
-    /* Years in their order; parts of a year one after the other, which is the order of
-     * time but for the few that came late. */
+    /* Years in order; parts of a year one after the other, which is the order of time except for
+     * the few late messages. */
     bool go_on = true;
     for (size_t i = 0; rc == TIDE_OK && go_on && i < count; i++) {
         bool there = true;
@@ -83,7 +83,7 @@ tide_status tide_archive_thread(tide_archive *archive, tide_text thread_id,
 
 /* ---- labels --------------------------------------------------------------------------- */
 
-/* All rows of a statement that is bound. */
+/* Visits all rows of a bound statement. */
 static tide_status label_walk(struct tide_shard *shard, sqlite3_stmt *row, tide_label_visit *visit,
                               void *arg, tide_error *err)
 {
@@ -131,7 +131,7 @@ tide_status tide_archive_labels_all(tide_archive *archive, tide_label_visit *vis
             rc =
                 label_walk(shard, tide_db_stmt(&shard->db, TIDE_SHARD_LABELS_ALL), visit, arg, err);
         else if (rc == TIDE_NOT_FOUND)
-            rc = TIDE_OK; /* not wholly made (H3) */
+            rc = TIDE_OK; /* not completely created (H3) */
     }
     tide_archive_turn_drop(archive);
     return rc;

@@ -7,8 +7,8 @@ struct range {
     uint32_t first, last;
 };
 
-/* Scripts that are written without spaces between words.  Their digits are left
- * out: numbers stay whole. */
+/* Scripts that are written without spaces between words.  Their digits are left out, so that
+ * numbers stay whole. */
 static const struct range alone[] = {
     {0x0e01, 0x0e3a},   {0x0e40, 0x0e4e},   /* Thai */
     {0x0e81, 0x0ece},   {0x0edc, 0x0edf},   /* Lao */
@@ -31,8 +31,7 @@ static const struct range alone[] = {
     {0x1aff0, 0x1b16f}, {0x20000, 0x3fffd}, /* Kana, ideographs */
 };
 
-/* Marks that belong to the character before them: parting the two would make
- * the mark a word. */
+/* Combining marks belong to the character before them: separated, the mark would become a word. */
 static const struct range marks[] = {
     {0x0e31, 0x0e31}, {0x0e34, 0x0e3a}, {0x0e47, 0x0e4e}, /* Thai */
     {0x0eb1, 0x0eb1}, {0x0eb4, 0x0ebc}, {0x0ec8, 0x0ece}, /* Lao */
@@ -68,8 +67,8 @@ static uint32_t code_of(const char *text, size_t bytes)
 }
 
 typedef enum stand {
-    STAND_SPACE, /* nothing was written, or white space */
-    STAND_OTHER, /* what is left alone */
+    STAND_SPACE, /* nothing yet, or white space */
+    STAND_OTHER, /* text that is copied unchanged */
     STAND_ALONE, /* a character of the scripts above, with its marks */
 } stand;
 
@@ -92,8 +91,8 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The bytes of the run at the front that needs no look: no character of three
- * bytes or more, and valid. */
+/* The length of the prefix that is copied unchanged: valid, without characters of three or more
+ * bytes. */
 static size_t quiet_run(tide_text text)
 {
     size_t i = 0;
@@ -171,7 +170,7 @@ tide_status tide_search_fold(tide_text text, tide_buf *out)
     }
     if (rc == TIDE_OK)
         rc = flush(&folder);
-    if (rc != TIDE_OK && out->data != NULL) { /* as it was */
+    if (rc != TIDE_OK && out->data != NULL) { /* leave it unchanged */
         out->bytes = before;
         out->data[before] = '\0';
     }

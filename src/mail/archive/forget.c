@@ -1,4 +1,4 @@
-/* forget.c - what has to be done before a reading proves anything (M13). */
+/* forget.c - drops cached pages of a shard, so that a later read proves what is on disk (M13). */
 #include "mail/archive/inside.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ tide_status tide_archive_forget(tide_archive *archive, uint32_t shard, tide_erro
             return tide_error_set(err, TIDE_INVALID, "the path of shard %s is too long", name);
         rc = tide_file_forget(archive->world, path, err);
         if (rc == TIDE_NOT_FOUND && i > 0)
-            rc = TIDE_OK; /* everything is in the file itself */
+            rc = TIDE_OK; /* everything is in the file */
     }
     return rc;
 }

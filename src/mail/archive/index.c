@@ -1,19 +1,17 @@
-/* index.c - reading what is stored, so that it can be found (M9).
+/* index.c - parses and indexes stored messages for search (M9).
  *
- * Bytes from outside are parsed here and nowhere else, and whatever they do to
- * the parser must not stop the archive.  So every step is known before it is
- * taken:
+ * Bytes from outside are parsed only here, and a parser crash must not stop the archive.  So every
+ * step is recorded before it is taken:
  *
  *   mark a group as begun, durably -> parse it -> write words and marks, durably
  *
- * If the process dies in between, the group is found marked.  Its messages are
- * then suspects and tried one by one, each with its own durable mark; the one
- * that is alone when the process dies again is the one, and is left alone from
- * then on.  An innocent message that happens to be indexed at a power loss is
- * tried again and comes through.
+ * If the process dies in between, the next run finds the group marked.  Its messages are then
+ * suspects and are tried one by one, each with its own durable mark; if the process dies again, the
+ * single marked message is the cause and is skipped from then on.  A harmless message that was
+ * being indexed at a power loss is tried again and succeeds.
  *
- * Marking and writing is the writer's, in its transactions; parsing is on the
- * thread that asked, so that storing goes on meanwhile. */
+ * The writer marks and writes in its transactions; the calling thread parses, so that storing
+ * continues meanwhile. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 #include "mail/mime/message.h"
@@ -21,12 +19,12 @@
 #include <stdio.h>
 
 enum {
-    ARENA_BYTES_MAX = 256 << 20, /* of parsing one message */
-    /* Of a group: its bytes, folded, or one message with the most text there can be. */
+    ARENA_BYTES_MAX = 256 << 20, /* to parse one message */
+    /* Per group: its bytes, folded, or one message with the longest possible text. */
     TEXTS_BYTES_MAX = 8 * TIDE_INDEX_GROUP_BYTES + 8 * TIDE_MESSAGE_TEXT_BYTES_MAX +
                       8 * TIDE_MESSAGE_HEADER_BYTES_MAX,
     FOLDED_BYTES_MAX = 4 * TIDE_MESSAGE_TEXT_BYTES_MAX,
-    MESSAGE_ID_BYTES_MAX = 998, /* a line of a header; longer ones get a surrogate */
+    MESSAGE_ID_BYTES_MAX = 998, /* a header line; longer ids get a surrogate */
 };
 
 struct item {
@@ -40,18 +38,18 @@ struct item {
     bool has_date;
     int64_t date_ms;
     size_t files;
-    tide_text message_id, from, to, cc, bcc, subject;           /* as they are, for head */
+    tide_text message_id, from, to, cc, bcc, subject;           /* unchanged, for head */
     tide_text words_subject, words_from, words_to, text, names; /* folded, for words */
 };
 
-/* One group on its way through the writer, the parser and the writer. */
+/* A group on its way: writer (mark), parser, writer (write). */
 struct batch {
     struct tide_work work;
     tide_mem *mem;
-    uint32_t key; /* the shard; 0: none has anything to do */
+    uint32_t key; /* the shard; 0: no shard has work */
     struct item items[TIDE_INDEX_GROUP_MESSAGES];
     size_t count;
-    size_t wanted; /* at most */
+    size_t wanted; /* at most this many */
     tide_arena texts;
 };
 
@@ -79,8 +77,8 @@ static tide_status mark_set(struct tide_shard *shard, int64_t id, int mark, cons
     return tide_db_run(&shard->db, stmt, err);
 }
 
-/* What a run that died left behind.  One that was tried alone because of an
- * earlier death is named; the others become suspects. */
+/* Handles the marks of a run that crashed.  A message that was tried alone because of an earlier
+ * crash is marked as unreadable; the others become suspects. */
 static tide_status recover(tide_archive *archive, struct tide_shard *shard, tide_error *err)
 {
     tide_status rc = TIDE_OK;
@@ -111,7 +109,7 @@ static tide_status recover(tide_archive *archive, struct tide_shard *shard, tide
     return rc;
 }
 
-/* Picks what comes next in this shard; a suspect comes alone. */
+/* Picks the next messages of this shard; a suspect is picked alone. */
 static tide_status pick(struct tide_shard *shard, struct batch *batch, tide_error *err)
 {
     sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_TO_INDEX);
@@ -165,14 +163,14 @@ static tide_status run_mark(tide_archive *archive, struct tide_work *work, tide_
     return rc;
 }
 
-/* ---- parsing (on the thread that asked) ----------------------------------------------- */
+/* ---- parsing (on the calling thread) -------------------------------------------------- */
 
 static tide_status no_memory(tide_error *err)
 {
     return tide_error_set(err, TIDE_NO_MEMORY, "no memory to index a message");
 }
 
-/* A copy that outlives the parse. */
+/* Copies a text so that it outlives the parse. */
 static tide_status keep(struct batch *batch, tide_text text, tide_text *kept_out)
 {
     if (text.bytes == 0) {
@@ -201,7 +199,7 @@ static tide_status fold(tide_archive *archive, struct batch *batch, tide_buf *ro
     return rc == TIDE_OK ? keep(batch, tide_buf_text(room), kept_out) : rc;
 }
 
-/* A message without an id gets one from its content: the same bytes, the same id (M8). */
+/* A message without an id gets one from its content: equal bytes get equal ids (M8). */
 static tide_status keep_message_id(struct batch *batch, struct item *item,
                                    const struct tide_message *message)
 {
@@ -246,8 +244,8 @@ static tide_status keep_words(tide_archive *archive, struct batch *batch, struct
     return rc == TIDE_OK ? fold(archive, batch, room, names, count, &item->names) : rc;
 }
 
-/* The bytes of a message, as they were stored a moment ago or from its shard; NONE
- * and a mark if the shard is damaged there. */
+/* The bytes of a message, from memory if they were just stored, else from its shard; NONE and a
+ * mark if the shard is damaged there. */
 static tide_status bytes_of(tide_archive *archive, const struct batch *batch, struct item *item,
                             tide_buf *raw, tide_text *bytes_out, tide_error *err)
 {
@@ -275,8 +273,8 @@ static tide_status bytes_of(tide_archive *archive, const struct batch *batch, st
     return rc;
 }
 
-/* Only memory that ran out, and a world that ends, end the group; whatever else a
- * message does is its own affair and is written beside it. */
+/* Only lack of memory and the end of the world stop the group; any other failure concerns one
+ * message and is recorded with it. */
 static tide_status parse(tide_archive *archive, struct batch *batch, struct item *item,
                          tide_arena *arena, tide_buf *raw, tide_buf *room, tide_error *err)
 {
@@ -362,8 +360,8 @@ static tide_status run_write(tide_archive *archive, struct tide_work *work, tide
     tide_status rc = tide_shards_open(shards, shard, err);
     if (rc == TIDE_OK)
         rc = tide_writer_begin(archive, shard, err);
-    /* Picked newest first, written oldest first: FTS5 keeps what it is given in
-     * memory only as long as ids ascend, and else makes a segment of each message. */
+    /* Picked newest first, written oldest first: FTS5 buffers rows in memory only while ids ascend,
+     * and otherwise writes a segment per message. */
     for (size_t left = batch->count; rc == TIDE_OK && left > 0; left--) {
         const struct item *item = &batch->items[left - 1];
         if (item->has_words)
@@ -375,7 +373,7 @@ static tide_status run_write(tide_archive *archive, struct tide_work *work, tide
     return rc;
 }
 
-/* Takes the marks back: nothing died, the group could not be read now. */
+/* Removes the marks: nothing crashed, the group just could not be read. */
 static tide_status run_unmark(tide_archive *archive, struct tide_work *work, tide_error *err)
 {
     struct batch *batch = batch_of(work);
@@ -398,7 +396,7 @@ static tide_status ask(tide_archive *archive, struct batch *batch,
     return tide_archive_work(archive, &batch->work, NULL, err);
 }
 
-/* One group; *count_out 0: nothing is left. */
+/* Indexes one group; *count_out 0: nothing is left. */
 static tide_status index_group(tide_archive *archive, size_t wanted, size_t *count_out,
                                tide_error *err)
 {
@@ -410,7 +408,7 @@ static tide_status index_group(tide_archive *archive, size_t wanted, size_t *cou
     tide_arena_init(&batch->texts, archive->mem, TEXTS_BYTES_MAX);
     tide_status rc = ask(archive, batch, run_mark, err);
     if (rc != TIDE_OK)
-        return rc; /* the batch is gone */
+        return rc; /* the batch is freed */
     if (batch->key == 0) {
         *count_out = 0;
         batch_free(&batch->work);
@@ -432,8 +430,8 @@ static tide_status index_group(tide_archive *archive, size_t wanted, size_t *cou
     return TIDE_OK;
 }
 
-/* One at a time: two groups must not hold marks in one shard, or a death would
- * accuse too many. */
+/* One caller at a time: with two groups marked in one shard, a crash would make too many messages
+ * suspects. */
 static tide_status index_turn(tide_archive *archive, tide_error *err)
 {
     struct tide_writer *writer = archive->writer;
@@ -463,8 +461,8 @@ static bool index_stopped(tide_archive *archive)
     return stopped;
 }
 
-/* At most `count_max`; a group at a time, so that nobody who wants it to end waits
- * for more than that, if it `may_stop`.  *left_out: it ended before nothing was left. */
+/* Indexes at most `count_max`, a group at a time, so that a caller that stops it waits for one
+ * group at most, if it `may_stop`.  *left_out: it stopped before everything was indexed. */
 static tide_status index_some(tide_archive *archive, uint64_t count_max, bool may_stop,
                               uint64_t *done_out, bool *left_out, tide_error *err)
 {
@@ -490,8 +488,8 @@ static tide_status index_some(tide_archive *archive, uint64_t count_max, bool ma
 
 /* ---- merging --------------------------------------------------------------------------- */
 
-/* Each group left a segment, and some merging was left undone.  When nothing is
- * left to index, the index is made smaller and searches faster, in steps. */
+/* Each group left a segment, and some merging is still due.  When nothing is left to index, merging
+ * in steps makes the index smaller and searches faster. */
 struct tidying {
     struct tide_work work;
     tide_mem *mem;
@@ -521,7 +519,7 @@ static tide_status run_tidy(tide_archive *archive, struct tide_work *work, tide_
             return rc;
         const int before = sqlite3_total_changes(shard->db.handle);
         rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_WORDS_MERGE), err);
-        /* One change is the request itself (so says FTS5's documentation). */
+        /* One change is the request itself (according to FTS5's documentation). */
         tidying->more = sqlite3_total_changes(shard->db.handle) - before >= 2;
         shard->untidy = tidying->more;
     }
@@ -558,11 +556,11 @@ tide_status tide_archive_index(tide_archive *archive, uint64_t count_max, uint64
     return rc;
 }
 
-/* ---- by itself --------------------------------------------------------------------------- */
+/* ---- the indexer thread ------------------------------------------------------------------ */
 
-/* With the lock: waits until a group has come or some mail has waited long enough, or
- * for a second after a failure.  A small group costs nearly as much as a large one.
- * false: the world ended, or the archive is broken. */
+/* With the lock: waits until a group is full or some mail has waited long enough, or for a second
+ * after a failure.  A small group costs nearly as much as a large one.  false: the world ended, or
+ * the archive is broken. */
 static bool wait_stored(tide_archive *archive, uint64_t seen, bool failed)
 {
     struct tide_writer *writer = archive->writer;
@@ -580,7 +578,7 @@ static bool wait_stored(tide_archive *archive, uint64_t seen, bool failed)
     return rc != TIDE_STOPPED && !writer->broken;
 }
 
-/* Merges while nothing else is to be done. */
+/* Merges while there is nothing to index. */
 static void tidy_idle(tide_archive *archive, uint64_t seen)
 {
     for (bool more = true; more;) {
@@ -600,8 +598,8 @@ void tide_archive_indexer_run(void *arg)
     bool failed = false;
     tide_lock_take(archive->world, archive->lock);
     uint64_t seen = writer->stored;
-    uint64_t waiting = 0;     /* what came in this life and is not indexed, at least */
-    writer->index_all = true; /* what an earlier one left */
+    uint64_t waiting = 0;     /* lower bound of messages stored by this process and not indexed */
+    writer->index_all = true; /* messages left by an earlier process */
     while (wait_stored(archive, seen, failed)) {
         const bool last = writer->index_stop;
         waiting += writer->stored - seen;
@@ -624,7 +622,7 @@ void tide_archive_indexer_run(void *arg)
     tide_lock_drop(archive->world, archive->lock);
 }
 
-/* ---- trying again ------------------------------------------------------------------------ */
+/* ---- retries ----------------------------------------------------------------------------- */
 
 struct again {
     struct tide_work work;
@@ -668,7 +666,7 @@ tide_status tide_archive_index_again(tide_archive *archive, const tide_cancel *c
     if (rc == TIDE_OK) {
         again_free(&again->work);
         tide_lock_take(archive->world, archive->lock);
-        archive->writer->index_all = true; /* the indexer looks again */
+        archive->writer->index_all = true; /* makes the indexer look at all shards again */
         tide_cond_wake_all(archive->world, archive->writer->news);
         tide_lock_drop(archive->world, archive->lock);
     }

@@ -1,19 +1,19 @@
-/* inside.h - what the files of the archive share.
+/* inside.h - declarations shared by the files of the archive.
  *
- *   archive.c         opening, closing, shards
- *   put.c     the queue: putting, tickets, waiting
- *   writer.c  the thread that takes from it and commits groups
- *   store.c   one message, one change, into the shard where it belongs
- *   index.c   parsing what is stored, with marks
- *   recent.c  bytes between storing and indexing
+ *   archive.c opening, closing, shards
+ *   put.c     the queue: storing, tickets, waiting
+ *   writer.c  the writer thread: takes entries from the queue, commits groups
+ *   store.c   writes one message or one change into its shard
+ *   index.c   parses and indexes stored messages, with marks
+ *   recent.c  keeps bytes in memory between storing and indexing
  *   read.c    finding and reading
- *   verify.c  reading everything again
+ *   verify.c  reads and checks everything
  *   tally.c   counting
  *   doubt.c   copies that are not exact (A6)
  *
  * Threads: the writer's set of shards belongs to the writer thread alone.  The
  * readers' set is used by one caller at a time (tide_archive_turn_take()).
- * `lock` guards the queue and the flags and is never held over a statement (W3).
+ * `lock` guards the queue and the flags and is never held over a statement (world.h W3).
  */
 #ifndef TIDE_MAIL_ARCHIVE_INSIDE_H
 #define TIDE_MAIL_ARCHIVE_INSIDE_H
@@ -21,16 +21,16 @@
 #include "mail/archive/shard.h"
 
 enum {
-    TIDE_ARCHIVE_RETRY_MS = 1000, /* between two tries of a group that found no room */
-    TIDE_ARCHIVE_POLL_MS = 20,    /* how soon a wait sees its cancellation */
+    TIDE_ARCHIVE_RETRY_MS = 1000, /* between two tries of a group for which there was no space */
+    TIDE_ARCHIVE_POLL_MS = 20,    /* how soon a wait notices its cancellation */
     TIDE_ARCHIVE_LABELS_MAX = 1000,
     TIDE_ARCHIVE_LABELS_KNOWN_MAX = 20000, /* Gmail allows 10,000 in a mailbox */
     TIDE_ARCHIVE_LABEL_BYTES_MAX = TIDE_LABEL_BYTES_MAX,
     TIDE_ARCHIVE_HISTORY_BYTES_MAX = 31,
     TIDE_INDEX_GROUP_MESSAGES = 1000,
     TIDE_INDEX_GROUP_BYTES = 16 << 20, /* raw */
-    TIDE_INDEX_WAIT_MS = 2000,         /* for a group to fill, while mail comes */
-    TIDE_INDEX_LAST_MESSAGES = 2000,   /* that closing waits for */
+    TIDE_INDEX_WAIT_MS = 2000,         /* for a group to fill while mail arrives */
+    TIDE_INDEX_LAST_MESSAGES = 2000,   /* at most this many are indexed on close */
 };
 
 typedef enum tide_entry_kind {
@@ -44,13 +44,13 @@ typedef enum tide_entry_kind {
     TIDE_ENTRY_WORK,
 } tide_entry_kind;
 
-/* Something for the writer to do inside its transactions that is not a fact from
- * the server.  Runs once; a failed commit ends it with that failure.  Belongs to
- * whoever waits for it, or to the writer once nobody does. */
+/* Work for the writer inside its transactions that is not data from the server.  Runs once; a
+ * failed commit ends it with that failure.  Owned by the caller that waits for it, or by the writer
+ * once that caller has given up. */
 struct tide_work {
     tide_status (*run)(tide_archive *archive, struct tide_work *work, tide_error *err);
     void (*free)(struct tide_work *work);
-    bool alone; /* run it outside of transactions, when all are committed */
+    bool alone; /* run it outside of transactions, after all are committed */
     /* Guarded by the archive's lock. */
     bool done; /* durable, or failed */
     bool abandoned;
@@ -62,13 +62,13 @@ struct tide_entry {
     struct tide_entry *next;
     tide_entry_kind kind;
     uint64_t ticket;
-    size_t bytes; /* what it is charged with */
+    size_t bytes; /* its share of the queue's limit */
     size_t self_bytes;
     union {
         struct {
-            struct tide_incoming incoming; /* raw: into `raw` below */
+            struct tide_incoming incoming; /* raw: points into `raw` below */
             tide_buf raw;
-            /* When it was added: where.  content 0: it was not, or had been there. */
+            /* Where it was added.  content 0: it was not added, or existed already. */
             uint32_t shard;
             int64_t content;
         } message;
@@ -79,14 +79,14 @@ struct tide_entry {
         struct {
             tide_text gmail_id;
             int64_t at_ms;
-        } gone; /* and of a doubt */
+        } gone; /* also used for doubts */
         struct tide_renaming renaming;
         struct {
             tide_text id, name, type;
         } name;
         struct tide_work *work;
     } as;
-    /* Behind it: the texts it points to. */
+    /* Followed by the texts it points to. */
 };
 
 struct tide_entries {
@@ -96,7 +96,7 @@ struct tide_entries {
 
 /* A label as the server last named it. */
 struct tide_label_known {
-    tide_text id, name, type; /* into room, owned */
+    tide_text id, name, type; /* point into room, owned */
     char *room;
     size_t room_bytes;
 };
@@ -105,38 +105,38 @@ struct tide_writer {
     tide_thread *thread;
     tide_thread *indexer;
     tide_file_lock *file_lock;
-    tide_shards shards; /* the writer thread's */
+    tide_shards shards; /* used by the writer thread only */
     tide_packer *packer;
-    tide_buf scratch; /* what is left of a message; a piece of it */
+    tide_buf scratch; /* a message without its cuts, or one piece */
     tide_buf piece;
     struct tide_cut *cuts; /* TIDE_CUTS_MAX */
     struct tide_label_known *labels;
     size_t labels_count, labels_capacity;
 
     /* Guarded by the archive's lock. */
-    tide_cond *work; /* for the writer: something is queued, or hurried */
-    tide_cond *news; /* for everybody else: durable, room, failure, end */
+    tide_cond *work; /* wakes the writer: an entry is queued, or a commit is requested */
+    tide_cond *news; /* wakes all others: durable, space, failure, end */
     struct tide_entries queue;
     struct tide_entries group; /* applied, not committed */
-    size_t bytes;              /* of both */
+    size_t bytes;              /* of queue and group */
     size_t group_bytes;
     uint64_t group_since_us;
-    uint64_t ticket_last;  /* given out */
+    uint64_t ticket_last;  /* the last one issued */
     uint64_t ticket_done;  /* durable up to here */
-    uint64_t ticket_hurry; /* somebody waits for it */
+    uint64_t ticket_hurry; /* a caller waits for it */
     uint32_t room_waiters;
     uint64_t failures;  /* commits that failed */
     tide_error failure; /* the last one */
-    bool broken;        /* for good */
+    bool broken;        /* permanently */
     bool closing;
     bool ended;
-    bool indexing; /* somebody's turn */
+    bool indexing; /* a caller is indexing */
     bool index_stop;
-    bool index_all;             /* not only what was stored in this life has to be looked at */
-    struct tide_recent *recent; /* NULL: nobody indexes what is stored */
+    bool index_all;             /* index all shards, not only what this process stored */
+    struct tide_recent *recent; /* NULL: stored messages are not indexed */
     size_t recent_bytes;
-    size_t recent_next; /* to be given up */
-    uint64_t stored;    /* messages committed in this life; the indexer looks at it */
+    size_t recent_next; /* the next one to drop */
+    uint64_t stored;    /* messages committed by this process; read by the indexer */
     uint64_t retry_at_us;
 };
 
@@ -145,42 +145,43 @@ struct tide_archive {
     tide_world *world;
     char *texts; /* dir and account, owned */
     size_t texts_bytes;
-    struct tide_archive_options options; /* defaults filled in, texts ours */
+    struct tide_archive_options options; /* defaults filled in; owns the texts */
     tide_lock *lock;
     tide_cond *turn;
-    bool reading; /* somebody has the turn */
+    bool reading; /* a caller has the turn */
     tide_shards reads;
-    tide_packer *packer;        /* of the reader whose turn it is */
+    tide_packer *packer;        /* used by the caller that has the turn */
     struct tide_writer *writer; /* NULL: read only */
 };
 
 /* ---- archive.c ---- */
-/* The readers' set, for one caller at a time.  TIDE_STOPPED in a dead world. */
+/* Takes the turn for the readers' set, which one caller uses at a time.  TIDE_STOPPED when the
+ * world has ended. */
 tide_status tide_archive_turn_take(tide_archive *archive, tide_error *err);
 void tide_archive_turn_drop(tide_archive *archive);
-/* The shard with that key, open for reading; the turn is ours. */
+/* Opens the shard with that key for reading; the caller has the turn. */
 tide_status tide_archive_reads_open(tide_archive *archive, uint32_t key,
                                     struct tide_shard **shard_out, tide_error *err);
 
 /* ---- put.c ---- */
 void tide_entry_free(tide_archive *archive, struct tide_entry *entry);
-/* Has the writer do it, and waits.  TIDE_OK: `work` is the caller's again; else it
- * is freed, or will be. */
+/* Hands work to the writer and waits.  TIDE_OK: the caller owns `work` again; else it is or will be
+ * freed. */
 tide_status tide_archive_work(tide_archive *archive, struct tide_work *work,
                               const tide_cancel *cancel, tide_error *err);
 
 /* ---- writer.c ---- */
 void tide_archive_writer_run(void *archive);
-/* A transaction on that shard, begun if it is not yet. */
+/* Begins a transaction on that shard unless one is open. */
 tide_status tide_writer_begin(tide_archive *archive, struct tide_shard *shard, tide_error *err);
 
 /* ---- store.c ---- */
 tide_status tide_archive_apply(tide_archive *archive, struct tide_entry *entry, tide_error *err);
 
 /* ---- doubt.c: in a transaction of the shard ---- */
-/* Whether bytes are to take the place of those that are stored (A6). */
+/* Whether new bytes should replace the stored ones (A6). */
 bool tide_doubt_is_better(const struct tide_stored *stored, uint64_t said_bytes, uint64_t bytes);
-/* Marks a message that is new, or came again, as its bytes deserve. */
+/* Marks a message that was stored, or put again, by the state of its bytes. */
 tide_status tide_doubt_new(struct tide_shard *shard, int64_t message, uint64_t said_bytes,
                            uint64_t bytes, int64_t now_ms, tide_error *err);
 tide_status tide_doubt_again(struct tide_shard *shard, const struct tide_stored *stored,
@@ -191,9 +192,9 @@ tide_status tide_doubt_damaged(struct tide_shard *shard, int64_t message, int64_
 /* ---- recent.c ---- */
 tide_status tide_recent_init(tide_archive *archive);
 void tide_recent_done(tide_archive *archive);
-/* With the lock.  Takes the buffer's room over, or leaves it as it is. */
+/* With the lock.  Takes over the buffer's memory, or leaves the buffer as it is. */
 void tide_recent_keep(tide_archive *archive, uint32_t shard, int64_t content, tide_buf *raw);
-/* Without it.  true: *raw_out is the caller's. */
+/* Without the lock.  true: the caller owns *raw_out. */
 bool tide_recent_take(tide_archive *archive, uint32_t shard, int64_t content, tide_buf *raw_out);
 
 /* ---- index.c ---- */

@@ -1,11 +1,11 @@
-/* put.c - the bounded queue between those who fetch and the one who
- * writes: putting, tickets, waiting, and being told. */
+/* put.c - the bounded queue between the fetching threads and the writer: storing, tickets,
+ * waiting. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
 /* ---- entries -------------------------------------------------------------------- */
 
-/* An entry and room for its texts in one piece. */
+/* An entry and room for its texts in one allocation. */
 static struct tide_entry *entry_new(tide_archive *archive, tide_entry_kind kind, size_t room)
 {
     size_t bytes = sizeof(struct tide_entry) + room;
@@ -27,7 +27,7 @@ void tide_entry_free(tide_archive *archive, struct tide_entry *entry)
     tide_mem_free(archive->mem, entry, entry->self_bytes);
 }
 
-/* Copies a text into the room behind an entry. */
+/* Copies a text into the room after an entry. */
 static tide_text keep(char **room, tide_text text)
 {
     char *to = *room;
@@ -40,7 +40,7 @@ static tide_text keep(char **room, tide_text text)
 static tide_status check_text(tide_text text, const char *what, size_t least, size_t most,
                               tide_error *err)
 {
-    /* A NUL would end it early for everybody who reads with sqlite3. */
+    /* A NUL would truncate it for every reader that uses sqlite3. */
     if (text.bytes >= least && text.bytes <= most &&
         (text.bytes == 0 || memchr(text.data, '\0', text.bytes) == NULL))
         return TIDE_OK;
@@ -113,7 +113,7 @@ static tide_status tell(const struct tide_writer *writer, tide_error *err)
     return writer->failure.status;
 }
 
-/* Waits for news, with the lock.  TIDE_OK: look again. */
+/* Waits for news, with the lock.  TIDE_OK: check again. */
 static tide_status wait_news(tide_archive *archive, const tide_cancel *cancel, tide_error *err)
 {
     uint64_t deadline_us = TIDE_NEVER;
@@ -130,8 +130,7 @@ static tide_status wait_news(tide_archive *archive, const tide_cancel *cancel, t
     return TIDE_OK;
 }
 
-/* With the lock.  One message larger than the whole queue may pass when it is
- * empty. */
+/* With the lock.  A message larger than the whole queue may pass when the queue is empty. */
 static tide_status wait_room(tide_archive *archive, size_t bytes, const tide_cancel *cancel,
                              tide_error *err)
 {
@@ -155,7 +154,7 @@ static tide_status wait_room(tide_archive *archive, size_t bytes, const tide_can
     return rc;
 }
 
-/* Takes the entry over when it succeeds; frees it when not. */
+/* Takes over the entry on success; frees it on failure. */
 static tide_status enqueue(tide_archive *archive, struct tide_entry *entry, tide_buf *take,
                            const tide_cancel *cancel, uint64_t *ticket_out, tide_error *err)
 {
@@ -164,7 +163,7 @@ static tide_status enqueue(tide_archive *archive, struct tide_entry *entry, tide
     tide_status rc = wait_room(archive, entry->bytes, cancel, err);
     if (rc == TIDE_OK) {
         if (take != NULL) {
-            /* Its room, not its content: the caller may fill it again. */
+            /* Give the caller an empty buffer to fill again. */
             entry->as.message.raw = *take;
             tide_buf_init(take, take->mem, take->bytes_max);
         }
@@ -403,7 +402,7 @@ tide_status tide_archive_work(tide_archive *archive, struct tide_work *work,
         rc = wait_news(archive, cancel, err);
     const bool done = work->done;
     if (!done)
-        work->abandoned = true; /* the writer may be at it, and frees it */
+        work->abandoned = true; /* the writer may be using it, and frees it */
     else
         rc = work->rc;
     if (done && rc != TIDE_OK && err != NULL)

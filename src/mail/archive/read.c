@@ -1,10 +1,10 @@
-/* read.c - finding and reading, over all shards as one. */
+/* read.c - finds and reads messages across all shards. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
 #include <stdio.h>
 
-/* Says whose failure it is: a message by name, and its shard. */
+/* Prefixes the error with the message and its shard. */
 static tide_status about(const char *gmail_id, const char *shard, tide_status rc, tide_error *err)
 {
     if (err == NULL || rc == TIDE_OK)
@@ -19,7 +19,7 @@ static tide_status about(const char *gmail_id, const char *shard, tide_status rc
 
 /* ---- finding ------------------------------------------------------------------------ */
 
-/* The n-th shard from the newest, open; NULL when it is not wholly made (H3). */
+/* Opens the n-th shard from the newest; NULL when it is not completely created (H3). */
 static tide_status open_nth(tide_archive *archive, size_t left, struct tide_shard **shard_out,
                             tide_error *err)
 {
@@ -29,7 +29,7 @@ static tide_status open_nth(tide_archive *archive, size_t left, struct tide_shar
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
-/* The turn is ours. */
+/* The caller has the turn. */
 static tide_status find_in_all(tide_archive *archive, tide_text gmail_id, bool former, bool *found,
                                struct tide_stored *stored_out, tide_error *err)
 {
@@ -67,8 +67,8 @@ tide_status tide_archive_find(tide_archive *archive, tide_text gmail_id,
     return rc;
 }
 
-/* The first and the last Gmail id of a shard, as they are now.  Ids of one server
- * grow with time, so that most shards need no more than a look at these. */
+/* Reads the first and the last Gmail id of a shard.  Ids of one server grow with time, so for most
+ * shards these two answer the lookup. */
 static tide_status ids_look(struct tide_shard *shard, tide_error *err)
 {
     sqlite3_stmt *row = tide_db_stmt(&shard->db, TIDE_SHARD_IDS);
@@ -82,7 +82,7 @@ static tide_status ids_look(struct tide_shard *shard, tide_error *err)
     return rc;
 }
 
-/* Those of one shard, in one snapshot. */
+/* Looks up the ids in one shard, in one snapshot. */
 static tide_status missing_in(struct tide_shard *shard, tide_shard_sql sql, const tide_text *ids,
                               size_t count, bool *missing, size_t *left, tide_error *err)
 {
@@ -109,7 +109,7 @@ static tide_status missing_in(struct tide_shard *shard, tide_shard_sql sql, cons
     return rc;
 }
 
-/* Those that `sql` finds in no shard. */
+/* The ids that `sql` finds in no shard. */
 static tide_status not_found_by(tide_archive *archive, tide_shard_sql sql, const tide_text *ids,
                                 size_t count, bool *missing_out, tide_error *err)
 {
@@ -187,7 +187,7 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
     return rc;
 }
 
-/* ---- what a restore asks ------------------------------------------------------------- */
+/* ---- queries for restores ------------------------------------------------------------ */
 
 tide_status tide_archive_stored_ms(tide_archive *archive, const struct tide_stored *stored,
                                    int64_t *stored_ms_out, tide_error *err)
@@ -277,12 +277,12 @@ tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
 
 enum { PAGE = 64 };
 
-/* The parts of one year side by side, each with a page of rows that were read
- * ahead, so that nothing is held while `visit` runs: it may read the archive. */
+/* Walks the parts of one year side by side, each with a page of rows read ahead, so that no
+ * statement is open while `visit` runs: it may read the archive. */
 struct part {
     uint32_t key;
-    int64_t next;           /* the row to go on from */
-    int64_t last;           /* and to end with, were none late (H4) */
+    int64_t next;           /* the rowid to continue from */
+    int64_t last;           /* the last rowid if no message were late (H4) */
     int64_t from_ms, to_ms; /* of the walk */
     bool over;
     size_t at, count; /* of the page */
@@ -297,7 +297,7 @@ static tide_status part_fill(tide_archive *archive, struct part *part, tide_erro
         return rc;
     part->at = part->count = 0;
     rc = tide_archive_reads_open(archive, part->key, &shard, err);
-    if (rc == TIDE_NOT_FOUND) { /* not wholly made (H3) */
+    if (rc == TIDE_NOT_FOUND) { /* not completely created (H3) */
         part->over = true;
         rc = TIDE_OK;
     } else if (rc == TIDE_OK) {
@@ -329,7 +329,7 @@ static int64_t row_at(const struct tide_shard *shard, int64_t ms)
                                                          : ms);
 }
 
-/* The parts of `year`, pages empty; *count_out 0 when there is none. */
+/* The parts of `year`, pages empty; *count_out 0: there is none. */
 static tide_status parts_of(tide_archive *archive, int32_t year, int64_t from_ms, int64_t to_ms,
                             struct part **parts_out, size_t *count_out, tide_error *err)
 {
@@ -360,7 +360,7 @@ static tide_status parts_of(tide_archive *archive, int32_t year, int64_t from_ms
     return rc;
 }
 
-/* Parts of a year share their scale of rows: the least row is the oldest message. */
+/* Parts of a year share one scale of rowids: the least rowid is the oldest message. */
 static tide_status walk_year(tide_archive *archive, struct part *parts, size_t count,
                              bool (*visit)(const struct tide_stored *stored, void *arg), void *arg,
                              bool *go_on, tide_error *err)
@@ -432,7 +432,7 @@ tide_status tide_archive_walk(tide_archive *archive, int64_t from_ms, int64_t to
     return rc;
 }
 
-/* ---- what could not be read -------------------------------------------------------- */
+/* ---- unreadable messages ----------------------------------------------------------- */
 
 tide_status tide_archive_unreadable(tide_archive *archive,
                                     void (*visit)(const struct tide_stored *stored,
@@ -465,7 +465,7 @@ tide_status tide_archive_unreadable(tide_archive *archive,
             }
             tide_db_end(row);
         }
-        tide_archive_turn_drop(archive); /* not held while `visit` runs: it may read */
+        tide_archive_turn_drop(archive); /* dropped while `visit` runs: it may read */
         if (there)
             visit(&stored, problem, arg);
         after = there ? stored.rowid : -1;

@@ -1,20 +1,18 @@
-/* recent.c - bytes that were just stored, for whoever indexes them next.
+/* recent.c - keeps the bytes of just stored messages in memory for the indexer.
  *
- * A message is indexed a moment after it was stored, and reading it back costs as
- * much as parsing it.  So the writer leaves the bytes of what it has committed
- * here, a bounded number of them; what is not here is read from its shard.
- * Only what is durable comes in: a content's id is final then.
+ * A message is indexed soon after it was stored, and reading it back costs as much as parsing it.
+ * So the writer keeps the bytes of committed messages here, up to a limit; other messages are read
+ * from their shards.  Only durable messages are kept: their content ids are final.
  *
- * A place follows from the id of the content.  Ids ascend, so that a new message
- * takes the place of the oldest one, and giving up places in their order gives up
- * the oldest ones first. */
+ * The content id determines the slot.  Ids ascend, so that a new message takes the slot of the
+ * oldest one, and dropping slots in order drops the oldest messages first. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
 enum {
     PLACES = 2 * TIDE_INDEX_GROUP_MESSAGES,
-    BYTES_MAX = TIDE_INDEX_GROUP_BYTES, /* of all of them */
-    RAW_BYTES_MAX = 1 << 20,            /* of one: larger ones are rare, and worth the room */
+    BYTES_MAX = TIDE_INDEX_GROUP_BYTES, /* of all of them together */
+    RAW_BYTES_MAX = 1 << 20,            /* per message; larger ones are rare */
 };
 
 struct tide_recent {
@@ -62,7 +60,7 @@ void tide_recent_keep(tide_archive *archive, uint32_t shard, int64_t content, ti
         return;
     struct tide_recent *place = place_of(writer, shard, content);
     place_empty(writer, place);
-    /* Ends: when all are given up, there is room. */
+    /* Terminates: when all are dropped, there is room. */
     for (; writer->recent_bytes + raw->capacity > BYTES_MAX; writer->recent_next++)
         place_empty(writer, &writer->recent[writer->recent_next % PLACES]);
     *place = (struct tide_recent){.shard = shard, .content = content, .raw = *raw};

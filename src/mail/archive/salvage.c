@@ -1,8 +1,8 @@
-/* salvage.c - what can still be read in damaged shards is copied into the archive (M19).
+/* salvage.c - copies what is readable in damaged shards into the archive (M19).
  *
- * A page that cannot be read hides what is on it and ends every walk that reaches it.  So the row
- * numbers are gathered from the table in both directions and from each of its indexes; then every
- * message is read by itself.  What is not exactly what was put (A2) is not copied. */
+ * An unreadable page hides its rows and ends every walk that reaches it.  So the rowids are
+ * collected from the table in both directions and from each of its indexes; then every message is
+ * read separately.  Bytes that differ from what was stored (A2) are not copied. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
@@ -24,13 +24,13 @@ struct salvage {
     struct tide_salvaged *salvaged;
 };
 
-/* What a damaged file answers; everything else (no memory, a full disk) ends the copying. */
+/* Errors caused by a damaged file; any other error (no memory, full disk) stops the copying. */
 static bool is_damage(tide_status rc)
 {
     return rc == TIDE_CORRUPT || rc == TIDE_INVALID || rc == TIDE_NEWER || rc == TIDE_FULL;
 }
 
-/* ---- which messages there are ---- */
+/* ---- collecting the rowids ---- */
 
 static tide_status rows_add(struct salvage *salvage, const char *sql, tide_error *err)
 {
@@ -38,7 +38,7 @@ static tide_status rows_add(struct salvage *salvage, const char *sql, tide_error
     sqlite3_stmt *row = NULL;
     tide_status rc = TIDE_OK;
     if (sqlite3_prepare_v2(db->handle, sql, -1, &row, NULL) != SQLITE_OK)
-        return TIDE_OK; /* this way is not there; the others are */
+        return TIDE_OK; /* this path is unreadable; the others remain */
     tide_error damage = {TIDE_OK, 0, ""};
     while (tide_db_next(db, row, &rc, &damage)) {
         void *rows = salvage->rows;
@@ -53,7 +53,7 @@ static tide_status rows_add(struct salvage *salvage, const char *sql, tide_error
     }
     (void)sqlite3_finalize(row);
     if (rc == TIDE_OK || is_damage(rc))
-        return TIDE_OK; /* as far as this way leads */
+        return TIDE_OK; /* keep what this path gave */
     if (err != NULL)
         *err = damage;
     return rc;
@@ -93,7 +93,7 @@ static tide_status rows_find(struct salvage *salvage, tide_error *err)
 
 /* ---- one message ---- */
 
-/* A number about a message; `otherwise` when it cannot be read. */
+/* A number about a message; `otherwise` if it cannot be read. */
 static int64_t number_of(struct salvage *salvage, const char *sql, int64_t message,
                          int64_t otherwise)
 {
@@ -120,7 +120,7 @@ static tide_status read_row(struct salvage *salvage, int64_t id, bool *there_out
     return rc;
 }
 
-/* Those that can be read; a message without its labels is better than none. */
+/* The readable labels; a message without its labels is better than none. */
 static tide_status read_labels(struct salvage *salvage, int64_t id, tide_error *err)
 {
     sqlite3_stmt *row = tide_db_stmt(&salvage->shard->db, TIDE_SHARD_LABELS_OF);
@@ -168,7 +168,7 @@ static tide_status put(struct salvage *salvage, const struct tide_stored *stored
     return tide_archive_put(salvage->to, &incoming, NULL, &salvage->ticket, err);
 }
 
-/* Bytes that the server replaced later: first, so that they stand behind the newer ones. */
+/* Bytes that the server replaced later; stored first, so that they rank before the newer ones. */
 static tide_status put_earlier(struct salvage *salvage, const struct tide_stored *stored,
                                tide_error *err)
 {
@@ -197,7 +197,7 @@ static tide_status put_earlier(struct salvage *salvage, const struct tide_stored
     return rc;
 }
 
-/* The id that it had before it was given back to the server; it is found by either (M14). */
+/* The id it had before it was restored to the server; it is found by either (M14). */
 struct former {
     char id[TIDE_GMAIL_ID_BYTES_MAX + 1], thread[TIDE_GMAIL_ID_BYTES_MAX + 1];
     int64_t until_ms;
@@ -271,7 +271,7 @@ static tide_status copy_row(struct salvage *salvage, int64_t id, tide_error *err
         if (rc != TIDE_OK || !absent) {
             if (rc != TIDE_OK && err != NULL)
                 *err = damage;
-            return rc; /* the archive itself fails, or has it */
+            return rc; /* the archive itself failed, or has it */
         }
         rc = copy_message(salvage, &stored, &damage);
     }
@@ -318,7 +318,7 @@ static tide_status copy_shards(struct salvage *salvage, tide_error *err)
         if (rc == TIDE_OK)
             rc = copy_shard(salvage, err);
         else if (rc == TIDE_NOT_FOUND)
-            rc = TIDE_OK; /* nothing of it can be read (H5) */
+            rc = TIDE_OK; /* nothing in it is readable (H5) */
         else if (err != NULL)
             *err = closed;
     }

@@ -1,4 +1,4 @@
-/* shard.c - one file: opening, transactions, reading a message. */
+/* shard.c - one shard file: opening, transactions, reading a message. */
 #include "mail/archive/shard.h"
 #include "base/check.h"
 
@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What a row says about a message: FIND, AT and WALK are read by one function. */
-/* Without its bytes a message is still a row, and has to be missed by name. */
+/* The columns of a message that FIND, AT and WALK share; one function reads them. */
+/* A message without its bytes is still a row, so that it can be reported by name. */
 #define STORED                                                                                     \
     "SELECT m.id, m.gmail_id, m.thread_id, m.history_id, m.internal_ms, m.bytes, c.hash, m.mark,"  \
     " m.gone_ms, m.content, m.problem, (SELECT d.kind FROM doubt d WHERE d.message = m.id)"        \
@@ -22,7 +22,7 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                          " UNION ALL SELECT min(gmail_id) FROM former)),"
                          " (SELECT max(id) FROM (SELECT max(gmail_id) AS id FROM message"
                          " UNION ALL SELECT max(gmail_id) FROM former)), made_ms FROM shard",
-    /* The oldest one stands at most `late` behind the first (H4), and so on. */
+    /* The oldest message is at most `late` rowids after the first (H4), and so on. */
     [TIDE_SHARD_SPAN] = "SELECT (SELECT min(internal_ms) FROM message WHERE id <="
                         " (SELECT min(id) FROM message) + shard.late),"
                         " (SELECT max(internal_ms) FROM message WHERE id >="
@@ -46,7 +46,8 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         " JOIN content c ON c.id = e.content ORDER BY e.rowid LIMIT ?3 OFFSET ?1 + ?2 * 0",
     [TIDE_SHARD_HAS] = "SELECT 1 FROM message WHERE gmail_id = ?1"
                        " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1",
-    /* Stored, believed to be at the server, and exact; by a former id: it is another one now. */
+    /* Stored, on the server as far as known, and exact; a former id belongs to another message
+     * now. */
     [TIDE_SHARD_WHOLE] = "SELECT 1 FROM message m WHERE m.gmail_id = ?1 AND m.gone_ms IS NULL AND"
                          " NOT EXISTS (SELECT 1 FROM doubt d WHERE d.message = m.id AND d.kind > 1)"
                          " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1"
@@ -56,7 +57,8 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                            " ORDER BY d.message DESC",
     [TIDE_SHARD_FORMER] = STORED "JOIN former f ON f.message = m.id WHERE f.gmail_id = ?1"
                                  " ORDER BY f.until_ms DESC LIMIT 1",
-    /* Itself while a message that the server has is in it, before what became of it. */
+    /* The thread itself while the server has a message in it, before the thread that replaced
+     * it. */
     [TIDE_SHARD_THREAD_NOW] = "SELECT 1, thread_id FROM message WHERE thread_id = ?1"
                               " AND gone_ms IS NULL"
                               " UNION ALL SELECT 0, m.thread_id FROM former f"
@@ -64,8 +66,8 @@ static const char *const statements[TIDE_SHARD_SQL] = {
                               " WHERE f.thread_id = ?1 AND m.gone_ms IS NULL LIMIT 1",
     [TIDE_SHARD_STORED_MS] = "SELECT stored_ms FROM message WHERE id = ?1",
     [TIDE_SHARD_LABEL_CALLED] = "SELECT name, type FROM label WHERE label = ?1",
-    /* Former ids too: what was given back is found by either.  One aggregate at a time, or
-     * SQLite reads the whole index instead of its ends. */
+    /* Former ids too: a restored message is found by either.  One aggregate at a time, or SQLite
+     * reads the whole index instead of its ends. */
     [TIDE_SHARD_IDS] = "SELECT (SELECT min(id) FROM (SELECT min(gmail_id) AS id FROM message"
                        " UNION ALL SELECT min(gmail_id) FROM former)),"
                        " (SELECT max(id) FROM (SELECT max(gmail_id) AS id FROM message"
@@ -84,7 +86,7 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         "SELECT hash, bytes, body_bytes, codec, dict, body FROM content WHERE id = ?1",
     [TIDE_SHARD_CUTS] = "SELECT at, piece, line, crlf FROM cut WHERE content = ?1 ORDER BY at",
     [TIDE_SHARD_PIECE] = "SELECT bytes, codec, dict, body FROM piece WHERE id = ?1",
-    /* Each from an index that has just these rows. */
+    /* Each count uses an index that has exactly these rows. */
     [TIDE_SHARD_TALLY] = "SELECT (SELECT count(*) FROM message WHERE gone_ms IS NOT NULL),"
                          " (SELECT count(*) FROM message WHERE mark < 2),"
                          " (SELECT count(*) FROM message WHERE problem IS NOT NULL AND mark = 3),"
@@ -110,11 +112,11 @@ static const char *const statements[TIDE_SHARD_SQL] = {
     [TIDE_SHARD_MESSAGE_ADD] =
         "INSERT INTO message (id, gmail_id, thread_id, history_id, internal_ms, content, bytes,"
         " stored_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-    /* The server has it: also if we had believed it gone. */
+    /* The server has it, even if it was marked as gone. */
     [TIDE_SHARD_MESSAGE_AGAIN] =
         "UPDATE message SET thread_id = ?2, history_id = ?3, gone_ms = NULL WHERE id = ?1",
-    /* Other bytes than before.  If it is indexed it stays as it is: an index
-     * without content cannot forget words that it is not told again. */
+    /* New bytes.  An indexed message stays indexed: a contentless index cannot delete words without
+     * being given them again. */
     [TIDE_SHARD_MESSAGE_CONTENT] = "UPDATE message SET content = ?2, bytes = ?3 WHERE id = ?1",
     [TIDE_SHARD_EARLIER_ADD] =
         "INSERT INTO earlier (message, content, until_ms) VALUES (?1, ?2, ?3)",
@@ -123,7 +125,7 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         " VALUES (?1, ?2, ?3, ?4, 0, ?4) ON CONFLICT (message) DO UPDATE"
         " SET kind = excluded.kind, said_bytes = max(said_bytes, excluded.said_bytes),"
         " next_ms = min(next_ms, excluded.next_ms)",
-    /* An hour, two, four, ... a week. */
+    /* Delays of an hour, two, four, ... a week. */
     [TIDE_SHARD_DOUBT_TRIED] = "UPDATE doubt SET tries = tries + 1, next_ms = ?2 + min(604800000, "
                                "3600000 << min(tries, 8))"
                                " WHERE message = ?1",
@@ -166,13 +168,13 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         "UPDATE message SET deaths = deaths + 1, mark = ?2, problem = ?3 WHERE id = ?1",
     [TIDE_SHARD_AGAIN] = "UPDATE message SET mark = 0, deaths = 0, problem = NULL WHERE id IN"
                          " (SELECT id FROM message WHERE problem IS NOT NULL) AND mark = 3",
-    /* Head and words are written together: where the one is, the other is. */
+    /* Head and words are written together: a row has both or neither. */
     [TIDE_SHARD_HEAD_ADD] =
         "INSERT OR IGNORE INTO head (id, message_id, date_ms, \"from\", \"to\", cc, bcc, subject,"
         " files) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     [TIDE_SHARD_WORDS_ADD] = "INSERT INTO words (rowid, text, subject, \"from\", \"to\", files)"
                              " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    /* Some megabytes of it at a time. */
+    /* A few megabytes at a time. */
     [TIDE_SHARD_WORDS_MERGE] = "INSERT INTO words (words, rank) VALUES ('merge', 1000)",
 };
 
@@ -182,7 +184,7 @@ enum { DAY_MS = 86400 * 1000 };
 
 int64_t tide_shard_year_ms(int32_t year)
 {
-    /* Days before the year since the year 1, less those before 1970. */
+    /* Days from the year 1 to `year`, less those before 1970. */
     int64_t before = (int64_t)year - 1;
     int64_t days = before * 365 + before / 4 - before / 100 + before / 400 - 719162;
     return days * DAY_MS;
@@ -190,7 +192,7 @@ int64_t tide_shard_year_ms(int32_t year)
 
 int32_t tide_shard_year(int64_t ms)
 {
-    /* A guess that is at most one year off, and then looked at. */
+    /* An estimate, at most one year off; corrected below. */
     int32_t year = (int32_t)(ms / ((int64_t)DAY_MS * 146097 / 400) + 1970);
     while (tide_shard_year_ms(year) > ms)
         year--;
@@ -248,7 +250,7 @@ tide_status tide_shard_state_load(struct tide_shard *shard, tide_error *err)
     return state_load(shard, NULL, err);
 }
 
-/* The row is written behind the schema; a crash in between is mended here. */
+/* The row is written after the schema; a crash in between is repaired here. */
 static tide_status state_make(const tide_shards *shards, struct tide_shard *shard, tide_error *err)
 {
     uint8_t random[16];
@@ -272,7 +274,7 @@ static tide_status size_look(struct tide_shard *shard, uint64_t bytes_max, tide_
     uint64_t bytes = 0;
     tide_status rc = tide_shard_bytes(shard, &bytes, err);
     if (rc == TIDE_OK)
-        shard->full = bytes >= bytes_max && shard->messages > 0; /* else it would never end */
+        shard->full = bytes >= bytes_max && shard->messages > 0; /* an empty one is never full */
     return rc;
 }
 
@@ -300,7 +302,7 @@ static tide_status open_to_write(const tide_shards *shards, struct tide_shard *s
                                  uint32_t version, tide_error *err)
 {
     tide_status rc = TIDE_OK;
-    if (version == 0) /* larger pages waste less beside large values (measured) */
+    if (version == 0) /* larger pages waste less space next to large values (measured) */
         rc = tide_db_exec(&shard->db, "PRAGMA page_size = " TIDE_SHARD_PAGE_BYTES, err);
     if (rc == TIDE_OK)
         rc = tide_db_wal(&shard->db, err);
@@ -327,9 +329,9 @@ static tide_status open_to_read(const tide_shards *shards, struct tide_shard *sh
     tide_status rc = TIDE_OK;
     if (version == 0)
         return tide_error_set(err, TIDE_NOT_FOUND, "%s: not wholly made", shard->db.path);
-    /* What an earlier version does not have, it has as an empty table of this connection: nothing
-     * was in doubt there.  Once somebody has brought the file up to date, that would hide what
-     * is, and the shard is opened again (tide_shards_open()). */
+    /* Tables that an earlier version lacks are empty temporary tables of this connection: nothing
+     * was in doubt there.  Once a writer has migrated the file, these would hide the real tables,
+     * so the shard is opened again (tide_shards_open()). */
     shard->older = version < tide_shard_schema.steps_count;
     if (shard->older)
         rc = tide_db_exec(&shard->db,
@@ -341,8 +343,8 @@ static tide_status open_to_read(const tide_shards *shards, struct tide_shard *sh
     return rc == TIDE_OK ? state_load(shard, shards->account, err) : rc;
 }
 
-/* Only the first steps of making a shard use a rollback journal.  Somebody who may
- * only read cannot undo them, and need not: there is nothing in it yet (H3). */
+/* Only the first steps of creating a shard use a rollback journal.  A read-only process cannot roll
+ * them back, and need not: the shard is still empty (H3). */
 static tide_status failed_to_open(const tide_shards *shards, const struct tide_shard *shard,
                                   const tide_error *failure, tide_error *err)
 {
@@ -415,7 +417,7 @@ tide_status tide_shard_begin(struct tide_shard *shard, tide_error *err)
     if (rc != TIDE_OK)
         return rc;
     shard->in_tx = true;
-    /* Read anew, because a transaction that failed may have left wrong numbers. */
+    /* Read again, because a failed transaction may have left wrong numbers. */
     rc = state_load(shard, NULL, err);
     if (rc != TIDE_OK)
         tide_shard_rollback(shard);
@@ -443,11 +445,11 @@ tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide
 
 void tide_shard_rollback(struct tide_shard *shard)
 {
-    /* Some failures make SQLite roll back by itself. */
+    /* SQLite rolls back by itself after some failures. */
     if (!sqlite3_get_autocommit(shard->db.handle))
         (void)tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_ROLLBACK), NULL);
     shard->in_tx = false;
-    memset(shard->runs, 0, sizeof shard->runs); /* some of it was never there */
+    memset(shard->runs, 0, sizeof shard->runs); /* some of them were rolled back */
 }
 
 tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error *err)
@@ -466,7 +468,7 @@ tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error
     return tide_db_failed(&shard->db, code, "move the log into the file", err);
 }
 
-/* ---- places ---------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------- */
 
 tide_status tide_shard_late(struct tide_shard *shard, int64_t *late_out, tide_error *err)
 {
@@ -481,8 +483,8 @@ tide_status tide_shard_late(struct tide_shard *shard, int64_t *late_out, tide_er
     return rc;
 }
 
-/* Thousands of messages with one date come in imports.  Each would walk over all
- * before it; a run that was walked once is known. */
+/* Imports have thousands of messages with one date.  Each would walk over all ids before it; a run
+ * that was walked once is remembered. */
 static struct tide_shard_run *run_at(struct tide_shard *shard, int64_t id)
 {
     for (size_t i = 0; i < TIDE_SHARD_RUNS; i++)
@@ -590,7 +592,7 @@ struct reading {
     struct tide_shard *shard;
     tide_packer *packer;
     struct tide_cut *cuts;
-    int64_t *pieces; /* beside the cuts */
+    int64_t *pieces; /* parallel to the cuts */
     size_t cuts_capacity, pieces_capacity;
     size_t cuts_count;
     tide_buf left;
@@ -673,7 +675,7 @@ static tide_status take_bytes(void *arg, const char *bytes, size_t count)
     return tide_buf_add(reading->out, bytes, count);
 }
 
-/* Without cuts the body is the message and needs no second copy. */
+/* A message without cuts is its body and needs no second copy. */
 static tide_status read_body(struct reading *reading, sqlite3_stmt *row, tide_error *err)
 {
     if (reading->cuts_count == 0)
@@ -702,7 +704,7 @@ static tide_status read_content(struct reading *reading, int64_t content,
         rc = tide_content_join(tide_buf_text(&reading->left), reading->cuts, reading->cuts_count,
                                give_piece, reading, take_bytes, reading, err);
         if (rc == TIDE_NO_MEMORY)
-            (void)no_memory(shard, err); /* take_bytes could not say so */
+            (void)no_memory(shard, err); /* take_bytes could not report it */
     }
     return rc;
 }
@@ -742,7 +744,7 @@ tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_
 
 /* ---- comparing ------------------------------------------------------------------- */
 
-/* What says that bytes are damaged, and nothing else. */
+/* Whether the error means damaged bytes, and nothing else. */
 static bool is_damage(tide_status rc)
 {
     return rc == TIDE_CORRUPT || rc == TIDE_INVALID || rc == TIDE_FULL;

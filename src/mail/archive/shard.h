@@ -1,21 +1,20 @@
-/* shard.h - one file of an archive, and the set of them that one thread uses.
+/* shard.h - one shard file of an archive, and the set of shards that one thread uses.
  *
- * Inside src/mail only.  The archive and the search share it: both walk shards
- * in the order of their keys and read with the statements and the schema that
- * stand here (shard_schema.c).  A set and everything in it belong to one thread
- * at a time; it starts none and takes no lock.
+ * Inside src/mail only.  The archive and the search share it: both walk shards in key order and use
+ * the statements and the schema defined here (shard_schema.c).  A set and everything in it belong
+ * to one thread at a time; it starts no thread and takes no lock.
  *
  * Invariants:
  *   H1  a set is sorted by key; a key is found at most once.
  *   H2  at most TIDE_SHARDS_OPEN_MAX shards of a set are open, beyond those that
  *       are pinned or in a transaction.
- *   H3  a file that is not wholly made yet (a crash, or its writer is at it) is
- *       not there for readers and is made anew by the writer.
+ *   H3  a file that is not completely created (after a crash, or while its writer creates it) is
+ *       invisible to readers; the writer creates it again.
  *   H4  wanted <= message.id <= wanted + late, where wanted = (internal_ms - start_ms) /
  *       TIDE_SHARD_UNIT_MS and `late` is one number of the shard, which only grows (A4).
- *       A new message gets the first id from `wanted` on that is free.
- *   H5  a shard that is damaged, or not one of this archive, is named and is not there for
- *       those who only read: the others answer.  Whoever writes stops at it.
+ *       A new message gets the first free id from `wanted` on.
+ *   H5  a shard that is damaged or not part of this archive is reported by name, and readers skip
+ *       it and use the others.  A writer stops with an error.
  */
 #ifndef TIDE_MAIL_SHARD_H
 #define TIDE_MAIL_SHARD_H
@@ -27,14 +26,14 @@ extern const struct tide_schema tide_shard_schema;
 
 enum {
     TIDE_SHARD_PATH_BYTES = 4096,
-    TIDE_SHARD_UNIT_MS = 125, /* of one id */
-    TIDE_SHARD_RUNS = 4,      /* of ids without a gap that a writer remembers */
+    TIDE_SHARD_UNIT_MS = 125, /* per id */
+    TIDE_SHARD_RUNS = 4,      /* runs of consecutive ids that a writer remembers */
     TIDE_SHARD_PARTS_MAX = 4096,
     TIDE_SHARD_YEAR_MAX = 9999,
     TIDE_SHARDS_OPEN_MAX = 64,
-    TIDE_SHARDS_WARM_MAX = 3,          /* of those that are written, that keep a cache of pages */
-    TIDE_SHARD_BESIDE_CACHE_KIB = 512, /* of a reader beside a writer */
-    TIDE_SHARD_BUSY_MS = 5000,         /* for somebody's sqlite3 on the same file */
+    TIDE_SHARDS_WARM_MAX = 3,          /* shards being written that keep a page cache */
+    TIDE_SHARD_BESIDE_CACHE_KIB = 512, /* of a reader next to a writer */
+    TIDE_SHARD_BUSY_MS = 5000,         /* to wait for a user's sqlite3 on the same file */
     TIDE_SHARD_WAL_PAGES = 1000,       /* a log longer than this is moved into the file */
 };
 
@@ -80,7 +79,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_LABEL_ROWS,
     TIDE_SHARD_LABELS_ALL,
     TIDE_SHARD_TALLY,
-    TIDE_SHARD_READ_SQL, /* so many can be prepared on a file that is only read */
+    TIDE_SHARD_READ_SQL, /* number of statements that can be prepared on a read-only file */
 
     TIDE_SHARD_WRITE = TIDE_SHARD_READ_SQL,
     TIDE_SHARD_STATE_ADD,
@@ -129,7 +128,7 @@ typedef enum tide_shard_sql {
     TIDE_SHARD_SQL,
 } tide_shard_sql;
 
-/* Ids in [begin, end) that are all taken; ids are never given back. */
+/* Ids in [begin, end) that are all used; ids are never reused. */
 struct tide_shard_run {
     int64_t begin, end;
 };
@@ -141,29 +140,29 @@ struct tide_shard {
     int64_t start_ms, end_ms; /* of the year */
     char name[32];
     tide_db db; /* when open */
-    bool seen;  /* by the last look */
+    bool seen;  /* found by the last scan */
     bool open;
-    bool older; /* it is open to be read, and of an earlier version than ours */
+    bool older; /* open read-only, and of an earlier version than ours */
     bool in_tx;
-    bool warm;      /* it was used lately, and has pages in its cache */
-    bool full;      /* it has passed its size: new messages go to the next part */
-    bool recovered; /* marks of a run that died were looked at */
+    bool warm;      /* used recently; has cached pages */
+    bool full;      /* reached its size limit: new messages go to the next part */
+    bool recovered; /* marks of a crashed run were handled */
     tide_status broken_rc;
     char broken[200]; /* why it cannot be read; "": it can (H5) */
     bool indexed;     /* nothing is left to index */
-    bool untidy;      /* words were added: their segments may be worth merging */
-    bool known;       /* it was open once: what follows is known */
+    bool untidy;      /* words were added: merging their segments may pay */
+    bool known;       /* was open before: the fields below are valid */
     int wal_pages;    /* in its log */
     uint32_t pins;
-    uint64_t used; /* for closing the one that was not used for longest */
-    /* While open for writing: as in its row, the running transaction included. */
+    uint64_t used; /* for closing the least recently used one */
+    /* While open for writing: as in its row, with the open transaction. */
     char id[40];
     uint64_t generation, messages, raw_bytes;
     uint64_t made_ms;
     int64_t late;                                /* H4 */
-    struct tide_shard_run runs[TIDE_SHARD_RUNS]; /* the running transaction included */
-    size_t run_next;                             /* to be forgotten */
-    /* No Gmail id in it sorts outside of these; empty while there is none. */
+    struct tide_shard_run runs[TIDE_SHARD_RUNS]; /* with the open transaction */
+    size_t run_next;                             /* the next one to replace */
+    /* All Gmail ids in it are between these; empty while it has none. */
     char id_least[TIDE_GMAIL_ID_BYTES_MAX + 1];
     char id_greatest[TIDE_GMAIL_ID_BYTES_MAX + 1];
 };
@@ -174,8 +173,8 @@ typedef struct tide_shards {
     const char *dir;     /* borrowed */
     const char *account; /* borrowed */
     bool read_only;
-    bool tolerant;            /* damaged ones are passed over (H5) */
-    uint32_t cache_kib;       /* of each; 0: as usual */
+    bool tolerant;            /* skip damaged ones (H5) */
+    uint32_t cache_kib;       /* per shard; 0: default */
     uint64_t bytes_max;       /* of a shard */
     struct tide_shard **list; /* by key */
     size_t count, capacity;
@@ -186,46 +185,47 @@ typedef struct tide_shards {
 
 void tide_shards_init(tide_shards *shards, const struct tide_archive_options *options,
                       tide_mem *mem);
-void tide_shards_done(tide_shards *shards); /* rolls back what is not committed */
-/* Looks for files that have appeared. */
+void tide_shards_done(tide_shards *shards); /* rolls back open transactions */
+/* Scans for new files. */
 tide_status tide_shards_look(tide_shards *shards, tide_error *err);
 /* NULL when there is none. */
 struct tide_shard *tide_shards_get(tide_shards *shards, uint32_t key);
-/* Opens it if it is not.  TIDE_NOT_FOUND: it is not wholly made (H3), or passed over (H5). */
+/* Opens it unless it is open.  TIDE_NOT_FOUND: not completely created (H3), or skipped (H5). */
 tide_status tide_shards_open(tide_shards *shards, struct tide_shard *shard, tide_error *err);
-/* Makes a shard, with its file, and opens it. */
+/* Creates a shard with its file, and opens it. */
 tide_status tide_shards_make(tide_shards *shards, int32_t year, uint32_t part,
                              struct tide_shard **shard_out, tide_error *err);
-/* What is to become of a failure with a shard: TIDE_OK, it is passed over from now on (H5); else
- * `rc` itself. */
+/* Decides about a failure with a shard: TIDE_OK: it is skipped from now on (H5); else returns
+ * `rc`. */
 tide_status tide_shards_pass(const tide_shards *shards, struct tide_shard *shard, tide_status rc,
                              const tide_error *err);
 /* Closes it, unless it is pinned or in a transaction. */
 void tide_shards_close(tide_shards *shards, struct tide_shard *shard);
 
-/* For the set; everybody else asks the set. */
+/* Used by the set only; other code opens shards through the set. */
 tide_status tide_shard_open(const tide_shards *shards, struct tide_shard *shard, tide_error *err);
 void tide_shard_close(struct tide_shard *shard);
-/* Whether a file that was of an earlier version when it was opened to be read no longer is. */
+/* Whether a file that was of an earlier version when it was opened read-only has been migrated
+ * since. */
 bool tide_shard_outdated(struct tide_shard *shard);
-/* Its row as it is now. */
+/* Reads its row again. */
 tide_status tide_shard_state_load(struct tide_shard *shard, tide_error *err);
-/* Of the file, with what is still in its log. */
+/* The size of the file and its log. */
 tide_status tide_shard_bytes(struct tide_shard *shard, uint64_t *bytes_out, tide_error *err);
 
-/* A transaction of one shard, with its row as it stands now. */
+/* Begins a transaction on one shard and reads its row. */
 tide_status tide_shard_begin(struct tide_shard *shard, tide_error *err);
 tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide_error *err);
 void tide_shard_rollback(struct tide_shard *shard);
-/* Moves the log into the file; `all` waits for nobody but leaves nothing behind if it can. */
+/* Moves the log into the file; `all`: truncates the log too if possible.  Waits for no reader. */
 tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error *err);
 
-/* Whether it may have that id (its least and greatest say so). */
+/* Whether it may have that id, by its least and greatest id. */
 bool tide_shard_may_have(const struct tide_shard *shard, tide_text gmail_id);
-/* Fills all of it but `shard`; false in *found_out: not there. */
+/* Fills all fields but `shard`; *found_out false: not there. */
 tide_status tide_shard_find(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
                             struct tide_stored *stored_out, tide_error *err);
-/* The same by an id that it had before. */
+/* The same by a former id. */
 tide_status tide_shard_find_former(struct tide_shard *shard, tide_text gmail_id, bool *found_out,
                                    struct tide_stored *stored_out, tide_error *err);
 /* Reads a row of the columns that FIND, AT and WALK share. */
@@ -233,25 +233,25 @@ void tide_shard_stored(const struct tide_shard *shard, sqlite3_stmt *row,
                        struct tide_stored *stored_out);
 /* A column that is a hash; zeros when it is not one. */
 void tide_shard_hash(sqlite3_stmt *row, int at, uint8_t hash_out[TIDE_CONTENT_HASH_BYTES]);
-/* The whole message, put together, hash checked (A2). */
+/* The whole message, joined, hash checked (A2). */
 tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_t content,
                            tide_buf *out, tide_error *err);
 
-/* Whether it can be read and is these bytes; only what is not damage fails. */
+/* Whether it is readable and equals these bytes; damage is no error, other failures are. */
 tide_status tide_shard_content_is(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                   tide_text raw, bool *is_out, tide_error *err);
-/* Whether it can be read and is more than the beginning of these bytes. */
+/* Whether it is readable and is not just the beginning of these bytes. */
 tide_status tide_shard_content_adds(struct tide_shard *shard, tide_packer *packer, int64_t content,
                                     tide_text raw, bool *adds_out, tide_error *err);
 tide_status tide_shard_piece_is(struct tide_shard *shard, tide_packer *packer, int64_t piece,
                                 tide_text bytes, bool *is_out, tide_error *err);
 
-/* The first id that a new message of that date can have (H4), in a transaction. */
+/* The first id that a new message of that date can get (H4), in a transaction. */
 tide_status tide_shard_place(struct tide_shard *shard, int64_t internal_ms, int64_t *id_out,
                              tide_error *err);
-/* How far ids stand behind their dates as of now, or of the running transaction (H4). */
+/* How far ids are behind their dates, with the open transaction (H4). */
 tide_status tide_shard_late(struct tide_shard *shard, int64_t *late_out, tide_error *err);
-/* The id that a date asks for; for dates inside the year, and its end. */
+/* The id that a date maps to; for dates inside the year, and its end. */
 static inline int64_t tide_shard_wanted(const struct tide_shard *shard, int64_t internal_ms)
 {
     return (internal_ms - shard->start_ms) / TIDE_SHARD_UNIT_MS;

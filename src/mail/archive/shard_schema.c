@@ -1,9 +1,8 @@
 #include "mail/archive/shard.h"
 
-/* Version 1.  SQLite keeps this text in the file, comments included, so that a
- * shard explains itself to whoever finds it without us (docs/archive-format.md
- * says the same at length).  Released versions are never edited; a new one is a
- * further step. */
+/* Version 1.  SQLite keeps this text in the file, comments included, so that a shard explains
+ * itself to a reader without Tidemark (docs/archive-format.md says the same at length).  Released
+ * versions are never edited; a new version is a further step. */
 static const char version_1[] =
     "CREATE TABLE shard (\n"
     "  -- One row: whose mail this is, and how an older copy is recognised.\n"
@@ -131,16 +130,16 @@ static const char version_1[] =
     ");\n"
     "CREATE INDEX head_message_id ON head (message_id);\n"
     "CREATE INDEX head_files ON head (id) WHERE files > 0;\n"
-    /* Phrases need the positions that only detail=full keeps.  Every place of a
-     * word outside of the first column costs two bytes more: text comes first. */
+    /* Phrases need the positions that only detail=full keeps.  Every position of a word outside of
+     * the first column costs two more bytes: text comes first. */
     "CREATE VIRTUAL TABLE words USING fts5(\n"
     "  -- The words of a message; rowid is message.id.  \"to\" has To, Cc and Bcc,\n"
     "  -- files the names of attachments.\n"
     "  text, subject, \"from\", \"to\", files,\n"
     "  content='', detail=full, tokenize='unicode61 remove_diacritics 2'\n"
     ");\n"
-    /* A group of messages is one segment (index.c), however many words it
-     * has, and eight are merged into one, a little with each group. */
+    /* A group of messages is one segment (index.c), however many words it has, and eight segments
+     * are merged into one, a little with each group. */
     "INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);\n"
     "INSERT INTO words (words, rank) VALUES ('automerge', 8);\n"
     "CREATE VIEW mail AS\n"
@@ -152,8 +151,8 @@ static const char version_1[] =
     "      WHERE message_label.message = message.id) AS labels\n"
     "  FROM message LEFT JOIN head ON head.id = message.id;\n";
 
-/* Version 2: what is known about a copy.  What version 1 stored without a byte is in doubt;
- * of the rest it did not keep what the server had said. */
+/* Version 2: the state of each copy.  Messages that version 1 stored without bytes are in doubt;
+ * for the others it did not keep the size that the server stated. */
 static const char version_2[] =
     "CREATE TABLE doubt (\n"
     "  -- One row for each message whose bytes are not known to be exactly those of the\n"

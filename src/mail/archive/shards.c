@@ -1,4 +1,4 @@
-/* shards.c - the set of files that one thread uses. */
+/* shards.c - the set of shards that one thread uses. */
 #include "mail/archive/shard.h"
 #include "base/check.h"
 
@@ -30,7 +30,7 @@ void tide_shards_done(tide_shards *shards)
     memset(shards, 0, sizeof *shards);
 }
 
-/* Where a shard with that key is, or belongs. */
+/* The index of a shard with that key, or where it would be inserted. */
 static size_t place_of(const tide_shards *shards, uint32_t key)
 {
     size_t low = 0;
@@ -83,7 +83,7 @@ static tide_status add(tide_shards *shards, int32_t year, uint32_t part,
     return TIDE_OK;
 }
 
-/* ---- looking ------------------------------------------------------------------- */
+/* ---- scanning ------------------------------------------------------------------ */
 
 /* "2019.db" or "2019-2.db", exactly as we write them. */
 static bool name_read(const char *name, int32_t *year_out, uint32_t *part_out)
@@ -124,8 +124,7 @@ static void name_seen(const char *name, void *arg)
         shard->seen = true;
 }
 
-/* A file that was taken away is forgotten, unless it is open: then it can still
- * be read. */
+/* Forgets a file that was removed, unless it is open: then it can still be read. */
 static void forget_unseen(tide_shards *shards)
 {
     size_t kept = 0;
@@ -180,9 +179,8 @@ static void close_oldest(tide_shards *shards)
         tide_shards_close(shards, oldest);
 }
 
-/* A mirror fills one year after the other: the pages of those behind it would be
- * most of its memory, and nobody asks for them.  Readers turn to all of them all
- * the time, and have small caches instead. */
+/* A mirror fills one year after the other: cached pages of earlier years would be most of its
+ * memory and are not used.  Readers use all shards all the time, and have small caches instead. */
 static void warm(tide_shards *shards, struct tide_shard *shard)
 {
     if (shard->warm || shards->read_only)
@@ -197,7 +195,7 @@ static void warm(tide_shards *shards, struct tide_shard *shard)
             oldest = other;
     }
     if (oldest == NULL || oldest == shard)
-        return; /* all are being written: the next time */
+        return; /* all are being written: try again next time */
     (void)sqlite3_db_release_memory(oldest->db.handle);
     oldest->warm = false;
     shards->warm_count--;

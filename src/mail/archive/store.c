@@ -1,16 +1,13 @@
-/* store.c - one message or one change, into the shard where it belongs.
+/* store.c - writes one message or one change into its shard.
  *
- * Why an id is unique over all shards (A3).  A message goes into the last part
- * of the year of its internal date, and its internal date never changes at the
- * server; so it can only have come before into a part of the same year.  That is
- * what servers promise, and promises of others are not invariants of ours.
- * Therefore every shard is asked that may have the id, whatever its year, and
- * what makes this cheap is that each knows the least and the greatest id in it:
- * Gmail's ids ascend with time, so that the spans of two years hardly overlap and
- * nearly every new message is looked up in one shard.  With ids in no order all
- * shards are asked, which is slower and as right.  There is one writer, and its
- * connections see its own open transactions, so that nothing comes between
- * looking and adding. */
+ * Why an id is unique over all shards (A3).  A message goes into the last part of the year of its
+ * internal date, which never changes on the server; so an earlier copy can only be in a part of the
+ * same year.  That is what servers promise, but A3 must not depend on it.  Therefore every shard
+ * that may have the id is searched, whatever its year.  That is cheap because each shard knows its
+ * least and greatest id: Gmail's ids ascend with time, so that the ranges of two years hardly
+ * overlap and nearly every new message is looked up in one shard.  With unordered ids all shards
+ * are searched, which is slower and just as correct.  There is one writer, and its connections see
+ * its own open transactions, so that nothing can happen between the lookup and the insert. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
@@ -22,9 +19,9 @@ static tide_status find_stored(tide_archive *archive, tide_text gmail_id,
 {
     tide_shards *shards = &archive->writer->shards;
     *shard_out = NULL;
-    for (size_t left = shards->count; left > 0; left--) { /* the newest is the likeliest */
+    for (size_t left = shards->count; left > 0; left--) { /* the newest is the most likely */
         struct tide_shard *shard = shards->list[left - 1];
-        /* Its span is known once it was open, and stays known. */
+        /* Its id range is known once it was open, and stays known. */
         tide_status rc = shard->known ? TIDE_OK : tide_shards_open(shards, shard, err);
         if (rc != TIDE_OK)
             return rc;
@@ -52,7 +49,7 @@ struct storing {
     tide_text raw;
     size_t cuts_count;
     int64_t content;
-    int64_t damaged; /* the row of these bytes whose body is to be written anew; 0: none */
+    int64_t damaged; /* the row of these bytes whose body must be written again; 0: none */
 };
 
 /* Whether a row with that hash is there; `find` is CONTENT_FIND or PIECE_FIND. */
@@ -70,9 +67,8 @@ static tide_status find_hash(struct tide_shard *shard, tide_shard_sql find,
     return rc;
 }
 
-/* Of a value that goes into a row SQLite makes a copy first.  A large body is
- * therefore bound as so many zeros, which it does not write out in memory, and
- * written over them. */
+/* SQLite first copies a value that goes into a row.  A large body is therefore bound as a zeroblob,
+ * which takes no memory, and then written over it. */
 enum { LARGE_BODY_BYTES = 1 << 20 };
 
 static void bind_body(sqlite3_stmt *stmt, int at, tide_text body)
@@ -84,7 +80,7 @@ static void bind_body(sqlite3_stmt *stmt, int at, tide_text body)
                                   SQLITE_STATIC);
 }
 
-/* Adds the row, whose body was bound with bind_body(), and gives its id; or writes over the row
+/* Adds the row, whose body was bound with bind_body(), and returns its id; or overwrites the row
  * `old`, if that is not 0. */
 static tide_status add_row(tide_db *db, sqlite3_stmt *stmt, const char *table, tide_text body,
                            int64_t old, int64_t *id_out, tide_error *err)
@@ -137,8 +133,8 @@ static tide_status add_piece(struct storing *storing, tide_text piece, int64_t *
     return add_row(&shard->db, stmt, "piece", packed.body, old, id_out, err);
 }
 
-/* Decodes the n-th cut, stores it, and hands it to the one who puts it all
- * together again: the proof runs over the same bytes that went into the file. */
+/* Decodes the n-th cut, stores it and passes it to the join: the check uses the same bytes that
+ * went into the file. */
 static tide_status store_piece(void *arg, size_t index, tide_text *piece_out, tide_error *err)
 {
     struct storing *storing = arg;
@@ -182,13 +178,13 @@ static tide_status add_content(struct storing *storing, tide_text body,
         add_row(&shard->db, stmt, "content", packed.body, storing->damaged, &storing->content, err);
     if (rc != TIDE_OK)
         return rc;
-    /* Cuts of the damaged one, or of one whose row was lost with its number. */
+    /* Cuts of the damaged content, or of one whose row was lost. */
     stmt = tide_db_stmt(&shard->db, TIDE_SHARD_CUTS_DROP);
     (void)sqlite3_bind_int64(stmt, 1, storing->content);
     return tide_db_run(&shard->db, stmt, err);
 }
 
-/* What is left of a message without its cuts, in the writer's scratch. */
+/* A message without its cuts, in the writer's scratch buffer. */
 static tide_status leave_out(struct storing *storing, tide_error *err)
 {
     struct tide_writer *writer = storing->archive->writer;
@@ -206,8 +202,8 @@ static tide_status leave_out(struct storing *storing, tide_error *err)
                                           storing->raw.bytes);
 }
 
-/* With its cuts, and put together again before anybody believes in it (A2).
- * *exact_out false: it did not come out, and the savepoint has to go. */
+/* Stores it with its cuts, and joins it again to check it (A2).  *exact_out false: the check
+ * failed, and the savepoint must be rolled back. */
 static tide_status store_cut(struct storing *storing, const uint8_t hash[TIDE_CONTENT_HASH_BYTES],
                              bool *exact_out, tide_error *err)
 {
@@ -224,8 +220,8 @@ static tide_status store_cut(struct storing *storing, const uint8_t hash[TIDE_CO
     return with.differs ? TIDE_OK : rc;
 }
 
-/* Looks for a row of these bytes and reads it back before anybody refers to it: a damaged one
- * would spoil every message that has the same bytes.  It is written anew. */
+/* Looks for a row of these bytes and reads it back before a message refers to it: a damaged row
+ * would damage every message with the same bytes, so it is written again. */
 static tide_status find_content(struct storing *storing,
                                 const uint8_t hash[TIDE_CONTENT_HASH_BYTES], tide_error *err)
 {
@@ -244,7 +240,7 @@ static tide_status find_content(struct storing *storing,
     return TIDE_OK;
 }
 
-/* The row of these bytes in this shard, added if they are not there. */
+/* The row of these bytes in this shard, added if missing. */
 static tide_status store_content(struct storing *storing,
                                  const uint8_t hash[TIDE_CONTENT_HASH_BYTES], tide_error *err)
 {
@@ -264,7 +260,7 @@ static tide_status store_content(struct storing *storing,
     if (rc == TIDE_OK && exact)
         return tide_db_exec(db, "RELEASE cut", err);
     if (rc != TIDE_OK)
-        return rc; /* the whole transaction goes */
+        return rc; /* the whole transaction is rolled back */
     TIDE_SEEN("archive: a message could not be cut exactly");
     rc = tide_db_exec(db, "ROLLBACK TO cut; RELEASE cut", err);
     return rc == TIDE_OK ? add_content(storing, storing->raw, hash, err) : rc;
@@ -272,8 +268,8 @@ static tide_status store_content(struct storing *storing,
 
 /* ---- labels -------------------------------------------------------------------------- */
 
-/* Whether `a` is an earlier history id than `b`: numbers of any length.  What is
- * not a number, or not known, is never earlier. */
+/* Whether history id `a` is earlier than `b`: numbers of any length.  An id that is unknown or not
+ * a number is never earlier. */
 static bool earlier(tide_text a, tide_text b)
 {
     tide_text both[] = {a, b};
@@ -291,7 +287,7 @@ static bool earlier(tide_text a, tide_text b)
     return both[0].bytes > 0 && memcmp(both[0].data, both[1].data, both[0].bytes) < 0;
 }
 
-/* What the server last said about a label, in this life; NULL: nothing. */
+/* What the server last said about a label, to this process; NULL: nothing. */
 static const struct tide_label_known *label_known(const struct tide_writer *writer, tide_text label)
 {
     for (size_t i = 0; i < writer->labels_count; i++)
@@ -312,7 +308,7 @@ static tide_status label_row(tide_archive *archive, struct tide_shard *shard, ti
     tide_db_end(row);
     if (rc != TIDE_OK || there)
         return rc;
-    /* Every shard explains its own labels: it may be all that somebody has. */
+    /* Every shard names its own labels: a user may have only this one. */
     const struct tide_label_known *known = label_known(archive->writer, label);
     sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_ADD);
     tide_bind_text(stmt, 1, label);
@@ -323,7 +319,7 @@ static tide_status label_row(tide_archive *archive, struct tide_shard *shard, ti
     return rc;
 }
 
-/* Puts or takes; *changed_out says whether that changed anything. */
+/* Adds or removes a label; *changed_out says whether that changed anything. */
 static tide_status label_set(struct tide_shard *shard, int64_t message, int64_t label, bool added,
                              bool *changed_out, tide_error *err)
 {
@@ -369,8 +365,8 @@ static tide_status change_known(struct tide_shard *shard, const struct change *c
     return rc;
 }
 
-/* One id for the labels that a message has and should not have: read first,
- * because taking while reading would change what is read. */
+/* Reads the labels that a message has first, because removing while reading would change what is
+ * read. */
 static tide_status labels_now(struct tide_shard *shard, int64_t message,
                               int64_t labels[TIDE_ARCHIVE_LABELS_MAX], size_t *count_out,
                               tide_error *err)
@@ -387,7 +383,7 @@ static tide_status labels_now(struct tide_shard *shard, int64_t message,
     return rc;
 }
 
-/* Makes the labels those of `incoming` and writes down what that changed. */
+/* Sets the labels to those of `incoming` and records the changes. */
 static tide_status labels_follow(tide_archive *archive, struct tide_shard *shard, int64_t message,
                                  const struct tide_incoming *incoming, int64_t now_ms,
                                  tide_error *err)
@@ -406,7 +402,7 @@ static tide_status labels_follow(tide_archive *archive, struct tide_shard *shard
             rc = change_add(shard, &change, err);
         for (size_t j = 0; j < had_count; j++)
             if (had[j] == change.label)
-                had[j] = 0; /* stays */
+                had[j] = 0; /* kept */
     }
     change.added = false;
     for (size_t j = 0; rc == TIDE_OK && j < had_count; j++) {
@@ -421,8 +417,8 @@ static tide_status labels_follow(tide_archive *archive, struct tide_shard *shard
 
 /* ---- messages ------------------------------------------------------------------------ */
 
-/* The server has it: also if we had believed it gone (M21).  Thread and labels follow unless
- * what is known of them is newer. */
+/* The server has it, even if it was marked as gone (M21).  Thread and labels are updated unless the
+ * stored ones are newer. */
 static tide_status is_back(tide_archive *archive, struct tide_shard *shard,
                            const struct tide_stored *stored, const struct tide_incoming *incoming,
                            int64_t now_ms, tide_error *err)
@@ -440,7 +436,7 @@ static tide_status is_back(tide_archive *archive, struct tide_shard *shard,
     return rc == TIDE_OK ? labels_follow(archive, shard, stored->rowid, incoming, now_ms, err) : rc;
 }
 
-/* The shard for a new message and its place there. */
+/* The shard for a new message and its position there. */
 static tide_status find_place(tide_archive *archive, int64_t internal_ms,
                               struct tide_shard **shard_out, int64_t *id_out, tide_error *err)
 {
@@ -449,7 +445,7 @@ static tide_status find_place(tide_archive *archive, int64_t internal_ms,
     uint32_t part = 1;
     while (tide_shards_get(shards, tide_shard_key(year, part + 1)) != NULL)
         part++;
-    for (;; part++) { /* ends: tide_shards_make() refuses too many */
+    for (;; part++) { /* terminates: tide_shards_make() refuses too many */
         struct tide_shard *shard = NULL;
         tide_status rc = tide_shards_make(shards, year, part, &shard, err);
         if (rc == TIDE_OK && shard->full)
@@ -515,8 +511,8 @@ static tide_status add_message(tide_archive *archive, struct tide_entry *entry,
     return rc;
 }
 
-/* It is indexed again.  More words are added to those that are there: where a row of words has
- * the same number, FTS5 lets the newer one count for each word. */
+/* Indexes it again.  More words are added to the existing ones: if several rows of words have the
+ * same rowid, FTS5 uses the newest for each word. */
 static tide_status index_anew(struct tide_shard *shard, int64_t message, tide_error *err)
 {
     static const tide_shard_sql both[] = {TIDE_SHARD_HEAD_DROP, TIDE_SHARD_UNMARK};
@@ -530,8 +526,8 @@ static tide_status index_anew(struct tide_shard *shard, int64_t message, tide_er
     return rc;
 }
 
-/* A message whose row of bytes changes.  The ones before stay, unless they cannot be read, or came short
- * and are the beginning of the new ones. */
+/* Points a message to other bytes.  The earlier ones are kept, unless they cannot be read, or are
+ * short and the beginning of the new ones. */
 static tide_status refer_to(struct storing *storing, const struct tide_stored *stored,
                             int64_t now_ms, tide_error *err)
 {
@@ -560,8 +556,8 @@ static tide_status refer_to(struct storing *storing, const struct tide_stored *s
     return tide_db_run(&shard->db, stmt, err);
 }
 
-/* The bytes of a stored message, as they came just now.  Others than before the server should
- * never give; the new ones are what it stands by, the old ones are what the user had. */
+/* The new bytes of a stored message.  A server should never send other bytes than before; the new
+ * ones are what it has now, the old ones are what the user had. */
 static tide_status put_bytes(tide_archive *archive, struct tide_shard *shard,
                              const struct tide_stored *stored, tide_text raw,
                              const uint8_t hash[TIDE_CONTENT_HASH_BYTES], int64_t now_ms,
@@ -631,11 +627,11 @@ static tide_status apply_change(tide_archive *archive, const struct tide_label_c
         return rc;
     rc = change_add(shard, &change, err);
     if (rc != TIDE_OK || earlier(told->history_id, tide_text_of(stored.history_id)))
-        return rc; /* the message came with what is newer */
+        return rc; /* the stored message is newer */
     rc = label_set(shard, stored.rowid, change.label, told->added, NULL, err);
     if (rc != TIDE_OK || told->history_id.bytes == 0)
         return rc;
-    /* Whose labels change is there (M21); a deletion after it comes after it. */
+    /* A message whose labels change exists (M21); a later deletion is applied later. */
     sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_BACK);
     (void)sqlite3_bind_int64(stmt, 1, stored.rowid);
     rc = tide_db_run(&shard->db, stmt, err);
@@ -656,7 +652,7 @@ static tide_status mark_gone(struct tide_shard *shard, int64_t message, int64_t 
     return tide_db_run(&shard->db, stmt, err);
 }
 
-/* Where a message is stored, ready to be changed there; NULL in *shard_out: it is not stored. */
+/* Begins a transaction where a message is stored; *shard_out NULL: it is not stored. */
 static tide_status begin_stored(tide_archive *archive, tide_text gmail_id,
                                 struct tide_shard **shard_out, struct tide_stored *stored_out,
                                 tide_error *err)
@@ -665,7 +661,7 @@ static tide_status begin_stored(tide_archive *archive, tide_text gmail_id,
     return rc == TIDE_OK && *shard_out != NULL ? tide_writer_begin(archive, *shard_out, err) : rc;
 }
 
-/* `mark` is what is to be noted of a stored message. */
+/* `mark` writes the mark of a stored message. */
 static tide_status apply_mark(tide_archive *archive, tide_text gmail_id, int64_t at_ms,
                               tide_status (*mark)(struct tide_shard *shard, int64_t message,
                                                   int64_t at_ms, tide_error *err),
@@ -708,8 +704,8 @@ static tide_status rename_row(struct tide_shard *shard, const struct tide_stored
     return rc;
 }
 
-/* Changes one shard, so that a crash leaves the one id or the other.  The history id
- * stays: whatever the server tells of the new id is younger. */
+/* Changes one shard, so that a crash leaves either the old or the new id.  The history id stays:
+ * all that the server reports about the new id is newer. */
 static tide_status apply_rename(tide_archive *archive, const struct tide_renaming *renaming,
                                 tide_error *err)
 {
@@ -799,7 +795,7 @@ static tide_status apply_name(tide_archive *archive, const struct tide_entry *en
         if (rc == TIDE_OK && differs)
             rc = tide_writer_begin(archive, shard, err);
         if (rc != TIDE_OK || !differs)
-            continue; /* nothing is written where nothing changes */
+            continue; /* write nothing where nothing changes */
         sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_LABEL_NAME);
         tide_bind_text(stmt, 1, entry->as.name.id);
         tide_bind_text_or_null(stmt, 2, entry->as.name.name);

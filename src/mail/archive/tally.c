@@ -1,4 +1,4 @@
-/* tally.c - how many messages are gone, not indexed, or could not be read. */
+/* tally.c - counts messages that are gone, not indexed, or unreadable. */
 #include "mail/archive/inside.h"
 
 tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally *tally_out,
@@ -13,7 +13,7 @@ tide_status tide_archive_tally(tide_archive *archive, struct tide_archive_tally 
         struct tide_shard *shard = archive->reads.list[i];
         bool there = false;
         rc = tide_shards_open(&archive->reads, shard, err);
-        if (rc == TIDE_NOT_FOUND) { /* not wholly made (H3) */
+        if (rc == TIDE_NOT_FOUND) { /* not completely created (H3) */
             rc = TIDE_OK;
             continue;
         }

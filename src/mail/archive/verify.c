@@ -1,11 +1,11 @@
-/* verify.c - reading everything again, and believing nothing (A2). */
+/* verify.c - reads everything again and checks it (A2). */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
 #include <assert.h>
 #include <stdio.h>
 
-/* How many things in a shard's row and in the order of its rows are not so. */
+/* The number of inconsistencies in a shard's row and in the order of its rows. */
 static const char wrong_sql[] =
     "SELECT (messages != (SELECT count(*) FROM message))"
     " + (raw_bytes != (SELECT coalesce(sum(bytes), 0) FROM message))"
@@ -16,13 +16,13 @@ static_assert(TIDE_SHARD_UNIT_MS == 125, "the number in wrong_sql");
 
 struct verifying {
     tide_archive *archive;
-    uint32_t sample; /* one in so many */
+    uint32_t sample; /* one message in this many */
     void (*damaged)(const struct tide_damage *damage, void *arg);
     void *arg;
     uint64_t seen;
     uint64_t checked;
     tide_buf raw;
-    tide_status rc; /* what ends it: not damage */
+    tide_status rc; /* why it stopped; not damage */
     tide_error *err;
 };
 
@@ -35,8 +35,7 @@ static void report(struct verifying *verifying, const char *shard, const char *g
     verifying->damaged(&damage, verifying->arg);
 }
 
-/* Damage is reported and the walk goes on; a world that ends, memory that ends,
- * ends it too. */
+/* Damage is reported and the walk continues; lack of memory or the end of the world stops it. */
 static bool is_damage(tide_status rc)
 {
     return rc == TIDE_CORRUPT || rc == TIDE_IO || rc == TIDE_INVALID || rc == TIDE_NEWER;
@@ -62,8 +61,7 @@ static bool check_message(struct verifying *verifying, const char *shard,
     return true;
 }
 
-/* Reads one page: of messages from row *next on, or of what was replaced, from
- * the *next-th on. */
+/* Reads one page: messages from row *next on, or replaced contents from the *next-th on. */
 static tide_status page_read(struct verifying *verifying, uint32_t key, bool replaced,
                              int64_t *next, struct tide_stored *page, size_t room,
                              size_t *count_out, tide_error *err)
@@ -157,7 +155,7 @@ static tide_status check_shard(struct verifying *verifying, uint32_t key, const 
     return rc == TIDE_OK ? check_rows(verifying, key, name, true, err) : rc;
 }
 
-/* A list of the shards that does not change while we walk. */
+/* Copies the list of shards, so that it does not change during the walk. */
 static tide_status keys_take(tide_archive *archive, uint32_t **keys_out, char (**names_out)[32],
                              size_t *count_out, tide_error *err)
 {
@@ -258,10 +256,10 @@ tide_status tide_archive_verify(tide_archive *archive, uint32_t sample,
         tide_error own = {0};
         rc = check_shard(&verifying, keys[i], names[i], &own);
         if (rc == TIDE_NOT_FOUND && broken(archive, keys[i])) {
-            report(&verifying, names[i], "", own.text); /* passed over by everybody else (H5) */
+            report(&verifying, names[i], "", own.text); /* all other code skips it (H5) */
             rc = TIDE_OK;
         } else if (rc == TIDE_NOT_FOUND) {
-            rc = TIDE_OK; /* not wholly made (H3): it holds nothing */
+            rc = TIDE_OK; /* not completely created (H3): it is empty */
         } else if (is_damage(rc)) {
             report(&verifying, names[i], "", own.text);
             rc = TIDE_OK;

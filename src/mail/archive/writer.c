@@ -1,13 +1,12 @@
-/* writer.c - the one thread that writes (M7).
+/* writer.c - the only thread that writes to the archive (M7).
  *
- *   take (lock) -> apply (no lock) -> ... -> commit (no lock) -> tell (lock)
+ *   take (lock) -> apply (no lock) -> ... -> commit (no lock) -> notify (lock)
  *
- * What is taken is applied at once, in transactions that stay open until the
- * group is full, old or awaited, so that compressing overlaps with fetching.
- * Each shard that a group touches has its own transaction; they are committed
- * one after the other.  A crash between two of them leaves a part of the group
- * behind, of which nothing was acknowledged, and which is put again without
- * harm (A3).  Entries are kept until their group is durable. */
+ * Entries are applied at once, in transactions that stay open until the group is full, old or a
+ * caller waits for it, so that compressing overlaps with fetching. Each shard that a group touches
+ * has its own transaction; they are committed one after the other.  A crash between two of them
+ * leaves a part of the group on disk, which was not acknowledged and can be put again without harm
+ * (A3).  Entries are kept until their group is durable. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
 
@@ -60,9 +59,8 @@ static tide_status commit_all(struct tide_writer *writer, tide_error *err)
     return rc;
 }
 
-/* Not inside a commit, so that nobody waits for it.  A log that cannot be moved
- * now because a reader stands in it is moved another time; no room for it means
- * that the next commit will say so. */
+/* Runs outside of a commit, so that no caller waits for it.  If a reader keeps the log from being
+ * moved, it is moved another time; if there is no space, the next commit reports that. */
 static tide_status checkpoint_some(struct tide_writer *writer, tide_error *err)
 {
     for (size_t i = 0; i < writer->shards.count; i++) {
@@ -76,9 +74,9 @@ static tide_status checkpoint_some(struct tide_writer *writer, tide_error *err)
     return TIDE_OK;
 }
 
-/* ---- telling --------------------------------------------------------------------- */
+/* ---- notifying ------------------------------------------------------------------- */
 
-/* With the lock.  The work is over, well or not. */
+/* With the lock.  The work has ended, successfully or not. */
 static void work_end(struct tide_work *work, tide_status rc, const tide_error *err)
 {
     if (work->abandoned) {
@@ -91,7 +89,7 @@ static void work_end(struct tide_work *work, tide_status rc, const tide_error *e
     work->done = true;
 }
 
-/* With the lock.  What is in the group is durable. */
+/* With the lock.  The group is durable. */
 static void group_done(tide_archive *archive)
 {
     struct tide_writer *writer = archive->writer;
@@ -115,14 +113,14 @@ static void group_done(tide_archive *archive)
     tide_cond_wake_all(archive->world, writer->news);
 }
 
-/* Failures that pass by themselves or by somebody's help. */
+/* Failures that end by themselves or when a user frees space or a lock. */
 static bool passes(tide_status status)
 {
     return status == TIDE_DISK_FULL || status == TIDE_NO_MEMORY || status == TIDE_BUSY;
 }
 
-/* With the lock.  Nothing of the group is durable: put it back in front, in
- * order, without its work, whose owners are told.  For good: forget it all. */
+/* With the lock.  Nothing of the group is durable: puts it back at the front, in order, without its
+ * work, whose owners get the error.  A permanent failure drops everything. */
 static void group_failed(tide_archive *archive, const tide_error *err, uint64_t now_us)
 {
     struct tide_writer *writer = archive->writer;
@@ -141,7 +139,7 @@ static void group_failed(tide_archive *archive, const tide_error *err, uint64_t 
         struct tide_entry *next = entry->next;
         if (entry->kind == TIDE_ENTRY_WORK && entry->as.work != NULL) {
             work_end(entry->as.work, err->status, err);
-            entry->as.work = NULL; /* its ticket stays, so that the order does */
+            entry->as.work = NULL; /* its ticket stays, to keep the order */
         }
         if (writer->broken) {
             writer->bytes -= entry->bytes;
@@ -157,7 +155,7 @@ static void group_failed(tide_archive *archive, const tide_error *err, uint64_t 
 
 /* ---- the loop --------------------------------------------------------------------- */
 
-/* With the lock: whether the open group ends here. */
+/* With the lock: whether the open group must be committed now. */
 static bool group_ends(const struct tide_writer *writer, uint64_t now_us)
 {
     if (writer->group.count == 0)
@@ -170,7 +168,7 @@ static bool group_ends(const struct tide_writer *writer, uint64_t now_us)
            (writer->queue.count == 0 && (writer->closing || writer->room_waiters > 0));
 }
 
-/* With the lock; drops it meanwhile. */
+/* With the lock; drops it while it commits. */
 static void commit_group(tide_archive *archive)
 {
     struct tide_writer *writer = archive->writer;
@@ -188,11 +186,11 @@ static void commit_group(tide_archive *archive)
     tide_lock_drop(archive->world, archive->lock);
     rc = checkpoint_some(writer, &err);
     tide_lock_take(archive->world, archive->lock);
-    if (rc != TIDE_OK) /* a failed sync is never asked again (E1.10) */
+    if (rc != TIDE_OK) /* a failed sync is never retried (E1.10) */
         group_failed(archive, &err, now_us);
 }
 
-/* With the lock; drops it meanwhile. */
+/* With the lock; drops it while it applies. */
 static void apply_next(tide_archive *archive, uint64_t now_us)
 {
     struct tide_writer *writer = archive->writer;
@@ -200,7 +198,7 @@ static void apply_next(tide_archive *archive, uint64_t now_us)
     tide_error err = {0};
     if (entry->kind == TIDE_ENTRY_WORK && entry->as.work != NULL && entry->as.work->alone &&
         writer->group.count > 0) {
-        /* Before it everything is committed; then it is the first one. */
+        /* Commit everything before it; then it is the first one. */
         entry->next = writer->queue.first;
         writer->queue.first = entry;
         if (writer->queue.last == NULL)
@@ -221,7 +219,7 @@ static void apply_next(tide_archive *archive, uint64_t now_us)
     tide_lock_take(archive->world, archive->lock);
     if (rc != TIDE_OK && entry->kind == TIDE_ENTRY_WORK && entry->as.work->alone && rc != TIDE_IO &&
         rc != TIDE_CORRUPT) {
-        /* It wrote nothing: a matter between it and the one who asked. */
+        /* It wrote nothing: the error concerns only its caller. */
         work_end(entry->as.work, rc, &err);
         entry->as.work = NULL;
     } else if (rc != TIDE_OK) {
@@ -229,7 +227,7 @@ static void apply_next(tide_archive *archive, uint64_t now_us)
     }
 }
 
-/* With the lock: waits until there is something to do.  false: leave. */
+/* With the lock: waits until there is work.  false: stop. */
 static bool wait_work(tide_archive *archive, uint64_t now_us)
 {
     struct tide_writer *writer = archive->writer;
@@ -263,13 +261,13 @@ void tide_archive_writer_run(void *arg)
     if (!writer->closing || writer->queue.count + writer->group.count > 0) {
         tide_error stopped;
         (void)tide_error_set(&stopped, TIDE_STOPPED, "the world stopped");
-        writer->broken = true; /* nothing is taken any more */
+        writer->broken = true; /* accept no more entries */
         group_failed(archive, &stopped, 0);
     }
     tide_cond_wake_all(archive->world, writer->news);
     tide_lock_drop(archive->world, archive->lock);
     rollback_all(writer);
-    tide_shards_done(&writer->shards); /* its connections end on its own thread */
+    tide_shards_done(&writer->shards); /* its connections are closed on its own thread */
 }
 
 /* ---- moving logs -------------------------------------------------------------------- */
@@ -285,7 +283,7 @@ static void moving_free(struct tide_work *work)
     tide_mem_free(moving->mem, moving, sizeof *moving);
 }
 
-/* Also those that are not open: a run that died may have left them a log. */
+/* Also shards that are not open: a crashed run may have left a log. */
 static tide_status run_checkpoint(tide_archive *archive, struct tide_work *work, tide_error *err)
 {
     (void)work;
