@@ -217,7 +217,7 @@ tide_status tide_shard_bytes(struct tide_shard *shard, uint64_t *bytes_out, tide
 tide_status tide_shard_begin(struct tide_shard *shard, tide_error *err);
 tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide_error *err);
 void tide_shard_rollback(struct tide_shard *shard);
-/* Moves the log into the file; `all`: truncates the log too if possible.  Waits for no reader. */
+/* Moves the log into the file; `all`: also truncates the log. */
 tide_status tide_shard_checkpoint(struct tide_shard *shard, bool all, tide_error *err);
 
 /* Whether it may have that id, by its least and greatest id. */

@@ -3,8 +3,8 @@
 #include "mail/mime/message.h"
 #include "base/check.h"
 
-/* One address on its way: its words without quotes, the same as they stand, what
- * is in brackets, what is in comments. */
+/* One address being read: its words without quotes, the same unchanged, the text in brackets, the
+ * text in comments. */
 struct item {
     tide_buf name;
     tide_buf plain;
@@ -49,11 +49,11 @@ static tide_status add_separator(struct reader *reader)
 {
     size_t bytes = reader->out->bytes;
     if (bytes == 0 || (bytes >= 2 && reader->out->data[bytes - 1] == ' '))
-        return TIDE_OK; /* the first one, or behind the name of a group */
+        return TIDE_OK; /* the first one, or after the name of a group */
     return tide_buf_add(reader->out, ", ", 2);
 }
 
-/* A name in quotes, when commas or brackets in it would mislead. */
+/* A name in quotes if commas or brackets in it would be misread. */
 static tide_status add_quoted(tide_text name, tide_buf *out)
 {
     tide_status rc = tide_buf_add(out, "\"", 1);
@@ -75,10 +75,10 @@ static bool needs_quotes(tide_text name)
     return false;
 }
 
-/* `raw` decoded, then as a name in front of an address. */
+/* Decodes `raw` and adds it as a name before an address. */
 static tide_status add_name(struct reader *reader, tide_text raw)
 {
-    /* Decoding needs a place of its own: what it writes is looked at again. */
+    /* Decode into a separate buffer: the output is scanned again. */
     tide_buf name;
     tide_buf_init(&name, reader->decoder->mem, TIDE_MESSAGE_TEXT_BYTES_MAX);
     tide_status rc = tide_header_words(reader->decoder, raw, &name);
@@ -100,8 +100,8 @@ static tide_status add_clean(struct reader *reader, tide_text raw)
     return rc;
 }
 
-/* An address without the comments inside it, and without the white space that
- * RFC 5322 allows around its dots. */
+/* An address without its comments and without the white space that RFC 5322 allows around its
+ * dots. */
 static tide_status add_address(struct reader *reader, tide_text raw)
 {
     tide_buf *tight = &reader->item.tight;
@@ -127,7 +127,7 @@ static tide_status add_address(struct reader *reader, tide_text raw)
     return rc == TIDE_OK ? add_clean(reader, tide_buf_text(tight)) : rc;
 }
 
-/* "Name <address>", or just the address when the name says no more. */
+/* "Name <address>", or just the address if the name adds nothing. */
 static tide_status add_pair(struct reader *reader, tide_text name, tide_text address)
 {
     tide_status rc = add_separator(reader);
@@ -144,7 +144,7 @@ static tide_status add_pair(struct reader *reader, tide_text name, tide_text add
     return rc;
 }
 
-/* What is known at a comma, a semicolon or the end. */
+/* Writes the item at a comma, a semicolon or the end. */
 static tide_status item_end(struct reader *reader)
 {
     struct item *item = &reader->item;
@@ -168,7 +168,7 @@ static tide_status item_end(struct reader *reader)
 
 /* ---- reading ---- */
 
-/* A quoted string: its inside goes to the name, the whole to the plain text. */
+/* A quoted string: its content goes to the name, all of it to the plain text. */
 static tide_status read_quoted(struct reader *reader)
 {
     tide_text value = reader->value;
@@ -176,7 +176,7 @@ static tide_status read_quoted(struct reader *reader)
     while (reader->at < reader->no_quote_from && end < value.bytes && value.data[end] != '"')
         end += value.data[end] == '\\' ? 2 : 1;
     if (reader->at >= reader->no_quote_from || end >= value.bytes) {
-        /* It never ends: the quote is a letter. */
+        /* No closing quote: the quote is an ordinary character. */
         if (reader->at < reader->no_quote_from)
             reader->no_quote_from = reader->at;
         reader->at++;
@@ -213,7 +213,7 @@ static tide_status read_comment(struct reader *reader)
     return rc;
 }
 
-/* <ann@example.org>, <@relay:ann@example.org>, and < that never ends. */
+/* <ann@example.org>, <@relay:ann@example.org>, and an unclosed <. */
 static tide_status read_angle(struct reader *reader)
 {
     tide_text value = reader->value;
@@ -234,7 +234,7 @@ static tide_status read_angle(struct reader *reader)
     }
     reader->at += reader->at < value.bytes && value.data[reader->at] == '>';
     if (reader->item.has_angle)
-        return TIDE_OK; /* the first one counts */
+        return TIDE_OK; /* only the first one counts */
     reader->item.has_angle = true;
     return tide_buf_add(&reader->item.angle, inside.data, inside.bytes);
 }
@@ -244,7 +244,7 @@ static tide_status open_group(struct reader *reader)
 {
     tide_text name = tide_text_trimmed(tide_buf_text(&reader->item.name));
     tide_status rc = TIDE_OK;
-    if (reader->item.has_at) /* a:b@c:d is no group */
+    if (reader->item.has_at) /* a:b@c:d is not a group */
         return tide_buf_add(&reader->item.plain, ":", 1);
     if (tide_text_equal_nocase(name, "mailto")) {
         item_clear(&reader->item);
@@ -271,11 +271,11 @@ static tide_status close_group(struct reader *reader)
     tide_status rc = item_end(reader);
     if (reader->groups > 0)
         reader->groups--;
-    trim_end(reader->out, 0); /* a group of nobody */
+    trim_end(reader->out, 0); /* an empty group */
     return rc;
 }
 
-/* Everything up to what means something; a literal in [] may hold a colon. */
+/* Everything up to the next special character; a literal in [] may contain a colon. */
 static tide_status read_run(struct reader *reader)
 {
     tide_text value = reader->value;
@@ -283,8 +283,7 @@ static tide_status read_run(struct reader *reader)
     bool literal = false;
     while (reader->at < value.bytes) {
         char c = value.data[reader->at];
-        /* Commas and colons inside an encoded word should not be there, and mean
-         * nothing. */
+        /* Commas and colons inside an encoded word are not allowed, and have no meaning. */
         size_t word = c == '=' && reader->at + 1 < value.bytes && value.data[reader->at + 1] == '?'
                           ? tide_header_word_bytes(value, reader->at, &reader->word_ends)
                           : 0;

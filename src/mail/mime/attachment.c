@@ -6,8 +6,8 @@
 
 enum { STAGE_BYTES = 6000 };
 
-/* Decoded bytes on their way into the buffer, so that a ceiling is met exactly
- * and growing is rare. */
+/* Collects decoded bytes before they go into the buffer, so that a limit is met exactly and the
+ * buffer grows rarely. */
 struct stage {
     tide_buf *out;
     size_t bytes;
@@ -18,7 +18,7 @@ static void stage_init(struct stage *stage, tide_buf *out)
 {
     stage->out = out;
     stage->bytes = 0;
-    stage->room[0] = '\0'; /* the room is filled before it is read; zeroing it all costs */
+    stage->room[0] = '\0'; /* it is filled before it is read; zeroing all of it costs time */
 }
 
 static tide_status stage_flush(struct stage *stage)
@@ -32,7 +32,7 @@ static tide_status stage_flush(struct stage *stage)
 
 /* ---- base64 ---- */
 
-/* 0..63, or 0xff for what is no digit. */
+/* 0..63, or 0xff for a character that is not base64. */
 static const uint8_t digits[256] = {
 #define ROW16                                                                                      \
     0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
@@ -47,7 +47,8 @@ static const uint8_t digits[256] = {
 #undef ROW16
 };
 
-/* Whole groups of four without anything between them; how many bytes they were. */
+/* Decodes complete groups of four without other characters between them; returns the number of
+ * bytes read. */
 static size_t base64_groups(const uint8_t *s, size_t bytes, struct stage *stage)
 {
     size_t i = 0;
@@ -65,7 +66,7 @@ static size_t base64_groups(const uint8_t *s, size_t bytes, struct stage *stage)
     return i;
 }
 
-/* The bits of a group that ends early: two digits are a byte, three are two. */
+/* The bits of an incomplete group: two digits are one byte, three are two. */
 static void base64_rest(uint32_t bits, unsigned count, struct stage *stage)
 {
     if (count == 2) {
@@ -95,7 +96,7 @@ static tide_status add_base64(tide_text encoded, tide_buf *out)
         if (digit != 0xff) {
             bits = bits << 6 | digit;
             count++;
-        } else if (s[i] == '=') { /* padding ends a group; another text may follow it */
+        } else if (s[i] == '=') { /* padding ends a group; more base64 may follow */
             base64_rest(bits, count, &stage);
             count = 0;
             bits = 0;
@@ -126,7 +127,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The bytes of a soft line break, where `at` is behind its equals sign; 0: none. */
+/* The length of a soft line break, with `at` after its equals sign; 0: none. */
 static size_t soft_break(tide_text encoded, size_t at)
 {
     size_t i = at;
@@ -163,7 +164,7 @@ static tide_status add_quoted(tide_text encoded, bool header, tide_buf *out)
                 i += 2;
             }
         } else if (c == '=' && !header) {
-            continue; /* the break that ends the part */
+            continue; /* the line break that ends the part */
         }
         stage.room[stage.bytes++] = c;
     }
@@ -204,7 +205,7 @@ tide_status tide_attachment_decode(tide_text raw, const struct tide_attachment *
     tide_status rc = tide_transfer_add(encoded, attachment->encoding, out);
     if (rc == TIDE_OK)
         return TIDE_OK;
-    out->bytes = before; /* as it was */
+    out->bytes = before; /* leave it unchanged */
     if (out->data != NULL)
         out->data[before] = '\0';
     if (rc == TIDE_FULL)

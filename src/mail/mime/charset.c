@@ -10,7 +10,7 @@
 enum {
     LABEL_BYTES_MAX = 40,
     WIDE_STEP_BYTES = 16 << 10,
-    ERRORS_FREE = 64, /* then the label must be right for nine bytes of ten */
+    ERRORS_FREE = 64, /* beyond these, nine of ten bytes must fit the label */
 };
 
 static const char replacement[] = "\xef\xbf\xbd";
@@ -53,8 +53,8 @@ tide_text tide_text_trimmed(tide_text text)
 
 /* ---- cleaning ---- */
 
-/* The bytes of the clean run at the front: characters that are copied as they
- * are.  In a line a space ends the run, because runs of them are made one. */
+/* The length of the clean prefix: characters that are copied unchanged.  In a line a space ends it,
+ * because runs of spaces become one. */
 static size_t clean_run(tide_text text, tide_clean how)
 {
     const unsigned char *s = (const unsigned char *)text.data;
@@ -88,8 +88,7 @@ static tide_status add_run(const char *run, size_t bytes, tide_buf *out)
     return rc == TIDE_OK ? TIDE_FULL : rc;
 }
 
-/* What stands at the front and is not clean: how many bytes it is, and what
- * takes its place. */
+/* The unclean sequence at the front: its length and its replacement. */
 static size_t unclean(tide_text text, tide_clean how, const char **instead_out)
 {
     const unsigned char *s = (const unsigned char *)text.data;
@@ -127,11 +126,11 @@ tide_status tide_clean_add(tide_text utf8, tide_clean how, tide_buf *out)
     return rc;
 }
 
-/* ---- which set it is ---- */
+/* ---- choosing the character set ---- */
 
 typedef enum family {
-    FAMILY_GUESS,  /* nothing, or nothing useful, is said */
-    FAMILY_UTF8,   /* itself */
+    FAMILY_GUESS,  /* no useful label */
+    FAMILY_UTF8,   /* no conversion */
     FAMILY_LATIN,  /* Windows-1252 */
     FAMILY_SINGLE, /* one byte a character, by iconv */
     FAMILY_MULTI,  /* by iconv */
@@ -144,7 +143,7 @@ struct set {
     family kind;
 };
 
-/* Supersets where the label names a subset that nobody keeps to. */
+/* Supersets for labels that name a subset to which senders do not keep. */
 static const struct set sets[] = {
     {"usascii", NULL, FAMILY_GUESS},
     {"ascii", NULL, FAMILY_GUESS},
@@ -262,9 +261,9 @@ struct census {
     bool utf8;            /* all of it is valid */
     size_t multi;         /* characters of two bytes ... */
     size_t wide;          /* ... and of more */
-    size_t bad;           /* bytes of no character */
+    size_t bad;           /* bytes that are part of no character */
     bool escapes;         /* ESC, as in ISO-2022-JP */
-    const char *bom_name; /* what a byte order mark says */
+    const char *bom_name; /* the set that a byte order mark names */
 };
 
 static size_t ascii_run(tide_text text)
@@ -347,8 +346,8 @@ static tide_status add_latin(tide_decoder *decoder, tide_text bytes, tide_clean 
     return rc == TIDE_OK ? clean_rc : rc;
 }
 
-/* One for each set, kept: alternating sets in a header full of encoded words
- * would else load and unload their tables for every word. */
+/* One converter per set, kept open: a header with encoded words in alternating sets would otherwise
+ * load and unload their tables for every word. */
 static iconv_t converter_of(tide_decoder *decoder, const char *name)
 {
     size_t index = 0;
@@ -365,7 +364,7 @@ static iconv_t converter_of(tide_decoder *decoder, const char *name)
     return decoder->converters[index];
 }
 
-/* One step of iconv into `wide`.  *bad_out: the first byte of the rest is wrong. */
+/* One step of iconv into `wide`.  *bad_out: the first byte of the rest is invalid. */
 static tide_status convert_step(tide_decoder *decoder, iconv_t converter, tide_text *rest,
                                 bool *bad_out)
 {
@@ -387,8 +386,8 @@ static tide_status convert_step(tide_decoder *decoder, iconv_t converter, tide_t
     return TIDE_OK;
 }
 
-/* Without any label.  A text with many good characters and few bad bytes is
- * damaged UTF-8; longer ones hardly come about by accident. */
+/* Without a label.  A text with many valid characters and few bad bytes is damaged UTF-8; long
+ * valid sequences hardly occur by accident. */
 static tide_status add_unlabelled(tide_decoder *decoder, const struct census *census,
                                   tide_text bytes, tide_clean how, tide_buf *out)
 {
@@ -397,8 +396,8 @@ static tide_status add_unlabelled(tide_decoder *decoder, const struct census *ce
     return add_latin(decoder, bytes, how, out);
 }
 
-/* A label that turns out wrong is given up on the way: C2 holds, because then
- * the rest is read without it. */
+/* Gives up a label that turns out to be wrong: C2 holds, because the rest is then read without
+ * it. */
 static tide_status add_iconv(tide_decoder *decoder, const char *name, tide_text bytes,
                              tide_clean how, tide_buf *out)
 {
@@ -424,7 +423,7 @@ static tide_status add_iconv(tide_decoder *decoder, const char *name, tide_text 
         rc = tide_buf_add_text(&decoder->wide, replacement);
         rest = (tide_text){rest.data + 1, rest.bytes - 1};
     }
-    /* Valid UTF-8 that its label cannot read: the label is wrong. */
+    /* Valid UTF-8 that is invalid in its label's set: the label is wrong. */
     if (errors > 0 && census.utf8 && !census.ascii)
         return tide_clean_add(bytes, how, out);
     tide_status clean_rc = tide_clean_add(tide_buf_text(&decoder->wide), how, out);
@@ -450,7 +449,7 @@ static tide_status add_guess(tide_decoder *decoder, const struct census *census,
 
 static const char *utf16_order(tide_text bytes)
 {
-    /* Without a mark: in most scripts of mail the zero bytes are the high ones. */
+    /* Without a byte order mark: in most scripts used in mail the zero bytes are the high ones. */
     size_t zeros[2] = {0, 0};
     for (size_t i = 0; i < bytes.bytes && i < 4096; i++)
         zeros[i & 1] += bytes.data[i] == '\0';

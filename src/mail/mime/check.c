@@ -3,13 +3,12 @@
 
 enum {
     BOUNDARY_BYTES_MAX = 16 << 10, /* RFC 2046 allows 70 */
-    BOUNDARY_ROOM = 1 << 20,       /* of all that are open */
+    BOUNDARY_ROOM = 1 << 20,       /* for all open ones together */
     JUNK_LINES_MAX = 4,
-    VALUE_BYTES_MAX = 16 << 10, /* of Content-Type and Content-Disposition: read several times */
+    VALUE_BYTES_MAX = 16 << 10, /* of Content-Type and Content-Disposition, read several times */
 };
 
-/* A container that is open.  A message inside has no boundary: it ends with
- * what encloses it. */
+/* An open container.  A contained message has no boundary: it ends with its container. */
 struct frame {
     uint32_t part;
     uint32_t boundary_at; /* in scan.boundaries */
@@ -18,14 +17,14 @@ struct frame {
 
 struct scan {
     tide_text raw;
-    size_t at; /* always the begin of a line */
+    size_t at; /* always the start of a line */
     struct tide_parts parts;
-    uint32_t leaf; /* the part whose body is being walked over, or none */
+    uint32_t leaf; /* the part whose body is being skipped, or none */
     size_t frames_count;
     struct frame frames[TIDE_MESSAGE_PARTS_DEEP];
-    uint32_t hashes[TIDE_MESSAGE_PARTS_DEEP]; /* beside the frames, to be compared fast */
-    uint64_t filter;  /* a bit for each hash: most lines need no comparing */
-    size_t header_at; /* a header is known to begin here, behind junk */
+    uint32_t hashes[TIDE_MESSAGE_PARTS_DEEP]; /* parallel to the frames, for fast comparing */
+    uint64_t filter;                          /* one bit per hash: most lines need no comparison */
+    size_t header_at; /* a header is known to start here, after junk lines */
     tide_buf boundaries;
 };
 
@@ -99,7 +98,7 @@ static int boundary_at(const struct scan *scan, size_t at, bool *closes_out)
     return frame;
 }
 
-/* Moves to the next boundary at or after the line where we are; -1: the end. */
+/* Moves to the next boundary at or after the current line; -1: the end. */
 static int boundary_next(struct scan *scan, bool *closes_out)
 {
     const char *end = scan->raw.data + scan->raw.bytes;
@@ -113,7 +112,7 @@ static int boundary_next(struct scan *scan, bool *closes_out)
                 return frame;
             }
         }
-        /* The line after this one that could be a boundary. */
+        /* Go to the next line that could be a boundary. */
         do {
             at = *at == line_end ? at : memchr(at, line_end, (size_t)(end - at));
             if (at == NULL)
@@ -126,8 +125,8 @@ none:
     return -1;
 }
 
-/* Where a body ends whose boundary line is at `at`: the line end before it
- * belongs to the boundary (W4). */
+/* Where a body ends whose boundary line is at `at`: the line end before it belongs to the boundary
+ * (W4). */
 static size_t body_end(const struct scan *scan, size_t at)
 {
     if (at > 0 && scan->raw.data[at - 1] == scan->parts.line_end)
@@ -145,7 +144,7 @@ static void skip_line(struct scan *scan)
     scan->at = found == NULL ? scan->raw.bytes : (size_t)(found - scan->raw.data) + 1;
 }
 
-/* ---- heads ---- */
+/* ---- headers of a part ---- */
 
 static tide_encoding encoding_of(tide_text value)
 {
@@ -167,7 +166,7 @@ static tide_text value_cut(struct scan *scan, tide_text value)
     return value;
 }
 
-/* Of a header that comes twice the first one counts. */
+/* If a header occurs twice, the first one counts. */
 static void note_header(struct scan *scan, struct tide_part *part,
                         const struct tide_mail_header *header, bool *encoded)
 {
@@ -187,8 +186,8 @@ static void note_header(struct scan *scan, struct tide_part *part,
     }
 }
 
-/* A line in the head that is no header: left out when headers go on soon behind
- * it (or it is the first line of an mbox), else the body begins here. */
+/* A line among the headers that is not a header: skipped if headers follow soon (or if it is the
+ * first line of an mbox), else the body starts here. */
 static bool junk_is_skipped(struct scan *scan, const struct tide_part *part, size_t bytes)
 {
     tide_text rest = rest_of(scan);
@@ -216,8 +215,7 @@ static bool junk_is_skipped(struct scan *scan, const struct tide_part *part, siz
     return false;
 }
 
-/* How many of `bytes`, which are `lines` lines, are within what is left of the
- * ceilings of a head. */
+/* How many of `bytes`, which are `lines` lines, are within the remaining limits for headers. */
 static size_t head_room(struct scan *scan, size_t bytes, size_t lines, size_t bytes_left,
                         size_t lines_left)
 {
@@ -238,7 +236,7 @@ static size_t head_room(struct scan *scan, size_t bytes, size_t lines, size_t by
     return room;
 }
 
-/* Behind the ceiling: to the line that ends the head, without a look. */
+/* Beyond the limit: skips to the line that ends the headers, without parsing. */
 static bool skip_head(struct scan *scan)
 {
     char line_end = scan->parts.line_end;
@@ -256,8 +254,8 @@ static bool skip_head(struct scan *scan)
     return false;
 }
 
-/* Notes the headers of `part` up to the ceilings, of which the last one may be
- * cut.  true: a boundary ended them. */
+/* Records the headers of `part` up to the limits; the last one may be truncated.  true: a boundary
+ * ended them. */
 static bool note_headers(struct scan *scan, struct tide_part *part)
 {
     size_t lines_left = TIDE_MESSAGE_HEADER_LINES_MAX;
@@ -293,7 +291,7 @@ static bool note_headers(struct scan *scan, struct tide_part *part)
     return false;
 }
 
-/* Walks over the head of `part`, to where its body begins. */
+/* Reads the headers of `part`, up to the start of its body. */
 static void read_head(struct scan *scan, struct tide_part *part)
 {
     part->head_begin = part->head_end = scan->at;
@@ -330,7 +328,7 @@ static void type_set(const struct scan *scan, struct tide_part *part)
     part->minor = digest ? TIDE_TEXT("rfc822") : TIDE_TEXT("plain");
 }
 
-/* Pushes a multipart; *opened_out is false when it has no usable boundary. */
+/* Pushes a multipart; *opened_out false: it has no usable boundary. */
 static tide_status push_multi(struct scan *scan, uint32_t index, bool *opened_out)
 {
     const struct tide_part *part = &scan->parts.part[index];
@@ -360,8 +358,8 @@ static void push_message(struct scan *scan, uint32_t index)
     scan->frames[scan->frames_count++] = (struct frame){index, (uint32_t)scan->boundaries.bytes, 0};
 }
 
-/* Records the part that begins where we are and reads its head.  *held_out: it
- * holds a message, whose head comes next. */
+/* Records the part at the current position and reads its headers.  *held_out: it contains a
+ * message, whose headers come next. */
 static tide_status open_part(struct scan *scan, uint32_t parent, bool *held_out)
 {
     *held_out = false;
@@ -407,7 +405,7 @@ static tide_status open_part(struct scan *scan, uint32_t parent, bool *held_out)
     return rc;
 }
 
-/* A part, and the message in it, and the message in that: as deep as frames go. */
+/* Opens a part, the message in it, the message in that, and so on, as deep as frames go. */
 static tide_status open_parts(struct scan *scan, uint32_t parent)
 {
     bool held = true;
@@ -422,8 +420,8 @@ static tide_status open_parts(struct scan *scan, uint32_t parent)
 static void end_part(struct scan *scan, uint32_t index, size_t end)
 {
     struct tide_part *part = &scan->parts.part[index];
-    /* The line that parts the head from an empty body belongs to the boundary;
-     * an empty message in that body has not even a head. */
+    /* The line between the headers and an empty body belongs to the boundary; an empty message in
+     * that body has no headers at all. */
     if (end < part->head_begin)
         part->head_begin = part->head_end = end;
     if (end < part->begin)
@@ -431,7 +429,7 @@ static void end_part(struct scan *scan, uint32_t index, size_t end)
     part->end = end > part->begin ? end : part->begin;
 }
 
-/* Ends the body we are in, and every container above `frames_left`. */
+/* Ends the current body and every container above `frames_left`. */
 static void end_parts(struct scan *scan, size_t frames_left, size_t end)
 {
     if (scan->leaf != TIDE_PART_NONE)
@@ -447,9 +445,9 @@ static void end_parts(struct scan *scan, size_t frames_left, size_t end)
         scan->filter |= (uint64_t)1 << (scan->hashes[i] & 63);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole message ---- */
 
-/* Old files of one system end lines in \r alone. */
+/* Old files of classic Mac OS end lines with \r only. */
 static char line_end_of(tide_text raw)
 {
     if (raw.bytes == 0 || memchr(raw.data, '\n', raw.bytes) != NULL)
@@ -489,7 +487,7 @@ static tide_status walk(struct scan *scan)
     return rc;
 }
 
-/* A multipart whose boundary never came is a body; and all there is belongs to
+/* A multipart whose boundary was never found is a plain body; and the rest of the input belongs to
  * the message itself, also what follows its last boundary. */
 static void settle(struct scan *scan)
 {

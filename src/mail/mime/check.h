@@ -1,16 +1,14 @@
-/* check.h - one walk over the raw bytes of a message: where its parts
- * are, and which ceilings it exceeds.
+/* check.h - one pass over the raw bytes of a message: finds its parts and checks the limits.
  *
- * No byte is copied or decoded but boundaries, and nothing recurses: what is
- * open is a stack of at most TIDE_MESSAGE_PARTS_DEEP frames.  Everything that
- * reads further into a message goes by the parts found here, so no code behind
- * this one ever meets a structure beyond the ceilings.  What is beyond them is
- * still walked over, so that the ends of what encloses it are right.
+ * Only boundaries are copied or decoded, and nothing recurses: open containers are a stack of at
+ * most TIDE_MESSAGE_PARTS_DEEP frames.  All later code uses the parts found here, so it never sees
+ * a structure beyond the limits.  Parts beyond them are still scanned, so that the ends of their
+ * containers are right.
  *
  * Invariants (tide_parts_check()):
  *   W1  head_begin <= head_end <= begin <= end <= the size of the message.
- *   W2  parts stand in the order of their heads; a part lies inside its parent,
- *       and behind the siblings before it.
+ *   W2  parts are in the order of their headers; a part lies inside its parent, and after the
+ *       siblings before it.
  *   W3  at most TIDE_MESSAGE_PARTS_MAX parts, at most TIDE_MESSAGE_PARTS_DEEP deep.
  *   W4  raw[begin, end) of a part inside a multipart ends before the line end
  *       that belongs to the boundary.
@@ -25,22 +23,22 @@
 typedef enum tide_part_kind {
     TIDE_PART_LEAF,
     TIDE_PART_MULTI,   /* its children are parts between boundaries */
-    TIDE_PART_MESSAGE, /* its one child is the message it holds */
+    TIDE_PART_MESSAGE, /* its one child is the contained message */
 } tide_part_kind;
 
 struct tide_part {
     tide_part_kind kind;
     tide_encoding encoding;
-    uint32_t parent;   /* TIDE_PART_NONE of the message itself */
-    uint32_t depth;    /* 0 of the message itself */
-    uint32_t children; /* of those that are recorded */
-    uint32_t headers;  /* lines that opened one */
+    uint32_t parent;   /* TIDE_PART_NONE for the message itself */
+    uint32_t depth;    /* 0 for the message itself */
+    uint32_t children; /* number of recorded ones */
+    uint32_t headers;  /* number of lines that start a header */
     uint64_t head_begin, head_end;
     uint64_t begin, end;
     tide_text type;         /* the whole value of Content-Type; "" */
     tide_text major, minor; /* its halves, or the default */
     tide_text disposition;  /* the whole value of Content-Disposition; "" */
-    bool has_id;            /* Content-ID: something refers to it */
+    bool has_id;            /* has a Content-ID: another part refers to it */
     bool beyond;            /* a container that was not opened: too deep */
 };
 enum { TIDE_PART_NONE = 0x7fffffff };
@@ -51,13 +49,13 @@ struct tide_parts {
     size_t count;
     size_t capacity;
     char line_end;
-    const char *problem; /* the first ceiling that was reached; NULL */
+    const char *problem; /* the first limit that was reached; NULL */
 };
 
-/* TIDE_NO_MEMORY is its only failure. */
+/* The only error is TIDE_NO_MEMORY. */
 tide_status tide_parts_scan(tide_text raw, tide_mem *mem, struct tide_parts *parts_out);
 void tide_parts_done(struct tide_parts *parts); /* a zeroed one is fine */
-/* W1 to W3, as far as they can be seen. */
+/* Checks W1 to W3, as far as possible. */
 bool tide_parts_check(const struct tide_parts *parts, tide_text raw);
 
 #endif

@@ -21,7 +21,7 @@ static size_t line_bytes(tide_text rest, char line_end)
     return found == NULL ? rest.bytes : (size_t)(found - rest.data) + 1;
 }
 
-/* Where the colon is, when the line opens a header. */
+/* The position of the colon, if the line starts a header. */
 static bool find_colon(tide_text line, size_t *name_bytes_out, size_t *colon_out)
 {
     size_t name = 0;
@@ -38,7 +38,7 @@ static bool find_colon(tide_text line, size_t *name_bytes_out, size_t *colon_out
     return true;
 }
 
-/* Nothing but its end, which may have more than one \r. */
+/* Only a line end, which may have more than one \r. */
 static bool is_blank(tide_text line)
 {
     size_t i = 0;
@@ -82,8 +82,8 @@ struct word {
     size_t bytes; /* from =? to ?= */
 };
 
-/* `ends` is the place of the next ?= at or after the place it was last searched
- * from; kept, because searching it from every =? would not be linear (H1). */
+/* `ends` is the position of the next ?= at or after the last search; kept, because searching it
+ * from every =? would not be linear (H1). */
 static bool word_read(tide_text value, size_t at, size_t *ends, struct word *word_out)
 {
     size_t i = at + 2;
@@ -159,12 +159,12 @@ static tide_status word_decode(tide_decoder *decoder, const struct word *word)
     return tide_transfer_add_q(word->text, &decoder->word);
 }
 
-/* Neighbouring words in one charset are decoded as one: a character may begin
- * in the first and end in the second. */
+/* Adjacent words in one charset are decoded together: a character may begin in the first and end in
+ * the second. */
 tide_status tide_header_words(tide_decoder *decoder, tide_text value, tide_buf *out)
 {
     tide_text charset = TIDE_TEXT("");
-    size_t plain = 0; /* where text that is no word begins */
+    size_t plain = 0; /* where text outside of words begins */
     size_t ends = 0;
     bool after_word = false;
     tide_status rc = TIDE_OK;
@@ -242,8 +242,8 @@ struct param {
     bool quoted;
 };
 
-/* The end of a value without quotes: a semicolon, or white space before what
- * looks like the next parameter, for those who forget the semicolon. */
+/* The end of an unquoted value: a semicolon, or white space before what looks like the next
+ * parameter, for senders that omit the semicolon. */
 static size_t bare_end(tide_text text, size_t at)
 {
     while (at < text.bytes && text.data[at] != ';') {
@@ -330,7 +330,7 @@ static int piece_index(tide_text param_name, const char *name, bool *encoded_out
 
 static void pieces_collect(tide_text value, const char *name, struct pieces *pieces)
 {
-    /* The type itself is no parameter, unless it is missing. */
+    /* Skip the type itself, unless it is missing. */
     size_t at = 0;
     while (at < value.bytes && (is_token(value.data[at]) || value.data[at] == '/'))
         at++;
@@ -353,8 +353,8 @@ static void pieces_collect(tide_text value, const char *name, struct pieces *pie
     }
 }
 
-/* Takes the backslashes before quotes and backslashes away, and the folding; any
- * other backslash is part of a path that somebody sent as a file name. */
+/* Removes folding, and backslashes before quotes and backslashes; any other backslash is part of a
+ * path that a client sent as a file name. */
 static tide_status unquote(const struct param *param, tide_buf *out)
 {
     tide_text text = param->value;
@@ -396,7 +396,7 @@ static tide_status unpercent(tide_text text, tide_buf *out)
     return rc;
 }
 
-/* charset'language'text: takes the first two away. */
+/* charset'language'text: removes the first two. */
 static tide_text extended_charset(tide_text *value)
 {
     const char *first = memchr(value->data, '\'', value->bytes);
@@ -411,7 +411,7 @@ static tide_text extended_charset(tide_text *value)
     return charset;
 }
 
-/* The bytes of a parameter into `out`, and their charset when that is said. */
+/* Copies the bytes of a parameter into `out`, and their charset if given. */
 static tide_status gather(tide_text value, const char *name, tide_buf *out, tide_text *charset_out,
                           bool *extended_out, bool *found_out)
 {

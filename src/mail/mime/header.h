@@ -1,12 +1,12 @@
-/* header.h - the lines before a body: finding them, and reading what they say.
+/* header.h - finds and parses header lines.
  *
- * Nothing here knows which header is which.  Values stay as they are in the raw
- * bytes, with their folding, until somebody asks for their meaning.
+ * No function here knows particular headers.  Values stay as in the raw bytes, with their folding,
+ * until a caller decodes them.
  *
  * Invariants:
  *   H1  every function is linear in the bytes it is given.
- *   H2  what it appends is clean in the sense of charset.h (C1), but for
- *       tide_header_param_raw(), which promises nothing.
+ *   H2  appended text is clean (charset.h C1), except from tide_header_param_raw(), which promises
+ *       nothing.
  */
 #ifndef TIDE_MAIL_HEADER_H
 #define TIDE_MAIL_HEADER_H
@@ -24,28 +24,28 @@ typedef enum tide_header_line {
     TIDE_HEADER_LINE_JUNK,  /* neither; one line */
 } tide_header_line;
 
-/* Reads what begins at the front of `rest`, where `line_end` (\n, or \r in a
- * message that has no other) ends lines.  *bytes_out is how far it goes, its
- * line end included; *lines_out how many lines that were. */
+/* Reads the line or header at the front of `rest`, with lines ended by `line_end` (
+ * , or \r in a message that has no
+ * ).  *bytes_out is its length, line end included; *lines_out the number of lines. */
 tide_header_line tide_header_read(tide_text rest, char line_end,
                                   struct tide_mail_header *header_out, size_t *bytes_out,
                                   size_t *lines_out);
 
-/* Text with encoded words (RFC 2047), unfolded; 8-bit bytes are guessed. */
+/* Text with encoded words (RFC 2047), unfolded; the charset of 8-bit bytes is guessed. */
 tide_status tide_header_words(tide_decoder *decoder, tide_text value, tide_buf *out);
 
-/* The bytes of the encoded word at `at`, where there is a "=?"; 0: it is none.
- * *ends is 0 at the first call for a value and kept between calls (H1). */
+/* The length of the encoded word at `at`, where there is a "=?"; 0: it is none.  *ends is 0 at the
+ * first call for a value and kept between calls (H1). */
 size_t tide_header_word_bytes(tide_text value, size_t at, size_t *ends);
 
-/* "text/html" of a Content-Type, in its two halves; false: there is no slash. */
+/* "text/html" of a Content-Type, split in two; false: there is no slash. */
 bool tide_header_type(tide_text value, tide_text *major_out, tide_text *minor_out);
 
-/* A parameter of Content-Type or Content-Disposition, with the continuations
- * and charsets of RFC 2231, and encoded words, which have no business there. */
+/* A parameter of Content-Type or Content-Disposition, with the continuations and charsets of RFC
+ * 2231, and encoded words, which are not allowed there but occur. */
 tide_status tide_header_param(tide_decoder *decoder, tide_text value, const char *name,
                               tide_buf *out, bool *found_out);
-/* Just its bytes: a boundary is compared, not shown. */
+/* Its raw bytes: a boundary is compared, not shown. */
 tide_status tide_header_param_raw(tide_text value, const char *name, tide_buf *out,
                                   bool *found_out);
 

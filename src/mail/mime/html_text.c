@@ -1,9 +1,9 @@
-/* HTML to text in one walk over the bytes.
+/* html_text.c - converts HTML to text in one pass over the bytes.
  *
- * A tokenizer in the manner of the HTML standard and nothing behind it: no tree,
- * no stack, no attributes but one.  The parser of libxml2 was the alternative;
- * its time is quadratic in unmatched end tags and in attributes of one element
- * (280 kB: three seconds), and mail is written by strangers. */
+ * A tokenizer in the manner of the HTML standard and nothing after it: no tree, no stack, no
+ * attributes but one.  The alternative was the parser of libxml2; its time is quadratic in
+ * unmatched end tags and in attributes of one element (280 kB: three seconds), and mail is
+ * untrusted input. */
 #include "mail/mime/charset.h"
 #include "mail/mime/html_entities.h"
 #include "mail/mime/message.h"
@@ -35,7 +35,7 @@ static void flush(struct writer *writer)
     writer->bytes = 0;
 }
 
-/* At most 8 bytes, which never part a character. */
+/* At most 8 bytes, and whole characters only. */
 static void put(struct writer *writer, const char *text, size_t bytes)
 {
     if (writer->bytes + bytes > STAGE_BYTES)
@@ -59,7 +59,7 @@ static void put_character(struct writer *writer, const char *text, size_t bytes)
     put(writer, text, bytes);
 }
 
-/* The end of a block: the next character begins a line. */
+/* The end of a block: the next character starts a line. */
 static void end_line(struct writer *writer)
 {
     if (writer->line)
@@ -68,7 +68,7 @@ static void end_line(struct writer *writer)
     writer->space = false;
 }
 
-/* <br>: also an empty line, but not two of them. */
+/* <br>: may add an empty line, but not two. */
 static void break_line(struct writer *writer)
 {
     if (writer->line) {
@@ -110,7 +110,7 @@ static void put_code(struct writer *writer, uint32_t code)
 
 /* ---- characters ---- */
 
-/* What numbers in 0x80..0x9f mean to those who write them. */
+/* The Windows-1252 meaning of character numbers in 0x80..0x9f. */
 static uint32_t windows_code(uint32_t code)
 {
     static const uint16_t middle[32] = {
@@ -121,7 +121,7 @@ static uint32_t windows_code(uint32_t code)
     return code >= 0x80 && code < 0xa0 ? middle[code - 0x80] : code;
 }
 
-/* &#8364; and &#x20ac;: how many bytes behind the # it takes; 0: it is none. */
+/* &#8364; and &#x20ac;: the number of bytes after the #; 0: not a character reference. */
 static size_t read_number(tide_text text, uint32_t *code_out)
 {
     bool hex = text.bytes > 0 && (text.data[0] | 0x20) == 'x';
@@ -177,7 +177,7 @@ static size_t read_named(tide_text text, uint32_t *code_out)
     return 0;
 }
 
-/* At an ampersand that begins no character it is one itself. */
+/* An ampersand that starts no entity is copied. */
 static void read_entity(struct writer *writer, tide_text text, size_t *at)
 {
     tide_text behind = {text.data + *at + 1, text.bytes - *at - 1};
@@ -250,9 +250,9 @@ typedef enum effect {
     EFFECT_NONE,
     EFFECT_BLOCK, /* ends lines */
     EFFECT_BREAK, /* <br> */
-    EFFECT_CELL,  /* parts words */
+    EFFECT_CELL,  /* separates words */
     EFFECT_PRE,
-    EFFECT_RAW, /* what is inside is not shown */
+    EFFECT_RAW, /* its content is not shown */
     EFFECT_IMAGE,
 } effect;
 
@@ -282,7 +282,7 @@ static const struct tag tags[] = {
     {"tr", EFFECT_BLOCK},         {"ul", EFFECT_BLOCK},
 };
 
-/* The tag whose name is at the front; NULL: none that matters. */
+/* The tag with the name at the front; NULL: a tag without effect. */
 static const struct tag *tag_of(tide_text name)
 {
     char lower[TAG_BYTES_MAX + 1];
@@ -311,8 +311,8 @@ static bool is_white(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* One attribute at *at, inside a tag; false: the tag ends here.  The value lies
- * in the html, entities and all. */
+/* Reads one attribute at *at, inside a tag; false: the tag ends here.  The value points into the
+ * html, entities not decoded. */
 static bool read_attribute(tide_text html, size_t *at, tide_text *name_out, tide_text *value_out)
 {
     size_t i = *at;
@@ -350,7 +350,7 @@ static bool read_attribute(tide_text html, size_t *at, tide_text *name_out, tide
     return true;
 }
 
-/* Leaves out what is inside a script, behind whose tag we are. */
+/* Skips the content of a script or style, after its start tag. */
 static void skip_raw(struct writer *writer, const char *name)
 {
     tide_text html = writer->html;
@@ -364,7 +364,7 @@ static void skip_raw(struct writer *writer, const char *name)
         if (tide_text_starts_nocase(rest, name) &&
             (rest.bytes == bytes || is_white(rest.data[bytes]) || rest.data[bytes] == '>' ||
              rest.data[bytes] == '/')) {
-            writer->at -= 2; /* the end tag is read as one */
+            writer->at -= 2; /* let the caller read the end tag */
             return;
         }
     }
@@ -425,7 +425,7 @@ static void read_tag(struct writer *writer, bool closing)
     }
 }
 
-/* Behind "<!--": up to its end, or to the end of all. */
+/* After "<!--": skips to the end of the comment, or of the input. */
 static void skip_comment(struct writer *writer)
 {
     tide_text html = writer->html;
@@ -434,7 +434,7 @@ static void skip_comment(struct writer *writer)
         writer->at = at + 1;
         return;
     }
-    /* "<!--->" ends with dashes of its beginning. */
+    /* "<!--->" ends with the dashes of its start. */
     const char *found = memmem(html.data + at - 2, html.bytes - at + 2, "-->", 3);
     writer->at = found == NULL ? html.bytes : (size_t)(found - html.data) + 3;
 }

@@ -11,7 +11,7 @@ enum {
     NAME_BYTES_MAX = 200, /* of an attachment; file systems allow 255 */
     EXTENSION_BYTES_MAX = 16,
     HINT_BYTES_MAX = 60,
-    META_BYTES_MAX = 2048, /* where an HTML page says its charset */
+    META_BYTES_MAX = 2048, /* where an HTML page declares its charset */
     TEXT_SOURCE_BYTES_MAX = 4 * TIDE_MESSAGE_TEXT_BYTES_MAX, /* read for the text of a message */
 };
 
@@ -21,12 +21,12 @@ struct work {
     tide_decoder decoder;
     struct tide_parts parts;
     tide_buf hint;                     /* the charset of the first text */
-    tide_buf field;                    /* one header, on its way to the arena */
+    tide_buf field;                    /* one header, before it goes to the arena */
     tide_buf utf8;                     /* one part, converted */
-    tide_buf text;                     /* of the whole message */
+    tide_buf text;                     /* the text of the whole message */
     size_t source;                     /* bytes of text parts read so far */
     uint32_t sibling;                  /* the parent of the text that was added last ... */
-    size_t sibling_begin, sibling_end; /* ... and where it is in `text` */
+    size_t sibling_begin, sibling_end; /* ... and its range in `text` */
     const char *problem;
     struct tide_attachment *attachments;
     size_t attachments_count, attachments_capacity;
@@ -43,7 +43,7 @@ static void problem_set(struct work *work, const char *problem)
         work->problem = problem;
 }
 
-/* A full buffer is a ceiling: what fits is kept, and the message says so. */
+/* A full buffer is a limit: the part that fits is kept, and the message is marked as partial. */
 static tide_status cut_when_full(struct work *work, tide_status rc, const char *problem)
 {
     if (rc != TIDE_FULL)
@@ -103,7 +103,7 @@ static int field_of(tide_text name)
     return -1;
 }
 
-/* The next header of a head that was walked before; false: no more. */
+/* The next header of headers that were scanned before; false: no more. */
 static bool next_header(const struct work *work, const struct tide_part *part, size_t *at,
                         struct tide_mail_header *header_out)
 {
@@ -129,13 +129,13 @@ static void find_fields(const struct work *work, const struct tide_part *part,
     struct tide_mail_header header;
     for (size_t at = (size_t)part->head_begin; next_header(work, part, &at, &header);) {
         int field = field_of(header.name);
-        /* An empty one does not hide a full one behind it. */
+        /* An empty header does not hide a later one with a value. */
         if (field >= 0 && header.value.bytes > 0 && fields->count[field]++ == 0)
             fields->first[field] = header.value;
     }
 }
 
-/* Bytes in headers that say nothing of their set are likely in that of the text. */
+/* Header bytes without a charset are probably in the charset of the text. */
 static tide_status find_hint(struct work *work)
 {
     tide_status rc = TIDE_OK;
@@ -149,7 +149,7 @@ static tide_status find_hint(struct work *work)
     return rc == TIDE_FULL ? TIDE_OK : rc;
 }
 
-/* All headers of one name, as one list. */
+/* Joins all headers of one name into one list. */
 static tide_status read_addresses(struct work *work, const struct tide_part *part,
                                   const struct fields *fields, int field, tide_text *kept_out)
 {
@@ -181,7 +181,7 @@ static tide_status read_words(struct work *work, tide_text value, tide_text *kep
                          : rc;
 }
 
-/* The next id of a list: what is in brackets, else a word without them. */
+/* The next id of a list: the text in brackets, else a word without them. */
 static bool next_id(tide_text value, size_t *at, bool words, tide_text *id_out)
 {
     while (*at < value.bytes) {
@@ -204,7 +204,7 @@ static bool next_id(tide_text value, size_t *at, bool words, tide_text *id_out)
     return false;
 }
 
-/* Ids without their brackets, a space between them. */
+/* Ids without their brackets, separated by spaces. */
 static tide_status read_ids(struct work *work, tide_text value, bool one, tide_text *kept_out)
 {
     tide_buf_clear(&work->field);
@@ -224,8 +224,7 @@ static tide_status read_ids(struct work *work, tide_text value, bool one, tide_t
                          : rc;
 }
 
-/* Comments and the white space around colons taken away: GMime stumbles over
- * both. */
+/* Removes comments and the white space around colons: GMime fails on both. */
 static size_t date_settle(tide_text value, char text[DATE_BYTES_MAX + 1])
 {
     size_t bytes = 0;
@@ -301,7 +300,7 @@ static bool is_text(const struct tide_part *part)
 {
     if (part->kind != TIDE_PART_LEAF || part->beyond)
         return false;
-    if (is_type(part, "multipart", NULL)) /* without a boundary it is what it looks like */
+    if (is_type(part, "multipart", NULL)) /* no boundary: treated as text */
         return true;
     if (is_type(part, "message", "delivery-status") ||
         is_type(part, "message", "disposition-notification"))
@@ -315,7 +314,7 @@ static bool is_html(const struct tide_part *part)
            is_type(part, "text", "richtext");
 }
 
-/* The bytes of a part, borrowed from the raw ones when they are not encoded. */
+/* The bytes of a part, borrowed from the raw message if they are not encoded. */
 static tide_status part_bytes(struct work *work, const struct tide_part *part, tide_text *bytes_out)
 {
     tide_text encoded = {work->raw.data + part->begin, (size_t)(part->end - part->begin)};
@@ -340,7 +339,7 @@ static tide_status part_bytes(struct work *work, const struct tide_part *part, t
     return rc;
 }
 
-/* The charset that a page names in its <meta>, when its part names none. */
+/* The charset that a page declares in its <meta>, if its part has none. */
 static tide_text html_charset(tide_text html)
 {
     size_t looked = html.bytes < META_BYTES_MAX ? html.bytes : META_BYTES_MAX;
@@ -377,12 +376,12 @@ static bool is_white(char c)
     return c == ' ' || c == '\n' || c == '\t';
 }
 
-/* Words of a text one after the other.  Links are left out: HTML has them behind its
- * words, and the plain text beside it has them among its own. */
+/* Reads the words of a text in order.  Links are skipped: HTML has them after its words, and the
+ * plain text next to it among its own. */
 struct reader {
     tide_text text;
     size_t at;
-    size_t run_end; /* of what stands between two blanks */
+    size_t run_end; /* of the text between two blanks */
 };
 
 static bool is_letter(char c)
@@ -427,7 +426,7 @@ static tide_text word_next(struct reader *reader)
     return (tide_text){text.data + begin, reader->at - begin};
 }
 
-/* The same words in the same order: HTML and the plain text that was made from it. */
+/* Whether both have the same words in the same order: HTML, and the plain text made from it. */
 static bool same_words(tide_text a, tide_text b)
 {
     struct reader one = {.text = a}, other = {.text = b};
@@ -447,8 +446,8 @@ static tide_status end_line(struct work *work)
     return tide_buf_add(&work->text, "\n", 1);
 }
 
-/* Puts the text from `begin` on in the place of the one before it, whose links stay,
- * behind it: phrases are found as they are shown, and links too. */
+/* Replaces the text before `begin` by the text from `begin` on, followed by the links of the
+ * former: phrases are found as they are shown, and links too. */
 static tide_status take_place(struct work *work, size_t begin)
 {
     const size_t before = work->sibling_begin;
@@ -470,7 +469,7 @@ static tide_status take_place(struct work *work, size_t begin)
     memmove(work->text.data + before, work->text.data + begin, end - begin);
     work->text.bytes = before + (end - begin);
     work->text.data[work->text.bytes] = '\0';
-    /* No longer than it was: every link was a part of it. */
+    /* Not longer than before: every link was a part of it. */
     rc = tide_buf_add(&work->text, tide_buf_cstr(&work->utf8), work->utf8.bytes);
     work->sibling_end = work->text.bytes;
     return rc;
@@ -515,7 +514,7 @@ static tide_status add_text(struct work *work, const struct tide_part *part)
     return cut_when_full(work, rc, "more text than the ceiling");
 }
 
-/* A message inside the message is found by its subject too. */
+/* An attached message is also found by its subject. */
 static tide_status add_inner_subject(struct work *work, const struct tide_part *part)
 {
     struct tide_mail_header header;
@@ -535,7 +534,7 @@ static tide_status add_inner_subject(struct work *work, const struct tide_part *
 
 /* ---- attachments ---- */
 
-/* A name that can be one in any directory. */
+/* Makes the name valid in any directory. */
 static void name_settle(tide_buf *name)
 {
     for (size_t i = 0; i < name->bytes; i++) {
@@ -545,7 +544,7 @@ static void name_settle(tide_buf *name)
     tide_text trimmed = tide_text_trimmed(tide_buf_text(name));
     memmove(name->data, trimmed.data, trimmed.bytes);
     name->bytes = trimmed.bytes;
-    if (name->bytes > NAME_BYTES_MAX) { /* the extension says what it is */
+    if (name->bytes > NAME_BYTES_MAX) { /* keep the extension */
         size_t dot = name->bytes;
         while (dot > name->bytes - EXTENSION_BYTES_MAX && name->data[dot - 1] != '.')
             dot--;
@@ -565,7 +564,7 @@ static void name_settle(tide_buf *name)
     name->data[name->bytes] = '\0';
 }
 
-/* The name of a part, into work->field. */
+/* Reads the name of a part into work->field. */
 static tide_status read_name(struct work *work, const struct tide_part *part)
 {
     bool found = false;
@@ -607,7 +606,7 @@ static bool is_inlined(const struct work *work, const struct tide_part *part)
     return part->has_id && tide_text_starts_nocase(part->disposition, "inline");
 }
 
-/* Of text only what is attached or has a name; of the rest everything. */
+/* Text parts only if they are attached or named; all other parts. */
 static tide_status add_attachment(struct work *work, const struct tide_part *part)
 {
     if (part->kind == TIDE_PART_MULTI || is_type(part, "multipart", NULL))
@@ -641,7 +640,7 @@ static tide_status add_attachment(struct work *work, const struct tide_part *par
     return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole message ---- */
 
 static tide_status read_parts(struct work *work)
 {

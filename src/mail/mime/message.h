@@ -1,22 +1,21 @@
-/* message.h - what is read in a message, for finding and showing it.
+/* message.h - parses a message for search and display.
  *
- * Never for storing it: the archive keeps the bytes as they came (M9), and what
- * this module says about them can be made again.  Any bytes are accepted.
+ * Never for storing it: the archive keeps the raw bytes (M9), and the results of this module can be
+ * computed again.  Any bytes are accepted.
  *
- * The structure is found by a walk of our own (check.h), because regions
- * must be exact (M4), because GMime recurses over addresses and parts (GMime 3.2
- * overflows the stack on an 80 kB nested address group), and because its memory
- * cannot fail.  GMime reads dates, short ones.  Tests compare the two.
+ * The structure is found by our own scanner (check.h), because regions must be exact (M4), because
+ * GMime recurses over addresses and parts (GMime 3.2 overflows the stack on an 80 kB nested address
+ * group), and because it cannot handle failed allocations.  GMime reads dates, short ones.  Tests
+ * compare the two.
  *
  * Invariants:
  *   M1  the same bytes give the same result.
- *   M2  time and memory are linear in the bytes, up to the ceilings; beyond them
- *       the result is partial and says which ceiling it was.
+ *   M2  time and memory are linear in the bytes, up to the limits; beyond them the result is
+ *       partial and names the limit.
  *   M3  every text is valid UTF-8 without control characters except \n and \t.
- *   M4  attachments name regions inside the raw bytes: raw[begin, end) is the
- *       body of the part as it stands, still encoded.  They stand in order of
- *       `begin`, and either lie apart or one inside the other: a message that is
- *       attached is one, and what is attached to it follows.
+ *   M4  attachments name regions inside the raw bytes: raw[begin, end) is the body of the part,
+ *       still encoded.  They are in order of `begin`, and are either disjoint or nested: an
+ *       attached message is one attachment, followed by its own attachments.
  */
 #ifndef TIDE_MAIL_MESSAGE_H
 #define TIDE_MAIL_MESSAGE_H
@@ -36,7 +35,7 @@ enum {
     TIDE_MESSAGE_ATTACHMENTS_MAX = 500,
 };
 
-/* Once per process, before any thread parses. */
+/* Call once per process, before any thread parses. */
 void tide_message_start(void);
 
 typedef enum tide_encoding {
@@ -49,45 +48,44 @@ struct tide_attachment {
     tide_text name; /* as a file name without slashes; "" when it has none */
     tide_text type; /* "application/pdf" */
     tide_encoding encoding;
-    bool inlined;        /* shown inside the text, like the pictures of a page */
+    bool inlined;        /* shown inside the text, like the images of a page */
     uint64_t begin, end; /* M4 */
 };
 
 typedef enum tide_parsed {
     TIDE_PARSED_WHOLE,
-    TIDE_PARSED_PARTLY, /* a ceiling was reached; what was found is there */
+    TIDE_PARSED_PARTLY, /* a limit was reached; the result is partial */
     TIDE_PARSED_NOT,    /* no header could be read */
 } tide_parsed;
 
 struct tide_message {
     tide_parsed parsed;
-    const char *problem;                            /* why not whole; NULL */
-    tide_text from, to, cc, bcc, reply_to, subject; /* decoded, addresses as people write them */
+    const char *problem;                            /* why it is not complete; NULL */
+    tide_text from, to, cc, bcc, reply_to, subject; /* decoded, addresses as displayed */
     tide_text message_id;                           /* without <>; "" when there is none */
-    tide_text in_reply_to, references, list_id;     /* the same; a space between several */
+    tide_text in_reply_to, references, list_id;     /* likewise; separated by spaces */
     bool has_date;
     int64_t date_ms; /* the Date header */
-    tide_text text;  /* all text parts but those attached; HTML as text, in the place of plain
-                      * text beside it that has the same words, whose links follow it */
+    tide_text text;  /* all text parts except attached ones; HTML as text, in place of an
+                      * alternative plain text with the same words, whose links follow it */
     const struct tide_attachment *attachments;
     size_t attachments_count;
 };
 
-/* Headers, text and attachments; everything in `arena`, or borrowed from `raw`.
- * TIDE_NO_MEMORY is its only failure. */
+/* Parses headers, text and attachments; all results are in `arena` or borrowed from `raw`.  The
+ * only error is TIDE_NO_MEMORY. */
 tide_status tide_message_parse(tide_text raw, tide_arena *arena, struct tide_message *message_out);
 
-/* The value of a Date header; false: it says none. */
+/* The value of a Date header; false: it has none. */
 bool tide_message_date(tide_text value, int64_t *date_ms_out);
 
-/* Appends the decoded bytes of an attachment; what does not belong in base64 is
- * skipped.  TIDE_INVALID: it lies outside `raw`.  On failure `out` is as it was. */
+/* Appends the decoded bytes of an attachment; characters that are not base64 are skipped.
+ * TIDE_INVALID: it lies outside `raw`.  On failure `out` is unchanged. */
 tide_status tide_attachment_decode(tide_text raw, const struct tide_attachment *attachment,
                                    tide_buf *out, tide_error *err);
-/* HTML to text, on its own: links kept as their text, block elements end lines,
- * scripts and styles left out, pictures as the text that stands for them.
- * Tolerates anything, is linear in it, and writes as M3 says.  TIDE_FULL: what
- * fits is there. */
+/* Converts HTML to text: links as their text, block elements end lines, scripts and styles are left
+ * out, images as their alternative text.  Accepts any input, is linear in it, and writes as M3
+ * says.  TIDE_FULL: the part that fits is in `out`. */
 tide_status tide_html_text(tide_text html, tide_buf *out);
 
 #endif

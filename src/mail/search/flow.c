@@ -1,4 +1,4 @@
-/* flow.c - ids of one shard in order, and joining them by leaps. */
+/* flow.c - streams of ids of one shard in order, joined by skipping ahead. */
 #include "mail/search/plan.h"
 
 #include "base/check.h"
@@ -9,21 +9,21 @@ enum { WALK_BYTES_MAX = 64 << 20 };
 
 struct tide_flow {
     const struct tide_plan *plan;
-    tide_flow *first, *excludes; /* of an AND or OR */
-    tide_flow *next;             /* beside it */
+    tide_flow *first, *excludes; /* children of an AND or OR */
+    tide_flow *next;             /* the next child */
     tide_flow *made_before;
     sqlite3_stmt *stmt;
-    sqlite3_stmt *probe; /* the same at one id; NULL until it is needed */
-    int64_t *set;        /* keys in order, instead of a statement */
+    sqlite3_stmt *probe; /* the same query for one id; NULL until it is needed */
+    int64_t *set;        /* sorted keys, instead of a statement */
     size_t set_count, set_at;
     int64_t low, high;           /* ids */
-    int64_t sure_low, sure_high; /* ids whose dates need no look; outside of a span: all */
+    int64_t sure_low, sure_high; /* ids whose dates need no check; without a date range: all */
     int64_t key;
     bool running;
 };
 
-/* ?1 what is looked for, ?2 and ?3 the first and last id, ?4 the bound of sizes.
- * Each walks an index in its own order; nothing is sorted. */
+/* ?1 the value searched for, ?2 and ?3 the first and last id, ?4 the limit of sizes.  Each walks an
+ * index in its own order; nothing is sorted. */
 static const char *const texts[][2] = {
     [TIDE_PLAN_ALL] = {"SELECT id FROM message WHERE id >= ?2 AND id <= ?3 ORDER BY id",
                        "SELECT id FROM message WHERE id >= ?2 AND id <= ?3 ORDER BY id DESC"},
@@ -69,7 +69,7 @@ tide_status tide_walk_open(struct tide_walk *walk, struct tide_searching *search
     }
     shard->pins++;
     tide_arena_init(&walk->arena, searching->mem, WALK_BYTES_MAX);
-    /* All statements see the same messages, and none has to lock on its own. */
+    /* One transaction: all statements see the same messages, and none has to lock by itself. */
     if (sqlite3_get_autocommit(shard->db.handle)) {
         rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_BEGIN), searching->err);
         walk->began = rc == TIDE_OK;
@@ -91,7 +91,7 @@ void tide_walk_close(struct tide_walk *walk)
     }
     for (size_t i = 0; i < sizeof walk->columns / sizeof walk->columns[0]; i++)
         (void)sqlite3_finalize(walk->columns[i]);
-    /* It has read only: a failure changes nothing, and the next BEGIN tells. */
+    /* It only read: a failure changes nothing, and the next BEGIN reports it. */
     if (walk->began)
         (void)tide_db_run(&walk->shard->db, tide_db_stmt(&walk->shard->db, TIDE_SHARD_COMMIT),
                           NULL);
@@ -116,7 +116,7 @@ static tide_status prepare(struct tide_walk *walk, const char *text, sqlite3_stm
 
 /* ---- opening ---- */
 
-/* Binds what does not change between searches of the same flow. */
+/* Binds the parameters that stay the same between searches of a flow. */
 static void bind(sqlite3_stmt *stmt, const tide_flow *flow)
 {
     const struct tide_plan *plan = flow->plan;
@@ -136,7 +136,7 @@ static int key_order(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Messages of a size, from its index, if they are few. */
+/* Loads the messages of a size from its index, if they are few. */
 static tide_status set_load(struct tide_walk *walk, tide_flow *flow, bool *few_out)
 {
     struct tide_shard *shard = walk->shard;
@@ -191,9 +191,9 @@ static tide_status leaf_open(struct tide_walk *walk, tide_flow *flow)
     return rc;
 }
 
-/* The ids that a plan's dates allow, and those among them whose dates are sure to
- * lie inside (mail/archive/shard.h H4): where none is late and a span begins and ends with an
- * id, that is all of them. */
+/* The ids that a plan's dates allow, and those among them whose dates are certain to be inside
+ * (mail/archive/shard.h H4): if no message is late and a range begins and ends on an id, all of
+ * them. */
 static void bounds_narrow(const struct tide_walk *walk, tide_flow *flow)
 {
     const struct tide_shard *shard = walk->shard;
@@ -253,7 +253,7 @@ tide_status tide_flow_open(struct tide_walk *walk, const struct tide_plan *plan,
 
 /* ---- seeking ---- */
 
-/* Searches anew from `key` on. */
+/* Searches again from `key` on. */
 static void restart(struct tide_walk *walk, tide_flow *flow, int64_t key)
 {
     const bool descending = walk->searching->descending;
@@ -296,8 +296,8 @@ static tide_status leaf_seek(struct tide_walk *walk, tide_flow *flow, int64_t ke
     return leaf_step(walk, flow);
 }
 
-/* Whether the words stand in the one column of head that was asked for; the
- * index has Cc and Bcc together with To. */
+/* Whether the words are in the one column of head that the query names; the index has Cc and Bcc
+ * together with To. */
 static tide_status column_check(struct tide_walk *walk, const tide_flow *flow, bool *holds_out)
 {
     const size_t index = flow->plan->column[0] == 'b';
@@ -356,9 +356,8 @@ static bool is_dated(const tide_flow *flow)
     return flow->sure_low != INT64_MIN || flow->sure_high != INT64_MAX;
 }
 
-/* Whether the index has these words at one key.  A third of the price of a new
- * search, for a flow that is asked about keys far apart; where it goes on is not
- * known then. */
+/* Whether the index has these words at one key.  Costs a third of a new search, for a flow that is
+ * tested at keys far apart; its next key is then not known. */
 static tide_status probe(struct tide_walk *walk, tide_flow *flow, int64_t key, bool *has_out)
 {
     tide_error *err = walk->searching->err;
@@ -375,8 +374,8 @@ static tide_status probe(struct tide_walk *walk, tide_flow *flow, int64_t key, b
     return rc;
 }
 
-/* Says in *key_out whether the flow has `key`, or where it may go on: at a later
- * key of its own, or just behind.  Only to be asked about keys of another flow. */
+/* Sets *key_out to `key` if the flow has it, else to where it may continue: a later key of its own,
+ * or key + 1.  Only for keys of another flow. */
 static tide_status meet(struct tide_walk *walk, tide_flow *flow, int64_t key, int64_t *key_out)
 {
     tide_status rc = TIDE_OK;
@@ -397,8 +396,8 @@ static tide_status meet(struct tide_walk *walk, tide_flow *flow, int64_t key, in
     return rc;
 }
 
-/* Finds one key at or behind `*key` that all includes have.  The first of them
- * leaps from key to key of its own; the others are asked about those. */
+/* Finds the first key at or after `*key` that all includes have.  The first include skips from key
+ * to key of its own; the others are tested at those. */
 static tide_status and_agree(struct tide_walk *walk, tide_flow *flow, int64_t *key)
 {
     for (tide_flow *child = flow->first; child != NULL;) {
@@ -464,7 +463,7 @@ static tide_status kind_seek(struct tide_walk *walk, tide_flow *flow, int64_t ke
     return leaf_seek(walk, flow, key);
 }
 
-/* Whether the message at the flow's key has a date inside of the plan's. */
+/* Whether the date of the message at the flow's key is inside the plan's range. */
 static tide_status date_check(struct tide_walk *walk, const tide_flow *flow, bool *holds_out)
 {
     const int64_t id = tide_key_of(walk->searching->descending, flow->key);

@@ -1,21 +1,19 @@
-/* plan.h - how a query is answered; private to search*.c.
+/* plan.h - query plans and how they run; private to src/mail/search.
  *
- * A query becomes a plan (sql.c): a tree of flows.  Each flow gives
- * ids of messages of one shard in the order of the walk and can be told to go
- * on from a later one (flow.c).  Whatever words there are become as few
- * MATCH expressions as possible, because FTS5 joins words faster than anybody
- * outside of it; labels, sizes and the rest walk the indexes of the shard.
- * Flows are joined by leaping: whoever lags is told to catch up, by steps when
- * it is near and by a new search when it is not.  So nothing is sorted, nothing
- * is collected, and a page costs what it shows plus what lies between.
+ * A query becomes a plan (sql.c): a tree of flows.  Each flow returns message ids of one shard in
+ * walk order and can skip to a later id (flow.c).  Words become as few MATCH expressions as
+ * possible, because FTS5 joins words faster than code outside of it; labels, sizes and the rest
+ * walk the indexes of the shard.  Flows are joined by skipping: a flow that lags catches up, by
+ * single steps when it is near and by a new search when it is not.  So nothing is sorted, nothing
+ * is collected, and a page costs its matches plus the ids between them.
  *
  * The parts of a year overlap in time.  Their ids count from the same instant
  * (mail/archive/shard.h H4), so they are walked together and merged by id; years are walked
  * one after the other.
  *
  * Invariants:
- *   P1  a flow gives every id it stands for inside its bounds, once, in order.
- *   P2  an AND has an include at least; what it excludes is never in it.
+ *   P1  a flow returns every id of its plan inside its bounds, once, in order.
+ *   P2  an AND has at least one include; an excluded id is never returned.
  */
 #ifndef TIDE_MAIL_SEARCH_PLAN_H
 #define TIDE_MAIL_SEARCH_PLAN_H
@@ -25,8 +23,8 @@
 
 /* ---- words (words.c) ---- */
 
-/* The tokenizer of the index, for texts outside of it.  It has a connection of
- * its own, to nothing, because a tokenizer belongs to one. */
+/* The tokenizer of the index, for texts outside of it.  It has its own in-memory connection,
+ * because a tokenizer belongs to a connection. */
 typedef struct tide_words {
     tide_mem *mem;
     sqlite3 *handle;
@@ -37,14 +35,13 @@ typedef struct tide_words {
 tide_status tide_words_init(tide_words *words, tide_mem *mem, tide_error *err);
 void tide_words_done(tide_words *words); /* a zeroed one is fine */
 
-/* A word as the index has it, and where it stands in the text; false ends it. */
+/* A word in the form the index has, and its position in the text; return false to stop. */
 typedef bool tide_word_visit(void *arg, tide_text word, size_t begin, size_t end);
 tide_status tide_words_each(tide_words *words, tide_text text, tide_word_visit *visit, void *arg,
                             tide_error *err);
 
-/* The words with TIDE_WORD_GAP before, between and behind them, so that one
- * text contains another's words in sequence when it contains its bytes; "" when
- * there is no word. */
+/* The words with TIDE_WORD_GAP before, between and after them, so that one text contains another's
+ * words in sequence when it contains its bytes; "" when there is no word. */
 #define TIDE_WORD_GAP '\x1f'
 tide_status tide_words_sequence(tide_words *words, tide_text text, tide_buf *out, tide_error *err);
 bool tide_sequence_contains(tide_text sequence, tide_text part);
@@ -57,7 +54,7 @@ typedef enum tide_plan_kind {
     TIDE_PLAN_WORDS,      /* `text` is a MATCH expression */
     TIDE_PLAN_LABEL,      /* `text` is the id of a label */
     TIDE_PLAN_BYTES,      /* low <= size < high */
-    TIDE_PLAN_ATTACHMENT, /* has one */
+    TIDE_PLAN_ATTACHMENT, /* has an attachment */
     TIDE_PLAN_MESSAGE_ID, /* `text` */
     TIDE_PLAN_AND,
     TIDE_PLAN_OR,
@@ -65,38 +62,38 @@ typedef enum tide_plan_kind {
 
 struct tide_plan {
     tide_plan_kind kind;
-    int64_t low_ms, high_ms; /* internal date; holds below it too */
+    int64_t low_ms, high_ms; /* internal date; applies to its children too */
     int64_t low, high;
     tide_text text;                 /* terminated */
-    const char *column;             /* of head, in which `sequence` must stand as well; NULL */
+    const char *column;             /* of head, which must also contain `sequence`; NULL */
     tide_text sequence;             /* of words */
-    struct tide_plan *first, *last; /* of an AND or OR */
+    struct tide_plan *first, *last; /* children of an AND or OR */
     struct tide_plan *excludes;     /* of an AND */
     struct tide_plan *next;
 };
 
-/* A term that is looked for and can be seen in what is found. */
+/* A searched term that can be shown in the matches. */
 struct tide_phrase {
     const struct tide_query_node *term;
-    tide_text match;    /* alone, as an expression */
+    tide_text match;    /* the term alone, as an expression */
     tide_text sequence; /* its words */
     struct tide_phrase *next;
 };
 
 struct tide_planned {
     struct tide_plan *root;
-    struct tide_phrase *phrases; /* in the order in which `hits` has them */
+    struct tide_phrase *phrases; /* in the order of `hits` */
     size_t phrases_count;
-    tide_text hits; /* the words that are looked for, without the rest; "": none */
+    tide_text hits; /* the words searched for, without the rest; "": none */
 };
 
-/* When a flow that lags is no longer stepped; measured.  Tests set other ones. */
+/* Limits at which a lagging flow stops stepping; measured.  Tests set others. */
 struct tide_steps {
-    int words;  /* rows before a new search: what that costs, in rows */
-    int probe;  /* rows before one row is asked for alone */
-    int rows;   /* the same as words, for everything that is not */
-    size_t set; /* as many messages of a size are sorted; if there are more, they
-                 * are so frequent that a walk finds them soon */
+    int words;  /* rows before a new search: its cost in rows */
+    int probe;  /* rows before a single row is tested */
+    int rows;   /* the same as words, for all other flows */
+    size_t set; /* up to this many messages of a size are sorted; more are so frequent that a walk
+                 * finds them soon */
 };
 enum { TIDE_SEARCH_SET_MAX = 4096 };
 
@@ -108,17 +105,17 @@ struct tide_searching {
     tide_arena arena; /* the plan */
     struct tide_planned plan;
     bool descending;
-    bool strict; /* nothing of the query is left out */
+    bool strict; /* refuse words without a letter or digit instead of ignoring them */
     tide_error *err;
 };
 
-/* `query` NULL: everything.  TIDE_INVALID: a label does not exist, or there is no
- * word where one should be. */
+/* `query` NULL: everything.  TIDE_INVALID: a label does not exist, or a word is missing where one
+ * is needed. */
 tide_status tide_plan_make(struct tide_searching *searching, const tide_query *query);
 
 /* ---- flows (flow.c) ---- */
 
-/* Keys ascend in the direction of the walk: ids, or ids negated. */
+/* Keys ascend in walk order: ids, or negated ids. */
 #define TIDE_KEY_FIRST (-INT64_MAX)
 #define TIDE_KEY_END   INT64_MAX
 
@@ -128,7 +125,7 @@ typedef struct tide_flow tide_flow;
 struct tide_walk {
     struct tide_searching *searching;
     struct tide_shard *shard;
-    int64_t late; /* mail/archive/shard.h H4, as of its transaction */
+    int64_t late; /* mail/archive/shard.h H4, in its transaction */
     tide_arena arena;
     tide_flow *flows; /* all of them, for closing */
     sqlite3_stmt *columns[2];
@@ -138,10 +135,10 @@ struct tide_walk {
 tide_status tide_walk_open(struct tide_walk *walk, struct tide_searching *searching,
                            struct tide_shard *shard);
 void tide_walk_close(struct tide_walk *walk); /* a zeroed one is fine */
-/* The flow of a plan over the ids low..high, not yet anywhere. */
+/* Opens the flow of a plan over the ids low..high, not positioned yet. */
 tide_status tide_flow_open(struct tide_walk *walk, const struct tide_plan *plan, int64_t low,
                            int64_t high, tide_flow **flow_out);
-/* Goes to the first key at or behind `key`; never back. */
+/* Moves to the first key at or after `key`; never back. */
 tide_status tide_flow_seek(struct tide_walk *walk, tide_flow *flow, int64_t key);
 int64_t tide_flow_key(const tide_flow *flow);
 static inline int64_t tide_key_of(bool descending, int64_t id)
@@ -156,14 +153,14 @@ struct tide_place {
     int64_t id;
 };
 
-/* Where to start: at a place, behind it, or at the beginning. */
+/* Where to start: at a place, after it, or at the beginning. */
 struct tide_start {
     bool given;
     bool inclusive;
     struct tide_place place;
 };
 
-/* Calls `visit` for each message of the plan in order; false ends the walk. */
+/* Calls `visit` for each message of the plan in order; false stops the walk. */
 typedef bool tide_place_visit(void *arg, const struct tide_place *place);
 tide_status tide_search_walk(struct tide_searching *searching, const struct tide_plan *plan,
                              const struct tide_start *start, tide_place_visit *visit, void *arg);
@@ -176,8 +173,8 @@ struct tide_ranked {
     struct tide_place place;
     double rank;
 };
-/* Up to TIDE_SEARCH_RANKED_MAX of the newest messages of the plan, the best
- * first.  *ranked_out is from searching->mem; *anchor_out is the newest. */
+/* Returns up to TIDE_SEARCH_RANKED_MAX of the newest messages of the plan, best first.  *ranked_out
+ * is from searching->mem; *anchor_out is the newest. */
 tide_status tide_search_rank(struct tide_searching *searching, const struct tide_start *start,
                              struct tide_ranked **ranked_out, size_t *count_out,
                              struct tide_place *anchor_out);
@@ -185,15 +182,15 @@ tide_status tide_search_rank(struct tide_searching *searching, const struct tide
 /* ---- snippets (snippet.c) ---- */
 
 enum {
-    TIDE_SNIPPET_BYTES = 160,         /* about so much text */
-    TIDE_SNIPPET_LOOK_BYTES = 1 << 19 /* of the text are looked at */
+    TIDE_SNIPPET_BYTES = 160,         /* approximate length */
+    TIDE_SNIPPET_LOOK_BYTES = 1 << 19 /* of the text are searched */
 };
-/* The place of the text that shows most of the phrases, on one line. */
+/* The part of the text that shows most of the phrases, on one line. */
 tide_status tide_search_snippet(struct tide_searching *searching, tide_text text, tide_buf *out);
 
 /* ---- a search (walk.c) ---- */
 
-/* Newest first until told otherwise.  The shards are not touched. */
+/* Newest first by default.  Does not open the shards. */
 tide_status tide_searching_init(struct tide_searching *searching, tide_shards *shards,
                                 tide_mem *mem, tide_error *err);
 void tide_searching_done(struct tide_searching *searching);

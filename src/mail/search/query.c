@@ -1,7 +1,7 @@
-/* query.c - reading a query; see search.h and query_tree.h.
+/* query.c - parses a query; see search.h and query_tree.h.
  *
- * OR binds its neighbours before anything else does, as in every search of
- * Google's: "a OR b c" is "(a OR b) c". */
+ * OR binds tighter than anything else, as in all of Google's searches: "a OR b c" is "(a OR b)
+ * c". */
 #include "mail/search/query_tree.h"
 
 #include "base/check.h"
@@ -41,7 +41,7 @@ struct parser {
     tide_text text;
     size_t at;
     size_t deep;
-    bool closed; /* the sequence read last ended with its closer */
+    bool closed; /* the last sequence ended with its closer */
     struct tide_query_making making;
 };
 
@@ -57,7 +57,7 @@ static void append(node *parent, node *child)
     parent->last = child;
 }
 
-/* Adds a child, or what it joins when it is of the parent's own kind (T1). */
+/* Adds a child, or the children of a child that is of the parent's own kind (T1). */
 static void adopt(node *parent, node *child)
 {
     if (child->term != parent->term) {
@@ -70,8 +70,8 @@ static void adopt(node *parent, node *child)
     }
 }
 
-/* An AND or OR with what is decided folded away.  It turns into what is left
- * instead of making a node, so that it cannot fail. */
+/* Simplifies an AND or OR: folds constants away.  It changes the node instead of allocating one, so
+ * that it cannot fail. */
 static node *simplify(node *parent)
 {
     const bool both = parent->term == TIDE_TERM_AND;
@@ -98,15 +98,15 @@ static node *simplify(node *parent)
     return parent;
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 static int peek(const struct parser *parser)
 {
     return parser->at < parser->text.bytes ? (unsigned char)parser->text.data[parser->at] : -1;
 }
 
-/* How many bytes of blank stand here: also the no-break and the ideographic
- * space, which people type without seeing the difference. */
+/* The length of the blanks here; includes the no-break and the ideographic space, which users type
+ * without seeing the difference. */
 static size_t blank_bytes(const struct parser *parser)
 {
     const char *here = parser->text.data + parser->at;
@@ -128,7 +128,7 @@ static bool at_stop(const struct parser *parser)
            blank_bytes(parser) > 0;
 }
 
-/* Characters in front of a byte, for people, who count from 1. */
+/* The number of the character at a byte, from 1, for messages. */
 static uint32_t place_of(const struct parser *parser, size_t at)
 {
     uint32_t place = 1;
@@ -150,7 +150,7 @@ static tide_text take_bare(struct parser *parser)
     return (tide_text){parser->text.data + start, parser->at - start};
 }
 
-/* A Message-ID in its brackets may hold nearly anything but blanks. */
+/* A Message-ID in brackets may contain nearly anything but blanks. */
 static tide_text take_message_id(struct parser *parser)
 {
     const size_t start = parser->at;
@@ -213,8 +213,8 @@ static bool same_name(tide_text text, const char *name)
     return true;
 }
 
-/* A letter, then letters, digits and '_', then ':'.  "12:30" is a word, and so
- * is "https://example.com". */
+/* A letter, then letters, digits and '_', then ':'.  "12:30" is a word, and so is
+ * "https://example.com". */
 static void take_operator(struct parser *parser, struct tide_query_written *written)
 {
     size_t at = parser->at;
@@ -274,7 +274,7 @@ static node *take_group(struct parser *parser, const struct tide_query_written *
     return failed(parser) ? NULL : group;
 }
 
-/* One term with its sign.  What has no operator of its own takes the group's. */
+/* One term with its sign.  A term without an operator takes the group's. */
 static node *take_term(struct parser *parser, const struct tide_query_written *outer)
 {
     struct tide_query_written written = *outer;
@@ -295,7 +295,7 @@ static node *take_term(struct parser *parser, const struct tide_query_written *o
     if (c == '"') {
         written.value = take_quoted(parser);
         written.quoted = true;
-    } else if (at_stop(parser) && !named) { /* a sign on its own */
+    } else if (at_stop(parser) && !named) { /* a sign without a term */
         parser->making.query->left_out = true;
         return NULL;
     } else {
@@ -310,7 +310,7 @@ static node *take_term(struct parser *parser, const struct tide_query_written *o
     return term;
 }
 
-/* Takes the word OR or AND in capitals, or '|'; 0 when there is none. */
+/* Reads the word OR or AND in capitals, or '|'; 0: there is none. */
 static char take_joint(struct parser *parser)
 {
     if (peek(parser) == '|') {
@@ -327,7 +327,7 @@ static char take_joint(struct parser *parser)
     return 0;
 }
 
-/* What is being read on one level: a list of runs that ORs have joined. */
+/* The state of one level: a list of runs joined by OR. */
 struct sequence {
     node *all;
     node *run;
@@ -358,8 +358,8 @@ static void dangling_or(struct parser *parser, size_t joint_at)
                        (unsigned)place_of(parser, joint_at));
 }
 
-/* Terms up to `closer` (-1: the end), which is taken.  NULL: there were none, or
- * it failed.  The recursion through take_group is bounded by TIDE_QUERY_DEEP. */
+/* Terms up to `closer` (-1: the end), which is consumed.  NULL: there were none, or it failed.  The
+ * recursion through take_group is limited by TIDE_QUERY_DEEP. */
 static node *take_sequence(struct parser *parser, const struct tide_query_written *outer,
                            int closer)
 {
@@ -407,7 +407,7 @@ static node *take_sequence(struct parser *parser, const struct tide_query_writte
     return sequence.found ? simplify(sequence.all) : NULL;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole query ---- */
 
 static tide_status text_check(tide_text text, tide_error *err)
 {
@@ -424,7 +424,7 @@ static tide_status text_check(tide_text text, tide_error *err)
     return TIDE_OK;
 }
 
-/* An empty query is for everything, but one of punctuation is a mistake. */
+/* An empty query matches everything, but a query of punctuation only is an error. */
 static node *nothing_read(struct parser *parser)
 {
     parser->at = 0;
@@ -482,7 +482,7 @@ void tide_query_free(tide_query *query)
     tide_mem_free(query->mem, query, sizeof *query);
 }
 
-/* ---- asking about one ---- */
+/* ---- properties of a query ---- */
 
 bool tide_query_is_all(const tide_query *query)
 {

@@ -1,4 +1,4 @@
-/* query_term.c - what one operator with its value means; see search.h. */
+/* query_term.c - the meaning of one operator with its value; see search.h. */
 #include "mail/search/query_tree.h"
 
 #include "base/check.h"
@@ -24,7 +24,7 @@ node *tide_query_node_new(making_state *making, tide_term term, uint32_t at)
     return made;
 }
 
-/* ---- shown to people ---- */
+/* ---- texts for messages ---- */
 
 void tide_query_show(tide_text text, char shown_out[TIDE_QUERY_SHOWN_BYTES])
 {
@@ -53,7 +53,7 @@ const char *tide_query_nearest(tide_text name, const char *const *names, size_t 
         const tide_text known = tide_text_of(names[i]);
         const size_t distance = tide_text_distance(name, known);
         const size_t longer = name.bytes > known.bytes ? name.bytes : known.bytes;
-        /* More than half of the letters wrong is another word. */
+        /* With more than half of the letters wrong it is another word. */
         if (distance < best && distance <= 3 && distance * 2 <= longer) {
             best = distance;
             nearest = names[i];
@@ -64,8 +64,8 @@ const char *tide_query_nearest(tide_text name, const char *const *names, size_t 
 
 /* ---- labels ---- */
 
-/* The next character, its case gone where that is a matter of one range: Latin,
- * Greek and Cyrillic.  Other scripts have no case, or hardly any labels. */
+/* The next character, in lower case where one range does it: Latin, Greek and Cyrillic.  Other
+ * scripts have no case, or are rare in labels. */
 static uint32_t label_char(tide_text text, size_t *at)
 {
     const unsigned char *data = (const unsigned char *)text.data + *at;
@@ -124,7 +124,7 @@ static node *leaf_text(making_state *making, const written_term *written, tide_t
     return making->rc == TIDE_OK ? made : NULL;
 }
 
-/* Everything or nothing; a negation turns it round. */
+/* Everything or nothing; a negation swaps them. */
 static node *constant(making_state *making, const written_term *written, bool all)
 {
     node *made = leaf(making, written, all != written->negated ? TIDE_TERM_ALL : TIDE_TERM_NONE);
@@ -133,7 +133,7 @@ static node *constant(making_state *making, const written_term *written, bool al
     return made;
 }
 
-/* A value that makes no sense.  `wants` says what would. */
+/* An invalid value.  `wants` says what would be valid. */
 static node *senseless(making_state *making, const written_term *written, const char *wants,
                        const char *nearest)
 {
@@ -154,7 +154,7 @@ static bool same_value(tide_text value, const char *name)
     return tide_query_same_label(value, tide_text_of(name));
 }
 
-/* One of Gmail's own labels, by id.  Whoever asks for spam or trash gets them. */
+/* One of Gmail's own labels, by id.  A query that names spam or trash includes them. */
 static node *system_term(making_state *making, const written_term *written, const char *id,
                          bool turned)
 {
@@ -178,8 +178,8 @@ static const struct {
     {"drafts", "DRAFT"},  {"important", "IMPORTANT"}, {"chat", "CHAT"},   {"chats", "CHAT"},
 };
 
-/* in: and label: are synonyms but for "anywhere" and "archive".  Whether a label
- * of that name exists is known only to an archive. */
+/* in: and label: are synonyms except for "anywhere" and "archive".  Only an archive knows whether a
+ * label of that name exists. */
 static node *place_term(making_state *making, const written_term *written)
 {
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
@@ -190,7 +190,7 @@ static node *place_term(making_state *making, const written_term *written)
     return leaf_text(making, written, TIDE_TERM_LABEL, written->value);
 }
 
-/* Archived is what lies nowhere else. */
+/* Archived mail has none of the other places. */
 static node *archive_term(making_state *making, const written_term *written)
 {
     static const char *const elsewhere[] = {"INBOX", "SENT", "DRAFT", "SPAM", "TRASH"};
@@ -207,7 +207,7 @@ static node *archive_term(making_state *making, const written_term *written)
             made->last->next = label;
         made->last = label;
     }
-    making->query->spam_trash = spam_trash; /* -in:archive does not ask for them */
+    making->query->spam_trash = spam_trash; /* -in:archive does not include them */
     return made;
 }
 
@@ -259,7 +259,7 @@ static node *category_term(making_state *making, const written_term *written)
 
 /* ---- ranges ---- */
 
-/* low <= x with `from`, else x < high; a negation is the other side (T2). */
+/* low <= x if `from`, else x < high; a negation is the opposite range (T2). */
 static node *range_term(making_state *making, const written_term *written, tide_term term,
                         bool from, int64_t bound)
 {
@@ -326,7 +326,7 @@ static bool date_read(tide_text value, int32_t utc_offset_s, int64_t *ms_out)
     uint64_t seconds = 0;
     if (value.bytes == 4 || !tide_text_to_u64(value, &seconds))
         return calendar_read(value, utc_offset_s, ms_out);
-    if (seconds >= seconds_max) /* milliseconds, most likely: a silent wrong answer */
+    if (seconds >= seconds_max) /* probably milliseconds, which would silently match wrong */
         return false;
     *ms_out = (int64_t)seconds * 1000;
     return true;
@@ -340,7 +340,7 @@ static node *date_term(making_state *making, const written_term *written, bool f
     return range_term(making, written, TIDE_TERM_DATE, from, ms);
 }
 
-/* A number and one letter; a month has 30 days and a year 365, as at Gmail. */
+/* A number and one letter; a month has 30 days and a year 365, as in Gmail. */
 static bool age_read(tide_text value, int64_t *ms_out)
 {
     static const struct {
@@ -410,8 +410,8 @@ static node *message_id_term(making_state *making, const written_term *written)
     return leaf_text(making, written, TIDE_TERM_MESSAGE_ID, id);
 }
 
-/* Whether there may be a word in it: in ASCII that is plain; what a word is in
- * the rest of the world is decided by the index when it is asked. */
+/* Whether it may contain a word: certain for ASCII; for other characters the index decides when it
+ * is queried. */
 static bool has_word(tide_text text)
 {
     for (size_t i = 0; i < text.bytes; i++) {
@@ -434,7 +434,7 @@ static node *words_term(making_state *making, const written_term *written)
         [TIDE_OP_TO] = TIDE_IN_TO | TIDE_IN_CC | TIDE_IN_BCC,
     };
     TIDE_ASSERT(fields[written->op] != 0);
-    if (!has_word(written->value)) /* "&" alone is ignored, but subject:& is a mistake */
+    if (!has_word(written->value)) /* "&" alone is ignored, but subject:& is an error */
         return written->op == TIDE_OP_WORD
                    ? NULL
                    : senseless(making, written, "a word: letters or digits", NULL);

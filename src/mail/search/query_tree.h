@@ -1,12 +1,11 @@
-/* query_tree.h - the parsed form of a query; private to query*.c and search*.c.
+/* query_tree.h - the parsed form of a query; private to src/mail/search.
  *
- * Negations are pushed down to the terms while parsing, so that the tree has
- * only AND, OR and terms that may be negated.  What can be decided at once is
- * folded away.
+ * Negations are pushed down to the terms while parsing, so that the tree has only AND, OR and terms
+ * that may be negated.  Constants are folded.
  *
  * Invariants (tide_query_check() tests them):
- *   T1  an AND or OR has two children at least, none of its own kind, and is
- *       never negated; ALL and NONE stand at the root or nowhere.
+ *   T1  an AND or OR has at least two children, none of its own kind, and is never negated; ALL and
+ *       NONE occur only at the root.
  *   T2  a range of dates or sizes is not negated and is open at one end: its
  *       negation is such a range too.
  *   T3  at most TIDE_QUERY_DEEP groups deep, at most TIDE_QUERY_NODES_MAX terms.
@@ -21,11 +20,11 @@ typedef enum tide_term {
     TIDE_TERM_OR,
     TIDE_TERM_ALL,
     TIDE_TERM_NONE,
-    TIDE_TERM_WORDS,      /* `text` as a sequence of words inside one of `fields` */
+    TIDE_TERM_WORDS,      /* `text` as a sequence of words in one of `fields` */
     TIDE_TERM_LABEL,      /* `text` is a name or an id */
     TIDE_TERM_DATE,       /* low <= internal date < high, in ms */
     TIDE_TERM_BYTES,      /* low <= size < high */
-    TIDE_TERM_ATTACHMENT, /* has one */
+    TIDE_TERM_ATTACHMENT, /* has an attachment */
     TIDE_TERM_MESSAGE_ID, /* `text` without <> */
 } tide_term;
 
@@ -44,11 +43,11 @@ struct tide_query_node {
     tide_term term;
     bool negated;
     bool me;     /* words: `text` is "me", the owner of the archive */
-    bool system; /* label: `text` is an id of Gmail's own, known or not */
+    bool system; /* label: `text` is an id of one of Gmail's own labels, known or not */
     uint8_t fields;
     uint32_t at; /* the character it starts at, from 1 */
     int64_t low, high;
-    tide_text text; /* as it was written, terminated */
+    tide_text text; /* as written, terminated */
     struct tide_query_node *first, *last, *next;
 };
 
@@ -56,14 +55,14 @@ struct tide_query {
     tide_mem *mem;
     tide_arena arena;
     const struct tide_query_node *root;
-    bool spam_trash; /* a term asks for them: they are not left out */
-    bool left_out;   /* something in it has no letter and no digit */
+    bool spam_trash; /* a term names them: they are not left out */
+    bool left_out;   /* a term has no letter and no digit */
 };
 
 /* ---- while parsing ---- */
 
 typedef enum tide_operator {
-    TIDE_OP_WORD, /* none: a bare word */
+    TIDE_OP_WORD, /* no operator: a bare word */
     TIDE_OP_AFTER,
     TIDE_OP_BCC,
     TIDE_OP_BEFORE,
@@ -84,7 +83,7 @@ typedef enum tide_operator {
     TIDE_OP_TO,
 } tide_operator;
 
-/* A term being read; the first failure is kept, and then nothing is made. */
+/* A term being parsed; the first failure is kept, and nothing is created after it. */
 struct tide_query_making {
     int64_t now_ms;
     int32_t utc_offset_s;
@@ -96,18 +95,18 @@ struct tide_query_making {
 
 struct tide_query_written {
     tide_operator op;
-    tide_text name;  /* of the operator as it was written; empty: none */
+    tide_text name;  /* of the operator as written; empty: none */
     tide_text value; /* terminated or not, inside the query's copy */
     uint32_t at;     /* the character it starts at */
     bool quoted;
     bool negated;
 };
 
-/* NULL: no memory or too many of them; making->rc says which. */
+/* NULL: no memory or too many nodes; making->rc says which. */
 struct tide_query_node *tide_query_node_new(struct tide_query_making *making, tide_term term,
                                             uint32_t at);
-/* The node of an operator with its value.  NULL: failed, or nothing that counts,
- * such as punctuation on its own. */
+/* The node of an operator with its value.  NULL: failed, or nothing to match, such as punctuation
+ * only. */
 struct tide_query_node *tide_query_term(struct tide_query_making *making,
                                         const struct tide_query_written *written);
 
@@ -118,14 +117,14 @@ enum {
     TIDE_QUERY_MEMORY_BYTES = 1 << 20, /* of one query */
 };
 
-/* Text from a query for an error: one line, cut when it is long. */
+/* Text of a query for a message: one line, shortened if long. */
 void tide_query_show(tide_text text, char shown_out[TIDE_QUERY_SHOWN_BYTES]);
 
-/* The nearest of these names, or NULL when none is near enough to be meant. */
+/* The nearest of these names, or NULL if none is near enough. */
 const char *tide_query_nearest(tide_text name, const char *const *names, size_t count);
 
-/* Names of labels compared as Gmail's search does: case aside, and blanks and
- * slashes equal to hyphens. */
+/* Compares label names as Gmail's search does: ignores case, and treats blanks and slashes as
+ * hyphens. */
 bool tide_query_same_label(tide_text a, tide_text b);
 
 /* Tests T1..T3 by assertion. */

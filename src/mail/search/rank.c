@@ -1,11 +1,11 @@
-/* rank.c - the best matches first.
+/* rank.c - ranks matches, best first.
  *
- * BM25 over the newest candidates, a capped number of them.  A hit in the subject
- * counts for more than one in the text.  How rare a word is comes from a sample,
- * the newest messages from the first candidate backwards: it costs the same for
- * any size of archive, is the same for all shards (FTS5's own bm25() knows only
- * its own table, and calls a word common that is in a shard's one message), and
- * does not change while mail arrives, so that pages stay apart (S2). */
+ * BM25 over a limited number of the newest candidates.  A hit in the subject counts more than one
+ *      in the text.  How rare a word is comes from a sample, the newest messages from the first
+ *      candidate backwards: it costs the same for any size of archive, is the same for all shards
+ *      (FTS5's own bm25() knows only its own table, and treats a word as common that is in the only
+ *      message of a shard), and does not change while mail arrives, so that pages do not overlap
+ *      (S2). */
 #include "mail/search/plan.h"
 
 #include "base/check.h"
@@ -15,7 +15,7 @@
 
 enum {
     SAMPLE = 5000,    /* messages in which words are counted */
-    PHRASES_MAX = 16, /* that count */
+    PHRASES_MAX = 16, /* phrases that count */
     COLUMNS = 5,
 };
 
@@ -110,7 +110,7 @@ struct wanted {
     size_t phrases;
 };
 
-/* Called by FTS5 for each row of the statement; only the wanted one is looked at. */
+/* FTS5 calls it for each row of the statement; only the wanted row counts. */
 static void hits_count(const Fts5ExtensionApi *api, Fts5Context *fts, sqlite3_context *context,
                        int count, sqlite3_value **values)
 {
@@ -132,7 +132,7 @@ static void hits_count(const Fts5ExtensionApi *api, Fts5Context *fts, sqlite3_co
         sqlite3_result_error_code(context, code);
 }
 
-/* Once for a connection; it lives as long. */
+/* Once per connection; it lives as long as the connection. */
 static int function_add(sqlite3 *handle)
 {
     fts5_api *api = NULL;
@@ -152,7 +152,7 @@ static tide_status hits_prepare(tide_db *db, sqlite3_stmt **stmt_out, tide_error
 {
     static const char text[] = "SELECT rowid, tide_hits(words, ?3) FROM words WHERE words MATCH ?1"
                                " AND rowid <= ?2 ORDER BY rowid DESC";
-    /* That it is not there yet is seen by asking for it. */
+    /* Preparing the statement shows whether it is registered. */
     int code = sqlite3_prepare_v2(db->handle, text, -1, stmt_out, NULL);
     if (code == SQLITE_ERROR) {
         code = function_add(db->handle);
@@ -162,7 +162,7 @@ static tide_status hits_prepare(tide_db *db, sqlite3_stmt **stmt_out, tide_error
     return code == SQLITE_OK ? TIDE_OK : tide_db_failed(db, code, "prepare a ranking", err);
 }
 
-/* Goes down to a candidate, by steps while it is near. */
+/* Moves to a candidate, by single steps while it is near. */
 static tide_status hits_seek(const struct tide_searching *searching, tide_db *db,
                              sqlite3_stmt *stmt, const struct wanted *wanted, int64_t *at)
 {
@@ -234,7 +234,7 @@ static tide_status hits_find(struct ranking *ranking)
     return rc;
 }
 
-/* ---- the order ---- */
+/* ---- ordering ---- */
 
 static void rank_all(struct ranking *ranking)
 {

@@ -1,4 +1,4 @@
-/* search.c - a page of what a query finds; see search.h. */
+/* search.c - one page of the matches of a query; see search.h. */
 #include "mail/search/plan.h"
 
 #include "base/check.h"
@@ -18,8 +18,8 @@ enum {
 
 /* ---- tokens ---- */
 
-/* "n:2019-2:1234": newest first, behind that place.  "o:...": oldest first.
- * "r:2019:1234:50": the best of what is not newer than that place, from the 50th on. */
+/* "n:2019-2:1234": newest first, after that place.  "o:...": oldest first.  "r:2019:1234:50": the
+ * best of the messages not newer than that place, from the 50th on. */
 struct token {
     struct tide_start start;
     uint64_t offset;
@@ -33,7 +33,7 @@ static tide_status token_bad(tide_text text, tide_error *err)
                           shown);
 }
 
-/* Takes what stands before the next `end`. */
+/* Takes the text before the next `end`. */
 static tide_text token_field(tide_text *rest, char end)
 {
     const char *found = rest->bytes == 0 ? NULL : memchr(rest->data, end, rest->bytes);
@@ -96,7 +96,7 @@ struct page {
     struct tide_searching searching;
     struct tide_ranked *list; /* from the archive's memory */
     size_t list_count;        /* elements that were allocated */
-    size_t count;             /* to show */
+    size_t count;             /* number to show */
     size_t limit;
     bool more;
     struct token token;
@@ -114,7 +114,7 @@ static bool page_add(void *arg, const struct tide_place *place)
     return true;
 }
 
-/* Which messages are on the page.  The turn is ours. */
+/* Finds the messages of the page.  The caller has the turn. */
 static tide_status page_find(struct page *page)
 {
     struct tide_searching *searching = &page->searching;
@@ -137,7 +137,7 @@ static tide_status page_find(struct page *page)
     const size_t offset = page->token.offset < count ? (size_t)page->token.offset : count;
     page->count = count - offset < page->limit ? count - offset : page->limit;
     page->more = offset + page->count < count;
-    if (page->count > 0) /* else there may be no list at all */
+    if (page->count > 0) /* else there may be no list */
         memmove(page->list, page->list + offset, page->count * sizeof *page->list);
     return TIDE_OK;
 }
@@ -176,8 +176,8 @@ static tide_status head_read(struct tide_shard *shard, int64_t id, struct shown 
     return rc;
 }
 
-/* What is stored about one message; TIDE_NOT_FOUND is an answer.  Takes the turn,
- * so that `visit` is called without it and may read from the archive itself. */
+/* Reads the row of one message; TIDE_NOT_FOUND is a valid result.  Takes the turn, so that `visit`
+ * is called without it and may itself read from the archive. */
 static tide_status row_read(struct page *page, const struct tide_place *place, struct shown *shown)
 {
     tide_error *err = page->searching.err;
@@ -205,7 +205,7 @@ static tide_status row_read(struct page *page, const struct tide_place *place, s
     return rc;
 }
 
-/* From the message itself: the index has no text. */
+/* From the message itself: the index stores no text. */
 static tide_status snippet_make(struct page *page, struct shown *shown)
 {
     struct tide_searching *searching = &page->searching;
@@ -213,7 +213,7 @@ static tide_status snippet_make(struct page *page, struct shown *shown)
     tide_buf_clear(&shown->snippet);
     tide_status rc =
         tide_archive_raw(page->archive, &shown->found.stored, &shown->raw, searching->err);
-    if (rc == TIDE_CORRUPT) /* it is found all the same; verify names it */
+    if (rc == TIDE_CORRUPT) /* it is a match in any case; verify reports it */
         return TIDE_OK;
     if (rc != TIDE_OK)
         return rc;
@@ -243,7 +243,7 @@ static tide_status page_show(struct page *page,
     for (size_t i = 0; i < page->count && rc == TIDE_OK && going; i++) {
         shown.found = (struct tide_found){.rank = page->list[i].rank};
         rc = row_read(page, &page->list[i].place, &shown);
-        if (rc == TIDE_NOT_FOUND) { /* words without their message: not stored */
+        if (rc == TIDE_NOT_FOUND) { /* words without their message: skip */
             rc = TIDE_OK;
             continue;
         }

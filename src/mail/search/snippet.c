@@ -1,8 +1,7 @@
-/* snippet.c - the piece of a text that shows why it was found.
+/* snippet.c - makes a snippet: the piece of a text that shows the matches.
  *
- * The text is parted into words as the index parts it; phrases are found as runs
- * of words.  Of all places the one with most different phrases is shown, the
- * first of them when there are several. */
+ * The text is split into words as in the index; phrases are found as runs of words.  The snippet
+ * shows the place with the most different phrases, the first of them if there are several. */
 #include "mail/search/plan.h"
 
 #include "base/check.h"
@@ -10,8 +9,8 @@
 
 enum {
     PHRASES_MAX = 16,
-    MARKS_MAX = 4096, /* hits that are remembered */
-    LEAD_BYTES = 40,  /* shown in front of the first hit */
+    MARKS_MAX = 4096, /* remembered hits */
+    LEAD_BYTES = 40,  /* shown before the first hit */
     RECENT_BYTES = 4096,
 };
 
@@ -20,13 +19,13 @@ struct mark {
     unsigned phrase;
 };
 
-/* The last words, as a sequence (plan.h), and where each began: a phrase
- * is found when the sequence ends with it. */
+/* The last words, as a sequence (plan.h), and where each began: a phrase is found when the sequence
+ * ends with it. */
 struct looking {
     struct tide_searching *searching;
     size_t phrases;
     tide_text sequences[PHRASES_MAX];
-    size_t counts[PHRASES_MAX]; /* words of each */
+    size_t counts[PHRASES_MAX]; /* number of words of each */
     char recent[RECENT_BYTES];
     size_t recent_bytes;
     size_t begins[RECENT_BYTES]; /* of the words in `recent` */
@@ -44,7 +43,7 @@ static size_t words_in(tide_text sequence)
     return count;
 }
 
-/* Forgets the older half of the words. */
+/* Drops the older half of the words. */
 static void recent_halve(struct looking *looking)
 {
     size_t at = looking->recent_bytes / 2;
@@ -68,7 +67,7 @@ static bool ends_with(const struct looking *looking, tide_text sequence)
 static bool look(void *arg, tide_text word, size_t begin, size_t end)
 {
     struct looking *looking = arg;
-    if (word.bytes + 2 > RECENT_BYTES / 4) { /* longer than any that is looked for */
+    if (word.bytes + 2 > RECENT_BYTES / 4) { /* longer than any searched word */
         looking->recent_bytes = 0;
         looking->words = 0;
         return true;
@@ -96,7 +95,7 @@ static void looking_start(struct looking *looking, struct tide_searching *search
     looking->searching = searching;
     const struct tide_phrase *phrase = searching->plan.phrases;
     for (; phrase != NULL && looking->phrases < PHRASES_MAX; phrase = phrase->next) {
-        if (phrase->sequence.bytes > RECENT_BYTES / 4) /* so much is always remembered */
+        if (phrase->sequence.bytes > RECENT_BYTES / 4) /* at least this much is always remembered */
             continue;
         looking->sequences[looking->phrases] = phrase->sequence;
         looking->counts[looking->phrases] = words_in(phrase->sequence);
@@ -104,7 +103,7 @@ static void looking_start(struct looking *looking, struct tide_searching *search
     }
 }
 
-/* The first mark of the stretch with most different phrases. */
+/* The first mark of the section with the most different phrases. */
 static size_t best_mark(const struct looking *looking)
 {
     size_t best = 0;
@@ -134,8 +133,7 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The next place at or behind `at` where a character starts, behind a blank if
- * there is one near. */
+/* The next character start at or after `at`, after a blank if one is near. */
 static size_t start_near(tide_text text, size_t at)
 {
     if (at == 0)
@@ -162,7 +160,7 @@ static size_t end_near(tide_text text, size_t at)
 
 struct writer {
     tide_buf *out;
-    bool blank; /* one is owed */
+    bool blank; /* a blank is pending */
     size_t start;
     tide_status rc;
 };
@@ -176,8 +174,8 @@ static void put(struct writer *writer, const char *bytes, size_t count)
         writer->rc = tide_buf_add(writer->out, bytes, count);
 }
 
-/* Text on one line: blanks become one, and other control characters too, so
- * that nothing but our own marks looks like a mark. */
+/* Writes text on one line: runs of blanks become one, and so do control characters, so that only
+ * our own marks look like marks. */
 static void put_text(struct writer *writer, tide_text text)
 {
     for (size_t at = 0; at < text.bytes;) {
@@ -192,8 +190,8 @@ static void put_text(struct writer *writer, tide_text text)
     }
 }
 
-/* text[begin, end) with what is marked between \x01 and \x02; marks that touch
- * or overlap become one. */
+/* Writes text[begin, end) with marked parts between \x01 and \x02; marks that touch or overlap
+ * become one. */
 static void put_marked(struct writer *writer, const struct looking *looking, tide_text text,
                        size_t begin, size_t end)
 {
@@ -221,7 +219,7 @@ static tide_status write_snippet(const struct looking *looking, tide_text text, 
                                  tide_buf *out)
 {
     size_t begin = 0;
-    size_t marked = 0; /* end of the first mark: it is shown even when it is long */
+    size_t marked = 0; /* end of the first mark: it is shown even if it is long */
     if (looking->marks_count > 0) {
         const struct mark *mark = &looking->marks[best_mark(looking)];
         const size_t lead = mark->begin > LEAD_BYTES ? mark->begin - LEAD_BYTES : 0;

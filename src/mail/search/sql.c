@@ -1,9 +1,8 @@
-/* sql.c - from a query's tree to a plan of flows.
+/* sql.c - compiles a query tree to a plan of flows.
  *
- * Each node becomes a part: a MATCH expression as long as everything below it is
- * words, a plan from there on upwards.  Either may be negated: who joins parts
- * decides whether a negation becomes FTS5's NOT, an exclusion, or everything but
- * it. */
+ * Each node becomes a part: a MATCH expression as long as everything below it is words, a plan from
+ * there on up.  Either may be negated: the code that joins parts decides whether a negation becomes
+ * FTS5's NOT, an exclusion, or everything except it. */
 #include "mail/search/plan.h"
 
 #include "base/check.h"
@@ -11,10 +10,10 @@
 typedef struct tide_query_node node;
 
 enum {
-    /* FTS5's parser has a stack of a hundred symbols and a level takes three. */
+    /* FTS5's parser has a stack of a hundred symbols, and a level takes three. */
     MATCH_DEEP_MAX = 12,
     TEXT_BYTES_MAX = 1 << 20,
-    LABELS_MAX = 64, /* with one name, over all shards */
+    LABELS_MAX = 64, /* with the same name, over all shards */
 };
 
 typedef enum part_kind { PART_IGNORED, PART_MATCH, PART_PLAN } part_kind;
@@ -39,7 +38,7 @@ struct maker {
     tide_buf scratch;
     tide_status rc;
     struct tide_phrase *phrases_last;
-    bool flat; /* the hits are better asked for without their structure */
+    bool flat; /* count hits without the query's structure */
 };
 
 /* ---- making ---- */
@@ -59,7 +58,7 @@ static void *take(struct maker *maker, size_t bytes)
     return made;
 }
 
-/* Keeps what was written into the scratch buffer, if all of it was. */
+/* Keeps the text in the scratch buffer, if it was written completely. */
 static tide_text keep(struct maker *maker, tide_status written)
 {
     tide_text kept = {NULL, 0};
@@ -186,7 +185,7 @@ static struct part *match_join(struct maker *maker, const struct list *with, con
                       (deep_with > deep_without ? deep_with : deep_without) + 2, negated);
 }
 
-/* A plan that gives what the part, its negation included, stands for. */
+/* A plan for the part, its negation included. */
 static struct tide_plan *plan_of(struct maker *maker, const struct part *part, bool negated)
 {
     struct tide_plan *plan = part->plan;
@@ -206,7 +205,7 @@ static struct tide_plan *plan_of(struct maker *maker, const struct part *part, b
     return rest;
 }
 
-/* What is too deep for one expression goes on as a plan. */
+/* A part that is too deep for one expression continues as a plan. */
 static struct part *part_bounded(struct maker *maker, struct part *part)
 {
     if (part == NULL || part->kind != PART_MATCH || part->deep <= MATCH_DEEP_MAX)
@@ -216,10 +215,10 @@ static struct part *part_bounded(struct maker *maker, struct part *part)
 
 /* ---- joining ---- */
 
-/* Parts of an AND or OR, sorted by what they are. */
+/* Parts of an AND or OR, grouped by type. */
 struct sorted {
     struct list match, match_not, plan, plan_not;
-    int64_t low_ms, high_ms; /* of an AND: the dates that all of it has */
+    int64_t low_ms, high_ms; /* of an AND: the intersection of all date ranges */
     bool dated;
 };
 
@@ -283,12 +282,12 @@ static struct part *join_and(struct maker *maker, struct list *parts)
         return and_plan(maker, &sorted);
     if (sorted.match.count > 0)
         return match_join(maker, &sorted.match, " AND ", &sorted.match_not, " OR ", false);
-    if (sorted.match_not.count > 0) /* neither a nor b: not (a or b) */
+    if (sorted.match_not.count > 0) /* not a and not b: not (a or b) */
         return match_join(maker, &sorted.match_not, " OR ", &none, "", true);
     return part_new(maker, PART_IGNORED, false);
 }
 
-/* Words among themselves: a or not b is not (b and not a). */
+/* Words only: a or not b is not (b and not a). */
 static struct part *or_match(struct maker *maker, const struct sorted *sorted)
 {
     static const struct list none = {NULL, NULL, 0};
@@ -341,7 +340,7 @@ static const char *columns_of(uint8_t fields)
     return "{to} : ";
 }
 
-/* "quoted", for FTS5, which parts it into the same words as the index. */
+/* "quoted", for FTS5, which splits it into the same words as the index. */
 static tide_text match_write(struct maker *maker, const node *term, tide_text folded)
 {
     tide_buf_clear(&maker->scratch);
@@ -416,7 +415,7 @@ static struct part *words_part(struct maker *maker, const node *term)
 
 /* ---- labels ---- */
 
-/* What a name may mean: ids of labels, from all shards. */
+/* The label ids that a name may mean, from all shards. */
 struct labels {
     tide_text ids[LABELS_MAX];
     size_t count;
@@ -441,7 +440,7 @@ static void label_add(struct maker *maker, struct labels *labels, tide_text id)
         labels->ids[labels->count++] = (tide_text){copy, id.bytes};
 }
 
-/* Case aside, as they are compared. */
+/* Ignores case, as the comparison does. */
 static size_t label_distance(tide_text a, tide_text b)
 {
     char rooms[2][64];
@@ -600,10 +599,9 @@ static struct part *compile(struct maker *maker, const node *at)
 
 /* ---- hits ---- */
 
-/* The words that are looked for, joined as the query joins them, without what is
- * not words and without negations: enough to count hits in what is found.  The
- * phrases are taken from the list in the order in which they were put there.
- * NULL: there are none below. */
+/* The words searched for, joined as in the query, without terms that are not words and without
+ * negations: enough to count hits in the matches.  The phrases are taken from the list in the order
+ * in which they were added.  NULL: there are none below. */
 static struct part *hits_of(struct maker *maker, const node *at, struct tide_phrase **phrase)
 {
     static const struct list none = {NULL, NULL, 0};
@@ -619,7 +617,7 @@ static struct part *hits_of(struct maker *maker, const node *at, struct tide_phr
         struct part *part = hits_of(maker, child, phrase);
         if (part != NULL)
             list_add(&parts, part);
-        else if (at->term == TIDE_TERM_OR) /* found without these words as well */
+        else if (at->term == TIDE_TERM_OR) /* matches without these words as well */
             maker->flat = true;
     }
     if (list_deep(&parts) > MATCH_DEEP_MAX)
@@ -649,7 +647,7 @@ static void hits_plan(struct maker *maker, const tide_query *query)
         planned->hits = hits->match;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole query ---- */
 
 static struct part *label_excluded(struct maker *maker, const char *id)
 {

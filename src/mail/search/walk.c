@@ -1,4 +1,4 @@
-/* walk.c - one plan over all shards, as if they were one. */
+/* walk.c - runs one plan over all shards as if they were one. */
 #include "mail/search/plan.h"
 
 #include "base/check.h"
@@ -29,8 +29,7 @@ struct year {
     size_t first, count;
 };
 
-/* The key behind which a part goes on: a place of another part of the year
- * divides it too. */
+/* The key after which a part continues: a place in another part of the year divides it too. */
 static int64_t key_first(const struct year *year, const struct tide_shard *shard,
                          const struct tide_start *start)
 {
@@ -50,7 +49,7 @@ static tide_status part_open(struct year *year, size_t index, const struct tide_
     struct tide_shard *shard = searching->shards->list[year->first + index];
     struct part *part = &year->parts[index];
     tide_status rc = tide_walk_open(&part->walk, searching, shard);
-    if (rc == TIDE_NOT_FOUND) /* its writer is still making it (mail/archive/shard.h H3) */
+    if (rc == TIDE_NOT_FOUND) /* its writer is still creating it (mail/archive/shard.h H3) */
         return TIDE_OK;
     if (rc == TIDE_OK)
         rc = tide_flow_open(&part->walk, plan, 0, INT64_MAX - 1, &part->flow);
@@ -59,19 +58,19 @@ static tide_status part_open(struct year *year, size_t index, const struct tide_
     return rc;
 }
 
-/* A part that turns out to be damaged on the way says nothing more; the others do (H5). */
+/* A part that turns out to be damaged returns no more matches; the others do (H5). */
 static tide_status part_failed(struct part *part, tide_status rc)
 {
     struct tide_searching *searching = part->walk.searching;
     if (rc != TIDE_CORRUPT || part->walk.shard == NULL)
-        return rc; /* any other failure is the search's */
+        return rc; /* any other failure ends the search */
     rc = tide_shards_pass(searching->shards, part->walk.shard, rc, searching->err);
     if (rc == TIDE_OK)
         part->flow = NULL;
     return rc;
 }
 
-/* The part whose message is next; NULL: none has any. */
+/* The part with the next message; NULL: none is left. */
 static struct part *part_next(struct year *year)
 {
     const bool descending = year->searching->descending;
@@ -114,9 +113,9 @@ static tide_status year_walk(struct year *year, const struct tide_plan *plan,
     return rc;
 }
 
-/* ---- all of them ---- */
+/* ---- all years ---- */
 
-/* Whether nothing of that year can be wanted. */
+/* Whether no message of that year can match. */
 static bool year_skipped(const struct tide_searching *searching, const struct tide_shard *shard,
                          const struct tide_plan *plan, const struct tide_start *start)
 {

@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-/* As in the schema (mail/archive/shard_schema.c): what is a word there is a word here. */
+/* As in the schema (mail/archive/shard_schema.c), so that words are the same as in the index. */
 static const char *const arguments[] = {"remove_diacritics", "2"};
 
 static fts5_api *api_of(sqlite3 *handle)
@@ -30,7 +30,7 @@ static tide_status start(tide_words *words, tide_error *err)
         code = SQLITE_ERROR;
         if (api != NULL)
             code = api->xFindTokenizer(api, "unicode61", &context, &words->api);
-        /* The list is not const in the interface, but nothing is written to it. */
+        /* The list is not const in the interface, but SQLite does not write to it. */
         if (code == SQLITE_OK)
             code = words->api.xCreate(context, (const char **)(uintptr_t)arguments, 2,
                                       &words->tokenizer);
