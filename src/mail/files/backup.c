@@ -19,7 +19,7 @@ struct copying {
     tide_error *err;
 };
 
-/* Whether the copy has the very same state of a shard. */
+/* Whether the copy has exactly the same state of a shard. */
 static bool is_same(struct copying *copying, const struct tide_shard_state *state)
 {
     const size_t count = copying->target == NULL ? 0 : tide_archive_shards(copying->target);
@@ -57,7 +57,7 @@ static tide_status copy_shard(struct copying *copying, const struct tide_shard_s
         rc = tide_db_copy(copying->world, from, partial, copying->mem, copying->err);
     if (rc != TIDE_OK)
         return rc;
-    /* What somebody's sqlite3 left beside the old copy does not belong to the new one. */
+    /* Remove what a user's sqlite3 left next to the old copy: it does not belong to the new one. */
     (void)snprintf(beside, sizeof beside, "%s-wal", to);
     (void)tide_file_remove(copying->world, beside, NULL);
     (void)snprintf(beside, sizeof beside, "%s-shm", to);
@@ -100,7 +100,7 @@ tide_status tide_backup_archive(tide_world *world, const struct tide_backup *wan
     if (rc == TIDE_OK)
         rc = tide_dir_make(world, wanted->to_dir, err);
     options.dir = wanted->to_dir;
-    /* A target that is not readable, or another account's, must not be overwritten. */
+    /* A target that is unreadable, or of another account, must not be overwritten. */
     if (rc == TIDE_OK)
         rc = tide_archive_open(&options, mem, &copying.target, err);
     if (rc == TIDE_OK)

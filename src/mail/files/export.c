@@ -12,7 +12,7 @@
 
 enum { RAW_BYTES_MAX = 600 << 20, PATH_BYTES = 4096, PAGE = 500, SENDER_HEADERS_MAX = 200 };
 
-/* What the labels of a message say to other programs. */
+/* The labels of a message that other programs understand. */
 struct flags {
     bool unread, starred, draft, trash;
 };
@@ -22,7 +22,7 @@ struct names {
     tide_mem *mem;
     char **list;
     size_t count, capacity;
-    const char *part; /* being listed */
+    const char *part; /* the folder being listed */
     bool no_memory;
 };
 
@@ -32,8 +32,8 @@ struct exporting {
     const struct tide_export *wanted;
     tide_mem *mem;
     tide_buf raw;
-    tide_buf top;    /* lines on top of a message in an mbox */
-    tide_buf labels; /* of the note */
+    tide_buf top;    /* our header lines for a message in an mbox */
+    tide_buf labels; /* for the note */
     struct flags flags;
     tide_writing *mbox; /* of mbox_year */
     int32_t mbox_year;
@@ -46,7 +46,7 @@ struct exporting {
     tide_error *err;
 };
 
-/* An id is the server's text: only what is plain becomes a file name. */
+/* An id is text from the server: only a safe one becomes a file name. */
 static bool id_is_plain(const char *id)
 {
     return id[0] != '\0' && id[0] != '.' &&
@@ -88,7 +88,7 @@ static tide_status labels_read(struct exporting *exporting, const struct tide_st
     return rc == TIDE_OK ? exporting->rc : rc;
 }
 
-/* ---- eml and Maildir: a file a message ---- */
+/* ---- eml and Maildir: one file per message ---- */
 
 static void names_done(struct names *names)
 {
@@ -112,7 +112,7 @@ static void names_add(const char *name, void *arg)
     names->list[names->count++] = path;
 }
 
-/* By what comes behind "cur/" or "new/". */
+/* Compares the part after "cur/" or "new/". */
 static int names_order(const void *one, const void *other)
 {
     return strcmp(*(char *const *)one + 4, *(char *const *)other + 4);
@@ -140,7 +140,7 @@ static tide_status names_read(struct exporting *exporting)
     return TIDE_OK;
 }
 
-/* The file that a former export gave this message: "ID" or "ID:2,...". */
+/* The file that an earlier export made for this message: "ID" or "ID:2,...". */
 static const char *names_find(const struct names *names, const char *id)
 {
     const size_t bytes = strlen(id);
@@ -153,7 +153,7 @@ static const char *names_find(const struct names *names, const char *id)
         else
             high = middle;
     }
-    /* "ID" itself, or the first that continues it; "ID-1" may stand in between. */
+    /* "ID" itself, or the first name that continues it; "ID-1" may be in between. */
     for (; low < names->count && strncmp(names->list[low] + 4, id, bytes) == 0; low++) {
         const char behind = names->list[low][4 + bytes];
         if (behind == '\0' || behind == ':')
@@ -162,8 +162,8 @@ static const char *names_find(const struct names *names, const char *id)
     return NULL;
 }
 
-/* Flags stand in the order of the alphabet.  Gmail does not say what was answered or passed on;
- * what a mail program noted about that stays (P2). */
+/* Flags are in alphabetical order.  Gmail does not tell what was answered or forwarded; flags that
+ * a mail program set for that are kept (P2). */
 static void flags_text(const struct flags *flags, const char *former, char out[8])
 {
     const char *theirs = former == NULL ? NULL : strstr(former, ":2,");
@@ -174,8 +174,8 @@ static void flags_text(const struct flags *flags, const char *former, char out[8
                    flags->trash ? "T" : "");
 }
 
-/* Gives a file of a former export its new flags.  Under that name it is compared and written
- * like any other.  A name that is taken stays as it is. */
+/* Renames a file of an earlier export to its new flags.  Under that name it is compared and written
+ * like any other.  It is kept if the new name is taken. */
 static tide_status name_again(struct exporting *exporting, const char *former, const char *path)
 {
     char old[PATH_BYTES + 300];
@@ -255,7 +255,7 @@ static tide_status export_file(struct exporting *exporting, const struct tide_st
     return TIDE_OK;
 }
 
-/* ---- mbox: a file a year, or one ---- */
+/* ---- mbox: one file per year, or one ---- */
 
 static bool is_one_file(const struct tide_export *wanted)
 {
@@ -284,7 +284,7 @@ static tide_status mbox_close(struct exporting *exporting)
     return TIDE_OK;
 }
 
-/* The file where a message belongs, open. */
+/* Opens the file for a message. */
 static tide_status mbox_open(struct exporting *exporting, const struct tide_stored *stored)
 {
     char path[PATH_BYTES];
@@ -317,7 +317,7 @@ static tide_text address_in(tide_text value)
     return (tide_text){rest.data, close == NULL ? rest.bytes : (size_t)(close - rest.data)};
 }
 
-/* Who sent it by the envelope, as far as a message tells: Return-Path, else From. */
+/* The envelope sender, as far as a message tells: Return-Path, else From. */
 static tide_text sender_of(tide_text raw)
 {
     tide_text from = TIDE_TEXT_NONE;
@@ -373,9 +373,9 @@ static tide_status export_to_mbox(struct exporting *exporting, const struct tide
     return TIDE_OK;
 }
 
-/* ---- all of it ---- */
+/* ---- the export ---- */
 
-/* The message, whole; false: it cannot be had, or has no name for a file (P3). */
+/* Reads a message; false: it cannot be read, or its id makes no file name (P3). */
 static tide_status read_one(struct exporting *exporting, const struct tide_stored *stored,
                             bool *readable_out)
 {
@@ -427,7 +427,7 @@ static bool visit(const struct tide_found *found, void *arg)
     return exporting->rc == TIDE_OK;
 }
 
-/* Where the files go; of a single mbox the directory around it. */
+/* Creates the directories of the files; for a single mbox its directory. */
 static tide_status make_dirs(struct exporting *exporting, char dir[PATH_BYTES])
 {
     static const char *const parts[] = {"cur", "new", "tmp"};

@@ -1,16 +1,16 @@
-/* export.h - messages out of the archive as files (M17): eml, Maildir or mbox.
+/* export.h - exports messages of an archive as files (M17): eml, Maildir or mbox.
  *
- * A file of eml and Maildir is the message byte for byte.  An mbox is mboxrd with a note
- * on top of each message, from which `tidemark mail import` makes the exact bytes again
- * (mbox.h).  Every file is written whole or not at all; one that is there with the same
- * bytes is left alone, so that an export can be repeated and goes on where it was
- * stopped.  Everything is durable when the export has ended well.
+ * An eml or Maildir file is the message byte for byte.  An mbox is mboxrd with a note at the top of
+ * each message, from which `tidemark mail import` restores the exact bytes (mbox.h).  Every file is
+ * written completely or not at all; an existing file with the same bytes is kept, so that an export
+ * can be repeated and resumes where it was stopped.  Everything is durable when the export has
+ * succeeded.
  *
- *   P1  a file that is there with other bytes stays, unless `replace` is set: it may be
- *       somebody's, or hold messages that this export leaves out.
- *   P2  a Maildir has each message once.  One whose flags changed gets its new name; R and P,
- *       which a mail program set, stay.
- *   P3  a message that cannot be read, or makes no file name, is told and left out. */
+ *   P1  an existing file with other bytes is kept, unless `replace` is set: it may be the user's
+ *       own, or hold messages that this export leaves out.
+ *   P2  a Maildir has each message once.  If its flags changed, its file is renamed; R and P, which
+ *       a mail program set, stay.
+ *   P3  a message that cannot be read, or whose id makes no file name, is reported and left out. */
 #ifndef TIDE_MAIL_EXPORT_H
 #define TIDE_MAIL_EXPORT_H
 
@@ -25,27 +25,26 @@ typedef enum tide_export_format {
 
 struct tide_exported {
     uint64_t written;
-    uint64_t there; /* already */
+    uint64_t there; /* exported before */
     uint64_t bytes;
     uint64_t files;   /* written */
     uint64_t damaged; /* left out (P3) */
-    uint64_t kept;    /* files that are there with other bytes (P1) */
+    uint64_t kept;    /* existing files with other bytes (P1) */
 };
 struct tide_export {
     tide_export_format format;
-    const char *path;        /* a directory, made when missing; an mbox may be one file: *.mbox */
+    const char *path;        /* a directory, created if missing; an mbox may be a file: *.mbox */
     const tide_query *query; /* NULL: everything */
     const tide_cancel *cancel;
-    uint64_t free_min_bytes; /* stop before the disk has less; 0: do not look */
-    bool replace;            /* files that are there with other bytes */
+    uint64_t free_min_bytes; /* stop before the disk has less; 0: no limit */
+    bool replace;            /* overwrite existing files with other bytes */
     /* Called for each message that is left out and each file that is kept. */
     void (*problem)(const char *text, void *arg);
     /* Called after every message; NULL is fine. */
     void (*progress)(const struct tide_exported *exported, void *arg);
     void *progress_arg;
 };
-/* Stops at the first file that cannot be written; err names it.
- * *exported_out is filled in any case. */
+/* Stops at the first file that cannot be written; err names it.  *exported_out is always filled. */
 tide_status tide_export_run(tide_world *world, tide_archive *archive,
                             const struct tide_export *wanted, tide_mem *mem,
                             struct tide_exported *exported_out, tide_error *err);

@@ -1,4 +1,4 @@
-/* import.c - finding files and opening them: a mailbox, a message, a directory of either. */
+/* import.c - finds and opens the files to import: a mailbox, a message, a directory of either. */
 #include "mail/files/import_inside.h"
 #include "base/check.h"
 #include "mail/files/mbox.h"
@@ -16,10 +16,10 @@ typedef enum file_kind {
     FILE_UNKNOWN,
 } file_kind;
 
-/* A directory under way: its names, sorted, so that every run goes the same way. */
+/* A directory being read: its names, sorted, so that every run has the same order. */
 struct level {
     char path[PATH_BYTES];
-    bool maildir; /* its files are messages, whatever they are called */
+    bool maildir; /* its files are messages, whatever their names */
     tide_buf names;
     const char **sorted;
     size_t count, capacity, at;
@@ -135,7 +135,7 @@ static bool begins(const char *bytes, size_t count, const char *with, size_t wit
     return count >= with_bytes && memcmp(bytes, with, with_bytes) == 0;
 }
 
-/* Whether it begins as mail does: with a header, perhaps behind empty lines. */
+/* Whether it starts like mail: with a header, perhaps after empty lines. */
 static bool begins_as_mail(const char *bytes, size_t count)
 {
     size_t at = 0;
@@ -147,7 +147,7 @@ static bool begins_as_mail(const char *bytes, size_t count)
     return at > name && at < count && bytes[at] == ':';
 }
 
-/* What a file is, by its name and by how it begins. */
+/* The type of a file, by its name and its first bytes. */
 static tide_status kind_of(struct tide_importing *importing, tide_reading *reading,
                            const char *path, bool named, file_kind *kind_out)
 {
@@ -157,7 +157,7 @@ static tide_status kind_of(struct tide_importing *importing, tide_reading *readi
     if (rc != TIDE_OK)
         return rc;
     if (begins(begin, count, "%PDF-", 5))
-        *kind_out = FILE_UNKNOWN; /* a document, whatever it is called */
+        *kind_out = FILE_UNKNOWN; /* a document, whatever its name */
     else if (ends_with(path, ".eml"))
         *kind_out = FILE_EML;
     else if (begins(begin, count, "PK\3\4", 4) || begins(begin, count, "\x1f\x8b", 2))
@@ -165,7 +165,7 @@ static tide_status kind_of(struct tide_importing *importing, tide_reading *readi
     else if (ends_with(path, ".mbox") || begins(begin, count, "From ", 5))
         *kind_out = FILE_MBOX;
     else if (named && begins_as_mail(begin, count))
-        *kind_out = FILE_EML; /* who names a file means it */
+        *kind_out = FILE_EML; /* named by the user: accepted */
     else
         *kind_out = FILE_UNKNOWN;
     return TIDE_OK;
@@ -212,7 +212,7 @@ static void name_seen(const char *name, void *arg)
 {
     struct level *level = arg;
     if (name[0] != '.' || name[1] != '\0')
-        (void)tide_buf_add(&level->names, name, strlen(name) + 1); /* the count tells */
+        (void)tide_buf_add(&level->names, name, strlen(name) + 1); /* the count shows a failure */
     level->count++;
 }
 
@@ -264,7 +264,7 @@ static bool dir_is_there(const char *dir, const char *name)
     return tide_path_look(path, &info, NULL) == TIDE_OK && info.kind == TIDE_PATH_DIR;
 }
 
-/* "cur" and "new" of a Maildir hold messages; "tmp" holds what is not one yet. */
+/* "cur" and "new" of a Maildir contain messages; "tmp" contains incomplete ones. */
 static bool is_maildir_part(const char *path, bool *tmp_out)
 {
     const char *slash = strrchr(path, '/');
@@ -301,7 +301,7 @@ static tide_status level_push(struct walk *walk, const char *path)
     return rc;
 }
 
-/* The flags behind ":2," in a name; "" when it has none. */
+/* The flags after ":2," in a name; "": none. */
 static const char *flags_of(const char *name)
 {
     const char *found = strstr(name, ":2,");
@@ -324,7 +324,7 @@ static tide_status level_next(struct walk *walk, struct level *level)
         return rc;
     if (info.kind == TIDE_PATH_DIR && !info.link)
         return level_push(walk, path);
-    if (name[0] == '.') /* what programs keep for themselves */
+    if (name[0] == '.') /* private files of programs */
         return TIDE_OK;
     return import_file(importing, path, false, level->maildir ? flags_of(name) : NULL);
 }
@@ -354,7 +354,7 @@ static tide_status import_dir(struct tide_importing *importing, const char *path
     return rc;
 }
 
-/* ---- all of it --------------------------------------------------------------------------- */
+/* ---- the import -------------------------------------------------------------------------- */
 
 static tide_status import_path(struct tide_importing *importing, const char *path)
 {
@@ -394,7 +394,7 @@ tide_status tide_import_run(tide_world *world, const struct tide_import *wanted,
         rc = tide_import_labels_load(&importing);
     for (size_t i = 0; rc == TIDE_OK && i < paths_count; i++)
         rc = import_path(&importing, paths[i]);
-    /* Also after a failure: what was counted as stored is. */
+    /* Even after a failure: messages counted as stored must be durable. */
     if (!wanted->dry_run && importing.ticket > 0) {
         tide_error last = {TIDE_OK, 0, ""};
         const tide_status synced =

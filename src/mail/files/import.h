@@ -1,17 +1,15 @@
-/* import.h - mail from files into an archive (M17): mbox, .eml, Maildir, Google Takeout.
+/* import.h - imports mail from files into an archive (M17): mbox, .eml, Maildir, Google Takeout.
  *
- * It asks no server and needs no sign-in.  What it stores is the message as it stands in
- * the file: an .eml or a file of a Maildir byte for byte, a message of an mbox without
- * what the mbox added (mbox.h), one of Takeout also without the two headers that Google
- * puts on top.
+ * It calls no server and needs no sign-in.  It stores the message as it is in the file: an .eml or
+ * a Maildir file byte for byte, a message of an mbox without what the mbox added (mbox.h), one of
+ * Takeout also without the two headers that Google adds at the top.
  *
- * Identity.  Takeout tells the Gmail id of a message, but not its bytes: it quotes lines,
- * and whether its line ends are the server's nobody promises.  A message that is stored
- * under its Gmail id is never fetched, and may be deleted from Gmail because it is stored
- * (M9, M13, W1).  So nothing that is imported ever gets a Gmail id: its id is "import-"
- * and 24 hex digits of its hash, and a sync fetches the server's own bytes.  The other way
- * round, what a sync has stored is not imported again: by its bytes, and for Takeout by
- * its id.
+ * Identity.  Takeout has the Gmail id of a message, but not its exact bytes: it quotes lines,
+ * and its line ends may differ from the server's.  A message that is stored under its Gmail id
+ * is never fetched, and may be deleted from Gmail because it is stored (M9, M13, W1).  So an
+ * imported message never gets a Gmail id: its id is "import-" and 24 hex digits of its hash, and
+ * a sync fetches the server's own bytes.  Conversely, messages that a sync has stored are not
+ * imported again: they are recognized by their bytes, and for Takeout by their id.
  *
  * Invariants:
  *   I1  the same bytes are stored once in an archive, however often they are imported.
@@ -27,44 +25,44 @@
 
 enum {
     TIDE_IMPORT_DEEP = 32,               /* directories inside directories */
-    TIDE_IMPORT_MESSAGES_MAX = 50000000, /* of one run */
-    TIDE_IMPORT_LABELS_MAX = 200,        /* of one message */
+    TIDE_IMPORT_MESSAGES_MAX = 50000000, /* per run */
+    TIDE_IMPORT_LABELS_MAX = 200,        /* per message */
 };
 
-/* The beginning of the id of a message that no server gave us. */
+/* The prefix of the id of a message that no server sent. */
 #define TIDE_IMPORT_ID "import-"
 bool tide_import_id_is(tide_text id);
 
 struct tide_imported {
     uint64_t files;
-    uint64_t files_skipped; /* in a directory: neither mail nor a mailbox */
+    uint64_t files_skipped; /* in a directory: not mail */
     uint64_t messages;      /* seen */
     uint64_t stored;
-    uint64_t there; /* already */
+    uint64_t there; /* stored before */
     uint64_t empty;
     uint64_t too_long;
     uint64_t takeout;    /* with Google's headers */
-    uint64_t by_header;  /* their time is that of their Date header ... */
-    uint64_t by_file;    /* ... or of the file ... */
-    uint64_t undated;    /* ... or none: 1970 */
-    uint64_t changed;    /* of an mbox of ours, and not as it was written */
-    uint64_t bytes;      /* of what was stored */
+    uint64_t by_header;  /* dated by their Date header ... */
+    uint64_t by_file;    /* ... or by the file ... */
+    uint64_t undated;    /* ... or not at all: 1970 */
+    uint64_t changed;    /* from our own mbox, but modified since */
+    uint64_t bytes;      /* stored bytes */
     uint64_t read_bytes; /* of the files */
 };
 struct tide_import {
     tide_archive *archive; /* open for writing; for reading, or NULL, with dry_run */
     const char *label;     /* a name; NULL */
     bool dry_run;
-    int64_t now_ms; /* dates in the future are no dates */
+    int64_t now_ms; /* dates in the future are ignored */
     const tide_cancel *cancel;
     const char *disk_path; /* of the archive */
     uint64_t free_min_bytes;
-    /* Called now and then; NULL is fine. */
+    /* Called from time to time; NULL is fine. */
     void (*progress)(const struct tide_imported *imported, void *arg);
     void *progress_arg;
 };
-/* Everything that is stored is durable when it returns, also when it fails: run it again
- * and it goes on.  *imported_out is filled in any case. */
+/* Everything stored is durable when it returns, even if it fails; the next run resumes.
+ * *imported_out is always filled. */
 tide_status tide_import_run(tide_world *world, const struct tide_import *wanted,
                             const char *const *paths, size_t paths_count, tide_mem *mem,
                             struct tide_imported *imported_out, tide_error *err);

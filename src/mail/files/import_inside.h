@@ -1,8 +1,8 @@
-/* import_inside.h - what the files of the import share.
+/* import_inside.h - declarations shared by the files of the import.
  *
- *   import.c          finding files, opening them
- *   import_message.c  one message: what it is, its id, its date, storing it
- *   import_labels.c   labels: names into ids
+ *   import.c          finds and opens files
+ *   import_message.c  one message: its kind, id and date; stores it
+ *   import_labels.c   labels: maps names to ids
  */
 #ifndef TIDE_MAIL_IMPORT_INSIDE_H
 #define TIDE_MAIL_IMPORT_INSIDE_H
@@ -12,14 +12,14 @@
 #include "mail/files/import.h"
 #include "world/free_space.h"
 
-/* The archive's queue would take more, and the shards of twenty years their share too:
- * a reader of files is never the one that others wait for. */
+/* The archive's queue would take more, and the shards of twenty years need memory too: reading
+ * files is never the bottleneck. */
 enum { TIDE_IMPORT_UNDER_BYTES = 8 << 20 };
 
-/* A label that the archive has, or that this run gave it. */
+/* A label that the archive has, or that this run added. */
 struct tide_import_label {
     struct tide_import_label *next;
-    tide_text id, name; /* behind it */
+    tide_text id, name; /* stored after it */
     size_t bytes;
 };
 
@@ -32,19 +32,19 @@ struct tide_importing {
     tide_packer *packer;
     tide_decoder decoder;
     struct tide_room room;
-    tide_map seen; /* beginnings of hashes of this run */
+    tide_map seen; /* prefixes of the hashes of this run */
     struct tide_import_label *labels;
     tide_buf words; /* a header, decoded */
-    tide_buf texts; /* ids of the labels of a message, one behind the other */
+    tide_buf texts; /* label ids of a message, one after the other */
     size_t ends[TIDE_IMPORT_LABELS_MAX];
     size_t ends_count;
     uint64_t ticket;      /* of the last message */
-    uint64_t under_bytes; /* given to the archive since it was last waited for */
+    uint64_t under_bytes; /* given to the archive since the last wait */
 };
 
-/* What is known of a message apart from its bytes. */
+/* Facts about a message besides its bytes. */
 struct tide_import_one {
-    tide_buf *raw;    /* its room may be taken */
+    tide_buf *raw;    /* its memory may be taken over */
     tide_text sender; /* of its From_ line; "" */
     bool has_date;    /* of its From_ line */
     int64_t date_ms;
@@ -55,10 +55,10 @@ tide_status tide_import_message(struct tide_importing *importing, struct tide_im
 
 /* ---- import_labels.c ---- */
 
-/* Starts the list for a message. */
+/* Clears the list for the next message. */
 void tide_import_labels_clear(struct tide_importing *importing);
-/* Adds the id of a label of that name; system names in the languages we know become
- * Gmail's own ids, names that mean nothing are left out. */
+/* Adds the id of the label with that name; system names in known languages become Gmail's own ids,
+ * names without meaning are left out. */
 tide_status tide_import_label_name(struct tide_importing *importing, tide_text name);
 /* Adds a label by Gmail's own id. */
 tide_status tide_import_label_id(struct tide_importing *importing, tide_text id);
@@ -66,7 +66,7 @@ tide_status tide_import_label_id(struct tide_importing *importing, tide_text id)
 tide_status tide_import_labels_takeout(struct tide_importing *importing, tide_text value);
 /* The labels of a note of ours. */
 tide_status tide_import_labels_note(struct tide_importing *importing, tide_text labels);
-/* Learns what the archive has. */
+/* Loads the labels of the archive. */
 tide_status tide_import_labels_load(struct tide_importing *importing);
 void tide_import_labels_free(struct tide_importing *importing);
 

@@ -1,13 +1,13 @@
-/* import_labels.c - labels of imported mail: names, in whatever language, into ids. */
+/* import_labels.c - labels of imported mail: maps names in any language to ids. */
 #include "mail/files/import_inside.h"
 #include "mail/files/mbox.h"
 
-/* What Google writes for its own labels, in the language of the account.  An empty id:
- * it says nothing that Gmail's API would say too ("Opened" is not "Unread").  A name that
- * is missing here becomes a label of its own, which is harmless. */
+/* Google's names for its own labels, in the language of the account.  An empty id: the name has no
+ * equivalent in Gmail's API ("Opened" is not "Unread").  A name that is missing here becomes a user
+ * label, which is harmless. */
 static const struct {
     const char *id;
-    const char *names; /* '|' between them */
+    const char *names; /* separated by '|' */
 } systems[] = {
     {"INBOX", "Inbox|Posteingang|Boîte de réception|Recibidos|Bandeja de entrada|Posta in arrivo|"
               "Caixa de entrada|Postvak IN|Odebrane|受信トレイ|收件箱|收件匣"},
@@ -53,7 +53,7 @@ static bool is_one_of(tide_text name, const char *names)
     return false;
 }
 
-/* ---- what the archive has ---------------------------------------------------------------- */
+/* ---- labels of the archive --------------------------------------------------------------- */
 
 static tide_status remember(struct tide_importing *importing, tide_text id, tide_text name)
 {
@@ -127,7 +127,7 @@ tide_status tide_import_label_id(struct tide_importing *importing, tide_text id)
         begin = importing->ends[i];
     }
     if (importing->ends_count == TIDE_IMPORT_LABELS_MAX)
-        return TIDE_OK; /* more than anybody reads; the message matters more */
+        return TIDE_OK; /* ignore the excess labels; the message matters more */
     tide_status rc = tide_buf_add(&importing->texts, id.data, id.bytes);
     if (rc != TIDE_OK)
         return tide_error_set(importing->err, rc, "no room for the labels of a message");
@@ -135,7 +135,7 @@ tide_status tide_import_label_id(struct tide_importing *importing, tide_text id)
     return TIDE_OK;
 }
 
-/* The id for a name: the archive's own, else the name itself, told to the archive. */
+/* The id for a name: the archive's own, else the name itself, which is added to the archive. */
 static tide_status label_of(struct tide_importing *importing, tide_text name, tide_text *id_out)
 {
     bool taken = false;
@@ -148,7 +148,7 @@ static tide_status label_of(struct tide_importing *importing, tide_text name, ti
     }
     char room[512];
     tide_text id = name;
-    if (taken) { /* somebody else's id looks like this name */
+    if (taken) { /* another label's id equals this name */
         memcpy(room, "import:", 7);
         memcpy(room + 7, name.data, name.bytes);
         id = (tide_text){room, name.bytes + 7};
@@ -171,7 +171,7 @@ tide_status tide_import_label_name(struct tide_importing *importing, tide_text n
         id = tide_text_of(systems[i].id);
         return id.bytes == 0 ? TIDE_OK : tide_import_label_id(importing, id);
     }
-    if (name.bytes > 400) { /* Gmail's are 225 characters at most; a whole character stays */
+    if (name.bytes > 400) { /* Gmail's are 225 characters at most; cut at a whole character */
         name.bytes = 400;
         while (name.bytes > 0 && ((unsigned char)name.data[name.bytes] & 0xc0) == 0x80)
             name.bytes--;
@@ -182,8 +182,8 @@ tide_status tide_import_label_name(struct tide_importing *importing, tide_text n
     return rc == TIDE_OK ? tide_import_label_id(importing, id) : rc;
 }
 
-/* Names between commas; one with a comma in it stands between quotes, which are doubled
- * inside.  Decoded first: an encoded word hides its commas. */
+/* Names separated by commas; one that contains a comma is in quotes, with quotes inside doubled.
+ * Decoded first: an encoded word hides its commas. */
 tide_status tide_import_labels_takeout(struct tide_importing *importing, tide_text value)
 {
     tide_buf *words = &importing->words;
@@ -191,7 +191,7 @@ tide_status tide_import_labels_takeout(struct tide_importing *importing, tide_te
     tide_status rc = tide_header_words(&importing->decoder, value, words);
     if (rc == TIDE_NO_MEMORY)
         return tide_error_set(importing->err, rc, "no memory for the labels of a message");
-    rc = TIDE_OK; /* what fits is there */
+    rc = TIDE_OK; /* keep what fits */
     char name[1024];
     size_t used = 0;
     bool quoted = false;
@@ -234,7 +234,7 @@ tide_status tide_import_labels_note(struct tide_importing *importing, tide_text 
         labels.data += step;
         labels.bytes -= step;
         const char *colon = piece.bytes == 0 ? NULL : memchr(piece.data, ':', piece.bytes);
-        /* A name counts, where there is one: ids of users' labels are of one account. */
+        /* A name takes precedence over an id: ids of user labels belong to one account. */
         const bool system = colon == NULL && is_system(piece);
         if (colon != NULL && is_system((tide_text){piece.data, (size_t)(colon - piece.data)}))
             piece.bytes = (size_t)(colon - piece.data);

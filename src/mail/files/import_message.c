@@ -1,4 +1,5 @@
-/* import_message.c - one message: what was added to it, its id, its date, storing it. */
+/* import_message.c - one message: removes what was added to it, finds its id and date, stores
+ * it. */
 #include "mail/files/import_inside.h"
 #include "base/check.h"
 #include "mail/files/mbox.h"
@@ -18,7 +19,7 @@ enum {
 /* What is found out about a message. */
 struct found {
     tide_text rest;    /* of the raw bytes: the message itself */
-    char gmail_id[24]; /* that Takeout says; "" */
+    char gmail_id[24]; /* from Takeout; "": none */
     char thread[TIDE_GMAIL_ID_BYTES_MAX + 1];
     bool dated;
     int64_t internal_ms;
@@ -53,8 +54,8 @@ static tide_status note_take(struct tide_importing *importing, const struct tide
     if (memcmp(found->hash, note->hash, sizeof found->hash) == 0)
         found->rest = rest;
     else
-        importing->imported.changed++; /* as it stands, then */
-    /* A note that somebody edited may say a time that no archive takes; then it is guessed. */
+        importing->imported.changed++; /* store it as it is */
+    /* An edited note may have a time that no archive accepts; then the date is guessed. */
     found->dated = note->internal_ms >= tide_shard_year_ms(1) &&
                    note->internal_ms < tide_shard_year_ms(TIDE_SHARD_YEAR_MAX + 1);
     found->internal_ms = found->dated ? note->internal_ms : 0;
@@ -67,7 +68,7 @@ static tide_status note_take(struct tide_importing *importing, const struct tide
 
 /* ---- Takeout -------------------------------------------------------------------------- */
 
-/* Google writes ids in decimal where its API has them in hex. */
+/* Google writes ids in decimal where its API has hex. */
 static bool hex_of(tide_text decimal, char *text, size_t text_bytes)
 {
     uint64_t number = 0;
@@ -84,7 +85,7 @@ static bool takeout_sender(tide_text sender, char gmail_id[24])
            hex_of((tide_text){sender.data, sender.bytes - 4}, gmail_id, 24);
 }
 
-/* The headers that Google puts on top, in any order, are cut off again. */
+/* Removes the headers that Google adds at the top, in any order. */
 static tide_status takeout_take(struct tide_importing *importing, struct found *found)
 {
     bool cut = false;
@@ -113,13 +114,13 @@ static tide_status takeout_take(struct tide_importing *importing, struct found *
 
 /* ---- date and conversation ---------------------------------------------------------------- */
 
-/* Some programs write 1970 for "unknown", and clocks run wild. */
+/* Some programs write 1970 for "unknown", and some clocks are wrong. */
 static bool plausible(const struct tide_importing *importing, int64_t ms)
 {
     return ms > 366 * DAY_MS && ms <= importing->wanted->now_ms + 2 * DAY_MS;
 }
 
-/* "<a@b>" of a list of ids: the first one. */
+/* The first "<a@b>" of a list of ids. */
 static tide_text first_id(tide_text value)
 {
     const char *open = value.bytes == 0 ? NULL : memchr(value.data, '<', value.bytes);
@@ -164,7 +165,7 @@ static void heads_read(tide_text rest, struct heads *heads)
     }
 }
 
-/* From the From_ line or our note, else what can be guessed (I2). */
+/* From the From_ line or our note, else guessed (I2). */
 static void date_find(struct tide_importing *importing, const struct tide_import_one *one,
                       const struct heads *heads, struct found *found)
 {
@@ -201,7 +202,7 @@ static tide_status thread_find(struct tide_importing *importing, const struct he
     return rc;
 }
 
-/* ---- is it there? ---------------------------------------------------------------------- */
+/* ---- stored before? -------------------------------------------------------------------- */
 
 struct missing {
     const struct tide_importing *importing;
@@ -222,7 +223,7 @@ static void label_there(const struct tide_label_row *row, void *arg)
             missing->has[i] = true;
 }
 
-/* An imported message that comes again with other labels gets them too. */
+/* An imported message that is imported again with other labels gets these too. */
 static tide_status labels_add(struct tide_importing *importing, const struct found *found,
                               const struct tide_stored *stored)
 {
@@ -256,8 +257,7 @@ static uint64_t bits(const uint8_t *bytes, size_t count)
     return number;
 }
 
-/* Whether this run has seen it; if not, it has now.  96 bits are compared: as many as an
- * id has. */
+/* Whether this run has seen it; records it if not.  Compares 96 bits, as many as an id has. */
 static tide_status seen_before(struct tide_importing *importing, const struct found *found,
                                bool *seen_out)
 {
@@ -294,7 +294,7 @@ static tide_status is_there(struct tide_importing *importing, const struct found
         return rc;
     rc = tide_archive_find(archive, tide_text_of(found->id), &stored, importing->err);
     if (rc == TIDE_NOT_FOUND)
-        return TIDE_OK; /* a sync's: the server says what its labels are */
+        return TIDE_OK; /* stored by a sync: the server defines its labels */
     return rc == TIDE_OK ? labels_add(importing, found, &stored) : rc;
 }
 
@@ -350,7 +350,7 @@ static tide_status store(struct tide_importing *importing, struct tide_import_on
                              importing->wanted->cancel, importing->err);
 }
 
-/* Takes off what was put on top, and learns from it. */
+/* Removes what was added at the top, and reads it. */
 static tide_status unwrap(struct tide_importing *importing, struct tide_import_one *one,
                           struct found *found)
 {

@@ -1,10 +1,10 @@
-/* mbox.c - reading; mbox_write.c writes. */
+/* mbox.c - reads mbox files; mbox_write.c writes them. */
 #include "mail/files/mbox.h"
 #include "base/check.h"
 
 enum {
     WINDOW_BYTES = 256 << 10,
-    LOOK_BYTES = TIDE_MBOX_LINE_BYTES_MAX + 128, /* a line, and the beginning of the next */
+    LOOK_BYTES = TIDE_MBOX_LINE_BYTES_MAX + 128, /* a line, and the start of the next */
 };
 
 struct tide_mbox {
@@ -18,14 +18,14 @@ struct tide_mbox {
     bool began;       /* the first line was seen */
     bool undated;     /* the first From_ line had no date */
     bool blank;       /* the line before this one was blank */
-    /* Of the message under way. */
+    /* State of the current message. */
     bool in_head;
     bool too_long;
-    bool quoted; /* take one ">" away */
+    bool quoted; /* remove one ">" */
     uint64_t length;
     bool has_length;
     uint64_t bytes;
-    size_t last_line; /* where its last line begins in raw, or beyond it when it was skipped */
+    size_t last_line; /* where its last line starts in raw, or beyond it when it was skipped */
     char line[TIDE_MBOX_LINE_BYTES_MAX + 1];
     tide_buf raw;
     char window[WINDOW_BYTES];
@@ -50,7 +50,7 @@ static int month_of(tide_text token)
     return 0;
 }
 
-/* A number of at most `digits_max` digits; -1: it is none. */
+/* A number of at most `digits_max` digits; -1: not a number. */
 static int number_of(tide_text token, size_t digits_max)
 {
     int number = 0;
@@ -64,7 +64,7 @@ static int number_of(tide_text token, size_t digits_max)
     return number;
 }
 
-/* "04:42:58" or "04:42" as seconds; -1: it is none. */
+/* "04:42:58" or "04:42" as seconds; -1: not a time. */
 static int clock_of(tide_text token)
 {
     int parts[3] = {0, 0, 0};
@@ -85,7 +85,7 @@ static int clock_of(tide_text token)
     return parts[0] * 3600 + parts[1] * 60 + parts[2];
 }
 
-/* "+0100" as seconds east; names of zones are too many to be believed. */
+/* "+0100" as seconds east; zone names are ambiguous and ignored. */
 static bool zone_of(tide_text token, int *seconds_out)
 {
     if (token.bytes != 5 || (token.data[0] != '+' && token.data[0] != '-'))
@@ -123,7 +123,8 @@ static size_t split(tide_text line, tide_text tokens[TOKENS_MAX])
     return count;
 }
 
-/* Around the month at `at`: "Nov 06 04:42:58 [zone] 2017 [zone]" or "06 Nov 2017 04:42:58 [zone]". */
+/* Reads a date around the month at `at`: "Nov 06 04:42:58 [zone] 2017 [zone]" or
+ * "06 Nov 2017 04:42:58 [zone]". */
 static bool date_at(const tide_text *tokens, size_t count, size_t at, int64_t *date_ms_out)
 {
     const int month = month_of(tokens[at]);
@@ -156,7 +157,7 @@ bool tide_mbox_date(tide_text line, int64_t *date_ms_out)
 {
     tide_text tokens[TOKENS_MAX];
     const size_t count = split(line, tokens);
-    for (size_t i = count; i > 0; i--) /* the date stands at the end */
+    for (size_t i = count; i > 0; i--) /* the date is at the end */
         if (date_at(tokens, count, i - 1, date_ms_out))
             return true;
     return false;
@@ -169,7 +170,7 @@ static tide_text seen(const tide_mbox *mbox)
     return (tide_text){mbox->window + mbox->at, mbox->count - mbox->at};
 }
 
-/* At least LOOK_BYTES in sight, unless the file ends before. */
+/* Keeps at least LOOK_BYTES in the window, unless the file ends before. */
 static tide_status look(tide_mbox *mbox, tide_error *err)
 {
     const size_t left = mbox->count - mbox->at;
@@ -202,7 +203,7 @@ static bool is_from(tide_text text)
     return text.bytes >= 5 && memcmp(text.data, "From ", 5) == 0;
 }
 
-/* "Name:" at the beginning of a line, or ">From ", which some leave behind a From_ line. */
+/* "Name:" at the start of a line, or ">From ", which some programs leave after a From_ line. */
 static bool is_header(tide_text text)
 {
     size_t i = 0;
@@ -213,7 +214,7 @@ static bool is_header(tide_text text)
            (text.bytes > 6 && memcmp(text.data, ">From ", 6) == 0);
 }
 
-/* Whether a message begins at `text`, which begins a line. */
+/* Whether a message starts at `text`, which is at the start of a line. */
 static bool begins(const tide_mbox *mbox, tide_text text, bool blank)
 {
     int64_t date_ms = 0;
@@ -223,7 +224,7 @@ static bool begins(const tide_mbox *mbox, tide_text text, bool blank)
         text.bytes < TIDE_MBOX_LINE_BYTES_MAX ? text.bytes : (size_t)TIDE_MBOX_LINE_BYTES_MAX;
     const char *end = memchr(text.data, '\n', room);
     if (end == NULL && room < text.bytes)
-        return false; /* too long for one */
+        return false; /* too long for a From_ line */
     const size_t line_bytes = end == NULL ? room : (size_t)(end - text.data);
     const size_t next = end == NULL ? line_bytes : line_bytes + 1;
     const bool dated = tide_mbox_date((tide_text){text.data + 5, line_bytes - 5}, &date_ms);
@@ -246,8 +247,8 @@ static tide_status add(tide_mbox *mbox, const char *bytes, size_t count, tide_er
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no memory for a message");
 }
 
-/* The beginning of a line: ">>>From " loses one ">".  However many there are, they
- * are counted, not kept. */
+/* The start of a line: ">>>From " loses one ">".  They are counted, not kept, however many there
+ * are. */
 static tide_status unquote(tide_mbox *mbox, tide_error *err)
 {
     uint64_t count = 0;
@@ -276,7 +277,7 @@ static tide_status unquote(tide_mbox *mbox, tide_error *err)
     return rc;
 }
 
-/* Copies up to the end of the line, or of the file. */
+/* Copies up to the end of the line or the file. */
 static tide_status copy_line(tide_mbox *mbox, tide_error *err)
 {
     tide_status rc = TIDE_OK;
@@ -309,12 +310,12 @@ static bool named(tide_text line, const char *lower)
     return true;
 }
 
-/* A header line, before it is copied. */
+/* Reads a header line before it is copied. */
 static void note_header(tide_mbox *mbox, tide_text text)
 {
     static const char name[] = "content-length:";
     if (named(text, "x-tidemark:")) {
-        /* Ours are quoted; a Content-Length further down is the message's own. */
+        /* Our own files are quoted; a Content-Length after our note belongs to the message. */
         mbox->in_head = false;
         return;
     }
@@ -333,7 +334,7 @@ static void note_header(tide_mbox *mbox, tide_text text)
     mbox->length = number;
 }
 
-/* Whether a message, or the end of the file, stands where a body of that length ends. */
+/* Whether a message starts, or the file ends, where a body of that length ends. */
 static tide_status length_holds(tide_mbox *mbox, bool *holds_out, tide_error *err)
 {
     char there[LOOK_BYTES + 4];
@@ -352,7 +353,7 @@ static tide_status length_holds(tide_mbox *mbox, bool *holds_out, tide_error *er
         *holds_out = begins(mbox, text, true);
         return TIDE_OK;
     }
-    /* Nothing behind it but blank lines: the end, if the file is that long. */
+    /* Only blank lines follow: the end, if the file is that long. */
     char last = 0;
     size_t got = 0;
     if (mbox->length == 0 || count > 0) {
@@ -376,7 +377,7 @@ static tide_status copy_length(tide_mbox *mbox, tide_error *err)
         if (rc == TIDE_OK)
             rc = look(mbox, err);
         if (count == 0 && mbox->ended)
-            break; /* it has become shorter meanwhile */
+            break; /* the file has become shorter meanwhile */
     }
     while (rc == TIDE_OK && seen(mbox).bytes > 0 &&
            (seen(mbox).data[0] == '\n' || seen(mbox).data[0] == '\r')) {
@@ -413,7 +414,7 @@ void tide_mbox_free(tide_mbox *mbox)
     tide_mem_free(mbox->mem, mbox, sizeof *mbox);
 }
 
-/* Blank lines before the first message; then its From_ line, if it has one. */
+/* Skips blank lines before the first message; then its From_ line, if it has one. */
 static tide_status start(tide_mbox *mbox, tide_error *err)
 {
     int64_t date_ms = 0;
@@ -432,7 +433,7 @@ static tide_status start(tide_mbox *mbox, tide_error *err)
     return rc;
 }
 
-/* Takes the From_ line; what does not fit of it is skipped. */
+/* Reads the From_ line; a part that does not fit is skipped. */
 static tide_status take_from(tide_mbox *mbox, struct tide_mbox_message *message, tide_error *err)
 {
     size_t used = 0;
@@ -460,7 +461,7 @@ static tide_status take_from(tide_mbox *mbox, struct tide_mbox_message *message,
     return rc;
 }
 
-/* Whether the line at `text` is blank; its bytes with the line end. */
+/* The length of a blank line at `text` with its line end; 0: it is not blank. */
 static size_t blank_bytes(tide_text text)
 {
     if (text.bytes >= 1 && text.data[0] == '\n')
@@ -468,7 +469,7 @@ static size_t blank_bytes(tide_text text)
     return text.bytes >= 2 && text.data[0] == '\r' && text.data[1] == '\n' ? 2 : 0;
 }
 
-/* The last line is the blank one that parts messages, not a part of the message. */
+/* The last line is the blank one that separates messages, not a part of the message. */
 static void drop_blank(tide_mbox *mbox)
 {
     if (mbox->too_long || mbox->last_line >= mbox->raw.bytes)
@@ -524,7 +525,7 @@ tide_status tide_mbox_next(tide_mbox *mbox, struct tide_mbox_message *message_ou
     mbox->blank = false;
     mbox->quoted = true;
     mbox->last_line = 0;
-    /* Without a From_ line only at the beginning of a file that is no mailbox. */
+    /* Without a From_ line only at the start of a file that is not a mailbox. */
     if (is_from(seen(mbox)))
         rc = take_from(mbox, &message, err);
     if (rc == TIDE_OK && message.sender.bytes > 4 &&

@@ -1,4 +1,4 @@
-/* mbox_write.c - our own mailboxes: the note on top of a message, and the writing. */
+/* mbox_write.c - writes our own mailboxes; reads and writes the note at the top of a message. */
 #include "mail/files/mbox.h"
 #include "base/check.h"
 
@@ -62,7 +62,7 @@ static bool takes(tide_text *text, const char *word)
     return true;
 }
 
-/* One line off the front, without its end. */
+/* Takes one line off the front, without its line end. */
 static bool take_line(tide_text *text, tide_text *line_out)
 {
     const char *end = text->bytes == 0 ? NULL : memchr(text->data, '\n', text->bytes);
@@ -111,7 +111,7 @@ bool tide_mbox_note_read(tide_text raw, struct tide_mbox_note *note_out, tide_te
     tide_text rest = raw;
     tide_text line = TIDE_TEXT_NONE;
     tide_text value = TIDE_TEXT_NONE;
-    /* What mutt and others keep for themselves may stand before it. */
+    /* Lines of mutt and other programs may come before it. */
     for (unsigned i = 0;; i++) {
         if (i == 3 || !take_line(&rest, &line))
             return false;
@@ -133,7 +133,7 @@ bool tide_mbox_note_read(tide_text raw, struct tide_mbox_note *note_out, tide_te
 
 /* ---- writing --------------------------------------------------------------------------- */
 
-/* Of a day, counted from 1970-01-01, in the Gregorian calendar. */
+/* The date of a day counted from 1970-01-01, in the Gregorian calendar. */
 static void civil(int64_t days, int *year_out, int *month_out, int *day_out)
 {
     const int64_t z = days + 719468;
@@ -168,7 +168,7 @@ static void date_text(int64_t ms, char text[64])
                    (int)(rest_s / 60 % 60), (int)(rest_s % 60), year);
 }
 
-/* A sender has no blanks in it, or the date would not be found. */
+/* A sender must not contain blanks, or the date would not be found. */
 static tide_status add_sender(tide_text sender, tide_buf *out)
 {
     tide_status rc = TIDE_OK;
@@ -216,7 +216,7 @@ static tide_status write_top(const struct tide_mbox_entry *entry, tide_buf *out)
     return rc == TIDE_OK ? tide_buf_add_text(out, "\n") : rc;
 }
 
-/* Whether a line is "From " behind any number of ">". */
+/* Whether a line is "From " after any number of ">". */
 static bool needs_quote(tide_text line)
 {
     size_t i = 0;
@@ -225,7 +225,7 @@ static bool needs_quote(tide_text line)
     return line.bytes - i >= 5 && memcmp(line.data + i, "From ", 5) == 0;
 }
 
-/* The next line that needs a ">"; raw.bytes when there is none.  `at` begins a line. */
+/* The next line that needs a ">"; raw.bytes: none.  `at` is at the start of a line. */
 static size_t next_quote(tide_text raw, size_t at)
 {
     while (at < raw.bytes) {
@@ -257,15 +257,15 @@ tide_status tide_mbox_write(const struct tide_mbox_entry *entry, tide_buf *scrat
         if (rc != TIDE_OK || quote == raw.bytes)
             break;
         rc = sink(sink_arg, ">", 1, err);
-        /* The line itself: the search goes on behind it. */
+        /* Copy the line itself: the search continues after it. */
         const char *end = memchr(raw.data + at, '\n', raw.bytes - at);
         const size_t line = end == NULL ? raw.bytes - at : (size_t)(end - raw.data) + 1 - at;
         if (rc == TIDE_OK)
             rc = sink(sink_arg, raw.data + at, line, err);
         at += line;
     }
-    /* The end of its last line, if it has none (the note says how long it is), and the
-     * blank line that parts messages. */
+    /* Ends its last line if needed (the note has the length), and adds the blank line that
+     * separates messages. */
     const bool ended = raw.bytes == 0 || raw.data[raw.bytes - 1] == '\n';
     return rc == TIDE_OK ? sink(sink_arg, "\n\n", ended ? 1 : 2, err) : rc;
 }

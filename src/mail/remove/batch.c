@@ -1,8 +1,7 @@
-/* batch.c - mail.remove: one batch of a run, from the watermark to the call.
+/* batch.c - mail.remove: one batch of a run, from the tidemark to the call.
  *
- * The order of the steps is the whole point; remove.h gives it.  Whatever makes the
- * job come back (no units, a refusal, a crash) makes it begin at the top, with the
- * entries as the manifest has them then. */
+ * The order of the steps is essential; remove.h gives it.  Whenever the job is run again (no units,
+ * a refusal, a crash), it starts at step 1, with the entries as the manifest has them then. */
 #include "mail/remove/inside.h"
 
 #include "base/check.h"
@@ -12,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What becomes of an entry in this batch. */
+/* What this batch does with an entry. */
 typedef enum fate {
-    FATE_REMOVE, /* named in the call */
-    FATE_REFUSE, /* if it was asked before: only once the server has answered (V6) */
+    FATE_REMOVE, /* remove it with the call */
+    FATE_REFUSE, /* an asked entry only after the server has answered (V6) */
     FATE_THERE,  /* asked before, and already where it was to go (V4) */
 } fate;
 
@@ -23,12 +22,12 @@ struct entry {
     struct tide_removal removal;
     fate fate;
     char reason[sizeof((struct tide_removal *)0)->reason];
-    /* What the history says. */
+    /* From the history. */
     bool changed, deleted;
-    bool in_gmail;       /* says the archive */
+    bool in_gmail;       /* according to the archive */
     bool unsure;         /* stored before a gap: only the server knows its labels */
-    bool answered;       /* the server said what it has (V6) */
-    int8_t inbox, trash; /* last seen: 1 added, -1 taken, 0 neither */
+    bool answered;       /* the server's answer was read (V6) */
+    int8_t inbox, trash; /* last seen: 1 added, -1 removed, 0 neither */
 };
 
 struct batch {
@@ -41,9 +40,9 @@ struct batch {
     size_t count;
     uint64_t bytes;
     tide_map index;   /* key of an id to its entry */
-    uint64_t seen_ms; /* when the history was asked for, on both clocks */
+    uint64_t seen_ms; /* when the history was requested, on both clocks */
     uint64_t seen_unix_ms;
-    uint64_t waited_ms; /* for units */
+    uint64_t waited_ms; /* total wait for units */
 };
 
 static bool was_asked(const struct entry *entry)
@@ -61,9 +60,8 @@ static void refuse(struct entry *entry, const char *why)
 
 /* ---- the entries ---- */
 
-/* Where the server may have to be asked for every message, behind a gap or because they were
- * asked for before (V6), a batch is small, so that it comes through before the units of a
- * minute are spent. */
+/* Where the server may have to be asked for every message, after a gap or because a call was sent
+ * before (V6), a batch is small, so that it finishes before the units of a minute are spent. */
 static size_t ids_max(const struct batch *batch)
 {
     const bool unsure =
@@ -76,7 +74,7 @@ static size_t ids_max(const struct batch *batch)
 static bool take_entry(const struct tide_removal *removal, void *arg)
 {
     struct batch *batch = arg;
-    /* One large message is a batch of its own. */
+    /* A large message is a batch by itself. */
     if (batch->count > 0 && batch->bytes + removal->bytes > TIDE_REMOVE_BYTES)
         return false;
     batch->entries[batch->count++] = (struct entry){.removal = *removal};
@@ -84,7 +82,7 @@ static bool take_entry(const struct tide_removal *removal, void *arg)
     return batch->count < ids_max(batch);
 }
 
-/* What was asked for comes first: it is to be known before more is asked. */
+/* Asked entries come first: their state must be known before more calls are sent. */
 static tide_status load_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct batch *batch = arg;
@@ -104,7 +102,7 @@ static tide_status load_run(tide_transaction *transaction, void *arg, tide_error
     return rc;
 }
 
-/* ---- 1: the watermark ---- */
+/* ---- 1: the tidemark ---- */
 
 static tide_status below_watermark(struct batch *batch, tide_error *err)
 {
@@ -150,8 +148,8 @@ static void see_change(void *arg, tide_text id, tide_history_change change, tide
     }
 }
 
-/* V4.  What was to go to the trash and is gone for good went further that way; what was to
- * leave the inbox and is gone did not. */
+/* V4.  A message that was to go to the trash and is deleted went further the same way; one that was
+ *      to leave the inbox and is deleted did not. */
 static bool is_there(tide_removal_mode mode, bool gone, bool in_inbox, bool in_trash)
 {
     switch (mode) {
@@ -164,7 +162,7 @@ static bool is_there(tide_removal_mode mode, bool gone, bool in_inbox, bool in_t
     }
 }
 
-/* From what changed since the adopted id. */
+/* According to the changes since the adopted id. */
 static bool history_says_there(const struct entry *entry, tide_removal_mode mode)
 {
     return is_there(mode, entry->deleted, entry->inbox >= 0, entry->trash > 0);
@@ -189,7 +187,7 @@ static tide_status unchanged(struct batch *batch, tide_error *err)
             continue;
         if (was_asked(entry) && history_says_there(entry, batch->manifest.mode)) {
             TIDE_SEEN("archiver: a batch recognised its own work in the history");
-            entry->fate = FATE_THERE; /* also when it is past the watermark by now */
+            entry->fate = FATE_THERE; /* even if it is past the tidemark by now */
         } else {
             refuse(entry, entry->deleted ? TIDE_REFUSED_GONE : TIDE_REFUSED_CHANGED);
         }
@@ -197,7 +195,7 @@ static tide_status unchanged(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* ---- 3: the registry, and what the archive knows ---- */
+/* ---- 3: the registry of bad items, and the archive ---- */
 
 static tide_status not_bad(struct batch *batch, tide_error *err)
 {
@@ -213,7 +211,7 @@ static tide_status not_bad(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* V4, from what a sync has learned since: the adopted id has passed our own change. */
+/* V4, according to a later sync: the adopted id has passed our own change. */
 static bool archive_says_there(const struct tide_stored *stored, const char *labels,
                                tide_removal_mode mode)
 {
@@ -236,7 +234,7 @@ static tide_status look_at_copy(struct batch *batch, struct entry *entry, tide_e
     if (rc == TIDE_OK)
         rc = tide_archiver_labels(archive, &stored, batch->mail->mem, labels, err);
     if (rc == TIDE_FULL) {
-        refuse(entry, TIDE_REFUSED_SINCE); /* it had fewer when it was chosen */
+        refuse(entry, TIDE_REFUSED_SINCE); /* it had fewer labels when it was chosen */
         return TIDE_OK;
     }
     if (rc == TIDE_CORRUPT || rc == TIDE_IO) {
@@ -272,14 +270,14 @@ static tide_status as_chosen(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* ---- what only the server knows ---- */
+/* ---- asking the server ---- */
 
 static int order_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* As tide_archiver_labels() writes them; false: more than fit. */
+/* In the format of tide_archiver_labels(); false: they do not fit. */
 static bool labels_text(const json_t *labels, char out[2048])
 {
     const char *ids[500];
@@ -297,10 +295,10 @@ static bool labels_text(const json_t *labels, char out[2048])
     return used < 2048;
 }
 
-/* What the server has. */
+/* The server's answer. */
 struct answer {
     bool gone, in_inbox, in_trash;
-    bool as_chosen; /* its labels are */
+    bool as_chosen; /* its labels are as they were when it was chosen */
 };
 
 static void read_labels(const json_t *labels, const struct entry *entry, struct answer *answer)
@@ -317,15 +315,16 @@ static void read_labels(const json_t *labels, const struct entry *entry, struct 
     answer->as_chosen = labels_text(labels, text) && strcmp(text, entry->removal.labels) == 0;
 }
 
-/* A 404 where neither the archive nor the history knows of a deletion is no proof.  It matters
- * for a message that we may have taken out of the inbox: gone, it would be refused (V6). */
+/* A 404 is no proof if neither the archive nor the history knows of a deletion.  That matters for a
+ * message that an earlier call may have removed from the inbox: if it counted as gone, it would be
+ * refused (V6). */
 static bool is_denied(const struct batch *batch, const struct entry *entry)
 {
     return was_asked(entry) && batch->manifest.mode == TIDE_REMOVE_FROM_INBOX && entry->in_gmail &&
            !entry->deleted;
 }
 
-/* For the labels and not for the mail.  Sets FATE_THERE (V4). */
+/* Reads the labels, not the message.  Sets FATE_THERE (V4). */
 static tide_status ask_server(struct batch *batch, struct entry *entry, struct answer *answer_out,
                               tide_error *err)
 {
@@ -356,7 +355,7 @@ static tide_status ask_server(struct batch *batch, struct entry *entry, struct a
     return TIDE_OK;
 }
 
-/* Behind a gap the history cannot tell. */
+/* After a gap the history cannot tell the labels. */
 static tide_status ask_labels(struct batch *batch, struct entry *entry, tide_error *err)
 {
     struct answer answer;
@@ -383,9 +382,8 @@ static tide_status sure(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* V6: whatever speaks against removing a message that was asked for, it may be removed
- * already, and history and archive may not show it: behind a gap, or because somebody
- * changed it once more. */
+/* V6: whatever forbids removing an asked message, it may already be removed, and history and
+ * archive may not show that: after a gap, or because a user changed it again. */
 static tide_status settled(struct batch *batch, tide_error *err)
 {
     tide_status rc = TIDE_OK;
@@ -401,7 +399,7 @@ static tide_status settled(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* ---- 4: reading back ---- */
+/* ---- 4: verifying the copies ---- */
 
 static tide_status proven(struct batch *batch, tide_error *err)
 {
@@ -429,7 +427,7 @@ static tide_status proven(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* ---- 5: asked ---- */
+/* ---- 5: marking as asked ---- */
 
 static tide_status move_entry(tide_rows db, const struct entry *entry, uint64_t now_ms,
                               tide_error *err)
@@ -448,8 +446,8 @@ static tide_status move_entry(tide_rows db, const struct entry *entry, uint64_t 
     return planned ? tide_removal_move(db, id, TIDE_REMOVAL_ASKED, "", now_ms, err) : TIDE_OK;
 }
 
-/* In one transaction, if the account still has the stream whose watermark was read (an
- * archive that lost something starts another one). */
+/* In one transaction, if the account still has the stream whose tidemark was read (an archive that
+ * lost something starts another one). */
 static tide_status ask_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct batch *batch = arg;
@@ -464,7 +462,7 @@ static tide_status ask_run(tide_transaction *transaction, void *arg, tide_error 
     return rc;
 }
 
-/* A machine that slept, or a disk that was slow: what the history said is too old. */
+/* After a suspended machine or a slow disk the history that was read is too old. */
 static bool is_stale(const struct batch *batch)
 {
     tide_world *world = batch->mail->world;
@@ -474,7 +472,7 @@ static bool is_stale(const struct batch *batch)
            now_unix_ms - batch->seen_unix_ms > TIDE_REMOVE_STALE_MS;
 }
 
-/* ---- 6 and 7: the call, and its end ---- */
+/* ---- 6 and 7: the call, and the result ---- */
 
 struct removed {
     tide_mail *mail;
@@ -524,8 +522,8 @@ static tide_status remove_them(struct batch *batch, tide_error *err)
     tide_status rc = tide_transact(batch->mail->engine, ask_run, batch, err);
     if (rc != TIDE_OK)
         return rc == TIDE_AGAIN ? tide_job_again(batch->job, tide_job_now_ms(batch->job)) : rc;
-    /* Durable too, and refused when the claim is lost: a handler that was given up and
-     * comes back must not remove anything (E1.8). */
+    /* Also durable, and refused when the claim is lost: a handler that lost its claim must not
+     * remove anything (E1.8). */
     rc = tide_job_save(batch->job, TIDE_TEXT("asked"), err);
     if (rc != TIDE_OK || removed->count == 0)
         return rc;
@@ -550,7 +548,7 @@ static tide_status end_run(tide_transaction *transaction, void *arg, tide_error 
                              tide_world_now_unix_ms(ended->mail->world), err);
 }
 
-/* Nothing is left: the run ends with this job. */
+/* Nothing is left: this job ends the run. */
 static tide_status end(struct batch *batch, tide_error *err)
 {
     struct removed *ended = tide_job_memory(batch->job, sizeof *ended);
@@ -562,7 +560,7 @@ static tide_status end(struct batch *batch, tide_error *err)
                                          : tide_job_effect(batch->job, end_run, ended, err);
 }
 
-/* Steps 1 to 3: nothing that takes long. */
+/* Steps 1 to 3: none of them takes long. */
 static tide_status still_so(struct batch *batch, tide_error *err)
 {
     tide_status rc = below_watermark(batch, err);
@@ -587,7 +585,7 @@ static tide_status steps(struct batch *batch, tide_error *err)
         rc = sure(batch, err);
     if (rc == TIDE_OK)
         rc = proven(batch, err);
-    /* A slow disk: what was read back still holds, the rest is looked at once more. */
+    /* A slow disk: the verified copies are still valid, the rest is checked again. */
     if (rc == TIDE_OK && is_stale(batch))
         rc = still_so(batch, err);
     if (rc == TIDE_OK)

@@ -1,4 +1,4 @@
-/* choose.c - from a query to messages that could be removed (M12, M14). */
+/* choose.c - finds the messages of a query that could be removed (M12, M14). */
 #include "mail/remove/inside.h"
 
 #include "base/check.h"
@@ -20,14 +20,14 @@ struct choosing {
     struct tide_candidate *page; /* PAGE */
     struct tide_proof *proofs;   /* PAGE */
     size_t count;
-    uint64_t left; /* of the limit */
+    uint64_t left; /* remaining part of the limit */
     tide_status rc;
     tide_error *err;
 };
 
 /* ---- one message ---- */
 
-/* Whether there is anything to do with it; else it is no candidate. */
+/* Whether the mode would change it; else it is not a candidate. */
 static bool fits_mode(tide_removal_mode mode, const char *labels)
 {
     if (mode == TIDE_REMOVE_FROM_INBOX)
@@ -60,7 +60,7 @@ static bool take_found(const struct tide_found *found, void *arg)
     struct tide_candidate *candidate = &choosing->page[choosing->count];
     if (found->stored.gone || found->stored.history_id[0] == '\0' ||
         tide_import_id_is(tide_text_of(found->stored.gmail_id)))
-        return true; /* not, or never, in Gmail */
+        return true; /* never, or no longer, in Gmail */
     *candidate = (struct tide_candidate){.stored = found->stored};
     tide_status rc = tide_archiver_labels(choosing->user->archive, &found->stored,
                                           choosing->mail->mem, candidate->labels, choosing->err);
@@ -143,7 +143,7 @@ static tide_status page_run(struct choosing *choosing, tide_buf *token, bool *mo
     return rc;
 }
 
-/* ---- what changed ---- */
+/* ---- changes in Gmail ---- */
 
 enum { LOOK_TICK_MS = 50 };
 
@@ -172,7 +172,7 @@ static tide_status look(struct choosing *choosing)
     return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- choosing ---- */
 
 static tide_status query_take(struct choosing *choosing)
 {
@@ -206,7 +206,7 @@ static tide_status open_all(struct choosing *choosing)
         rc = tide_mail_user(mail, account, &choosing->user, choosing->err);
     if (rc == TIDE_OK)
         rc = tide_archiver_standing(mail, account, &choosing->standing, choosing->err);
-    if (rc == TIDE_OK) /* so that the query sees what was stored a moment ago */
+    if (rc == TIDE_OK) /* so that the query sees what was just stored */
         rc = tide_archive_index(choosing->user->archive, UINT64_MAX, &indexed, choosing->err);
     choosing->page = tide_mem_array(mail->mem, PAGE, sizeof *choosing->page);
     choosing->proofs = tide_mem_array(mail->mem, PAGE, sizeof *choosing->proofs);

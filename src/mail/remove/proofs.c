@@ -1,5 +1,5 @@
-/* proofs.c - the two proofs of a batch: nothing has changed in Gmail, and the
- * copy can be read from the disk (M13). */
+/* proofs.c - the two proofs of a batch: nothing has changed in Gmail, and the copy can be read from
+ * the disk (M13). */
 #include "mail/remove/inside.h"
 
 #include "base/check.h"
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- where the account stands ---- */
+/* ---- the state of the account ---- */
 
 struct mark_ask {
     uint64_t stream;
@@ -43,9 +43,9 @@ tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
     if (rc != TIDE_OK)
         return rc;
     if (!tide_text_to_u64(tide_text_of(state.cursor), &standing.watermark_ms))
-        standing.watermark_ms = 0; /* no watermark yet: everything is past it */
+        standing.watermark_ms = 0; /* no tidemark yet: everything is past it */
     if (standing.row.lost && standing.row.lost_ms < standing.watermark_ms)
-        standing.watermark_ms = standing.row.lost_ms; /* the next sync lets it fall back (W3) */
+        standing.watermark_ms = standing.row.lost_ms; /* the next sync moves it back (mail.h W3) */
     *standing_out = standing;
     return TIDE_OK;
 }
@@ -160,7 +160,7 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
         if (rc == TIDE_OK)
             rc = next_token(&token, page.next, &more, err);
         tide_gmail_history_done(&page);
-        /* A status of its own: the engine takes "gone" for an item that vanished. */
+        /* A different status: the engine takes TIDE_GONE for an item that vanished. */
         if (rc == TIDE_GONE)
             rc = tide_error_set(err, TIDE_PERMANENT,
                                 "Gmail no longer knows what changed since the last sync of %s: run "
@@ -209,7 +209,7 @@ tide_status tide_mail_changes(tide_job *job, void *context, tide_error *err)
     return tide_mail_ended(context, job, look_run(job, context, err), err);
 }
 
-/* ---- reading back ---- */
+/* ---- verifying copies ---- */
 
 static void unproven(struct tide_proof *proof, const char *what, const char *detail)
 {
@@ -233,14 +233,14 @@ const char *tide_archiver_inexact(tide_copy copy)
     return "its copy did not come from Gmail";
 }
 
-/* Only what says something about the message itself; the rest ends the proof. */
+/* Only errors about the message itself; any other error ends the proof. */
 static bool is_damage(tide_status rc)
 {
     return rc == TIDE_CORRUPT || rc == TIDE_IO || rc == TIDE_INVALID || rc == TIDE_NEWER ||
            rc == TIDE_FULL;
 }
 
-/* What reads and hashes: a connection and memory of their own. */
+/* Reads and hashes with its own connection and memory. */
 struct reader {
     tide_archive *archive;
     tide_packer *packer;
@@ -295,8 +295,8 @@ static tide_status prove_one(struct reader *reader, struct tide_proof *proof, ti
     return rc;
 }
 
-/* The shards that hold these messages, each once: their files are synced, and what the
- * system remembers of them is dropped. */
+/* The shards of these messages, each once: syncs their files and drops them from the system's page
+ * cache. */
 static tide_status cool(tide_archive *archive, const struct tide_proof *proofs, size_t count,
                         tide_error *err)
 {
@@ -308,7 +308,7 @@ static tide_status cool(tide_archive *archive, const struct tide_proof *proofs, 
         tide_error why = {.status = TIDE_OK};
         rc = tide_archive_find(archive, tide_text_of(proofs[i].gmail_id), &stored, &why);
         if (rc == TIDE_NOT_FOUND || is_damage(rc)) {
-            rc = TIDE_OK; /* named when it is read */
+            rc = TIDE_OK; /* reported when it is read */
             continue;
         }
         bool known = false;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ENTRIES_IN_ONE = 200 }; /* written in one transaction (E2.5) */
+enum { ENTRIES_IN_ONE = 200 }; /* per transaction (E2.5) */
 
 /* ---- planning ---- */
 
@@ -59,8 +59,8 @@ static tide_status forget_some(tide_transaction *transaction, void *arg, tide_er
                                           500, &forgetting->more, err);
 }
 
-/* F5: what a crash left of planning.  Opening the archive first keeps everybody else out of
- * it: no other process can be planning for this account. */
+/* F5: what a crash left of planning.  The open archive locks out all other processes: none can be
+ * planning for this account. */
 static tide_status forget_unplanned(tide_mail *mail, uint32_t account, tide_error *err)
 {
     struct tide_mail_user *user = NULL;
@@ -214,7 +214,7 @@ tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job
     struct tide_manifest run;
     char payload[64];
     char dedupe[64];
-    TIDE_ASSERT(mail->remove_kind != 0); /* opened for it */
+    TIDE_ASSERT(mail->remove_kind != 0); /* tide_mail_options.archiver was set */
     tide_status rc = tide_archiver_manifest(mail, manifest, &run, err);
     if (rc != TIDE_OK)
         return rc;
@@ -227,7 +227,7 @@ tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job
         .kind = mail->remove_kind, .account = run.account, .payload = payload, .dedupe = dedupe};
     if (__atomic_exchange_n(&mail->removing, manifest, __ATOMIC_ACQ_REL) != manifest &&
         tide_engine_shared(mail->engine)) {
-        /* A run of a process that died goes on when somebody says so, and no sooner. */
+        /* A run of a dead process resumes only at the user's request. */
         char email[256];
         rc = tide_archiver_email(mail, run.account, email, err);
         if (rc == TIDE_OK)
@@ -279,7 +279,7 @@ tide_status tide_archiver_allowed(tide_mail *mail, const char *email, tide_remov
     if (rc == TIDE_OK)
         rc = tide_tokens_scopes(user->tokens, &scopes, err);
     const tide_text given = tide_buf_text(&scopes);
-    /* None known: an emulator's fixed token.  The server will tell. */
+    /* None known (an emulator's fixed token): the server will refuse if needed. */
     if (rc == TIDE_OK && given.bytes > 0 && !tide_oauth_scopes_cover(given, SCOPE_ALL) &&
         !tide_oauth_scopes_cover(given, tide_archiver_scope(mode)))
         rc = tide_error_set(err, TIDE_AUTH, "the sign-in of %s does not allow to %s mail", email,

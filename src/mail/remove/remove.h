@@ -1,56 +1,55 @@
-/* remove.h - freeing a mailbox of what is safely stored (M11-M15).
+/* remove.h - removes mail from Gmail that is safely stored (M11-M15).
  *
- * The one part of Tidemark that takes a person's mail out of Gmail.  It runs when
- * somebody says so and never inside a sync: its kinds of jobs have handlers only in a
- * process that was opened for it (tide_mail_options.archiver).
+ * The only part of Tidemark that removes a user's mail from Gmail.  It runs only at the user's
+ * request and never inside a sync: its job kinds have handlers only in a process that was opened
+ * for it (tide_mail_options.archiver).
  *
  * A run is a manifest (manifest.h).  Choosing writes an entry for every message;
- * then batches of at most TIDE_REMOVE_IDS are removed, each by a job mail.remove that
- * knows nothing but the number of the manifest and takes the next entries from there.
- * The manifest is the truth and jobs are thrown away: what a dead process left of them
- * is canceled, and going on with a run reads the manifest again.
+ * then batches of at most TIDE_REMOVE_IDS are removed, each by a job mail.remove that holds only
+ * the number of the manifest and takes the next entries from it.  The manifest is authoritative and
+ * jobs are disposable: those of a dead process are canceled, and resuming a run reads the manifest
+ * again.
  *
  * A batch, in this order and from the top whenever it had to wait:
- *   1  the watermark is read                          past it: refused
+ *   1  the tidemark is read                            past it: refused
  *   2  the history is read from the adopted id to now  changed: refused
- *   3  the registry of bad messages is asked           bad: refused
- *      behind a gap of the history (manifest.h), where it cannot tell of labels, the
- *      server is asked for those of each message       other ones: refused
- *   4  the logs are moved into the shard files, the system's memory of these files is
- *      dropped, and every message is read by a fresh connection and hashed
+ *   3  the registry of bad items is read               bad: refused
+ *      after a gap of the history (manifest.h), which hides label changes, the labels of
+ *      each message are read from the server           other ones: refused
+ *   4  the logs are moved into the shard files, the system's page cache of these files is
+ *      dropped, and every message is read by a new connection and hashed
  *                                                      missing, damaged, not exact: refused
- *      what is refused, and was asked for by an earlier batch: the server is asked what it
- *      has                                             where it was to go: removed
+ *      the state of messages that are refused, but were asked by an earlier batch, is read
+ *      from the server                                 where it was to go: removed
  *   5  the entries become `asked`, durably, and only while the claim holds
  *   6  one call removes them
  *   7  they become `removed` with the job's `done`
  *
  * Invariants (tests/sim/archiver_sim_test.c looks at every removing call):
  *   V1  a message is named in a call only if all of these were so after the last wait
- *       before it: its date is below the watermark, it is not in the registry of bad
+ *       before it: its date is below the tidemark, it is not in the registry of bad
  *       items, nothing has changed about it since it was chosen, its copy is exact
- *       (mail/archive/archive.h A6), and its bytes were read back from the disk and have the hash that
- *       the manifest names.
+ *       (mail/archive/archive.h A6), and its bytes were read back from the disk and have the hash
+ *       in the manifest.
  *   V2  its entry is `asked` on disk before the call (F1), so that a crash at any moment
  *       leaves it on the server, or in the archive with an entry that names it.
- *   V3  no message is fetched, and nothing is adopted or moved: not the watermark, not
- *       the history id, not a row of the archive.
- *   V4  an entry that was asked and whose message is where it was to go is `removed`,
- *       whoever did it: that is how a repeated batch recognises its own work.
- *   V5  when in doubt it stays: an expired history id, an unknown failure, a claim or a
- *       stream that is no longer the same, end the batch without a call.
- *   V6  an entry that was asked leaves that state in one of two ways.  It is `removed`
- *       (step 7, V4); or it is `refused`, after a reading of the message from the server,
- *       later than the call, has shown that it is not where it was to go.  The watermark,
- *       the registry, the copy and the history may forbid to ask once more; they cannot
- *       tell what the first call did.  A 404 for what was to leave the inbox counts only if
- *       the history or the archive knows of a deletion.  So every removal is in a manifest
- *       as such, and a restore finds it.
+ *   V3  no message is fetched, and nothing is adopted or moved: neither the tidemark, nor the
+ *       history id, nor a row of the archive.
+ *   V4  an asked entry whose message is where it was to go becomes `removed`, whether this run or a
+ *       user moved it: a repeated batch recognizes its own work this way.
+ *   V5  when in doubt the message stays: an expired history id, an unknown failure, a lost claim or
+ *       a new stream end the batch without a call.
+ *   V6  an asked entry leaves that state in one of two ways.  It becomes `removed` (step 7, V4); or
+ *       `refused`, after a read of the message from the server, later than the call, has shown that
+ *       it is not where it was to go.  The tidemark, the registry, the copy and the history may
+ *       forbid another call; they cannot tell what the first call did.  A 404 for a message that
+ *       was to leave the inbox counts only if the history or the archive knows of a deletion.  So
+ *       every removal is in a manifest as such, and a restore finds it.
  *
- * Not promised: a change that somebody makes between the answer of step 2 and the call
- * of step 6 is not seen.  At most TIDE_REMOVE_STALE_MS lie between the two; a longer
- * pause (a suspended machine) starts the batch again.  Bytes never change under an id,
- * so what can be lost this way is a label that was given in these seconds.
+ * Not promised: a change in Gmail between the answer of step 2 and the call of step 6 is not seen.
+ * At most TIDE_REMOVE_STALE_MS lie between the two; a longer pause (a suspended machine) restarts
+ * the batch.  Bytes never change under an id, so all that can be lost this way is a label that was
+ * added in these seconds.
  */
 #ifndef TIDE_MAIL_ARCHIVER_H
 #define TIDE_MAIL_ARCHIVER_H
@@ -59,13 +58,13 @@
 #include "mail/manifest.h"
 
 enum {
-    TIDE_REMOVE_IDS = 300,             /* of one call (M12) */
-    TIDE_REMOVE_UNSURE_IDS = 25,       /* of one call behind a gap (manifest.h) */
-    TIDE_REMOVE_BYTES = 256 << 20,     /* of one batch: its proof may have to be repeated */
-    TIDE_REMOVE_STALE_MS = 60000,      /* between the history and the call */
-    TIDE_REMOVE_PATIENCE_MS = 45000,   /* for units, in one batch */
-    TIDE_REMOVE_PAGES_MAX = 2000,      /* of history; more is for a sync */
-    TIDE_ARCHIVING_QUERY_BYTES = 1000, /* kept in the manifest */
+    TIDE_REMOVE_IDS = 300,             /* per call (M12) */
+    TIDE_REMOVE_UNSURE_IDS = 25,       /* per call after a gap (manifest.h) */
+    TIDE_REMOVE_BYTES = 256 << 20,     /* per batch: its proof may have to be repeated */
+    TIDE_REMOVE_STALE_MS = 60000,      /* longest time between the history and the call */
+    TIDE_REMOVE_PATIENCE_MS = 45000,   /* longest wait for units in one batch */
+    TIDE_REMOVE_PAGES_MAX = 2000,      /* of history; with more, sync first */
+    TIDE_ARCHIVING_QUERY_BYTES = 1000, /* stored in the manifest */
 };
 
 /* ---- choosing ---- */
@@ -75,28 +74,28 @@ struct tide_archiving {
     tide_removal_mode mode;
     const char *query; /* M10's syntax over the archive, filters included */
     uint64_t now_ms;   /* for older_than: */
-    uint64_t limit;    /* at most so many candidates; 0: all */
-    bool read_back;    /* choosing alone: damage is looked for as well */
-    bool with_history; /* choosing alone: what changed since is looked for as well */
+    uint64_t limit;    /* candidates at most; 0: all */
+    bool read_back;    /* only for choosing: also look for damage */
+    bool with_history; /* only for choosing: also look for changes in Gmail */
 };
 
 struct tide_candidate {
     struct tide_stored stored;
     char labels[2048];   /* ids, separated by spaces */
-    bool unsure;         /* stored before a gap: its labels have to be asked for */
+    bool unsure;         /* stored before a gap: its labels must be read from the server */
     const char *refused; /* why it would be refused; NULL: it would be removed */
 };
 
-/* Calls `visit` for every message that the query finds and that could be removed:
- * still in Gmail, in the inbox (mode inbox), not yet in the trash (mode trash).  Those
- * that would be refused are visited too, with the reason.  Changes nothing.
- * with_history needs a running engine; TIDE_PERMANENT: see tide_archiver_step(). */
+/* Calls `visit` for every message that the query finds and that could be removed: still in Gmail,
+ * in the inbox (mode inbox), not yet in the trash (mode trash).  Messages that would be refused are
+ * visited too, with the reason.  Changes nothing.  with_history needs a running engine;
+ * TIDE_PERMANENT: the history id has expired, or there is too much history. */
 tide_status tide_archiver_choose(tide_mail *mail, const struct tide_archiving *ask,
                                  bool (*visit)(const struct tide_candidate *candidate, void *arg),
                                  void *arg, tide_error *err);
 
-/* Writes the manifest: an entry for each candidate, in transactions of bounded size.
- * It counts from its last one on; a crash before leaves nothing to go on with. */
+/* Writes the manifest: an entry for each candidate, in transactions of bounded size.  It is valid
+ * after the last one; a crash before that leaves nothing to resume. */
 tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask,
                                struct tide_manifest *manifest_out, tide_error *err);
 
@@ -108,24 +107,22 @@ tide_status tide_archiver_unfinished(tide_mail *mail, const char *email,
 tide_status tide_archiver_manifest(tide_mail *mail, uint64_t id, struct tide_manifest *manifest_out,
                                    tide_error *err);
 
-/* Enqueues the next batch of a run; the engine runs.  *job_out is to be waited for with
+/* Enqueues the next batch of a run; the engine is running.  Poll *job_out with
  * tide_archiver_look().  A run whose ended_ms is set needs none. */
 tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job_out,
                                tide_error *err);
-/* TIDE_OK: it is done.  TIDE_TIMEOUT: not yet.  TIDE_AUTH: the sign-in does not cover
- * this (M15a).  Anything else: why it failed; nothing is half removed without an entry
- * that says so. */
+/* TIDE_OK: it is done.  TIDE_TIMEOUT: not yet.  TIDE_AUTH: the sign-in does not cover this (M15a).
+ * Any other status: why it failed; every removal, complete or not, has an entry. */
 tide_status tide_archiver_look(tide_mail *mail, uint64_t job, tide_error *err);
 
 /* The address of a manifest's account. */
 tide_status tide_archiver_email(tide_mail *mail, uint32_t account, char email_out[256],
                                 tide_error *err);
 
-/* Whether the account's sign-in covers a mode, as far as that is known (M15a).
- * TIDE_AUTH: it does not. */
+/* Whether the account's sign-in covers a mode, if known (M15a).  TIDE_AUTH: it does not. */
 tide_status tide_archiver_allowed(tide_mail *mail, const char *email, tide_removal_mode mode,
                                   tide_error *err);
-/* What the mode needs: a scope, and the word for `account add --for`. */
+/* What the mode needs: a scope, and the value for `account add --for`. */
 const char *tide_archiver_scope(tide_removal_mode mode);
 const char *tide_archiver_purpose(tide_removal_mode mode);
 

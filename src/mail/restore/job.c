@@ -1,10 +1,10 @@
-/* job.c - mail.restore: some entries of a manifest, put back (restore.h).
+/* job.c - mail.restore: restores some entries of a manifest (restore.h).
  *
- * The job knows the ids of entries and nothing else; what they are is read from the manifest
- * and the archive whenever it starts or comes back after a wait, so that what is done is
- * recognised and passed over.  Each message is written down as soon as it is back.  For what
- * fails it comes back by itself, message by message, and never fails as a whole: a message
- * that cannot be restored is refused by name and stays removed. */
+ * The job holds only the ids of entries; it reads the rest from the manifest and the archive
+ * whenever it starts or resumes after a wait, so that finished entries are recognized and skipped.
+ * Each message is recorded as soon as it is restored.  After a failure the job retries message by
+ * message, and never fails as a whole: a message that cannot be restored is refused by name and
+ * stays removed. */
 #include "mail/restore/inside.h"
 
 #include "base/check.h"
@@ -22,20 +22,20 @@ struct work {
     size_t count;
 };
 
-/* ---- writing down ---- */
+/* ---- recording ---- */
 
 struct note {
     const tide_restore *restore;
     const struct tide_piece *const *pieces;
     size_t count;
-    const char *new_id; /* of the one piece; NULL: each has its old one */
+    const char *new_id; /* of the only piece; NULL: all keep their ids */
     uint64_t now_ms;
 };
 
 static void tag_of(const tide_restore *restore, const char *gmail_id, char tag_out[128])
 {
-    /* By the message and not by the manifest: two manifests may name the same one, and what
-     * one of them began must not be begun again by the other (R2). */
+    /* By message and not by manifest: two manifests may name the same message, and the second must
+     * not start an insert that the first has started (R2). */
     (void)snprintf(tag_out, 128, "restore/%" PRIu32 "/%s", restore->account, gmail_id);
 }
 
@@ -48,7 +48,7 @@ static tide_status note_intent(tide_transaction *transaction, const tide_restore
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
-/* It has an id that it did not have: every entry about it is answered. */
+/* It has a new id: every entry that names it becomes restored. */
 static tide_status note_inserted(tide_transaction *transaction, const struct note *note,
                                  tide_error *err)
 {
@@ -73,7 +73,7 @@ static tide_status note_one(tide_rows db, uint64_t entry, const char *id, uint64
                             tide_error *err)
 {
     const tide_status rc = tide_removal_move(db, entry, TIDE_REMOVAL_RESTORED, id, now_ms, err);
-    return rc == TIDE_STALE ? TIDE_OK : rc; /* it is restored already */
+    return rc == TIDE_STALE ? TIDE_OK : rc; /* it is already restored */
 }
 
 static tide_status note_run(tide_transaction *transaction, void *arg, tide_error *err)
@@ -92,7 +92,7 @@ static tide_status note_run(tide_transaction *transaction, void *arg, tide_error
     return rc;
 }
 
-/* Durable when it returns (R3: the archive has been synced before). */
+/* Durable when it returns (R3: the archive was synced before). */
 static tide_status note_restored(struct work *work, struct tide_piece *const *pieces, size_t count,
                                  const char *new_id, tide_error *err)
 {
@@ -112,7 +112,7 @@ static tide_status note_restored(struct work *work, struct tide_piece *const *pi
     return rc;
 }
 
-/* ---- what fails ---- */
+/* ---- failures ---- */
 
 static void refuse(struct work *work, struct tide_piece *piece, const char *reason)
 {
@@ -132,14 +132,14 @@ static tide_status give_up(struct work *work, tide_status rc, const tide_error *
     return rc;
 }
 
-/* Whether the sign-in does not allow it: no message will fare better. */
+/* Whether the sign-in does not permit it: then every message fails. */
 static bool is_denied(tide_status rc, const tide_error *err)
 {
     return rc == TIDE_PERMANENT && err->code == 403;
 }
 
-/* What is to be done about a failure with `piece`: TIDE_OK goes on with the next one, any
- * other ends this attempt. */
+/* Handles a failure with `piece`: TIDE_OK: continue with the next one; any other status ends this
+ * attempt. */
 static tide_status failed(struct work *work, struct tide_piece *piece, tide_status rc,
                           const tide_error *err)
 {
@@ -178,7 +178,7 @@ static tide_status failed(struct work *work, struct tide_piece *piece, tide_stat
 
 #define LABELS_ROOM 200
 
-/* What is added and taken, as the client wants it; texts in `room`. */
+/* The labels to add and remove, in the client's form; texts in `room`. */
 struct relabel {
     const char *add[LABELS_ROOM];
     const char *take[2];
@@ -214,7 +214,7 @@ static tide_status relabel_of(struct work *work, const struct tide_piece *piece,
     return rc;
 }
 
-/* One of them by itself.  One that is gone is to be inserted. */
+/* Relabels one message.  One that is gone must be inserted. */
 static tide_status relabel_one(struct work *work, struct tide_piece *piece,
                                const struct relabel *relabel, tide_error *err)
 {
@@ -230,8 +230,8 @@ static tide_status relabel_one(struct work *work, struct tide_piece *piece,
     return TIDE_OK;
 }
 
-/* Many at once.  The call says nothing of those that are gone, so that a listing tells who
- * is where it belongs; who is not listed is changed alone, which tells. */
+/* Relabels many messages at once.  The call does not report missing ones, so a listing shows which
+ * are in place; the others are relabeled one by one, which reports it. */
 static tide_status relabel_many(struct work *work, struct tide_piece **group, size_t count,
                                 const struct relabel *relabel, tide_error *err)
 {
@@ -260,7 +260,7 @@ static bool same_change(const struct tide_piece *a, const struct tide_piece *b)
            (a->deed == TIDE_DEED_INBOX || strcmp(a->removal.labels, b->removal.labels) == 0);
 }
 
-/* The first one that is left, and all that need the same change. */
+/* The first one left, and all that need the same change. */
 static tide_status relabel_next(struct work *work, struct tide_piece *first, tide_error *err)
 {
     struct tide_piece *group[TIDE_RESTORE_LABELED];
@@ -278,9 +278,9 @@ static tide_status relabel_next(struct work *work, struct tide_piece *first, tid
     return rc;
 }
 
-/* ---- inserting ---- */
+/* ---- inserts ---- */
 
-/* The archive learns the new id, then the manifest. */
+/* Records the new id in the archive, then in the manifest. */
 static tide_status adopt(struct work *work, struct tide_piece *piece,
                          const struct tide_found_again *as, const tide_text *labels,
                          size_t labels_count, tide_error *err)
@@ -315,14 +315,14 @@ static tide_status adopt(struct work *work, struct tide_piece *piece,
     return rc;
 }
 
-/* Whether a failed insert surely did not happen: nothing was sent, or it was refused. */
+/* Whether a failed insert certainly did not happen: it was not sent, or it was refused. */
 static bool is_unsent(tide_status rc)
 {
     return rc == TIDE_AGAIN || rc == TIDE_THROTTLED || rc == TIDE_AUTH || rc == TIDE_GONE ||
            rc == TIDE_PERMANENT || rc == TIDE_INVALID || rc == TIDE_NO_MEMORY;
 }
 
-/* The call, and once more without the thread if the server does not have that any more. */
+/* Sends the insert, and again without the thread if the server no longer has that. */
 static tide_status insert_call(struct work *work, struct tide_piece *piece, tide_text raw,
                                const tide_text *labels, size_t labels_count,
                                struct tide_found_again *as_out, tide_error *err)
@@ -337,7 +337,7 @@ static tide_status insert_call(struct work *work, struct tide_piece *piece, tide
         return rc;
     tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
     tide_buf_init(&thread, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
-    restore->unsent = 0; /* until we know better */
+    restore->unsent = 0; /* cleared until the outcome is known */
     rc = tide_gmail_insert(restore->user->gmail, work->job, raw, labels, labels_count,
                            tide_text_of(thread_id), &id, &thread, err);
     if (rc == TIDE_GONE && thread_id[0] != '\0') {
@@ -385,8 +385,8 @@ static tide_status insert_raw(struct work *work, struct tide_piece *piece, tide_
     return rc == TIDE_OK ? adopt(work, piece, &as, labels, count, err) : rc;
 }
 
-/* Whether Gmail has it after all: it came back by itself, or was never gone (M21).  The archive
- * learns of it. */
+/* Whether Gmail has it after all: it came back by itself, or was never gone (M21).  Records that in
+ * the archive. */
 static tide_status look_for(struct work *work, struct tide_piece *piece, tide_error *err)
 {
     tide_restore *restore = work->restore;
@@ -553,7 +553,7 @@ static tide_status run_entries(tide_restore *restore, tide_job *job, const json_
     return rc;
 }
 
-/* The restore that this job belongs to; NULL: to none that lives (R4). */
+/* The restore that this job belongs to; NULL: none that is running (R4). */
 static tide_restore *restore_of(tide_mail *mail, uint64_t number)
 {
     tide_lock_take(mail->world, mail->lock);
@@ -564,7 +564,7 @@ static tide_restore *restore_of(tide_mail *mail, uint64_t number)
     return restore;
 }
 
-/* Failures that pass without anybody's help: the engine brings the job back. */
+/* Failures that end by themselves: the engine runs the job again. */
 static bool passes(tide_status rc)
 {
     switch (tide_status_class(rc)) {
@@ -598,7 +598,7 @@ tide_status tide_mail_restore(tide_job *job, void *context, tide_error *err)
     if (err != NULL)
         *err = own;
     if (restore == NULL)
-        return TIDE_OK; /* its manifest knows what is left */
+        return TIDE_OK; /* its manifest has what is left */
     if (passes(rc))
         return tide_mail_ended(mail, job, rc, err);
     tide_lock_take(mail->world, mail->lock);

@@ -1,4 +1,4 @@
-/* plan.c - which messages are to be restored, and how each (restore.h). */
+/* plan.c - chooses the messages to restore, and how to restore each (restore.h). */
 #include "mail/restore/inside.h"
 
 #include "base/check.h"
@@ -12,8 +12,8 @@ enum { PAGE = 100 };
 
 /* ---- one message ---- */
 
-/* The one that a restore by query undoes is the archiver's latest; else the message was
- * lost by itself. */
+/* A restore by query undoes the archiver's latest removal; without one, the message was lost in
+ * another way. */
 static tide_deed deed_of(const struct tide_piece *piece)
 {
     const bool other_id = strcmp(piece->stored.gmail_id, piece->removal.gmail_id) != 0;
@@ -65,7 +65,7 @@ tide_status tide_piece_raw(tide_restore *restore, const struct tide_piece *piece
     return tide_archive_raw(restore->user->archive, &piece->stored, raw, err);
 }
 
-/* What concerns this copy alone. */
+/* Errors that concern only this copy. */
 static bool is_damage(tide_status rc)
 {
     return rc == TIDE_CORRUPT || rc == TIDE_INVALID || rc == TIDE_FULL || rc == TIDE_NEWER;
@@ -189,7 +189,7 @@ tide_status tide_restore_each(tide_restore *restore,
     return each_in(restore, TIDE_REMOVAL_REMOVED, each, err);
 }
 
-/* ---- entries whose removal was asked for, and nobody knows whether it happened ---- */
+/* ---- entries whose removal was asked, with unknown result ---- */
 
 static void asked_reason(const tide_restore *restore, char reason[256])
 {
@@ -220,13 +220,13 @@ static tide_status refuse_asked(tide_restore *restore, struct tide_piece *piece,
     return TIDE_OK;
 }
 
-/* ---- what a query finds ---- */
+/* ---- the matches of a query ---- */
 
 struct matches {
     tide_restore *restore;
-    bool write;               /* else they are counted */
-    uint64_t count;           /* those that count, and those that were there before */
-    size_t found_count;       /* of the page */
+    bool write;               /* else only count */
+    uint64_t count;           /* matches that count, and entries that existed before */
+    size_t found_count;       /* in the page */
     struct tide_piece *found; /* PAGE of them */
 };
 
@@ -248,7 +248,7 @@ static tide_status match_labels(tide_restore *restore, struct tide_piece *piece,
     size_t used = labels.bytes < sizeof piece->removal.labels ? labels.bytes
                                                               : sizeof piece->removal.labels - 1;
     while (rc == TIDE_OK && used > 0 && labels.data[used - 1] != '\n')
-        used--; /* of a label that was cut */
+        used--; /* of a label that was cut off */
     for (size_t i = 0; rc == TIDE_OK && i < used; i++)
         piece->removal.labels[i] = labels.data[i] == '\n' ? ' ' : labels.data[i];
     if (used > 0)
@@ -270,8 +270,8 @@ static void match_entry(const tide_restore *restore, struct tide_piece *piece, u
     (void)snprintf(removal->thread_id, sizeof removal->thread_id, "%s", piece->stored.thread_id);
 }
 
-/* Looks which of the page count: those that are gone, and those that the archiver removed;
- * what is in the manifest already is left alone (F3).  The others become `over`. */
+/* Decides which of the page count: messages that are gone, and those that the archiver removed;
+ * entries already in the manifest are kept (F3).  The others become `over`. */
 static tide_status matches_sort(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct matches *matches = arg;
@@ -291,7 +291,7 @@ static tide_status matches_sort(tide_transaction *transaction, void *arg, tide_e
         piece->over = !piece->stored.gone && rc != TIDE_OK;
         if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
             rc = tide_removal_facts(db, restore->account, id, &facts, NULL);
-        piece->over = piece->over || facts.moved; /* it is there, and stored a second time */
+        piece->over = piece->over || facts.moved; /* on the server, and stored twice */
         if (!piece->over && restore->state.manifest != 0) {
             rc = tide_removal_of(db, restore->state.manifest, id, &other, NULL);
             piece->over = rc == TIDE_OK;
@@ -336,8 +336,8 @@ static tide_status matches_page(struct matches *matches, tide_error *err)
     return rc;
 }
 
-/* The whole of what the query finds, spam and trash included: what is lost has mostly been
- * in the trash before. */
+/* All matches of the query, spam and trash included: lost messages were mostly in the trash
+ * before. */
 static tide_status query_of(tide_restore *restore, tide_query **query_out, tide_error *err)
 {
     char text[sizeof restore->query + 32];

@@ -1,4 +1,4 @@
-/* restore.c - opening a restore and driving it: one job after the other (restore.h). */
+/* restore.c - opens a restore and runs it, one job after the other (restore.h). */
 #include "mail/restore/restore.h"
 
 #include "base/check.h"
@@ -11,7 +11,7 @@
 
 enum { LEFTOVERS_MAX = 1000 };
 
-/* ---- telling ---- */
+/* ---- results ---- */
 
 void tide_restore_refuse(tide_restore *restore, uint64_t entry, const char *gmail_id,
                          uint64_t bytes, const char *reason)
@@ -42,7 +42,7 @@ void tide_restore_count(tide_restore *restore, tide_deed deed, uint64_t bytes)
     tide_lock_drop(restore->mail->world, restore->mail->lock);
 }
 
-/* Written by the handler only, whose own thread asks. */
+/* Only the handler writes it, and it calls this on its own thread. */
 bool tide_restore_was_refused(const tide_restore *restore, uint64_t entry)
 {
     for (size_t i = 0; i < restore->refusals_count; i++)
@@ -195,7 +195,7 @@ void tide_restore_close(tide_restore *restore)
     tide_mem_free(restore->mem, restore, sizeof *restore);
 }
 
-/* ---- driving ---- */
+/* ---- running ---- */
 
 tide_status tide_restore_begin(tide_restore *restore, tide_error *err)
 {
@@ -213,8 +213,7 @@ tide_status tide_restore_begin(tide_restore *restore, tide_error *err)
     return tide_restore_collect(restore, err);
 }
 
-/* The next entries as a job.  Those that change labels share calls, so they come in larger
- * numbers. */
+/* Enqueues the next entries as a job.  Label changes share calls, so their jobs are larger. */
 static tide_status next_job(tide_restore *restore, tide_error *err)
 {
     const size_t most =
@@ -261,11 +260,11 @@ static tide_status end_manifest(tide_transaction *transaction, void *arg, tide_e
     const tide_status rc = tide_manifest_get(db, restore->state.manifest, &manifest, err);
     if (rc != TIDE_OK || manifest.mode != TIDE_REMOVE_NOTHING || manifest.ended_ms != 0 ||
         manifest.entries[TIDE_REMOVAL_REMOVED] > 0)
-        return rc; /* the archiver's own ends when the archiver says so */
+        return rc; /* the archiver ends its own manifests */
     return tide_manifest_end(db, manifest.id, tide_world_now_unix_ms(restore->mail->world), err);
 }
 
-/* What became of the job: TIDE_TIMEOUT while it is at work. */
+/* The result of the job: TIDE_TIMEOUT while it runs. */
 static tide_status job_look(tide_restore *restore, tide_error *err)
 {
     tide_status rc = restore->job == 0 ? TIDE_OK : TIDE_TIMEOUT;
@@ -295,7 +294,7 @@ tide_status tide_restore_step(tide_restore *restore, uint64_t wait_ms, tide_erro
     rc = tide_engine_wait(restore->mail->engine, wait_ms, err);
     if (rc != TIDE_OK)
         return rc;
-    /* Nothing can run: then our job has ended, or somebody took it away. */
+    /* Nothing can run: our job has ended, or a user canceled it. */
     rc = job_look(restore, err);
     if (rc == TIDE_TIMEOUT)
         return tide_error_set(err, TIDE_CANCELED,
@@ -304,7 +303,7 @@ tide_status tide_restore_step(tide_restore *restore, uint64_t wait_ms, tide_erro
     return rc == TIDE_OK ? TIDE_TIMEOUT : rc;
 }
 
-/* ---- what a process that died left behind ---- */
+/* ---- jobs of a dead process ---- */
 
 struct leftovers {
     uint32_t kind;
@@ -337,13 +336,13 @@ tide_status tide_restore_start(tide_mail *mail, tide_error *err)
     const struct tide_kind kind = {.name = "mail.restore",
                                    .handler = tide_mail_restore,
                                    .context = mail,
-                                   .priority = 75, /* a person waits */
+                                   .priority = 75, /* a user waits */
                                    .not_preemptible = true};
     struct leftovers left;
     tide_status rc = tide_mail_gate(mail, &kind, false, &mail->restore_kind, err);
     left.kind = mail->restore_kind;
     left.count = 0;
-    /* On a shared ledger they may be of a process that lives; those of a dead one do nothing
+    /* On a shared ledger they may belong to a live process; those of a dead one do nothing
      * (job.c). */
     if (rc == TIDE_OK && !tide_engine_shared(mail->engine))
         rc = tide_transact(mail->engine, find_leftovers, &left, err);

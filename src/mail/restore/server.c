@@ -1,5 +1,5 @@
-/* server.c - what a restore asks the server besides: which labels there are, whether
- * an insert whose answer was lost has happened, and who is where it belongs. */
+/* server.c - other calls of a restore: which labels the server has, whether an insert whose answer
+ * was lost has happened, and which messages are in place. */
 #include "mail/restore/inside.h"
 
 #include "base/check.h"
@@ -32,7 +32,7 @@ static void labels_forget(tide_restore *restore)
     restore->labels = NULL;
 }
 
-/* The id of the server's label with that id or that name; NULL: it has none. */
+/* The id of the server's label with that id or name; NULL: it has none. */
 static const char *label_there(const tide_restore *restore, const char *key, const char *value)
 {
     size_t index = 0;
@@ -62,7 +62,7 @@ static tide_status made_add(tide_restore *restore, const char *was, const char *
     return TIDE_OK;
 }
 
-/* Makes a label with the name it had.  Safe to repeat: names are unique at the server. */
+/* Creates a label with its former name.  Safe to repeat: names are unique on the server. */
 static tide_status label_make(tide_restore *restore, tide_job *job, const char *was,
                               const char *name, tide_error *err)
 {
@@ -71,7 +71,7 @@ static tide_status label_make(tide_restore *restore, tide_job *job, const char *
     tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
     tide_status rc =
         tide_gmail_label_create(restore->user->gmail, job, tide_text_of(name), &id, err);
-    labels_forget(restore); /* they are others now, or we know them badly */
+    labels_forget(restore); /* the list is outdated or uncertain now */
     if (rc == TIDE_OK)
         rc = made_add(restore, was, tide_buf_cstr(&id), err);
     if (rc == TIDE_OK)
@@ -82,7 +82,7 @@ static tide_status label_make(tide_restore *restore, tide_job *job, const char *
         restore->state.labels++;
         tide_lock_drop(restore->mail->world, restore->mail->lock);
     }
-    if (rc == TIDE_EXISTS) /* under a name that differs in case, or made just now */
+    if (rc == TIDE_EXISTS) /* a name that differs in case, or created just now */
         rc = tide_error_set(err, TIDE_SERVER, "the label \"%.100s\" is there and not listed", name);
     tide_buf_done(&id);
     return rc;
@@ -96,9 +96,8 @@ static const struct tide_label_made *made_find(const tide_restore *restore, cons
     return NULL;
 }
 
-/* Brings about that the label is there under some id, noted in `made` when it is another
- * one.  A label of Gmail's own that it does not list, and one whose name nobody knows, are
- * lost. */
+/* Makes sure that the label exists, and records its id in `made` if it is a new one.  One of
+ * Gmail's own labels that the server does not list, and one without a known name, are lost. */
 static tide_status label_care(tide_restore *restore, tide_job *job, const char *was,
                               tide_error *err)
 {
@@ -122,8 +121,8 @@ static tide_status label_care(tide_restore *restore, tide_job *job, const char *
     return label_make(restore, job, was, called.name, err);
 }
 
-/* Labels that nobody may give: drafts and chats come back as plain messages, and what was
- * in the trash when it was lost would be lost there again. */
+/* Labels that cannot or must not be set: drafts and chats are restored as plain messages, and a
+ * message that was in the trash would be lost there again. */
 static bool label_wanted(tide_text label, bool insert)
 {
     static const tide_text never[] = {{"TRASH", 5}, {"DRAFT", 5}, {"CHAT", 4}};
@@ -134,7 +133,7 @@ static bool label_wanted(tide_text label, bool insert)
            (insert || !tide_text_equal(label, TIDE_TEXT("SENT")));
 }
 
-/* The n-th label of a list parted by spaces; false at its end. */
+/* The n-th label of a list separated by spaces; false at its end. */
 static bool label_next(const char **list, tide_text *label_out)
 {
     while (**list == ' ')
@@ -150,7 +149,7 @@ tide_status tide_restore_labels(tide_restore *restore, tide_job *job, const char
 {
     tide_text label;
     tide_status rc = TIDE_OK;
-    /* All of them first: what is noted may move while notes are added. */
+    /* All labels first: recorded texts may move while others are added. */
     for (const char *list = labels; rc == TIDE_OK && label_next(&list, &label);) {
         char was[TIDE_GMAIL_ID_BYTES_MAX + 1];
         if (!label_wanted(label, insert))
@@ -180,7 +179,7 @@ struct look {
     tide_restore *restore;
     tide_job *job;
     const struct tide_piece *piece;
-    uint64_t first_ms; /* it was not inserted before */
+    uint64_t first_ms; /* it was not inserted before this time */
     char candidates[TIDE_RESTORE_COMPARED_MAX][TIDE_GMAIL_ID_BYTES_MAX + 1];
     size_t count;
     bool too_many;
@@ -209,8 +208,8 @@ static bool was_compared(const tide_restore *restore, const char *id)
     return false;
 }
 
-/* A message that a sync stored meanwhile is compared here; one that was stored before the
- * first manifest named ours is another message with the same bytes. */
+/* Compares a message that a sync stored meanwhile; one that was stored before the first manifest
+ * named ours is another message with the same bytes. */
 static tide_status look_local(struct look *look, const char *id, bool *known_out, tide_error *err)
 {
     struct tide_stored stored;
@@ -241,7 +240,7 @@ static tide_status look_candidate(struct look *look, const char *id, tide_error 
         return tide_error_set(err, TIDE_SERVER, "a listing has an entry without an id");
     tide_status rc = tide_transact(look->restore->mail->engine, facts_read, &ask, err);
     if (rc != TIDE_OK || ask.facts.claimed || was_compared(look->restore, id))
-        return rc; /* another message of ours, or looked at before */
+        return rc; /* another message of ours, or compared before */
     rc = look_local(look, id, &known, err);
     if (rc != TIDE_OK || known)
         return rc;
@@ -279,7 +278,7 @@ static tide_status look_listed(struct look *look, const char *query, tide_error 
     return rc;
 }
 
-/* Fetches what nobody knows and compares the bytes; what differs is not fetched again. */
+/* Fetches unknown messages and compares the bytes; those that differ are not fetched again. */
 static tide_status look_compare(struct look *look, tide_error *err)
 {
     tide_restore *restore = look->restore;
@@ -309,7 +308,7 @@ static tide_status look_compare(struct look *look, tide_error *err)
     return rc;
 }
 
-/* Whether a Message-ID can stand in a query without being read as something else. */
+/* Whether a Message-ID can be used in a query without being misread. */
 static bool is_askable(tide_text message_id)
 {
     for (size_t i = 0; i < message_id.bytes; i++) {
@@ -320,8 +319,8 @@ static bool is_askable(tide_text message_id)
     return message_id.bytes > 0 && message_id.bytes <= MESSAGE_ID_BYTES_MAX;
 }
 
-/* By Message-ID.  Without one by its second: that of its Date header, and that in which the
- * server must have got it, in case it did not understand the header. */
+/* By Message-ID.  Without one by its second: that of its Date header, and that in which the server
+ * must have received it, in case it did not understand the header. */
 static tide_status look_queries(struct look *look, const struct tide_message *message,
                                 tide_error *err)
 {
@@ -386,7 +385,7 @@ tide_status tide_restore_look(tide_restore *restore, tide_job *job, const struct
     return rc;
 }
 
-/* ---- who is where it belongs ---- */
+/* ---- messages that are in place ---- */
 
 static void seen_mark(struct tide_piece *const *pieces, size_t count,
                       const struct tide_gmail_page *page, bool *seen)
