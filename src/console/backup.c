@@ -24,7 +24,7 @@ static bool is_property(const char *name)
     return bytes > 3 && strcmp(name + bytes - 3, ".db") == 0;
 }
 
-/* One number that a query finds. */
+/* Reads the one number of a query. */
 static tide_status ask(tide_db *db, const char *sql, uint64_t *number_out, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;

@@ -9,7 +9,7 @@
 
 enum { BUSY_MS = 2000 };
 
-/* ---- rows beside the ledger ---- */
+/* ---- tables in the ledger's database ---- */
 
 #define WHAT "Search Console's rows"
 
@@ -86,7 +86,7 @@ tide_status tide_console_series_put(tide_rows db, const struct tide_console_seri
     return tide_rows_run(&stmt, err);
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 static tide_status define_kinds(tide_console *console, tide_error *err)
 {
@@ -187,7 +187,7 @@ static tide_status write_account(tide_transaction *transaction, void *arg, tide_
     const struct account_row *row = arg;
     tide_rows db = tide_transaction_rows(transaction);
     tide_rows_stmt stmt;
-    /* One of this name under another number was removed from the ledger. */
+    /* An account of this name with another number was removed from the ledger. */
     tide_status rc = tide_rows_prepare(
         db, "DELETE FROM console_account WHERE name = ?2 AND account <> ?1", WHAT, &stmt, err);
     if (rc != TIDE_OK)
@@ -328,7 +328,7 @@ tide_status tide_console_sites(tide_console *console,
 }
 
 struct wanted {
-    const char *site; /* or, NULL: */
+    const char *site; /* NULL: by id */
     uint64_t id;
     struct tide_console_site found;
 };
@@ -359,7 +359,7 @@ tide_status tide_console_site(tide_console *console, const char *site,
     return rc;
 }
 
-/* ---- in use; under the lock ---- */
+/* ---- open sites and sign-ins; under the lock ---- */
 
 static tide_status user_open(tide_console *console, const struct tide_console_site *site,
                              struct tide_console_user **user_out, tide_error *err)
@@ -407,8 +407,8 @@ static struct tide_console_open_site *site_known(tide_console *console, uint64_t
     return NULL;
 }
 
-/* A process that lost the account may still have files open here, and numbers of texts in its
- * memory: it is waited for. */
+/* A process that lost the account may still have files open here, and text numbers in its memory:
+ * wait for it. */
 static tide_status dir_take(tide_console *console, tide_error *err)
 {
     char path[sizeof console->dir + 8];
@@ -463,7 +463,7 @@ tide_status tide_console_use(tide_console *console, uint64_t id,
     rc = place(console, wanted.found.account_name, wanted.found.account, false, err);
     if (rc != TIDE_OK)
         return rc;
-    /* Two jobs may come here at once; the file must be opened once. */
+    /* Two jobs may call this at once; the file must be opened once. */
     tide_lock_take(world, console->lock);
     site = site_known(console, id);
     if (site == NULL)
@@ -503,7 +503,7 @@ tide_status tide_console_rest(tide_console *console, tide_error *err)
     return rc;
 }
 
-/* An account that has no site yet is found by its own row. */
+/* Finds an account without sites by its own row. */
 struct user_ask {
     uint32_t account;
     struct tide_console_site row;
@@ -567,7 +567,7 @@ tide_status tide_console_stream(tide_console *console, const struct tide_console
 static const uint32_t default_dimensions =
     1u << TIDE_SC_QUERY | 1u << TIDE_SC_PAGE | 1u << TIDE_SC_COUNTRY | 1u << TIDE_SC_DEVICE;
 
-/* Discover and Google News know no queries, Discover no devices. */
+/* Discover and Google News have no queries, Discover no devices. */
 static uint32_t dimensions_for(tide_sc_type type, uint32_t wanted)
 {
     uint32_t bits = (wanted == 0 ? default_dimensions : wanted) & ~(1u << TIDE_SC_DATE);
@@ -592,7 +592,7 @@ static tide_status enqueue_plan(tide_console *console, const struct tide_console
                    run->row_limit == 0 ? (uint32_t)TIDE_SC_ROWS_MAX : run->row_limit, run->days,
                    run->again ? "true" : "false", run->no_totals ? "false" : "true",
                    run->sync ? "true" : "false", run->from, run->to);
-    /* All of it is the key: a plan for fewer days must not stand for one of more. */
+    /* The whole payload is the key: a plan for fewer days must not replace one for more. */
     (void)snprintf(dedupe, sizeof dedupe, "plan%.390s", payload);
     const struct tide_spec spec = {
         .kind = console->plan_kind, .account = site->account, .payload = payload, .dedupe = dedupe};
@@ -626,12 +626,12 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
     return rc;
 }
 
-/* ---- watching ---- */
+/* ---- state ---- */
 
 struct left_ask {
     char archive[TIDE_ARCHIVE_ID_BYTES];
     char like[TIDE_CONSOLE_SITE_LIKE_BYTES];
-    bool waiting; /* only what may run: nothing failed, paused or halted */
+    bool waiting; /* only jobs that may run: not failed, paused or halted */
     uint64_t count;
 };
 
@@ -640,7 +640,7 @@ void tide_console_site_like(uint64_t site, char out[TIDE_CONSOLE_SITE_LIKE_BYTES
     (void)snprintf(out, TIDE_CONSOLE_SITE_LIKE_BYTES, "{\"site\":%" PRIu64 ",%%", site);
 }
 
-/* On a shared ledger there is other people's work too: what concerns our directory counts. */
+/* A shared ledger also has jobs of other directories: count only those of ours. */
 #define OF_JOBS                                                                                    \
     " FROM job JOIN kind ON kind.id = job.kind JOIN account ON account.id = job.account"           \
     " WHERE kind.name IN ('console.plan', 'console.page') AND job.payload LIKE ?1"
@@ -651,7 +651,7 @@ static tide_status count_left(tide_transaction *transaction, void *arg, tide_err
     const tide_rows db = tide_transaction_rows(transaction);
     tide_rows_stmt stmt;
     const char *sql = "SELECT count(*)" OF_JOBS " AND job.state IN (0, 1, 3)";
-    if (db.sqlite == NULL && ask->waiting) /* where these are booleans */
+    if (db.sqlite == NULL && ask->waiting) /* here these are booleans */
         sql = "SELECT count(*)" OF_JOBS " AND account.archive = ?2 AND job.state IN (0, 1)"
               " AND NOT account.paused AND NOT account.halted AND NOT kind.paused";
     else if (db.sqlite == NULL)
@@ -679,7 +679,7 @@ static tide_status left(tide_console *console, struct left_ask *ask, uint64_t *c
         rc = tide_transact(console->options.engine, count_left, ask, err);
     if (rc == TIDE_OK || rc == TIDE_NOT_FOUND)
         *count_out = ask->count;
-    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* no archive, no work of it */
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* no archive, so no jobs */
 }
 
 tide_status tide_console_left(tide_console *console, const char *site, uint64_t *left_out,

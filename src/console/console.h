@@ -1,26 +1,25 @@
-/* console.h - Search Console backfill on the engine (B1-B11).
+/* console.h - the Search Console backfill on top of the engine (B1-B11).
  *
- * A date is a cycle of its series' stream; a request (date, start row) is a job of it.
- * The handlers of many jobs meet in a batcher (net/batch/batch.h), so that up to fifty
- * requests travel in one HTTP request and several of those fly.
+ * A date is a cycle of its series' stream; a request (date, start row) is a job in it.  The
+ * handlers of many jobs share a batcher (net/batch/batch.h), which sends up to fifty requests in
+ * one HTTP request and keeps several of those in flight.
  *
- *   console.plan   asks which day is the last final one, looks which days are missing,
- *                  and opens a cycle for each, oldest first; later days get jobs
- *                  without a cycle
+ *   console.plan   asks which day is the last final one, finds the missing days, and opens a cycle
+ *                  for each, oldest first; later days get jobs without a cycle
  *   console.page   one request: the totals of a day, then page after page of its rows,
- *                  each the child of the one before it; the last one makes the day
- *                  visible in one transaction (B2), or has it read again, because rows
- *                  fell between pages (store.h V5)
+ *                  each the child of the one before it; the last one makes the day visible in one
+ *                  transaction (B2), or has it read again, because rows were missed between pages
+ *                  (store.h V5)
  *
- * The stream's cursor is the last day up to which everything is complete and final; a
- * day that is not final is stored, and fetched again by the next run.
+ * The stream's cursor (the tidemark) is the last day up to which everything is complete and final;
+ * a day that is not final is stored, and fetched again by the next run.
  *
  * Invariants:
- *   K1  the cursor never passes a day that is not stored whole, or not final.
- *   K2  a day is stored once, its rows by clicks as the pages gave them (store.h V1).
+ *   K1  the cursor never passes a day that is not completely stored or not final.
+ *   K2  a day is stored once, its rows by clicks in the order of the pages (store.h V1).
  *   K3  a permanent refusal of one page stops its site, with its date and reason, and no other
  *       site: a day with a missing page is never shown as complete (B6, refused.c).
- *   K4  a run that is killed and started again asks for no page again whose job is done.
+ *   K4  a run that is killed and restarted requests no page again whose job is done.
  */
 #ifndef TIDE_CONSOLE_CONSOLE_H
 #define TIDE_CONSOLE_CONSOLE_H
@@ -34,7 +33,7 @@ typedef struct tide_console tide_console;
 
 enum {
     TIDE_CONSOLE_SITES_MAX = 1000,
-    TIDE_CONSOLE_DAYS_MAX = 600, /* 16 months, and some */
+    TIDE_CONSOLE_DAYS_MAX = 600, /* 16 months and a margin */
     TIDE_CONSOLE_WORKERS_MAX = 10,
     TIDE_CONSOLE_BATCH_MAX = 50,
 };
@@ -44,34 +43,35 @@ struct tide_console_options {
     tide_world *world;
     tide_secrets *secrets;
     const char *archive_dir; /* its folder console/ */
-    unsigned workers;        /* HTTP requests in the air; 0: 3 */
-    unsigned batch_max;      /* parts of one; 0: 50, or 1 with one worker */
-    /* The receiver of a finished day (B2); anything but TIDE_OK halts the account, and
-     * err says why.  On a worker's thread; may be NULL. */
+    unsigned workers;        /* HTTP requests in flight; 0: 3 */
+    unsigned batch_max;      /* requests per batch; 0: 50, or 1 with one worker */
+    /* Receives each finished day (B2); any status but TIDE_OK halts the account, and err says why.
+     * Called on a worker's thread; may be NULL. */
     tide_status (*on_day)(const char *site, const struct tide_console_set *set, const char *date,
                           uint64_t rows, void *arg, tide_error *err);
     void *on_day_arg;
 };
-/* Its rows beside the ledger; also where no engine runs (a copy of the ledger). */
+/* Creates its tables in the ledger's database; also without an engine (for a copy of the
+ * ledger). */
 tide_status tide_console_tables(tide_rows db, tide_error *err);
-/* Defines the kinds console.* and makes its tables. */
+/* Defines the kinds console.* and creates the tables. */
 tide_status tide_console_open(const struct tide_console_options *options, tide_mem *mem,
                               tide_console **console_out, tide_error *err);
 tide_status tide_console_close(tide_console *console, tide_error *err); /* after the engine */
 
-/* Closes the files of accounts that this process no longer holds, so that another one may
- * have them.  For a process that works on a shared ledger, every second or so. */
+/* Closes the files of accounts that this process no longer leases, so that another process can open
+ * them.  A process on a shared ledger calls it about every second. */
 tide_status tide_console_rest(tide_console *console, tide_error *err);
 
 /* ---- sign-ins and sites ---- */
 
-/* A sign-in has a name of the person's own ("console" unless said); known ones get the
- * new endpoint ("": Google's).  Its files are in our directory from now on
- * (engine/accounts/archive_id.h).  TIDE_INVALID: a shared ledger says that they are elsewhere. */
+/* Adds a sign-in under a name of the user's choice ("console" by default); a known one gets the new
+ * endpoint ("": Google's).  Its files are in our directory from now on
+ * (engine/accounts/archive_id.h).  TIDE_INVALID: a shared ledger places them elsewhere. */
 tide_status tide_console_account_add(tide_console *console, const char *name, const char *endpoint,
                                      tide_error *err);
-/* Whether the files that the ledger names are in this directory: only then may a process
- * take the account (tide_engine_options.may_take). */
+/* Whether the files of an account in the ledger are in this directory: only then may this process
+ * lease the account (tide_engine_options.may_take). */
 bool tide_console_is_here(tide_world *world, const char *archive_dir, const char *archive);
 /* TIDE_INVALID: neither a domain nor a URL-prefix property. */
 tide_status tide_console_site_add(tide_console *console, const char *name, const char *site,
@@ -85,7 +85,7 @@ struct tide_console_site {
     char endpoint[512];
     char site[TIDE_SC_SITE_BYTES_MAX + 1];
 };
-/* Sites that were added, by name. */
+/* Visits the added sites, by name. */
 tide_status tide_console_sites(tide_console *console,
                                void (*visit)(const struct tide_console_site *site, void *arg),
                                void *arg, tide_error *err);
@@ -93,17 +93,17 @@ tide_status tide_console_sites(tide_console *console,
 tide_status tide_console_site(tide_console *console, const char *site,
                               struct tide_console_site *site_out, tide_error *err);
 
-/* Stops fetching a site: its jobs are canceled, what is stored stays.  Added again, it goes on
- * where it was.  TIDE_NOT_FOUND.  The engine is open and has not been started. */
+/* Stops fetching a site: cancels its jobs, keeps stored days.  Added again, it resumes where it
+ * was.  TIDE_NOT_FOUND.  The engine is open and has not been started. */
 tide_status tide_console_site_remove(tide_console *console, const char *site, tide_error *err);
-/* Sites that the server refuses for good, and since when; by name. */
+/* Visits the sites that the server refuses permanently, with the time of the refusal; by name. */
 typedef void tide_console_refused_visit(const char *site, const char *reason,
                                         uint64_t since_unix_ms, void *arg);
 tide_status tide_console_refused(tide_console *console, tide_console_refused_visit *visit,
                                  void *arg, tide_error *err);
 
-/* Asks the server for the properties of a sign-in: a job of its own.  What it found is
- * visited when the engine is quiet again. */
+/* Reads the properties of a sign-in from the server, in a separate job.  Visit the result when the
+ * engine is idle again. */
 tide_status tide_console_list(tide_console *console, const char *name, tide_error *err);
 void tide_console_listed(tide_console *console,
                          void (*visit)(const char *site, const char *level, void *arg), void *arg);
@@ -116,27 +116,27 @@ struct tide_console_run {
     uint32_t dimensions;   /* bits; 0: query, page, country, device */
     char from[16], to[16]; /* dates; "": `days` before the last final day; yesterday */
     uint32_t days;         /* 0: 480, sixteen months */
-    bool sync;             /* without `from` and `days`: from the first day of the series */
+    bool sync;             /* without `from` and `days`: start at the first day of the series */
     bool no_totals;
-    bool again;         /* days that are stored and final too */
-    uint32_t row_limit; /* of a page; 0: 25,000 */
+    bool again;         /* also days that are stored and final */
+    uint32_t row_limit; /* rows per page; 0: 25,000 */
 };
-/* Enqueues a plan for each type; one for the same days that waits or runs is joined. */
+/* Enqueues a plan for each type; joins a waiting or running plan for the same days. */
 tide_status tide_console_run(tide_console *console, const struct tide_console_run *run,
                              tide_error *err);
 
-/* What this process has done so far (B8). */
+/* What this process has done (B8). */
 struct tide_console_state {
     struct tide_batch_state batches; /* of all sign-ins together */
     uint64_t days, rows, bytes;      /* stored, and received */
     uint64_t readings_more;          /* days that were read again, and how often */
-    uint64_t rows_missing;           /* on no page, however often (store.h, V5) */
+    uint64_t rows_missing;           /* rows found on no page (store.h V5) */
 };
-/* On a shared ledger: what another process, or this one at its next look, may do of what was
- * asked for here.  0 on a ledger of our own, whose engine is quiet when all is done. */
+/* On a shared ledger: the number of requested jobs that another process, or this one later, may
+ * still run.  0 on a ledger of our own, whose engine is idle when all is done. */
 tide_status tide_console_waiting(tide_console *console, uint64_t *count_out, tide_error *err);
 void tide_console_state(tide_console *console, struct tide_console_state *state_out);
-/* Requests of a site that are not done: 0 when everything that was asked for is stored. */
+/* Unfinished requests of a site: 0 when all requested days are stored. */
 tide_status tide_console_left(tide_console *console, const char *site, uint64_t *left_out,
                               tide_error *err);
 /* Whether a sign-in of this process was refused; the text says why. */

@@ -39,7 +39,7 @@ bool tide_date_parse(const char *text, int32_t *day_out)
         (text[0] - '0') * 1000 + (text[1] - '0') * 100 + (text[2] - '0') * 10 + (text[3] - '0');
     const int32_t month = (text[5] - '0') * 10 + (text[6] - '0');
     const int32_t day = days_of(year, month, (text[8] - '0') * 10 + (text[9] - '0'));
-    tide_date_format(day, again); /* 2026-02-30 comes back as another day */
+    tide_date_format(day, again); /* 2026-02-30 gives another day */
     if (month < 1 || month > 12 || strcmp(again, text) != 0)
         return false;
     *day_out = day;

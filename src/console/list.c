@@ -1,4 +1,4 @@
-/* console.sites: the properties that a sign-in can read (B11). */
+/* list.c - console.sites: the properties that a sign-in can read (B11). */
 #include "console/console_inside.h"
 
 #include <stdio.h>

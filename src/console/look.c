@@ -18,7 +18,7 @@ tide_status tide_console_look_refused(tide_ledger *ledger, tide_console_refused_
                                       void *arg, tide_error *err)
 {
     const tide_rows db = tide_ledger_rows(ledger);
-    bool has = false; /* an older version made the ledger, or the system was never used */
+    bool has = false; /* false: the ledger is of an older version, or the system was never used */
     const tide_status rc = tide_rows_has(db, "console_refused", "Search Console's rows", &has, err);
     return rc == TIDE_OK && has ? tide_console_refused_read(db, visit, arg, err) : rc;
 }

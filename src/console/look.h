@@ -1,26 +1,25 @@
-/* look.h - where each series stands, seen from outside: for `console status`.
+/* look.h - reads the state of each series, for `console status`.
  *
- * Everything is read, from a ledger that was opened to be read, so it works beside a
- * running backfill and without one. */
+ * Reads only, from a ledger opened for reading, so it works with or without a running backfill. */
 #ifndef TIDE_CONSOLE_LOOK_H
 #define TIDE_CONSOLE_LOOK_H
 
 #include "console/console.h"
 #include "ledger/ledger.h"
 
-/* The sites that were added; none where the system was never used. */
+/* Visits the added sites; none where the system was never used. */
 tide_status tide_console_look_sites(tide_ledger *ledger,
                                     void (*visit)(const struct tide_console_site *site, void *arg),
                                     void *arg, tide_error *err);
 
-/* Those that the server refuses for good. */
+/* Visits the sites that the server refuses permanently. */
 tide_status tide_console_look_refused(tide_ledger *ledger, tide_console_refused_visit *visit,
                                       void *arg, tide_error *err);
 
 struct tide_console_mark {
     char floor[16];     /* its first day; "": it was never planned */
     char tidemark[16];  /* the last day up to which all is complete and final; "": none yet */
-    uint64_t days_left; /* opened and not behind it */
+    uint64_t days_left; /* opened and not behind the tidemark */
 };
 tide_status tide_console_look_mark(tide_ledger *ledger, const struct tide_console_site *site,
                                    const struct tide_console_set *set,

@@ -35,7 +35,7 @@ void tide_names_clear(tide_names *names)
     tide_arena_reset(&names->texts);
 }
 
-/* Eight bytes at a time; the seed keeps strangers from choosing collisions. */
+/* Eight bytes at a time; the seed prevents chosen collisions. */
 static uint64_t hash_of(const tide_names *names, tide_text text)
 {
     uint64_t hash = names->seed ^ text.bytes * 0x9e3779b97f4a7c15u;

@@ -1,10 +1,9 @@
-/* names.h - texts and their numbers, remembered.
+/* names.h - a cache of texts and their numbers.
  *
- * Most rows of a day repeat the queries and pages of the day before: asking the
- * database for each would be most of the work.  When it is full it is emptied and
- * begins again; the database knows them all.
+ * Most rows of a day repeat the queries and pages of the day before: looking up each in the
+ * database would be most of the work.  A full cache is cleared; the database has all of them.
  *
- * Invariant: what is found is exactly what was put, byte for byte.
+ * Invariant: a lookup finds exactly the text that was put, byte for byte.
  */
 #ifndef TIDE_CONSOLE_NAMES_H
 #define TIDE_CONSOLE_NAMES_H
@@ -28,10 +27,9 @@ typedef struct tide_names {
 void tide_names_init(tide_names *names, uint64_t seed, tide_mem *mem);
 void tide_names_done(tide_names *names);
 void tide_names_clear(tide_names *names);
-/* 0: not known. */
+/* 0: not cached. */
 uint32_t tide_names_get(const tide_names *names, tide_text text);
-/* `number` is not 0.  Forgets everything first when it is full; no memory only means
- * that it is not remembered. */
+/* `number` is not 0.  Clears a full cache first; without memory the text is not cached. */
 void tide_names_put(tide_names *names, tide_text text, uint32_t number);
 
 #endif

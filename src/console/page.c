@@ -1,4 +1,4 @@
-/* console.page: one request of a day (B1, B2, B6). */
+/* page.c - console.page: one request of a day (B1, B2, B6). */
 #include "console/console_inside.h"
 
 #include "base/json.h"
@@ -94,7 +94,7 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
     return TIDE_OK;
 }
 
-/* ---- what is asked next ---- */
+/* ---- the next request ---- */
 
 struct tide_console_part tide_console_ask_part(const struct tide_console_ask *ask)
 {
@@ -122,9 +122,8 @@ void tide_console_ask_again(struct tide_console_ask *ask,
     ask->start_row = ask->from = across ? TIDE_SC_ROWS_MAX / 2 : 0;
 }
 
-/* The next request of the same day: a child, so it is in the same cycle.  It goes before
- * days that are not begun, so that days are finished one after another and little is
- * staged. */
+/* The next request of the same day: a child, so it is in the same cycle.  It runs before days that
+ * have not started, so that days are finished one after another and little is staged. */
 static tide_status next(tide_console *console, tide_job *job, const struct tide_console_ask *ask,
                         tide_error *err)
 {
@@ -162,8 +161,8 @@ static void forget_totals(void *arg)
     ask->position = NAN;
 }
 
-/* Sums with the queries that are hidden because they are rare.  A day without a row has
- * none of either. */
+/* Sums that include the rare queries, which the server hides.  A day without rows has no totals
+ * either. */
 static tide_status run_totals(tide_console *console, const struct tide_console_open_site *site,
                               tide_job *job, struct tide_console_ask *ask, tide_error *err)
 {

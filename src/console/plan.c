@@ -1,7 +1,7 @@
-/* console.plan: which days are missing, and what is opened for them (B2, B10).
+/* plan.c - console.plan: finds the missing days and opens cycles for them (B2, B10).
  *
- * Everything it decides is written with its own `done`, so a crash leaves either the
- * old state or all of the new cycles. */
+ * Everything it decides is written with its own `done`, so a crash leaves either the old state or
+ * all of the new cycles. */
 #include "console/console_inside.h"
 
 #include "base/check.h"
@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum {
-    LOOK_BACK_DAYS = 10,  /* how far the last final day is looked for */
-    FINAL_AFTER_DAYS = 3, /* when the server does not say */
+    LOOK_BACK_DAYS = 10,  /* how far back to look for the last final day */
+    FINAL_AFTER_DAYS = 3, /* if the server does not say */
     MONTHS_16_DAYS = 480,
 };
 
@@ -23,18 +23,18 @@ struct plan {
     uint32_t account;
     uint64_t number; /* of this plan */
     struct tide_console_series_row row;
-    struct tide_console_series_row seen; /* the row as it was read */
+    struct tide_console_series_row seen; /* the row as read */
     struct tide_stream_state state;
     uint64_t stream;
     bool again, totals, sync;
     uint32_t row_limit, days;
-    int32_t from, to;                   /* asked for; from may be earlier than anything there is */
-    int32_t last_final;                 /* as the server says */
-    int32_t first;                      /* of the cycles that are opened, to min(to, last_final) */
-    bool stored[TIDE_CONSOLE_DAYS_MAX]; /* final and there, from `from` */
+    int32_t from, to;                   /* requested; from may be earlier than any data */
+    int32_t last_final;                 /* according to the server */
+    int32_t first;                      /* first cycle to open; the last is min(to, last_final) */
+    bool stored[TIDE_CONSOLE_DAYS_MAX]; /* final and stored, from `from` on */
 };
 
-/* ---- what there is ---- */
+/* ---- stored days ---- */
 
 static bool note_day(const struct tide_console_day_row *day, void *arg)
 {
@@ -43,13 +43,13 @@ static bool note_day(const struct tide_console_day_row *day, void *arg)
     if (!day->final || !tide_date_parse(day->date, &number) || number < plan->from ||
         number - plan->from >= TIDE_CONSOLE_DAYS_MAX)
         return true;
-    /* A day that lacks rows is asked for again, as long as the server has it. */
+    /* A day with missing rows is requested again, as long as the server has it. */
     plan->stored[number - plan->from] =
         (day->counted && day->missing == 0) || number <= plan->last_final - MONTHS_16_DAYS;
     return true;
 }
 
-/* The last day that has any numbers. */
+/* The last day with any data. */
 static tide_status take_date(const struct tide_sc_row *row, void *arg)
 {
     int32_t *last = arg;
@@ -67,9 +67,9 @@ static void forget_date(void *arg)
     *(int32_t *)arg = INT32_MIN;
 }
 
-/* One call: the first day whose numbers may still change.  The server is at times days late,
- * and what it has nothing of yet looks like a day on which nobody searched; so a young day
- * is final only when it, or one after it, has numbers. */
+/* One call: the first day whose numbers may still change.  The server is sometimes days late, and a
+ * day without data yet looks like a day without searches; so a recent day is final only if it, or a
+ * later one, has data. */
 static tide_status ask_final(struct plan *plan, tide_job *job, int32_t today, tide_error *err)
 {
     char from[16];
@@ -101,7 +101,7 @@ static tide_status ask_final(struct plan *plan, tide_job *job, int32_t today, ti
     return rc;
 }
 
-/* ---- what to do ---- */
+/* ---- deciding ---- */
 
 static tide_status read_series(tide_transaction *transaction, void *arg, tide_error *err)
 {
@@ -112,7 +112,7 @@ static tide_status read_series(tide_transaction *transaction, void *arg, tide_er
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
 }
 
-/* Another plan of this series may have been written since; this one then begins anew. */
+/* Another plan of this series may have been written meanwhile; then this one starts again. */
 static tide_status series_unchanged(tide_transaction *transaction, const struct plan *plan,
                                     tide_error *err)
 {
@@ -126,8 +126,8 @@ static tide_status series_unchanged(tide_transaction *transaction, const struct 
     return TIDE_OK;
 }
 
-/* Where the stream goes on, or begins anew: the cursor only moves forward, so an earlier
- * day than its floor needs another stream; what is stored is not asked for again. */
+/* Where the stream continues, or starts again: the cursor only moves forward, so a day before its
+ * floor needs another stream; stored days are not requested again. */
 static tide_status place(struct plan *plan, tide_error *err)
 {
     int32_t floor = 0;
@@ -151,7 +151,7 @@ static tide_status place(struct plan *plan, tide_error *err)
     return TIDE_OK;
 }
 
-/* ---- writing it ---- */
+/* ---- writing ---- */
 
 static tide_status open_day(tide_transaction *transaction, const struct plan *plan, int32_t day,
                             uint64_t cycle, tide_error *err)
@@ -180,8 +180,8 @@ static tide_status open_day(tide_transaction *transaction, const struct plan *pl
     return rc;
 }
 
-/* The last day that gets a cycle.  Behind the days that are asked for come those that are
- * stored already, so that the mark does not fall back when an earlier day begins a new stream. */
+/* The last day that gets a cycle.  The requested days are followed by those stored already, so that
+ * the tidemark does not fall back when an earlier day starts a new stream. */
 static int32_t last_cycle(const struct plan *plan)
 {
     int32_t last = plan->to < plan->last_final ? plan->to : plan->last_final;
@@ -214,7 +214,7 @@ static tide_status write_plan(tide_transaction *transaction, void *arg, tide_err
     const int32_t last = last_cycle(plan);
     for (int32_t day = plan->first; rc == TIDE_OK && day <= last; day++)
         rc = open_cycle(transaction, plan, day, err);
-    /* What lies behind the mark and is missing, or is wanted again. */
+    /* Days behind the tidemark that are missing or requested again. */
     for (int32_t day = plan->from; rc == TIDE_OK && day < plan->first && day <= last; day++)
         if ((plan->again && day <= plan->to) ||
             (!plan->stored[day - plan->from] &&
@@ -271,13 +271,13 @@ static tide_status read_payload(struct plan *plan, tide_job *job, int32_t today,
             plan->to = today - 1;
         (void)snprintf(text, sizeof text, "%.*s", (int)from.bytes, from.data);
         if (!tide_date_parse(text, &plan->from))
-            plan->from = INT32_MIN; /* chosen when the last final day is known */
+            plan->from = INT32_MIN; /* set when the last final day is known */
     }
     json_decref(payload);
     return rc;
 }
 
-/* Without a first day: so many days; to keep a series up to date, from where it began. */
+/* Without a first day: `days` days; to keep a series up to date: from its first day. */
 static void choose_from(struct plan *plan)
 {
     int32_t floor = 0;

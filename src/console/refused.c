@@ -1,9 +1,9 @@
-/* refused.c - sites that the server refuses for good, and their way out (B6).
+/* refused.c - sites that the server refuses permanently, and how they recover (B6).
  *
- * A permanent refusal (403, 404, a request that makes no sense) concerns one site: the sign-in
- * and its other sites go on.  The jobs of that site fail without another call, so a day with a
- * missing page stays incomplete and the mark stays before it.  The next plan of the site asks the
- * server; when that goes well the refusal is forgotten and the failed jobs are tried again. */
+ * A permanent refusal (403, 404, an invalid request) concerns one site: the sign-in and its other
+ * sites continue.  The jobs of that site fail without another call, so a day with a missing page
+ * stays incomplete and the tidemark stays before it.  The next plan of the site calls the server;
+ * if that succeeds, the refusal is forgotten and the failed jobs are retried. */
 #include "console/console_inside.h"
 
 #include <inttypes.h>
@@ -94,7 +94,7 @@ tide_status tide_console_refused(tide_console *console, tide_console_refused_vis
     return tide_transact(console->options.engine, read_refusals, &ask, err);
 }
 
-/* ---- its jobs ---- */
+/* ---- jobs of a refused site ---- */
 
 enum { JOBS_MAX = 1000, FAILED = 3 };
 
@@ -105,7 +105,7 @@ struct jobs_ask {
     size_t count;
 };
 
-/* Failed ones first: a retried one is no longer failed, so the next slice has others. */
+/* Failed jobs first: a retried job is no longer failed, so the next slice has others. */
 static tide_status read_jobs(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct jobs_ask *ask = arg;
@@ -140,8 +140,8 @@ static tide_status retry_failed(tide_console *console, struct jobs_ask *ask, tid
     return rc;
 }
 
-/* The engine does not run, or the jobs are told to end: none comes back.  A failed job can be
- * canceled only when it waits again. */
+/* The engine does not run, or the jobs are told to stop: none returns.  A failed job can be
+ * canceled only after it is pending again. */
 static tide_status cancel_all(tide_console *console, struct jobs_ask *ask, tide_error *err)
 {
     tide_engine *engine = console->options.engine;
@@ -169,7 +169,7 @@ tide_status tide_console_refuse(tide_console *console, struct tide_console_open_
     if (first)
         (void)snprintf(site->refused, sizeof site->refused, "%s", text);
     tide_lock_drop(console->options.world, console->lock);
-    /* The row is for people; the job fails with the same text whether it is written or not. */
+    /* The row is for display; the job fails with the same text whether or not it is written. */
     if (first)
         (void)tide_transact(console->options.engine, write_refusal, &refusal, NULL);
     return tide_error_set(err, TIDE_PERMANENT, "%s", text);
@@ -203,8 +203,8 @@ tide_status tide_console_accepted(tide_console *console, struct tide_console_ope
     return rc;
 }
 
-/* The row keeps its number for the case that the site is added again: streams and stored
- * days go by it.  Account 0 does not exist. */
+/* The row keeps its number in case the site is added again: streams and stored days use it.
+ * Account 0 does not exist. */
 static tide_status drop_site(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const uint64_t *site = arg;

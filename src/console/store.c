@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    BUSY_MS = 5000, /* for somebody's sqlite3 on the same file */
+    BUSY_MS = 5000, /* to wait for a user's sqlite3 on the same file */
     CACHE_KIB = 32 << 10,
     PATH_BYTES = 4096,
     PAGE_TEXT_BYTES_MAX = 64 << 20,
@@ -53,7 +53,7 @@ static tide_status first_row(tide_console_store *store, tide_error *err)
     return rc;
 }
 
-/* A file that somebody put under another name is not believed. */
+/* A file with the name of another site is rejected. */
 static tide_status check_site(tide_console_store *store, tide_error *err)
 {
     sqlite3_stmt *stmt = NULL;

@@ -1,4 +1,4 @@
-/* store_commit.c - pages become a day, in one transaction (B2, V1). */
+/* store_commit.c - commits the pages of a day in one transaction (B2, V1). */
 #include "console/store_inside.h"
 
 #include "base/check.h"
@@ -33,7 +33,7 @@ static tide_status name_number(tide_console_store *store, unsigned kind, tide_te
     return rc;
 }
 
-/* The rows of a page with numbers for their texts, added to `facts`. */
+/* Adds the rows of a page, with numbers for their texts, to `facts`. */
 static tide_status facts_of(tide_console_store *store, const struct tide_console_set *set,
                             const tide_console_page *page, tide_buf *facts, tide_error *err)
 {
@@ -57,7 +57,7 @@ static tide_status facts_of(tide_console_store *store, const struct tide_console
 
 /* ---- a transaction ---- */
 
-/* What was numbered in a transaction that is undone has no number. */
+/* Numbers given to texts in a transaction that is rolled back are void. */
 static tide_status end(tide_console_store *store, tide_status rc, tide_error *err)
 {
     if (rc == TIDE_OK)
@@ -258,9 +258,9 @@ static tide_status day_sums(struct day *day, const struct tide_console_set *set,
     return rc;
 }
 
-/* What there is of this day already. */
+/* The stored state of this day. */
 struct before {
-    bool same; /* committed for this very plan: its job came again */
+    bool same; /* committed for this same plan: its job runs again */
     bool final;
     bool counted;
     uint64_t rows, missing;
@@ -293,7 +293,7 @@ static bool is_better(const struct before *before, const struct day *day)
            (before->counted && before->missing < day->all.missing);
 }
 
-/* Not proven to be whole: what came is kept for the next reading. */
+/* Not proven complete: keeps the rows for the next reading. */
 static tide_status read_again(struct day *day, const tide_buf *facts, tide_error *err)
 {
     tide_console_store *store = day->store;
@@ -322,7 +322,7 @@ static tide_status write_day(struct day *day, const struct tide_console_set *set
     return rc == TIDE_OK ? unstage(day->store, day->series, day->part->date, err) : rc;
 }
 
-/* The page that ends a reading, with what is staged. */
+/* Takes the page that ends a reading, with the staged pages. */
 static tide_status end_reading(struct day *day, const struct tide_console_set *set,
                                const struct before *before, const tide_console_page *page,
                                bool *again_out, tide_error *err)

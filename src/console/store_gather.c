@@ -1,10 +1,10 @@
-/* store_gather.c - the readings of a day become its rows (B2, V5).
+/* store_gather.c - combines the readings of a day into its rows (B2, V5).
  *
- * The server sorts by clicks and puts rows with equal clicks in any order, in another one
- * with each request.  So a row that ends one page may begin the next as well, and then
- * another row was on neither.  It can be counted: a reading from the first row to the
- * last comes across as many rows as the day has, each key that came twice stands for one
- * that never came, and as many keys as rows are proof that none is missing. */
+ * The server sorts by clicks and returns rows with equal clicks in any order, a different one with
+ * each request.  So a row at the end of one page may also be at the start of the next, and then
+ * another row was on neither.  That can be counted: a reading from the first row to the last
+ * returns as many rows as the day has, each key that came twice stands for one that never came, and
+ * as many keys as rows prove that none is missing. */
 #include "console/store_inside.h"
 
 #include "base/check.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys that were there: open addressing. */
+/* Keys seen so far: open addressing. */
 struct seen {
     uint32_t *cells; /* index + 1 of a fact */
     size_t capacity;
@@ -41,7 +41,7 @@ struct gather {
     struct seen seen;
     uint64_t rows_all; /* of all readings, repeated ones too */
     uint32_t whole;    /* the last reading that began with the first row */
-    uint32_t readings; /* that the rows are from */
+    uint32_t readings; /* number of readings the rows are from */
 };
 
 static size_t facts_in(const tide_buf *facts)
@@ -56,7 +56,7 @@ static void bind_part(const struct gather *gather, sqlite3_stmt *list)
     tide_bind_u64(list, 3, gather->part->asked);
 }
 
-/* What is staged: how many rows the day has, and whether this reading has no gap. */
+/* Counts the rows of the day in the staged pages, and checks that this reading has no gap. */
 static tide_status count(struct gather *gather, tide_error *err)
 {
     const struct tide_console_part *part = gather->part;
@@ -77,7 +77,7 @@ static tide_status count(struct gather *gather, tide_error *err)
         }
         if (reading < part->reading && reading == gather->whole)
             counted += rows;
-        /* Later ones are left from an earlier try of this very page. */
+        /* Later ones are left from an earlier attempt at this page. */
         if (reading == part->reading && start == next && start < part->start_row)
             next += rows;
         rc = tide_db_step(&gather->store->db, list, &row, err);
@@ -108,7 +108,7 @@ static tide_status take(struct gather *gather, const void *data, size_t bytes)
     return rc;
 }
 
-/* Every key once, from this reading on, the first one that came. */
+/* Every key once, from this reading on; the first occurrence counts. */
 static tide_status load(struct gather *gather, uint32_t reading_first, tide_error *err)
 {
     const struct tide_console_part *part = gather->part;
@@ -150,7 +150,7 @@ static int by_clicks(const void *a, const void *b)
     return left->index < right->index ? -1 : left->index > right->index;
 }
 
-/* Rows of several readings, in the order in which one would have given them. */
+/* Sorts rows of several readings into the order of a single one. */
 static tide_status put_in_order(struct gather *gather)
 {
     tide_mem *mem = gather->store->mem;
@@ -173,7 +173,7 @@ static tide_status put_in_order(struct gather *gather)
     return done ? TIDE_OK : TIDE_NO_MEMORY;
 }
 
-/* ---- the whole ---- */
+/* ---- the result ---- */
 
 static tide_status judge(struct gather *gather, tide_error *err)
 {
@@ -190,7 +190,7 @@ static tide_status judge(struct gather *gather, tide_error *err)
     to->missing = keys < to->counted ? to->counted - keys : 0;
     if (rc == TIDE_OK && gather->readings > 1)
         rc = put_in_order(gather);
-    /* Of a day that the server cuts, which of the last rows there are is luck. */
+    /* If the server truncates a day, it is chance which of the last rows were returned. */
     if (rc == TIDE_OK && cut && keys > TIDE_SC_DAY_ROWS_MAX)
         to->facts.bytes = TIDE_SC_DAY_ROWS_MAX * sizeof(struct tide_console_fact);
     return rc;

@@ -1,4 +1,4 @@
-/* store_inside.h - what the files of the store share. */
+/* store_inside.h - declarations shared by the files of the store. */
 #ifndef TIDE_CONSOLE_STORE_INSIDE_H
 #define TIDE_CONSOLE_STORE_INSIDE_H
 
@@ -18,7 +18,7 @@ enum tide_console_sql {
     TIDE_CONSOLE_SUMS,
     TIDE_CONSOLE_NAME_OF,
     TIDE_CONSOLE_READ_SQL = TIDE_CONSOLE_NAME_OF + TIDE_CONSOLE_NAMED,
-    /* the rest only where the file is written */
+    /* the rest only for files open for writing */
     TIDE_CONSOLE_SERIES_ADD = TIDE_CONSOLE_READ_SQL,
     TIDE_CONSOLE_DAY_FIND,
     TIDE_CONSOLE_DAY_PUT,
@@ -35,37 +35,37 @@ enum tide_console_sql {
     TIDE_CONSOLE_SQL = TIDE_CONSOLE_NAME_ADD + TIDE_CONSOLE_NAMED,
 };
 extern const char *const tide_console_sql[TIDE_CONSOLE_SQL];
-/* The days of a file that is only read and has not got its second version yet. */
+/* The days of a file that is open read-only and not yet migrated to version 2. */
 extern const char tide_console_sql_days_1[];
 
 struct tide_console_store {
     tide_mem *mem;
     tide_world *world;
-    tide_lock *lock; /* over everything below */
+    tide_lock *lock; /* guards everything below */
     tide_db db;
     bool read_only;
     char site[TIDE_SC_SITE_BYTES_MAX + 1];
     tide_names names[TIDE_CONSOLE_NAMED];
 };
 
-/* A row with numbers for its texts, as it is staged; 0: that dimension was not asked. */
+/* A row with numbers for its texts, as staged; 0: that dimension was not requested. */
 struct tide_console_fact {
     uint32_t keys[TIDE_CONSOLE_NAMED];
     double clicks, impressions, position;
 };
 
-/* The rows of all readings of a day so far, the one that ends now included. */
+/* The rows of all readings of a day so far, including the one that ends now. */
 struct tide_console_gathered {
     tide_buf facts;         /* each key once, by clicks */
-    uint64_t counted;       /* rows that the last whole reading came across */
+    uint64_t counted;       /* rows that the last complete reading returned */
     uint64_t missing;       /* of these were on no page */
     bool proven;            /* nothing is missing */
-    bool gap;               /* a page of this reading is not staged; the rest is not told */
+    bool gap;               /* a page of this reading is not staged; the other fields are not set */
     uint32_t reading_first; /* earlier ones are of another state of the day */
 };
 void tide_console_gathered_init(struct tide_console_gathered *gathered, tide_mem *mem);
 void tide_console_gathered_done(struct tide_console_gathered *gathered);
-/* `page` holds the facts that end this reading. */
+/* `page` has the facts that end this reading. */
 tide_status tide_console_gather(tide_console_store *store, uint64_t series,
                                 const struct tide_console_part *part, const tide_buf *page,
                                 struct tide_console_gathered *gathered, tide_error *err);
@@ -98,7 +98,7 @@ void tide_console_sums_done(tide_console_sums *sums);
 void tide_console_sums_clear(tide_console_sums *sums);
 tide_status tide_console_sums_add(tide_console_sums *sums, const struct tide_console_sum *sum);
 tide_status tide_console_sums_pack(const tide_console_sums *sums, tide_buf *out);
-/* TIDE_CORRUPT: not a whole number of entries. */
+/* TIDE_CORRUPT: a part of an entry is missing. */
 tide_status tide_console_sums_unpack(tide_console_sums *sums, tide_text body);
 
 /* The name of a dimension that has numbers, 0 .. TIDE_CONSOLE_NAMED - 1. */

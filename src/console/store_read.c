@@ -96,7 +96,7 @@ tide_status tide_console_store_sets(tide_console_store *store,
     return rc;
 }
 
-/* ---- the best of a range ---- */
+/* ---- the top keys of a range ---- */
 
 static int by_clicks(const void *a, const void *b)
 {
@@ -109,7 +109,7 @@ static int by_clicks(const void *a, const void *b)
     return left->key < right->key ? -1 : left->key > right->key;
 }
 
-/* All keys of the range, added up. */
+/* Adds up all keys of the range. */
 static tide_status sum_up(tide_console_store *store, uint64_t series, tide_sc_dimension by,
                           const char *from, const char *to, tide_console_sums *sums,
                           tide_error *err)

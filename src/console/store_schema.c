@@ -1,8 +1,8 @@
 #include "console/store_inside.h"
 
-/* Version 1.  SQLite keeps this text in the file, comments included, so that it
- * explains itself to whoever finds it (docs/console-format.md says the same at length).
- * Released versions are never edited; a new one is a further step. */
+/* Version 1.  SQLite keeps this text in the file, comments included, so that it explains itself to
+ * a reader without Tidemark (docs/console-format.md says the same at length).  Released versions
+ * are never edited; a new version is a further step. */
 static const char version_1[] =
     "CREATE TABLE property (\n"
     "  -- One row: whose numbers these are.\n"
@@ -82,7 +82,7 @@ static const char version_1[] =
     "    LEFT JOIN device ON device.id = fact.device\n"
     "    LEFT JOIN appearance ON appearance.id = fact.appearance;\n";
 
-/* Version 2 counts what is missing.  Pages that were staged before are asked for again. */
+/* Version 2 counts missing rows.  Pages that were staged before are requested again. */
 static const char version_2[] =
     "ALTER TABLE day ADD COLUMN missing INTEGER;\n"
     "DROP TABLE staged;\n"

@@ -18,7 +18,7 @@ void tide_console_sums_clear(tide_console_sums *sums)
     sums->count = 0;
 }
 
-/* Keys are numbers of texts: dense, so that mixing is all a hash needs.  0 is free. */
+/* Keys are numbers of texts: dense, so that mixing is enough as a hash.  0: a free cell. */
 static struct tide_console_sum *cell_of(const tide_console_sums *sums, uint32_t key)
 {
     size_t at = ((uint64_t)key * 0x9e3779b97f4a7c15u >> 20) & (sums->capacity - 1);

@@ -62,8 +62,7 @@ struct tide_restore {
     uint64_t trying; /* the entry that failed last ... */
     uint32_t tries;  /* ... this often */
     uint64_t looking;
-    char compared[TIDE_RESTORE_COMPARED_MAX]
-                 [TIDE_GMAIL_ID_BYTES_MAX + 1]; /* ids already found to differ */
+    char compared[TIDE_RESTORE_COMPARED_MAX][TIDE_GMAIL_ID_BYTES_MAX + 1]; /* these differ */
     size_t compared_count;
 };
 
