@@ -60,7 +60,7 @@ static tide_status client_of(struct cli *cli, struct tide_oauth_client *client)
         rc = cli_fail(
             cli, TIDE_INVALID,
             "Make an OAuth client of the type \"Desktop app\" in Google's console, download its "
-            "JSON file, and name it with --client FILE (docs/mail.md).",
+            "JSON file, and name it with --client FILE (docs/mail/sign-in.md).",
             "an OAuth client is needed to sign in");
     }
     return rc;
