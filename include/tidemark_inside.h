@@ -1,5 +1,4 @@
-/* tidemark_inside.h - what Tidemark's own systems need of the engine and other programs do
- * not.  Not installed. */
+/* tidemark_inside.h - engine functions for Tidemark's own systems.  Not installed. */
 #ifndef TIDEMARK_INSIDE_H
 #define TIDEMARK_INSIDE_H
 
@@ -7,32 +6,33 @@
 
 struct tide_cancel;
 
-/* A job's cancellation as a token, for what waits on its behalf; borrowed. */
+/* The job's cancellation token, for code that waits on its behalf; borrowed. */
 const struct tide_cancel *tide_job_cancellation(const tide_job *job);
 
-/* Whether the engine asks by this job if its one item, which succeeded before, still does
- * (E6.2).  The handler makes a real call and stores nothing. */
+/* Whether this job is a probe: its one item succeeded before, and the engine wants to know
+ * whether it still does (E6.2).  The handler makes a real call and stores nothing. */
 bool tide_job_is_probe(tide_job *job);
-/* The item is done, but no call was made for it: others cannot be compared with it. */
+/* The item is done, but no call was made for it: it says nothing about the account. */
 void tide_job_item_skipped(tide_job *job, size_t index);
 
-/* From now on the handler waits for room in a queue that others empty; `queue` is static and
- * names what it holds ("messages for the archive").  NULL: it waits no longer.  If it waits too
- * long, a person is told (E6.4, B13).  Waiting for quota is not such a wait. */
+/* From now on the handler waits for room in a queue that other threads empty; `queue` is static
+ * and names what it holds ("messages for the archive").  NULL: it waits no longer.  A wait that
+ * is too long raises an alert (E6.4, B13).  Waiting for quota is not such a wait. */
 void tide_job_queued(tide_job *job, const char *queue);
 
-/* Failed jobs of an account and of these kinds wait again, with a fresh budget: for kinds
- * that may be repeated and that nobody else would start again (E5.2).  What a person
- * canceled stays canceled. */
+/* Failed jobs of an account and of these kinds become pending again, with a fresh budget: for
+ * kinds that may be repeated and that nothing else would start again (E5.2).  Jobs that a user
+ * canceled stay canceled. */
 tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint32_t *kinds,
                               size_t kinds_count, uint64_t *count_out, tide_error *err);
 
-/* A call for this account succeeded that no job made: a sign-in was tried out. */
+/* A call outside of any job succeeded for this account: a sign-in was tested. */
 tide_status tide_account_answered(tide_engine *engine, uint32_t account, tide_error *err);
 
-/* From now on this process runs jobs of these accounts only, and of no account; what waits for
- * other accounts stays in the ledger.  Before the start.  `count` 0: of all.  A command that hands
- * work for another account to this process (engine/control/control.h) adds that account. */
+/* From now on this process runs only jobs of these accounts and jobs without an account; jobs of
+ * other accounts stay in the ledger.  Call it before the start.  `count` 0: all accounts.  A
+ * command that hands work for another account to this process (engine/control/control.h) adds that
+ * account. */
 tide_status tide_engine_only(tide_engine *engine, const char *const *names, size_t count,
                              tide_error *err);
 

@@ -34,7 +34,11 @@ typedef struct tide_buf {
 
 void tide_buf_init(tide_buf *buf, tide_mem *mem, size_t bytes_max); /* mem NULL: the heap */
 void tide_buf_done(tide_buf *buf);                                  /* a zeroed one is fine */
-void tide_buf_clear(tide_buf *buf);                                 /* keeps the room */
+void tide_buf_clear(tide_buf *buf);                                 /* keeps the memory */
+/* Appending:
+ *   TIDE_FULL       it would grow over bytes_max; the buffer is as it was
+ *   TIDE_NO_MEMORY  the buffer is as it was
+ *   TIDE_INVALID    the format is wrong (tide_buf_print() only) */
 tide_status tide_buf_add(tide_buf *buf, const void *bytes, size_t count);
 tide_status tide_buf_add_text(tide_buf *buf, const char *terminated);
 tide_status tide_buf_print(tide_buf *buf, const char *format, ...)

@@ -1,8 +1,8 @@
-/* http.h - HTTP calls of a handler: what it asks and what came back.
+/* http.h - HTTP calls of a handler: requests and responses.
  *
- * A request is a struct that you fill; a response is closed, made by
- * tide_response_new() and read through functions, so that it can grow.  One
- * response serves any number of calls, one after the other. */
+ * A request is a struct that you fill; a response is opaque, made by
+ * tide_response_new() and read through functions, so that later versions can add
+ * fields.  One response serves any number of calls, one after the other. */
 #ifndef TIDEMARK_HTTP_H
 #define TIDEMARK_HTTP_H
 
@@ -51,9 +51,9 @@ struct tide_request {
     uint32_t connect_timeout_ms; /* 0: 10 s */
     uint32_t stall_timeout_ms;   /* no byte for so long; 0: 60 s */
     uint32_t total_timeout_ms;   /* 0: no limit */
-    /* Sending it twice does no harm (GET, HEAD and OPTIONS are so anyway).  It
-     * allows a second try on a fresh connection when a kept one turns out to
-     * be dead, and an incomplete answer is TIDE_SERVER instead of
+    /* Sending it twice does no harm (always so for GET, HEAD and OPTIONS).  It
+     * allows a second try on a fresh connection when a kept-alive one turns out
+     * to be closed, and an incomplete answer is TIDE_SERVER instead of
      * TIDE_UNKNOWN. */
     bool repeatable;
     uint8_t reserved_flags[3]; /* zero */

@@ -24,7 +24,7 @@ typedef enum tide_status {
     TIDE_NOT_FOUND = -4,   /* the thing asked for is not in our own store */
     TIDE_EXISTS = -5,      /* it is there already */
     TIDE_STALE = -6,       /* a fencing token or an expected value no longer holds (E1.8) */
-    TIDE_CANCELED = -7,    /* somebody asked for this to end (E7.3) */
+    TIDE_CANCELED = -7,    /* a user or the engine asked for this to end (E7.3) */
     TIDE_STOPPED = -8,     /* the engine or the world is shutting down */
     TIDE_TIMEOUT = -9,     /* no answer in time */
     TIDE_THROTTLED = -10,  /* the provider refused for its quota, or ours would be crossed */
@@ -44,15 +44,15 @@ typedef enum tide_status {
     TIDE_BUG = -24,        /* we broke our own rule */
 } tide_status;
 
-/* What a failure asks of the one who sees it. */
+/* How the engine and its callers react to a status. */
 typedef enum tide_class {
     TIDE_CLASS_OK,
     TIDE_CLASS_RETRY,     /* try this item again later; costs an attempt */
-    TIDE_CLASS_THROTTLED, /* the account waits; the job pays nothing (E7.2) */
-    TIDE_CLASS_AUTH,      /* the account waits for its owner */
+    TIDE_CLASS_THROTTLED, /* the account waits; costs no attempt (E7.2) */
+    TIDE_CLASS_AUTH,      /* the account waits for a sign-in */
     TIDE_CLASS_NETWORK,   /* the account waits for the network */
-    TIDE_CLASS_DISK,      /* we wait for room */
-    TIDE_CLASS_CANCELED,  /* somebody's wish; the job pays nothing */
+    TIDE_CLASS_DISK,      /* the account waits for room on the disk */
+    TIDE_CLASS_CANCELED,  /* canceled, stopped or claim lost; costs no attempt */
     TIDE_CLASS_GONE,      /* the item vanished: recorded, not bad (E6.2) */
     TIDE_CLASS_PERMANENT, /* fails at once */
     TIDE_CLASS_BUG,

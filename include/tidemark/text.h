@@ -1,5 +1,5 @@
-/* text.h - strings that carry their length.  Borrowed, not terminated unless
- * somebody says so.  The layout is fixed. */
+/* text.h - strings that carry their length.  Borrowed; terminated only where a comment
+ * says so.  The layout is fixed. */
 #ifndef TIDEMARK_TEXT_H
 #define TIDEMARK_TEXT_H
 
