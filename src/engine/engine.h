@@ -1,11 +1,11 @@
-/* engine.h - the running engine, for the files of this folder only.
+/* engine.h - the running engine: its state and the functions its files share (README.md).
  *
  * One lock guards everything that decides: tracker, lanes, governors, frontiers,
- * queues.  It is held for microseconds, never over a wait, a database or a
- * handler (W3).  Four sorts of threads meet at it:
+ * queues.  It is held for microseconds, never during a wait, a database call or a
+ * handler (world.h W3).  Four kinds of threads take it:
  *
- *   workers     take a HELD job, run its handler, leave its end in `ended`
- *   writer      takes ends, writes and claims together, commits them as one
+ *   workers     take a HELD job, run its handler, put its end into `ended`
+ *   writer      takes ends, write requests and claims together, commits them as one
  *               transaction, applies the results (engine/writer/writer.c)
  *   dispatcher  wakes up for time: due jobs, quota, stalls, schedules
  *   callers     put a tide_write into the queue and wait for it
@@ -15,7 +15,7 @@
  *   N2  a job is in `ended` exactly once between its end and its commit.
  *   N3  effects synced < done < cursor: a cursor is moved in a transaction after
  *       the one that wrote the last `done` before it (E1.4).
- *   N4  memory, not the disk, runs behind: the tracker learns of a change only
+ *   N4  memory follows the disk, never leads it: the tracker gets a change only
  *       after its transaction is durable.
  */
 #ifndef TIDE_ENGINE_ENGINE_H
@@ -47,37 +47,37 @@ struct tide_kind_entry {
     uint32_t id;           /* the ledger's */
 };
 
-/* An item that succeeded, by a call: for probes (E6.2). */
+/* An item for which a call succeeded: for probes (E6.2). */
 struct tide_good {
     uint32_t kind;
     char item[TIDE_ITEM_BYTES_MAX + 1];
 };
 enum { TIDE_GOODS = 4 };
 
-/* Its jobs in the window, as tide_accounts_count() found them. */
+/* An account's jobs in the window, as counted by tide_accounts_count(). */
 struct tide_account_jobs {
     uint32_t states[TIDE_JOB_STATES];
-    uint32_t claimed; /* those that the ledger was asked for, or that a worker still has */
+    uint32_t claimed; /* being claimed, claimed, or still in a worker */
     uint64_t bytes;
 };
 
 /* The longest wait for room in a queue, as the last look found it (engine/accounts/queues.c). */
 struct tide_queued {
     const char *queue;
-    uint64_t since_ms; /* 0: nobody waits */
-    bool told;         /* the alerts know of a wait */
+    uint64_t since_ms; /* 0: no handler waits */
+    bool told;         /* the wait was reported to the alerts */
 };
 
-/* What the ledger remembers of an account beside its jobs (engine/accounts/metadata.c). */
+/* What the ledger stores about an account besides its jobs (engine/accounts/metadata.c). */
 struct tide_metadata {
     uint64_t bytes;       /* as last measured */
-    uint64_t grown;       /* by the bad items since then, about */
+    uint64_t grown;       /* bytes of bad items added since then, about */
     uint64_t measured_ms; /* when */
     bool due;             /* not measured yet by this process */
-    bool asked;           /* the writer is to measure it */
-    bool used;            /* something happened since then */
-    bool bad;             /* there were records of its items */
-    bool bad_told;        /* a job of this process reported some: a measure may be older */
+    bool asked;           /* the writer has a request to measure it */
+    bool used;            /* the account made calls or ended jobs since then */
+    bool bad;             /* the last measure found records of its items */
+    bool bad_told;        /* a job of this process reported some, perhaps after the measure */
 };
 
 struct tide_account {
@@ -88,28 +88,27 @@ struct tide_account {
     tide_badness *badness;
     struct tide_good goods[TIDE_GOODS]; /* the newest first */
     uint32_t goods_count;
-    bool good_stored;  /* one of this run is in the ledger, for the next run */
+    bool good_stored;  /* an item of this run is in the ledger, for the next run */
     uint64_t probe_id; /* the job that probes it, 0: none */
-    uint32_t admitted; /* jobs the lanes were told it may have */
-    bool held;         /* this process runs it; always so where the ledger is ours alone */
+    uint32_t admitted; /* how many of its jobs the lanes may have */
+    bool held;         /* leased to this process; always true on SQLite */
     bool leaving;      /* on a shared ledger: to be given up once nothing of it is claimed */
-    bool
-        unwanted; /* this process was started for others (engine/accounts/wanted.c): it is not run */
-    struct tide_outcome outcome; /* what its calls came to last */
-    bool bound;                  /* its archive is local files: hardly anybody else could take it */
+    bool unwanted;     /* not an account this process works for (engine/accounts/wanted.c) */
+    struct tide_outcome outcome; /* of its last calls */
+    bool bound; /* its archive is local files: other processes can hardly take it */
     /* On a shared ledger: jobs of kinds that this process does not run (fleet/look.c). */
-    uint64_t foreign_ms;       /* since when some were met; 0: none */
-    uint64_t offered_until_ms; /* given up for those who run them: left to them until then */
-    uint64_t offer_wait_ms;    /* grows each time that nobody wanted it */
-    bool offered_work;         /* there was work of ours, too */
-    bool offered_share;        /* to the poorest, whatever its jobs are */
+    uint64_t foreign_ms;       /* when the first such job was found; 0: none */
+    uint64_t offered_until_ms; /* given up for processes that run them: not retaken until then */
+    uint64_t offer_wait_ms;    /* before the next offer; grows each time no process took it */
+    bool offered_work;         /* it had jobs of our kinds, too */
+    bool offered_share;        /* offered to the member with the fewest accounts */
     bool paused;
     bool halted;
     char halt_reason[TIDE_ERROR_TEXT_BYTES_MAX + 1];
     uint64_t calls, refused;              /* since the last look of the alerts */
-    uint64_t failed, retried, split, bad; /* since start, for people (E9.1) */
+    uint64_t failed, retried, split, bad; /* since start, for display (E9.1) */
     struct tide_account_totals totals;    /* up to the last look, of all processes (M4) */
-    struct tide_account_totals counted;   /* what `totals` has of the four above */
+    struct tide_account_totals counted;   /* the part of the four above that `totals` has */
     bool windows_changed; /* since they were saved (engine/accounts/alerting_saved.c) */
     struct tide_demand demand;
     struct tide_queued queued;
@@ -126,11 +125,11 @@ struct tide_common_limit {
 };
 enum { TIDE_COMMON_LIMITS = 2 };
 
-/* What is known of an unfinished cycle, for people (E9.1). */
+/* An unfinished cycle, for display (E9.1). */
 struct tide_cycle_live {
     uint64_t ordinal;
     uint64_t total, outstanding, failed, bad;
-    uint64_t beat_ms; /* when something of it ended last */
+    uint64_t beat_ms; /* when a job of it ended last */
     char start[48], end[48];
 };
 
@@ -144,7 +143,7 @@ struct tide_stream {
     size_t live_count, live_capacity;
 };
 
-/* What a transaction made, told to the core once it is durable (N4). */
+/* New jobs and cycles of a transaction: given to the core once it is durable (N4). */
 struct tide_births {
     struct tide_birth {
         struct tide_brief brief; /* not_before_ms holds unix ms */
@@ -156,7 +155,7 @@ struct tide_births {
         uint64_t stream;
         uint64_t ordinal;
         uint64_t cycle;
-        uint64_t jobs; /* it got none: finished at once */
+        uint64_t jobs; /* 0: the cycle is finished at once */
         char start[48], end[48];
     } * cycles;
     size_t cycles_count, cycles_capacity;
@@ -169,8 +168,8 @@ struct tide_transaction {
     struct tide_births births;
 };
 
-/* One caller's wish for the next transaction.  Lives on the caller's stack until
- * `done`. */
+/* One caller's write request: a part of the next transaction.  Lives on the caller's stack
+ * until `done`. */
 struct tide_write {
     struct tide_write *next;
     tide_transact_fn *run;
@@ -178,11 +177,12 @@ struct tide_write {
     struct tide_transaction transaction;
     /* Runs under the lock once it is durable; may be NULL. */
     void (*apply)(tide_engine *engine, void *arg, uint64_t now_ms);
-    /* Set for a wish nobody waits for: frees it.  Else it is the caller's. */
+    /* Set when no caller waits for the request: frees it.  NULL: it belongs to the caller. */
     void (*drop)(tide_engine *engine, struct tide_write *write);
-    bool own;  /* what `run` says is its caller's affair where no statement failed */
-    bool slow; /* the server gave up waiting for it: it is not tried again */
-    bool over; /* `run` ended the transaction it ran in: likewise */
+    bool own;  /* `run` is a program's callback: its status counts for its caller only, unless a
+                  statement failed (writer.c) */
+    bool slow; /* `run` took so long that the server ended the transaction: it is not run again */
+    bool over; /* `run` ended the transaction it ran in: it is not run again */
     bool done;
     tide_status status;
     tide_error err;
@@ -199,7 +199,7 @@ struct tide_job_item {
     tide_text text;
     tide_status status; /* TIDE_OK: open; see `done` */
     bool done;
-    bool skipped; /* done without a call: it says nothing about the account */
+    bool skipped; /* done without a call: says nothing about the account */
     bool failed;
     char *reason;
 };
@@ -211,7 +211,7 @@ struct tide_job {
     struct tide_brief brief;
     struct tide_job_body *body;
     tide_cancel cancel;
-    bool user_cancel; /* a command wants it to end, whatever else it was canceled for */
+    bool user_cancel; /* a command canceled it, whatever other reason came first */
     tide_job *next;   /* in `ended` or the free list */
 
     /* the handler's own */
@@ -236,16 +236,16 @@ struct tide_job {
     tide_error err;
     struct tide_finish finish;
     struct tide_transaction effects_transaction;
-    bool effects_slow; /* they took so long that a server may have given up waiting */
+    bool effects_slow; /* they took so long that a server may have ended the transaction */
     bool effects_over; /* one of them ended the transaction it ran in */
     uint8_t refusals;  /* of its end, so far */
-    bool counted;      /* once its end is durable it is counted and logged */
+    bool counted;      /* it ran: count and log its end once that is durable */
     uint32_t items_stored, items_bad; /* by its end */
     bool split_unrun;                 /* its process died with it too often (E7.1) */
     bool given_up; /* the supervisor took it from a worker that does not return */
 };
 
-/* Between two statements a server waits 5 s for a transaction of ours (ledger/postgres/postgres.c). */
+/* The server ends a transaction of ours that is idle for 5 s (ledger/postgres/postgres.c). */
 enum { TIDE_CALLBACK_MS_MAX = 4000 };
 
 struct tide_worker {
@@ -261,8 +261,8 @@ typedef enum tide_phase {
     TIDE_PHASE_OPEN, /* not started */
     TIDE_PHASE_RUN,
     TIDE_PHASE_GRACE,  /* stopping: running jobs may end */
-    TIDE_PHASE_CANCEL, /* stopping: they were canceled */
-    TIDE_PHASE_ENDED,  /* threads are leaving */
+    TIDE_PHASE_CANCEL, /* stopping: running jobs were canceled */
+    TIDE_PHASE_ENDED,  /* threads return */
 } tide_phase;
 
 struct tide_engine {
@@ -272,13 +272,13 @@ struct tide_engine {
     struct tide_settings *settings;
     bool settings_owned;
     char state_dir[4096 - 64];
-    char *ledger_path; /* owned: state.db, or postgres:// with perhaps a password */
+    char *ledger_path; /* owned: state.db, or postgres://, perhaps with a password */
     char run_id[33];
     uint64_t owner;      /* random per start (lesson 4) */
     uint64_t token_next; /* of claims, rising over restarts */
-    tide_ledger *ledger; /* the writer thread's once started */
+    tide_ledger *ledger; /* used by the writer's thread only, once it runs */
     tide_file_lock *file_lock;
-    tide_map died_often; /* jobs over their budget by the death of a process; fixed once open */
+    tide_map died_often;      /* jobs over their budget because processes died; fixed once open */
     struct tide_fleet *fleet; /* NULL: the ledger is ours alone */
     bool (*may_take)(void *arg, const char *account, const char *provider, const char *archive);
     void *may_take_arg;
@@ -286,7 +286,7 @@ struct tide_engine {
     size_t only_count;
     struct tide_control *control; /* NULL: none */
     tide_log *log;                /* NULL: none */
-    tide_log log_owned;           /* what it points to unless the caller gave one */
+    tide_log log_owned;           /* what `log` points to unless the caller gave one */
 
     uint64_t interactive_below_bytes; /* settings that callers read without the lock */
     uint64_t retry_after_ms_max;
@@ -300,7 +300,7 @@ struct tide_engine {
     tide_cond *work;  /* workers wait here */
     tide_cond *write; /* the writer */
     tide_cond *pump;  /* the dispatcher */
-    tide_cond *news;  /* callers: their write is done, the engine is quiet or ended */
+    tide_cond *news;  /* callers: their write is done, or the engine is quiet or ended */
 
     /* under the lock from here on */
     tide_phase phase;
@@ -313,9 +313,9 @@ struct tide_engine {
     tide_bandwidth bandwidth;
     struct tide_common_limit limits[TIDE_COMMON_LIMITS];
     struct tide_tuning tuning;
-    uint64_t settings_print;   /* of the file when the keeper looked last; its own */
-    uint64_t settings_refused; /* what was said about it last; 0: nothing */
-    uint64_t settings_look_ms; /* when it looks again */
+    uint64_t settings_print;   /* hash of the file at the keeper's last look; the keeper's own */
+    uint64_t settings_refused; /* hash of the last error logged about it; 0: none */
+    uint64_t settings_look_ms; /* when the keeper looks again */
     tide_schedules *schedules;
     struct tide_schedule_plan *plans;
     tide_map kind_index;
@@ -333,7 +333,7 @@ struct tide_engine {
     tide_job *free_jobs;
     size_t free_jobs_count, jobs_reserved;
     struct tide_write *writes_first, *writes_last;
-    uint32_t ahead; /* claims beyond what can start now, from our own pace */
+    uint32_t ahead; /* claims beyond what can start now, from how fast jobs ended */
 
     struct tide_batch *batch; /* the writer's own */
     tide_thread *writer_thread, *dispatcher_thread, *keeper_thread;
@@ -342,16 +342,16 @@ struct tide_engine {
     uint32_t workers_idle;  /* waiting on `work` */
     uint32_t abandoned_count;
     uint32_t workers_wanted;
-    bool workers_started; /* tide_engine_start() is through with their threads */
+    bool workers_started; /* tide_engine_start() has started their threads */
     bool writer_idle;
-    bool writer_gone;            /* nobody takes wishes any more */
+    bool writer_gone;            /* the writer has returned: write requests are refused */
     bool writer_busy;            /* between gathering and applying */
     bool stuff_to_claim;         /* something became WANTED since the writer looked */
     bool save_due;               /* a governor wants its spending saved (E4.3b) */
     uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */
     uint64_t stop_at_ms;         /* end of the grace */
-    uint64_t retry_writes_at_ms; /* disk full: the writer waits until then */
-    uint32_t write_failures;     /* transactions that failed since one was written */
+    uint64_t retry_writes_at_ms; /* a transaction failed: the writer waits until then; 0: no */
+    uint32_t write_failures;     /* transactions that failed since the last success */
     uint64_t started_ms;
     uint64_t opened_unix_ms;
     uint64_t beats_at_ms;     /* when beats go to the ledger next */
@@ -361,9 +361,9 @@ struct tide_engine {
     tide_cond *keeper;
     uint32_t wal_log;   /* pages in the log after the last transaction */
     uint32_t wal_pages; /* of them those that were written since the last checkpoint */
-    bool wal_copying;   /* keeper or writer is at it: one at a time, they share a connection */
-    bool wal_short;     /* the keeper copied most of the log: the rest is the writer's */
-    struct tide_queued queued; /* of no account, and the ends that wait for the ledger */
+    bool wal_copying;   /* keeper or writer copies it: one at a time, they share a connection */
+    bool wal_short;     /* the keeper copied most of the log: the writer copies the rest */
+    struct tide_queued queued; /* of jobs without account, and of ends that wait for the writer */
     uint32_t waiters;          /* callers in tide_engine_wait() */
 
     /* counters since start */
@@ -375,31 +375,32 @@ struct tide_kind_entry *tide_engine_kind_of(tide_engine *engine, uint32_t id);
 struct tide_account *tide_engine_account_of(tide_engine *engine, uint32_t id);
 struct tide_stream *tide_engine_stream_of(tide_engine *engine, uint64_t id);
 void tide_engine_cache_settings(tide_engine *engine);
-bool tide_engine_check(tide_engine *engine); /* N1, N2 as far as memory tells; under the lock */
-/* Tells those who wait for quiet, when it may have come. */
+bool tide_engine_check(tide_engine *engine); /* N1, N2, from memory alone; under the lock */
+/* Wakes callers of tide_engine_wait() when the engine may be quiet. */
 void tide_engine_quiet(tide_engine *engine);
 void tide_job_log(const tide_job *job, tide_log_level level, const char *event, tide_text detail);
+/* Stops the engine because of an error; tide_engine_wait() returns it.  Under the lock. */
 void tide_engine_fail(tide_engine *engine, tide_status status, const tide_error *err);
-/* Takes a stream in when it is not known yet, with its unfinished cycles. */
+/* Loads a stream with its unfinished cycles, unless it is in memory already. */
 tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_stream_row *row,
                                     tide_error *err);
 
 /* ---- dispatcher.c ---- */
-/* Moves everything that may move now: due jobs, preemptions, wake-ups.  Called
- * under the lock by whoever changed something. */
+/* Handles everything that can proceed now: due jobs, preemptions, wake-ups.  Called
+ * under the lock by the thread that changed something. */
 void tide_dispatch(tide_engine *engine, uint64_t now_ms);
 void tide_dispatcher_main(void *arg);
-/* Gives back what is claimed and does not run: of one account that may not run
- * now, or of all (NULL) at a stop. */
+/* Puts back jobs that are claimed and do not run: those of one account that may not
+ * run now, or all (NULL) at a stop or a lost lease. */
 void tide_dispatch_put_back(tide_engine *engine, const struct tide_account *account,
                             uint64_t now_ms);
-/* A job the ledger has pending: into the window if there is room. */
+/* Adds a job that is pending in the ledger to the window, if there is room. */
 void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms);
 void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
 
 /* ---- worker.c ---- */
 void tide_worker_main(void *arg);
-bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can be had */
+bool tide_worker_add(tide_engine *engine); /* under the lock; false: no more can be started */
 /* Takes the job from a worker whose handler ignores its cancellation; under the lock. */
 void tide_worker_give_up(tide_engine *engine, struct tide_worker *worker, uint64_t now_ms);
 
@@ -409,42 +410,42 @@ void tide_writer_free(tide_engine *engine);
 void tide_writer_main(void *arg);
 bool tide_writer_has_work(const tide_engine *engine);
 void tide_write_push(tide_engine *engine, struct tide_write *write); /* under the lock */
-/* Puts it in the queue and waits until it is durable or refused. */
+/* Queues the request and waits until it is durable or refused. */
 tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);
 void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms);
 void tide_births_done(struct tide_births *births, tide_mem *mem);
 
 /* ---- finish.c ---- */
-/* Decides what a job's end means and fills job->finish.  True: it goes to the
+/* Decides what a job's end means and fills job->finish.  true: pass it to the
  * writer; false: it is parked and comes back by itself.  Under the lock. */
 bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms);
 /* Ends a claimed job that did not run: put back, or canceled. */
 void tide_job_put_back(tide_job *job, tide_row_state state, tide_status why, uint64_t now_ms);
-/* Its end was refused although its row is still ours: decides anew, as after a failure. */
+/* The ledger refused the end although our claim still holds: decides again, as after a failure. */
 void tide_job_refused(tide_job *job, tide_status status, const char *text, uint64_t now_ms);
-/* Turns an end after which it would run again into a cancellation. */
+/* Turns an end after which the job would run again into a cancellation. */
 void tide_job_cancel_end(tide_job *job);
-/* Its end is durable. */
+/* Counts and logs an end that is durable. */
 void tide_job_count(tide_job *job, uint64_t now_ms);
 void tide_ended_push(tide_engine *engine, tide_job *job);
 
 /* ---- job.c ---- */
-/* Before rows are claimed: `count` more jobs can then be taken.  A row that is claimed and has no
- * job would run under our name until the process ends.  false: no memory for as many.  What the
- * writer reserved and did not take is free again after its batch (jobs_reserved = 0). */
+/* Call it before rows are claimed: afterwards tide_job_take() succeeds `count` more times.  A
+ * claimed row without a job would stay running under our name until the process ends.  false: no
+ * memory.  Reservations that the writer did not use end with its batch (jobs_reserved = 0). */
 bool tide_jobs_reserve(tide_engine *engine, size_t count);
 tide_job *tide_job_take(tide_engine *engine, const struct tide_brief *brief,
-                        struct tide_job_body *body); /* one that was reserved */
+                        struct tide_job_body *body); /* uses a reservation */
 void tide_job_drop(tide_job *job);
 
 /* ---- enqueue.c ---- */
 tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, tide_error *err);
 void tide_spec_convert(tide_engine *engine, const struct tide_spec *spec, uint64_t now_unix_ms,
-                       struct tide_job_new *job_out); /* a checked one */
+                       struct tide_job_new *job_out); /* after tide_spec_check() */
 
 /* ---- supervisor.c, scheduler.c, engine/accounts/alerting.c ---- */
 uint64_t tide_supervise(tide_engine *engine, uint64_t now_ms); /* next look */
-/* Another period for the schedule of that name, if there is one; under the lock. */
+/* Changes the period of the schedule of that name, if there is one; under the lock. */
 void tide_schedule_period(tide_engine *engine, const char *name, uint64_t period_ms);
 uint64_t tide_schedule_look(tide_engine *engine, uint64_t now_ms);
 uint64_t tide_alerting_look(tide_engine *engine, uint64_t now_ms);
@@ -456,16 +457,16 @@ void tide_scheduler_free(tide_engine *engine);
 tide_status tide_alerting_new(tide_engine *engine);
 void tide_alerting_free(tide_engine *engine);
 void tide_alerting_reload(tide_engine *engine); /* the settings changed */
-/* What no account is to blame for; its row in the ledger has account 0. */
+/* The account of alerts that concern no account; their row in the ledger has account 0. */
 enum { TIDE_ALERTS_NO_ACCOUNT = INT32_MAX };
 /* ---- engine/accounts/metadata.c ---- */
-/* Has those accounts measured that need it; when to look again. */
+/* Requests a measure of the accounts that need one; returns when to look again. */
 uint64_t tide_metadata_look(tide_engine *engine, uint64_t now_ms);
 /* ---- engine/accounts/queues.c ---- */
 void tide_queues_look(tide_engine *engine, uint64_t now_ms);
 /* ---- engine/accounts/alerting_saved.c ---- */
-/* Takes over what earlier processes raised and counted: of all accounts, when the ledger is ours
- * alone; of one that was taken, on a shared one. */
+/* Loads the alerts and counts of earlier processes: for all accounts on SQLite; for an account
+ * that was taken, on a shared ledger. */
 tide_status tide_alerting_load(tide_engine *engine, tide_error *err);
 void tide_alerting_taken(tide_engine *engine, struct tide_account *account, tide_text windows,
                          tide_text totals, uint64_t now_ms);
@@ -480,7 +481,7 @@ tide_status tide_alerting_saved_take(tide_engine *engine, struct tide_account *a
                                      uint64_t now_ms, struct tide_alerting_saved *saved);
 tide_status tide_alerting_saved_write(tide_tx *tx, const struct tide_alerting_saved *saved,
                                       tide_error *err);
-/* Reads them; `windows_out` and `totals_out` are empty where there are none. */
+/* Reads them; a text stays empty where the ledger has none. */
 tide_status tide_alerting_saved_read(tide_ledger *ledger, uint32_t account,
                                      struct tide_alerting_saved *saved, tide_error *err);
 
@@ -491,17 +492,17 @@ tide_status tide_engine_purge(tide_engine *engine, uint64_t older_ms, const tide
                               uint64_t *count_out, tide_error *err);
 
 /* ---- stream.c ---- */
-/* One without cycles; and its unfinished ones, from the ledger. */
+/* Makes a stream without cycles; then loads its unfinished cycles from the ledger. */
 tide_status tide_stream_new(tide_engine *engine, const struct tide_stream_row *row,
                             struct tide_stream **stream_out, tide_error *err);
 tide_status tide_stream_cycles_load(tide_engine *engine, struct tide_stream *stream,
                                     tide_error *err);
-/* Replaces what is known of a stream by what the ledger says.  The writer's, under the lock,
+/* Replaces a stream in memory by what the ledger says.  The writer calls it under the lock,
  * which is dropped meanwhile. */
 tide_status tide_stream_reload(tide_engine *engine, uint64_t id, tide_error *err);
 void tide_stream_free(tide_engine *engine, struct tide_stream *stream);
 const struct tide_cycle_live *tide_stream_live(const struct tide_stream *stream, uint64_t ordinal);
-/* What the ledger says about a cycle now; a finished one is forgotten. */
+/* Updates a cycle with the ledger's counts; removes it when it is finished. */
 void tide_stream_cycle_is(tide_engine *engine, struct tide_stream *stream,
                           const struct tide_cycle_live *live);
 
@@ -509,7 +510,7 @@ void tide_stream_cycle_is(tide_engine *engine, struct tide_stream *stream,
 struct json_t *tide_engine_snapshot_json(tide_engine *engine);
 
 /* ---- transfer.c ---- */
-void tide_transfer_settings(tide_engine *engine); /* at start, and when they changed */
+void tide_transfer_settings(tide_engine *engine); /* at start, and when the settings changed */
 /* tide_world_call() within the bandwidth that the settings allow (E4.7). */
 tide_status tide_transfer_call(tide_job *job, const struct tide_request *request,
                                struct tide_response *response, tide_error *err);
@@ -517,40 +518,41 @@ tide_status tide_transfer_call(tide_job *job, const struct tide_request *request
 /* ---- engine/accounts/wanted.c ---- */
 /* Whether this process works for accounts of that name (tide_engine_only()). */
 bool tide_engine_wants(const tide_engine *engine, const char *name);
-/* A command asks for this account: it is run here from now on, wanted or not, and a wait for a
- * sign-in ends.  TIDE_NOT_FOUND. */
+/* A command hands over work for this account: this process runs it from now on, wanted or not,
+ * and a wait for a sign-in ends.  TIDE_NOT_FOUND. */
 tide_status tide_account_asked(tide_engine *engine, uint32_t account, tide_error *err);
 
 /* ---- engine/accounts/outcome_note.c: under the lock ---- */
-/* What a call or a job of the account came to.  `host` may be "". */
+/* Records the outcome of a call or a job of the account.  `host` may be "". */
 void tide_account_came_to(tide_engine *engine, struct tide_account *account, tide_status status,
                           tide_text host, const char *text);
-/* What is not in the ledger yet goes there. */
+/* Writes the outcomes that are not in the ledger yet. */
 void tide_outcomes_save(tide_engine *engine);
 
 /* ---- engine/accounts/account.c ---- */
 tide_status tide_engine_accounts_load(tide_engine *engine, tide_error *err);
 void tide_engine_accounts_free(tide_engine *engine);
-/* An item that can be fetched is remembered, also for the next run: when one bad item
- * is all that is left after a restart, somebody must tell it from a bad day (E6.2). */
-/* Whether this job probes its account; and how that ended. */
+/* Whether this job probes its account; and the result of the probe. */
 bool tide_account_is_probe(const tide_job *job);
 void tide_account_probed(tide_job *job, tide_status status, uint64_t now_ms);
+/* Remembers an item that can be fetched, also for the next run: when after a restart one failing
+ * item is all that is left, only a probe of a good one tells a bad item from an outage (E6.2). */
 void tide_account_good_item(tide_engine *engine, struct tide_account *account, uint32_t kind,
                             tide_text item);
-/* Carries out what badness.h wants: a probe of a good item, or a halt. */
+/* Carries out the orders of badness.h: a probe of a good item, or a halt. */
 void tide_account_badness_orders(tide_engine *engine, struct tide_account *account,
                                  uint64_t now_ms);
 
-/* The ledger's row as it is now: a new account, a pause, a halt; under the lock. */
+/* Updates memory from the ledger's row: a new account, a pause, a halt; under the lock. */
 tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *row,
                             uint64_t now_ms, tide_error *err);
-/* This process holds it from now on: its governor goes on from what the last one saved. */
+/* The account is leased to this process from now on: its governor continues from what the last
+ * process saved. */
 tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
                                uint64_t now_ms);
-/* And no longer; what is claimed of it is given back. */
+/* The lease of one account, or of all, has ended; claimed jobs that do not run are put back. */
 void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
-void tide_accounts_left(tide_engine *engine, uint64_t now_ms); /* none of them */
+void tide_accounts_left(tide_engine *engine, uint64_t now_ms);
 /* Fills the `jobs` of all accounts in one pass over the window: a pass for each account would hold
  * the lock for accounts x window. */
 void tide_accounts_count(tide_engine *engine);
@@ -559,9 +561,9 @@ void tide_accounts_count(tide_engine *engine);
 tide_status tide_limits_new(tide_engine *engine, tide_error *err);
 void tide_limits_free(tide_engine *engine);
 void tide_limits_reload(tide_engine *engine); /* the settings changed */
-/* The account's calls count against what its provider's accounts share. */
+/* Charges the account's calls also to the limit its provider's accounts have in common. */
 tide_status tide_limits_bind(tide_engine *engine, struct tide_account *account);
-/* On a shared ledger: units this process could use of one at most; 0: none. */
+/* On a shared ledger: the most units of a common limit this process could use; 0: none. */
 uint64_t tide_limits_wanted(const tide_engine *engine, size_t index);
 void tide_limits_granted(tide_engine *engine, size_t index, uint64_t units, uint64_t until_ms);
 
@@ -592,10 +594,10 @@ TIDE_CONTROL_ANSWER(tide_control_signed_in);
 /* The account that the field "account" names. */
 tide_status tide_control_account(tide_engine *engine, const struct json_t *request,
                                  uint32_t *id_out, tide_error *err);
-/* Items that a command marked for a retry while no engine ran. */
+/* Enqueues items that a command marked for a retry while no engine ran. */
 tide_status tide_engine_retry_bad(tide_engine *engine, tide_error *err);
 void tide_window_reload(tide_engine *engine, uint64_t now_ms);
-/* Somebody wants this job to end; under the lock. */
+/* A user canceled this job: cancels it if this process has claimed it; under the lock. */
 void tide_control_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms);
 tide_status tide_control_start(tide_engine *engine, tide_error *err);
 void tide_control_stop(tide_engine *engine);

@@ -1,10 +1,10 @@
-/* apply.c - tells the core what became of a transaction, under the lock (N4). */
+/* apply.c - updates the core with the result of a transaction, under the lock (engine.h N4). */
 #include "engine/writer/batch.h"
 #include "base/check.h"
 
 #include <string.h>
 
-/* ---- births ----------------------------------------------------------------- */
+/* ---- new jobs --------------------------------------------------------------- */
 
 void tide_births_done(struct tide_births *births, tide_mem *mem)
 {
@@ -28,7 +28,8 @@ void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint
     tide_dispatch_offer(engine, &brief, now_ms);
 }
 
-/* On a shared ledger only what this process holds comes into its window (X1, X2). */
+/* On a shared ledger only jobs of accounts that this process holds enter its window
+ * (fleet.h X1, X2). */
 static void offer_or_tell(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
 {
     struct tide_fleet *fleet = engine->fleet;
@@ -37,9 +38,9 @@ static void offer_or_tell(tide_engine *engine, const struct tide_brief *brief, u
         return;
     }
     if (brief->open_deps > 0)
-        return; /* its release is news */
+        return; /* it is announced when its last dependency ends */
     if (brief->account != 0) {
-        tide_fleet_look_soon(engine); /* nobody may hold it */
+        tide_fleet_look_soon(engine); /* perhaps no member holds the account */
         return;
     }
     uint64_t at_ms = to_monotonic_ms(engine, brief->not_before_ms, now_ms);
@@ -65,7 +66,7 @@ static const struct tide_refused *refusal_of(const struct tide_batch *batch, siz
 static void apply_births(tide_engine *engine, const struct tide_births *births,
                          struct tide_batch *batch, uint64_t now_ms);
 
-/* On a shared ledger whoever comes first has it next. */
+/* On a shared ledger any process may claim a job without account that was put back; so may we. */
 static void put_back_for_all(tide_engine *engine, const tide_job *job, uint64_t now_ms)
 {
     struct tide_fleet *fleet = engine->fleet;
@@ -87,8 +88,8 @@ static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t inde
     uint64_t id = job->brief.id;
     bool applied = batch->applied[index];
     const struct tide_refused *refused = applied ? NULL : refusal_of(batch, index);
-    /* Its own effect or a child was refused; the row is still ours.  What is written the third
-     * time is nothing but the row. */
+    /* Its own effect or a child was refused, or it is to be canceled; our claim still holds.  The
+     * third try writes nothing but the row. */
     if (refused != NULL && refused->status == TIDE_CANCELED && tide_finish_goes_on(&job->finish)) {
         tide_job_cancel_end(job);
         tide_ended_push(engine, job);
@@ -119,7 +120,7 @@ static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t inde
     } else {
         tide_tracker_remove(engine->tracker, id);
         if (!applied) {
-            /* Somebody else decides about it now; it may be pending again. */
+            /* Our claim is gone: another process decides about it now, or it is pending again. */
             TIDE_SEEN("writer: a stale end changed nothing");
             if (ours)
                 tide_tracker_more(engine->tracker, job->brief.account);
@@ -172,7 +173,7 @@ static void forget_claim(tide_engine *engine, uint64_t id)
     tide_tracker_remove(engine->tracker, id);
 }
 
-/* The ledger gave it to us: `body` is now the job's. */
+/* The ledger answered a claim: with `body`, which now belongs to the job, or NULL for refused. */
 static void hold(tide_engine *engine, uint64_t id, struct tide_job_body *body, uint64_t now_ms)
 {
     const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
@@ -194,7 +195,7 @@ static void apply_claims(tide_engine *engine, struct tide_batch *batch, size_t f
         hold(engine, batch->claim_ids[i], batch->bodies[i], now_ms);
 }
 
-/* A job that is claimed already comes into the window, whatever else has to leave it. */
+/* Adds a job that is claimed already to the window, even if another one has to leave it. */
 static void take_in(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
 {
     uint64_t evicted = 0;
@@ -225,8 +226,8 @@ static void apply_free(tide_engine *engine, struct tide_batch *batch, uint64_t n
         fleet->free_at_ms = at_ms == 0 ? now_ms + 1 : at_ms;
         tide_cond_wake_one(engine->world, engine->pump);
     }
-    /* There is no more of a lane that gave less than it was asked for; but who gave anything
-     * need not have looked everywhere. */
+    /* A lane that gave fewer jobs than requested has no more.  But a claim that gave any need not
+     * have searched all rows: with the next end, the writer asks again (free_rest). */
     for (int lane = 0; lane < 2; lane++)
         if (batch->free_wanted[lane] > 0 && came[lane] == batch->free_wanted[lane])
             fleet->free_work[lane] = true;
@@ -253,8 +254,8 @@ static void apply_cycles(tide_engine *engine, const struct tide_births *births, 
     }
 }
 
-/* A job that was claimed at its birth goes on at once, before anything else can
- * take it out of the window again.  false: it was not. */
+/* A new job that was claimed in its own transaction is held at once, before another job can
+ * evict it from the window.  false: it was not claimed. */
 static bool apply_newborn(tide_engine *engine, struct tide_batch *batch,
                           const struct tide_brief *stored, uint64_t now_ms)
 {
@@ -269,7 +270,7 @@ static bool apply_newborn(tide_engine *engine, struct tide_batch *batch,
     return true;
 }
 
-/* `batch` is NULL for what a finished job bore: nothing of that is claimed yet. */
+/* `batch` is NULL for jobs that the effects of a finished job made: none of these is claimed. */
 static void apply_births(tide_engine *engine, const struct tide_births *births,
                          struct tide_batch *batch, uint64_t now_ms)
 {
@@ -307,8 +308,8 @@ void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_s
     bool any = write != NULL;
     if (rc != TIDE_OK && rc != TIDE_STOPPED && engine->fatal == TIDE_OK &&
         (engine->fleet != NULL || rc == TIDE_AGAIN)) {
-        /* The ledger is far away, or a callback ended the transaction: no other caller's write
-         * fails because of that. */
+        /* The ledger is on a server, or a callback ended the transaction: the requests go back
+         * to the queue, and no other caller's request fails because of that. */
         return_writes(engine, batch->writes_left);
         return_writes(engine, batch->writes);
         batch->writes_left = NULL;
@@ -328,7 +329,7 @@ void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_s
             tide_births_done(&write->transaction.births, engine->mem);
             write->drop(engine, write);
         } else {
-            write->done = true; /* from here on it is the caller's again */
+            write->done = true; /* from here on it belongs to the caller again */
         }
         write = next;
     }
@@ -338,15 +339,15 @@ void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_s
     batch->writes_left = NULL;
 }
 
-/* Trouble that passes by itself: room on the disk, memory, a lock of another process. */
+/* Failures that may pass by themselves: a full disk, no memory, a lock of another process. */
 static bool passes(tide_status status)
 {
     return status == TIDE_DISK_FULL || status == TIDE_NO_MEMORY || status == TIDE_BUSY ||
            status == TIDE_NETWORK;
 }
 
-/* What is refused again and again for no reason that passes would be refused for ever, and
- * with it everything else that waits for the writer: then the engine stops with the reason. */
+/* A transaction that fails repeatedly for a reason that does not pass would fail forever, and
+ * block everything that waits for the writer: then the engine stops with that reason. */
 static void write_failed(tide_engine *engine, tide_status rc, const tide_error *err)
 {
     enum { REFUSALS_MAX = 5 };
@@ -380,17 +381,17 @@ void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t no
     for (size_t i = 0; i < batch->saving_count; i++)
         tide_governor_saved(batch->saving[i]->governor, batch->gathered_ms);
     if (batch->saving_count > 0)
-        tide_cond_wake_one(engine->world, engine->pump); /* the next one has its time now */
+        tide_cond_wake_one(engine->world, engine->pump); /* the time of the next save is known */
     for (size_t i = 0; i < batch->finishes_count; i++)
         apply_end(engine, batch, i, now_ms);
     tide_changes_apply(engine, &batch->changes, now_ms);
     apply_claims(engine, batch, 0, batch->claims_known, now_ms);
     apply_free(engine, batch, now_ms);
     engine->counts.ledger_writes++;
-    /* Jobs that end as fast as we write them are claimed ahead; long ones are
-     * not, so that few are given back when the process dies. */
     if (engine->fleet != NULL && engine->fleet->rejoin)
         tide_dispatch_put_back(engine, NULL, now_ms); /* our lease ran out meanwhile */
+    /* Short jobs are claimed ahead, so that workers do not wait for the writer; long ones are
+     * not, so that few are put back when the process dies. */
     engine->ahead = batch->finishes_count <= 2 ? (uint32_t)batch->finishes_count
                                                : (uint32_t)batch->finishes_count * 2;
 }
@@ -423,14 +424,14 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
         tide_dispatch_offer(engine, &brief, now_ms);
     }
     if (rc == TIDE_AGAIN) {
-        engine->stuff_to_claim = true; /* the callback that ended it is known, and left out */
+        engine->stuff_to_claim = true; /* at once: the callback that ended it does not run again */
         return;
     }
     if (tide_fleet_waits(engine, rc, err, now_ms)) {
         engine->stuff_to_claim = true;
         return;
     }
-    /* TIDE_NEWER: the tables were upgraded under us, and no longer serve this program. */
+    /* TIDE_NEWER: a newer program upgraded the tables, and this one cannot use them. */
     if (tide_store_is_lost(rc) || rc == TIDE_NEWER || tide_world_dead(engine->world)) {
         tide_engine_fail(engine, rc, err);
         return;

@@ -1,9 +1,9 @@
-/* batch.h - what one transaction of the writer carries.
+/* batch.h - the content of one transaction of the writer.
  *
  *   gather (lock) -> commit (no lock) -> apply (lock) -> refill -> again
  *
- * writer.c gathers and commits; apply.c tells the core what became of it.  Nothing
- * is told to the core before it is durable (N4). */
+ * writer.c gathers and commits; apply.c updates the core with the result, and only once
+ * that is durable (engine.h N4). */
 #ifndef TIDE_ENGINE_BATCH_H
 #define TIDE_ENGINE_BATCH_H
 
@@ -11,7 +11,7 @@
 
 enum {
     FINISHES_MAX = 256,         /* of one transaction, so that it stays below 10 ms (E2.5) */
-    FINISHES_SHARED_MAX = 1024, /* of one far away: a way there costs more than a row */
+    FINISHES_SHARED_MAX = 1024, /* on a server: a round trip costs more than a row */
     REFILL_MAX = 512,           /* rows between two transactions */
     CURSORS_MAX = 64,
     CLAIMED_BYTES_MAX = 128 << 20, /* of payloads, in one claim */
@@ -33,7 +33,7 @@ struct tide_batch {
     uint64_t claim_ids[TIDE_CLAIM_MAX];
     struct tide_job_body *bodies[TIDE_CLAIM_MAX];
     size_t claims_count;
-    size_t claims_known; /* the first of them are in the window; the rest are newborn */
+    size_t claims_known; /* the first of them are in the window; the rest are new jobs */
     uint64_t claim_token;
     /* jobs of no account, on a shared ledger */
     uint32_t free_wanted[2];
@@ -46,7 +46,7 @@ struct tide_batch {
     size_t advances_count;
     bool rejoin;
     struct tide_write *writes;      /* all that were waiting */
-    struct tide_write *writes_left; /* those the time did not reach */
+    struct tide_write *writes_left; /* those there was no time for */
     struct cursor_move moves[CURSORS_MAX];
     size_t moves_count;
     struct tide_account *saving[CURSORS_MAX]; /* governors whose spending is due (E4.3b) */
@@ -70,10 +70,11 @@ void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t no
  * the queue.  A failed sync ends the engine. */
 void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_status rc,
                         const tide_error *err, uint64_t now_ms);
-/* Whoever waits for a wish learns of its end; those the time did not reach go back. */
+/* Ends the write requests of the batch and wakes their callers; requests there was no time for
+ * go back to the queue. */
 void tide_batch_end_writes(tide_engine *engine, struct tide_batch *batch, tide_status rc,
                            const tide_error *err, uint64_t now_ms);
-/* A job the ledger has pending, with its wall times. */
+/* Adds a job that is pending in the ledger to the window; its times are wall times. */
 void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms);
 
 #endif

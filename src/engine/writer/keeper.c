@@ -1,9 +1,9 @@
-/* keeper.c - copies the log back into the database, beside the writer (E2.5), and
- * looks whether the settings changed (reload.h).
+/* keeper.c - a thread that checkpoints SQLite's log while the writer works (E2.5), and checks
+ * whether the settings changed (reload.h).
  *
- * SQLite starts its log over only when all of it was copied.  Beside a busy
- * writer a copy is never complete, so the keeper does the bulk of it and leaves
- * the short rest to the writer, between two transactions. */
+ * SQLite starts its log over only when all of it was copied.  While the writer is busy
+ * a copy is never complete, so the keeper does the bulk of it and leaves the short rest
+ * to the writer, between two transactions. */
 #include "engine/engine.h"
 #include "engine/reload.h"
 
@@ -14,7 +14,7 @@ void tide_keeper_main(void *arg)
     while (engine->phase != TIDE_PHASE_ENDED) {
         uint64_t look_ms = tide_reload_look(engine, tide_world_now_ms(engine->world));
         if (engine->phase == TIDE_PHASE_ENDED)
-            break; /* it came to that while the lock was dropped */
+            break; /* the engine ended while the lock was dropped */
         if (engine->wal_pages < TIDE_WAL_PAGES_KEEPER || engine->wal_short || engine->wal_copying) {
             uint64_t until_us = look_ms == TIDE_NEVER ? TIDE_NEVER : look_ms * 1000;
             tide_status rc = tide_cond_wait(engine->world, engine->keeper, engine->lock, until_us);

@@ -1,8 +1,8 @@
-/* writer.c - one thread that writes everything waiting as one transaction.
+/* writer.c - the thread that writes everything that waits as one transaction.
  *
- * While a commit waits for the disk, ends, wishes and claims gather; the next
- * transaction takes them all (lesson 1: finish these and claim the next, fused).
- * Nothing is told to the core before it is durable (N4).
+ * While a commit waits for the disk, ends, write requests and claims collect; the next
+ * transaction takes them all (lesson 1: finish these and claim the next, in one).
+ * The core gets no change before it is durable (engine.h N4).
  *
  *   gather (lock) -> commit (no lock) -> apply (lock) -> refill -> again
  */
@@ -31,7 +31,7 @@ static void gather_ends(tide_engine *engine, struct tide_batch *batch)
     }
 }
 
-/* No memory for the jobs that could be claimed. */
+/* There is no memory for the jobs that could be claimed: try again in a second. */
 static void claim_later(tide_engine *engine, uint64_t now_ms)
 {
     TIDE_SEEN("writer: no memory for a claim");
@@ -40,8 +40,8 @@ static void claim_later(tide_engine *engine, uint64_t now_ms)
     tide_cond_wake_one(engine->world, engine->pump);
 }
 
-/* Payloads that are claimed wait in memory: at most CLAIMED_BYTES_MAX of them in a batch, however
- * large those of a kind may be. */
+/* Claimed payloads wait in memory: at most CLAIMED_BYTES_MAX of them in a batch, however large
+ * the payloads of a kind may be. */
 static size_t claims_max(const tide_engine *engine, size_t most)
 {
     size_t bytes = 64 << 10;
@@ -117,7 +117,8 @@ static void gather_fleet(tide_engine *engine, struct tide_batch *batch)
     for (int lane = 0; lane < 2; lane++)
         while (!tide_jobs_reserve(engine, batch->free_wanted[lane]))
             batch->free_wanted[lane] /= 2; /* at 0 it succeeds */
-    /* What is heard of while this transaction looks may have come too late for it. */
+    /* Cleared before the claim: a hint that arrives during this transaction may be about a job
+     * that the claim did not see, and sets it again. */
     for (int lane = 0; lane < 2; lane++)
         if (batch->free_wanted[lane] > 0)
             fleet->free_work[lane] = false;
@@ -140,7 +141,7 @@ static bool gather(tide_engine *engine, struct tide_batch *batch, uint64_t now_m
     batch->saving_count = 0;
     batch->writes_left = NULL;
     batch->gathered_ms = now_ms;
-    engine->jobs_reserved = 0; /* of a batch that came to nothing */
+    engine->jobs_reserved = 0; /* of a gather that found nothing to write */
     if (engine->retry_writes_at_ms > now_ms)
         return false;
     engine->retry_writes_at_ms = 0;
@@ -166,18 +167,19 @@ static bool tx_is_lost(tide_status status)
            status == TIDE_BUSY || status == TIDE_NETWORK;
 }
 
-/* Whether no statement of the transaction has failed so far, ours or the caller's own. */
+/* Whether no statement of the transaction has failed so far, neither ours nor the callback's. */
 static bool statements_work(tide_tx *tx)
 {
     return tide_tx_savepoint(tx, NULL) == TIDE_OK &&
            tide_tx_savepoint_end(tx, true, NULL) == TIDE_OK;
 }
 
-/* A callback may name any status, for reasons of its own: one that sounds like a broken
- * store or a lost server neither stops the engine nor repeats everybody's transaction for
- * ever.  After a statement that failed, a server's troubles pass and are waited for; but
- * what else it refused was the callback's statement, and not the server.  A file that is
- * full or damaged is so for us too. */
+/* Whether a status that looks like a lost transaction is the callback's own and is returned to
+ * its caller only.  A callback may return any status: one that sounds like a broken store or a
+ * lost server must neither stop the engine nor repeat the transaction of all callers forever.
+ * On a server, after a failed statement: TIDE_IO and TIDE_CORRUPT say that the server refused the
+ * callback's statement; the others are troubles of the server, which pass and are waited for.  A
+ * file that is full or damaged is so for the engine too. */
 static bool says_its_own(const tide_engine *engine, const struct tide_write *write, tide_tx *tx,
                          tide_status rc)
 {
@@ -195,8 +197,8 @@ static void forget_births(struct tide_transaction *transaction)
     transaction->births.cycles_count = 0;
 }
 
-/* Its callback stood still for longer than the server waits for a transaction: that one was
- * lost, and the next one would be. */
+/* The callback took longer than the server waits inside a transaction: the server ended that one,
+ * and would end the next one. */
 static tide_status too_slow(tide_error *err)
 {
     return tide_error_set(err, TIDE_TIMEOUT,
@@ -205,7 +207,7 @@ static tide_status too_slow(tide_error *err)
                           TIDE_CALLBACK_MS_MAX);
 }
 
-/* Its callback ended the transaction with a statement of its own, and would the next one. */
+/* The callback ended the transaction with a statement of its own, and would end the next one. */
 static tide_status not_its_own(tide_error *err)
 {
     return tide_error_set(err, TIDE_INVALID,
@@ -213,7 +215,7 @@ static tide_status not_its_own(tide_error *err)
                           "its own, or a statement that failed and it did not say so");
 }
 
-/* Runs one wish in a savepoint.  *lost_out: the whole transaction is. */
+/* Runs one write request in a savepoint.  *lost_out: the whole transaction is lost. */
 static tide_status write_wish(tide_engine *engine, struct tide_write *write, bool *lost_out,
                               tide_error *err)
 {
@@ -249,9 +251,9 @@ static tide_status write_wish(tide_engine *engine, struct tide_write *write, boo
     return rc;
 }
 
-/* Nothing was written before it, so it needs no savepoint: two ways to a shared ledger less
- * for whoever waits.  If it fails, everything is undone, and the rest of the batch gets a
- * transaction of its own; *tx is NULL if there is none. */
+/* Runs a write request that is alone.  Nothing was written before it, so it needs no savepoint:
+ * its caller waits for two round trips less on a shared ledger.  If it fails, everything is
+ * undone, and the rest of the batch gets a new transaction; *tx is NULL if none can begin. */
 static tide_status write_first_wish(tide_engine *engine, struct tide_write *write, tide_tx **tx,
                                     tide_error *err)
 {
@@ -260,7 +262,7 @@ static tide_status write_first_wish(tide_engine *engine, struct tide_write *writ
         *err = write->err;
     if (write->status == TIDE_OK || tx_is_lost(write->status))
         return write->status;
-    TIDE_SEEN("writer: a wish that was alone failed");
+    TIDE_SEEN("writer: a write request that was alone failed");
     forget_births(&write->transaction);
     tide_tx_rollback(*tx);
     *tx = NULL;
@@ -296,8 +298,8 @@ static tide_status write_wishes(tide_engine *engine, struct tide_batch *batch, t
     return TIDE_OK;
 }
 
-/* A job that is born while nothing else waits and a worker is free is claimed in
- * the transaction that writes it: a click costs one sync, not two. */
+/* A new job is claimed in the transaction that writes it if no other job waits and a worker is
+ * idle: a click costs one sync, not two. */
 static bool may_start_at_birth(tide_engine *engine, const struct tide_birth *birth,
                                uint64_t now_unix_ms)
 {
@@ -328,7 +330,7 @@ static void claim_newborn(tide_engine *engine, struct tide_batch *batch, uint64_
             batch->claim_ids[batch->claims_count++] = birth->brief.id;
             room--;
             if (birth->brief.account != 0)
-                room = 0; /* one: its account was asked for one */
+                room = 0; /* no more: may_start_at_birth() looked at its account for one job */
         }
     engine->token_next += batch->claims_count - batch->claims_known;
     tide_lock_drop(engine->world, engine->lock);
@@ -348,7 +350,7 @@ static tide_status claim_free(tide_engine *engine, struct tide_batch *batch, tid
                                   err);
 }
 
-/* What others could run they should hear of. */
+/* Sends other processes hints about jobs that they could run. */
 static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
                               tide_error *err)
 {
@@ -364,8 +366,8 @@ static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tid
     return rc;
 }
 
-/* Another job may have come into a cycle since its last one ended: then the ledger refuses to
- * pass it (G4).  That concerns this stream alone, and is no reason to undo everything else. */
+/* A job may have been added to a cycle after its last one ended: then the ledger refuses to move
+ * the cursor past it (ledger.h G4).  That concerns this stream alone and undoes nothing else. */
 static tide_status move_cursors(struct tide_batch *batch, tide_tx *tx, uint64_t now_unix_ms,
                                 tide_error *err)
 {
@@ -409,6 +411,9 @@ static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tid
     return rc;
 }
 
+/* Writes the batch as one transaction.  Until its COMMIT a crash leaves the ledger as it was: jobs
+ * that ended are still running rows, which the next start (SQLite) or another member (a shared
+ * ledger) puts back at the cost of an attempt (E1.7), and callers got no answer. */
 static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_error *err)
 {
     uint64_t now_unix_ms = tide_world_now_unix_ms(engine->world);
@@ -416,24 +421,46 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
     tide_changes_clear(&batch->changes);
 
     tide_tx *tx = NULL;
+    /* Join before anything else, because the ledger refuses every transaction of a member that was
+     * declared dead; the join is a transaction of its own, and a crash after it leaves a member
+     * that holds nothing and whose lease ends. */
     tide_status rc = batch->rejoin ? tide_fleet_join(engine, err) : TIDE_OK;
+    /* Begin one transaction for all that follows, so that a crash keeps all of it or nothing. */
     if (rc == TIDE_OK)
         rc = tide_tx_begin_lazily(engine->ledger, &tx, err);
     if (rc != TIDE_OK)
         return rc;
+    /* Write ends first, so that the requests and claims below see these rows ended and the jobs
+     * they release ready; a crash here loses the ends, and those jobs run again. */
     if (batch->finishes_count > 0)
         rc = tide_ledger_finish(tx, batch->finishes, batch->finishes_count, now_unix_ms,
                                 batch->applied, &batch->changes, err);
+    /* Run the callers' requests before the claims, which may include their new jobs; callers are
+     * answered only after the COMMIT (tide_batch_end_writes()), so a crash here breaks no promise.
+     * A failed request that was alone replaces `tx`. */
     if (rc == TIDE_OK)
         rc = write_wishes(engine, batch, &tx, now_unix_ms, err);
+    /* Choose new jobs to claim now that their ids are known; this changes memory alone, so a crash
+     * here leaves nothing. */
     if (rc == TIDE_OK && batch->writes != NULL)
         claim_newborn(engine, batch, now_unix_ms);
+    /* Write claims, cursors and governors.  A claimed job starts only after the COMMIT, so a crash
+     * here leaves no job that ran without a claim.  On SQLite cursors pass only cycles whose ends
+     * an earlier transaction made durable (N3); on a shared ledger its own counts decide, with the
+     * ends above, so a crash never leaves a cursor beyond a lost end. */
     if (rc == TIDE_OK)
         rc = write_rest(engine, batch, tx, now_unix_ms, err);
+    /* Collect hints last, when all that this transaction made ready is known; the server sends them
+     * with the COMMIT, so a crash here announces nothing that is not there. */
     if (rc == TIDE_OK && engine->fleet != NULL)
         rc = send_hints(engine, batch, tx, err);
+    /* A crash before this is durable leaves nothing of the batch; a crash after it leaves all:
+     * ends stay, claimed jobs are running rows that never ran and cost an attempt when they are
+     * put back, and a caller that got no answer must ask again (tide_enqueue_once()). */
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, err);
+    /* Undo everything on a failure; the caller keeps the ends for the next batch
+     * (tide_batch_unapply()).  `tx` is NULL when no new transaction could begin. */
     if (tx != NULL)
         tide_tx_rollback(tx);
     return rc;
@@ -441,9 +468,9 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
 
 /* ---- refill (E2.1) ------------------------------------------------------------------ */
 
-/* Loads from the ledger what the window has room for.  Runs between two
- * transactions on the writer's own connection, so that what it reads is exactly
- * what the tracker has been told. */
+/* Loads jobs from the ledger while the window has room.  Runs between two
+ * transactions on the writer's own connection, so that it reads exactly the state
+ * that the tracker has. */
 static void refill(tide_engine *engine)
 {
     struct tide_refill wanted;
@@ -452,15 +479,15 @@ static void refill(tide_engine *engine)
         return;
     if (engine->fleet != NULL && !tide_fleet_ours(engine, wanted.account)) {
         if (wanted.account == 0)
-            tide_fleet_free_work(engine->fleet); /* X2: those are claimed, not loaded */
+            tide_fleet_free_work(engine->fleet); /* fleet.h X2: those are claimed, not loaded */
         tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
         engine->stuff_to_claim = true;
         return;
     }
     if (wanted.count_max > REFILL_MAX)
         wanted.count_max = REFILL_MAX;
-    /* The tracker believes that nothing is left to load; until we know better,
-     * nobody may take that for quiet. */
+    /* The tracker assumes that nothing is left to load; until the read has ended,
+     * no caller may take that for quiet. */
     engine->writer_busy = true;
     tide_lock_drop(engine->world, engine->lock);
     static _Thread_local struct tide_brief briefs[REFILL_MAX];
@@ -475,7 +502,7 @@ static void refill(tide_engine *engine)
         tide_tracker_more(engine->tracker, wanted.account);
         uint64_t failed_ms = tide_world_now_ms(engine->world);
         if (tide_fleet_waits(engine, rc, &err, failed_ms))
-            engine->stuff_to_claim = true; /* then */
+            engine->stuff_to_claim = true; /* refill again after that wait */
         else if (tide_store_is_lost(rc))
             tide_engine_fail(engine, rc, &err);
         return;
@@ -489,9 +516,9 @@ static void refill(tide_engine *engine)
         engine->stuff_to_claim = true; /* come back for the rest */
 }
 
-/* The keeper copied the bulk of the log; with the short rest done here, while
- * nobody writes, SQLite starts the log over.  A writer that is faster than the keeper waits
- * for it: the log has a bound. */
+/* The keeper copied the bulk of the log; the writer copies the short rest here, between two
+ * transactions, and SQLite starts the log over.  A writer that is faster than the keeper waits
+ * for it: this bounds the log. */
 static void copy_rest_of_log(tide_engine *engine)
 {
     while (engine->wal_copying && engine->wal_pages > WAL_PAGES_MAX &&
@@ -524,8 +551,8 @@ bool tide_writer_has_work(const tide_engine *engine)
 
 /* ---- the thread ------------------------------------------------------------------------ */
 
-/* Streams whose cursor could not move are read anew: what is known of them here was wrong.
- * If the ledger says the same as we do and still refuses, it contradicts itself. */
+/* Reads streams again whose cursor the ledger refused to move: memory was wrong about them.
+ * If the ledger says the same as memory and still refuses, it contradicts itself. */
 static void reload_streams(tide_engine *engine, const struct tide_batch *batch)
 {
     for (size_t i = 0; i < batch->moves_count; i++) {
@@ -588,16 +615,16 @@ void tide_writer_main(void *arg)
             refill(engine);
             tide_dispatch(engine, tide_world_now_ms(engine->world));
             tide_engine_quiet(engine);
-            if (engine->phase != TIDE_PHASE_RUN) /* this may have been all it waited for */
+            if (engine->phase != TIDE_PHASE_RUN) /* the stop may have waited for this batch */
                 tide_cond_wake_one(engine->world, engine->pump);
             continue;
         }
         refill(engine);
         if (tide_writer_has_work(engine))
-            continue; /* it came while the refill read without the lock */
+            continue; /* work arrived while the refill read without the lock */
         tide_engine_quiet(engine);
         engine->writer_idle = true;
-        /* Before the start and at the end there is no dispatcher to end a pause. */
+        /* Before the start and at the end no dispatcher wakes the writer after a failure. */
         uint64_t until_us =
             engine->retry_writes_at_ms == 0 ? TIDE_NEVER : engine->retry_writes_at_ms * 1000;
         tide_status rc = tide_cond_wait(engine->world, engine->write, engine->lock, until_us);
@@ -605,7 +632,7 @@ void tide_writer_main(void *arg)
         if (rc == TIDE_STOPPED)
             break;
     }
-    /* Whoever still waits for a wish learns that it was not written. */
+    /* Callers that still wait learn that their request was not written. */
     tide_error err;
     (void)tide_error_set(&err, TIDE_STOPPED, "the engine has stopped");
     batch->writes = engine->writes_first;
@@ -616,7 +643,7 @@ void tide_writer_main(void *arg)
     tide_lock_drop(engine->world, engine->lock);
 }
 
-/* Made before the thread: a writer without it could answer nobody. */
+/* Makes the batch before the thread starts: a writer without one could answer no caller. */
 tide_status tide_writer_new(tide_engine *engine)
 {
     struct tide_batch *batch = tide_mem_new(engine->mem, sizeof *batch);
@@ -659,7 +686,7 @@ tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_e
         return tide_error_set(err, TIDE_STOPPED, "the engine has stopped");
     }
     tide_write_push(engine, write);
-    /* Also in a dead world the writer answers every wish before it leaves. */
+    /* The writer answers every request before it returns, even when the world is dead. */
     while (!write->done)
         (void)tide_cond_wait(engine->world, engine->news, engine->lock, TIDE_NEVER);
     tide_lock_drop(engine->world, engine->lock);
