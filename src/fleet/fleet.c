@@ -1,4 +1,4 @@
-/* fleet.c - being one of many processes on a shared ledger. */
+/* fleet.c - membership of this process in the fleet of a shared ledger: lease, retries, hints. */
 #include "fleet/fleet.h"
 #include "base/check.h"
 
@@ -9,17 +9,17 @@
 enum {
     BACKOFF_FIRST_MS = 50,
     BACKOFF_MAX_MS = 5000,
-    BUSY_MS = 5, /* lost against somebody else's transaction */
+    BUSY_MS = 5, /* after losing against another process's transaction */
 };
 
 /* ---- joining and leaving ------------------------------------------------------- */
 
-/* A member that was declared dead comes back as another one: nothing of its past may
- * be mistaken for its own (E1.8). */
+/* A member that was declared dead joins again under a new owner number, so that its old claims
+ * cannot be mistaken for its own (E1.8). */
 tide_status tide_fleet_join(tide_engine *engine, tide_error *err)
 {
     struct tide_fleet *fleet = engine->fleet;
-    /* Only this thread, the writer's, changes the owner and reads it. */
+    /* Only the writer's thread, which calls this, reads and changes the owner. */
     if (fleet->joined)
         engine->owner = (tide_world_random_u64(engine->world) >> 2) | 1;
     struct tide_member member = {.owner = engine->owner};
@@ -59,7 +59,7 @@ static void leave(tide_engine *engine)
 {
     tide_tx *tx = NULL;
     if (tide_tx_begin(engine->ledger, &tx, NULL) != TIDE_OK)
-        return; /* then the lease passes by itself */
+        return; /* the lease then ends by itself */
     if (tide_ledger_member_leave(tx, tide_world_now_unix_ms(engine->world), NULL) == TIDE_OK)
         (void)tide_tx_commit(tx, NULL);
     else
@@ -77,15 +77,15 @@ void tide_fleet_free(tide_engine *engine, bool clean)
     engine->fleet = NULL;
 }
 
-/* ---- what is lost ---------------------------------------------------------------- */
+/* ---- a lost lease ---------------------------------------------------------------- */
 
 void tide_fleet_lost(tide_engine *engine, uint64_t now_ms)
 {
     struct tide_fleet *fleet = engine->fleet;
-    TIDE_SEEN("fleet: a member that was declared dead starts anew");
+    TIDE_SEEN("fleet: a member lost its lease and joins again");
     tide_log_event(engine->log, TIDE_LOG_WARN, tide_world_now_unix_ms(engine->world), "lease lost",
                    TIDE_F_CSTR("member", fleet->name),
-                   TIDE_F_CSTR("detail", "what ran here goes on elsewhere"));
+                   TIDE_F_CSTR("detail", "other members take over its jobs"));
     fleet->rejoin = true;
     fleet->advance_count = 0;
     for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
@@ -93,20 +93,20 @@ void tide_fleet_lost(tide_engine *engine, uint64_t now_ms)
     for (uint32_t i = 0; i < engine->workers_count; i++)
         if (engine->workers[i].job != NULL)
             tide_world_cancel(engine->world, &engine->workers[i].job->cancel, TIDE_CANCEL_STALE);
-    /* Their claims are gone with the lease: the ends of these are refused one by one, and
-     * what the ledger has not given to others yet goes back properly. */
+    /* The claims ended with the lease.  The ledger refuses the ends of jobs that it has given to
+     * other members, one by one; the others are put back as usual. */
     tide_accounts_left(engine, now_ms);
     tide_fleet_look_soon(engine);
 }
 
-/* ---- a ledger that is far away ------------------------------------------------------ */
+/* ---- a ledger that cannot be reached ------------------------------------------------ */
 
 static uint64_t backoff(tide_engine *engine)
 {
     struct tide_fleet *fleet = engine->fleet;
     uint32_t wait_ms = fleet->backoff_ms == 0 ? BACKOFF_FIRST_MS : fleet->backoff_ms * 2;
     fleet->backoff_ms = wait_ms < BACKOFF_MAX_MS ? wait_ms : BACKOFF_MAX_MS;
-    /* Many processes lost the same server at the same moment. */
+    /* Random, because many processes lost the same server at the same moment. */
     return fleet->backoff_ms / 2 + tide_rng_below(&engine->rng, fleet->backoff_ms);
 }
 
@@ -122,8 +122,8 @@ bool tide_fleet_waits(tide_engine *engine, tide_status rc, const tide_error *err
         TIDE_SEEN("fleet: a transaction lost against another and is tried again");
         wait_ms = 1 + tide_rng_below(&engine->rng, BUSY_MS);
     } else if (rc != TIDE_STOPPED && rc != TIDE_IO && rc != TIDE_CORRUPT && rc != TIDE_NEWER) {
-        /* A password may be changed under us, a right taken away, a disk be given room:
-         * nothing here is wrong, what waits is kept, and somebody is told. */
+        /* A changed password, a revoked right, a full disk on the server: an operator can fix
+         * each of these while this process runs, so what waits is kept, and the log says why. */
         if (fleet->backoff_ms == 0)
             tide_log_event(engine->log, TIDE_LOG_WARN, tide_world_now_unix_ms(engine->world),
                            "ledger out of reach", TIDE_F_CSTR("status", tide_status_name(rc)),
@@ -161,7 +161,7 @@ uint64_t tide_fleet_step(tide_engine *engine, uint64_t now_ms)
     struct tide_fleet *fleet = engine->fleet;
     if (fleet == NULL || engine->phase != TIDE_PHASE_RUN)
         return TIDE_NEVER;
-    /* X3: others may have taken everything by now, whether we heard of it or not. */
+    /* X3: other members may have taken everything by now, even if we have not read that yet. */
     if (!fleet->rejoin && now_ms >= fleet->lease_until_ms)
         tide_fleet_lost(engine, now_ms);
     if (now_ms >= fleet->free_at_ms) {
@@ -203,7 +203,7 @@ void tide_fleet_cycle_done(tide_engine *engine, uint64_t stream)
         if (fleet->advance[i] == stream)
             return;
     if (fleet->advance_count == FLEET_ADVANCE_MAX) {
-        fleet->look_wanted = true; /* which moves every cursor that can */
+        fleet->look_wanted = true; /* a look moves every cursor that can move */
         return;
     }
     fleet->advance[fleet->advance_count++] = stream;
@@ -223,14 +223,14 @@ void tide_fleet_room(tide_engine *engine, uint32_t counts[2])
         taken[lane] = tide_lanes_running(engine->lanes, (tide_lane)lane) +
                       tide_lanes_waiting(engine->lanes, (tide_lane)lane);
     for (int lane = 0; lane < 2; lane++) {
-        /* While the other lane is empty its places may be borrowed (E3.1). */
+        /* While the other lane is empty its reserved places may be used (E3.1). */
         uint32_t places = limits.workers - (taken[1 - lane] > 0 ? limits.reserved[1 - lane] : 0);
         uint32_t wanted = places + engine->ahead;
         counts[lane] = fleet->free_work[lane] && wanted > taken[lane] ? wanted - taken[lane] : 0;
         if (counts[lane] > FLEET_FREE_MAX / 2)
             counts[lane] = FLEET_FREE_MAX / 2;
     }
-    /* What is claimed has to fit into the window; offers leave room for it (X2). */
+    /* Claimed jobs have to fit into the window; tide_dispatch_offer() leaves room for them (X2). */
     uint32_t count = tide_tracker_count(engine->tracker);
     uint32_t room = engine->tuning.window_jobs > count ? engine->tuning.window_jobs - count : 0;
     for (int lane = 0; lane < 2; lane++)
@@ -245,7 +245,7 @@ static tide_status hint(tide_engine *engine, tide_tx *tx, const struct tide_brie
     if (brief->open_deps > 0)
         return TIDE_OK;
     tide_lock_take(engine->world, engine->lock);
-    /* A process that was not started takes no jobs, and has never looked for others. */
+    /* A process that was not started takes no jobs, and its first look has not run. */
     bool alone = engine->fleet->looks > 0 && engine->fleet->others == 0;
     bool told = tide_fleet_ours(engine, brief->account) || (brief->account == 0 && alone);
     tide_lock_drop(engine->world, engine->lock);
@@ -256,7 +256,7 @@ tide_status tide_fleet_hints(tide_engine *engine, tide_tx *tx, const struct tide
                              const struct tide_changes *changes, tide_error *err)
 {
     tide_status rc = TIDE_OK;
-    uint32_t last = UINT32_MAX; /* neighbours are mostly of one account */
+    uint32_t last = UINT32_MAX; /* jobs of one account mostly follow each other */
     for (size_t i = 0; births != NULL && rc == TIDE_OK && i < births->jobs_count; i++)
         if (!births->jobs[i].existed && births->jobs[i].brief.account != last) {
             rc = hint(engine, tx, &births->jobs[i].brief, err);

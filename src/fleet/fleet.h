@@ -1,17 +1,18 @@
-/* fleet.h - many processes on one ledger (E1.7, E1.8, E4.1).
+/* fleet.h - many processes on one shared ledger (E1.7, E1.8, E4.1).
  *
- * What is different when the ledger is shared, and nothing else:
+ * Only this differs from a ledger of our own:
  *
  *   - this process is a member, by a lease that it renews (ledger/ledger.h);
  *   - accounts are taken one by one, and only jobs of held accounts are loaded into the
- *     window, so that the tracker and the governors work as they always did;
- *   - jobs of no account are claimed straight from the ledger, never loaded before;
- *   - a cursor is moved by what the ledger says of its cycles, whoever finished them;
- *   - a ledger that cannot be reached is waited for.
+ *     window, so that the tracker and the governors need no change;
+ *   - jobs of no account are claimed directly from the ledger, never loaded before;
+ *   - the ledger's counts of a stream's cycles decide where its cursor moves, because any
+ *     process may finish them;
+ *   - the process waits for a ledger that cannot be reached.
  *
- * One look every few seconds does all of it in one transaction: renew, reclaim what the
- * dead left, learn of pauses, halts and cancels, take accounts that have work.  Hints
- * from the others make it come sooner; without any hint it comes all the same.
+ * One look every few seconds does all of it in one transaction: renew the lease, reclaim
+ * jobs of dead members, read pauses, halts and cancels, take accounts that have work.
+ * Hints from other processes start it sooner; it also runs without any hint.
  *
  * Invariants (under the engine's lock):
  *   X1  a job of an account is in the tracker only while the account is held.
@@ -27,16 +28,16 @@
 
 enum {
     FLEET_ADVANCE_MAX = 64,           /* cursors in one transaction */
-    FLEET_LEFT_MAX = 256,             /* accounts left to others at a look */
-    FLEET_FREE_MAX = 2048,            /* free jobs claimed in one transaction */
-    FLEET_CANCELS_MAX = 256,          /* heard of in one look */
-    FLEET_STREAMS_MAX = 256,          /* shown to whoever watches */
-    FLEET_ASK_MS = 50,                /* asking for the kinds of jobs costs nothing below this */
-    FLEET_ASK_SHARE = 20,             /* else at most such a part of the time goes into it */
-    FLEET_OFFER_WAIT_MS_MAX = 600000, /* between two offers that nobody wants */
+    FLEET_LEFT_MAX = 256,             /* accounts left to other members at a look */
+    FLEET_FREE_MAX = 2048,            /* jobs of no account claimed in one transaction */
+    FLEET_CANCELS_MAX = 256,          /* read in one look */
+    FLEET_STREAMS_MAX = 256,          /* shown in a snapshot */
+    FLEET_ASK_MS = 50,                /* a query for kinds of jobs below this is cheap */
+    FLEET_ASK_SHARE = 20,             /* after a longer one, wait this many times as long */
+    FLEET_OFFER_WAIT_MS_MAX = 600000, /* between two offers that no process takes */
 };
 
-/* Streams as a look saw them, for people (streams.c). */
+/* Streams as the last look read them, for display (streams.c). */
 struct tide_fleet_view {
     tide_engine *engine;
     struct tide_stream *streams[FLEET_STREAMS_MAX];
@@ -47,64 +48,65 @@ struct tide_fleet_view {
 };
 
 struct tide_fleet {
-    tide_listener *listener; /* NULL: none can be had, look more often */
+    tide_listener *listener; /* NULL: the server offers none, look more often */
     tide_thread *listener_thread;
-    char name[65]; /* of this member, for people */
-    bool joined;   /* once, at least */
+    char name[65]; /* of this member, for display */
+    bool joined;   /* at least once */
 
     /* under the lock */
     bool look_under_way; /* X4 */
-    bool look_wanted;    /* something happened: look as soon as possible */
+    bool look_wanted;    /* look as soon as possible */
     uint64_t look_at_ms;
     uint64_t looks;          /* finished ones */
     uint64_t lease_until_ms; /* by our own clock, from before the renewal was sent */
-    bool rejoin;             /* declared dead, or maybe: join before the next transaction */
-    bool free_work[2];       /* by lane: jobs of no account may be there */
-    bool free_rest;          /* some came: whoever writes an end asks for more with it */
-    uint64_t free_at_ms;     /* when one of them that waits for its time may be had */
-    uint32_t others;         /* living members beside us */
+    bool rejoin;             /* perhaps declared dead: join before the next transaction */
+    bool free_work[2];       /* by lane: there may be jobs of no account to claim */
+    bool free_rest;          /* the last claim gave some: claim again with the next end */
+    uint64_t free_at_ms;     /* when a delayed one of them may be claimed */
+    uint32_t others;         /* other living members */
     uint32_t backoff_ms;     /* until the next attempt to reach the ledger */
     uint64_t advance[FLEET_ADVANCE_MAX]; /* streams whose cursor may move */
     size_t advance_count;
-    uint64_t advance_after;        /* streams up to this one were looked at (look.c) */
+    uint64_t advance_after;        /* the last look checked streams up to this one (look.c) */
     uint32_t left[FLEET_LEFT_MAX]; /* accounts with work that we left to others last time */
     size_t left_count;
-    uint64_t ask_at_ms;           /* when kinds may be asked for again (look.c) */
-    bool ask_put_off;             /* the last look did not: what it would take is not known */
-    uint64_t share_at_ms;         /* when an account may be given up for the poorest again */
-    uint64_t share_wait_ms;       /* grows each time that nobody wanted it */
-    uint64_t watched_until_ms;    /* somebody looks at snapshots */
+    uint64_t ask_at_ms;           /* when kinds may be queried again (look.c) */
+    bool ask_put_off;             /* the last look did not query kinds, and took no account */
+    uint64_t share_at_ms;         /* when the next account may be given up for an even share */
+    uint64_t share_wait_ms;       /* before that; grows each time that no process took one */
+    uint64_t watched_until_ms;    /* until then looks read streams for snapshots */
     struct tide_fleet_view *view; /* of the last look; NULL: none yet */
 };
 
 /* ---- fleet.c ---- */
-tide_status tide_fleet_join(tide_engine *engine, tide_error *err); /* the writer's, or at open */
+tide_status tide_fleet_join(tide_engine *engine, tide_error *err); /* by the writer, or at open */
 tide_status tide_fleet_new(tide_engine *engine, tide_error *err);
-void tide_fleet_free(tide_engine *engine, bool clean); /* leaves; threads are gone */
-/* Time: pushes a look when it is due; says when to come again. */
+void tide_fleet_free(tide_engine *engine, bool clean); /* after all threads; clean: leaves */
+/* The dispatcher's step: queues a look when it is due; returns when to call again. */
 uint64_t tide_fleet_step(tide_engine *engine, uint64_t now_ms);
-/* A transaction failed because of the ledger's distance, not of what it held: true, and
- * what it held is kept and tried again. */
+/* A transaction failed.  true: because of the server or another member, not of its content: the
+ * writer keeps the content and tries again after a pause. */
 bool tide_fleet_waits(tide_engine *engine, tide_status rc, const tide_error *err, uint64_t now_ms);
-void tide_fleet_reached(tide_engine *engine); /* one succeeded */
-/* Declared dead, or our lease ran out by our own clock: nothing here is ours any more. */
+void tide_fleet_reached(tide_engine *engine); /* a transaction succeeded */
+/* We were declared dead, or our lease ran out by our own clock: cancels all running jobs and gives
+ * up all accounts. */
 void tide_fleet_lost(tide_engine *engine, uint64_t now_ms);
-/* Something a process that waits for quiet must wait for. */
+/* Whether the fleet has work that tide_engine_wait() must wait for. */
 bool tide_fleet_busy(const tide_engine *engine);
 void tide_fleet_look_soon(tide_engine *engine);
-/* A cycle of that stream is finished. */
+/* A cycle of that stream is finished: the next transaction tries to move its cursor. */
 void tide_fleet_cycle_done(tide_engine *engine, uint64_t stream);
-/* How many free jobs of each lane this process could use now. */
+/* How many jobs of no account this process could run now, by lane. */
 void tide_fleet_room(tide_engine *engine, uint32_t counts[2]);
-/* Others should know what this transaction made ready. */
+/* Sends hints to other processes about jobs that this transaction made ready. */
 tide_status tide_fleet_hints(tide_engine *engine, tide_tx *tx, const struct tide_births *births,
                              const struct tide_changes *changes, tide_error *err);
 
 /* ---- look.c ---- */
-/* A job of a kind that this process does not run was met in the account's queue: as long as
- * we hold the account, nobody can run it. */
+/* The account has a job of a kind that this process does not run: as long as we hold the
+ * account, no process can run it. */
 void tide_fleet_foreign(tide_engine *engine, uint32_t account, uint64_t now_ms);
-/* Work of ours waits in an account that is offered to others. */
+/* Whether jobs of our kinds wait in an account that is offered to other members. */
 bool tide_fleet_offers(const tide_engine *engine);
 /* Queues a look; false: no memory. */
 bool tide_fleet_look(tide_engine *engine, uint64_t now_ms);
@@ -114,18 +116,18 @@ tide_status tide_fleet_listen(tide_engine *engine, tide_error *err);
 void tide_fleet_listen_stop(tide_engine *engine);
 
 /* ---- streams.c ---- */
-/* The writer's; takes the lock. */
+/* Called by the writer; takes the lock. */
 tide_status tide_fleet_view_load(tide_engine *engine, struct tide_fleet_view **view_out,
                                  tide_error *err);
 void tide_fleet_view_free(tide_engine *engine, struct tide_fleet_view *view);
-/* Under the lock: whether looks should read streams; that they should, for a while (true: they
- * did not until now). */
+/* Under the lock.  watched: whether looks read streams.  watch: makes them read streams for a
+ * minute; true if they did not until now. */
 bool tide_fleet_watched(const tide_engine *engine, uint64_t now_ms);
 bool tide_fleet_watch(tide_engine *engine, uint64_t now_ms);
-/* The same without the lock, and waits for the first such look. */
+/* Like watch, without the lock; waits for the first such look. */
 void tide_fleet_watch_wait(tide_engine *engine, uint32_t wait_ms);
 
-/* Jobs of no account may be there, in whichever lane. */
+/* There may be jobs of no account to claim, in both lanes. */
 static inline void tide_fleet_free_work(struct tide_fleet *fleet)
 {
     fleet->free_work[0] = fleet->free_work[1] = true;

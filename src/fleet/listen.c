@@ -1,4 +1,4 @@
-/* listen.c - a thread that waits for hints from the other processes. */
+/* listen.c - a thread that waits for hints from other processes. */
 #include "fleet/fleet.h"
 
 enum { WAIT_MS = 10000 };
@@ -18,7 +18,7 @@ static void take_hints(tide_engine *engine, const struct tide_hints *hints)
             tide_tracker_more(engine->tracker, hints->accounts[i]);
             engine->stuff_to_claim = true;
         } else {
-            fleet->look_wanted = true; /* nobody may hold it */
+            fleet->look_wanted = true; /* perhaps no member holds it */
         }
     }
     if (fleet->look_wanted)
@@ -49,7 +49,7 @@ tide_status tide_fleet_listen(tide_engine *engine, tide_error *err)
     tide_status rc =
         tide_listener_open(engine->world, engine->ledger_path, engine->mem, &fleet->listener, err);
     if (rc != TIDE_OK) {
-        /* A pooler without LISTEN, or no connection to spare: hints are a comfort. */
+        /* A pooler without LISTEN, or no connection left: the engine works without hints. */
         tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
                        "no listener, looking more often",
                        TIDE_F_CSTR("detail", err == NULL ? "" : err->text));

@@ -1,17 +1,17 @@
-/* look.c - one transaction, every few seconds: we live, the dead are buried, and
- * what changed elsewhere is heard of here.
+/* look.c - one transaction every few seconds: renews our lease, reclaims jobs of dead members,
+ * reads changes by other processes, takes and gives up accounts.
  *
- * Accounts with work are shared out evenly: a process takes those nobody holds up to its
- * part, and the rest only if nobody else did since the last look (the others may lack
- * the archive, or the handlers).  One that holds two more than the poorest gives one up,
- * after what runs of it has ended.  Accounts with an archive stay where that is: whoever has
- * it takes them at once and keeps them.
+ * Accounts with work are shared evenly: a process takes free accounts up to its part, and the
+ * rest only if they were free at its previous look too (the others may lack the archive, or the
+ * handlers).  A member with two accounts more than the member with the fewest gives one
+ * up, after its running jobs have ended.  An account with an archive stays where the archive is:
+ * a process that has it takes the account at once and keeps it.
  *
- * An account is taken only when it has work of a kind that this process runs.  It may have
- * work of other kinds beside it, and as long as we hold it nobody can do that: so it is
- * offered to the others, at the next look if nothing of ours is ready, else after two leases.
- * An offer is left to them for the time of a look; what nobody wanted is taken again, and
- * offered less and less often. */
+ * An account is taken only when it has jobs of a kind that this process runs.  It may also have
+ * jobs of other kinds, which no process can run as long as we hold it.  So it is offered to the
+ * other members: at the next look if no job of our kinds is ready, else after two leases.  They
+ * have the time of one look (fleet.look) to take it; if no process does, we take it again, and
+ * offer it less and less often. */
 #include "fleet/fleet.h"
 #include "base/check.h"
 
@@ -22,13 +22,13 @@ enum { RECLAIM_SLICE = 500 };
 struct look_account {
     struct tide_account_row row;
     tide_text governor; /* a copy */
-    tide_text windows,
-        totals; /* likewise, of an account that we took (engine/accounts/alerting_saved.c) */
-    bool work;
-    bool free;          /* nobody has it, and nothing but the kinds of its jobs is against us */
-    bool asked, ours;   /* whether it has work of a kind that we run */
-    bool wanted, taken; /* to be ours */
-    bool released;
+    /* Copies, of an account that we took (engine/accounts/alerting_saved.c). */
+    tide_text windows, totals;
+    bool work;          /* it has ready jobs */
+    bool free;          /* we may take it, if it has jobs of our kinds */
+    bool asked, ours;   /* its kinds were queried; it has ready jobs of our kinds */
+    bool wanted, taken; /* we try to take it; we did */
+    bool released;      /* we give it up in this transaction */
 };
 
 struct look {
@@ -40,16 +40,16 @@ struct look {
     size_t reclaimed;
     uint64_t cancels[FLEET_CANCELS_MAX];
     size_t cancels_count;
-    uint32_t others; /* living members beside us */
-    uint32_t fewest; /* accounts that the poorest of them holds */
+    uint32_t others; /* other living members */
+    uint32_t fewest; /* accounts of the one with the fewest */
     uint32_t lease_ms;
-    bool put_off; /* it did not ask for kinds of jobs */
+    bool put_off; /* the query for kinds of jobs was put off */
     bool asks[TIDE_COMMON_LIMITS];
     uint64_t units_max[TIDE_COMMON_LIMITS]; /* of the whole project */
     uint64_t wanted[TIDE_COMMON_LIMITS], granted[TIDE_COMMON_LIMITS];
     struct look_account *accounts;
     size_t accounts_count, accounts_capacity;
-    struct tide_fleet_view *view; /* NULL: nobody watches */
+    struct tide_fleet_view *view; /* NULL: no snapshots are taken */
     tide_arena arena;
     tide_status rc; /* of a visit */
 };
@@ -70,7 +70,8 @@ static bool see_account(const struct tide_account_row *row, void *arg)
 {
     struct look *look = arg;
     void *accounts = look->accounts;
-    /* Those beyond what a process can hold are the others' affair; our lease is not. */
+    /* Accounts beyond what a process can hold are left to other members; the look continues,
+     * because it renews our lease. */
     if (look->accounts_count == TIDE_ACCOUNTS_MAX)
         return false;
     if (!tide_mem_grow(look->engine->mem, &accounts, &look->accounts_capacity,
@@ -82,7 +83,7 @@ static bool see_account(const struct tide_account_row *row, void *arg)
     struct look_account *seen = &look->accounts[look->accounts_count];
     *seen = (struct look_account){.row = *row};
     seen->row.governor = TIDE_TEXT_NONE;
-    /* What a governor saved is only needed where we may take the account. */
+    /* The saved governor is needed only where we may take the account. */
     if (row->owner != look->owner && row->governor.bytes > 0) {
         char *copy = tide_arena_copy(&look->arena, row->governor.data, row->governor.bytes);
         if (copy == NULL) {
@@ -130,7 +131,7 @@ static tide_status see_work(struct look *look, tide_error *err)
 
 /* ---- deciding, under the lock ------------------------------------------------------------ */
 
-/* As tide_accounts_count() found it. */
+/* As counted by tide_accounts_count(). */
 static bool anything_claimed(tide_engine *engine, uint32_t account)
 {
     const struct tide_account *known = tide_engine_account_of(engine, account);
@@ -145,11 +146,12 @@ static bool was_left(const struct tide_fleet *fleet, uint32_t account)
     return false;
 }
 
-/* Whether it may be ours, if it has work of our kinds. */
+/* Whether we may take it, if it has jobs of our kinds. */
 static bool may_take(tide_engine *engine, const struct look_account *account)
 {
     const struct tide_account *known = tide_engine_account_of(engine, account->row.id);
-    /* One that is ours by its row and not in memory was taken just before we lost all. */
+    /* A row that names us while memory does not hold the account: our lease was lost after the
+     * transaction that took it. */
     bool free = account->row.owner == 0 ||
                 (account->row.owner == engine->owner && (known == NULL || !known->held));
     bool unwanted = known != NULL ? known->unwanted : !tide_engine_wants(engine, account->row.name);
@@ -168,7 +170,7 @@ void tide_fleet_foreign(tide_engine *engine, uint32_t account, uint64_t now_ms)
     if (engine->fleet == NULL || known == NULL || !known->held || known->foreign_ms != 0)
         return;
     known->foreign_ms = now_ms;
-    engine->fleet->look_wanted = true; /* others may be waiting for it */
+    engine->fleet->look_wanted = true; /* other members may wait for the account */
     tide_cond_wake_one(engine->world, engine->pump);
 }
 
@@ -187,7 +189,7 @@ static uint64_t longer(const tide_engine *engine, uint64_t wait_ms)
     return wait_ms < FLEET_OFFER_WAIT_MS_MAX ? wait_ms : FLEET_OFFER_WAIT_MS_MAX;
 }
 
-/* Whether an account that we gave up for others may be ours again, or never was offered. */
+/* Whether we may take the account again: it was not offered, or the offer has ended. */
 static bool offer_is_over(tide_engine *engine, const struct look_account *seen, uint64_t now_ms)
 {
     struct tide_account *known = tide_engine_account_of(engine, seen->row.id);
@@ -205,11 +207,11 @@ static bool offer_is_over(tide_engine *engine, const struct look_account *seen, 
         known->offer_wait_ms = wanted ? 0 : longer(engine, known->offer_wait_ms);
     }
     if (!wanted)
-        TIDE_SEEN("fleet: nobody wanted an account that was offered");
+        TIDE_SEEN("fleet: no process took an account that was offered");
     return true;
 }
 
-/* The kinds of an account's jobs are asked for only where it matters: it may be taken, or has
+/* The kinds of an account's jobs are queried only where they matter: it may be taken, or may have
  * to be given up. */
 static void choose_asked(struct look *look)
 {
@@ -237,8 +239,8 @@ static tide_status ask_kinds(struct look *look, tide_error *err)
     for (size_t i = 0; i < look->accounts_count; i++)
         if (look->accounts[i].asked)
             ids[count++] = look->accounts[i].row.id;
-    /* Where an account has very many jobs that nobody runs, all of them are passed by: then
-     * the question must not become our work.  Only the writer's thread asks. */
+    /* For an account with very many jobs that no process runs the query reads all of them: a slow
+     * query must not take most of our time.  Only the writer's thread uses ask_at_ms. */
     look->put_off = count > 0 && look->sent_ms < fleet->ask_at_ms;
     if (count == 0 || look->put_off) {
         for (size_t i = 0; i < look->accounts_count; i++)
@@ -290,7 +292,7 @@ static void decide(struct look *look)
     }
 }
 
-/* What the holders before us counted, for alerts and totals (E6.4). */
+/* Reads what earlier holders counted for alerts and totals (E6.4). */
 static tide_status read_saved(struct look *look, struct look_account *account, tide_error *err)
 {
     struct tide_alerting_saved saved;
@@ -342,10 +344,10 @@ static tide_status ask_shares(struct look *look, tide_tx *tx, uint64_t now_unix_
     return rc;
 }
 
-/* Cursors of streams whose last job was finished by a process that died before it could
- * move them. */
+/* Streams whose cursor may lag: a process finished the last job of a cycle and died before it
+ * could move the cursor. */
 struct advance_list {
-    uint64_t after; /* where the last look ended: each stream has its turn */
+    uint64_t after; /* where the last look ended, so that each stream gets its turn */
     uint64_t ids[FLEET_ADVANCE_MAX];
     size_t count;
 };
@@ -374,53 +376,77 @@ static tide_status advance_cursors(struct look *look, tide_tx *tx, uint64_t now_
     return rc;
 }
 
+/* The look's part of the writer's transaction.  Until its COMMIT a crash leaves the ledger as it
+ * was, and our lease, accounts and claims as the last look left them: the others reclaim them when
+ * the lease ends.  Memory changes only after the COMMIT, in look_apply(). */
 static tide_status look_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct look *look = arg;
     tide_engine *engine = look->engine;
     tide_tx *tx = transaction->tx;
     uint64_t now = transaction->now_unix_ms;
+    /* Start empty, because the writer runs this again after a transaction that failed; memory
+     * alone, so a crash here leaves nothing. */
     tide_arena_reset(&look->arena);
     tide_changes_clear(&look->changes);
     look->accounts_count = 0;
     look->others = 0;
     look->fewest = UINT32_MAX;
     look->rc = TIDE_OK;
+    /* Take the time before the renewal is sent: our lease by our own clock then ends no later than
+     * by the server's, so we stop before others take over (X3). */
     look->sent_ms = tide_world_now_ms(engine->world);
-    look->owner = engine->owner; /* the writer's, and so are we */
+    look->owner = engine->owner; /* only the writer's thread, which runs this, uses it */
     tide_lock_take(engine->world, engine->lock);
     look->lease_ms = (uint32_t)engine->tuning.fleet_lease_ms;
     bool watched = tide_fleet_watched(engine, look->sent_ms);
     tide_lock_drop(engine->world, engine->lock);
     tide_fleet_view_free(engine, look->view); /* of an attempt that failed */
     look->view = NULL;
+    /* Renew the lease first: if the ledger refuses that, nothing below may run.  A crash after the
+     * COMMIT leaves a member that the others declare dead when this lease ends. */
     tide_status rc = tide_ledger_member_beat(tx, look->lease_ms, now, err);
+    /* Reclaim before members and accounts are read, so that a member found dead is not counted and
+     * its accounts are free below; a crash after the COMMIT leaves its jobs pending, for any
+     * member. */
     if (rc == TIDE_OK)
         rc = tide_ledger_reclaim(tx, look->owner, RECLAIM_SLICE, now, &look->reclaimed,
                                  &look->changes, err);
+    /* Read which of our running jobs users canceled; the ledger keeps that until the job ends, so a
+     * crash here loses no cancel. */
     if (rc == TIDE_OK)
         rc = tide_ledger_cancels(engine->ledger, look->owner, look->cancels, FLEET_CANCELS_MAX,
                                  &look->cancels_count, err);
+    /* Read the members, the accounts, and then, because see_work() marks accounts, which of them
+     * have work: decide() needs all three; they are only read, so a crash here leaves nothing. */
     if (rc == TIDE_OK)
         rc = tide_ledger_members(engine->ledger, see_member, look, err);
     if (rc == TIDE_OK)
         rc = tide_ledger_accounts(engine->ledger, see_account, look, err);
     if (rc == TIDE_OK && look->rc != TIDE_OK)
-        rc = tide_error_set(err, look->rc, "no room for the accounts of the fleet");
+        rc = tide_error_set(err, look->rc, "no memory for the accounts of the fleet");
     if (rc == TIDE_OK)
         rc = see_work(look, err);
+    /* Move cursors that a dead process left behind, before the view below reads them; the ledger's
+     * own counts decide, so after a crash the next look of any member moves them. */
     if (rc == TIDE_OK)
         rc = advance_cursors(look, tx, now, err);
+    /* Read the streams for snapshots after everything above that changes them; it only reads, so a
+     * crash here leaves nothing. */
     if (rc == TIDE_OK && watched)
         rc = tide_fleet_view_load(engine, &look->view, err);
     if (rc != TIDE_OK)
         return rc;
+    /* Query kinds only now, when it is known which accounts matter, because the query may be slow;
+     * choosing needs the lock and the query must not have it.  A crash here leaves nothing. */
     tide_lock_take(engine->world, engine->lock);
     choose_asked(look);
     tide_lock_drop(engine->world, engine->lock);
     rc = ask_kinds(look, err);
     if (rc != TIDE_OK)
         return rc;
+    /* Decide under the lock, with all that was read; `wanted` and `released` are plans in memory,
+     * so a crash here leaves nothing. */
     tide_lock_take(engine->world, engine->lock);
     decide(look);
     for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++) {
@@ -430,9 +456,17 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
             look->wanted[i] > 0 || engine->limits[i].limit.granted_until_ms != UINT64_MAX;
     }
     tide_lock_drop(engine->world, engine->lock);
+    /* Write the decision.  We hold a taken account only after the COMMIT (X3), and a released one
+     * has no claimed job; a crash after the COMMIT leaves accounts that name us, which the others
+     * free when our lease ends. */
     rc = take_and_release(look, tx, now, err);
+    /* Request shares of common limits for the accounts held so far (an account that was just taken
+     * gets one at the next look); a share ends with the lease, so a crash blocks it only until
+     * then. */
     if (rc == TIDE_OK)
         rc = ask_shares(look, tx, now, err);
+    /* Hints come last, when all ready jobs are known, and are sent with the COMMIT; without them,
+     * after a crash, the next looks of the others find the same jobs. */
     if (rc == TIDE_OK)
         rc = tide_fleet_hints(engine, tx, NULL, &look->changes, err);
     if (rc == TIDE_OK && look->reclaimed > 0)
@@ -450,14 +484,14 @@ static void apply_account(struct look *look, struct look_account *seen, uint64_t
     struct tide_account *account = tide_engine_account_of(engine, seen->row.id);
     account->bound = seen->row.archive[0] != '\0';
     if (seen->taken && !account->held) {
-        engine->fleet->look_wanted = true; /* it needs a share of what it has in common */
+        engine->fleet->look_wanted = true; /* it needs a share of the common limits */
         TIDE_SEEN("fleet: an account was taken");
         tide_alerting_taken(engine, account, seen->windows, seen->totals, now_ms);
         if (tide_account_taken(engine, account, seen->governor, now_ms) == TIDE_OK)
             tide_log_event(engine->log, TIDE_LOG_INFO, tide_world_now_unix_ms(engine->world),
                            "account taken", TIDE_F_CSTR("account", account->name));
         else
-            account->leaving = account->held = true; /* given back at the next look */
+            account->leaving = account->held = true; /* given up at the next look */
     } else if (seen->released) {
         TIDE_SEEN("fleet: an account was given up for another process");
         tide_account_left(engine, account, now_ms);
@@ -470,7 +504,7 @@ static void apply_account(struct look *look, struct look_account *seen, uint64_t
         tide_tracker_more(engine->tracker, account->id); /* a hint may have been missed */
 }
 
-/* What runs may end; nothing more starts. */
+/* Begins to give up an account: running jobs may end, no new one starts. */
 static void give_up(tide_engine *engine, struct tide_account *account, bool share, uint64_t now_ms)
 {
     account->leaving = true;
@@ -480,7 +514,7 @@ static void give_up(tide_engine *engine, struct tide_account *account, bool shar
     tide_account_refresh(engine, account, now_ms);
 }
 
-/* Others may run what we cannot. */
+/* Gives up an account with jobs of other kinds, for members that run those kinds. */
 static void offer(struct look *look, const struct look_account *seen, uint64_t now_ms)
 {
     tide_engine *engine = look->engine;
@@ -493,12 +527,12 @@ static void offer(struct look *look, const struct look_account *seen, uint64_t n
     wait_ms = account->offer_wait_ms > wait_ms ? account->offer_wait_ms : wait_ms;
     if (now_ms < account->foreign_ms + wait_ms)
         return;
-    TIDE_SEEN("fleet: an account was offered to those who run its other kinds");
+    TIDE_SEEN("fleet: an account was offered to members that run its other kinds");
     give_up(engine, account, /* share= */ false, now_ms);
-    engine->fleet->look_wanted = true; /* which gives it up, if nothing runs */
+    engine->fleet->look_wanted = true; /* that look gives it up, if nothing runs */
 }
 
-/* We hold at least two more than the poorest: one goes. */
+/* Gives up one account if we hold at least two more than the member with the fewest. */
 static void share(struct look *look, uint64_t now_ms)
 {
     tide_engine *engine = look->engine;
@@ -530,12 +564,12 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     struct look *look = arg;
     struct tide_fleet *fleet = engine->fleet;
     if (fleet->rejoin) {
-        fleet->look_wanted = true; /* what this one said was of our last life */
+        fleet->look_wanted = true; /* our lease was lost meanwhile: this result is outdated */
         return;
     }
     fleet->lease_until_ms = look->sent_ms + look->lease_ms;
     if (look->others > fleet->others)
-        forget_unwanted(engine); /* the new ones may want what nobody wanted */
+        forget_unwanted(engine); /* a new member may take what no other one took */
     fleet->others = look->others;
     for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
         tide_limits_granted(engine, i, look->granted[i], look->sent_ms + look->lease_ms);
@@ -560,7 +594,7 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     if (look->reclaimed > 0)
         TIDE_SEEN("fleet: jobs of a dead member were put back");
     if (look->reclaimed == RECLAIM_SLICE)
-        fleet->look_wanted = true; /* there is more of it */
+        fleet->look_wanted = true; /* there are more to reclaim */
 }
 
 static void look_drop(tide_engine *engine, struct tide_write *write)

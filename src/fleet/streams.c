@@ -1,9 +1,9 @@
-/* streams.c - streams of a shared ledger, for people (E9.1).
+/* streams.c - streams of a shared ledger, for display (E9.1).
  *
- * The engine keeps no streams of a ledger that others finish cycles of: what it knew would
- * be old (fleet.h).  So a look reads them, and only while somebody watches: those of the
- * accounts held here and of none, with their open cycles.  A snapshot then shows how they
- * were at the last look, from memory. */
+ * The engine keeps no streams of a shared ledger in memory: other processes finish cycles too,
+ * so they would be outdated (fleet.h).  A look reads them while snapshots are taken: those of
+ * held accounts and of no account, with their open cycles.  A snapshot shows them as the last
+ * look read them, from memory. */
 #include "fleet/fleet.h"
 #include "base/check.h"
 
@@ -74,7 +74,7 @@ bool tide_fleet_watch(tide_engine *engine, uint64_t now_ms)
     struct tide_fleet *fleet = engine->fleet;
     bool news = !tide_fleet_watched(engine, now_ms);
     if (news) {
-        tide_fleet_view_free(engine, fleet->view); /* of another time */
+        tide_fleet_view_free(engine, fleet->view); /* outdated */
         fleet->view = NULL;
         tide_fleet_look_soon(engine);
     }
@@ -82,7 +82,7 @@ bool tide_fleet_watch(tide_engine *engine, uint64_t now_ms)
     return news;
 }
 
-/* ---- for whoever can wait ------------------------------------------------------------ */
+/* ---- for callers that can wait ------------------------------------------------------- */
 
 void tide_fleet_watch_wait(tide_engine *engine, uint32_t wait_ms)
 {
