@@ -16,7 +16,7 @@ struct tide_account *tide_engine_account_of(tide_engine *engine, uint32_t id)
     return engine->accounts[index];
 }
 
-/* Takes it into memory; under the lock, or before anybody else is there. */
+/* Adds the account to memory; under the lock, or before other threads run. */
 static tide_status account_add(tide_engine *engine, uint32_t id, const char *name,
                                const char *provider, tide_text saved, tide_error *err)
 {
@@ -48,8 +48,8 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
         rc = tide_limits_bind(engine, account);
     struct tide_governor_saved parsed;
     if (rc == TIDE_OK && saved.bytes > 0) {
-        /* A governor that cannot be read counts as fully spent only by its own
-         * caution: it starts slowly.  It must not keep the account from running. */
+        /* A saved governor that cannot be read must not keep the account from running: a new
+         * one starts slowly anyway. */
         if (tide_governor_saved_parse(saved, &parsed) == TIDE_OK)
             (void)tide_governor_restore(account->governor, &parsed, now_ms,
                                         tide_world_now_unix_ms(engine->world));
@@ -114,7 +114,7 @@ static bool collect_left(const struct tide_tracked *tracked, void *arg)
     return jobs->count < sizeof jobs->ids / sizeof jobs->ids[0];
 }
 
-/* Takes the jobs of accounts that are not held out of the window. */
+/* Removes jobs of accounts that are not held from the window. */
 static void forget_left(tide_engine *engine)
 {
     struct left_jobs jobs = {.engine = engine};
@@ -133,7 +133,7 @@ static void no_longer_held(tide_engine *engine, struct tide_account *account)
     account->held = false;
     account->leaving = false;
     account->foreign_ms = 0;
-    tide_alerts_forget(engine->alerts, account->id); /* the next holder goes on with them */
+    tide_alerts_forget(engine->alerts, account->id); /* the next holder continues them */
 }
 
 void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
@@ -155,7 +155,7 @@ void tide_accounts_left(tide_engine *engine, uint64_t now_ms)
         tide_account_refresh(engine, engine->accounts[i], now_ms);
 }
 
-/* ---- what each of them has in the window ------------------------------------------------ */
+/* ---- jobs of each account in the window ------------------------------------------------- */
 
 static bool count_job(const struct tide_tracked *tracked, void *arg)
 {
@@ -288,7 +288,7 @@ static bool load_visit(const struct tide_account_row *row, void *arg)
 {
     struct load_ask *ask = arg;
     if (ask->engine->accounts_count == TIDE_ACCOUNTS_MAX)
-        return false; /* of an older version, which did not refuse them; the others go on */
+        return false; /* an older version allowed more; the accounts loaded so far work */
     ask->rc = account_add(ask->engine, row->id, row->name, row->provider, row->governor, ask->err);
     if (ask->rc != TIDE_OK)
         return false;
@@ -464,7 +464,7 @@ tide_status tide_engine_resume(tide_engine *engine, uint32_t account, tide_error
 
 /* ---- orders of badness.h (E6.2) -------------------------------------------------------- */
 
-enum { PROBE_PRIORITY = 100 }; /* the others wait for its answer */
+enum { PROBE_PRIORITY = 100 }; /* other jobs of the account wait for its result */
 
 struct order_write {
     struct tide_write write;
@@ -490,7 +490,7 @@ static tide_status probe_run(tide_transaction *transaction, void *arg, tide_erro
     json_decref(payload);
     if (text == NULL)
         return tide_error_set(err, TIDE_INVALID, "the probe's item is not text");
-    /* One that waits already is the same probe: the order is given until it is answered. */
+    /* A duplicate is the same probe: badness.h repeats the order until it has the result. */
     struct tide_spec spec = {.kind = order->kind,
                              .account = order->account,
                              .dedupe = "probe",
@@ -549,7 +549,7 @@ static void carry_out(tide_engine *engine, struct tide_account *account,
     const struct tide_good *good = good_pick(engine, account);
     if (what->kind == TIDE_BADNESS_PROBE && account->probe_id != 0 &&
         tide_tracker_find(engine->tracker, account->probe_id) != NULL)
-        return; /* it is under way */
+        return; /* the probe is pending or running */
     if (what->kind == TIDE_BADNESS_PROBE && good == NULL) {
         tide_badness_probed(account->badness, TIDE_NOT_FOUND, now_ms);
         return;

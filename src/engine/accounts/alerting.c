@@ -1,8 +1,8 @@
-/* alerting.c - conditions that somebody should look at, made durable (E6.4).
+/* alerting.c - durable alerts: conditions that an operator should look at (E6.4).
  *
- * core/alerts.h decides; each change of level becomes a row, so that every
- * command can show what holds, also when no engine runs.  The windows behind it are saved with
- * each change, once a minute and at a stop; the next process goes on with them, and clears an
+ * core/alerts.h decides; each change of level becomes a row, so that every command can show
+ * current alerts, also when no engine runs.  The windows behind an alert are saved with
+ * each change, once a minute and at a stop; the next process continues them, and clears an
  * alert whose cause is gone. */
 #include "engine/engine.h"
 #include "base/check.h"
@@ -56,7 +56,7 @@ static void alert_free(tide_engine *engine, struct alert_write *what)
     tide_mem_free(engine->mem, what, sizeof *what);
 }
 
-/* A change that a full disk refused is written later: the core tells it once. */
+/* A change that a full disk refused is queued again, because the core reports it only once. */
 static void alert_drop(tide_engine *engine, struct tide_write *write)
 {
     struct alert_write *what = write->arg;
@@ -157,7 +157,7 @@ void tide_alerting_save_all(tide_engine *engine, uint64_t now_ms)
     tell_changes(engine, now_ms);
 }
 
-/* How much waits for each account, for the rules on growing (E4.2). */
+/* Counts the demand of each account, for the growth rules of its governor (E4.2). */
 static bool count_demand(const struct tide_tracked *tracked, void *arg)
 {
     tide_engine *engine = arg;

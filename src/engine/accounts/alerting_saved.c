@@ -25,7 +25,7 @@ static tide_status totals_print(const struct tide_account_totals *totals, tide_b
                           totals->retried, totals->split, totals->bad);
 }
 
-/* What cannot be read counts from 0: totals are for people. */
+/* Totals that cannot be read count from 0: they are for display only. */
 static struct tide_account_totals totals_parse(tide_text text)
 {
     uint64_t numbers[7] = {0};
@@ -143,13 +143,13 @@ struct shown_list {
     bool failed;
 };
 
-/* Rows first, judged after: a statement is not used while it is being read. */
+/* Collects the rows before they are used: a statement cannot be used again while it is read. */
 static bool collect_shown(const struct tide_alert_row *row, void *arg)
 {
     struct shown_list *list = arg;
     enum tide_condition condition;
     if (!tide_condition_parse(row->condition, &condition))
-        return true; /* of a system: its own to clear */
+        return true; /* not an alert of the engine: the system that raised it clears it */
     void *rows = list->rows;
     if (!tide_mem_grow(list->mem, &rows, &list->capacity, list->count + 1,
                        (size_t)TIDE_ACCOUNTS_MAX * TIDE_CONDITIONS, sizeof *list->rows)) {

@@ -1,3 +1,4 @@
+/* archive_id.c - ids of archive directories, and where an account's archive is (archive_id.h). */
 #include "engine/accounts/archive_id.h"
 
 #include "base/check.h"
@@ -61,7 +62,7 @@ tide_status tide_archive_id_copy(tide_world *world, const char *from_dir, const 
     tide_error why = {TIDE_OK, 0, ""};
     tide_status rc = tide_archive_id_read(world, from_dir, id, &why);
     if (rc == TIDE_NOT_FOUND)
-        return TIDE_OK; /* of a version that gave none */
+        return TIDE_OK; /* an older version, without ids, made it */
     if (rc != TIDE_OK && err != NULL)
         *err = why;
     if (rc == TIDE_OK)
@@ -74,8 +75,8 @@ tide_status tide_archive_id_copy(tide_world *world, const char *from_dir, const 
     return tide_file_replace(world, path, tide_text_of(line), 0600, err);
 }
 
-/* Written beside its place under a name of its own, it takes the place only where there is
- * none: of two that make one at once, one is first and the other reads it (I1). */
+/* Writes the id under a temporary name and renames it, which fails where an id exists: of two
+ * processes that make one at the same time, the second reads the id of the first (I1). */
 static tide_status make(tide_world *world, const char *dir, tide_error *err)
 {
     uint8_t random[RANDOM_BYTES];

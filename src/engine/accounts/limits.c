@@ -1,7 +1,7 @@
-/* limits.c - what many accounts share: a project's quota (E4.1).
+/* limits.c - a limit that many accounts have in common: a project's quota (E4.1).
  *
- * Where the ledger is ours alone, all of it is this process's.  On a shared ledger each
- * process has a share of it, for as long as its lease lasts (tide_ledger_grant()). */
+ * On SQLite this process uses all of it.  On a shared ledger each process gets a share of it,
+ * for as long as its lease lasts (tide_ledger_grant()). */
 #include "fleet/fleet.h"
 
 #include <string.h>
@@ -32,12 +32,12 @@ void tide_limits_reload(tide_engine *engine)
 {
     for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++) {
         struct tide_common_limit *common = &engine->limits[i];
-        uint32_t window_ms = 0; /* another window needs a restart */
+        uint32_t window_ms = 0; /* ignored: a change of the window needs a restart */
         common->units_max = tide_tuning_project(engine->settings, common->provider, &window_ms);
         if (engine->fleet == NULL || common->units_max == 0)
             common->limit.units_max = common->units_max > 0 ? common->units_max : UINT64_MAX;
         else if (common->limit.units_max > common->units_max)
-            common->limit.units_max = common->units_max; /* the next grant says more */
+            common->limit.units_max = common->units_max; /* until the next grant */
     }
 }
 

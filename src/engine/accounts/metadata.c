@@ -1,9 +1,9 @@
-/* metadata.c - how much the ledger remembers of an account beside its jobs (E6.4).
+/* metadata.c - measures how much the ledger stores about an account besides its jobs (E6.4).
  *
- * Marks, unfinished cycles, bad items, the governor and notes: little, unless something goes wrong
- * for long.  Measuring reads all of it, so it is rare: when the account comes into this process,
- * then every ten minutes in which something happened; every minute when bad items grow fast or
- * an alert may hold, so that it is lowered soon after its cause is gone. */
+ * Streams, unfinished cycles, bad items, the governor and notes: little, unless something goes
+ * wrong for long.  Measuring reads all of it, so it is rare: when this process loads or takes the
+ * account, then every ten minutes in which the account was used; every minute when bad items grow
+ * fast or an alert may hold, so that the alert is lowered soon after its cause is gone. */
 #include "engine/engine.h"
 
 enum { RARELY_MS = 600000, OFTEN_MS = 60000, NEAR_PERCENT = 40, GROWN_SHARE = 64 };
@@ -33,7 +33,7 @@ static void metadata_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     account->metadata.due = false;
     (void)tide_alerts_metadata(engine->alerts, account->id, what->bytes, now_ms);
     if (engine->look_at_ms > now_ms) {
-        engine->look_at_ms = now_ms; /* a change of level is told, and the next time is known */
+        engine->look_at_ms = now_ms; /* to report a change of level and plan the next measure */
         tide_cond_wake_one(engine->world, engine->pump);
     }
 }
@@ -62,12 +62,12 @@ static void measure(tide_engine *engine, struct tide_account *account, uint64_t 
     tide_write_push(engine, &what->write);
 }
 
-/* When it has to be measured; TIDE_NEVER: not before something happens. */
+/* When it has to be measured; TIDE_NEVER: not before the account is used. */
 static uint64_t due_at_ms(const struct tide_metadata *metadata, uint64_t budget)
 {
     const bool near = metadata->bytes >= budget / 100 * NEAR_PERCENT;
     if (metadata->asked)
-        return TIDE_NEVER; /* what comes of it is looked at then */
+        return TIDE_NEVER; /* metadata_apply() wakes the dispatcher */
     if (metadata->due && metadata->measured_ms == 0)
         return 0;
     if (near || metadata->due || metadata->grown >= budget / GROWN_SHARE)

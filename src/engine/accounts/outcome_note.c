@@ -1,4 +1,4 @@
-/* outcome_note.c - keeps what the calls of an account came to, in memory and in the ledger. */
+/* outcome_note.c - keeps the outcome of an account's last calls, in memory and in the ledger. */
 #include "engine/engine.h"
 
 struct outcome_write {
@@ -32,7 +32,7 @@ static void save(tide_engine *engine, struct tide_account *account)
 {
     struct outcome_write *wish = tide_mem_new(engine->mem, sizeof *wish);
     if (wish == NULL)
-        return; /* the next one is as good */
+        return; /* the next outcome is saved instead */
     account->outcome.unsaved = false;
     account->outcome.saved_unix_ms = tide_world_now_unix_ms(engine->world);
     wish->account = account->id;

@@ -1,9 +1,9 @@
-/* queues.c - who waits for room in a queue, and since when (E6.4, B13).
+/* queues.c - the longest wait for room in a queue, for an alert (E6.4, B13).
  *
- * Watched are the queues in which somebody waits for others: requests for a batch, messages for
- * the archive, finished jobs for the ledger.  The window of jobs is not: the ledger has what does
- * not fit, and nobody waits.  Nor is quota: a job without units is parked and waits in no queue.
- * One look reads at most one field of each running job. */
+ * Watched queues are those in which a thread waits for another one: requests for a batch, messages
+ * for the archive, finished jobs for the writer.  The window of jobs is not one: jobs that do not
+ * fit stay in the ledger, and no thread waits.  Nor is quota: a job without units is parked and
+ * waits in no queue.  One look reads at most two fields of each running job. */
 #include "engine/engine.h"
 
 void tide_job_queued(tide_job *job, const char *queue)
@@ -34,7 +34,7 @@ static void note_workers(tide_engine *engine)
     }
 }
 
-/* The first that ended has waited longest for the writer. */
+/* The first job in `ended` has waited longest for the writer. */
 static void note_ends(tide_engine *engine)
 {
     const struct tide_tracked *tracked =
@@ -45,7 +45,7 @@ static void note_ends(tide_engine *engine)
         note_wait(&engine->queued, "finished jobs that wait for the ledger", tracked->since_ms);
 }
 
-/* Accounts that never waited are not told of: most never do. */
+/* Accounts without a wait, now or before, are not reported: most never have one. */
 static void tell(tide_engine *engine, uint64_t account, struct tide_queued *queued, uint64_t now_ms)
 {
     if (queued->since_ms != 0 || queued->told)

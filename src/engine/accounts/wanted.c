@@ -1,9 +1,9 @@
 /* wanted.c - which accounts this process works for.
  *
- * A command for one account must neither work for the others nor wait for them.  It names its
+ * A command for one account must neither run jobs of the others nor wait for them.  It names its
  * accounts before the start; an account that is not named gets no worker here, and its jobs stay
  * in the ledger.  Another command of the same directory may hand over work for such an account:
- * then this process is the only one that can do it, and does. */
+ * this process holds the directory and is the only one that can do it, so it does. */
 #include "engine/engine.h"
 
 #include <inttypes.h>

@@ -1,8 +1,7 @@
 /* control.c - answers commands over the control socket (control.h, decision 11).
  *
  * A handler runs on its connection's own thread and is a caller like any other:
- * what it changes goes through the writer, what it looks at is read under the
- * lock. */
+ * it writes through the writer and reads memory under the lock. */
 #include "engine/control/control.h"
 #include "fleet/fleet.h"
 #include "engine/reload.h"
@@ -42,7 +41,7 @@ static tide_status answer_snapshot(tide_engine *engine, const json_t *request, t
 {
     (void)request;
     (void)err;
-    enum { WAIT_MS = 1000 }; /* a ledger may be away */
+    enum { WAIT_MS = 1000 }; /* not longer: the ledger may be out of reach */
     tide_fleet_watch_wait(engine, WAIT_MS);
     tide_json snapshot = {.value = tide_engine_snapshot_json(engine)};
     tide_json_set(answer, "snapshot", &snapshot);
@@ -65,7 +64,7 @@ struct why {
     const char *word;
     const char *text;
     uint64_t until_ms;                  /* 0: unknown */
-    const struct tide_outcome *outcome; /* what made its account wait; NULL: nothing did */
+    const struct tide_outcome *outcome; /* why its account waits; NULL: unknown */
 };
 
 static struct why why_account(tide_engine *engine, const struct tide_tracked *tracked,
@@ -232,7 +231,7 @@ static answer_fn *const answers[TIDE_OPS] = {
     [TIDE_OP_SIGNED_IN] = tide_control_signed_in,
 };
 
-/* Kinds are defined between opening and starting; until then none of them is known. */
+/* Kinds are defined between opening and starting: these requests wait for the start. */
 static bool needs_kinds(tide_control_op op)
 {
     return op == TIDE_OP_RETRY || op == TIDE_OP_CANCEL || op == TIDE_OP_ACCEPT ||

@@ -1,4 +1,4 @@
-/* control.h - what a command may ask of the engine that holds its directory.
+/* control.h - requests of commands to the engine that holds their directory.
  *
  * The engine listens on `engine.sock` in its state directory (world/socket.h
  * carries lines; this page says what they mean).  A request is one JSON object
@@ -9,7 +9,7 @@
  *     {"ok":false,"status":"not_found","error":"there is no job 12"}
  *
  * The handler's own return value is TIDE_OK also when the answer is a refusal,
- * because the carrier's TIDE_NOT_FOUND means that nobody listens.
+ * because TIDE_NOT_FOUND from world/socket.h means that no engine listens.
  *
  *   op              request fields                 fields of the answer
  *   ping            -                              pid, run, version, since (unix ms)
@@ -28,7 +28,7 @@
  *   alerts          -                              alerts (array, as in --json)
  *   reload          -                              changed, restart (arrays of names)
  *   stop            -                              - (answers before it stops)
- *   enqueue         kind; account, payload,        id (of the one that waits, for a
+ *   enqueue         kind; account, payload,        id (of the waiting job, for a
  *                   dedupe, force                  duplicate); an unknown kind: not_found
  *   signed_in       account                        lifted (a pause for a sign-in ended)
  *
@@ -38,11 +38,11 @@
  *     kind        a name
  *     state       "pending", "running", "done", "failed", "canceled"
  * The fields account, kind and item of bad_* may be missing in the same way.
- * Names travel, not numbers: a log of requests can be read.
+ * Requests carry names, not numbers, so that a log of requests can be read.
  *
- * Whoever writes to state.db, engine or command, holds `engine.lock`.  A command
- * does so for the length of one change when no engine answers; an engine that
- * finds it held waits a moment before it gives up (TIDE_CONTROL_LOCK_WAIT_MS).
+ * A process that writes to state.db, engine or command, holds `engine.lock`.  A
+ * command holds it for one change when no engine answers; an engine that finds it
+ * held waits up to TIDE_CONTROL_LOCK_WAIT_MS before it gives up.
  */
 #ifndef TIDE_ENGINE_CONTROL_H
 #define TIDE_ENGINE_CONTROL_H
@@ -82,11 +82,11 @@ typedef enum tide_control_op {
 #define TIDE_CONTROL_WHY_STARTING   "starting"   /* it is about to run */
 #define TIDE_CONTROL_WHY_LANE_FULL  "lane_full"  /* all workers of its lane are busy */
 #define TIDE_CONTROL_WHY_QUOTA      "quota"      /* its account has no units now */
-#define TIDE_CONTROL_WHY_ORDER      "order"      /* others go first */
-#define TIDE_CONTROL_WHY_LEVEL      "level"      /* a person waits on this account (E3.3) */
+#define TIDE_CONTROL_WHY_ORDER      "order"      /* other jobs go first */
+#define TIDE_CONTROL_WHY_LEVEL      "level"      /* a user waits for another job (E3.3) */
 #define TIDE_CONTROL_WHY_BACKOFF    "backoff"    /* the account waits after a failure */
 #define TIDE_CONTROL_WHY_NO_HANDLER "no_handler" /* this engine does not know the kind */
-#define TIDE_CONTROL_WHY_WINDOW     "window"     /* not loaded yet; others are before it */
+#define TIDE_CONTROL_WHY_WINDOW     "window"     /* not loaded yet; other jobs are before it */
 
 const char *tide_control_op_name(tide_control_op op);
 bool tide_control_op_parse(tide_text name, tide_control_op *op_out);
@@ -95,7 +95,7 @@ const char *tide_row_state_name(tide_row_state state); /* "pending" */
 bool tide_row_state_parse(tide_text name, tide_row_state *state_out);
 const char *tide_bad_state_name(tide_bad_state state); /* "bad", "gone", "owed", ... */
 
-/* ---- the asking side ---- */
+/* ---- the command's side ---- */
 
 /* Which jobs, by name; NULL and 0 mean any. */
 struct tide_control_filter {
@@ -110,15 +110,15 @@ void tide_control_filter_set(tide_json *request, const struct tide_control_filte
 /* Turns an answer into a status; err gets its text. */
 tide_status tide_control_answer(const json_t *answer, tide_error *err);
 
-/* ---- the answering side ---- */
+/* ---- the engine's side ---- */
 
 /* Finds the op of a request.  TIDE_INVALID: not a request. */
 tide_status tide_control_op_read(const json_t *request, tide_control_op *op_out, tide_error *err);
-/* The field "filter" of a request with its names looked up.  TIDE_NOT_FOUND
- * names the account or kind nobody knows; TIDE_INVALID an unknown field. */
+/* The field "filter" of a request with its names looked up.  TIDE_NOT_FOUND: the ledger
+ * has no such account or kind, err names it.  TIDE_INVALID: an unknown field. */
 tide_status tide_control_filter_read(const json_t *request, tide_ledger *ledger,
                                      struct tide_job_filter *filter_out, tide_error *err);
-/* The same for a filter that never travelled. */
+/* The same for a filter that is not part of a request. */
 tide_status tide_control_filter_find(const struct tide_control_filter *named, tide_ledger *ledger,
                                      struct tide_job_filter *filter_out, tide_error *err);
 /* {"ok":true}, to which fields may be added; and a refusal. */

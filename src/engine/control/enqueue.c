@@ -1,9 +1,8 @@
-/* enqueue.c - work that a command hands to the engine of its directory
- * (decision 10), and the news that somebody signed in.
+/* enqueue.c - jobs that a command hands to the engine of its directory (decision 10), and the
+ * notice that a user signed in.
  *
- * Names travel: the kind must be one that this engine has a handler for, or the job
- * would wait for ever without anybody knowing why.  All else is checked as
- * tide_enqueue() checks its own callers. */
+ * Requests carry names.  The kind must be one that this engine has a handler for, or the job
+ * would wait forever and no user would know why.  tide_enqueue() checks the rest. */
 #include "engine/control/control.h"
 #include "engine/engine.h"
 
@@ -25,7 +24,7 @@ static tide_status kind_named(tide_engine *engine, tide_text name, uint32_t *kin
                           (int)(name.bytes > 100 ? 100 : name.bytes), name.data);
 }
 
-/* A field that may be missing must not be of another type. */
+/* An optional field may be missing, but must not have another type. */
 static tide_status optional(tide_status rc)
 {
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
@@ -70,8 +69,8 @@ tide_status tide_control_enqueue(tide_engine *engine, const json_t *request, tid
     return rc;
 }
 
-/* A refused sign-in pauses an account for minutes.  Its owner has just mended it, so
- * the next call may be made now; a halt and a throttle stay what they are. */
+/* A refused sign-in pauses an account for minutes.  The user has just signed in again, so
+ * the next call may be made now; a halt or a throttle is not lifted. */
 tide_status tide_control_signed_in(tide_engine *engine, const json_t *request, tide_json *answer,
                                    tide_error *err)
 {

@@ -1,6 +1,7 @@
-/* jobs.c - commands that change jobs, accounts and bad items while the
- * engine runs.  Each change is one transaction per slice (E2.5); what the window
- * holds of it is reloaded afterwards, so that N1 holds again. */
+/* jobs.c - commands that change jobs, accounts and bad items while the engine runs.
+ *
+ * Each change is one transaction per slice (E2.5); the window is reloaded afterwards, so that
+ * engine.h N1 holds again. */
 #include "engine/control/control.h"
 #include "engine/engine.h"
 #include "base/check.h"
@@ -28,8 +29,8 @@ static bool collect_unclaimed(const struct tide_tracked *tracked, void *arg)
     return list->count < sizeof list->ids / sizeof list->ids[0];
 }
 
-/* Forgets every unclaimed job and loads anew: simpler than telling which of ten
- * thousand a filter meant, and as fast as one refill. */
+/* Removes every unclaimed job from the window and loads them again: simpler than finding those
+ * of ten thousand that a filter matched, and as fast as one refill. */
 void tide_window_reload(tide_engine *engine, uint64_t now_ms)
 {
     struct unclaimed list = {{0}, 0};
@@ -69,7 +70,7 @@ static bool job_seen(const struct tide_job_row *row, void *arg)
     return false;
 }
 
-/* Who names one job wants to hear that there is none. */
+/* A command that names one job gets an error when it does not exist. */
 static tide_status job_must_exist(tide_ledger *ledger, uint64_t id, tide_error *err)
 {
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
@@ -131,7 +132,7 @@ static tide_status change_run(tide_transaction *transaction, void *arg, tide_err
                               &change->running_count, &change->changes, err);
 }
 
-/* A claimed job is told to end; one that has not started ends here. */
+/* Cancels a running job; a claimed job that has not started ends here. */
 void tide_control_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms)
 {
     const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
@@ -371,8 +372,8 @@ tide_status tide_control_purge(tide_engine *engine, const json_t *request, tide_
 
 /* ---- bad items ------------------------------------------------------------------------------ */
 
-/* Rows are collected before anything is written: a list that changes under its
- * own visit would be read twice or not at all. */
+/* Rows are collected before anything is written: a write during the visit could make it see a
+ * row twice or not at all. */
 struct bad_change {
     tide_engine *engine;
     const json_t *request; /* NULL: at start, those marked for a retry */
@@ -382,13 +383,13 @@ struct bad_change {
         tide_text item;
     } keys[SLICE];
     size_t count;
-    struct bad_key after; /* at start: of the slice before; they keep their state */
+    struct bad_key after; /* at start: the last row of the slice before; rows keep their state */
     char after_item[TIDE_ITEM_BYTES_MAX + 1];
     tide_text item; /* empty: any */
     tide_arena arena;
 };
 
-/* Rows come by account, kind and item. */
+/* Rows come in order of account, kind and item. */
 static bool comes_after(const struct tide_bad_row *row, const struct bad_key *key)
 {
     if (row->account != key->account)

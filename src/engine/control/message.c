@@ -1,3 +1,4 @@
+/* message.c - requests, filters and answers of the control socket as JSON (control.h). */
 #include "base/check.h"
 #include "engine/control/control.h"
 
@@ -38,7 +39,7 @@ bool tide_control_op_parse(tide_text name, tide_control_op *op_out)
     return true;
 }
 
-/* Rows come from a file: a number beyond the names is shown, not asserted. */
+/* The number comes from a file, so one without a name is shown as "unknown", not asserted. */
 const char *tide_row_state_name(tide_row_state state)
 {
     return (unsigned)state <= TIDE_ROW_CANCELED ? row_state_names[state] : "unknown";
@@ -58,7 +59,7 @@ const char *tide_bad_state_name(tide_bad_state state)
     return (unsigned)state <= TIDE_BAD_RETRYING ? bad_state_names[state] : "unknown";
 }
 
-/* ---- the asking side ------------------------------------------------------------ */
+/* ---- the command's side --------------------------------------------------------- */
 
 void tide_control_request(tide_control_op op, tide_json *request)
 {
@@ -104,7 +105,7 @@ tide_status tide_control_answer(const json_t *answer, tide_error *err)
                           text.data);
 }
 
-/* ---- the answering side ---------------------------------------------------------- */
+/* ---- the engine's side ----------------------------------------------------------- */
 
 tide_status tide_control_op_read(const json_t *request, tide_control_op *op_out, tide_error *err)
 {
@@ -177,7 +178,7 @@ tide_status tide_control_filter_read(const json_t *request, tide_ledger *ledger,
         return TIDE_INVALID;
     for (void *at = json_object_iter((json_t *)object); at != NULL;
          at = json_object_iter_next((json_t *)object, at))
-        /* An unknown condition must not widen what a command means. */
+        /* An unknown field is refused: ignored, it would make the command match more jobs. */
         if (!filter_key_is_known(json_object_iter_key(at)))
             return tide_error_set(err, TIDE_INVALID, "a filter has no field \"%.60s\"",
                                   json_object_iter_key(at));
