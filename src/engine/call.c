@@ -7,10 +7,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Nobody can name the time: a running call has to answer first. */
+/* For when the governor cannot name a time, because a running call has to be answered first. */
 enum { AGAIN_DEFAULT_MS = 250 };
 
-/* Units may be spent only as far as the ledger knows of it (E4.3b). */
+/* Units may be spent only as far as the ledger has recorded them (E4.3b). */
 static void save_if_due(tide_engine *engine, const struct tide_account *account, uint64_t now_ms)
 {
     if (engine->save_due || !tide_governor_save_due(account->governor, now_ms))
@@ -47,8 +47,8 @@ static tide_status charge(tide_job *job, uint32_t units, uint32_t parts, tide_er
     return TIDE_OK;
 }
 
-/* Failures opened the breaker: an item that is known to be good tells whether the account is
- * ill, or only what was asked for last. */
+/* Failures opened the breaker: a probe of a known good item shows whether the account fails, or
+ * only the last requests. */
 static void look_at_a_good_one(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
 {
     struct tide_governor_view view;
@@ -88,8 +88,8 @@ static void answered(tide_job *job, const struct tide_answer *answer, const char
 
 enum { RETRY_AFTER_S_MAX = 86400 };
 
-/* Seconds, or a date: then the answer's own Date tells how far away it is, whatever
- * our clock says. */
+/* Seconds, or a date: then the wait counts from the answer's own Date header, so that our
+ * clock does not matter. */
 static uint64_t retry_after_ms(const struct tide_response *response)
 {
     tide_text text = tide_response_header(response, "Retry-After");
@@ -102,9 +102,9 @@ static uint64_t retry_after_ms(const struct tide_response *response)
     return seconds < RETRY_AFTER_S_MAX ? seconds * 1000 : (uint64_t)RETRY_AFTER_S_MAX * 1000;
 }
 
-/* A server may ask for patience in a header, not for a day of silence: after
- * `governor.retry_after_max` one call probes whether it means it.  A wait that the judge took from
- * elsewhere (a daily quota) is longer than the header's and stays. */
+/* Caps a wait that comes from the Retry-After header at `governor.retry_after_max`; after it one
+ * call probes whether the server still refuses.  A wait that the judge took from elsewhere (a
+ * daily quota) is longer than the header's and is not capped. */
 static uint64_t header_capped(const tide_engine *engine, const struct tide_response *response,
                               uint64_t wait_ms)
 {
@@ -121,7 +121,7 @@ static uint64_t hash_more(uint64_t hash, const char *data, size_t bytes)
     return hash;
 }
 
-/* What a request asks for: whoever asks for it again has the same number. */
+/* A hash of what a request asks for: the same for a repeated request. */
 static uint64_t subject_of(const struct tide_request *request)
 {
     const size_t bytes =
@@ -133,7 +133,7 @@ static uint64_t subject_of(const struct tide_request *request)
     return hash == 0 ? 1 : hash;
 }
 
-/* Which limit a judge named; the caller gets the code of the answer. */
+/* Which limit the judge named in why->code; replaces that by the HTTP code for the caller. */
 static enum tide_refusal refusal_of(tide_status status, tide_error *why, int http)
 {
     const int code = why->code;

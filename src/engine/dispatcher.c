@@ -1,8 +1,8 @@
-/* dispatcher.c - what moves when something changed, and what moves with time.
+/* dispatcher.c - lets jobs proceed after a change, and when their time has come.
  *
- * tide_dispatch() is called under the lock by whoever changed something, so that
- * no news waits for a thread to wake up.  The dispatcher's own thread exists for
- * time alone: due jobs, quota coming back, stalls, schedules. */
+ * The thread that changed something calls tide_dispatch() under the lock, so that no change
+ * waits for another thread to wake up.  The dispatcher's own thread exists for time alone:
+ * due jobs, quota that is free again, stalls, schedules, alerts, stop. */
 #include "fleet/fleet.h"
 #include "base/check.h"
 
@@ -32,15 +32,15 @@ static void take_due(tide_engine *engine, uint64_t now_ms)
     }
 }
 
-/* The dispatcher sleeps until the earliest time anybody named. */
+/* The earliest time at which the dispatcher has something to do. */
 static uint64_t wake_at(tide_engine *engine, uint64_t now_ms)
 {
     uint64_t at_ms = tide_tracker_wake_at_ms(engine->tracker);
     for (size_t i = 0; i < engine->accounts_count; i++) {
         struct tide_account *account = engine->accounts[i];
         uint64_t account_at_ms = tide_governor_wake_at_ms(account->governor, now_ms);
-        /* One that is due is the writer's; waiting for its time would be a spin as
-         * long as the writer is at the disk.  He wakes us after it (engine/writer/writer.c). */
+        /* A save that is due belongs to the writer.  Waiting for it here would spin until its disk
+         * write ends; the writer then wakes this thread (engine/writer/apply.c). */
         uint64_t save_at_ms = tide_governor_save_at_ms(account->governor);
         save_at_ms = save_at_ms <= now_ms ? TIDE_NEVER : save_at_ms;
         uint64_t order_at_ms = tide_badness_wake_at_ms(account->badness);
@@ -70,7 +70,7 @@ void tide_dispatch(tide_engine *engine, uint64_t now_ms)
     if (engine->writer_idle && tide_writer_has_work(engine))
         tide_cond_wake_one(engine->world, engine->write);
     if (engine->workers_idle > 0 && tide_lanes_can_start(engine->lanes))
-        tide_cond_wake_one(engine->world, engine->work); /* that one wakes the next */
+        tide_cond_wake_one(engine->world, engine->work); /* that worker wakes the next */
     if (tide_tracker_wake_at_ms(engine->tracker) < engine->pump_at_ms)
         tide_cond_wake_one(engine->world, engine->pump);
 }
@@ -83,9 +83,9 @@ void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, ui
     }
     if (engine->fleet != NULL) {
         if (!tide_fleet_ours(engine, brief->account))
-            return; /* X1 */
+            return; /* fleet.h X1 */
         if (tide_tracker_count(engine->tracker) >= engine->tuning.window_jobs / 10 * 8) {
-            tide_tracker_more(engine->tracker, brief->account); /* room is left for X2 */
+            tide_tracker_more(engine->tracker, brief->account); /* keeps room for fleet.h X2 */
             return;
         }
     }
@@ -94,7 +94,7 @@ void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, ui
     if (evicted != 0)
         tide_lanes_left(engine->lanes, evicted);
     if (rc != TIDE_OK)
-        return; /* known already, or no room: refill will find it */
+        return; /* in the window already, or no room: a refill loads it later */
     const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, brief->id);
     if (tracked->state == TIDE_JOB_READY &&
         tide_lanes_wanted(engine->lanes, &tracked->brief) == TIDE_OK)
@@ -111,13 +111,13 @@ void tide_account_refresh(tide_engine *engine, struct tide_account *account, uin
     if (admitted > 0 && admitted != account->admitted)
         engine->stuff_to_claim = true;
     account->admitted = admitted;
-    /* A pause has an end that the dispatcher must not sleep through. */
+    /* The dispatcher must wake up when a pause of the account ends. */
     if (tide_governor_wake_at_ms(account->governor, now_ms) < engine->pump_at_ms)
         tide_cond_wake_one(engine->world, engine->pump);
 }
 
-/* Claimed jobs that are not running go back at once; running ones get the grace
- * of E7.4, and are canceled at its end. */
+/* At a stop claimed jobs that are not running are put back at once; running ones get the grace
+ * of E7.4 and are canceled at its end. */
 static bool is_held(const struct tide_tracked *tracked)
 {
     return tracked->state == TIDE_JOB_CLAIMED || tracked->state == TIDE_JOB_PARKED;
@@ -168,11 +168,11 @@ static void stop_step(tide_engine *engine, uint64_t now_ms)
             if (engine->workers[i].job != NULL)
                 tide_world_cancel(engine->world, &engine->workers[i].job->cancel, TIDE_CANCEL_STOP);
     }
-    /* Nor is a ledger waited for that went away in the middle of a commit. */
+    /* A stop does not wait either for a server that was lost in the middle of a commit. */
     if (engine->phase == TIDE_PHASE_CANCEL && engine->writer_busy && !anything_runs(engine) &&
         now_ms >= engine->stop_at_ms + GIVE_UP_MS)
         tide_ledger_give_up(engine->ledger);
-    /* A full disk takes no put-backs: the next start reclaims what is left. */
+    /* On a full disk jobs cannot be put back: the next start reclaims them. */
     bool cannot_write = engine->phase == TIDE_PHASE_CANCEL && engine->retry_writes_at_ms != 0;
     bool idle = !anything_runs(engine) && engine->ended_count == 0 &&
                 engine->writes_first == NULL && !engine->writer_busy;
@@ -219,11 +219,11 @@ void tide_dispatcher_main(void *arg)
         uint64_t deadline_us =
             engine->pump_at_ms > TIDE_NEVER / 1000 ? TIDE_NEVER : engine->pump_at_ms * 1000;
         tide_status rc = tide_cond_wait(engine->world, engine->pump, engine->lock, deadline_us);
-        engine->pump_at_ms = 0; /* awake: nobody needs to wake it */
+        engine->pump_at_ms = 0; /* awake: no thread needs to wake it */
         if (rc == TIDE_STOPPED)
             engine->phase = TIDE_PHASE_ENDED;
     }
-    /* Everybody leaves; whoever waits learns of it. */
+    /* The engine has ended: all threads and waiting callers wake up and return. */
     tide_cond_wake_all(engine->world, engine->work);
     tide_cond_wake_all(engine->world, engine->write);
     tide_cond_wake_all(engine->world, engine->keeper);

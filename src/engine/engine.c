@@ -1,4 +1,4 @@
-/* engine.c - opening, starting, waiting, stopping. */
+/* engine.c - opens, starts, waits for and stops an engine; its kinds. */
 #include "fleet/fleet.h"
 #include "base/check.h"
 #include "engine/accounts/archive_id.h"
@@ -136,7 +136,7 @@ static tide_status take_state_dir(tide_engine *engine, const char *state_dir, ti
     for (;;) {
         rc = tide_file_lock_take(engine->world, path, (tide_text){holder, (size_t)bytes},
                                  &engine->file_lock, &busy);
-        /* A command holds it for the length of one change: that is worth a moment. */
+        /* A command holds the lock only for one change: wait for it. */
         uint64_t now_us = tide_world_now_us(engine->world);
         if (rc != TIDE_BUSY || strstr(busy.text, "engine, process") != NULL || now_us > give_up_us)
             break;
@@ -154,7 +154,7 @@ static tide_status take_state_dir(tide_engine *engine, const char *state_dir, ti
     return rc;
 }
 
-/* Everything a dead predecessor left running goes back, and pays an attempt (E1.7). */
+/* Puts back jobs that a crashed engine left running; each costs an attempt (E1.7). */
 static tide_status reclaim(tide_engine *engine, tide_error *err)
 {
     enum { SLICE = 500 };
@@ -174,7 +174,7 @@ static tide_status reclaim(tide_engine *engine, tide_error *err)
             rc = tide_tx_commit(tx, err);
         else
             tide_tx_rollback(tx);
-        /* Forgotten by a further crash, which costs each of them one more at most. */
+        /* Kept in memory only: after another crash each of them costs one more attempt at most. */
         for (size_t i = 0; rc == TIDE_OK && i < changes.over_budget_count; i++)
             if (!changes.over_budget[i].failed &&
                 !tide_map_put(&engine->died_often, changes.over_budget[i].id, 1))
@@ -193,7 +193,7 @@ struct streams_load {
     size_t count;
 };
 
-/* Rows first, cycles after: a statement is not used while it is being read. */
+/* Collects the rows before their cycles are read: a statement cannot be used while it is read. */
 static bool collect_stream(const struct tide_stream_row *row, void *arg)
 {
     struct streams_load *load = arg;
@@ -245,7 +245,8 @@ static tide_status open_ledger(tide_engine *engine, const char *url, tide_error 
                                           .now_unix_ms = tide_world_now_unix_ms(engine->world),
                                           .database_clock = true};
     tide_status rc = tide_ledger_open(engine->world, &options, &engine->ledger, err);
-    /* The others' jobs are theirs: what a dead one left, the first look finds. */
+    /* On a shared ledger running jobs may belong to living members: the first look reclaims
+     * those of dead ones. */
     if (rc == TIDE_OK && tide_ledger_shared(engine->ledger))
         rc = tide_fleet_new(engine, err);
     else if (rc == TIDE_OK)
@@ -348,7 +349,7 @@ tide_status tide_engine_open(const struct tide_engine_options *options, tide_eng
     if (rc == TIDE_OK)
         rc = tide_world_thread(engine->world, "writer", tide_writer_main, engine,
                                &engine->writer_thread, err);
-    if (rc == TIDE_OK) /* jobs may come long before the start */
+    if (rc == TIDE_OK) /* before the start, because jobs may be enqueued long before it */
         rc = tide_world_thread(engine->world, "keeper", tide_keeper_main, engine,
                                &engine->keeper_thread, err);
     if (rc == TIDE_OK)
@@ -374,7 +375,7 @@ static tide_status work_run(tide_transaction *transaction, void *arg, tide_error
 {
     struct work_ask *ask = arg;
     if (transaction->engine->fleet != NULL)
-        return TIDE_OK; /* the first look will tell */
+        return TIDE_OK; /* the first look finds it */
     return tide_ledger_accounts_with_work(transaction->engine->ledger, ask->accounts,
                                           TIDE_ACCOUNTS_MAX, &ask->count, err);
 }
@@ -402,7 +403,7 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
                        TIDE_F_U64("workers", engine->workers_count));
         engine->stuff_to_claim = true;
         tide_cond_wake_all(engine->world, engine->news); /* commands that wait for the start */
-        /* The keeper looks at the settings from now on. */
+        /* The keeper checks the settings file from now on. */
         tide_cond_wake_one(engine->world, engine->keeper);
     }
     tide_lock_drop(engine->world, engine->lock);
@@ -473,7 +474,7 @@ void tide_engine_quiet(tide_engine *engine)
 {
     if (engine->waiters > 0 && !busy(engine))
         tide_cond_wake_all(engine->world, engine->news);
-    /* A stop waits for the writer's last word, not for the end of its grace. */
+    /* A stop ends when the writer is idle; it need not use up its grace. */
     if (engine->phase == TIDE_PHASE_GRACE || engine->phase == TIDE_PHASE_CANCEL)
         tide_cond_wake_one(engine->world, engine->pump);
 }
@@ -526,7 +527,7 @@ void tide_engine_stop(tide_engine *engine)
 {
     tide_lock_take(engine->world, engine->lock);
     if (engine->phase == TIDE_PHASE_OPEN || engine->dispatcher_thread == NULL) {
-        /* Not started, or not wholly: there is nobody to walk through the grace. */
+        /* Not started, or not completely: no dispatcher runs that could end the grace. */
         engine->phase = TIDE_PHASE_ENDED;
         tide_cond_wake_all(engine->world, engine->write);
         tide_cond_wake_all(engine->world, engine->keeper);
@@ -614,8 +615,8 @@ static void join(tide_world *world, tide_thread **thread)
     *thread = NULL;
 }
 
-/* true: its handler does not return, so that its thread cannot be joined.  An engine that
- * stopped by itself did not wait for its handlers: here they have the time that the supervisor
+/* true: the worker's handler does not return, so its thread cannot be joined.  An engine that
+ * stopped by itself did not wait for its handlers: here they get the time that the supervisor
  * gives them otherwise (E7.1).  In a dead world every handler returns. */
 static bool stays(tide_engine *engine, struct tide_worker *worker, uint64_t until_us)
 {
@@ -630,7 +631,7 @@ static bool stays(tide_engine *engine, struct tide_worker *worker, uint64_t unti
     return stuck;
 }
 
-/* true: a handler that does not return still has its thread. */
+/* true: a thread is left whose handler does not return. */
 static bool join_workers(tide_engine *engine)
 {
     bool stuck = false;
@@ -648,7 +649,7 @@ static bool join_workers(tide_engine *engine)
     return stuck;
 }
 
-/* What was pushed after the writer had left: nobody waits for it. */
+/* Frees requests that were queued after the writer had returned: no caller waits for them. */
 static void drop_writes(tide_engine *engine)
 {
     for (struct tide_write *write = engine->writes_first, *next; write != NULL; write = next) {
@@ -672,7 +673,7 @@ tide_status tide_engine_close(tide_engine *engine)
     join(world, &engine->writer_thread);
     join(world, &engine->keeper_thread);
     if (join_workers(engine))
-        return TIDE_TIMEOUT; /* its thread may still touch the engine: leave it whole */
+        return TIDE_TIMEOUT; /* its thread may still use the engine: free nothing */
     drop_writes(engine);
     bool clean = engine->fatal == TIDE_OK && engine->ended_count == 0 && !tide_world_dead(world);
     free_engine(engine, clean);

@@ -1,4 +1,4 @@
-/* enqueue.c - new jobs: checked, put in order, written in slices (E1.5, E1.6, E2.5). */
+/* enqueue.c - checks new jobs, orders them, writes them in slices (E1.5, E1.6, E2.5). */
 #include "engine/engine.h"
 #include "base/check.h"
 #include "base/json.h"
@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Beyond it the time at which it is due would not be one. */
+/* So that now + delay cannot overflow. */
 #define TIDE_DELAY_MS_MAX ((uint64_t)100 * 365 * 24 * 3600 * 1000)
 
-/* What could not be read back as items would be lost without a word. */
+/* Items that a worker could not read back would be lost without an error. */
 static tide_status items_check(const struct tide_kind_entry *kind, const json_t *payload,
                                tide_error *err)
 {
@@ -77,7 +77,7 @@ static tide_text payload_of(const struct tide_spec *spec)
     return spec->payload == NULL ? TIDE_TEXT("{}") : tide_text_of(spec->payload);
 }
 
-/* Accounts may come while the engine runs; the lock guards their map. */
+/* Accounts may be added while the engine runs; the lock guards their map. */
 static bool account_known(tide_engine *engine, uint32_t account)
 {
     tide_lock_take(engine->world, engine->lock);
@@ -167,8 +167,8 @@ static tide_status births_add(struct tide_transaction *transaction, const struct
     return TIDE_OK;
 }
 
-/* What goes to the ledger in one call.  On a server each call is a way there and back, on
- * SQLite it is nothing, and few fit the cache better. */
+/* Jobs in one call of the ledger.  On a server each call is a round trip; on SQLite a call
+ * costs nothing, and a small chunk fits the cache better. */
 enum { CHUNK = 64, CHUNK_SHARED = 10 * TIDE_ENQUEUE_SLICE };
 
 struct chunk {
@@ -212,7 +212,7 @@ static tide_status enqueue_chunk(struct tide_transaction *transaction, struct ch
 struct slice {
     tide_engine *engine;
     const struct tide_spec *specs;
-    const uint32_t *order; /* NULL: as they stand */
+    const uint32_t *order; /* NULL: the order of `specs` */
     size_t first, count;
     uint64_t *ids;
 };
@@ -223,7 +223,7 @@ static const struct tide_spec *slice_spec(const struct slice *slice, size_t at, 
     return &slice->specs[*index_out];
 }
 
-/* Dependencies given as indexes become ids: what they name was written earlier. */
+/* Turns dependencies given as indexes into ids: the jobs they name were written earlier. */
 static tide_status resolve_needs(const struct slice *slice, const struct tide_spec *spec,
                                  tide_arena *arena, struct tide_job_new *job, tide_error *err)
 {
@@ -242,8 +242,8 @@ static tide_status resolve_needs(const struct slice *slice, const struct tide_sp
     return TIDE_OK;
 }
 
-/* How many of the next specs go into one call of the ledger: they must not need
- * each other, because the ids of this chunk are not known yet. */
+/* Whether the spec needs a job of the current chunk: specs of one chunk must not need each
+ * other, because their ids are not known yet. */
 static bool needs_within(const struct slice *slice, const struct tide_spec *spec)
 {
     for (size_t i = 0; i < spec->needs_index_count; i++)
@@ -446,7 +446,7 @@ static tide_status once_run(tide_transaction *transaction, void *arg, tide_error
         rc = tide_ledger_batch_put(transaction->tx, once->name, once->ids, once->count,
                                    transaction->now_unix_ms, err);
     once->known = once->count;
-    /* Another process was first by a moment: its jobs are the ones. */
+    /* Another process enqueued under the name first: try again, to get its ids. */
     return rc == TIDE_EXISTS ? TIDE_BUSY : rc;
 }
 

@@ -1,8 +1,8 @@
-/* finish.c - from what a handler returned to what the ledger will say.
+/* finish.c - turns what a handler returned into a tide_finish for the ledger.
  *
- * The policies are pure (core/retry.h, core/splitter.h); this file asks them and
- * fills a tide_finish.  The texts it points to live in the job's arena until the
- * writer has committed it. */
+ * The policies are pure (core/retry.h, core/splitter.h, core/badness.h); this file calls them
+ * and fills a tide_finish.  The texts it points to live in the job's arena until the writer
+ * has committed it. */
 #include "engine/engine.h"
 #include "base/check.h"
 #include "base/json.h"
@@ -13,13 +13,13 @@
 #include <string.h>
 
 enum {
-    PARK_MS_MAX = 60000,       /* a longer wait goes back to the ledger */
-    BLOCK_THROTTLED_MS = 1000, /* a handler says so, without a call of ours */
+    PARK_MS_MAX = 60000,       /* for a longer wait the job is put back into the ledger */
+    BLOCK_THROTTLED_MS = 1000, /* the handler returned it, and the governor saw no refusal */
     BLOCK_NETWORK_MS = 5000,
     BLOCK_DISK_MS = 10000,
     BLOCK_AUTH_MS = 300000,
     OUTCOME_OLD_MS = 2000,
-    NO_MEMORY_MS = 60000, /* until a job without memory is tried again that has no attempt left */
+    NO_MEMORY_MS = 60000, /* before a retry for want of memory, once the attempts are spent */
 };
 
 void tide_ended_push(tide_engine *engine, tide_job *job)
@@ -33,7 +33,7 @@ void tide_ended_push(tide_engine *engine, tide_job *job)
     engine->ended_count++;
 }
 
-/* Whoever waits for ever waits for a hundred years: the sum must not come round. */
+/* Cap waits at 100 years so that now + wait cannot overflow. */
 #define WAIT_MS_MAX ((uint64_t)100 * 365 * 24 * 3600 * 1000)
 
 static uint64_t to_unix_ms(tide_engine *engine, uint64_t at_ms, uint64_t now_ms)
@@ -55,7 +55,7 @@ static struct tide_retry_policy policy_of(const tide_engine *engine, const tide_
 
 static enum tide_ending ending_of(const tide_job *job)
 {
-    /* The first reason to cancel a running job stays; a command counts more than any other. */
+    /* The cancel token keeps its first reason; a user's command counts more than any other. */
     if (job->user_cancel)
         return TIDE_ENDED_BY_USER;
     switch (tide_canceled(&job->cancel)) {
@@ -88,7 +88,7 @@ static tide_status run_effects(void *arg, tide_tx *tx, tide_error *err)
     transaction->births.jobs_count = 0;
     transaction->births.cycles_count = 0;
     tide_status rc = TIDE_OK;
-    /* Once more, because the transaction was lost with them. */
+    /* Effects that lost their transaction once would lose it again: they do not run again. */
     if (job->effects_over)
         return tide_error_set(err, TIDE_UNKNOWN,
                               "its effects ended the transaction they run in: a COMMIT or ROLLBACK "
@@ -124,8 +124,8 @@ static void block_account(tide_job *job, tide_class cause, uint64_t at_ms, uint6
 {
     if (job->account == NULL)
         return;
-    /* What a call said of itself names the host; a refused sign-in is told best by who tried to
-     * renew it. */
+    /* Keep the outcome that a call recorded just before, because it names the host; but for a
+     * refused sign-in the handler's text is better. */
     const struct tide_outcome *outcome = &job->account->outcome;
     const uint64_t now_unix_ms = tide_world_now_unix_ms(job->engine->world);
     if (job->status == TIDE_AUTH || outcome->status != job->status ||
@@ -147,16 +147,16 @@ static void block_account(tide_job *job, tide_class cause, uint64_t at_ms, uint6
 
 /* ---- items ------------------------------------------------------------------------- */
 
-/* What becomes of the items, with the last word of badness.h. */
+/* What happens to each item: the splitter's plan, corrected by badness.h. */
 struct items_plan {
     struct tide_item_fate *fates;
-    uint64_t *at_ms; /* when an item that goes alone, or is owed, is tried again */
+    uint64_t *at_ms; /* when an item that is split off, or owed, is tried again */
     struct tide_split_plan split;
-    json_t *payload; /* the job's, read once: parts differ from it by their items */
+    json_t *payload; /* of the job, parsed once: parts differ from it by their items */
 };
 
-/* The job's payload with some of its items: those of one fate, or only one.  Empty: no memory.
- * A list that lost an item to a failed allocation must never be written. */
+/* The job's payload with some of its items: those of one fate, or only one.  Empty: no memory,
+ * because a list that lost an item to a failed allocation must never be written. */
 static tide_text payload_with(tide_job *job, const struct items_plan *plan, int fate, int only)
 {
     json_t *items = json_array();
@@ -178,8 +178,8 @@ static tide_text payload_with(tide_job *job, const struct items_plan *plan, int 
     return kept == NULL ? TIDE_TEXT_NONE : (tide_text){kept, bytes};
 }
 
-/* A job for some of this one's items, in the same cycle.  Whoever waits for this
- * job waits for its parts too. */
+/* Adds a job for some of this one's items, in the same cycle.  Jobs that wait for this
+ * job wait for its parts too. */
 static struct tide_job_new *add_part(tide_job *job, tide_text payload, uint32_t attempts,
                                      uint64_t at_ms, uint64_t now_ms)
 {
@@ -189,8 +189,8 @@ static struct tide_job_new *add_part(tide_job *job, tide_text payload, uint32_t 
                        job->children_count + 1, TIDE_CHILDREN_MAX, sizeof *job->children))
         return NULL;
     job->children = children;
-    /* Over its budget a job is split unrun (worker.c); a part that was never tried
-     * has at least one try, whatever it inherits. */
+    /* A job over its budget is split without running (worker.c); so a part that was never tried
+     * gets at least one attempt, whatever it inherits. */
     if (attempts >= job->brief.attempts_max)
         attempts = job->brief.attempts_max - 1u;
     struct tide_job_new *part = &job->children[job->children_count++];
@@ -212,7 +212,7 @@ static struct tide_job_new *add_part(tide_job *job, tide_text payload, uint32_t 
     return part;
 }
 
-/* An owed item is named, and tried again with growing pauses outside its cycle, so
+/* An owed item is recorded, and tried again with growing pauses outside its cycle, so
  * that it blocks nothing (E6.2). */
 static bool add_owed(tide_job *job, tide_text payload, uint64_t at_ms, uint64_t now_ms)
 {
@@ -233,9 +233,9 @@ static tide_status item_report(const struct tide_item_fate *fate)
     return fate->fate == TIDE_FATE_OWED ? TIDE_TIMEOUT : fate->reason;
 }
 
-/* Whether the ledger may hold records of these items.  What is owed, probed or retried by command
- * runs outside any cycle.  Most accounts have none, and then a batch that went well has nothing to
- * report. */
+/* Whether the ledger may hold records of these items.  Owed items, probes and retries by command
+ * run outside any cycle.  Most accounts have no records, and then a batch without failures has
+ * nothing to report. */
 static bool may_be_recorded(const tide_job *job)
 {
     if (job->brief.cycle == 0 || job->account == NULL)
@@ -247,7 +247,7 @@ static bool may_be_recorded(const tide_job *job)
 static bool report_items(tide_job *job, const struct items_plan *plan, uint64_t now_ms)
 {
     const uint32_t *counts = plan->split.counts;
-    const bool clears = may_be_recorded(job); /* what is stored is bad or owed no more */
+    const bool clears = may_be_recorded(job); /* a stored item is no longer bad or owed */
     const size_t records = counts[TIDE_FATE_GONE] + counts[TIDE_FATE_BAD] + counts[TIDE_FATE_OWED];
     const size_t reports_max = records + (clears ? counts[TIDE_FATE_STORED] : 0);
     struct tide_item_report *reports = NULL;
@@ -319,7 +319,7 @@ static bool finish_by_plan(tide_job *job, const struct items_plan *plan, uint64_
     return true;
 }
 
-/* ---- is it the item, or is it us? (E6.2) ------------------------------------------ */
+/* ---- a bad item, or an account that fails? (E6.2) ---------------------------------- */
 
 static uint64_t number_of(tide_text item)
 {
@@ -392,7 +392,7 @@ static void judge_items(tide_job *job, struct items_plan *plan, uint64_t now_ms)
     tide_account_badness_orders(job->engine, account, now_ms);
 }
 
-/* What an attempt brought, item by item.  false: the plan could not be made. */
+/* Fills the finish from the result of each item.  false: the plan could not be made. */
 static bool finish_items(tide_job *job, const struct tide_retry_policy *policy, uint64_t now_ms)
 {
     size_t count = job->items_count;
@@ -459,8 +459,8 @@ static void finish_by_verdict(tide_job *job, const struct tide_verdict *verdict,
     }
 }
 
-/* A probe is answered, or it has to wait like any other job.  What it says is about the
- * account: nothing is recorded of its item. */
+/* Ends a probe, or lets it wait like any other job.  Its result is about the account: nothing
+ * is recorded about its item. */
 static void finish_probe(tide_job *job, const struct tide_verdict *verdict, uint64_t now_ms)
 {
     tide_status status = job->status;
@@ -483,7 +483,7 @@ static void finish_probe(tide_job *job, const struct tide_verdict *verdict, uint
 static void log_item(const tide_job *job, const struct tide_item_report *report)
 {
     if (report->status == TIDE_OK && job->brief.cycle != 0)
-        return; /* one of many that are stored; hardly any was recorded */
+        return; /* a stored item of a cycle: hardly any of these was recorded as bad */
     if (report->status == TIDE_OK)
         tide_job_log(job, TIDE_LOG_INFO, "item is good again", report->item);
     else if (report->status == TIDE_GONE)
@@ -494,7 +494,7 @@ static void log_item(const tide_job *job, const struct tide_item_report *report)
         tide_job_log(job, TIDE_LOG_WARN, "item is bad", report->item);
 }
 
-/* What its bad items add to the ledger, about: it is measured again when that is much. */
+/* Adds up about how much its bad items add to the ledger: a large sum causes a new measure. */
 static void count_metadata(tide_job *job)
 {
     job->account->metadata.used = true;
@@ -552,7 +552,7 @@ void tide_job_count(tide_job *job, uint64_t now_ms)
         count_items(job, now_ms);
 }
 
-/* Out of quota: it keeps its claim and its place, and comes back by itself.  No
+/* Out of quota: the job keeps its claim and its place, and comes back by itself.  No
  * row is written (E4.3a). */
 static bool park(tide_job *job, uint64_t now_ms)
 {
@@ -560,7 +560,7 @@ static bool park(tide_job *job, uint64_t now_ms)
     if (job->again_at_ms > now_ms + PARK_MS_MAX || engine->phase != TIDE_PHASE_RUN)
         return false;
     if (!job->kind->kind.items) {
-        job->children_count = 0; /* the next run makes them anew */
+        job->children_count = 0; /* the next run makes them again */
         job->effects = NULL;
     }
     uint64_t at_ms = job->again_at_ms > now_ms ? job->again_at_ms : now_ms + 1;
@@ -570,9 +570,9 @@ static bool park(tide_job *job, uint64_t now_ms)
     return true;
 }
 
-/* Nothing but its row: all of its items are tried again, and it pays an attempt like any
- * other failure.  For want of memory it never fails: the machine is to blame and not the job,
- * whose items would be lost with it; at its last attempt it waits longer. */
+/* Writes nothing but the row: all items are tried again, and it costs an attempt like any
+ * other failure.  A job never fails for want of memory: that is not the job's fault, and its
+ * items would be lost with it; at its last attempt it waits longer instead. */
 static void put_back_unsplit(tide_job *job, tide_status status, uint64_t now_ms)
 {
     bool last = job->brief.attempts + 1 >= job->brief.attempts_max && job->brief.attempts_max > 0;
@@ -602,8 +602,8 @@ static bool an_item_failed(const tide_job *job)
 static void decide(tide_job *job, enum tide_ending ending, tide_status status, uint64_t now_ms)
 {
     tide_engine *engine = job->engine;
-    /* A canceled job is not tried again, also not in parts: what failed in it would be neither
-     * stored nor named if it were called done. */
+    /* A canceled job is not tried again, not even in parts.  So it must not count as done when an
+     * item failed: that item would be neither stored nor recorded. */
     if (ending == TIDE_ENDED_BY_USER && status == TIDE_OK && an_item_failed(job))
         status = tide_error_set(&job->err, TIDE_CANCELED, "canceled before all items were done");
     job->status = status;
@@ -646,8 +646,8 @@ bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
     tide_engine *engine = job->engine;
     enum tide_ending ending = ending_of(job);
     if (ending == TIDE_ENDED_STALLED && tide_status_class(status) == TIDE_CLASS_CANCELED) {
-        /* We ended it because it did not move: that is the items' fault, not a
-         * person's wish, and it pays (E7.1). */
+        /* The supervisor canceled it because it made no progress: that counts as a failure of its
+         * items, not as a user's cancel, and costs an attempt (E7.1). */
         status = TIDE_TIMEOUT;
         (void)tide_error_set(&job->err, status, "no sign of life for %u ms",
                              job->kind->kind.stall_after_ms);
@@ -661,8 +661,8 @@ bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
     return true;
 }
 
-/* What a store or an effect says about the end of a job that ran well.  "Canceled", "gone" or
- * "again" would put it back at once or call it done. */
+/* The status for a job that ran well and whose end the ledger or an effect refused.  "Canceled",
+ * "gone" or "again" would put it back at once or count it as done. */
 static tide_status refusal(tide_status status)
 {
     tide_class class = tide_status_class(status);

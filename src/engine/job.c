@@ -1,4 +1,4 @@
-/* job.c - what a handler can ask for while it runs its job. */
+/* job.c - functions that a handler calls while it runs its job. */
 #include "engine/engine.h"
 #include "base/check.h"
 #include "base/json.h"
@@ -11,7 +11,7 @@ enum {
     JOB_ARENA_BYTES_MAX = 64 << 20, /* children, items and resume data of one run */
 };
 
-/* ---- life ------------------------------------------------------------------- */
+/* ---- allocation --------------------------------------------------------------- */
 
 static void job_to_free_list(tide_engine *engine, tide_job *job)
 {
@@ -43,7 +43,7 @@ tide_job *tide_job_take(tide_engine *engine, const struct tide_brief *brief,
     memset(job, 0, sizeof *job);
     job->engine = engine;
     job->brief = *brief;
-    job->brief.attempts = body->attempts; /* the row's own, as claimed */
+    job->brief.attempts = body->attempts; /* from the claimed row */
     job->body = body;
     job->kind = tide_engine_kind_of(engine, brief->kind);
     TIDE_ASSERT(job->kind != NULL);
@@ -172,7 +172,7 @@ static tide_status copy_items(tide_job *job, const json_t *items)
     return TIDE_OK;
 }
 
-/* All of them or none: those that were left out would be taken for done. */
+/* Reads all of them or none: items that were left out would count as done. */
 static void read_items(tide_job *job)
 {
     job->items_read = true;
@@ -356,7 +356,7 @@ static tide_status intent_run(tide_transaction *transaction, void *arg, tide_err
     struct intent_ask *ask = arg;
     tide_buf outcome;
     tide_buf_init(&outcome, ask->job->engine->mem, TIDE_RESUME_BYTES_MAX);
-    tide_status rc = save_run(transaction, ask->job, err); /* fenced: a zombie makes no intent */
+    tide_status rc = save_run(transaction, ask->job, err); /* TIDE_STALE if the claim was lost */
     if (rc == TIDE_OK)
         rc =
             tide_ledger_intent_find(ask->job->engine->ledger, ask->tag, &ask->state, &outcome, err);

@@ -1,4 +1,4 @@
-/* looking.c - what a program asks about its own jobs and items. */
+/* looking.c - answers a program's questions about its own jobs and items. */
 #include "engine/engine.h"
 
 #include <inttypes.h>
@@ -51,8 +51,8 @@ static tide_status ended_run(tide_transaction *transaction, void *arg, tide_erro
     return tide_ledger_jobs(transaction->engine->ledger, &filter, ended_row, ask, err);
 }
 
-/* Two statuses say something about the question, so no job ends with them: a time-out leaves
- * its outcome unknown, and what a handler did not find is refused for good. */
+/* TIDE_TIMEOUT and TIDE_NOT_FOUND are answers of tide_job_ended() itself, so a job that failed
+ * with them is reported with the nearest other status. */
 static tide_status failed_with(tide_status status)
 {
     if (status == TIDE_OK)

@@ -1,3 +1,4 @@
+/* options.c - checks the options of an engine and makes its settings and log (options.h). */
 #include "engine/options.h"
 
 #include <errno.h>
@@ -47,8 +48,8 @@ tide_status tide_options_settings(tide_engine *engine, const struct tide_engine_
     return tide_settings_load(engine->world, &sources, engine->mem, &engine->settings, err);
 }
 
-/* One write() a line, so that lines of several threads never mix.  What cannot be written
- * is lost: a log has nowhere to say so, and the engine must not wait for it. */
+/* One write() per line, so that lines of several threads never mix.  A line that cannot be
+ * written is lost: the engine must not wait for its log. */
 static void line_to_descriptor(void *arg, const char *line, size_t bytes)
 {
     const int descriptor = (int)(intptr_t)arg;

@@ -1,4 +1,4 @@
-/* purge.c - the engine's own job kind: finished rows older than a week go (E1.2). */
+/* purge.c - the engine's own job kind: deletes finished rows older than `purge.after` (E1.2). */
 #include "engine/engine.h"
 
 struct purge_ask {

@@ -1,3 +1,4 @@
+/* reload.c - reads the settings file again and applies what changed (reload.h). */
 #include "engine/reload.h"
 
 #include "engine/engine.h"
@@ -8,14 +9,14 @@ void tide_reload_workers(tide_engine *engine)
 {
     uint32_t wanted = engine->workers_wanted;
     if (engine->phase == TIDE_PHASE_OPEN)
-        engine->workers_count = wanted; /* their threads are started by and by */
+        engine->workers_count = wanted; /* tide_engine_start() starts their threads */
     uint32_t have = engine->workers_count - engine->abandoned_count;
     while (have < wanted && engine->workers_started && engine->phase == TIDE_PHASE_RUN &&
            tide_worker_add(engine))
         have++;
     if (have == 0)
         return; /* every thread is stuck in a handler (supervisor.c) */
-    /* Fewer workers: the lanes give out fewer places, the threads stay idle. */
+    /* With fewer workers the lanes have fewer places; the surplus threads stay idle. */
     struct tide_lanes_limits limits =
         tide_tuning_lanes(engine->settings, wanted < have ? wanted : have);
     tide_lanes_limits_set(engine->lanes, &limits);
@@ -24,20 +25,20 @@ void tide_reload_workers(tide_engine *engine)
 static void apply(tide_engine *engine, const bool changed[TIDE_SETTINGS_COUNT])
 {
     tide_engine_cache_settings(engine);
-    /* A program that chose a number of workers keeps it until somebody sets another. */
+    /* A program that chose a number of workers keeps it until the setting changes. */
     if (changed[TIDE_SET_WORKERS_COUNT])
         engine->workers_wanted = engine->tuning.workers;
     tide_reload_workers(engine);
     (void)tide_tracker_refill_set(engine->tracker, engine->tuning.refill_below_permille,
                                   engine->tuning.refill_to_permille);
     tide_alerting_reload(engine);
-    engine->look_at_ms = 0; /* new thresholds judge what is known already */
+    engine->look_at_ms = 0; /* so that new thresholds apply to the present counts */
     tide_transfer_settings(engine);
     tide_limits_reload(engine);
     tide_accounts_reload(engine);
     if (changed[TIDE_SET_PURGE_EVERY])
         tide_schedule_period(engine, TIDE_PURGE_NAME, engine->tuning.purge_every_ms);
-    engine->stuff_to_claim = true; /* new places want jobs */
+    engine->stuff_to_claim = true; /* jobs for new places */
     tide_dispatch(engine, tide_world_now_ms(engine->world));
     tide_cond_wake_one(engine->world, engine->pump);
 }
@@ -79,8 +80,8 @@ static uint64_t print_add(uint64_t print, const char *data, size_t bytes) /* FNV
     return print;
 }
 
-/* What the file holds, as a number that is never 0; a file that is missing or
- * cannot be read is a content of its own. */
+/* A hash of the file's content, never 0; a file that is missing or cannot be read has
+ * a hash of its own. */
 static uint64_t print_of(tide_engine *engine, const char *path)
 {
     tide_buf content;
@@ -94,8 +95,8 @@ static uint64_t print_of(tide_engine *engine, const char *path)
     return print | 1;
 }
 
-/* Once for each fault: a file that is replaced while we look at it is loaded twice, because its
- * print is that of the one before. */
+/* Logs each error once: a file that is replaced between hashing and loading is loaded twice,
+ * because its hash is that of the previous content. */
 static void tell_refused(tide_engine *engine, tide_status rc, const tide_error *err)
 {
     const uint64_t print = print_add(1, err->text, strlen(err->text)) | 1;
@@ -118,7 +119,7 @@ static void look(tide_engine *engine, const char *path)
     tide_error err = {TIDE_OK, 0, ""};
     tide_status rc = tide_engine_reload(engine, changed, restart, &err);
     if (rc == TIDE_NO_MEMORY)
-        engine->settings_print = 0; /* it is not the file's fault: try again */
+        engine->settings_print = 0; /* not an error of the file: try again */
     if (rc != TIDE_OK)
         tell_refused(engine, rc, &err);
     else
@@ -130,7 +131,7 @@ uint64_t tide_reload_look(tide_engine *engine, uint64_t now_ms)
     const char *path = tide_settings_file(engine->settings);
     if (path == NULL)
         return TIDE_NEVER; /* D2 */
-    /* Until the start the settings are those of the opening, which reads them without the lock. */
+    /* Not before the start: opening an engine reads the settings without the lock. */
     if (engine->phase == TIDE_PHASE_OPEN)
         return TIDE_NEVER;
     if (now_ms >= engine->settings_look_ms) {

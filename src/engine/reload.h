@@ -1,7 +1,7 @@
 /* reload.h - settings that change while the engine runs (E11.1).
  *
- * The file is read and judged without the lock; what changed is taken over under
- * it, all at once.  A file that is refused changes nothing.
+ * The file is read and checked without the lock; all changes are applied together
+ * under it.  A file that is refused changes nothing.
  *
  * Invariants:
  *   D1  after a reload every part has what tuning.h makes of the settings.
@@ -17,11 +17,11 @@
  * both lists).  From any thread but the writer, without the lock. */
 tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTINGS_COUNT],
                                bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err);
-/* As many workers as are wanted: threads are added, or places taken away.  Under
+/* Adds threads, or removes places, until there are as many workers as wanted.  Under
  * the lock. */
 void tide_reload_workers(tide_engine *engine);
-/* The keeper's look, by that thread alone, under the lock, which is dropped meanwhile: has the file
- * changed since the last one?  Returns when to look again; TIDE_NEVER: no file. */
+/* The keeper's check whether the file changed since its last one; called by that thread only,
+ * under the lock, which is dropped meanwhile.  Returns when to check again; TIDE_NEVER: no file. */
 uint64_t tide_reload_look(tide_engine *engine, uint64_t now_ms);
 
 #endif

@@ -1,7 +1,7 @@
-/* scheduler.c - periodic work, once per slot, whoever else runs (E8.1).
+/* scheduler.c - periodic jobs, once per slot in all processes of a ledger (E8.1).
  *
  * The arithmetic is core/schedule.h; the unique (schedule, slot) row in the ledger
- * decides between two machines, and remembers over restarts.  The firing and its
+ * decides between two machines, and lasts over restarts.  The firing and its
  * jobs commit together. */
 #include "engine/engine.h"
 #include "base/check.h"
@@ -40,7 +40,8 @@ void tide_scheduler_free(tide_engine *engine)
 
 /* ---- adding one ------------------------------------------------------------- */
 
-/* A last slot so far in the future fired on a clock that was wrong (ledger/postgres/records.c). */
+/* A last slot further in the future was fired by a process with a wrong clock
+ * (ledger/postgres/records.c). */
 enum { SLOT_AHEAD_MS_MAX = 60 * 60 * 1000 };
 
 struct schedule_ask {
@@ -131,7 +132,7 @@ tide_status tide_engine_schedule(tide_engine *engine, const struct tide_schedule
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "schedule %s", schedule->name);
 }
 
-/* Until the next start, when the row gets it too. */
+/* Changes memory only; the row gets the period at the next start. */
 void tide_schedule_period(tide_engine *engine, const char *name, uint64_t period_ms)
 {
     for (const struct tide_schedule_plan *plan = engine->plans; plan != NULL; plan = plan->next) {
@@ -141,7 +142,7 @@ void tide_schedule_period(tide_engine *engine, const char *name, uint64_t period
             continue;
         struct tide_schedule_entry changed = *entry;
         changed.period_ms = period_ms;
-        (void)tide_schedules_put(engine->schedules, &changed); /* it is there: no room is needed */
+        (void)tide_schedules_put(engine->schedules, &changed); /* replaces it: needs no room */
         engine->look_at_ms = 0;
         tide_cond_wake_one(engine->world, engine->pump);
         return;
@@ -165,7 +166,7 @@ static tide_status firing_run(tide_transaction *transaction, void *arg, tide_err
         transaction->tx, fire->plan->id, fire->firing.slot_unix_ms, transaction->now_unix_ms, err);
     if (rc == TIDE_EXISTS) {
         TIDE_SEEN("scheduler: a slot had fired before");
-        return TIDE_OK; /* another process, or we before a crash */
+        return TIDE_OK; /* another process fired it, or this one before a crash */
     }
     char dedupe[TIDE_NAME_BYTES_MAX + 32];
     (void)snprintf(dedupe, sizeof dedupe, "schedule:%s", fire->plan->name);
@@ -202,7 +203,7 @@ static void fire(tide_engine *engine, const struct tide_firing *firing)
     struct firing_write *fire =
         tide_mem_new(engine->mem, sizeof *fire + (room > 0 ? room : 1) * sizeof fire->accounts[0]);
     if (fire == NULL) {
-        /* This slot is missed; the next one comes (E8.1). */
+        /* This slot is missed; the next one fires as usual (E8.1). */
         tide_log_event(engine->log, TIDE_LOG_ERROR, tide_world_now_unix_ms(engine->world),
                        "schedule missed a slot", TIDE_F_CSTR("schedule", plan->name),
                        TIDE_F_U64("slot", firing->slot_unix_ms));
@@ -229,7 +230,7 @@ uint64_t tide_schedule_look(tide_engine *engine, uint64_t now_ms)
     uint64_t at_unix_ms = tide_schedules_wake_at_unix_ms(engine->schedules);
     if (at_unix_ms == UINT64_MAX)
         return TIDE_NEVER;
-    /* Wall time may jump, so it is asked again at least every minute. */
+    /* Wall time may jump, so look again at least every minute. */
     uint64_t wait_ms = at_unix_ms > now_unix_ms ? at_unix_ms - now_unix_ms : 0;
     return now_ms + (wait_ms < 60000 ? wait_ms : 60000);
 }

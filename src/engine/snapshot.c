@@ -1,7 +1,7 @@
-/* snapshot.c - everything that can be seen of a running engine, in one look (E9.1).
+/* snapshot.c - the state of a running engine as JSON and as numbers (E9.1).
  *
  * Taken under the lock from memory alone: no database work, no waiting.  On a shared ledger
- * streams are as the last look saw them (fleet/streams.c). */
+ * streams are as the last look read them (fleet/streams.c). */
 #include "fleet/fleet.h"
 #include "base/check.h"
 
@@ -21,7 +21,7 @@ void tide_engine_progress(tide_engine *engine, struct tide_progress *progress_ou
     }
     progress.window = tide_tracker_count(engine->tracker);
     progress.tracker_bytes = tide_tracker_bytes(engine->tracker);
-    /* After the end there is no writer that could be idle. */
+    /* After the end no writer runs, so writer_idle does not count. */
     progress.idle = (engine->writer_idle || engine->phase == TIDE_PHASE_ENDED) &&
                     engine->ended_count == 0 && progress.running[0] + progress.running[1] == 0;
     tide_lock_drop(engine->world, engine->lock);
@@ -170,7 +170,7 @@ static json_t *stream_json(tide_engine *engine, const struct tide_stream *stream
         put(gap, "failed", number(live->failed));
         put(gap, "bad", number(live->bad));
         put(gap, "done", number(live->total - live->outstanding - live->failed));
-        if (engine->fleet == NULL) /* others end its jobs, too */
+        if (engine->fleet == NULL) /* on a shared ledger other processes end its jobs, too */
             put(gap, "last_beat_ms_ago", number(now_ms - live->beat_ms));
         (void)json_array_append_new(gaps, gap);
     }
@@ -208,7 +208,7 @@ static json_t *lanes_json(tide_engine *engine)
     return lanes;
 }
 
-/* From the pace of the last seconds; null while nothing is known. */
+/* From the pace since the start; null while no job is done. */
 static json_t *time_left_json(tide_engine *engine, uint64_t now_ms)
 {
     uint64_t run_ms = now_ms - engine->started_ms;

@@ -14,7 +14,7 @@ struct tide_stream *tide_engine_stream_of(tide_engine *engine, uint64_t id)
     return engine->streams[index];
 }
 
-/* ---- cycles as people see them ------------------------------------------------ */
+/* ---- cycles for display ------------------------------------------------------- */
 
 const struct tide_cycle_live *tide_stream_live(const struct tide_stream *stream, uint64_t ordinal)
 {
@@ -50,7 +50,7 @@ void tide_stream_cycle_is(tide_engine *engine, struct tide_stream *stream,
         void *all = stream->live;
         if (!tide_mem_grow(engine->mem, &all, &stream->live_capacity, stream->live_count + 1,
                            TIDE_CYCLES_OPEN_MAX, sizeof *stream->live))
-            return; /* only what people see is poorer for it */
+            return; /* then a snapshot does not show the cycle */
         stream->live = all;
         if (!tide_map_put(&stream->live_index, live->ordinal + 1, (uint32_t)stream->live_count))
             return;
@@ -212,11 +212,11 @@ static tide_status stream_run(tide_transaction *transaction, void *arg, tide_err
     if (rc != TIDE_OK)
         return rc;
     ask->id = row.id;
-    /* It may be loaded now, before the commit: an unknown stream has no cycles,
-     * and a failed commit leaves one that nobody can name. */
+    /* It may be loaded now, before the commit: a new stream has no cycles, and after a failed
+     * commit no caller has its id. */
     tide_engine *engine = transaction->engine;
     if (engine->fleet != NULL)
-        return TIDE_OK; /* its cursor is moved by what the ledger says (fleet/fleet.h) */
+        return TIDE_OK; /* the ledger's counts move its cursor (fleet/fleet.h) */
     tide_lock_take(engine->world, engine->lock);
     rc = tide_engine_stream_load(engine, &row, err);
     tide_lock_drop(engine->world, engine->lock);
@@ -242,7 +242,7 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
                                    tide_error *err)
 {
     tide_engine *engine = transaction->engine;
-    /* A longer one would come back cut from tide_stream_state(): another cursor. */
+    /* tide_stream_state() would cut a longer one: another cursor. */
     const size_t bytes_max = sizeof((struct tide_stream_state *)0)->cursor - 1;
     if (tide_text_of(start).bytes > bytes_max || tide_text_of(end).bytes > bytes_max)
         return tide_error_set(err, TIDE_INVALID, "start and end of a cycle have at most %zu bytes",
@@ -251,7 +251,7 @@ tide_status tide_transaction_cycle(tide_transaction *transaction, uint64_t strea
     struct tide_stream *known = tide_engine_stream_of(engine, stream);
     tide_status rc = TIDE_OK;
     if (engine->fleet != NULL)
-        known = NULL; /* the ledger knows it or not */
+        known = NULL; /* the ledger checks it */
     else if (known == NULL)
         rc = tide_error_set(err, TIDE_INVALID, "unknown stream %" PRIu64, stream);
     else if (tide_frontier_totals(known->frontier).opened + transaction->births.cycles_count >=

@@ -1,9 +1,9 @@
-/* supervisor.c - running jobs show signs of life, or lose their worker (E7.1, E7.2).
+/* supervisor.c - cancels running jobs without progress, replaces stuck workers (E7.1, E7.2).
  *
- * A job without a beat is asked to end.  A handler that does not even answer that
- * loses its job: the claim is given back under its fencing token, a new thread
- * takes the worker's place, and whatever the old one still does changes nothing
- * (E1.8).  A handler that comes back late gives its thread back as a spare. */
+ * A job without a beat is canceled.  A handler that ignores the cancellation loses its job:
+ * the claim is given back under its fencing token, a new thread replaces the worker, and
+ * whatever the old thread still does changes nothing (E1.8).  When its handler returns late,
+ * the thread becomes a spare worker. */
 #include "engine/engine.h"
 #include "base/check.h"
 #include "engine/reload.h"
@@ -12,12 +12,12 @@
 
 enum {
     LOOK_EVERY_MS = 1000,
-    BEAT_EVERY_MS = 10000, /* how often signs of life reach the ledger */
+    BEAT_EVERY_MS = 10000, /* how often beats are written to the ledger */
 };
 
 /* A stand-in carries the end of a job whose handler has not returned, because the job itself
- * still belongs to the stuck thread.  It starts from the claimed row: what the handler did
- * with its items so far cannot be read while it may still write it. */
+ * still belongs to the stuck thread.  It starts from the claimed row: the handler's item results
+ * cannot be read while the handler may still write them. */
 static tide_job *stand_in(tide_engine *engine, const tide_job *stuck)
 {
     const struct tide_job_body *claimed = stuck->body;
@@ -76,8 +76,8 @@ bool tide_worker_add(tide_engine *engine)
     return true;
 }
 
-/* Another thread takes the stuck one's place.  If none can be had, the engine goes on with
- * fewer; without any it stops, so that the process can be started again. */
+/* Starts a thread in place of the stuck one.  If none can be started, the engine continues with
+ * fewer; without any it stops, so that the process can be restarted. */
 static void replace(tide_engine *engine)
 {
     if (engine->phase != TIDE_PHASE_RUN)
@@ -144,8 +144,8 @@ static tide_status beat_run(tide_transaction *transaction, void *arg, tide_error
                             beat->applied, err);
 }
 
-/* A beat that no longer applies: the claim was given away, and whoever runs the
- * job here should leave it (E1.8). */
+/* A beat that the ledger refused: the claim was given to another process, so the handler here
+ * is canceled (E1.8). */
 static void beat_apply(tide_engine *engine, void *arg, uint64_t now_ms)
 {
     struct beat_write *beat = arg;

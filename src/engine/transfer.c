@@ -1,6 +1,6 @@
-/* transfer.c - calls within the bandwidth that a person allows (E4.7).
+/* transfer.c - HTTP calls within the bandwidth that the settings allow (E4.7).
  *
- * Bytes are paid for where they pass: a download in its sink, on the thread that
+ * Bytes are counted where they pass: a download in its sink, on the thread that
  * made the call, so that a slow rate pauses the connection by back-pressure; an
  * upload in its source.  Without a limit nothing is wrapped. */
 #include "engine/engine.h"

@@ -1,3 +1,4 @@
+/* tuning.c - turns settings into the numbers that the engine and the core use (tuning.h). */
 #include "engine/tuning.h"
 
 #include "base/check.h"
@@ -64,7 +65,7 @@ static unsigned smaller(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* So many at once, from the first call on. */
+/* Up to `max` jobs and calls at once; `start` jobs at first. */
 static void profile_at_once(struct tide_governor_profile *profile, unsigned start, unsigned max)
 {
     profile->in_flight_max = max;
@@ -73,8 +74,8 @@ static void profile_at_once(struct tide_governor_profile *profile, unsigned star
     profile->workers_min = smaller(profile->workers_min, start);
 }
 
-/* A provider that publishes no quota is asked as fast as its answers come: the
- * calls in flight hold us back, and a refusal halves the pace (E4.2). */
+/* A provider without a published quota is called as fast as it answers: the calls in flight
+ * limit the pace, and a refusal halves it (E4.2). */
 static void profile_unlimited(struct tide_governor_profile *profile)
 {
     profile->window_ms = 0;
@@ -98,8 +99,8 @@ static void profile_by_provider(struct tide_governor_profile *profile,
     if (strcmp(provider, "console") == 0) {
         profile->window_ms = U32(GOVERNOR_CONSOLE_WINDOW);
         profile->window_units_max = U64(GOVERNOR_CONSOLE_SITE_UNITS);
-        /* Its handlers wait for a place in a batch: that costs nothing, and how many
-         * batches fly is the batcher's business.  A batch takes as long as all its parts. */
+        /* Its handlers wait for a place in a batch, which costs nothing; the batcher limits the
+         * batches in flight.  A batch takes as long as all its parts. */
         profile_at_once(profile, U32(GOVERNOR_CONSOLE_IN_FLIGHT), U32(GOVERNOR_CONSOLE_IN_FLIGHT));
         profile->latency_max_ms *= BATCH_PARTS;
         if (profile->window_units_max == 0)

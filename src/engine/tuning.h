@@ -1,9 +1,9 @@
-/* tuning.h - from settings to what the parts of the engine take (E11.1).
+/* tuning.h - turns settings into the parameters of the engine's parts (E11.1).
  *
  * The only place that knows both sides: a setting's name and unit, and the field
  * it becomes.  Pure: it reads settings, keeps nothing, and never fails, because
- * the bounds of the table (settings/list.h) are such that every accepted value
- * makes something the core accepts.  It does not know when settings change
+ * the bounds of the table (settings/list.h) are such that the core accepts every
+ * value that the table accepts.  It does not know when settings change
  * (reload.h does).
  *
  * Invariants (tests/unit/engine/tuning_test.c, for every row of the table):
@@ -31,11 +31,11 @@ struct tide_tuning {
     uint32_t refill_below_permille, refill_to_permille;
     uint32_t enqueue_slice, purge_slice; /* jobs */
     uint64_t retry_after_ms_max;         /* what a server may ask for in a header */
-    uint64_t wishes_us_max;              /* of one transaction, spent on callers' wishes */
+    uint64_t wishes_us_max;              /* of one transaction, for callers' write requests */
     uint64_t interactive_below_bytes;
     uint64_t small_below_bytes, large_above_bytes;
     uint64_t purge_after_ms, purge_every_ms;
-    uint64_t disk_free_min_bytes; /* for those who write much beside the ledger */
+    uint64_t disk_free_min_bytes; /* for systems that write many files besides the ledger */
     uint8_t purge_priority;
     uint8_t history_priority, list_priority, fetch_priority, console_priority; /* E3.4 */
     uint16_t attempts_max; /* of a kind that names none */
@@ -44,7 +44,7 @@ struct tide_tuning {
     uint64_t stop_grace_ms;
     uint64_t reload_every_ms;
     uint64_t fleet_lease_ms, fleet_look_ms, fleet_poll_ms;
-    bool log_level_given; /* somebody set it: it overrules the program's */
+    bool log_level_given; /* a user set it: it overrides the program's */
     tide_log_level log_level;
     uint64_t archive_guard;  /* for the command that archives mail */
     uint64_t log_file_bytes; /* for programs that keep the log in files */
@@ -56,17 +56,17 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings);
 /* "gmail", "console", "graph", "chat"; any other is "default". */
 struct tide_governor_profile tide_tuning_profile(const tide_settings *settings,
                                                  const char *provider);
-/* What all accounts of a provider share: units in any window; 0: nothing, as where no
- * limit of one account is known (E4.1). */
+/* The common limit of all accounts of a provider: units in any window; 0: none, also where one
+ * account has no limit (E4.1). */
 uint64_t tide_tuning_project(const tide_settings *settings, const char *provider,
                              uint32_t *window_ms_out);
 struct tide_badness_settings tide_tuning_badness(const tide_settings *settings);
 struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings);
 struct tide_retry_policy tide_tuning_retry(const tide_settings *settings);
-/* Places for so many workers.  More reserved than there are: one per lane, or
- * none with fewer than three workers (E3.1). */
 /* The priority that the settings give to the kind of that name; 0: none. */
 uint8_t tide_tuning_priority(const struct tide_tuning *tuning, const char *kind);
+/* Places for so many workers.  Where the settings reserve all of them or more: one per lane, or
+ * none with fewer than three workers (E3.1). */
 struct tide_lanes_limits tide_tuning_lanes(const tide_settings *settings, uint32_t workers);
 
 struct tide_tuning_bandwidth {

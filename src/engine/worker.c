@@ -15,8 +15,8 @@ static tide_job *next_job(tide_engine *engine, uint64_t now_ms)
     TIDE_ASSERT(tracked != NULL);
     TIDE_ASSERT(tracked->body != NULL);
     tide_job *job = tracked->body;
-    /* Who put it back may be another process: there the attempts alone tell, because a
-     * part of a split never inherits all of them (finish.c). */
+    /* On a shared ledger another process may have put it back, so only the attempts show it; that
+     * suffices, because a part of a split never inherits all of them (finish.c). */
     uint32_t died = 0;
     job->split_unrun =
         job->kind->kind.items &&
@@ -26,14 +26,14 @@ static tide_job *next_job(tide_engine *engine, uint64_t now_ms)
     if (engine->workers_idle > 0 && tide_lanes_can_start(engine->lanes))
         tide_cond_wake_one(engine->world, engine->work);
     if (engine->look_at_ms > now_ms + 1000) {
-        engine->look_at_ms = now_ms + 1000; /* from now on somebody watches (E7.1) */
+        engine->look_at_ms = now_ms + 1000; /* the supervisor watches it from now on (E7.1) */
         if (engine->pump_at_ms > engine->look_at_ms)
             tide_cond_wake_one(engine->world, engine->pump);
     }
     return job;
 }
 
-/* The handler's whole world for this job; called without the lock. */
+/* Runs the handler; called without the lock. */
 static tide_status run_handler(tide_job *job)
 {
     job->err.text[0] = '\0';
@@ -45,9 +45,9 @@ static tide_status run_handler(tide_job *job)
                                   ? "its payload has no list of texts called \"items\""
                                   : "no memory for its items");
     if (job->split_unrun) {
-        /* Its process died with it as often as it may: it is split unrun, until the
-         * item that kills us is alone and named (E7.1).  Attempts alone do not tell:
-         * the parts of a split inherit them (E6.1). */
+        /* Processes died while running it, as often as its budget allows: it is split without
+         * running, until the item that kills the process is alone and recorded (E7.1).  On SQLite
+         * died_often shows that, not the attempts, which parts of a split inherit (E6.1). */
         TIDE_SEEN("worker: a job over its budget was split unrun");
         return tide_error_set(&job->err, TIDE_UNKNOWN,
                               "its process ended with it, after %u attempts", job->brief.attempts);
@@ -71,16 +71,16 @@ static void run_one(struct tide_worker *worker, tide_job *job, uint64_t now_ms)
 
     tide_lock_take(engine->world, engine->lock);
     if (job->given_up) {
-        /* The supervisor gave this job away while we were stuck in its handler;
-         * the claim is fenced and the job is another worker's.  Change nothing
-         * (E1.8); from now on this thread is a spare one. */
+        /* The supervisor gave this job up while its handler was stuck here; the claim
+         * is fenced and another worker runs the job.  Change nothing (E1.8); from now
+         * on this thread is a spare worker. */
         TIDE_SEEN("worker: a given-up handler came back");
         worker->job = NULL;
         worker->abandoned = false;
         engine->abandoned_count--;
         tide_job_drop(job);
         if (engine->phase == TIDE_PHASE_RUN)
-            tide_reload_workers(engine); /* places that were lost for want of a thread */
+            tide_reload_workers(engine); /* places that were lost for lack of a thread */
         return;
     }
     worker->job = NULL;
@@ -109,6 +109,6 @@ void tide_worker_main(void *arg)
         if (rc == TIDE_STOPPED)
             break;
     }
-    tide_cond_wake_all(engine->world, engine->news); /* who closes the engine may wait for this */
+    tide_cond_wake_all(engine->world, engine->news); /* tide_engine_close() may wait for this */
     tide_lock_drop(engine->world, engine->lock);
 }
