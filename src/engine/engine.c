@@ -66,7 +66,7 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
         return tide_error_set(err, TIDE_INVALID, "kind %s: priority up to %d, level 1 to 4",
                               kind->name, TIDE_PRIORITY_MAX);
     if (!not_started(engine))
-        return tide_error_set(err, TIDE_INVALID, "kind %s: kinds are defined before the start",
+        return tide_error_set(err, TIDE_INVALID, "kind %s: define kinds before the start",
                               kind->name);
     if (engine->kinds_count == TIDE_KINDS_MAX)
         return tide_error_set(err, TIDE_FULL, "more than %d kinds", TIDE_KINDS_MAX);
@@ -147,7 +147,7 @@ static tide_status take_state_dir(tide_engine *engine, const char *state_dir, ti
     if (rc == TIDE_BUSY)
         return tide_error_set(
             err, TIDE_BUSY,
-            "another one works in %.120s (%.150s): stop it, or use another directory", state_dir,
+            "another process uses %.120s (%.150s): stop it, or use another directory", state_dir,
             busy.text);
     if (rc != TIDE_OK && err != NULL)
         *err = busy;

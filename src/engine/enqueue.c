@@ -105,8 +105,7 @@ tide_status tide_spec_check(tide_engine *engine, const struct tide_spec *spec, t
                               spec->needs_count, TIDE_NEEDS_MAX);
     if (spec->delay_ms > TIDE_DELAY_MS_MAX)
         return tide_error_set(err, TIDE_INVALID,
-                              "a delay of %" PRIu64 " ms; a hundred years are "
-                              "allowed",
+                              "a delay of %" PRIu64 " ms; at most 100 years are allowed",
                               spec->delay_ms);
     tide_text dedupe = tide_text_of(spec->dedupe);
     if (dedupe.bytes > TIDE_DEDUPE_BYTES_MAX)
@@ -438,7 +437,8 @@ static tide_status once_run(tide_transaction *transaction, void *arg, tide_error
                                            once->count, &once->known, err);
     if (rc == TIDE_FULL)
         return tide_error_set(err, TIDE_INVALID,
-                              "an enqueue of that name had more jobs than these %zu", once->count);
+                              "an earlier enqueue of that name had more than these %zu jobs",
+                              once->count);
     if (rc != TIDE_NOT_FOUND)
         return rc;
     rc = tide_transaction_enqueue(transaction, once->specs, once->count, once->ids, err);
@@ -467,7 +467,7 @@ tide_status tide_enqueue_once(tide_engine *engine, const char *name, const struc
     tide_status rc = tide_write_run(engine, &write, err);
     if (rc == TIDE_OK && once.known != count)
         rc = tide_error_set(err, TIDE_INVALID,
-                            "an enqueue of the name %.100s had %zu jobs, this one has %zu", name,
+                            "the earlier enqueue %.100s had %zu jobs, this one has %zu", name,
                             once.known, count);
     if (rc == TIDE_OK && ids_out != NULL)
         memcpy(ids_out, ids, count * sizeof *ids_out);

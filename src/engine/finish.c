@@ -91,11 +91,11 @@ static tide_status run_effects(void *arg, tide_tx *tx, tide_error *err)
     /* Effects that lost their transaction once would lose it again: they do not run again. */
     if (job->effects_over)
         return tide_error_set(err, TIDE_UNKNOWN,
-                              "its effects ended the transaction they run in: a COMMIT or ROLLBACK "
-                              "of theirs, or a statement that failed and they did not say so");
+                              "its effects ended the transaction they run in: by a COMMIT or "
+                              "ROLLBACK, or by a failed statement that they did not report");
     if (job->effects_slow)
         return tide_error_set(err, TIDE_TIMEOUT,
-                              "its effects take more than %d ms of a transaction",
+                              "its effects take more than %d ms inside a transaction",
                               TIDE_CALLBACK_MS_MAX);
     uint64_t until_us =
         tide_world_now_us(job->engine->world) + (uint64_t)TIDE_CALLBACK_MS_MAX * 1000;
@@ -637,7 +637,7 @@ static void decide(tide_job *job, enum tide_ending ending, tide_status status, u
         finish_by_verdict(job, &verdict, now_ms);
     if (!unread && (!by_items || finish_items(job, &policy, now_ms)))
         return;
-    (void)tide_error_set(&job->err, TIDE_NO_MEMORY, "no memory to tell what became of its items");
+    (void)tide_error_set(&job->err, TIDE_NO_MEMORY, "no memory to record the results of its items");
     put_back_unsplit(job, TIDE_NO_MEMORY, now_ms);
 }
 
@@ -649,7 +649,7 @@ bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
         /* The supervisor canceled it because it made no progress: that counts as a failure of its
          * items, not as a user's cancel, and costs an attempt (E7.1). */
         status = TIDE_TIMEOUT;
-        (void)tide_error_set(&job->err, status, "no sign of life for %u ms",
+        (void)tide_error_set(&job->err, status, "no beat for %u ms",
                              job->kind->kind.stall_after_ms);
     }
     if (status == TIDE_AGAIN && ending == TIDE_ENDED_RETURNED && park(job, now_ms))

@@ -374,7 +374,7 @@ tide_status tide_job_intent(tide_job *job, const char *tag, const char *detail, 
     struct tide_write write = {.run = intent_run, .arg = &ask};
     tide_status rc = tide_write_run(job->engine, &write, err);
     if (rc == TIDE_OK && ask.existed)
-        return tide_error_set(err, TIDE_EXISTS, "the intent %.100s was made before", tag);
+        return tide_error_set(err, TIDE_EXISTS, "an earlier attempt made the intent %.100s", tag);
     return rc;
 }
 

@@ -25,11 +25,13 @@ tide_status tide_options_check(const struct tide_engine_options *options, tide_e
     if (TIDE_RESERVED_USED(options))
         return tide_reserved_refuse("struct tide_engine_options", err);
     if (options->settings != NULL && (options->settings_file != NULL || options->set != NULL))
-        return tide_error_set(err, TIDE_INVALID, "settings, or a file and values, not both");
+        return tide_error_set(err, TIDE_INVALID,
+                              "give `settings`, or `settings_file` and `set`, not both");
     if (options->log_fd < 0)
-        return tide_error_set(err, TIDE_INVALID, "a log to descriptor %d", options->log_fd);
+        return tide_error_set(err, TIDE_INVALID, "log_fd is %d, not a descriptor", options->log_fd);
     if ((options->log != NULL) + (options->log_line != NULL) + (options->log_fd != 0) > 1)
-        return tide_error_set(err, TIDE_INVALID, "one log: a descriptor or a function, not both");
+        return tide_error_set(err, TIDE_INVALID,
+                              "give one log: a descriptor or a function, not both");
     return TIDE_OK;
 }
 

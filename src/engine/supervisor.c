@@ -87,7 +87,8 @@ static void replace(tide_engine *engine)
         return;
     tide_error err = {TIDE_OK, 0, ""};
     (void)tide_error_set(&err, TIDE_BUG,
-                         "all %u threads are stuck in handlers that do not return; start it again",
+                         "all %u threads are stuck in handlers that do not return; restart the "
+                         "process",
                          engine->workers_count);
     tide_engine_fail(engine, TIDE_BUG, &err);
 }

@@ -50,7 +50,8 @@ static tide_status run_handler(tide_job *job)
          * died_often shows that, not the attempts, which parts of a split inherit (E6.1). */
         TIDE_SEEN("worker: a job over its budget was split unrun");
         return tide_error_set(&job->err, TIDE_UNKNOWN,
-                              "its process ended with it, after %u attempts", job->brief.attempts);
+                              "its process died while it ran, after %u attempts",
+                              job->brief.attempts);
     }
     tide_status status = job->kind->kind.handler(job, job->kind->kind.context, &job->err);
     if (status != TIDE_OK && job->err.text[0] == '\0')

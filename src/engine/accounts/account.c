@@ -568,7 +568,7 @@ static void carry_out(tide_engine *engine, struct tide_account *account,
     } else {
         TIDE_SEEN("account: halted because everything fails");
         (void)snprintf(order->reason, sizeof order->reason,
-                       "%u items failed in a row, %u of the last %d, and one known to be good too",
+                       "%u items failed in a row, %u of the last %d, and a known good item too",
                        what->failed_in_a_row, what->failed_of_last, TIDE_BADNESS_WINDOW);
         order->halt = (struct halt_ask){account->id, true, order->reason};
         order->write.run = order_halt_run;

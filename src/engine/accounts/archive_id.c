@@ -43,8 +43,8 @@ tide_status tide_archive_id_read(tide_world *world, const char *dir,
     }
     if (rc == TIDE_OK && !is_good(tide_buf_text(&text)))
         rc = tide_error_set(err, TIDE_CORRUPT,
-                            "%.250s is not the id of an archive; restore it from a backup, or "
-                            "write there what `tidemark account list --json` names",
+                            "%.230s does not hold the id of an archive; restore it from a backup, "
+                            "or write the id into it that `tidemark account list --json` shows",
                             path);
     if (rc == TIDE_OK)
         memcpy(id_out, text.data, TIDE_ARCHIVE_ID_BYTES);
@@ -98,7 +98,7 @@ static tide_status make(tide_world *world, const char *dir, tide_error *err)
     if (rc == TIDE_OK)
         rc = tide_file_rename(world, beside, path, err);
     if (rc == TIDE_EXISTS) {
-        TIDE_SEEN("archive id: another one was first");
+        TIDE_SEEN("archive id: another process was first");
         rc = tide_file_remove(world, beside, err);
     }
     return rc;
@@ -172,7 +172,8 @@ static tide_status place_write(tide_transaction *transaction, void *arg, tide_er
     struct place now = *place;
     const tide_status rc = place_read(transaction, &now, err);
     if (rc == TIDE_OK && now.shared && strcmp(now.known, place->known) != 0)
-        return tide_error_set(err, TIDE_BUSY, "another process gave %.200s its archive; again",
+        return tide_error_set(err, TIDE_BUSY,
+                              "another process just set the archive of %.200s; try again",
                               place->placing->name);
     char secret[TIDE_SECRET_PLACE_BYTES];
     tide_secret_place(place->placing->secret, secret);
@@ -191,8 +192,8 @@ tide_status tide_archive_place(tide_engine *engine, tide_world *world,
         rc = tide_archive_id_read(world, placing->dir, place.here, err);
         if (rc == TIDE_NOT_FOUND || (rc == TIDE_OK && strcmp(place.here, place.known) != 0))
             return tide_error_set(err, TIDE_INVALID,
-                                  "the archive of %.100s is not here: %.140s is not the one with "
-                                  "the id %s. Work where that is, or move it here",
+                                  "the archive of %.100s is not here: %.140s is not the archive "
+                                  "with the id %s. Run this where that archive is, or move it here",
                                   placing->name, placing->dir, place.known);
     } else if (rc == TIDE_OK) {
         rc = tide_archive_id_make(world, placing->dir, place.here, err);

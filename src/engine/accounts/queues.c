@@ -42,7 +42,7 @@ static void note_ends(tide_engine *engine)
             ? NULL
             : tide_tracker_find(engine->tracker, engine->ended_first->brief.id);
     if (tracked != NULL && tracked->state == TIDE_JOB_ENDING)
-        note_wait(&engine->queued, "finished jobs that wait for the ledger", tracked->since_ms);
+        note_wait(&engine->queued, "finished jobs for the ledger", tracked->since_ms);
 }
 
 /* Accounts without a wait, now or before, are not reported: most never have one. */

@@ -97,12 +97,11 @@ static struct why why_waiting(tide_engine *engine, const struct tide_tracked *tr
         return why_account(engine, tracked, now_ms);
     case TIDE_WHY_LEVEL:
         return (struct why){.word = TIDE_CONTROL_WHY_LEVEL,
-                            .text = "a person waits for another job of its account",
+                            .text = "a user waits for another job of its account",
                             .until_ms = 0};
     case TIDE_WHY_ORDER:
-        return (struct why){.word = TIDE_CONTROL_WHY_ORDER,
-                            .text = "jobs that order before it go first",
-                            .until_ms = 0};
+        return (struct why){
+            .word = TIDE_CONTROL_WHY_ORDER, .text = "other jobs go first", .until_ms = 0};
     case TIDE_WHY_NOTHING:
     case TIDE_WHY_UNKNOWN:
         break;
@@ -136,7 +135,7 @@ static tide_status answer_explain(tide_engine *engine, const json_t *request, ti
     uint64_t now_ms = tide_world_now_ms(engine->world);
     const struct tide_tracked *tracked = id == 0 ? NULL : tide_tracker_find(engine->tracker, id);
     struct why why = {.word = TIDE_CONTROL_WHY_WINDOW,
-                      .text = "it is not loaded yet: others are before it"};
+                      .text = "it is not loaded yet: other jobs are before it"};
     char text[TIDE_OUTCOME_TEXT_BYTES + 100];
     if (tracked != NULL)
         why = why_tracked(engine, tracked, now_ms);

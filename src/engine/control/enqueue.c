@@ -20,7 +20,7 @@ static tide_status kind_named(tide_engine *engine, tide_text name, uint32_t *kin
             return TIDE_OK;
         }
     return tide_error_set(err, TIDE_NOT_FOUND,
-                          "the engine of process %d has no jobs of the kind %.*s", (int)getpid(),
+                          "the engine of process %d cannot run jobs of kind %.*s", (int)getpid(),
                           (int)(name.bytes > 100 ? 100 : name.bytes), name.data);
 }
 
@@ -43,7 +43,7 @@ tide_status tide_control_enqueue(tide_engine *engine, const json_t *request, tid
     if (rc == TIDE_OK)
         rc = kind_named(engine, kind, &spec.kind, err);
     else
-        rc = tide_error_set(err, TIDE_INVALID, "enqueue which kind?");
+        rc = tide_error_set(err, TIDE_INVALID, "enqueue: name the kind of the job");
     if (rc == TIDE_OK && json_object_get(request, "account") != NULL)
         rc = tide_control_account(engine, request, &spec.account, err);
     if (rc == TIDE_OK)

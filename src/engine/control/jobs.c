@@ -295,7 +295,7 @@ static tide_status pause_or_resume(tide_engine *engine, const json_t *request, b
     (void)tide_json_get_text(request, "kind", &pause.kind, err);
     (void)tide_json_get_text(request, "account", &pause.account, err);
     if (pause.kind.bytes + pause.account.bytes == 0)
-        return tide_error_set(err, TIDE_INVALID, "pause or resume which kind or account?");
+        return tide_error_set(err, TIDE_INVALID, "name a kind or an account to pause or resume");
     struct tide_write write = {.run = pause_run, .arg = &pause, .apply = pause_apply};
     return tide_write_run(engine, &write, err);
 }
@@ -322,7 +322,7 @@ tide_status tide_control_account(tide_engine *engine, const json_t *request, uin
     tide_text name = TIDE_TEXT_NONE;
     tide_status rc = tide_json_get_text(request, "account", &name, err);
     if (rc != TIDE_OK)
-        return tide_error_set(err, TIDE_INVALID, "which account?");
+        return tide_error_set(err, TIDE_INVALID, "name an account");
     rc = TIDE_NOT_FOUND;
     tide_lock_take(engine->world, engine->lock);
     for (size_t i = 0; i < engine->accounts_count; i++)

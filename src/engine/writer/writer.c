@@ -202,8 +202,8 @@ static void forget_births(struct tide_transaction *transaction)
 static tide_status too_slow(tide_error *err)
 {
     return tide_error_set(err, TIDE_TIMEOUT,
-                          "the callback takes more than %d ms of a transaction; do the work before "
-                          "it",
+                          "the callback takes more than %d ms inside a transaction; do slow work "
+                          "before the transaction",
                           TIDE_CALLBACK_MS_MAX);
 }
 
@@ -211,8 +211,8 @@ static tide_status too_slow(tide_error *err)
 static tide_status not_its_own(tide_error *err)
 {
     return tide_error_set(err, TIDE_INVALID,
-                          "the callback ended the transaction it runs in: a COMMIT or ROLLBACK of "
-                          "its own, or a statement that failed and it did not say so");
+                          "the callback ended the transaction it runs in: by a COMMIT or ROLLBACK "
+                          "of its own, or by a failed statement that it did not report");
 }
 
 /* Runs one write request in a savepoint.  *lost_out: the whole transaction is lost. */
@@ -569,7 +569,8 @@ static void reload_streams(tide_engine *engine, const struct tide_batch *batch)
             tide_cond_wake_one(engine->world, engine->pump);
         } else if (tide_frontier_cursor(stream->frontier) == move->from &&
                    tide_frontier_reachable(stream->frontier) >= move->to) {
-            (void)tide_error_set(&err, TIDE_BUG, "stream %s: its cursor cannot move to %" PRIu64,
+            (void)tide_error_set(&err, TIDE_BUG,
+                                 "stream %s: the ledger refuses to move its cursor to %" PRIu64,
                                  stream->name, move->to);
             tide_engine_fail(engine, TIDE_BUG, &err);
         }
