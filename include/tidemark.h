@@ -16,7 +16,7 @@
  *     tide_engine_close(engine);
  *
  * A handler is linear C on a worker thread: fetch, decode, store, return a
- * status.  It owns what it touches and reports by what it returns.
+ * status.
  *
  * Ownership: what you pass in is borrowed for the call; a pointer through an
  * `_out` parameter is yours unless its comment says borrowed.  Every function may be
@@ -64,7 +64,7 @@ const char *tide_version(void);
 typedef struct tide_engine tide_engine;
 typedef struct tide_job tide_job;
 typedef struct tide_transaction tide_transaction;
-struct tide_world; /* closed: Tidemark's own programs and tests use these */
+struct tide_world; /* opaque: Tidemark's own programs and tests use these */
 struct tide_settings;
 struct tide_log;
 struct sqlite3; /* of <sqlite3.h> */

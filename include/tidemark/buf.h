@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-typedef struct tide_mem tide_mem; /* where memory comes from; closed */
+typedef struct tide_mem tide_mem; /* an allocator; opaque */
 
 typedef struct tide_buf {
     tide_mem *mem;

@@ -31,7 +31,7 @@ typedef tide_status tide_sink_write(void *arg, const char *bytes, size_t count);
 /* Gives the next part of an upload; writes at most `room` bytes, 0 at its end. */
 typedef tide_status tide_source_read(void *arg, char *bytes, size_t room, size_t *count_out);
 
-/* Bytes that several calls may hold in memory together.  Closed: Tidemark's own systems
+/* Bytes that several calls may hold in memory together.  Opaque: Tidemark's own systems
  * use it. */
 typedef struct tide_byte_budget tide_byte_budget;
 

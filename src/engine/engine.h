@@ -241,7 +241,7 @@ struct tide_job {
     uint8_t refusals;  /* of its end, so far */
     bool counted;      /* it ran: count and log its end once that is durable */
     uint32_t items_stored, items_bad; /* by its end */
-    bool split_unrun;                 /* its process died with it too often (E7.1) */
+    bool split_unrun;                 /* its processes died too often: split, not run (E7.1) */
     bool given_up; /* the supervisor took it from a worker that does not return */
 };
 
@@ -346,7 +346,7 @@ struct tide_engine {
     bool writer_idle;
     bool writer_gone;            /* the writer has returned: write requests are refused */
     bool writer_busy;            /* between gathering and applying */
-    bool stuff_to_claim;         /* something became WANTED since the writer looked */
+    bool stuff_to_claim;         /* jobs became WANTED since the writer's last batch */
     bool save_due;               /* a governor wants its spending saved (E4.3b) */
     uint64_t pump_at_ms;         /* when the dispatcher will wake up by itself */
     uint64_t stop_at_ms;         /* end of the grace */
