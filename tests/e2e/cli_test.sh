@@ -174,7 +174,7 @@ both 0 '16' '.setting.number == 16 and .setting.origin == "default"' config get 
 run 0 --home "$home" --quiet --set workers.count=9 config get workers.count; says 9
 printf '# mine\nworkers:\n  count: 8 # eight\n' >"$home/config.yaml"
 run 0 --home "$home" config get workers.count; says "config.yaml:3"
-run 0 --home "$home" config list --verbose; says "a process that is not heard of for this long is dead; others run its jobs"
+run 0 --home "$home" config list --verbose; says "a process that does not renew its lease for this long is dead; others run its jobs"
 run 0 --home "$home" config set workers.count 12; says "workers.count = 12"
 run 0 --home "$home" config set stall.after 20m --json; holds '.setting.number == 1200000'
 [ "$(cat "$home/config.yaml")" == $'# mine\nworkers:\n  count: 12 # eight\nstall.after: 20m' ] || fail "config set: $(cat "$home/config.yaml")"
