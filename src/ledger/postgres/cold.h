@@ -1,11 +1,10 @@
-/* cold.h - private to the files beside it that run seldom: what their
- * operations have in common.
+/* cold.h - private to this folder: what the rarely used operations have in common.
  *
- * Their statements are texts where they are used; each is one answer about a whole set.
- * Two of them follow each other where one could do, for one reason that comes up again
- * and again: a statement that waited for a row's lock sees the new row, but every other
- * table as it was before it waited.  So first the rows are locked, in order (R3), and the
- * next statement, which sees what was committed meanwhile, decides. */
+ * Their statements are written where they are used; each answers for a whole set.
+ * Often two statements follow each other where one seems enough, for one reason: a
+ * statement that waited for a row's lock sees the new row, but every other table as it
+ * was before it waited.  So the first statement locks the rows, in order (R3), and the
+ * second, which sees what was committed meanwhile, decides. */
 #ifndef TIDE_ENGINE_LEDGER_PG_COLD_H
 #define TIDE_ENGINE_LEDGER_PG_COLD_H
 
@@ -20,8 +19,8 @@
 #define PG_ALIVE(owner)                                                                            \
     "EXISTS (SELECT 1 FROM tidemark.member m WHERE m.owner = " owner " AND NOT m.dead)"
 
-/* How far ahead of the database's a machine's clock may be for what cannot be taken back:
- * firing a slot, purging. */
+/* How far a machine's clock may be ahead of the database's for operations that cannot be
+ * undone: firing a slot, purging. */
 #define PG_AHEAD_MS_MAX "3600000"
 
 /* Begins the parameters of the next statement. */
@@ -43,19 +42,19 @@ static inline void tide_pgl_ids(struct tide_postgres *self, const uint64_t *ids,
     tide_pg_array_end(self->pg);
 }
 
-/* A statement inside a transaction.  A unique index that refuses it means that somebody
- * else wrote the same just now: TIDE_BUSY, and the transaction is tried again. */
+/* A statement inside a transaction.  A unique index that refuses it means that another
+ * process has just written the same: TIDE_BUSY, and the caller retries the transaction. */
 tide_status tide_pgl_write(struct tide_postgres *self, const char *sql, PGresult **result_out,
                            tide_error *err);
 /* The same for one that changes exactly one row; none is TIDE_NOT_FOUND. */
 tide_status tide_pgl_change_one(struct tide_postgres *self, const char *sql, const char *what,
                                 uint64_t id, tide_error *err);
-/* A question, in a transaction or outside; it connects again where it has to.  The rows are
- * the caller's (PQclear()), so that a visitor may ask the ledger for more while it looks at
- * them.  After a failure *rows_out is as it was: NULL has no rows, and needs no test. */
+/* A query, in a transaction or outside; it reconnects if needed.  The caller owns the rows
+ * (PQclear()), so that a visitor may query the ledger while it walks through them.  After a
+ * failure *rows_out is unchanged: NULL has no rows, and needs no test. */
 tide_status tide_pgl_rows(struct tide_postgres *self, const char *sql, PGresult **rows_out,
                           tide_error *err);
-/* A terminated copy of a column, cut to its room. */
+/* A terminated copy of a column, cut to text_bytes. */
 void tide_pgl_copy(const PGresult *rows, int row, int column, char *text_out, size_t text_bytes);
 
 /* Whether the kind, or the account, exists; TIDE_NOT_FOUND. */

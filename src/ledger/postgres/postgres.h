@@ -1,34 +1,55 @@
 /* postgres.h - private to this folder: a ledger on PostgreSQL, array by array.
  *
  * Every operation is a few statements over whole arrays, however many jobs it has:
- * the way to the server costs more than a row.
+ * a round trip to the server costs more than a row.
  *
- *   postgres.c          transactions, the fence, the commit token, savepoints, check
- *   open.c     opening, upgrading, the run
- *   schema.c   tables
- *   sql.c      the texts of the hot statements, by number
- *   enqueue.c  claim.c  finish.c    the hot path
- *   jobs.c     reclaim, retry, cancel, accept, and the counters that follow
- *   days.c     purge, day partitions
- *   streams.c  records.c  read.c    the rest of ledger/ledger.h
- *   members.c    members, accounts, shares, hints, batches
- *   listen.c   the listener
- *   doctor.c   what is wrong with it as a running thing
+ *   postgres.c  transactions, the fence, the commit token, savepoints, the table of operations
+ *   open.c      opening, upgrading, the run
+ *   schema.c    tables
+ *   sql.c       the texts of the hot statements, by number
+ *   enqueue.c   claim.c  finish.c    the hot path
+ *   jobs.c      reclaim, retry, cancel, accept, and the counters that follow
+ *   days.c      purge, day partitions
+ *   streams.c   records.c  read.c    the rest of ledger/ledger.h
+ *   members.c   members, accounts, shares, hints, batches
+ *   listen.c    the listener
+ *   doctor.c    `jobs doctor`: diagnosis of the running ledger
  *
- * Invariants beside G1..G7:
+ * Invariants besides G1..G7:
  *   R1  a row of `job` is never done; `job_done` has nothing else.
  *   R2  dep holds open dependencies only, as on SQLite: a done job's go with it.
  *   R3  rows are locked in one order (member, job by id, cycle by id, stream by id), so
- *       that two processes wait for each other, and do not deadlock.
+ *       that one of two processes waits for the other and they do not deadlock.
  *   R4  in a joined ledger's transaction the member's own row was updated first: it is
  *       the fence, and its `seq` the commit token.
- *   R5  a cursor moves over cycles whose rows it has locked (FOR UPDATE, by id), and
- *       whoever adds to a cycle writes its counters first and looks at the cursor
- *       afterwards, in a statement of its own: one of the two sees the other.
- *   R6  whoever makes a job wait for another has locked that one (FOR KEY SHARE), and a
- *       job is done by deleting its row: one of the two sees the other.
+ *   R5  a cursor moves only over cycles whose rows its transaction has locked (FOR UPDATE,
+ *       by id).  A transaction that adds jobs to a cycle first writes the cycle's counters,
+ *       then reads the cursor in a statement of its own.  So of process A, which moves the
+ *       cursor over cycle C, and process B, which adds a job to C, one sees the other:
+ *         A first:  1. A locks the stream and C; C is finished.
+ *                   2. B inserts its job; its update of C's counters waits for A.
+ *                   3. A moves the cursor beyond C and commits.
+ *                   4. B updates the counters.  Its next statement has a new snapshot: it
+ *                      reads a cursor beyond C, returns TIDE_BUSY, and B rolls back.
+ *         B first:  1. B updates C's counters and reads the cursor: not beyond C.
+ *                   2. A locks the stream; its lock of C waits for B.
+ *                   3. B commits.
+ *                   4. A gets the lock and the new row: C is unfinished, A does not pass it.
+ *   R6  a transaction that makes a job wait for another one has locked that one's row (FOR
+ *       KEY SHARE), and a job becomes done by the deletion of its row, which that lock
+ *       blocks.  So of process A, which enqueues J that needs N, and process B, which
+ *       finishes N, one sees the other:
+ *         A first:  1. A locks N: its row is there, N is open.
+ *                   2. B's deletion of N waits for A.
+ *                   3. A writes the dependency, J with one open dependency, and commits.
+ *                   4. B deletes N.  Its next statement finds the dependency and releases J.
+ *         B first:  1. B deletes N's row.
+ *                   2. A's lock of N waits for B.
+ *                   3. B releases the jobs that wait for N, and commits.
+ *                   4. A finds no row of N in `job`.  Its next statement finds N in
+ *                      `job_done`: J does not wait.
  *   R7  a statement that the server refuses ends the whole transaction there, so what can
- *       be refused is asked first (ON CONFLICT, a look), or stands in a savepoint.
+ *       be refused is checked first (ON CONFLICT, a query), or runs in a savepoint.
  */
 #ifndef TIDE_ENGINE_LEDGER_PG_H
 #define TIDE_ENGINE_LEDGER_PG_H
@@ -39,9 +60,9 @@
 #include "ledger/ops.h"
 
 /* How far free jobs of a lane were claimed: of each priority, every id up to reached[].
- * Claimed ones leave dead entries at the head of the index, which nobody can clean while
- * somebody holds an old snapshot; so the next claim begins where the last one ended, and
- * looks at the beginning now and then, for what was put back or committed late. */
+ * Claimed jobs leave dead entries at the head of the index, which vacuum cannot remove while
+ * a session holds an old snapshot; so the next claim begins where the last one ended, and
+ * scans from the beginning now and then, for jobs that were put back or committed late. */
 struct pg_heads {
     uint64_t reached[TIDE_PRIORITY_MAX + 1]; /* 0: from the beginning */
 };
@@ -52,7 +73,7 @@ struct pg_cycle_delta {
     int64_t total, outstanding, failed;
 };
 
-/* News for the others, collected in a transaction and sent with its COMMIT as one
+/* Hints for other processes, collected in a transaction and sent with its COMMIT as one
  * NOTIFY tidemark: an optional "c" (control), then "a" (look at everything) or
  * "w0,3,17" (work of these accounts). */
 struct pg_hints {
@@ -72,7 +93,7 @@ struct tide_postgres {
     uint64_t run; /* the row of this start, 0: none (read only) */
     bool read_only;
     bool database_clock;
-    bool given_up; /* atomic: the outcome of a commit is waited for no longer */
+    bool given_up; /* atomic: do not wait any longer for the outcome of a commit */
     bool in_tx;
     tide_status tx_failed; /* the transaction is over; only a rollback is allowed */
     unsigned savepoints;
@@ -80,31 +101,31 @@ struct tide_postgres {
     uint64_t seq;   /* of its transactions: the commit token */
     bool leaves;    /* with this transaction */
     struct pg_hints hints;
-    uint64_t mute_until_us; /* nobody is told of anything: the server has no room for it */
-    /* Where the member's row stood when the last transaction committed, and after this
-     * one's update: found by its place, however many old versions a long transaction of
-     * somebody else keeps alive. */
+    uint64_t mute_until_us; /* no hints until then: the server's NOTIFY queue was full */
+    /* The place (ctid) of the member's row when the last transaction committed, and after
+     * this one's update: found by place, however many old versions a long transaction of
+     * another session keeps alive. */
     char place[32], place_next[32];
-    /* The fence of a begin that goes with the first statement. */
+    /* The fence of a begin that is sent with the first statement. */
     const char *fence_texts[3];
     char seq_text[24], owner_text[24];
     uint64_t xact;            /* without a member: the server's number of this transaction */
-    bool xact_in_run;         /* and the row of this start bears it */
+    bool xact_in_run;         /* and the row of this start was written by it */
     int64_t day;              /* the newest one a partition was made for (days.c) */
     bool purge_more;          /* tide_ledger_purge_more() */
-    int64_t purge_day;        /* the next day the round of purges looks at */
-    uint64_t purge_after;     /* and the id, once it has seen the days */
-    tide_map kinds;           /* that exist: scope + 1; forgotten with a rollback */
-    tide_map accounts;        /* that exist */
+    int64_t purge_day;        /* the next day that the round of purges checks */
+    uint64_t purge_after;     /* and the id, once all days are checked */
+    tide_map kinds;           /* known kinds: scope + 1; cleared by a rollback */
+    tide_map accounts;        /* known accounts */
     Oid job_new;              /* the type of that name */
     struct pg_heads heads[2]; /* of the free jobs, by lane (claim.c) */
-    uint64_t look_due_us;     /* when a claim begins at the beginning at the latest */
-    uint64_t look_allowed_us; /* and at the earliest, when it found too few */
+    uint64_t look_due_us;     /* the latest time of the next claim from the beginning */
+    uint64_t look_allowed_us; /* and the earliest, when a claim found too few */
     uint64_t due_unix_ms; /* when the first free job that waits for its time is due; 0: unknown */
     uint64_t due_looked_unix_ms; /* when that was looked up, by the caller's clock */
     bool in_finish;
     tide_map rows;                 /* ids of a result to its rows, for one operation */
-    struct pg_cycle_delta *deltas; /* what this operation does to cycles, so far */
+    struct pg_cycle_delta *deltas; /* what this operation has done to cycles so far */
     size_t deltas_count, deltas_capacity;
     tide_buf kept; /* texts that an operation lends to its caller until the next call */
 };
@@ -118,8 +139,8 @@ static inline struct tide_postgres *postgres_of_tx(tide_tx *tx)
     return (struct tide_postgres *)tx->ledger;
 }
 
-/* Texts that the ledger's connection prepares (sql.c).  Whoever wants one adds it
- * to both; what is asked rarely is written where it is used, with tide_pg_query(). */
+/* Statements that the ledger's connection prepares (sql.c).  A new one is added here and
+ * there; rare statements are written where they are used, with tide_pg_query(). */
 enum tide_pg_sql {
     /* begin */
     PGSQL_BEGIN,
@@ -171,17 +192,17 @@ extern const struct tide_pg_schema tide_pg_schema;
 /* Ends an operation: remembers a failure after which only a rollback is allowed. */
 tide_status tide_pgl_end(struct tide_postgres *self, tide_status rc);
 tide_status tide_pgl_no_memory(tide_error *err);
-/* Before a reading operation, in a transaction or not: connected, or why not. */
+/* Before a reading operation, in a transaction or not: TIDE_OK once connected. */
 tide_status tide_pgl_ready(struct tide_postgres *self, tide_error *err);
 /* Milliseconds by the clock that judges leases: the database's (a round trip), or
  * `now_unix_ms` where the ledger was opened without `database_clock`.  In SQL:
  * TIDE_PGL_CLOCK. */
 #define TIDE_PGL_CLOCK "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-/* Creates or upgrades the schema, or says why this program cannot use it. */
+/* Creates or upgrades the schema; TIDE_NEWER and others: this program cannot use it. */
 tide_status tide_pgl_schema(struct tide_postgres *self, const struct tide_ledger_options *options,
                             tide_error *err);
-/* Begins a transaction, for as long as which nobody upgrades the schema.  TIDE_NEWER and the
- * others: this program cannot use it (any more); the caller rolls back. */
+/* Begins a transaction during which no process can upgrade the schema.  TIDE_NEWER and
+ * others: this program cannot use the schema (any more); the caller rolls back. */
 tide_status tide_pgl_schema_hold(struct tide_postgres *self, tide_error *err);
 /* The row of this start (E9.2). */
 tide_status tide_pgl_run_add(struct tide_postgres *self, uint64_t now_unix_ms, tide_error *err);
@@ -195,21 +216,22 @@ bool tide_pgl_text_ok(tide_text text);
  * afterwards (changes may be NULL). */
 tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *deltas, size_t count,
                             struct tide_changes *changes, tide_error *err);
-/* These jobs are done: whoever waits for them waits for less, and is reported. */
+/* These jobs are done: counts down the open dependencies of the jobs that wait for them, and
+ * reports those. */
 tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, size_t count,
                              struct tide_changes *changes, tide_error *err);
 
 /* ---- enqueue.c, for finish too ---- */
 
-/* `children_to`: each new job is reported there; may be NULL, as enqueued_out.  What it does
- * to cycles is added to self->deltas, and written by whoever calls. */
+/* `children_to`: each new job is reported there; may be NULL, as enqueued_out.  Changes of
+ * cycles are added to self->deltas; the caller writes them. */
 tide_status tide_pgl_enqueue_rows(struct tide_postgres *self, const struct tide_job_new *jobs,
                                   size_t count, uint64_t now_unix_ms,
                                   struct tide_enqueued *enqueued_out,
                                   struct tide_changes *children_to, tide_error *err);
 
-/* Writes self->deltas[from...] and takes them out, and looks whether a cursor passed a cycle
- * that got more jobs meanwhile (R5): TIDE_BUSY. */
+/* Writes and removes self->deltas[from...].  TIDE_BUSY: a cursor meanwhile passed a cycle that
+ * got more jobs (R5). */
 tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
                                   struct tide_changes *changes, tide_error *err);
 tide_status tide_pgl_delta(struct tide_postgres *self, uint64_t cycle, int total, int outstanding,
@@ -217,14 +239,14 @@ tide_status tide_pgl_delta(struct tide_postgres *self, uint64_t cycle, int total
 /* A row of one of the statements that give briefs; not_before_ms holds unix ms. */
 void tide_pgl_brief_read(const PGresult *result, int row, struct tide_brief *brief);
 void tide_pgl_forget_heads(struct tide_postgres *self);
-/* Free jobs may have become ready anywhere: the next claim looks from the beginning. */
+/* Free jobs may have become ready at any id: the next claim scans from the beginning. */
 void tide_pgl_look_again(struct tide_postgres *self);
-/* Something of this lane and priority became ready at `id`: claims look there again. */
+/* Job `id` of this lane and priority became ready: the next claim begins at or before it. */
 void tide_pgl_head_back(struct tide_postgres *self, unsigned lane, unsigned priority, uint64_t id);
 
 /* ---- members.c, for the commit ---- */
 
-/* The collected hints as a statement that ends in "; ", or "": to be put before COMMIT.
+/* The collected hints as a statement that ends in "; ", or "": goes before COMMIT.
  * TIDE_PGL_HINTS_BYTES are enough. */
 void tide_pgl_hints_text(const struct tide_postgres *self, char *sql_out, size_t sql_bytes);
 
@@ -236,7 +258,7 @@ tide_status tide_pgl_days_open(struct tide_postgres *self, tide_error *err);
 
 /* ---- records.c, for finish too ---- */
 
-/* What became of the items of a job (E6.1); as tide_sql_bad_add(). */
+/* Records the outcome of the items of a job (E6.1); as tide_sql_bad_add(). */
 tide_status tide_pgl_bad_add(struct tide_postgres *self, uint32_t account, uint32_t kind,
                              uint64_t cycle, const struct tide_item_report *items, size_t count,
                              uint64_t now_unix_ms, tide_error *err);
