@@ -1,7 +1,7 @@
-/* account_totals.h - what happened to an account in all its runs (M4, E6.4).
+/* account_totals.h - counts of an account's calls, jobs and bad items in all runs (M4, E6.4).
  *
- * The engine adds to them while it runs and saves them beside the windows of the alerts, so that
- * they outlive the process.  A crash loses at most the last minute of them. */
+ * The engine adds to them while it runs and saves them with the windows of the alerts, so that
+ * they survive the process.  A crash loses at most the last minute. */
 #ifndef TIDE_ENGINE_ACCOUNT_TOTALS_H
 #define TIDE_ENGINE_ACCOUNT_TOTALS_H
 

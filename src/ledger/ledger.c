@@ -1,5 +1,5 @@
-/* ledger.c - hands each operation to the engine behind the ledger, and the few
- * things that are the same for every engine. */
+/* ledger.c - passes each operation to the store behind the ledger, and does what is the
+ * same for every store. */
 #include "ledger/ledger.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -25,8 +25,8 @@ bool tide_ledger_is_postgres(const char *path)
            (strncmp(path, "postgres://", 11) == 0 || strncmp(path, "postgresql://", 13) == 0);
 }
 
-/* A password stands between the first ':' after "//" and the last '@' before the
- * path; or in the query. */
+/* A password is between the first ':' after "//" and the last '@' before the path, or in
+ * the query. */
 void tide_ledger_name(const char *path, char *name_out, size_t name_bytes)
 {
     (void)snprintf(name_out, name_bytes, "%s", path);
@@ -63,13 +63,13 @@ tide_status tide_job_new_check(const struct tide_job_new *job, size_t index, tid
     if (job->priority > TIDE_PRIORITY_MAX || job->lane >= TIDE_LANES)
         return tide_error_set(err, TIDE_INVALID, "priority %u, lane %u", job->priority, job->lane);
     if (job->size_bytes > INT64_MAX || job->not_before_unix_ms > INT64_MAX)
-        return tide_error_set(err, TIDE_INVALID, "a size or a time beyond all bounds");
+        return tide_error_set(err, TIDE_INVALID, "the size or the time of a job is too large");
     if (job->needs_count + job->needs_earlier_count > TIDE_NEEDS_MAX)
         return tide_error_set(err, TIDE_INVALID, "%zu dependencies, at most %d",
                               job->needs_count + job->needs_earlier_count, TIDE_NEEDS_MAX);
     for (size_t i = 0; i < job->needs_earlier_count; i++)
         if (job->needs_earlier[i] >= index)
-            return tide_error_set(err, TIDE_INVALID, "job %zu of the call needs a later one (%u)",
+            return tide_error_set(err, TIDE_INVALID, "job %zu of the call needs a later job (%u)",
                                   index, job->needs_earlier[i]);
     return TIDE_OK;
 }
@@ -162,7 +162,7 @@ bool tide_finish_goes_on(const struct tide_finish *finish)
     return finish->state == TIDE_ROW_PENDING || parts;
 }
 
-/* A finish that breaks a ceiling is refused alone, whichever engine would write it. */
+/* A finish that exceeds a limit is refused alone, by every store. */
 tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
 {
     TIDE_ASSERT(finish->state != TIDE_ROW_RUNNING);
@@ -184,7 +184,7 @@ tide_status tide_finish_check(const struct tide_finish *finish, tide_error *err)
 tide_status tide_part_refused(uint64_t waiting, uint64_t part, tide_error *err)
 {
     return tide_error_set(err, TIDE_INVALID,
-                          "job %" PRIu64 " would wait for ever: its part %" PRIu64 " needs it",
+                          "job %" PRIu64 " would wait forever: the part %" PRIu64 " needs it",
                           waiting, part);
 }
 
@@ -218,7 +218,7 @@ void tide_changes_done(struct tide_changes *changes)
     tide_changes_init(changes, changes->mem);
 }
 
-/* ---- to the engine, which gets nothing that breaks a ceiling -------------------- */
+/* ---- to the store, after the checks of lengths and ranges ------------------------ */
 
 void tide_ledger_close(tide_ledger *ledger, bool clean)
 {

@@ -49,7 +49,7 @@ bool tide_outcome_add(struct tide_outcome *outcome, tide_status status, tide_tex
     if (status == TIDE_OK) {
         outcome->ok_unix_ms = now_unix_ms;
     } else {
-        /* In the same millisecond the later word counts. */
+        /* In the same millisecond the later result counts. */
         outcome->failed_unix_ms =
             now_unix_ms > outcome->ok_unix_ms ? now_unix_ms : outcome->ok_unix_ms + 1;
         outcome->status = status;

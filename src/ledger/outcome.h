@@ -1,10 +1,10 @@
-/* outcome.h - what the calls of an account came to: when one succeeded last, when one failed last
- * and why (E9.1, E9.3).
+/* outcome.h - the latest results of an account's calls: when one succeeded last, when one failed
+ * last and why (E9.1, E9.3).
  *
  * The engine keeps it with the account, and in a note of the ledger for commands that run without
  * an engine.  The note is written when a success follows a failure or the reverse, once a minute
  * otherwise, and when the engine stops; so the order of the two times is right even after a crash,
- * but for the last OUTCOME_EVERY_MS.
+ * except for the last TIDE_OUTCOME_EVERY_MS.
  *
  * Pure: `now` is an argument. */
 #ifndef TIDE_ENGINE_OUTCOME_H
@@ -14,8 +14,8 @@
 
 enum {
     TIDE_OUTCOME_TEXT_BYTES = 260,
-    TIDE_OUTCOME_FLAP_MS = 2000,   /* a change of fortune within this time waits for the next */
-    TIDE_OUTCOME_EVERY_MS = 60000, /* the times of a lasting state are this exact in the ledger */
+    TIDE_OUTCOME_FLAP_MS = 2000,   /* a change within this time is written with the next result */
+    TIDE_OUTCOME_EVERY_MS = 60000, /* accuracy of the stored times while the state lasts */
 };
 
 struct tide_outcome {
@@ -23,22 +23,22 @@ struct tide_outcome {
     uint64_t failed_unix_ms; /* 0: never */
     tide_status status;      /* of that failure */
     char text[TIDE_OUTCOME_TEXT_BYTES];
-    uint64_t saved_unix_ms; /* when it was last handed to the ledger */
-    bool unsaved;           /* something came after that */
+    uint64_t saved_unix_ms; /* when it was last written to the ledger */
+    bool unsaved;           /* a result came after that */
 };
 
 /* Whether a status says anything about the remote: a canceled call does not. */
 bool tide_outcome_counts(tide_status status);
-/* Takes in what came.  true: it is worth a write now. */
+/* Adds the result of a call.  true: write the note now. */
 bool tide_outcome_add(struct tide_outcome *outcome, tide_status status, tide_text host,
                       const char *text, uint64_t now_unix_ms);
-/* Whether the last that is known is a failure. */
+/* Whether the last known result is a failure. */
 bool tide_outcome_is_bad(const struct tide_outcome *outcome);
 
 /* The note in the ledger. */
 void tide_outcome_key(uint32_t account, char key_out[32]);
 tide_status tide_outcome_write(const struct tide_outcome *outcome, tide_buf *out);
-/* A zeroed one when nothing is known, or nothing that can be read. */
+/* Zeroed when there is no note, or none that can be read. */
 void tide_outcome_read(tide_ledger *ledger, uint32_t account, tide_mem *mem,
                        struct tide_outcome *outcome_out);
 

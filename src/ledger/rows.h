@@ -1,4 +1,4 @@
-/* rows.h - where the rows of systems on the engine stand beside a ledger (db/rows.h). */
+/* rows.h - the connection for rows that systems keep beside the ledger (db/rows.h). */
 #ifndef TIDE_ENGINE_LEDGER_ROWS_H
 #define TIDE_ENGINE_LEDGER_ROWS_H
 
@@ -11,7 +11,7 @@ static inline tide_rows tide_rows_of(struct sqlite3 *sqlite, struct pg_conn *pos
     return (tide_rows){.sqlite = sqlite, .postgres = postgres};
 }
 
-/* For the length of the transaction. */
+/* Valid until the transaction ends. */
 static inline tide_rows tide_transaction_rows(tide_transaction *transaction)
 {
     struct sqlite3 *sqlite = tide_transaction_sqlite(transaction);
@@ -22,7 +22,7 @@ static inline tide_rows tide_tx_rows(tide_tx *tx)
     struct sqlite3 *sqlite = tide_tx_sqlite(tx);
     return tide_rows_of(sqlite, sqlite != NULL ? NULL : tide_tx_postgres(tx));
 }
-/* Of a ledger that was opened to be read; until its next operation. */
+/* Of a ledger that was opened with `read_only`; valid until its next operation. */
 static inline tide_rows tide_ledger_rows(tide_ledger *ledger)
 {
     struct sqlite3 *sqlite = tide_ledger_sqlite(ledger);

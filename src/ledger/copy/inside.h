@@ -1,10 +1,10 @@
-/* inside.h - private to this folder: tables, rows and the two sides.
+/* inside.h - private to this folder: tables, rows and the two sides of a copy.
  *
- *   copy.c         the steps of a copy, its mark and its place
- *   compare.c what two sides have that is not the same
- *   tables.c  which tables there are, and how SQLite lays them out
- *   rows.c    reading and writing rows on either database
- *   side.c    opening either of them, small statements
+ *   copy.c     the steps of a copy, its mark and its place
+ *   compare.c  the differences between two sides
+ *   tables.c   which tables there are, and how SQLite lays them out
+ *   rows.c     reading and writing rows on either database
+ *   side.c     opening either of them, small statements
  */
 #ifndef TIDE_ENGINE_LEDGER_COPY_INSIDE_H
 #define TIDE_ENGINE_LEDGER_COPY_INSIDE_H
@@ -38,7 +38,7 @@ struct copy_column {
     const char *sqlite; /* how SQLite reads it; NULL: the column of that name */
 };
 
-/* What a row becomes on SQLite where that is not one row with the same columns.
+/* What is inserted for a row on SQLite where that is not one row with the same columns.
  * Parameters are :NAME of the columns. */
 struct copy_insert {
     const char *sql;
@@ -69,7 +69,7 @@ tide_status tide_copy_value_add(tide_buf *text, const struct copy_column *column
                                 const struct copy_value *value);
 /* Reads one value back and moves *at behind it; false: it is none.  Texts are borrowed. */
 bool tide_copy_value_take(tide_text text, size_t *at, struct copy_value *value_out);
-/* "job 17", for people. */
+/* "job 17", for display. */
 void tide_copy_row_name(const struct copy_table *table, const struct copy_value *values,
                         char *name_out, size_t name_bytes);
 
@@ -85,15 +85,15 @@ struct copy_side {
     char name[300];
 };
 
-/* Opens, with the lock of its state directory, and refuses where an engine or a member
- * of a fleet works.  A `target` is one under construction, or will be. */
+/* Opens a side and takes the lock of its state directory; refuses while an engine or a
+ * member of a fleet uses it.  A `target` is a ledger under construction, or a new one. */
 tide_status tide_copy_side_open(struct copy_side *side, tide_world *world, const char *path,
                                 bool target, tide_error *err);
 void tide_copy_side_close(struct copy_side *side); /* a zeroed one is fine */
 /* A snapshot to read from; a transaction to write in. */
 tide_status tide_copy_side_begin(struct copy_side *side, bool write, tide_error *err);
 tide_status tide_copy_side_commit(struct copy_side *side, tide_error *err);
-void tide_copy_side_rollback(struct copy_side *side); /* also when there is none */
+void tide_copy_side_rollback(struct copy_side *side); /* without a transaction: nothing */
 /* Small statements with ?1... for texts, the same for both.  *number_out is the first
  * column of the first row, 0 without one; `text_out` (NULL or cleared first) likewise;
  * *changed_out the rows it changed.  All may be NULL. */
@@ -126,7 +126,7 @@ struct copy_reader {
     sqlite3_stmt *stmt;
     const PGresult *rows; /* borrowed from the side until it runs another statement */
     int row;
-    bool last; /* no more to fetch */
+    bool last; /* nothing more to fetch */
     bool open;
     struct copy_value values[TIDE_COPY_COLUMNS_MAX];
 };
@@ -149,7 +149,7 @@ struct copy_writer {
 };
 tide_status tide_copy_writer_open(struct copy_writer *writer, struct copy_side *side,
                                   const struct copy_table *table, tide_mem *mem, tide_error *err);
-/* Inside a transaction of the side; what was added is there after the flush. */
+/* Inside a transaction of the side; added rows are written by the flush at the latest. */
 tide_status tide_copy_writer_add(struct copy_writer *writer, const struct copy_value *values,
                                  tide_error *err);
 tide_status tide_copy_writer_flush(struct copy_writer *writer, tide_error *err);
@@ -159,7 +159,7 @@ static inline size_t tide_copy_writer_bytes(const struct copy_writer *writer)
 }
 void tide_copy_writer_close(struct copy_writer *writer);
 
-/* What a database of that kind cannot hold: TIDE_INVALID naming row and column (Y8). */
+/* TIDE_INVALID, naming row and column: that kind of database cannot hold the value (Y8). */
 tide_status tide_copy_row_fits(const struct copy_table *table, const struct copy_value *values,
                                bool postgres, tide_error *err);
 
@@ -174,14 +174,14 @@ struct copy_list {
 void tide_copy_list_init(struct copy_list *list, tide_mem *mem);
 void tide_copy_list_done(struct copy_list *list);
 /* The ledger's tables and those of the systems, as they are on both sides; `to` may be
- * NULL.  `left_out` gets the names of what is nobody's. */
+ * NULL.  `left_out` gets the names of tables that belong to no known system. */
 tide_status tide_copy_list_make(struct copy_list *list, const struct tide_ledger_copy *copy,
                                 struct copy_side *from, struct copy_side *to, char *left_out,
                                 size_t left_out_bytes, tide_error *err);
 
 /* ---- a copy under way ---- */
 
-enum { COPY_LOOK_ROWS = 5000 }; /* between two looks at the cancel token */
+enum { COPY_LOOK_ROWS = 5000 }; /* between two checks of the cancel token */
 
 struct copier {
     tide_world *world;
@@ -192,7 +192,7 @@ struct copier {
     struct tide_copy_report *report;
     tide_error *err;
 
-    tide_buf seen;  /* what tells whether the source was written to (Y6) */
+    tide_buf seen;  /* shows whether the source was written to (Y6) */
     tide_buf place; /* as it stands in the target (Y4) */
     tide_buf next;  /* as it will stand */
     tide_buf row_from, row_to;
@@ -200,7 +200,7 @@ struct copier {
 };
 
 tide_status tide_copy_no_memory(tide_error *err);
-/* Tells how far it is; TIDE_CANCELED: not farther. */
+/* Reports the progress; TIDE_CANCELED: stop. */
 tide_status tide_copy_look_up(struct copier *self, tide_copy_step step, const char *table);
 /* Both sides, each in one snapshot, into the report. */
 tide_status tide_copy_compare(struct copier *self);

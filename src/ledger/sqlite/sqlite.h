@@ -1,26 +1,32 @@
-/* sqlite.h - private to sqlite.c, enqueue.c, jobs.c,
- * claim.c, finish.c, streams.c, records.c, read.c, members.c
- * and doctor.c.
+/* sqlite.h - private to this folder: a ledger in a SQLite file, row by row.
+ *
+ *   sqlite.c   opening, transactions, savepoints, checkpoints, backup, check
+ *   schema.c   tables and every statement, by number
+ *   enqueue.c  claim.c  finish.c    the hot path
+ *   jobs.c     the window, reclaim, retry, cancel, accept, purge
+ *   streams.c  records.c  read.c    the rest of ledger/ledger.h
+ *   members.c  members, accounts, shares, batches
+ *   doctor.c   `jobs doctor`: diagnosis of the running ledger
  *
  * How the rows are laid out, and why:
  *
- * `job` is what is known of a job for good.  It has no token, owner or beat:
- * those live in `claim`, one small row for each running job.  So claiming a job
- * changes one byte of its row, a heartbeat rewrites one of a few hot pages and
- * never a payload, and finding what a dead process left behind (E1.7) reads the
- * running rows only.  `detail` holds what most jobs never have: an error, resume
- * data, bytes done; job.noted says that there is one.
+ * `job` holds the lasting facts of a job.  It has no token, owner or beat: those are
+ * in `claim`, one small row for each running job.  So claiming a job changes one byte
+ * of its row, a heartbeat rewrites one of a few hot pages and never a payload, and
+ * finding what a dead process left running (E1.7) reads the running rows only.
+ * `detail` holds what most jobs never have: an error, resume data, bytes done;
+ * job.noted says that there is one.
  *
  * All indexes of `job` are partial; a finished job is in none of them, except
  * failed and canceled ones, which are few.  History stays in the table, and purge
  * walks it by id, oldest first.
  *
- * Invariants of this engine beside G1..G7:
+ * Invariants of this store besides G1..G7:
  *   Q1  dep holds an open dependency only: rows of a done job are deleted with it.
- *   Q2  the row with the greatest id is never purged, so that ids never return.
+ *   Q2  the row with the greatest id is never purged, so that ids are never reused.
  *   Q3  statements are not active between operations.
  *   Q4  where a member joined, each transaction counted up its row first: the fence.
- *       A file is rarely shared, but the rule is the same for every engine.
+ *       A file is rarely shared, but the rule is the same for every store.
  */
 #ifndef TIDE_ENGINE_LEDGER_SQLITE_H
 #define TIDE_ENGINE_LEDGER_SQLITE_H
@@ -32,7 +38,7 @@
 #include "ledger/ops.h"
 
 #define TIDE_LEDGER_APPLICATION_ID 0x54494445u /* "TIDE" */
-/* Of a file that a copy is being made into (ledger/copy/copy.h, Y2). */
+/* Of the target of an unfinished copy (ledger/copy/copy.h, Y2). */
 #define TIDE_LEDGER_COPYING_ID 0x54494443u /* "TIDC" */
 
 extern const struct tide_schema tide_ledger_schema;
@@ -220,15 +226,15 @@ struct picked {
     bool noted, splits, cancel;
 };
 
-/* What a claim row knows of its job. */
+/* What a claim row holds about its job. */
 struct claimed {
     uint64_t started, cycle, run;
     bool noted;
 };
-/* The last claims of this process, by id.  Only a shortcut for reading: whether
- * a claim still holds is decided by the row (E1.8).  Facts of one (job, token)
- * change with a beat that brings resume data alone, which forgets the entry; where
- * another process wrote to the file meanwhile, all of them are forgotten. */
+/* The last claims of this process, by id.  Only a cache for reading: the row decides
+ * whether a claim still holds (E1.8).  The facts of one (job, token) change only with a
+ * beat that brings resume data, which drops the entry; if another process wrote to the
+ * file meanwhile, all entries are dropped. */
 enum { CLAIMS_KNOWN = 1024 };
 struct claim_known {
     uint64_t id, token;
@@ -239,7 +245,7 @@ struct tide_sqlite {
     tide_ledger base; /* first */
     struct tide_tx tx;
     tide_db db;
-    tide_db side; /* checkpoints and backups; never used by the writer's thread */
+    tide_db side; /* checkpoints and backups; never used by the writer thread */
     tide_mem *mem;
     tide_world *world; /* borrowed */
     const char *vfs;   /* borrowed from the world */
@@ -249,15 +255,15 @@ struct tide_sqlite {
     bool in_finish;
     uint32_t log_pages;  /* in the log after the last commit */
     bool tx_over;        /* a callback ended the transaction it ran in */
-    unsigned savepoints; /* open now; only in one do callbacks run */
+    unsigned savepoints; /* open now; callbacks run only inside one */
     bool paused_known;   /* in this transaction */
     bool deps_known;     /* likewise */
-    bool deps_any;       /* anybody waits for anybody */
+    bool deps_any;       /* there is at least one open dependency */
     bool purge_more;
-    tide_status tx_failed; /* only a rollback is left */
+    tide_status tx_failed; /* only a rollback is allowed */
     tide_status broken;    /* a sync failed: the store must be reopened (E1.10) */
-    uint64_t purge_after;  /* where the next purge goes on */
-    uint64_t owner;        /* of the member that joined, 0: nobody */
+    uint64_t purge_after;  /* where the next purge continues */
+    uint64_t owner;        /* of the member that joined, 0: none */
     uint64_t seq;          /* of its transactions */
     bool leaves;           /* in this transaction */
 
@@ -275,7 +281,7 @@ struct tide_sqlite {
 
     struct claim_known known[CLAIMS_KNOWN];
     uint64_t data_version; /* of the file when our last transaction began */
-    tide_buf kept;         /* texts of the last answer */
+    tide_buf kept;         /* texts that the last operation lent to its caller */
     uint64_t *needs;       /* scratch */
     size_t needs_count, needs_capacity;
     struct picked *picks;
@@ -294,12 +300,12 @@ static inline sqlite3_stmt *sql_of(struct tide_sqlite *self, enum tide_sql numbe
 {
     return tide_db_stmt(&self->db, number);
 }
-/* The end of every writing operation: remembers what only a rollback can mend. */
-/* Callbacks: whether the transaction is over although nobody here ended it, and what follows
- * from it after a callback that said `rc`. */
+/* Callbacks: whether a callback ended the transaction, and the status that follows from it
+ * after a callback that returned `rc`. */
 bool tide_sql_tx_over(struct tide_sqlite *self);
 tide_status tide_sql_over(struct tide_sqlite *self, tide_status rc, tide_error *err);
 tide_status tide_sql_savepoint(struct tide_sqlite *self, tide_error *err);
+/* Ends every writing operation: remembers a failure after which only a rollback is allowed. */
 tide_status tide_sql_end(struct tide_sqlite *self, tide_status rc);
 tide_status tide_sql_no_memory(tide_error *err);
 /* Runs a statement that changes exactly one row; none is TIDE_NOT_FOUND. */
@@ -327,14 +333,14 @@ struct tally_mark tide_sql_tally_mark(const struct tide_sqlite *self);
 void tide_sql_tally_undo(struct tide_sqlite *self, struct tally_mark mark);
 tide_status tide_sql_tally_cycle(struct tide_sqlite *self, uint64_t cycle, int total,
                                  int outstanding, int failed, tide_error *err);
-/* Logs whoever waits for `job` and forgets that they do. */
+/* Logs the jobs that wait for `job` and deletes those dependencies. */
 tide_status tide_sql_tally_release(struct tide_sqlite *self, uint64_t job, tide_error *err);
 /* Writes what was logged after `mark`; `changes` may be NULL. */
 tide_status tide_sql_tally_write(struct tide_sqlite *self, struct tally_mark mark,
                                  struct tide_changes *changes, tide_error *err);
 
-/* Ends a claim: the row itself, its counters, and whoever waits for it.
- * TIDE_STALE, and nothing changed, where the claim is no longer held. */
+/* Ends a claim: the row itself, its counters, and the jobs that wait for it.
+ * TIDE_STALE, and nothing changed, if the claim is no longer held. */
 tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_finish *finish,
                                 struct claimed *claimed, uint64_t now_unix_ms, tide_error *err);
 
@@ -347,14 +353,14 @@ tide_status tide_sql_kinds_text(struct tide_sqlite *self, const uint32_t *kinds,
                                 tide_text *text_out, tide_error *err);
 /* A brief from the columns that every statement over BRIEF begins with. */
 void tide_sql_brief_read(sqlite3_stmt *stmt, struct tide_brief *brief);
-/* Declares the members dead whose lease passed, all but `owner`, and frees their accounts. */
+/* Declares the members dead whose lease expired, except `owner`, and frees their accounts. */
 tide_status tide_sql_members_bury(struct tide_sqlite *self, uint64_t owner, uint64_t now_unix_ms,
                                   tide_error *err);
-/* Batches that are as old as the jobs a purge forgets. */
+/* Deletes batches that are as old as the jobs that a purge deletes. */
 tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_unix_ms,
                                     tide_error *err);
 
-/* For qsort(): of ids, and of what begins with one. */
+/* For qsort(): orders ids, and structs that begin with one. */
 int tide_sql_id_order(const void *a, const void *b);
 
 /* One function for each operation, typed by the table itself. */
