@@ -1,4 +1,4 @@
-/* claim.c - giving pending jobs to an owner (E1.3), heartbeats, and the window. */
+/* claim.c - gives pending jobs to an owner (E1.3), heartbeats, and refills of the window. */
 #include "ledger/postgres/postgres.h"
 #include "base/check.h"
 
@@ -7,11 +7,11 @@
 #include <string.h>
 
 enum {
-    LOOK_AGAIN_MS = 2000, /* the head of the free jobs at least so often */
-    LOOK_CHEAP_US = 5000, /* looking there costs nothing worth saving */
-    LOOK_SHARE = 20,      /* but looking there takes at most this part of the time */
-    LOOK_SOON_MS = 5,     /* where something was found, and the head was not looked at */
-    DUE_AGAIN_MS = 50,    /* free jobs whose time has come */
+    LOOK_AGAIN_MS = 2000, /* scan from the beginning of the free jobs at least this often */
+    LOOK_CHEAP_US = 5000, /* a scan this short is not limited */
+    LOOK_SHARE = 20,      /* a longer one takes at most 1/20 of the time */
+    LOOK_SOON_MS = 5,     /* call again after this: jobs were found without that scan */
+    DUE_AGAIN_MS = 50,    /* check for delayed free jobs that are due this often */
     PROMOTE_SLICE = 1000, /* of them in one statement */
     PROMOTE_SLICES_MAX = 100,
     PARTS_MAX = 2 * (TIDE_PRIORITY_MAX + 1) + 1, /* of one lane's index */
@@ -28,7 +28,7 @@ static char *put_text(char *at, tide_text from, tide_text *to)
     return at + from.bytes + 1;
 }
 
-/* Columns as the two claims have them; one allocation. */
+/* Where the two claim statements have the columns of a body. */
 struct body_columns {
     int id, attempts, force, payload, resume, dedupe;
 };
@@ -145,8 +145,8 @@ static void put_kinds(tide_pg *pg, const uint32_t *kinds, size_t count)
     tide_pg_array_end(pg);
 }
 
-/* Free jobs whose time has come are marked, so that they stand in order with the others; and
- * when the next one's comes.  Kinds do not matter: it is the same for whoever looks. */
+/* Marks free jobs that are due, so that claims find them in order with the others, and reads
+ * when the next one is due.  It does so for all kinds: the result is the same in every process. */
 static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, bool *promoted_out,
                             tide_error *err)
 {
@@ -170,7 +170,7 @@ static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, bo
             tide_pgl_head_back(self, (unsigned)tide_pg_get_u64(result, i, 1),
                                (unsigned)tide_pg_get_u64(result, i, 2),
                                tide_pg_get_u64(result, i, 0));
-        /* None: another process has them in hand. */
+        /* None: another process is marking them. */
         if (rc != TIDE_OK || PQntuples(result) == 0)
             return rc;
         *promoted_out = true;
@@ -178,7 +178,7 @@ static tide_status due_look(struct tide_postgres *self, uint64_t now_unix_ms, bo
     return rc;
 }
 
-/* When the next one of these kinds may be had. */
+/* When the next delayed free job of these kinds is due. */
 static tide_status due_next(struct tide_postgres *self, const uint32_t *kinds, size_t kinds_count,
                             uint64_t now_unix_ms, uint64_t *due_out, tide_error *err)
 {
@@ -236,13 +236,13 @@ static size_t parts_of(const struct pg_heads *heads, int16_t lane, bool beginnin
 struct free_claim {
     const uint32_t *kinds;
     size_t kinds_count;
-    uint32_t wanted[TIDE_LANES]; /* still */
+    uint32_t wanted[TIDE_LANES]; /* how many are still wanted */
     uint64_t owner, token, now_unix_ms;
     tide_mem *mem;
     struct tide_brief *briefs;
     struct tide_job_body **bodies;
     size_t count;
-    uint64_t again_ms; /* not all was looked at: it may be, so much later; 0: all was */
+    uint64_t again_ms; /* the beginning was not scanned: call again after this; 0: it was */
 };
 
 static void free_params(struct tide_postgres *self, const struct free_claim *claim, bool beginning)
@@ -283,7 +283,7 @@ static void free_params(struct tide_postgres *self, const struct free_claim *cla
     tide_pg_bool(pg, beginning);
 }
 
-/* The server answers in the order of the rows' places. */
+/* The server returns rows in the order of their places in the table; this sorts them. */
 struct free_row {
     uint64_t id;
     uint32_t rank; /* of lane and priority together */
@@ -391,9 +391,9 @@ void tide_pgl_look_again(struct tide_postgres *self)
     self->look_due_us = 0;
 }
 
-/* From where the last claim ended; then, or every two seconds instead, from the beginning.
- * While old snapshots make that slow, it is done seldom; and somebody may wait for what was
- * found already, so the next claim does it. */
+/* Claims from where the last claim ended; then, or every two seconds instead, from the
+ * beginning.  While old snapshots make the scan from the beginning slow, it is done rarely.
+ * If the first step found jobs, they are returned at once and the next claim does the scan. */
 static tide_status free_claim(struct tide_postgres *self, struct free_claim *claim, tide_error *err)
 {
     uint64_t now_us = tide_world_now_us(self->world);
@@ -454,15 +454,16 @@ tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
     bool soon = more_wanted(&claim) && claim.again_ms == LOOK_SOON_MS; /* the rest */
     if (rc == TIDE_OK && !looked && !soon && (more_wanted(&claim) || due_old(self, now_unix_ms))) {
         rc = due_look(self, now_unix_ms, &promoted, err);
-        /* Somebody else's whose time has come since we last looked: nobody would come back
-         * for it, the time we name is the next one's. */
+        /* Jobs that became due since the last check: claim them now, because the time that is
+         * returned is that of the next one, and no call would come for these. */
         if (rc == TIDE_OK && promoted && more_wanted(&claim) && kinds_count > 0)
             rc = free_claim(self, &claim, err);
     }
     if (rc == TIDE_OK && !soon && more_wanted(&claim))
         rc = due_next(self, kinds, kinds_count, now_unix_ms, &due_unix_ms, err);
     if (rc == TIDE_OK) {
-        /* What another process put back stands before where we looked: come back for it. */
+        /* A job that another process put back is before the part that was scanned: call again
+         * for it. */
         if (more_wanted(&claim) && claim.again_ms > 0 &&
             (soon || due_unix_ms > now_unix_ms + claim.again_ms))
             due_unix_ms = now_unix_ms + claim.again_ms;
@@ -477,7 +478,7 @@ tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds
 
 /* ---- beats ------------------------------------------------------------------------ */
 
-/* Beats of one claim are one: the last bytes, the last resume data. */
+/* Several beats of one claim become one: the last bytes, the last resume data. */
 struct beat_row {
     uint64_t id, token;
     size_t index; /* in the call */

@@ -1,15 +1,15 @@
-/* days.c - old rows go (E1.2), and the partitions of days come and go with them.
+/* days.c - deletes old rows (E1.2), and creates and drops the partitions of days.
  *
- * A round of purges looks at each day that has passed the limit, one in a call: where no
- * row is of an unfinished cycle it is dropped whole, which costs the same for ten rows and
- * ten million.  Then it walks what is left row by row, in the order of ids: failed and
- * canceled jobs, rows that no day was made for, and the days that an unfinished cycle holds.
- * The day in which the limit lies is left alone until it has passed as a whole: its rows
- * would be deleted one by one for nothing.
+ * A round of purges checks each day that is older than the limit, one per call: where no
+ * row belongs to an unfinished cycle the day is dropped whole, which costs the same for ten
+ * rows and ten million.  Then it walks the rest row by row, in the order of ids: failed and
+ * canceled jobs, rows that have no day partition, and the days that an unfinished cycle holds.
+ * The day of the limit itself is kept until all of it is older: its rows would be deleted one
+ * by one for nothing.
  *
- * Making and dropping a partition needs the whole table for a moment.  Everybody who
- * finishes a job queues behind whoever waits for that, so it is waited for only briefly; a
- * long reader puts it off to the next round. */
+ * Creating and dropping a partition needs a lock of the whole table for a moment.  Every
+ * process that finishes a job queues behind a session that waits for that lock, so the wait is
+ * short; a long reader delays the change to the next round. */
 #include "ledger/postgres/cold.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -19,11 +19,11 @@
 
 enum {
     DAYS_AHEAD = 2,
-    LOOK_MAX = 10000, /* rows looked at in one call (E2.5) */
+    LOOK_MAX = 10000, /* rows checked in one call (E2.5) */
 };
 #define LOCK_WAIT_MS "300"
 
-/* Days that have a partition, by what the catalog says of its bounds. */
+/* Days that have a partition, by its bounds in the catalog. */
 #define DAYS                                                                                       \
     "(SELECT c.oid, substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid)"                       \
     " from 'FROM \\(''?(-?[0-9]+)')::bigint / " PG_DAY_MS " AS day"                                \
@@ -32,10 +32,10 @@ enum {
 
 #define UNFINISHED "(SELECT id FROM tidemark.cycle WHERE outstanding > 0 OR failed > 0)"
 
-/* ---- waiting briefly --------------------------------------------------------------------- */
+/* ---- waiting for a short time ------------------------------------------------------------ */
 
-/* Runs one statement that needs a whole table, inside a part of the transaction.
- * *done_out = false: somebody was in the way, and nothing happened. */
+/* Runs one statement that locks a whole table, inside a savepoint.
+ * *done_out = false: another session held a lock, and nothing happened. */
 static tide_status briefly(struct tide_postgres *self, const char *sql, int64_t day,
                            int64_t *number_out, bool *done_out, tide_error *err)
 {
@@ -71,7 +71,7 @@ static tide_status briefly(struct tide_postgres *self, const char *sql, int64_t 
     return rc;
 }
 
-/* ---- making ------------------------------------------------------------------------------ */
+/* ---- creating ---------------------------------------------------------------------------- */
 
 /* Days from today on that have no partition yet; the first `ahead` + 1 of them. */
 static const char missing_sql[] = "SELECT d.day, t.today FROM (SELECT " PG_NOW(
@@ -99,7 +99,7 @@ static tide_status days_missing(struct tide_postgres *self, int64_t *days_out, s
     return TIDE_OK;
 }
 
-/* At the start of a program nothing else hangs on it: what cannot be made now is made by
+/* A failure here does not fail the open: a partition that cannot be created now is created by
  * the next purge, and the default partition takes rows meanwhile. */
 tide_status tide_pgl_days_open(struct tide_postgres *self, tide_error *err)
 {
@@ -185,7 +185,7 @@ static tide_status day_drop(struct tide_postgres *self, int64_t day, bool *dropp
 {
     int64_t there = 0;
     bool done = false;
-    /* One whose outcome nobody knows outlives its job (E1.9). */
+    /* An intent with an unknown outcome outlives its job (E1.9). */
     (void)tide_pgl_params(self);
     tide_pg_i64(self->pg, day);
     tide_status rc = tide_pgl_write(self,
@@ -203,7 +203,7 @@ static tide_status day_drop(struct tide_postgres *self, int64_t day, bool *dropp
 
 /* ---- row by row -------------------------------------------------------------------------- */
 
-/* Failed and canceled ones that nobody waits for; those of a cycle hold it open. */
+/* Failed and canceled jobs that no job waits for; those of a cycle keep it unfinished. */
 static const char gap_sql[] =
     "WITH old AS MATERIALIZED (SELECT id FROM tidemark.job WHERE state >= 3 AND finished < $1"
     "  AND (cycle IS NULL OR cycle NOT IN " UNFINISHED ") AND NOT EXISTS"
@@ -211,7 +211,7 @@ static const char gap_sql[] =
     " SELECT id FROM tidemark.job WHERE id IN (SELECT id FROM old) AND state >= 3 AND finished < $1"
     " ORDER BY id FOR UPDATE SKIP LOCKED";
 
-/* They are locked, so nobody begins to wait for one (R6). */
+/* They are locked, so no new job can wait for one (R6). */
 static const char gap_delete_sql[] =
     "WITH gone AS (DELETE FROM tidemark.job j WHERE j.id = ANY($1) AND NOT EXISTS"
     "  (SELECT 1 FROM tidemark.dep d WHERE d.needs = j.id) RETURNING j.id),"
@@ -259,8 +259,8 @@ static tide_status purge_gap(struct tide_postgres *self, uint64_t before, size_t
     return rc;
 }
 
-/* Done rows by id: of days that have passed as a whole ($2: where the limit's own day
- * begins), and of no day. */
+/* Done rows by id: of days that are older than the limit as a whole ($2: where the day of the
+ * limit begins), and of no day. */
 static const char done_sql[] =
     "SELECT id, coalesce(cycle IN " UNFINISHED ", false) FROM ("
     " (SELECT id, cycle FROM tidemark.job_done WHERE finished < $2 AND id > $1"
@@ -275,7 +275,7 @@ static const char done_delete_sql[] =
     "  AND i.state IN (1, 2))"
     " SELECT count(*) FROM gone";
 
-/* Takes ids out of a slice of LOOK_MAX, and says where the next one begins. */
+/* Chooses ids from a slice of LOOK_MAX, and sets where the next slice begins. */
 static size_t done_choose(struct tide_postgres *self, const PGresult *result, uint64_t *ids,
                           size_t count_max)
 {
@@ -327,8 +327,8 @@ static tide_status purge_rest(struct tide_postgres *self, uint64_t before, tide_
                                     NULL, err);
     if (rc != TIDE_OK)
         return rc;
-    /* A share that ran out counts for a window more: never for a day.  The dead are
-     * forgotten by reclaim. */
+    /* An expired share counts for one more window: never for a day.  Rows of dead members are
+     * deleted by reclaim. */
     (void)tide_pgl_params(self);
     tide_pg_u64(self->pg, before);
     return tide_pgl_write(self,
@@ -381,8 +381,8 @@ static tide_status purge_rows(struct tide_postgres *self, uint64_t before, size_
     return rc;
 }
 
-/* What is old is what the caller's clock says.  One that is far ahead would purge what was
- * finished just now, and names of enqueues that are still asked for. */
+/* The caller's clock decides what is old.  A clock that is far ahead would purge jobs that
+ * were finished just now, and batch names that callers still use. */
 static tide_status clock_judge(struct tide_postgres *self, tide_error *err)
 {
     PGresult *result = NULL;

@@ -1,16 +1,15 @@
-/* doctor.c - what is wrong with a ledger on PostgreSQL as a running thing.
+/* doctor.c - `jobs doctor`: diagnosis of a running ledger on PostgreSQL.
  *
- * Each look is one question, whose answer is a level and a sentence with figures, healthy
- * or not, so that a quiet answer is never mistaken for no answer.  Nothing is changed and
- * no table is read through: it may be asked of a server in trouble.  What the role may not
- * see is said too. */
+ * Each look is one query, which returns a level and a sentence with figures, healthy or not,
+ * so that silence is never mistaken for health.  It changes nothing and reads no whole table:
+ * it may run on a server in trouble.  What the role may not see is reported too. */
 #include "ledger/postgres/cold.h"
 #include "base/check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A look gets $1, the time (PG_NOW()), and $2, whether this ledger makes days. */
+/* A look gets $1, the time (PG_NOW()), and $2, whether this ledger creates day partitions. */
 #define NOW_MS      PG_NOW("$1")
 #define MINUTES(ms) "(" ms ") / 60000"
 
@@ -20,15 +19,15 @@ struct look {
     const char *sql; /* one row: level, text */
 };
 
-/* A snapshot that somebody holds keeps every dead version of every row: claims walk over
- * them, and vacuum can do nothing. */
+/* An old snapshot keeps every dead version of every row: claims read over them, and vacuum
+ * cannot remove them. */
 #define SNAPSHOT_TEXT                                                                              \
     " CASE WHEN n = 0 THEN 'nobody holds an old snapshot' ELSE pg_catalog.format('%s "             \
     "transactions hold a"                                                                          \
     " snapshot; the oldest is %s transactions and %s minutes old (process %s, %s)', n, xids,"      \
     " minutes, pid, coalesce(nullif(who, ''), '?')) END"
 
-/* Bytes a table or index has for each row it should have. */
+/* The estimated number of rows of table c. */
 #define ROWS_OF "greatest(pg_catalog.pg_stat_get_live_tuples(c.oid), 0)"
 
 static const struct look server_looks[] = {
@@ -171,8 +170,7 @@ static const struct look fleet_looks[] = {
      " ON c.stream = s.id AND c.ordinal >= s.ordinal WHERE c.failed > 0) g"},
 };
 
-/* The default partition is read to its end only where days are made, and is nearly empty
- * then. */
+/* Days that have a partition, by its bounds in the catalog; NULL for the default one. */
 #define DAY_LIST                                                                                   \
     "(SELECT substring(pg_catalog.pg_get_expr(c.relpartbound, c.oid)"                              \
     " from 'FROM \\(''?(-?[0-9]+)')::bigint / " PG_DAY_MS " AS day FROM pg_catalog.pg_inherits i"  \
@@ -206,7 +204,7 @@ struct looking {
     uint64_t now_unix_ms;
     bool (*visit)(const struct tide_symptom *symptom, void *arg);
     void *arg;
-    bool stopped; /* the visitor has seen enough */
+    bool stopped; /* the visitor returned false */
 };
 
 static void tell(struct looking *looking, int level, const struct look *look, const char *text)

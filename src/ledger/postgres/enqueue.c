@@ -1,13 +1,13 @@
-/* enqueue.c - the birth of jobs, however many, in a few statements (E1.5).
+/* enqueue.c - new jobs, however many, in a few statements (E1.5).
  *
- * Everything that can be refused is refused before the first row is written, so no
- * savepoint is needed to leave nothing behind.  What can change between the look and the
- * write is found by the write itself, and answered with TIDE_BUSY.
+ * Everything that can be refused is refused before the first row is written, so that a
+ * failure leaves nothing behind without a savepoint.  If something changes between the check
+ * and the write, the write detects it and returns TIDE_BUSY.
  *
- * Jobs without a key go by COPY.  Those with one are inserted where the unique index lets
- * them, sorted by key: two processes that queue the same keys wait for each other in one
- * order, and do not deadlock.  What the index refused is there, and is looked up; what was
- * there and is gone by then is inserted again. */
+ * Jobs without a key are written by COPY.  Jobs with one are inserted where the unique index
+ * allows it, sorted by key: two processes that enqueue the same keys wait for each other in
+ * one order, and do not deadlock.  A key that the index refused exists, and is looked up; if
+ * that job has ended by then, the new one is inserted again. */
 #include "ledger/postgres/postgres.h"
 #include "base/check.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    ROUNDS_MAX = 20,  /* of insert and look, while others end the same keys */
+    ROUNDS_MAX = 20,  /* of insert and lookup, while other processes end jobs of the same keys */
     COPY_MIN = 20,    /* fewer are not worth a COPY */
     ROWS_MAX = 10000, /* in one statement */
     BYTES_MAX = 32 << 20,
@@ -25,21 +25,21 @@ enum {
 
 /* What is known of a job of the call. */
 struct row {
-    uint64_t id;     /* its own, or that of the one that was there */
-    uint32_t leader; /* the first of the call with its key: itself, if it is the one */
+    uint64_t id;     /* its own, or that of the existing job */
+    uint32_t leader; /* the first job of the call with its key; may be itself */
     uint32_t scope;
     uint32_t open_deps;
     uint32_t needs_from; /* its open dependencies, in batch.needs */
     bool resolved;       /* it is in the table */
     bool existed;
     bool raised;
-    bool waits;       /* the one that was there is pending */
-    uint8_t priority; /* of the row in the table, after everybody's wish */
+    bool waits;       /* the existing job is pending */
+    uint8_t priority; /* of the row in the table, after all jobs of the key were merged */
     uint8_t priority_was;
     uint8_t lane_was;
     bool force;
     bool force_was;
-    bool free; /* the one that was there has no account */
+    bool free; /* the existing job has no account */
 };
 
 struct batch {
@@ -48,12 +48,12 @@ struct batch {
     size_t count;
     uint64_t now_unix_ms;
     struct row *rows;
-    uint32_t *order; /* the keyed ones by key, then the rest */
+    uint32_t *order; /* the jobs with a key, by key; then the rest */
     size_t keyed;
     tide_map known; /* needed ids: 1 open, 2 done */
     uint64_t *needs;
     size_t needs_count, needs_capacity;
-    bool deps; /* somebody needs something */
+    bool deps; /* at least one job needs another */
 };
 
 /* ---- what can be refused ---------------------------------------------------------- */
@@ -73,7 +73,7 @@ static bool account_known(struct tide_postgres *self, uint32_t account)
     return account == 0 || tide_map_get(&self->accounts, account, &found);
 }
 
-/* Asks for the kinds and accounts of the call that are not remembered. */
+/* Reads the kinds and accounts of the call that are not cached. */
 static tide_status names_load(struct batch *batch, tide_error *err)
 {
     struct tide_postgres *self = batch->self;
@@ -126,7 +126,7 @@ static tide_status validate_names(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* Every cycle that the call adds to exists, and no cursor has passed it. */
+/* Checks that every cycle the call adds to exists, and that no cursor has passed it. */
 static tide_status validate_cycles(struct batch *batch, tide_error *err)
 {
     struct tide_postgres *self = batch->self;
@@ -167,7 +167,7 @@ static tide_status validate_cycles(struct batch *batch, tide_error *err)
 
 /* ---- what they need --------------------------------------------------------------- */
 
-/* Marks those of the ids asked for that the statement finds. */
+/* Marks the requested ids that the statement finds. */
 static tide_status needs_mark(struct batch *batch, enum tide_pg_sql text, uint32_t mark,
                               tide_error *err)
 {
@@ -204,7 +204,7 @@ static tide_status validate_needs(struct batch *batch, tide_error *err)
     if (needs_ask(batch) == 0 && !batch->deps)
         return TIDE_OK;
     tide_status rc = needs_mark(batch, PGSQL_NEEDS, 1, err);
-    /* Those that were not in the way any more are done, or were never there. */
+    /* Those without a row in `job` are done, or never existed. */
     if (rc == TIDE_OK && needs_ask(batch) > 0)
         rc = needs_mark(batch, PGSQL_NEEDS_DONE, 2, err);
     for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
@@ -224,8 +224,8 @@ static int id_order(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The open dependencies of one job, each once, to the end of batch->needs.  The earlier
- * ones of the call have their ids by now; none of them is done. */
+/* Adds the open dependencies of one job, each once, to batch->needs.  The earlier jobs of
+ * the call have their ids by now; none of them is done. */
 static tide_status needs_collect(struct batch *batch, size_t index, tide_error *err)
 {
     const struct tide_job_new *job = &batch->jobs[index];
@@ -304,8 +304,8 @@ static int index_order(const void *a, const void *b, void *arg)
     return order != 0 ? order : x < y ? -1 : x > y;
 }
 
-/* Keyed ones first, by key; the rest behind, as they came.  Those of one key follow the
- * first of them. */
+/* Jobs with a key first, by key; the rest after them, in the order of the call.  The jobs of
+ * one key follow the first of them. */
 static void sort_keys(struct batch *batch)
 {
     size_t at = 0;
@@ -345,7 +345,7 @@ static bool leads(const struct batch *batch, uint32_t index)
     return batch->rows[index].leader == index;
 }
 
-/* Looks up the keys that are not resolved. */
+/* Looks up the existing jobs of the keys that are not resolved. */
 static tide_status duplicates_look(struct batch *batch, tide_error *err)
 {
     tide_pg *pg = batch->self->pg;
@@ -385,7 +385,7 @@ static tide_status duplicates_look(struct batch *batch, tide_error *err)
     return rc;
 }
 
-/* The one that is there gets the highest priority, if it waits, and the force of all. */
+/* The existing job gets the highest priority, if it waits, and the force of all. */
 static bool changes_existing(const struct row *row)
 {
     return row->existed &&
@@ -481,7 +481,7 @@ static tide_status insert_slice(struct batch *batch, size_t from, size_t to, enu
     tide_status rc = tide_pg_run(self->pg, text, &result, err);
     if (rc != TIDE_OK)
         return rc;
-    /* Rows come back in the order they were sent; what is missing was refused. */
+    /* Rows come back in the order they were sent; a missing one was refused. */
     int back = 0;
     for (size_t i = from; i < to && back < PQntuples(result); i++) {
         struct row *row = &batch->rows[batch->order[i]];
@@ -498,7 +498,7 @@ static tide_status insert_slice(struct batch *batch, size_t from, size_t to, enu
     return TIDE_OK;
 }
 
-/* The server ends the transaction at the first key that somebody else has: TIDE_EXISTS. */
+/* The server ends the transaction at the first key that exists: TIDE_EXISTS. */
 static tide_status copy_slice(struct batch *batch, size_t from, size_t to, tide_error *err)
 {
     tide_pg_copy(batch->self->pg);
@@ -515,9 +515,9 @@ static tide_status copy_slice(struct batch *batch, size_t from, size_t to, tide_
     return rc;
 }
 
-/* Many keyed ones whose keys were looked up: it costs half of an INSERT that knows conflicts.
- * Only a key that was queued since the look is refused; then all of it is undone, and left
- * to those. */
+/* Many jobs whose keys were looked up: costs half of an INSERT with ON CONFLICT.  Only a key
+ * that was enqueued since the lookup is refused; then all of it is undone, and left to
+ * insert_keyed(). */
 static tide_status copy_keyed(struct batch *batch, tide_error *err)
 {
     tide_tx *tx = &batch->self->tx;
@@ -572,7 +572,8 @@ static size_t unresolved(const struct batch *batch)
     return count;
 }
 
-/* Keyed ones: insert, look up what was refused, and again what was gone by then. */
+/* Jobs with a key: inserts them, looks up the refused ones, and inserts those again whose
+ * existing job has ended by then. */
 static tide_status resolve_keyed(struct batch *batch, tide_error *err)
 {
     tide_status rc = unresolved(batch) < COPY_MIN ? TIDE_OK : copy_keyed(batch, err);
@@ -581,7 +582,7 @@ static tide_status resolve_keyed(struct batch *batch, tide_error *err)
             rc = insert_keyed(batch, err);
         if (rc != TIDE_OK || unresolved(batch) == 0)
             return rc;
-        /* Whoever needs one of these was counted with another id in mind. */
+        /* The dependencies of jobs that need one of these were counted with another id. */
         if (batch->deps)
             break;
         rc = duplicates_look(batch, err);
@@ -602,7 +603,7 @@ static tide_status ids_take(struct batch *batch, tide_error *err)
     uint32_t count = 0;
     for (size_t i = 0; i < batch->count; i++)
         count += wanted(batch, (uint32_t)i);
-    /* One alone gets its id with its row. */
+    /* A single job gets its id with its row. */
     if (count == 0 || (count == 1 && batch->count == 1))
         return TIDE_OK;
     tide_pg_params(pg);
@@ -617,7 +618,7 @@ static tide_status ids_take(struct batch *batch, tide_error *err)
     return TIDE_OK;
 }
 
-/* The others of a key become its first one, in the order of the call. */
+/* The other jobs of a key become duplicates of the first one, in the order of the call. */
 static void follow(struct batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++) {
@@ -625,7 +626,7 @@ static void follow(struct batch *batch)
         struct row *leader = &batch->rows[row->leader];
         const struct tide_job_new *job = &batch->jobs[i];
         bool first = row == leader;
-        /* priority_was goes along with the wishes that were heard so far. */
+        /* priority_was follows the priorities merged so far. */
         bool waits = leader->existed ? leader->waits : true;
         if (first && !leader->existed) {
             row->priority_was = job->priority;
@@ -644,8 +645,8 @@ static tide_status write_rows(struct batch *batch, tide_error *err)
 {
     tide_status rc = TIDE_OK;
     sort_keys(batch);
-    /* With dependencies the ids must be known before they are counted; many are copied, and
-     * must not be there. */
+    /* With dependencies the ids must be known before the dependencies are counted; many jobs
+     * are written by COPY, and their keys must not exist. */
     if (batch->keyed >= (batch->deps ? 1 : COPY_MIN))
         rc = duplicates_look(batch, err);
     if (rc == TIDE_OK)
@@ -710,7 +711,7 @@ tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
     tide_status rc = tide_pgl_cycles(self, deltas, count, changes, err);
     if (rc != TIDE_OK || grown == 0)
         return rc;
-    /* The counters are sorted and merged now, but a cycle among them is still one. */
+    /* The deltas are sorted and merged now; each cycle is checked once. */
     tide_pg_params(self->pg);
     tide_pg_array(self->pg, TIDE_PG_INT8);
     uint64_t last = 0;
@@ -756,7 +757,7 @@ static struct tide_enqueued enqueued_of(const struct row *row)
         .id = row->id, .open_deps = row->open_deps, .existed = row->existed, .raised = row->raised};
 }
 
-/* Those that were there are told as they are, not as they were asked for. */
+/* Existing jobs are reported with their stored values, not with those of the call. */
 static tide_status report_existing(struct batch *batch, struct tide_child *children,
                                    tide_error *err)
 {

@@ -1,8 +1,8 @@
 /* finish.c - the ends of running jobs (E1.4, E1.6, E1.8).
  *
- * Finishes that bring nothing but their own row are written first, all that end alike in
- * one statement; those with children, items or an effect follow one by one, each in a
- * savepoint.  Whoever waits for the done ones, and the counters of cycles, come last, once
+ * Finishes that change only their own row are written first, all that end alike in one
+ * statement; those with children, items or an effect follow one by one, each in a savepoint.
+ * The jobs that wait for the done ones, and the counters of cycles, are updated last, once
  * for the whole call. */
 #include "ledger/postgres/postgres.h"
 #include "base/check.h"
@@ -20,7 +20,7 @@ enum {
 
 /* How a finish is written. */
 enum way {
-    WAY_DONE,       /* done, and nothing to say about it */
+    WAY_DONE,       /* done, and nothing more to store */
     WAY_DONE_NOTED, /* done, with an error, resume data, another payload... */
     WAY_OTHER,      /* put back, failed, canceled */
     WAY_MORE,       /* with children, items or an effect */
@@ -44,11 +44,11 @@ struct finishing {
     struct ending *endings; /* by id */
     uint64_t now_unix_ms;
     struct tide_changes *changes;
-    uint64_t *done; /* ids, for whoever waits for them */
+    uint64_t *done; /* ids, to release the jobs that wait for them */
     size_t done_count;
 };
 
-/* What every ledger asks of a finish, and that PostgreSQL can store its texts. */
+/* The limits of every store, and that PostgreSQL can store the texts. */
 static tide_status validate(const struct tide_finish *finish, tide_error *err)
 {
     if (!tide_pgl_text_ok(finish->payload) ||
@@ -75,7 +75,7 @@ static enum way way_of(const struct tide_finish *finish)
 
 /* ---- rows ------------------------------------------------------------------------- */
 
-/* What a provider said may be anything; the server takes only text. */
+/* A provider's error text may hold any bytes; the server takes only UTF-8. */
 static void put_error(struct tide_postgres *self, tide_text error)
 {
     if (tide_pgl_text_ok(error)) {
@@ -160,7 +160,7 @@ static void put_params(struct finishing *call, struct ending *const *some, size_
         tide_pg_u64(self->pg, call->now_unix_ms);
 }
 
-/* A free job that was put back is where claims may have passed already. */
+/* A free job that was put back may have an id that claims have passed already. */
 static void put_back(struct tide_postgres *self, const PGresult *result, int row)
 {
     if (tide_pg_get_u64(result, row, 2) != 0 || tide_pg_get_u64(result, row, 4) != TIDE_ROW_PENDING)
@@ -179,7 +179,7 @@ static tide_status write_some(struct finishing *call, struct ending *const *some
     PGresult *result = NULL;
     put_params(call, some, count, way);
     tide_status rc = tide_pg_run(call->self->pg, texts[way], &result, err);
-    /* Only a put back beside a duplicate that was queued this very moment. */
+    /* Only a job that is put back while a duplicate is being enqueued. */
     if (rc == TIDE_EXISTS)
         rc = tide_error_set(err, TIDE_BUSY, "%s: a job of the same key was just queued",
                             tide_pg_name(call->self->pg));
@@ -205,7 +205,7 @@ static tide_status write_some(struct finishing *call, struct ending *const *some
     return TIDE_OK;
 }
 
-/* What follows from an applied one. */
+/* Counts an applied finish: its cycle, and its id if it is done. */
 static tide_status count_in(struct finishing *call, const struct ending *ending, tide_error *err)
 {
     const struct tide_finish *finish = &call->finishes[ending->index];
@@ -256,7 +256,7 @@ static tide_status refuse(struct tide_changes *changes, size_t index, uint64_t i
     return TIDE_OK;
 }
 
-/* Whether somebody wants a job that is still ours canceled. */
+/* Whether a cancel was requested for a job that is still ours. */
 static tide_status cancel_look(struct finishing *call, const struct tide_finish *finish,
                                bool *wanted_out, tide_error *err)
 {
@@ -272,8 +272,8 @@ static tide_status cancel_look(struct finishing *call, const struct tide_finish 
     return rc;
 }
 
-/* One that did not apply: its claim is gone, or somebody wants it canceled and it would go
- * on. */
+/* A finish that did not apply: its claim is lost, or a cancel was requested and the job
+ * would run again. */
 static tide_status refuse_stale(struct finishing *call, const struct ending *ending,
                                 tide_error *err)
 {
@@ -293,7 +293,7 @@ static tide_status refuse_stale(struct finishing *call, const struct ending *end
     return refuse(call->changes, ending->index, ending->id, TIDE_STALE, text, err);
 }
 
-/* A finish that breaks its contract: stale all the same, if its claim is gone. */
+/* A finish that breaks its contract; if its claim is lost it is reported as stale. */
 static tide_status refuse_invalid(struct finishing *call, const struct ending *ending,
                                   tide_error *err)
 {
@@ -337,9 +337,9 @@ static void put_parts(struct finishing *call, const struct tide_finish *finish,
     tide_pg_array_end(pg);
 }
 
-/* Parts that are not new, or were born with needs of their own, may need one who shall wait
- * for them: then both would wait for ever.  Only such parts can close a circle, so those who
- * add one do it one after the other, and each sees what the last one added. */
+/* Parts that are not new, or have dependencies of their own, may need a job that would wait
+ * for them: then both would wait forever.  Only such parts can close a circle, so processes
+ * add them one after the other (advisory lock), and each sees what the last one added. */
 static tide_status parts_can_come(struct finishing *call, const struct tide_finish *finish,
                                   size_t children_from, tide_error *err)
 {
@@ -379,8 +379,8 @@ static tide_status wait_for_parts(struct finishing *call, const struct tide_fini
         return TIDE_OK;
     tide_status rc = TIDE_OK;
     if (finish->state != TIDE_ROW_DONE) {
-        /* It goes on, and so its row was only changed: whoever just now begins to wait
-         * for it holds it against nothing but a deletion (R6). */
+        /* The parent runs again, so its row was only changed: the lock of a transaction that
+         * makes a job wait for it blocks only a deletion (R6), so lock the row here. */
         tide_pg_params(self->pg);
         tide_pg_u64(self->pg, finish->id);
         rc = tide_pg_run(self->pg, PGSQL_PARTS_WAIT, NULL, err);
@@ -395,7 +395,7 @@ static tide_status wait_for_parts(struct finishing *call, const struct tide_fini
     return tide_pg_run(self->pg, PGSQL_PARTS, NULL, err);
 }
 
-/* *stale_out: its claim is gone, nothing was done. */
+/* *stale_out: its claim is lost, nothing was done. */
 static tide_status bring_more(struct finishing *call, struct ending *ending, bool *stale_out,
                               tide_error *err)
 {
@@ -404,7 +404,8 @@ static tide_status bring_more(struct finishing *call, struct ending *ending, boo
     size_t children_from = call->changes->children_count;
     bool wanted = false;
     tide_status rc = TIDE_OK;
-    /* PGSQL_OTHER looks itself where the row goes back; of the others, those with parts go on. */
+    /* PGSQL_OTHER itself checks for a cancel where the row goes back to pending; of the other
+     * endings, those with parts run again. */
     if (finish->state != TIDE_ROW_PENDING && tide_finish_goes_on(finish))
         rc = cancel_look(call, finish, &wanted, err);
     /* The row first: a child may have the key its parent just gave up. */
@@ -425,13 +426,13 @@ static tide_status bring_more(struct finishing *call, struct ending *ending, boo
         rc = tide_pgl_bad_add(self, ending->account, ending->kind, ending->cycle, finish->items,
                               finish->items_count, call->now_unix_ms, err);
     rc = tide_pgl_end(self, rc);
-    /* What an effect says is its own, however bad: the store is not judged by it. */
+    /* The status of an effect is its own, even TIDE_IO: it says nothing about the store. */
     if (rc == TIDE_OK && finish->effect != NULL)
         rc = finish->effect(finish->effect_arg, call->tx, err);
     return rc;
 }
 
-/* A finish that brings more than its own row: all of it or nothing. */
+/* A finish with children, items or an effect: all of it or nothing. */
 static tide_status finish_with_more(struct finishing *call, struct ending *ending, tide_error *err)
 {
     struct tide_postgres *self = call->self;
@@ -464,7 +465,7 @@ static tide_status finish_with_more(struct finishing *call, struct ending *endin
     }
     if (stale)
         return refuse_stale(call, ending, err);
-    /* Only a lost claim is called stale: an effect that says so found another value than
+    /* TIDE_STALE means a lost claim only: an effect that returns it found another value than
      * it expected, and the row is still ours. */
     return refuse(call->changes, ending->index, ending->id,
                   status == TIDE_STALE ? TIDE_SUPERSEDED : status, own.text, err);

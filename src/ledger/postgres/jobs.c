@@ -1,5 +1,4 @@
-/* jobs.c - counters that follow a change, and what commands and the dead do to
- * jobs. */
+/* jobs.c - reclaim, retry, cancel, accept, and the counters that follow a change. */
 #include "ledger/postgres/cold.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -103,7 +102,7 @@ static tide_status report_cycle(const PGresult *result, int row, struct tide_cha
         .total = tide_pg_get_u64(result, row, 5),
         .bad = tide_pg_get_u64(result, row, 6),
     };
-    /* The second half of every count: it was right before it was written. */
+    /* G3: no count ever becomes negative. */
     TIDE_ASSERT((int64_t)change.outstanding >= 0);
     TIDE_ASSERT((int64_t)change.failed >= 0);
     if (!grow(changes->mem, (void **)&changes->cycles, &changes->cycles_capacity,
@@ -154,8 +153,8 @@ tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *d
     return rc;
 }
 
-/* A free job can be had again at an id that claims have passed; its lane is in `column`,
- * its priority in the next. */
+/* A free job became ready at an id that claims have passed; its lane is in `column`, its
+ * priority in the next. */
 static void head_back(struct tide_postgres *self, const PGresult *result, int row, int column,
                       uint64_t id)
 {
@@ -179,7 +178,7 @@ tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, si
                                          (uint32_t)tide_pg_get_i64(result, i, 1),
                                          (uint32_t)tide_pg_get_i64(result, i, 2)};
         TIDE_ASSERT((int32_t)released.open_deps >= 0);
-        /* A canceled one keeps its count right, but is no news for anybody. */
+        /* A canceled job keeps its count right, but is not reported. */
         if (tide_pg_get_i64(result, i, 3) != TIDE_ROW_PENDING)
             continue;
         if (released.account == 0 && released.open_deps == 0)
@@ -204,9 +203,9 @@ static size_t slice_of(size_t wanted)
 }
 
 /* A job filter: $1 id, $2..$3 accounts, $4 kind, $5 state, $6 cycle, $7 before, $8 rows.
- * A plan is made without knowing them, so each way to find rows is a text of its own: by
- * its id, or by the index that has just these rows.  What is found is locked in the order
- * of ids (R3), and looked at again then. */
+ * A plan is made without knowing them, so each way to find rows is a statement of its own: by
+ * id, or by the index that has just these rows.  The rows found are locked in the order of
+ * ids (R3), and checked again then. */
 #define FILTER                                                                                     \
     " account BETWEEN $2 AND $3 AND ($4 = 0 OR kind = $4) AND ($5 < 0 OR state = $5)"              \
     " AND ($6 = 0 OR cycle = $6) AND ($7 = 0 OR id < $7) AND ($1 = 0 OR id = $1) "
@@ -278,15 +277,16 @@ static tide_status cycles_follow(struct tide_postgres *self, const PGresult *res
 
 /* ---- retry ------------------------------------------------------------------------- */
 
-/* Whether a row that waits again must give up its key, because another one of it was
- * queued since, or goes back before it in this very statement: both have to run (G5). */
+/* Whether a row that becomes pending again must give up its key, because another job of the
+ * key was enqueued since, or becomes pending before it in this statement: both have to run
+ * (G5). */
 #define KEYLESS(row)                                                                               \
     "EXISTS (SELECT 1 FROM tidemark.job o WHERE o.account = " row ".account AND o.kind = " row     \
     ".kind AND o.dedupe = " row ".dedupe AND o.dedupe IS NOT NULL AND o.state <= o.scope"          \
     " AND o.id <> " row ".id)"
 #define FIRST_OF_KEY "row_number() OVER (PARTITION BY account, kind, dedupe ORDER BY id) = 1"
 
-/* Failed and canceled ones, and waiting ones that have a time; by id, any waiting one. */
+/* Failed and canceled jobs, and delayed ones; by id, any pending one. */
 #define RETRY_REST                                                                                 \
     " picked AS MATERIALIZED (SELECT id, state, account, kind, dedupe FROM tidemark.job"           \
     "  WHERE id IN (SELECT id FROM found) AND state IN (0, 3, 4) ORDER BY id FOR NO KEY UPDATE),"  \
@@ -357,8 +357,8 @@ static const char cancel_sql[] =
     CANCEL_REST;
 /* clang-format on */
 
-/* All that run get the wish, named or not, and keep it until they end: their process may
- * be another one, and looks for it. */
+/* All running jobs get the cancel request, also those that are not returned, and keep it until
+ * they end: another process may run them, and checks for it. */
 #define CANCEL_RUNNING_REST                                                                        \
     " picked AS MATERIALIZED (SELECT id FROM tidemark.job WHERE id IN (SELECT id FROM found)"      \
     "  AND state = 1 ORDER BY id FOR NO KEY UPDATE),"                                              \
@@ -447,7 +447,7 @@ static const char accept_one_sql[] = BY_ID("id", "state >= 3") ACCEPT_REST;
 static const char accept_pick_sql[] =
     "WITH " FOUND("id") "state >= 3 AND" FILTER "LIMIT $8)" ACCEPT_REST;
 
-/* A canceled one may still have waited for others; it no longer does. */
+/* A canceled job may still wait for others; once accepted it does not. */
 static const char accept_sql[] =
     "WITH waits AS (DELETE FROM tidemark.dep WHERE job = ANY($1)),"
     " gone AS (DELETE FROM tidemark.job WHERE id = ANY($1) RETURNING *),"
@@ -497,9 +497,9 @@ tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, u
 
 /* ---- reclaim ------------------------------------------------------------------------- */
 
-/* A member in the middle of a transaction has its row locked (R4): it is passed over, and
- * looked at again next time.  Whoever holds the lock here holds it until the commit, so
- * the member's next transaction waits, and then finds itself dead. */
+/* A member in the middle of a transaction has its row locked (R4): it is skipped, and checked
+ * again next time.  The lock taken here is held until the commit, so the member's next
+ * transaction waits, and then gets TIDE_STALE. */
 /* clang-format off */
 static const char declare_dead_sql[] =
     "WITH forgotten AS (DELETE FROM tidemark.member WHERE dead"
@@ -512,9 +512,9 @@ static const char declare_dead_sql[] =
     "  WHERE NOT dead AND owner <> $1 AND until <= " PG_NOW("$2") ")"
     "  > (SELECT count(*) FROM buried)";
 
-/* A process that stands still while it sends (a COPY, an array) keeps its row, and no
- * time-out of the server ends that: it waits for the rest.  What is older than a statement
- * may be is ended by us. */
+/* A process that stops while it sends (a COPY, an array) keeps its row locked, and no time-out
+ * of the server ends that: it waits for the rest.  This ends sessions whose statement is older
+ * than the statement time-out. */
 static const char end_halves_sql[] =
     "SELECT pg_catalog.pg_terminate_backend(a.pid) FROM pg_catalog.pg_stat_activity a"
     " WHERE a.datname = pg_catalog.current_database() AND a.usename = current_user"
@@ -523,8 +523,9 @@ static const char end_halves_sql[] =
     " - interval '1 ms' * (SELECT coalesce(nullif(s.setting, '0')::int, 60000)"
     "  FROM pg_catalog.pg_settings s WHERE s.name = 'statement_timeout')";
 
-/* First locked, then judged by what is committed by then: whoever took one while we looked
- * may have joined after we began to, and would not be known to be alive. */
+/* First locked, then checked against what is committed by then: the process that took an
+ * account meanwhile may have joined after the first statement began, which does not see it as
+ * alive. */
 static const char dead_accounts_sql[] =
     "SELECT x.id FROM tidemark.account x"
     " WHERE x.owner IS NOT NULL AND x.owner <> $1 AND NOT " PG_ALIVE("x.owner")
@@ -534,9 +535,10 @@ static const char free_accounts_sql[] =
     " AND a.owner <> $1 AND NOT " PG_ALIVE("a.owner");
 /* clang-format on */
 
-/* Running jobs of nobody alive: those between two owners that live, so that what the living
- * claimed and ended, and a long transaction of somebody else keeps in the index, is not
- * walked through.  Another process may be reclaiming the same rows: each takes others. */
+/* Running jobs without a living owner: searched in the ranges between two living owners, so
+ * that the index entries of jobs that living owners claimed and ended, which a long transaction
+ * of another session keeps, are not read.  Several processes may reclaim at once: each takes
+ * other rows. */
 #define LEFT_BETWEEN(where) "SELECT id FROM tidemark.job WHERE state = 1 AND " where " LIMIT $2"
 /* clang-format off */
 static const char reclaim_pick_sql[] =
@@ -553,8 +555,8 @@ static const char reclaim_pick_sql[] =
     " FOR UPDATE SKIP LOCKED";
 /* clang-format on */
 
-/* The rows are locked; whether their owner is dead is asked again, now that whoever
- * claimed one in between is seen.  A budget of 0 has no end. */
+/* The rows are locked; whether their owner is dead is checked again, because a claim in
+ * between is visible now.  A budget of 0 is unlimited. */
 /* clang-format off */
 static const char reclaim_sql[] =
     "WITH rows AS MATERIALIZED (SELECT j.id, j.account, j.kind, j.dedupe,"

@@ -1,8 +1,8 @@
 /* listen.c - hints from the other processes (tide_tx_hint()).
  *
- * A thread waits here on a connection of its own.  A lost one is made again inside; what
- * was said meanwhile is lost, and so the next answer tells to look at everything.  Nobody
- * relies on a hint: there is a poll beneath it. */
+ * A thread waits here on a connection of its own, and reconnects when it is lost.  Hints sent
+ * meanwhile are lost, so the next answer has `all` set.  Nothing depends on a hint: processes
+ * poll too. */
 #include "base/check.h"
 #include "ledger/postgres/postgres.h"
 
@@ -14,7 +14,7 @@
 enum {
     BACKOFF_FIRST_MS = 100,
     BACKOFF_MS_MAX = 5000,
-    CONNECT_MS = 2000, /* a stop waits for no longer */
+    CONNECT_MS = 2000, /* the longest that a stop waits */
 };
 
 struct tide_listener {
@@ -22,7 +22,7 @@ struct tide_listener {
     tide_world *world;
     tide_pg *pg;
     int stop_fd;
-    bool missed; /* connected again: something may have been said meanwhile */
+    bool missed; /* reconnected: hints may have been lost */
     uint64_t connect_at_ms;
     uint32_t backoff_ms;
 };
@@ -79,10 +79,10 @@ void tide_listener_stop(tide_listener *listener)
 {
     uint64_t one = 1;
     ssize_t written = write(listener->stop_fd, &one, sizeof one);
-    (void)written; /* only a counter that is full already can refuse it */
+    (void)written; /* fails only if the counter is full already, which wakes the thread too */
 }
 
-/* ---- what was said ------------------------------------------------------------------ */
+/* ---- reading hints ------------------------------------------------------------------ */
 
 static void hint_work(struct tide_hints *hints, uint32_t account)
 {
@@ -99,8 +99,8 @@ static void hint_work(struct tide_hints *hints, uint32_t account)
         hints->accounts[hints->accounts_count++] = account;
 }
 
-/* "c", "a", "w0,3,17", "cw5": see struct pg_hints.  Anybody may send on the channel, and a
- * newer program may say more: what is not understood means everything. */
+/* "c", "a", "w0,3,17", "cw5": see struct pg_hints.  Any program may send on the channel, and a
+ * newer version may send more: a text that is not understood means "all". */
 static void hint_read(const char *text, struct tide_hints *hints)
 {
     if (*text == 'c') {
@@ -123,7 +123,7 @@ static void hint_read(const char *text, struct tide_hints *hints)
         hints->all = true;
 }
 
-/* All that is there, merged.  false: the connection is lost. */
+/* Merges all hints that have arrived.  false: the connection is lost. */
 static bool collect(tide_listener *listener, struct tide_hints *hints, bool *any_out)
 {
     PGconn *conn = tide_pg_handle(listener->pg);
@@ -156,7 +156,7 @@ static void connect_again(tide_listener *listener)
         listener->backoff_ms * 2 > BACKOFF_MS_MAX ? BACKOFF_MS_MAX : listener->backoff_ms * 2;
 }
 
-/* Until something is said, the connection breaks, somebody stops us, or the time is over. */
+/* Sleeps until a hint arrives, the connection breaks, a stop is requested, or time is over. */
 static bool sleep_until(tide_listener *listener, uint64_t until_ms)
 {
     PGconn *conn = tide_pg_handle(listener->pg);

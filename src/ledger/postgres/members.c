@@ -1,7 +1,7 @@
-/* members.c - members of a fleet, what they hold, shares of a limit, hints, and
- * enqueues asked twice.
+/* members.c - members of a fleet, their accounts, shares of a limit, hints, and repeated
+ * enqueues.
  *
- * A lease is judged by the database's clock alone, read when the statement runs: machines
+ * A lease is judged by the database's clock only, read when the statement runs: machines
  * disagree about the time, and a transaction may have begun long ago. */
 #include "ledger/postgres/cold.h"
 #include "base/check.h"
@@ -65,7 +65,8 @@ tide_status tide_pgl_member_join(tide_ledger *ledger, const struct tide_member *
     return TIDE_OK;
 }
 
-/* A change of the member's own row moves it: the next transaction finds it by its place. */
+/* An update of the member's own row moves it to a new place (ctid), which the next transaction
+ * needs. */
 static tide_status member_change(struct tide_postgres *self, const char *sql, tide_error *err)
 {
     PGresult *result = NULL;
@@ -154,8 +155,8 @@ static void account_params(struct tide_postgres *self, const uint32_t *accounts,
     tide_pg_array_end(pg);
 }
 
-/* Two that take the same account come one after the other, by its row; the second looks
- * who holds it after it has the lock. */
+/* Two processes that take the same account wait for each other at its row; the second reads
+ * the owner after it has the lock. */
 static tide_status accounts_lock(struct tide_postgres *self, const uint32_t *accounts, size_t count,
                                  tide_error *err)
 {
@@ -166,8 +167,8 @@ static tide_status accounts_lock(struct tide_postgres *self, const uint32_t *acc
                           NULL, err);
 }
 
-/* A member whose lease passed holds its accounts until it is declared dead: only then do
- * its own transactions end. */
+/* A member whose lease expired holds its accounts until it is declared dead: only then are
+ * its own transactions refused. */
 static const char take_sql[] =
     "WITH taken AS (UPDATE tidemark.account a SET owner = $2 WHERE a.id = ANY($1)"
     "  AND (a.owner IS NULL OR a.owner = $2 OR NOT " PG_ALIVE(
@@ -219,8 +220,8 @@ tide_status tide_pgl_accounts_release(tide_tx *tx, const uint32_t *accounts, siz
     return tide_pgl_end(self, rc);
 }
 
-/* One seek for each account that has some.  Where one has none, its ready jobs of other kinds
- * are passed by one after the other. */
+/* One index seek for each account that has such jobs.  For an account that has none, all its
+ * ready jobs of other kinds are read. */
 tide_status tide_pgl_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
                                    const uint32_t *kinds, size_t kinds_count, bool *have_out,
                                    tide_error *err)
@@ -268,13 +269,13 @@ tide_status tide_pgl_accounts_have(tide_ledger *ledger, const uint32_t *accounts
  *   3. Together: what all spend in the window that ends at t is at most the sum of the
  *      weights at t, hence at most units_max.
  *
- * It needs of the holder that it stops using a share before the lease ends by its own
- * clock (counted from before it asked), and that what it spends between asking for less
- * and hearing the answer is within the answer.  When units_max itself is lowered, what was
- * given before counts until it runs out.
+ * Two duties of the holder: it stops using a share before the lease ends by its own clock
+ * (counted from before the request), and what it spends between a request for less and the
+ * answer is within the answer.  When units_max itself is lowered, shares granted before count
+ * until they expire.
  *
- * Somebody who gets nothing now is counted all the same: the others make room when they
- * ask again.  Where there is less than a unit for each, the first ones get one. */
+ * A member that gets nothing now is counted too: the others make room at their next request.
+ * If there is less than one unit for each, the first ones get one. */
 #define GRANT_CLOCK "WITH clock AS MATERIALIZED (SELECT " PG_NOW("$6") " AS now),"
 static const char grant_sql[] = GRANT_CLOCK
     " shares AS MATERIALIZED (SELECT s.owner, s.units, s.until, c.now,"
@@ -301,7 +302,7 @@ static const char grant_sql[] = GRANT_CLOCK
     "  units_before = excluded.units_before, before_until = excluded.before_until"
     " RETURNING units";
 
-/* The first number keeps our locks apart from other people's. */
+/* The first number separates our advisory locks from those of other programs. */
 #define GRANT_LOCK "SELECT pg_catalog.pg_advisory_xact_lock(1414087749, pg_catalog.hashtext($1))"
 
 static uint64_t at_most(uint64_t value, uint64_t value_max)
@@ -370,7 +371,7 @@ void tide_pgl_hints_text(const struct tide_postgres *self, char *sql_out, size_t
     TIDE_ASSERT(at < sql_bytes);
 }
 
-/* ---- enqueues that may be asked twice --------------------------------------------------- */
+/* ---- enqueues that may be repeated ------------------------------------------------------ */
 
 tide_status tide_pgl_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
                                size_t ids_max, size_t *count_out, tide_error *err)
@@ -405,7 +406,7 @@ tide_status tide_pgl_batch_get(tide_ledger *ledger, tide_text name, uint64_t *id
     return rc;
 }
 
-/* Waits for another transaction that puts the same name, and gives way if it commits. */
+/* Waits for another transaction that adds the same name; TIDE_EXISTS if that one commits. */
 tide_status tide_pgl_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
                                uint64_t now_unix_ms, tide_error *err)
 {

@@ -1,8 +1,8 @@
-/* open.c - the schema of a ledger on PostgreSQL: made, upgraded, or judged.
+/* open.c - creates, upgrades or checks the schema of a ledger on PostgreSQL.
  *
  * tidemark.meta says which version the tables have and which program is the oldest that
  * can work with them.  So machines can be upgraded one after the other: the first new
- * program upgrades the tables, and the old ones go on as long as `oldest` lets them. */
+ * program upgrades the tables, and the old ones continue as long as `oldest` allows. */
 #include "ledger/postgres/postgres.h"
 #include "base/check.h"
 
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Who makes or upgrades a schema holds this, so that ten machines that start at once do it
- * one after the other. */
+/* Held by the process that creates or upgrades the schema, so that ten machines that start
+ * at once do it one after the other. */
 #define SCHEMA_LOCK "1414087749, 0"
 
 static const char what[] = "Tidemark ledger";
@@ -30,7 +30,7 @@ static tide_status foreign(const struct tide_postgres *self, tide_error *err)
                           tide_pg_name(self->pg));
 }
 
-/* A schema of that name with other tables is somebody else's. */
+/* A schema of that name with other tables belongs to another program. */
 static tide_status look_for_tables(struct tide_postgres *self, bool *ours_out, tide_error *err)
 {
     PGresult *result = NULL;
@@ -112,8 +112,8 @@ static tide_status upgrade_locked(struct tide_postgres *self,
     tide_status rc = look(self, &found, err);
     if (rc == TIDE_OK)
         rc = judge(self, options, &found, err);
-    /* Programs that the new tables no longer serve may be at work.  Their leases end here, so
-     * that nothing of them reaches a table, and who is too old is told when it joins again. */
+    /* Programs that are too old for the new tables may be running.  Their leases end here, so
+     * that they cannot write to a table; each gets TIDE_NEWER when it joins again. */
     if (rc == TIDE_OK && found.exists && found.oldest < tide_pg_schema.oldest)
         rc = tide_pg_exec(self->pg, "UPDATE tidemark.member SET dead = true WHERE NOT dead", err);
     for (size_t i = found.version; rc == TIDE_OK && i < tide_pg_schema.steps_count; i++)
@@ -132,7 +132,7 @@ static tide_status upgrade_locked(struct tide_postgres *self,
                          NULL, err);
 }
 
-/* All of it or nothing: tables are made in a transaction like rows. */
+/* All of it or nothing: tables are created in a transaction, like rows. */
 static tide_status upgrade(struct tide_postgres *self, const struct tide_ledger_options *options,
                            tide_error *err)
 {
@@ -149,8 +149,8 @@ static tide_status upgrade(struct tide_postgres *self, const struct tide_ledger_
     return rc;
 }
 
-/* A text that the server cannot store ends the whole transaction there, and one that came
- * from a provider comes again.  SQL_ASCII stores whatever it gets. */
+/* A text that the server cannot store ends the whole transaction there, and a text from a
+ * provider would come again at each retry.  SQL_ASCII stores any bytes. */
 static tide_status judge_encoding(const struct tide_postgres *self, tide_error *err)
 {
     const char *encoding = PQparameterStatus(tide_pg_handle(self->pg), "server_encoding");

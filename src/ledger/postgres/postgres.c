@@ -25,8 +25,8 @@ static bool ends_transaction(tide_status rc)
            rc == TIDE_NETWORK || rc == TIDE_BUSY;
 }
 
-/* The transaction is over after a failure of the store, and also when the server says so:
- * a refused statement leaves nothing but a rollback there (R7). */
+/* The transaction is over after a failure of the store, and also when the server reports an
+ * error: after a refused statement it accepts only a rollback (R7). */
 tide_status tide_pgl_end(struct tide_postgres *self, tide_status rc)
 {
     if (rc == TIDE_OK || !self->in_tx)
@@ -89,7 +89,7 @@ bool tide_pgl_text_ok(tide_text text)
 
 /* ---- begin --------------------------------------------------------------------- */
 
-/* One text, so that all of it costs one way to the server. */
+/* One text, so that all of it costs one round trip. */
 static void begin_text(const struct tide_postgres *self, bool by_place, char *sql, size_t bytes)
 {
     size_t at =
@@ -105,7 +105,7 @@ static void begin_text(const struct tide_postgres *self, bool by_place, char *sq
     TIDE_ASSERT(at < bytes);
 }
 
-/* The fence: the member's own row, unless somebody declared it dead. */
+/* The fence: updates the member's own row; fails if the member was declared dead. */
 static bool fence(struct tide_postgres *self, const PGresult *result)
 {
     if (PQntuples(result) != 1)
@@ -173,8 +173,8 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->seq++;
     bool was_connected = tide_pg_handle(self->pg) != NULL;
     tide_status rc = begin_once(self, err);
-    /* The server may have been restarted while nobody asked; nothing was done yet, so a
-     * connection that was old may be made again at once. */
+    /* The server may have been restarted since the last transaction; nothing was done yet, so
+     * an old connection may be replaced at once. */
     if (rc == TIDE_NETWORK && was_connected)
         rc = begin_once(self, err);
     if (rc != TIDE_OK) {
@@ -185,8 +185,8 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     return TIDE_OK;
 }
 
-/* A fence that does not hold is seen by the statement it went with.  Whether the member is
- * dead or its row just moved is what the next begin finds out. */
+/* The statement that was sent with a failed fence returns its status.  The next begin finds
+ * out whether the member is dead or its row just moved. */
 static tide_status accept_fence(void *arg, const PGresult *result, tide_error *err)
 {
     struct tide_postgres *self = arg;
@@ -240,7 +240,7 @@ static void ended(struct tide_postgres *self, bool committed)
             self->owner = 0;
         return;
     }
-    /* A name that was remembered may no longer exist. */
+    /* A cached name may no longer exist. */
     tide_map_clear(&self->kinds);
     tide_map_clear(&self->accounts);
     self->day = 0;
@@ -255,10 +255,10 @@ static void rollback(tide_tx *tx)
     ended(self, false);
 }
 
-/* Without a member's row the row of this start bears the token: the transaction's own number
- * in it (xmin).  The number alone would not do: a server that crashes forgets those it had
- * given to transactions that never reached its disk, and gives them to others.  Only a
- * transaction that wrote something has one. */
+/* Without a member the row of this start carries the commit token: the transaction's own
+ * number as its xmin.  The number alone would not be enough: a server that crashes forgets the
+ * numbers of transactions that never reached its disk, and gives them to others.  Only a
+ * transaction that wrote something has a number. */
 static tide_status take_token(struct tide_postgres *self, tide_error *err)
 {
     PGresult *result = NULL;
@@ -280,7 +280,8 @@ static tide_status take_token(struct tide_postgres *self, tide_error *err)
     return TIDE_OK;
 }
 
-/* Of one without a row that bears it (a copy under construction): by its number. */
+/* The outcome of a transaction without such a row (a copy under construction), by its
+ * number. */
 static tide_status ask_by_number(struct tide_postgres *self, bool *committed_out, tide_error *err)
 {
     PGresult *result = NULL;
@@ -289,7 +290,7 @@ static tide_status ask_by_number(struct tide_postgres *self, bool *committed_out
     tide_status rc =
         tide_pg_query(self->pg, "SELECT pg_catalog.pg_xact_status($1::text::xid8)", &result, err);
     if (rc != TIDE_OK && strcmp(tide_pg_sqlstate(self->pg), "22023") == 0) {
-        *committed_out = false; /* the server crashed, and has never heard of it */
+        *committed_out = false; /* the server crashed and does not know the number */
         return TIDE_OK;
     }
     if (rc != TIDE_OK)
@@ -301,8 +302,8 @@ static tide_status ask_by_number(struct tide_postgres *self, bool *committed_out
     return TIDE_OK;
 }
 
-/* Asks once what became of it.  TIDE_OK with *committed_out; TIDE_BUSY: not decided.  The
- * lock waits for the old server process, if that is still at it. */
+/* Asks once for the outcome of the commit.  TIDE_OK with *committed_out; TIDE_BUSY: not
+ * decided.  The lock waits for the old server process, if that still works on the commit. */
 static tide_status ask_outcome(struct tide_postgres *self, bool *committed_out, tide_error *err)
 {
     static const char of_member[] = "SELECT seq FROM tidemark.member WHERE owner = $1 FOR UPDATE";
@@ -324,8 +325,8 @@ static tide_status ask_outcome(struct tide_postgres *self, bool *committed_out, 
     return rc;
 }
 
-/* The connection died during COMMIT.  Nobody may go on before it is known whether that
- * transaction is part of the world. */
+/* The connection was lost during COMMIT.  The writer must not continue before it knows
+ * whether that transaction was stored. */
 static tide_status resolve(struct tide_postgres *self, tide_error *err)
 {
     uint64_t wait_ms = BACKOFF_FIRST_MS;
@@ -356,8 +357,8 @@ static void give_up(tide_ledger *ledger)
     __atomic_store_n(&postgres_of(ledger)->given_up, true, __ATOMIC_RELAXED);
 }
 
-/* Somebody who listens and does not read fills the queue of all NOTIFYs, and every commit
- * that has one is refused.  A hint is a comfort: the next ones do without. */
+/* A session that listens and does not read fills the server's NOTIFY queue, and then every
+ * commit with a NOTIFY is refused.  Hints are optional: the next commits send none. */
 static tide_status mute(struct tide_postgres *self, tide_error *err)
 {
     TIDE_SEEN("ledger: no room for hints");
@@ -387,8 +388,8 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         size_t at = strlen(sql);
         (void)snprintf(sql + at, sizeof sql - at, "COMMIT");
         rc = tide_pg_texts(self->pg, sql, &result, err);
-        /* No word of the server's: an answer that was lost, or that libpq had no memory for.
-         * Asked on another connection, for on this one it may still be open. */
+        /* No answer from the server: it was lost, or libpq had no memory for it.  Ask on
+         * another connection, because on this one the transaction may still be open. */
         if (rc == TIDE_NETWORK || (rc != TIDE_OK && tide_pg_sqlstate(self->pg)[0] == '\0')) {
             tide_pg_drop(self->pg);
             rc = resolve(self, err);
@@ -406,7 +407,7 @@ static tide_status commit(tide_tx *tx, tide_error *err)
 
 /* ---- parts of a transaction ------------------------------------------------------- */
 
-/* A connection that was lost is no callback's doing. */
+/* false for a lost connection: no callback ended the transaction. */
 static bool tx_over(tide_tx *tx)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
@@ -430,9 +431,10 @@ static tide_status savepoint(tide_tx *tx, tide_error *err)
     return tide_pgl_end(self, rc);
 }
 
-/* A refused statement ended the transaction only back to here, if the connection lives.
- * Where it was a statement of the caller's own that nobody told us of, there is nothing to
- * keep: that is undone, and refused with TIDE_INVALID. */
+/* After a refused statement the transaction is usable again once it is rolled back to this
+ * savepoint, if the connection still stands.  If a statement of the caller was refused and
+ * the caller did not report it, there is nothing to keep: it is undone, and refused with
+ * TIDE_INVALID. */
 static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
@@ -456,18 +458,19 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     tide_map_clear(&self->kinds);
     tide_map_clear(&self->accounts);
     tide_status rc = tide_pg_exec(self->pg, sql, err);
-    /* A deadlock or a failed read is the whole transaction's, whatever can be undone. */
+    /* A deadlock or a failed read ends the whole transaction, even if the part was undone. */
     if (rc == TIDE_OK && !ends_transaction(self->tx_failed))
         self->tx_failed = TIDE_OK;
     if (rc == TIDE_OK && refused)
         return tide_error_set(err, TIDE_INVALID,
-                              "%s: a statement failed and nobody said so; all of it was undone",
+                              "%s: a statement failed and its error was not reported; this part "
+                              "of the transaction was undone",
                               tide_pg_name(self->pg));
     return tide_pgl_end(self, rc);
 }
 
-/* Whoever writes by himself does it in the transaction and behind the fence, or not at all:
- * a connection that has not begun would store each of his statements at once. */
+/* A caller's own statements run inside the transaction and behind the fence, or not at all:
+ * on a connection without a transaction each of them would be stored at once. */
 static struct pg_conn *tx_handle(tide_tx *tx)
 {
     struct tide_postgres *self = postgres_of_tx(tx);
@@ -499,7 +502,7 @@ static struct sqlite3 *no_sqlite(tide_ledger *ledger)
 
 /* ---- beside the writer ---------------------------------------------------------- */
 
-/* The server does that by itself. */
+/* The server does its own checkpoints. */
 static tide_status checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
 {
     (void)ledger;
@@ -520,18 +523,19 @@ static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err
 
 /* ---- opening --------------------------------------------------------------------- */
 
-/* Every statement of a writer goes by an index from a few rows to their like, and its plan
- * is made once: with the tables as empty as they were on the first day, or with an array
- * of one where thousands come next.  So the plan is not left to what the server believes
- * about sizes. */
+/* Every statement of a writer finds a few rows by an index, and its plan is made once:
+ * maybe while the tables were empty, or with an array of one element where thousands come
+ * next.  So these settings fix the plan, whatever sizes the server estimates. */
 static const char settings[] =
     "plan_cache_mode = force_generic_plan; enable_seqscan = off; enable_hashjoin = off; "
     "enable_mergejoin = off; enable_bitmapscan = off; jit = off; "
     "max_parallel_workers_per_gather = 0; "
-    /* A machine that vanished in the middle of a transaction holds its member's row, and
-     * nobody can declare it dead: the server gives that up before the lease ends (E1.7). */
+    /* A machine that vanished in the middle of a transaction keeps its member's row locked,
+     * so that no process can declare it dead: this ends the transaction before the lease
+     * ends (E1.7). */
     "idle_in_transaction_session_timeout = 5000; "
-    /* And where it was sending something, which that does not end. */
+    /* The same for a machine that vanished while it was sending, which the time-out above
+     * does not end. */
     "tcp_keepalives_idle = 10; tcp_keepalives_interval = 5; tcp_keepalives_count = 3";
 
 static void destroy(struct tide_postgres *self)
@@ -549,7 +553,7 @@ static void destroy(struct tide_postgres *self)
 static void close_ledger(tide_ledger *ledger, bool clean)
 {
     struct tide_postgres *self = postgres_of(ledger);
-    (void)clean; /* what a dead process left is found by its lease, not by a note */
+    (void)clean; /* an unclean stop is detected by the lease, not by a note */
     TIDE_ASSERT(!self->in_tx);
     destroy(self);
 }

@@ -1,4 +1,4 @@
-/* read.c - what commands ask, and the check of everything. */
+/* read.c - queries for commands, and the check of G1 to G7. */
 #include "ledger/postgres/cold.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -14,8 +14,8 @@ enum { LIST_LANE = LIST_OWN, LIST_LEVEL, LIST_PREEMPTIBLE, LIST_FORCE };
     " id BETWEEN $1 AND $7 AND account BETWEEN $2 AND $3 AND ($4 = 0 OR kind = $4)"                \
     " AND ($6 = 0 OR cycle = $6) "
 
-/* Both tables by id from the newest down, no more of each than is shown; a table whose rows
- * cannot be meant is not touched. */
+/* Both tables by id from the newest down, no more of each than is shown; a table that cannot
+ * hold matching rows is not read. */
 static const char jobs_sql[] =
     "SELECT j.*, a.name, k.name, r.name, x.lane, x.level, x.preemptible, x.force FROM ("
     " (SELECT id, cycle, size, bytes_done, owner, token, not_before, created, started, finished,"
@@ -285,15 +285,15 @@ static tide_status check_rule(struct tide_postgres *self, const struct rule *rul
     return TIDE_OK;
 }
 
-/* All rules look at one moment: others go on writing.  Inside a transaction they cannot;
- * then whoever asks has to be alone. */
+/* All rules are checked in one snapshot, because other processes keep writing.  Inside a
+ * transaction that is not possible; then the caller must be the only writer. */
 static tide_status look_begin(struct tide_postgres *self, tide_error *err)
 {
     if (self->in_tx)
         return TIDE_OK;
     return tide_pg_exec(self->pg,
                         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;"
-                        /* These read whole tables, unlike all else a writer does. */
+                        /* These read whole tables, unlike all other statements. */
                         "SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on;"
                         "SET LOCAL enable_mergejoin = on; SET LOCAL statement_timeout = 0",
                         err);

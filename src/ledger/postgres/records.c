@@ -7,14 +7,14 @@
 
 /* ---- names --------------------------------------------------------------------- */
 
-/* Words of a provider, for people: not worth a failure where they are not UTF-8. */
+/* Text of a provider, for display: replaced where it is not UTF-8, not worth a failure. */
 static tide_text said(tide_text text)
 {
     return tide_pgl_text_ok(text) ? text : TIDE_TEXT("(a text that is not UTF-8)");
 }
 
-/* Finds it, or makes it, or changes its second value; column 0 is the id.  Another process
- * may make the same one meanwhile: the insert waits for it and writes the same row. */
+/* Finds the name, or adds it, or changes its second value; column 0 is the id.  If another
+ * process adds the same name meanwhile, the insert waits for it and writes the same row. */
 static tide_status name_id(struct tide_postgres *self, const char *find_sql, const char *set_sql,
                            void (*params)(tide_pg *pg, const void *arg), const void *arg,
                            uint32_t *id_out, tide_error *err)
@@ -51,7 +51,7 @@ tide_status tide_pgl_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope
     struct tide_postgres *self = postgres_of_tx(tx);
     struct kind_wanted wanted = {name, scope};
     uint32_t id = 0;
-    /* Jobs that wait keep the scope they were queued with. */
+    /* Pending jobs keep the scope they were enqueued with. */
     tide_status rc =
         name_id(self, "SELECT id FROM tidemark.kind WHERE name = $1 AND scope = $2",
                 "INSERT INTO tidemark.kind (name, scope) VALUES ($1, $2)"
@@ -221,8 +221,8 @@ tide_status tide_pgl_account_place(tide_tx *tx, uint32_t account, const char *ar
 
 /* ---- bad items ----------------------------------------------------------------- */
 
-/* What a person accepted stays accepted; what is retried and fails is bad again.  An item
- * named twice counts as its last report; one update cannot meet a row twice. */
+/* An accepted item stays accepted; a retried item that fails is bad again.  Of an item that is
+ * reported twice the last report counts; one statement cannot update a row twice. */
 static const char bad_add_sql[] =
     "WITH told AS (SELECT DISTINCT ON (item) item, state, reason, n FROM"
     "  (SELECT u.*, count(*) OVER (PARTITION BY u.item) AS n"
@@ -251,7 +251,7 @@ static void bad_params(struct tide_postgres *self, uint32_t account, uint32_t ki
         tide_pg_text(pg, items[i].item);
     tide_pg_array_end(pg);
     tide_pg_array(pg, TIDE_PG_INT4);
-    for (size_t i = 0; i < count; i++) /* -1: good after all, forgotten */
+    for (size_t i = 0; i < count; i++) /* -1: good after all, deleted */
         tide_pg_i32(pg,
                     items[i].status == TIDE_OK ? -1 : (int32_t)tide_bad_state_of(items[i].status));
     tide_pg_array_end(pg);
@@ -361,9 +361,9 @@ static tide_status intent_read(struct tide_postgres *self, tide_text tag, bool *
     return TIDE_OK;
 }
 
-/* Two processes that make the same one: the second waits for the first.  It could not see
- * that intent before, so its caller may have looked for it in vain, and would take it for its
- * own and send twice (E1.9): TIDE_BUSY, and the next time it is there. */
+/* If two processes add the same intent, the second waits for the first.  Before that it could
+ * not see the intent, so its caller may have looked for it without success, would take it for
+ * its own, and send twice (E1.9).  So it gets TIDE_BUSY, and finds the intent at the retry. */
 static const char intent_sql[] =
     "WITH seen AS MATERIALIZED (SELECT 1 FROM tidemark.intent WHERE tag = $1),"
     " made AS (INSERT INTO tidemark.intent (tag, job, state, made, detail)"
@@ -433,7 +433,7 @@ static const char schedule_sql[] =
     "INSERT INTO tidemark.schedule AS s (name, kind, period, anchor, per_account, at_start,"
     " payload) VALUES ($1, $2, $3, $4, $5, $6, $7)"
     " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
-    /* The grid outlives the process; another period is another grid. */
+    /* The grid of slots is kept across starts; another period is another grid. */
     " anchor = CASE WHEN s.period = excluded.period THEN s.anchor ELSE excluded.anchor END,"
     " period = excluded.period, per_account = excluded.per_account,"
     " at_start = excluded.at_start, payload = excluded.payload RETURNING id";
@@ -491,13 +491,13 @@ tide_status tide_pgl_schedules(tide_ledger *ledger,
     return rc;
 }
 
-/* Slots only grow, so one number per schedule decides as a row per slot would; the row's
- * lock makes two machines that fire the same one come one after the other, and the second
- * finds the number there (E8.1).
+/* Slots only grow, so one number per schedule is enough, as a row per slot would be.  Two
+ * machines that fire the same slot wait for each other at the row's lock, and the second finds
+ * the number there (E8.1).
  *
- * A machine whose clock is far ahead would fire a slot that comes in years, and no other one
- * would ever fire again: by the database's clock that slot is refused, and one that fired
- * so all the same (in an older version, or while that clock was wrong) does not count. */
+ * A machine whose clock is far ahead would fire a slot that is years away, and no slot before
+ * it would ever fire again: such a slot is refused by the database's clock.  One that was fired
+ * anyway (by an older version, or while that clock was wrong) does not count. */
 #define SLOT_BOUND "(" TIDE_PGL_CLOCK " + " PG_AHEAD_MS_MAX ")"
 static const char fire_sql[] =
     "UPDATE tidemark.schedule SET slot_last = $2, fired = $3 WHERE id = $1"

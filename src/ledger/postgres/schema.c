@@ -5,8 +5,8 @@
  * day is dropped whole (E1.2).  A claim is part of the job's row here, unlike on SQLite:
  * one new version of a row costs PostgreSQL less than rows in two tables.
  *
- * All names are qualified: a role's search_path, or a pooler that forgets one, changes
- * nothing.  Times are unix milliseconds, as everywhere. */
+ * All names are qualified: they do not depend on a role's search_path, nor on a pooler that
+ * does not keep it.  Times are unix milliseconds, as everywhere. */
 #include "ledger/postgres/postgres.h"
 
 #include <assert.h>
@@ -49,9 +49,9 @@ static const char schema_tables[] =
     " WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02,"
     "  autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_insert_scale_factor = 0.1,"
     "  autovacuum_analyze_scale_factor = 0.1, autovacuum_vacuum_cost_delay = 1);"
-    /* Every pending job that waits for no other one is in exactly one of the first three:
-     * those of an account whatever their time, the others by whether it has come (`due`, set
-     * by whoever finds out first).  The highest priority comes first; (100 - priority), id
+    /* Every pending job without open dependencies is in exactly one of the first three: jobs of
+     * an account whether due or not, the others by whether they are due (`due`, set by the
+     * first process that finds out).  The highest priority comes first; (100 - priority), id
      * grow together, so that one comparison of both finds the place to begin. */
     "CREATE INDEX job_ready ON tidemark.job (account, (100 - priority), id)"
     " WHERE state = 0 AND open_deps = 0 AND account <> 0;"
@@ -65,13 +65,13 @@ static const char schema_tables[] =
     "CREATE INDEX job_owner ON tidemark.job (owner) WHERE state = 1;"
     "CREATE INDEX job_aside ON tidemark.job (state, id)"
     " WHERE state >= 3 OR (state = 0 AND open_deps > 0);"
-    /* A row of an enqueue on its way here; whole rows in one array (db/pg.h). */
+    /* A row of an enqueue as a parameter; whole rows in one array (db/pg.h). */
     "CREATE TYPE tidemark.job_new AS (id bigint, open_deps int, account int, kind int,"
     " scope smallint, priority smallint, lane smallint, level smallint, attempts int,"
     " attempts_max int, preemptible boolean, force boolean, cycle bigint, not_before bigint,"
     " size bigint, created bigint, dedupe text, payload text);"
-    /* Done for good, by the day it was finished.  The default partition takes what no
-     * day was made for. */
+    /* Done jobs, by the day they were finished.  The default partition takes the rows of days
+     * that have no partition. */
     "CREATE TABLE tidemark.job_done (id bigint NOT NULL, account int NOT NULL, kind int NOT NULL,"
     " priority smallint NOT NULL, lane smallint NOT NULL, level smallint NOT NULL,"
     " attempts int NOT NULL, attempts_max int NOT NULL, preemptible boolean NOT NULL,"
@@ -111,13 +111,13 @@ static const char schema_tables[] =
     "CREATE TABLE tidemark.batch (name text PRIMARY KEY, ids bigint[] NOT NULL,"
     " made bigint NOT NULL);";
 
-/* Functions for others.  Those that make or drop tables, and the enqueue, run with the
- * rights of the schema's owner and a fixed search_path, so that whoever calls them needs
- * no more than the right to. */
+/* Functions for other roles and programs.  Those that create or drop tables, and the enqueue,
+ * run with the rights of the schema's owner and a fixed search_path, so that a caller needs
+ * only the right to execute them. */
 static const char schema_functions[] =
-    /* Partitions are made and dropped with the rights of the owner, so that a worker's role
-     * needs none.  Only the default partition is locked by a new one: who inserts rows of
-     * other days goes on. */
+    /* Partitions are created and dropped with the rights of the owner, so that a worker's role
+     * needs none.  A new one locks only the default partition: inserts of rows of other days
+     * continue. */
     "CREATE FUNCTION tidemark.day_open(day bigint) RETURNS boolean LANGUAGE plpgsql"
     " SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $body$"
     " DECLARE part text := 'job_done_' || to_char(to_timestamp(day * 86400) AT TIME ZONE 'UTC',"
@@ -146,7 +146,7 @@ static const char schema_functions[] =
     " BEGIN"
     "  PERFORM pg_advisory_xact_lock(1414087749, 1);"
     "  IF day IS NULL OR to_regclass('tidemark.' || part) IS NULL THEN RETURN -1; END IF;"
-    /* From here on nobody ends a job: so nothing is done that grows with the day. */
+    /* This lock blocks every finish, so nothing after it takes longer for a larger day. */
     "  LOCK TABLE ONLY tidemark.job_done IN ACCESS EXCLUSIVE MODE;"
     "  EXECUTE format('DROP TABLE tidemark.%I', part);"
     "  RETURN 1;"
@@ -158,7 +158,7 @@ static const char schema_functions[] =
     "   THEN json_array_length(payload::json -> 'items') ELSE 0 END;"
     " EXCEPTION WHEN others THEN RETURN 0; END $body$;"
     /* An enqueue for programs in any language, in their own transaction (E1.5, E1.6).  It
-     * gives the id of the new job, or of the one that waits already. */
+     * returns the id of the new job, or of the job that waits already. */
     "CREATE FUNCTION tidemark.add_job(kind text, payload json DEFAULT '{}',"
     " dedupe text DEFAULT NULL, priority int DEFAULT 50, account text DEFAULT NULL,"
     " delay interval DEFAULT NULL, bulk boolean DEFAULT true, force boolean DEFAULT false,"
@@ -213,13 +213,13 @@ static const char schema_functions[] =
     "      force = j.force OR coalesce(add_job.force, false)\n"
     "      WHERE j.account = account_id AND j.kind = kind_id AND j.dedupe = key\n"
     "      AND j.dedupe IS NOT NULL AND j.state <= j.scope RETURNING j.id INTO job_id;\n"
-    /* Not there any more: it ended while we looked. */
+    /* No row: the duplicate ended in the meantime; try again. */
     "    EXIT WHEN job_id IS NOT NULL;\n"
     "  END LOOP;\n"
     "  PERFORM pg_notify('tidemark', 'w' || account_id);\n"
     "  RETURN job_id;\n"
     "END $body$;"
-    /* What a worker needs and nothing else: it changes rows and no tables. */
+    /* The rights that a worker needs and no others: it changes rows and no tables. */
     "CREATE FUNCTION tidemark.grant_worker(role name) RETURNS void LANGUAGE plpgsql"
     " SET search_path = pg_catalog, pg_temp AS $body$\n"
     "BEGIN\n"
@@ -228,7 +228,7 @@ static const char schema_functions[] =
     "    ' TO %I', role);\n"
     "  EXECUTE format('REVOKE INSERT, UPDATE, DELETE ON tidemark.meta FROM %I', role);\n"
     "  EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA tidemark TO %I', role);\n"
-    /* Of tables that come later, too. */
+    /* Also for tables that are created later. */
     "  EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA tidemark GRANT SELECT, INSERT, UPDATE,'\n"
     "    ' DELETE ON TABLES TO %I', role);\n"
     "  EXECUTE format('ALTER DEFAULT PRIVILEGES IN SCHEMA tidemark GRANT USAGE ON SEQUENCES'\n"
@@ -237,7 +237,7 @@ static const char schema_functions[] =
     "    ' tidemark.day_drop(bigint), tidemark.add_job(text, json, text, int, text, interval,'\n"
     "    ' boolean, boolean, int, boolean), tidemark.items_of(text) TO %I', role);\n"
     "END $body$;"
-    /* And a program that only queues. */
+    /* The rights of a program that only enqueues. */
     "CREATE FUNCTION tidemark.grant_producer(role name) RETURNS void LANGUAGE plpgsql"
     " SET search_path = pg_catalog, pg_temp AS $body$\n"
     "BEGIN\n"

@@ -1,11 +1,11 @@
-/* sql.c - the texts that a ledger on PostgreSQL prepares, by number. */
+/* sql.c - the statements that a ledger on PostgreSQL prepares, by number. */
 #include "ledger/postgres/postgres.h"
 
 #define JOB_NEW_COLUMNS                                                                            \
     "id, open_deps, account, kind, scope, priority, lane, level, attempts, attempts_max,"          \
     " preemptible, force, cycle, not_before, size, created, dedupe, payload"
 
-/* An id of NULL is one that the server shall choose. */
+/* If the id is NULL, the server chooses it. */
 #define INSERT_JOBS                                                                                \
     "INSERT INTO tidemark.job (" JOB_NEW_COLUMNS ")"                                               \
     " SELECT coalesce(r.id, pg_catalog.nextval('tidemark.job_id')), r.open_deps, r.account,"       \
@@ -19,7 +19,7 @@
     " j.attempts_max, j.priority, j.lane, j.level, j.preemptible"
 #define BRIEF "SELECT " BRIEF_COLUMNS
 
-/* Kinds that a parameter names and nobody paused: read once for a statement. */
+/* Kinds that a parameter lists and that are not paused: read once per statement. */
 #define OPEN_KINDS(n)                                                                              \
     "ANY (ARRAY(SELECT k.id FROM tidemark.kind k WHERE k.id = ANY (" n ") AND NOT k.paused))"
 #define OPEN_KINDS_1 OPEN_KINDS("$1")
@@ -37,11 +37,11 @@
     "id, account, kind, priority, lane, level, attempts, attempts_max, preemptible, force,"        \
     " status, cycle, size, created, started, finished, run, bytes_done, dedupe, payload, error,"   \
     " resume"
-/* Nothing but a running job has a token, and so `state = 1` is not asked beside it: there
- * are so few of them whenever the server counts that it would read the index of the
+/* Only a running job has a token, so `state = 1` is not a condition here: whenever the server
+ * collects statistics there are so few running jobs that its plan would read the index of the
  * running ones, and compare each of them with each of ours. */
 
-/* Running jobs whose token holds leave the table; the INSERT takes them up. */
+/* Deletes running jobs whose token matches; the INSERT adds them to job_done. */
 #define DONE(arrays, names, columns)                                                               \
     "WITH gone AS (DELETE FROM tidemark.job j USING unnest(" arrays ") AS u (" names ")"           \
     " WHERE j.id = u.id AND j.token = u.token RETURNING " columns ")"                              \
@@ -51,12 +51,11 @@
 const char tide_pg_copy_jobs[] =
     "COPY tidemark.job (" JOB_NEW_COLUMNS ") FROM STDIN (FORMAT binary)";
 
-/* How these are written, so that no plan can go astray (see `settings` in postgres.c):
- *   - a table is joined to an array by its primary key, and no condition names a state: an
- *     index of just the running ones would look like a shorter way to somebody who last
- *     counted them at night;
- *   - an order is asked for only where an index gives it, and together with the comparison
- *     of (100 - priority), id that no other index can answer;
+/* How these are written, so that no bad plan is chosen (see `settings` in postgres.c):
+ *   - a table is joined to an array by its primary key, and no condition names a state: with
+ *     statistics from a quiet time an index of just the running jobs would look cheaper;
+ *   - ORDER BY only where an index gives the order, and together with the comparison of
+ *     (100 - priority), id that no other index can answer;
  *   - rows found by id = ANY come, and are locked, in the order of the ids (R3). */
 const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
     [PGSQL_BEGIN] = TIDE_PGL_BEGIN,
@@ -66,7 +65,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
                     " UNION ALL SELECT 1, id, 0 FROM tidemark.account WHERE id = ANY ($2)",
     [PGSQL_CYCLES_OPEN] = "SELECT c.id, c.ordinal >= s.ordinal FROM tidemark.cycle c"
                           " JOIN tidemark.stream s ON s.id = c.stream WHERE c.id = ANY ($1)",
-    /* R6: nobody ends them before this transaction does. */
+    /* R6: no process can finish them before this transaction ends. */
     [PGSQL_NEEDS] = "SELECT id FROM tidemark.job WHERE id = ANY ($1) FOR KEY SHARE",
     [PGSQL_NEEDS_DONE] = "SELECT id FROM tidemark.job_done WHERE id = ANY ($1)",
     [PGSQL_IDS] = "SELECT pg_catalog.nextval('tidemark.job_id')"
@@ -98,11 +97,11 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         " WHERE j.id = u.id AND j.state = 0 AND j.open_deps = 0 AND j.kind <> " PAUSED_KINDS
         " AND j.account <> ALL (ARRAY(SELECT a.id FROM tidemark.account a WHERE a.paused))"
         " RETURNING j.id, j.token, j.attempts, j.force, j.payload, j.resume, j.dedupe",
-    /* Parts of the index, in order; the next one is only looked at while fewer were found
-     * than wanted.  What was found is locked, and so it stays in its place.  A row that
-     * somebody else is about to claim can be told by its xmax, for much less than it costs
-     * to be refused its lock; but xmax also stays behind where a claim was undone, so who
-     * looks from the beginning ($12) does not ask for it. */
+    /* Parts of the index, in order; the next part is read only while fewer were found than
+     * wanted.  The rows found are locked, so they stay in their place.  The xmax of a row
+     * shows that another transaction is about to claim it, for much less than a refused lock
+     * costs; but xmax also stays set after a claim was undone, so a claim from the beginning
+     * ($12) ignores it. */
     [PGSQL_CLAIM_FREE] =
         "UPDATE tidemark.job j SET state = 1, token = $9, owner = $8, run = $10, started = $11,"
         " beat = NULL WHERE j.ctid = ANY (ARRAY(SELECT p.tid"
@@ -163,8 +162,8 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
              " j.preemptible, j.force, u.status::int2, j.cycle, j.size, j.created, j.started,"
              " $3::int8, j.run, u.bytes_done, j.dedupe, coalesce(u.payload, j.payload), u.error,"
              " CASE WHEN u.resume_set THEN u.resume ELSE j.resume END"),
-    /* While it ran, one more of its key may have been queued, and only one may wait (G5).
-     * Both have to run, so this one goes back without its key. */
+    /* While the job ran, another one of its key may have been enqueued, and only one may wait
+     * (G5).  Both have to run, so this one goes back without its key. */
     [PGSQL_OTHER] =
         "UPDATE tidemark.job j SET state = u.state::int2,"
         " attempts = greatest(0, least(65535, j.attempts + u.attempts_add)),"
@@ -187,7 +186,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "  JOIN tidemark.job k ON k.id = a.id AND k.token = a.token) u"
         " WHERE j.id = u.id AND j.token = u.token AND NOT (u.state = 0 AND j.cancel_wanted)"
         " RETURNING j.id, j.cycle, j.account, j.kind, j.state, j.lane, j.priority, j.not_before",
-    /* Whoever waits for the parent waits for its parts too (E6.1).  Parts that wait for the
+    /* Jobs that wait for the parent wait for its parts too (E6.1).  Parts that wait for the
      * parent themselves do not wait for each other. */
     [PGSQL_PARTS] =
         "WITH waiting AS (INSERT INTO tidemark.dep (needs, job) SELECT p.id, d.job"
@@ -197,8 +196,8 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         "  ON CONFLICT DO NOTHING RETURNING job)"
         " UPDATE tidemark.job j SET open_deps = j.open_deps + w.n"
         " FROM (SELECT job, count(*)::int AS n FROM waiting GROUP BY job) w WHERE j.id = w.job",
-    /* The rows are locked in the order of their ids (R3).  An update that had to wait for one
-     * adds to what is there then, not to what its snapshot saw. */
+    /* The rows are locked in the order of their ids (R3).  An update that had to wait for a
+     * row adds to its new values, not to those of its snapshot. */
     [PGSQL_CYCLES_ADD] =
         "WITH locked AS MATERIALIZED (SELECT id FROM tidemark.cycle WHERE id = ANY($1)"
         " FOR NO KEY UPDATE)"
@@ -208,7 +207,7 @@ const char *const tide_pg_sql[PGSQL_COUNT_OF_STATEMENTS] = {
         " AS d (id, total, outstanding, failed) JOIN locked USING (id) WHERE c.id = d.id"
         " RETURNING c.id, c.stream, c.ordinal, c.outstanding, c.failed, c.total,"
         " (SELECT count(*) FROM tidemark.bad b WHERE b.cycle = c.id AND b.state = 0)",
-    /* A job that waits for many gets one update for all that ended together. */
+    /* A job that waits for many gets one update for all that were done together. */
     [PGSQL_RELEASE] =
         "WITH gone AS (DELETE FROM tidemark.dep WHERE needs = ANY($1) RETURNING job),"
         " waits AS MATERIALIZED (SELECT job AS id, count(*)::int AS n FROM gone GROUP BY job),"

@@ -1,11 +1,12 @@
 /* streams.c - streams, their cycles, and the one rule by which a cursor moves
  * (E5.1), among many processes.
  *
- * Whoever moves a cursor locks the stream's row before it looks at any cycle, and keeps it
- * until the commit.  Two processes that each finish the last job of a cycle come one after
- * the other, and the second sees what the first committed: so no end of a cycle is missed,
- * though neither sees the other's before that.  Then the finished cycles are locked too
- * (R5): whoever is adding a job to one of them is waited for, and seen. */
+ * A transaction that moves a cursor locks the stream's row before it reads any cycle, and
+ * keeps the lock until the commit.  Two processes that each finish the last job of a cycle
+ * do this one after the other, and the second sees what the first committed: so no end of a
+ * cycle is missed, though neither sees the other's before that.  Then the finished cycles are
+ * locked too (R5): this waits for a transaction that adds a job to one of them, and sees its
+ * job. */
 #include "ledger/postgres/cold.h"
 #include "base/check.h"
 
@@ -49,7 +50,7 @@ static tide_status stream_find(struct tide_postgres *self, uint32_t account, con
     return tide_stream_keep(row_out, &self->kept, err);
 }
 
-/* Another process may add the same one at the same time: one of them does, both find it. */
+/* Another process may add the same stream at the same time: one of them does, both find it. */
 static tide_status stream_add(struct tide_postgres *self, uint32_t account, const char *name,
                               tide_text floor, tide_error *err)
 {
@@ -129,7 +130,7 @@ static tide_status cursor_copy(const PGresult *result, int column, tide_buf *cur
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for a cursor");
 }
 
-/* The stream's ordinals and its cursor (may be NULL), its row locked. */
+/* Locks the stream's row and reads its ordinals and its cursor (may be NULL). */
 static tide_status stream_lock(struct tide_postgres *self, uint64_t stream, uint64_t *ordinal_out,
                                uint64_t *next_out, tide_buf *cursor_out, tide_error *err)
 {
@@ -254,7 +255,7 @@ tide_status tide_pgl_work_left(tide_ledger *ledger, uint32_t account,
 
 /* ---- cursors ----------------------------------------------------------------------- */
 
-/* Cycles of [from, to), locked; how many there are, and how many of them are unfinished. */
+/* Locks the cycles of [from, to); counts them, and those that are unfinished. */
 static tide_status span_lock(struct tide_postgres *self, uint64_t stream, uint64_t from,
                              uint64_t to, uint64_t *count_out, uint64_t *unfinished_out,
                              tide_error *err)
@@ -322,7 +323,7 @@ tide_status tide_pgl_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, ui
     return tide_pgl_end(self, rc);
 }
 
-/* How far the cursor may go, by what is committed now, or written by this transaction. */
+/* How far the cursor may move, by what is committed now or written by this transaction. */
 static tide_status reachable(struct tide_postgres *self, uint64_t stream, uint64_t from,
                              uint64_t next, uint64_t *to_out, tide_error *err)
 {
@@ -355,8 +356,8 @@ tide_status tide_pgl_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_u
         rc = reachable(self, stream, ordinal, next, &to, err);
     if (rc == TIDE_OK && to > ordinal)
         rc = span_lock(self, stream, ordinal, to, &count, &unfinished, err);
-    /* While we waited for the locks somebody added a job to one of them.  The rest is
-     * theirs now, and nobody adds to what we have. */
+    /* While this transaction waited for the locks, another one added a job to one of the
+     * cycles.  The cursor stops before that cycle; no job can be added to the locked ones. */
     if (rc == TIDE_OK && unfinished > 0)
         rc = reachable(self, stream, ordinal, next, &to, err);
     if (rc == TIDE_OK && to > ordinal)
