@@ -108,7 +108,7 @@ tide_status tide_db_exists(const char *path, const char *vfs, bool *exists_out, 
     if (found == NULL)
         return tide_error_set(err, TIDE_BUG, "no SQLite VFS named %s", vfs == NULL ? "" : vfs);
     if (found->xAccess(found, path, SQLITE_ACCESS_EXISTS, &exists) != SQLITE_OK)
-        return tide_error_set(err, TIDE_IO, "%s: cannot be looked at; check its directory", path);
+        return tide_error_set(err, TIDE_IO, "%s: cannot be accessed; check its directory", path);
     *exists_out = exists != 0;
     return TIDE_OK;
 }

@@ -121,7 +121,7 @@ static tide_status look_at_source(struct copier *self)
     if (rc == TIDE_OK)
         rc = tide_copy_look_up(self, TIDE_COPY_CHECK, "");
     if (rc == TIDE_OK)
-        rc = check_rules(self, &self->from, "mend it first: nothing was copied");
+        rc = check_rules(self, &self->from, "repair it first; nothing was copied");
     if (rc == TIDE_OK)
         rc = tide_copy_side_begin(&self->from, false, self->err);
     if (rc == TIDE_OK)
@@ -204,7 +204,7 @@ static tide_status place_text(struct copier *self, const struct copy_table *tabl
 static tide_status place_lost(struct copier *self)
 {
     return tide_error_set(self->err, TIDE_BUSY,
-                          "%.200s: another copy into it is under way, or has ended it",
+                          "%.200s: another copy into it is running, or has finished it",
                           self->to.name);
 }
 
@@ -360,7 +360,7 @@ static tide_status judge_mark(struct copier *self, bool *again_out)
     if (!same && !self->copy->restart)
         return tide_error_set(self->err, TIDE_EXISTS,
                               "%.120s holds an unfinished copy of %.120s: finish that one, or "
-                              "throw it away with --restart",
+                              "discard it with --restart",
                               self->to.name, tide_buf_cstr(&self->next));
     tide_status rc = place_get(self, key_seen, &self->next, &there);
     *again_out = self->copy->restart || !same || !there ||
@@ -559,7 +559,7 @@ static tide_status copy_from(struct copier *self, tide_text kept)
     struct place place;
     if (!place_read(self, kept, &place))
         return tide_error_set(self->err, TIDE_EXISTS,
-                              "%.200s: its copy was begun by another version; begin again with "
+                              "%.200s: its copy was begun by another version; start over with "
                               "--restart",
                               self->to.name);
     uint64_t rows = place.rows;
@@ -692,7 +692,7 @@ static tide_status not_equal(struct copier *self)
     self->err = err;
     return tide_error_set(err, TIDE_CORRUPT,
                           "the copy is not equal to its source (%.200s): it stays closed, and the "
-                          "next run begins again",
+                          "next run starts over",
                           difference);
 }
 

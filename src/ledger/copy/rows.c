@@ -329,7 +329,7 @@ tide_status tide_copy_reader_open(struct copy_reader *reader, struct copy_side *
 
 static tide_status wrong_type(const struct copy_reader *reader, size_t at, tide_error *err)
 {
-    return tide_error_set(err, TIDE_CORRUPT, "%s: %s.%s holds something of another type",
+    return tide_error_set(err, TIDE_CORRUPT, "%s: %s.%s holds a value of another type",
                           reader->side->name, reader->table->name, reader->table->columns[at].name);
 }
 

@@ -102,7 +102,7 @@ static tide_status require_utf8(struct copy_side *side, tide_error *err)
                                         &answer, err);
     if (rc == TIDE_OK && strcmp(tide_buf_cstr(&encoding), "UTF8") != 0)
         rc = tide_error_set(err, TIDE_INVALID,
-                            "%.150s keeps texts as %.30s: make a database with ENCODING 'UTF8'",
+                            "%.150s stores text as %.30s: create a database with ENCODING 'UTF8'",
                             side->name, tide_buf_cstr(&encoding));
     tide_buf_done(&encoding);
     return rc;

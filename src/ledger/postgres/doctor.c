@@ -22,7 +22,7 @@ struct look {
 /* An old snapshot keeps every dead version of every row: claims read over them, and vacuum
  * cannot remove them. */
 #define SNAPSHOT_TEXT                                                                              \
-    " CASE WHEN n = 0 THEN 'nobody holds an old snapshot' ELSE pg_catalog.format('%s "             \
+    " CASE WHEN n = 0 THEN 'no other session holds a snapshot' ELSE pg_catalog.format('%s "        \
     "transactions hold a"                                                                          \
     " snapshot; the oldest is %s transactions and %s minutes old (process %s, %s)', n, xids,"      \
     " minutes, pid, coalesce(nullif(who, ''), '?')) END"
@@ -59,12 +59,12 @@ static const struct look server_looks[] = {
      " (pg_catalog.array_agg(left(application_name, 60) ORDER BY age(backend_xmin) DESC))[1] AS who"
      " FROM pg_catalog.pg_stat_activity WHERE backend_xmin IS NOT NULL"
      " AND pid <> pg_catalog.pg_backend_pid()) s"},
-    {"prepared_transactions", "COMMIT PREPARED or ROLLBACK PREPARED what nobody will come back for",
+    {"prepared_transactions", "COMMIT PREPARED or ROLLBACK PREPARED the abandoned ones",
      "SELECT CASE WHEN minutes >= 30 THEN 2 WHEN minutes >= 5 THEN 1 ELSE 0 END,"
      " pg_catalog.format('%s prepared transactions wait, the oldest for %s minutes', n, minutes)"
      " FROM (SELECT count(*) AS n, coalesce(floor(extract(epoch FROM max(clock_timestamp()"
      " - prepared)) / 60), 0)::bigint AS minutes FROM pg_catalog.pg_prepared_xacts) p"},
-    {"replication_slots", "drop slots that nobody reads (pg_drop_replication_slot)",
+    {"replication_slots", "drop slots that have no reader (pg_drop_replication_slot)",
      "SELECT CASE WHEN xids > 10000000 OR bytes > 68719476736 THEN 2"
      " WHEN xids > 1000000 OR (idle > 0 AND bytes > 1073741824) THEN 1 ELSE 0 END,"
      " pg_catalog.format('%s slots, %s idle; they hold %s transactions and %s MiB of log', n, "
@@ -83,21 +83,22 @@ static const struct look server_looks[] = {
      " AS t, (SELECT count(*) FROM pg_catalog.pg_class c WHERE c.relnamespace = (SELECT oid FROM"
      " pg_catalog.pg_namespace WHERE nspname = 'tidemark') AND 'autovacuum_enabled=false'"
      " = ANY(c.reloptions)) AS o) x"},
-    {"dead_rows", "see old_snapshot; then VACUUM tidemark.job, or let autovacuum work harder",
+    {"dead_rows", "see old_snapshot; then VACUUM tidemark.job, or make autovacuum more aggressive",
      "SELECT CASE WHEN dead > 100000 AND dead > 2 * live THEN 2 WHEN dead > 10000 AND dead > live"
      " THEN 1 ELSE 0 END, pg_catalog.format('%s dead versions beside %s rows in the hot table; "
      "last vacuumed"
      " %s', dead, live, coalesce(to_char(last, 'YYYY-MM-DD HH24:MI TZ'), 'never')) FROM (SELECT"
      " n_dead_tup AS dead, n_live_tup AS live, greatest(last_vacuum, last_autovacuum) AS last"
      " FROM pg_catalog.pg_stat_all_tables WHERE relid = 'tidemark.job'::regclass) t"},
-    {"table_bloat", "VACUUM FULL tidemark.job when nothing runs, or pg_repack: rows have left it",
+    {"table_bloat",
+     "VACUUM FULL tidemark.job when nothing runs, or pg_repack: most of it is unused",
      "SELECT CASE WHEN mib >= 1024 AND bytes / (n + 1) > 16384 THEN 2 WHEN mib >= 64"
      " AND bytes / (n + 1) > 8192 THEN 1 ELSE 0 END, pg_catalog.format('the hot table has %s MiB "
      "for %s"
      " rows', mib, n) FROM (SELECT pg_catalog.pg_relation_size(c.oid) AS bytes,"
      " pg_catalog.pg_relation_size(c.oid) / 1048576 AS mib, " ROWS_OF " AS n"
      " FROM pg_catalog.pg_class c WHERE c.oid = 'tidemark.job'::regclass) b"},
-    {"index_bloat", "REINDEX INDEX CONCURRENTLY tidemark.<index>: claims walk over what is dead",
+    {"index_bloat", "REINDEX INDEX CONCURRENTLY tidemark.<index>: claims read its dead entries",
      "SELECT CASE WHEN bytes / 1048576 >= 512 AND bytes / (n + 1) > 1024 THEN 2"
      " WHEN bytes / 1048576 >= 32 AND bytes / (n + 1) > 512 THEN 1 ELSE 0 END,"
      " pg_catalog.format('the largest index of the hot table, %s, has %s MiB for %s rows', name,"
@@ -115,14 +116,15 @@ static const struct look server_looks[] = {
 static const struct look fleet_looks[] = {
     {"stale_leases", "start a worker: it declares them dead and takes what they held",
      "SELECT CASE WHEN late > 0 THEN 1 ELSE 0 END, pg_catalog.format('%s members, %s of them with "
-     "a lease"
-     " that passed', n, late) FROM (SELECT count(*) AS n, count(*) FILTER (WHERE until <= " NOW_MS
+     "an expired"
+     " lease', n, late) FROM (SELECT count(*) AS n, count(*) FILTER (WHERE until <= " NOW_MS
      ") AS late FROM tidemark.member WHERE NOT dead) m"},
     {"lost_jobs", "start a worker: it puts them back and runs them again",
      "SELECT CASE WHEN n > 0 THEN 1 ELSE 0 END, CASE WHEN n = 0 THEN 'every running job is held by"
-     " a living process, or gave a sign lately' ELSE pg_catalog.format('%s running jobs of dead "
-     "processes gave"
-     " no sign for up to %s minutes', n, " MINUTES(
+     " a living process, or sent a heartbeat recently' ELSE pg_catalog.format('%s running jobs of "
+     "dead "
+     "processes sent"
+     " no heartbeat for up to %s minutes', n, " MINUTES(
          NOW_MS " - since") ") END FROM (SELECT count(*)"
                             " AS n, min(coalesce(beat, started)) AS since FROM tidemark.job j "
                             "WHERE state = 1"
@@ -130,7 +132,7 @@ static const struct look fleet_looks[] = {
                             " - 300000 AND NOT " PG_ALIVE("j.owner") ") l"},
     {"unheld_accounts", "start a worker that may take them (--accounts, the archive they name)",
      "SELECT CASE WHEN n > 0 AND members > 0 THEN 1 ELSE 0 END, CASE WHEN n = 0 OR members = 0"
-     " THEN 'every account with ready work is held, or nobody works' ELSE pg_catalog.format('%s "
+     " THEN 'every account with ready work is held, or no worker runs' ELSE pg_catalog.format('%s "
      "accounts have"
      " had ready work for 2 minutes and no process holds them (%s)', n, left(name, 100)) END"
      " FROM (SELECT count(*) AS n, min(a.name) AS name, (SELECT count(*) FROM tidemark.member"
@@ -141,7 +143,7 @@ static const struct look fleet_looks[] = {
                         "j", "120000") ")) u"},
     {"standing_queues",
      "see `tidemark jobs explain`: no engine runs, or the account waits for something",
-     "SELECT CASE WHEN n > 0 THEN 1 ELSE 0 END, CASE WHEN n = 0 THEN 'no queue stands still'"
+     "SELECT CASE WHEN n > 0 THEN 1 ELSE 0 END, CASE WHEN n = 0 THEN 'no queue is stalled'"
      " ELSE pg_catalog.format('%s queues have jobs that were ready for 10 minutes and none that "
      "runs (%s)',"
      " n, left(name, 100)) END FROM (SELECT count(*) AS n, min(a.name) AS name"
@@ -151,8 +153,9 @@ static const struct look fleet_looks[] = {
                         " AND NOT EXISTS (SELECT 1 FROM tidemark.job r WHERE r.state = 1 AND "
                         "r.account = a.id)) q"},
     {"unhandled_kinds", "start a worker with --kinds that names them, or cancel their jobs",
-     "SELECT CASE WHEN n > 0 THEN 1 ELSE 0 END, CASE WHEN n = 0 THEN 'free jobs of every kind find"
-     " a process' ELSE pg_catalog.format('free jobs of %s kinds were ready for 10 minutes and none "
+     "SELECT CASE WHEN n > 0 THEN 1 ELSE 0 END, CASE WHEN n = 0 THEN 'no kind of free jobs"
+     " is stalled' ELSE pg_catalog.format('free jobs of %s kinds were ready for 10 minutes and "
+     "none "
      "of them"
      " runs (%s)', n, left(name, 100)) END FROM (SELECT count(*) AS n, min(k.name) AS name"
      " FROM tidemark.kind k WHERE NOT k.paused AND EXISTS (SELECT 1 FROM tidemark.job j"
@@ -160,7 +163,7 @@ static const struct look fleet_looks[] = {
          "j", "600000") ") AND NOT EXISTS (SELECT 1"
                         " FROM tidemark.job r WHERE r.state = 1 AND r.account = 0 AND r.kind = "
                         "k.id)) q"},
-    {"failed_gaps", "`tidemark jobs retry`, or `accept` what cannot be had",
+    {"failed_gaps", "run `tidemark jobs retry`, or `tidemark jobs accept` to give the jobs up",
      "SELECT CASE WHEN cycles > 0 THEN 1 ELSE 0 END, CASE WHEN cycles = 0 THEN 'no cursor waits"
      " for a failed job' ELSE pg_catalog.format('%s cursors wait for %s failed jobs in %s cycles', "
      "streams,"
@@ -178,13 +181,14 @@ static const struct look fleet_looks[] = {
     " WHERE i.inhparent = 'tidemark.job_done'::regclass) d"
 
 static const struct look day_looks[] = {
-    {"missing_days", "start a worker: it makes them at its start and with every purge",
-     "SELECT CASE WHEN $2 AND n < 2 THEN 1 ELSE 0 END, CASE WHEN NOT $2 THEN 'days are not made"
-     " here' ELSE pg_catalog.format('%s of today and tomorrow have a partition', n) END FROM "
+    {"missing_days", "start a worker: it creates them at its start and with every purge",
+     "SELECT CASE WHEN $2 AND n < 2 THEN 1 ELSE 0 END, CASE WHEN NOT $2 THEN 'this ledger creates"
+     " no day partitions' ELSE pg_catalog.format('%s of today and tomorrow have a partition', n) "
+     "END FROM "
      "(SELECT count(*)"
      " AS n FROM " DAY_LIST " WHERE day BETWEEN " NOW_MS " / " PG_DAY_MS " AND " NOW_MS
      " / " PG_DAY_MS " + 1) p"},
-    {"overdue_days", "see whether the purge job runs, and which cycle is unfinished since then",
+    {"overdue_days", "check whether the purge job runs, and which cycle is unfinished since then",
      "SELECT CASE WHEN $2 AND n > 0 THEN 1 ELSE 0 END, pg_catalog.format('%s days of finished "
      "jobs; %s of them"
      " are older than 10 days', of, n) FROM (SELECT count(*) AS of, count(*) FILTER (WHERE day + "
@@ -227,8 +231,8 @@ static tide_status look_at(struct looking *looking, const struct look *look, tid
     tide_status rc = tide_pgl_rows(self, look->sql, &rows, err);
     if (rc == TIDE_INVALID) { /* the role may not see it */
         tell(looking, 1,
-             &(struct look){look->what, "ask as a role with pg_monitor, or as the owner", ""},
-             err == NULL ? "may not be seen by this role" : err->text);
+             &(struct look){look->what, "run it as a role with pg_monitor, or as the owner", ""},
+             err == NULL ? "this role may not read it" : err->text);
         return TIDE_OK;
     }
     if (rc != TIDE_OK)

@@ -591,7 +591,8 @@ static tide_status resolve_keyed(struct batch *batch, tide_error *err)
         TIDE_SEEN("ledger: a duplicate ended while it was looked up");
     }
     if (rc == TIDE_OK)
-        rc = tide_error_set(err, TIDE_BUSY, "%s: others queue and end the same jobs just now",
+        rc = tide_error_set(err, TIDE_BUSY,
+                            "%s: other processes enqueue and end the same jobs; retry",
                             tide_pg_name(batch->self->pg));
     return rc;
 }

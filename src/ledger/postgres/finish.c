@@ -181,7 +181,7 @@ static tide_status write_some(struct finishing *call, struct ending *const *some
     tide_status rc = tide_pg_run(call->self->pg, texts[way], &result, err);
     /* Only a job that is put back while a duplicate is being enqueued. */
     if (rc == TIDE_EXISTS)
-        rc = tide_error_set(err, TIDE_BUSY, "%s: a job of the same key was just queued",
+        rc = tide_error_set(err, TIDE_BUSY, "%s: a job of the same key was just enqueued; retry",
                             tide_pg_name(call->self->pg));
     if (rc != TIDE_OK)
         return rc;
@@ -289,7 +289,7 @@ static tide_status refuse_stale(struct finishing *call, const struct ending *end
         return refuse(call->changes, ending->index, ending->id, TIDE_CANCELED, text, err);
     }
     TIDE_SEEN("ledger: a stale finish");
-    (void)snprintf(text, sizeof text, "job %" PRIu64 " was given away", ending->id);
+    (void)snprintf(text, sizeof text, "job %" PRIu64 ": its claim was lost", ending->id);
     return refuse(call->changes, ending->index, ending->id, TIDE_STALE, text, err);
 }
 
@@ -413,7 +413,7 @@ static tide_status bring_more(struct finishing *call, struct ending *ending, boo
         rc = write_some(call, &ending, 1, row_way(finish), err);
     if (rc == TIDE_OK && !ending->applied) {
         *stale_out = true;
-        return tide_error_set(err, TIDE_STALE, "job %" PRIu64 " was given away", finish->id);
+        return tide_error_set(err, TIDE_STALE, "job %" PRIu64 ": its claim was lost", finish->id);
     }
     if (rc == TIDE_OK)
         rc = count_in(call, ending, err);

@@ -40,7 +40,7 @@ static tide_status member_add(struct tide_postgres *self, const struct tide_memb
     if (rc != TIDE_OK)
         return rc;
     if (tide_pg_changed(pg) != 1)
-        return tide_error_set(err, TIDE_EXISTS, "%s: there is a member with that number",
+        return tide_error_set(err, TIDE_EXISTS, "%s: a member with that number exists",
                               tide_pg_name(pg));
     return tide_pg_exec(pg, "COMMIT", err);
 }
@@ -421,6 +421,6 @@ tide_status tide_pgl_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids,
                        " ON CONFLICT (name) DO NOTHING",
                        NULL, err);
     if (rc == TIDE_OK && tide_pg_changed(pg) != 1)
-        rc = tide_error_set(err, TIDE_EXISTS, "there is a batch %.*s", (int)name.bytes, name.data);
+        rc = tide_error_set(err, TIDE_EXISTS, "the batch %.*s exists", (int)name.bytes, name.data);
     return tide_pgl_end(self, rc);
 }

@@ -84,7 +84,7 @@ static tide_status judge(struct tide_postgres *self, const struct tide_ledger_op
     uint32_t ours = (uint32_t)tide_pg_schema.steps_count;
     if (!found->exists && (options->read_only || options->must_exist))
         return tide_error_set(err, TIDE_NOT_FOUND,
-                              "%s: there is no ledger; make one with `tidemark ledger migrate`",
+                              "%s: there is no ledger; create one with `tidemark ledger migrate`",
                               name);
     if (found->exists && found->oldest > ours)
         return tide_error_set(err, TIDE_NEWER,
@@ -157,7 +157,7 @@ static tide_status judge_encoding(const struct tide_postgres *self, tide_error *
     if (encoding == NULL || strcmp(encoding, "UTF8") == 0 || strcmp(encoding, "SQL_ASCII") == 0)
         return TIDE_OK;
     return tide_error_set(err, TIDE_INVALID,
-                          "%s: keeps texts as %.30s; make a database with ENCODING 'UTF8'",
+                          "%s: stores text as %.30s; create a database with ENCODING 'UTF8'",
                           tide_pg_name(self->pg), encoding);
 }
 

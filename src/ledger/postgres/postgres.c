@@ -193,7 +193,7 @@ static tide_status accept_fence(void *arg, const PGresult *result, tide_error *e
     if (fence(self, result))
         return TIDE_OK;
     self->place[0] = '\0';
-    return tide_error_set(err, TIDE_BUSY, "%s: this process's row is not where it was",
+    return tide_error_set(err, TIDE_BUSY, "%s: this process's row has moved; retry",
                           tide_pg_name(self->pg));
 }
 
@@ -363,7 +363,7 @@ static tide_status mute(struct tide_postgres *self, tide_error *err)
 {
     TIDE_SEEN("ledger: no room for hints");
     self->mute_until_us = tide_world_now_us(self->world) + (uint64_t)MUTE_MS * 1000;
-    return tide_error_set(err, TIDE_BUSY, "%s: no room for a NOTIFY, again without",
+    return tide_error_set(err, TIDE_BUSY, "%s: the NOTIFY queue is full; retry without hints",
                           tide_pg_name(self->pg));
 }
 
@@ -396,7 +396,7 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         } else if (rc != TIDE_OK && at > 0 && strcmp(tide_pg_sqlstate(self->pg), "54000") == 0) {
             rc = mute(self, err);
         } else if (rc == TIDE_OK && strcmp(PQcmdStatus(result), "COMMIT") != 0)
-            rc = tide_error_set(err, TIDE_IO, "%s: the server undid the transaction",
+            rc = tide_error_set(err, TIDE_IO, "%s: the server rolled the transaction back",
                                 tide_pg_name(self->pg));
     }
     if (rc != TIDE_OK)

@@ -385,7 +385,7 @@ tide_status tide_pgl_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text 
     tide_status rc = tide_pgl_write(self, intent_sql, &result, err);
     if (rc == TIDE_OK && !tide_pg_get_bool(result, 0, 0)) {
         TIDE_SEEN("ledger: an intent was made by two at once");
-        rc = tide_error_set(err, TIDE_BUSY, "the intent %.*s was made by another just now",
+        rc = tide_error_set(err, TIDE_BUSY, "another process has just added the intent %.*s; retry",
                             (int)tag.bytes, tag.data);
     }
     if (rc == TIDE_OK)
@@ -530,7 +530,7 @@ tide_status tide_pgl_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no schedule %" PRIu64, schedule);
     if (tide_pg_get_bool(result, 0, 0))
         return tide_error_set(err, TIDE_INVALID,
-                              "slot %" PRIu64 " lies in the future: this machine's clock is over"
+                              "slot %" PRIu64 " is in the future: this machine's clock is over"
                               " an hour ahead of the database's",
                               slot);
     return tide_error_set(err, TIDE_EXISTS, "slot %" PRIu64 " of schedule %" PRIu64 " has fired",

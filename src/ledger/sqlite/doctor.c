@@ -1,8 +1,8 @@
-/* doctor.c - what is wrong with a ledger in a SQLite file as a running thing.
+/* doctor.c - `jobs doctor`: diagnosis of a running ledger in a SQLite file.
  *
- * Each look says what it saw, healthy or not, so that a quiet answer is never mistaken
- * for no answer.  Nothing is changed, and nothing is read but indexes and small tables:
- * it may be asked of a ledger that is in trouble. */
+ * Each look reports what it found, healthy or not, so that silence is never mistaken for
+ * health.  It changes nothing, and reads only indexes and small tables: it may run on a
+ * ledger that is in trouble. */
 #include "ledger/sqlite/sqlite.h"
 #include "base/check.h"
 
@@ -14,7 +14,7 @@ enum {
     LOG_WARN_MIB = 64, /* the keeper copies it back at 4 MB */
     LOG_CRITICAL_MIB = 1024,
     FREE_WARN_PERCENT = 50,
-    FREE_WARN_MIB = 64,    /* below that it does not matter */
+    FREE_WARN_MIB = 64,    /* less is not reported */
     SILENT_MS = 5 * 60000, /* running jobs beat every few seconds */
     STANDING_MS = 10 * 60000,
 };
@@ -24,7 +24,7 @@ struct looking {
     uint64_t now_unix_ms;
     bool (*visit)(const struct tide_symptom *symptom, void *arg);
     void *arg;
-    bool stopped; /* the visitor has seen enough */
+    bool stopped; /* the visitor returned false */
 };
 
 static void tell(struct looking *looking, int level, const char *what, const char *advice,
@@ -51,14 +51,14 @@ static tide_status look_at_log(struct looking *looking, tide_error *err)
     (void)err;
     sqlite3_file *file = NULL;
     sqlite3_int64 bytes = 0;
-    /* Asked of the VFS: the file itself is SQLite's alone to open and close. */
+    /* Ask the VFS: only SQLite may open and close the file itself. */
     if (sqlite3_file_control(looking->self->db.handle, "main", SQLITE_FCNTL_JOURNAL_POINTER,
                              &file) == SQLITE_OK &&
         file != NULL && file->pMethods != NULL && file->pMethods->xFileSize(file, &bytes) != 0)
         bytes = 0;
     int64_t mib = bytes >> 20;
     tell(looking, mib >= LOG_CRITICAL_MIB ? 2 : mib >= LOG_WARN_MIB, "log_size",
-         "a reader holds it, or nothing copies it back: end old commands, restart the engine",
+         "a reader holds it, or no checkpoint runs: end old commands, restart the engine",
          "the write-ahead log has %" PRId64 " MiB", mib);
     return TIDE_OK;
 }
@@ -79,8 +79,8 @@ static tide_status look_at_free_pages(struct looking *looking, tide_error *err)
     int64_t mib = unused * page_bytes >> 20;
     int64_t percent = pages == 0 ? 0 : unused * 100 / pages;
     tell(looking, mib >= FREE_WARN_MIB && percent >= FREE_WARN_PERCENT, "free_pages",
-         "stop the engine and run VACUUM on the file; new jobs use the room too",
-         "%" PRId64 " %% of the file (%" PRId64 " MiB) hold nothing", percent, mib);
+         "stop the engine and run VACUUM on the file; new jobs use this space too",
+         "%" PRId64 " %% of the file (%" PRId64 " MiB) are unused", percent, mib);
     return TIDE_OK;
 }
 
@@ -94,7 +94,7 @@ static tide_status numbers(struct tide_sqlite *self, const char *sql, uint64_t f
     sqlite3_stmt *stmt = NULL;
     int code = sqlite3_prepare_v2(self->db.handle, sql, -1, &stmt, NULL);
     if (code != SQLITE_OK)
-        return tide_db_failed(&self->db, code, "prepare a look", err);
+        return tide_db_failed(&self->db, code, "prepare a query", err);
     if (sqlite3_bind_parameter_count(stmt) > 0)
         tide_bind_u64(stmt, 1, first);
     if (sqlite3_bind_parameter_count(stmt) > 1)
@@ -108,7 +108,7 @@ static tide_status numbers(struct tide_sqlite *self, const char *sql, uint64_t f
         if (name_out != NULL)
             tide_column_copy(stmt, count, name_out, name_bytes);
     } else
-        rc = tide_db_failed(&self->db, code, "look", err);
+        rc = tide_db_failed(&self->db, code, "run a query", err);
     (void)sqlite3_finalize(stmt);
     return rc;
 }
@@ -118,7 +118,7 @@ static uint64_t ago(const struct looking *looking, uint64_t ms)
     return looking->now_unix_ms < ms ? 0 : looking->now_unix_ms - ms;
 }
 
-/* Nobody puts them back before the next start of an engine. */
+/* They stay running until an engine starts and puts them back. */
 static tide_status look_at_lost(struct looking *looking, tide_error *err)
 {
     uint64_t seen[2] = {0};
@@ -130,16 +130,16 @@ static tide_status look_at_lost(struct looking *looking, tide_error *err)
     if (rc != TIDE_OK)
         return rc;
     if (seen[0] == 0)
-        tell(looking, 0, "lost_jobs", "", "every running job has given a sign lately");
+        tell(looking, 0, "lost_jobs", "", "every running job sent a heartbeat recently");
     else
         tell(looking, 1, "lost_jobs", "start an engine: it puts them back and runs them again",
-             "%" PRIu64 " running jobs gave no sign for up to %" PRIu64 " minutes", seen[0],
+             "%" PRIu64 " running jobs sent no heartbeat for up to %" PRIu64 " minutes", seen[0],
              (looking->now_unix_ms - seen[1]) / 60000);
     return TIDE_OK;
 }
 
-/* A queue stands still when its oldest ready job waits for long and none of its account
- * runs; one that is long but moves is no symptom. */
+/* A queue is stalled when a job has been ready for long and none of its account runs; a long
+ * queue that moves is no symptom. */
 static tide_status look_at_standing(struct looking *looking, tide_error *err)
 {
     uint64_t queues = 0;
@@ -158,7 +158,7 @@ static tide_status look_at_standing(struct looking *looking, tide_error *err)
     if (rc != TIDE_OK)
         return rc;
     if (queues == 0)
-        tell(looking, 0, "standing_queues", "", "no queue stands still");
+        tell(looking, 0, "standing_queues", "", "no queue is stalled");
     else
         tell(looking, 1, "standing_queues",
              "see `tidemark jobs explain`: no engine runs, or the account waits for something",
@@ -181,7 +181,8 @@ static tide_status look_at_gaps(struct looking *looking, tide_error *err)
     if (seen[1] == 0)
         tell(looking, 0, "failed_gaps", "", "no cursor waits for a failed job");
     else
-        tell(looking, 1, "failed_gaps", "`tidemark jobs retry`, or `accept` what cannot be had",
+        tell(looking, 1, "failed_gaps",
+             "run `tidemark jobs retry`, or `tidemark jobs accept` to give the jobs up",
              "%" PRIu64 " cursors wait for %" PRIu64 " failed jobs in %" PRIu64 " cycles", seen[0],
              seen[2], seen[1]);
     return TIDE_OK;
@@ -197,7 +198,7 @@ static tide_status look_at_members(struct looking *looking, tide_error *err)
     if (rc == TIDE_OK)
         tell(looking, seen[1] > 0, "stale_leases",
              "start a worker: it declares them dead and takes what they held",
-             "%" PRIu64 " members, %" PRIu64 " of them with a lease that passed", seen[0], seen[1]);
+             "%" PRIu64 " members, %" PRIu64 " of them with an expired lease", seen[0], seen[1]);
     return rc;
 }
 

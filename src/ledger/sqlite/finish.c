@@ -328,7 +328,7 @@ tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_fini
     tide_status rc = tide_db_run(&self->db, stmt, err);
     /* The fence (E1.8): no row of that job with that token, nothing happens. */
     if (rc == TIDE_OK && sqlite3_changes(self->db.handle) != 1)
-        return tide_error_set(err, TIDE_STALE, "job %" PRIu64 " was given away", finish->id);
+        return tide_error_set(err, TIDE_STALE, "job %" PRIu64 ": its claim was lost", finish->id);
     if (rc == TIDE_OK)
         rc = write_detail(self, finish, &claimed->noted, err);
     if (rc != TIDE_OK)
@@ -539,7 +539,8 @@ static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
     if (rc != TIDE_OK)
         return rc;
     if (!found) {
-        *own_out = tide_error_set(err, TIDE_STALE, "job %" PRIu64 " was given away", finish->id);
+        *own_out =
+            tide_error_set(err, TIDE_STALE, "job %" PRIu64 ": its claim was lost", finish->id);
         return TIDE_OK;
     }
     *own_out = tide_finish_check(finish, err);

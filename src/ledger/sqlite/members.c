@@ -28,8 +28,8 @@ static tide_status member_add(struct tide_sqlite *self, const struct tide_member
     tide_bind_u64(stmt, 5, now_unix_ms + lease_ms);
     tide_status rc = tide_db_try(&self->db, stmt, &conflict, err);
     if (rc == TIDE_OK && conflict)
-        rc = tide_error_set(err, TIDE_EXISTS, "%s: there is a member with that number",
-                            self->db.path);
+        rc =
+            tide_error_set(err, TIDE_EXISTS, "%s: a member with that number exists", self->db.path);
     return rc;
 }
 
@@ -343,7 +343,7 @@ tide_status tide_sql_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids,
     tide_bind_u64(stmt, 3, now_unix_ms);
     rc = tide_db_try(&self->db, stmt, &conflict, err);
     if (rc == TIDE_OK && conflict)
-        rc = tide_error_set(err, TIDE_EXISTS, "there is a batch %.*s", (int)name.bytes, name.data);
+        rc = tide_error_set(err, TIDE_EXISTS, "the batch %.*s exists", (int)name.bytes, name.data);
     return tide_sql_end(self, rc);
 }
 

@@ -505,7 +505,7 @@ static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err
     if (rc != TIDE_OK)
         return rc;
     if (exists)
-        return tide_error_set(err, TIDE_EXISTS, "%s: is there already; name a new file", path);
+        return tide_error_set(err, TIDE_EXISTS, "%s: already exists; name a new file", path);
 
     /* A killed copy must not look like a ledger: it gets its name when it is whole. */
     char partial[4096];
