@@ -1,9 +1,9 @@
-/* claim.c - giving pending jobs to an owner (E1.3).
+/* claim.c - gives pending jobs to an owner (E1.3).
  *
- * Jobs are mostly claimed in the order they were born, so the ids of one call come
- * in runs of neighbours.  A run is read by one statement and claimed by two; only
- * where something is special (gone, paused, with resume data) are its jobs taken
- * one by one. */
+ * Jobs are mostly claimed in the order they were enqueued, so the ids of one call come
+ * in runs of consecutive numbers.  A run is read by one statement and claimed by two; only
+ * where a job is special (gone, paused, with resume data) are its jobs claimed one by
+ * one. */
 #include "ledger/sqlite/sqlite.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -64,7 +64,7 @@ static tide_status claim_write(struct tide_sqlite *self, const struct claim *cla
     return tide_db_run(&self->db, stmt, err);
 }
 
-/* *body_out stays NULL where the job may not be had. */
+/* *body_out stays NULL where the job cannot be claimed. */
 static tide_status claim_read(struct tide_sqlite *self, struct claim *claim, tide_mem *mem,
                               struct tide_job_body **body_out, tide_error *err)
 {
@@ -118,7 +118,7 @@ static tide_status claim_one(struct tide_sqlite *self, struct claim claim, tide_
     return rc;
 }
 
-/* ---- runs of neighbours ------------------------------------------------------------- */
+/* ---- runs of consecutive ids -------------------------------------------------------- */
 
 enum { RUN_MIN = 4 }; /* fewer are not worth the statements */
 
@@ -130,8 +130,8 @@ static size_t run_length(const uint64_t *ids, size_t count)
     return length;
 }
 
-/* Reads all jobs of a run.  *plain_out: each is there, may be had and has nothing
- * beside its row; else nothing is kept. */
+/* Reads all jobs of a run.  *plain_out: each exists, can be claimed and has no detail row;
+ * else nothing is kept. */
 static tide_status run_read(struct tide_sqlite *self, const struct claim *first, size_t length,
                             tide_mem *mem, struct tide_job_body **bodies_out, bool *plain_out,
                             tide_error *err)
@@ -166,7 +166,7 @@ static tide_status run_read(struct tide_sqlite *self, const struct claim *first,
     tide_db_end(stmt);
     *plain_out = rc == TIDE_OK && plain && rows == length;
     for (size_t i = 0; !*plain_out && i < rows; i++) {
-        /* What was remembered of a claim that is not made must not vouch for it. */
+        /* The cache must not hold a claim that was not written. */
         self->known[bodies_out[i]->id % CLAIMS_KNOWN].id = 0;
         tide_job_body_free(mem, bodies_out[i]);
         bodies_out[i] = NULL;
@@ -259,8 +259,8 @@ struct free_wish {
     uint64_t now_unix_ms;
 };
 
-/* Ready ones in order, interactive ones first; nothing is changed yet, because the index
- * is being read. */
+/* Collects ready jobs in order, interactive ones first; nothing is changed yet, because the
+ * index is being read. */
 static tide_status free_pick(struct tide_sqlite *self, const struct free_wish *wish,
                              struct tide_brief *briefs_out, size_t *count_out, tide_error *err)
 {

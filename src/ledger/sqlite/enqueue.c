@@ -1,4 +1,4 @@
-/* enqueue.c - the birth of jobs (E1.5). */
+/* enqueue.c - new jobs (E1.5). */
 #include "ledger/sqlite/sqlite.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -46,8 +46,8 @@ static tide_status job_state(struct tide_sqlite *self, uint64_t id, tide_row_sta
     return TIDE_OK;
 }
 
-/* Everything that can be refused is refused before the first row is written:
- * so no savepoint is needed to leave nothing behind. */
+/* Everything that can be refused is refused before the first row is written, so that a
+ * failure leaves nothing behind without a savepoint. */
 static tide_status validate(struct tide_sqlite *self, const struct tide_job_new *jobs, size_t count,
                             tide_error *err)
 {
@@ -91,7 +91,7 @@ static tide_status needs_add(struct tide_sqlite *self, uint64_t id, tide_error *
     return TIDE_OK;
 }
 
-/* The open dependencies of a new job into self->needs, each once. */
+/* Collects the open dependencies of a new job in self->needs, each once. */
 static tide_status needs_collect(struct tide_sqlite *self, const struct tide_job_new *job,
                                  const uint64_t *earlier, tide_error *err)
 {
@@ -119,8 +119,8 @@ static unsigned traits_of(const struct tide_job_new *job)
            ((unsigned)job->level << TRAIT_LEVEL_SHIFT);
 }
 
-/* A duplicate: the one that is there gets the higher priority, if it waits, and
- * the force of both (E1.5). */
+/* A duplicate: the existing job gets the higher priority, if it waits, and the force of
+ * both (E1.5). */
 static tide_status merge_into_existing(struct tide_sqlite *self, const struct tide_job_new *job,
                                        struct tide_enqueued *enqueued, tide_error *err)
 {
@@ -219,7 +219,7 @@ static tide_status child_add(struct tide_sqlite *self, struct tide_changes *chan
         .brief = tide_enqueued_brief(job, enqueued),
         .existed = enqueued->existed,
     };
-    /* One that was there is told as it is, not as it was asked for. */
+    /* An existing job is reported with its stored values, not with those of the call. */
     if (enqueued->existed)
         return tide_sql_brief(&self->base, enqueued->id,
                               &changes->children[changes->children_count - 1].brief, err);

@@ -45,8 +45,8 @@ tide_status tide_sql_tally_cycle(struct tide_sqlite *self, uint64_t cycle, int t
     return TIDE_OK;
 }
 
-/* Most ledgers have no dependencies at all.  Nobody else can add one while this
- * transaction writes, so one look serves every job it ends. */
+/* Most ledgers have no dependencies at all.  No other process can add one while this
+ * transaction writes, so one query is enough for all jobs it ends. */
 static tide_status deps_look(struct tide_sqlite *self, tide_error *err)
 {
     if (self->deps_known)
@@ -58,7 +58,7 @@ static tide_status deps_look(struct tide_sqlite *self, tide_error *err)
     return rc;
 }
 
-/* Whoever waits for `job` goes to the end of the log. */
+/* Adds the jobs that wait for `job` to the log. */
 static tide_status log_dependents(struct tide_sqlite *self, uint64_t job, bool *any_out,
                                   tide_error *err)
 {
@@ -103,7 +103,7 @@ static tide_status merge_cycles(struct tide_sqlite *self, size_t from, size_t *c
     for (size_t i = from; i < self->tally_cycles_count; i++) {
         struct tally_cycle entry = self->tally_cycles[i];
         uint32_t at = 0;
-        /* Neighbours are mostly of one cycle: no map needed for those. */
+        /* Consecutive entries are mostly of one cycle: no map needed for those. */
         if (kept > from && self->tally_cycles[kept - 1].cycle == entry.cycle)
             at = (uint32_t)(kept - 1);
         else if (!tide_map_get(&self->tally_map, entry.cycle, &at)) {
@@ -140,7 +140,7 @@ static tide_status report_cycle(struct tide_sqlite *self, uint64_t cycle,
                                        tide_column_u64(stmt, 4),
                                        tide_column_u64(stmt, 5)};
     tide_db_end(stmt);
-    /* The second half of every count: it was right before it was written. */
+    /* G3: no count ever becomes negative. */
     TIDE_ASSERT((int64_t)change.outstanding >= 0);
     TIDE_ASSERT((int64_t)change.failed >= 0);
     if (!GROW(changes, changes->mem, cycles, changes->cycles_count + 1))
@@ -189,7 +189,7 @@ static tide_status write_release(struct tide_sqlite *self, uint64_t job, uint64_
     bool waiting = tide_column_u64(stmt, 2) == TIDE_ROW_PENDING;
     tide_db_end(stmt);
     TIDE_ASSERT((int32_t)released.open_deps >= 0);
-    /* A canceled one keeps its count right, but is no news for anybody. */
+    /* A canceled job keeps its count right, but is not reported. */
     if (changes == NULL || !waiting)
         return TIDE_OK;
     if (!GROW(changes, changes->mem, released, changes->released_count + 1))
@@ -198,7 +198,7 @@ static tide_status write_release(struct tide_sqlite *self, uint64_t job, uint64_
     return TIDE_OK;
 }
 
-/* A job that waits for many gets one update for all that ended together. */
+/* A job that waits for many gets one update for all that were done together. */
 static tide_status write_releases(struct tide_sqlite *self, size_t from,
                                   struct tide_changes *changes, tide_error *err)
 {
@@ -236,7 +236,7 @@ tide_status tide_sql_tally_write(struct tide_sqlite *self, struct tally_mark mar
 
 /* ---- finishing ------------------------------------------------------------------- */
 
-/* What the claim knows of its job, from memory where this process made it. */
+/* What the claim row holds about its job, from the cache where this process claimed it. */
 static tide_status claim_get(struct tide_sqlite *self, const struct tide_finish *finish,
                              struct claimed *claimed_out, bool *found_out, tide_error *err)
 {
@@ -298,7 +298,7 @@ static tide_status write_other(struct tide_sqlite *self, const struct tide_finis
     bool conflict = true;
     tide_status rc = TIDE_OK;
     for (int i = 0; rc == TIDE_OK && conflict && i < 2; i++) {
-        /* While it ran, one more of its key was queued, and only one may wait
+        /* While the job ran, another one of its key was enqueued, and only one may wait
          * (G5).  Both have to run, so this one goes back without its key. */
         if (i == 1)
             TIDE_SEEN("ledger: put back beside a duplicate");
@@ -318,7 +318,7 @@ static tide_status write_other(struct tide_sqlite *self, const struct tide_finis
     return rc;
 }
 
-/* The row itself, its counters, and whoever waits for it. */
+/* The row itself, its counters, and the jobs that wait for it. */
 tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_finish *finish,
                                 struct claimed *claimed, uint64_t now_unix_ms, tide_error *err)
 {
@@ -326,7 +326,7 @@ tide_status tide_sql_finish_row(struct tide_sqlite *self, const struct tide_fini
     tide_bind_u64(stmt, 1, finish->id);
     tide_bind_u64(stmt, 2, finish->token);
     tide_status rc = tide_db_run(&self->db, stmt, err);
-    /* The fence (E1.8): no row of that job with that token, nothing happens. */
+    /* The fence (E1.8): without a claim row of that job and token nothing is changed. */
     if (rc == TIDE_OK && sqlite3_changes(self->db.handle) != 1)
         return tide_error_set(err, TIDE_STALE, "job %" PRIu64 ": its claim was lost", finish->id);
     if (rc == TIDE_OK)
@@ -354,14 +354,14 @@ static tide_status savepoint_end(struct tide_sqlite *self, bool keep, tide_error
     if (rc == TIDE_OK)
         rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_END), err);
     if (rc != TIDE_OK)
-        self->tx_failed = rc; /* what should be undone may be there, and what is kept may not */
+        self->tx_failed = rc; /* part of it may be undone and part not: only a rollback is safe */
     return rc;
 }
 
 /* ---- parts (E6.1) ------------------------------------------------------------------ */
 
-/* Whoever waits for the parent waits for this part of it too.  One that is there already
- * may be waited for already. */
+/* Makes a job that waits for the parent wait for this part too.  It may already wait for a
+ * part that existed before. */
 static tide_status wait_for_part(struct tide_sqlite *self, uint64_t dependent, uint64_t part,
                                  tide_error *err)
 {
@@ -380,8 +380,8 @@ static tide_status wait_for_part(struct tide_sqlite *self, uint64_t dependent, u
 
 enum { WAITS = 1, IS_PART = 2 }; /* for the parent; in the map of a finish with parts */
 
-/* A part that is not new, or was born with needs of its own, may need one who shall wait
- * for it: then both would wait for ever. */
+/* A part that is not new, or has dependencies of its own, may need a job that would wait for
+ * it: then both would wait forever. */
 static tide_status part_can_come(struct tide_sqlite *self, uint64_t part, tide_error *err)
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_DEP_ALL_NEEDS);
@@ -407,7 +407,7 @@ static bool mark(struct tide_sqlite *self, uint64_t id, uint32_t mark)
     return tide_map_put(&self->tally_map, id, what | mark);
 }
 
-/* Whoever is in the log of releases from `from` to `to` waits for each part.  Parts that
+/* Makes the jobs in the log of releases from `from` to `to` wait for each part.  Parts that
  * wait for the parent themselves do not wait for each other. */
 static tide_status wait_for_each(struct tide_sqlite *self, const struct tide_finish *finish,
                                  const struct tide_child *children, size_t from, size_t to,
@@ -439,8 +439,8 @@ static tide_status wait_for_each(struct tide_sqlite *self, const struct tide_fin
     return rc;
 }
 
-/* The dependents are in the log of releases from `from` on: put there by the
- * parent's own end, or, when it goes on, looked up and taken out again. */
+/* The dependents are in the log of releases from `from` on: added by the parent's own end,
+ * or, if the parent runs again, looked up here and removed again. */
 static tide_status wait_for_parts(struct tide_sqlite *self, const struct tide_finish *finish,
                                   const struct tide_child *children, size_t from, tide_error *err)
 {
@@ -460,7 +460,7 @@ static tide_status wait_for_parts(struct tide_sqlite *self, const struct tide_fi
     return rc;
 }
 
-/* A finish that brings more than its own row: all of it or nothing. */
+/* A finish with children, items or an effect: all of it or nothing. */
 static tide_status finish_with_more(struct tide_sqlite *self, tide_tx *tx,
                                     const struct tide_finish *finish, struct claimed *claimed,
                                     uint64_t now_unix_ms, struct tide_changes *changes,
@@ -470,8 +470,8 @@ static tide_status finish_with_more(struct tide_sqlite *self, tide_tx *tx,
     size_t children_before = changes->children_count;
     tide_status rc = tide_sql_savepoint(self, err);
     if (rc != TIDE_OK) {
-        /* Without memory SQLite may have rolled everything back: what follows would be stored
-         * statement by statement. */
+        /* Without memory SQLite may have rolled everything back: the statements that follow
+         * would be stored one by one. */
         self->tx_failed = rc;
         return rc;
     }
@@ -512,7 +512,7 @@ static tide_status refuse(struct tide_changes *changes, size_t index, uint64_t i
     return TIDE_OK;
 }
 
-/* *own_out: TIDE_CANCELED where somebody wants that. */
+/* *own_out: TIDE_CANCELED where a cancel was requested. */
 static tide_status cancel_look(struct tide_sqlite *self, const struct tide_finish *finish,
                                tide_status *own_out, tide_error *err)
 {
@@ -528,7 +528,8 @@ static tide_status cancel_look(struct tide_sqlite *self, const struct tide_finis
     return rc;
 }
 
-/* One finish.  A failure of its own is in *own_out, one of the store is returned. */
+/* One finish.  *own_out gets a failure of the finish itself; a failure of the store is
+ * returned. */
 static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
                               const struct tide_finish *finish, uint64_t now_unix_ms,
                               struct tide_changes *changes, tide_status *own_out, tide_error *err)
@@ -558,7 +559,7 @@ static tide_status finish_one(struct tide_sqlite *self, tide_tx *tx,
     rc = finish_with_more(self, tx, finish, &claimed, now_unix_ms, changes, err);
     if (rc == TIDE_OK || self->tx_failed != TIDE_OK)
         return rc;
-    /* Only a lost claim is called stale: an effect that says so found another
+    /* TIDE_STALE means a lost claim only: an effect that returns it found another
      * value than it expected, and the row is still ours. */
     *own_out = rc == TIDE_STALE ? TIDE_SUPERSEDED : rc;
     return TIDE_OK;

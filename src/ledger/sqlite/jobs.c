@@ -1,5 +1,5 @@
-/* jobs.c - jobs on their way to a worker, and what commands do to them.  Their
- * birth is in enqueue.c, their ends are in finish.c. */
+/* jobs.c - beats, refills of the window, retry, cancel, accept, reclaim, purge.  New jobs are
+ * in enqueue.c, the ends of running ones in finish.c. */
 #include "ledger/sqlite/sqlite.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -10,8 +10,8 @@
 enum {
     PICKS_MAX = 100000,     /* rows of one slice */
     PICKS_USUAL = 500,      /* when the caller does not say */
-    PURGE_LOOK_MAX = 10000, /* rows looked at by one purge */
-    PURGE_YOUNG_MAX = 1000, /* too young ones in a row: the rest is younger still */
+    PURGE_LOOK_MAX = 10000, /* rows checked by one purge */
+    PURGE_YOUNG_MAX = 1000, /* so many too young rows in a row: the rest is younger still */
 };
 
 /* ---- beats --------------------------------------------------------------------- */
@@ -71,7 +71,7 @@ tide_status tide_sql_refill(tide_ledger *ledger, uint32_t account, uint8_t after
     static const enum tide_sql texts[2][2] = {{SQL_REFILL_SAME, SQL_REFILL_BELOW},
                                               {SQL_REFILL_SAME_PAUSED, SQL_REFILL_BELOW_PAUSED}};
     size_t count = 0;
-    /* Always read anew: a pause may have come in another transaction. */
+    /* Read again each time: another transaction may have paused something. */
     if (!self->in_tx)
         self->paused_known = false;
     tide_status rc = tide_sql_paused_load(self, err);
@@ -171,8 +171,8 @@ static size_t slice_of(size_t wanted)
     return wanted < PICKS_MAX ? wanted : PICKS_MAX;
 }
 
-/* Adds rows that the filter means, from the index that `text` names, until there
- * are `count_max` of them. */
+/* Adds rows that match the filter, from the index of statement `text`, until there are
+ * `count_max` of them. */
 static tide_status pick(struct tide_sqlite *self, enum tide_sql text,
                         const struct tide_job_filter *filter, size_t count_max, tide_error *err)
 {
@@ -203,7 +203,7 @@ static tide_status pick(struct tide_sqlite *self, enum tide_sql text,
     return rc;
 }
 
-/* One slice of the rows that a filter means: the one it names, or from two indexes. */
+/* One slice of the rows that match a filter: the one with its id, or rows from two indexes. */
 static tide_status pick_slice(struct tide_sqlite *self, enum tide_sql first, enum tide_sql second,
                               const struct tide_job_filter *filter, tide_error *err)
 {
@@ -226,7 +226,7 @@ static tide_status retry_one(struct tide_sqlite *self, const struct picked *pick
     bool conflict = true;
     tide_status rc = TIDE_OK;
     for (int i = 0; rc == TIDE_OK && conflict && i < 2; i++) {
-        /* Another one of its key was queued since; both have to run (G5). */
+        /* Another job of its key was enqueued since; both have to run (G5). */
         sqlite3_stmt *stmt = sql_of(self, texts[i]);
         tide_bind_u64(stmt, 1, picked->id);
         rc = tide_db_try(&self->db, stmt, &conflict, err);
@@ -299,7 +299,8 @@ tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, u
     if (rc == TIDE_OK)
         rc = tide_sql_tally_write(self, mark, changes, err);
 
-    /* All that run get the wish, named or not: their process looks for it. */
+    /* All running jobs get the cancel request, also those that are not returned: the process
+     * that runs them checks for it. */
     self->picks_count = 0;
     if (rc == TIDE_OK)
         rc = pick(self, filter->id != 0 ? SQL_PICK_ID : SQL_PICK_RUNNING, filter, PICKS_MAX, err);
@@ -335,7 +336,7 @@ tide_status tide_sql_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_
     return rc;
 }
 
-/* It is done, and waits for nobody: a canceled one may still have. */
+/* Makes the job done, and deletes its own dependencies: a canceled job may still have some. */
 static tide_status accept_one(struct tide_sqlite *self, const struct picked *picked,
                               uint64_t now_unix_ms, tide_error *err)
 {
@@ -366,7 +367,7 @@ tide_status tide_sql_accept(tide_tx *tx, const struct tide_job_filter *filter, u
             self->picks[count++] = self->picks[i];
     for (size_t i = 0; rc == TIDE_OK && i < count; i++)
         rc = accept_one(self, &self->picks[i], now_unix_ms, err);
-    /* Only then: one that waited for another of them no longer does. */
+    /* After all are accepted: one that waited for another of them no longer does. */
     for (size_t i = 0; rc == TIDE_OK && i < count; i++)
         rc = tide_sql_tally_release(self, self->picks[i].id, err);
     if (rc == TIDE_OK)
@@ -427,7 +428,7 @@ static tide_status over_budget_add(struct tide_changes *changes, const struct pi
 static tide_status reclaim_one(struct tide_sqlite *self, const struct picked *picked,
                                uint64_t now_unix_ms, struct tide_changes *changes, tide_error *err)
 {
-    /* A budget of 0 has no end; a wish costs nothing. */
+    /* A budget of 0 is unlimited; a requested cancel costs no attempt. */
     bool over =
         !picked->cancel && picked->attempts_max > 0 && picked->attempts + 1 >= picked->attempts_max;
     bool fails = over && !picked->splits;
@@ -471,7 +472,7 @@ tide_status tide_sql_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint
 
 /* ---- purge --------------------------------------------------------------------- */
 
-/* Why a finished row must stay: its cycle is unfinished, or somebody needs it. */
+/* Whether a finished row must stay: its cycle is unfinished, or a job needs it. */
 static tide_status purge_kept(struct tide_sqlite *self, const struct picked *picked, bool *kept_out,
                               tide_error *err)
 {
@@ -487,7 +488,7 @@ static tide_status purge_kept(struct tide_sqlite *self, const struct picked *pic
             tide_db_end(stmt);
         }
     }
-    /* Nobody waits for a done one (Q1). */
+    /* No job waits for a done one (Q1). */
     if (rc == TIDE_OK && !kept && picked->state != TIDE_ROW_DONE) {
         sqlite3_stmt *stmt = sql_of(self, SQL_DEP_NEEDED);
         tide_bind_u64(stmt, 1, picked->id);
@@ -499,7 +500,7 @@ static tide_status purge_kept(struct tide_sqlite *self, const struct picked *pic
     return rc;
 }
 
-/* Collects finished rows that are old enough; goes on where the last one ended. */
+/* Collects finished rows that are old enough; continues where the last purge ended. */
 static tide_status purge_look(struct tide_sqlite *self, uint64_t before, size_t count_max,
                               uint64_t newest, tide_error *err)
 {
@@ -566,8 +567,8 @@ tide_status tide_sql_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t
     uint64_t newest = row ? tide_column_u64(stmt, 0) : 0;
     tide_db_end(stmt);
     rc = purge_look(self, finished_before_unix_ms, slice_of(count_max), newest, err);
-    /* All are judged before the first goes: what one of them waited for is freed at the next
-     * look, whichever of the two is older. */
+    /* All are checked before the first is deleted: a job that one of them waits for can be
+     * deleted by the next purge, whichever of the two is older. */
     for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++) {
         bool kept = false;
         rc = purge_kept(self, &self->picks[i], &kept, err);

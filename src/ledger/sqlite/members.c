@@ -1,8 +1,7 @@
-/* members.c - members of a fleet, what they hold, and enqueues asked twice, in a
- * SQLite file.
+/* members.c - members of a fleet, what they hold, and repeated enqueues, in a SQLite file.
  *
- * Processes on one machine may share a file, and tests run a fleet on one.  There is one
- * clock then: `now_unix_ms` is the database's. */
+ * Processes on one machine may share a file, and tests run a fleet on one.  All use the clock
+ * of that machine: `now_unix_ms` serves as the database's clock. */
 #include "ledger/sqlite/sqlite.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -39,8 +38,8 @@ tide_status tide_sql_member_join(tide_ledger *ledger, const struct tide_member *
     struct tide_sqlite *self = sqlite_of(ledger);
     tide_tx *tx = NULL;
     TIDE_ASSERT(member->owner != 0);
-    /* One that was declared dead joins again under another number: its old row must not
-     * refuse this transaction. */
+    /* A member that was declared dead joins again with another number: the fence of its old
+     * row must not refuse this transaction. */
     const uint64_t old_owner = self->owner;
     self->owner = 0;
     tide_status rc = tide_tx_begin(ledger, &tx, err);
@@ -112,7 +111,7 @@ tide_status tide_sql_members_bury(struct tide_sqlite *self, uint64_t owner, uint
                                   tide_error *err)
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_MEMBER_PASSED);
-    /* Whoever asks is alive, however late it is. */
+    /* The caller itself is alive, even if its lease has expired. */
     tide_bind_u64(stmt, 1, owner);
     tide_bind_u64(stmt, 2, now_unix_ms);
     tide_status rc = tide_db_run(&self->db, stmt, err);
@@ -127,8 +126,8 @@ tide_status tide_sql_members_bury(struct tide_sqlite *self, uint64_t owner, uint
 
 /* ---- accounts ------------------------------------------------------------------------ */
 
-/* A member whose lease passed holds its accounts until it is declared dead: only then do
- * its own transactions end. */
+/* A member whose lease expired holds its accounts until it is declared dead: only then are
+ * its own transactions refused. */
 tide_status tide_sql_accounts_take(tide_tx *tx, const uint32_t *accounts, size_t count,
                                    uint64_t owner, bool *taken_out, uint64_t now_unix_ms,
                                    tide_error *err)
@@ -168,8 +167,8 @@ struct share {
     uint64_t before, before_until; /* what it had, and until when that still counts */
 };
 
-/* What a share may have used of the limit in the window that ends now.  One that ran out
- * was used until then, so it counts for a window more. */
+/* The most that a share can have used of the limit in the window that ends now.  An expired
+ * share was used until its end, so it counts for one more window. */
 static uint64_t share_weight(const struct share *share, uint32_t window_ms, uint64_t now_unix_ms)
 {
     uint64_t weight = now_unix_ms < share->until + window_ms ? share->units : 0;
@@ -181,7 +180,7 @@ static uint64_t share_weight(const struct share *share, uint32_t window_ms, uint
 struct shares {
     struct share own;
     uint64_t others_weight;
-    uint64_t others_count; /* that have or want a part now */
+    uint64_t others_count; /* members that have or want a share now */
 };
 
 static tide_status shares_read(struct tide_sqlite *self, const char *limit, uint64_t owner,
@@ -219,7 +218,7 @@ static struct share share_next(const struct share *own, uint64_t units, uint64_t
         next.before = own->before;
         next.before_until = own->before_until;
     }
-    /* What it had may have been used up to this moment, or up to its end. */
+    /* The old share may have been used until now, or until its end. */
     uint64_t used_until = own->until < now_unix_ms ? own->until : now_unix_ms;
     if (own->units > units && used_until + window_ms > now_unix_ms) {
         if (own->units > next.before)
@@ -253,8 +252,8 @@ tide_status tide_sql_grant(tide_tx *tx, const char *limit, uint64_t owner, uint6
     tide_status rc = shares_read(self, limit, owner, window_ms, now_unix_ms, &shares, err);
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
-    /* Somebody who gets nothing now is counted all the same: the others make room when
-     * they ask again.  Where there is less than a unit for each, the first ones get one. */
+    /* A member that gets nothing now is counted too: the others make room at their next
+     * request.  If there is less than one unit for each, the first ones get one. */
     uint64_t part = units_max / (shares.others_count + 1);
     if (part == 0 && units_max > 0)
         part = 1;
@@ -290,7 +289,7 @@ tide_status tide_sql_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_er
     return TIDE_OK;
 }
 
-/* ---- enqueues that may be asked twice --------------------------------------------------- */
+/* ---- enqueues that may be repeated ------------------------------------------------------ */
 
 tide_status tide_sql_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
                                size_t ids_max, size_t *count_out, tide_error *err)

@@ -1,4 +1,4 @@
-/* read.c - what commands ask. */
+/* read.c - queries for commands. */
 #include "ledger/sqlite/sqlite.h"
 #include "base/check.h"
 #include "base/limits.h"
@@ -45,7 +45,7 @@ static void job_read(sqlite3_stmt *stmt, struct tide_job_row *row)
     };
 }
 
-/* The narrowest way to the rows a filter means. */
+/* The statement that reads the fewest rows for a filter. */
 static enum tide_sql text_for(const struct tide_job_filter *filter)
 {
     if (filter->id != 0)

@@ -27,7 +27,7 @@ tide_status tide_sql_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope
         rc = tide_db_run(&self->db, stmt, err);
         id = (uint64_t)sqlite3_last_insert_rowid(self->db.handle);
     } else if (!same) {
-        /* Jobs that wait keep the scope they were queued with. */
+        /* Pending jobs keep the scope they were enqueued with. */
         stmt = sql_of(self, SQL_KIND_SCOPE);
         tide_bind_u64(stmt, 1, id);
         (void)sqlite3_bind_int(stmt, 2, (int)scope);
@@ -150,7 +150,7 @@ tide_status tide_sql_account_halt(tide_tx *tx, uint32_t account, bool halted, co
     return tide_sql_change_one(self, stmt, "account", account, err);
 }
 
-/* One flag of one row; what is paused is read anew. */
+/* Sets one flag of one row; what is paused is read again. */
 static tide_status flag(tide_tx *tx, enum tide_sql text, const char *what, uint32_t id, bool value,
                         tide_error *err)
 {

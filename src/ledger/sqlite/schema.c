@@ -55,7 +55,7 @@ static const char schema_first[] =
     " payload TEXT) STRICT;"
     "CREATE TABLE note (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;";
 
-/* Jobs that commands look for and claims do not: failed, canceled, blocked and
+/* Jobs that commands search for and claims do not: failed, canceled, blocked and
  * delayed ones.  One index for all of them, because each index costs every claim
  * a cursor, used or not; a job that is queued, runs and is done is never in it. */
 #define ASIDE_OF(j)                                                                                \
@@ -74,8 +74,8 @@ static const char schema_second[] =
     " since INTEGER NOT NULL, notified INTEGER, text TEXT, PRIMARY KEY (condition, account))"
     " STRICT, WITHOUT ROWID;";
 
-/* Version 3: members and what they hold, wishes to cancel what runs, and enqueues that
- * may be asked twice. */
+/* Version 3: members and what they hold, requests to cancel running jobs, and enqueues that
+ * may be repeated. */
 static const char schema_third[] =
     "ALTER TABLE account ADD COLUMN owner INTEGER;"
     "ALTER TABLE account ADD COLUMN archive TEXT;"
@@ -87,7 +87,7 @@ static const char schema_third[] =
     "CREATE TABLE share (name TEXT NOT NULL, owner INTEGER NOT NULL, units INTEGER NOT NULL,"
     " until INTEGER NOT NULL, units_before INTEGER NOT NULL DEFAULT 0,"
     " before_until INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (name, owner)) STRICT, WITHOUT ROWID;"
-    /* The ids are a JSON array, to be read with any tool. */
+    /* The ids are a JSON array, which any tool can read. */
     "CREATE TABLE batch (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, ids TEXT NOT NULL,"
     " made INTEGER NOT NULL) STRICT;"
     "CREATE INDEX batch_made ON batch (made);";
@@ -120,7 +120,7 @@ const struct tide_schema tide_ledger_schema = {
     "SELECT id, cycle, size, not_before, account, kind, open_deps, attempts, attempts_max,"        \
     " priority, traits FROM job "
 
-/* Owners whose claims and accounts nobody may take. */
+/* Owners whose claims and accounts no other process may take. */
 #define LIVING "(SELECT owner FROM member WHERE dead = 0)"
 
 #define REFILL_SAME                                                                                \
@@ -161,7 +161,7 @@ const struct tide_schema tide_ledger_schema = {
 
 const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_BEGIN] = "BEGIN IMMEDIATE",
-    [SQL_DATA_VERSION] = "PRAGMA data_version", /* changes with what others commit */
+    [SQL_DATA_VERSION] = "PRAGMA data_version", /* changes when another connection commits */
     [SQL_COMMIT] = "COMMIT",
     [SQL_ROLLBACK] = "ROLLBACK",
     [SQL_SAVEPOINT] = "SAVEPOINT one",
@@ -247,7 +247,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_DETAIL_DELETE] = "DELETE FROM detail WHERE job = ?1",
     [SQL_DEP_INSERT] = "INSERT INTO dep (needs, job) VALUES (?1, ?2)",
     [SQL_DEP_ADD] = "INSERT INTO dep (needs, job) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-    /* Not those it needs itself alone, but what these need too. */
+    /* All dependencies of a job, direct and indirect. */
     [SQL_DEP_ALL_NEEDS] = "WITH RECURSIVE needed (id) AS (SELECT needs FROM dep WHERE job = ?1"
                           " UNION SELECT d.needs FROM needed n CROSS JOIN dep d ON d.job = n.id)"
                           " SELECT id FROM needed",
@@ -299,8 +299,8 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_PURGE_SCAN] = "SELECT id, state, finished, created, cycle FROM job WHERE id > ?1"
                        " ORDER BY id LIMIT ?2",
     [SQL_JOB_DELETE] = "DELETE FROM job WHERE id = ?1",
-    /* One whose outcome nobody knows outlives its job: whoever tries the same again has
-     * to look first, however long ago it was (E1.9). */
+    /* An intent with an unknown outcome outlives its job: a later job that retries the same
+     * must look it up first, however long ago it was (E1.9). */
     [SQL_INTENT_DELETE_JOB] = "DELETE FROM intent WHERE job = ?1 AND state IN (1, 2)",
 
     [SQL_STREAM_GET] = STREAM " WHERE account = ?1 AND name = ?2",
@@ -332,7 +332,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_CYCLE_UNFINISHED] = "SELECT ordinal FROM cycle WHERE stream = ?1 AND ordinal >= ?2"
                              " AND (outstanding > 0 OR failed > 0) ORDER BY ordinal LIMIT 1",
     [SQL_STREAM_CURSOR] = "SELECT cursor FROM stream WHERE id = ?1",
-    /* Each part by the index that has just these rows: done ones are never read. */
+    /* Each part uses the index that has just these rows: done ones are never read. */
     [SQL_WORK_LEFT] =
         "SELECT g.cycle, g.kind, g.state, g.n, g.items, k.name FROM"
         " (SELECT cycle, kind, state, count(*) AS n, sum(iif(json_valid(payload),"
@@ -348,7 +348,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
         "  GROUP BY cycle, kind, state) g LEFT JOIN kind k ON k.id = g.kind"
         " ORDER BY g.cycle, g.kind, g.state",
 
-    /* What a person accepted stays accepted; what is retried and fails is bad again. */
+    /* An accepted item stays accepted; a retried item that fails is bad again. */
     [SQL_BAD_ADD] = "INSERT INTO bad (account, kind, item, state, cycle, first_seen, last_tried,"
                     " retries, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, 0, ?7)"
                     " ON CONFLICT (account, kind, item) DO UPDATE SET"
@@ -370,7 +370,8 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_SCHEDULE_SET] = "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start,"
                          " payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
                          " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
-                         /* The grid outlives the process; another period is another grid. */
+                         /* The grid of slots is kept across starts; another period is another
+                          * grid. */
                          " anchor = iif(period = excluded.period, anchor, excluded.anchor),"
                          " period = excluded.period,"
                          " per_account = excluded.per_account, at_start = excluded.at_start,"
@@ -378,7 +379,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_SCHEDULE_GET] = "SELECT id FROM schedule WHERE name = ?1",
     [SQL_SCHEDULE_LIST] = "SELECT id, kind, period, anchor, slot_last, per_account, at_start, name,"
                           " payload FROM schedule ORDER BY id",
-    /* Slots only grow, so one number per schedule decides as a row per slot would. */
+    /* Slots only grow, so one number per schedule is enough, as a row per slot would be. */
     [SQL_SCHEDULE_FIRE] = "UPDATE schedule SET slot_last = ?2, fired = ?3"
                           " WHERE id = ?1 AND slot_last < ?2",
     [SQL_SCHEDULE_BY_ID] = "SELECT 1 FROM schedule WHERE id = ?1",

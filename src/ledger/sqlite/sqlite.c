@@ -40,7 +40,7 @@ static void forget(struct tide_sqlite *self)
     tide_map_clear(&self->accounts);
 }
 
-/* Counts up the member's own row: a dead member has none to count (Q4). */
+/* Counts up the member's own row: fails for a dead member (Q4). */
 static tide_status fence(struct tide_sqlite *self, tide_error *err)
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_MEMBER_FENCE);
@@ -55,8 +55,8 @@ static tide_status fence(struct tide_sqlite *self, tide_error *err)
 
 static void rollback(tide_tx *tx);
 
-/* Whatever is remembered from one transaction to the next was true when nobody else had
- * written: a command, or a second engine, may have the same file open. */
+/* Drops what is cached between transactions if another connection has written to the file: a
+ * command, or a second engine, may have it open. */
 static tide_status remember(struct tide_sqlite *self, tide_error *err)
 {
     sqlite3_stmt *stmt = sql_of(self, SQL_DATA_VERSION);
@@ -81,10 +81,11 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     TIDE_ASSERT(!self->in_tx);
     TIDE_ASSERT(!self->read_only);
     if (self->broken != TIDE_OK)
-        return tide_error_set(err, self->broken,
-                              "%s: an earlier write could not be made safe; stop, check the disk "
-                              "and start again",
-                              self->db.path);
+        return tide_error_set(
+            err, self->broken,
+            "%s: an earlier write could not be synced to disk; stop, check the disk "
+            "and start again",
+            self->db.path);
     tide_status rc = tide_db_run(&self->db, sql_of(self, SQL_BEGIN), err);
     if (rc != TIDE_OK)
         return rc;
@@ -138,8 +139,8 @@ static tide_status commit(tide_tx *tx, tide_error *err)
             self->owner = 0;
         return TIDE_OK;
     }
-    /* Whether a failed sync left the pages on disk is not known; asking again
-     * may be answered with a lie (E1.10). */
+    /* After a failed sync it is unknown whether the pages are on disk, and a second sync may
+     * report success falsely (E1.10). */
     if (rc == TIDE_IO)
         self->broken = TIDE_IO;
     rollback(tx);
@@ -170,10 +171,10 @@ static struct pg_conn *tx_no_postgres(tide_tx *tx)
 
 /* ---- callbacks --------------------------------------------------------------------- */
 
-/* Callers run statements of their own on the handle, inside a savepoint.  One that ends the
- * transaction (COMMIT, ROLLBACK, ON CONFLICT ROLLBACK) would leave all that follows outside of
- * any, stored statement by statement.  So no commit succeeds while a savepoint is open, and
- * the end of the savepoint tells (tide_tx_over). */
+/* Callers run statements of their own on the handle, inside a savepoint.  If one ends the
+ * transaction (COMMIT, ROLLBACK, ON CONFLICT ROLLBACK), all statements that follow would run
+ * outside of any transaction and be stored one by one.  So no commit succeeds while a savepoint
+ * is open, and the end of the savepoint reports it (tide_tx_over()). */
 static int commit_wanted(void *arg)
 {
     struct tide_sqlite *self = arg;
@@ -216,8 +217,8 @@ static bool tx_over(tide_tx *tx)
 
 tide_status tide_sql_over(struct tide_sqlite *self, tide_status rc, tide_error *err)
 {
-    /* A full disk or a failed read may have ended it; else the callback did, and whoever
-     * knows it tries again without. */
+    /* A full disk or a failed read may have ended it; else the callback did, and the caller
+     * retries without that callback. */
     if (rc != TIDE_DISK_FULL && rc != TIDE_IO && rc != TIDE_CORRUPT && rc != TIDE_NO_MEMORY)
         rc = tide_error_set(err, TIDE_AGAIN, "%s: a callback ended the transaction it ran in",
                             self->db.path);
@@ -225,7 +226,7 @@ tide_status tide_sql_over(struct tide_sqlite *self, tide_status rc, tide_error *
     return rc;
 }
 
-/* SQLite finds the innermost savepoint of a name, so one name serves the stack. */
+/* SQLite finds the innermost savepoint of a name, so one name is enough for the stack. */
 tide_status tide_sql_savepoint(struct tide_sqlite *self, tide_error *err)
 {
     tide_status rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT), err);
@@ -257,7 +258,7 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     tide_status rc = TIDE_OK;
     if (!keep) {
         rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_UNDO), err);
-        /* What was read since may have been written since. */
+        /* Values cached since the savepoint may have been undone. */
         forget(self);
         self->paused_known = false;
         self->deps_known = false;
@@ -265,7 +266,7 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     }
     if (rc == TIDE_OK)
         rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_END), err);
-    /* The rest of the transaction would be built on what should be gone. */
+    /* The rest of the transaction would build on changes that should have been undone. */
     if (rc != TIDE_OK)
         self->tx_failed = rc;
     return rc;
@@ -295,7 +296,7 @@ static void destroy(struct tide_sqlite *self)
     tide_mem_free(mem, self, sizeof *self);
 }
 
-/* After an unclean stop the file is read through once, before we build on it. */
+/* After an unclean stop the whole file is checked once before it is used. */
 static tide_status check_after_crash(struct tide_sqlite *self, tide_error *err)
 {
     int64_t running = 0;
@@ -314,7 +315,7 @@ static tide_status check_after_crash(struct tide_sqlite *self, tide_error *err)
     return rc;
 }
 
-/* Marks the run, so that the next start knows whether this one ended well. */
+/* Marks the run, so that the next start knows whether this one ended cleanly. */
 static tide_status record_start(struct tide_sqlite *self, const struct tide_ledger_options *options,
                                 tide_error *err)
 {
@@ -336,8 +337,8 @@ static tide_status record_start(struct tide_sqlite *self, const struct tide_ledg
     return rc;
 }
 
-/* The target of a copy has another application id until the copy is whole, so that no
- * version of the program takes it for a ledger.  A new one has it from the start. */
+/* The target of a copy has another application id until the copy is complete, so that no
+ * version of the program takes it for a ledger.  A new target has it from the start. */
 static tide_status look_for_copy(struct tide_sqlite *self,
                                  const struct tide_ledger_options *options,
                                  struct tide_schema *schema, tide_error *err)
@@ -368,9 +369,9 @@ static tide_status open_file(struct tide_sqlite *self, const struct tide_ledger_
                               "%s: there is no such file; start the engine "
                               "once to create it",
                               options->path);
-    /* Private from birth: SQLite would follow the umask.  An empty file is a new one,
-     * and the log takes its mode from it.  If it cannot be made, the open below says
-     * why, with advice. */
+    /* Created private: SQLite would follow the umask.  An empty file counts as new, and the
+     * log takes its mode from it.  If it cannot be created, the open below says why, with
+     * advice. */
     if (!exists)
         (void)tide_file_replace(self->world, options->path, TIDE_TEXT_NONE, 0600, NULL);
     struct tide_db_options db = {
@@ -475,7 +476,7 @@ static tide_status checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tid
     int done = 0;
     int code = sqlite3_wal_checkpoint_v2(self->side.handle, "main", SQLITE_CHECKPOINT_PASSIVE,
                                          &pages, &done);
-    /* Busy: somebody reads or another checkpoint runs.  The rest is done next time. */
+    /* Busy: a reader is active or another checkpoint runs.  The rest is done next time. */
     if (code != SQLITE_OK && code != SQLITE_BUSY)
         return tide_db_failed(&self->side, code, "copy the log into the file", err);
     *pages_left_out = pages > done ? (uint32_t)(pages - done) : 0;
@@ -488,7 +489,7 @@ static tide_status copy_into(tide_db *source, tide_db *target, tide_error *err)
     if (backup == NULL)
         return tide_db_failed(target, sqlite3_extended_errcode(target->handle), "begin the copy",
                               err);
-    /* All pages in one step: one snapshot, which no writer can restart. */
+    /* All pages in one step: one snapshot, and no writer can make the copy start over. */
     int code = sqlite3_backup_step(backup, -1);
     int end = sqlite3_backup_finish(backup);
     if (code != SQLITE_DONE)
@@ -507,7 +508,7 @@ static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err
     if (exists)
         return tide_error_set(err, TIDE_EXISTS, "%s: already exists; name a new file", path);
 
-    /* A killed copy must not look like a ledger: it gets its name when it is whole. */
+    /* A killed copy must not look like a ledger: it gets its name when it is complete. */
     char partial[4096];
     if ((size_t)snprintf(partial, sizeof partial, "%s.partial", path) >= sizeof partial)
         return tide_error_set(err, TIDE_INVALID, "%.100s...: the name is too long", path);

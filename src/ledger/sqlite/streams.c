@@ -298,7 +298,7 @@ tide_status tide_sql_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_u
     if (rc != TIDE_OK)
         return tide_sql_end(self, rc);
     TIDE_ASSERT(from <= to);
-    /* By the one way that asserts the rule again (G4). */
+    /* Through the one function that checks the rule again (G4). */
     if (from < to)
         rc = tide_sql_cursor_move(tx, stream, from, to, now_unix_ms, cursor_out, err);
     else if (cursor_out != NULL)
