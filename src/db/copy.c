@@ -8,7 +8,7 @@ static tide_status copy_pages(tide_db *source, tide_db *target, tide_error *err)
     if (backup == NULL)
         return tide_db_failed(target, sqlite3_extended_errcode(target->handle), "begin the copy",
                               err);
-    /* All pages in one step: one snapshot, which no writer can restart. */
+    /* All pages in one step: one snapshot, and no writer can make the copy start over. */
     const int code = sqlite3_backup_step(backup, -1);
     const int end = sqlite3_backup_finish(backup);
     if (code != SQLITE_DONE)

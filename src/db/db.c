@@ -134,8 +134,8 @@ tide_status tide_db_open(const struct tide_db_options *options, tide_mem *mem, t
         rc = tide_db_failed(&db, code, "open", err);
     if (rc == TIDE_OK)
         rc = set_up(&db, options, err);
-    /* SQLite falls back to reading when it may not write; we want to know now,
-     * not at the first job. */
+    /* SQLite falls back to read-only when it may not write; report that now, not at the
+     * first job. */
     if (rc == TIDE_OK && !options->read_only && sqlite3_db_readonly(db.handle, "main") == 1)
         rc = tide_error_set(err, TIDE_IO, "%s: may be read but not written; check its permissions",
                             options->path);
@@ -207,7 +207,7 @@ sqlite3_stmt *tide_db_prepare(tide_db *db, size_t number)
     return db->stmts[number];
 }
 
-/* What sqlite3_step() says, or why there is nothing to step (D4). */
+/* The code of sqlite3_step(), or why the statement could not be prepared (D4). */
 static int step(tide_db *db, sqlite3_stmt *stmt)
 {
     return stmt != NULL ? sqlite3_step(stmt) : db->unprepared;

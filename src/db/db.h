@@ -57,7 +57,7 @@ void tide_db_close(tide_db *db); /* a zeroed one is fine */
  * drain).  Process-wide, so a library must not decide it.  Harmless when late. */
 void tide_db_tune_process(void);
 
-/* Whether the file is there, asked of the VFS that would open it. */
+/* Whether the file exists, by the VFS that would open it. */
 tide_status tide_db_exists(const char *path, const char *vfs, bool *exists_out, tide_error *err);
 
 /* sql[i] becomes statement i.  The texts outlive the connection, the array need not. */
@@ -83,7 +83,7 @@ static inline sqlite3_stmt *tide_db_stmt(tide_db *db, size_t number)
  * failure. */
 tide_status tide_db_step(tide_db *db, sqlite3_stmt *stmt, bool *row_out, tide_error *err);
 /* The same for a walk through all rows: while (tide_db_next(db, stmt, &rc, err)).  False at
- * the end, or after a failure, which *rc_out tells.  Who breaks off calls tide_db_end(). */
+ * the end, or after a failure (*rc_out).  A caller that stops early calls tide_db_end(). */
 static inline bool tide_db_next(tide_db *db, sqlite3_stmt *stmt, tide_status *rc_out,
                                 tide_error *err)
 {
@@ -101,7 +101,7 @@ static inline void tide_db_end(sqlite3_stmt *stmt)
     (void)sqlite3_reset(stmt);
 }
 
-/* Numbers of ours are unsigned; SQLite keeps the same 64 bits. */
+/* Our numbers are unsigned; SQLite stores the same 64 bits. */
 static inline void tide_bind_u64(sqlite3_stmt *stmt, int at, uint64_t number)
 {
     (void)sqlite3_bind_int64(stmt, at, (sqlite3_int64)number);

@@ -10,7 +10,7 @@ struct marks {
 };
 
 /* In one transaction: between two reads another connection may create the file, and its
- * version with the application id of an empty file looks like somebody else's. */
+ * version with the application id of an empty file would look like another program's. */
 static tide_status read_marks(tide_db *db, struct marks *marks, tide_error *err)
 {
     tide_status rc = tide_db_exec(db, "BEGIN", err);
@@ -61,8 +61,8 @@ static tide_status step(tide_db *db, const struct tide_schema *schema, uint32_t 
     return rc == TIDE_OK ? tide_db_exec(db, mark, err) : rc;
 }
 
-/* All steps in one transaction: a crash leaves the version there was, or the newest, and
- * never one in between that a program which only reads would have to refuse. */
+/* All steps in one transaction: a crash leaves the old version or the newest, never one in
+ * between, which a read-only program would have to refuse. */
 tide_status tide_migrate(tide_db *db, const struct tide_schema *schema, uint32_t version,
                          tide_error *err)
 {

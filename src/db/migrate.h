@@ -1,13 +1,13 @@
-/* migrate.h - bringing a file to the schema this program speaks.
+/* migrate.h - upgrades an SQLite file to the schema of this program.
  *
  * A file says whose it is (application_id) and how old it is (user_version).
  * Migrations are an ordered list that only ever grows; step n turns version n
- * into n+1.  All that are missing are one transaction, so that a crash leaves the
- * version there was or the newest, never one in between.
- * A new file walks the same steps as an old one: there is one path to test.
+ * into n+1.  All missing steps are one transaction, so that a crash leaves the old
+ * version or the newest, never one in between.
+ * A new file takes the same steps as an old one: there is one path to test.
  *
  * Invariants:
- *   V1  a file of somebody else, or of a newer version, is not written to.
+ *   V1  a file of another program, or of a newer version, is not written to.
  *   V2  user_version changes in the same transaction as the schema.
  */
 #ifndef TIDE_DB_MIGRATE_H
@@ -26,7 +26,7 @@ struct tide_schema {
  * ours.  TIDE_NEWER.  Writes nothing. */
 tide_status tide_migrate_look(tide_db *db, const struct tide_schema *schema, uint32_t *version_out,
                               tide_error *err);
-/* Walks the missing steps.  The file has been looked at. */
+/* Runs the missing steps; `version` is from tide_migrate_look(). */
 tide_status tide_migrate(tide_db *db, const struct tide_schema *schema, uint32_t version,
                          tide_error *err);
 

@@ -1,4 +1,4 @@
-/* pg.c - see pg.h: what went wrong, and connecting. */
+/* pg.c - see pg.h: errors, and connecting. */
 #include "db/pg_inside.h"
 
 #include <inttypes.h>
@@ -17,9 +17,9 @@ static bool state_is(const char *sqlstate, const char *start)
     return strncmp(sqlstate, start, strlen(start)) == 0;
 }
 
-/* 25006 and 0A000 are what a standby says to a transaction that writes: it is one until
- * somebody promotes it, or we find the primary.  0A000 is also what becomes of a prepared
- * statement whose tables were upgraded: it is prepared again on another connection. */
+/* A standby answers 25006 or 0A000 to a transaction that writes, until it is promoted or we
+ * connect to the primary.  0A000 also comes from a prepared statement whose tables were
+ * upgraded: it is prepared again on another connection. */
 tide_status tide_pg_status(const char *sqlstate)
 {
     static const struct {
@@ -89,9 +89,9 @@ void tide_pg_disconnect(tide_pg *pg)
         memset(pg->prepared, 0, pg->sql_count * sizeof pg->prepared[0]);
 }
 
-/* What a server said that did not let us in; libpq gives no SQLSTATE for it, only the
- * words, and those are translated on some servers.  Not being let in for now is what
- * passes by itself; a wrong password or database is not. */
+/* The server refused the connection.  libpq gives no SQLSTATE for that, only the message,
+ * which some servers translate.  A temporary refusal is TIDE_NETWORK; a wrong password or
+ * database is not. */
 static tide_status connect_failed(tide_pg *pg, tide_error *err)
 {
     char line[240];
@@ -139,8 +139,8 @@ tide_status tide_pg_failed(tide_pg *pg, const PGresult *result, tide_error *err)
                               line);
     if (state_is(sqlstate, "26000") || state_is(sqlstate, "42P05"))
         pg->pooled = true;
-    /* Nobody can be written to while a standby is not yet the primary: another connection
-     * may find one later.  BEGIN READ WRITE is refused there as a feature it does not have. */
+    /* A standby cannot be written to until it is promoted; another connection may find the
+     * primary later.  It refuses BEGIN READ WRITE as an unsupported feature. */
     const char *standby = PQparameterStatus(pg->conn, "in_hot_standby");
     if (state_is(sqlstate, "0A000") && standby != NULL && strcmp(standby, "on") == 0)
         sqlstate = "25006";
@@ -158,7 +158,7 @@ tide_status tide_pg_not_connected(const tide_pg *pg, tide_error *err)
 
 /* ---- connecting ---------------------------------------------------------------- */
 
-/* Takes ?tidemark_pooler=1 out of the URL: libpq refuses words it does not know. */
+/* Removes ?tidemark_pooler=1 from the URL: libpq refuses options it does not know. */
 static void take_pooler(tide_pg *pg)
 {
     char *at = strstr(pg->url, "tidemark_pooler=");
@@ -202,7 +202,7 @@ static tide_status make_name(tide_pg *pg, tide_error *err)
     return TIDE_OK;
 }
 
-/* What a server sends beside answers (notices) is nothing anybody asked for. */
+/* Ignores notices of the server. */
 static void no_notice(void *arg, const PGresult *result)
 {
     (void)arg;
@@ -237,8 +237,8 @@ static void make_settings(tide_pg *pg, const char *more)
     }
 }
 
-/* A session of our own gets its settings once.  Behind a pooler they would stay with a
- * server connection that serves others next: there each transaction sets its own. */
+/* A session of our own gets its settings once.  Behind a pooler they would stay on a server
+ * connection that serves other clients next: there each transaction sets its own. */
 static tide_status set_up_session(tide_pg *pg, tide_error *err)
 {
     PGresult *result = PQexec(pg->conn, "SELECT pg_catalog.pg_backend_pid()");
@@ -248,7 +248,7 @@ static tide_status set_up_session(tide_pg *pg, tide_error *err)
         tide_pg_disconnect(pg);
         return rc;
     }
-    /* A pooler hands out numbers of its own: the server's process is another one. */
+    /* A pooler gives process numbers of its own, which differ from the server's. */
     uint64_t pid = 0;
     const char *text = PQgetvalue(result, 0, 0);
     bool same =
@@ -271,11 +271,11 @@ static tide_status connect_once(tide_pg *pg, tide_error *err)
     uint32_t seconds = (pg->connect_ms + 999) / 1000;
     (void)snprintf(timeout_s, sizeof timeout_s, "%" PRIu32, seconds < 2 ? 2 : seconds);
     (void)snprintf(user_timeout, sizeof user_timeout, "%" PRIu32, pg->connect_ms * 3);
-    /* Who writes passes over a standby to the next host that the URL names. */
+    /* A writer skips a standby and tries the next host of the URL. */
     const char *server = pg->read_only              ? "any"
                          : PQlibVersion() >= 140000 ? "primary"
                                                     : "read-write";
-    /* The URL comes first among equals: whatever it names beats what stands before it. */
+    /* Options in the URL override the ones listed before it. */
     const char *const keys[] = {"connect_timeout",
                                 "keepalives_idle",
                                 "keepalives_interval",

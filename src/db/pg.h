@@ -1,19 +1,19 @@
-/* pg.h - a thin helper over libpq, for PostgreSQL as db.h is for SQLite.
+/* pg.h - a thin helper over libpq: for PostgreSQL what db.h is for SQLite.
  *
  * One connection, its statements prepared once and found by number, parameters as
  * plain values and whole arrays, and one mapping from SQLSTATE to our statuses with a
  * text that says what failed, on which server, and what to do.  It knows nothing of
  * jobs and starts no threads: a connection is used by one thread at a time.
  *
- * Passwords: a URL may carry one, but then it is in the caller's arguments for all to
- * see; PGPASSWORD, PGPASSFILE, ~/.pgpass and PGSERVICE are libpq's and work.  No text
- * of ours, no error, no log ever contains the URL's password or query.
+ * Passwords: a URL may carry one, but then every user of the machine can see it in the
+ * caller's arguments; PGPASSWORD, PGPASSFILE, ~/.pgpass and PGSERVICE are libpq's and work.
+ * No text of ours, no error, no log ever contains the URL's password or query.
  *
  * A pooler in transaction mode gives every transaction another server connection:
  * named statements may not be there.  It is recognised when connecting (the server's
  * process is not the one the handshake named), by SQLSTATE 26000 and 42P05, and by the
- * URL's own ?tidemark_pooler=1, which is taken out before libpq sees it; from then on
- * statements are unnamed, and the transaction that met it ends with TIDE_BUSY.
+ * URL's own ?tidemark_pooler=1, which is removed before libpq sees it; from then on
+ * statements are unnamed, and the transaction that detected it ends with TIDE_BUSY.
  *
  * Statuses: TIDE_NETWORK for a lost, refused or full server (57P01..57P05, 53300, 08xxx,
  * 57014 by time-out) and for a standby that cannot be written to (25006), TIDE_BUSY for
@@ -22,7 +22,7 @@
  * XX001/XX002, TIDE_EXISTS for 23505, else TIDE_IO.
  *
  * Invariants:
- *   P1  after TIDE_NETWORK the connection is closed; tide_pg_ready() makes a new one.
+ *   P1  after TIDE_NETWORK the connection is closed; tide_pg_ready() opens a new one.
  *   P2  a failed open leaves nothing open.
  *   P3  results are cleared before the next statement runs.
  */
@@ -57,9 +57,9 @@ struct tide_pg_options {
 tide_status tide_pg_open(const struct tide_pg_options *options, tide_mem *mem, tide_pg **pg_out,
                          tide_error *err);
 void tide_pg_close(tide_pg *pg); /* NULL is fine */
-/* Connects again when the connection was lost; one attempt. */
+/* Reconnects when the connection was lost; one attempt. */
 tide_status tide_pg_ready(tide_pg *pg, tide_error *err);
-/* Closes the connection; the next tide_pg_ready() makes a new one. */
+/* Closes the connection; the next tide_pg_ready() opens a new one. */
 void tide_pg_drop(tide_pg *pg);
 PGconn *tide_pg_handle(tide_pg *pg); /* NULL while not connected */
 /* What a transaction has to run first: "" unless behind a pooler. */
@@ -119,31 +119,31 @@ tide_status tide_pg_query(tide_pg *pg, const char *sql, PGresult **result_out, t
 tide_status tide_pg_exec(tide_pg *pg, const char *sql, tide_error *err);
 /* The same, with the last one's result: in text form, not binary. */
 tide_status tide_pg_texts(tide_pg *pg, const char *sql, PGresult **result_out, tide_error *err);
-/* The last statement's result becomes the caller's (PQclear()), for one who asks more
- * while looking at it. */
+/* Passes the last statement's result to the caller (PQclear()), for a caller that runs more
+ * statements while it reads the result. */
 PGresult *tide_pg_take(tide_pg *pg);
 /* COPY ... FROM STDIN with these bytes. */
 tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_error *err);
 
 /* ---- a lead ----
  *
- * The begin of a transaction and its first statement need no way to the server of their
- * own: they go along with whatever statement comes next, in one pipeline.  Not behind a
- * pooler, which would want its settings in between. */
+ * The begin of a transaction and its first statement need no round trip of their own: they
+ * are sent with the next statement, in one pipeline.  Not behind a pooler, where the settings
+ * have to come in between. */
 struct tide_pg_lead {
     size_t begin;             /* numbers of two statements; the first without parameters, */
     size_t first;             /* the second with these, as texts */
-    const char *const *texts; /* borrowed until it went */
+    const char *const *texts; /* borrowed until it is sent */
     int texts_count;
-    /* Sees what the second one gave, before the statement behind it gives anything.  What it
-     * answers instead of TIDE_OK, that statement answers. */
+    /* Gets the result of the second one, before that of the statement sent with it.  If it
+     * returns another status than TIDE_OK, that statement returns it. */
     tide_status (*accept)(void *arg, const PGresult *first, tide_error *err);
     void *arg;
 };
 void tide_pg_lead(tide_pg *pg, const struct tide_pg_lead *lead);
-bool tide_pg_leads(const tide_pg *pg);                     /* it did not go yet */
-tide_status tide_pg_lead_go(tide_pg *pg, tide_error *err); /* alone; nothing, if it went */
-void tide_pg_lead_drop(tide_pg *pg);                       /* it shall not go */
+bool tide_pg_leads(const tide_pg *pg);                     /* it is not sent yet */
+tide_status tide_pg_lead_go(tide_pg *pg, tide_error *err); /* sends it alone, if not sent yet */
+void tide_pg_lead_drop(tide_pg *pg);                       /* it will not be sent */
 
 /* Rows that the last statement changed. */
 uint64_t tide_pg_changed(const tide_pg *pg);

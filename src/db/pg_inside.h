@@ -52,21 +52,21 @@ struct tide_pg {
     bool in_record;
     bool in_copy;
     bool array_has_null;
-    bool params_failed; /* no memory while they were built: told by the next run */
+    bool params_failed; /* no memory while they were built: reported by the next run */
     struct tide_pg_lead lead;
-    bool leads; /* it goes with the next statement */
+    bool leads; /* the lead is sent with the next statement */
 };
 
 /* ---- pg.c ---- */
 
 void tide_pg_disconnect(tide_pg *pg);
-/* What a statement failed of; a lost connection is closed (P1). */
+/* The status of a failed statement; closes a lost connection (P1). */
 tide_status tide_pg_failed(tide_pg *pg, const PGresult *result, tide_error *err);
 tide_status tide_pg_not_connected(const tide_pg *pg, tide_error *err);
 
 /* ---- pg_params.c ---- */
 
-/* So many bytes more of the parameters or rows; NULL: no memory, told by the next run. */
+/* Room for `bytes` more of parameters or rows; NULL: no memory, reported by the next run. */
 char *tide_pg_room(tide_pg *pg, size_t bytes);
 
 #endif

@@ -39,8 +39,8 @@ char *tide_pg_room(tide_pg *pg, size_t bytes)
     return at;
 }
 
-/* The start of one value: of a parameter, or of the open array's next element.  NULL:
- * there is nothing to fill. */
+/* The start of one value: of a parameter, or of the open array's next element.  NULL: no
+ * memory, or no bytes to fill. */
 static char *value(tide_pg *pg, Oid type, int bytes)
 {
     TIDE_ASSERT(bytes >= -1);
@@ -150,7 +150,7 @@ static Oid array_of(Oid element)
     case TIDE_PG_INT8:
         return 1016;
     default:
-        return 0; /* the statement's cast says it */
+        return 0; /* the statement casts it */
     }
 }
 

@@ -1,4 +1,4 @@
-/* pg_run.c - statements on a connection, the lead that goes with one, and COPY. */
+/* pg_run.c - statements on a connection, the lead that is sent with one, and COPY. */
 #include "db/pg_inside.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static tide_status bind_params(tide_pg *pg, struct bound *bound, tide_error *err
                               pg->name);
     for (size_t i = 0; i < pg->params_count; i++) {
         const struct tide_pg_param *param = &pg->params[i];
-        /* Of no bytes at all: the value must still not be NULL. */
+        /* An empty value must still not be NULL. */
         const char *start = pg->bytes.data == NULL ? "" : pg->bytes.data + param->offset;
         bound->types[i] = param->type;
         bound->values[i] = param->bytes < 0 ? NULL : start;
@@ -68,7 +68,7 @@ static struct name name_of(size_t number)
     return name;
 }
 
-/* `bound` may be NULL: the statement says what its parameters are. */
+/* `bound` may be NULL: the statement itself has the types of its parameters. */
 static tide_status prepare(tide_pg *pg, size_t number, const struct bound *bound, tide_error *err)
 {
     if (pg->prepared[number])
@@ -121,7 +121,7 @@ static bool send_led(tide_pg *pg, size_t number, const struct bound *bound)
            PQpipelineSync(pg->conn) == 1;
 }
 
-/* What came back; false: the pipeline did not end as it has to. */
+/* Reads the results; false: the pipeline did not end as expected. */
 static bool receive_led(tide_pg *pg, PGresult **results, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -182,10 +182,10 @@ static tide_status run_led(tide_pg *pg, size_t number, const struct bound *bound
     bool begun = false;
     pg->leads = false;
     tide_status rc = run_led_once(pg, number, bound, result_out, &begun, err);
-    /* The server may have been restarted while nobody asked.  Nothing was begun, so all of
-     * it may be said again on a new connection. */
+    /* The server may have been restarted since the last statement.  Nothing was begun, so all
+     * of it may be sent again on a new connection. */
     if (rc == TIDE_NETWORK && !begun && tide_pg_ready(pg, err) == TIDE_OK && !pg->pooled) {
-        forget_result(pg); /* of connecting (P3) */
+        forget_result(pg); /* from connecting (P3) */
         rc = run_led_once(pg, number, bound, result_out, &begun, err);
     }
     return rc;
@@ -276,7 +276,7 @@ tide_status tide_pg_copy_in(tide_pg *pg, const char *sql, tide_text rows, tide_e
         sent = PQputCopyData(pg->conn, rows.data + at, (int)piece) == 1;
         at += piece;
     }
-    if (!sent) { /* no memory: the rows are neither all there nor none, until it is gone */
+    if (!sent) { /* no memory: only some rows were sent, so close the connection */
         tide_pg_disconnect(pg);
         return tide_error_set(err, TIDE_NO_MEMORY, "%s: no memory for rows", pg->name);
     }

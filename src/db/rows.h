@@ -1,9 +1,9 @@
-/* rows.h - cold statements in somebody else's transaction, on SQLite and PostgreSQL.
+/* rows.h - rarely run statements in a caller's transaction, on SQLite and PostgreSQL.
  *
  * The systems on the engine keep rows of their own beside the ledger (E1.6) and get a
  * bare connection for the length of a transaction.  Their statements run a few times
- * in a run: preparing each when it is needed is simpler than keeping it.  What is hot
- * uses db.h and pg.h, which keep them.
+ * in a run: preparing each when it is needed is simpler than keeping it.  Hot statements
+ * use db.h and pg.h, which keep them prepared.
  *
  * A statement is written once, in the part of SQL that both databases read alike, with
  * ?1, ?2, ... for its parameters.  For PostgreSQL it is translated (tide_rows_translate()):
@@ -12,18 +12,18 @@
  *     and no query is named by WITH.
  *   - in definitions of tables, INTEGER is bigint, TEXT is text that compares byte by byte
  *     as on SQLite, BLOB is bytea; INTEGER PRIMARY KEY gives numbers by itself; STRICT and
- *     WITHOUT ROWID go.
- * What both do not know alike must not be written: INSERT OR ..., min(a, b), iif, json_each,
- * and sum() without CAST(... AS bigint); in ON CONFLICT ... WHERE a column of the row that
- * is there is qualified by its table.
+ *     WITHOUT ROWID are removed.
+ * Do not write what only one of them knows: INSERT OR ..., min(a, b), iif, json_each, and
+ * sum() without CAST(... AS bigint); in ON CONFLICT ... WHERE qualify a column of the
+ * existing row by its table.
  *
  * Invariants:
- *   Q1  the rows of a PostgreSQL statement are all here before the first is seen, so
- *       other statements may run while one is walked through, as on SQLite.
- *   Q2  a failed statement on PostgreSQL ends the transaction; its status says whether it
- *       is worth another try (TIDE_NETWORK, TIDE_BUSY), so it must be handed up.
- *   Q3  text that is not UTF-8 is stored all the same: PostgreSQL gets U+FFFD for what it
- *       would refuse (a message cut in the middle of a character must not fail a run).
+ *   Q1  all rows of a PostgreSQL statement are in memory before the first is read, so other
+ *       statements may run while the caller walks through them, as on SQLite.
+ *   Q2  a failed statement on PostgreSQL ends the transaction; its status says whether a
+ *       retry makes sense (TIDE_NETWORK, TIDE_BUSY), so the caller must return it.
+ *   Q3  text that is not UTF-8 is stored too: PostgreSQL gets U+FFFD for each byte it would
+ *       refuse (a message cut in the middle of a character must not fail a run).
  */
 #ifndef TIDE_DB_ROWS_H
 #define TIDE_DB_ROWS_H
@@ -57,16 +57,16 @@ typedef struct tide_rows_stmt {
     struct tide_rows_pg *pg;
 } tide_rows_stmt;
 
-/* Makes tables and indices that are not there: `sql` holds nothing but CREATE ... IF NOT
- * EXISTS.  Any number of processes may do it at once.  Where all of them are there nothing
- * is asked for that a role without the right to make tables lacks. */
+/* Creates missing tables and indexes: `sql` holds only CREATE ... IF NOT EXISTS.  Any number
+ * of processes may do it at once.  If all of them exist, a role without the right to create
+ * tables is enough. */
 tide_status tide_rows_tables(tide_rows rows, const char *sql, const char *what, tide_error *err);
 /* Whether there is a table of that name. */
 tide_status tide_rows_has(tide_rows rows, const char *table, const char *what, bool *has_out,
                           tide_error *err);
 
-/* One view of the database for all statements until the end: *own_out says whether one was
- * begun, false: there is a transaction already, and that one serves. */
+/* One snapshot for all statements until the end.  *own_out: whether one was begun; false: a
+ * transaction was open already, and is used. */
 tide_status tide_rows_snapshot(tide_rows rows, const char *what, bool *own_out, tide_error *err);
 void tide_rows_snapshot_end(tide_rows rows, bool own);
 
@@ -92,7 +92,7 @@ tide_status tide_rows_step(tide_rows_stmt *stmt, bool *row_out, tide_error *err)
 /* The first one.  TIDE_OK: there is a row; TIDE_NOT_FOUND: there is none, and `err` is as it
  * was.  The caller ends the statement in any case. */
 tide_status tide_rows_one(tide_rows_stmt *stmt, tide_error *err);
-/* To be stepped again from the start, with the same parameters or others. */
+/* Resets it, to be stepped from the start with the same parameters or others. */
 void tide_rows_again(tide_rows_stmt *stmt);
 /* Runs a statement without rows, and ends it. */
 tide_status tide_rows_run(tide_rows_stmt *stmt, tide_error *err);

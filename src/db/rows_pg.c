@@ -1,6 +1,6 @@
-/* rows_pg.c - rows beside a ledger on PostgreSQL: the translation of statements, and their
- * way through libpq.  Parameters and results are binary: numbers as eight bytes, texts and
- * blobs as they are. */
+/* rows_pg.c - rows beside a ledger on PostgreSQL: translates statements and runs them with
+ * libpq.  Parameters and results are binary: numbers as eight bytes, texts and blobs as they
+ * are. */
 #include "db/rows_pg.h"
 
 #include "base/check.h"
@@ -26,7 +26,7 @@ enum {
     KEPT_BYTES_MAX = 64 << 20,
 };
 
-/* A parameter: a number, bytes that are borrowed, or bytes at a place in `kept`. */
+/* A parameter: a number, borrowed bytes, or bytes at an offset in `kept`. */
 struct param {
     Oid type; /* 0: NULL */
     uint64_t number;
@@ -102,7 +102,7 @@ static bool is_type(struct translation *t, tide_text word, const char **type_out
     return false;
 }
 
-/* A word of a definition of tables that PostgreSQL says in another way. */
+/* Translates a word of a table definition that PostgreSQL writes in another way. */
 static bool translate_definition(struct translation *t, tide_text word, tide_status *rc)
 {
     const char *type = NULL;
@@ -194,7 +194,7 @@ static tide_status no_memory(const char *what, tide_error *err)
     return tide_error_set(err, TIDE_NO_MEMORY, "%s: no memory", what);
 }
 
-/* A text without parameters, whose rows nobody wants. */
+/* Runs a text without parameters; ignores its rows. */
 static tide_status exec(PGconn *conn, const char *sql, const char *what, tide_error *err)
 {
     PGresult *result = PQexec(conn, sql);
@@ -208,7 +208,7 @@ static tide_status exec(PGconn *conn, const char *sql, const char *what, tide_er
 
 /* ---- tables ---- */
 
-/* A question with one answer, true or false. */
+/* A query that returns true or false. */
 static tide_status ask(PGconn *conn, const char *sql, const char *name, const char *what,
                        bool *yes_out, tide_error *err)
 {
@@ -235,7 +235,7 @@ tide_status tide_rows_pg_has(tide_rows rows, const char *table, const char *what
                table, what, has_out, err);
 }
 
-/* Whether everything that the text makes IF NOT EXISTS is there. */
+/* Whether everything that the text creates IF NOT EXISTS exists. */
 static tide_status all_there(tide_rows rows, const char *sql, const char *what, bool *there_out,
                              tide_error *err)
 {
@@ -263,8 +263,8 @@ tide_status tide_rows_pg_tables(tide_rows rows, const char *sql, const char *wha
     if (rc != TIDE_OK || there)
         return rc;
     tide_buf_init(&text, tide_mem_heap(), TIDE_ROWS_SQL_BYTES_MAX);
-    /* Two that make the same table at once: the later one would fail, IF NOT EXISTS or
-     * not.  The lock ends with the transaction. */
+    /* If two processes create the same table at once, the later one would fail in spite of IF
+     * NOT EXISTS.  The lock ends with the transaction. */
     rc = exec(rows.postgres, "SELECT pg_advisory_xact_lock(hashtext('" SCHEMA " tables'))", what,
               err);
     if (rc == TIDE_OK && tide_rows_translate(sql, &text) != TIDE_OK)
@@ -292,7 +292,7 @@ tide_status tide_rows_pg_snapshot(tide_rows rows, const char *what, bool *own_ou
 
 void tide_rows_pg_snapshot_end(tide_rows rows)
 {
-    /* Nothing was written; a failure in between wants the same word. */
+    /* Nothing was written; a failed transaction needs the same statement. */
     (void)exec(rows.postgres, "ROLLBACK", "", NULL);
 }
 

@@ -1,4 +1,4 @@
-/* rows_pg.h - private to rows.c and rows_pg.c: what a statement is on PostgreSQL. */
+/* rows_pg.h - private to rows.c and rows_pg.c: statements of rows.h on PostgreSQL. */
 #ifndef TIDE_DB_ROWS_PG_H
 #define TIDE_DB_ROWS_PG_H
 

@@ -1,4 +1,4 @@
-/* compare.c - two sides row by row: what differs first, and a hash of each. */
+/* compare.c - compares two sides row by row: the first difference, and a hash of each. */
 #include "ledger/copy/inside.h"
 
 #include <openssl/evp.h>
@@ -11,7 +11,7 @@ struct walk {
     EVP_MD_CTX *hash;
     tide_buf *text; /* of the row */
     uint64_t *rows;
-    bool there; /* the table */
+    bool there; /* the table exists on this side */
     bool row;
 };
 

@@ -1,4 +1,5 @@
-/* copy.c - the steps of a copy: look, mark, copy, compare, check, let go. */
+/* copy.c - the steps of a copy: check the source, mark the target, copy, compare, check the
+ * target, remove the mark. */
 #include "ledger/copy/inside.h"
 
 #include "base/check.h"
@@ -10,7 +11,7 @@
 
 enum {
     BATCH_ROWS = 5000,
-    CHECKPOINT_BATCHES = 8, /* the log of a SQLite target grows no longer than these */
+    CHECKPOINT_BATCHES = 8, /* between two checkpoints of a SQLite target */
     DAYS_MAX = 400,         /* days of finished jobs with a partition of their own */
     PLACE_BYTES_MAX = 64 << 10,
     PROBLEMS_BYTES_MAX = 64 << 10,
@@ -70,7 +71,7 @@ static tide_status look_at_runs(struct copier *self)
         NULL, 0, &answer, self->err);
 }
 
-/* Reads everything once: what cannot be stored there is found here (Y8). */
+/* Reads everything once: finds the values that the target cannot store (Y8). */
 static tide_status check_table(struct copier *self, const struct copy_table *table)
 {
     struct copy_reader reader;
@@ -112,7 +113,7 @@ static tide_status count_source(struct copier *self)
     return rc;
 }
 
-/* Opens the source, judges it and counts it; leaves its snapshot open (Y1). */
+/* Opens, checks and counts the source; leaves its snapshot open (Y1). */
 static tide_status look_at_source(struct copier *self)
 {
     struct tide_copy_report *report = self->report;
@@ -208,13 +209,13 @@ static tide_status place_lost(struct copier *self)
                           self->to.name);
 }
 
-/* The first of each transaction: the place stands where we left it, and nobody moves it
- * until the end (Y4). */
+/* The first step of each transaction: checks that the place is where this copy left it, and
+ * locks it until the end (Y4). */
 static tide_status place_hold(struct copier *self)
 {
     bool there = true;
     tide_status rc = TIDE_OK;
-    if (self->to.pg == NULL) /* the whole file is ours by now */
+    if (self->to.pg == NULL) /* the transaction has locked the whole file */
         rc = mark_is_there(self, &there);
     else
         rc = tide_pg_exec(self->to.pg,
@@ -257,7 +258,7 @@ struct place {
     struct copy_value key[COPY_KEYS_MAX]; /* borrowed from the text it was read from */
 };
 
-/* false: it is none of ours. */
+/* false: not a place that this version wrote. */
 static bool place_read(const struct copier *self, tide_text text, struct place *place_out)
 {
     struct place place = {0};
@@ -295,7 +296,8 @@ static tide_status clear_table(struct copier *self, const struct copy_table *tab
     return tide_copy_side_run(to, sql, NULL, 0, NULL, self->err);
 }
 
-/* All that a copy wrote, also tables of the systems: the target is ours (Y2). */
+/* Deletes all that a copy wrote, also in tables of the systems: the mark says that all rows
+ * come from a copy (Y2). */
 static tide_status clear_target(struct copier *self)
 {
     struct copy_list *there = tide_mem_new(self->mem, sizeof *there);
@@ -312,7 +314,7 @@ static tide_status clear_target(struct copier *self)
     return rc;
 }
 
-/* Runs are left by whoever made the tables, and are nobody's data. */
+/* Rows of `run` are ignored: the program that created the tables left them, they are no data. */
 static tide_status refuse_own_rows(struct copier *self)
 {
     struct copy_list *there = tide_mem_new(self->mem, sizeof *there);
@@ -336,7 +338,7 @@ static tide_status refuse_own_rows(struct copier *self)
     return rc;
 }
 
-/* Marks the target, in one transaction with the proof that it has nothing to lose. */
+/* Marks the target, in one transaction with the check that it has no rows of its own. */
 static tide_status begin_new(struct copier *self)
 {
     char sql[160];
@@ -351,7 +353,7 @@ static tide_status begin_new(struct copier *self)
     return rc;
 }
 
-/* Whether what the mark says is a copy that we can go on with. */
+/* Whether the marked copy can be resumed; *again_out: start over. */
 static tide_status judge_mark(struct copier *self, bool *again_out)
 {
     bool there = false;
@@ -371,7 +373,7 @@ static tide_status judge_mark(struct copier *self, bool *again_out)
     return rc;
 }
 
-/* From the beginning: whatever a copy left there goes. */
+/* Starts over: deletes whatever a copy left there. */
 static tide_status begin_again(struct copier *self)
 {
     tide_status rc = clear_target(self);
@@ -390,7 +392,7 @@ static tide_status take_target(struct copier *self)
 {
     bool marked = false, again = true;
     tide_status rc = tide_copy_side_begin(&self->to, true, self->err);
-    /* Two that begin at once would both find it empty. */
+    /* Two copies that begin at once would both find it empty. */
     if (rc == TIDE_OK && self->to.pg != NULL)
         rc = tide_pg_exec(self->to.pg, "LOCK TABLE tidemark.meta IN EXCLUSIVE MODE", self->err);
     if (rc == TIDE_OK)
@@ -408,7 +410,7 @@ static tide_status take_target(struct copier *self)
     return rc;
 }
 
-/* Only those whose tables the source has. */
+/* Creates the tables of a system, if the source has them. */
 static tide_status make_system(struct copier *self, const struct tide_copy_system *system)
 {
     bool wanted = false;
@@ -443,8 +445,8 @@ static tide_status note_day(const tide_text *columns, void *arg)
     return TIDE_OK;
 }
 
-/* A partition for each day on which something was finished; what is older than the
- * newest of them all goes where days without one go. */
+/* Creates a partition for each of the newest DAYS_MAX days on which a job was finished; rows
+ * of older days go to the default partition. */
 static tide_status make_days(struct copier *self)
 {
     char sql[200];
@@ -471,7 +473,7 @@ static tide_status look_at_target(struct copier *self)
         rc = take_target(self);
     for (size_t i = 0; rc == TIDE_OK && i < self->copy->systems_count; i++)
         rc = make_system(self, &self->copy->systems[i]);
-    if (rc == TIDE_OK) /* now with the types of both */
+    if (rc == TIDE_OK) /* now with the types of both sides */
         rc = tide_copy_list_make(&self->list, self->copy, &self->from, &self->to, report->left_out,
                                  sizeof report->left_out, self->err);
     if (rc == TIDE_OK)
@@ -481,7 +483,7 @@ static tide_status look_at_target(struct copier *self)
 
 /* ---- rows ---- */
 
-/* One transaction: some rows, and the place behind them (Y3). */
+/* One transaction: some rows, and the place after them (Y3). */
 static tide_status copy_batch(struct copier *self, struct copy_reader *reader,
                               struct copy_writer *writer, uint64_t *rows, bool *more_out)
 {
@@ -500,7 +502,7 @@ static tide_status copy_batch(struct copier *self, struct copy_reader *reader,
         count++;
         for (size_t i = 0; i < reader->table->columns_count; i++)
             bytes += 8 + reader->values[i].text.bytes;
-        /* Of each row, because its key is gone when the next one turns out to be none. */
+        /* After each row, because its key is gone once the reader has reached the end. */
         if (rc == TIDE_OK)
             rc = place_text(self, reader->table, *rows + count, reader->values);
     }
@@ -520,7 +522,7 @@ static tide_status copy_batch(struct copier *self, struct copy_reader *reader,
     return TIDE_OK;
 }
 
-/* The engine does this beside its writer; here nobody waits for the writer. */
+/* The engine does this on another thread than its writer; here no caller waits for a write. */
 static tide_status checkpoint(struct copier *self)
 {
     uint32_t left = 0;
@@ -553,7 +555,7 @@ static tide_status copy_table(struct copier *self, const struct copy_table *tabl
     return rc;
 }
 
-/* From the place on, whose text `kept` is: the one in `self` changes with each batch. */
+/* Copies from the place in `kept`: the one in `self` changes with each batch. */
 static tide_status copy_from(struct copier *self, tide_text kept)
 {
     struct place place;
@@ -586,7 +588,7 @@ static tide_status copy_rows(struct copier *self)
     return rc;
 }
 
-/* ---- numbers to come ---- */
+/* ---- numbers of new rows ---- */
 
 /* The greatest id that a job of this ledger ever had. */
 static tide_status jobs_last(struct copier *self, struct copy_side *side, int64_t *last_out)
@@ -594,7 +596,7 @@ static tide_status jobs_last(struct copier *self, struct copy_side *side, int64_
     struct copy_answer answer = {0};
     const tide_status rc = tide_copy_side_run(
         side,
-        /* By the function: a worker's role may use the sequence and not read it. */
+        /* pg_sequence_last_value(): a worker's role may use the sequence but not read it. */
         side->pg != NULL ? "SELECT greatest(pg_sequence_last_value('tidemark.job_id'),"
                            " (SELECT max(id) FROM tidemark.job),"
                            " (SELECT max(id) FROM tidemark.job_done), 0)"
@@ -604,8 +606,8 @@ static tide_status jobs_last(struct copier *self, struct copy_side *side, int64_
     return rc;
 }
 
-/* SQLite gives the greatest id there is and one more: a job of no kind keeps the place
- * of one that was purged elsewhere, until a newer one does (Y7). */
+/* SQLite gives the greatest existing id plus one: a job of no kind holds the id of one that was
+ * purged at the source, until a newer job exists (Y7). */
 static tide_status keep_last_sqlite(struct copier *self, int64_t last)
 {
     char sql[300];
@@ -621,7 +623,7 @@ static tide_status keep_last_sqlite(struct copier *self, int64_t last)
     return tide_copy_side_run(&self->to, sql, NULL, 0, NULL, self->err);
 }
 
-/* Whatever gives numbers there goes on behind those that were copied. */
+/* Sequences of the target continue after the ids that were copied. */
 static tide_status keep_numbers_pg(struct copier *self, const struct copy_table *table)
 {
     char sql[600];
@@ -664,8 +666,8 @@ static tide_status keep_numbers(struct copier *self)
     return rc;
 }
 
-/* So that the first claims are planned for what is there; a role that may not is told
- * by a warning of the server's, and the server does it by itself some time later. */
+/* So that the first claims are planned with the real sizes.  A role without the right gets a
+ * warning from the server, and autovacuum does it some time later. */
 static void analyze(struct copier *self)
 {
     if (self->to.pg != NULL)
@@ -676,7 +678,7 @@ static void analyze(struct copier *self)
 
 /* ---- the end ---- */
 
-/* The next run begins again, because something is wrong with what is there. */
+/* The next run starts over, because the target is not equal to the source. */
 static tide_status not_equal(struct copier *self)
 {
     const struct tide_copy_report *report = self->report;
@@ -696,7 +698,7 @@ static tide_status not_equal(struct copier *self)
                           difference);
 }
 
-/* Takes the mark away: from here on the target is a ledger (Y5). */
+/* Removes the mark: from here on the target is a ledger (Y5). */
 static tide_status let_go(struct copier *self)
 {
     char sql[160];

@@ -40,7 +40,7 @@ tide_status tide_copy_value_add(tide_buf *text, const struct copy_column *column
     return rc == TIDE_OK ? tide_buf_add(text, ";", 1) : rc;
 }
 
-/* The number up to `stop`, and behind it. */
+/* Reads the number up to `stop`, and moves *at behind that. */
 static bool take_number(tide_text text, size_t *at, char stop, int64_t *number_out)
 {
     const char *begin = text.data + *at;
@@ -121,7 +121,7 @@ static bool is_utf8(tide_text text)
 {
     size_t at = 0;
     while (at < text.bytes) {
-        if ((unsigned char)text.data[at] < 0x80) { /* most of it */
+        if ((unsigned char)text.data[at] < 0x80) { /* the usual case */
             at++;
             continue;
         }
@@ -276,7 +276,7 @@ static tide_status open_sqlite(struct copy_reader *reader, const char *sql,
             (void)sqlite3_bind_int64(reader->stmt, at, after[i].number);
             continue;
         }
-        /* The key is in a buffer of the caller's that changes meanwhile. */
+        /* The key is in a buffer of the caller that changes meanwhile. */
         const tide_text text = after[i].text;
         if (type == COPY_BYTES)
             code = sqlite3_bind_blob64(reader->stmt, at, text.bytes == 0 ? "" : text.data,
@@ -531,8 +531,8 @@ static tide_status add_sqlite(struct copy_writer *writer, const struct copy_valu
     return rc;
 }
 
-/* The text form of COPY: a tab between columns, \N for NULL, a backslash before what
- * would be mistaken. */
+/* The text form of COPY: a tab between columns, \N for NULL, a backslash before special
+ * characters. */
 static tide_status add_escaped(tide_buf *rows, tide_text text)
 {
     tide_status rc = TIDE_OK;

@@ -1,5 +1,4 @@
-/* side.c - one of the two ledgers of a copy: opened, held, and asked in
- * small statements. */
+/* side.c - one of the two ledgers of a copy: opens and locks it, runs small statements. */
 #include "ledger/copy/inside.h"
 
 #include "base/check.h"
@@ -31,7 +30,7 @@ static tide_status lock_path(const char *path, char out[PATH_BYTES], tide_error 
     return TIDE_OK;
 }
 
-/* A source beside which no engine ever ran is left without a lock file (Y1). */
+/* No lock file is created for a source that never had an engine (Y1). */
 static bool lock_is_there(tide_world *world, const char *path)
 {
     tide_buf line;
@@ -55,7 +54,7 @@ static tide_status hold(struct copy_side *side, const char *path, bool target, t
     for (;;) {
         rc = tide_file_lock_take(side->world, lock, tide_text_of(holder), &side->lock, &busy);
         const uint64_t now_us = tide_world_now_us(side->world);
-        /* A command holds it for the length of one change, an engine for ever. */
+        /* A command holds it for the time of one change, an engine as long as it runs. */
         if (rc != TIDE_BUSY || strstr(busy.text, "engine, process") != NULL || now_us >= give_up_us)
             break;
         rc = tide_world_sleep_until(side->world, now_us + 20000, NULL);
@@ -72,7 +71,7 @@ static tide_status hold(struct copy_side *side, const char *path, bool target, t
     return rc;
 }
 
-/* A member with a lease works on it now, whoever it is. */
+/* A member with a valid lease is using the ledger now. */
 static tide_status refuse_members(struct copy_side *side, tide_error *err)
 {
     tide_buf name;
@@ -92,7 +91,7 @@ static tide_status refuse_members(struct copy_side *side, tide_error *err)
     return rc;
 }
 
-/* What is text to us must be text to the server, byte for byte. */
+/* The server must store our texts byte for byte. */
 static tide_status require_utf8(struct copy_side *side, tide_error *err)
 {
     tide_buf encoding;

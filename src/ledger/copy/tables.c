@@ -2,7 +2,7 @@
  *
  * The columns are those of PostgreSQL (ledger/postgres/schema.c).  SQLite keeps what runs in
  * `claim`, what most jobs never have in `detail`, and flags in `traits`
- * (ledger/sqlite/sqlite.h): how they are put together and taken apart stands beside them.
+ * (ledger/sqlite/sqlite.h): the tables below say how these are joined and split.
  * What is not listed belongs to processes (member, share, the owner of an account) or
  * follows from the rest (job.noted).
  *
@@ -72,8 +72,8 @@ enum job_column {
     JOB_RESUME,
 };
 
-/* While a job runs its claim knows better than its row (which still has the times of
- * the attempt before). */
+/* While a job runs its claim has the current values; its row still has the times of the
+ * attempt before. */
 static const struct copy_column job_columns[] = {
     [JOB_ID] = {"id", COPY_INT8, "j.id"},
     [JOB_STATE] = {"state", COPY_INT2, "j.state"},
@@ -202,7 +202,7 @@ static const struct copy_column alert_columns[] = {
 static const struct copy_column note_columns[] = {{"key", COPY_TEXT, NULL},
                                                   {"value", COPY_TEXT, NULL}};
 
-/* A JSON array on SQLite; the number of the row is SQLite's own business. */
+/* A JSON array on SQLite; the row's number exists on SQLite only and is not copied. */
 static const struct copy_column batch_columns[] = {
     {"name", COPY_TEXT, NULL},
     {"ids", COPY_IDS, "replace(trim(ids, '[]'), ' ', '')"},
@@ -233,7 +233,7 @@ const struct copy_table tide_copy_ledger_tables[] = {
            " :bytes_done, nullif(:cancel_wanted, 0))",
            BIT(JOB_TOKEN)},
           {DETAIL, BIT(JOB_STATUS) | BIT(JOB_BYTES_DONE) | BIT(JOB_ERROR) | BIT(JOB_RESUME)}}},
-    /* SQLite has them among the others.  One of no kind is not a job: it keeps the
+    /* SQLite has done jobs in the same table.  A row of no kind is not a job: it holds the
      * greatest id that was ever given (Y7). */
     {.name = "job_done",
      .people = "job",
@@ -254,7 +254,8 @@ const struct copy_table tide_copy_ledger_tables[] = {
     {.name = "intent", .people = "intent", COLUMNS(intent_columns, 1)},
     {.name = "schedule", .people = "schedule", COLUMNS(schedule_columns, 1)},
     {.name = "alert", .people = "alert", COLUMNS(alert_columns, 2)},
-    /* `running` says that a process did not end well: that is not the target's story. */
+    /* `running` says that a process did not stop cleanly: not copied, it did not run on the
+     * target. */
     {.name = "note", .people = "note", COLUMNS(note_columns, 1), .where = "key <> 'running'"},
     {.name = "batch",
      .people = "batch",
@@ -364,7 +365,7 @@ static struct copy_table *listed(struct copy_list *list, const char *name, size_
     return NULL;
 }
 
-/* A table of a system that is seen first on this side. */
+/* Adds a table of a system that was not seen on the other side. */
 static tide_status add_found(struct finding *finding, const char *name, tide_error *err)
 {
     struct copy_list *list = finding->list;
