@@ -40,7 +40,7 @@ struct tide_ledger_ops {
     struct pg_conn *(*tx_postgres)(tide_tx *tx);
     struct pg_conn *(*postgres)(tide_ledger *ledger);
 
-    /* ---- may run beside the writer, on another thread ---- */
+    /* ---- may run on another thread while the writer works ---- */
     /* NULL: tx_commit never waits for the outcome of a commit */
     void (*give_up)(tide_ledger *ledger);
     /* required; *pages_left_out = 0 where there is no log */

@@ -90,7 +90,7 @@ void tide_setting_env_name(tide_setting setting, char name_out[TIDE_SETTING_TEXT
 const char *tide_setting_nearest(tide_text name)
 {
     const char *nearest = NULL;
-    size_t best = name.bytes / 3 + 2; /* farther away is another word */
+    size_t best = name.bytes / 3 + 2; /* a larger distance is another word */
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
         size_t distance = tide_text_distance(name, tide_text_of(table[i].name));
         if (distance < best) {
@@ -130,7 +130,7 @@ static const char *place_text(const struct place *place, char text[TIDE_SETTING_
     return text;
 }
 
-/* Sets a value from a layer; a higher layer was added later (S3). */
+/* Sets a value from a layer; higher layers are added later (S3). */
 static tide_status value_set(tide_settings *settings, tide_text name, tide_text text,
                              const struct place *place, tide_error *err)
 {
@@ -222,7 +222,7 @@ tide_status tide_settings_add_yaml(tide_settings *settings, const char *path, ti
         if (settings->sources.file == NULL)
             return tide_error_set(err, TIDE_NO_MEMORY, "out of memory while reading %s", path);
     }
-    /* S4: a file that is refused half way through has set nothing. */
+    /* S4: a file that is refused in the middle sets nothing. */
     struct value *before = tide_mem_array(settings->mem, TIDE_SETTINGS_COUNT, sizeof *before);
     if (before == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "out of memory while reading %s", path);
@@ -234,8 +234,8 @@ tide_status tide_settings_add_yaml(tide_settings *settings, const char *path, ti
     return rc;
 }
 
-/* "TIDEMARK_WORKERS_COUNT" back to "workers.count"; a name that belongs to no
- * setting stays as it is and is refused as unknown. */
+/* "TIDEMARK_WORKERS_COUNT" to "workers.count"; a name that belongs to no setting is
+ * returned unchanged, and refused as unknown. */
 static tide_text name_of_variable(tide_text variable)
 {
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
@@ -303,7 +303,7 @@ static tide_status layers_read(tide_settings *settings, tide_world *world, tide_
     return rc;
 }
 
-/* Copies a list of strings that matter into the arena. */
+/* Copies the strings that begin with `prefix` into the arena. */
 static const char **strings_copy(tide_arena *arena, const char *const *strings, size_t count,
                                  const char *prefix, size_t *count_out)
 {
@@ -397,7 +397,7 @@ tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
     return rc;
 }
 
-/* A governor with a window keeps one, and one without gets none, while it lives. */
+/* Not live, or a change between a window and none: a governor cannot do that while it runs. */
 static bool counts_at_next_start(tide_setting setting, const struct value *old,
                                  const struct value *new)
 {
@@ -410,8 +410,8 @@ tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
                                bool changed_out[TIDE_SETTINGS_COUNT],
                                bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
 {
-    /* Live and fixed values of two files may not agree with each other (S5):
-     * try the mixture before it counts. */
+    /* The new live values may not agree with the old fixed ones (S5): check the combination
+     * before it applies. */
     struct value before;
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++) {
         bool equal = value_equal((tide_setting)i, &settings->values[i], &fresh->values[i]);
@@ -485,14 +485,14 @@ tide_status tide_settings_check(const tide_settings *settings, tide_error *err)
             return pair_refused(settings, pairs[i].small, pairs[i].large,
                                 pairs[i].strictly ? "below" : "at most", err);
     }
-    /* Less than a batch costs would let it wait for ever. */
+    /* With fewer units than a batch costs, the batch would wait forever. */
     uint64_t queries = settings->values[TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS].number;
     if (queries > 0 && queries < TIDE_SETTING_CONSOLE_UNITS_MIN)
         return tide_error_set(err, TIDE_INVALID,
                               "%s = %" PRIu64 " must be 0 (no limit is known) or at least %d",
                               table[TIDE_SET_GOVERNOR_CONSOLE_SITE_UNITS].name, queries,
                               TIDE_SETTING_CONSOLE_UNITS_MIN);
-    /* Less than the dearest calls cost would let them wait for ever. */
+    /* With fewer units than the most expensive call costs, that call would wait forever. */
     uint64_t units = settings->values[TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS].number;
     if (units > 0 && units < TIDE_SETTING_GMAIL_UNITS_MIN)
         return tide_error_set(
@@ -613,7 +613,7 @@ static tide_status edit_find(void *arg, const struct tide_yaml_entry *entry, tid
     return TIDE_OK;
 }
 
-/* Words of our types need no quotes; other texts get single ones, in which only
+/* Numbers, booleans and choices need no quotes; other texts get single quotes, in which only
  * the quote itself is special. */
 static tide_status add_yaml_value(tide_buf *out, const struct tide_setting_info *info,
                                   tide_text value)
@@ -673,7 +673,7 @@ static tide_status edit_verify(const char *path, const tide_settings *before, ti
                                 "%s cannot be edited safely; set %s there by hand", path,
                                 table[setting].name);
     }
-    /* A value that equals its default looks right also where the file lost it. */
+    /* A value that equals its default would look right even if the file lost it. */
     if (rc == TIDE_OK && tide_setting_layer(after, setting) != TIDE_ORIGIN_FILE)
         rc = tide_error_set(err, TIDE_INVALID, "%s cannot be edited safely; set %s there by hand",
                             path, table[setting].name);

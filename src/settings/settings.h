@@ -1,21 +1,21 @@
-/* settings.h - every number a person may tune, by name, type and origin (E11).
+/* settings.h - every value a user may tune, by name, type and origin (E11).
  *
  * The table is list.h.  A value comes from the highest of four layers:
  * built-in default < YAML file < environment TIDEMARK_... < flag.  Code reads a
  * setting by its enum, never by a string.  This module knows names, types and
- * bounds; it does not know what any setting is for.
+ * bounds; it does not know what a setting does.
  *
  * In the file, `workers.count: 8` and `workers:` with `count: 8` beneath it mean
  * the same.  In the environment dots become underscores in upper case:
  * TIDEMARK_WORKERS_COUNT=8.  TIDEMARK_HOME is not a setting.
  *
- * One thread at a time: the owner reloads and hands changed numbers on.
+ * One thread at a time: the owner reloads and passes changed values on.
  *
  * Invariants (tide_settings_check()):
  *   S1  every value is of its type and within its bounds; every default too.
  *   S2  names are unique, and so are their names in the environment.
  *   S3  a value's origin is the highest layer that gave one.
- *   S4  what is refused changes nothing: neither values nor files.
+ *   S4  a refused input changes nothing: neither values nor files.
  *   S5  values that bound each other agree (refill_below < refill_to, ...).
  */
 #ifndef TIDE_ENGINE_SETTINGS_H
@@ -100,16 +100,16 @@ struct tide_settings_sources {
 tide_status tide_settings_load(tide_world *world, const struct tide_settings_sources *sources,
                                tide_mem *mem, tide_settings **settings_out, tide_error *err);
 /* Reads the file again.  changed_out[s]: the value of a live setting changed
- * and counts from now on.  restart_out[s]: it changed but is not live; the old
- * value stays.  On a failure everything stays as it was.  Settings that were put
- * together layer by layer have nothing to read again: nothing changes. */
+ * and applies from now on.  restart_out[s]: it changed but is not live; the old
+ * value stays.  On a failure everything stays as it was.  Settings that were built
+ * layer by layer have no sources to read again: nothing changes. */
 tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
                                  bool changed_out[TIDE_SETTINGS_COUNT],
                                  bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err);
 
-/* The two halves of it, for callers with a lock: reading and judging the sources,
- * and taking over what they say.  `fresh` is the caller's to free, and is used
- * up by the second. */
+/* The two halves of tide_settings_reload(), for callers with a lock: the first reads and
+ * checks the sources, the second takes the values over.  The caller frees `fresh`; the
+ * second changes it. */
 tide_status tide_settings_again(const tide_settings *settings, tide_world *world,
                                 tide_settings **fresh_out, tide_error *err);
 tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
@@ -119,7 +119,7 @@ tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
 const char *tide_settings_file(const tide_settings *settings);
 
 /* The layers one by one, in this order, for tests and for callers that have the
- * bytes already.  `check` settles S5 at the end. */
+ * bytes already.  tide_settings_check() checks S5 at the end. */
 tide_status tide_settings_new(tide_mem *mem, tide_settings **settings_out);
 void tide_settings_free(tide_settings *settings);
 tide_status tide_settings_add_yaml(tide_settings *settings, const char *path, tide_text yaml,
@@ -140,7 +140,7 @@ bool tide_setting_bool(const tide_settings *settings, tide_setting setting);
 /* Borrowed until the next reload. */
 const char *tide_setting_text(const tide_settings *settings, tide_setting setting);
 
-/* A stretch of the week with limits of its own, in local time.  `to` <= `from`
+/* A part of the week with limits of its own, in local time.  A window with `to` <= `from`
  * runs past midnight and belongs to the day it began. */
 struct tide_setting_window {
     uint8_t days; /* bit 0: Monday ... bit 6: Sunday */

@@ -33,7 +33,7 @@ static bool in_authority(tide_text url, struct stretch *found)
     const size_t colon = find(url, first, ":@/");
     if (at == url.bytes || url.data[at] != '@' || colon >= at || colon + 1 == at)
         return false;
-    /* libpq ends the password at the first '@'; a person may have meant a later one. */
+    /* libpq ends the password at the first '@'; the user may have meant a later one. */
     size_t last = at;
     for (size_t i = at; i < url.bytes && url.data[i] != '/'; i++)
         if (url.data[i] == '@')

@@ -36,7 +36,7 @@ static tide_status refuse(const struct walk *walk, tide_error *err, const char *
     return tide_error_set(err, TIDE_INVALID, "%s:%u: %s", walk->path, walk->line, reason);
 }
 
-/* Full names of mappings and values; nested and dotted spellings meet here. */
+/* Records the full name of a mapping or value; nested and dotted spellings give the same. */
 static tide_status key_note(struct walk *walk, tide_error *err)
 {
     for (size_t i = 0; i < walk->keys_count; i++)
@@ -182,7 +182,7 @@ tide_status tide_yaml_walk(const char *path, tide_text yaml, tide_yaml_visit *vi
     tide_status rc = tide_error_set(err, TIDE_NO_MEMORY, "out of memory while reading %s", path);
     struct fy_diag_cfg diag_cfg;
     fy_diag_cfg_default(&diag_cfg);
-    diag_cfg.fp = NULL; /* nothing is printed behind our back */
+    diag_cfg.fp = NULL; /* the library prints nothing itself */
     struct fy_diag *diag = fy_diag_create(&diag_cfg);
     walk.keys = calloc(KEYS_MAX, sizeof *walk.keys);
     if (diag == NULL || walk.keys == NULL)

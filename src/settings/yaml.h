@@ -1,4 +1,4 @@
-/* yaml.h - a YAML file as a list of names and values, with places.
+/* yaml.h - reads a YAML file as a list of names and values, with their lines.
  *
  * Private to the settings module.  Mappings become dotted names; anchors,
  * aliases, sequences, tags, a second document and a key given twice are

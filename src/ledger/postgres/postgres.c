@@ -500,7 +500,7 @@ static struct sqlite3 *no_sqlite(tide_ledger *ledger)
     return NULL;
 }
 
-/* ---- beside the writer ---------------------------------------------------------- */
+/* ---- checkpoints and backups ---------------------------------------------------- */
 
 /* The server does its own checkpoints. */
 static tide_status checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)

@@ -261,7 +261,7 @@ static const struct rule rules[] = {
      " GROUP BY account, kind, dedupe HAVING count(*) > 1"},
     {"G7: a job that is done twice",
      "SELECT id FROM tidemark.job_done GROUP BY id HAVING count(*) > 1"},
-    {"a wish to cancel a job that does not run",
+    {"a cancel request for a job that does not run",
      "SELECT id FROM tidemark.job WHERE cancel_wanted AND state <> 1"},
 };
 

@@ -466,7 +466,7 @@ static void close_ledger(tide_ledger *ledger, bool clean)
     destroy(self);
 }
 
-/* ---- beside the writer ------------------------------------------------------------ */
+/* ---- checkpoints and backups ------------------------------------------------------ */
 
 static tide_status checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
 {
