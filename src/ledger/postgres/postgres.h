@@ -265,8 +265,8 @@ tide_status tide_pgl_bad_add(struct tide_postgres *self, uint32_t account, uint3
 
 /* ---- SQL functions of the schema ----
  *
- *   tidemark.day_open(day bigint) returns boolean: makes the partition of job_done for the
- *     day (finished / 86400000), with what the default partition has of it; false: is there.
+ *   tidemark.day_open(day bigint) returns boolean: creates the partition of job_done for the
+ *     day (finished / 86400000), with the day's rows of the default partition; false: it exists.
  *   tidemark.day_drop(day bigint) returns bigint: drops it; 1, or -1: no such day.
  *   tidemark.add_job(...): an enqueue for programs in any language.
  *   tidemark.grant_worker(role name): what a worker needs and nothing else. */
