@@ -126,10 +126,11 @@ tide_status tide_engine_open(const struct tide_engine_options *options, tide_eng
 tide_status tide_engine_start(tide_engine *engine, tide_error *err);
 
 #define TIDE_WAIT_FOR_EVER UINT64_MAX
-/* Waits until no pending or running job is left that could run without an outside event (a retry,
- * a resume, a sign-in).  What is left then is failed, canceled, paused, halted, or blocked by one
- * of these.  On a shared ledger only jobs that this process could run now count: it does not wait
- * for jobs that run in other processes, or ran in one that died and is not declared dead yet.
+/* Waits until no pending or running job is left that could run without a command (a retry, a
+ * resume).  What is left then is failed, canceled, paused, halted, or blocked by one of these.  An
+ * account that waits for quota, the network or a sign-in is waited for.  On a shared ledger only
+ * jobs that this process could run now count: it does not wait for jobs that run in other
+ * processes, or ran in one that died and is not declared dead yet.
  *   TIDE_TIMEOUT    wait_ms passed
  *   TIDE_STOPPED    the engine was stopped meanwhile, or was not started
  *   else            why the engine stopped by itself: TIDE_IO after a failed sync (E1.10),
