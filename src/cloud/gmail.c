@@ -96,10 +96,10 @@ tide_status tide_gmail_open(const char *endpoint, tide_tokens *tokens, tide_mem 
     const size_t host = https ? 8 : 7;
     if ((!https && !http) || bytes <= host || bytes > ENDPOINT_BYTES_MAX ||
         strcspn(endpoint + host, "/?#@ \t\r\n") < bytes - host)
-        return tide_error_set(err, TIDE_INVALID,
-                              "\"%.100s\" is no address of a Gmail API: write it as "
-                              "http://HOST:PORT or https://HOST",
-                              endpoint);
+        return tide_error_set(
+            err, TIDE_INVALID,
+            "\"%.100s\" is not an address of a Gmail API: use http://HOST:PORT or https://HOST",
+            endpoint);
     tide_gmail *gmail = tide_mem_new(mem, sizeof *gmail);
     if (gmail == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a Gmail account");

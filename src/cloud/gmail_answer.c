@@ -64,7 +64,8 @@ static tide_status texts_check(const json_t *array, const char *key, tide_error 
 {
     for (size_t i = 0; i < json_array_size(array); i++)
         if (!json_is_string(json_array_get(array, i)))
-            return tide_error_set(err, TIDE_SERVER, "\"%s\" holds something that is no text", key);
+            return tide_error_set(err, TIDE_SERVER, "\"%s\" contains a value that is not a string",
+                                  key);
     return TIDE_OK;
 }
 

@@ -124,7 +124,7 @@ static void finish_base64(struct tide_gmail_raw *self)
     if (group == 1 || (self->pads > 0 && group + self->pads != 4))
         fail(self, TIDE_SERVER, "\"raw\" ends inside a group of base64");
     else if (group > 0 && (bits & (0xffffffu >> 8 * bytes)) != 0)
-        fail(self, TIDE_SERVER, "\"raw\" has bits behind its last byte");
+        fail(self, TIDE_SERVER, "\"raw\" has bits after its last byte");
     else if (group > 0)
         emit(self->raw, bits, bytes);
 }
@@ -248,7 +248,7 @@ static const char *take_raw(struct tide_gmail_raw *self, const char *at, const c
     }
     self->raw->data[self->raw->bytes] = '\0';
     if (self->failed == TIDE_OK && self->raw->bytes > self->raw->bytes_max)
-        fail(self, TIDE_FULL, "the message is larger than any we take");
+        fail(self, TIDE_FULL, "the message is larger than the limit");
     return at;
 }
 
@@ -266,7 +266,7 @@ static void string_begins(struct tide_gmail_raw *self)
         self->key_bytes = 0;
     } else if (key_is(self, "raw")) {
         if (self->found)
-            fail(self, TIDE_SERVER, "\"raw\" is there twice");
+            fail(self, TIDE_SERVER, "\"raw\" occurs twice");
         self->in = IN_RAW;
         self->found = true;
     }
@@ -282,7 +282,7 @@ static void take_outside(struct tide_gmail_raw *self, char c)
 {
     if (self->depth == 0 && !is_space(c) && (self->ended || c != '{')) {
         fail(self, TIDE_SERVER,
-             self->ended ? "something follows the object" : "it is not a JSON object");
+             self->ended ? "data follows the object" : "it is not a JSON object");
         return;
     }
     switch (c) {
@@ -379,7 +379,7 @@ tide_status tide_gmail_raw_write(void *arg, const char *bytes, size_t count)
 tide_status tide_gmail_raw_end(struct tide_gmail_raw *self, json_t **fields_out, tide_error *err)
 {
     if (self->failed == TIDE_OK && !self->ended)
-        fail(self, TIDE_SERVER, "it ends too early");
+        fail(self, TIDE_SERVER, "it is cut off");
     if (self->failed != TIDE_OK)
         return tide_error_set(err, self->failed, "%s", self->wrong);
     json_t *fields = NULL;
@@ -392,7 +392,7 @@ tide_status tide_gmail_raw_end(struct tide_gmail_raw *self, json_t **fields_out,
         return rc;
     if (!self->found || !json_is_string(json_object_get(fields, "raw"))) {
         json_decref(fields);
-        fail(self, TIDE_SERVER, "there is no \"raw\" in it");
+        fail(self, TIDE_SERVER, "it has no \"raw\"");
         return tide_error_set(err, TIDE_SERVER, "%s", self->wrong);
     }
     (void)json_object_del(fields, "raw");

@@ -65,7 +65,7 @@ static tide_status names_parse(tide_text text, const char *const *names, unsigne
                (strlen(names[i]) != bytes || strncasecmp(names[i], text.data, bytes) != 0))
             i++;
         if (i == count)
-            return tide_error_set(err, TIDE_INVALID, "there is no %s \"%.*s\"", what,
+            return tide_error_set(err, TIDE_INVALID, "unknown %s \"%.*s\"", what,
                                   (int)(bytes > 60 ? 60 : bytes), text.data);
         bits |= 1u << i;
         const size_t used = comma == NULL ? bytes : bytes + 1;

@@ -254,13 +254,13 @@ static tide_status give_row(struct tide_sc_rows *self, const char *bytes, size_t
         good = good && take_member(self, &in, &row, &seen);
     while (good && take_byte(&in, ','));
     if (!good || !take_byte(&in, '}') || (seen & needed) != needed)
-        return wrong(self, "a row is not as it should be");
+        return wrong(self, "a row is malformed");
     if (self->rows == TIDE_SC_ROWS_MAX)
         return wrong(self, "more rows than a page may have");
     self->rows++;
     const tide_status rc = self->sink->visit(&row, self->sink->arg);
     if (rc != TIDE_OK) {
-        self->wrong = "the rows could not be taken";
+        self->wrong = "the rows could not be stored";
         self->failed = rc;
     }
     return rc;
@@ -323,7 +323,7 @@ static tide_status rows_bytes(struct tide_sc_rows *self, const char *bytes, size
         else if (byte == ']' && (self->want_comma || self->rows == 0))
             self->in_rows = false;
         else if (strchr(" \t\r\n", byte) == NULL || byte == '\0')
-            return wrong(self, "the list of rows is broken");
+            return wrong(self, "the list of rows is malformed");
         i++;
     }
     *used_out = i;
@@ -357,7 +357,7 @@ static tide_status rest_byte(struct tide_sc_rows *self, char byte)
             self->depth == 1 && self->key_bytes == 4 && memcmp(self->key, "rows", 4) == 0;
     } else if (byte == '[' && self->rows_next) {
         if (self->rows_seen)
-            return wrong(self, "the rows are there twice");
+            return wrong(self, "\"rows\" occurs twice");
         self->rows_seen = true;
         self->rows_next = false;
         self->in_rows = true;
@@ -406,7 +406,7 @@ tide_status tide_sc_rows_end(struct tide_sc_rows *self, struct tide_sc_page *pag
 {
     json_t *rest = NULL;
     if (self->failed == TIDE_OK && self->in_rows)
-        (void)wrong(self, "the answer ends in the middle");
+        (void)wrong(self, "the answer is cut off");
     if (self->failed == TIDE_OK &&
         (tide_json_parse(tide_buf_text(&self->rest), &rest, NULL) != TIDE_OK ||
          !json_is_object(rest)))

@@ -114,8 +114,9 @@ tide_status tide_deps_order(uint32_t count, const struct tide_edge *edges, size_
     TIDE_ASSERT(mem != NULL);
     TIDE_ASSERT(count == 0 || order_out != NULL);
     if (count > TIDE_CHILDREN_MAX || edges_count > TIDE_EDGES_MAX)
-        return tide_error_set(err, TIDE_FULL, "%" PRIu32 " jobs with %zu needs in one batch", count,
-                              edges_count);
+        return tide_error_set(err, TIDE_FULL,
+                              "a batch of %" PRIu32 " jobs with %zu dependencies is too large",
+                              count, edges_count);
     for (size_t i = 0; i < edges_count; i++)
         if (edges[i].job >= count || edges[i].needs >= count) {
             if (culprit_out != NULL)
@@ -130,7 +131,7 @@ tide_status tide_deps_order(uint32_t count, const struct tide_edge *edges, size_
     struct work work;
     uint32_t *words = work_new(&work, count, edges_count, mem);
     if (words == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "ordering %" PRIu32 " jobs", count);
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to order %" PRIu32 " jobs", count);
     tide_status rc = TIDE_OK;
     dependents_group(&work, count, edges, edges_count);
     if (depths_find(&work, count) == count) {
@@ -140,7 +141,7 @@ tide_status tide_deps_order(uint32_t count, const struct tide_edge *edges, size_
         uint32_t culprit = circle_find(&work, count, edges, edges_count);
         if (culprit_out != NULL)
             *culprit_out = culprit;
-        rc = tide_error_set(err, TIDE_INVALID, "job %" PRIu32 " of the batch waits for itself",
+        rc = tide_error_set(err, TIDE_INVALID, "job %" PRIu32 " of the batch depends on itself",
                             culprit);
     }
     tide_mem_free(mem, words, work.words * sizeof *words);

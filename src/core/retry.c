@@ -27,7 +27,8 @@ tide_status tide_retry_check(const struct tide_retry_policy *policy, tide_error 
     if (policy->pause_factor_permille < 1000)
         return tide_error_set(err, TIDE_INVALID, "pauses must not become shorter");
     if (policy->beat_missing_ms == 0)
-        return tide_error_set(err, TIDE_INVALID, "every job would be stalled at once");
+        return tide_error_set(err, TIDE_INVALID,
+                              "the stall limit is 0: every job would be stalled at once");
     if (policy->reclaim_attempts > 1) /* R2 */
         return tide_error_set(err, TIDE_INVALID, "a reclaim costs none or one attempt");
     if (policy->halves_attempts >= policy->attempts_max)

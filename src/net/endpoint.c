@@ -68,14 +68,14 @@ tide_status tide_endpoint_check(const char *endpoint, tide_error *err)
         authority.bytes--;
     if (authority.bytes == 0 || authority.bytes > ENDPOINT_BYTES_MAX ||
         !part(authority, &host, &port))
-        return tide_error_set(err, TIDE_INVALID,
-                              "\"%.100s\" is no address of a server: write it as https://HOST or "
-                              "http://127.0.0.1:PORT",
-                              endpoint);
+        return tide_error_set(
+            err, TIDE_INVALID,
+            "\"%.100s\" is not a server address: use https://HOST or http://127.0.0.1:PORT",
+            endpoint);
     if (http && !is_here(host))
         return tide_error_set(err, TIDE_INVALID,
-                              "%.100s would get the token unencrypted: plain http is for this "
-                              "machine alone, use https",
+                              "%.100s would get the token unencrypted: http is allowed on this "
+                              "machine only; use https",
                               endpoint);
     return TIDE_OK;
 }

@@ -285,7 +285,7 @@ static tide_status say(tide_error *err, tide_status status, int http, const char
 /* The verdict from the HTTP code alone. */
 static tide_status judge_bare(int http, tide_text body, tide_error *err)
 {
-    const char *what = body.bytes == 0 ? " without a body" : " with a body that is not Google's";
+    const char *what = body.bytes == 0 ? " without a body" : " with a body that is not from Google";
     tide_status status = TIDE_SERVER;
     if (http == 401)
         status = TIDE_AUTH;

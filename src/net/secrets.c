@@ -35,7 +35,7 @@ static tide_status name_check(const char *name, tide_error *err)
     bool plain = bytes > 0 && bytes <= TIDE_SECRET_NAME_BYTES_MAX;
     for (size_t i = 0; plain && i < bytes; i++)
         plain = (unsigned char)name[i] >= 0x20 && name[i] != 0x7f;
-    return plain ? TIDE_OK : tide_error_set(err, TIDE_INVALID, "not a name for a secret");
+    return plain ? TIDE_OK : tide_error_set(err, TIDE_INVALID, "invalid name for a secret");
 }
 
 /* Characters allowed in a file's name as they are; others become %XX, so that two names never

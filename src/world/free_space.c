@@ -15,10 +15,10 @@ tide_status tide_room_check(tide_world *world, const char *path, uint64_t free_m
     char wanted[TIDE_SIZE_TEXT_BYTES];
     tide_size_human(free_bytes, left);
     tide_size_human(free_min_bytes, wanted);
-    return tide_error_set(err, TIDE_DISK_FULL,
-                          "the disk of %.200s has %s left; %s are needed, what is to stay free "
-                          "included (disk.free_min)",
-                          path, left, wanted);
+    return tide_error_set(
+        err, TIDE_DISK_FULL,
+        "the disk of %.200s has %s free; %s are needed, including the reserve of disk.free_min",
+        path, left, wanted);
 }
 
 tide_status tide_room_open(struct tide_room *room, tide_world *world, const char *path,

@@ -143,7 +143,7 @@ static tide_status keyring_put(tide_keyring *keyring, const char *name, tide_tex
     (void)secret_password_store_finish(operation.result, &failed);
     g_hash_table_unref(attributes);
     secret_value_unref(secret); /* wipes */
-    return operation_end(self, &operation, failed, "keep a secret", err);
+    return operation_end(self, &operation, failed, "store a secret", err);
 }
 
 static tide_status keyring_get(tide_keyring *keyring, const char *name, tide_buf *out,
@@ -159,7 +159,7 @@ static tide_status keyring_get(tide_keyring *keyring, const char *name, tide_buf
     GError *failed = NULL;
     SecretValue *secret = secret_password_lookup_binary_finish(operation.result, &failed);
     g_hash_table_unref(attributes);
-    tide_status rc = operation_end(self, &operation, failed, "give a secret", err);
+    tide_status rc = operation_end(self, &operation, failed, "read a secret", err);
     if (rc == TIDE_OK && secret == NULL)
         return tide_error_set(err, TIDE_NOT_FOUND, "there is no %s in the keyring", name);
     if (rc == TIDE_OK) {
@@ -167,7 +167,7 @@ static tide_status keyring_get(tide_keyring *keyring, const char *name, tide_buf
         const gchar *value = secret_value_get(secret, &bytes);
         rc = tide_buf_add(out, value, bytes);
         if (rc != TIDE_OK)
-            (void)tide_error_set(err, rc, "no room for %s out of the keyring", name);
+            (void)tide_error_set(err, rc, "no memory for %s from the keyring", name);
     }
     if (secret != NULL)
         secret_value_unref(secret);

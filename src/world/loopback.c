@@ -271,7 +271,7 @@ tide_status tide_loopback_wait(tide_loopback *self, tide_world *world, uint64_t 
             return tide_error_set(err, TIDE_CANCELED, "canceled");
         const uint64_t now_ms = tide_world_now_ms(world);
         if (now_ms >= deadline_ms)
-            return tide_error_set(err, TIDE_TIMEOUT, "the browser did not come back in time");
+            return tide_error_set(err, TIDE_TIMEOUT, "the browser did not answer in time");
         uint64_t slice_ms = deadline_ms - now_ms;
         if (cancel != NULL && slice_ms > LOOK_MS)
             slice_ms = LOOK_MS;

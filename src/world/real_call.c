@@ -218,7 +218,7 @@ static tide_status call_set_up(struct pump *pump, tide_error *err)
     if (rc == TIDE_OK)
         rc = body_set(pump);
     if (rc == TIDE_INVALID)
-        return tide_error_set(err, rc, "%s: a header of the request cannot be sent", pump->what);
+        return tide_error_set(err, rc, "%s: the request has an invalid header", pump->what);
     if (rc != TIDE_OK)
         return tide_error_set(err, rc, "%s: no memory", pump->what);
     return TIDE_OK;
@@ -492,13 +492,13 @@ static tide_status outcome(struct pump *pump, tide_error *err)
         return tide_error_set(err, TIDE_STOPPED, "%s: the network is shut down", pump->what);
     default:
         TIDE_ASSERT(call->status == TIDE_TIMEOUT);
-        return tide_error_set(err, TIDE_TIMEOUT, "%s: nothing moved for %u ms", pump->what,
+        return tide_error_set(err, TIDE_TIMEOUT, "%s: no data for %u ms", pump->what,
                               (unsigned)(call->stall_us / 1000));
     }
     tide_status rc = outcome_of_curl(pump, err);
     if (rc == TIDE_OK && pump->encoded && !tide_inflate_whole(&pump->inflate))
         rc = tide_error_set(err, call->repeatable ? TIDE_SERVER : TIDE_UNKNOWN,
-                            "%s: the compressed body breaks off", pump->what);
+                            "%s: the compressed body is cut off", pump->what);
     return rc;
 }
 
@@ -506,7 +506,7 @@ static tide_status outcome(struct pump *pump, tide_error *err)
 static tide_status outcome_of_pump(struct pump *pump, tide_status rc, tide_error *err)
 {
     if (pump->ends_failed != TIDE_OK)
-        return tide_error_set(err, pump->ends_failed, "%s: its own sink or source failed (%s)",
+        return tide_error_set(err, pump->ends_failed, "%s: the caller's sink or source failed (%s)",
                               pump->what, tide_status_name(pump->ends_failed));
     if (rc == TIDE_FULL)
         return tide_error_set(err, rc, "%s: the body is longer than %llu bytes", pump->what,

@@ -76,7 +76,7 @@ static tide_status check_private(int fd, const char *path, tide_error *err)
 {
     struct stat info;
     if (fstat(fd, &info) < 0)
-        return tide_error_os(err, errno, "look at %s", path);
+        return tide_error_os(err, errno, "check %s", path);
     if (!S_ISREG(info.st_mode))
         return tide_error_set(err, TIDE_INVALID, "%s is not a plain file", path);
     if (info.st_uid != geteuid())
@@ -151,7 +151,7 @@ static tide_status dir_make_one(const char *path, tide_error *err)
     if (rc != TIDE_OK)
         return rc;
     if (fsync(parent_fd) < 0) /* else a crash loses the directory and its content */
-        rc = tide_error_os(err, errno, "sync the directory above %s", path);
+        rc = tide_error_os(err, errno, "sync the parent directory of %s", path);
     (void)close(parent_fd);
     return rc;
 }
@@ -209,7 +209,7 @@ tide_status real_disk_free(tide_world *world, const char *path, uint64_t *bytes_
     (void)world;
     struct statvfs info;
     if (statvfs(path, &info) < 0)
-        return tide_error_os(err, errno, "ask for room on the disk of %s", path);
+        return tide_error_os(err, errno, "get the free space on the disk of %s", path);
     *bytes_out = (uint64_t)info.f_bavail * (uint64_t)info.f_frsize;
     return TIDE_OK;
 }
@@ -360,7 +360,7 @@ tide_status real_file_forget(tide_world *world, const char *path, tide_error *er
     while ((ended = waitpid(child, &status, 0)) < 0 && errno == EINTR)
         ;
     if (ended != child || !WIFEXITED(status))
-        return tide_error_set(err, TIDE_IO, "sync %s: the process for it was killed", path);
+        return tide_error_set(err, TIDE_IO, "sync %s: the child process was killed", path);
     if (WEXITSTATUS(status) != 0)
         return tide_error_os(err, WEXITSTATUS(status), "sync %s", path);
     return TIDE_OK;
@@ -390,7 +390,7 @@ static tide_status holder_write(int fd, const char *path, tide_text holder, tide
         memcpy(line, holder.data, bytes);
     line[bytes] = '\n';
     if (ftruncate(fd, 0) < 0)
-        return tide_error_os(err, errno, "empty %s", path);
+        return tide_error_os(err, errno, "truncate %s", path);
     return write_all(fd, (tide_text){line, bytes + 1}, path, err);
 }
 
@@ -415,7 +415,8 @@ tide_status real_file_lock(tide_world *world, const char *path, tide_text holder
     struct stat named;
     if (fstat(fd, &ours) < 0 || stat(path, &named) < 0 || ours.st_ino != named.st_ino ||
         ours.st_dev != named.st_dev) {
-        rc = tide_error_set(err, TIDE_BUSY, "lock %s was taken away", path);
+        rc = tide_error_set(err, TIDE_BUSY,
+                            "lock file %s was removed by another program; try again", path);
         goto failed;
     }
     rc = holder_write(fd, path, holder, err);

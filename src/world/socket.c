@@ -391,10 +391,10 @@ static tide_status listen_at(tide_socket *self, const struct sockaddr_un *addres
         int fd = connect_to(address);
         if (fd >= 0) {
             (void)close(fd);
-            return tide_error_set(err, TIDE_BUSY, "somebody answers on %s", self->name);
+            return tide_error_set(err, TIDE_BUSY, "another process listens on %s", self->name);
         }
         if (errno != ECONNREFUSED && errno != ENOENT)
-            return tide_error_os(err, errno, "try %s", self->name);
+            return tide_error_os(err, errno, "connect to %s", self->name);
         TIDE_SEEN("socket: replaced a stale one");
         if (unlinkat(self->dir_fd, self->name, 0) < 0 && errno != ENOENT)
             return tide_error_os(err, errno, "remove stale %s", self->name);
@@ -543,7 +543,9 @@ static tide_status answer_read(tide_world *world, tide_buf *buf, int fd, uint32_
                 return rc;
             rc = receive_more(fd, buf);
             if (rc == TIDE_CANCELED)
-                return tide_error_set(err, TIDE_UNKNOWN, "the engine left before its answer ended");
+                return tide_error_set(
+                    err, TIDE_UNKNOWN,
+                    "the engine closed the connection before the end of its answer");
             if (rc != TIDE_OK)
                 return tide_error_set(err, rc, "a line of the engine's answer is too long");
             continue;
@@ -563,7 +565,8 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
                             void *line_arg, tide_error *err)
 {
     if (!is_line(request, TIDE_SOCKET_LINE_BYTES_MAX))
-        return tide_error_set(err, TIDE_INVALID, "a request is one line");
+        return tide_error_set(err, TIDE_INVALID,
+                              "a request must be one line within the size limit");
     int dir_fd = -1;
     char name[NAME_MAX + 1];
     tide_status rc = path_open(path, &dir_fd, name, err);
@@ -577,7 +580,7 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
     if (rc != TIDE_OK)
         return rc;
     if (fd < 0 && (os_error == ECONNREFUSED || os_error == ENOENT))
-        return tide_error_set(err, TIDE_NOT_FOUND, "nobody listens on %s", path);
+        return tide_error_set(err, TIDE_NOT_FOUND, "no engine listens on %s", path);
     if (fd < 0)
         return tide_error_os(err, os_error, "connect to %s", path);
 
@@ -589,8 +592,7 @@ tide_status tide_socket_ask(tide_world *world, tide_mem *mem, const char *path, 
     if (stopped != 0)
         rc = tide_error_set(
             err, TIDE_BUSY,
-            "process %d holds this directory and is stopped; `kill -CONT %d` lets it "
-            "go on",
+            "process %d holds this directory and is stopped; `kill -CONT %d` resumes it",
             (int)stopped, (int)stopped);
     if (rc == TIDE_OK) {
         rc = send_line(fd, request, -1, TIDE_SOCKET_SEND_TIMEOUT_MS);

@@ -38,7 +38,7 @@ tide_status tide_path_look(const char *path, struct tide_path_info *info_out, ti
     if (lstat(path, &info) < 0)
         return errno == ENOENT || errno == ENOTDIR
                    ? TIDE_OK
-                   : tide_error_os(err, errno, "look at %.300s", path);
+                   : tide_error_os(err, errno, "check %.300s", path);
     info_out->link = S_ISLNK(info.st_mode);
     if (info_out->link && stat(path, &info) < 0)
         return TIDE_OK; /* it points nowhere */
@@ -233,7 +233,7 @@ static tide_status name_new(const tide_writing *writing, const char *path, tide_
     if (renameat2(AT_FDCWD, writing->temp, AT_FDCWD, path, RENAME_NOREPLACE) < 0 &&
         (errno == EEXIST || link(writing->temp, path) < 0))
         return errno == EEXIST ? tide_error_set(err, TIDE_EXISTS, "%.300s exists", path)
-                               : tide_error_os(err, errno, "name %.300s", path);
+                               : tide_error_os(err, errno, "rename to %.300s", path);
     return TIDE_OK;
 }
 

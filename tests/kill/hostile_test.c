@@ -407,7 +407,7 @@ static void wrong_jobs_are_refused_before_anything_is_written(void **state)
         {.kind = house->kind, .needs_index = &third, .needs_index_count = 1},
         {.kind = house->kind, .needs_index = &first, .needs_index_count = 1},
         {.kind = house->kind, .needs_index = &second, .needs_index_count = 1}};
-    assert_not_taken(house, cycle, 3, "waits for itself");
+    assert_not_taken(house, cycle, 3, "depends on itself");
     struct tide_spec text[] = {good, {.kind = house->kind, .payload = "not json"}};
     assert_not_taken(house, text, 2, "JSON");
     struct tide_spec stranger[] = {good, {.kind = house->kind, .account = 99}};

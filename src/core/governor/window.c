@@ -9,7 +9,7 @@ enum { GRAINS_PER_WINDOW = 768 };
 #define SAVED_UNITS_MAX (UINT64_MAX >> 16)
 
 static_assert(GRAINS_PER_WINDOW * 5 / 4 < TIDE_WINDOW_ENTRIES,
-              "a window and a quarter fits without merging: calls nobody answered live longer");
+              "a window and a quarter fits without merging: unanswered calls expire later");
 static_assert((TIDE_WINDOW_ENTRIES & (TIDE_WINDOW_ENTRIES - 1)) == 0, "the ring wraps by mask");
 
 static struct tide_window_entry *entry_at(const tide_window *window, uint32_t index)

@@ -95,7 +95,7 @@ bool tide_batcher_check(tide_batcher *batcher)
 
 /* ---- the queue; under the lock ---- */
 
-static const char QUEUE[] = "requests that wait for a batch";
+static const char QUEUE[] = "requests waiting for a batch";
 
 static void queue_add(tide_batcher *self, struct tide_batch_caller *caller)
 {
@@ -231,8 +231,8 @@ static void outcome_set(struct tide_batch *batch, struct tide_batch_caller *call
     caller->place = TIDE_BATCH_ANSWERED;
     batch->part_failed = true;
     if (batch->read && rc != TIDE_CANCELED && rc != TIDE_STOPPED) {
-        caller->status =
-            tide_error_set(&caller->err, TIDE_SERVER, "a batch has no answer for this part");
+        caller->status = tide_error_set(&caller->err, TIDE_SERVER,
+                                        "the answer to the batch has no part for this call");
         batch->batcher->state.missing++;
         return;
     }

@@ -161,7 +161,7 @@ static tide_status judge(const struct tide_response *response, uint64_t *retry_a
         return TIDE_THROTTLED;
     }
     if (batch->token_refused)
-        return tide_error_set(err, TIDE_AUTH, "a part of a batch refuses the token");
+        return tide_error_set(err, TIDE_AUTH, "the server refused the token for a part of a batch");
     return rc;
 }
 

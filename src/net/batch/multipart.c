@@ -281,8 +281,8 @@ tide_status tide_multipart_end(tide_multipart *multipart, tide_error *err)
     if (multipart->failed == TIDE_OK && ended != TIDE_OK)
         multipart->failed = ended;
     if (multipart->failed == TIDE_OK && multipart->place != BEHIND)
-        return tide_error_set(err, TIDE_SERVER, "the answer to a batch ends in the middle");
+        return tide_error_set(err, TIDE_SERVER, "the answer to a batch is cut off");
     if (multipart->failed != TIDE_OK)
-        return tide_error_set(err, multipart->failed, "the answer to a batch cannot be read");
+        return tide_error_set(err, multipart->failed, "the answer to a batch is malformed");
     return TIDE_OK;
 }

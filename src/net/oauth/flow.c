@@ -128,7 +128,7 @@ static tide_status flow_open(tide_oauth_flow *self, const struct tide_oauth_ask 
         rc = tide_buf_set(&self->scopes, tide_text_of(ask->scopes));
     if (rc == TIDE_OK)
         rc = link_write(self, ask);
-    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the link to sign in with");
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no memory for the sign-in link");
 }
 
 tide_status tide_oauth_flow_start(tide_world *world, const struct tide_oauth_ask *ask,
@@ -216,20 +216,20 @@ static tide_loopback_verdict look(void *arg, tide_text target, const char **sent
     const char *mark = memchr(target.data, '?', target.bytes);
     const size_t path_bytes = mark == NULL ? target.bytes : (size_t)(mark - target.data);
     if (path_bytes != 1) { /* the path is "/" */
-        *sentence_out = "There is nothing here.";
+        *sentence_out = "Page not found.";
         return TIDE_LOOPBACK_ELSEWHERE;
     }
     const size_t skipped = mark == NULL ? target.bytes : path_bytes + 1;
     const tide_text query = {target.data + skipped, target.bytes - skipped};
     const tide_status rc = query_read(self, query);
     if (rc != TIDE_OK && rc != TIDE_AUTH) {
-        *sentence_out = "This is not the answer to the sign-in that is under way. Use the link "
-                        "that Tidemark showed.";
+        *sentence_out = "This answer does not belong to the current sign-in. Use the link that "
+                        "Tidemark printed.";
         return TIDE_LOOPBACK_WRONG;
     }
     self->denied = rc == TIDE_AUTH;
     *sentence_out = self->denied ? "Access was not granted. You can close this window."
-                                 : "Tidemark has got the answer. You can close this window.";
+                                 : "Tidemark received the answer. You can close this window.";
     return TIDE_LOOPBACK_TAKEN;
 }
 
@@ -308,8 +308,8 @@ tide_status tide_oauth_flow_paste(tide_oauth_flow *self, tide_text pasted, tide_
         return tide_error_set(err, rc, "no memory for the answer");
     if (rc != TIDE_OK)
         return tide_error_set(err, TIDE_INVALID,
-                              "this is not the address that the browser ended at: copy the whole "
-                              "line that begins with %s",
+                              "this is not the final address in the browser: copy the whole "
+                              "address, which begins with %s",
                               self->redirect);
     self->phase = PHASE_ANSWERED;
     return TIDE_OK;
@@ -363,19 +363,19 @@ static tide_status grant_give(tide_oauth_flow *self, const struct tide_token_ans
 {
     if (answer->refresh_token.bytes == 0)
         return tide_error_set(err, TIDE_AUTH,
-                              "the provider gave no lasting access (no refresh token)");
+                              "the provider granted no offline access (no refresh token)");
     struct tide_grant grant;
     tide_grant_init(&grant, &self->wiping.base);
     const size_t bytes_before = grant_out->bytes;
     tide_status rc = grant_fill(self, answer, asked_unix_ms, &grant);
     if (rc != TIDE_OK)
-        (void)tide_error_set(err, rc, "no room for a sign-in");
+        (void)tide_error_set(err, rc, "no memory for a sign-in");
     if (rc == TIDE_OK)
         rc = tide_grant_write(&grant, grant_out, err);
     if (rc == TIDE_OK) {
         rc = tide_buf_set(scopes_out, tide_buf_text(&grant.scopes));
         if (rc != TIDE_OK) {
-            (void)tide_error_set(err, rc, "no room for the scopes");
+            (void)tide_error_set(err, rc, "no memory for the scopes");
             explicit_bzero(grant_out->data + bytes_before, grant_out->bytes - bytes_before);
             grant_out->bytes = bytes_before;
         }

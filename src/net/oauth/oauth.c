@@ -202,8 +202,8 @@ static tide_status client_field_read(const json_t *object, const struct client_f
         return tide_error_set(err, TIDE_INVALID, "\"%s\" of the client file is malformed", name);
     if (field->url && !tide_oauth_is_url(text))
         return tide_error_set(err, TIDE_INVALID,
-                              "\"%s\" of the client file is no https address (http is for "
-                              "127.0.0.1 only)",
+                              "\"%s\" of the client file is not an https address (http is allowed "
+                              "for 127.0.0.1 only)",
                               name);
     memcpy((char *)client + field->offset, text.data, text.bytes); /* zeroed before */
     return TIDE_OK;
@@ -242,7 +242,7 @@ tide_status tide_oauth_client_read(tide_text json, struct tide_oauth_client *cli
         rc = tide_error_set(err, TIDE_INVALID,
                             "this is the key of a service account, not a client file");
     else if (!json_is_object(object))
-        rc = tide_error_set(err, TIDE_INVALID, "the client file holds no object");
+        rc = tide_error_set(err, TIDE_INVALID, "the client file contains no client object");
     struct tide_oauth_client client = {0};
     for (size_t i = 0; rc == TIDE_OK && i < sizeof client_fields / sizeof client_fields[0]; i++)
         rc = client_field_read(object, &client_fields[i], &client, err);
@@ -607,7 +607,7 @@ static tide_status answer_read(const struct tide_response *response,
     else if (rc != TIDE_OK || !tide_oauth_is_token(tide_buf_text(&answer->access_token)) ||
              (refresh.bytes > 0 && !tide_oauth_is_token(refresh)) || type.bytes != 6 ||
              strncasecmp(type.data, "bearer", 6) != 0)
-        rc = tide_error_set(err, TIDE_SERVER, "the token server's answer makes no sense");
+        rc = tide_error_set(err, TIDE_SERVER, "the token server's answer is malformed");
     else
         answer->life_ms = life_read(object);
     tide_json_wipe(object);
@@ -639,7 +639,7 @@ static tide_status post_form(tide_world *world, const char *url, tide_text form,
         return tide_error_set(err, TIDE_SERVER, "the token server's answer is too long");
     /* Sending it twice is harmless, so an unknown outcome is just a failure. */
     if (rc == TIDE_UNKNOWN && repeatable)
-        return tide_error_set(err, TIDE_SERVER, "the token server hung up");
+        return tide_error_set(err, TIDE_SERVER, "the token server closed the connection");
     return rc;
 }
 

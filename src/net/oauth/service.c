@@ -183,7 +183,7 @@ static tide_status key_file_read(const json_t *file, struct tide_grant *grant, t
         (grant->key_id.bytes > 0 && !tide_oauth_is_token(tide_buf_text(&grant->key_id))))
         return wrong("has a malformed \"client_email\" or \"private_key_id\"", err);
     if (!tide_oauth_is_url(tide_buf_text(&grant->token_url)))
-        return wrong("has a \"token_uri\" that is no https address", err);
+        return wrong("has a \"token_uri\" that is not an https address", err);
     EVP_PKEY *key = key_read(tide_buf_text(&grant->private_key));
     if (key == NULL)
         return wrong("has a \"private_key\" that is not an RSA key of 2048 bits or more", err);
@@ -204,7 +204,7 @@ tide_status tide_oauth_service_account(tide_text key_json, const char *user, con
 {
     const tide_text acts_for = tide_text_of(user);
     if (acts_for.bytes > 0 && (!tide_oauth_is_token(acts_for) || acts_for.bytes > 320))
-        return tide_error_set(err, TIDE_INVALID, "not an address to act for");
+        return tide_error_set(err, TIDE_INVALID, "not a valid user address to act for");
     if (!is_scopes(tide_text_of(scopes)))
         return tide_error_set(err, TIDE_INVALID, "not a list of scopes");
     json_t *file = NULL;

@@ -24,7 +24,7 @@ t console backfill "$site" --days 6 --workers 1 --batch 1 --quiet >"$dir/out" 2>
 run=$!
 while [ -z "$(alerts)" ] && kill -0 "$run" 2>/dev/null; do :; done
 [ "$(alerts)" = "queue console" ] || fail "no alert of the queue: $(alerts)"
-t alerts | grep -q 'the queue of requests that wait for a batch is full' || fail "alerts: $(t alerts)"
+t alerts | grep -q 'the queue of requests waiting for a batch is full' || fail "alerts: $(t alerts)"
 t account list | head -n 1 | grep -q queue || fail "the first line of another command: $(t account list)"
 curl -sSf -X DELETE "$origin/_cloud/faults" >/dev/null || fail "faults"
 wait "$run" || fail "backfill: $(cat "$dir/out")"

@@ -25,7 +25,7 @@ grep -q '127.0.0.1:1' "$dir/err" && grep -qi 'connect' "$dir/err" || fail "host 
 add 1 ada@example.com https://no-such-host.invalid tok-ada
 grep -q 'no-such-host.invalid' "$dir/err" || fail "host: $(cat "$dir/err")"
 add 2 ada@example.com http://mail.example.com tok-ada
-grep -q 'http is for this machine' "$dir/err" || fail "plain http: $(cat "$dir/err")"
+grep -q 'http is allowed on this machine' "$dir/err" || fail "plain http: $(cat "$dir/err")"
 for odd in http://127.0.0.1.example.com:80 http://user@127.0.0.1:80 ftp://127.0.0.1 127.0.0.1:80 http:// "http://127.0.0.1:80/path" \
     "http://127.0.0.1:80?x" http://127.0.0.1:99999 http://127.0.0.1:x 'https://a b' https://; do
     add 2 ada@example.com "$odd" tok-ada

@@ -95,7 +95,7 @@ tide_status __wrap_tide_socket_ask(tide_world *world, tide_mem *mem, const char 
     if (here.person == NULL)
         return __real_tide_socket_ask(world, mem, path, request, timeout_ms, cancel, line, line_arg,
                                       err);
-    return tide_error_set(err, TIDE_NOT_FOUND, "nobody listens on %s", path);
+    return tide_error_set(err, TIDE_NOT_FOUND, "no engine listens on %s", path);
 }
 
 tide_status __real_tide_keyring_open(const char *home, tide_mem *mem, tide_keyring **keyring_out,
