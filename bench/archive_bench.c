@@ -1,13 +1,13 @@
-/* What storing and indexing mail costs, in time and in bytes.
+/* archive_bench.c - measures storing and indexing mail, in time and in bytes.
  *
  *   archive_bench [MESSAGES] [DIR]
  *
  * Mail of 10 kB on average (headers, text and HTML in words of a language, one in
- * twelve with an attachment) goes through a real archive under /tmp, is indexed,
- * and is read again, one after the other; then mail of several kinds is stored and
- * indexed at once, as a sync does it.  Bytes are those of whole pages, compared with
- * what zstd -3 makes of every message by itself, and with the raw bytes.  With DIR
- * only the first kind, at once, and the archive stays.  Figures, no verdicts. */
+ * twelve with an attachment) is stored in a real archive under /tmp, indexed, and read
+ * back, one step after the other; then mail of several kinds is stored and indexed at
+ * once, as a sync does it.  Bytes are those of whole pages, compared with every
+ * message compressed alone by zstd -3, and with the raw bytes.  With DIR only the
+ * first kind, at once, and the archive is kept.  Prints figures without a verdict. */
 #include "base/check.h"
 #include "base/rng.h"
 #include "mail/archive/archive.h"
@@ -236,7 +236,7 @@ static void remove_all(const char *dir)
     (void)rmdir(dir);
 }
 
-/* One figure as script/bench wants it. */
+/* Prints one figure in the format of script/bench. */
 static void show(const char *prefix, const char *name, double value, const char *unit, double ratio,
                  const char *to)
 {
@@ -257,7 +257,7 @@ struct bench {
     tide_buf raw;
     /* Of the last filling. */
     uint64_t raw_bytes, zstd_bytes;
-    double aside_s; /* making mail and compressing it by itself: not the archive's */
+    double aside_s; /* making mail and compressing it alone: not counted */
     double zstd_s;
 };
 
@@ -275,7 +275,7 @@ static tide_archive *open_archive(const struct bench *bench, bool index_later)
     return archive;
 }
 
-/* The n-th message of a year, made, compressed by itself, and put. */
+/* Makes the n-th message of a year, compresses it alone, and stores it. */
 static uint64_t put(struct bench *bench, tide_archive *archive, enum kind kind, uint64_t number)
 {
     const double made_s = now_s(CLOCK_THREAD_CPUTIME_ID);
@@ -315,8 +315,8 @@ static void fill(struct bench *bench, tide_archive *archive, enum kind kind)
     TIDE_ASSERT(tide_archive_sync(archive, ticket, NULL, NULL) == TIDE_OK);
 }
 
-/* Bytes of pages; `index` says of what: the full-text index, or all that is kept of
- * messages themselves.  0 if SQLite was built without dbstat. */
+/* Bytes of pages; `index` selects the full-text index, or everything stored of the messages
+ * themselves. 0 if SQLite was built without dbstat. */
 static double pages_of(const char *dir, bool index)
 {
     char path[400];
@@ -336,7 +336,7 @@ static double pages_of(const char *dir, bool index)
     return bytes;
 }
 
-/* Storing, indexing and reading apart from one another. */
+/* Storing, indexing and reading, one after the other. */
 static void apart(struct bench *bench)
 {
     const double n = (double)bench->messages;
@@ -368,7 +368,7 @@ static void apart(struct bench *bench)
     TIDE_ASSERT(tide_archive_close(archive, NULL) == TIDE_OK);
 }
 
-/* Stored and indexed at once, as a sync does it. */
+/* Storing and indexing at once, as a sync does it. */
 static void together(struct bench *bench, enum kind kind)
 {
     static const char *const names[KINDS] = {"mixed_", "short_", "newsletter_", "attachment_"};

@@ -1,15 +1,14 @@
-/* cloud_bench.c - how fast the cloud in a box is.
+/* cloud_bench.c - measures the speed of the cloud in a box.
  *
- * It is the ground that every other measurement stands on, so it must never be
- * what is slow: >= 22,000 messages.get raw of 10 kB a second on one core with
- * authentication, quota and referee on; a million messages ready in < 5 s and
- * < 1 GB; a page of 500 at that size in < 5 ms by date, label and Message-ID;
- * history O(page).
+ * Every other measurement runs against it, so it must never be the bottleneck: >=
+ * 22,000 messages.get raw of 10 kB a second on one core with authentication, quota and
+ * referee on; a million messages ready in < 5 s and < 1 GB; a page of 500 at that size
+ * in < 5 ms by date, label and Message-ID; history O(page).
  *
- * Method: the logic in this process; then the program on its own port, asked by
- * the cheapest client we can write.  The server's processor time, not the wall
- * clock, says what one core would do.  Beside it the same bytes served by
- * libmicrohttpd alone, without any logic: the limit of this front end.
+ * Method: the logic in this process; then the program on its own port, with the
+ * cheapest client we can write.  The server's CPU time, not the wall clock, gives the
+ * rate of one core.  For comparison the same bytes served by libmicrohttpd alone,
+ * without any logic: the limit of this front end.
  *
  * Prints a JSON line per figure: {"name","value","unit","ratio","to"}. */
 #include "cloud_load.h"
@@ -78,7 +77,7 @@ static json_t *ask(box_cloud *cloud, const char *target, double *seconds_out)
     return value;
 }
 
-/* A page of that query, PAGES times, following its tokens. */
+/* Reads a page of that query, PAGES times, following its tokens. */
 static void page(box_cloud *cloud, const char *name, const char *query)
 {
     double seconds = 0;
@@ -294,7 +293,7 @@ static struct ids ids_of(uint16_t port)
     return ids;
 }
 
-/* Answers per second of one core's time, and of the clock. */
+/* Answers per second of CPU time of one core, and of wall time. */
 static double measure(const char *name, const struct load *load, pid_t pid, double target)
 {
     (void)load_run(&(struct load){load->port, load->connections, 2000, load->target, load->arg,

@@ -82,7 +82,7 @@ static void link_answered(struct run *run, struct link *link)
         link_ask(run, link);
 }
 
-/* The head is whole: how long is the body? */
+/* The head is complete: reads the length of the body. */
 static void link_head(struct run *run, struct link *link)
 {
     link->head[link->head_bytes] = '\0';

@@ -1,7 +1,7 @@
-/* cloud_load.h - asks one server on loopback for many things at once.
+/* cloud_load.h - sends many requests at once to one server on loopback.
  *
- * A client as cheap as can be: a few kept connections, one request out on each,
- * answers counted and thrown away; so that what is measured is the server. */
+ * The cheapest client possible: a few kept connections, one request at a time on each,
+ * answers counted and dropped; so that the server is what is measured. */
 #ifndef BENCH_CLOUD_LOAD_H
 #define BENCH_CLOUD_LOAD_H
 
@@ -25,7 +25,7 @@ struct load_result {
     uint64_t bytes; /* of bodies */
 };
 
-/* Ends the program when the server does not answer. */
+/* Exits the program when the server does not answer. */
 struct load_result load_run(const struct load *load);
 
 #endif

@@ -1,8 +1,8 @@
-/* console_bench.c - search analytics: rows from the answer to the disk, reports over
+/* console_bench.c - measures search analytics: rows from the answer to the disk, reports over
  * sixteen months, and a backfill with one worker and with more.
  *
- *   rows      pages of 25,000 rows as the server writes them, taken apart, stored day by
- *             day, synced; beside jansson reading the same pages and nothing else
+ *   rows      pages of 25,000 rows as the server writes them, parsed, stored day by
+ *             day, synced; compared with jansson only parsing the same pages
  *   report    the best queries of all those days
  *   backfill  the real programs: 150 days of three pages, 200 ms a query, the parts of a
  *             batch one after another; with 1 worker, 3, and 10 with batches of 4

@@ -1,5 +1,5 @@
-/* core_bench.c - what a job costs in the pure core, beside the cheapest thing
- * that could hold jobs at all: a ring.
+/* core_bench.c - measures the cost of a job in the pure core, compared with the cheapest
+ * possible queue: a ring.
  *
  * Prints one JSON object per line: name, value, unit, and the ratio to the
  * baseline named in "to". */
@@ -86,7 +86,7 @@ static uint64_t round_trip(struct system *system)
     return count;
 }
 
-/* The window is kept as full as the engine keeps it; every job goes all the way. */
+/* The window is kept as full as the engine keeps it; every job goes through all states. */
 static double life_cycle_ns(uint32_t accounts, uint32_t priorities, uint64_t jobs)
 {
     struct system system = {NULL, NULL, accounts, priorities};
@@ -113,7 +113,7 @@ static double life_cycle_ns(uint32_t accounts, uint32_t priorities, uint64_t job
     return spent_ns / (double)jobs;
 }
 
-/* The floor: the same briefs through a ring, in and out, order as they come. */
+/* The baseline: the same briefs in and out of a ring, in order of arrival. */
 static double ring_ns(uint64_t jobs)
 {
     struct system system = {NULL, NULL, 8, 8};

@@ -1,11 +1,11 @@
-/* engine_bench.c - the whole engine, measured beside a raw program that does the
- * least SQL for the same rows in the same run.  One JSON object a line.
+/* engine_bench.c - measures the whole engine, compared with a raw program that does the least
+ * SQL for the same rows in the same run.  One JSON object a line.
  *
  *     engine_bench [SECTION...]     drain, enqueue, latency, million, idle, lanes
  *
- * Every section runs in a process of its own, so that no heap of an earlier one
- * counts as its memory.  The directory is $TMPDIR or /tmp: it has to be on the
- * disk whose syncs are meant. */
+ * Every section runs in its own process, so that the heap of an earlier one does not
+ * count as its memory.  The directory is $TMPDIR or /tmp: it must be on the disk whose
+ * syncs are to be measured. */
 #include "settings/settings.h"
 #include "tidemark.h"
 
@@ -30,7 +30,7 @@ enum {
     DRAIN_ROUNDS = 3,
     RAW_GROUP = 200, /* jobs of one transaction of the raw program */
     ENQUEUE_JOBS = 200000,
-    SPECS = 5000, /* given to the engine in one call */
+    SPECS = 5000, /* passed to the engine in one call */
     RAW_SLICE = 500,
     LATENCY_SAMPLES = 1000,
     MILLION = 1000000,
@@ -117,8 +117,8 @@ static double cpu_seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* On a shared machine the CPU a job costs says more than the time it took.  For
- * one thread of this process, by its name. */
+/* CPU time of one thread of this process, by its name.  On a shared machine the CPU time of a
+ * job says more than its duration. */
 static double thread_cpu_seconds(const char *name)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -190,7 +190,7 @@ static void copy_file(const char *from, const char *to)
     while ((bytes = read(in, block, sizeof block)) > 0)
         if (write(out, block, (size_t)bytes) != bytes)
             die(to, strerror(errno));
-    /* What waits to be written must not be charged to whoever syncs next. */
+    /* Pending writes must not be charged to the next caller of sync. */
     if (bytes < 0 || fsync(out) != 0)
         die(from, strerror(errno));
     (void)close(in);
@@ -292,8 +292,8 @@ static sqlite3_stmt *raw_prepare(const struct raw *raw, const char *sql)
     return stmt;
 }
 
-/* The engine's pragmas; it has a thread that copies the log back, this program
- * lets SQLite do it after as many pages. */
+/* The engine's pragmas.  The engine has a thread that checkpoints the log; this program lets
+ * SQLite do it after as many pages. */
 static void raw_open(struct raw *raw, const char *path)
 {
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
@@ -364,9 +364,9 @@ static size_t raw_claim(const struct raw *raw, int64_t ids[RAW_GROUP], bool clai
     return count;
 }
 
-/* Finishes a group and claims the next in one transaction, as often as it takes.
- * `claims`: also writes the row that says who has it, without which a crash would
- * have to be mended by reading the whole table. */
+/* Finishes a group and claims the next in one transaction, until all are done.  `claims`: also
+ * writes the row that names the owner, without which recovery after a crash would have to read
+ * the whole table. */
 static struct rate raw_drain(const char *path, size_t jobs, bool claims)
 {
     struct raw raw;
@@ -427,7 +427,7 @@ static double best_of(double best, double value)
     return value > best ? value : best;
 }
 
-/* A directory whose ledger holds `jobs` of them, closed, and so without a log. */
+/* Makes a directory whose ledger holds `jobs` jobs, closed, and so without a log. */
 static void make_full(const char *name, size_t jobs)
 {
     tide_engine *engine = engine_open(name, NULL);
@@ -603,7 +603,7 @@ static void latency(void)
     engine_start(engine);
     for (size_t i = 0; i < LATENCY_SAMPLES; i++) {
         wait_quiet(engine);
-        nap_us(500); /* everybody sleeps */
+        nap_us(500); /* until all threads sleep */
         samples_us[i] = ring_once(engine, kind, &bell);
     }
     wait_quiet(engine);
@@ -619,7 +619,7 @@ static void latency(void)
 
 /* ---- a million --------------------------------------------------------------------------- */
 
-/* Ten jobs at a time, by turns: a chain, and a fan of one, eight and one. */
+/* Ten jobs at a time, alternately a chain, and a fan of one, eight and one. */
 static void fill_ten(struct tide_spec *specs, uint32_t needs[][10], uint32_t base, uint32_t kind)
 {
     bool chain = base / 10 % 2 == 0;
@@ -701,7 +701,7 @@ static int count_statement(unsigned type, void *context, void *stmt, void *text)
     return 0;
 }
 
-/* SQLite calls it for every connection anybody opens in this process. */
+/* SQLite calls it for every connection opened in this process. */
 static int trace_connection(sqlite3 *db, char **error_out, const void *routines)
 {
     (void)error_out;

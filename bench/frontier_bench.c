@@ -1,5 +1,5 @@
-/* frontier_bench - what the frontier costs per event, beside a plain array of
- * flags or counts that is written in the same order and knows nothing (E5.4).
+/* frontier_bench.c - measures the cost of the frontier per event, compared with a plain array of
+ * flags or counts written in the same order (E5.4).
  *
  * Two loads of ten million events over 7,000 open cycles: whole cycles that
  * finish in random order, window after window, and jobs that end in random
@@ -51,7 +51,7 @@ static double raw_run(const uint32_t *order, unsigned char *flags)
     return now_s() - start;
 }
 
-/* The least a count per cycle can cost. */
+/* The minimal cost of a count per cycle. */
 static double raw_counts_run(const uint32_t *order)
 {
     static uint32_t counts[OPEN];
@@ -112,7 +112,7 @@ int main(void)
     must(order != NULL && flags != NULL, "no memory");
     double raw = 1e9, cycles = 1e9, jobs = 1e9, raw_jobs = 1e9;
 
-    /* The best of a few rounds: the others measure the neighbours. */
+    /* Uses the best of a few rounds: the others measure other processes too. */
     for (uint64_t round = 0; round < ROUNDS; round++) {
         tide_rng rng = tide_rng_seeded(round + 1);
         for (uint32_t first = 0; first < EVENTS; first += OPEN)

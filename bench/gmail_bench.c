@@ -1,9 +1,9 @@
-/* gmail_bench.c - what it costs to take a message out of messages.get?format=raw:
- * our extractor beside the obvious way (jansson parses everything, then the string
- * is decoded), in one run on the same answers.
+/* gmail_bench.c - measures extracting a message from messages.get?format=raw: our extractor
+ * compared with the obvious way (jansson parses everything, then the string is decoded), in one
+ * run on the same answers.
  *
- * Also what compression would save and cost on the same answers, which is why it
- * is asked for only where the network is the bottleneck (cloud/gmail.h).
+ * Also measures what compression would save and cost on the same answers, which is why
+ * it is requested only where the network is the bottleneck (cloud/gmail.h).
  *
  * Prints one JSON object per line: {"name","value","unit","ratio","to"}. */
 #include "base/json.h"
@@ -43,7 +43,7 @@ static void report(const char *name, size_t bytes, double value, const char *uni
                  name, bytes, value, unit, ratio, to);
 }
 
-/* The answers as Google writes them, of generated mail of one size. */
+/* Makes answers in Google's format, of generated mail of one size. */
 static void answers_make(tide_buf answers[ANSWERS], uint32_t bytes)
 {
     const struct box_generator generator = {.seed = 5,
@@ -113,7 +113,7 @@ static size_t parse(tide_text answer)
     return bytes;
 }
 
-/* Microseconds for one message, the best of some rounds. */
+/* Microseconds per message, the best of several rounds. */
 static double measure(size_t (*way)(tide_text answer), const tide_buf answers[ANSWERS])
 {
     double best = 1e18;
@@ -136,7 +136,7 @@ static tide_status swallow(void *arg, const char *bytes, size_t count)
     return TIDE_OK;
 }
 
-/* gzip as a server would (level 6), and undone as the world does. */
+/* Compresses like a server (gzip, level 6) and decompresses like the world. */
 static size_t gzip(const tide_buf *answer, char *out, size_t room)
 {
     z_stream stream = {.next_in = (Bytef *)answer->data, .avail_in = (uInt)answer->bytes};

@@ -1,5 +1,5 @@
-/* governor_bench.c - what a decision costs, and what share of the quota it earns.
- * One JSON object a line. */
+/* governor_bench.c - measures the cost of a decision and the share of the quota used.  One JSON
+ * object a line. */
 #include "unit/core/referee.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ static void print(const char *name, double value, const char *unit, double to, c
 static void decision_cost(void)
 {
     struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
-    profile.window_units_max = 4000000000u; /* so large that every call is let through */
+    profile.window_units_max = 4000000000u; /* so large that every call is admitted */
     tide_governor *governor = NULL;
     if (tide_governor_new(&profile, 0, tide_mem_heap(), &governor) != TIDE_OK)
         return;
@@ -51,7 +51,7 @@ static void decision_cost(void)
     tide_governor_free(governor);
 }
 
-/* A full window: the answer is a time to come back. */
+/* A full window: the answer is a time to try again. */
 static void refusal_cost(void)
 {
     tide_governor *governor = NULL;

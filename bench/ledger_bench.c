@@ -1,11 +1,11 @@
-/* ledger_bench.c - how fast the ledger is, beside what SQLite itself can do.
+/* ledger_bench.c - measures the speed of the ledger, compared with SQLite alone.
  *
- * Enqueues and drains jobs without work, with synchronous=FULL, history kept,
- * in groups, as the writer does.  Beside it, in the same run, on a file of the
- * same schema, runs the least that could be called a queue: prepared statements
- * in a loop, nothing returned, nothing checked.  Rounds alternate, so that a
- * noisy machine hurts both; processor time per job is told too, which a busy
- * machine changes less than the clock.  Prints one JSON object per line.
+ * Enqueues and drains jobs without work, with synchronous=FULL, history kept, in
+ * groups, as the writer does.  For comparison, in the same run, on a file of the same
+ * schema, runs a minimal queue: prepared statements in a loop, nothing returned,
+ * nothing checked.  Rounds alternate, so that a noisy machine affects both; CPU time
+ * per job is printed too, which depends less on a busy machine than wall time.  Prints
+ * one JSON object per line.
  *
  *     ledger_bench [JOBS [GROUP [DIR]]]
  */
@@ -31,7 +31,7 @@ struct bench {
     size_t group;
     uint64_t tx_us_max;
     size_t tx_count;
-    size_t tx_tenths[TENTHS]; /* of a millisecond; the last one: all beyond */
+    size_t tx_tenths[TENTHS]; /* of a millisecond; the last one: everything beyond */
     uint64_t cpu_us;          /* of the last drain */
 };
 
@@ -201,7 +201,7 @@ static double drain_ledger(struct bench *bench, tide_ledger *ledger)
     return per_second(bench->jobs, took);
 }
 
-/* ---- the least that could be called a queue ------------------------------------- */
+/* ---- a minimal queue -------------------------------------------------------------- */
 
 static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
 {
@@ -226,7 +226,7 @@ static void run_id(sqlite3_stmt *stmt, size_t id)
     run(stmt);
 }
 
-/* `fenced`: with a claim row that is written and deleted; else two updates only. */
+/* `fenced`: writes and deletes a claim row; else two updates only. */
 static double drain_raw(struct bench *bench, bool fenced)
 {
     sqlite3 *db = NULL;
@@ -288,7 +288,7 @@ static double drain_raw(struct bench *bench, bool fenced)
     return per_second(bench->jobs, took);
 }
 
-/* The best round: what disturbs a round only ever makes it slower. */
+/* The best round: a disturbance only ever makes a round slower. */
 static double most(const double *values)
 {
     double best = values[0];

@@ -1,14 +1,14 @@
-/* mail_bench.c - what it costs to mirror a mailbox, whole and in parts.
+/* mail_bench.c - measures mirroring a mailbox, as a whole and in parts.
  *
  *   mail_bench [MESSAGES] [BYTES]
  *
  * MESSAGES (20,000 unless given) of BYTES each (10,000; 0: a spread as in real
  * mailboxes, with attachments) are served by tidemark-cloud without quota or latency.
- * The real `tidemark mail sync` fetches, stores and indexes them all; then a
- * second run finds nothing new.  The same bytes, out of memory and in this program,
- * are then taken out of their JSON, stored and indexed by the same archive: what the
- * network and the engine add is the ratio.  At last Debian's lieer and the mirror
- * pull a smaller mailbox from one server (mail_lieer.sh), where that is possible.
+ * The real `tidemark mail sync` fetches, stores and indexes them all; then a second
+ * run finds nothing new.  Then this program extracts the same bytes from JSON in
+ * memory, and stores and indexes them in the same archive: the ratio is what the
+ * network and the engine add.  Finally Debian's lieer and the mirror pull a smaller
+ * mailbox from one server (mail_lieer.sh), where that is possible.
  *
  * CPU time is user and system time of all threads (wait4).  Prints one JSON object
  * per line: {"name","value","unit","ratio","to"}. */
@@ -36,8 +36,8 @@
 
 enum {
     PATH_BYTES = 1024,
-    PART_BYTES = 16 << 10, /* as the network hands over */
-    LIEER_MESSAGES = 3000, /* enough that starting it does not count */
+    PART_BYTES = 16 << 10, /* as the network delivers them */
+    LIEER_MESSAGES = 3000, /* enough that the start-up time does not matter */
     ARGS_MAX = 20,
 };
 
@@ -93,7 +93,7 @@ static int remove_one(const char *path, const struct stat *stat, int type, struc
 
 /* ---- children ---- */
 
-/* Runs it with its output in a file, to the end; any other end than 0 is ours. */
+/* Runs a command to the end with its output in a file; any exit code but 0 ends this program. */
 static struct cost run(const struct bench *bench, const char *const args[])
 {
     char log[PATH_BYTES];
@@ -162,7 +162,7 @@ static double server_stop(struct server *server)
     return cpu_of(&usage);
 }
 
-/* How many calls the server has been asked, as it says itself. */
+/* The number of calls the server received, by its own count. */
 static uint64_t server_calls(const struct server *server)
 {
     tide_world *world = NULL;
@@ -224,7 +224,7 @@ static struct cost mirror(const struct bench *bench)
 
 /* ---- the same bytes from memory ---- */
 
-/* As the server would answer: all that messages.get has for a mirror. */
+/* The server's answer: all fields of messages.get that a mirror needs. */
 static void answer_make(const struct box_generator *generator, uint32_t n, tide_buf *raw,
                         tide_buf *answer, int64_t *date_ms_out)
 {
@@ -278,7 +278,7 @@ static uint64_t answer_put(tide_archive *archive, tide_text answer, int64_t date
     return ticket;
 }
 
-/* All of it, in this process.  Making the mail is not counted. */
+/* Everything in this process.  Making the mail is not counted. */
 static double memory_cpu_s(const struct bench *bench, double *mean_bytes_out)
 {
     struct box_generator generator = {.seed = 1,
@@ -329,7 +329,7 @@ static void lieer(const struct bench *bench)
     const unsigned long count = bench->messages < LIEER_MESSAGES ? bench->messages : LIEER_MESSAGES;
     (void)snprintf(command, sizeof command, "'%s/mail_lieer.sh' '%s' %lu %lu", bench->source,
                    bench->build, count, bench->bytes);
-    FILE *out = popen(command, "r"); /* NOLINT: our own words */
+    FILE *out = popen(command, "r"); /* NOLINT: a constant command */
     expect(out != NULL, "no shell");
     double messages = 0, wall_s = 0, cpu_s = 0, our_wall_s = 0, our_cpu_s = 0;
     const int read =

@@ -2,9 +2,9 @@
 # mail_lieer.sh BUILD MESSAGES SIZE (0: a spread): Debian's lieer and our mirror pull the same
 # mailbox from the same server, one after the other.  Prints one line:
 #   MESSAGES LIEER_WALL_S LIEER_CPU_S OUR_WALL_S OUR_CPU_S
-# Both speak https to Google's own host names, in a network namespace with a hosts
-# file and a certificate authority made for the occasion; both store and index.
-# Ends with status 77 and a line on stderr where the machine cannot do that.
+# Both use https to Google's own host names, in a network namespace with a hosts file
+# and a temporary certificate authority; both store and index.
+# Exits with 77 and a line on stderr where the machine cannot do that.
 set -euo pipefail
 build=$(realpath "$1")
 messages=$2

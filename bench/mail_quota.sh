@@ -6,12 +6,12 @@
 # refused, how often a rule is broken, all by the cloud's own record.  The mailbox
 # has more messages than the time allows, all of 1,000 bytes.  Two minutes pass
 # before the first figure, until the windows are full.  With --kill-every the
-# program is killed with SIGKILL about that often and started again at once; with
-# --faults so many calls in a hundred fail (500, 503, resets, cut answers), and with
+# program is killed with SIGKILL about that often and restarted at once; with
+# --faults PERCENT of the calls fail (500, 503, resets, cut answers), and with
 # --refusals three in ten of these are refusals for a rate that was not reached.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
+unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not the user's keyring
 minutes=15
 kill_every=0
 faults=0
@@ -32,11 +32,11 @@ while [ $# -gt 0 ]; do
 done
 
 dir=$(mktemp -d)
-# Copies, so that a build meanwhile changes nothing.
+# Copies, so that a build in between has no effect.
 cp "$programs/src/cli/tidemark" "$programs/cloudbox/serve/tidemark-cloud" "$dir" || exit 1
 user=ada@example.com
 mkfifo "$dir/ready" "$dir/silence"
-exec 4<>"$dir/silence" # nobody writes into it
+exec 4<>"$dir/silence" # never written to
 "$dir/tidemark-cloud" --listen 127.0.0.1:0 --quiet --seed 11 --quota 2026 \
     --mailbox "$user=$(((minutes + 3) * 320 + 500)),size=1000" --token tok="$user" >"$dir/ready" &
 cloud=$!
@@ -57,7 +57,7 @@ start_sync() {
     "$dir/tidemark" --home "$dir/home" mail sync --quiet >"$dir/out" 2>&1 &
     sync=$!
 }
-# Time passes; the program is killed meanwhile when that is asked for.
+# Waits; kills the program meanwhile with --kill-every.
 pass() {
     local until=$((SECONDS + $1)) next=$((SECONDS + kill_every))
     while [ "$SECONDS" -lt "$until" ]; do
@@ -78,7 +78,7 @@ pass() {
 
 "$dir/tidemark" --home "$dir/home" account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || exit 1
 if [ "$faults" != 0 ]; then
-    # Rules are asked in turn: the shares add up but for what two would both have struck.
+    # Rules apply in turn: the shares add up, except for calls that two rules would match.
     jq -nc --argjson percent "$faults" --argjson refused "$refusals" '
         (1 - $refused) as $failed
         | [["503", 0.4 * $failed], ["500", 0.2 * $failed], ["reset-after", 0.2 * $failed],

@@ -1,10 +1,11 @@
 /* mail_quota_bench.c - an hour of the Gmail mirror under Gmail's quota, simulated.
  *
- * Goal: what quota_bench.c shows of the engine is true of the whole mail system: a
- * first sync uses at least 97 % of 6,000 units a minute, crosses no window by the
+ * Goal: what quota_bench.c shows for the engine holds for the whole mail system: a
+ * first sync uses at least 97 % of 6,000 units a minute, exceeds no window by the
  * server's own count and is refused less than once in a thousand calls (E4.3); killed
- * about every minute it crosses no window (E4.3b); with 5 % of calls failing in
+ * about every minute it exceeds no window (E4.3b); with 5 % of calls failing in
  * several ways it still uses 90 %; after a storm it is back at 90 % within 60 s.
+ *
  * Method: the handlers of src/mail, its archive and ledger on the simulated disk, and
  * the cloud in a box with a mailbox of more small messages than an hour allows.
  *
@@ -37,7 +38,7 @@ struct hour {
     tide_world *world;
     tide_sim_cloud *cloud;
 
-    /* this life */
+    /* Of the current run. */
     tide_engine *engine;
     tide_secrets *secrets;
     tide_mail *mail;
@@ -137,11 +138,11 @@ static void figure(const char *name, double value, const char *unit, double rati
     (void)fflush(stdout);
 }
 
-/* ---- what the referee says ---- */
+/* ---- the referee's counts ---- */
 
 struct truth {
     uint64_t calls;
-    uint64_t used;    /* units of calls that were let in */
+    uint64_t used;    /* units of calls that were admitted */
     uint64_t gotten;  /* units of messages that arrived */
     uint64_t crossed; /* calls that a window refused */
     uint64_t refused;
@@ -191,7 +192,7 @@ static void faults(struct hour *hour, const char *const *rules, size_t count)
 
 /* ---- the hours ---- */
 
-/* Seconds until ten of them used 90 % of what they may, counted from the first message
+/* Seconds until ten consecutive ones used 90 % of their limit, counted from the first message
  * that arrives again: a time that a refusal named is obeyed beyond the storm's end. */
 static uint64_t recovery(struct hour *hour)
 {
@@ -213,7 +214,7 @@ static double used_between(const struct truth *before, const struct truth *after
     return (double)(after->used - before->used) / (double)(minutes * UNITS_PER_MINUTE);
 }
 
-/* One hour without trouble, then a storm and the way back. */
+/* One hour without faults, then a storm and the recovery. */
 static bool steady(uint64_t seed, uint64_t minutes)
 {
     static const char *const storm[] = {"{\"method\":\"gmail.*\",\"rate\":0.5,\"fault\":\"429\"}",
@@ -246,7 +247,7 @@ static bool steady(uint64_t seed, uint64_t minutes)
            recovered_s <= 60;
 }
 
-/* Killed about once a minute: no window may be crossed across the restarts. */
+/* Killed about once a minute: no window may be exceeded across the restarts. */
 static bool killed(uint64_t seed, uint64_t lives)
 {
     struct hour hour;
@@ -273,7 +274,7 @@ static bool killed(uint64_t seed, uint64_t lives)
     return truth.crossed == 0;
 }
 
-/* 5 % of calls fail; of the server's refusals and of its other failures each. */
+/* 5 % of calls fail, as `rules` say. */
 static bool troubled(uint64_t seed, uint64_t minutes, const char *name, const char *const *rules,
                      size_t count, double least)
 {
@@ -317,7 +318,7 @@ int main(int argc, char **argv)
     bool ok = steady(seed, minutes);
     ok = killed(seed + 1, minutes < 60 ? minutes : 60) && ok;
     ok = troubled(seed + 2, minutes, "failing", failing, 4, 0.9) && ok;
-    /* Each refusal is taken at its word: the rate is cut, and climbs back. */
+    /* Each refusal is obeyed: the rate is cut, and recovers. */
     ok = troubled(seed + 3, minutes, "mixed", mixed, 6, 0) && ok;
     if (!ok)
         (void)fprintf(stderr, "mail_quota_bench: seed %" PRIu64 " missed its promise\n", seed);

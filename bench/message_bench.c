@@ -1,6 +1,6 @@
-/* message_bench - what it costs to read a message for the index (M9): a typical
- * one of 10 kB with plain text, an HTML page and an attachment, beside GMime and
- * libxml2 doing the same work; HTML alone; folding; and decoding base64. */
+/* message_bench.c - measures reading a message for the index (M9): a typical one of 10 kB with
+ * plain text, an HTML page and an attachment, compared with GMime and libxml2 doing the same
+ * work; HTML alone; folding; and decoding base64. */
 #include "mail/mime/message.h"
 #include "mail/search/search.h"
 
@@ -40,7 +40,7 @@ static void report(const char *name, double value, const char *unit, double othe
         (void)printf("{\"name\":\"%s\",\"value\":%.4g,\"unit\":\"%s\"}\n", name, value, unit);
 }
 
-/* ---- a message like many ---- */
+/* ---- a typical message ---- */
 
 static void add_page(tide_buf *out, size_t bytes)
 {
@@ -94,7 +94,7 @@ static void make_message(tide_buf *out)
     (void)tide_buf_add_text(out, "--=_outer--\r\n");
 }
 
-/* ---- GMime and libxml2, doing the same ---- */
+/* ---- the same with GMime and libxml2 ---- */
 
 static void take_characters(void *arg, const xmlChar *text, int bytes)
 {

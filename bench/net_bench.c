@@ -1,4 +1,4 @@
-/* What the world's network costs beside libcurl alone.
+/* net_bench.c - measures the world's network, compared with libcurl alone.
  *
  * Calls per second over loopback with keep-alive: first one thread that drives
  * libcurl's multi interface by itself with eight transfers in flight, then

@@ -8,7 +8,7 @@
  *
  * LEDGER is postgres://... or a directory.  On PostgreSQL each process has a state
  * directory of its own below $TMPDIR.  Figures go to stdout, one line; bench/queue/run.sh
- * puts them beside those of the peers. */
+ * compares them with those of the peers. */
 #include "tidemark.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum {
-    SPECS = 5000, /* given to the engine in one call */
+    SPECS = 5000, /* passed to the engine in one call */
     PROCESSES_MAX = 8,
     SAMPLES_MAX = 100000,
     WARM_UP = 20,
@@ -180,7 +180,7 @@ static int enqueue(const char *ledger, size_t jobs, bool dedupe)
 
 /* ---- drain ----------------------------------------------------------------------------- */
 
-/* Seen by all processes of a drain. */
+/* Shared by all processes of a drain. */
 struct board {
     _Atomic uint64_t done[PROCESSES_MAX];
     _Atomic uint32_t ready;
@@ -279,7 +279,7 @@ static void hear(sem_t *semaphore)
         ;
 }
 
-/* From the call of tide_enqueue() to the first line of the handler, everybody asleep
+/* From the call of tide_enqueue() to the first line of the handler, with all threads asleep
  * before. */
 static void ring_all(tide_engine *engine, uint32_t kind, struct bell *bell, size_t samples)
 {

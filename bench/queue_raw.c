@@ -1,5 +1,5 @@
-/* queue_raw.c - the least a program can do for the same rows on PostgreSQL: what the
- * engine is measured against (script/bench queue).
+/* queue_raw.c - the minimal program for the same rows on PostgreSQL: the baseline of the engine
+ * (script/bench queue).
  *
  *     queue_raw schema  URL                                    the ledger's own tables
  *     queue_raw enqueue URL JOBS SLICE copy|unnest DEDUPE      jobs/s
@@ -7,9 +7,9 @@
  *     queue_raw hold    URL       a transaction that stays open until stdin ends
  *
  * Plain libpq on the ledger's tables and indexes.  A drain ends one batch and claims the
- * next in one transaction and one round trip (a pipeline), with the payloads brought over
- * and nothing done with them.  What it leaves out is what an engine is for: fences and
- * leases, retries, dependencies, cycles, lanes, handlers on threads. */
+ * next in one transaction and one round trip (a pipeline), with the payloads transferred
+ * and not used.  It leaves out what an engine is for: fences and leases, retries,
+ * dependencies, cycles, lanes, handlers on threads. */
 #include "ledger/postgres/postgres.h"
 
 #include <arpa/inet.h>
@@ -130,7 +130,7 @@ static void prepare(PGconn *pg, const char *name, const char *sql)
     check(pg, PQprepare(pg, name, sql, 0, NULL), PGRES_COMMAND_OK, sql);
 }
 
-/* Arrays of any length are planned once.  With a plan for each, batches of 1,000 cost the
+/* Arrays of any length are planned once.  With one plan per length, batches of 1,000 cost the
  * server about twice the CPU (23 us a job instead of 13). */
 static PGconn *open_prepared(const char *url)
 {
@@ -224,7 +224,7 @@ static void add_by_copy(PGconn *pg, size_t first, size_t count, bool dedupe)
 static int enqueue(const char *url, size_t jobs, size_t slice, bool copy, bool dedupe)
 {
     PGconn *pg = open_prepared(url);
-    if (copy) /* what is always the same need not be sent */
+    if (copy) /* constant columns need not be sent */
         exec(pg, "ALTER TABLE tidemark.job ALTER account SET DEFAULT 0, ALTER kind SET DEFAULT 1,"
                  " ALTER scope SET DEFAULT 0, ALTER priority SET DEFAULT 50,"
                  " ALTER lane SET DEFAULT 1, ALTER level SET DEFAULT 4,"
@@ -392,7 +392,7 @@ static int drain(const char *url, size_t jobs, size_t connections, size_t batch)
 
 /* ---- hold ------------------------------------------------------------------------------- */
 
-/* Nothing that was deleted after it began can be forgotten while it lasts. */
+/* While it is open, no row deleted after its start can be vacuumed. */
 static int hold(const char *url)
 {
     PGconn *pg = open_connection(url);

@@ -1,13 +1,14 @@
 /* quota_bench.c - an hour of the whole engine under Gmail's quota, simulated.
  *
- * Goal: the engine, not only its governor, uses at least 97 % of 6,000 units a
- * minute, crosses no window by the provider's own count and is refused less than
- * once in a thousand calls (E4.3); killed about every minute it still crosses no
- * window (E4.3b); after a storm it is back at 90 % within 60 s.
- * Method: fetch jobs of 25 items for one account, calls of 20 units, one call in a
- * hundred slow by seconds; a second account without quota shows that no worker
- * waits for the first one's units (E4.3a).  The provider is the cloud in a box, the very one
- * that tidemark-cloud serves, under its rules of 2026; its referee does the counting.
+ * Goal: the engine, not only its governor, uses at least 97 % of 6,000 units a minute,
+ * exceeds no window by the provider's own count and is refused less than once in a thousand
+ * calls (E4.3); killed about every minute it still exceeds no window (E4.3b); after a storm
+ * it is back at 90 % within 60 s.
+ *
+ * Method: fetch jobs of 25 items for one account, calls of 20 units, one call in a hundred
+ * slow by seconds; a second account without quota shows that no worker waits for the first
+ * one's units (E4.3a).  The provider is the cloud in a box, the same that tidemark-cloud
+ * serves, under its rules of 2026; its referee counts.
  *
  * Prints a JSON line per figure: {"name","value","unit","ratio","to"}. */
 #include "sim.h"
@@ -71,7 +72,7 @@ static tide_status free_work(tide_job *job, void *context, tide_error *err)
 {
     struct hour *hour = context;
     (void)err;
-    hour->free_ran++; /* the baton: one thread at a time */
+    hour->free_ran++; /* no lock: the simulation runs one thread at a time */
     return tide_job_sleep(job, 50);
 }
 
@@ -151,7 +152,7 @@ static void figure(const char *name, double value, const char *unit, double rati
                  name, value, unit, ratio, to);
 }
 
-/* ---- what the referee says ---- */
+/* ---- the referee's counts ---- */
 
 struct truth {
     uint64_t calls;
@@ -181,7 +182,7 @@ static struct truth truth_of(struct hour *hour)
     return truth;
 }
 
-/* A storm: every call is refused, in turn in two of the ways providers refuse. */
+/* A storm: every call is refused, alternately in two of the ways providers refuse. */
 static void storm(struct hour *hour, bool on)
 {
     static const char *const rules[] = {
@@ -205,7 +206,7 @@ static struct hour hour_new(uint64_t seed)
     return hour;
 }
 
-/* The mailbox comes into being when the world's clock is known. */
+/* The mailbox is made once the world's clock is known. */
 static void hour_fill(struct hour *hour)
 {
     tide_error err = {TIDE_OK, 0, ""};
@@ -243,10 +244,9 @@ static void hour_begin(struct hour *hour, uint64_t seed)
     hour_fill(hour);
 }
 
-/* Seconds until ten of them used 90 % of what they may: shorter spans are ragged,
- * because a call costs 20 units and one in a hundred takes seconds.  They count from
- * the first call that is sent again: a time that a refusal named is obeyed, also
- * beyond the storm's end. */
+/* Seconds until ten consecutive ones used 90 % of their limit: shorter spans vary too much,
+ * because a call costs 20 units and one in a hundred takes seconds.  They count from the first
+ * call that is sent again: a time that a refusal named is obeyed, also beyond the storm's end. */
 static uint64_t recovery(struct hour *hour)
 {
     uint64_t before = truth_of(hour).used;
@@ -262,7 +262,7 @@ static uint64_t recovery(struct hour *hour)
     return 0;
 }
 
-/* One hour without trouble, then a storm and the way back. */
+/* One hour without faults, then a storm and the recovery. */
 static bool steady(uint64_t seed, uint64_t minutes)
 {
     struct hour hour = hour_new(seed);
@@ -278,7 +278,7 @@ static bool steady(uint64_t seed, uint64_t minutes)
             &err);
     start_life(&hour, &life);
     pass(&hour, WARM_UP_MS);
-    bool no_wait = hour.free_ran == 200; /* at the lowest priority, beside a full account */
+    bool no_wait = hour.free_ran == 200; /* at the lowest priority, next to a full account */
     struct truth before = truth_of(&hour);
     pass(&hour, minutes * 60000);
     struct truth after = truth_of(&hour);
@@ -305,7 +305,7 @@ static bool steady(uint64_t seed, uint64_t minutes)
            recovered_s <= 60 && no_wait;
 }
 
-/* Killed about once a minute: no window may be crossed across the restarts. */
+/* Killed about once a minute: no window may be exceeded across the restarts. */
 static bool killed(uint64_t seed, uint64_t lives)
 {
     struct hour hour = hour_new(seed);

@@ -1,15 +1,15 @@
-/* search_bench.c - how long a page of search results takes.
+/* search_bench.c - measures the time of a page of search results.
  *
- * Builds an archive of twelve years directly in the documented schema, one shard
- * a year, with words as frequent as words are (Zipf), then asks many queries of
- * each class through the public interface, a page of fifty each, the rows of the
- * results included.  Prints one JSON object per line: p50 and p95 in ms, and how much of
- * it is processor time, which tells more on a busy machine.
+ * Builds an archive of twelve years directly in the documented schema, one shard a year,
+ * with word frequencies as in real text (Zipf), then runs many queries of each class
+ * through the public interface, a page of fifty each, the rows of the results included.
+ * Prints one JSON object per line: p50 and p95 in ms, and how much of it is CPU time,
+ * which says more on a busy machine.
  *
  *     search_bench [DIR]
  *
- * With DIR the archive is made there once and found again the next time.
- * TIDE_BENCH_MESSAGES sets how many messages there are in all (120,000). */
+ * With DIR the archive is made there once and used again the next time.
+ * TIDE_BENCH_MESSAGES sets the number of messages (120,000). */
 #include "base/check.h"
 #include "base/rng.h"
 #include "mail/search/search.h"
@@ -29,7 +29,7 @@ enum {
     VOCABULARY = 60000,
     WORDS = 110,   /* in a text */
     BODIES = 2000, /* different ones; messages share them */
-    GROUP = 1000,  /* messages of a transaction, as the index is really fed */
+    GROUP = 1000,  /* messages per transaction, as when indexing a sync */
     ROUNDS = 60,   /* queries of a class */
     PEOPLE = 5000,
 };
@@ -38,7 +38,7 @@ struct bench {
     tide_world *world;
     char dir[400];
     uint64_t messages;
-    double *weights; /* summed up */
+    double *weights; /* cumulative */
     tide_rng rng;
     tide_archive *archive;
     bool missed;
@@ -306,8 +306,8 @@ static bool count_found(const struct tide_found *found, void *arg)
 struct question {
     const char *name;
     double target_ms; /* of p95; 0: none */
-    /* 'r' a rare word, 'm' one in a hundred, 'c' a frequent one, 'p' a person; the
-     * rest stands for itself. */
+    /* 'r' a rare word, 'm' one in a hundred, 'c' a frequent one, 'p' a person; other characters
+     * are literal. */
     const char *query;
     bool ranked, oldest_first, snippets, count, deep;
 };

@@ -1,9 +1,9 @@
 /* channel.c - a handler with progress and cancellation.
  *
- * One long job digs a channel, metre by metre.  It says how far it is, keeps that durably every
- * ten metres, and ends when somebody wants it to.  Stop the program as you like (Ctrl-C, kill
- * -9), or let it cancel its own job (--cancel-at METRES); run it again and it goes on where it
- * was, not from the start.
+ * One long job digs a channel, metre by metre.  It reports its progress, saves it durably every
+ * ten metres, and ends when it is canceled.  Stop the program in any way (Ctrl-C, kill -9), or
+ * let it cancel its own job (--cancel-at METRES); run it again and it resumes, not from the
+ * start.
  *
  *     channel DIR [--ledger URL] [--cancel-at METRES] */
 #include <signal.h>
@@ -25,32 +25,31 @@ static tide_status dig(tide_job *job, void *context, tide_error *err)
 {
     struct dig *dig = context;
     int metres = 0;
-    /* What an earlier attempt kept; empty at the first. */
+    /* What an earlier attempt saved; empty at the first. */
     (void)sscanf(tide_job_resume(job).data, "%d", &metres);
     atomic_store(&dig->metres, metres);
     atomic_store(&dig->began_at, metres);
     while (metres < METRES) {
-        /* Hard work.  It ends with TIDE_CANCELED when somebody cancels the job, when the
-         * engine stops and when the claim was lost.  A computation would ask
-         * tide_job_canceled() as often. */
+        /* The work.  It ends with TIDE_CANCELED when the job is canceled, when the engine stops
+         * and when the claim was lost.  A computation would call tide_job_canceled() as often. */
         tide_status rc = tide_job_sleep(job, METRE_MS);
         if (rc != TIDE_OK)
             return tide_error_set(err, rc, "left at metre %d", metres);
         atomic_store(&dig->metres, ++metres);
-        tide_job_beat(job, (uint64_t)metres); /* alive, and how far: `tidemark jobs show` */
+        tide_job_beat(job, (uint64_t)metres); /* alive, and the progress: `tidemark jobs show` */
         if (metres % SAVE_EVERY == 0) {
             char resume[16];
             (void)snprintf(resume, sizeof resume, "%d", metres);
             rc = tide_job_save(job, tide_text_of(resume), err);
             if (rc != TIDE_OK)
-                return rc; /* TIDE_STALE: somebody else digs now */
+                return rc; /* TIDE_STALE: another worker has the job now */
         }
     }
     return TIDE_OK;
 }
 
-/* The same job in every run: the name stands for the call, so asking again gives its id.  One
- * that was canceled is let go on. */
+/* The same job in every run: the name identifies the call, so calling again returns the same id.
+ * A canceled job is retried. */
 static tide_status find_job(tide_engine *engine, uint32_t kind, uint64_t *id_out, tide_error *err)
 {
     tide_status rc =
@@ -68,7 +67,7 @@ static void on_signal(int number)
     interrupted = 1;
 }
 
-/* How the job ended, or TIDE_STOPPED when we were asked to leave before. */
+/* How the job ended, or TIDE_STOPPED when the program was stopped before. */
 static tide_status watch(tide_engine *engine, struct dig *state, uint64_t id, int cancel_at,
                          tide_error *err)
 {
@@ -83,7 +82,7 @@ static tide_status watch(tide_engine *engine, struct dig *state, uint64_t id, in
         if (interrupted)
             return TIDE_STOPPED;
         if (metres >= cancel_at)
-            (void)tide_cancel_job(engine, id, NULL); /* once more does no harm */
+            (void)tide_cancel_job(engine, id, NULL); /* repeating it is harmless */
         (void)usleep(20000);
     }
 }

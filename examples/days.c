@@ -1,9 +1,9 @@
 /* days.c - a stream with a frontier.
  *
- * Forty days of a diary are copied, five pages a day.  Pages are copied side by side and end in
+ * Forty days of a diary are copied, five pages a day.  Pages are copied in parallel and end in
  * any order, some at the second try, so later days are often complete before earlier ones.  The
- * stream's cursor stands at the last day before which nothing is missing: that is the day up to
- * which a reader may believe what is there.  Every look asks the table whether that is true.
+ * stream's cursor is at the last day before which nothing is missing: up to that day a reader
+ * may rely on the data.  The program checks that in the table each time.
  *
  *     days DIR [--ledger URL]
  *
@@ -40,7 +40,7 @@ static tide_status copy_page(tide_job *job, void *context, tide_error *err)
     if (rc != TIDE_OK)
         return rc;
     if (page->day % 9 == 4 && page->page == 2 && tide_job_attempt(job) == 1)
-        return tide_error_set(err, TIDE_TIMEOUT, "the ink was wet"); /* tried again by itself */
+        return tide_error_set(err, TIDE_TIMEOUT, "the ink was wet"); /* retried automatically */
     return tide_job_effect(job, write_page, page, err);
 }
 
@@ -86,7 +86,7 @@ static tide_status count_pages(tide_transaction *transaction, void *arg, tide_er
     return own_sql(transaction, sql, &look->pages, err);
 }
 
-/* The promise: all pages of all days up to the cursor are there.  `shown` is what was printed
+/* The promise: all pages of all days up to the cursor are there.  `shown` is the value printed
  * last. */
 static tide_status look(tide_engine *engine, const struct tide_stream_state *state,
                         struct look *shown, tide_error *err)
@@ -121,7 +121,7 @@ static tide_status copy_diary(tide_engine *engine, uint32_t kind, tide_error *er
             rc = look(engine, &state, &shown, err);
         if (rc != TIDE_OK || state.cycles_finished == DAYS)
             return rc;
-        /* Some days ahead of the cursor, so that one slow page does not stop everything. */
+        /* Opens some days ahead of the cursor, so that one slow page does not stop everything. */
         while (rc == TIDE_OK && state.cycles_opened < DAYS &&
                state.cycles_opened - state.cycles_finished < AHEAD)
             rc = open_day(engine, stream, kind, (int)++state.cycles_opened, err);

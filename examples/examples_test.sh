@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # examples_test.sh NAME PROGRAM: runs an example on SQLite and, when TIDE_TEST_POSTGRES names a
-# database, on PostgreSQL; kills it on the way, and looks at what it left.
+# database, on PostgreSQL; kills it half-way, and checks the result.
 set -euo pipefail
 name=$1
 program=$(realpath "$2")
@@ -12,7 +12,7 @@ die() {
     exit 1
 }
 
-# expect STATUS ARGS...: runs the program; its words are in $log.
+# expect STATUS ARGS...: runs the program; its output is in $log.
 expect() {
     local status=$1 rc=0
     shift
@@ -20,9 +20,9 @@ expect() {
     [ "$rc" = "$status" ] || die "ended with $rc, not with $status: $*"
 }
 
-# kill_at NUMBER QUERY ARGS...: kills the program once the query's number has been reached, or dies if
-# it ended before.  It stands still while it is looked at, so that it is struck at work on a machine
-# of any speed.
+# kill_at NUMBER QUERY ARGS...: kills the program once the query's number has been reached, or fails if
+# it ended before.  The program is stopped during each check, so that it is killed half-way on a
+# machine of any speed.
 kill_at() {
     local number=$1 query=$2 pid now
     shift 2

@@ -1,9 +1,9 @@
 /* harbour.c - a first program with Tidemark.
  *
- * Three hundred crates come ashore; every ten of them are loaded onto a ship,
- * which may only sail when its ten crates are there.  Stop it as you like: with
- * Ctrl-C, with kill -9, by pulling the plug.  Run it again and it goes on where
- * it was: nothing is booked twice, and no ship sails too early.
+ * Three hundred crates come ashore; every ten of them are loaded onto a ship, which
+ * may only sail when its ten crates are there.  Stop it in any way: with Ctrl-C, with
+ * kill -9, by pulling the plug.  Run it again and it resumes: nothing is booked twice,
+ * and no ship sails too early.
  *
  *     build/examples/harbour harbour-state
  *     build/tidemark --home harbour-state jobs stats     (while it runs, or later)
@@ -17,8 +17,8 @@
 
 enum { SHIPS = 30, CRATES_PER_SHIP = 10, CRATES = SHIPS * CRATES_PER_SHIP };
 
-/* What a job leaves behind goes into a table of our own, in the same file and in
- * the very transaction that marks the job as done. */
+/* The effect of a job goes into a table of our own, in the same file and in the same transaction
+ * that marks the job as done. */
 static tide_status write_book(tide_transaction *transaction, void *arg, tide_error *err)
 {
     const char *line = arg;
@@ -31,15 +31,15 @@ static tide_status write_book(tide_transaction *transaction, void *arg, tide_err
     return rc == SQLITE_OK ? TIDE_OK : tide_error_set(err, TIDE_INVALID, "%s", sqlite3_errmsg(db));
 }
 
-/* A handler is ordinary C on a thread of its own.  It may be interrupted at any
- * point: what counts is written together with its end, or not at all. */
+/* A handler is ordinary C on its own thread.  It may be interrupted at any point: its effect is
+ * written together with its end, or not at all. */
 static tide_status unload(tide_job *job, void *context, tide_error *err)
 {
-    tide_status rc = tide_job_sleep(job, 30); /* hard work; a cancellation ends it */
+    tide_status rc = tide_job_sleep(job, 30); /* the work; a cancellation ends it */
     if (rc != TIDE_OK)
         return rc;
     if (tide_job_id(job) % 17 == 0 && tide_job_attempt(job) == 1)
-        return tide_error_set(err, TIDE_TIMEOUT, "the rope broke"); /* tried again by itself */
+        return tide_error_set(err, TIDE_TIMEOUT, "the rope broke"); /* retried automatically */
     return tide_job_effect(job, write_book, context, err);
 }
 
@@ -63,7 +63,7 @@ static tide_status make_plan(tide_transaction *transaction, void *arg, tide_erro
         specs[CRATES + ship].needs_index = &needs[ship * CRATES_PER_SHIP];
         specs[CRATES + ship].needs_index_count = CRATES_PER_SHIP;
     }
-    /* The table says that the plan was made: a restart must not make another. */
+    /* The table records that the plan was made: a restart must not make another. */
     sqlite3 *db = tide_transaction_sqlite(transaction);
     if (sqlite3_exec(db, "CREATE TABLE plan (made)", NULL, NULL, NULL) != SQLITE_OK)
         return tide_error_set(err, TIDE_EXISTS, "the plan was made before");
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     if (rc == TIDE_OK)
         rc = tide_transact(engine, make_plan, kinds, &err);
     if (rc == TIDE_EXISTS)
-        rc = TIDE_OK; /* an earlier run made it: go on with that */
+        rc = TIDE_OK; /* an earlier run made it: continue with that */
     if (rc == TIDE_OK)
         rc = tide_engine_start(engine, &err);
 

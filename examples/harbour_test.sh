@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# harbour_test.sh PROGRAM: kills the example in the middle, starts it again, and
-# counts what is in its books.
+# harbour_test.sh PROGRAM: kills the example half-way, starts it again, and counts the rows
+# of its table.
 set -euo pipefail
 program=$1
 dir=$(mktemp -d)
@@ -13,7 +13,7 @@ books() {
 
 "$program" "$dir/state" >"$dir/first" 2>&1 &
 pid=$!
-# It stands still while it is looked at: so it is killed in the middle on a machine of any speed.
+# The program is stopped during each check: so it is killed half-way on a machine of any speed.
 before=0
 while [ "$before" -lt 20 ]; do
     kill -CONT "$pid" 2>/dev/null || { cat "$dir/first"; echo "it ended too early"; exit 1; }

@@ -1,9 +1,9 @@
 /* orders.c - a program's own table and Tidemark's jobs in one transaction.
  *
  * A shop takes 100 orders.  Each is a row in the shop's own table `orders` and a job that ships
- * it, and the two commit together: there is never an order that nobody ships, nor a parcel for
- * an order that was not placed.  Every tenth order is refused after both were written: then
- * neither is there.  Shipping counts in the same table, in the transaction that ends the job.
+ * it, and the two commit together: there is never an order without a shipment, nor a shipment
+ * for an order that was not placed.  Every tenth order is refused after both were written: then
+ * neither is kept.  Shipping counts in the same table, in the transaction that ends the job.
  *
  *     orders DIR                                  the ledger is DIR/state.db
  *     orders DIR --ledger postgres://...          the ledger is a database of yours
@@ -45,7 +45,7 @@ static tide_status place(tide_transaction *transaction, void *arg, tide_error *e
 
 /* ---- placing, in a transaction of our own ----------------------------------------------- */
 
-/* Any program that can speak SQL may do this, in any language. */
+/* Any program that can run SQL may do this, in any language. */
 static tide_status place_mine(PGconn *db, const struct shop *shop, tide_error *err)
 {
     char sql[320];
@@ -103,7 +103,7 @@ static tide_status take_orders(tide_engine *engine, uint32_t kind, PGconn *mine,
     struct shop shop = {.ship = kind};
     tide_status rc = tide_transact(engine, make_table, NULL, err);
     if (rc == TIDE_OK)
-        rc = tide_transact(engine, last_order, &shop.order, err); /* an earlier run's */
+        rc = tide_transact(engine, last_order, &shop.order, err); /* of an earlier run */
     while (rc == TIDE_OK && shop.order++ < ORDERS) {
         rc = mine != NULL ? place_mine(mine, &shop, err) : tide_transact(engine, place, &shop, err);
         if (rc == TIDE_SUPERSEDED)
@@ -112,9 +112,9 @@ static tide_status take_orders(tide_engine *engine, uint32_t kind, PGconn *mine,
     return rc;
 }
 
-/* Until every order is shipped.  On a shared ledger some jobs may be in the hands of another
- * process, or of one that was killed: its jobs come back when its lease has passed, and waiting
- * for our own says nothing about them.  Our table does. */
+/* Waits until every order is shipped.  On a shared ledger another process may have some jobs, or
+ * a process that was killed: its jobs return when its lease has expired, and waiting for our own
+ * says nothing about them.  Our table does. */
 static tide_status wait_for_all(tide_engine *engine, long long *right_out, tide_error *err)
 {
     tide_status rc = TIDE_OK;

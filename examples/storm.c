@@ -4,9 +4,9 @@
  *     tidemark-demo run DIR URL       delivers 3000 items in 150 albums, with progress
  *
  * The provider allows QUOTA_UNITS in any WINDOW_MS and answers 429 beyond; in the
- * middle it has a bad moment (the storm) and refuses everything for STORM_MS; a
- * few items fail once with 500.  It remembers what was delivered to it, so that
- * in the end it can tell whether anything is missing. */
+ * middle it refuses everything for STORM_MS (the storm); a few items fail once with
+ * 500.  It keeps what was delivered to it, so that it can check at the end whether
+ * anything is missing. */
 #include "tidemark.h"
 
 #include <jansson.h>
@@ -166,7 +166,7 @@ static tide_status book(tide_transaction *transaction, void *arg, tide_error *er
 static char item_line[] = "item";
 static char album_line[] = "album";
 
-/* One call under the account's governor, and a line in our own book with its end. */
+/* One call under the account's governor, and a row in our own table with its end. */
 static tide_status deliver(tide_job *job, void *context, tide_error *err)
 {
     unsigned item = 0;
@@ -230,7 +230,7 @@ static tide_status count_done(tide_transaction *transaction, void *arg, tide_err
     return TIDE_OK;
 }
 
-/* ---- what is seen ------------------------------------------------------------------------ */
+/* ---- progress display ---------------------------------------------------------------------- */
 
 struct show {
     tide_engine *engine;
@@ -297,7 +297,7 @@ static tide_status prepare(tide_engine *engine, char *url, tide_error *err)
 
 static int run(const char *dir, char *url)
 {
-    /* The provider's own numbers, as its documentation would give them. */
+    /* The provider's limits, as its documentation would give them. */
     char units[16];
     (void)snprintf(units, sizeof units, "%d", QUOTA_UNITS);
     (void)setenv("TIDEMARK_GOVERNOR_GMAIL_WINDOW", "2s", 1);

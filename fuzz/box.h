@@ -1,4 +1,4 @@
-/* box.h - a small cloud for the fuzz targets that ask it things. */
+/* box.h - a small cloud for the fuzz targets that send it requests. */
 #ifndef TIDE_FUZZ_BOX_H
 #define TIDE_FUZZ_BOX_H
 
@@ -31,7 +31,7 @@ static inline box_cloud *fuzz_cloud(void)
     return cloud;
 }
 
-/* One huge mailbox may be asked for; eight would only measure the memory. */
+/* One huge mailbox is allowed; eight would only test the memory. */
 static inline bool fuzz_cloud_is_large(box_cloud *cloud)
 {
     uint64_t messages = 0;
@@ -41,7 +41,7 @@ static inline bool fuzz_cloud_is_large(box_cloud *cloud)
     return messages > FUZZ_MESSAGES_MAX;
 }
 
-/* Asks and looks at the answer's shape; the caller looks at the rest and ends it
+/* Sends a request and checks the shape of the answer; the caller checks the rest and ends it
  * with fuzz_answered(). */
 static inline void fuzz_serve(box_cloud *cloud, const struct box_request *request, uint64_t now_ms,
                               struct box_answer *answer)
@@ -76,7 +76,7 @@ static inline const char *fuzz_header(const struct box_answer *answer, const cha
     return NULL;
 }
 
-/* After everything: nothing in flight, mailboxes whole, the record readable. */
+/* At the end: nothing in flight, mailboxes consistent, the record readable. */
 static inline void fuzz_cloud_end(box_cloud *cloud)
 {
     struct box_user *user = NULL;

@@ -1,6 +1,6 @@
-/* Batches: the value of the Content-Type header on the first line, the body
- * behind it.  Any body is taken apart without damage, at most a hundred parts run, and
- * every part's slot comes back. */
+/* box_batch.c - batches: the value of the Content-Type header on the first line, then the body.
+ * Any body is parsed without damage, at most a hundred parts run, and every part's slot is
+ * released. */
 #include "box.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

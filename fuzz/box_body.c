@@ -1,9 +1,8 @@
-/* Bodies of every method that takes one.  The first line names the method (any
- * other text picks one by its first byte), the second is the query, the third the
- * Content-Type; then comes the body.  The path is filled in from what the mailbox
- * holds, and so are ids in query and body (box.h).  Where an upload session is
- * opened, what stands behind record separators (1e) are its chunks: a
- * Content-Range in a line, and bytes.
+/* box_body.c - bodies of every method that takes one.  The first line names the method (any
+ * other text picks one by its first byte), the second is the query, the third the Content-Type;
+ * then comes the body.  The path is filled in from what the mailbox holds, and so are ids in
+ * query and body (box.h).  Where an upload session is opened, the texts after record separators
+ * (1e) are its chunks: a Content-Range in a line, and bytes.
  *
  * Whatever is sent, the answer is JSON or empty, and a refusal leaves the
  * mailbox as it was (GM2). */
@@ -28,7 +27,7 @@ static const struct box_method *method_nth(size_t nth)
     return NULL;
 }
 
-/* A method by its name and, since some have several, a number of '+' behind it. */
+/* A method by its name and, since some have several, a number of '+' after it. */
 static const struct box_method *method_of(tide_text line)
 {
     size_t skip = 0, count = 0;
@@ -41,7 +40,7 @@ static const struct box_method *method_of(tide_text line)
     return method_nth(line.bytes == 0 ? 0 : (unsigned char)line.data[0] % count);
 }
 
-/* A path with its {…} replaced by something that is there. */
+/* A path with its {…} replaced by an existing id. */
 static void add_path(tide_buf *out, const char *path)
 {
     while (*path != '\0') {

@@ -1,6 +1,5 @@
-/* Listings.  The first byte says of what ('m'essages, 't'hreads, 'd'rafts,
- * 'h'istory), the rest is the query string as it stands; or 'q', and the rest is
- * the search itself.
+/* box_query.c - listings.  The first byte says of what ('m'essages, 't'hreads, 'd'rafts,
+ * 'h'istory), the rest is the query string unchanged; or 'q', and the rest is the search itself.
  *
  * A listing is followed over its pages and ends; a search finds, by its plan,
  * exactly what it would find without one (Q2). */
@@ -29,7 +28,7 @@ static bool list(box_cloud *cloud, const char *what, tide_text query, tide_buf *
                                      .origin = TIDE_TEXT("http://127.0.0.1:1")},
                FUZZ_START_MS, &answer);
     json_t *value = json_loadb(answer.body.data, answer.body.bytes, JSON_ALLOW_NUL, NULL);
-    TIDE_ASSERT(value != NULL); /* nothing else is answered with, whatever is asked */
+    TIDE_ASSERT(value != NULL); /* every answer is JSON, whatever the request */
     const char *next = json_string_value(json_object_get(value, "nextPageToken"));
     tide_buf_clear(token);
     if (next != NULL)

@@ -1,9 +1,9 @@
-/* Lines of a journal, given back to a fresh cloud: any line gives a status, and
- * whatever was believed of it leaves a cloud that is whole and answers.
+/* box_replay.c - lines of a journal, replayed to a new cloud: any line gives a status, and the
+ * accepted part leaves a cloud that is consistent and answers.
  *
- * A line is only believed when its ids are those that come next, so lines may ask
- * for them, besides the ids of box.h: @h2 is the history id after two changes, @n
- * the next message's id, @D the next draft's. */
+ * A line is only accepted when its ids are those that come next, so lines may use
+ * them, besides the ids of box.h: @h2 is the history id after two changes, @n the next
+ * message's id, @D the next draft's. */
 #include "box.h"
 
 #include "cloudbox/mailbox/inside.h"

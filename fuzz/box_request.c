@@ -1,7 +1,6 @@
-/* Whole requests to the cloud in a box, one behind the other with a record
- * separator (1e) between: a request line, headers, an empty line, a body.  A first
- * byte '+' signs the request in.  Whatever is asked, the cloud answers, and what
- * it holds stays whole. */
+/* box_request.c - whole requests to the cloud in a box, separated by a record separator (1e): a
+ * request line, headers, an empty line, a body.  A first byte '+' signs the request in.  The
+ * cloud answers any request, and its data stays consistent. */
 #include "box.h"
 
 enum { REQUESTS_MAX = 8 };
@@ -27,7 +26,7 @@ static void ask_one(box_cloud *cloud, tide_text text, uint64_t now_ms)
         headers[count].name = fuzz_text(&line, ':');
         headers[count++].value = fuzz_text(&line, '\n');
     }
-    /* Copies of the exact size, so that one byte too far is seen. */
+    /* Copies of the exact size, so that reading one byte too far is detected. */
     const tide_text exact_target = fuzz_exact(target);
     const tide_text exact_body = fuzz_exact((tide_text){(const char *)input.data, input.bytes});
     fuzz_ask(cloud,

@@ -1,11 +1,10 @@
-/* Signing in: steps with a record separator (1e) between.  The first byte of a
- * step says which: 'a'uthorize (the rest is the query), 'c'onsent, 't'oken,
- * 'r'evoke (the rest is the form), 'b'asic (a token request whose first line is an
- * Authorization header), 'i'nfo about a token (the rest is the query), 'u'serinfo
- * with the token as it stands, 'm'inutes pass.  A first step 'p' shows pages
- * instead of consenting by itself.
+/* box_signin.c - signing in: steps separated by a record separator (1e).  The first byte of a
+ * step says which: 'a'uthorize (the rest is the query), 'c'onsent, 't'oken, 'r'evoke (the rest
+ * is the form), 'b'asic (a token request whose first line is an Authorization header), 'i'nfo
+ * about a token (the rest is the query), 'u'serinfo with the token unchanged, 'm'inutes pass.  A
+ * first step 'p' shows pages instead of consenting by itself.
  *
- * Steps may use what earlier ones gave: @c the code, @a the access token, @r the
+ * Steps may use the results of earlier ones: @c the code, @a the access token, @r the
  * refresh token, @k the ticket of the page. */
 #include "box.h"
 
@@ -19,8 +18,8 @@ struct session {
     char code[TEXT_MAX], access[TEXT_MAX], refresh[TEXT_MAX], ticket[TEXT_MAX];
 };
 
-/* Making a key takes longer than everything else, so all clouds get the first
- * one's; what is signed with it is not looked at. */
+/* Making a key takes longer than everything else, so all clouds get the first one's; signatures
+ * are not checked. */
 static char *key_line;
 
 static void take_key(void *arg, tide_text line)
@@ -68,7 +67,7 @@ static tide_text expand(const struct session *session, tide_text text)
     return exact;
 }
 
-/* What stands behind `name` until one of `ends`. */
+/* The text after `name` up to one of `ends`. */
 static void take(const char *text, const char *name, const char *ends, char *out)
 {
     const char *at = text == NULL ? NULL : strstr(text, name);

@@ -1,4 +1,4 @@
-/* Times, durations and sizes as people write them: X1 and X2 of clocktext.h. */
+/* clocktext.c - times, durations and sizes as text: X1 and X2 of clocktext.h. */
 #include "fuzz.h"
 #include "base/clocktext.h"
 
@@ -45,7 +45,7 @@ static void check_size(tide_text text)
     tide_size_human(first, printed);
 }
 
-/* Any number can be printed, whether or not anybody wrote it. */
+/* Any number can be printed, whether or not it can be written. */
 static void check_number(uint64_t number)
 {
     char text[TIDE_TIME_TEXT_BYTES];

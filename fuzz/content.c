@@ -1,5 +1,5 @@
-/* What is cut out of a message, whatever its bytes are, is put back exactly (B1),
- * and unpacking bytes of any kind ends in a status (B3). */
+/* content.c - content cut out of a message, whatever its bytes are, is put back exactly (B1),
+ * and unpacking any bytes ends in a status (B3). */
 #include "fuzz.h"
 
 #include "base/check.h"
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         return 0;
     const tide_text raw = {(const char *)data + 2, bytes - 2};
     cut_and_join(raw);
-    /* The first two bytes: how long it claims to be. */
+    /* The first two bytes: the length it claims. */
     const uint64_t claimed = (uint64_t)data[0] << 8 | data[1];
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), 1 << 20);

@@ -1,6 +1,6 @@
-/* Requests on the control socket: parsed, their op and filter read, and what the
- * filter means carried out on a small ledger and undone again.  Nothing that a
- * request says may damage the ledger or widen what was asked. */
+/* control_request.c - requests on the control socket: parsed, their op and filter read, and the
+ * filter applied to a small ledger and undone again.  No request may damage the ledger or affect
+ * more than it names. */
 #include "fuzz.h"
 #include "engine/control/control.h"
 
@@ -96,7 +96,7 @@ static void carry_out(const json_t *request, tide_control_op op)
     tide_changes_done(&changes);
 }
 
-/* The asking side reads answers from a socket too. */
+/* The client reads answers from a socket too. */
 static void read_answer(const json_t *answer)
 {
     tide_error err = {TIDE_OK, 0, ""};

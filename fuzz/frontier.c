@@ -1,4 +1,4 @@
-/* Any sequence of lawful operations on a frontier: F1 to F5 hold after each. */
+/* frontier.c - any sequence of valid operations on a frontier: F1 to F5 hold after each. */
 #include "fuzz.h"
 #include "core/frontier.h"
 
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     for (int i = 0; fuzz_more(&input) && i < 2000; i++) {
         uint64_t before = tide_frontier_reachable(frontier);
         uint8_t op = fuzz_u8(&input);
-        /* Rarely far ahead, mostly near; also just below what is reachable. */
+        /* Rarely far ahead, mostly near; also just below reachable. */
         uint64_t ahead = fuzz_u8(&input);
         uint64_t cycle = before + (op & 0x80 ? ahead * 20 : ahead % SPAN) - (op & 0x40 ? 2 : 0);
         step(frontier, op & 7, cycle, fuzz_u8(&input) & 3);

@@ -1,11 +1,11 @@
-/* fuzz.h - what the fuzz targets share: reading decisions out of bytes.
+/* fuzz.h - shared by the fuzz targets: reads decisions out of bytes.
  *
- * A target that parses takes its input as it is.  A target that drives a module
- * reads operations and their arguments from the front of the input; at its end
- * it reads zeros, and fuzz_more() says so, so that every input ends.
+ * A target that parses takes its input unchanged.  A target that drives a module reads
+ * operations and their arguments from the front of the input; at its end it reads
+ * zeros, and fuzz_more() says so, so that every input ends.
  *
- * A target never leaves anything behind that changes the next run, and never
- * asserts what the module does not promise: a crash here is a bug in src/.
+ * A target leaves no state that changes the next run, and never asserts what the
+ * module does not promise: a crash here is a bug in src/.
  */
 #ifndef TIDE_FUZZ_FUZZ_H
 #define TIDE_FUZZ_FUZZ_H
@@ -71,8 +71,8 @@ static inline tide_text fuzz_text(struct fuzz_input *input, char end)
     return text;
 }
 
-/* The rest as a terminated copy of its exact size, so that reading past it is
- * seen.  free() it. */
+/* The rest as a terminated copy of its exact size, so that reading past it is detected. free()
+ * it. */
 static inline char *fuzz_cstr(tide_text text)
 {
     char *copy = malloc(text.bytes + 1);
@@ -83,7 +83,7 @@ static inline char *fuzz_cstr(tide_text text)
     return copy;
 }
 
-/* The same without the terminator, for readers that carry a length. */
+/* Like fuzz_cstr() without the terminator, for readers that take a length. */
 static inline tide_text fuzz_exact(tide_text text)
 {
     char *copy = malloc(text.bytes == 0 ? 1 : text.bytes);

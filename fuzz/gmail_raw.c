@@ -1,5 +1,5 @@
-/* A raw message out of any answer, cut anywhere (R1, R2): the library and a strict
- * decoder must say the same.  The first byte says how the text is cut. */
+/* gmail_raw.c - a raw message from any answer, split anywhere (R1, R2): the library and a strict
+ * decoder must agree.  The first byte says how the text is split. */
 #include "fuzz.h"
 #include "base/rng.h"
 #include "cloud/gmail_raw.h"
@@ -12,7 +12,7 @@ static int value_of(char c)
     return found == NULL ? -1 : (int)(found - letters);
 }
 
-/* Whether `text` is base64, and of these bytes. */
+/* Whether `text` is the base64 of `bytes`. */
 static bool is_base64_of(tide_text text, const tide_buf *bytes)
 {
     size_t pads = 0, at = 0;

@@ -1,5 +1,5 @@
-/* What a refusal with any code and any body means (net/judge_google.h).  The first two bytes
- * are the code, the next six the time in seconds, the rest is the body. */
+/* google_judge.c - refusals with any code and any body (net/judge_google.h).  The first two
+ * bytes are the code, the next six the time in seconds, the rest is the body. */
 #include "fuzz.h"
 #include "net/judge_google.h"
 

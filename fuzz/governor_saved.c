@@ -1,6 +1,6 @@
-/* What a governor left in the ledger, read back (E4.3b).  The text is damaged at
- * will; what parses prints as it was, and what restores leaves a governor that
- * keeps its invariants while it is used. */
+/* governor_saved.c - a governor's saved state, read back (E4.3b).  The text is damaged in any
+ * way; text that parses prints unchanged, and text that restores leaves a governor that keeps
+ * its invariants while it is used. */
 #include "fuzz.h"
 #include "core/governor/governor.h"
 

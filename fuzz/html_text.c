@@ -1,5 +1,5 @@
-/* HTML of any bytes into text: clean, and a full buffer holds a beginning of what
- * a large one holds. */
+/* html_text.c - any bytes as HTML into text: the text is clean, and a full buffer holds the
+ * beginning of what a large one holds. */
 #include "fuzz.h"
 #include "base/json.h"
 #include "mail/mime/message.h"

@@ -1,5 +1,5 @@
-/* What an answer with any status and any headers means (E4.2, E7.2).  The first
- * two bytes are the status, then come lines "name: value". */
+/* http_judge.c - answers with any status and any headers (E4.2, E7.2).  The first two bytes are
+ * the status, then come lines "name: value". */
 #include "fuzz.h"
 #include "tidemark.h"
 #include "world/world.h"

@@ -1,6 +1,5 @@
-/* Compressed bodies from anywhere, in pieces of any size: the pieces decide
- * nothing, and a sink that refuses ends it.  The first byte is the size of the
- * pieces. */
+/* inflate.c - any compressed body, in pieces of any size: the result does not depend on the
+ * pieces, and a sink that refuses ends it.  The first byte is the size of the pieces. */
 #include "fuzz.h"
 #include "world/inflate.h"
 
@@ -52,8 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     tide_status rc = unfold(text, SIZE_MAX, &at_once, &whole);
     tide_status rc_in_pieces = unfold(text, piece_bytes, &in_pieces, &whole_in_pieces);
     TIDE_ASSERT(rc == TIDE_OK || rc == TIDE_SERVER || rc == TIDE_FULL);
-    /* Bytes in front of a damaged place may or may not reach the sink, so that
-     * the ceiling and the damage can be met in either order. */
+    /* Bytes before the damage may or may not reach the sink, so either the ceiling or the damage
+     * may be reported. */
     TIDE_ASSERT(rc == rc_in_pieces || (rc != TIDE_OK && rc_in_pieces != TIDE_OK));
     if (rc == TIDE_OK) {
         TIDE_ASSERT(at_once.bytes == in_pieces.bytes && at_once.hash == in_pieces.hash);

@@ -1,5 +1,5 @@
-/* A job's payload as a handler sees it: its items (E6).  The payload was checked
- * when it was enqueued, but it comes back from a file. */
+/* job_items.c - the items of a job's payload, as a handler sees them (E6).  The payload was
+ * checked when it was enqueued, but it is read from a file. */
 #include "fuzz.h"
 #include "engine/engine.h"
 

@@ -1,4 +1,4 @@
-/* JSON in and out: J1 of json.h for any bytes, and typed reading of any value. */
+/* json.c - JSON in and out: J1 of json.h for any bytes, and typed reading of any value. */
 #include "fuzz.h"
 #include "base/json.h"
 

@@ -1,4 +1,4 @@
-/* Any sequence of lawful operations on the lanes: L1 to L5 hold after each. */
+/* lanes.c - any sequence of valid operations on the lanes: L1 to L5 hold after each. */
 #include "fuzz.h"
 #include "base/limits.h"
 #include "core/lanes.h"
@@ -41,7 +41,7 @@ static void arrive(struct run *run, uint64_t id, uint8_t shape)
         run->where[id] = WANTED;
 }
 
-/* What happens next to a job, by where it is. */
+/* The next step of a job, by its state. */
 static void move(struct run *run, uint64_t id, uint8_t how)
 {
     enum where where = run->where[id];

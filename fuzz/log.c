@@ -1,5 +1,5 @@
-/* Log lines with any text in them: O2 (one line, valid JSON, bounded) and O3 (no
- * secret: what follows "token=" and its like is never printed). */
+/* log.c - log lines with any text: O2 (one line, valid JSON, bounded) and O3 (no secret: text
+ * after "token=" and the like is never printed). */
 #include "fuzz.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -29,7 +29,7 @@ static void check_line(const struct caught *caught, tide_log_format format, bool
     TIDE_ASSERT(leaks || !shown);
     if (format == TIDE_LOG_PLAIN)
         return;
-    /* Numbers beyond an int64_t are JSON, but jansson has no place for them. */
+    /* Numbers beyond an int64_t are valid JSON, but jansson cannot hold them. */
     json_t *line = json_loadb(caught->data, caught->bytes,
                               JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, NULL);
     TIDE_ASSERT(line != NULL);
@@ -37,7 +37,7 @@ static void check_line(const struct caught *caught, tide_log_format format, bool
     json_decref(line);
 }
 
-/* The text around a secret.  Texts that hold it already prove nothing. */
+/* Puts text around a secret.  Texts that contain it already prove nothing. */
 static bool plant(tide_text before, const char *lead, tide_text after, tide_buf *text)
 {
     if (memmem(before.data, before.bytes, SECRET, strlen(SECRET)) != NULL ||

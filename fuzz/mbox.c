@@ -1,5 +1,5 @@
-/* A mailbox of any bytes: some sequence of messages, every byte of the file passed once;
- * and the same bytes as a message of our own come back. */
+/* mbox.c - any bytes as a mailbox: some sequence of messages that covers every byte of the file
+ * once; and the same bytes written as a message are read back. */
 #include "fuzz.h"
 #include "mail/files/mbox.h"
 

@@ -1,6 +1,6 @@
-/* Any bytes as the answer to a batch (P1, P2): how they are cut changes nothing, and a
- * part begins before its bytes and ends behind them.  The first byte says how the text
- * is cut. */
+/* multipart.c - any bytes as the answer to a batch (P1, P2): the result does not depend on how
+ * they are split, and a part begins before its bytes and ends after them.  The first byte says
+ * how the text is split. */
 #include "fuzz.h"
 #include "net/batch/multipart.h"
 

@@ -1,4 +1,4 @@
-/* What a browser sends to the listener and what people paste (world/loopback.h,
+/* oauth_answer.c - what a browser sends to the listener and what users paste (world/loopback.h,
  * net/oauth/oauth.h): any bytes as a request's head, as a query and as a form's value. */
 #include "fuzz.h"
 #include "net/oauth/inside.h"
@@ -19,7 +19,7 @@ static void head(tide_text text)
     }
 }
 
-/* What was escaped comes back as it was, and any query can be asked. */
+/* Escaped text decodes to the same text, and any query can be read. */
 static void form(tide_text text)
 {
     tide_buf escaped;

@@ -1,6 +1,6 @@
-/* Files that people hand us and grants that were stored (net/oauth/oauth.h): any bytes as a
- * client file, as a service account's key and as a grant.  A grant that was read is
- * written and read back to the same. */
+/* oauth_files.c - files from users and stored grants (net/oauth/oauth.h): any bytes as a client
+ * file, as a service account's key and as a grant.  A grant that was read is written and read
+ * back to the same. */
 #include "fuzz.h"
 #include "net/oauth/inside.h"
 

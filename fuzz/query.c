@@ -1,5 +1,5 @@
-/* A query as somebody types it: parsed or refused, planned, and its words asked
- * of an index, which must understand every expression that is made of them. */
+/* query.c - any text as a search query: parsed or refused, planned, and its words looked up in
+ * an index, which must accept every expression made of them. */
 #include "fuzz.h"
 #include "mail/search/plan.h"
 
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct tide_searching searching;
     TIDE_ASSERT(tide_searching_init(&searching, &shards, tide_mem_heap(), &err) == TIDE_OK);
     rc = tide_plan_make(&searching, query);
-    TIDE_ASSERT(rc == TIDE_OK || rc == TIDE_INVALID); /* a label of no archive */
+    TIDE_ASSERT(rc == TIDE_OK || rc == TIDE_INVALID); /* a label that no archive has */
     if (rc == TIDE_OK) {
         ask_all(searching.plan.root);
         if (searching.plan.hits.bytes > 0)

@@ -23,7 +23,7 @@ static bool replay_file(const char *path)
     }
     size_t bytes = fread(room, 1, INPUT_BYTES_MAX, file);
     (void)fclose(file);
-    /* A copy of the exact size, so that a sanitizer sees one byte too far. */
+    /* A copy of the exact size, so that a sanitizer detects reading one byte too far. */
     tide_text exact = fuzz_exact((tide_text){(const char *)room, bytes});
     free(room);
     (void)printf("%s\n", path);

@@ -1,4 +1,4 @@
-/* Periodic entries with any numbers, as rows of a file may hold them (E8.1). */
+/* schedule.c - periodic entries with any numbers, as rows of a file may have them (E8.1). */
 #include "fuzz.h"
 #include "core/schedule.h"
 

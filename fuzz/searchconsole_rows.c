@@ -1,6 +1,6 @@
-/* Any bytes as an answer of search analytics (R1, R2): how they are cut changes nothing,
- * and what is taken is JSON to the library too.  The first byte says how the text is
- * cut. */
+/* searchconsole_rows.c - any bytes as an answer of search analytics (R1, R2): the result does
+ * not depend on how they are split, and accepted text is JSON to the library too.  The first
+ * byte says how the text is split. */
 #include "fuzz.h"
 #include "cloud/searchconsole_rows.h"
 

@@ -1,5 +1,5 @@
-/* Values of settings, from the command line and the environment (E11): whatever
- * is accepted lies in its range, prints, and reads back as the same value. */
+/* settings_values.c - values of settings, from the command line and the environment (E11): an
+ * accepted value is in its range, prints, and reads back the same. */
 #include "fuzz.h"
 #include "settings/settings.h"
 #include "settings/schedule.h"

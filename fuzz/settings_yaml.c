@@ -1,6 +1,6 @@
-/* config.yaml, read and edited (E11).  The first line of the input names a
- * setting and its new value ("workers.count=9"), the rest is the file.  An edit
- * that succeeds gives a file that can be read, and says what was asked. */
+/* settings_yaml.c - config.yaml, read and edited (E11).  The first line of the input names a
+ * setting and its new value ("workers.count=9"), the rest is the file.  An edit that succeeds
+ * gives a file that can be read, and contains the new value. */
 #include "fuzz.h"
 #include "settings/settings.h"
 

@@ -1,4 +1,4 @@
-/* Any sequence of lawful operations on a tracker: T1 to T6 hold after each. */
+/* tracker.c - any sequence of valid operations on a tracker: T1 to T6 hold after each. */
 #include "fuzz.h"
 #include "base/limits.h"
 #include "core/tracker.h"
@@ -45,7 +45,7 @@ static void refill(struct run *run)
     tide_tracker_refilled(run->tracker, &refill, loaded, loaded == 0 ? NULL : &last);
 }
 
-/* What the state of the job allows next. */
+/* The next step that the state of the job allows. */
 static void move(struct run *run, uint64_t id, uint8_t op)
 {
     const struct tide_tracked *job = tide_tracker_find(run->tracker, id);

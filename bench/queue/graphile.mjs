@@ -6,7 +6,7 @@
 //   graphile.mjs latency URL SAMPLES same|other           ms: p50 p99
 //   graphile.mjs idle    URL SECONDS                      "ready", then % of a core
 //
-// Settings are those its page on performance names: a local queue, completions in
+// Settings are those of its performance page: a local queue, completions in
 // batches, prepared statements, no log line for each job (NO_LOG_SUCCESS=1).
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -14,7 +14,7 @@ import { once } from "node:events";
 import { fork } from "node:child_process";
 import { performance } from "node:perf_hooks";
 
-// Peers live in a cache directory, not beside this file.
+// Peers are in a cache directory, not next to this file.
 const require = createRequire(pathToFileURL(process.env.QUEUE_PEERS + "/"));
 const { run, makeWorkerUtils, Logger } = await import(
   pathToFileURL(require.resolve("graphile-worker"))
@@ -80,7 +80,7 @@ function start(tasks, pool, concurrentJobs, local, delay) {
   });
 }
 
-// Runs until `jobs` are handled, or the parent says stop; over when the last completion
+// Runs until `jobs` are handled, or the parent says stop; ends when the last completion
 // is in the database, which stop() waits for.
 async function work(jobs, concurrent, local, delay, ready) {
   const pool = poolOf(10);

@@ -3,8 +3,8 @@
 //   plainjob.mjs enqueue FILE JOBS SLICE own|full               jobs/s
 //   plainjob.mjs drain   FILE JOBS PROCESSES own|full           jobs/s
 //
-// `own` leaves its pragma as it sets it (synchronous = NORMAL, a power cut may undo what
-// was reported done); `full` asks for what our ledger gives.
+// `own` keeps its own pragma (synchronous = NORMAL, a power cut may undo jobs reported
+// done); `full` sets synchronous = FULL, as our ledger does.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { fork } from "node:child_process";
@@ -57,7 +57,7 @@ async function work(jobs, mode) {
 }
 
 // A worker does not return to its event loop while there are jobs: several processes
-// take equal shares, and the slowest one's clock counts.
+// take equal shares, and the slowest one counts.
 async function drain(jobs, processes, mode) {
   const seconds = [];
   if (processes === 1) seconds.push(await work(jobs, mode));

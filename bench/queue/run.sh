@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# run.sh BUILD [SECTION...]: the engine as a queue beside its peers, in one run on one
-# private PostgreSQL (fsync and synchronous_commit on) and on SQLite.  One JSON object a
-# line; script/bench queue makes a table of them.
+# run.sh BUILD [SECTION...]: compares the engine as a queue with its peers, in one run on
+# one private PostgreSQL (fsync and synchronous_commit on) and on SQLite.  One JSON object
+# a line; script/bench queue makes a table of them.
 #
 # Sections: drain enqueue latency held idle sqlite.  QUEUE_JOBS: jobs of a drain (100000).
-# QUEUE_ROUNDS: of each contestant, by turns (2, and one more of a drain); the best counts,
-# because what disturbs a round only ever makes it slower.
+# QUEUE_ROUNDS: rounds of each contestant, in turn (2, and one more of a drain); the best
+# counts, because a disturbance only ever makes a round slower.
 #
 # Peers come from npm in the versions of package.json, into a cache outside the repository
-# (XDG_CACHE_HOME, else ~/.cache); state goes to $TMPDIR (default /tmp), which has to be on
-# the disk whose syncs are meant.  What a machine cannot run is a row that says why.
+# (XDG_CACHE_HOME, else ~/.cache); state goes to $TMPDIR (default /tmp), which must be on
+# the disk whose syncs are to be measured.  A peer that cannot run gets a row that says why.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")
 build=$(realpath "$1")
@@ -72,7 +72,7 @@ install_peers() {
     mkdir -p "$cache"
     if [ ! -e "$cache/complete" ]; then
         cp "$here/package.json" "$cache/"
-        # No script of a package is run: what is needed comes built.
+        # Package scripts are not run: the needed files come prebuilt.
         if ! (cd "$cache" && npm install --ignore-scripts --no-audit --no-fund --no-package-lock) \
             >"$cache/install.log" 2>&1; then
             no_peers="npm install failed, see $cache/install.log"
@@ -103,7 +103,7 @@ start_pg() { # [--set NAME=VALUE]...; sets pg_dir or no_pg
     [ ${#pg_dir} -lt 80 ] || pg_dir=$(mktemp -d /tmp/queue-pg.XXXXXX)
     chmod 711 "$home"
     clusters+=("$pg_dir")
-    # The server's own defaults, whatever tests like better.
+    # The server's own defaults, not the settings of the tests.
     "$cluster" start --dir "$pg_dir" --set shared_buffers=128MB --set max_connections=100 "$@" \
         >"$home/start" 2>&1 || {
         no_pg=$(tail -n 1 "$home/start")
@@ -113,7 +113,7 @@ start_pg() { # [--set NAME=VALUE]...; sets pg_dir or no_pg
 url() { echo "postgres:///$1?host=$pg_dir&user=postgres"; }
 sql() { psql -qAtX -d "$(url "$1")" -c "$2"; }
 
-# A copy of a filled database, nothing of it waiting to be written.
+# A copy of a filled database, with nothing left to be written.
 fresh() { # NAME TEMPLATE
     sql postgres "DROP DATABASE IF EXISTS $1" 2>/dev/null
     sql postgres "CREATE DATABASE $1 TEMPLATE $2 STRATEGY file_copy"
@@ -161,7 +161,7 @@ graphile_drain() { # CONCURRENT LOCAL DELAY PROCESSES
     graphile drain "$(url bench)" "$jobs" "$@"
 }
 
-# Its documented settings, tried out here: what is best depends on the machine.
+# Tries its documented settings: the best one depends on the machine.
 tune_graphile() {
     local line settings rate most=0
     for line in "10 500 0" "24 1000 0" "24 2000 0" "24 5000 0" "24 2000 10"; do
@@ -277,9 +277,9 @@ latency() {
     done
 }
 
-# ---- somebody's transaction stays open ---------------------------------------------------------
+# ---- while another transaction stays open ------------------------------------------------------
 
-# Runs a drain with and without one, by turns.
+# Runs a drain with and without one, alternately.
 held_drain() { # NAME TEMPLATE COMMAND...
     local name=$1 template=$2 round free='' held=''
     shift 2
@@ -318,7 +318,7 @@ held() {
 
 # ---- idle ----------------------------------------------------------------------------------------
 
-# Statements of everybody but us, from pg_stat_statements of a cluster of its own.
+# Statements of other sessions, from pg_stat_statements of a separate cluster.
 statements() {
     sql postgres "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements s
         JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = 'bench'"
