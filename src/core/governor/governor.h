@@ -43,7 +43,7 @@ typedef struct tide_governor tide_governor;
 struct tide_limit {
     tide_window window;
     uint64_t units_max;
-    uint64_t granted_until_ms; /* UINT64_MAX: for good */
+    uint64_t granted_until_ms; /* UINT64_MAX: without limit */
 };
 
 enum tide_refusal {
