@@ -51,7 +51,7 @@ static tide_status count_rows(tide_world *world, const char *path, bool compare,
         rc = ask(&db, "SELECT count(*) FROM fact", &facts, err);
     tide_db_close(&db);
     if (rc == TIDE_OK && compare && facts != *rows_out)
-        return tide_error_set(err, TIDE_CORRUPT, "%.250s lacks rows of its days", path);
+        return tide_error_set(err, TIDE_CORRUPT, "%.250s lacks rows of some days", path);
     return rc;
 }
 
@@ -62,7 +62,7 @@ static tide_status check_room(struct copying *copying, uint64_t bytes)
         tide_disk_free(copying->world, copying->wanted->to_dir, &free_bytes, copying->err);
     if (rc == TIDE_OK && free_bytes < copying->wanted->free_min_bytes + bytes)
         return tide_error_set(copying->err, TIDE_DISK_FULL,
-                              "the disk of %.200s has too little room (disk.free_min)",
+                              "the disk of %.200s has too little free space (disk.free_min)",
                               copying->wanted->to_dir);
     return rc;
 }

@@ -248,8 +248,8 @@ tide_status tide_console_site_check(const char *site, tide_error *err)
                         site[strlen(site) - 1] == '/' && strpbrk(site, " \t\"<>") == NULL;
     if (strlen(site) > TIDE_SC_SITE_BYTES_MAX || (!domain && !prefix))
         return tide_error_set(err, TIDE_INVALID,
-                              "\"%.100s\" is no property: write sc-domain:example.com, or "
-                              "https://www.example.com/ with its last slash",
+                              "\"%.100s\" is not a property: write sc-domain:example.com, or "
+                              "https://www.example.com/ with the trailing slash",
                               site);
     return TIDE_OK;
 }
@@ -610,7 +610,7 @@ tide_status tide_console_run(tide_console *console, const struct tide_console_ru
         return rc;
     if ((run->from[0] != '\0' && !tide_date_parse(run->from, &from)) ||
         (run->to[0] != '\0' && !tide_date_parse(run->to, &to)))
-        return tide_error_set(err, TIDE_INVALID, "\"%s\" is no date: write it as 2026-09-01",
+        return tide_error_set(err, TIDE_INVALID, "\"%s\" is not a date: write it as 2026-09-01",
                               run->from[0] != '\0' && !tide_date_parse(run->from, &from) ? run->from
                                                                                          : run->to);
     if (run->from[0] != '\0' && run->to[0] != '\0' && from > to)

@@ -72,7 +72,7 @@ tide_status tide_console_ask_read(tide_text payload, struct tide_console_ask *as
             ask.plan == 0 || reading >= TIDE_CONSOLE_READINGS_MAX || first > start ||
             (first > 0 && reading + 1 == TIDE_CONSOLE_READINGS_MAX) ||
             !tide_date_parse(ask.date, &day))
-            rc = tide_error_set(err, TIDE_INVALID, "a payload of console.page makes no sense");
+            rc = tide_error_set(err, TIDE_INVALID, "invalid payload of a console.page job");
     }
     const json_t *totals = json_object_get(object, "totals");
     if (rc == TIDE_OK && json_array_size(totals) >= 2) {

@@ -122,7 +122,7 @@ static tide_status series_unchanged(tide_transaction *transaction, const struct 
         return rc;
     if (now.epoch != plan->seen.epoch || strcmp(now.floor, plan->seen.floor) != 0 ||
         strcmp(now.opened, plan->seen.opened) != 0)
-        return tide_error_set(err, TIDE_STALE, "another plan of this site was faster");
+        return tide_error_set(err, TIDE_STALE, "another plan of this site was written first");
     return TIDE_OK;
 }
 

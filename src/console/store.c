@@ -44,7 +44,8 @@ static tide_status first_row(tide_console_store *store, tide_error *err)
     if (sqlite3_prepare_v2(store->db.handle,
                            "INSERT INTO property(site, made_ms, made_by) VALUES(?1, ?2, ?3)", -1,
                            &stmt, NULL) != SQLITE_OK)
-        return tide_db_failed(&store->db, sqlite3_errcode(store->db.handle), "begin a file", err);
+        return tide_db_failed(&store->db, sqlite3_errcode(store->db.handle),
+                              "create the file of a site", err);
     tide_bind_text(stmt, 1, tide_text_of(store->site));
     tide_bind_u64(stmt, 2, tide_world_now_unix_ms(store->world));
     tide_bind_text(stmt, 3, TIDE_TEXT("tidemark " TIDE_VERSION));
@@ -60,11 +61,11 @@ static tide_status check_site(tide_console_store *store, tide_error *err)
     tide_status rc = TIDE_OK;
     if (sqlite3_prepare_v2(store->db.handle, "SELECT site FROM property", -1, &stmt, NULL) !=
         SQLITE_OK)
-        return tide_db_failed(&store->db, sqlite3_errcode(store->db.handle), "read whose it is",
-                              err);
+        return tide_db_failed(&store->db, sqlite3_errcode(store->db.handle),
+                              "read the site of the file", err);
     if (sqlite3_step(stmt) == SQLITE_ROW &&
         strcmp((const char *)sqlite3_column_text(stmt, 0), store->site) != 0)
-        rc = tide_error_set(err, TIDE_INVALID, "%s holds the numbers of another site: %.200s",
+        rc = tide_error_set(err, TIDE_INVALID, "%s holds the data of another site: %.200s",
                             store->db.path, (const char *)sqlite3_column_text(stmt, 0));
     (void)sqlite3_finalize(stmt);
     return rc;
@@ -110,7 +111,7 @@ tide_status tide_console_store_open(const struct tide_console_store_options *opt
     if (rc == TIDE_OK && options->read_only)
         rc = tide_db_exists(path, tide_world_vfs(options->world), &exists, err);
     if (rc == TIDE_OK && options->read_only && !exists)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is nothing of %.200s yet", options->site);
+        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no data of %.200s yet", options->site);
     if (rc == TIDE_OK && !options->read_only)
         rc = tide_dir_make(options->world, options->dir, err);
     if (rc != TIDE_OK)

@@ -197,15 +197,15 @@ tide_status tide_console_store_check(tide_console_store *store, tide_buf *proble
     } rules[] = {
         {"SELECT count(*) FROM day WHERE rows <> (SELECT count(*) FROM fact"
          " WHERE fact.id >= day.id * 65536 AND fact.id < (day.id + 1) * 65536)",
-         "days whose rows are not all there"},
+         "days with missing rows"},
         {"SELECT count(*) FROM fact WHERE id / 65536 NOT IN (SELECT id FROM day)",
-         "rows of no day"},
+         "rows without a day"},
         {"SELECT count(*) FROM fact LEFT JOIN query ON query.id = fact.query"
          " WHERE fact.query IS NOT NULL AND query.id IS NULL",
-         "rows with a query that has no text"},
+         "rows whose query has no text"},
         {"SELECT count(*) FROM fact LEFT JOIN page ON page.id = fact.page"
          " WHERE fact.page IS NOT NULL AND page.id IS NULL",
-         "rows with a page that has no text"},
+         "rows whose page has no text"},
     };
     tide_lock_take(store->world, store->lock);
     tide_status rc = tide_db_quick_check(&store->db, problems, err);

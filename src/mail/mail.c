@@ -559,7 +559,7 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
     if (rc == TIDE_OK)
         rc = tide_mail_row_read(mail, account, &row, err);
     if (rc == TIDE_OK && run->since_ms >= tide_world_now_unix_ms(mail->world))
-        rc = tide_error_set(err, TIDE_INVALID, "there is no mail from the future");
+        rc = tide_error_set(err, TIDE_INVALID, "the start of the sync is in the future");
     /* Report an archive that cannot be opened here, not through a failed job. */
     struct tide_mail_user *user = NULL;
     if (rc == TIDE_OK && run->heal && !run->elsewhere)

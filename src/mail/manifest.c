@@ -474,7 +474,7 @@ tide_status tide_manifest_unfinished(tide_rows db, uint32_t account, const char 
     if (rc == TIDE_OK)
         manifest_read(&stmt, manifest_out);
     else if (rc == TIDE_NOT_FOUND)
-        (void)tide_error_set(err, TIDE_NOT_FOUND, "no such restore is unfinished");
+        (void)tide_error_set(err, TIDE_NOT_FOUND, "there is no such unfinished restore");
     tide_rows_end(&stmt);
     return rc == TIDE_OK ? manifest_count(db, manifest_out, err) : rc;
 }

@@ -137,7 +137,7 @@ tide_status tide_content_unpack(tide_packer *packer, int64_t codec, tide_text bo
                                 tide_buf *out, tide_error *err)
 {
     if (bytes > TIDE_MESSAGE_BYTES_MAX)
-        return tide_error_set(err, TIDE_CORRUPT, "a length that nothing stored here has");
+        return tide_error_set(err, TIDE_CORRUPT, "invalid length");
     if (codec == TIDE_CODEC_PLAIN) {
         if (body.bytes != bytes)
             return tide_error_set(err, TIDE_CORRUPT, "%zu bytes instead of %llu", body.bytes,
@@ -147,15 +147,14 @@ tide_status tide_content_unpack(tide_packer *packer, int64_t codec, tide_text bo
                    : tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu bytes", body.bytes);
     }
     if (codec != TIDE_CODEC_ZSTD)
-        return tide_error_set(err, TIDE_CORRUPT, "packed in an unknown way (%lld)",
-                              (long long)codec);
+        return tide_error_set(err, TIDE_CORRUPT, "unknown compression (%lld)", (long long)codec);
     char *to = tide_buf_reserve(out, (size_t)bytes);
     if (to == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for %llu bytes",
                               (unsigned long long)bytes);
     size_t got = ZSTD_decompressDCtx(packer->expander, to, (size_t)bytes, body.data, body.bytes);
     if (ZSTD_isError(got) || got != bytes)
-        return tide_error_set(err, TIDE_CORRUPT, "does not unpack: %s",
+        return tide_error_set(err, TIDE_CORRUPT, "cannot be decompressed: %s",
                               ZSTD_isError(got) ? ZSTD_getErrorName(got) : "wrong length");
     out->bytes += got;
     to[got] = '\0';
@@ -408,8 +407,7 @@ tide_status tide_content_join(tide_text left, const struct tide_cut *cuts, size_
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < cuts_count; i++) {
         if (cuts[i].at < done || cuts[i].at > left.bytes)
-            return tide_error_set(err, TIDE_CORRUPT,
-                                  "a piece belongs to a place that is not there");
+            return tide_error_set(err, TIDE_CORRUPT, "a piece has an invalid position");
         if (cuts[i].at > done)
             rc = write(write_arg, left.data + done, cuts[i].at - done);
         done = cuts[i].at;

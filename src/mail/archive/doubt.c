@@ -199,7 +199,7 @@ static tide_status run_tidy(tide_archive *archive, struct tide_work *work, tide_
 tide_status tide_archive_tidy(tide_archive *archive, const tide_cancel *cancel, tide_error *err)
 {
     if (archive->writer == NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
+        return tide_error_set(err, TIDE_INVALID, "%s: opened read-only", archive->options.dir);
     struct tidying *tidying = tide_mem_new(archive->mem, sizeof *tidying);
     if (tidying == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory to tidy an archive");

@@ -99,7 +99,7 @@ static tide_status recover(tide_archive *archive, struct tide_shard *shard, tide
         (void)sqlite3_bind_int64(stmt, 1, id);
         (void)sqlite3_bind_int(stmt, 2, suspect ? TIDE_MARK_UNREADABLE : TIDE_MARK_STORED);
         tide_bind_text_or_null(stmt, 3,
-                               suspect ? TIDE_TEXT("the program ended twice while reading it")
+                               suspect ? TIDE_TEXT("the program crashed twice while parsing it")
                                        : TIDE_TEXT_NONE);
         rc = tide_db_run(&shard->db, stmt, err);
         if (rc != TIDE_OK)
@@ -290,7 +290,7 @@ static tide_status parse(tide_archive *archive, struct batch *batch, struct item
     item->mark = message.parsed == TIDE_PARSED_NOT ? TIDE_MARK_UNREADABLE : TIDE_MARK_INDEXED;
     if (message.parsed != TIDE_PARSED_WHOLE)
         (void)snprintf(item->problem, sizeof item->problem, "%.150s",
-                       message.problem == NULL ? "it could not be read" : message.problem);
+                       message.problem == NULL ? "it could not be parsed" : message.problem);
     if (message.parsed == TIDE_PARSED_NOT)
         return TIDE_OK;
     item->has_words = true;
@@ -545,7 +545,7 @@ tide_status tide_archive_index(tide_archive *archive, uint64_t count_max, uint64
                                tide_error *err)
 {
     if (archive->writer == NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
+        return tide_error_set(err, TIDE_INVALID, "%s: opened read-only", archive->options.dir);
     uint64_t done = 0;
     bool left = false;
     tide_status rc = index_some(archive, count_max, false, &done, &left, err);
@@ -656,7 +656,7 @@ tide_status tide_archive_index_again(tide_archive *archive, const tide_cancel *c
                                      tide_error *err)
 {
     if (archive->writer == NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
+        return tide_error_set(err, TIDE_INVALID, "%s: opened read-only", archive->options.dir);
     struct again *again = tide_mem_new(archive->mem, sizeof *again);
     if (again == NULL)
         return no_memory(err);

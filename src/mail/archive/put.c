@@ -44,7 +44,7 @@ static tide_status check_text(tide_text text, const char *what, size_t least, si
     if (text.bytes >= least && text.bytes <= most &&
         (text.bytes == 0 || memchr(text.data, '\0', text.bytes) == NULL))
         return TIDE_OK;
-    return tide_error_set(err, TIDE_INVALID, "%s of %zu bytes; %zu to %zu are possible", what,
+    return tide_error_set(err, TIDE_INVALID, "%s of %zu bytes; allowed are %zu to %zu", what,
                           text.bytes, least, most);
 }
 
@@ -65,7 +65,8 @@ static tide_status check_incoming(const struct tide_incoming *message, tide_erro
         rc = tide_error_set(err, TIDE_INVALID, "a message of %zu bytes", raw_bytes);
     if (rc == TIDE_OK && (message->internal_ms < tide_shard_year_ms(1) ||
                           message->internal_ms >= tide_shard_year_ms(TIDE_SHARD_YEAR_MAX + 1)))
-        rc = tide_error_set(err, TIDE_INVALID, "a message from no year that we know");
+        rc = tide_error_set(err, TIDE_INVALID,
+                            "a message with a date outside of the supported years");
     return rc;
 }
 
@@ -192,7 +193,7 @@ static tide_status check_writable(const tide_archive *archive, tide_error *err)
 {
     return archive->writer != NULL
                ? TIDE_OK
-               : tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
+               : tide_error_set(err, TIDE_INVALID, "%s: opened read-only", archive->options.dir);
 }
 
 tide_status tide_archive_put(tide_archive *archive, const struct tide_incoming *message,
@@ -385,7 +386,7 @@ tide_status tide_archive_work(tide_archive *archive, struct tide_work *work,
     uint64_t ticket = 0;
     if (entry == NULL) {
         work->free(work);
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to ask the writer");
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue work for the writer");
     }
     entry->as.work = work;
     tide_status rc = enqueue(archive, entry, NULL, cancel, &ticket, err);

@@ -179,7 +179,7 @@ tide_status tide_archive_labels_of(tide_archive *archive, const struct tide_stor
             if (rc == TIDE_OK)
                 rc = tide_db_step(&shard->db, row, &there, err);
             else
-                (void)tide_error_set(err, rc, "no room for the labels of %s", stored->gmail_id);
+                (void)tide_error_set(err, rc, "no memory for the labels of %s", stored->gmail_id);
         }
         tide_db_end(row);
     }
@@ -268,7 +268,7 @@ tide_status tide_archive_label_called(tide_archive *archive, tide_text label,
     }
     tide_archive_turn_drop(archive);
     if (rc == TIDE_OK && !found)
-        return tide_error_set(err, TIDE_NOT_FOUND, "nothing says what the label %.*s was called",
+        return tide_error_set(err, TIDE_NOT_FOUND, "the name of label %.*s is not known",
                               (int)label.bytes, label.data);
     return rc;
 }

@@ -220,15 +220,14 @@ static tide_status state_load(struct tide_shard *shard, const char *account, tid
     if (rc != TIDE_OK)
         return rc;
     if (!there)
-        return tide_error_set(err, TIDE_NOT_FOUND, "%s: not wholly made", shard->db.path);
+        return tide_error_set(err, TIDE_NOT_FOUND, "%s: not completely created", shard->db.path);
     tide_text owner = tide_column_text(row, 1);
     if (account != NULL && !tide_text_equal(owner, tide_text_of(account)))
-        rc =
-            tide_error_set(err, TIDE_INVALID, "%s: the mail of %.*s, not of %s; name another place",
-                           shard->db.path, (int)owner.bytes, owner.data, account);
-    else if (sqlite3_column_int(row, 2) != shard->year || tide_column_u32(row, 3) != shard->part)
         rc = tide_error_set(err, TIDE_INVALID,
-                            "%s: says that it is part %u of %d; give it its name back",
+                            "%s: contains the mail of %.*s, not of %s; choose another directory",
+                            shard->db.path, (int)owner.bytes, owner.data, account);
+    else if (sqlite3_column_int(row, 2) != shard->year || tide_column_u32(row, 3) != shard->part)
+        rc = tide_error_set(err, TIDE_INVALID, "%s: contains part %u of %d; rename the file back",
                             shard->db.path, tide_column_u32(row, 3), sqlite3_column_int(row, 2));
     if (rc == TIDE_OK) {
         tide_column_copy(row, 0, shard->id, sizeof shard->id);
@@ -328,7 +327,7 @@ static tide_status open_to_read(const tide_shards *shards, struct tide_shard *sh
 {
     tide_status rc = TIDE_OK;
     if (version == 0)
-        return tide_error_set(err, TIDE_NOT_FOUND, "%s: not wholly made", shard->db.path);
+        return tide_error_set(err, TIDE_NOT_FOUND, "%s: not completely created", shard->db.path);
     /* Tables that an earlier version lacks are empty temporary tables of this connection: nothing
      * was in doubt there.  Once a writer has migrated the file, these would hide the real tables,
      * so the shard is opened again (tide_shards_open()). */
@@ -350,7 +349,7 @@ static tide_status failed_to_open(const tide_shards *shards, const struct tide_s
 {
     if (shards->read_only && failure->code == SQLITE_READONLY_ROLLBACK) {
         TIDE_SEEN("shard: a reader met one that is not wholly made");
-        return tide_error_set(err, TIDE_NOT_FOUND, "%s: not wholly made", shard->name);
+        return tide_error_set(err, TIDE_NOT_FOUND, "%s: not completely created", shard->name);
     }
     if (err != NULL)
         *err = *failure;
@@ -434,7 +433,7 @@ tide_status tide_shard_commit(struct tide_shard *shard, uint64_t bytes_max, tide
     (void)sqlite3_bind_int64(stmt, 4, shard->late);
     tide_status rc = tide_db_run(&shard->db, stmt, err);
     if (rc == TIDE_OK && sqlite3_changes(shard->db.handle) != 1)
-        rc = tide_error_set(err, TIDE_CORRUPT, "%s: its own row is missing", shard->db.path);
+        rc = tide_error_set(err, TIDE_CORRUPT, "%s: its state row is missing", shard->db.path);
     if (rc == TIDE_OK)
         rc = tide_db_run(&shard->db, tide_db_stmt(&shard->db, TIDE_SHARD_COMMIT), err);
     if (rc != TIDE_OK)
@@ -479,7 +478,7 @@ tide_status tide_shard_late(struct tide_shard *shard, int64_t *late_out, tide_er
         *late_out = sqlite3_column_int64(row, 0);
     tide_db_end(row);
     if (rc == TIDE_OK && !there)
-        rc = tide_error_set(err, TIDE_CORRUPT, "%s: its own row is missing", shard->db.path);
+        rc = tide_error_set(err, TIDE_CORRUPT, "%s: its state row is missing", shard->db.path);
     return rc;
 }
 
@@ -730,7 +729,7 @@ tide_status tide_shard_raw(struct tide_shard *shard, tide_packer *packer, int64_
     if (rc == TIDE_OK)
         rc = tide_content_hash(packer, got, hash, err);
     if (rc == TIDE_OK && memcmp(hash, wanted, sizeof hash) != 0)
-        rc = tide_error_set(err, TIDE_CORRUPT, "its hash is not what it was");
+        rc = tide_error_set(err, TIDE_CORRUPT, "its hash is wrong");
     if (rc != TIDE_OK && out->data != NULL) {
         out->bytes = before;
         out->data[before] = '\0';

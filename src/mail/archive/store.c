@@ -829,5 +829,5 @@ tide_status tide_archive_apply(tide_archive *archive, struct tide_entry *entry, 
     case TIDE_ENTRY_WORK:
         return entry->as.work == NULL ? TIDE_OK : entry->as.work->run(archive, entry->as.work, err);
     }
-    return tide_error_set(err, TIDE_BUG, "an entry of no kind");
+    return tide_error_set(err, TIDE_BUG, "an entry of unknown kind");
 }

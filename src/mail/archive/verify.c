@@ -49,7 +49,7 @@ static bool check_message(struct verifying *verifying, const char *shard,
     tide_status rc = tide_archive_raw(verifying->archive, stored, &verifying->raw, &err);
     verifying->checked += rc == TIDE_OK;
     if (rc == TIDE_OK && verifying->raw.bytes != stored->bytes)
-        report(verifying, shard, stored->gmail_id, "its length is not what its row says");
+        report(verifying, shard, stored->gmail_id, "its length differs from its row");
     else if (is_damage(rc))
         report(verifying, shard, stored->gmail_id, err.text);
     else if (rc != TIDE_OK) {
@@ -117,7 +117,7 @@ static tide_status check_file(struct verifying *verifying, uint32_t key, tide_er
     if (rc == TIDE_OK && problems.bytes > 0)
         report(verifying, shard->name, "", tide_buf_cstr(&problems));
     if (rc == TIDE_OK && wrong != 0)
-        report(verifying, shard->name, "", "its counts or the order of its rows are not right");
+        report(verifying, shard->name, "", "its counts or the order of its rows are wrong");
     tide_buf_done(&problems);
     return rc;
 }

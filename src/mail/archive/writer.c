@@ -301,10 +301,10 @@ tide_status tide_archive_checkpoint(tide_archive *archive, const tide_cancel *ca
                                     tide_error *err)
 {
     if (archive->writer == NULL)
-        return tide_error_set(err, TIDE_INVALID, "%s: opened for reading", archive->options.dir);
+        return tide_error_set(err, TIDE_INVALID, "%s: opened read-only", archive->options.dir);
     struct moving *moving = tide_mem_new(archive->mem, sizeof *moving);
     if (moving == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to ask the writer");
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to queue work for the writer");
     moving->mem = archive->mem;
     moving->work = (struct tide_work){.run = run_checkpoint, .free = moving_free, .alone = true};
     tide_status rc = tide_archive_work(archive, &moving->work, cancel, err);

@@ -74,7 +74,7 @@ static void label_seen(const struct tide_label_row *label, void *arg)
             rc = tide_mbox_encode(label->name, out);
     }
     if (rc != TIDE_OK && exporting->rc == TIDE_OK)
-        exporting->rc = tide_error_set(exporting->err, rc, "no room for the labels of a message");
+        exporting->rc = tide_error_set(exporting->err, rc, "no memory for the labels of a message");
 }
 
 static tide_status labels_read(struct exporting *exporting, const struct tide_stored *stored)
@@ -219,7 +219,7 @@ static tide_status file_end(struct exporting *exporting, tide_writing *writing, 
                                : tide_writing_end_keeping(writing, changed_ms, same_out, &why);
     *kept_out = !exporting->wanted->replace && rc == TIDE_EXISTS;
     if (*kept_out) {
-        (void)strncat(why.text, " with other content and was left as it is",
+        (void)strncat(why.text, " with other content and was kept",
                       sizeof why.text - strlen(why.text) - 1);
         problem(exporting, why.text);
         exporting->exported.kept++;
@@ -386,7 +386,7 @@ static tide_status read_one(struct exporting *exporting, const struct tide_store
         return rc;
     rc = id_is_plain(stored->gmail_id)
              ? tide_archive_raw(exporting->archive, stored, &exporting->raw, &why)
-             : tide_error_set(&why, TIDE_CORRUPT, "the id makes no file name");
+             : tide_error_set(&why, TIDE_CORRUPT, "its id cannot be a file name");
     *readable_out = rc == TIDE_OK;
     if (rc == TIDE_CORRUPT || rc == TIDE_NOT_FOUND) {
         (void)snprintf(text, sizeof text, "message %.60s is left out: %.400s", stored->gmail_id,

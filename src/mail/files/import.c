@@ -368,7 +368,7 @@ static tide_status import_path(struct tide_importing *importing, const char *pat
     case TIDE_PATH_DIR:
         return import_dir(importing, path);
     case TIDE_PATH_NONE:
-        return tide_error_set(importing->err, TIDE_NOT_FOUND, "there is no %.300s", path);
+        return tide_error_set(importing->err, TIDE_NOT_FOUND, "%.300s does not exist", path);
     case TIDE_PATH_OTHER:
         break;
     }

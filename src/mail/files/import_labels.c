@@ -130,7 +130,7 @@ tide_status tide_import_label_id(struct tide_importing *importing, tide_text id)
         return TIDE_OK; /* ignore the excess labels; the message matters more */
     tide_status rc = tide_buf_add(&importing->texts, id.data, id.bytes);
     if (rc != TIDE_OK)
-        return tide_error_set(importing->err, rc, "no room for the labels of a message");
+        return tide_error_set(importing->err, rc, "no memory for the labels of a message");
     importing->ends[importing->ends_count++] = importing->texts.bytes;
     return TIDE_OK;
 }
@@ -243,7 +243,7 @@ tide_status tide_import_labels_note(struct tide_importing *importing, tide_text 
         tide_buf_clear(&importing->words);
         rc = tide_mbox_decode(piece, &importing->words);
         if (rc != TIDE_OK)
-            return tide_error_set(importing->err, rc, "no room for the labels of a message");
+            return tide_error_set(importing->err, rc, "no memory for the labels of a message");
         const tide_text text = tide_buf_text(&importing->words);
         rc = system || is_system(text) ? tide_import_label_id(importing, text)
                                        : tide_import_label_name(importing, text);

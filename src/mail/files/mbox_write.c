@@ -247,7 +247,7 @@ tide_status tide_mbox_write(const struct tide_mbox_entry *entry, tide_buf *scrat
     tide_buf_clear(scratch);
     tide_status rc = write_top(entry, scratch);
     if (rc != TIDE_OK)
-        return tide_error_set(err, rc, "no room for the lines on top of message %.*s",
+        return tide_error_set(err, rc, "no memory for the header lines of message %.*s",
                               (int)entry->note.id.bytes, entry->note.id.data);
     rc = sink(sink_arg, scratch->data, scratch->bytes, err);
     for (size_t at = 0; rc == TIDE_OK && at < raw.bytes;) {

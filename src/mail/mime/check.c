@@ -160,7 +160,7 @@ static tide_encoding encoding_of(tide_text value)
 static tide_text value_cut(struct scan *scan, tide_text value)
 {
     if (value.bytes > VALUE_BYTES_MAX) {
-        problem_set(scan, "a header longer than the ceiling");
+        problem_set(scan, "a header longer than the limit");
         value.bytes = VALUE_BYTES_MAX;
     }
     return value;
@@ -221,7 +221,7 @@ static size_t head_room(struct scan *scan, size_t bytes, size_t lines, size_t by
 {
     size_t room = bytes;
     if (lines > lines_left) {
-        problem_set(scan, "more header lines than the ceiling");
+        problem_set(scan, "more header lines than the limit");
         room = 0;
         for (; lines_left > 0; lines_left--) {
             tide_text rest = {scan->raw.data + scan->at + room, bytes - room};
@@ -230,7 +230,7 @@ static size_t head_room(struct scan *scan, size_t bytes, size_t lines, size_t by
         }
     }
     if (room > bytes_left) {
-        problem_set(scan, "headers longer than the ceiling");
+        problem_set(scan, "headers longer than the limit");
         room = bytes_left;
     }
     return room;
@@ -365,7 +365,7 @@ static tide_status open_part(struct scan *scan, uint32_t parent, bool *held_out)
     *held_out = false;
     scan->leaf = TIDE_PART_NONE;
     if (scan->parts.count == TIDE_MESSAGE_PARTS_MAX) {
-        problem_set(scan, "more parts than the ceiling");
+        problem_set(scan, "more parts than the limit");
         return TIDE_OK;
     }
     void *array = scan->parts.part;
@@ -387,7 +387,7 @@ static tide_status open_part(struct scan *scan, uint32_t parent, bool *held_out)
     if (!multi && !message)
         return TIDE_OK;
     if (scan->frames_count == TIDE_MESSAGE_PARTS_DEEP) {
-        problem_set(scan, "parts nested deeper than the ceiling");
+        problem_set(scan, "parts nested deeper than the limit");
         part->beyond = true;
         return TIDE_OK;
     }

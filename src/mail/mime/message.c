@@ -167,8 +167,8 @@ static tide_status read_addresses(struct work *work, const struct tide_part *par
         }
     }
     if (deep)
-        problem_set(work, "addresses nested deeper than the ceiling");
-    rc = cut_when_full(work, rc, "addresses longer than the ceiling");
+        problem_set(work, "addresses nested deeper than the limit");
+    rc = cut_when_full(work, rc, "addresses longer than the limit");
     return rc == TIDE_OK ? keep(work, tide_buf_text(&work->field), kept_out) : rc;
 }
 
@@ -176,7 +176,7 @@ static tide_status read_words(struct work *work, tide_text value, tide_text *kep
 {
     tide_buf_clear(&work->field);
     tide_status rc = tide_header_words(&work->decoder, value, &work->field);
-    rc = cut_when_full(work, rc, "a header longer than the ceiling");
+    rc = cut_when_full(work, rc, "a header longer than the limit");
     return rc == TIDE_OK ? keep(work, tide_text_trimmed(tide_buf_text(&work->field)), kept_out)
                          : rc;
 }
@@ -219,7 +219,7 @@ static tide_status read_ids(struct work *work, tide_text value, bool one, tide_t
         if (rc == TIDE_OK)
             rc = tide_charset_add(&work->decoder, TIDE_TEXT(""), id, TIDE_CLEAN_LINE, &work->field);
     }
-    rc = cut_when_full(work, rc, "a header longer than the ceiling");
+    rc = cut_when_full(work, rc, "a header longer than the limit");
     return rc == TIDE_OK ? keep(work, tide_text_trimmed(tide_buf_text(&work->field)), kept_out)
                          : rc;
 }
@@ -320,21 +320,21 @@ static tide_status part_bytes(struct work *work, const struct tide_part *part, t
     tide_text encoded = {work->raw.data + part->begin, (size_t)(part->end - part->begin)};
     size_t left = TEXT_SOURCE_BYTES_MAX - work->source;
     if (encoded.bytes > left) {
-        problem_set(work, "more text than the ceiling");
+        problem_set(work, "more text than the limit");
         encoded.bytes = left;
     }
     work->source += encoded.bytes;
     *bytes_out = encoded;
     if (part->encoding == TIDE_ENCODING_PLAIN) {
         if (encoded.bytes > TIDE_MESSAGE_TEXT_BYTES_MAX) {
-            problem_set(work, "more text than the ceiling");
+            problem_set(work, "more text than the limit");
             bytes_out->bytes = TIDE_MESSAGE_TEXT_BYTES_MAX;
         }
         return TIDE_OK;
     }
     tide_buf_clear(&work->decoder.bytes);
     tide_status rc = tide_transfer_add(encoded, part->encoding, &work->decoder.bytes);
-    rc = cut_when_full(work, rc, "more text than the ceiling");
+    rc = cut_when_full(work, rc, "more text than the limit");
     *bytes_out = tide_buf_text(&work->decoder.bytes);
     return rc;
 }
@@ -502,7 +502,7 @@ static tide_status add_text(struct work *work, const struct tide_part *part)
     if (rc == TIDE_OK)
         rc = end_line(work);
     if (rc != TIDE_OK)
-        return cut_when_full(work, rc, "more text than the ceiling");
+        return cut_when_full(work, rc, "more text than the limit");
     size_t begin = work->text.bytes;
     tide_text label = tide_buf_text(&work->field);
     if (is_html(part))
@@ -511,7 +511,7 @@ static tide_status add_text(struct work *work, const struct tide_part *part)
         rc = tide_charset_add(&work->decoder, label, bytes, TIDE_CLEAN_TEXT, &work->text);
     if (rc == TIDE_OK && work->text.bytes > begin)
         rc = drop_repeated(work, part, begin);
-    return cut_when_full(work, rc, "more text than the ceiling");
+    return cut_when_full(work, rc, "more text than the limit");
 }
 
 /* An attached message is also found by its subject. */
@@ -527,7 +527,7 @@ static tide_status add_inner_subject(struct work *work, const struct tide_part *
             rc = tide_header_words(&work->decoder, header.value, &work->field);
         if (rc == TIDE_OK)
             rc = tide_buf_add(&work->text, tide_buf_cstr(&work->field), work->field.bytes);
-        return cut_when_full(work, rc, "more text than the ceiling");
+        return cut_when_full(work, rc, "more text than the limit");
     }
     return TIDE_OK;
 }
@@ -573,7 +573,7 @@ static tide_status read_name(struct work *work, const struct tide_part *part)
         tide_header_param(&work->decoder, part->disposition, "filename", &work->field, &found);
     if (rc == TIDE_OK && work->field.bytes == 0)
         rc = tide_header_param(&work->decoder, part->type, "name", &work->field, &found);
-    rc = cut_when_full(work, rc, "a file name longer than the ceiling");
+    rc = cut_when_full(work, rc, "a file name longer than the limit");
     if (rc == TIDE_OK && work->field.bytes > 0)
         name_settle(&work->field);
     return rc;
@@ -617,7 +617,7 @@ static tide_status add_attachment(struct work *work, const struct tide_part *par
     if (is_text(part) && !is_attached(part) && work->field.bytes == 0)
         return TIDE_OK;
     if (work->attachments_count == TIDE_MESSAGE_ATTACHMENTS_MAX) {
-        problem_set(work, "more attachments than the ceiling");
+        problem_set(work, "more attachments than the limit");
         return TIDE_OK;
     }
     struct tide_attachment attachment = {

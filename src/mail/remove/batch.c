@@ -91,7 +91,7 @@ static tide_status load_run(tide_transaction *transaction, void *arg, tide_error
     tide_status rc = tide_manifest_get(db, batch->manifest.id, &batch->manifest, err);
     if (rc == TIDE_OK && (batch->manifest.account != tide_job_account(batch->job) ||
                           batch->manifest.mode > TIDE_REMOVE_FOR_GOOD))
-        rc = tide_error_set(err, TIDE_INVALID, "manifest %" PRIu64 " is no run of this archiver",
+        rc = tide_error_set(err, TIDE_INVALID, "manifest %" PRIu64 " is not a run of this archiver",
                             batch->manifest.id);
     batch->count = 0;
     batch->bytes = 0;
@@ -341,8 +341,8 @@ static tide_status ask_server(struct batch *batch, struct entry *entry, struct a
     tide_gmail_message_done(&message);
     if (rc == TIDE_GONE && is_denied(batch, entry))
         return tide_error_set(err, TIDE_SERVER,
-                              "Gmail says that it has no message %s, and tells of no deletion: "
-                              "run `tidemark mail sync`, then go on with the run",
+                              "Gmail has no message %s, but reports no deletion: run `tidemark "
+                              "mail sync`, then resume the run",
                               entry->removal.gmail_id);
     if (rc != TIDE_OK && rc != TIDE_GONE)
         return rc;
@@ -456,7 +456,7 @@ static tide_status ask_run(tide_transaction *transaction, void *arg, tide_error 
     struct tide_mail_row row;
     tide_status rc = tide_mail_row_get(db, batch->manifest.account, &row, err);
     if (rc == TIDE_OK && row.epoch != batch->standing.row.epoch)
-        rc = tide_error_set(err, TIDE_AGAIN, "the tidemark of %s starts again", row.email);
+        rc = tide_error_set(err, TIDE_AGAIN, "the tidemark of %s was reset", row.email);
     for (size_t i = 0; rc == TIDE_OK && i < batch->count; i++)
         rc = move_entry(db, &batch->entries[i], now_ms, err);
     return rc;
@@ -605,8 +605,8 @@ static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
         return rc;
     if (__atomic_load_n(&mail->removing, __ATOMIC_ACQUIRE) != batch.manifest.id)
         return tide_error_set(err, TIDE_PERMANENT,
-                              "manifest %" PRIu64 " is not the run that is under way; go on with "
-                              "it with `tidemark mail archive --resume %" PRIu64 "`",
+                              "manifest %" PRIu64 " is not the run in progress; resume it with "
+                              "`tidemark mail archive --resume %" PRIu64 "`",
                               batch.manifest.id, batch.manifest.id);
     tide_map_init(&batch.index, mail->mem);
     batch.entries = tide_mem_array(mail->mem, TIDE_REMOVE_IDS, sizeof *batch.entries);

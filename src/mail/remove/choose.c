@@ -165,8 +165,8 @@ static tide_status look(struct choosing *choosing)
             rc = tide_archiver_look(mail, job, choosing->err);
         if (rc == TIDE_TIMEOUT && waited == TIDE_OK && tide_engine_shared(mail->engine))
             return tide_error_set(choosing->err, TIDE_BUSY,
-                                  "the work of %s does not go on here: it is paused or halted, or "
-                                  "another process holds the account",
+                                  "jobs of %s do not run here: the account is paused or halted, or "
+                                  "another process leases it",
                                   choosing->user->email);
     }
     return rc;
@@ -185,11 +185,11 @@ static tide_status query_take(struct choosing *choosing)
     choosing->denies_words = tide_query_denies_words(choosing->query);
     if (tide_query_is_all(choosing->query))
         return tide_error_set(choosing->err, TIDE_INVALID,
-                              "nothing says which mail is meant; in:anywhere means all of it");
+                              "no messages selected; use in:anywhere to select all mail");
     if (!tide_query_is_whole(choosing->query))
         return tide_error_set(choosing->err, TIDE_INVALID,
-                              "a part of the query has no letter and no digit; without it more "
-                              "mail would be meant than it says");
+                              "a term of the query has no letter and no digit; ignoring it would "
+                              "select more mail than intended");
     return TIDE_OK;
 }
 

@@ -116,7 +116,7 @@ static tide_status next_token(tide_buf *token, tide_text next, bool *more_out, t
 {
     *more_out = next.bytes > 0;
     if (*more_out && tide_text_equal(next, tide_buf_text(token)))
-        return tide_error_set(err, TIDE_SERVER, "history names the same page again");
+        return tide_error_set(err, TIDE_SERVER, "the history repeats a page");
     tide_buf_clear(token);
     const tide_status rc = tide_buf_add(token, next.data, next.bytes);
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "a page token of %zu bytes", next.bytes);
@@ -143,7 +143,7 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
     bool more = true;
     if (start[0] == '\0')
         return tide_error_set(err, TIDE_PERMANENT,
-                              "%s is not wholly synced yet: run `tidemark mail sync` first",
+                              "%s is not completely synced yet: run `tidemark mail sync` first",
                               user->email);
     tide_buf_init(&token, mem, 16 << 10);
     for (size_t pages = 0; rc == TIDE_OK && more; pages++) {
@@ -163,7 +163,7 @@ tide_status tide_archiver_history(struct tide_mail_user *user, tide_job *job, co
         /* A different status: the engine takes TIDE_GONE for an item that vanished. */
         if (rc == TIDE_GONE)
             rc = tide_error_set(err, TIDE_PERMANENT,
-                                "Gmail no longer knows what changed since the last sync of %s: run "
+                                "Gmail no longer has the changes since the last sync of %s: run "
                                 "`tidemark mail sync` first",
                                 user->email);
     }
@@ -256,10 +256,10 @@ static tide_status compare(struct reader *reader, const struct tide_stored *stor
     if (rc != TIDE_OK)
         return rc;
     if (reader->raw.bytes != stored->bytes)
-        unproven(proof, TIDE_REFUSED_DAMAGED, "its length is not what its row says");
+        unproven(proof, TIDE_REFUSED_DAMAGED, "its length differs from its row");
     else if (memcmp(hash, stored->hash, sizeof hash) != 0 ||
              memcmp(hash, proof->hash, sizeof hash) != 0)
-        unproven(proof, TIDE_REFUSED_DAMAGED, "its bytes are not those that were chosen");
+        unproven(proof, TIDE_REFUSED_DAMAGED, "its bytes have changed since it was chosen");
     else
         proof->proven = true;
     return TIDE_OK;

@@ -109,7 +109,7 @@ tide_status tide_archiver_plan(tide_mail *mail, const struct tide_archiving *ask
     struct tide_archiver_standing standing;
     TIDE_ASSERT(ask->mode <= TIDE_REMOVE_FOR_GOOD);
     if (strlen(ask->query) > TIDE_ARCHIVING_QUERY_BYTES)
-        return tide_error_set(err, TIDE_INVALID, "a query of more than %d bytes cannot be noted",
+        return tide_error_set(err, TIDE_INVALID, "a query has at most %d bytes",
                               TIDE_ARCHIVING_QUERY_BYTES);
     planning.manifest = (struct tide_manifest){.mode = ask->mode, .made_ms = ask->now_ms};
     (void)snprintf(planning.manifest.query, sizeof planning.manifest.query, "%s", ask->query);
@@ -219,8 +219,8 @@ tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job
     if (rc != TIDE_OK)
         return rc;
     if (run.mode > TIDE_REMOVE_FOR_GOOD || run.planned_ms == 0)
-        return tide_error_set(err, TIDE_INVALID, "manifest %" PRIu64 " is no run of the archiver",
-                              manifest);
+        return tide_error_set(err, TIDE_INVALID,
+                              "manifest %" PRIu64 " is not a run of the archiver", manifest);
     (void)snprintf(payload, sizeof payload, "{\"manifest\":%" PRIu64 "}", manifest);
     (void)snprintf(dedupe, sizeof dedupe, "remove/%" PRIu32, run.account);
     const struct tide_spec spec = {

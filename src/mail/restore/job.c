@@ -302,7 +302,7 @@ static tide_status adopt(struct work *work, struct tide_piece *piece,
     if (rc == TIDE_OK)
         rc = tide_archive_find(archive, renaming.new_id, &now, err);
     if (rc == TIDE_NOT_FOUND)
-        rc = tide_error_set(err, TIDE_BUG, "the archive did not learn the id %s", as->id);
+        rc = tide_error_set(err, TIDE_BUG, "the archive did not record the id %s", as->id);
     if (rc != TIDE_OK)
         return rc;
     const bool twice = now.shard != piece->stored.shard || now.rowid != piece->stored.rowid;
@@ -456,7 +456,7 @@ static tide_status do_piece(struct work *work, struct tide_piece *piece, tide_er
     case TIDE_DEEDS:
         break;
     }
-    return tide_error_set(err, TIDE_BUG, "nothing can be done with %s", piece->removal.gmail_id);
+    return tide_error_set(err, TIDE_BUG, "no action for message %s", piece->removal.gmail_id);
 }
 
 static tide_status do_pieces(struct work *work, tide_error *err)

@@ -60,7 +60,7 @@ tide_status tide_piece_raw(tide_restore *restore, const struct tide_piece *piece
     tide_buf_clear(raw);
     if (memcmp(piece->stored.hash, piece->removal.hash, sizeof piece->stored.hash) != 0)
         return tide_error_set(err, TIDE_CORRUPT,
-                              "message %s: the archive has other bytes than the manifest names",
+                              "message %s: the archive has other bytes than the manifest records",
                               piece->removal.gmail_id);
     return tide_archive_raw(restore->user->archive, &piece->stored, raw, err);
 }
@@ -194,8 +194,8 @@ tide_status tide_restore_each(tide_restore *restore,
 static void asked_reason(const tide_restore *restore, char reason[256])
 {
     (void)snprintf(reason, 256,
-                   "the run ended before Gmail said whether it removed it: `tidemark mail archive "
-                   "--resume %" PRIu64 "` finds out, then restore it",
+                   "the run ended before Gmail confirmed the removal: run `tidemark mail archive "
+                   "--resume %" PRIu64 "`, then restore it",
                    restore->state.manifest);
 }
 

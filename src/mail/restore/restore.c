@@ -122,7 +122,7 @@ static tide_status open_query(tide_restore *restore, const struct tide_restore_o
 {
     restore->state.mode = TIDE_REMOVE_NOTHING;
     if (options->query == NULL || options->query[0] == '\0')
-        return tide_error_set(err, TIDE_INVALID, "which messages?");
+        return tide_error_set(err, TIDE_INVALID, "no messages selected");
     if (strlen(options->query) >= sizeof restore->query)
         return tide_error_set(err, TIDE_INVALID, "a query of %zu bytes; at most %zu are kept",
                               strlen(options->query), sizeof restore->query - 1);
@@ -206,7 +206,7 @@ tide_status tide_restore_begin(tide_restore *restore, tide_error *err)
         mail->restoring = restore;
     tide_lock_drop(mail->world, mail->lock);
     if (busy)
-        return tide_error_set(err, TIDE_BUSY, "another restore is at work in this process");
+        return tide_error_set(err, TIDE_BUSY, "another restore is running in this process");
     restore->number = tide_world_random_u64(mail->world) >> 12; /* exact in JSON */
     restore->refusals_count = 0;
     restore->entries_next = 0;
@@ -297,9 +297,10 @@ tide_status tide_restore_step(tide_restore *restore, uint64_t wait_ms, tide_erro
     /* Nothing can run: our job has ended, or a user canceled it. */
     rc = job_look(restore, err);
     if (rc == TIDE_TIMEOUT)
-        return tide_error_set(err, TIDE_CANCELED,
-                              "the work of %s was canceled, paused or halted by somebody",
-                              restore->state.email);
+        return tide_error_set(
+            err, TIDE_CANCELED,
+            "the restore job of %s was canceled, or the account was paused or halted",
+            restore->state.email);
     return rc == TIDE_OK ? TIDE_TIMEOUT : rc;
 }
 

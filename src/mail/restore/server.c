@@ -83,7 +83,8 @@ static tide_status label_make(tide_restore *restore, tide_job *job, const char *
         tide_lock_drop(restore->mail->world, restore->mail->lock);
     }
     if (rc == TIDE_EXISTS) /* a name that differs in case, or created just now */
-        rc = tide_error_set(err, TIDE_SERVER, "the label \"%.100s\" is there and not listed", name);
+        rc =
+            tide_error_set(err, TIDE_SERVER, "the label \"%.100s\" exists but is not listed", name);
     tide_buf_done(&id);
     return rc;
 }
@@ -376,7 +377,7 @@ tide_status tide_restore_look(tide_restore *restore, tide_job *job, const struct
     else if (rc == TIDE_OK && look->too_many)
         rc = tide_error_set(err, TIDE_INVALID,
                             "an earlier insert of %s may have happened, and too much mail has "
-                            "arrived since to tell; run `tidemark mail sync`, then this again",
+                            "arrived since to tell; run `tidemark mail sync`, then restore again",
                             piece->removal.gmail_id);
     else if (rc == TIDE_OK)
         rc = TIDE_NOT_FOUND;

@@ -143,8 +143,8 @@ static node *senseless(making_state *making, const written_term *written, const 
     if (making->rc == TIDE_OK)
         making->rc = tide_error_set(
             making->err, TIDE_INVALID,
-            "\"%s:%s\" at character %u of the query makes no sense: %s: wants %s%s%s%s", name,
-            value, (unsigned)written->at, name, wants, nearest == NULL ? "" : "; did you mean \"",
+            "\"%s:%s\" at character %u of the query is invalid: %s: needs %s%s%s%s", name, value,
+            (unsigned)written->at, name, wants, nearest == NULL ? "" : "; did you mean \"",
             nearest == NULL ? "" : nearest, nearest == NULL ? "" : "\"?");
     return NULL;
 }
@@ -452,7 +452,7 @@ node *tide_query_term(making_state *making, const written_term *written)
     if (making->rc != TIDE_OK)
         return NULL;
     if (written->value.bytes == 0 && written->op != TIDE_OP_WORD)
-        return senseless(making, written, "a value right behind the colon", NULL);
+        return senseless(making, written, "a value right after the colon", NULL);
     switch (written->op) {
     case TIDE_OP_AFTER:
     case TIDE_OP_BEFORE:

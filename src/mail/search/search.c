@@ -169,7 +169,7 @@ static tide_status head_read(struct tide_shard *shard, int64_t id, struct shown 
         if (rc == TIDE_OK)
             rc = tide_buf_add(&shown->head, subject.data, subject.bytes);
         if (rc != TIDE_OK)
-            (void)tide_error_set(err, rc, "no memory for a head");
+            (void)tide_error_set(err, rc, "no memory for the headers of a match");
         shown->from_bytes = from.bytes;
     }
     (void)sqlite3_finalize(stmt);

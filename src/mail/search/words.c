@@ -144,7 +144,7 @@ tide_status tide_words_each(tide_words *words, tide_text text, tide_word_visit *
     if (code == SQLITE_OK || code == SQLITE_DONE)
         return TIDE_OK;
     return tide_error_set(err, code == SQLITE_NOMEM ? TIDE_NO_MEMORY : TIDE_BUG,
-                          "cannot part a text into words: %s", sqlite3_errstr(code));
+                          "cannot split a text into words: %s", sqlite3_errstr(code));
 }
 
 struct sequence {

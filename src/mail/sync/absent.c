@@ -185,11 +185,11 @@ static tide_status check_length(struct absent *absent, bool *again_out, tide_err
     if (*again_out)
         return tide_job_effect(absent->job, write_again, absent, err);
     rc = tide_job_resume_set(absent->job, SHORT, err);
-    return rc != TIDE_OK ? rc
-                         : tide_error_set(err, TIDE_PERMANENT,
-                                          "the server says that it has %" PRIu64
-                                          " messages, and listed %" PRIu64,
-                                          absent->position.messages, absent->named);
+    return rc != TIDE_OK
+               ? rc
+               : tide_error_set(err, TIDE_PERMANENT,
+                                "the server reports %" PRIu64 " messages, but listed %" PRIu64,
+                                absent->position.messages, absent->named);
 }
 
 static tide_status absent_read(struct absent *absent, tide_error *err)

@@ -148,9 +148,10 @@ static tide_status copy_dir(struct asides *asides, const char *email, const char
     if (rc == TIDE_OK)
         rc = tide_archive_salvage(*archive, dir, salvaged, err);
     if (rc == TIDE_OK)
-        rc = tide_file_replace(mail->world, mark,
-                               TIDE_TEXT("What could be read here is in the archive again.\n"),
-                               0600, err);
+        rc = tide_file_replace(
+            mail->world, mark,
+            TIDE_TEXT("The readable messages of these files are in the archive again.\n"), 0600,
+            err);
     return rc;
 }
 

@@ -111,7 +111,7 @@ static const char *doubt(const struct tide_shard_state *now, const struct tide_s
     if (now == NULL)
         return "is missing";
     if (strcmp(now->id, seen->id) != 0)
-        return "is another file than before";
+        return "was replaced by another file";
     return is_older(now, seen) ? "is an older copy" : "";
 }
 
@@ -191,8 +191,8 @@ static void compare(struct proof *proof)
     if (proof->unproven > 1)
         (void)snprintf(more, sizeof more, " (and %zu more)", proof->unproven - 1);
     (void)snprintf(proof->notice, sizeof proof->notice,
-                   "the archive lost something: %s%s. The tidemark falls back to %.*s; what is "
-                   "missing is fetched again, and nothing else.",
+                   "the archive lost data: %s%s. The tidemark moves back to %.*s; only what is "
+                   "missing is fetched again.",
                    proof->first, more, proof->lost_ms > 0 ? 10 : 32, since);
 }
 

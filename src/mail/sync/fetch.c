@@ -125,8 +125,7 @@ static tide_status page_ids(const struct tide_gmail_page *page, tide_text *ids, 
     {
         const char *id = json_string_value(json_object_get(entry, "id"));
         if (!tide_mail_id_can_be(id))
-            return tide_error_set(err, TIDE_SERVER,
-                                  "a listing has an entry whose id cannot be one");
+            return tide_error_set(err, TIDE_SERVER, "a listing has an entry with an invalid id");
         if (count == TIDE_GMAIL_PAGE_MAX)
             return tide_error_set(err, TIDE_SERVER, "a page has more than %d entries",
                                   TIDE_GMAIL_PAGE_MAX);
@@ -214,7 +213,7 @@ static tide_status take_page(struct span *span, const struct tide_gmail_page *pa
     if (rc != TIDE_OK)
         return rc;
     if (page->next.bytes > 0 && !tide_mail_page_next(&span->page, page->next, &next)) {
-        (void)tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
+        (void)tide_error_set(err, TIDE_SERVER, "a listing repeats a page");
         return tide_mail_over(span->job, span->tries, err);
     }
     if (page->next.bytes > 0 && span->page.number == 0 && count < FEW_IDS && may_cut(span, halves))

@@ -185,7 +185,7 @@ tide_status tide_mail_history_ids(const json_t *records, tide_error *err)
             {
                 if (!tide_mail_id_can_be(id_of(entry).data))
                     return tide_error_set(err, TIDE_SERVER,
-                                          "history names a message whose id cannot be one");
+                                          "the history names a message with an invalid id");
             }
         }
     }
@@ -281,7 +281,7 @@ static tide_status take_page(struct history *history, const struct tide_gmail_hi
         rc = take_records(history, page->records, err);
     if (rc == TIDE_OK &&
         (page->history_id.bytes == 0 || page->history_id.bytes >= sizeof history->end))
-        rc = tide_error_set(err, TIDE_SERVER, "history does not say where it stands");
+        rc = tide_error_set(err, TIDE_SERVER, "the history does not name its last id");
     if (rc == TIDE_OK)
         (void)snprintf(history->end, sizeof history->end, "%.*s", (int)page->history_id.bytes,
                        page->history_id.data);
@@ -310,7 +310,7 @@ static tide_status go_on(struct history *history, tide_text next, tide_error *er
     history->end[0] = '\0'; /* adopted with the last page */
     if (tide_mail_page_next(&history->page, next, &page))
         return page_job(history, &page, err);
-    (void)tide_error_set(err, TIDE_SERVER, "history names the same page again");
+    (void)tide_error_set(err, TIDE_SERVER, "the history repeats a page");
     return tide_mail_over(history->job, history->tries, err);
 }
 

@@ -315,7 +315,7 @@ static tide_status known_read(struct known *known, tide_error *err)
     if (rc == TIDE_OK && has)
         rc = removed_read(known, err);
     if (rc == TIDE_OK && known->full)
-        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for what exists nowhere else");
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the list of lost messages");
     return rc == TIDE_OK ? keep_absent(known, err) : rc;
 }
 

@@ -121,8 +121,7 @@ static tide_status ask_any(struct tide_mail_user *user, tide_job *job, uint64_t 
     tide_status rc = tide_gmail_list(user->gmail, job, NULL, TIDE_TEXT_NONE, &page, err);
     if (rc == TIDE_OK && page.ids == NULL && page.next.bytes == 0)
         rc = tide_error_set(err, TIDE_SERVER,
-                            "the server says that it has %" PRIu64 " messages, and lists none",
-                            messages);
+                            "the server reports %" PRIu64 " messages, but lists none", messages);
     tide_gmail_page_done(&page);
     return rc;
 }
@@ -367,7 +366,7 @@ static tide_status ask_some(struct plan *plan, tide_job *job, const char *query,
     while (rc == TIDE_OK && page.ids == NULL && page.next.bytes > 0 && at.number < EMPTY_PAGES) {
         struct tide_gmail_page next = {0};
         if (!tide_mail_page_next(&at, page.next, &at))
-            rc = tide_error_set(err, TIDE_SERVER, "a listing names the same page again");
+            rc = tide_error_set(err, TIDE_SERVER, "a listing repeats a page");
         else
             rc = tide_gmail_list(plan->user->gmail, job, query, at.token, &next, err);
         tide_gmail_page_done(&page);

@@ -44,7 +44,7 @@ tide_status tide_mail_refetch(tide_mail *mail, struct tide_mail_user *user, tide
     due.ids = tide_job_memory(job, REFETCH_MAX * sizeof *due.ids);
     tide_text *texts = tide_job_memory(job, REFETCH_MAX * sizeof *texts);
     if (due.ids == NULL || texts == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for what is fetched again");
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the messages to fetch again");
     const tide_status rc = tide_archive_doubted(user->archive, due_visit, &due, err);
     for (size_t i = 0; i < due.count; i++)
         texts[i] = tide_text_of(due.ids[i]);

@@ -222,12 +222,12 @@ static tide_status shard_changed(struct tide_mail_user *user, tide_job *job, str
     struct list now = {.mem = noted->list.mem};
     struct change *change = tide_job_memory(job, sizeof *change);
     if (change == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for what is gone");
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the ids of gone messages");
     change->account = user->account;
     change->shard = *noted->shard;
     tide_status rc = tide_archive_gone_ids(user->archive, noted->shard->key, list_add, &now, err);
     if (rc == TIDE_OK && (now.full || noted->list.full))
-        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for what is gone");
+        rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for the ids of gone messages");
     if (rc == TIDE_OK && now.count > 0)
         qsort(now.ids, now.count, sizeof *now.ids, id_order);
     if (rc == TIDE_OK && noted->list.count > 0)
@@ -237,7 +237,7 @@ static tide_status shard_changed(struct tide_mail_user *user, tide_job *job, str
     if (rc == TIDE_OK)
         rc = only_in(job, &noted->list, &now, &change->taken, &change->taken_count);
     if (rc == TIDE_NO_MEMORY)
-        (void)tide_error_set(err, rc, "no memory for what is gone");
+        (void)tide_error_set(err, rc, "no memory for the ids of gone messages");
     if (rc == TIDE_OK)
         rc = keep_here(user->archive, change, err);
     list_done(&now);

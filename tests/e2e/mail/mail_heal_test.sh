@@ -116,7 +116,7 @@ heals "a deleted shard" 2020 "$missing" '2020.db is missing'
 # ---- the file comes back as it was, beside what was fetched since
 rm "$archive"/2020.db*
 cp "$dir/2020.whole" "$archive/2020.db"
-heals "another file of the same name" 2020 0 '2020.db is another file'
+heals "another file of the same name" 2020 0 '2020.db was replaced by another file'
 
 # ---- an older copy of a shard, whose labels are older too
 printf 'From: b@example.org\r\nSubject: old date\r\n\r\nnew\r\n' >"$dir/new.eml"
@@ -175,7 +175,7 @@ rm "$archive/$alien"*
 cp "$dir/home/archive/bob@example.com/$alien" "$archive/$alien"
 sum=$(sha256sum <"$archive/$alien")
 t mail sync "$user" --quiet >"$dir/out" 2>"$dir/err" && fail "bob's mail was taken for ada's"
-grep -q "$alien: the mail of bob@example.com" "$dir/out" "$dir/err" || fail "no clear word: $(cat "$dir/out" "$dir/err")"
+grep -q "$alien: contains the mail of bob@example.com" "$dir/out" "$dir/err" || fail "no clear word: $(cat "$dir/out" "$dir/err")"
 [ "$(sha256sum <"$archive/$alien")" = "$sum" ] || fail "bob's shard was written to"
 rm "$archive/$alien"*
 t account remove bob@example.com >/dev/null 2>&1 || fail "account remove"

@@ -294,7 +294,7 @@ static void a_wrong_query_is_told_what_where_and_what_was_meant(void **state)
         {"is:unred", {"is:unred", "character 1", "\"unread\""}},
         {"is:", {"value", NULL, NULL}},
         {"has:atachment", {"has:atachment", "\"attachment\"", NULL}},
-        {"has:drive", {"has:drive", "wants attachment", NULL}},
+        {"has:drive", {"has:drive", "needs attachment", NULL}},
         {"category:promotion", {"promotions", NULL, NULL}},
         {"after:yesterday", {"after:yesterday", "character 1", "2014/01/31"}},
         {"after:2014/13/01", {"after:2014/13/01", NULL, NULL}},

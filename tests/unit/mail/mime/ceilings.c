@@ -14,7 +14,7 @@ static void beyond_a_ceiling_what_was_found_is_there(void **state)
     (void)tide_buf_add_text(&raw, "--b--\n");
     parse(tide_buf_text(&raw), &parsed);
     assert_int_equal(parsed.message.parsed, TIDE_PARSED_PARTLY);
-    assert_string_equal(parsed.message.problem, "more parts than the ceiling");
+    assert_string_equal(parsed.message.problem, "more parts than the limit");
     assert_text(parsed.message.subject, "s");
     assert_int_equal(parsed.message.attachments_count, TIDE_MESSAGE_ATTACHMENTS_MAX);
     assert_text(parsed.message.attachments[499].name, "n499");
@@ -33,7 +33,7 @@ static void beyond_a_ceiling_what_was_found_is_there(void **state)
     raw.bytes = whole;
     (void)tide_buf_add_text(&raw, "To: a@b\n\ntext\n");
     parse(tide_buf_text(&raw), &parsed);
-    assert_string_equal(parsed.message.problem, "more header lines than the ceiling");
+    assert_string_equal(parsed.message.problem, "more header lines than the limit");
     assert_text(parsed.message.subject, "s");
     assert_text(parsed.message.to, "");
     assert_text(parsed.message.text, "text\n");
@@ -68,7 +68,7 @@ static void depth_has_a_ceiling(void **state)
     tide_buf_clear(&raw);
     add_nested(&raw, TIDE_MESSAGE_PARTS_DEEP + 1);
     parse(tide_buf_text(&raw), &parsed);
-    assert_string_equal(parsed.message.problem, "parts nested deeper than the ceiling");
+    assert_string_equal(parsed.message.problem, "parts nested deeper than the limit");
     assert_int_equal(parsed.message.attachments_count, TIDE_MESSAGE_PARTS_DEEP);
     assert_text(parsed.message.attachments[0].name, "n49");
     parsed_done(&parsed);
@@ -85,7 +85,7 @@ static void text_has_a_ceiling(void **state)
     while (raw.bytes < TIDE_MESSAGE_TEXT_BYTES_MAX + 100)
         (void)tide_buf_add_text(&raw, "\343\201\202");
     parse(tide_buf_text(&raw), &parsed);
-    assert_string_equal(parsed.message.problem, "more text than the ceiling");
+    assert_string_equal(parsed.message.problem, "more text than the limit");
     assert_true(parsed.message.text.bytes > TIDE_MESSAGE_TEXT_BYTES_MAX - 8);
     parsed_done(&parsed);
     tide_buf_done(&raw);
