@@ -140,7 +140,7 @@ static tide_status retry_failed(tide_console *console, struct jobs_ask *ask, tid
     return rc;
 }
 
-/* The engine does not run, or the jobs are told to stop: none returns.  A failed job can be
+/* The engine does not run, or the jobs are asked to stop: none returns.  A failed job can be
  * canceled only after it is pending again. */
 static tide_status cancel_all(tide_console *console, struct jobs_ask *ask, tide_error *err)
 {

@@ -85,8 +85,7 @@ struct tide_mail {
     size_t gates_count;
 
     uint32_t restore_kind;
-    struct tide_restore
-        *restoring; /* the running one (mail/restore/restore.h) or NULL; under lock */
+    struct tide_restore *restoring; /* the running one (mail/restore/restore.h); NULL; under lock */
 };
 
 /* The account of a job.  Opens it and checks its archive on first use.  Borrowed. */
@@ -130,7 +129,7 @@ tide_status tide_restore_start(tide_mail *mail, tide_error *err);
 
 /* ---- mail/sync/plan.c ---- */
 
-/* Where the server stands before anything is listed (M6a): the history id and the number of
+/* The position of the server before anything is listed (M6a): the history id and the number of
  * messages (0: the server does not say).  A server without a profile call is asked for the history
  * id of any message, then for the end of its history. */
 struct tide_mail_position {

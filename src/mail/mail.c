@@ -55,7 +55,7 @@ tide_status tide_mail_stream(tide_mail *mail, const struct tide_mail_row *row, u
     return tide_stream_open(mail->engine, row->account, name, floor, stream_out, err);
 }
 
-/* ---- life ---- */
+/* ---- opening and closing ---- */
 
 /* For a command: only this process has the archive open for writing. */
 static tide_status index_again(tide_job *job, void *context, tide_error *err)

@@ -63,7 +63,7 @@ struct plan {
     size_t ranges_count;
 };
 
-/* ---- where the server stands ---- */
+/* ---- the server's position ---- */
 
 /* Any message has a history id, and the history from there names its end. */
 static tide_status position_of_newest(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
