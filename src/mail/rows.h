@@ -30,7 +30,7 @@ struct tide_mail_row {
     uint64_t messages_total;
     uint64_t last_run_ms;
     uint64_t since_ms; /* the tidemark covers [since, mark); 0: from the beginning */
-    uint64_t floor_ms; /* where the tidemark of this epoch began; mail before it was proven */
+    uint64_t floor_ms; /* where the tidemark of this epoch began; [since, floor) was proven */
     bool lost;         /* the archive lost something from lost_ms on, and no plan saw it yet */
     uint64_t lost_ms;
     uint64_t rewind_ms; /* with `lost`: changes since this proof must be read again; 0: none */

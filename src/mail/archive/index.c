@@ -273,8 +273,8 @@ static tide_status bytes_of(tide_archive *archive, const struct batch *batch, st
     return rc;
 }
 
-/* Only lack of memory and the end of the world stop the group; any other failure concerns one
- * message and is recorded with it. */
+/* Only lack of memory and a stopped world end the group; any other failure concerns one message and
+ * is recorded with it. */
 static tide_status parse(tide_archive *archive, struct batch *batch, struct item *item,
                          tide_arena *arena, tide_buf *raw, tide_buf *room, tide_error *err)
 {
@@ -559,8 +559,8 @@ tide_status tide_archive_index(tide_archive *archive, uint64_t count_max, uint64
 /* ---- the indexer thread ------------------------------------------------------------------ */
 
 /* With the lock: waits until a group is full or some mail has waited long enough, or for a second
- * after a failure.  A small group costs nearly as much as a large one.  false: the world ended, or
- * the archive is broken. */
+ * after a failure.  A small group costs nearly as much as a large one.  false: the world stopped,
+ * or the archive is broken. */
 static bool wait_stored(tide_archive *archive, uint64_t seen, bool failed)
 {
     struct tide_writer *writer = archive->writer;

@@ -156,7 +156,7 @@ struct tide_archive {
 
 /* ---- archive.c ---- */
 /* Takes the turn for the readers' set, which one caller uses at a time.  TIDE_STOPPED when the
- * world has ended. */
+ * world has stopped. */
 tide_status tide_archive_turn_take(tide_archive *archive, tide_error *err);
 void tide_archive_turn_drop(tide_archive *archive);
 /* Opens the shard with that key for reading; the caller has the turn. */

@@ -168,7 +168,7 @@ static tide_status put(struct salvage *salvage, const struct tide_stored *stored
     return tide_archive_put(salvage->to, &incoming, NULL, &salvage->ticket, err);
 }
 
-/* Bytes that the server replaced later; stored first, so that they rank before the newer ones. */
+/* Bytes that the server replaced later; stored first, so that the newer ones replace them. */
 static tide_status put_earlier(struct salvage *salvage, const struct tide_stored *stored,
                                tide_error *err)
 {

@@ -46,8 +46,8 @@ static const char *const statements[TIDE_SHARD_SQL] = {
         " JOIN content c ON c.id = e.content ORDER BY e.rowid LIMIT ?3 OFFSET ?1 + ?2 * 0",
     [TIDE_SHARD_HAS] = "SELECT 1 FROM message WHERE gmail_id = ?1"
                        " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1",
-    /* Stored, on the server as far as known, and exact; a former id belongs to another message
-     * now. */
+    /* Stored, on the server as far as known, and exact; or a former id: its message has a new
+     * one. */
     [TIDE_SHARD_WHOLE] = "SELECT 1 FROM message m WHERE m.gmail_id = ?1 AND m.gone_ms IS NULL AND"
                          " NOT EXISTS (SELECT 1 FROM doubt d WHERE d.message = m.id AND d.kind > 1)"
                          " UNION ALL SELECT 1 FROM former WHERE gmail_id = ?1"

@@ -178,7 +178,7 @@ static tide_status add_content(struct storing *storing, tide_text body,
         add_row(&shard->db, stmt, "content", packed.body, storing->damaged, &storing->content, err);
     if (rc != TIDE_OK)
         return rc;
-    /* Cuts of the damaged content, or of one whose row was lost. */
+    /* Cuts of the damaged content, or of a lost row that had the same id. */
     stmt = tide_db_stmt(&shard->db, TIDE_SHARD_CUTS_DROP);
     (void)sqlite3_bind_int64(stmt, 1, storing->content);
     return tide_db_run(&shard->db, stmt, err);

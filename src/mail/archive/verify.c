@@ -35,7 +35,7 @@ static void report(struct verifying *verifying, const char *shard, const char *g
     verifying->damaged(&damage, verifying->arg);
 }
 
-/* Damage is reported and the walk continues; lack of memory or the end of the world stops it. */
+/* Damage is reported and the walk continues; lack of memory or a stopped world ends it. */
 static bool is_damage(tide_status rc)
 {
     return rc == TIDE_CORRUPT || rc == TIDE_IO || rc == TIDE_INVALID || rc == TIDE_NEWER;

@@ -292,7 +292,7 @@ static uint64_t mark_of(const struct plan *plan)
                                                                         : plan->row.floor_ms;
 }
 
-/* Starts a new stream; [since, mark) stays proven, except what the archive lost. */
+/* Starts an unused stream; [since, mark) stays proven, except what the archive lost. */
 static tide_status begin_epoch(struct plan *plan, tide_error *err)
 {
     struct tide_mail_row *row = &plan->row;
