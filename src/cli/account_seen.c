@@ -29,7 +29,7 @@ void account_seen(struct cli *cli, const json_t *snapshot, uint32_t account, con
     tide_outcome_read(cli->ledger, account, cli->mem, &seen_out->outcome);
     struct tide_outcome fresh = {.ok_unix_ms = number_of(live, "last_ok_unix_ms"),
                                  .failed_unix_ms = number_of(live, "last_failed_unix_ms")};
-    /* On a shared ledger another process may have been at it since. */
+    /* On a shared ledger another process may have made newer calls. */
     if (fresh.ok_unix_ms < seen_out->outcome.ok_unix_ms ||
         fresh.failed_unix_ms < seen_out->outcome.failed_unix_ms)
         return;

@@ -1,4 +1,4 @@
-/* account_seen.h - what the calls of an account came to last, for the commands that show it. */
+/* account_seen.h - the outcome of an account's last calls, for the commands that show it. */
 #ifndef TIDE_CLI_ACCOUNT_SEEN_H
 #define TIDE_CLI_ACCOUNT_SEEN_H
 
@@ -7,7 +7,7 @@
 
 struct account_seen {
     struct tide_outcome outcome;
-    uint64_t next_try_ms; /* unix time; 0: it does not wait, or no engine runs */
+    uint64_t next_try_ms; /* unix time; 0: it is not waiting, or no engine runs */
 };
 
 /* From the engine's snapshot when it has the account, else from the ledger, which is open.
@@ -16,9 +16,9 @@ void account_seen(struct cli *cli, const json_t *snapshot, uint32_t account, con
                   struct account_seen *seen_out);
 /* The account in a snapshot; borrowed, NULL. */
 const json_t *account_in_snapshot(const json_t *snapshot, const char *name);
-/* Fields for programs: last_ok_unix_ms, last_failed_unix_ms, last_failure, next_try_unix_ms. */
+/* JSON fields: last_ok_unix_ms, last_failed_unix_ms, last_failure, next_try_unix_ms. */
 void account_seen_json(const struct account_seen *seen, tide_json *json);
-/* One sentence for people: when it answered last, and what goes wrong since. */
+/* One sentence: when the server answered last, and how it fails since. */
 void account_seen_text(const struct account_seen *seen, char *out, size_t out_bytes);
 
 #endif

@@ -14,7 +14,7 @@ tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct a
     here->world = cli->world;
     (void)snprintf(here->archive_dir, sizeof here->archive_dir, "%s", archive_dir);
     return cli_hint(cli, tide_dir_make(cli->world, archive_dir, &cli->err),
-                    "Name a directory that can be made and written to: --home DIR.");
+                    "Name a directory that can be created and written with --home DIR.");
 }
 
 tide_status archive_here_places(struct cli *cli, char archive_dir_out[CLI_PATH_BYTES],
@@ -48,7 +48,7 @@ tide_status archive_here_opened(struct cli *cli, tide_status rc)
 {
     cli->ledger_reached = cli->ledger_reached || rc == TIDE_OK;
     if (rc == TIDE_BUSY)
-        return cli_hint(cli, rc, "Wait for it to end, or stop it, and run this command again.");
+        return cli_hint(cli, rc, "Wait until it ends, or stop it, and run this command again.");
     return cli->shared == NULL ? rc : cli_shared_hint(cli, rc);
 }
 

@@ -1,13 +1,13 @@
-/* archive_here.h - which archives are on this machine, and whose they are (docs/fleet.md).
+/* archive_here.h - which archives are on this machine, and for which accounts (docs/fleet.md).
  *
  * An archive is local files; the ledger may be shared by many machines.  So each archive has
- * an id (engine/accounts/archive_id.h), and the ledger says for each account in which archive its
- * data are.  Only a process that has that very archive in its place takes the account.
+ * an id (engine/accounts/archive_id.h), and the ledger records for each account in which archive
+ * its data is.  Only a process that has exactly that archive in its home takes the account.
  *
  * Invariants:
- *   I1  an account that lives in another archive is never taken here.
- *   I2  an account that lives nowhere yet is given to this archive only where its sign-in
- *       is kept.
+ *   I1  an account whose data is in another archive is never taken here.
+ *   I2  an account without an archive is assigned to this one only if its sign-in is stored
+ *       here.
  */
 #ifndef TIDE_CLI_ARCHIVE_HERE_H
 #define TIDE_CLI_ARCHIVE_HERE_H
@@ -19,28 +19,29 @@
 struct archive_here {
     tide_world *world;
     char archive_dir[CLI_PATH_BYTES];
-    bool mail, console;          /* set by the caller: which accounts are worth taking */
+    bool mail, console;          /* set by the caller: which accounts to take */
     const char *const *accounts; /* only these; NULL: all.  Borrowed */
     size_t accounts_count;
 };
 
-/* Where this home keeps its archives and its sign-ins; TIDE_INVALID: too long a path. */
+/* Where this home keeps its archives and its sign-ins; TIDE_INVALID: a path is too long. */
 tide_status archive_here_places(struct cli *cli, char archive_dir_out[CLI_PATH_BYTES],
                                 char secrets_dir_out[CLI_PATH_BYTES]);
-/* What opens this home's engine; on a shared ledger it takes what is here. */
+/* The options to open this home's engine; on a shared ledger it takes accounts whose archive is
+ * here. */
 tide_status archive_here_options(struct cli *cli, const char *archive_dir,
                                  struct archive_here *here,
                                  struct tide_engine_options *options_out);
-/* How opening it went, with what to do about it; returns `rc`. */
+/* Adds a hint to the result `rc` of opening the engine; returns `rc`. */
 tide_status archive_here_opened(struct cli *cli, tide_status rc);
-/* Makes the folder when it is missing. */
+/* Creates the directory if it is missing. */
 tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct archive_here *here);
 /* For tide_engine_options.may_take; the argument is the struct (I1). */
 bool archive_here_may_take(void *arg, const char *account, const char *provider,
                            const char *archive);
-/* Whether the account is among those that were named. */
+/* Whether the account is selected by `mail`, `console` and `accounts`. */
 bool archive_here_wants(const struct archive_here *here, const char *account, const char *provider);
-/* Says in the shared ledger that every account lives here that lives nowhere yet and whose
+/* Assigns to this archive, in the shared ledger, every account that has no archive yet and whose
  * sign-in is here (I2). */
 tide_status archive_here_adopt(struct cli *cli, const struct archive_here *here,
                                tide_secrets *secrets, unsigned *count_out);

@@ -1,3 +1,4 @@
+/* args.c - parses the command line; prints help and completion from the table of commands. */
 #include "cli/cli.h"
 
 #include "base/check.h"
@@ -24,7 +25,7 @@ static const struct cli_command *command_find(const char *group, const char *ver
     return NULL;
 }
 
-/* The nearest word of all groups, or of one group's verbs; NULL: none is near. */
+/* The most similar word of all groups, or of one group's verbs; NULL: none is similar. */
 static const char *nearest_word(const char *group, const char *word)
 {
     const char *nearest = NULL;
@@ -98,15 +99,16 @@ static tide_status unknown_flag(struct cli *cli, tide_text name)
 static tide_status ledger_named(struct cli *cli, const char *url)
 {
     if (!tide_ledger_is_postgres(url))
-        return cli_fail(cli, TIDE_INVALID,
-                        "Write postgres://HOST/DATABASE. A ledger in a file is state.db in the "
-                        "directory that --home names.",
-                        "--ledger is not a URL of PostgreSQL");
+        return cli_fail(
+            cli, TIDE_INVALID,
+            "Write postgres://HOST/DATABASE. For a ledger in a file, name the directory of its "
+            "state.db with --home DIR.",
+            "--ledger is not a PostgreSQL URL");
     cli->shared = url;
     return cli_url_refuse_password(cli, url);
 }
 
-/* Sets a global flag.  false: it is none. */
+/* Sets a global flag.  false: it is not a global flag. */
 static bool global_set(struct cli *cli, const struct cli_flag *flag, const char *value,
                        tide_status *rc)
 {
@@ -171,7 +173,7 @@ static tide_status flag_take(struct cli *cli, char **words, int count, int *used
     *used_out = 1;
     if (flag->argument == NULL) {
         if (equals != NULL)
-            return cli_fail(cli, TIDE_INVALID, "Leave the value out.", "--%s takes no value",
+            return cli_fail(cli, TIDE_INVALID, "Remove the value.", "--%s takes no value",
                             flag->name);
         return flag_store(cli, flag, is_global, "");
     }
@@ -191,7 +193,7 @@ static tide_status flag_take(struct cli *cli, char **words, int count, int *used
 static tide_status argument_take(struct cli *cli, const char **group, const char *word)
 {
     if (cli->command == NULL && *group == NULL) {
-        if (strcmp(word, "help") == 0) { /* `tidemark help jobs`, as many programs have it */
+        if (strcmp(word, "help") == 0) { /* `tidemark help jobs`, as in many programs */
             cli->want_help = true;
             return TIDE_OK;
         }
@@ -210,7 +212,7 @@ static tide_status argument_take(struct cli *cli, const char **group, const char
         (void)snprintf(hint, sizeof hint, "See `tidemark %s%s%s --help`.", cli->command->group,
                        cli->command->verb == NULL ? "" : " ",
                        cli->command->verb == NULL ? "" : cli->command->verb);
-        return cli_fail(cli, TIDE_INVALID, hint, "\"%.60s\" is one argument too many", word);
+        return cli_fail(cli, TIDE_INVALID, hint, "too many arguments: \"%.60s\"", word);
     }
     cli->arguments[cli->arguments_count++] = word;
     return TIDE_OK;
@@ -221,18 +223,18 @@ static tide_status arguments_complete(struct cli *cli, const char *group)
     if (cli->want_help || cli->want_version)
         return TIDE_OK;
     if (group == NULL)
-        return cli_fail(cli, TIDE_INVALID, "See `tidemark --help`.", "no command is given");
+        return cli_fail(cli, TIDE_INVALID, "See `tidemark --help`.", "no command given");
     char hint[200];
     if (cli->command == NULL) {
         (void)snprintf(hint, sizeof hint, "See `tidemark %s --help`.", group);
-        return cli_fail(cli, TIDE_INVALID, hint, "`tidemark %s` needs one more word", group);
+        return cli_fail(cli, TIDE_INVALID, hint, "`tidemark %s` needs a subcommand", group);
     }
     if (cli->arguments_count >= cli->command->arguments_min)
         return TIDE_OK;
     (void)snprintf(hint, sizeof hint, "Write `tidemark %s%s%s %s`.", cli->command->group,
                    cli->command->verb == NULL ? "" : " ",
                    cli->command->verb == NULL ? "" : cli->command->verb, cli->command->arguments);
-    return cli_fail(cli, TIDE_INVALID, hint, "an argument is missing: %s", cli->command->arguments);
+    return cli_fail(cli, TIDE_INVALID, hint, "missing argument: %s", cli->command->arguments);
 }
 
 tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
@@ -240,7 +242,7 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
     const char *group = NULL;
     bool flags_end = false;
     tide_status rc = TIDE_OK;
-    /* --json counts for the refusal of whatever stands before it, too. */
+    /* --json also applies to errors in the words before it. */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         cli->want_json = cli->want_json || strcmp(argv[i], "--json") == 0;
     for (int i = 1; rc == TIDE_OK && i < argc;) {
@@ -252,7 +254,7 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv)
         else if (!flags_end && strcmp(argv[i], "-h") == 0)
             cli->want_help = true;
         else if (!flags_end && argv[i][0] == '-' && argv[i][1] != '\0')
-            rc = cli_fail(cli, TIDE_INVALID, "Flags have two dashes, as --help.",
+            rc = cli_fail(cli, TIDE_INVALID, "Flags begin with two dashes, such as --help.",
                           "unknown flag %.60s", argv[i]);
         else
             rc = argument_take(cli, &group, argv[i]);
@@ -278,7 +280,7 @@ tide_status cli_number(struct cli *cli, const char *text, const char *what, uint
     const bool digits = text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
     return cli_wrong(cli,
                      strcmp(what, "the id") == 0
-                         ? "Give a whole number, as `tidemark jobs list` shows them."
+                         ? "Give the number of a job from `tidemark jobs list`."
                          : "Give a whole number.",
                      "%s \"%.60s\" is %s", what, text, digits ? "too large" : "not a number");
 }
@@ -301,7 +303,7 @@ static void help_command_line(struct cli *cli, const struct cli_command *c)
     char head[80];
     (void)snprintf(head, sizeof head, "%s%s%s%s%s", c->group, c->verb == NULL ? "" : " ",
                    c->verb == NULL ? "" : c->verb, *c->arguments ? " " : "", c->arguments);
-    /* What does not fit stands alone, so that the column stays one. */
+    /* A long one gets a line of its own, so that the sentences stay in one column. */
     if (strlen(head) > 26)
         cli_print(cli, "  %s\n  %-26s %s\n", head, "", c->meaning);
     else
@@ -323,16 +325,16 @@ void cli_help(struct cli *cli)
     } else {
         cli_print(cli, "tidemark %s [flags]\n", cli->group != NULL ? cli->group : "COMMAND");
         if (cli->group == NULL)
-            cli_print(cli, "Mirrors your cloud accounts onto your own disk.\n");
+            cli_print(cli, "Mirror your cloud accounts onto your own disk.\n");
         cli_print(cli, "\nCommands:\n");
         for (const struct cli_command *c = cli_commands; c->group != NULL; c++)
             if (cli->group == NULL || strcmp(cli->group, c->group) == 0)
                 help_command_line(cli, c);
     }
-    cli_print(cli, "\nFlags of every command:\n");
+    cli_print(cli, "\nGlobal flags:\n");
     help_flags(cli, cli_global_flags);
     cli_print(cli, "\nExit codes: 0 done, 1 failed, 2 usage, 3 finished with bad items or "
-                   "findings,\n4 needs sign-in, 5 interrupted.\n");
+                   "findings,\n4 sign-in needed, 5 interrupted.\n");
 }
 
 static void completion_words(struct cli *cli, const char *group)
@@ -354,7 +356,7 @@ static void completion_flags(struct cli *cli, const struct cli_flag *flags)
         cli_print(cli, " --%s", flags->name);
 }
 
-/* A script that knows the table of this very program. */
+/* Generated from the table of this program. */
 void cli_completion(struct cli *cli)
 {
     cli_print(cli, "# bash completion for tidemark; made by `tidemark completion`\n"

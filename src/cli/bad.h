@@ -1,5 +1,5 @@
-/* bad.h - bad items for commands: `tidemark bad` shows those of every system, and each
- * system's own command its own. */
+/* bad.h - bad items for commands: `tidemark bad` shows those of every system, `tidemark mail bad`
+ * those of mail. */
 #ifndef TIDE_CLI_BAD_H
 #define TIDE_CLI_BAD_H
 
@@ -16,9 +16,9 @@ struct cli_bad {
     uint64_t count; /* out: how many there were */
 };
 
-/* A table of them, and the field "items". */
+/* Prints a table of them and sets the field "items". */
 tide_status cli_bad_show(struct cli *cli, struct cli_bad *bad);
-/* Tries them again, or accepts them: in the engine that runs (*runs_out), else in the
+/* Retries or accepts them: through the running engine (*runs_out), else in the
  * ledger. */
 tide_status cli_bad_change(struct cli *cli, struct cli_bad *bad, tide_bad_state to, bool *runs_out);
 

@@ -1,4 +1,4 @@
-/* busy.c - what long commands share: an interrupt, a line that moves, room on the disk. */
+/* busy.c - what long commands share: interrupt, progress line, free disk space. */
 #include "cli/cli.h"
 
 #include <signal.h>
@@ -10,7 +10,7 @@ enum { PROGRESS_MS = 200 };
 
 static tide_cancel interrupted;
 
-/* Only whoever polls the token is told: nobody sleeps on it here. */
+/* Only sets the reason: commands poll this token, none sleeps on it. */
 static void on_signal(int number)
 {
     __atomic_store_n(&interrupted.reason, (int)TIDE_CANCEL_USER, __ATOMIC_RELEASE);

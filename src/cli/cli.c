@@ -83,7 +83,7 @@ static tide_status dirs_find(struct cli *cli)
         return cli_fail(cli, TIDE_INVALID, "Name a directory.", "--home is empty");
     if (cli->home != NULL) {
         if (strlen(cli->home) >= sizeof cli->state_dir - 32)
-            return cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "--home is too long");
+            return cli_fail(cli, TIDE_INVALID, "Use a shorter path.", "--home is too long");
         (void)snprintf(cli->state_dir, sizeof cli->state_dir, "%s", cli->home);
         (void)snprintf(cli->data_dir, sizeof cli->data_dir, "%s", cli->home);
         (void)snprintf(config_dir, sizeof config_dir, "%s", cli->home);
@@ -133,17 +133,17 @@ tide_status cli_settings(struct cli *cli)
         return TIDE_OK;
     tide_status rc = tide_settings_load(cli->world, &sources, cli->mem, &cli->settings, &cli->err);
     if (rc == TIDE_INVALID && strncmp(cli->err.text, "--set", 5) == 0)
-        cli->exit_code = CLI_EXIT_USAGE; /* not a file's or the environment's fault */
+        cli->exit_code = CLI_EXIT_USAGE; /* the value comes from the command line */
     if (rc != TIDE_INVALID)
-        return cli_hint(cli, rc, "Name a directory that can be read: --home DIR.");
+        return cli_hint(cli, rc, "Name a readable directory with --home DIR.");
     return cli_hint(cli, rc,
-                    "Correct it there; `tidemark config check` looks again, `tidemark config list "
+                    "Correct it there and run `tidemark config check`; `tidemark config list "
                     "--verbose` shows names, bounds and meaning.");
 }
 
 /* ---- the ledger ----------------------------------------------------------------------- */
 
-/* What a person can do about a ledger that does not open. */
+/* Adds a hint on what the user can do about a ledger that does not open. */
 static tide_status ledger_hint(struct cli *cli, tide_status rc)
 {
     switch (rc) {
@@ -156,13 +156,14 @@ static tide_status ledger_hint(struct cli *cli, tide_status rc)
                         "Nothing was changed. Keep the file, restore a copy made by `tidemark "
                         "backup`, and try again.");
     case TIDE_INVALID:
-        return cli_hint(cli, rc,
-                        "Nothing was changed. Move that file away, or name another directory with "
-                        "--home DIR.");
+        return cli_hint(
+            cli, rc,
+            "Nothing was changed. Move that file elsewhere, or name another directory with "
+            "--home DIR.");
     case TIDE_NEWER:
         return cli_hint(cli, rc, "Nothing was changed. Use the newer version of tidemark.");
     case TIDE_DISK_FULL:
-        return cli_hint(cli, rc, "Make room on that disk and try again.");
+        return cli_hint(cli, rc, "Free space on that disk and try again.");
     case TIDE_BUSY:
         return cli_hint(cli, rc, "Wait for it to finish and try again.");
     case TIDE_IO:
@@ -221,8 +222,8 @@ static bool note_running(const struct tide_job_row *row, void *arg)
     return false;
 }
 
-/* A ledger we wrote to is clean if no row is still claimed by a dead engine;
- * else the next engine must look, as it would have without us (E1.7). */
+/* A ledger we wrote to is closed as clean only if no row is still claimed by a dead engine;
+ * otherwise the next engine must reclaim the rows, as it would have without us (E1.7). */
 void cli_ledger_close(struct cli *cli)
 {
     if (cli->ledger != NULL) {
@@ -241,7 +242,7 @@ void cli_ledger_close(struct cli *cli)
     cli->lock = NULL;
 }
 
-/* Another command holds the lock for milliseconds; an engine for ever. */
+/* Another command holds the lock for milliseconds; an engine as long as it runs. */
 static tide_status lock_take(struct cli *cli)
 {
     char path[CLI_PATH_BYTES], holder[80];
@@ -273,8 +274,8 @@ tide_status cli_lock(struct cli *cli)
 tide_status cli_ledger_write(struct cli *cli)
 {
     tide_status rc = cli_ledger_choose(cli);
-    /* The look comes first: in a directory without a ledger not even a lock
-     * file is made. */
+    /* Check first: in a directory without a ledger not even a lock file
+     * is created. */
     if (rc == TIDE_OK && cli->shared == NULL)
         rc = ledger_must_exist(cli);
     cli_ledger_close(cli);
@@ -309,13 +310,13 @@ tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out, 
         rc = tide_json_line(request, &line);
     if (rc == TIDE_OK) {
         tide_text text = tide_buf_text(&line);
-        text.bytes--; /* the carrier ends the line */
+        text.bytes--; /* tide_socket_ask() adds the line end */
         rc = tide_socket_ask(cli->world, cli->mem, path, text, TIDE_CONTROL_TIMEOUT_MS, NULL,
                              answer_line, &answer, &cli->err);
         if (rc == TIDE_NOT_FOUND)
             *runs_out = false;
         else if (rc != TIDE_OK)
-            (void)cli_hint(cli, rc, "The engine did not answer. Look at its log, and try again.");
+            (void)cli_hint(cli, rc, "The engine did not answer. Check its log, and try again.");
     }
     if (rc == TIDE_OK)
         rc = cli_hint(cli, tide_json_parse(tide_buf_text(&answer), &parsed, &cli->err),
@@ -340,6 +341,6 @@ tide_status cli_change_ask(struct cli *cli, tide_json *request, bool *runs_out, 
     if (rc == TIDE_OK && cli->shared == NULL)
         return cli_engine_ask(cli, request, runs_out, answer_out);
     tide_json_done(request);
-    *runs_out = rc != TIDE_OK; /* then nothing is written either */
+    *runs_out = rc != TIDE_OK; /* on an error the caller must not write either */
     return rc != TIDE_OK ? rc : TIDE_NOT_FOUND;
 }

@@ -5,19 +5,19 @@
  * of the man page all come from that table, so that they cannot disagree with
  * what is parsed.
  *
- * A command writes to `out` (for people) or fills `json` (for programs); main
- * prints one of the two at the end, active alerts first (E6.4).  Reading
- * commands open the ledger read-only beside anything.  Changing commands ask the
- * running engine, and write themselves only when none runs.  On a ledger that many
- * processes share (--ledger) they always write themselves, in a transaction of their
- * own with a hint that reaches every process.
+ * A command writes to `out` (text) or fills `json`; main prints one of the two at
+ * the end, active alerts first (E6.4).  Reading commands open the ledger read-only,
+ * also while other processes run.  Changing commands send a request to the running
+ * engine and write to the ledger themselves only when none runs.  On a shared ledger
+ * (--ledger) they always write themselves, in a transaction of their own with a hint
+ * that reaches every process.
  *
  * Invariants:
  *   C1  standard output is empty or complete: a command that fails prints no
- *       half of a table.
+ *       partial table.
  *   C2  with --json, standard output is one JSON object with a field "alerts",
  *       also when the command fails (then with a field "error").  Progress is on
- *       standard error, also with --json: there as events, one object a line.
+ *       standard error, also with --json: there as events, one object per line.
  *   C3  every error says what happened, to what, and what to do.
  */
 #ifndef TIDE_CLI_CLI_H
@@ -60,7 +60,7 @@ struct cli_flag {
 struct cli_command {
     const char *group;     /* "jobs" */
     const char *verb;      /* "list"; NULL: the group is the command */
-    const char *arguments; /* "[ID]", for people */
+    const char *arguments; /* "[ID]", for display */
     unsigned arguments_min, arguments_max;
     const struct cli_flag *flags; /* ends with a NULL name; may be NULL */
     const char *meaning;          /* one sentence */
@@ -87,14 +87,14 @@ struct cli {
     unsigned values_count;
 
     const char *home;   /* --home or TIDEMARK_HOME; NULL: XDG */
-    const char *shared; /* --ledger, later what was chosen: postgres://...; NULL: state.db */
+    const char *shared; /* --ledger, later the chosen one: postgres://...; NULL: state.db */
     const char *sets[TIDE_SETTINGS_FLAGS_MAX];
     unsigned sets_count;
     bool want_json, verbose, quiet, want_help, want_version;
-    bool exact_output; /* `out` is somebody's bytes: the alert line goes to standard error */
+    bool exact_output; /* `out` is a message byte for byte: the alert line goes to standard error */
 
     char state_dir[CLI_PATH_BYTES];
-    char data_dir[CLI_PATH_BYTES]; /* what people want to keep: archives */
+    char data_dir[CLI_PATH_BYTES]; /* what users want to keep: archives */
     char ledger_path[CLI_PATH_BYTES];
     char config_path[CLI_PATH_BYTES];
     uint64_t now_unix_ms; /* read once */
@@ -123,9 +123,9 @@ tide_status cli_args_parse(struct cli *cli, int argc, char **argv);
 const char *cli_flag(const struct cli *cli, const char *name);
 /* A state from a flag; NULL is fine. */
 tide_status cli_state_check(struct cli *cli, const char *state);
-/* A number from an argument or flag; `what` names it in the refusal: "--limit", "the id". */
+/* A number from an argument or flag; `what` names it in the error: "--limit", "the id". */
 tide_status cli_number(struct cli *cli, const char *text, const char *what, uint64_t *number_out);
-/* The help of a command, of a group (verb absent) or of all, into cli->out. */
+/* Prints the help of a command, of a group (no verb) or of the program into cli->out. */
 void cli_help(struct cli *cli);
 void cli_completion(struct cli *cli);
 
@@ -133,10 +133,10 @@ void cli_completion(struct cli *cli);
 
 tide_status cli_start(struct cli *cli);
 void cli_end(struct cli *cli);
-/* Sets the error and, behind it, what to do about it; returns `status`. */
+/* Sets the error and a hint on what to do about it; returns `status`. */
 tide_status cli_fail(struct cli *cli, tide_status status, const char *hint, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same for a command line that is wrong: exit code 2. */
+/* The same for a wrong command line: exit code 2. */
 tide_status cli_wrong(struct cli *cli, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Adds a hint to an error that came from below, unless it has one. */
@@ -144,50 +144,50 @@ tide_status cli_hint(struct cli *cli, tide_status status, const char *hint);
 tide_status cli_settings(struct cli *cli); /* loads them once */
 
 tide_status cli_ledger_read(struct cli *cli);
-/* Asks the engine of this directory.  TIDE_OK: *answer_out is its answer, owned.
+/* Sends a request to the engine of this directory.  TIDE_OK: *answer_out is its answer, owned.
  * TIDE_NOT_FOUND with *runs_out false: no engine runs.  Takes the request. */
 tide_status cli_engine_ask(struct cli *cli, tide_json *request, bool *runs_out,
                            json_t **answer_out);
-/* The same for a change that a shared ledger takes from us directly: then nobody is asked,
- * and *runs_out is false. */
+/* The same for a change that a command makes itself on a shared ledger: then no engine gets the
+ * request, and *runs_out is false. */
 tide_status cli_change_ask(struct cli *cli, tide_json *request, bool *runs_out,
                            json_t **answer_out);
-/* Opens the ledger for a change of our own; no engine can start meanwhile.  A shared one
- * has no such lock and needs none. */
+/* Opens the ledger for writing; no engine can start meanwhile.  A shared ledger has no such lock
+ * and needs none. */
 tide_status cli_ledger_write(struct cli *cli);
 void cli_ledger_close(struct cli *cli);
-/* Holds the state directory, made when it is missing: no engine can start meanwhile.
+/* Locks the state directory, created if missing: no engine can start meanwhile.
  * TIDE_BUSY: one runs. */
 tide_status cli_lock(struct cli *cli);
 
 /* ---- a ledger that many machines share (shared.c) ---- */
 
-/* Settles which ledger this command means: --ledger, else the setting ledger.url, else
+/* Determines which ledger this command uses: --ledger, else the setting ledger.url, else
  * state.db.  Loads the settings. */
 tide_status cli_ledger_choose(struct cli *cli);
-/* A URL with a password on a command line is refused: everybody can read it there. */
+/* A URL with a password on a command line is refused: every user of the machine can read it. */
 tide_status cli_url_refuse_password(struct cli *cli, const char *url);
-/* For commands that make no sense on a ledger of one machine. */
+/* For commands that need a shared ledger. */
 tide_status cli_shared_only(struct cli *cli);
-/* Opens the shared ledger; `upgrade` makes or upgrades its tables, which else must exist. */
+/* Opens the shared ledger; `upgrade` creates or upgrades its tables, which otherwise must exist. */
 tide_status cli_shared_open(struct cli *cli, bool read_only, bool upgrade);
-/* Makes the tables of mail and console that are not there yet; the ledger is open. */
+/* Creates the tables of mail and console that are missing; the ledger is open. */
 tide_status cli_systems_tables(struct cli *cli);
-/* What a person can do about it. */
+/* Adds a hint on what the user can do about `rc`. */
 tide_status cli_shared_hint(struct cli *cli, tide_status rc);
 /* Its URL without a password, for messages. */
 const char *cli_shared_name(const struct cli *cli);
-/* Tells the other processes, with this transaction; nothing on state.db. */
+/* Sends the other processes a hint, with this transaction; does nothing on state.db. */
 tide_status cli_tell(struct cli *cli, tide_tx *tx, tide_hint hint, uint32_t account);
 
 /* ---- long commands (busy.c) ---- */
 
 /* Ctrl-C cancels the token once; a second one ends the program as usual. */
 const tide_cancel *cli_interruptible(struct cli *cli);
-/* What `disk.free_min` says; the settings are loaded. */
+/* The setting `disk.free_min`; the settings are loaded. */
 uint64_t cli_free_min(const struct cli *cli);
-/* A line on a terminal that is written over by the next one, at most five times a
- * second; nothing where there is no terminal or --quiet.  NULL wipes it. */
+/* A line on a terminal that the next one overwrites, at most five times a second; nothing
+ * without a terminal or with --quiet.  NULL clears it. */
 void cli_progress(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- showing (show.c) ---- */
@@ -200,8 +200,8 @@ void cli_cell_text(struct cli *cli, tide_text text);
 void cli_table_end(struct cli *cli, const char *when_empty);
 /* "2026-05-04 03:02:01", "-" for 0. */
 const char *cli_time(uint64_t unix_ms, char text[32]);
-/* Active alerts into the first line or the field "alerts"; then everything is
- * written out.  Returns the exit code. */
+/* Puts active alerts into the first line or the field "alerts"; then prints
+ * everything.  Returns the exit code. */
 int cli_finish(struct cli *cli, tide_status rc);
 void cli_json_alerts(struct cli *cli, tide_json *array);
 int cli_exit_code(tide_status status);
@@ -243,13 +243,13 @@ tide_status cli_completion_bash(struct cli *cli);
 tide_status cli_account_add(struct cli *cli);
 tide_status cli_account_remove(struct cli *cli);
 tide_status cli_account_add_console(struct cli *cli);
-/* What a sign-in is for, and the scope that takes. */
+/* What a sign-in is for, and the OAuth scope that it needs. */
 struct cli_purpose {
     const char *name;
     const char *scope;
     const char *words; /* "to read mail, and nothing else" */
 };
-/* A grant by the flags --bearer, --service-account, --client, --headless.  `email` may
+/* Gets a grant as the flags --bearer, --service-account, --client, --headless say.  `email` may
  * be "". */
 tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpose *purpose,
                       tide_buf *grant);

@@ -13,7 +13,7 @@ struct cli_log_file {
     struct cli *cli;
     pthread_mutex_t lock; /* lines come from every thread of the engine */
     int fd;               /* -1: not open */
-    uint64_t bytes;       /* of the file, as far as we know */
+    uint64_t bytes;       /* of the file; other processes may have added more */
     uint64_t bytes_max;
     unsigned files_max;
 };
@@ -35,7 +35,7 @@ static void open_file(struct cli_log_file *file)
     file->bytes = file->fd >= 0 && fstat(file->fd, &known) == 0 ? (uint64_t)known.st_size : 0;
 }
 
-/* Whether the path still names our file: another process may have set it aside. */
+/* Whether the path still names our file: another process may have renamed it. */
 static bool still_ours(const struct cli_log_file *file, const char *path)
 {
     struct stat named, ours;
@@ -52,14 +52,15 @@ static void set_aside(struct cli_log_file *file)
         for (unsigned number = file->files_max; number > 0; number--) {
             cli_log_path(file->cli, number - 1, from);
             cli_log_path(file->cli, number, to);
-            (void)rename(from, to); /* one that is not there yet stays away */
+            (void)rename(from, to); /* fails when there is no such file yet */
         }
     }
     (void)close(file->fd);
     open_file(file);
 }
 
-/* What cannot be written is lost: a log has nowhere to say so, and nobody may wait for it. */
+/* A line that cannot be written is lost: a log cannot report its own errors, and no thread may
+ * wait for it. */
 static void write_line(void *arg, const char *line, size_t bytes)
 {
     struct cli_log_file *file = arg;

@@ -1,8 +1,8 @@
 /* log_file.h - the log of a home: tidemark.log in the state directory (E9.4).
  *
  * Every process that runs an engine appends to it, whichever command started it: one JSON object
- * a line, written by a single write().  A file that would grow beyond log.file_bytes is renamed to
- * tidemark.log.1, older ones move up, the oldest of log.files is removed. */
+ * per line, written by a single write().  A file that would grow beyond log.file_bytes is renamed
+ * to tidemark.log.1, older ones move up, the oldest of log.files is removed. */
 #ifndef TIDE_CLI_LOG_FILE_H
 #define TIDE_CLI_LOG_FILE_H
 
@@ -12,10 +12,10 @@
 #define CLI_LOG_NAME "tidemark.log"
 
 /* The log of this home, opened when the first line is written; the settings are loaded.  NULL: no
- * memory, and the command goes on without one. */
+ * memory; the command continues without a log. */
 tide_log *cli_log_file(struct cli *cli);
 void cli_log_file_close(struct cli *cli);
-/* The path of the file that was set aside `number` renames ago; 0: the one that grows. */
+/* The path of the log file that was renamed `number` times; 0: the current one. */
 void cli_log_path(const struct cli *cli, unsigned number, char path[CLI_PATH_BYTES + 32]);
 
 #endif

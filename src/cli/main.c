@@ -1,15 +1,15 @@
-/* tidemark - the program.  Reads the command line, runs one command, shows what
- * it gave.  It uses nothing but the library. */
+/* main.c - the program `tidemark`: reads the command line, runs one command and prints its
+ * result.  It uses nothing but the library. */
 #include "cli/cli.h"
 #include "db/db.h"
 
 #include <malloc.h>
 #include <signal.h>
 
-/* Messages of megabytes come and go on twenty threads.  Left to itself the C library
- * learns from the first large one to keep such blocks, in a heap of every thread:
- * 100,000 messages needed half a gigabyte.  Large blocks go back at once, and few
- * heaps are shared. */
+/* Twenty threads allocate and free messages of megabytes.  By default the C library raises
+ * its threshold with the first large block and then keeps such blocks, in one heap per thread:
+ * 100,000 messages needed half a gigabyte.  With these limits large blocks are returned at
+ * once, and the threads share few heaps. */
 enum { LARGE_BYTES = 256 << 10, HEAPS = 2, HEAP_FREE_BYTES = 4 << 20 };
 
 static void memory_settings(void)
@@ -25,7 +25,7 @@ static int usage(struct cli *cli, tide_status rc)
     return cli_finish(cli, rc);
 }
 
-/* Help and version touch no directory at all. */
+/* Help and version open no directory. */
 static int about(struct cli *cli)
 {
     if (cli->want_help)
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     memory_settings();
     tide_db_tune_process();
     struct cli cli = {.mem = tide_mem_heap()};
-    /* A reader that leaves (`| head`) is an error of write(), not our death in
+    /* A reader that closes the pipe (`| head`) makes write() fail; it must not kill us in
      * the middle of a change. */
     (void)signal(SIGPIPE, SIG_IGN);
     tide_buf_init(&cli.out, cli.mem, CLI_OUT_BYTES_MAX);

@@ -16,7 +16,7 @@ bool cli_notify(const char *format, ...)
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     char message[MESSAGE_BYTES];
-    /* "@name" is one of the abstract sockets, whose name begins with a zero byte. */
+    /* "@name" is an abstract socket, whose name begins with a zero byte. */
     if (path == NULL || (path[0] != '/' && path[0] != '@') || path[1] == '\0' ||
         strlen(path) >= sizeof address.sun_path)
         return false;

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 static const char password_places[] =
-    "Give it by ~/.pgpass, PGPASSWORD or PGSERVICE, or write the setting ledger.url into "
-    "config.yaml, with mode 0600, by an editor.";
+    "Give it in ~/.pgpass, PGPASSWORD or PGSERVICE, or write the setting ledger.url into "
+    "config.yaml with an editor, and give that file mode 0600.";
 
 tide_status cli_url_refuse_password(struct cli *cli, const char *url)
 {
@@ -21,10 +21,10 @@ tide_status cli_url_refuse_password(struct cli *cli, const char *url)
     (void)snprintf(hint, sizeof hint, "%s Change the password: others may have seen it.",
                    password_places);
     return cli_fail(cli, TIDE_INVALID, hint,
-                    "a password on the command line can be read by everybody on this machine");
+                    "every user of this machine can read a password on the command line");
 }
 
-/* The environment is its owner's alone; a file is only when its mode says so. */
+/* Other users cannot read the environment; they can read a file unless its mode forbids it. */
 static tide_status refuse_open_file(struct cli *cli, const char *url)
 {
     struct stat info;
@@ -35,11 +35,11 @@ static tide_status refuse_open_file(struct cli *cli, const char *url)
         return TIDE_OK;
     (void)snprintf(hint, sizeof hint, "Run `chmod 600 %.300s`.", cli->config_path);
     return cli_fail(cli, TIDE_INVALID, hint,
-                    "%.200s has a password in ledger.url, and others can read it",
+                    "%.200s has a password in ledger.url, and other users can read it",
                     cli->config_path);
 }
 
-/* Half a restore is no home: what it lacks would be taken for lost, or fetched again. */
+/* Refuses a half-restored home: what it lacks would be counted as lost, or fetched again. */
 static tide_status refuse_half_restored(struct cli *cli)
 {
     char path[CLI_PATH_BYTES + 32];
@@ -57,7 +57,7 @@ tide_status cli_ledger_choose(struct cli *cli)
     const tide_status half = refuse_half_restored(cli);
     if (half != TIDE_OK)
         return half;
-    /* With --ledger the settings are not asked, but a file that is wrong is still told. */
+    /* With --ledger no setting is needed, but a wrong file is still an error. */
     tide_status rc = cli_settings(cli);
     if (rc != TIDE_OK)
         return rc;
@@ -77,10 +77,11 @@ tide_status cli_shared_only(struct cli *cli)
     if (rc != TIDE_OK || cli->shared != NULL)
         return rc;
     cli->exit_code = CLI_EXIT_USAGE;
-    return cli_fail(cli, TIDE_INVALID,
-                    "Name it with --ledger postgres://HOST/DATABASE or the setting ledger.url; "
-                    "docs/fleet.md tells how to make one.",
-                    "this needs a ledger on PostgreSQL, and this home has one in a file");
+    return cli_fail(
+        cli, TIDE_INVALID,
+        "Name one with --ledger postgres://HOST/DATABASE or the setting ledger.url; "
+        "docs/fleet.md describes how to create one.",
+        "this command needs a shared ledger (PostgreSQL); the ledger of this home is a file");
 }
 
 const char *cli_shared_name(const struct cli *cli)
@@ -98,32 +99,32 @@ tide_status cli_shared_hint(struct cli *cli, tide_status rc)
     case TIDE_NETWORK:
     case TIDE_TIMEOUT:
         return cli_hint(cli, rc,
-                        "Check that the server runs, takes connections and is at that host and "
-                        "port. Workers wait for it and go on by themselves.");
+                        "Check that the server runs and accepts connections at that host and port. "
+                        "Workers wait for it and resume by themselves.");
     case TIDE_AUTH:
         /* Not exit code 4: it is the database that refuses, not an account's provider. */
         cli->exit_code = CLI_EXIT_FAILED;
         return cli_hint(cli, rc,
-                        "Check role and password: the password comes from PGPASSWORD, ~/.pgpass, "
+                        "Check role and password. The password comes from PGPASSWORD, ~/.pgpass, "
                         "PGSERVICE or the setting ledger.url.");
     case TIDE_NOT_FOUND:
         return cli_hint(cli, rc,
-                        "Run `tidemark ledger migrate` there once, as the owner of the database.");
+                        "Run `tidemark ledger migrate` once, as the owner of the database.");
     case TIDE_NEWER:
-        return cli_hint(cli, rc,
-                        "Nothing was changed. Upgrade tidemark here to the version of the others.");
+        return cli_hint(
+            cli, rc,
+            "Nothing was changed. Upgrade tidemark on this machine to the version of the others.");
     case TIDE_INVALID:
         return cli_hint(cli, rc,
-                        "Check the names in the URL. A role gets its rights by `tidemark ledger "
+                        "Check the names in the URL. A role gets its rights from `tidemark ledger "
                         "migrate --role NAME`, run by the owner of the database.");
     case TIDE_BUSY:
-        return cli_hint(cli, rc,
-                        "Somebody else is at it. Wait until they are done, and run the "
-                        "command again.");
+        return cli_hint(
+            cli, rc, "Another process is using it. Wait until it ends, and run the command again.");
     case TIDE_DISK_FULL:
-        return cli_hint(cli, rc, "Make room on the server's disk.");
+        return cli_hint(cli, rc, "Free space on the server's disk.");
     default:
-        return cli_hint(cli, rc, "Look at the server's log, and run `tidemark jobs doctor`.");
+        return cli_hint(cli, rc, "Check the server's log, and run `tidemark jobs doctor`.");
     }
 }
 

@@ -22,7 +22,8 @@ void cli_print(struct cli *cli, const char *format, ...)
     TIDE_ASSERT(used >= 0);
     size_t bytes = (size_t)used < sizeof text ? (size_t)used : sizeof text - 1;
     if (tide_buf_add(&cli->out, text, bytes) != TIDE_OK)
-        (void)cli_fail(cli, TIDE_FULL, "Ask for less, as with --limit.", "too much to show");
+        (void)cli_fail(cli, TIDE_FULL, "Ask for less, such as with --limit.",
+                       "the output is too large");
 }
 
 const char *cli_time(uint64_t unix_ms, char text[32])
@@ -42,7 +43,7 @@ const char *cli_time(uint64_t unix_ms, char text[32])
 struct cli_table {
     unsigned columns;
     unsigned widths[CLI_COLUMNS_MAX];
-    tide_buf cells; /* each terminated */
+    tide_buf cells; /* each zero-terminated */
     unsigned column;
     size_t rows;
 };
@@ -70,8 +71,8 @@ void cli_table_begin(struct cli *cli, const char *const *headings, unsigned colu
         cli_cell_text(cli, tide_text_of(headings[i]));
 }
 
-/* Text from outside may carry control characters, which would talk to the
- * terminal; and bytes that are no characters. */
+/* Text from outside may contain control characters, which would control the
+ * terminal, and bytes that are not valid UTF-8. */
 void cli_cell_text(struct cli *cli, tide_text text)
 {
     struct cli_table *table = cli->table;
@@ -80,7 +81,7 @@ void cli_cell_text(struct cli *cli, tide_text text)
     unsigned width = 0;
     if (table == NULL)
         return;
-    /* Behind the last column there is nothing to be pushed away. */
+    /* The last column may be wide: no other follows it. */
     const bool whole = cli->verbose && table->column + 1 == table->columns;
     const unsigned width_max = whole ? LAST_WIDTH_MAX : CELL_WIDTH_MAX;
     while (text.bytes > 0 && width < width_max) {
@@ -105,7 +106,8 @@ void cli_cell_text(struct cli *cli, tide_text text)
     if (width > table->widths[table->column])
         table->widths[table->column] = width;
     if (tide_buf_add(&table->cells, cell, used) != TIDE_OK)
-        (void)cli_fail(cli, TIDE_FULL, "Ask for less, as with --limit.", "too much to show");
+        (void)cli_fail(cli, TIDE_FULL, "Ask for less, such as with --limit.",
+                       "the output is too large");
     table->column = (table->column + 1) % table->columns;
     table->rows += table->column == 0;
 }
@@ -148,8 +150,8 @@ void cli_table_end(struct cli *cli, const char *when_empty)
 
 /* ---- writing out ---------------------------------------------------------------------------- */
 
-/* How many bytes of `text` are safe to show; *plain_out: as they are.  Control characters of both
- * sets would talk to the terminal, and bytes that are no characters may end in one. */
+/* How many bytes of `text` are next; *plain_out: safe to print unchanged.  Control characters of
+ * both sets would control the terminal, and invalid UTF-8 may end in one. */
 static size_t next_shown(tide_text text, bool *plain_out)
 {
     const unsigned char *bytes = (const unsigned char *)text.data;
@@ -160,8 +162,8 @@ static size_t next_shown(tide_text text, bool *plain_out)
     return count == 0 ? 1 : count;
 }
 
-/* The one place where text for people leaves the program: what came from a server, a message or a
- * file is in it.  What is not plain is shown as \x1b. */
+/* The only place where the program prints text; it may contain text from a server, a message or a
+ * file.  What is not plain is shown as \x1b. */
 static void write_plain(FILE *to, tide_text text)
 {
     while (text.bytes > 0) {
@@ -257,7 +259,7 @@ int cli_exit_code(tide_status status)
     }
 }
 
-/* Whether nobody reads our standard output any more. */
+/* Whether the reader has closed our standard output. */
 static bool is_closed_pipe(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -291,11 +293,11 @@ int cli_finish(struct cli *cli, tide_status rc)
     if (rc == TIDE_OK && cli->err.status != TIDE_OK && cli->err.status == TIDE_FULL)
         rc = TIDE_FULL; /* the output did not fit */
     int code = rc == TIDE_OK || cli->exit_code != 0 ? cli->exit_code : cli_exit_code(rc);
-    /* Every command shows alerts; one that needs no ledger looks for them
-     * quietly, because their absence is no reason to fail. */
+    /* Every command shows alerts; one that needs no ledger tries to read them
+     * and ignores errors. */
     if (cli->ledger == NULL && cli->command != NULL && rc == TIDE_OK) {
         tide_error kept = cli->err;
-        /* A server that nobody needed is not waited for. */
+        /* Do not wait for a server that this command did not need. */
         if (cli_ledger_choose(cli) == TIDE_OK && (cli->shared == NULL || cli->ledger_reached))
             (void)cli_ledger_read(cli);
         cli->err = kept;
@@ -318,9 +320,9 @@ int cli_finish(struct cli *cli, tide_status rc)
     }
     errno = 0;
     const bool failed = fflush(stdout) != 0 || ferror(stdout);
-    /* Who closes the pipe has read enough: `tidemark mail search ... | head`. */
+    /* A reader that closes the pipe has read enough: `tidemark mail search ... | head`. */
     if (failed && errno != EPIPE && !is_closed_pipe()) {
-        (void)fprintf(stderr, "tidemark: standard output cannot be written\n");
+        (void)fprintf(stderr, "tidemark: cannot write to standard output\n");
         code = code == 0 ? CLI_EXIT_FAILED : code;
     }
     return code;

@@ -1,4 +1,4 @@
-/* tidemark account list|halt|resume (E4.6). */
+/* account.c - `tidemark account list|halt|resume` (E4.6). */
 #include "mail/commands/watch.h"
 #include "mail/status.h"
 
@@ -10,12 +10,12 @@
 struct accounts {
     struct cli *cli;
     tide_json list;
-    tide_secrets *secrets; /* NULL: no account of the mail system, or none can be asked */
-    /* Collected before anything else is asked of the ledger, which has one answer at a time. */
+    tide_secrets *secrets; /* NULL: no mail account, or the sign-ins cannot be opened */
+    /* Collected before the next query: the ledger runs one query at a time. */
     struct tide_account_row *rows;
     size_t count, capacity;
     bool failed;
-    /* Of a shared ledger: what is here, and who works. */
+    /* On a shared ledger: the archives that are here, and the members. */
     struct archive_here here;
     struct holder {
         uint64_t owner;
@@ -25,7 +25,7 @@ struct accounts {
     json_t *snapshot; /* of the engine here; NULL: none runs */
 };
 
-/* Whether there is a sign-in for it: never what it is. */
+/* Whether a sign-in is stored for it; never prints the sign-in. */
 static const char *signed_in(struct accounts *accounts, const struct tide_mail_look *look)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
@@ -42,7 +42,7 @@ static const char *signed_in(struct accounts *accounts, const struct tide_mail_l
     return rc == TIDE_OK ? "yes" : rc == TIDE_NOT_FOUND ? "no" : "unknown";
 }
 
-/* What the mail system knows of it.  false: it is not one of its accounts. */
+/* What the mail system knows about the account.  false: not a mail account. */
 static bool mail_cells(struct accounts *accounts, const char *name, bool elsewhere, tide_json *json)
 {
     struct cli *cli = accounts->cli;
@@ -97,7 +97,7 @@ static const char *holder_name(const struct accounts *accounts, uint64_t owner)
     return NULL;
 }
 
-/* Where it lives, on a ledger that machines share. */
+/* Where its archive is and which member has leased it, on a shared ledger. */
 static void place_cells(struct accounts *accounts, const struct tide_account_row *row, bool here,
                         tide_json *json)
 {
@@ -163,7 +163,7 @@ tide_status cli_account_list(struct cli *cli)
                                         "SIGNED IN", "ENDPOINT",    "SINCE",
                                         "REASON",    "LAST ANSWER", "LAST FAILURE"};
     static const char *const shared[] = {"ACCOUNT",  "PROVIDER",    "STATE",       "SIGNED IN",
-                                         "ENDPOINT", "ARCHIVE",     "HELD BY",     "SINCE",
+                                         "ENDPOINT", "ARCHIVE",     "LEASED BY",   "SINCE",
                                          "REASON",   "LAST ANSWER", "LAST FAILURE"};
     struct accounts accounts = {.cli = cli};
     struct mail_home home = {0};
@@ -209,7 +209,7 @@ static tide_status halt_write(struct cli *cli, const char *name, bool halted, co
     if (rc == TIDE_OK) {
         rc = tide_ledger_account_find(cli->ledger, name, &account, &cli->err);
         if (rc == TIDE_NOT_FOUND)
-            return cli_fail(cli, rc, "`tidemark account list` shows the accounts there are.",
+            return cli_fail(cli, rc, "`tidemark account list` shows the accounts.",
                             "there is no account \"%.200s\"", name);
     }
     if (rc == TIDE_OK)
@@ -233,8 +233,8 @@ static tide_status halt_set(struct cli *cli, bool halted, const char *reason)
     json_t *answer = NULL;
     if (strlen(reason) > TIDE_ERROR_TEXT_BYTES_MAX) {
         cli->exit_code = CLI_EXIT_USAGE;
-        return cli_fail(cli, TIDE_INVALID, "Say it shorter.", "--reason is longer than %d bytes",
-                        TIDE_ERROR_TEXT_BYTES_MAX);
+        return cli_fail(cli, TIDE_INVALID, "Use a shorter reason.",
+                        "--reason is longer than %d bytes", TIDE_ERROR_TEXT_BYTES_MAX);
     }
     tide_control_request(halted ? TIDE_OP_HALT : TIDE_OP_ACCOUNT_RESUME, &request);
     tide_json_set_cstr(&request, "account", name);
@@ -245,7 +245,7 @@ static tide_status halt_set(struct cli *cli, bool halted, const char *reason)
     if (!runs)
         rc = halt_write(cli, name, halted, reason);
     if (rc != TIDE_OK)
-        return cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
+        return cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
     if (!cli->quiet)
         cli_print(cli, "%s account %s\n", halted ? "halted" : "resumed", name);
     tide_json_set_cstr(&cli->json, "account", name);

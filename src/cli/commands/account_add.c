@@ -1,4 +1,4 @@
-/* tidemark account add|remove: signing in (M15a, M16). */
+/* account_add.c - `tidemark account add|remove`: signing in (M15a, M16). */
 #include "mail/commands/account_check.h"
 #include "mail/commands/home.h"
 #include "mail/status.h"
@@ -12,8 +12,8 @@
 
 enum { FILE_BYTES_MAX = 64 << 10, BROWSER_WAIT_MS = 5 * 60 * 1000, JOBS_SLICE = 500 };
 
-/* Least privilege (M15a): reading is all that sync needs.  The wider scopes hold the
- * narrower ones, so that one is asked for. */
+/* Least privilege (M15a): sync needs only to read.  The wider scopes include the
+ * narrower ones, so one scope is requested. */
 static const struct cli_purpose purposes[] = {
     {"sync", "https://www.googleapis.com/auth/gmail.readonly", "to read mail, and nothing else"},
     {"archive", "https://www.googleapis.com/auth/gmail.modify",
@@ -23,7 +23,7 @@ static const struct cli_purpose purposes[] = {
      "to read, change and put back mail, and to delete it for good"},
 };
 
-/* NULL: there is no such purpose. */
+/* NULL: unknown purpose. */
 static const struct cli_purpose *purpose_of(struct cli *cli)
 {
     const char *name = cli_flag(cli, "for");
@@ -36,7 +36,7 @@ static const struct cli_purpose *purpose_of(struct cli *cli)
 static tide_status read_file(struct cli *cli, const char *path, tide_buf *out)
 {
     const tide_status rc = tide_file_read(cli->world, path, FILE_BYTES_MAX, out, &cli->err);
-    return cli_hint(cli, rc, "Name a file that can be read.");
+    return cli_hint(cli, rc, "Name a readable file.");
 }
 
 /* ---- the client ---- */
@@ -59,9 +59,9 @@ static tide_status client_of(struct cli *cli, struct tide_oauth_client *client)
     } else if (endpoint == NULL) {
         rc = cli_fail(
             cli, TIDE_INVALID,
-            "Make an OAuth client of the type \"Desktop app\" in Google's console, download its "
+            "Create an OAuth client of the type \"Desktop app\" in Google's console, download its "
             "JSON file, and name it with --client FILE (docs/mail/sign-in.md).",
-            "an OAuth client is needed to sign in");
+            "signing in needs an OAuth client");
     }
     return rc;
 }
@@ -73,8 +73,8 @@ static tide_status paste(struct cli *cli, tide_oauth_flow *flow)
     char line[8192];
     (void)fprintf(
         stderr,
-        "Open this link in any browser:\n\n  %s\n\nAfter you allowed it, the browser ends "
-        "at an address that does not load.\nPaste that address here: ",
+        "Open this link in any browser:\n\n  %s\n\nAfter you allow access, the browser shows "
+        "an address that does not load.\nPaste that address here: ",
         tide_oauth_flow_link(flow));
     if (fgets(line, sizeof line, stdin) == NULL)
         return cli_fail(cli, TIDE_CANCELED, "Run the command again.", "nothing was pasted");
@@ -103,7 +103,7 @@ static tide_status sign_in(struct cli *cli, const char *email, const struct cli_
     const struct tide_oauth_ask ask = {
         .client = &client, .scopes = purpose->scope, .login_hint = email, .headless = headless};
     if (rc == TIDE_OK)
-        (void)fprintf(stderr, "Tidemark asks for leave %s.\n", purpose->words);
+        (void)fprintf(stderr, "Tidemark requests permission %s.\n", purpose->words);
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_start(cli->world, &ask, cli->mem, &flow, &cli->err);
     if (rc == TIDE_OK && headless) {
@@ -114,14 +114,14 @@ static tide_status sign_in(struct cli *cli, const char *email, const struct cli_
                       tide_oauth_flow_link(flow));
         open_browser(tide_oauth_flow_link(flow));
         rc = tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, NULL, &cli->err);
-        rc = cli_hint(cli, rc, "Run the command again, with --headless where there is no browser.");
+        rc = cli_hint(cli, rc, "Run the command again, with --headless if there is no browser.");
     }
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_finish(flow, NULL, grant, &scopes, &cli->err);
     if (rc == TIDE_OK && !tide_oauth_scopes_cover(tide_buf_text(&scopes), purpose->scope) &&
         strstr(tide_buf_cstr(&scopes), "mail.google.com") == NULL)
         rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
-                      "what Tidemark asked for was not allowed on the sign-in page");
+                      "the permission Tidemark requested was not granted on the sign-in page");
     tide_oauth_flow_free(flow);
     tide_buf_done(&scopes);
     return rc;
@@ -148,7 +148,7 @@ tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpo
     const char *key = cli_flag(cli, "service-account");
     if (bearer != NULL && cli_flag(cli, "endpoint") == NULL)
         return cli_wrong(cli, "Add --endpoint URL.",
-                         "--bearer is for emulators: a token of Google's lives an hour");
+                         "--bearer is for emulators: a token from Google expires after an hour");
     if (bearer != NULL)
         return tide_oauth_fixed(bearer, grant, &cli->err);
     if (key != NULL)
@@ -156,9 +156,9 @@ tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpo
     return sign_in(cli, email, purpose, grant);
 }
 
-/* ---- beside a running engine (decision 10) ---- */
+/* ---- while another engine runs (decision 10) ---- */
 
-/* The engine makes the account; this waits until it is there. */
+/* The running engine adds the account; this waits until the ledger has it. */
 static tide_status add_over_there(struct cli *cli, const char *email, const char *endpoint)
 {
     tide_json request;
@@ -184,13 +184,13 @@ static tide_status add_over_there(struct cli *cli, const char *email, const char
         if (rc == TIDE_OK && strcmp(look.endpoint, endpoint == NULL ? "" : endpoint) == 0)
             break;
         if (tide_world_now_ms(cli->world) >= give_up_ms)
-            rc = cli_fail(cli, TIDE_TIMEOUT, "Wait for it to end, and run this command again.",
-                          "the engine that runs here did not add the account");
+            rc = cli_fail(cli, TIDE_TIMEOUT, "Wait until it ends, and run this command again.",
+                          "the engine that runs in this home did not add the account");
         else
             rc = tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + 50000, NULL);
     }
     tide_mail_look_done(&look);
-    return cli_hint(cli, rc, "Wait for it to end, and run this command again.");
+    return cli_hint(cli, rc, "Wait until it ends, and run this command again.");
 }
 
 static tide_status add_here(struct cli *cli, struct mail_home *home, const char *email,
@@ -203,7 +203,7 @@ static tide_status add_here(struct cli *cli, struct mail_home *home, const char 
     return rc == TIDE_OK ? tide_account_answered(home->engine, account, &cli->err) : rc;
 }
 
-/* Work that waits for this sign-in goes on at once.  Nobody there is fine. */
+/* Jobs that wait for this sign-in resume at once.  No engine is not an error. */
 static void tell_engine(struct cli *cli, const char *email)
 {
     tide_json request;
@@ -225,11 +225,11 @@ static tide_status check_email(struct cli *cli, const char *email)
     if (strchr(email, '@') == NULL || strpbrk(email, "/\\ \t") != NULL || email[0] == '.' ||
         strlen(email) > 200)
         return cli_wrong(cli, "Give an address like ada@example.com.",
-                         "\"%.200s\" is no e-mail address", email);
+                         "\"%.200s\" is not an e-mail address", email);
     return TIDE_OK;
 }
 
-/* Opens the engine; where another process has it, only what can be shared. */
+/* Opens the engine; while another process runs it, only the sign-ins. */
 static tide_status open_beside(struct cli *cli, struct mail_home *home, bool *beside)
 {
     tide_status rc = mail_home_open(cli, home);
@@ -255,7 +255,7 @@ static bool note_place(const struct tide_account_row *row, void *arg)
     return false;
 }
 
-/* An account whose archive is on another machine is refused before anybody signs in. */
+/* An account whose archive is on another machine is refused before the sign-in. */
 static tide_status refuse_elsewhere(struct cli *cli, const char *email)
 {
     struct mail_home home = {0};
@@ -272,12 +272,13 @@ static tide_status refuse_elsewhere(struct cli *cli, const char *email)
     if (rc != TIDE_OK || placed.archive[0] == '\0' ||
         tide_mail_is_here(cli->world, home.archive_dir, email, placed.archive))
         return cli_shared_hint(cli, rc);
-    return cli_fail(cli, TIDE_EXISTS,
-                    "Work where it is, or move its folder here first. When it is lost, `tidemark "
-                    "account remove` forgets it, and the account can be added again.",
-                    "the archive of %.200s is not here: %.500s/%.200s is not the one with the id "
-                    "%s",
-                    email, home.archive_dir, email, placed.archive);
+    return cli_fail(
+        cli, TIDE_EXISTS,
+        "Use the machine that has it, or move its directory here first. If it is lost, run "
+        "`tidemark account remove` and add the account again.",
+        "the archive of %.200s is not here: %.500s/%.200s is not the one with id "
+        "%s",
+        email, home.archive_dir, email, placed.archive);
 }
 
 tide_status cli_account_add(struct cli *cli)
@@ -292,12 +293,13 @@ tide_status cli_account_add(struct cli *cli)
     if (strcmp(cli->arguments[0], "console") == 0)
         return cli_account_add_console(cli);
     if (strcmp(cli->arguments[0], "gmail") != 0)
-        return cli_wrong(cli, "There are: gmail, console.", "there is no provider \"%.100s\"",
+        return cli_wrong(cli, "Providers: gmail, console.", "there is no provider \"%.100s\"",
                          cli->arguments[0]);
     if (cli->arguments_count > 2)
-        return cli_wrong(cli, "Run the command once for each.", "one mail account at a time");
+        return cli_wrong(cli, "Run the command once for each.",
+                         "only one mail account can be added at a time");
     if (purpose == NULL)
-        return cli_wrong(cli, "There are: sync, archive, delete.", "there is no purpose \"%.60s\"",
+        return cli_wrong(cli, "Purposes: sync, archive, delete.", "there is no purpose \"%.60s\"",
                          cli_flag(cli, "for"));
     tide_status rc = check_email(cli, email);
     if (rc == TIDE_OK)
@@ -322,7 +324,7 @@ tide_status cli_account_add(struct cli *cli)
         tell_engine(cli, email);
     if (rc == TIDE_OK) {
         cli_print(cli,
-                  "%s is added; its sign-in is kept in the %s.\nNow run `tidemark mail sync`.\n",
+                  "added %s; its sign-in is stored in the %s.\nNow run `tidemark mail sync`.\n",
                   email, tide_secrets_where(home.secrets));
         tide_json_set_cstr(&cli->json, "account", email);
         tide_json_set_cstr(&cli->json, "secrets", tide_secrets_where(home.secrets));
@@ -333,8 +335,8 @@ tide_status cli_account_add(struct cli *cli)
     return rc == TIDE_OK ? closed : rc;
 }
 
-/* Its work would fail for ever: it is canceled, and what was canceled is accepted, so that
- * nobody is told of it again. */
+/* Its jobs could only fail: cancel them, then accept the canceled ones, so that no command
+ * reports them again. */
 static tide_status drop_jobs(struct cli *cli, uint32_t account)
 {
     struct tide_changes changes;
@@ -369,9 +371,8 @@ static tide_status drop_jobs(struct cli *cli, uint32_t account)
     return rc;
 }
 
-/* Gives the grant back.  A server that cannot be reached must not keep a person from
- * removing an account: the sign-in is forgotten here, and it is said that it lives on
- * there. */
+/* Revokes the grant.  A server that cannot be reached must not keep the user from removing an
+ * account: the sign-in is removed here, and a warning says that it is still valid there. */
 static tide_status give_back(struct cli *cli, struct mail_home *home,
                              const struct tide_mail_look *look, bool *given_back)
 {
@@ -391,15 +392,15 @@ static tide_status give_back(struct cli *cli, struct mail_home *home,
     rc = tide_secrets_remove(home->secrets, secret, &cli->err);
     if (there)
         (void)fprintf(stderr,
-                      "tidemark: warning: the sign-in of %s could not be given back: %s\n"
-                      "          It is forgotten here, and lives on at %s: take it back there.\n",
+                      "tidemark: warning: the sign-in of %s could not be revoked: %s\n"
+                      "          It is removed here but still valid at %s: revoke it there.\n",
                       email, why.text,
                       look->endpoint[0] == '\0' ? "https://myaccount.google.com/permissions"
                                                 : look->endpoint);
-    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* there was none left */
+    return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* there was none */
 }
 
-/* Its jobs may be under way in another process. */
+/* Its jobs may be running in another process. */
 static tide_status nobody_works(struct cli *cli)
 {
     tide_json request;
@@ -415,8 +416,8 @@ static tide_status nobody_works(struct cli *cli)
     }
     return rc != TIDE_OK ? rc
                          : cli_fail(cli, TIDE_BUSY,
-                                    "Wait for it to end, or stop it, and run this command again.",
-                                    "process %d works in this directory", pid);
+                                    "Wait until it ends, or stop it, and run this command again.",
+                                    "process %d is using this directory", pid);
 }
 
 tide_status cli_account_remove(struct cli *cli)
@@ -429,7 +430,7 @@ tide_status cli_account_remove(struct cli *cli)
     tide_status rc = cli_ledger_read(cli);
     if (rc == TIDE_OK)
         rc = tide_mail_look(cli->ledger, email, false, &look, &cli->err);
-    rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
+    rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
     cli_ledger_close(cli);
     if (rc == TIDE_OK)
         rc = nobody_works(cli);
@@ -445,8 +446,8 @@ tide_status cli_account_remove(struct cli *cli)
         char dir[CLI_PATH_BYTES + 300];
         tide_mail_dir(home.archive_dir, email, dir, sizeof dir);
         const bool here = access(dir, F_OK) == 0;
-        cli_print(cli, "%s is removed and its sign-in %s; its archive stays%s%s.\n", email,
-                  given_back ? "given back" : "forgotten", here ? " in " : " where it is",
+        cli_print(cli, "removed %s; its sign-in is %s, its archive stays%s%s.\n", email,
+                  given_back ? "revoked" : "removed", here ? " in " : " where it is",
                   here ? dir : "");
         tide_json_set_cstr(&cli->json, "removed", email);
         tide_json_set_bool(&cli->json, "given_back", given_back);

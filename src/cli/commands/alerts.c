@@ -1,4 +1,4 @@
-/* tidemark alerts: what needs a person's eye (E6.4). */
+/* alerts.c - `tidemark alerts`: conditions that need the user's attention (E6.4). */
 #include "cli/cli.h"
 
 static bool alert_row(const struct tide_alert_row *row, void *arg)
@@ -13,7 +13,7 @@ static bool alert_row(const struct tide_alert_row *row, void *arg)
     return true;
 }
 
-/* In JSON every command has the field "alerts"; here it is the whole answer. */
+/* In JSON every command has the field "alerts"; here it is the whole result. */
 tide_status cli_alerts(struct cli *cli)
 {
     static const char *const headings[] = {"LEVEL", "CONDITION", "ACCOUNT", "SINCE", "TEXT"};

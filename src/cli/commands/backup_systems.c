@@ -25,7 +25,7 @@ tide_status backup_join(struct cli *cli, char path[CLI_PATH_BYTES], const char *
 {
     const int used = snprintf(path, CLI_PATH_BYTES, "%s/%s", dir, name);
     return used < 0 || used >= CLI_PATH_BYTES
-               ? cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the path is too long")
+               ? cli_fail(cli, TIDE_INVALID, "Use a shorter path.", "the path is too long")
                : TIDE_OK;
 }
 
@@ -142,7 +142,7 @@ static void stranger(struct walk *walk, const char *name)
     tide_json_append(&walk->counts->strangers, &one);
     walk->counts->strangers_count++;
     (void)fprintf(stderr,
-                  "tidemark: warning: %.300s/%s is not copied: it belongs to no part of tidemark\n",
+                  "tidemark: warning: %.300s/%s is not copied: it does not belong to tidemark\n",
                   walk->from_dir, name);
 }
 

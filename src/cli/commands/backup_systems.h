@@ -1,7 +1,7 @@
-/* backup_systems.h - what each system keeps in archive/, and how that is copied (M17).
+/* backup_systems.h - what each system stores in archive/, and how it is copied (M17).
  *
- * A system says which entries are its own; an entry that no system owns is named to the user and not
- * copied.  `backup` and `restore` know nothing else about archives. */
+ * A system says which entries it owns; an entry that no system owns is reported to the user and
+ * not copied.  `backup` and `restore` know nothing else about archives. */
 #ifndef TIDE_CLI_BACKUP_SYSTEMS_H
 #define TIDE_CLI_BACKUP_SYSTEMS_H
 
@@ -13,12 +13,13 @@ struct backup_counts {
     uint64_t messages;     /* of mail */
     uint64_t rows;         /* of search analytics */
     uint64_t bytes;        /* copied */
-    tide_json strangers;   /* names of what no system owns; begun by the caller */
+    tide_json strangers;   /* names of entries that no system owns; initialized by the caller */
     size_t strangers_count;
 };
 
 /* Copies every entry of `from_dir` that a system owns to `to_dir`; with `check` each copy is read
- * back.  TIDE_NOT_FOUND: there is no `from_dir`.  TIDE_CORRUPT: a copy is damaged, and named. */
+ * back.  TIDE_NOT_FOUND: there is no `from_dir`.  TIDE_CORRUPT: a copy is damaged; the error
+ * names it. */
 tide_status backup_archives(struct cli *cli, const char *from_dir, const char *to_dir, bool check,
                             struct backup_counts *counts);
 /* "DIR/NAME" */

@@ -1,4 +1,4 @@
-/* tidemark bad list|explain|retry|accept: items that fail by themselves (E6). */
+/* bad.c - `tidemark bad list|explain|retry|accept`: items that fail while others succeed (E6). */
 #include "cli/bad.h"
 
 #include "base/check.h"
@@ -53,17 +53,18 @@ static const char *state_advice(tide_bad_state state)
 {
     switch (state) {
     case TIDE_BAD_BAD:
-        return "It failed the same way every time while others succeeded. Try it again with "
-               "`tidemark bad retry`, or let its cycle finish without it: `tidemark bad accept`.";
+        return "It failed the same way every time while others succeeded. Retry it with `tidemark "
+               "bad "
+               "retry`, or let its cycle finish without it with `tidemark bad accept`.";
     case TIDE_BAD_GONE:
-        return "It no longer exists at the provider; nothing is to be done.";
+        return "It no longer exists at the provider; there is nothing to do.";
     case TIDE_BAD_OWED:
-        return "It stalls or resets the connection; it is retried with growing pauses and blocks "
+        return "It stalls or resets the connection; it is retried with backoff and blocks "
                "nothing.";
     case TIDE_BAD_ACCEPTED:
-        return "A person accepted it as bad; its cycle does not wait for it.";
+        return "A user accepted it as bad; its cycle does not wait for it.";
     case TIDE_BAD_RETRYING:
-        return "It is being tried again.";
+        return "It is being retried.";
     }
     return "Its state is unknown to this version.";
 }
@@ -113,7 +114,7 @@ tide_status cli_bad_show(struct cli *cli, struct cli_bad *bad)
     return cli_hint(cli, rc, "Run `tidemark ledger check`.");
 }
 
-/* What the flags of `tidemark bad` say. */
+/* From the flags of `tidemark bad`. */
 static struct cli_bad flags_of(struct cli *cli)
 {
     return (struct cli_bad){.account = cli_flag(cli, "account"),
@@ -148,7 +149,7 @@ tide_status cli_bad_list(struct cli *cli)
 
 static tide_status no_item(struct cli *cli, const char *item)
 {
-    return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark bad list` shows the items there are.",
+    return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark bad list` shows the bad items.",
                     "there is no bad item \"%.100s\"", item);
 }
 
@@ -166,12 +167,12 @@ tide_status cli_bad_explain(struct cli *cli)
 
 /* ---- retry and accept ------------------------------------------------------------------ */
 
-/* Names of rows, collected before anything is written: a list that changes
- * under its own visit would be read twice or not at all. */
+/* Keys of rows, collected before anything is written: rows of a list that changes
+ * while it is read would be visited twice or not at all. */
 struct bad_keys {
     struct bad_scope scope;
     tide_bad_state to;
-    tide_buf items; /* each terminated */
+    tide_buf items; /* each zero-terminated */
     struct bad_key {
         uint32_t account, kind;
         size_t item_at, item_bytes;
@@ -233,7 +234,7 @@ static tide_status bad_write(struct cli *cli, struct cli_bad *bad, tide_bad_stat
         rc = tide_ledger_bad_list(cli->ledger, list.scope.account, list.scope.kind, key_collect,
                                   &list, &cli->err);
     if (rc == TIDE_OK && list.failed)
-        rc = cli_fail(cli, TIDE_FULL, "Name an account or kind.", "too many items at once");
+        rc = cli_fail(cli, TIDE_FULL, "Name an account or kind.", "too many items for one command");
     if (rc == TIDE_OK)
         rc = keys_write(cli, &list);
     bad->count = list.count;
@@ -242,7 +243,7 @@ static tide_status bad_write(struct cli *cli, struct cli_bad *bad, tide_bad_stat
     return rc;
 }
 
-/* The engine knows kinds by their whole name only: a prefix means one request for
+/* The engine knows kinds only by their full name: a prefix means one request for
  * each kind that has such items. */
 struct bad_kinds {
     struct bad_scope scope;
@@ -306,7 +307,7 @@ tide_status cli_bad_change(struct cli *cli, struct cli_bad *bad, tide_bad_state 
     }
     if (!*runs_out)
         rc = bad_write(cli, bad, to);
-    return cli_hint(cli, rc, "`tidemark bad list` shows the items there are.");
+    return cli_hint(cli, rc, "`tidemark bad list` shows the bad items.");
 }
 
 static tide_status bad_change(struct cli *cli, tide_bad_state to, const char *past)
@@ -315,8 +316,8 @@ static tide_status bad_change(struct cli *cli, tide_bad_state to, const char *pa
     bool runs = false;
     if (bad.item == NULL && cli->values_count == 0) {
         cli->exit_code = CLI_EXIT_USAGE;
-        return cli_fail(cli, TIDE_INVALID, "Name an ITEM, --kind, --account, or say --all.",
-                        "which items?");
+        return cli_fail(cli, TIDE_INVALID, "Give an ITEM, --kind, --account or --all.",
+                        "no items selected");
     }
     const tide_status rc = cli_bad_change(cli, &bad, to, &runs);
     if (rc != TIDE_OK)
@@ -327,7 +328,7 @@ static tide_status bad_change(struct cli *cli, tide_bad_state to, const char *pa
         cli_print(cli, "%s %" PRIu64 " item%s%s\n", past, bad.count, bad.count == 1 ? "" : "s",
                   runs || cli->shared != NULL || to != TIDE_BAD_RETRYING
                       ? ""
-                      : "; no engine is running, the next one tries them");
+                      : "; no engine is running, the next one retries them");
     tide_json_set_u64(&cli->json, "count", bad.count);
     tide_json_set_bool(&cli->json, "engine", runs);
     return TIDE_OK;

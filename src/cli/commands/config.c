@@ -1,4 +1,4 @@
-/* tidemark config list|get|set|check (E11). */
+/* config.c - `tidemark config list|get|set|check` (E11). */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -95,13 +95,13 @@ tide_status cli_config_get(struct cli *cli)
         cli_print(cli, "%s = %s%s%s (%s)\n%s%s\n", tide_setting_info(setting)->name, value,
                   tide_setting_info(setting)->unit[0] ? " " : "", tide_setting_info(setting)->unit,
                   origin, tide_setting_info(setting)->meaning,
-                  tide_setting_info(setting)->live ? "; changes on a running engine" : "");
+                  tide_setting_info(setting)->live ? "; a running engine follows changes" : "");
     setting_to_json(cli, setting, &json);
     tide_json_set(&cli->json, "setting", &json);
     return TIDE_OK;
 }
 
-/* The directories above the file, made on first use. */
+/* Creates the parent directories of the file on first use. */
 static tide_status config_dir_make(struct cli *cli)
 {
     char path[CLI_PATH_BYTES];
@@ -110,8 +110,8 @@ static tide_status config_dir_make(struct cli *cli)
         *slash = '\0';
         if (mkdir(path, 0700) != 0 && errno != EEXIST)
             return cli_hint(
-                cli, tide_error_os(&cli->err, errno, "cannot make the directory %.200s", path),
-                "Make it yourself, or name another one with --home DIR.");
+                cli, tide_error_os(&cli->err, errno, "cannot create the directory %.200s", path),
+                "Create it yourself, or name another one with --home DIR.");
         *slash = '/';
     }
     return TIDE_OK;
@@ -119,7 +119,7 @@ static tide_status config_dir_make(struct cli *cli)
 
 static tide_status edit_file(struct cli *cli, const char *name, const char *value)
 {
-    static const char flag[] = "--set: "; /* how such a value comes in elsewhere */
+    static const char flag[] = "--set: "; /* prefix that other commands print for such a value */
     const tide_status rc = tide_settings_edit_file(cli->world, cli->config_path, tide_text_of(name),
                                                    tide_text_of(value), cli->mem, &cli->err);
     if (rc == TIDE_INVALID && strncmp(cli->err.text, flag, sizeof flag - 1) == 0) {
@@ -127,7 +127,7 @@ static tide_status edit_file(struct cli *cli, const char *name, const char *valu
                 strlen(cli->err.text) + 1 - (sizeof flag - 1));
         cli->exit_code = CLI_EXIT_USAGE;
     }
-    return cli_hint(cli, rc, "The file is as it was.");
+    return cli_hint(cli, rc, "The file was not changed.");
 }
 
 tide_status cli_config_set(struct cli *cli)
@@ -149,7 +149,7 @@ tide_status cli_config_set(struct cli *cli)
         rc = cli_settings(cli);
     if (rc != TIDE_OK)
         return rc;
-    /* A hint only: an engine that runs sees the file by itself (E11.1). */
+    /* Only a hint: a running engine notices the changed file by itself (E11.1). */
     tide_control_request(TIDE_OP_RELOAD, &request);
     tide_status reloaded = cli_engine_ask(cli, &request, &runs, &answer);
     json_decref(answer);
@@ -159,9 +159,9 @@ tide_status cli_config_set(struct cli *cli)
     if (!cli->quiet)
         cli_print(cli, "%s = %s in %s\n", name, value, cli->config_path);
     if (higher)
-        cli_print(cli, "but the environment or a flag gives it another value\n");
+        cli_print(cli, "but the environment or a flag overrides it\n");
     else if (runs && !tide_setting_info(setting)->live)
-        cli_print(cli, "it counts from the next start of the engine\n");
+        cli_print(cli, "it takes effect at the next start of the engine\n");
     setting_to_json(cli, setting, &json);
     tide_json_set(&cli->json, "setting", &json);
     tide_json_set_cstr(&cli->json, "file", cli->config_path);
@@ -177,7 +177,7 @@ tide_status cli_config_check(struct cli *cli)
         return rc;
     for (int i = 0; i < TIDE_SETTINGS_COUNT; i++)
         changed += tide_setting_layer(cli->settings, (tide_setting)i) != TIDE_ORIGIN_DEFAULT;
-    cli_print(cli, "%d settings are good, %u of them not at their default\n", TIDE_SETTINGS_COUNT,
+    cli_print(cli, "%d settings are valid, %u of them not at their default\n", TIDE_SETTINGS_COUNT,
               changed);
     tide_json_set_bool(&cli->json, "good", true);
     tide_json_set_u64(&cli->json, "settings", TIDE_SETTINGS_COUNT);

@@ -1,4 +1,4 @@
-/* tidemark jobs doctor, ledger members, ledger migrate (docs/fleet.md). */
+/* fleet.c - `tidemark jobs doctor`, `ledger members`, `ledger migrate` (docs/fleet.md). */
 #include "cli/cli.h"
 
 #include "base/clocktext.h"
@@ -87,7 +87,7 @@ static bool member_row(const struct tide_member *member, void *arg)
     tide_json_set_u64(&json, "running", member->running);
     tide_json_set_bool(&json, "dead", member->dead);
     tide_json_append(&visit->list, &json);
-    /* Everybody who ended in the last day; who works is what is asked. */
+    /* The list has all members that ended in the last day; the table shows the working ones. */
     if (member->dead && member->accounts + member->running == 0 && !cli->verbose) {
         visit->hidden++;
         return true;
@@ -115,7 +115,7 @@ tide_status cli_ledger_members(struct cli *cli)
     tide_json_array(&visit.list);
     cli_table_begin(cli, headings, 7);
     rc = tide_ledger_members(cli->ledger, member_row, &visit, &cli->err);
-    cli_table_end(cli, "nobody works on this ledger: start `tidemark worker`");
+    cli_table_end(cli, "no members work on this ledger: start `tidemark worker`");
     if (visit.hidden > 0 && !cli->quiet)
         cli_print(cli, "(%u gone in the last day: --verbose)\n", visit.hidden);
     tide_json_set(&cli->json, "members", &visit.list);
@@ -124,7 +124,7 @@ tide_status cli_ledger_members(struct cli *cli)
 
 /* ---- migrate ---- */
 
-/* The rights of a worker and no more, by a function that comes with the tables. */
+/* Grants the rights of a worker and no others, with a function that comes with the tables. */
 static tide_status grant_role(struct cli *cli, const char *role)
 {
     const char *values[] = {role};
@@ -135,11 +135,11 @@ static tide_status grant_role(struct cli *cli, const char *role)
     const char *why = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     tide_status rc = TIDE_OK;
     if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
-        rc = cli_fail(cli, TIDE_INVALID,
-                      "Make it first (CREATE ROLE name LOGIN), and run this as the owner of the "
-                      "database.",
-                      "the role \"%.60s\" was not given its rights: %.200s", role,
-                      why != NULL ? why : "the connection was lost");
+        rc = cli_fail(
+            cli, TIDE_INVALID,
+            "Create it first (CREATE ROLE name LOGIN), and run this as the owner of the database.",
+            "cannot grant rights to the role \"%.60s\": %.200s", role,
+            why != NULL ? why : "the connection was lost");
     PQclear(result);
     return rc;
 }
@@ -154,22 +154,21 @@ tide_status cli_ledger_migrate(struct cli *cli)
     }
     if (rc == TIDE_OK)
         rc = cli_shared_open(cli, false, true);
-    /* The systems' tables too: whoever works later has no right to make any. */
+    /* The tables of the systems too: the role of a worker may not create tables. */
     if (rc == TIDE_OK)
         rc = cli_shared_hint(cli, cli_systems_tables(cli));
     if (rc == TIDE_INVALID && cli->exit_code != CLI_EXIT_USAGE)
         (void)snprintf(cli->hint, sizeof cli->hint,
                        "Check the names in the URL, and run this as the owner of the database: "
-                       "only that one makes tables and grants rights.");
+                       "only the owner can create tables and grant rights.");
     if (rc == TIDE_OK && role != NULL)
         rc = grant_role(cli, role);
     if (rc != TIDE_OK)
         return rc;
     if (!cli->quiet) {
-        cli_print(cli, "the tables of %s are those of tidemark %s\n", cli_shared_name(cli),
-                  TIDE_VERSION);
+        cli_print(cli, "the tables of %s are at version %s\n", cli_shared_name(cli), TIDE_VERSION);
         if (role != NULL)
-            cli_print(cli, "role %s may work on them\n", role);
+            cli_print(cli, "role %s has the rights of a worker\n", role);
     }
     tide_json_set_cstr(&cli->json, "ledger", cli_shared_name(cli));
     tide_json_set_cstr(&cli->json, "version", TIDE_VERSION);

@@ -1,4 +1,4 @@
-/* tidemark jobs list|show|explain|stats: looking at the ledger (E1.11). */
+/* jobs.c - `tidemark jobs list|show|explain|stats`: reading the ledger (E1.11). */
 #include "cli/cli.h"
 #include "ledger/outcome.h"
 #include "base/limits.h"
@@ -23,7 +23,7 @@ static void time_set(tide_json *json, const char *key, uint64_t unix_ms)
         tide_json_set_u64(json, key, unix_ms);
 }
 
-/* The fields of a job, in a list and alone. */
+/* The fields of a job, in `list` and in `show`. */
 static void job_to_json(const struct tide_job_row *row, tide_json *job)
 {
     tide_json_object(job);
@@ -112,8 +112,8 @@ static tide_status list_filter(struct cli *cli, struct tide_job_filter *filter)
         rc = cli_number(cli, cli_flag(cli, "before"), "--before", &before);
     if (rc == TIDE_OK && (limit == 0 || limit > CLI_LIST_MAX)) {
         cli->exit_code = CLI_EXIT_USAGE;
-        rc = cli_fail(cli, TIDE_INVALID, "Page with --before.", "--limit must be between 1 and %d",
-                      CLI_LIST_MAX);
+        rc = cli_fail(cli, TIDE_INVALID, "Use --before for the next page.",
+                      "--limit must be between 1 and %d", CLI_LIST_MAX);
     }
     if (rc == TIDE_OK)
         rc = cli_ledger_read(cli);
@@ -163,7 +163,7 @@ static void print_field(struct cli *cli, const char *name, const char *value)
     cli_print(cli, "%-14s %s\n", name, value);
 }
 
-/* Text from outside without control characters, cut at the width of a page. */
+/* Text from outside, without control characters, cut at the width of a page. */
 static void print_text(struct cli *cli, const char *name, tide_text text)
 {
     char line[2001];
@@ -239,7 +239,7 @@ static bool take_holder(const struct tide_member *member, void *arg)
     return false;
 }
 
-/* Who runs it, on a ledger that many processes share. */
+/* Which process runs it, on a shared ledger. */
 static tide_status show_holder(struct shown *shown)
 {
     struct cli *cli = shown->cli;
@@ -254,9 +254,10 @@ static tide_status show_holder(struct shown *shown)
 
 static tide_status no_job(struct cli *cli, uint64_t id)
 {
-    return cli_fail(cli, TIDE_NOT_FOUND,
-                    "Finished jobs are purged after a while; `tidemark jobs list` shows the rest.",
-                    "there is no job %" PRIu64, id);
+    return cli_fail(
+        cli, TIDE_NOT_FOUND,
+        "Finished jobs are purged (setting purge.after); `tidemark jobs list` shows the rest.",
+        "there is no job %" PRIu64, id);
 }
 
 tide_status cli_jobs_show(struct cli *cli)
@@ -286,7 +287,7 @@ enum { NEEDS_SHOWN_MAX = 20 };
 struct explained {
     struct cli *cli;
     bool found;
-    struct tide_job_row row; /* its texts are gone after the visit */
+    struct tide_job_row row; /* its texts are invalid after the visit */
     char kind[201], account[201], error[401];
     tide_json reasons;
     unsigned count;
@@ -311,8 +312,8 @@ static bool explain_row(const struct tide_job_row *row, void *arg)
     return false;
 }
 
-/* One reason: a word for programs, a sentence for people.  Takes `reason` when
- * it carries more fields; NULL: none. */
+/* One reason: a word for JSON, a sentence for display.  Takes ownership of `reason` if
+ * it has more fields; NULL: none. */
 static void reason_add(struct explained *e, const char *why, tide_json *reason, const char *text)
 {
     tide_json made;
@@ -333,7 +334,7 @@ static void explain_finished(struct explained *e)
     uint64_t id = e->row.id;
     switch (e->row.state) {
     case TIDE_ROW_DONE:
-        (void)snprintf(text, sizeof text, "it is done since %s",
+        (void)snprintf(text, sizeof text, "it finished %s",
                        cli_time(e->row.finished_unix_ms, when));
         break;
     case TIDE_ROW_FAILED:
@@ -344,18 +345,18 @@ static void explain_finished(struct explained *e)
         break;
     case TIDE_ROW_CANCELED:
         (void)snprintf(text, sizeof text,
-                       "it was canceled; revive it with `tidemark jobs retry %" PRIu64 "`", id);
+                       "it was canceled; retry it with `tidemark jobs retry %" PRIu64 "`", id);
         break;
     default:
-        (void)snprintf(text, sizeof text, "it is running since %s, attempt %u of %u, last beat %s",
-                       cli_time(e->row.started_unix_ms, when), e->row.attempts + 1,
-                       e->row.attempts_max,
-                       e->row.beat_unix_ms == 0 ? "none yet" : cli_time(e->row.beat_unix_ms, beat));
+        (void)snprintf(
+            text, sizeof text, "it has been running since %s, attempt %u of %u, last beat %s",
+            cli_time(e->row.started_unix_ms, when), e->row.attempts + 1, e->row.attempts_max,
+            e->row.beat_unix_ms == 0 ? "none yet" : cli_time(e->row.beat_unix_ms, beat));
     }
     reason_add(e, tide_row_state_name(e->row.state), NULL, text);
 }
 
-/* E2.2: what it waits for; a failed one is named with its remedy. */
+/* E2.2: the jobs it waits for; a failed one is shown with its remedy. */
 static tide_status explain_needs(struct explained *e)
 {
     struct tide_need needs[NEEDS_SHOWN_MAX];
@@ -394,7 +395,7 @@ static bool explain_account_row(const struct tide_account_row *row, void *arg)
         return true;
     if (row->halted) {
         (void)snprintf(text, sizeof text,
-                       "account %s is halted since %s: %s; lift it with `tidemark account resume "
+                       "account %s is halted since %s: %s; resume it with `tidemark account resume "
                        "%s`",
                        row->name, cli_time(row->halted_unix_ms, when),
                        row->halt_reason[0] ? row->halt_reason : "no reason given", row->name);
@@ -402,7 +403,7 @@ static bool explain_account_row(const struct tide_account_row *row, void *arg)
     }
     if (row->paused) {
         (void)snprintf(text, sizeof text,
-                       "account %s is paused; lift it with `tidemark jobs resume --account %s`",
+                       "account %s is paused; resume it with `tidemark jobs resume --account %s`",
                        row->name, row->name);
         reason_add(e, "account_paused", NULL, text);
     }
@@ -428,8 +429,8 @@ static tide_status explain_holds(struct explained *e)
     tide_status rc = tide_ledger_kind_find(cli->ledger, e->kind, &kind, &paused, &cli->err);
     if (rc == TIDE_OK && paused) {
         (void)snprintf(text, sizeof text,
-                       "kind %s is paused; lift it with `tidemark jobs resume --kind %s`", e->kind,
-                       e->kind);
+                       "kind %s is paused; resume it with `tidemark jobs resume --kind %s`",
+                       e->kind, e->kind);
         reason_add(e, "kind_paused", NULL, text);
     }
     if (rc == TIDE_OK && e->row.account != 0)
@@ -437,7 +438,7 @@ static tide_status explain_holds(struct explained *e)
     return rc;
 }
 
-/* What its account's server said last; beside an engine that one tells it. */
+/* The last call of its account, from the ledger; a running engine reports it itself. */
 static void explain_outcome(struct explained *e)
 {
     struct tide_outcome outcome;
@@ -453,7 +454,7 @@ static void explain_outcome(struct explained *e)
     reason_add(e, "last_call_failed", NULL, text);
 }
 
-/* Who of a fleet would run it. */
+/* Which member of a fleet would run it. */
 struct holder {
     const struct explained *e;
     uint64_t owner;
@@ -480,7 +481,7 @@ static bool holder_member(const struct tide_member *member, void *arg)
     return true;
 }
 
-/* The processes are on other machines, and each knows its own lanes and quota only. */
+/* The members are on other machines, and each knows only its own lanes and quota. */
 static tide_status explain_fleet(struct explained *e)
 {
     struct holder holder = {.e = e};
@@ -497,19 +498,20 @@ static tide_status explain_fleet(struct explained *e)
         return rc;
     if (holder.alive == 0)
         reason_add(e, "no_member", NULL,
-                   "it could run, but no process works on this ledger: start `tidemark worker`");
+                   "it could run, but no member works on this ledger: start `tidemark worker`");
     else if (e->row.account == 0)
-        reason_add(e, "free", NULL, "any process of the fleet that knows its kind may take it");
+        reason_add(e, "free", NULL, "any member of the fleet that knows its kind may take it");
     else if (holder.name[0] != '\0') {
         (void)snprintf(text, sizeof text,
-                       "%s holds account %s and runs it when quota and order allow", holder.name,
-                       e->account);
+                       "%s has leased account %s and runs the job when quota and order allow",
+                       holder.name, e->account);
         reason_add(e, "held", NULL, text);
     } else {
-        (void)snprintf(text, sizeof text,
-                       "nobody holds account %s: start `tidemark worker` on the machine that has "
-                       "its archive%s%s",
-                       e->account, holder.archive[0] ? " " : "", holder.archive);
+        (void)snprintf(
+            text, sizeof text,
+            "no member has leased account %s: start `tidemark worker` on the machine that has "
+            "its archive%s%s",
+            e->account, holder.archive[0] ? " " : "", holder.archive);
         reason_add(e, "not_held", NULL, text);
     }
     return TIDE_OK;
@@ -647,7 +649,7 @@ static bool stats_row(const struct tide_job_count *row, void *arg)
     return true;
 }
 
-/* What happened to an account in all its runs (M4). */
+/* The totals of an account over all its runs (M4). */
 static bool stats_account(const struct tide_account_row *row, void *arg)
 {
     struct stats_accounts *list = arg;
@@ -663,8 +665,8 @@ static bool stats_account(const struct tide_account_row *row, void *arg)
 
 static tide_status stats_totals(struct cli *cli)
 {
-    static const char *const headings[] = {"ACCOUNT",     "API CALLS",  "REFUSED",  "FAILED JOBS",
-                                           "TRIED AGAIN", "SPLIT JOBS", "BAD ITEMS"};
+    static const char *const headings[] = {"ACCOUNT", "API CALLS",  "REFUSED",  "FAILED JOBS",
+                                           "RETRIED", "SPLIT JOBS", "BAD ITEMS"};
     struct stats_accounts list = {.mem = cli->mem};
     tide_json accounts;
     tide_json_array(&accounts);

@@ -1,6 +1,6 @@
-/* tidemark jobs retry|cancel|accept|pause|resume|purge: changing the ledger, through
- * the running engine when there is one.  A ledger that many processes share is changed
- * directly, and they are told. */
+/* jobs_change.c - `tidemark jobs retry|cancel|accept|pause|resume|purge`: change the ledger,
+ * through the running engine if there is one.  A shared ledger is changed directly, with a hint
+ * to all its members. */
 #include "cli/cli.h"
 
 #include "base/check.h"
@@ -37,8 +37,9 @@ static tide_status filter_of_flags(struct cli *cli, struct tide_control_filter *
         return rc;
     if (cli->arguments_count == 0 && cli->values_count == 0) {
         cli->exit_code = CLI_EXIT_USAGE;
-        return cli_fail(cli, TIDE_INVALID, "Name an ID, --kind, --account, --state, or say --all.",
-                        "which jobs?");
+        return cli_fail(cli, TIDE_INVALID,
+                        "Give an ID, --kind, --account, --state, --cycle or --all.",
+                        "no jobs selected");
     }
     return TIDE_OK;
 }
@@ -69,7 +70,8 @@ static tide_status ask_with_filter(struct cli *cli, tide_control_op op, struct c
 /* ---- writing ourselves -------------------------------------------------------------- */
 
 struct account_ids {
-    uint32_t ids[TIDE_HINTS_ACCOUNTS_MAX + 1]; /* one more: then everybody looks at everything */
+    uint32_t ids[TIDE_HINTS_ACCOUNTS_MAX +
+                 1]; /* one more than fits: then all members check everything */
     size_t count;
 };
 
@@ -80,8 +82,8 @@ static bool account_note(const struct tide_account_row *row, void *arg)
     return accounts->count <= TIDE_HINTS_ACCOUNTS_MAX;
 }
 
-/* Canceling is news about jobs that run.  The others made something ready: of the account
- * that was named, or of any. */
+/* Sends hints to all members.  A cancel concerns running jobs; the other changes made jobs ready:
+ * of the named account, or of any. */
 static tide_status tell_all(struct cli *cli, tide_control_op op, tide_tx *tx,
                             const struct tide_job_filter *filter)
 {
@@ -97,7 +99,7 @@ static tide_status tell_all(struct cli *cli, tide_control_op op, tide_tx *tx,
     return rc;
 }
 
-/* On state.db the next engine does it when it opens; a fleet never closes. */
+/* On state.db the next engine does this when it opens; a fleet may run without a restart. */
 static tide_status cursors_advance(struct cli *cli, tide_tx *tx, const struct tide_changes *changes)
 {
     tide_status rc = TIDE_OK;
@@ -138,12 +140,12 @@ static tide_status write_slice(struct cli *cli, tide_control_op op,
     }
     rc = tide_tx_commit(tx, &cli->err);
     if (rc == TIDE_OK && op == TIDE_OP_CANCEL)
-        change->running_count = running; /* all that run, again in each slice */
+        change->running_count = running; /* each slice counts all running jobs again */
     return rc;
 }
 
-/* Rows of a dead engine go back first, so that they can be canceled like any
- * other: we hold the lock, therefore nobody runs them (E1.7). */
+/* Reclaims the rows of a dead engine first, so that they can be canceled like any
+ * other: we hold the lock, therefore no engine runs them (E1.7). */
 static tide_status reclaim_all(struct cli *cli, struct tide_changes *changes)
 {
     size_t count = TIDE_CLAIM_MAX;
@@ -180,7 +182,7 @@ static tide_status write_with_filter(struct cli *cli, tide_control_op op, struct
         size_t count = 0;
         rc = write_slice(cli, op, &filter, change, &changes, &count);
         if (rc == TIDE_BUSY && cli->shared != NULL && ++lost < LOST_MAX) {
-            rc = TIDE_OK; /* against another process: again */
+            rc = TIDE_OK; /* conflict with another process: try again */
             continue;
         }
         change->count += rc == TIDE_OK ? count : 0;
@@ -218,7 +220,7 @@ static tide_status explain_none(struct cli *cli, uint64_t id, const char *verb)
     if (rc != TIDE_OK)
         return rc;
     if (!one.found)
-        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark jobs list` shows the jobs there are.",
+        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark jobs list` shows the jobs.",
                         "there is no job %" PRIu64, id);
     cli_print(cli, "job %" PRIu64 " is %s: nothing to %s\n", id, tide_row_state_name(one.state),
               verb);
@@ -246,9 +248,9 @@ static tide_status change_jobs(struct cli *cli, tide_control_op op, const char *
         cli_print(cli, "%s %" PRIu64 " job%s%s\n", past, change.count, change.count == 1 ? "" : "s",
                   change.by_engine || cli->shared != NULL || op != TIDE_OP_RETRY
                       ? ""
-                      : "; no engine is running, they start with the next one");
+                      : "; no engine is running, the next one starts them");
     if (change.running_count > 0 && !cli->quiet)
-        cli_print(cli, "%zu running job%s told to stop\n", change.running_count,
+        cli_print(cli, "%zu running job%s asked to stop\n", change.running_count,
                   change.running_count == 1 ? " is" : "s are");
     tide_json_array(&running);
     for (size_t i = 0; i < change.running_count; i++)
@@ -311,8 +313,8 @@ static tide_status pause_set(struct cli *cli, bool paused)
     bool runs = false;
     if ((named.kind == NULL && named.account == NULL) ||
         (named.account != NULL && named.account[0] == '\0')) {
-        return cli_wrong(cli, "Name --kind KIND or --account ACCOUNT or both.", "%s what?",
-                         paused ? "pause" : "resume");
+        return cli_wrong(cli, "Give --kind KIND, --account ACCOUNT or both.",
+                         "no kind or account to %s", paused ? "pause" : "resume");
     }
     tide_control_request(paused ? TIDE_OP_PAUSE : TIDE_OP_RESUME, &request);
     if (named.kind != NULL)
@@ -387,7 +389,7 @@ tide_status cli_jobs_purge(struct cli *cli)
         older_ms = tide_setting_u64(cli->settings, TIDE_SET_PURGE_AFTER);
     else if (!tide_duration_parse(tide_text_of(flag), &older_ms)) {
         cli->exit_code = CLI_EXIT_USAGE;
-        return cli_fail(cli, TIDE_INVALID, "Write it as 12h or 7d.",
+        return cli_fail(cli, TIDE_INVALID, "Write a duration such as 12h or 7d.",
                         "--older-than \"%.40s\" is not a duration", flag);
     }
     tide_control_request(TIDE_OP_PURGE, &request);
@@ -403,8 +405,9 @@ tide_status cli_jobs_purge(struct cli *cli)
     if (!cli->quiet)
         cli_print(cli, "removed %" PRIu64 " finished job%s\n", count, count == 1 ? "" : "s");
     if (!cli->quiet && cli->shared != NULL)
-        cli_print(cli,
-                  "A shared ledger drops whole days (UTC): those of which nothing is younger.\n");
+        cli_print(
+            cli,
+            "A shared ledger removes whole days (UTC), once all jobs of a day are that old.\n");
     tide_json_set_u64(&cli->json, "count", count);
     tide_json_set_bool(&cli->json, "engine", runs);
     return TIDE_OK;

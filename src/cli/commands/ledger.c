@@ -1,4 +1,5 @@
-/* tidemark backup, tidemark ledger check.  A shared ledger is backed up by its server. */
+/* ledger.c - `tidemark backup` and `tidemark ledger check`.  A shared ledger is backed up with the
+ * tools of its server. */
 #include "cli/commands/backup_systems.h"
 
 #include "base/clocktext.h"
@@ -18,25 +19,27 @@ static tide_status backup_ledger(struct cli *cli, const char *path)
     struct stat info;
     tide_status rc = cli_ledger_choose(cli);
     if (rc == TIDE_OK && cli->shared != NULL)
-        return cli_fail(cli, TIDE_INVALID,
-                        "Use pg_dump, or the server's own backups; `tidemark backup DIR` copies "
-                        "the archives that are here.",
-                        "the ledger is not a file: it is %.200s", cli_shared_name(cli));
+        return cli_fail(
+            cli, TIDE_INVALID,
+            "Use pg_dump or the server's own backups; `tidemark backup DIR` copies the archives "
+            "of this home.",
+            "the ledger is not a file but a database: %.200s", cli_shared_name(cli));
     if (rc == TIDE_OK)
         rc = cli_ledger_read(cli);
     if (rc != TIDE_OK)
         return rc;
     if (lstat(path, &info) == 0)
-        return cli_fail(cli, TIDE_EXISTS, "A backup never overwrites: name a new file.",
+        return cli_fail(cli, TIDE_EXISTS, "A backup never overwrites a file: name a new file.",
                         "%.300s exists already", path);
     if (errno != ENOENT)
         return cli_hint(cli, tide_error_os(&cli->err, errno, "cannot write %.200s", path),
                         "Name a file in a directory that exists.");
     rc = tide_ledger_backup(cli->ledger, path, &cli->err);
     if (rc != TIDE_OK)
-        return cli_hint(cli, rc, "Check that the directory exists, is yours and has room.");
+        return cli_hint(cli, rc,
+                        "Check that the directory exists, belongs to you and has free space.");
     if (stat(path, &info) != 0)
-        return cli_hint(cli, tide_error_os(&cli->err, errno, "the copy %.200s is gone", path),
+        return cli_hint(cli, tide_error_os(&cli->err, errno, "cannot find the copy %.200s", path),
                         "Try again with another file.");
     tide_size_human((uint64_t)info.st_size, size);
     if (!cli->quiet)
@@ -64,7 +67,7 @@ static bool same_place(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
-/* A copy over what is being copied, or over another home, would be the end of it. */
+/* Refuses a target that is this home or another one: the copy would destroy it. */
 static tide_status check_target(struct cli *cli, const char *dir)
 {
     char path[CLI_PATH_BYTES];
@@ -75,21 +78,21 @@ static tide_status check_target(struct cli *cli, const char *dir)
     if (same_place(dir, cli->state_dir) || same_place(dir, cli->data_dir) ||
         lstat(path, &info) == 0)
         return cli_fail(cli, TIDE_INVALID, "Name another directory for the copy.",
-                        "%.300s is a directory that tidemark works in", dir);
+                        "%.300s is the directory of a tidemark home", dir);
     if (stat(dir, &info) == 0 && !S_ISDIR(info.st_mode))
         return cli_fail(cli, TIDE_INVALID, "Name a directory, or a new file that ends in .db.",
                         "%.300s is a file", dir);
     return cli_hint(cli, tide_dir_make(cli->world, dir, &cli->err),
-                    "Name a directory that can be made and written to.");
+                    "Name a directory that can be created and written.");
 }
 
-/* First of all: what it says was done is in the shards that are copied after it. */
+/* The ledger is copied first: the shards, copied after it, contain all that it records as done. */
 static tide_status ledger_first(struct backing_up *backing, char partial[CLI_PATH_BYTES])
 {
     struct cli *cli = backing->cli;
     struct stat info;
     if (cli->shared != NULL || stat(cli->ledger_path, &info) != 0)
-        return TIDE_OK; /* an archive that was only imported into */
+        return TIDE_OK; /* a home that only imported mail has no ledger */
     tide_status rc = backup_join(cli, partial, backing->dir, "state.new");
     if (rc == TIDE_OK)
         rc = tide_room_check(cli->world, backing->dir, cli_free_min(cli) + (uint64_t)info.st_size,
@@ -106,8 +109,8 @@ static tide_status ledger_first(struct backing_up *backing, char partial[CLI_PAT
     return rc;
 }
 
-/* Last of all: until here the old copy of the ledger stands beside newer shards, which is
- * harmless. */
+/* The ledger is put in place last: until then the old copy of the ledger is next to newer shards,
+ * which is harmless. */
 static tide_status ledger_last(struct backing_up *backing, const char *partial)
 {
     struct cli *cli = backing->cli;
@@ -152,12 +155,12 @@ static void report(struct backing_up *backing)
     char size[TIDE_SIZE_TEXT_BYTES];
     tide_size_human(backing->ledger_bytes + done->bytes, size);
     cli_print(cli,
-              "copied to %s: %s; %" PRIu64 " files, %" PRIu64 " more were there already; "
+              "copied to %s: %s; %" PRIu64 " files, %" PRIu64 " more were already there; "
               "%u archive%s with %" PRIu64 " messages and %" PRIu64 " rows of search analytics\n",
               backing->dir, size, done->copied, done->same, done->archives,
               done->archives == 1 ? "" : "s", done->messages, done->rows);
     if (cli->shared != NULL)
-        cli_print(cli, "The ledger is not copied: back up %s by the server's own means.\n",
+        cli_print(cli, "The ledger is not copied: back up %s with the tools of its server.\n",
                   cli_shared_name(cli));
     cli_print(cli, "Sign-ins are not copied: after `tidemark restore %s`, sign in again.\n",
               backing->dir);
@@ -200,14 +203,14 @@ static tide_status backup_all(struct cli *cli, const char *dir)
             (void)tide_file_remove(cli->world, partial, NULL);
         return cli_hint(cli, rc,
                         rc == TIDE_DISK_FULL
-                            ? "Make room there, or name another disk; then run it again."
-                            : "What was copied stays; run the command again to go on.");
+                            ? "Free space there, or name another disk; then run it again."
+                            : "What was copied stays; run the command again to resume.");
     }
     report(&backing);
     return TIDE_OK;
 }
 
-/* A name that ends in .db is a file for the ledger; anything else a directory for all. */
+/* A name that ends in .db is a file for the ledger; any other a directory for everything. */
 tide_status cli_backup(struct cli *cli)
 {
     const char *target = cli->arguments[0];
@@ -242,11 +245,12 @@ tide_status cli_ledger_verify(struct cli *cli)
         tide_json_set_bool(&cli->json, "good", good);
         tide_json_set(&cli->json, "problems", &list);
         cli_print(cli, "%s%s", tide_buf_cstr(&problems),
-                  good                  ? "the ledger is good\n"
-                  : cli->shared != NULL ? "Stop the workers, keep a dump of it, and restore one "
-                                          "from before.\n"
-                                        : "Keep this file, and restore a copy made by `tidemark "
-                                          "backup`.\n");
+                  good ? "the ledger is good\n"
+                  : cli->shared != NULL
+                      ? "Stop the workers, keep a dump of the ledger, and restore an "
+                        "older one.\n"
+                      : "Keep this file, and restore a copy made by `tidemark "
+                        "backup`.\n");
         cli->exit_code = good ? CLI_EXIT_DONE : CLI_EXIT_FAILED;
     }
     tide_buf_done(&problems);

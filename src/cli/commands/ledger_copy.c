@@ -1,4 +1,4 @@
-/* tidemark ledger copy. */
+/* ledger_copy.c - `tidemark ledger copy`. */
 #include "cli/cli.h"
 
 #include "base/clocktext.h"
@@ -60,7 +60,7 @@ static const char *compared(const struct tide_copy_table *table)
 
 static void show_tables(struct cli *cli, const struct tide_copy_report *report, bool both)
 {
-    static const char *const headings[] = {"TABLE", "ROWS", "IN THE TARGET", "COMPARED"};
+    static const char *const headings[] = {"TABLE", "ROWS", "IN TARGET", "COMPARED"};
     tide_json list;
     tide_json_array(&list);
     cli_table_begin(cli, headings, both ? 4 : 2);
@@ -93,7 +93,7 @@ static void show_tables(struct cli *cli, const struct tide_copy_report *report, 
         if (report->tables[i].difference[0] != '\0')
             cli_print(cli, "%s: %s\n", report->tables[i].name, report->tables[i].difference);
     if (report->left_out[0] != '\0')
-        cli_print(cli, "Not copied, because these tables are not Tidemark's: %s\n",
+        cli_print(cli, "Not copied, because these tables do not belong to Tidemark: %s\n",
                   report->left_out);
     tide_json_set(&cli->json, "tables", &list);
     tide_json_set_u64(&cli->json, "rows", report->rows);
@@ -110,13 +110,14 @@ static void show_copied(struct cli *cli, const struct tide_copy_report *report)
               seconds > 0 ? (double)report->rows_copied / seconds : 0.0,
               (double)report->compare_ms / 1000);
     if (report->rows_resumed > 0)
-        cli_print(cli, "%" PRIu64 " rows more were there from a run that did not end.\n",
+        cli_print(cli, "%" PRIu64 " more rows were already there from an unfinished run.\n",
                   report->rows_resumed);
     if (report->restarted)
-        cli_print(cli, "What an unfinished copy had left was thrown away first.\n");
-    cli_print(cli, "The source is as it was. Archives and sign-ins are not part of a ledger.\n");
+        cli_print(cli, "What an unfinished copy had left was discarded first.\n");
+    cli_print(cli, "The source was not changed. Archives and sign-ins are not part of a ledger.\n");
     if (tide_ledger_is_postgres(cli->arguments[1]))
-        cli_print(cli, "`tidemark ledger migrate --role NAME` lets a worker's role in.\n");
+        cli_print(cli,
+                  "`tidemark ledger migrate --role NAME` grants a role the rights of a worker.\n");
     tide_json_set_u64(&cli->json, "rows_copied", report->rows_copied);
     tide_json_set_u64(&cli->json, "rows_resumed", report->rows_resumed);
     tide_json_set_bool(&cli->json, "restarted", report->restarted);
@@ -130,10 +131,9 @@ static tide_status advise(struct cli *cli, tide_status rc)
     switch (rc) {
     case TIDE_CANCELED:
     case TIDE_NETWORK:
-        return cli_hint(cli, rc, "Run the same command again: it goes on where it was.");
+        return cli_hint(cli, rc, "Run the same command again: it resumes.");
     case TIDE_DISK_FULL:
-        return cli_hint(cli, rc,
-                        "Make room there and run the same command again: it goes on where it was.");
+        return cli_hint(cli, rc, "Free space there and run the same command again: it resumes.");
     case TIDE_NOT_FOUND:
         return cli_hint(cli, rc, "Name the state.db of a home, or a postgres:// URL.");
     case TIDE_BUSY:
@@ -142,13 +142,13 @@ static tide_status advise(struct cli *cli, tide_status rc)
         return cli_hint(cli, rc, "Use the newer version of tidemark.");
     case TIDE_AUTH:
         cli->exit_code = CLI_EXIT_FAILED; /* the database refuses, not an account's provider */
-        return cli_hint(cli, rc, "Give user and password by PGUSER and ~/.pgpass.");
+        return cli_hint(cli, rc, "Give user and password in PGUSER and ~/.pgpass.");
     case TIDE_INVALID:
-        return cli_hint(cli, rc,
-                        "A copy into PostgreSQL is made by the owner of the database. Nothing of "
-                        "the source was changed.");
+        return cli_hint(
+            cli, rc,
+            "Only the owner of the database can copy into PostgreSQL. The source was not changed.");
     default:
-        return cli_hint(cli, rc, "Nothing of the source was changed.");
+        return cli_hint(cli, rc, "The source was not changed.");
     }
 }
 
@@ -166,7 +166,7 @@ tide_status cli_ledger_copy(struct cli *cli)
     }
     struct tide_copy_report *report = tide_mem_new(cli->mem, sizeof *report);
     if (report == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory and try again.", "no memory");
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory and try again.", "out of memory");
     const struct tide_ledger_copy copy = {
         .from = cli->arguments[0],
         .to = cli->arguments[1],
@@ -180,7 +180,7 @@ tide_status cli_ledger_copy(struct cli *cli)
     tide_status rc = TIDE_OK;
     if (verify && (dry_run || copy.restart))
         rc = cli_wrong(cli, "Give one of them.",
-                       "--verify copies nothing: it goes with neither --dry-run nor --restart");
+                       "--verify copies nothing and cannot be used with --dry-run or --restart");
     else if (verify)
         rc = tide_ledger_compare(cli->world, &copy, cli->mem, report, &cli->err);
     else if (dry_run)

@@ -1,4 +1,4 @@
-/* tidemark log: what the engine did, from the log files of this home (E9.4). */
+/* log.c - `tidemark log`: what engines did, from the log files of this home (E9.4). */
 #include "cli/log_file.h"
 
 #include <errno.h>
@@ -34,11 +34,11 @@ static tide_status flags_read(struct log_view *view)
     view->limit = LIMIT_DEFAULT;
     if (level != NULL &&
         (!tide_log_level_parse(tide_text_of(level), &view->level) || view->level == TIDE_LOG_NONE))
-        return cli_wrong(cli, "There are debug, info, warn and error.",
-                         "--level: there is no %.40s", level);
+        return cli_wrong(cli, "Levels: debug, info, warn, error.", "there is no level \"%.40s\"",
+                         level);
     tide_status rc = limit == NULL ? TIDE_OK : cli_number(cli, limit, "--limit", &view->limit);
     if (rc == TIDE_OK && (view->limit == 0 || view->limit > CLI_LIST_MAX))
-        return cli_wrong(cli, "Name a smaller one.", "--limit must be between 1 and %d",
+        return cli_wrong(cli, "Use a smaller number.", "--limit must be between 1 and %d",
                          CLI_LIST_MAX);
     return rc;
 }
@@ -60,7 +60,7 @@ static bool wanted(const struct log_view *view, const json_t *line)
 
 /* ---- printing ---- */
 
-/* Values come from servers and mail: whatever is not plain is quoted and escaped. */
+/* Values come from servers and mail: what is not plain is quoted and escaped. */
 static void print_value(FILE *to, const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -104,7 +104,7 @@ static tide_status print_kept(struct log_view *view, bool lines_only)
     size_t bytes = 0;
     FILE *memory = open_memstream(&text, &bytes);
     if (memory == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Name a smaller --limit.", "no memory for the log");
+        return cli_fail(cli, TIDE_NO_MEMORY, "Use a smaller --limit.", "out of memory for the log");
     const uint64_t first = view->count > view->limit ? view->count - view->limit : 0;
     for (uint64_t at = first; at < view->count; at++) {
         json_t *line = view->lines[at % view->limit];
@@ -154,7 +154,7 @@ static void keep(struct log_view *view, const char *text, size_t bytes)
     *place = line;
 }
 
-/* Reads whole lines from where the file stands; half a line at its end is left for later. */
+/* Reads whole lines from the current position; an incomplete line at the end is left for later. */
 static void read_lines(struct log_view *view, FILE *from)
 {
     char *text = NULL;
@@ -232,7 +232,7 @@ tide_status cli_log(struct cli *cli)
         return rc;
     view.lines = calloc(view.limit, sizeof(json_t *));
     if (view.lines == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Name a smaller --limit.", "no memory for the log");
+        return cli_fail(cli, TIDE_NO_MEMORY, "Use a smaller --limit.", "out of memory for the log");
     bool any = false;
     for (unsigned number = FILES_MAX; number > 0; number--) {
         FILE *older = open_log(cli, number);
@@ -252,7 +252,8 @@ tide_status cli_log(struct cli *cli)
     } else {
         rc = print_kept(&view, false);
         if (file == NULL && !any && why != ENOENT)
-            rc = cli_fail(cli, TIDE_IO, "Name the home of the process that wrote it: --home DIR.",
+            rc = cli_fail(cli, TIDE_IO,
+                          "Name the home of the process that wrote it with --home DIR.",
                           "%.200s/" CLI_LOG_NAME ": %s", cli->state_dir, strerror(why));
         else if (view.count == 0 && !cli->quiet)
             cli_print(cli, "no lines in %s/" CLI_LOG_NAME "\n", cli->state_dir);

@@ -1,17 +1,18 @@
-/* tidemark restore DIR: a home out of a copy that `tidemark backup DIR` made (M17).
+/* restore.c - `tidemark restore DIR`: a home from a copy made by `tidemark backup DIR` (M17).
  *
  * Steps, each durable before the next begins:
- *   1  restore.pending says "copy".  From here on every other command is refused.
- *   2  archives, settings and ledger are copied beside their places, as NAME.restoring, and read
- *      back.  The old home is untouched: a damaged copy ends here, and the mark is removed.
- *   3  restore.pending says "move", with the number N of this restore.
- *   4  for archives, settings and at last the ledger: what is there takes the name NAME.before-N,
- *      NAME.restoring takes the place.
- *   5  restore.pending is removed.
+ *   1  write "copy" to restore.pending.  From now on every other command is refused.
+ *   2  copy archives, settings and ledger next to their places, as NAME.restoring, and read them
+ *      back.  The old home is unchanged: with a damaged copy the restore ends here, and
+ *      restore.pending is removed.
+ *   3  write "move" to restore.pending, with the number N of this restore.
+ *   4  for archives, settings and finally the ledger: rename what is there to NAME.before-N, and
+ *      NAME.restoring to NAME.
+ *   5  remove restore.pending.
  *
- * R1  killed during 1 or 2, the old home is whole; the command begins again.
- * R2  killed during 3 to 5, everything of both homes is there under one of its names; the command
- *     goes on with 4, which does nothing twice: a NAME.restoring that is gone was moved.
+ * R1  killed during 1 or 2: the old home is complete; the command starts over.
+ * R2  killed during 3 to 5: every file of both homes exists under one of its names; the command
+ *     resumes with 4, which does nothing twice: a missing NAME.restoring was already moved.
  * R3  nothing of an old home is removed.
  */
 #include "cli/commands/backup_systems.h"
@@ -37,7 +38,7 @@ struct restoring {
     struct cli *cli;
     const char *dir;
     uint64_t number; /* N */
-    bool moving;     /* a former run came as far as step 3 */
+    bool moving;     /* an earlier run reached step 3 */
     bool replace;
     char pending[CLI_PATH_BYTES];
     char archive[CLI_PATH_BYTES];
@@ -118,7 +119,7 @@ static tide_status check_source(struct restoring *self)
     if (same_place(self->dir, cli->state_dir) || same_place(self->dir, cli->data_dir) ||
         exists(lock))
         return cli_fail(cli, TIDE_INVALID, "Name a directory that `tidemark backup DIR` made.",
-                        "%.300s is a directory that tidemark works in", self->dir);
+                        "%.300s is the directory of a tidemark home", self->dir);
     if (!exists(ledger) && !has_entries(cli, archive))
         return cli_fail(cli, TIDE_NOT_FOUND, "Name a directory that `tidemark backup DIR` made.",
                         "there is no copy of a home in %.300s", self->dir);
@@ -130,15 +131,16 @@ static tide_status check_home(struct restoring *self)
     struct cli *cli = self->cli;
     if (self->replace || (!exists(cli->ledger_path) && !has_entries(cli, self->archive)))
         return TIDE_OK;
-    return cli_fail(cli, TIDE_EXISTS,
-                    "Nothing was changed. Restore into a new home with --home DIR, or put what is "
-                    "here aside with --replace.",
-                    "there is a home already: %.150s, %.150s", cli->ledger_path, self->archive);
+    return cli_fail(
+        cli, TIDE_EXISTS,
+        "Nothing was changed. Restore into a new home with --home DIR, or move the existing "
+        "one aside with --replace.",
+        "a home already exists: %.150s, %.150s", cli->ledger_path, self->archive);
 }
 
 /* ---- copying ---- */
 
-/* What a former attempt left: files, and directories of one level. */
+/* Removes what an earlier attempt left: files, and directories of one level. */
 static void remove_staged(struct restoring *self, const char *path, int depth);
 
 struct removing {
@@ -214,7 +216,7 @@ static tide_status copy_ledger(struct restoring *self)
     return rc;
 }
 
-/* Settings that are here stay, unless everything is replaced. */
+/* Existing settings stay, unless everything is replaced. */
 static tide_status copy_config(struct restoring *self)
 {
     struct cli *cli = self->cli;
@@ -268,7 +270,7 @@ static tide_status copy_all(struct restoring *self)
         return TIDE_OK;
     forget_copies(self);
     (void)tide_file_remove(cli->world, self->pending, NULL);
-    return cli_hint(cli, rc, "The home is as it was. Restore another copy, or make room.");
+    return cli_hint(cli, rc, "The home was not changed. Restore another copy, or free disk space.");
 }
 
 /* ---- moving ---- */
@@ -281,7 +283,7 @@ static tide_status put_aside(struct restoring *self, const char *place, bool say
         return TIDE_OK;
     (void)snprintf(aside, sizeof aside, "%s.before-%" PRIu64, place, self->number);
     if (exists(aside))
-        return cli_fail(cli, TIDE_EXISTS, "Move one of them away, and run the command again.",
+        return cli_fail(cli, TIDE_EXISTS, "Move one of them elsewhere, and run the command again.",
                         "both %.150s and %.150s exist", place, aside);
     if (say)
         cli_print(cli, "%s is now %s\n", place, aside);
@@ -293,7 +295,7 @@ static tide_status move_one(struct restoring *self, const char *place)
     char staged[STAGED_PATH_BYTES];
     staged_path(place, staged);
     if (!exists(staged))
-        return TIDE_OK; /* there was none, or it was moved */
+        return TIDE_OK; /* there was none, or it has been moved */
     const tide_status rc = put_aside(self, place, true);
     return rc == TIDE_OK ? tide_userfile_replace(staged, place, &self->cli->err) : rc;
 }
@@ -308,7 +310,7 @@ static tide_status move_all(struct restoring *self)
         rc = move_one(self, self->archive);
     if (rc == TIDE_OK)
         rc = move_one(self, cli->config_path);
-    /* The log of the old ledger is a part of it, and none of the new one. */
+    /* The write-ahead log of the old ledger belongs to it, not to the new one. */
     staged_path(cli->ledger_path, staged);
     static const char *const logs[] = {"-wal", "-shm"};
     for (size_t i = 0; rc == TIDE_OK && exists(staged) && i < 2; i++) {
@@ -330,7 +332,7 @@ static void tell(struct restoring *self)
     char size[TIDE_SIZE_TEXT_BYTES];
     tide_size_human(self->done.bytes, size);
     if (self->moving)
-        cli_print(cli, "finished the restore that was interrupted\n");
+        cli_print(cli, "finished the interrupted restore\n");
     else
         cli_print(cli,
                   "restored from %s: %s; %u archive%s with %" PRIu64 " messages and %" PRIu64
@@ -339,10 +341,10 @@ static void tell(struct restoring *self)
                   self->done.messages, self->done.rows);
     if (!self->moving && !self->has_ledger)
         cli_print(cli, cli->shared != NULL
-                           ? "The ledger is a shared one and was left alone.\n"
-                           : "The copy has no ledger: add the accounts again; what is stored is "
+                           ? "The ledger is shared and was not changed.\n"
+                           : "The copy has no ledger: add the accounts again; stored mail is "
                              "found.\n");
-    cli_print(cli, "Sign-ins are not in a copy: sign in again with `tidemark account add`.\n");
+    cli_print(cli, "Sign-ins are not part of a copy: sign in again with `tidemark account add`.\n");
     tide_json_set_cstr(&cli->json, "dir", self->dir);
     tide_json_set_bool(&cli->json, "finished", true);
     tide_json_set_u64(&cli->json, "archives", self->done.archives);
@@ -363,7 +365,7 @@ tide_status cli_restore(struct cli *cli)
         rc = backup_join(cli, self.archive, cli->data_dir, "archive");
     if (rc == TIDE_OK)
         rc = check_source(&self);
-    /* A restore that was begun is no home yet. */
+    /* An unfinished restore is not a home yet. */
     if (rc == TIDE_OK && !exists(self.pending))
         rc = check_home(&self);
     if (rc == TIDE_OK)

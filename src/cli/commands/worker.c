@@ -1,12 +1,12 @@
-/* tidemark worker: one process of a fleet (docs/fleet.md).
+/* worker.c - `tidemark worker`: one process of a fleet (docs/fleet.md).
  *
  * It runs an engine on a shared ledger with the kinds of mail and console, takes the
- * accounts whose archive is on this machine, and works until it is told to end.  What
- * happens is told on standard error, a line each, with --json an object each; a service
- * manager is told by its own means (notify.h).
+ * accounts whose archive is on this machine, and works until a signal stops it.  It logs
+ * events to standard error, one line each, with --json one object each; a service
+ * manager gets its state through notify.h.
  *
- * Signals are taken by this thread alone, at one place, so that nothing has to be safe
- * inside a handler. */
+ * Only this thread takes signals, at one place with sigtimedwait(), so that there is no
+ * code that must be safe inside a signal handler. */
 #include "cli/archive_here.h"
 #include "cli/log_file.h"
 #include "mail/commands/home.h"
@@ -28,7 +28,7 @@ enum {
     TICK_MS = 1000,
     ADOPT_MS = 60000, /* accounts may be added while we run */
     STOP_TICK_MS = 50,
-    STOP_MS_MAX = 60000, /* after that the engine's own end is waited for */
+    STOP_MS_MAX = 60000, /* after that closing the engine waits */
     AWAY_FIRST_MS = 250, /* between two attempts to reach the server */
     AWAY_MS_MAX = 5000,
     ACCOUNTS_MAX = 64,
@@ -44,7 +44,7 @@ struct worker {
     tide_mail *mail;
     tide_console *console;
     tide_log log;
-    char list[LIST_BYTES]; /* of --accounts, cut into names */
+    char list[LIST_BYTES]; /* of --accounts, split into names */
     const char *names[ACCOUNTS_MAX];
     uint64_t workers; /* 0: the setting */
     sigset_t signals;
@@ -69,7 +69,7 @@ static tide_status kinds_of_flag(struct worker *worker, const char *flag)
             worker->here.console = true;
         } else {
             cli->exit_code = CLI_EXIT_USAGE;
-            return cli_fail(cli, TIDE_INVALID, "There are mail and console.",
+            return cli_fail(cli, TIDE_INVALID, "Systems: mail, console.",
                             "--kinds: there is no \"%.*s\"", (int)(bytes > 60 ? 60 : bytes), at);
         }
         at = at[bytes] == '\0' ? NULL : at + bytes + 1;
@@ -89,7 +89,8 @@ static tide_status accounts_of_flag(struct worker *worker, const char *flag)
         if (comma != NULL)
             *comma = '\0';
         if (*at == '\0' || worker->here.accounts_count == ACCOUNTS_MAX)
-            return cli_fail(cli, TIDE_INVALID, "Write them as a@example.org,b@example.org.",
+            return cli_fail(cli, TIDE_INVALID,
+                            "Separate them with commas: a@example.org,b@example.org.",
                             "--accounts has an empty name, or more than %d", ACCOUNTS_MAX);
         worker->names[worker->here.accounts_count++] = at;
         at = comma == NULL ? NULL : comma + 1;
@@ -112,7 +113,7 @@ static tide_status flags_read(struct worker *worker)
     if (rc == TIDE_OK && workers != NULL &&
         (worker->workers == 0 || worker->workers > TIDE_WORKERS_MAX)) {
         cli->exit_code = CLI_EXIT_USAGE;
-        rc = cli_fail(cli, TIDE_INVALID, "Leave it out for the setting workers.count.",
+        rc = cli_fail(cli, TIDE_INVALID, "Omit it to use the setting workers.count.",
                       "--workers must be between 1 and %d", TIDE_WORKERS_MAX);
     }
     return rc;
@@ -184,7 +185,7 @@ static tide_status worker_open(struct worker *worker)
     rc = tide_engine_open(&options, &worker->engine, &cli->err);
     if (rc == TIDE_BUSY)
         return cli_hint(cli, rc,
-                        "One worker for a directory. Stop the other one, or name another "
+                        "A directory can have one worker. Stop the other one, or name another "
                         "directory with --home DIR.");
     if (rc == TIDE_OK)
         rc = systems_open(worker);
@@ -196,7 +197,7 @@ static tide_status worker_close(struct worker *worker)
     tide_error err = {TIDE_OK, 0, ""};
     const tide_status stopped = tide_engine_close(worker->engine);
     if (stopped == TIDE_TIMEOUT)
-        return stopped; /* a handler still uses all of it */
+        return stopped; /* a handler still uses it: free nothing */
     tide_status rc = tide_mail_close(worker->mail, &err);
     const tide_status console = tide_console_close(worker->console, &err);
     rc = rc == TIDE_OK ? console : rc;
@@ -219,7 +220,7 @@ static bool signal_waits(struct worker *worker, long wait_ms)
     return sigtimedwait(&worker->signals, NULL, &wait) > 0;
 }
 
-/* What is stored should be found, soon; a group of messages at a time. */
+/* Indexes stored messages, one group at a time, so that searches find them. */
 static tide_status index_some(struct worker *worker, bool *more_out)
 {
     uint64_t done = 0;
@@ -230,7 +231,7 @@ static tide_status index_some(struct worker *worker, bool *more_out)
     return rc;
 }
 
-/* What we no longer hold another process may want to open. */
+/* Closes archives of accounts that are no longer ours: another process may open them. */
 static void rest(struct worker *worker)
 {
     tide_error err = {TIDE_OK, 0, ""};
@@ -239,9 +240,9 @@ static void rest(struct worker *worker)
         rc = tide_mail_rest(worker->mail, &err);
     if (rc == TIDE_OK && worker->console != NULL)
         rc = tide_console_rest(worker->console, &err);
-    /* Nothing that was not durable was called done; the other accounts go on. */
+    /* Not fatal: only durable work was recorded as done; the other accounts continue. */
     if (rc != TIDE_OK)
-        tell(worker, TIDE_LOG_WARN, "an archive did not close well", "detail", err.text);
+        tell(worker, TIDE_LOG_WARN, "closing an archive failed", "detail", err.text);
 }
 
 static void adopt(struct worker *worker, uint64_t now_ms)
@@ -255,9 +256,9 @@ static void adopt(struct worker *worker, uint64_t now_ms)
     const tide_status rc = archive_here_adopt(cli, &worker->here, worker->secrets, &count);
     (void)snprintf(text, sizeof text, "%u", count);
     if (rc == TIDE_OK && count > 0)
-        tell(worker, TIDE_LOG_INFO, "accounts live here from now on", "count", text);
+        tell(worker, TIDE_LOG_INFO, "accounts assigned to the archive here", "count", text);
     else if (rc != TIDE_OK)
-        tell(worker, TIDE_LOG_WARN, "accounts without an archive were not looked for", "detail",
+        tell(worker, TIDE_LOG_WARN, "cannot check for accounts without an archive", "detail",
              cli->err.text);
     cli->err = (tide_error){TIDE_OK, 0, ""};
     cli->hint[0] = '\0';
@@ -272,7 +273,7 @@ static void keep_watchdog(struct worker *worker, uint64_t now_ms)
     (void)cli_notify("WATCHDOG=1");
 }
 
-/* The engine's lock is taken here: an engine that hangs is no longer reported alive. */
+/* Takes the engine's lock: a hanging engine blocks here and is no longer reported alive. */
 static void report_alive(struct worker *worker, uint64_t now_ms)
 {
     const struct tide_progress before = worker->progress;
@@ -315,8 +316,8 @@ static tide_status work(struct worker *worker)
     }
 }
 
-/* E7.4: what runs may end, what does not goes back.  A second signal ends the program as
- * usual; nothing is lost by that either. */
+/* E7.4: running jobs get time to end, the rest is put back.  A second signal ends the program at
+ * once; nothing is lost by that either. */
 static void stop(struct worker *worker)
 {
     struct cli *cli = worker->cli;
@@ -365,8 +366,8 @@ static tide_status conclude(struct worker *worker, tide_status rc)
 static tide_status join(struct worker *worker)
 {
     struct cli *cli = worker->cli;
-    /* The tables are made by their owner (`ledger migrate`), never by a worker that happens
-     * to have the rights. */
+    /* Only the owner creates tables (`ledger migrate`), never a worker that happens to have
+     * the rights. */
     tide_status rc = cli_ledger_read(cli);
     cli_ledger_close(cli);
     if (rc == TIDE_OK)
@@ -376,7 +377,7 @@ static tide_status join(struct worker *worker)
     return rc;
 }
 
-/* Until the next attempt; false: a signal came first. */
+/* Waits until the next attempt; false: a signal came first. */
 static bool wait_away(struct worker *worker, uint64_t wait_ms)
 {
     const uint64_t until_ms = tide_world_now_ms(worker->cli->world) + wait_ms;
@@ -393,8 +394,8 @@ static bool wait_away(struct worker *worker, uint64_t wait_ms)
     }
 }
 
-/* A server that is away at the start is waited for, as it is later on; whatever else is wrong
- * (a password, a database that is not there) will not mend itself. */
+/* Waits for a server that cannot be reached at the start, as later; other errors (a wrong
+ * password, a missing database) do not fix themselves and end the worker. */
 static tide_status join_or_wait(struct worker *worker)
 {
     struct cli *cli = worker->cli;
@@ -406,7 +407,7 @@ static tide_status join_or_wait(struct worker *worker)
         if ((rc != TIDE_NETWORK && rc != TIDE_TIMEOUT) || worker->once)
             return rc;
         if (away_ms == 0) {
-            /* Nothing is wrong here, and so nobody has to wait for us, nor start us anew. */
+            /* This process is fine: the service manager must neither wait for it nor restart it. */
             tell(worker, TIDE_LOG_WARN, "ledger out of reach", "detail", cli->err.text);
             (void)cli_notify("READY=1\nSTATUS=waiting for %s", cli_shared_name(cli));
         }
@@ -417,7 +418,7 @@ static tide_status join_or_wait(struct worker *worker)
         cli->exit_code = CLI_EXIT_DONE;
         away_ms = away_ms == 0 ? AWAY_FIRST_MS : away_ms * 2;
         away_ms = away_ms < AWAY_MS_MAX ? away_ms : AWAY_MS_MAX;
-        /* Many workers wait for the same server. */
+        /* A random part: many workers wait for the same server. */
         if (!wait_away(worker, away_ms / 2 + tide_world_random_u64(cli->world) % away_ms))
             return TIDE_STOPPED;
     }
@@ -455,7 +456,7 @@ tide_status cli_worker(struct cli *cli)
         rc = cli_shared_only(cli);
     if (rc == TIDE_OK) {
         log_open(worker);
-        /* Before any thread begins, so that all of them leave signals to this one. */
+        /* Before any thread starts, so that all of them leave signals to this one. */
         (void)sigemptyset(&worker->signals);
         (void)sigaddset(&worker->signals, SIGTERM);
         (void)sigaddset(&worker->signals, SIGINT);
