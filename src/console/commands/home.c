@@ -1,3 +1,4 @@
+/* home.c - opens and closes the Search Console system for a command. */
 #include "console/commands/home.h"
 
 #include "base/limits.h"
@@ -9,7 +10,7 @@ static tide_status open_beside(struct cli *cli, struct console_home *home,
                                struct tide_engine_options *engine)
 {
     home->beside = true;
-    home->here.console = false; /* every account is the other one's */
+    home->here.console = false; /* the worker takes all accounts */
     if ((size_t)snprintf(home->beside_dir, sizeof home->beside_dir, "%s/beside-%d", cli->state_dir,
                          (int)getpid()) >= sizeof home->beside_dir)
         return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
@@ -18,7 +19,7 @@ static tide_status open_beside(struct cli *cli, struct console_home *home,
     return tide_engine_open(engine, &home->engine, &cli->err);
 }
 
-/* What an engine leaves in its directory when the ledger is elsewhere. */
+/* Removes what an engine leaves in its directory when the ledger is shared. */
 static void remove_beside(const struct console_home *home)
 {
     char lock[CLI_PATH_BYTES + 16];
@@ -75,7 +76,7 @@ tide_status console_home_store(struct cli *cli, const char *site, tide_console_s
     if (rc == TIDE_OK)
         rc = tide_console_site_check(site, &cli->err);
     if (rc != TIDE_OK)
-        return cli_hint(cli, rc, "`tidemark console status` shows the sites there are.");
+        return cli_hint(cli, rc, "`tidemark console status` shows the sites.");
     (void)snprintf(dir, sizeof dir, "%s/console", archive);
     const struct tide_console_store_options options = {
         .dir = dir, .site = site, .world = cli->world, .read_only = true};

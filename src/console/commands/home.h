@@ -13,17 +13,17 @@ struct console_home {
     tide_console *console;
     char archive_dir[CLI_PATH_BYTES];
     char secrets_dir[CLI_PATH_BYTES];
-    bool may_hand_over;              /* set before opening: somebody else may do the work */
-    bool beside;                     /* another process works here, and does it */
+    bool may_hand_over;              /* set before opening: another process may do the work */
+    bool beside;                     /* another process works in this home and does the work */
     char beside_dir[CLI_PATH_BYTES]; /* the state of our engine meanwhile; removed at the end */
 };
 
-/* Opens the engine of this directory with the console system on it; not started.  Where a
- * worker has the directory and the ledger is shared, what may be handed over is: our engine
- * then takes no account and only asks for work and watches. */
+/* Opens the engine of this directory with the console system on it; not started.  If a
+ * worker uses the directory, the ledger is shared and `may_hand_over` is set, our engine
+ * takes no account: it only enqueues jobs and watches. */
 tide_status console_home_open(struct cli *cli, struct console_home *home);
 tide_status console_home_close(struct cli *cli, struct console_home *home); /* zeroed is fine */
-/* The file of a site, for reading beside anything.  The caller closes it. */
+/* Opens the file of a site read-only; safe while other processes run.  The caller closes it. */
 tide_status console_home_store(struct cli *cli, const char *site, tide_console_store **store_out);
 
 #endif

@@ -1,5 +1,5 @@
-/* tidemark console report: totals of days, the best of a dimension, two ranges beside
- * each other (B10). */
+/* report.c - `tidemark console report`: totals of days, the top of a dimension, comparison of two
+ * ranges (B10). */
 #include "console/commands/home.h"
 
 #include "console/dates.h"
@@ -96,7 +96,7 @@ static tide_status choose_to(struct report *report)
                                                    last_day, &last, &report->cli->err);
     if (rc == TIDE_OK && last.date[0] == '\0')
         return cli_fail(report->cli, TIDE_NOT_FOUND,
-                        "`tidemark console status` shows what was fetched of this site.",
+                        "`tidemark console status` shows which days are stored.",
                         "no final day is stored");
     (void)snprintf(report->now.to, sizeof report->now.to, "%s", last.date);
     return rc;
@@ -133,7 +133,7 @@ static tide_status read_range(struct report *report, struct range *range)
                                                    range->to, take_day, range, &report->cli->err);
     if (rc == TIDE_OK && range->no_memory)
         return cli_fail(report->cli, TIDE_NO_MEMORY, "Ask for fewer days.",
-                        "no memory for %zu days", range->wanted);
+                        "out of memory for %zu days", range->wanted);
     return rc;
 }
 
@@ -143,7 +143,7 @@ static void range_done(struct range *range)
         tide_mem_free(range->mem, range->days, range->capacity * sizeof *range->days);
 }
 
-/* Sums over different numbers of days say nothing about growth. */
+/* Sums over different numbers of days cannot be compared. */
 static bool is_comparable(const struct report *report)
 {
     return report->now.count == report->now.wanted && report->before.count == report->before.wanted;
@@ -158,7 +158,7 @@ static void sparkline(struct cli *cli, const struct range *range)
     double top = 0;
     for (size_t i = 0; i < range->count; i++)
         top = range->days[i].clicks > top ? range->days[i].clicks : top;
-    /* At most 60 columns: days are put together when there are more. */
+    /* At most 60 columns: more days are grouped. */
     const size_t step = (range->count + 59) / 60;
     for (size_t i = 0; top > 0 && i < range->count; i += step) {
         double best = 0;
@@ -181,7 +181,7 @@ static void not_compared(struct report *report, const struct range *range)
 {
     if (range->count < range->wanted)
         cli_print(report->cli,
-                  "not compared: of %s .. %s only %zu of %zu days are stored; fetch them with "
+                  "not compared: %s .. %s has only %zu of %zu days stored; fetch them with "
                   "`tidemark console backfill %s --type %s --from %s --to %s`\n",
                   range->from, range->to, range->count, range->wanted, report->cli->arguments[0],
                   tide_sc_type_name(report->type), range->from, range->to);
@@ -200,7 +200,7 @@ static void compared(struct report *report)
     }
     change(now->clicks, before->clicks, clicks);
     change(now->impressions, before->impressions, impressions);
-    cli_print(report->cli, "against %s .. %s: clicks %s  impressions %s\n", before->from,
+    cli_print(report->cli, "compared with %s .. %s: clicks %s  impressions %s\n", before->from,
               before->to, clicks, impressions);
 }
 
@@ -211,7 +211,7 @@ static void totals(struct report *report)
     cli_print(cli, "%s .. %s, %zu days, %s", now->from, now->to, now->wanted,
               tide_sc_type_name(report->type));
     if (now->count < now->wanted)
-        cli_print(cli, " (%zu of them are stored)", now->count);
+        cli_print(cli, " (%zu of them stored)", now->count);
     cli_print(cli, "\n");
     cli_print(cli, "clicks %.0f  impressions %.0f  ctr %.2f %%", now->clicks, now->impressions,
               now->impressions > 0 ? 100 * now->clicks / now->impressions : 0);
@@ -347,7 +347,7 @@ static tide_status csv(struct report *report, const char *what)
                                       &cli->err);
     }
     if (strcmp(what, "days") != 0)
-        return cli_wrong(cli, "There are: days, top.", "there is no CSV of \"%.40s\"", what);
+        return cli_wrong(cli, "Values: days, top.", "there is no CSV of \"%.40s\"", what);
     cli_print(cli, "date,clicks,impressions,ctr,position,final\r\n");
     for (size_t i = 0; i < report->now.count; i++) {
         const struct day *day = &report->now.days[i];
@@ -369,7 +369,8 @@ static tide_status take_date(struct cli *cli, const char *flag, char out[16])
     if (value == NULL)
         return TIDE_OK;
     if (!tide_date_parse(value, &day))
-        return cli_wrong(cli, "Write a day as 2026-01-31.", "--%s %.40s is no date", flag, value);
+        return cli_wrong(cli, "Write a day such as 2026-01-31.", "--%s %.40s is not a date", flag,
+                         value);
     (void)snprintf(out, 16, "%s", value);
     return TIDE_OK;
 }
@@ -390,7 +391,7 @@ static tide_status ranges(struct report *report)
     if (report->now.from[0] == '\0')
         (void)shifted(report->now.to, 1 - DAYS_DEFAULT, report->now.from);
     if (strcmp(report->now.from, report->now.to) > 0)
-        return cli_wrong(cli, "Turn them around.", "%s is after %s", report->now.from,
+        return cli_wrong(cli, "Swap the two dates.", "%s is after %s", report->now.from,
                          report->now.to);
     const int32_t days = days_between(report->now.from, report->now.to);
     if (report->before.from[0] == '\0')
@@ -412,7 +413,7 @@ static tide_status options(struct report *report)
     bits = 1u << (report->type >= TIDE_SC_DISCOVER ? TIDE_SC_PAGE : TIDE_SC_QUERY);
     if (rc == TIDE_OK && by != NULL)
         rc = tide_sc_dimensions_parse(tide_text_of(by), &bits, &cli->err);
-    rc = cli_hint(cli, rc, "`tidemark console report --help` lists what there is.");
+    rc = cli_hint(cli, rc, "`tidemark console report --help` lists the values.");
     if (rc == TIDE_OK && (bits < 2 || (bits & (bits - 1)) != 0))
         return cli_wrong(cli, "Give one of query, page, country, device.",
                          "--by takes one dimension");
@@ -437,7 +438,7 @@ static tide_status show_all(struct report *report)
     const tide_status rc = tide_console_store_top(
         report->store, &report->set, report->by, report->now.from, report->now.to,
         (uint32_t)report->limit, show_top, report, &report->cli->err);
-    cli_table_end(report->cli, "There is nothing in these days.");
+    cli_table_end(report->cli, "no rows in these days");
     tide_json_set(&report->cli->json, "top", &report->top);
     return rc;
 }
@@ -446,7 +447,7 @@ tide_status cli_console_report(struct cli *cli)
 {
     struct report *report = tide_mem_new(cli->mem, sizeof *report);
     if (report == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "no memory");
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     report->cli = cli;
     tide_status rc = options(report);
     if (rc == TIDE_OK)
@@ -454,8 +455,7 @@ tide_status cli_console_report(struct cli *cli)
     if (rc == TIDE_OK)
         rc = tide_console_store_sets(report->store, choose, report, &cli->err);
     if (rc == TIDE_OK && !report->found)
-        rc = cli_fail(cli, TIDE_NOT_FOUND,
-                      "`tidemark console status` shows what was fetched of this site.",
+        rc = cli_fail(cli, TIDE_NOT_FOUND, "`tidemark console status` shows what is stored.",
                       "%s has no %s rows by %s", cli->arguments[0], tide_sc_type_name(report->type),
                       tide_sc_dimension_name(report->by));
     if (rc == TIDE_OK)

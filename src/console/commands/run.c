@@ -1,4 +1,4 @@
-/* tidemark console sites|backfill|sync|status|remove, and account add console (B1-B11). */
+/* run.c - `tidemark console sites|backfill|sync|status|remove`, `account add console` (B1-B11). */
 #include "mail/commands/account_check.h"
 #include "console/commands/home.h"
 
@@ -16,8 +16,8 @@ static const struct cli_purpose reading = {
     "sync", "https://www.googleapis.com/auth/webmasters.readonly",
     "to read the search analytics of your sites, and nothing else"};
 
-/* Ctrl-C asks once; a second one ends the program as usual.  What is stored is
- * stored either way. */
+/* The first Ctrl-C asks the run to stop; a second one ends the program at once.  What is
+ * stored stays stored in both cases. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
@@ -42,8 +42,8 @@ tide_status cli_account_add_console(struct cli *cli)
     const char *name = name_of(cli);
     tide_status rc = TIDE_OK;
     if (name[0] == '\0' || strlen(name) > 100 || strpbrk(name, "/\\ \t") != NULL)
-        return cli_wrong(cli, "Give a short name without blanks and slashes.",
-                         "\"%.100s\" is no name of a sign-in", name);
+        return cli_wrong(cli, "Give a short name without spaces and slashes.",
+                         "\"%.100s\" is not a name of a sign-in", name);
     for (unsigned i = 1; rc == TIDE_OK && i < cli->arguments_count; i++)
         rc = tide_console_site_check(cli->arguments[i], &cli->err);
     if (rc != TIDE_OK)
@@ -65,7 +65,7 @@ tide_status cli_account_add_console(struct cli *cli)
         rc = tide_console_site_add(home.console, name, cli->arguments[i], &cli->err);
     if (rc == TIDE_OK) {
         cli_print(cli,
-                  "%u site%s added for the sign-in \"%s\", which is kept in the %s.\n"
+                  "%u site%s added for the sign-in \"%s\", which is stored in the %s.\n"
                   "Now run `tidemark console backfill SITE`.\n",
                   cli->arguments_count - 1, cli->arguments_count == 2 ? " is" : "s are", name,
                   tide_secrets_where(home.secrets));
@@ -88,10 +88,10 @@ struct live {
     bool terminal;
     uint64_t started_ms;
     uint64_t shown_ms;
-    uint64_t waiting; /* requests that others have to make */
+    uint64_t waiting; /* requests left for other processes */
 };
 
-/* Invariant C2: an object a line. */
+/* Invariant cli.h C2: one object per line. */
 static void show_event(const struct live *live, const struct tide_console_state *state,
                        uint64_t retried)
 {
@@ -149,8 +149,8 @@ static void show(struct live *live)
                   progress.retried, state.batches.refused, live->terminal ? "" : "\n");
 }
 
-/* Nothing runs here.  On a shared ledger another process may have the account and do it:
- * TIDE_TIMEOUT while there is something left. */
+/* Our engine is idle.  On a shared ledger another process may have leased the account:
+ * TIDE_TIMEOUT while it has jobs left. */
 static tide_status others_wait(struct live *live)
 {
     struct cli *cli = live->cli;
@@ -162,7 +162,7 @@ static tide_status others_wait(struct live *live)
     return TIDE_TIMEOUT;
 }
 
-/* Until all is done, somebody asks to stop, or it was halted. */
+/* Runs until all is done, the user interrupts, or the account is signed out or halted. */
 static tide_status run(struct live *live)
 {
     struct cli *cli = live->cli;
@@ -174,8 +174,9 @@ static tide_status run(struct live *live)
     live->terminal = isatty(STDERR_FILENO) == 1;
     live->started_ms = live->shown_ms = tide_world_now_ms(cli->world);
     if (live->home->beside && !cli->quiet && !cli->want_json)
-        (void)fprintf(stderr, "The process that works in this directory does it. Ctrl-C stops the "
-                              "watching only.\n");
+        (void)fprintf(
+            stderr, "Another process works in this directory and does this; showing its progress. "
+                    "Ctrl-C stops only the display.\n");
     tide_status rc = tide_engine_start(live->home->engine, &cli->err);
     while (rc == TIDE_OK || rc == TIDE_TIMEOUT) {
         rc = tide_engine_wait(live->home->engine, TICK_MS, &cli->err);
@@ -241,7 +242,7 @@ static void take_refusal(const char *site, const char *reason, uint64_t since_un
     tide_json_append(&refusals->list, &one);
 }
 
-/* The others of this run are fetched; these are named, with both ways out. */
+/* The other sites of this run are fetched; refused ones are named, with both remedies. */
 static tide_status run_refused(struct live *live)
 {
     struct cli *cli = live->cli;
@@ -253,14 +254,15 @@ static tide_status run_refused(struct live *live)
     tide_json_set(&cli->json, "refused_sites", &refusals.list);
     if (rc != TIDE_OK || refusals.count == 0)
         return rc;
-    (void)snprintf(hint, sizeof hint,
-                   "Get access in Search Console and run this again: it goes on where it was. "
-                   "`tidemark console remove %.400s` stops asking for it.",
-                   refusals.site);
+    (void)snprintf(
+        hint, sizeof hint,
+        "Get access in Search Console and run this again: it resumes. Or stop fetching the site "
+        "with `tidemark console remove %.400s`.",
+        refusals.site);
     return cli_fail(cli, TIDE_PERMANENT, hint, "refused: %.380s", refusals.reason);
 }
 
-/* How a run ended, for people and for the exit code. */
+/* Reports how a run ended, and sets the exit code. */
 static tide_status ended(struct live *live, tide_status rc)
 {
     struct cli *cli = live->cli;
@@ -273,15 +275,14 @@ static tide_status ended(struct live *live, tide_status rc)
     if (tide_console_signed_out(live->home->console, name, text)) {
         (void)snprintf(hint, sizeof hint,
                        "Sign in again with `tidemark account add console SITE... --name %.80s` and "
-                       "the flags it was added with; nothing that is stored is lost.",
+                       "the flags it was added with; stored data stays.",
                        name);
         return cli_fail(cli, TIDE_AUTH, hint, "%s: %.250s", name, text);
     }
     if (tide_console_halted(live->home->console, text))
         return cli_fail(
             cli, TIDE_PERMANENT,
-            "Mend the cause, then `tidemark account resume console`, and run this again: "
-            "it goes on where it was.",
+            "Fix the cause, run `tidemark account resume console`, and run this again: it resumes.",
             "halted: %.300s", text);
     const tide_status refused = run_refused(live);
     if (refused != TIDE_OK)
@@ -298,10 +299,11 @@ static tide_status ended(struct live *live, tide_status rc)
     else if (progress.failed > 0)
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
     else if (rc == TIDE_OK && left > 0)
-        return cli_fail(cli, TIDE_CANCELED,
-                        "`tidemark account list` says why; `tidemark account resume console` and "
-                        "the same command go on where it was.",
-                        "%" PRIu64 " requests are left: the sign-in is halted or paused", left);
+        return cli_fail(
+            cli, TIDE_CANCELED,
+            "`tidemark account list` shows why; after `tidemark account resume console` the same "
+            "command resumes.",
+            "%" PRIu64 " requests are left: the sign-in is halted or paused", left);
     return rc == TIDE_STOPPED ? TIDE_OK : rc;
 }
 
@@ -367,7 +369,7 @@ tide_status cli_console_sites(struct cli *cli)
     struct live live = {.cli = cli, .home = &home};
     struct sites *sites = tide_mem_new(cli->mem, sizeof *sites);
     if (sites == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "no memory");
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     sites->cli = cli;
     tide_json_array(&sites->list);
     tide_status rc = console_home_open(cli, &home);
@@ -383,7 +385,7 @@ tide_status cli_console_sites(struct cli *cli)
     if (rc == TIDE_OK) {
         cli_table_begin(cli, headings, 3);
         tide_console_listed(home.console, show_site, sites);
-        cli_table_end(cli, "This sign-in can read no property.");
+        cli_table_end(cli, "this sign-in cannot read any property");
     }
     tide_json_set(&cli->json, "sites", &sites->list);
     const tide_status closed = console_home_close(cli, &home);
@@ -404,7 +406,7 @@ static tide_status number_flag(struct cli *cli, const char *name, uint64_t max, 
     if (rc != TIDE_OK)
         return rc;
     if (number == 0 || number > max)
-        return cli_wrong(cli, "Give a number in that range.", "--%s is from 1 to %llu", name,
+        return cli_wrong(cli, "Give a number in that range.", "--%s must be from 1 to %llu", name,
                          (unsigned long long)max);
     *out = (unsigned)number;
     return TIDE_OK;
@@ -416,7 +418,8 @@ static tide_status copy_date(struct cli *cli, const char *flag, char out[16])
     if (value == NULL)
         return TIDE_OK;
     if (strlen(value) != 10)
-        return cli_wrong(cli, "Write a day as 2026-01-31.", "--%s %.40s is no date", flag, value);
+        return cli_wrong(cli, "Write a day such as 2026-01-31.", "--%s %.40s is not a date", flag,
+                         value);
     (void)snprintf(out, 16, "%s", value);
     return TIDE_OK;
 }
@@ -434,19 +437,19 @@ static tide_status wanted_run(struct cli *cli, struct tide_console_run *wanted)
                                       &wanted->dimensions, &cli->err);
     if (rc == TIDE_INVALID)
         cli->exit_code = CLI_EXIT_USAGE;
-    rc = cli_hint(cli, rc, "`tidemark console backfill --help` lists what there is.");
+    rc = cli_hint(cli, rc, "`tidemark console backfill --help` lists the values.");
     if (rc == TIDE_OK && cli_flag(cli, "days") != NULL) {
         rc = cli_number(cli, cli_flag(cli, "days"), "--days", &number);
         wanted->days = (uint32_t)number;
         if (rc == TIDE_OK && (number == 0 || number > TIDE_CONSOLE_DAYS_MAX))
-            rc = cli_wrong(cli, "Google keeps 16 months.", "--days is from 1 to %d",
+            rc = cli_wrong(cli, "Google keeps 16 months.", "--days must be from 1 to %d",
                            TIDE_CONSOLE_DAYS_MAX);
     }
     if (rc == TIDE_OK && cli_flag(cli, "rows") != NULL) {
         rc = cli_number(cli, cli_flag(cli, "rows"), "--rows", &number);
         wanted->row_limit = (uint32_t)number;
         if (rc == TIDE_OK && (number == 0 || number > TIDE_SC_ROWS_MAX))
-            rc = cli_wrong(cli, "Give a number in that range.", "--rows is from 1 to %d",
+            rc = cli_wrong(cli, "Give a number in that range.", "--rows must be from 1 to %d",
                            TIDE_SC_ROWS_MAX);
     }
     wanted->no_totals = cli_flag(cli, "no-totals") != NULL;
@@ -458,8 +461,10 @@ static void report_days(struct cli *cli, struct console_home *home)
 {
     struct tide_console_state state;
     if (home->beside) {
-        cli_print(cli, "done by the process that works in this directory; `tidemark console "
-                       "status` shows what is stored\n");
+        cli_print(
+            cli,
+            "done by another process in this directory; `tidemark console status` shows what is "
+            "stored\n");
         return;
     }
     tide_console_state(home->console, &state);
@@ -470,8 +475,9 @@ static void report_days(struct cli *cli, struct console_home *home)
               state.batches.refused);
     if (state.rows_missing > 0)
         cli_print(cli,
-                  "%" PRIu64 " rows that the server counts were in none of its answers; their days "
-                  "are asked for again next time (`tidemark console status`)\n",
+                  "%" PRIu64
+                  " rows that the server counts were in none of its answers; the next sync "
+                  "fetches their days again (`tidemark console status`)\n",
                   state.rows_missing);
 }
 
@@ -510,7 +516,7 @@ struct series {
     unsigned count;
 };
 
-/* What was fetched once is kept up to date. */
+/* Every series that was fetched once is synced. */
 static void sync_series(const struct tide_console_set *set, uint64_t days, uint64_t rows, void *arg)
 {
     struct series *series = arg;
@@ -547,7 +553,7 @@ tide_status cli_console_sync(struct cli *cli)
     unsigned count = 0;
     struct sites *sites = tide_mem_new(cli->mem, sizeof *sites);
     if (sites == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "no memory");
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     tide_status rc = number_flag(cli, "workers", TIDE_CONSOLE_WORKERS_MAX, &home.workers);
     if (rc == TIDE_OK)
         rc = console_home_open(cli, &home);
@@ -558,7 +564,7 @@ tide_status cli_console_sync(struct cli *cli)
     for (size_t i = 0; rc == TIDE_OK && cli->arguments_count == 0 && i < sites->count; i++) {
         rc = sync_site(cli, &home, sites->known[i].site, &count);
         if (rc == TIDE_NOT_FOUND) {
-            rc = TIDE_OK; /* added, and never fetched */
+            rc = TIDE_OK; /* added but never fetched */
             cli->err = (tide_error){TIDE_OK, 0, ""};
             cli->hint[0] = '\0';
         }
@@ -566,8 +572,8 @@ tide_status cli_console_sync(struct cli *cli)
     live.sites = cli->arguments_count > 0 ? cli->arguments : sites->names;
     live.sites_count = cli->arguments_count > 0 ? cli->arguments_count : sites->count;
     if (rc == TIDE_OK && count == 0)
-        rc = cli_fail(cli, TIDE_NOT_FOUND, "Begin with `tidemark console backfill SITE`.",
-                      "nothing was fetched so far");
+        rc = cli_fail(cli, TIDE_NOT_FOUND, "Start with `tidemark console backfill SITE`.",
+                      "nothing has been fetched yet");
     if (rc == TIDE_OK)
         rc = ended(&live, run(&live));
     if (home.console != NULL)
@@ -591,10 +597,10 @@ struct standing {
 
 struct extent {
     char first[16], last[16];
-    uint64_t open;       /* days whose numbers may still change */
-    uint64_t missing;    /* rows the server counts and did not show */
-    uint64_t incomplete; /* days that lack some */
-    uint64_t cut;        /* days that have as many rows as the server gives out */
+    uint64_t open;       /* days that are not final */
+    uint64_t missing;    /* rows that the server counts but did not return */
+    uint64_t incomplete; /* days that lack rows */
+    uint64_t cut;        /* days with as many rows as the server returns at most */
     double clicks, hidden;
 };
 
@@ -667,7 +673,7 @@ static void show_refusal(const char *site, const char *reason, uint64_t since_un
     take_refusal(site, reason, since_unix_ms, arg);
     cli_print(refusals->cli,
               "\n%s is refused since %s: %s\n"
-              "Get access in Search Console and fetch it again, or stop asking for it with "
+              "Get access in Search Console and fetch it again, or stop fetching it with "
               "`tidemark console remove %s`.\n",
               site, cli_time(since_unix_ms, when), reason, site);
 }
@@ -689,7 +695,7 @@ tide_status cli_console_status(struct cli *cli)
     struct standing standing = {.cli = cli};
     struct sites *sites = tide_mem_new(cli->mem, sizeof *sites);
     if (sites == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "no memory");
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     tide_json_array(&standing.list);
     tide_status rc = cli_ledger_read(cli);
     if (rc == TIDE_OK)
@@ -708,7 +714,7 @@ tide_status cli_console_status(struct cli *cli)
         (void)tide_console_store_close(standing.store, NULL);
     }
     if (rc == TIDE_OK) {
-        cli_table_end(cli, "Nothing was fetched so far.");
+        cli_table_end(cli, "nothing has been fetched yet");
         cli->err = (tide_error){TIDE_OK, 0, ""};
         cli->hint[0] = '\0';
         rc = show_refusals(cli);
@@ -727,14 +733,13 @@ tide_status cli_console_remove(struct cli *cli)
     tide_status rc = console_home_open(cli, &home);
     if (rc == TIDE_OK) {
         rc = tide_console_site_remove(home.console, site, &cli->err);
-        rc = cli_hint(cli, rc, "`tidemark console status` shows the sites there are.");
+        rc = cli_hint(cli, rc, "`tidemark console status` shows the sites.");
     }
     if (rc == TIDE_OK) {
-        cli_print(
-            cli,
-            "%s is removed: nothing more is fetched of it. What is stored stays in %s/console; "
-            "`tidemark account add console %s` brings it back.\n",
-            site, home.archive_dir, site);
+        cli_print(cli,
+                  "removed %s: it is no longer fetched. Stored data stays in %s/console; "
+                  "`tidemark account add console %s` adds it again.\n",
+                  site, home.archive_dir, site);
         tide_json_set_cstr(&cli->json, "removed", site);
     }
     const tide_status closed = console_home_close(cli, &home);
