@@ -15,22 +15,22 @@ tide_status account_check_endpoint(struct cli *cli)
     tide_error why = {TIDE_OK, 0, ""};
     if (endpoint == NULL || tide_endpoint_check(endpoint, &why) == TIDE_OK)
         return TIDE_OK;
-    return cli_wrong(cli, "Correct --endpoint; without it the account is Google's.", "%s",
-                     why.text);
+    return cli_wrong(cli, "Correct --endpoint, or omit it to use Google's server.", "%s", why.text);
 }
 
 static tide_status another_mailbox(struct cli *cli, const char *email, const char *mailbox)
 {
     char hint[400];
-    (void)snprintf(hint, sizeof hint,
-                   "Nothing was added. Sign in as %.100s, or add the mailbox under its own name: "
-                   "`tidemark account add gmail %.100s`.",
-                   email, mailbox);
+    (void)snprintf(
+        hint, sizeof hint,
+        "Nothing was added. Sign in as %.100s, or add the mailbox under its own address: "
+        "`tidemark account add gmail %.100s`.",
+        email, mailbox);
     return cli_fail(cli, TIDE_AUTH, hint, "this sign-in opens the mailbox of %.100s, not of %.100s",
                     mailbox, email);
 }
 
-/* What to do depends on what kept the server from answering. */
+/* The hint depends on why the server did not answer. */
 static tide_status refused(struct cli *cli, tide_status rc, const char *endpoint)
 {
     const tide_error why = cli->err;
@@ -43,11 +43,11 @@ static tide_status refused(struct cli *cli, tide_status rc, const char *endpoint
                         "command again.",
                         "%.*s cannot be reached: %.300s", (int)host.bytes, host.data, why.text);
     if (tide_status_class(rc) == TIDE_CLASS_AUTH)
-        return cli_fail(cli, rc, "Nothing was added. Sign in with one that the server takes.",
-                        "%.*s does not take this sign-in: %.300s", (int)host.bytes, host.data,
-                        why.text);
+        return cli_fail(
+            cli, rc, "Nothing was added. Sign in with an account that the server accepts.",
+            "%.*s does not accept this sign-in: %.300s", (int)host.bytes, host.data, why.text);
     return cli_fail(cli, rc, "Nothing was added. Run the command again, or check the address.",
-                    "%.*s does not say whose mailbox this is: %.300s", (int)host.bytes, host.data,
+                    "%.*s did not say whose mailbox this is: %.300s", (int)host.bytes, host.data,
                     why.text);
 }
 

@@ -1,4 +1,4 @@
-/* tidemark mail archive: frees a mailbox of what is safely stored (M11-M15a). */
+/* archive.c - `tidemark mail archive`: removes mail from Gmail that is safely stored (M11-M15a). */
 #include "mail/commands/home.h"
 
 #include "base/clocktext.h"
@@ -16,11 +16,12 @@ enum {
     SHOWN_REFUSED = 20,
     REASONS_MAX = 16,
     YEARS_MAX = 200,
-    SYNC_AFTER_BATCHES = 10, /* else every batch reads the history of all before it */
+    SYNC_AFTER_BATCHES = 10, /* otherwise every batch reads the history of all batches before it */
     LINE_EVERY_MS = 10000,
 };
 
-/* Ctrl-C asks once; what was asked of Gmail is in the manifest either way. */
+/* The first Ctrl-C asks the run to stop; what was requested of Gmail is in the manifest in any
+ * case. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
@@ -62,7 +63,7 @@ static tide_status mode_of(struct cli *cli, tide_removal_mode *mode_out)
     *mode_out = TIDE_REMOVE_FROM_INBOX;
     for (int mode = TIDE_REMOVE_FROM_INBOX; name != NULL; mode++) {
         if (mode > TIDE_REMOVE_FOR_GOOD)
-            return usage(cli, "There are: inbox, trash, delete.", "there is no mode", name);
+            return usage(cli, "Modes: inbox, trash, delete.", "there is no mode", name);
         *mode_out = (tide_removal_mode)mode;
         if (strcmp(name, tide_removal_mode_name(*mode_out)) == 0)
             break;
@@ -70,15 +71,15 @@ static tide_status mode_of(struct cli *cli, tide_removal_mode *mode_out)
     return TIDE_OK;
 }
 
-/* Filters stand before the query, so that whatever it says, it can only narrow them. */
+/* Filters come before the query, so that the query can only narrow them. */
 static tide_status add_filter(struct cli *cli, tide_buf *query, const char *flag, const char *name)
 {
     const char *value = cli_flag(cli, flag);
     if (value == NULL)
         return TIDE_OK;
     if (value[0] == '\0' || strpbrk(value, "\"(){}") != NULL)
-        return usage(cli, "Leave out quotes and brackets, and give it a value.",
-                     "a filter cannot be", value);
+        return usage(cli, "Give a value without quotes and brackets.",
+                     "not a value for a filter:", value);
     return tide_buf_print(query, "%s%s:\"%s\"", query->bytes == 0 ? "" : " ", name, value);
 }
 
@@ -105,13 +106,13 @@ static tide_status query_of(struct cli *cli, char query_out[TIDE_ARCHIVING_QUERY
     if (rc == TIDE_OK)
         rc = query_add_words(cli, &query);
     if (rc == TIDE_FULL)
-        rc = cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the query is too long");
+        rc = cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long");
     if (rc == TIDE_OK && query.bytes == 0) {
         cli->exit_code = CLI_EXIT_USAGE;
-        rc = cli_fail(cli, TIDE_INVALID,
-                      "Give a query or a filter, as --older-than 1y. To mean all mail, say "
-                      "in:anywhere.",
-                      "nothing says which mail is meant");
+        rc = cli_fail(
+            cli, TIDE_INVALID,
+            "Give a query or a filter, such as --older-than 1y. For all mail, use in:anywhere.",
+            "no messages selected");
     }
     if (rc == TIDE_OK)
         (void)snprintf(query_out, TIDE_ARCHIVING_QUERY_BYTES + 1, "%s", tide_buf_cstr(&query));
@@ -133,9 +134,8 @@ static tide_status read_flags(struct archiving *archiving)
     beside += cli_flag(cli, "yes") != NULL;
     beside += cli_flag(cli, "no-sync") != NULL;
     if (resume && (cli->arguments_count > 0 || cli->values_count > beside))
-        return usage(cli, "Only --yes and --no-sync may stand beside it.",
-                     "a run is gone on with as it was asked for; --resume",
-                     cli_flag(cli, "resume"));
+        return usage(cli, "Give only --yes and --no-sync with it.",
+                     "a run keeps its own query and flags; --resume", cli_flag(cli, "resume"));
     if (resume)
         return cli_number(cli, cli_flag(cli, "resume"), "--resume", &archiving->manifest.id);
     tide_status rc = mode_of(cli, &archiving->ask.mode);
@@ -150,11 +150,11 @@ static tide_status needs_scope(struct archiving *archiving)
 {
     char hint[400];
     (void)snprintf(hint, sizeof hint,
-                   "Sign in once more with `tidemark account add gmail %.100s --for %s` and the "
+                   "Sign in again with `tidemark account add gmail %.100s --for %s` and the "
                    "flags it was added with. Nothing was changed.",
                    archiving->email, tide_archiver_purpose(archiving->ask.mode));
-    return cli_fail(archiving->cli, TIDE_AUTH, hint, "the sign-in of %s does not allow to %s mail",
-                    archiving->email,
+    return cli_fail(archiving->cli, TIDE_AUTH, hint,
+                    "the sign-in of %s has no permission to %s mail", archiving->email,
                     archiving->ask.mode == TIDE_REMOVE_FOR_GOOD ? "delete" : "change");
 }
 
@@ -189,7 +189,7 @@ static void line(struct archiving *archiving)
                   run->entries[TIDE_REMOVAL_REFUSED]);
 }
 
-/* One tick.  TIDE_OK: the engine is quiet; TIDE_TIMEOUT: it is not. */
+/* One tick.  TIDE_OK: the engine is idle; TIDE_TIMEOUT: it is not. */
 static tide_status tick(struct archiving *archiving)
 {
     struct cli *cli = archiving->cli;
@@ -200,7 +200,7 @@ static tide_status tick(struct archiving *archiving)
     return tide_engine_wait(archiving->home.engine, TICK_MS, &cli->err);
 }
 
-/* The ordinary increment, so that the archive knows what Gmail knows. */
+/* An incremental sync, so that the archive knows what Gmail has. */
 static tide_status bring_up_to_date(struct archiving *archiving)
 {
     const struct tide_mail_run run = {.email = archiving->email};
@@ -231,7 +231,7 @@ static tide_status batch(struct archiving *archiving)
             return cli_fail(cli, TIDE_BUSY,
                             "`tidemark jobs list` and `tidemark account list` show what is paused "
                             "or halted.",
-                            "the work of %s does not go on", archiving->email);
+                            "the jobs of %s do not run", archiving->email);
     } while (rc == TIDE_TIMEOUT);
     return rc == TIDE_AUTH ? needs_scope(archiving) : rc;
 }
@@ -247,7 +247,7 @@ struct chosen {
     struct archiving *archiving;
     uint64_t messages, bytes, refused, batches;
     uint64_t batch_messages, batch_bytes;
-    uint64_t unsure; /* whose labels have to be asked for, 20 units each */
+    uint64_t unsure; /* whose labels must be fetched, 20 units each */
     struct sum years[YEARS_MAX];
     size_t years_count;
     json_t *labels; /* id to [messages, bytes] */
@@ -290,7 +290,7 @@ static void sum_labels(struct chosen *chosen, const struct tide_candidate *candi
     }
 }
 
-/* As mail/remove/batch.c cuts them. */
+/* Counts batches as mail/remove/batch.c forms them. */
 static void sum_calls(struct chosen *chosen, const struct tide_candidate *candidate)
 {
     const uint64_t bytes = candidate->stored.bytes;
@@ -400,7 +400,7 @@ static void reason_add(struct reasons *reasons, const char *reason)
     reasons->list[at].count++;
 }
 
-/* Counts by reason, then the first ones by name. */
+/* Prints counts by reason, then the first ids. */
 static void show_refused(struct cli *cli, const json_t *refused)
 {
     struct reasons reasons = {.count = 0};
@@ -423,7 +423,7 @@ static void show_refused(struct cli *cli, const json_t *refused)
 
 static uint64_t units_of(const struct chosen *chosen, tide_removal_mode mode)
 {
-    /* One message alone is cheaper (cloud/gmail.h); a page of history costs 2. */
+    /* A single message is cheaper (cloud/gmail.h); a page of history costs 2. */
     const uint64_t alone = mode == TIDE_REMOVE_FOR_GOOD ? 10 : 5;
     const bool last_alone = chosen->batches > 0 && chosen->batch_messages == 1;
     return chosen->batches * 52 - (last_alone ? 50 - alone : 0) + chosen->unsure * 20;
@@ -483,13 +483,14 @@ static tide_status confirm(struct archiving *archiving, uint64_t messages, uint6
         return TIDE_OK;
     tide_size_human(bytes, size);
     if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
-        return cli_fail(cli, TIDE_INVALID,
-                        "Look at it with --dry-run, then add --yes. Nothing was changed.",
-                        "%" PRIu64 " messages (%s) would be %s, and nobody is there to confirm it",
-                        messages, size, done_words(archiving->ask.mode));
+        return cli_fail(
+            cli, TIDE_INVALID, "Nothing was changed. Check with --dry-run, then add --yes.",
+            "%" PRIu64
+            " messages (%s) would be %s; that needs a confirmation, and this is no terminal",
+            messages, size, done_words(archiving->ask.mode));
     (void)snprintf(wanted, sizeof wanted, "%" PRIu64, messages);
     (void)fprintf(stderr,
-                  "%" PRIu64 " messages (%s) of %s will be %s.%s\nType %s to go on: ", messages,
+                  "%" PRIu64 " messages (%s) of %s will be %s.%s\nType %s to continue: ", messages,
                   size, archiving->email, done_words(archiving->ask.mode),
                   final ? " Gmail keeps no copy." : "", wanted);
     if (fgets(typed, sizeof typed, stdin) != NULL)
@@ -573,7 +574,7 @@ static tide_status report(struct archiving *archiving)
     cli_print(cli, "%s: %" PRIu64 " messages (%s) %s\n", archiving->email, removed, size,
               done_words(run->mode));
     show_refused(cli, refused.value);
-    cli_print(cli, "  `tidemark mail manifest %" PRIu64 "` names them", run->id);
+    cli_print(cli, "  `tidemark mail manifest %" PRIu64 "` lists them", run->id);
     if (removed > 0)
         cli_print(cli, "; `tidemark mail restore --manifest %" PRIu64 "` puts them back", run->id);
     cli_print(cli, "\n");
@@ -590,7 +591,7 @@ static tide_status report(struct archiving *archiving)
     return rc;
 }
 
-/* A run that stopped says how far it came, and how to go on. */
+/* The error of a stopped run says how far it got, and how to resume. */
 static tide_status stopped(struct archiving *archiving, tide_status rc)
 {
     struct cli *cli = archiving->cli;
@@ -599,7 +600,7 @@ static tide_status stopped(struct archiving *archiving, tide_status rc)
     char hint[sizeof cli->hint];
     (void)snprintf(text, sizeof text, "%.240s", cli->err.text);
     (void)snprintf(hint, sizeof hint,
-                   "%.250s%sThen `tidemark mail archive --resume %" PRIu64 "` goes on.", cli->hint,
+                   "%.250s%sResume with `tidemark mail archive --resume %" PRIu64 "`.", cli->hint,
                    cli->hint[0] == '\0' ? "" : " ", run->id);
     return cli_fail(cli, rc, hint, "stopped after %" PRIu64 " of %" PRIu64 " messages: %s",
                     run->entries[TIDE_REMOVAL_REMOVED],
@@ -613,7 +614,7 @@ static tide_status remove_all(struct archiving *archiving)
     tide_status rc = batches(archiving);
     if (rc != TIDE_OK)
         return stopped(archiving, rc);
-    rc = bring_up_to_date(archiving); /* the archive learns where its mail is now */
+    rc = bring_up_to_date(archiving); /* the archive learns the new labels */
     return rc == TIDE_OK ? report(archiving) : rc;
 }
 
@@ -628,14 +629,14 @@ static tide_status new_run(struct archiving *archiving)
         tide_archiver_choose(archiving->home.mail, &archiving->ask, choose_one, &chosen, &cli->err);
     archiving->ask.read_back = archiving->ask.with_history = false;
     rc = cli_hint(cli, rc,
-                  rc == TIDE_INVALID ? "`tidemark mail search` takes the same queries." : NULL);
+                  rc == TIDE_INVALID ? "`tidemark mail search` accepts the same queries." : NULL);
     if (rc == TIDE_OK && interrupted)
         rc = cli_fail(cli, TIDE_STOPPED, "Nothing was changed.", "interrupted");
     if (rc == TIDE_OK && archiving->dry) {
         rc = dry_run(archiving, &chosen);
     } else if (rc == TIDE_OK) {
         rc = confirm(archiving, chosen.messages, chosen.bytes);
-        /* Not more than was confirmed. */
+        /* Never more than the user confirmed. */
         if (archiving->ask.limit == 0 || archiving->ask.limit > chosen.messages)
             archiving->ask.limit = chosen.messages == 0 ? UINT64_MAX : chosen.messages;
         if (rc == TIDE_OK)
@@ -651,7 +652,7 @@ static tide_status new_run(struct archiving *archiving)
 
 /* ---- the command ---- */
 
-/* Which account, and which run when it is an old one. */
+/* Determines the account, and the manifest of a run to resume. */
 static tide_status take_aim(struct archiving *archiving)
 {
     struct cli *cli = archiving->cli;
@@ -664,25 +665,25 @@ static tide_status take_aim(struct archiving *archiving)
             return rc;
         rc = tide_archiver_unfinished(mail, archiving->email, &unfinished, &cli->err);
         if (rc == TIDE_OK && !cli->quiet)
-            (void)fprintf(stderr,
-                          "Manifest %" PRIu64 " did not end, %" PRIu64 " messages are left of it; "
-                          "`tidemark mail archive --resume %" PRIu64 "` goes on with it.\n",
-                          unfinished.id,
-                          unfinished.entries[TIDE_REMOVAL_PLANNED] +
-                              unfinished.entries[TIDE_REMOVAL_ASKED],
-                          unfinished.id);
+            (void)fprintf(
+                stderr,
+                "Manifest %" PRIu64 " is not finished, %" PRIu64 " of its messages are left; "
+                "resume it with `tidemark mail archive --resume %" PRIu64 "`.\n",
+                unfinished.id,
+                unfinished.entries[TIDE_REMOVAL_PLANNED] + unfinished.entries[TIDE_REMOVAL_ASKED],
+                unfinished.id);
         if (rc == TIDE_OK)
             tide_json_set_u64(&cli->json, "unfinished", unfinished.id);
         return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
     }
     tide_status rc =
         tide_archiver_manifest(mail, archiving->manifest.id, &archiving->manifest, &cli->err);
-    rc = cli_hint(cli, rc, "`tidemark mail manifest` lists the runs there are.");
+    rc = cli_hint(cli, rc, "`tidemark mail manifest` lists the runs.");
     if (rc == TIDE_OK &&
         (archiving->manifest.ended_ms != 0 || archiving->manifest.planned_ms == 0 ||
          archiving->manifest.mode > TIDE_REMOVE_FOR_GOOD))
-        rc = cli_fail(cli, TIDE_INVALID, "`tidemark mail manifest` lists the runs there are.",
-                      "manifest %" PRIu64 " has ended, or is no run of this command",
+        rc = cli_fail(cli, TIDE_INVALID, "`tidemark mail manifest` lists the runs.",
+                      "manifest %" PRIu64 " is finished, or is not a run of `mail archive`",
                       archiving->manifest.id);
     archiving->ask.mode = archiving->manifest.mode;
     if (rc == TIDE_OK)
@@ -695,10 +696,10 @@ static tide_status must_be_synced(struct archiving *archiving)
     struct tide_mail_state state;
     struct cli *cli = archiving->cli;
     tide_status rc = tide_mail_state(archiving->home.mail, archiving->email, &state, &cli->err);
-    rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
+    rc = cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
     if (rc == TIDE_OK && state.history_id[0] == '\0')
         rc = cli_fail(cli, TIDE_INVALID, "Run `tidemark mail sync` first.",
-                      "%s is not wholly synced yet", archiving->email);
+                      "%s is not fully synced yet", archiving->email);
     return rc;
 }
 

@@ -1,5 +1,5 @@
-/* tidemark mail bad [list|explain ID|retry [ID]]: messages that could not be fetched, and
- * messages that are stored but could not be read (M6, M9). */
+/* bad.c - `tidemark mail bad [list|explain ID|retry [ID]]`: messages that could not be fetched,
+ * and messages that are stored but could not be parsed (M6, M9). */
 #include "cli/bad.h"
 #include "mail/commands/watch.h"
 #include "mail/mime/message.h"
@@ -13,7 +13,7 @@ enum { UNREADABLE_SHOWN = 1000 };
 
 struct unreadable {
     struct cli *cli;
-    const char *account; /* the one at hand */
+    const char *account; /* the current one */
     const char *only;    /* an id; NULL: all */
     tide_json list;
     uint64_t count;
@@ -52,12 +52,12 @@ static void unreadable_row(const struct tide_stored *stored, const char *problem
     if (seen->full)
         cli_print(cli,
                   "%s is stored byte for byte (`tidemark mail show %s --raw`); only its text "
-                  "cannot be searched. `tidemark mail bad retry` reads it again, which helps "
+                  "cannot be searched. `tidemark mail bad retry` reads it again; that can help "
                   "after an update of tidemark.\n",
                   stored->gmail_id, stored->gmail_id);
 }
 
-/* Visits all archives that there are. */
+/* Visits all archives. */
 static tide_status unreadable_visit(struct unreadable *seen, const struct mail_names *names)
 {
     struct cli *cli = seen->cli;
@@ -68,7 +68,7 @@ static tide_status unreadable_visit(struct unreadable *seen, const struct mail_n
         char email[256];
         seen->account = names->email[i];
         rc = mail_home_archive(cli, &home, names->email[i], email, &archive);
-        if (rc == TIDE_NOT_FOUND) { /* nothing is stored yet */
+        if (rc == TIDE_NOT_FOUND) { /* no archive yet */
             cli->hint[0] = '\0';
             rc = TIDE_OK;
             continue;
@@ -100,14 +100,14 @@ static tide_status show(struct cli *cli, const struct mail_names *names, const c
                   seen.count - UNREADABLE_SHOWN);
     tide_json_set(&cli->json, "unreadable", &seen.list);
     if (rc == TIDE_OK && item != NULL && bad.count + seen.count == 0)
-        rc = cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows those there are.",
+        rc = cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows the bad messages.",
                       "there is no bad message \"%.100s\"", item);
     return cli_hint(cli, rc, "Run `tidemark mail verify`.");
 }
 
 /* ---- trying again ---- */
 
-/* The engine at work has the archive open for writing: it is asked to do it. */
+/* The running engine has the archive open for writing: it gets the request. */
 static tide_status hand_over(struct cli *cli, const char *email)
 {
     tide_json request;
@@ -119,7 +119,7 @@ static tide_status hand_over(struct cli *cli, const char *email)
     tide_json_set_cstr(&request, "dedupe", "index");
     const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
     json_decref(answer);
-    return cli_hint(cli, rc, "Wait for it to end, and run this command again.");
+    return cli_hint(cli, rc, "Wait until it ends, and run this command again.");
 }
 
 static tide_status read_again(struct cli *cli, const struct mail_home *home, const char *email,
@@ -175,11 +175,11 @@ static tide_status retry(struct cli *cli, const struct mail_names *names, const 
     uint64_t unreadable = 0;
     uint64_t left = 0;
     tide_status rc = cli_bad_change(cli, &bad, TIDE_BAD_RETRYING, &runs);
-    cli_ledger_close(cli); /* the lock, before an archive is opened */
+    cli_ledger_close(cli); /* releases the lock before an archive is opened */
     if (rc == TIDE_OK)
         rc = retry_unreadable(cli, names, item, &unreadable, &left, &handed);
     if (rc == TIDE_OK && item != NULL && bad.count + unreadable == 0)
-        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows those there are.",
+        return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail bad` shows the bad messages.",
                         "there is no bad message \"%.100s\"", item);
     if (rc != TIDE_OK)
         return rc;
@@ -220,9 +220,9 @@ tide_status cli_mail_bad(struct cli *cli)
     const bool explains = strcmp(word, "explain") == 0;
     const bool retries = strcmp(word, "retry") == 0;
     if (!explains && !retries && strcmp(word, "list") != 0)
-        return usage(cli, "list, explain or retry?");
+        return usage(cli, "the first word must be list, explain or retry");
     if (explains && item == NULL)
-        return usage(cli, "explain which message?");
+        return usage(cli, "explain needs an ID");
     if (item != NULL && !explains && !retries)
         return usage(cli, "list takes no ID");
     struct mail_names names;

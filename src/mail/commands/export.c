@@ -1,4 +1,4 @@
-/* tidemark mail export: messages as files (M17). */
+/* export.c - `tidemark mail export`: messages as files (M17). */
 #include "mail/commands/home.h"
 
 #include "base/clocktext.h"
@@ -16,7 +16,7 @@ static tide_status format_of(struct cli *cli, tide_export_format *format_out)
         {"eml", TIDE_EXPORT_EML}, {"maildir", TIDE_EXPORT_MAILDIR}, {"mbox", TIDE_EXPORT_MBOX}};
     const char *name = cli_flag(cli, "format");
     const size_t path_bytes = strlen(cli->arguments[0]);
-    if (name == NULL) /* a file that is named so is meant so */
+    if (name == NULL) /* a file name ending in .mbox means mbox */
         name = path_bytes > 5 && strcmp(cli->arguments[0] + path_bytes - 5, ".mbox") == 0 ? "mbox"
                                                                                           : "eml";
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
@@ -25,7 +25,7 @@ static tide_status format_of(struct cli *cli, tide_export_format *format_out)
             return TIDE_OK;
         }
     }
-    return cli_wrong(cli, "There are: eml, maildir, mbox.", "there is no format \"%.50s\"", name);
+    return cli_wrong(cli, "Formats: eml, maildir, mbox.", "there is no format \"%.50s\"", name);
 }
 
 struct showing {
@@ -49,18 +49,20 @@ static void show_problem(const char *text, void *arg)
     (void)fprintf(stderr, "tidemark: warning: %s\n", text);
 }
 
-/* Everything else is written; what is not is told, with what to do. */
+/* Names what was not written, and what to do; everything else is written. */
 static void tell_problems(struct cli *cli, const struct tide_exported *exported)
 {
     if (exported->kept > 0)
         (void)fprintf(stderr,
-                      "tidemark: %" PRIu64 " file%s with other content left as found: name another "
+                      "tidemark: %" PRIu64
+                      " existing file%s with other content not overwritten: name another "
                       "directory or file, or add --replace\n",
                       exported->kept, exported->kept == 1 ? "" : "s");
     if (exported->damaged > 0)
-        (void)fprintf(
-            stderr, "tidemark: %" PRIu64 " message%s left out: `tidemark mail verify` tells more\n",
-            exported->damaged, exported->damaged == 1 ? " was" : "s were");
+        (void)fprintf(stderr,
+                      "tidemark: %" PRIu64
+                      " message%s left out: run `tidemark mail verify` for details\n",
+                      exported->damaged, exported->damaged == 1 ? " was" : "s were");
     if (exported->kept > 0 || exported->damaged > 0)
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
 }
@@ -82,7 +84,7 @@ tide_status cli_mail_export(struct cli *cli)
                                  .progress = show,
                                  .progress_arg = &showing};
     tide_status rc = format_of(cli, &wanted.format);
-    /* Everything means everything: spam and trash too. */
+    /* The default exports everything, including spam and trash. */
     const char *words = cli->arguments_count > 1 ? cli->arguments[1] : "in:anywhere";
     if (rc == TIDE_OK)
         rc = tide_query_parse(tide_text_of(words), (int64_t)cli->now_unix_ms, 0, cli->mem, &query,
@@ -102,11 +104,11 @@ tide_status cli_mail_export(struct cli *cli)
     cli_progress(cli, NULL);
     rc = cli_hint(cli, rc,
                   rc == TIDE_DISK_FULL
-                      ? "Make room there, or name another disk; run the command again to go on."
-                      : "What was written stays; run the command again to go on.");
+                      ? "Free space there, or name another disk; run the command again to resume."
+                      : "What was written stays; run the command again to resume.");
     tide_size_human(exported.bytes, size);
     if (rc == TIDE_OK)
-        cli_print(cli, "%" PRIu64 " messages written (%s), %" PRIu64 " were there already\n",
+        cli_print(cli, "%" PRIu64 " messages written (%s), %" PRIu64 " were already there\n",
                   exported.written, size, exported.there);
     if (rc == TIDE_OK)
         tell_problems(cli, &exported);

@@ -1,4 +1,5 @@
-/* tidemark mail search|verify: the archive, beside anything (M9, M10). */
+/* find.c - `tidemark mail search|verify`: read the archive, also while other processes run
+ * (M9, M10). */
 #include "mail/commands/home.h"
 #include "mail/commands/known.h"
 #include "mail/commands/names.h"
@@ -64,7 +65,7 @@ static tide_status search_pages(struct cli *cli, tide_archive *archive, const ti
     cli_table_begin(cli, headings, 4);
     if (rc == TIDE_OK)
         rc = tide_search_run(archive, &search, found_row, &finding, &next, &more, &cli->err);
-    cli_table_end(cli, "nothing matches");
+    cli_table_end(cli, "no messages match");
     if (rc == TIDE_OK && more)
         cli_print(cli, "more: tidemark mail search ... --after-page %s\n", tide_buf_cstr(&next));
     tide_json_set(&cli->json, "messages", &finding.list);
@@ -86,7 +87,7 @@ tide_status cli_mail_search(struct cli *cli)
     for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
         rc = tide_buf_print(&words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
     if (rc != TIDE_OK)
-        rc = cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the query is too long");
+        rc = cli_fail(cli, TIDE_INVALID, "Use a shorter query.", "the query is too long");
     if (rc == TIDE_OK)
         rc = tide_query_parse(tide_buf_text(&words), (int64_t)cli->now_unix_ms, 0, cli->mem, &query,
                               &cli->err);
@@ -125,7 +126,7 @@ static void damage_row(const struct tide_damage *damage, void *arg)
     tide_json_append(&verifying->list, &one);
 }
 
-/* What the ledger says of the account; TIDE_NOT_FOUND: nothing. */
+/* What the ledger knows about the account; TIDE_NOT_FOUND: nothing. */
 static tide_status look_at(struct cli *cli, const char *email, struct tide_mail_look *look)
 {
     tide_error none = {TIDE_OK, 0, ""};
@@ -139,7 +140,8 @@ static tide_status look_at(struct cli *cli, const char *email, struct tide_mail_
     return rc;
 }
 
-/* The archive against the ledger and the manifests; one that nobody else knows is only read. */
+/* Compares the archive with the ledger and the manifests; skips one that the ledger does not
+ * know. */
 static tide_status compare(struct cli *cli, const char *email, tide_archive *archive)
 {
     struct tide_mail_look look;
@@ -157,7 +159,7 @@ static tide_status compare(struct cli *cli, const char *email, tide_archive *arc
     return unknown ? TIDE_OK : rc;
 }
 
-/* Which account is meant when the archive, or all of them, are gone: the ledger's. */
+/* Without an archive, takes the accounts from the ledger and reports what is missing. */
 static tide_status verify_nothing(struct cli *cli, const char *named)
 {
     const tide_error why = cli->err;
@@ -191,7 +193,7 @@ static tide_status verify(struct cli *cli, const char *email, tide_archive *arch
                   verifying.damaged);
     if (rc == TIDE_OK && verifying.damaged > 0) {
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
-        cli_print(cli, "`tidemark mail heal %s` fetches what is damaged again.\n", email);
+        cli_print(cli, "Run `tidemark mail heal %s` to fetch damaged messages again.\n", email);
     }
     tide_json_set_u64(&cli->json, "checked", checked);
     tide_json_set(&cli->json, "damage", &verifying.list);

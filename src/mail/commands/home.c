@@ -44,8 +44,8 @@ tide_status mail_home_room(struct cli *cli, struct mail_home *home)
     tide_status rc = tide_dir_make(cli->world, home->archive_dir, &cli->err);
     if (rc == TIDE_OK)
         rc = tide_room_check(cli->world, home->archive_dir, cli_free_min(cli), &cli->err);
-    return cli_hint(cli, rc,
-                    "What is stored is safe. Make room, or set disk.free_min, and run it again.");
+    return cli_hint(
+        cli, rc, "Stored mail is safe. Free disk space, or lower disk.free_min, and run it again.");
 }
 
 tide_status mail_home_close(struct cli *cli, struct mail_home *home)
@@ -66,7 +66,7 @@ struct choice {
     char email[256];
 };
 
-/* The folders of the archive are its accounts: no ledger is needed to read mail. */
+/* The directories of the archive are named after accounts: reading mail needs no ledger. */
 static void choose(const char *dir, struct choice *choice)
 {
     DIR *folder = opendir(dir);
@@ -115,16 +115,16 @@ tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const cha
     if (access(dir, F_OK) != 0 && errno == ENOENT)
         return cli_fail(cli, TIDE_NOT_FOUND,
                         cli_ledger_choose(cli) == TIDE_OK && cli->shared != NULL
-                            ? "`tidemark account list` says whether it is elsewhere; `tidemark "
-                              "mail sync` makes it where its sign-in is."
-                            : "`tidemark mail sync` makes it; `tidemark account list` shows the "
+                            ? "`tidemark account list` shows whether it is elsewhere; `tidemark "
+                              "mail sync` creates it where its sign-in is."
+                            : "`tidemark mail sync` creates it; `tidemark account list` shows the "
                               "accounts.",
                         "there is no archive of %.200s here", email_out);
     const struct tide_archive_options options = {
         .dir = dir, .account = email_out, .world = cli->world, .read_only = true};
     rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);
     return cli_hint(cli, rc,
-                    "`tidemark mail sync` makes the archive; `tidemark account list` "
+                    "`tidemark mail sync` creates the archive; `tidemark account list` "
                     "shows the accounts.");
 }
 
@@ -144,8 +144,8 @@ static void broken_shard(const char *shard, tide_status rc, const char *why, voi
     cli->exit_code = CLI_EXIT_BAD_ITEMS;
     if (!cli->want_json)
         (void)fprintf(stderr,
-                      "%s.db cannot be read, and what is in it is left out: %s\n"
-                      "          `tidemark mail heal` sets it aside and fetches its mail again.\n",
+                      "tidemark: warning: %s.db cannot be read; its messages are left out: %s\n"
+                      "          `tidemark mail heal` moves it aside and fetches its mail again.\n",
                       shard, why);
     tide_json_object(&one);
     tide_json_set_cstr(&one, "shard", shard);

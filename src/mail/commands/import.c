@@ -1,4 +1,4 @@
-/* tidemark mail import: mail from files into an archive (M17). */
+/* import.c - `tidemark mail import`: mail from files into an archive (M17). */
 #include "mail/commands/home.h"
 
 #include "base/clocktext.h"
@@ -32,17 +32,17 @@ static void report(struct cli *cli, const char *email, bool dry_run,
         {"stored", imported->stored, NULL},
         {"there", imported->there, NULL},
         {"bytes", imported->bytes, NULL},
-        {"takeout", imported->takeout, "came from Google Takeout, with labels and conversation"},
+        {"takeout", imported->takeout, "are from Google Takeout, with labels and conversation"},
         {"dated_by_header", imported->by_header, "have the time of their Date header"},
-        {"dated_by_file", imported->by_file, "have the time of their file: they say none"},
-        {"undated", imported->undated, "have no time at all and stand at 1970"},
-        {"changed", imported->changed, "were changed since they were exported; stored as they are"},
+        {"dated_by_file", imported->by_file, "have the time of their file: they have no date"},
+        {"undated", imported->undated, "have no date at all and are stored with the year 1970"},
+        {"changed", imported->changed, "have changed since they were exported; stored as they are"},
         {"empty", imported->empty, "were empty and left out"},
         {"too_long", imported->too_long, "were longer than 200 MiB and left out"},
         {"files_skipped", imported->files_skipped, "files were neither mail nor a mailbox"},
     };
     tide_size_human(imported->bytes, size);
-    cli_print(cli, "%s: %" PRIu64 " messages %s (%s), %" PRIu64 " were there already\n", email,
+    cli_print(cli, "%s: %" PRIu64 " messages %s (%s), %" PRIu64 " were already there\n", email,
               imported->stored, dry_run ? "would be stored" : "stored", size, imported->there);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tide_json_set_u64(&cli->json, rows[i].name, rows[i].count);
@@ -55,7 +55,7 @@ static void report(struct cli *cli, const char *email, bool dry_run,
 
 /* ---- where to ---- */
 
-/* A name for a folder, and an address: with an @ inside and nothing that leads away. */
+/* An address that is safe as a directory name: with an @ inside and no path in it. */
 static bool is_address(const char *email)
 {
     const char *at = strchr(email, '@');
@@ -67,18 +67,17 @@ static tide_status account_of(struct cli *cli, struct mail_home *home, char emai
 {
     const char *named = cli_flag(cli, "account");
     if (named != NULL && !is_address(named))
-        return cli_wrong(cli, "An account is named by its address: you@example.com.",
-                         "\"%.100s\" is no address", named);
+        return cli_wrong(cli, "Give an address like you@example.com.",
+                         "\"%.100s\" is not an e-mail address", named);
     const tide_status rc = mail_home_account(cli, home, named, email);
     if (rc == TIDE_NOT_FOUND)
-        return cli_fail(
-            cli, TIDE_INVALID,
-            "Name the archive to make: --account you@example.com. No sign-in is needed.",
-            "there is no mail archive yet");
+        return cli_fail(cli, TIDE_INVALID,
+                        "Name the new archive with --account you@example.com. It needs no sign-in.",
+                        "there is no mail archive yet");
     return rc;
 }
 
-/* A dry run of an archive that is not there has none. */
+/* In a dry run *archive_out is NULL if there is no archive. */
 static tide_status archive_of(struct cli *cli, const char *dir, const char *email, bool dry_run,
                               tide_archive **archive_out)
 {
@@ -93,7 +92,7 @@ static tide_status archive_of(struct cli *cli, const char *dir, const char *emai
         cli->err = (tide_error){TIDE_OK, 0, ""};
         return TIDE_OK;
     }
-    return cli_hint(cli, rc, "Wait for the other program, or stop it, and run this command again.");
+    return cli_hint(cli, rc, "Wait for the other process, or stop it, and run this command again.");
 }
 
 static tide_status guard(struct cli *cli)
@@ -104,20 +103,20 @@ static tide_status guard(struct cli *cli)
     char holder[200];
     (void)snprintf(holder, sizeof holder, "%.190s", cli->err.text);
     cli->hint[0] = '\0';
-    return cli_fail(cli, rc,
-                    "A sync or an engine is running there; wait for it, or stop it, and run this "
-                    "command again.",
-                    "%.150s is in use (%s)", cli->state_dir, holder);
+    return cli_fail(
+        cli, rc,
+        "Wait until the sync or engine there ends, or stop it, and run this command again.",
+        "%.150s is in use (%s)", cli->state_dir, holder);
 }
 
-/* What is stored can be found: the index is brought up to date before the end. */
+/* Indexes all stored messages before the command ends, so that searches find them. */
 static tide_status index_all(struct cli *cli, tide_archive *archive, const tide_cancel *cancel)
 {
     tide_status rc = TIDE_OK;
     uint64_t indexed = 0;
     for (uint64_t done = 1; rc == TIDE_OK && done > 0;) {
         if (tide_canceled(cancel) != TIDE_CANCEL_NONE)
-            return TIDE_OK; /* the next one who writes goes on */
+            return TIDE_OK; /* the next writer continues */
         done = 0;
         rc = tide_archive_index(archive, 500, &done, &cli->err);
         indexed += done;
@@ -163,10 +162,11 @@ tide_status cli_mail_import(struct cli *cli)
     cli_progress(cli, NULL);
     if (rc == TIDE_OK)
         report(cli, email, wanted.dry_run, &imported);
-    rc = cli_hint(cli, rc,
-                  rc == TIDE_DISK_FULL
-                      ? "What is stored is safe. Make room, then run the command again to go on."
-                      : "What is stored is safe; run the command again to go on.");
+    rc =
+        cli_hint(cli, rc,
+                 rc == TIDE_DISK_FULL
+                     ? "Stored mail is safe. Free disk space, then run the command again to resume."
+                     : "Stored mail is safe; run the command again to resume.");
     const tide_status closed = tide_archive_close(archive, &cli->err);
     cli_ledger_close(cli);
     return rc == TIDE_OK ? closed : rc;

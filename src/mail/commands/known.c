@@ -25,8 +25,8 @@ static void shard_lost(struct known *known, const struct tide_lost_one *one)
     tide_json json;
     const bool broken = strcmp(one->why, "cannot be read") == 0;
     cli_print(known->cli,
-              "  lost       %s.db %s, with %" PRIu64 " message%s; `tidemark mail %s` fetches "
-              "again what Gmail has\n",
+              "  lost       %s.db %s, with %" PRIu64 " message%s; run `tidemark mail %s` to "
+              "fetch again what Gmail has\n",
               one->name, one->why, one->count, one->count == 1 ? "" : "s",
               broken ? "heal" : "sync");
     tide_json_object(&json);
@@ -42,7 +42,7 @@ static void others_lost(struct known *known, const struct tide_lost_one *one)
     if (is_settled(known))
         cli_print(known->cli,
                   "  lost       %" PRIu64 " message%s that %s in %s.db %s neither here nor in "
-                  "Gmail; their ids are not known\n",
+                  "Gmail; their ids are unknown\n",
                   one->count, one->count == 1 ? "" : "s", one->count == 1 ? "was" : "were",
                   one->name, one->count == 1 ? "is" : "are");
     else
@@ -105,14 +105,15 @@ static tide_status copies_show(struct known *known, tide_json *one)
     if (ask->always || inexact > 0) {
         cli_print(cli, "  copies     %" PRIu64 " exact", exact);
         if (tally.copies[TIDE_COPY_HELD] > 0)
-            cli_print(cli, ", %" PRIu64 " held until Gmail's own come",
+            cli_print(cli, ", %" PRIu64 " kept until Gmail's own arrive",
                       tally.copies[TIDE_COPY_HELD]);
         if (tally.copies[TIDE_COPY_SHORT] > 0)
             cli_print(cli, ", %" PRIu64 " shorter than Gmail said", tally.copies[TIDE_COPY_SHORT]);
         if (tally.copies[TIDE_COPY_DAMAGED] > 0)
             cli_print(cli, ", %" PRIu64 " damaged", tally.copies[TIDE_COPY_DAMAGED]);
         cli_print(cli, "; %" PRIu64 " exist only here%s\n", tally.gone,
-                  inexact > 0 ? "; `tidemark mail heal` fetches what is not exact again" : "");
+                  inexact > 0 ? "; run `tidemark mail heal` to fetch those that are not exact again"
+                              : "");
     }
     tide_json_object(&json);
     tide_json_set_u64(&json, "exact", exact);
@@ -123,8 +124,8 @@ static tide_status copies_show(struct known *known, tide_json *one)
     return TIDE_OK;
 }
 
-/* A listing that left messages out, too few to be refused (tide_mail_is_short()).  The server's
- * number is that of the last sync: what was deleted since counts as known. */
+/* A listing that left out messages, but too few to be refused (tide_mail_is_short()).  The server's
+ * number is from the last sync: messages deleted since then count as known. */
 static void unlisted_show(const struct known *known, tide_json *one)
 {
     const struct tide_mail_look *look = known->ask->look;
@@ -135,7 +136,7 @@ static void unlisted_show(const struct known *known, tide_json *one)
     if (unlisted > 0)
         cli_print(known->cli,
                   "  unlisted   the server counts %" PRIu64 " messages more than it listed; "
-                  "`tidemark mail sync --force %s` lists everything again\n",
+                  "run `tidemark mail sync --force %s` to list everything again\n",
                   unlisted, look->email);
 }
 
@@ -159,7 +160,7 @@ tide_status mail_known_show(struct cli *cli, const struct mail_known_ask *ask, t
     if (rc == TIDE_OK && lost.messages > 0 && !ask->names)
         cli_print(cli,
                   "  lost       %" PRIu64 " message%s that exist%s nowhere else: %s%s; `tidemark "
-                  "mail lost` names them and says what to do\n",
+                  "mail lost` lists them and says what to do\n",
                   lost.messages, lost.messages == 1 ? "" : "s", lost.messages == 1 ? "s" : "",
                   known.first, lost.messages > IDS_SHOWN ? ", ..." : "");
     if (lost.shards + lost.messages + lost.others > 0 && cli->exit_code == CLI_EXIT_DONE)

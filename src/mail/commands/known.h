@@ -11,18 +11,18 @@ struct mail_known_ask {
     const struct tide_mail_look *look;
     tide_archive *archive; /* NULL: there is none */
     uint64_t stored;
-    bool thorough; /* everything that exists nowhere else is looked up */
-    bool always;   /* copies are counted also when all are exact */
-    bool names;    /* every message by its id, not the first ones */
+    bool thorough; /* look up every message that exists nowhere else */
+    bool always;   /* show the counts of copies even if all are exact */
+    bool names;    /* print every message by its id, not only the first ones */
 };
-/* What of a mailbox is stored or recorded as not to be had. */
+/* How many messages of a mailbox are stored or recorded as unavailable. */
 static inline uint64_t mail_known_count(const struct tide_mail_look *look, uint64_t stored)
 {
     return stored + look->bad + look->gone + look->owed + look->accepted + look->retrying;
 }
 
-/* Prints it, sets "copies", "unlisted" and "lost" in `one`, and ends the command with
- * CLI_EXIT_BAD_ITEMS if something is missing.  The ledger is open to be read. */
+/* Prints it, sets "copies", "unlisted" and "lost" in `one`, and sets the exit code
+ * CLI_EXIT_BAD_ITEMS if something is missing.  The ledger is open for reading. */
 tide_status mail_known_show(struct cli *cli, const struct mail_known_ask *ask, tide_json *one);
 
 #endif

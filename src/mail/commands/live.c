@@ -13,7 +13,7 @@ enum { FIELDS_MAX = 10, FIELD_BYTES = 320, BAR_MIN = 10, BAR_MAX = 30, METER_MIN
 
 /* ---- numbers for eyes ---- */
 
-/* "60,000"; from ten million on "12.3 M", so that a column has an end. */
+/* "60,000"; from ten million on "12.3 M", so that the width of a column is limited. */
 static void count_text(uint64_t number, char out[32])
 {
     static const char units[] = {'M', 'G', 'T', 'P', 'E'};
@@ -65,7 +65,7 @@ static void left_text(uint64_t left_ms, char out[TIDE_DURATION_TEXT_BYTES])
         tide_duration_human(left_ms / 1000 * 1000, out);
 }
 
-/* Whole percents, and a hundred only when nothing is missing (V2). */
+/* Whole percents, and 100 only when nothing is missing (V2). */
 static unsigned percent_of(uint64_t part, uint64_t whole)
 {
     if (part >= whole)
@@ -79,7 +79,7 @@ static unsigned percent_of(uint64_t part, uint64_t whole)
 struct field {
     char text[FIELD_BYTES];
     unsigned width;
-    int weight; /* the lightest leaves first */
+    int weight; /* the field with the smallest weight is dropped first */
     const char *color;
 };
 
@@ -103,8 +103,8 @@ unsigned mail_live_columns(tide_text text)
     return columns;
 }
 
-/* What comes from outside must not talk to the terminal: neither control characters
- * nor bytes that are no characters. */
+/* Text from outside must not control the terminal: removes control characters and
+ * invalid UTF-8. */
 static void make_plain(char *text)
 {
     for (char *at = text; *at != '\0';) {
@@ -141,7 +141,7 @@ static unsigned line_width(const struct line *line)
     return width;
 }
 
-/* Cuts a text to so many columns, between characters. */
+/* Cuts a text to `width` columns, between characters. */
 static void field_cut(struct field *field, unsigned width)
 {
     size_t at = 0;
@@ -156,7 +156,7 @@ static void field_cut(struct field *field, unsigned width)
     field->width = mail_live_columns(tide_text_of(field->text));
 }
 
-/* Keeps what fits, the heaviest first; the heaviest itself is cut when it must (V1). */
+/* Keeps the fields that fit, by weight; cuts the one with the largest weight if necessary (V1). */
 static void line_fit(struct line *line, unsigned width)
 {
     bool taken[FIELDS_MAX] = {false};
@@ -179,7 +179,7 @@ static void line_fit(struct line *line, unsigned width)
         if (taken[best])
             used += more;
         else
-            line->fields[best].weight = -1; /* not asked again */
+            line->fields[best].weight = -1; /* not considered again */
     }
     for (size_t i = 0; i < line->count; i++)
         if (taken[i])
@@ -219,7 +219,7 @@ static void stored_field(struct line *line, const struct mail_live *live)
     field_add(line, 5, NULL, "%u%%", percent_of(live->stored, live->total));
 }
 
-/* A bar in the room that is left. */
+/* Adds a bar in the remaining columns. */
 static void bar_field(struct line *line, const struct mail_live *live, unsigned width)
 {
     const unsigned used = line_width(line) + 2 + 2;
@@ -234,7 +234,7 @@ static void bar_field(struct line *line, const struct mail_live *live, unsigned 
     memset(bar, '#', full);
     bar[size] = '\0';
     field_add(line, 1, GREEN, "[%s]", bar);
-    /* Behind the name, before the numbers. */
+    /* After the name, before the numbers. */
     const struct field moved = line->fields[line->count - 1];
     memmove(&line->fields[2], &line->fields[1], (line->count - 2) * sizeof line->fields[0]);
     line->fields[1] = moved;
@@ -360,7 +360,7 @@ uint64_t mail_live_left_ms(uint64_t messages, uint64_t units_each, uint64_t unit
         quota_ms = (double)messages * (double)units_each / (double)units_per_minute * 60000;
     if (rate_known && messages_per_s > 0)
         rate_ms = (double)messages / messages_per_s * 1000;
-    /* A known rate of nothing means that nothing moves: any time would be a guess. */
+    /* A known rate of 0 means no progress: any time would be a guess. */
     if (rate_known && messages_per_s <= 0)
         return MAIL_LIVE_UNKNOWN;
     const double left_ms = quota_ms > rate_ms ? quota_ms : rate_ms;
@@ -381,7 +381,7 @@ void mail_meter_add(struct mail_meter *meter, uint64_t now_ms, uint64_t messages
         if (messages < last->messages || bytes < last->bytes || now_ms < last->at_ms)
             meter->count = 0;
     }
-    /* One sample older than the window stays: the window is then whole. */
+    /* One sample older than the window stays, so that the samples cover the whole window. */
     while (meter->count > 1 && (sample_at(meter, 1)->at_ms + MAIL_METER_MS <= now_ms ||
                                 meter->count == MAIL_METER_SAMPLES)) {
         meter->first = (meter->first + 1) % MAIL_METER_SAMPLES;

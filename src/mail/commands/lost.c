@@ -1,11 +1,12 @@
-/* tidemark mail lost [list|accept]: what exists nowhere else and is not here any more (M4). */
+/* lost.c - `tidemark mail lost [list|accept]`: mail that is lost here and exists nowhere else
+ * (M4). */
 #include "mail/commands/known.h"
 #include "mail/commands/names.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The archive of an account, to be read; NULL when there is none. */
+/* Opens the archive of an account read-only; NULL if there is none. */
 static tide_status archive_of(struct cli *cli, struct mail_home *home, const char *named,
                               tide_archive **archive_out)
 {
@@ -60,7 +61,7 @@ static tide_status list(struct cli *cli, const struct mail_names *names)
         rc = list_account(cli, &home, names->email[i], &accounts);
     tide_json_set(&cli->json, "accounts", &accounts);
     if (rc == TIDE_OK && cli->exit_code == CLI_EXIT_BAD_ITEMS)
-        cli_print(cli, "Put the missing files back from a backup (`tidemark mail sync` then checks "
+        cli_print(cli, "Restore the missing files from a backup (`tidemark mail sync` then checks "
                        "them), or accept the loss with `tidemark mail lost accept`.\n");
     return rc;
 }
@@ -78,7 +79,7 @@ static tide_status hand_over(struct cli *cli, const char *email)
     tide_json_set_cstr(&request, "dedupe", "accept");
     const tide_status rc = cli_engine_ask(cli, &request, &runs, &answer);
     json_decref(answer);
-    return cli_hint(cli, rc, "Wait for it to end, and run this command again.");
+    return cli_hint(cli, rc, "Wait until it ends, and run this command again.");
 }
 
 static tide_status accept(struct cli *cli, const struct mail_names *names)
@@ -96,8 +97,8 @@ static tide_status accept(struct cli *cli, const struct mail_names *names)
         rc = busy ? hand_over(cli, names->email[i])
                   : tide_mail_lost_accepted(home.mail, names->email[i], &cli->err);
         if (rc == TIDE_OK && !cli->quiet)
-            cli_print(cli, "%s: what is lost is accepted, and no longer told%s\n", names->email[i],
-                      busy ? " once the running engine has noted it" : "");
+            cli_print(cli, "%s: the loss is accepted and no longer reported%s\n", names->email[i],
+                      busy ? " once the running engine has recorded it" : "");
     }
     const tide_status closed = mail_home_close(cli, &home);
     return rc == TIDE_OK ? closed : rc;
@@ -111,7 +112,7 @@ tide_status cli_mail_lost(struct cli *cli)
     struct mail_names names = {0};
     if (!accepts && strcmp(word, "list") != 0)
         return cli_wrong(cli, "Write `tidemark mail lost` or `tidemark mail lost accept`.",
-                         "list or accept, not \"%.100s\"", word);
+                         "the word must be list or accept, not \"%.100s\"", word);
     tide_status rc = mail_names_of(cli, account == NULL ? NULL : &account, account != NULL, &names);
     if (rc == TIDE_OK)
         rc = accepts ? accept(cli, &names) : list(cli, &names);

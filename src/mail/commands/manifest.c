@@ -1,4 +1,5 @@
-/* tidemark mail manifest: what was taken out of Gmail, beside anything (M14). */
+/* manifest.c - `tidemark mail manifest`: what was removed from Gmail; safe while other processes
+ * run (M14). */
 #include "mail/commands/home.h"
 
 #include "base/clocktext.h"
@@ -19,7 +20,7 @@ struct listing {
     tide_json list;
 };
 
-/* The address of an account; "" when it was removed. */
+/* The address of an account; "" if the account was removed. */
 static void email_of(tide_rows db, uint32_t account, char email_out[256])
 {
     tide_rows_stmt stmt;
@@ -86,7 +87,7 @@ static tide_status list_runs(struct listing *listing)
                                            "LEFT", "REMOVED", "REFUSED", "RESTORED", "QUERY"};
     cli_table_begin(listing->cli, headings, 10);
     const tide_status rc = tide_manifest_list(listing->db, 0, run_row, listing, &listing->cli->err);
-    cli_table_end(listing->cli, "nothing was ever taken out of Gmail from here");
+    cli_table_end(listing->cli, "no mail has been removed from Gmail");
     tide_json_set(&listing->cli->json, "manifests", &listing->list);
     return rc;
 }
@@ -126,7 +127,7 @@ static tide_status list_entries(struct listing *listing, uint64_t id)
     char email[256];
     tide_status rc = tide_manifest_get(listing->db, id, &run, &cli->err);
     if (rc != TIDE_OK)
-        return cli_hint(cli, rc, "`tidemark mail manifest` lists the runs there are.");
+        return cli_hint(cli, rc, "`tidemark mail manifest` lists the runs.");
     email_of(listing->db, run.account, email);
     cli_table_begin(cli, headings, 5);
     uint64_t shown = UINT64_MAX;
@@ -135,7 +136,7 @@ static tide_status list_entries(struct listing *listing, uint64_t id)
         rc = tide_removal_list(listing->db, id, listing->state, listing->last, 1000, entry_row,
                                listing, &cli->err);
     }
-    cli_table_end(cli, "no message of this run");
+    cli_table_end(cli, "no messages of this run");
     tide_json one;
     run_json(&run, email, &one);
     tide_json_set(&one, "messages", &listing->list);
@@ -156,7 +157,7 @@ static tide_status state_of(struct cli *cli, int *state_out)
     if (*state_out >= 0)
         return TIDE_OK;
     cli->exit_code = CLI_EXIT_USAGE;
-    return cli_fail(cli, TIDE_INVALID, "There are: planned, asked, removed, refused, restored.",
+    return cli_fail(cli, TIDE_INVALID, "States: planned, asked, removed, refused, restored.",
                     "there is no state \"%.60s\"", name);
 }
 
@@ -169,14 +170,14 @@ tide_status cli_mail_manifest(struct cli *cli)
     if (rc == TIDE_OK && cli->arguments_count > 0)
         rc = cli_number(cli, cli->arguments[0], "the manifest", &id);
     if (rc == TIDE_OK)
-        rc = cli_ledger_read(cli); /* says what is wrong when there is none */
+        rc = cli_ledger_read(cli); /* reports a missing ledger */
     if (rc != TIDE_OK)
         return rc;
     listing.db = tide_ledger_rows(cli->ledger);
     tide_json_array(&listing.list);
     rc = tide_rows_has(listing.db, "mail_removal", WHAT, &has, &cli->err);
     if (rc == TIDE_OK && !has)
-        rc = cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail archive` makes one.",
+        rc = cli_fail(cli, TIDE_NOT_FOUND, "`tidemark mail archive` creates one.",
                       "there is no manifest yet");
     else if (rc == TIDE_OK)
         rc = cli->arguments_count > 0 ? list_entries(&listing, id) : list_runs(&listing);

@@ -40,7 +40,7 @@ static bool is_among(const struct mail_names *names, const char *email)
 static tide_status too_many(struct cli *cli)
 {
     return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory, or name fewer accounts.",
-                    "no memory for the names of the accounts");
+                    "out of memory for the names of the accounts");
 }
 
 static tide_status choose(struct cli *cli, const struct mail_names *all, const char *const *wanted,
@@ -48,8 +48,7 @@ static tide_status choose(struct cli *cli, const struct mail_names *all, const c
 {
     for (size_t i = 0; i < count; i++) {
         if (!is_among(all, wanted[i]))
-            return cli_fail(cli, TIDE_NOT_FOUND,
-                            "`tidemark account list` shows the accounts there are.",
+            return cli_fail(cli, TIDE_NOT_FOUND, "`tidemark account list` shows the accounts.",
                             "there is no mail account \"%.200s\"", wanted[i]);
         if (!is_among(names, wanted[i]) && !add(names, wanted[i]))
             return too_many(cli);

@@ -1,4 +1,4 @@
-/* names.h - which mail accounts a command means. */
+/* names.h - the mail accounts that a command works on. */
 #ifndef TIDE_CLI_MAIL_NAMES_H
 #define TIDE_CLI_MAIL_NAMES_H
 
@@ -9,12 +9,12 @@ struct mail_names {
     char (*email)[256];
     size_t count, capacity;
 };
-/* The accounts a command means: its arguments, or all there are.  From the ledger, which
- * is opened to be read.  mail_names_done() also after a failure. */
+/* The accounts of a command: its arguments, or all.  From the ledger, which is opened for
+ * reading.  Call mail_names_done() also after a failure. */
 tide_status mail_names(struct cli *cli, struct mail_names *names_out);
-/* The same with the names given; none: all there are. */
+/* The same with given names; none: all accounts. */
 tide_status mail_names_of(struct cli *cli, const char *const *wanted, size_t count,
                           struct mail_names *names_out);
-void mail_names_done(struct mail_names *names); /* a zeroed one is fine */
+void mail_names_done(struct mail_names *names); /* `names` may be zeroed */
 
 #endif

@@ -69,7 +69,7 @@ static void signed_out(const struct mail_watched *watched, const char *why,
                    why[0] == '\0' ? "its sign-in was refused" : why);
     (void)snprintf(ended->remedy, sizeof ended->remedy,
                    "Sign in again with `tidemark account add gmail %.100s` and the flags it was "
-                   "added with; nothing that is stored is lost.",
+                   "added with; stored mail stays.",
                    watched->look.email);
 }
 
@@ -85,7 +85,7 @@ static void unfinished(const struct mail_watched *watched, struct mail_ended *en
         (void)snprintf(ended->reason, sizeof ended->reason, "%.300s; next try %s", watched->failure,
                        cli_time(watched->next_try_ms, when));
     (void)snprintf(ended->remedy, sizeof ended->remedy,
-                   "What is stored stays; `tidemark mail sync` goes on from here.");
+                   "Stored mail stays; run `tidemark mail sync` to resume.");
 }
 
 /* Nothing runs any more, and parts of the mailbox are not synced. */
@@ -97,12 +97,13 @@ static void parts_left(const struct mail_watched *watched, const char *undone,
     (void)snprintf(ended->reason, sizeof ended->reason,
                    "%" PRIu64 " part%s of the mailbox not synced%s%.250s", parts,
                    parts == 1 ? " is" : "s are", undone[0] == '\0' ? "" : ": ", undone);
-    (void)snprintf(ended->remedy, sizeof ended->remedy,
-                   "Run `tidemark mail sync` again: it starts what failed again. What was canceled "
-                   "needs `tidemark jobs retry --state canceled`.");
+    (void)snprintf(
+        ended->remedy, sizeof ended->remedy,
+        "Run `tidemark mail sync` again: it retries failed jobs. Canceled jobs need `tidemark jobs "
+        "retry --state canceled`.");
 }
 
-/* Everything listed is stored, and it is far less than the server said it had. */
+/* Everything listed is stored, and it is far less than the server said it has. */
 static bool is_short(const struct mail_watched *watched)
 {
     const struct tide_mail_look *look = &watched->look;
@@ -114,8 +115,8 @@ static void too_few(const struct mail_watched *watched, struct mail_ended *ended
 {
     ended->outcome = MAIL_OUTCOME_BAD_ITEMS;
     (void)snprintf(ended->reason, sizeof ended->reason,
-                   "not synced: the server says that it has %" PRIu64
-                   " messages, and listed so few that %" PRIu64 " are stored",
+                   "not synced: the server counts %" PRIu64
+                   " messages but listed so few that only %" PRIu64 " are stored",
                    watched->look.messages_total, watched->kept.stored);
     (void)snprintf(ended->remedy, sizeof ended->remedy,
                    "Run `tidemark mail sync` again: it lists everything again.");
@@ -132,8 +133,8 @@ static void bad_items(const struct mail_watched *watched, struct mail_ended *end
                    bad ? "some messages could not be fetched"
                        : "some jobs failed or were canceled");
     (void)snprintf(ended->remedy, sizeof ended->remedy, "%s%s%s",
-                   bad ? "`tidemark mail bad` names the messages." : "", bad && failed ? " " : "",
-                   failed ? "`tidemark jobs list --state failed` and `--state canceled` name the "
+                   bad ? "`tidemark mail bad` lists the messages." : "", bad && failed ? " " : "",
+                   failed ? "`tidemark jobs list --state failed` and `--state canceled` list the "
                             "jobs."
                           : "");
 }
@@ -150,21 +151,20 @@ void mail_outcome_judge(const struct mail_watched *watched, const tide_error *fa
         ended.outcome = MAIL_OUTCOME_FAILED;
         (void)snprintf(ended.reason, sizeof ended.reason, "%.380s", failed->text);
         if (failed->status == TIDE_CORRUPT)
-            (void)snprintf(
-                ended.remedy, sizeof ended.remedy,
-                "`tidemark mail heal %.100s` sets the damaged file aside and fetches its "
-                "mail again.",
-                watched->look.email);
+            (void)snprintf(ended.remedy, sizeof ended.remedy,
+                           "Run `tidemark mail heal %.100s`: it moves the damaged file aside and "
+                           "fetches its mail again.",
+                           watched->look.email);
     } else if (look->halted) {
         ended.outcome = MAIL_OUTCOME_HALTED;
         (void)snprintf(ended.reason, sizeof ended.reason, "%.380s", look->halt_reason);
         (void)snprintf(ended.remedy, sizeof ended.remedy,
-                       "`tidemark account resume %.100s` lets it go on.", look->email);
+                       "Resume it with `tidemark account resume %.100s`.", look->email);
     } else if (look->paused) {
         ended.outcome = MAIL_OUTCOME_PAUSED;
         (void)snprintf(ended.reason, sizeof ended.reason, "paused by command");
         (void)snprintf(ended.remedy, sizeof ended.remedy,
-                       "`tidemark jobs resume --account %.100s` lets it go on.", look->email);
+                       "Resume it with `tidemark jobs resume --account %.100s`.", look->email);
     } else if (!settled && watched->signed_out) {
         signed_out(watched, watched->failure, &ended);
     } else if (!settled) {

@@ -1,7 +1,7 @@
 /* outcome.h - how a sync ended for one account, and what that means for the exit code.
  *
- * Accounts are judged one by one, after the run: one of them that is signed out, halted or out of
- * reach says nothing about the others.  The command ends with the code of the worst one:
+ * Each account is judged separately, after the run: one that is signed out, halted or unreachable
+ * says nothing about the others.  The command ends with the code of the worst one:
  *
  *   1  failed: it could not begin, or it is halted or paused
  *   4  it needs a sign-in
@@ -29,9 +29,9 @@ struct mail_ended {
     char remedy[400]; /* what to do about it; "" */
 };
 
-/* `failed`: why it could not begin; its status is TIDE_OK when it could.  `undone`: the error of a
- * failed job that leaves a part of the mailbox unsynced, "" when none is known; NULL: a part that
- * is left is left on purpose. */
+/* `failed`: why it could not begin; its status is TIDE_OK if it could.  `undone`: the error of a
+ * failed job that leaves a part of the mailbox unsynced, "" if none is known; NULL: a part is
+ * left on purpose. */
 void mail_outcome_judge(const struct mail_watched *watched, const tide_error *failed,
                         const char *undone, struct mail_ended *ended_out);
 const char *mail_outcome_name(mail_outcome outcome);

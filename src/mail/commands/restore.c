@@ -1,4 +1,4 @@
-/* tidemark mail restore: what was removed from Gmail, put back from the archive (M14). */
+/* restore.c - `tidemark mail restore`: puts removed mail back into Gmail (M14). */
 #include "mail/commands/home.h"
 
 #include "base/clocktext.h"
@@ -48,7 +48,7 @@ static tide_status read_options(struct cli *cli, struct mail_home *home, char em
         cli->exit_code = CLI_EXIT_USAGE;
         return cli_fail(cli, TIDE_INVALID,
                         "Give a query as for `tidemark mail search`, or --manifest N.",
-                        "which messages?");
+                        "no messages selected");
     }
     for (unsigned i = 0; rc == TIDE_OK && i < cli->arguments_count; i++)
         rc = tide_buf_print(words, "%s%s", i == 0 ? "" : " ", cli->arguments[i]);
@@ -75,7 +75,7 @@ static void print_sums(struct cli *cli, const struct tide_restore_sum sums[TIDE_
                        const char *key)
 {
     static const char *const lines[TIDE_DEEDS] = {
-        [TIDE_DEED_THERE] = "in Gmail already",
+        [TIDE_DEED_THERE] = "already in Gmail",
         [TIDE_DEED_INBOX] = "put back into the inbox",
         [TIDE_DEED_TRASH] = "taken out of the trash",
         [TIDE_DEED_INSERT] = "inserted from the archive",
@@ -128,9 +128,10 @@ static void print_plan(struct cli *cli, tide_restore *restore)
     cli_print(cli, "%s: nothing was changed; this would be done:\n", state.email);
     print_sums(cli, state.planned, "planned");
     if (sum_of(state.planned).messages + state.planned[TIDE_DEED_REFUSE].messages == 0)
-        cli_print(cli, "  nothing: Gmail has all of it, or the archive has none of it\n");
+        cli_print(cli, "  nothing: Gmail already has all of it, or the archive has none of it\n");
     if (state.planned[TIDE_DEED_TRASH].messages > 0)
-        cli_print(cli, "  What Gmail has emptied from its trash meanwhile is inserted.\n");
+        cli_print(cli,
+                  "  Messages that Gmail has meanwhile removed from its trash are inserted.\n");
     print_refusals(cli, restore);
     tide_json_set_bool(&cli->json, "dry_run", true);
     tide_json_set_cstr(&cli->json, "account", state.email);
@@ -147,15 +148,13 @@ static void print_result(struct cli *cli, tide_restore *restore)
               state.manifest);
     print_sums(cli, state.done, "done");
     if (state.labels > 0)
-        cli_print(cli, "%" PRIu64 " labels were made again.\n", state.labels);
+        cli_print(cli, "%" PRIu64 " labels were created again.\n", state.labels);
     if (state.labels_lost > 0)
-        cli_print(cli,
-                  "%" PRIu64 " labels could not be given back: nothing says what they were "
-                  "called.\n",
+        cli_print(cli, "%" PRIu64 " labels could not be restored: their names are unknown.\n",
                   state.labels_lost);
     if (state.twice > 0)
         cli_print(cli,
-                  "%" PRIu64 " messages had been fetched by a sync before their new id was known: "
+                  "%" PRIu64 " messages were fetched by a sync before their new id was known: "
                   "the archive has them twice, once as gone.\n",
                   state.twice);
     print_refusals(cli, restore);
@@ -174,7 +173,7 @@ struct progress {
     uint64_t shown_ms;
 };
 
-/* How long the rest takes: what the quota allows, or as fast as it went so far if that is
+/* How long the rest takes: at the rate the quota allows, or at the rate so far if that is
  * slower. */
 static uint64_t left_ms(const struct tide_restore_state *state, uint64_t passed_ms)
 {
@@ -220,7 +219,7 @@ static void show_progress(struct cli *cli, tide_restore *restore, struct progres
 
 /* ---- doing ---- */
 
-/* A person is asked; a script says --yes. */
+/* Asks on a terminal; a script needs --yes. */
 static tide_status confirm(struct cli *cli, tide_restore *restore)
 {
     struct tide_restore_state state;
@@ -234,7 +233,7 @@ static tide_status confirm(struct cli *cli, tide_restore *restore)
     if (isatty(STDIN_FILENO) != 1) {
         cli->exit_code = CLI_EXIT_USAGE;
         return cli_fail(
-            cli, TIDE_INVALID, "Say --yes to restore them, or --dry-run to see what would be done.",
+            cli, TIDE_INVALID, "Add --yes to restore them, or --dry-run to see what would be done.",
             "%" PRIu64 " messages (%s) would be put back into %s", sum.messages, size, state.email);
     }
     (void)fprintf(stderr, "Put %" PRIu64 " messages (%s) back into %s? [y/N] ", sum.messages, size,
@@ -252,8 +251,8 @@ static tide_status denied(struct cli *cli, const char *email)
                    "Sign in again with `tidemark account add gmail %.100s --for archive` and the "
                    "flags it was added with, then run this again.",
                    email);
-    return cli_fail(cli, TIDE_AUTH, hint, "%s: the sign-in does not allow this: %.200s", email,
-                    why.text);
+    return cli_fail(cli, TIDE_AUTH, hint, "%s: the sign-in has no permission for this: %.200s",
+                    email, why.text);
 }
 
 static tide_status signed_out(struct cli *cli, const char *email, const char *why)
@@ -299,12 +298,13 @@ static tide_status drive(struct cli *cli, struct mail_home *home, tide_restore *
     if (rc == TIDE_OK || rc == TIDE_STOPPED)
         print_result(cli, restore);
     if (rc == TIDE_STOPPED) {
-        cli_print(cli, "The rest: `tidemark mail restore --manifest %" PRIu64 " --yes`\n",
+        cli_print(cli, "For the rest, run `tidemark mail restore --manifest %" PRIu64 " --yes`\n",
                   state.manifest);
         cli->exit_code = CLI_EXIT_INTERRUPTED;
         return TIDE_OK;
     }
-    return cli_hint(cli, rc, "What is restored stays restored; run the same command to go on.");
+    return cli_hint(cli, rc,
+                    "Restored messages stay restored; run the same command again to resume.");
 }
 
 tide_status cli_mail_restore(struct cli *cli)
@@ -336,7 +336,7 @@ tide_status cli_mail_restore(struct cli *cli)
         else if (rc == TIDE_OK)
             rc = drive(cli, &home, restore);
     }
-    /* The engine first: its threads use the restore until they have ended. */
+    /* Close the engine first: its threads use the restore until they end. */
     const tide_status stopped = tide_engine_close(home.engine);
     home.engine = NULL;
     if (stopped != TIDE_TIMEOUT)

@@ -1,7 +1,7 @@
-/* tidemark mail show: a message, its conversation, its attachments (M9).
+/* show.c - `tidemark mail show`: a message, its conversation, its attachments (M9).
  *
- * Mail is written by strangers, so nothing of it reaches the terminal but clean text
- * (mail/mime/message.h M3: no control characters), and nothing of it names a place on the disk. */
+ * Mail is untrusted input: only clean text reaches the terminal (mail/mime/message.h M3: no control
+ * characters), and no text of a message becomes a path on the disk. */
 #include "mail/commands/home.h"
 
 #include "base/clocktext.h"
@@ -18,11 +18,12 @@ enum {
     NUMBERS_MAX = 10000,  /* of files with one name */
 };
 
-/* Text of any length: cli_print() has a ceiling. */
+/* Text of any length: cli_print() has a limit. */
 static void add(struct cli *cli, tide_text text)
 {
     if (tide_buf_add(&cli->out, text.data, text.bytes) != TIDE_OK)
-        (void)cli_fail(cli, TIDE_FULL, "Use --raw and a pager.", "too much to show");
+        (void)cli_fail(cli, TIDE_FULL, "Use --raw and a pager.",
+                       "the message is too large to show");
 }
 
 static void add_line(struct cli *cli, const char *name, tide_text value)
@@ -47,7 +48,7 @@ static void files_show(struct cli *cli, tide_json *json, const struct tide_messa
         char size[TIDE_SIZE_TEXT_BYTES];
         uint64_t bytes = file->end - file->begin;
         if (file->encoding == TIDE_ENCODING_BASE64)
-            bytes = bytes * 37 / 50; /* 4 characters hold 3 bytes, and lines end */
+            bytes = bytes * 37 / 50; /* base64: 4 characters hold 3 bytes, plus line ends */
         tide_size_human(bytes, size);
         if (!compact || !file->inlined) {
             add(cli, TIDE_TEXT("Attachment: "));
@@ -90,7 +91,8 @@ static tide_status parse(struct cli *cli, tide_text raw, tide_arena *arena,
 {
     tide_arena_init(arena, cli->mem, TEXT_ARENA_BYTES);
     const tide_status rc = tide_message_parse(raw, arena, message);
-    return rc == TIDE_OK ? rc : cli_fail(cli, rc, "Use --raw.", "no memory to read the message");
+    return rc == TIDE_OK ? rc
+                         : cli_fail(cli, rc, "Use --raw.", "out of memory to read the message");
 }
 
 static void label_line(const struct tide_label_row *label, void *arg)
@@ -139,7 +141,7 @@ struct conversation {
     tide_status rc;
 };
 
-/* What was quoted stands above already. */
+/* Skips quoted lines: the conversation shows them above. */
 static void add_unquoted(struct cli *cli, tide_text text)
 {
     unsigned quoted = 0;
@@ -216,7 +218,7 @@ static tide_status show_thread(struct cli *cli, tide_archive *archive,
     tide_buf_init(&conversation.raw, cli->mem, RAW_BYTES_MAX);
     tide_json_array(&conversation.list);
     tide_status rc = TIDE_OK;
-    if (stored->thread_id[0] == '\0') /* nobody said that it belongs to others */
+    if (stored->thread_id[0] == '\0') /* it belongs to no thread */
         (void)turn(stored, &conversation);
     else
         rc = tide_archive_thread(archive, tide_text_of(stored->thread_id), turn, &conversation,
@@ -229,8 +231,8 @@ static tide_status show_thread(struct cli *cli, tide_archive *archive,
 
 /* ---- attachments ---- */
 
-/* Whether a character (UTF-8) may stand in a name: none that turns the direction of
- * writing, which makes "exe.pdf" of "fdp.exe". */
+/* Whether a character (UTF-8) changes the direction of writing, which would show "fdp.exe" as
+ * "exe.pdf" in a file name. */
 static bool turns(tide_text rest)
 {
     const unsigned char *c = (const unsigned char *)rest.data;
@@ -239,7 +241,7 @@ static bool turns(tide_text rest)
             (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
 }
 
-/* The stem and the ending of a name that leads nowhere: no slash, no dot in front, no
+/* The stem and the extension of a safe file name: no slash, no leading dot, no
  * control character, not too long. */
 static void safe_name(const struct tide_attachment *file, size_t number, char stem[256],
                       char ending[32])
@@ -257,7 +259,7 @@ static void safe_name(const struct tide_attachment *file, size_t number, char st
             continue;
         name[used++] = plain ? (char)c : '_';
     }
-    /* Cut inside of a character: back to its beginning. */
+    /* Cut inside a character: go back to its start. */
     while (used == NAME_BYTES_MAX && used > 0 && ((unsigned char)name[used - 1] & 0x80) != 0)
         used--;
     while (used > 0 && (name[used - 1] == ' ' || name[used - 1] == '.'))
@@ -272,21 +274,21 @@ static void safe_name(const struct tide_attachment *file, size_t number, char st
     (void)snprintf(stem, 256, "%.*s", has_ending ? (int)(dot - name) : (int)strlen(name), name);
 }
 
-/* Writes it under the first name that is free. */
+/* Writes it under the first free name. */
 static tide_status save_as(struct cli *cli, const char *dir, const char *stem, const char *ending,
                            tide_text content, char path[CLI_PATH_BYTES])
 {
     tide_writing *writing = NULL;
     int used = snprintf(path, CLI_PATH_BYTES, "%s/%s%s", dir, stem, ending);
     if (used < 0 || used >= CLI_PATH_BYTES)
-        return cli_fail(cli, TIDE_INVALID, "Use a shorter one.", "the path is too long");
+        return cli_fail(cli, TIDE_INVALID, "Use a shorter path.", "the path is too long");
     tide_status rc = tide_writing_open(cli->mem, path, &writing, &cli->err);
     if (rc == TIDE_OK)
         rc = tide_writing_add(writing, content.data, content.bytes, &cli->err);
     for (unsigned number = 2; rc == TIDE_OK; number++) {
         rc = tide_writing_end_new(writing, path, &cli->err);
         if (rc == TIDE_OK)
-            return TIDE_OK; /* it has taken `writing` */
+            return TIDE_OK; /* save took ownership of `writing` */
         if (rc != TIDE_EXISTS || number == NUMBERS_MAX)
             break;
         used = snprintf(path, CLI_PATH_BYTES, "%s/%s (%u)%s", dir, stem, number, ending);
@@ -336,7 +338,7 @@ static tide_status save_all(struct cli *cli, const char *dir, tide_text raw)
     tide_json_set(&cli->json, "saved", &list);
     tide_arena_done(&arena);
     tide_buf_done(&content);
-    return cli_hint(cli, rc, "Check that the directory is yours and has room.");
+    return cli_hint(cli, rc, "Check that the directory belongs to you and has free space.");
 }
 
 tide_status cli_mail_show(struct cli *cli)
@@ -361,10 +363,10 @@ tide_status cli_mail_show(struct cli *cli)
     cli->exact_output = cli_flag(cli, "raw") != NULL;
     if (rc == TIDE_OK && cli->exact_output + thread + (save_dir != NULL) > 1)
         rc = cli_wrong(cli, "Give one of them.",
-                       "--raw, --thread and --save-attachments do not go together");
+                       "--raw, --thread and --save-attachments cannot be used together");
     if (rc == TIDE_OK && !thread)
         rc = tide_archive_raw(archive, &stored, &raw, &cli->err);
-    rc = cli_hint(cli, rc, "`tidemark mail heal` fetches it again.");
+    rc = cli_hint(cli, rc, "Run `tidemark mail heal` to fetch it again.");
     if (rc == TIDE_OK && cli->exact_output)
         rc = tide_buf_add(&cli->out, tide_buf_cstr(&raw), raw.bytes);
     else if (rc == TIDE_OK && thread)

@@ -1,7 +1,8 @@
-/* tidemark mail status: where each account stands, beside anything (M6b).
+/* status.c - `tidemark mail status`: the state of each account; safe while other processes run
+ * (M6b).
  *
- * Nothing is opened but to be read, and the engine at work is only asked for a snapshot:
- * it may run, stand still or not be there. */
+ * Opens everything read-only and only requests a snapshot from the running engine, which may be
+ * busy, idle or absent. */
 #include "mail/commands/known.h"
 #include "mail/commands/watch.h"
 
@@ -20,13 +21,13 @@ struct status {
     json_t *snapshot; /* NULL: no engine runs */
     tide_json list;
 
-    /* Of the account at hand. */
+    /* Of the current account. */
     struct tide_mail_look look;
     struct tide_mail_kept kept;
     struct tide_archive_tally tally;
     struct account_seen seen;
-    uint64_t failed_ms;    /* when a job of it failed last; 0: none did */
-    tide_archive *archive; /* to be read; NULL: there is none */
+    uint64_t failed_ms;    /* when a job of it last failed; 0: never */
+    tide_archive *archive; /* read-only; NULL: there is none */
     uint64_t quota_used, quota_max;
 };
 
@@ -42,7 +43,7 @@ static void day(uint64_t unix_ms, char out[32])
         out[10] = '\0';
 }
 
-/* By their days; a span within one day is told to the second. */
+/* As days; a span within one day is shown to the second. */
 static void days(const struct tide_mail_span *span, char from[32], char to[32])
 {
     day(span->from_ms, from);
@@ -100,7 +101,7 @@ static void span_text(const struct tide_mail_span *span, size_t slices, char *ou
     }
 }
 
-/* Neighbours that are covered, or wait for being listed, are one line together. */
+/* Adjacent spans that are complete, or wait to be listed, share one line. */
 static bool joins(const struct tide_mail_span *a, const struct tide_mail_span *b)
 {
     return a->state == b->state && a->to_ms == b->from_ms &&
@@ -171,7 +172,7 @@ static bool has_gaps(const struct tide_mail_look *look)
     return look->listing;
 }
 
-/* How it ended, as a word for programs. */
+/* How it ended, as a word for JSON. */
 static const char *run_word(const struct status *status)
 {
     const struct tide_mail_look *look = &status->look;
@@ -199,17 +200,17 @@ static void print_run(const struct status *status)
     (void)cli_time(look->last_run_ms, began);
     (void)cli_time(look->moved_ms, ended);
     if (strcmp(word, "never") == 0)
-        cli_print(cli, "  last run   never; `tidemark mail sync` begins\n");
+        cli_print(cli, "  last run   never; run `tidemark mail sync`\n");
     else if (strcmp(word, "running") == 0)
-        cli_print(cli, "  last run   began %s and goes on\n", began);
+        cli_print(cli, "  last run   began %s and is running\n", began);
     else if (strcmp(word, "stopped") == 0)
-        cli_print(cli,
-                  "  last run   began %s, stopped before its end; `tidemark mail sync` goes "
-                  "on\n",
-                  began);
+        cli_print(
+            cli,
+            "  last run   began %s, stopped before its end; run `tidemark mail sync` to resume\n",
+            began);
     else if (strcmp(word, "signed_out") == 0)
         cli_print(cli,
-                  "  last run   began %s, its sign-in was refused; `tidemark account add gmail "
+                  "  last run   began %s, its sign-in was refused; run `tidemark account add gmail "
                   "%s`\n",
                   began, look->email);
     else if (strcmp(word, "halted") == 0)
@@ -240,7 +241,7 @@ static bool failed_visit(const struct tide_job_row *row, void *arg)
     return false;
 }
 
-/* When a job of it failed last: one of an earlier run says nothing about the last one. */
+/* When a job of it last failed: a failure of an earlier run says nothing about the last run. */
 static tide_status read_failed(struct status *status)
 {
     struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
@@ -252,15 +253,15 @@ static tide_status read_failed(struct status *status)
 
 /* ---- numbers ---- */
 
-/* On a shared ledger the files may be another machine's. */
+/* On a shared ledger the files may be on another machine. */
 static bool is_elsewhere(const struct status *status)
 {
     return status->cli->shared != NULL && status->archive == NULL &&
            status->look.archive[0] != '\0';
 }
 
-/* What the engine says; or, when none runs, what the last one left behind, counted as
- * strictly as the next one will count it (E4.3b). */
+/* The quota from the engine; or, if none runs, what the last one saved, counted as strictly as
+ * the next one will count it (E4.3b). */
 struct quota_ask {
     struct status *status;
     uint64_t now_ms;
@@ -307,7 +308,7 @@ static tide_status read_quota(struct status *status)
     return rc;
 }
 
-/* No archive is an answer: nothing was stored yet, or all of it is lost. */
+/* A missing archive is not an error: nothing was stored yet, or all of it is lost. */
 static tide_status read_archive(struct status *status)
 {
     struct cli *cli = status->cli;
@@ -373,7 +374,7 @@ static void print_numbers(const struct status *status, uint64_t free_bytes)
         cli_print(cli, "  archive    %zu shard%s, %s for %s of mail; %s free on the disk\n",
                   status->kept.shards, status->kept.shards == 1 ? "" : "s", archive, raw, room);
     if (status->quota_max == 0)
-        cli_print(cli, "  quota      no limit is known\n");
+        cli_print(cli, "  quota      the limit is unknown\n");
     else
         cli_print(cli, "  quota      %s%" PRIu64 " of %" PRIu64 " units in the last minute\n",
                   status->snapshot == NULL && status->quota_used > 0 ? "at most " : "",

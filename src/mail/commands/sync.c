@@ -1,15 +1,15 @@
-/* tidemark mail sync (M1-M6b).
+/* sync.c - `tidemark mail sync` and `mail heal` (M1-M6b, M19).
  *
- * It runs the engine itself, or, when another process has the directory, hands the
- * same work to that one and watches (decision 10).  When that process ends before the
- * work does, this one takes over.
+ * It runs the engine itself, or, if another process uses the directory, hands the
+ * same work to that process and watches it (decision 10).  If that process ends before the
+ * work is done, this one takes over.
  *
- * It works for the accounts that are named and for no other, and ends when each of them is either
- * finished or cannot go on without a person (M16).  How it ended is said per account
- * (outcome.h).
+ * It works only for the named accounts, and ends when each of them is either finished or cannot
+ * continue without the user (M16).  It reports per account how the sync ended (outcome.h).
  *
- * On a shared ledger it is one process of the fleet: what nobody holds and whose archive is
- * here it does itself, the rest is asked for and watched in the ledger. */
+ * On a shared ledger it is one process of the fleet: it does the work of accounts that no other
+ * process has leased and whose archive is here; for the others it enqueues the work and watches
+ * the ledger. */
 #include "mail/commands/known.h"
 #include "mail/commands/outcome.h"
 
@@ -23,12 +23,12 @@
 #include <unistd.h>
 
 enum {
-    TURNS_MAX = 3,     /* an engine that ends while we ask it is asked for no longer */
-    NOBODY_MS = 45000, /* a dead process's account is free after its lease */
+    TURNS_MAX = 3,     /* attempts with an engine that ends while we send requests */
+    NOBODY_MS = 45000, /* longer than a lease: then the account of a dead process is free */
 };
 
-/* Ctrl-C asks once; a second one ends the program as usual.  What is stored is
- * stored either way. */
+/* The first Ctrl-C asks the run to stop; a second one ends the program at once.  What is
+ * stored stays stored in both cases. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
@@ -45,19 +45,20 @@ struct sync {
     struct mail_watch watch;
     bool watched; /* another process did the work */
     struct sync_account {
-        bool elsewhere;    /* on a shared ledger: another one has the account or its archive */
-        bool caught_up;    /* begun a second time, for what came since an earlier sync */
+        bool elsewhere;    /* on a shared ledger: another process has the account or its archive */
+        bool caught_up;    /* begun a second time, for mail that arrived since an earlier sync */
         tide_error failed; /* why it could not begin; TIDE_OK: it could */
-        struct tide_mail_aside aside; /* damaged files that a healing run met */
+        struct tide_mail_aside aside; /* damaged files that a heal run found */
     } * accounts;
-    uint64_t nobody_ms;   /* since when nobody does what is asked for elsewhere; 0: somebody does */
+    uint64_t
+        nobody_ms; /* since when no process does the work enqueued for elsewhere; 0: one does */
     uint64_t deadline_ms; /* --timeout; TIDE_NEVER */
     uint64_t began_ms;    /* unix time */
-    bool full;            /* the disk has too little room: the run ends */
+    bool full;            /* the disk has too little free space: the run ends */
     bool spent;           /* --max: what is left waits for the next run */
 };
 
-/* Whether nothing more will happen to it in this run. */
+/* Whether the account is finished or stuck in this run. */
 static bool is_over(const struct sync *sync, size_t index)
 {
     const struct mail_watched *watched = &sync->watch.accounts[index];
@@ -80,7 +81,7 @@ static bool is_late(const struct sync *sync)
     return tide_world_now_ms(sync->cli->world) >= sync->deadline_ms;
 }
 
-/* What the flags ask for, --since and --max among them; `email` comes later. */
+/* Reads the flags, among them --since and --max; `email` is set later. */
 static tide_status run_wanted(struct cli *cli, struct tide_mail_run *run)
 {
     const char *since = cli_flag(cli, "since");
@@ -90,12 +91,12 @@ static tide_status run_wanted(struct cli *cli, struct tide_mail_run *run)
                                   .since_ms = TIDE_MAIL_EVERYTHING};
     if (since != NULL &&
         !tide_since_parse(tide_text_of(since), tide_world_now_unix_ms(cli->world), &run->since_ms))
-        return cli_wrong(cli, "Say a day (2019-01-31), a year (2019) or an age (2y).",
-                         "%s is no time in the past", since);
+        return cli_wrong(cli, "Give a day (2019-01-31), a year (2019) or an age (2y).",
+                         "--since %s is not a time in the past", since);
     if (max != NULL &&
         (!tide_text_to_u64(tide_text_of(max), &run->messages_max) || run->messages_max == 0))
-        return cli_wrong(cli, "Say a number of messages, 1 or more.", "%s is no number of messages",
-                         max);
+        return cli_wrong(cli, "Give a number of messages, 1 or more.",
+                         "--max %s is not a number of messages", max);
     return TIDE_OK;
 }
 
@@ -107,8 +108,8 @@ static tide_status deadline_wanted(struct sync *sync)
     if (timeout == NULL)
         return TIDE_OK;
     if (!tide_duration_parse(tide_text_of(timeout), &wait_ms) || wait_ms == 0)
-        return cli_wrong(sync->cli, "Say how long, as 30s, 10m or 2h.",
-                         "%.60s is no length of time", timeout);
+        return cli_wrong(sync->cli, "Give a duration such as 30s, 10m or 2h.",
+                         "--timeout %.60s is not a duration", timeout);
     sync->deadline_ms = tide_world_now_ms(sync->cli->world) + wait_ms;
     return TIDE_OK;
 }
@@ -122,7 +123,7 @@ static struct tide_mail_run run_of(const struct sync *sync, const char *email)
 
 /* ---- a shared ledger ---- */
 
-/* Before we hold anything ourselves: who is held is held by others. */
+/* Runs before this process leases accounts: any leased account is leased by another process. */
 static tide_status find_elsewhere(struct sync *sync)
 {
     struct cli *cli = sync->cli;
@@ -150,15 +151,14 @@ static void tell_elsewhere(const struct sync *sync)
     for (size_t i = 0; i < sync->names.count; i++) {
         const char *holder = sync->watch.accounts[i].holder;
         if (sync->accounts[i].elsewhere)
-            (void)fprintf(stderr,
-                          "%s: %s does it; this is its progress. Ctrl-C stops the watching "
-                          "only.\n",
-                          sync->names.email[i],
-                          holder[0] == '\0' ? "whoever has its archive" : holder);
+            (void)fprintf(
+                stderr, "%s: %s does this; showing its progress. Ctrl-C stops only the display.\n",
+                sync->names.email[i],
+                holder[0] == '\0' ? "the process that has its archive" : holder);
     }
 }
 
-/* Whether what was asked for elsewhere waits for a process that is not there. */
+/* Fails if work enqueued for elsewhere waits too long for a process to take it. */
 static tide_status somebody_works(struct sync *sync)
 {
     struct cli *cli = sync->cli;
@@ -174,14 +174,14 @@ static tide_status somebody_works(struct sync *sync)
     else if (sync->nobody_ms == 0)
         sync->nobody_ms = now_ms;
     else if (now_ms - sync->nobody_ms >= NOBODY_MS)
-        return cli_fail(cli, TIDE_BUSY,
-                        "Start `tidemark worker` where its archive is: what was asked for waits in "
-                        "the ledger.",
-                        "no process that has the archive of %.200s works on this ledger", email);
+        return cli_fail(
+            cli, TIDE_BUSY,
+            "Start `tidemark worker` where its archive is: the jobs wait in the ledger.",
+            "no process that has the archive of %.200s works on this ledger", email);
     return TIDE_OK;
 }
 
-/* Our engine has nothing to do: TIDE_TIMEOUT while others have, or we may take it soon. */
+/* Our engine is idle: TIDE_TIMEOUT while other processes have work, or we may take it soon. */
 static tide_status wait_for_others(struct sync *sync)
 {
     struct cli *cli = sync->cli;
@@ -198,7 +198,7 @@ static tide_status wait_for_others(struct sync *sync)
 
 /* ---- our own engine ---- */
 
-/* Begins every account.  One that cannot begin is no reason for the others not to. */
+/* Begins every account.  One that cannot begin does not keep the others from it. */
 static tide_status begin_all(struct sync *sync)
 {
     struct cli *cli = sync->cli;
@@ -220,7 +220,7 @@ static tide_status begin_all(struct sync *sync)
     return TIDE_OK;
 }
 
-/* One that could not begin gets no worker either: what is left of it would only fail. */
+/* An account that could not begin gets no worker either: its remaining jobs would only fail. */
 static tide_status restrict_engine(struct sync *sync)
 {
     struct cli *cli = sync->cli;
@@ -241,8 +241,8 @@ static tide_status restrict_engine(struct sync *sync)
     return rc;
 }
 
-/* Whether all that was open is done, and was opened by an earlier sync: it ends where that one
- * began. */
+/* Whether all open work is done but was begun by an earlier sync: then it covers only mail up to
+ * that sync's start. */
 static bool is_behind(const struct sync *sync, size_t index)
 {
     const struct sync_account *account = &sync->accounts[index];
@@ -252,8 +252,8 @@ static bool is_behind(const struct sync *sync, size_t index)
            watched->look.watermark_ms < sync->began_ms;
 }
 
-/* What came since an earlier sync that this one went on with is asked for now: a sync that says
- * done has all that there was when it began.  Returns whether something began. */
+/* A sync that resumed an earlier one now begins a second pass for mail that arrived since: a sync
+ * that reports "done" has everything that existed when it began.  Returns whether a pass began. */
 static bool catch_up(struct sync *sync)
 {
     bool began = false;
@@ -270,12 +270,12 @@ static bool catch_up(struct sync *sync)
                                           .since_ms = sync->wanted.since_ms};
         sync->accounts[i].caught_up = true;
         if (tide_mail_run(sync->home.mail, &run, NULL) != TIDE_OK)
-            continue;                     /* the next sync asks for it */
+            continue;                     /* the next sync fetches it */
         sync->watch.accounts[i].active++; /* until the next look */
         began = true;
     }
     if (began)
-        mail_watch_look_soon(&sync->watch); /* what was over is not */
+        mail_watch_look_soon(&sync->watch); /* finished accounts have work again */
     return began;
 }
 
@@ -293,7 +293,7 @@ static void stop_when_due(struct sync *sync)
     tide_engine_stop(sync->home.engine);
 }
 
-/* What is stored can be found when we say that we are done. */
+/* Indexes everything stored before we report "done", so that searches find it. */
 static tide_status index_all(struct sync *sync)
 {
     uint64_t indexed = 1;
@@ -318,7 +318,7 @@ static tide_status run_engine(struct sync *sync)
         (void)mail_watch_tick(&sync->watch, false);
         stop_when_due(sync);
     }
-    /* Stopped is what we asked for: each account says for itself how far it came. */
+    /* We requested the stop: the report says for each account how far it got. */
     return rc == TIDE_STOPPED ? TIDE_OK : rc;
 }
 
@@ -368,9 +368,10 @@ static tide_status ask_engine(struct cli *cli, const struct tide_mail_run *run, 
     tide_json_set_raw(&request, "payload", tide_text_of(wanted.payload));
     const tide_status rc = cli_engine_ask(cli, &request, runs, &answer);
     json_decref(answer);
-    return cli_hint(cli, rc,
-                    "It holds this directory and cannot fetch mail. Stop it, and run this "
-                    "command again.");
+    return cli_hint(
+        cli, rc,
+        "Another process uses this directory and cannot fetch mail. Stop it, and run this "
+        "command again.");
 }
 
 static tide_status hand_over(struct sync *sync)
@@ -404,7 +405,7 @@ static uint64_t engine_pid(struct cli *cli)
     return pid;
 }
 
-/* Whether something of it is the affair of whoever works in this directory. */
+/* Whether the process that works in this directory has any of the accounts. */
 static bool has_here(const struct sync *sync)
 {
     for (size_t i = 0; i < sync->names.count; i++)
@@ -419,7 +420,7 @@ static tide_status follow(struct sync *sync)
     struct mail_watch *watch = &sync->watch;
     if (sync->wanted.messages_max > 0)
         return cli_fail(cli, TIDE_BUSY,
-                        "Wait for it to end, or leave --max out: then it does this as well.",
+                        "Wait until it ends, or omit --max: then it does this as well.",
                         "process %" PRIu64 " works in this directory and fetches without --max",
                         engine_pid(cli));
     tide_status rc = mail_watch_open(cli, &sync->home, &sync->names, watch);
@@ -437,8 +438,8 @@ static tide_status follow(struct sync *sync)
     }
     if (has_here(sync) && !cli->quiet && !cli->want_json)
         (void)fprintf(stderr,
-                      "Process %" PRIu64 " works in this directory and does it; this is its "
-                      "progress. Ctrl-C stops the watching only.\n",
+                      "Process %" PRIu64 " works in this directory and does this; showing its "
+                      "progress. Ctrl-C stops only the display.\n",
                       watch->pid);
     while (rc == TIDE_OK && !interrupted && !is_late(sync)) {
         rc = mail_watch_tick(watch, false);
@@ -461,30 +462,30 @@ static tide_status follow(struct sync *sync)
 
 /* ---- the end ---- */
 
-/* What is known about the copies, and what is lost; told until it is healed or accepted. */
+/* Shows the state of the copies, and what is lost until it is healed or accepted. */
 static void known_show(struct cli *cli, const struct mail_watched *watched, tide_json *one)
 {
     const struct mail_known_ask ask = {
         .look = &watched->look, .archive = watched->archive, .stored = watched->kept.stored};
     const tide_error kept = cli->err;
     if (mail_known_show(cli, &ask, one) != TIDE_OK)
-        cli_print(cli, "  lost       not known: %s\n", cli->err.text);
+        cli_print(cli, "  lost       unknown: %s\n", cli->err.text);
     cli->err = kept;
 }
 
-/* What became of damaged files. */
+/* Shows what was done with damaged files. */
 static void aside_show(struct cli *cli, const struct tide_mail_aside *aside, tide_json *one)
 {
     tide_json json;
     if (aside->shards[0] == '\0' && aside->copied == 0)
         return;
     if (aside->shards[0] != '\0')
-        cli_print(cli, "  damaged    %s: set aside in %s\n", aside->shards, aside->dir);
+        cli_print(cli, "  damaged    %s: moved to %s\n", aside->shards, aside->dir);
     cli_print(cli, "  copied     %" PRIu64 " message%s out of damaged files", aside->copied,
               aside->copied == 1 ? "" : "s");
     if (aside->unreadable > 0)
         cli_print(cli, "; %" PRIu64 " could not be read", aside->unreadable);
-    cli_print(cli, "\n             What Gmail has was fetched again; `tidemark mail lost` names "
+    cli_print(cli, "\n             What Gmail has was fetched again; `tidemark mail lost` lists "
                    "what it no longer has.\n");
     tide_json_object(&json);
     tide_json_set_cstr(&json, "shards", aside->shards);
@@ -528,7 +529,7 @@ static void account_json(struct cli *cli, const struct mail_watched *watched,
     tide_json_append(list, &one);
 }
 
-/* One line: what there is, and what keeps it from being all. */
+/* One line: what is stored, and why it is not everything. */
 static void account_print(struct cli *cli, const struct mail_watched *watched,
                           const struct mail_ended *ended, bool away)
 {
@@ -564,13 +565,13 @@ static void account_print(struct cli *cli, const struct mail_watched *watched,
         break;
     }
     if (look->since_ms > 0)
-        cli_print(cli, "  since      %s  (older mail was not asked for)\n",
+        cli_print(cli, "  since      %s  (older mail is not fetched)\n",
                   cli_time(look->since_ms, tidemark));
     if (look->notice[0] != '\0')
         cli_print(cli, "  notice     %s\n", look->notice);
 }
 
-/* What to do about it: to where the errors go, if it is one. */
+/* Prints the remedy; on standard error if the outcome is an error. */
 static void remedy_print(struct cli *cli, const struct mail_watched *watched,
                          const struct mail_ended *ended)
 {
@@ -582,7 +583,7 @@ static void remedy_print(struct cli *cli, const struct mail_watched *watched,
         (void)fprintf(stderr, "tidemark: %s: %s\n", watched->look.email, ended->remedy);
 }
 
-/* The error of the newest job of an account that failed. */
+/* The error of the newest failed job of an account. */
 struct failed_ask {
     char text[300];
 };
@@ -596,7 +597,7 @@ static bool failed_visit(const struct tide_job_row *row, void *arg)
     return false;
 }
 
-/* Why parts of the mailbox are not synced although nothing runs any more (E5.2). */
+/* Why parts of the mailbox are not synced although no job runs (E5.2). */
 static void why_undone(struct sync *sync, const struct tide_mail_look *look,
                        struct failed_ask *ask_out)
 {
@@ -608,7 +609,7 @@ static void why_undone(struct sync *sync, const struct tide_mail_look *look,
         (void)tide_ledger_jobs(sync->cli->ledger, &filter, failed_visit, ask_out, NULL);
 }
 
-/* Returns whether something of it is not finished. */
+/* Returns whether an account is not finished. */
 static bool report(struct sync *sync)
 {
     struct cli *cli = sync->cli;
@@ -646,13 +647,12 @@ static void tell_unfinished(struct sync *sync)
                       : is_late(sync) ? "Out of time."
                                       : "Not finished.";
     if (sync->watched && sync->watch.pid == 0)
-        cli_print(cli, "No longer watching; what others do goes on, and what is stored "
-                       "stays.\n");
+        cli_print(cli,
+                  "No longer watching; the other processes continue, and stored mail stays.\n");
     else if (sync->watched)
-        cli_print(cli, "No longer watching; process %" PRIu64 " goes on with it.\n",
-                  sync->watch.pid);
+        cli_print(cli, "No longer watching; process %" PRIu64 " continues.\n", sync->watch.pid);
     else
-        cli_print(cli, "%s What is stored stays; `tidemark mail sync` goes on from here.\n", why);
+        cli_print(cli, "%s Stored mail stays; run `tidemark mail sync` to resume.\n", why);
 }
 
 static tide_status conclude(struct sync *sync, tide_status rc)
@@ -660,9 +660,10 @@ static tide_status conclude(struct sync *sync, tide_status rc)
     struct cli *cli = sync->cli;
     if (sync->full) {
         cli->hint[0] = '\0';
-        rc = mail_home_room(cli, &sync->home); /* says it again; it may have been said over */
-        return rc == TIDE_OK ? cli_fail(cli, TIDE_DISK_FULL, "Run it again to go on.",
-                                        "the disk had too little room for a moment")
+        rc = mail_home_room(
+            cli, &sync->home); /* sets the error again: another one may have replaced it */
+        return rc == TIDE_OK ? cli_fail(cli, TIDE_DISK_FULL, "Run it again to resume.",
+                                        "the disk had too little free space for a moment")
                              : rc;
     }
     if (rc != TIDE_OK)
@@ -675,7 +676,7 @@ static tide_status conclude(struct sync *sync, tide_status rc)
     return TIDE_OK;
 }
 
-/* Does it here, or has it done by the process that holds the directory. */
+/* Does the work here, or hands it to the process that uses the directory. */
 static tide_status work_or_follow(struct sync *sync)
 {
     struct cli *cli = sync->cli;
@@ -693,14 +694,15 @@ static tide_status work_or_follow(struct sync *sync)
         rc = follow(sync);
         if (rc == TIDE_OK || !sync->watch.gone)
             break;
-        /* It ended before the work did: once more, and then it is ours. */
+        /* That process ended before the work was done: try again, now it may be ours. */
         mail_watch_close(&sync->watch);
         cli->err = busy;
         cli->hint[0] = '\0';
         rc = turn + 1 < TURNS_MAX ? TIDE_OK
                                   : cli_hint(cli, TIDE_BUSY,
-                                             "It holds this directory but does not answer. Wait, "
-                                             "or stop it, and run this command again.");
+                                             "Another process uses this directory but does not "
+                                             "answer. Wait, or stop it, and "
+                                             "run this command again.");
     }
     return rc;
 }
@@ -750,7 +752,7 @@ tide_status cli_mail_sync(struct cli *cli)
     return run(cli, false);
 }
 
-/* A sync that begins with a look at everything there is (M19). */
+/* A sync that begins by reading back everything that is stored (M19). */
 tide_status cli_mail_heal(struct cli *cli)
 {
     return run(cli, true);

@@ -11,7 +11,7 @@
 
 enum {
     SAMPLE_MS = 500,
-    LOOK_MS = 5000, /* between two walks over what is left */
+    LOOK_MS = 5000, /* between two full counts of what is left */
     LINE_MS = 10000,
     EVENT_MS = 1000,
     BLOCK_BYTES_MAX = 1 << 20,
@@ -34,7 +34,7 @@ json_t *mail_snapshot(struct cli *cli, struct mail_home *home)
 {
     if (home != NULL && home->engine != NULL)
         return snapshot_of_ours(cli, home->engine);
-    /* Nobody there is an answer, not an error of this command. */
+    /* No running engine is not an error of this command. */
     const tide_error kept = cli->err;
     char hint[sizeof cli->hint];
     memcpy(hint, cli->hint, sizeof hint);
@@ -60,7 +60,7 @@ static uint64_t number_of(const json_t *object, const char *field)
     return number < 0 ? 0 : (uint64_t)number;
 }
 
-/* What its calls came to last, if that was a failure. */
+/* The outcome of its last calls, if they failed. */
 static void take_failure(const json_t *account, struct mail_watched *watched)
 {
     const char *text = json_string_value(json_object_get(account, "last_failure"));
@@ -70,7 +70,7 @@ static void take_failure(const json_t *account, struct mail_watched *watched)
     (void)snprintf(watched->failure, sizeof watched->failure, "%s", lasts ? text : "");
 }
 
-/* Why an account stands still, in a few words; "" when it does not. */
+/* Why an account makes no progress, in a few words; "" if it does. */
 static void account_note(const json_t *account, struct mail_watched *watched, char *note,
                          size_t note_bytes)
 {
@@ -101,7 +101,7 @@ static void take_snapshot(const json_t *snapshot, struct mail_watched *watched,
 {
     const json_t *account = account_in_snapshot(snapshot, watched->look.email);
     static const char *const jobs[] = {"running", "parked", "waiting", "delayed", "blocked"};
-    enum { ACTIVE = 3 }; /* the first of them */
+    enum { ACTIVE = 3 }; /* index of the first active state */
     watched->jobs = watched->active = 0;
     if (account == NULL)
         return;
@@ -134,7 +134,7 @@ static bool take_holder(const struct tide_member *member, void *arg)
     return false;
 }
 
-/* What a snapshot tells of our own engine is told of every engine by the ledger. */
+/* On a shared ledger: takes from the ledger, for all engines, what a snapshot says about ours. */
 static void take_ledger(struct mail_watch *watch, struct mail_watched *watched,
                         struct mail_live *live)
 {
@@ -153,7 +153,7 @@ static void take_ledger(struct mail_watch *watch, struct mail_watched *watched,
     else if (look->paused)
         (void)snprintf(live->note, sizeof live->note, "paused by command");
     else if (watched->jobs > 0 && look->owner == 0 && live->note[0] == '\0')
-        (void)snprintf(live->note, sizeof live->note, "waits for a process that has its archive");
+        (void)snprintf(live->note, sizeof live->note, "waiting for a process that has its archive");
 }
 
 void mail_watch_look_soon(struct mail_watch *watch)
@@ -172,19 +172,19 @@ static void open_archive(struct mail_watch *watch, struct mail_watched *watched)
     (void)snprintf(dir, sizeof dir, "%s/%s", watch->home->archive_dir, watched->look.email);
     const struct tide_archive_options options = {
         .dir = dir, .account = watched->look.email, .world = watch->cli->world, .read_only = true};
-    /* A first sync is about to make it. */
+    /* Before the first sync the directory does not exist. */
     if (access(dir, F_OK) == 0)
         (void)tide_archive_open(&options, watch->cli->mem, &watched->archive, NULL);
 }
 
-/* What is to come, as far as anybody knows: while something is not listed, what the
- * server said; afterwards what the jobs hold. */
+/* The expected total: while the listing is not complete, the number from the server;
+ * afterwards what is stored plus the messages in jobs. */
 static void take_total(const struct mail_watched *watched, struct mail_live *live)
 {
     const struct tide_mail_look *look = &watched->look;
     const uint64_t since = live->stored > watched->stored_looked
                                ? live->stored - watched->stored_looked
-                               : 0; /* stored after that look */
+                               : 0; /* stored since the last full count */
     uint64_t left = look->messages_left > since ? look->messages_left - since : 0;
     live->total = live->stored + left;
     if (look->listing && look->messages_total == 0)
@@ -208,16 +208,16 @@ static tide_status sample_one(struct mail_watch *watch, size_t index, const json
     tide_status rc =
         tide_mail_look(cli->ledger, watched->look.email, full, &watched->look, &cli->err);
     if (rc != TIDE_OK)
-        return cli_hint(cli, rc, "`tidemark account list` shows the accounts there are.");
+        return cli_hint(cli, rc, "`tidemark account list` shows the accounts.");
     take_snapshot(snapshot, watched, live);
     if (cli->shared != NULL)
         take_ledger(watch, watched, live);
     open_archive(watch, watched);
-    /* An archive at its very beginning may not be readable for a moment. */
+    /* A new archive may not be readable for a moment. */
     if (watched->archive != NULL)
         (void)tide_mail_kept(watched->archive, &watched->kept, NULL);
     live->stored = watched->kept.stored;
-    /* An archive on another machine is told by what is left of it. */
+    /* An archive on another machine cannot be read: derive the count from what is left. */
     const struct tide_mail_look *look = &watched->look;
     if (watched->archive == NULL && cli->shared != NULL && look->archive[0] != '\0' &&
         !look->listing && look->messages_total > look->messages_left)
@@ -234,7 +234,7 @@ static tide_status sample_one(struct mail_watch *watch, size_t index, const json
     mail_meter_add(&watched->meter, now_ms, live->stored, watched->kept.raw_bytes);
     live->rate_known = mail_meter_rate(&watched->meter, &live->messages_per_s, &live->bytes_per_s);
     if (watch->stopping)
-        (void)snprintf(live->note, sizeof live->note, "stopping; what is fetched is stored");
+        (void)snprintf(live->note, sizeof live->note, "stopping; fetched messages are stored");
     take_total(watched, live);
     return TIDE_OK;
 }
@@ -244,7 +244,7 @@ bool mail_watched_stuck(const struct mail_watched *watched)
     return watched->stopped || watched->signed_out;
 }
 
-/* Whether everything that can go on has come to its end, as far as the engine tells. */
+/* Whether no account has active jobs, except those that are stuck, according to the engine. */
 static bool is_idle(const struct mail_watch *watch)
 {
     for (size_t i = 0; i < watch->count; i++)
@@ -262,8 +262,8 @@ static tide_status sample(struct mail_watch *watch, bool last, uint64_t now_ms)
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < watch->count; i++)
         rc = sample_one(watch, i, snapshot, full, now_ms);
-    /* That nothing is active is the end only if nothing is left, and that an earlier look does
-     * not tell: a plan may have ended since, and what it planned may not be in the window yet. */
+    /* No active job means the end only if no job is left, and an earlier count cannot say that:
+     * a plan job may have ended since, and its new jobs may not be in the window yet. */
     if (!full && is_idle(watch)) {
         full = true;
         for (size_t i = 0; rc == TIDE_OK && i < watch->count; i++)
@@ -317,13 +317,13 @@ static void write_out(const char *data, size_t bytes)
     while (bytes > 0) {
         const ssize_t wrote = write(STDERR_FILENO, data, bytes);
         if (wrote <= 0)
-            return; /* nobody looks any more: the work goes on */
+            return; /* the terminal is closed: the work continues */
         data += wrote;
         bytes -= (size_t)wrote;
     }
 }
 
-/* The rows that the last block takes on a screen of this width: one that became
+/* The rows that the last block takes on a terminal of this width: a terminal that became
  * narrower has wrapped its lines. */
 static unsigned rows_drawn(const struct mail_watch *watch, unsigned columns)
 {
@@ -341,7 +341,7 @@ static unsigned rows_drawn(const struct mail_watch *watch, unsigned columns)
     return rows;
 }
 
-/* One write: no flicker, and nothing of it is left behind by a kill. */
+/* A single write: no flicker, and a kill leaves no partial output. */
 static void draw(struct mail_watch *watch)
 {
     unsigned columns = 0;
@@ -378,7 +378,7 @@ static void set_or_null(tide_json *json, const char *field, uint64_t number)
         tide_json_set_u64(json, field, number);
 }
 
-/* {"event":"progress",...}: for programs, on standard error (C2). */
+/* {"event":"progress",...} on standard error (cli.h C2). */
 static void event(struct mail_watch *watch, const struct mail_live *live, tide_buf *out)
 {
     tide_json json;
@@ -425,7 +425,7 @@ static void show(struct mail_watch *watch)
     tide_buf_done(&out);
 }
 
-/* A window that changed its size is drawn anew at once. */
+/* A terminal that changed its size is redrawn at once. */
 static bool is_due(const struct mail_watch *watch, uint64_t now_ms, bool sampled)
 {
     unsigned columns = 0;
@@ -465,7 +465,7 @@ tide_status mail_watch_open(struct cli *cli, struct mail_home *home, const struc
     watch->accounts = tide_mem_array(cli->mem, names->count, sizeof *watch->accounts);
     watch->lives = tide_mem_array(cli->mem, names->count, sizeof *watch->lives);
     if (watch->accounts == NULL || watch->lives == NULL)
-        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "no memory for %zu accounts",
+        return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory for %zu accounts",
                         names->count);
     memset(watch->accounts, 0, names->count * sizeof *watch->accounts);
     memset(watch->lives, 0, names->count * sizeof *watch->lives);
