@@ -52,7 +52,7 @@ run 0 help; says "findings"
 run 2; complains "--help"
 run 2 jbos list; complains "Did you mean \`tidemark jobs\`"
 run 2 jobs lst; complains "Did you mean \`tidemark jobs list\`"
-run 2 jobs; complains "needs one more word"
+run 2 jobs; complains "needs a subcommand"
 run 2 jobs list --stat failed; complains "Did you mean --state"
 run 2 jobs list --json --nonsense-flag; holds '.error.status == "invalid"'
 run 2 jobs show; complains "ID"
@@ -61,7 +61,7 @@ run 2 --home "$home" jobs show one; complains "not a number"
 run 2 jobs list --limit; complains "needs a value"
 run 2 --home "$home" jobs list --limit -1; complains '--limit "-1" is not a number'
 run 2 --home "$home" jobs list --limit 99999999999999999999; complains "too large"
-run 2 --home "$home" jobs pause; complains "pause what?"
+run 2 --home "$home" jobs pause; complains "no kind or account to pause"
 # A value that cannot be is a wrong command line, wherever it stands.
 run 2 --home "$home" console backfill sc-domain:example.org --days 0; complains "from 1 to"
 run 2 --home "$home" console backfill sc-domain:example.org --workers x; complains '--workers "x" is not a number'
@@ -91,7 +91,7 @@ both 0 'older ones: --before 9' '[.jobs[].id] == [10, 9] and .next_before == 9' 
 both 0 '7' '[.jobs[].id] == [8, 7]' jobs list --limit 2 --before 9
 both 0 'the provider said 500' '.job.error == "the provider said 500" and .job.payload.items == ["a","b"]' jobs show 2
 run 0 --home "$home" jobs show 6; says 'one?[31m' # control characters never reach the terminal
-both 0 'it is done' '.reasons[0].why == "done"' jobs explain 1
+both 0 'it finished' '.reasons[0].why == "done"' jobs explain 1
 both 0 'jobs retry 2' '.reasons[0].why == "failed"' jobs explain 2
 both 0 'blocked by failed job 2: retry it with `tidemark jobs retry 2`' '.reasons[0].why == "blocked_by_failed" and .reasons[0].job == 2' jobs explain 3
 both 0 'not before' '.reasons[0].why == "not_before" and .reasons[0].until_unix_ms > 0' jobs explain 4
@@ -178,7 +178,7 @@ run 0 --home "$home" config list --verbose; says "a process that does not renew 
 run 0 --home "$home" config set workers.count 12; says "workers.count = 12"
 run 0 --home "$home" config set stall.after 20m --json; holds '.setting.number == 1200000'
 [ "$(cat "$home/config.yaml")" == $'# mine\nworkers:\n  count: 12 # eight\nstall.after: 20m' ] || fail "config set: $(cat "$home/config.yaml")"
-both 0 'settings are good' '.good and .changed == 2' config check
+both 0 'settings are valid' '.good and .changed == 2' config check
 TIDEMARK_WORKERS_COUNT=3 TIDEMARK_WORKERS_RESERVED_BULK=0 run 0 --home "$home" config get workers.count; says "env TIDEMARK_WORKERS_COUNT"
 TIDEMARK_NONSENSE=1 run 1 --home "$home" config check; complains TIDEMARK_NONSENSE
 run 0 --home "$home" config list --changed --json; holds '[.settings[].name] == ["workers.count", "stall.after"]'

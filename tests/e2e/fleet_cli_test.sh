@@ -57,7 +57,7 @@ until_true() { # until_true SECONDS COMMAND...
 }
 
 # ---- which ledger, and passwords
-run 2 --ledger state.db jobs list; complains "not a URL"
+run 2 --ledger state.db jobs list; complains "not a PostgreSQL URL"
 run 2 --ledger postgres://u:s3cret@h/db jobs list; complains "command line"; complains "pgpass"; hides s3cret
 run 2 --ledger 'postgres://h/db?password=s3cret' jobs list; complains "command line"; hides s3cret
 run 2 --set ledger.url=postgres://u:s3cret@h/db jobs list; complains "command line"; hides s3cret
@@ -66,12 +66,12 @@ run 2 ledger copy "$dir/x.db" postgres://u:s3cret@h/db; complains "command line"
 run 2 --json --ledger postgres://u:s3cret@h/db worker; holds '.error.status == "invalid"'; hides s3cret
 for command in worker "ledger members" "ledger migrate"; do
     # shellcheck disable=SC2086
-    run 2 $command; complains "needs a ledger on PostgreSQL"; complains "--ledger"
+    run 2 $command; complains "needs a shared ledger"; complains "--ledger"
 done
 mkdir -p "$dir/home"
 echo "ledger.url: 'postgres://u:s3cret@h/db'" >"$dir/home/config.yaml"
 chmod 644 "$dir/home/config.yaml"
-run 1 jobs list; complains "others can read"; complains "chmod 600"; hides s3cret
+run 1 jobs list; complains "other users can read"; complains "chmod 600"; hides s3cret
 chmod 600 "$dir/home/config.yaml"
 run 0 config list --changed; says 'postgres://u:***@h/db'; hides s3cret
 run 0 config get ledger.url --json; holds '.setting.value == "postgres://u:***@h/db"'; hides s3cret
@@ -125,14 +125,14 @@ TIDEMARK_LEDGER_URL=postgres://nowhere.invalid/x run 0 --ledger "$url" jobs list
 on 0 jobs list; says "mail.fetch"; says "the provider said 500"
 on 0 jobs list --state failed --json; holds '.jobs | length == 1 and .[0].id == 2'
 on 0 jobs show 6; says "payload"
-on 0 jobs explain 6; says "no process works on this ledger"
+on 0 jobs explain 6; says "no member works on this ledger"
 on 0 jobs explain 3 --json; holds '.reasons[0].why == "blocked_by_failed"'
 on 0 jobs stats --json; holds '.totals.done == 2 and .totals.failed == 1'
 on 0 alerts; says "bad_rate"
 on 0 bad list; says "item-1"
 on 0 account list --json; holds '.accounts | length == 2 and .[0].held == false'
 on 0 ledger check; says "good"
-on 0 ledger members; says "nobody works"
+on 0 ledger members; says "no members work"
 on 0 ledger members --json; holds '.members == []'
 on 0 jobs pause --kind mail.history; says "paused kind"
 on 0 jobs stats --json; holds '[.counts[] | select(.kind_paused) | .kind] | index("mail.history") != null'
@@ -170,7 +170,7 @@ sql "UPDATE tidemark.meta m SET value = w.value FROM meta_was w WHERE w.key = m.
 on 0 jobs list
 
 # ---- a worker: flags, joining, telling its service manager, ending
-on 2 worker --kinds drive; complains "mail and console"
+on 2 worker --kinds drive; complains "mail, console"
 on 2 worker --workers 0; complains "between 1"
 on 2 worker --accounts a@example.com,; complains "empty name"
 exec 4< <(exec python3 -c '
@@ -241,7 +241,7 @@ told READY=1 || fail "the worker of few rights is not ready: $(cat "$dir/events"
 run 0 --ledger "$few" console backfill sc-domain:example.org --days 5 --json; holds '.handed_over'
 jq -se 'all(.event == "progress" and .handed_over)' >/dev/null 2>&1 <<<"$err" || fail "$line: its progress is not events: $err"
 run 0 --ledger "$few" console status --json; holds '.series[0].days >= 5 and .series[0].days_left == 0'
-run 0 --ledger "$few" console sync; says "the process that works in this directory"
+run 0 --ledger "$few" console sync; says "done by another process in this directory"
 run 0 --ledger "$few" account add console sc-domain:example.net "${there[@]}"
 run 0 --ledger "$few" mail sync; says "12 stored"; complains "rocess $worker "
 run 0 --ledger "$few" --home "$dir/other" mail sync; says "stored elsewhere"
@@ -252,7 +252,7 @@ curl -sSf -o "$dir/out" "$little_cloud/_cloud/faults" -d '{"method":"gmail.*","f
 asker=$!
 runs() { "$tidemark" --home "$dir/home" --ledger "$few" jobs list --kind mail.plan --state running --json | jq -e '.jobs | length == 1'; }
 until_true 20 runs || fail "nothing is asked for: $(cat "$dir/out")"
-run 0 --ledger "$few" jobs cancel --kind mail.plan; says "told to stop"
+run 0 --ledger "$few" jobs cancel --kind mail.plan; says "asked to stop"
 wait "$asker"; code=$?
 [ "$code" -eq 3 ] && grep -q 'were canceled' "$dir/out" || fail "a canceled sync ended with $code: $(cat "$dir/out")"
 curl -sSf -o "$dir/out" -X DELETE "$little_cloud/_cloud/faults" || fail "a quick cloud"
@@ -264,7 +264,7 @@ run 0 --ledger "$few" --home "$dir/other" account list --json; holds '.accounts[
 run 1 --ledger "$few" --home "$dir/other" account add gmail bob@example.com "${there[@]}"; complains "not here"; complains "move"
 [ -z "$(ls "$dir/other/secrets" 2>/dev/null)" ] || fail "a refused account left its sign-in"
 run 1 --ledger "$few" --home "$dir/other" mail search x --account bob@example.com; complains "elsewhere"
-run 0 --ledger "$few" ledger members; says "nobody works"; says "gone in the last day"
+run 0 --ledger "$few" ledger members; says "no members work"; says "gone in the last day"
 run 0 --ledger "$few" ledger members --verbose; says "process"
 run 0 --ledger "$few" jobs purge --older-than 1s; says "whole days"
 # That role may copy the ledger out; into a database only its owner can.

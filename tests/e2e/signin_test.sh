@@ -137,7 +137,7 @@ trade() {
 cp "$secret" "$dir/grant"
 [ "$(trade)" = 200 ] || fail "the grant does not live before its end"
 t account remove "$user" >"$dir/out" 2>"$dir/err" || fail "removing: $(cat "$dir/err")"
-grep -q 'given back' "$dir/out" || fail "it was not given back: $(cat "$dir/out" "$dir/err")"
+grep -q 'sign-in is revoked' "$dir/out" || fail "it was not revoked: $(cat "$dir/out" "$dir/err")"
 [ "$(trade)" = 400 ] || fail "the grant lives on at the provider"
 [ -z "$(find "$dir/home/secrets" -type f)" ] || fail "a secret is left"
 
@@ -146,8 +146,8 @@ add || fail "signing in once more: $(cat "$dir/err")"
 kill "$pid"
 wait "$pid" 2>/dev/null
 t account remove "$user" >"$dir/out" 2>"$dir/err" || fail "removing without the provider: $(cat "$dir/err")"
-grep -q 'could not be given back' "$dir/err" || fail "no warning: $(cat "$dir/err")"
-grep -q 'forgotten' "$dir/out" || fail "it says $(cat "$dir/out")"
+grep -q 'could not be revoked' "$dir/err" || fail "no warning: $(cat "$dir/err")"
+grep -q 'sign-in is removed' "$dir/out" || fail "it says $(cat "$dir/out")"
 [ -z "$(find "$dir/home/secrets" -type f)" ] || fail "a secret is left behind"
 
 [ $failed -eq 0 ] || exit 1

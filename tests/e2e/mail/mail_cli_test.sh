@@ -32,7 +32,7 @@ for _ in $(seq 200); do
     pause
 done
 t mail status >"$dir/out" 2>"$dir/err" || fail "status beside a sync: $(cat "$dir/err")"
-grep -q 'and goes on' "$dir/out" || fail "it does not say that it runs: $(cat "$dir/out")"
+grep -q 'and is running' "$dir/out" || fail "it does not say that it runs: $(cat "$dir/out")"
 t mail status --json >"$dir/out" || fail "status --json beside a sync"
 jq -e '.accounts[0] | .engine and .last_run == "running" and .quota_max_units == 6000 and .quota_used_units > 0
     and (.gaps | length > 0 and all(.to_unix_ms > .from_unix_ms and .state != "covered"))
@@ -55,7 +55,7 @@ kill -INT "$third"
 wait "$third"
 code=$?
 [ $code -eq 5 ] || fail "a watcher that is interrupted ends with $code: $(cat "$dir/third.err")"
-grep -q "process $first goes on" "$dir/third.out" || fail "it does not say who goes on: $(cat "$dir/third.out")"
+grep -q "process $first continues" "$dir/third.out" || fail "it does not say who continues: $(cat "$dir/third.out")"
 kill -0 "$first" || fail "the watcher took the work with it"
 
 # ---- an account more while it runs
@@ -67,7 +67,7 @@ kill -INT "$first"
 wait "$first"
 code=$?
 [ $code -eq 5 ] || fail "an interrupted sync ends with $code: $(cat "$dir/first.err")"
-grep -q 'goes on from here' "$dir/first.out" || fail "how to go on: $(cat "$dir/first.out")"
+grep -q 'mail sync. to resume' "$dir/first.out" || fail "how to resume: $(cat "$dir/first.out")"
 grep -q "$user: .* of $total .*tidemark" "$dir/first.err" || fail "no plain line: $(cat "$dir/first.err")"
 grep -q $'\033' "$dir/first.err" && fail "a terminal was talked to that is none"
 wait "$second"
