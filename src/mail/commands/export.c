@@ -89,7 +89,7 @@ tide_status cli_mail_export(struct cli *cli)
     if (rc == TIDE_OK)
         rc = tide_query_parse(tide_text_of(words), (int64_t)cli->now_unix_ms, 0, cli->mem, &query,
                               &cli->err);
-    rc = cli_hint(cli, rc, "`tidemark mail search --help` shows the operators.");
+    rc = cli_hint(cli, rc, "`man tidemark` lists the operators.");
     wanted.query = query;
     if (rc == TIDE_OK)
         rc = cli_settings(cli);

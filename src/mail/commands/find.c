@@ -91,7 +91,7 @@ tide_status cli_mail_search(struct cli *cli)
     if (rc == TIDE_OK)
         rc = tide_query_parse(tide_buf_text(&words), (int64_t)cli->now_unix_ms, 0, cli->mem, &query,
                               &cli->err);
-    rc = cli_hint(cli, rc, "`tidemark mail search --help` shows the operators.");
+    rc = cli_hint(cli, rc, "`man tidemark` lists the operators.");
     if (rc == TIDE_OK)
         rc = mail_home_archive(cli, &home, cli_flag(cli, "account"), email, &archive);
     if (rc == TIDE_OK)

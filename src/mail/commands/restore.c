@@ -322,8 +322,7 @@ tide_status cli_mail_restore(struct cli *cli)
     if (rc == TIDE_OK)
         rc = tide_restore_open(&options, cli->mem, &restore, &cli->err);
     rc = cli_hint(cli, rc,
-                  "`tidemark mail search --help` shows the operators, `tidemark account list` the "
-                  "accounts.");
+                  "`man tidemark` lists the operators, `tidemark account list` the accounts.");
     if (rc == TIDE_OK && cli_flag(cli, "dry-run") != NULL) {
         print_plan(cli, restore);
     } else if (rc == TIDE_OK) {
