@@ -485,8 +485,7 @@ static tide_status confirm(struct archiving *archiving, uint64_t messages, uint6
     if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
         return cli_fail(
             cli, TIDE_INVALID, "Nothing was changed. Check with --dry-run, then add --yes.",
-            "%" PRIu64
-            " messages (%s) would be %s; that needs a confirmation, and this is no terminal",
+            "%" PRIu64 " messages (%s) would be %s, and there is no terminal to confirm it",
             messages, size, done_words(archiving->ask.mode));
     (void)snprintf(wanted, sizeof wanted, "%" PRIu64, messages);
     (void)fprintf(stderr,

@@ -105,7 +105,7 @@ static tide_status copies_show(struct known *known, tide_json *one)
     if (ask->always || inexact > 0) {
         cli_print(cli, "  copies     %" PRIu64 " exact", exact);
         if (tally.copies[TIDE_COPY_HELD] > 0)
-            cli_print(cli, ", %" PRIu64 " kept until Gmail's own arrive",
+            cli_print(cli, ", %" PRIu64 " held until Gmail's own arrive",
                       tally.copies[TIDE_COPY_HELD]);
         if (tally.copies[TIDE_COPY_SHORT] > 0)
             cli_print(cli, ", %" PRIu64 " shorter than Gmail said", tally.copies[TIDE_COPY_SHORT]);
