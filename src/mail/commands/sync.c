@@ -50,8 +50,7 @@ struct sync {
         tide_error failed; /* why it could not begin; TIDE_OK: it could */
         struct tide_mail_aside aside; /* damaged files that a heal run found */
     } * accounts;
-    uint64_t
-        nobody_ms; /* since when no process does the work enqueued for elsewhere; 0: one does */
+    uint64_t nobody_ms;   /* since when no process does work elsewhere; 0: one does */
     uint64_t deadline_ms; /* --timeout; TIDE_NEVER */
     uint64_t began_ms;    /* unix time */
     bool full;            /* the disk has too little free space: the run ends */
