@@ -1,6 +1,8 @@
 /* inflate.c - any compressed body, in pieces of any size: the result does not depend on the
  * pieces, and a sink that refuses ends it.  The first byte is the size of the pieces. */
 #include "fuzz.h"
+
+#include "base/hash.h"
 #include "world/inflate.h"
 
 enum { UNFOLDED_BYTES_MAX = 256 << 10 };
@@ -14,8 +16,7 @@ static tide_status take(void *arg, const char *bytes, size_t count)
 {
     struct sum *sum = arg;
     TIDE_ASSERT(count > 0 && count <= 16 << 10);
-    for (size_t i = 0; i < count; i++)
-        sum->hash = (sum->hash ^ (unsigned char)bytes[i]) * 1099511628211u;
+    sum->hash = tide_hash(sum->hash, (tide_text){bytes, count});
     sum->bytes += count;
     return sum->bytes > UNFOLDED_BYTES_MAX ? TIDE_FULL : TIDE_OK;
 }

@@ -2,6 +2,7 @@
 #include "cloudbox/chat/chat.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "cloudbox/chat/dialect.h"
 #include "cloudbox/gate/faults.h"
@@ -209,7 +210,7 @@ static void answer(struct box_call *call, const struct box_dialect *dialect, con
     struct box_talk talk = {.arena = call->scratch,
                             .parallel = true,
                             .prompt_bytes = call->request->body.bytes,
-                            .hash = box_hash(BOX_HASH_START, call->request->body) ^ chat->seed};
+                            .hash = tide_hash(TIDE_HASH_START, call->request->body) ^ chat->seed};
     if (!dialect->read(call, body, &talk))
         return;
     struct box_said said;

@@ -2,6 +2,7 @@
 #include "cloudbox/console/console.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "cloudbox/console/query.h"
 #include "cloudbox/gate/faults.h"
 #include "cloudbox/gate/user.h"
@@ -103,7 +104,7 @@ static struct site *site_new(struct box_sites *sites, tide_text name, uint32_t r
     struct site *site = tide_mem_new(tide_mem_heap(), sizeof *site);
     TIDE_ASSERT(site != NULL);
     memcpy(site->name, name.data, name.bytes);
-    tide_rng rng = tide_rng_seeded(box_hash(sites->seed ^ BOX_HASH_START, name));
+    tide_rng rng = tide_rng_seeded(tide_hash(sites->seed ^ TIDE_HASH_START, name));
     site->property = (struct box_property){
         .seed = tide_rng_next(&rng),
         .name = {site->name, name.bytes},

@@ -1,100 +1,49 @@
 #include "cloudbox/console/data.h"
 
+#include "base/calendar.h"
 #include "base/check.h"
+#include "base/clocktext.h"
 
 #include <assert.h>
 #include <stdio.h>
 
 /* ---- Pacific days ---- */
 
-/* The proleptic Gregorian calendar in whole numbers: years begin in March, so
- * that the leap day is the last of its year. */
 static int32_t day_of(int32_t year, int32_t month, int32_t day)
 {
-    const int32_t y = month <= 2 ? year - 1 : year;
-    const int32_t era = (y >= 0 ? y : y - 399) / 400;
-    const int32_t of_era = y - era * 400;
-    const int32_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    const int32_t days = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
-    return era * 146097 + days - 719468;
-}
-
-static void date_of(int32_t days, int32_t *year_out, int32_t *month_out, int32_t *day_out)
-{
-    const int32_t z = days + 719468;
-    const int32_t era = (z >= 0 ? z : z - 146096) / 146097;
-    const int32_t of_era = z - era * 146097;
-    const int32_t y = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    const int32_t of_year = of_era - (365 * y + y / 4 - y / 100);
-    const int32_t m = (5 * of_year + 2) / 153;
-    *day_out = of_year - (153 * m + 2) / 5 + 1;
-    *month_out = m < 10 ? m + 3 : m - 9;
-    *year_out = y + era * 400 + (*month_out <= 2 ? 1 : 0);
-}
-
-static bool digits(const char *from, size_t count, int32_t *number_out)
-{
-    int32_t number = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (from[i] < '0' || from[i] > '9')
-            return false;
-        number = number * 10 + (from[i] - '0');
-    }
-    *number_out = number;
-    return true;
+    return (int32_t)tide_days_of((struct tide_date){year, (uint32_t)month, (uint32_t)day});
 }
 
 bool box_day_parse(tide_text text, int32_t *day_out)
 {
-    int32_t year = 0;
-    int32_t month = 0;
-    int32_t day = 0;
-    if (text.bytes != 10 || text.data[4] != '-' || text.data[7] != '-' ||
-        !digits(text.data, 4, &year) || !digits(text.data + 5, 2, &month) ||
-        !digits(text.data + 8, 2, &day) || year < 1970 || month < 1 || month > 12 || day < 1)
+    uint64_t ms = 0;
+    if (text.bytes != 10 || !tide_time_parse(text, &ms))
         return false;
-    const int32_t days = day_of(year, month, day);
-    int32_t back[3];
-    date_of(days, &back[0], &back[1], &back[2]);
-    if (back[1] != month || back[2] != day) /* 30 February is 1 or 2 March */
-        return false;
-    *day_out = days;
+    *day_out = (int32_t)(ms / 86400000);
     return true;
 }
 
 void box_day_print(int32_t day, char text_out[11])
 {
-    int32_t date[3];
-    date_of(day, &date[0], &date[1], &date[2]);
-    TIDE_ASSERT(date[0] >= 0 && date[0] <= 9999);
-    const uint32_t numbers[3] = {(uint32_t)date[0], (uint32_t)date[1], (uint32_t)date[2]};
-    text_out[0] = (char)('0' + numbers[0] / 1000);
-    text_out[1] = (char)('0' + numbers[0] / 100 % 10);
-    text_out[2] = (char)('0' + numbers[0] / 10 % 10);
-    text_out[3] = (char)('0' + numbers[0] % 10);
-    text_out[4] = '-';
-    text_out[5] = (char)('0' + numbers[1] / 10);
-    text_out[6] = (char)('0' + numbers[1] % 10);
-    text_out[7] = '-';
-    text_out[8] = (char)('0' + numbers[2] / 10);
-    text_out[9] = (char)('0' + numbers[2] % 10);
-    text_out[10] = '\0';
+    const struct tide_date date = tide_date_of(day);
+    TIDE_ASSERT(date.year >= 0 && date.year <= 9999);
+    (void)snprintf(text_out, 11, "%04u-%02u-%02u", (unsigned)date.year % 10000, date.month % 100,
+                   date.day % 100);
 }
 
-/* The first Sunday on or after that date.  1970-01-01 was a Thursday. */
+/* The first Sunday on or after that date. */
 static int32_t sunday_from(int32_t year, int32_t month, int32_t day)
 {
     const int32_t days = day_of(year, month, day);
-    return days + (7 - (days + 4) % 7) % 7;
+    return days + (int32_t)((7 - tide_weekday_of(days)) % 7);
 }
 
 /* Summer time lasts from the second Sunday in March to the first in November,
  * changing at two in the morning: at midnight of both days the old time holds. */
 static bool summer_at_midnight(int32_t day)
 {
-    int32_t date[3];
-    date_of(day, &date[0], &date[1], &date[2]);
-    return day > sunday_from(date[0], 3, 8) && day <= sunday_from(date[0], 11, 1);
+    const int32_t year = tide_date_of(day).year;
+    return day > sunday_from(year, 3, 8) && day <= sunday_from(year, 11, 1);
 }
 
 int64_t box_day_start_ms(int32_t day)
@@ -131,12 +80,11 @@ void box_hour_print(int32_t day, uint32_t hour, char text_out[26])
 
 int32_t box_day_oldest(int32_t today)
 {
-    int32_t date[3];
-    date_of(today, &date[0], &date[1], &date[2]);
-    const int32_t months = date[0] * 12 + date[1] - 1 - BOX_RETENTION_MONTHS;
+    const struct tide_date date = tide_date_of(today);
+    const int32_t months = date.year * 12 + (int32_t)date.month - 1 - BOX_RETENTION_MONTHS;
     const int32_t first = day_of(months / 12, months % 12 + 1, 1);
     const int32_t next = day_of((months + 1) / 12, (months + 1) % 12 + 1, 1);
-    const int32_t wanted = first + date[2] - 1;
+    const int32_t wanted = first + (int32_t)date.day - 1;
     return wanted < next ? wanted : next - 1;
 }
 

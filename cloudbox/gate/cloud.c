@@ -2,6 +2,7 @@
 #include "cloudbox/gate/cloud.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "cloudbox/google/batch.h"
 #include "cloudbox/gate/inside.h"
@@ -118,9 +119,9 @@ static void mailbox_changed(void *arg, json_t *change)
 
 static uint64_t email_hash(tide_text email)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = TIDE_HASH_START;
     for (size_t i = 0; i < email.bytes; i++)
-        hash = (hash ^ (unsigned char)tolower((unsigned char)email.data[i])) * 0x100000001b3u;
+        hash = tide_hash_byte(hash, (uint8_t)tolower((unsigned char)email.data[i]));
     return hash == 0 ? 1 : hash;
 }
 

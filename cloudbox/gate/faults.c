@@ -1,6 +1,7 @@
 #include "cloudbox/gate/faults.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "cloudbox/gmail/lies.h"
 #include "cloudbox/gate/faults_spoil.h"
 #include "cloudbox/gate/user.h"
@@ -412,7 +413,7 @@ static bool rule_means(const struct rule *rule, const struct box_call *call)
 /* The same message always gets the same number. */
 static uint64_t id_chance(const struct rule *rule, tide_text id)
 {
-    tide_rng rng = tide_rng_seeded(box_hash(rule->salt, id));
+    tide_rng rng = tide_rng_seeded(tide_hash(rule->salt, id));
     return tide_rng_next(&rng) >> 32;
 }
 

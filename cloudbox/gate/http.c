@@ -1,6 +1,7 @@
 #include "cloudbox/gate/http.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 #include "base/json.h"
 
 #include <stdarg.h>
@@ -145,11 +146,6 @@ void box_answer_json(struct box_answer *answer, int status, json_t *value, bool 
 
 /* ---- base64 ---- */
 
-static const char alphabet_url[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-static const char alphabet_standard[] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 /* Two digits at once: all 4096 pairs, in order. */
 #define PAIRS(a)                                                                                   \
     {a, 'A'}, {a, 'B'}, {a, 'C'}, {a, 'D'}, {a, 'E'}, {a, 'F'}, {a, 'G'}, {a, 'H'}, {a, 'I'},      \
@@ -174,34 +170,6 @@ static const char pairs_url[4096][2] = {
 };
 #undef PAIRS
 
-static void add_encoded(tide_buf *out, tide_text bytes, const char *alphabet)
-{
-    if (bytes.bytes == 0)
-        return;
-    TIDE_ASSERT(bytes.bytes < BOX_ANSWER_BYTES_MAX / 2);
-    char *to = tide_buf_reserve(out, (bytes.bytes + 2) / 3 * 4);
-    TIDE_ASSERT(to != NULL);
-    const unsigned char *from = (const unsigned char *)bytes.data;
-    size_t left = bytes.bytes;
-    for (; left >= 3; left -= 3, from += 3, to += 4) {
-        const uint32_t three = (uint32_t)from[0] << 16 | (uint32_t)from[1] << 8 | from[2];
-        to[0] = alphabet[three >> 18];
-        to[1] = alphabet[three >> 12 & 63];
-        to[2] = alphabet[three >> 6 & 63];
-        to[3] = alphabet[three & 63];
-    }
-    if (left > 0) {
-        const uint32_t rest = (uint32_t)from[0] << 16 | (left == 2 ? (uint32_t)from[1] << 8 : 0);
-        to[0] = alphabet[rest >> 18];
-        to[1] = alphabet[rest >> 12 & 63];
-        to[2] = '=';
-        if (left == 2)
-            to[2] = alphabet[rest >> 6 & 63];
-        to[3] = '=';
-    }
-    out->bytes += (bytes.bytes + 2) / 3 * 4;
-}
-
 /* Six bytes a step, four lookups: this is the inner loop of messages.get. */
 void box_add_base64url(tide_buf *out, tide_text bytes)
 {
@@ -222,12 +190,13 @@ void box_add_base64url(tide_buf *out, tide_text bytes)
         memcpy(to + 6, pairs_url[eight >> 16 & 4095], 2);
     }
     out->bytes += done / 3 * 4;
-    add_encoded(out, (tide_text){(const char *)from, bytes.bytes - done}, alphabet_url);
+    const tide_text rest = {(const char *)from, bytes.bytes - done};
+    TIDE_ASSERT(tide_base64_add(out, rest, tide_base64_url, true) == TIDE_OK);
 }
 
 void box_add_base64(tide_buf *out, tide_text bytes)
 {
-    add_encoded(out, bytes, alphabet_standard);
+    TIDE_ASSERT(tide_base64_add(out, bytes, tide_base64_standard, true) == TIDE_OK);
 }
 
 /* -1: not a digit of either alphabet. */
@@ -295,15 +264,6 @@ bool box_base64_decode(tide_text text, tide_buf *out)
 
 /* ---- reading a target ---- */
 
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 /* Decodes %-escapes (and '+' in queries).  Text without any is not copied. */
 static bool decode(tide_text raw, bool plus, tide_arena *arena, tide_text *text_out)
 {
@@ -317,9 +277,10 @@ static bool decode(tide_text raw, bool plus, tide_arena *arena, tide_text *text_
     size_t count = 0;
     for (size_t i = 0; i < raw.bytes; i++) {
         if (raw.data[i] == '%') {
-            if (raw.bytes - i < 3 || hex_of(raw.data[i + 1]) < 0 || hex_of(raw.data[i + 2]) < 0)
+            const int byte = tide_hex_byte((tide_text){raw.data + i + 1, raw.bytes - i - 1});
+            if (byte < 0)
                 return false;
-            to[count++] = (char)(hex_of(raw.data[i + 1]) << 4 | hex_of(raw.data[i + 2]));
+            to[count++] = (char)byte;
             i += 2;
         } else {
             to[count++] = plus && raw.data[i] == '+' ? ' ' : raw.data[i];

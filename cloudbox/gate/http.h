@@ -62,15 +62,6 @@ struct box_request {
 /* The first header with that name, case aside; {NULL, 0} when there is none. */
 tide_text box_request_header(const struct box_request *request, const char *name);
 
-/* FNV-1a, from BOX_HASH_START or from a hash before: spreads texts, hides nothing. */
-#define BOX_HASH_START UINT64_C(0xcbf29ce484222325)
-static inline uint64_t box_hash(uint64_t from, tide_text text)
-{
-    for (size_t i = 0; i < text.bytes; i++)
-        from = (from ^ (unsigned char)text.data[i]) * UINT64_C(0x100000001b3);
-    return from;
-}
-
 /* ---- what happens to an answer on its way ---- */
 
 typedef enum box_fate {

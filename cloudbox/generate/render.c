@@ -1,4 +1,5 @@
 #include "cloudbox/generate/stage.h"
+#include "base/calendar.h"
 #include "base/check.h"
 
 #define ADD(pen, literal) box_pen_add(pen, literal, sizeof(literal) - 1)
@@ -15,40 +16,31 @@ struct calendar {
     uint32_t hour, minute, second;
 };
 
-/* The Gregorian calendar in UTC, counted in eras of 400 years from 1 March 0000. */
 static struct calendar calendar_of(uint64_t date_ms)
 {
-    uint64_t seconds = date_ms / 1000;
-    uint32_t days = (uint32_t)(seconds / DAY_S), rest = (uint32_t)(seconds % DAY_S);
-    uint32_t shifted = days + 719468;
-    uint32_t era = shifted / 146097, of_era = shifted % 146097;
-    uint32_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    uint32_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    uint32_t month = (5 * of_year + 2) / 153; /* from March */
-    struct calendar date = {
-        .year = year_of_era + era * 400 + (month >= 10 ? 1 : 0),
-        .month = month < 10 ? month + 3 : month - 9,
-        .day = of_year - (153 * month + 2) / 5 + 1,
-        .weekday = (days + 4) % 7,
+    const uint64_t seconds = date_ms / 1000;
+    const int64_t days = (int64_t)(seconds / DAY_S);
+    const uint32_t rest = (uint32_t)(seconds % DAY_S);
+    const struct tide_date date = tide_date_of(days);
+    return (struct calendar){
+        .year = (uint32_t)date.year,
+        .month = date.month,
+        .day = date.day,
+        .weekday = tide_weekday_of(days),
         .hour = rest / 3600,
         .minute = rest / 60 % 60,
         .second = rest % 60,
     };
-    return date;
 }
-
-static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 void box_pen_date(struct box_pen *pen, uint64_t date_ms)
 {
-    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
     struct calendar date = calendar_of(date_ms);
-    box_pen_add(pen, days[date.weekday], 3);
+    box_pen_add(pen, tide_day_names[date.weekday], 3);
     ADD(pen, ", ");
     box_pen_number(pen, date.day, 1);
     ADD(pen, " ");
-    box_pen_add(pen, months[date.month - 1], 3);
+    box_pen_add(pen, tide_month_names[date.month - 1], 3);
     ADD(pen, " ");
     box_pen_number(pen, date.year, 4);
     ADD(pen, " ");
@@ -79,7 +71,7 @@ static void put_day(const struct box_stage *stage, struct box_pen *pen, uint64_t
     if (stage->lang == BOX_EN) {
         box_pen_number(pen, date.day, 1);
         ADD(pen, " ");
-        box_pen_add(pen, months[date.month - 1], 3);
+        box_pen_add(pen, tide_month_names[date.month - 1], 3);
         ADD(pen, " ");
         box_pen_number(pen, date.year, 4);
         return;

@@ -2,6 +2,7 @@
 #include "cloudbox/gmail/page.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "cloudbox/gate/faults.h"
 #include "cloudbox/record/referee.h"
 #include "cloudbox/gate/user.h"
@@ -40,7 +41,7 @@ uint64_t box_page_key_number(uint64_t key, uint64_t number)
 
 uint64_t box_page_key_text(uint64_t key, tide_text text)
 {
-    const uint64_t hash = box_hash(BOX_HASH_START, text);
+    const uint64_t hash = tide_hash(TIDE_HASH_START, text);
     return box_page_key_number(box_page_key_number(key, hash), text.bytes);
 }
 

@@ -1,5 +1,6 @@
 #include "cloudbox/gmail/send.h"
 
+#include "base/calendar.h"
 #include "base/check.h"
 #include "cloudbox/mailbox/mime.h"
 
@@ -152,22 +153,15 @@ bool box_recipients_read(struct box_call *call, tide_text raw, struct box_recipi
 
 /* ---- what is missing ---- */
 
-/* "Tue, 14 Nov 2023 22:13:20 +0000"; days to a date after Hinnant. */
+/* "Tue, 14 Nov 2023 22:13:20 +0000" */
 static void add_date(tide_buf *out, uint64_t now_ms)
 {
-    static const char days[] = "ThuFriSatSunMonTueWed";
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    const uint64_t seconds = now_ms / 1000, day = seconds / 86400, rest = seconds % 86400;
-    const uint64_t z = day + 719468, era = z / 146097, of_era = z % 146097;
-    const uint64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    const uint64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    const uint64_t shifted = (5 * of_year + 2) / 153; /* months since March */
-    const uint64_t month = shifted < 10 ? shifted + 2 : shifted - 10;
-    const uint64_t year = year_of_era + era * 400 + (month <= 1 ? 1 : 0);
-    box_print(out,
-              "%.3s, %" PRIu64 " %.3s %" PRIu64 " %02" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " +0000",
-              days + day % 7 * 3, of_year - (153 * shifted + 2) / 5 + 1, months + month * 3, year,
-              rest / 3600, rest / 60 % 60, rest % 60);
+    const int64_t days = (int64_t)(now_ms / 86400000);
+    const unsigned rest_s = (unsigned)(now_ms % 86400000 / 1000);
+    const struct tide_date date = tide_date_of(days);
+    box_print(out, "%s, %u %s %d %02u:%02u:%02u +0000", tide_day_names[tide_weekday_of(days)],
+              date.day, tide_month_names[date.month - 1], (int)date.year, rest_s / 3600,
+              rest_s / 60 % 60, rest_s % 60);
 }
 
 void box_send_complete(struct box_call *call, tide_text raw, tide_buf *out)

@@ -8,6 +8,7 @@
 #include "cloudbox/gmail/gmail.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 #include "cloudbox/gmail/multipart.h"
 #include "cloudbox/record/referee.h"
 
@@ -143,13 +144,7 @@ static void carry_param(const struct box_call *call, const char *name, tide_buf 
     if (value.bytes == 0 || value.bytes > 60)
         return;
     box_print(out, "&%s=", name);
-    for (size_t i = 0; i < value.bytes; i++) {
-        const unsigned char c = (unsigned char)value.data[i];
-        if (isalnum(c) || strchr("-_.,/()*", c) != NULL)
-            box_add(out, &value.data[i], 1);
-        else
-            box_print(out, "%%%02X", c);
-    }
+    TIDE_ASSERT(tide_percent_add(out, value, "-_.,/()*") == TIDE_OK);
 }
 
 static void reply_started(struct box_call *call, const struct upload *upload)

@@ -1,6 +1,7 @@
 #include "cloudbox/google/batch.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 #include "cloudbox/signin/auth.h"
 #include "cloudbox/google/batch_parse.h"
 #include "cloudbox/gate/faults.h"
@@ -282,12 +283,10 @@ static void write_part(struct batch *batch, size_t position, const char *boundar
 
 static void write_answer(struct batch *batch)
 {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     struct box_answer *answer = batch->call.answer;
     char boundary[BOUNDARY_BYTES] = "batch_";
     for (size_t i = strlen(boundary); i + 1 < sizeof boundary; i++)
-        boundary[i] = letters[tide_rng_below(box_cloud_rng(batch->cloud), 64)];
+        boundary[i] = tide_base64_url[tide_rng_below(box_cloud_rng(batch->cloud), 64)];
     (void)snprintf(answer->type, sizeof answer->type, "multipart/mixed; boundary=%s", boundary);
     answer->status = 200;
     for (size_t i = 0; i < batch->order_count; i++)

@@ -2,6 +2,8 @@
 #include "cloudbox/mailbox/mime_tree.h"
 #include "cloudbox/gate/http.h"
 #include "base/check.h"
+#include "base/encode.h"
+#include "base/hash.h"
 #include "base/rng.h"
 
 #include <gmime/gmime.h>
@@ -103,17 +105,15 @@ json_t *box_mime_metadata(tide_text raw, const tide_text *only, size_t only_coun
 /* Opaque, and of this very message: a hash of its bytes and the part's id. */
 static void attachment_id(tide_text raw, tide_text part_id, char out[ATTACHMENT_ID_BYTES + 1])
 {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     const tide_text looked_at = {raw.data, raw.bytes < 4096 ? raw.bytes : 4096};
-    uint64_t hash = box_hash(raw.bytes * 0x9e3779b97f4a7c15u, looked_at);
+    uint64_t hash = tide_hash(raw.bytes * 0x9e3779b97f4a7c15u, looked_at);
     hash ^= hash >> 29;
-    tide_rng rng = tide_rng_seeded(box_hash(hash, part_id));
+    tide_rng rng = tide_rng_seeded(tide_hash(hash, part_id));
     memcpy(out, "ANGjdJ", 6);
     for (size_t i = 6; i < ATTACHMENT_ID_BYTES; i += 8) {
         uint64_t word = tide_rng_next(&rng);
         for (size_t k = 0; k < 8; k++)
-            out[i + k] = letters[word >> (6 * k) & 63];
+            out[i + k] = tide_base64_url[word >> (6 * k) & 63];
     }
     out[ATTACHMENT_ID_BYTES] = '\0';
 }

@@ -1,6 +1,7 @@
 /* query_term.c - what one operator with its value means; see query.h. */
 #include "cloudbox/mailbox/query_tree.h"
 
+#include "base/calendar.h"
 #include "base/check.h"
 
 typedef struct box_query_node node;
@@ -150,22 +151,12 @@ static node *category_term(struct box_query_making *making, tide_text value, boo
     return senseless(making);
 }
 
-/* Days since 1970 of a date in the Gregorian calendar (years from 1 on). */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
+static bool date_valid(uint64_t year, uint64_t month, uint64_t day, struct tide_date *date_out)
 {
-    const int64_t from_march = month <= 2 ? year - 1 : year;
-    const int64_t month_index = month > 2 ? month - 3 : month + 9;
-    return from_march * 365 + from_march / 4 - from_march / 100 + from_march / 400 +
-           (153 * month_index + 2) / 5 + day - 1 - 719468;
-}
-
-static bool date_valid(uint64_t year, uint64_t month, uint64_t day)
-{
-    static const uint8_t lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (year < 1000 || year > 9999 || month < 1 || month > 12 || day < 1)
+    if (year < 1000 || year > 9999 || month > 12 || day > 31)
         return false;
-    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return day <= (month == 2 && leap ? 29u : lengths[month - 1]);
+    *date_out = (struct tide_date){(int32_t)year, (uint32_t)month, (uint32_t)day};
+    return tide_date_is_real(*date_out);
 }
 
 /* 2014/1/31, 2014-01-31, 1/31/2014, or epoch seconds. */
@@ -199,9 +190,10 @@ static bool date_read(tide_text value, uint64_t *ms_out)
     const uint64_t year = year_last ? numbers[2] : numbers[0];
     const uint64_t month = year_last ? numbers[0] : numbers[1];
     const uint64_t day = year_last ? numbers[1] : numbers[2];
-    if (!date_valid(year, month, day))
+    struct tide_date date;
+    if (!date_valid(year, month, day, &date))
         return false;
-    const int64_t days = days_of((int64_t)year, (int64_t)month, (int64_t)day);
+    const int64_t days = tide_days_of(date);
     /* Midnight in UTC-8; all that was before 1970 is as good as its beginning. */
     *ms_out = days < 0 ? 0 : ((uint64_t)days * 24 + 8) * 3600 * 1000;
     return true;

@@ -1,6 +1,7 @@
 #include "cloudbox/record/referee.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "cloudbox/gate/clock.h"
 #include "cloudbox/console/console.h"
@@ -310,7 +311,7 @@ void box_referee_violation(struct box_referee *referee, const struct box_user *u
 
 void box_referee_dead_token(struct box_referee *referee, tide_text token)
 {
-    uint64_t hash = box_hash(BOX_HASH_START, token);
+    uint64_t hash = tide_hash(TIDE_HASH_START, token);
     hash = hash == 0 ? 1 : hash;
     const uint64_t now_ms = box_cloud_now(referee->cloud);
     if (referee->dead.count == 0)

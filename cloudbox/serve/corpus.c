@@ -1,6 +1,7 @@
 #include "cloudbox/serve/corpus.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -135,8 +136,7 @@ tide_status box_corpus_load(box_cloud *cloud, tide_text email, const char *direc
     unsigned char sum[EVP_MAX_MD_SIZE];
     ok = EVP_DigestFinal_ex(load.digest, sum, NULL);
     TIDE_ASSERT(ok);
-    for (size_t i = 0; i < 32; i++)
-        (void)snprintf(load.corpus.digest + 2 * i, 3, "%02x", sum[i]);
+    tide_hex(sum, 32, load.corpus.digest);
     EVP_MD_CTX_free(load.digest);
     tide_buf_done(&load.raw);
     if (rc == TIDE_OK)

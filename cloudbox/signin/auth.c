@@ -2,6 +2,7 @@
 #include "cloudbox/signin/auth_state.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <string.h>
 
@@ -204,11 +205,9 @@ void box_secrets_sweep(struct box_auth *auth, uint64_t now_ms)
 
 void box_letters(uint64_t seed, uint64_t serial, size_t count, char *text_out)
 {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     tide_rng rng = tide_rng_seeded(mix(seed, 2 * serial));
     for (size_t i = 0; i < count; i++)
-        text_out[i] = letters[tide_rng_next(&rng) >> 58];
+        text_out[i] = tide_base64_url[tide_rng_next(&rng) >> 58];
     text_out[count] = '\0';
 }
 

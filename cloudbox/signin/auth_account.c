@@ -2,6 +2,7 @@
 #include "cloudbox/signin/auth_state.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ enum {
 
 void box_auth_subject(tide_text email, char text_out[22])
 {
-    tide_rng rng = tide_rng_seeded(box_hash(BOX_HASH_START, email));
+    tide_rng rng = tide_rng_seeded(tide_hash(TIDE_HASH_START, email));
     text_out[0] = '1';
     for (size_t i = 1; i < 21; i++)
         text_out[i] = (char)('0' + (int)tide_rng_below(&rng, 10));

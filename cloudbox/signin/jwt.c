@@ -2,6 +2,7 @@
 #include "cloudbox/signin/jwt.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 #include "base/json.h"
 #include "cloudbox/gate/http.h"
 
@@ -28,9 +29,7 @@ void box_sha256(tide_text bytes, unsigned char digest_out[32])
 
 void box_add_base64url_bare(tide_buf *out, tide_text bytes)
 {
-    box_add_base64url(out, bytes);
-    while (out->bytes > 0 && out->data[out->bytes - 1] == '=')
-        out->data[--out->bytes] = '\0';
+    TIDE_ASSERT(tide_base64_add(out, bytes, tide_base64_url, false) == TIDE_OK);
 }
 
 /* ---- keys ---- */
@@ -57,11 +56,7 @@ static box_key *key_around(EVP_PKEY *pkey)
     const size_t bytes = key_number(key, OSSL_PKEY_PARAM_RSA_N, modulus);
     unsigned char digest[32];
     box_sha256((tide_text){(const char *)modulus, bytes}, digest);
-    static const char hex[] = "0123456789abcdef";
-    for (size_t i = 0; i < 20; i++) {
-        key->id[2 * i] = hex[digest[i] >> 4];
-        key->id[2 * i + 1] = hex[digest[i] & 15];
-    }
+    tide_hex(digest, 20, key->id);
     return key;
 }
 

@@ -3,6 +3,7 @@
 #include "cloudbox/signin/signin.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 #include "cloudbox/gate/user.h"
 
 #include <stdio.h>
@@ -53,13 +54,7 @@ static void add_param(tide_buf *uri, const char *name, const char *value)
 {
     const bool has_query = memchr(uri->data, '?', uri->bytes) != NULL;
     box_print(uri, "%c%s=", has_query ? '&' : '?', name);
-    for (const char *c = value; *c != '\0'; c++) {
-        const bool letter = (*c >= 'A' && *c <= 'Z') || (*c >= 'a' && *c <= 'z');
-        if (letter || (*c >= '0' && *c <= '9') || strchr("-._~/", *c) != NULL)
-            box_add(uri, c, 1);
-        else
-            box_print(uri, "%%%02X", (unsigned)(unsigned char)*c);
-    }
+    TIDE_ASSERT(tide_percent_add(uri, tide_text_of(value), "-._~/") == TIDE_OK);
 }
 
 /* `name` is "code" or "error". */

@@ -1,5 +1,6 @@
 #include "base/clocktext.h"
 
+#include "base/calendar.h"
 #include "base/check.h"
 
 #include <inttypes.h>
@@ -8,37 +9,6 @@
 enum { MS_PER_DAY = 86400000 };
 
 /* ---- times ---------------------------------------------------------------- */
-
-/* Days since 1970-01-01 of a date in the Gregorian calendar.  Years are counted
- * from March, so that the leap day is the last of its year. */
-static int64_t days_of_date(int64_t year, unsigned month, unsigned day)
-{
-    year -= month <= 2;
-    int64_t era = year / 400;
-    int64_t year_of_era = year - era * 400;
-    int64_t day_of_year = (153 * (int64_t)(month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
-    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return era * 146097 + day_of_era - 719468;
-}
-
-struct date {
-    int64_t year;
-    unsigned month, day;
-};
-
-static struct date date_of_days(uint64_t days)
-{
-    int64_t shifted = (int64_t)days + 719468;
-    int64_t era = shifted / 146097;
-    int64_t day_of_era = shifted - era * 146097;
-    int64_t year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t shifted_month = (5 * day_of_year + 2) / 153;
-    unsigned day = (unsigned)(day_of_year - (153 * shifted_month + 2) / 5 + 1);
-    unsigned month = (unsigned)(shifted_month < 10 ? shifted_month + 3 : shifted_month - 9);
-    return (struct date){year_of_era + era * 400 + (month <= 2), month, day};
-}
 
 void tide_time_format(uint64_t unix_ms, char text_out[TIDE_TIME_TEXT_BYTES])
 {
@@ -49,11 +19,11 @@ void tide_time_format(uint64_t unix_ms, char text_out[TIDE_TIME_TEXT_BYTES])
     }
     uint64_t days = unix_ms / MS_PER_DAY;
     uint64_t rest_ms = unix_ms % MS_PER_DAY;
-    if (days > (uint64_t)days_of_date(TIDE_TIME_YEAR_MAX, 12, 31)) {
+    if (days > (uint64_t)tide_days_of((struct tide_date){TIDE_TIME_YEAR_MAX, 12, 31})) {
         (void)snprintf(text_out, TIDE_TIME_TEXT_BYTES, "never");
         return;
     }
-    struct date date = date_of_days(days);
+    struct tide_date date = tide_date_of((int64_t)days);
     (void)snprintf(text_out, TIDE_TIME_TEXT_BYTES, "%04u-%02u-%02uT%02u:%02u:%02u.%03uZ",
                    (unsigned)date.year % 10000, date.month % 100, date.day % 100,
                    (unsigned)(rest_ms / 3600000) % 100, (unsigned)(rest_ms / 60000 % 60),
@@ -81,13 +51,13 @@ static bool take_char(tide_text *text, char wanted)
     return true;
 }
 
-static bool date_is_real(unsigned year, unsigned month, unsigned day)
+static bool day_parse(unsigned year, unsigned month, unsigned day, uint64_t *ms_out)
 {
-    static const unsigned char days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    if (year < 1970 || month < 1 || month > 12 || day < 1)
+    const struct tide_date date = {(int32_t)year, month, day};
+    if (year < 1970 || !tide_date_is_real(date))
         return false;
-    return day <= days[month - 1] + (unsigned)(leap && month == 2);
+    *ms_out = (uint64_t)tide_days_of(date) * MS_PER_DAY;
+    return true;
 }
 
 /* The time of day after a date; empty means midnight. */
@@ -115,21 +85,21 @@ static bool clock_parse(tide_text text, uint64_t *ms_out)
 bool tide_time_parse(tide_text text, uint64_t *unix_ms_out)
 {
     unsigned year = 0, month = 0, day = 0;
-    uint64_t clock_ms = 0;
+    uint64_t day_ms = 0, clock_ms = 0;
     if (!take_number(&text, 4, &year) || !take_char(&text, '-') || !take_number(&text, 2, &month) ||
         !take_char(&text, '-') || !take_number(&text, 2, &day))
         return false;
-    if (!date_is_real(year, month, day) || !clock_parse(text, &clock_ms))
+    if (!day_parse(year, month, day, &day_ms) || !clock_parse(text, &clock_ms))
         return false;
-    *unix_ms_out = (uint64_t)days_of_date(year, month, day) * MS_PER_DAY + clock_ms;
+    *unix_ms_out = day_ms + clock_ms;
     return true;
 }
 
 /* Takes one of several three-letter names off the front (case-sensitive); places count from 1. */
-static bool take_name(tide_text *text, const char *names, unsigned *place_out)
+static bool take_name(tide_text *text, const char (*names)[4], unsigned count, unsigned *place_out)
 {
-    for (unsigned i = 0; names[(size_t)i * 3] != '\0' && text->bytes >= 3; i++) {
-        if (memcmp(text->data, names + (size_t)i * 3, 3) != 0)
+    for (unsigned i = 0; i < count && text->bytes >= 3; i++) {
+        if (memcmp(text->data, names[i], 3) != 0)
             continue;
         *place_out = i + 1;
         text->data += 3;
@@ -142,18 +112,17 @@ static bool take_name(tide_text *text, const char *names, unsigned *place_out)
 bool tide_time_http_parse(tide_text text, uint64_t *unix_ms_out)
 {
     unsigned weekday = 0, day = 0, month = 0, year = 0, hour = 0, minute = 0, second = 0;
-    if (!take_name(&text, "MonTueWedThuFriSatSun", &weekday) || !take_char(&text, ',') ||
+    uint64_t day_ms = 0;
+    if (!take_name(&text, tide_day_names, 7, &weekday) || !take_char(&text, ',') ||
         !take_char(&text, ' ') || !take_number(&text, 2, &day) || !take_char(&text, ' ') ||
-        !take_name(&text, "JanFebMarAprMayJunJulAugSepOctNovDec", &month) ||
-        !take_char(&text, ' ') || !take_number(&text, 4, &year) || !take_char(&text, ' ') ||
-        !take_number(&text, 2, &hour) || !take_char(&text, ':') ||
-        !take_number(&text, 2, &minute) || !take_char(&text, ':') ||
+        !take_name(&text, tide_month_names, 12, &month) || !take_char(&text, ' ') ||
+        !take_number(&text, 4, &year) || !take_char(&text, ' ') || !take_number(&text, 2, &hour) ||
+        !take_char(&text, ':') || !take_number(&text, 2, &minute) || !take_char(&text, ':') ||
         !take_number(&text, 2, &second) || !tide_text_equal(text, TIDE_TEXT(" GMT")))
         return false;
-    if (!date_is_real(year, month, day) || hour > 23 || minute > 59 || second > 60)
+    if (!day_parse(year, month, day, &day_ms) || hour > 23 || minute > 59 || second > 60)
         return false;
-    *unix_ms_out = (uint64_t)days_of_date(year, month, day) * MS_PER_DAY +
-                   ((uint64_t)hour * 3600 + minute * 60 + second) * 1000;
+    *unix_ms_out = day_ms + ((uint64_t)hour * 3600 + minute * 60 + second) * 1000;
     return true;
 }
 

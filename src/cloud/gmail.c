@@ -1,6 +1,8 @@
 #include "cloud/gmail.h"
 
 #include "base/check.h"
+#include "base/encode.h"
+#include "base/hash.h"
 #include "base/limits.h"
 #include "cloud/gmail_answer.h"
 #include "cloud/gmail_raw.h"
@@ -153,15 +155,8 @@ static void url_add(struct ask *ask, const char *text)
 /* Appends an untrusted value: everything but letters, digits and "-._~" is escaped. */
 static void url_value(struct ask *ask, tide_text value)
 {
-    static const char hex[] = "0123456789ABCDEF";
-    for (size_t i = 0; ask->failed == TIDE_OK && i < value.bytes; i++) {
-        const unsigned char c = (unsigned char)value.data[i];
-        const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-                           (c >= 'a' && c <= 'z') || c == '-' || c == '.' || c == '_' || c == '~';
-        const char escaped[3] = {'%', hex[c >> 4], hex[c & 15]};
-        ask->failed = plain ? tide_buf_add(&ask->url, &value.data[i], 1)
-                            : tide_buf_add(&ask->url, escaped, sizeof escaped);
-    }
+    if (ask->failed == TIDE_OK)
+        ask->failed = tide_percent_add(&ask->url, value, TIDE_URL_UNRESERVED);
 }
 
 /* `path` is below the user's; no parameter but prettyPrint yet. */
@@ -232,21 +227,13 @@ static tide_status call_signed(struct ask *ask, tide_text authorization, tide_er
                          &ask->response, err);
 }
 
-static uint64_t number_of(tide_text bearer)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < bearer.bytes; i++)
-        hash = (hash ^ (unsigned char)bearer.data[i]) * 0x100000001b3u;
-    return hash;
-}
-
 /* The server refused this token: whether another one is worth a try.  Not if this is already the
  * token after a refusal, however long ago that was: the second try may have had to wait for
  * units, and a job that starts over each time would never end.  Calls that were in flight with
  * the same token are treated like the first. */
 static bool refused_first(tide_gmail *gmail, tide_text bearer, uint64_t now_ms)
 {
-    const uint64_t number = number_of(bearer);
+    const uint64_t number = tide_hash(TIDE_HASH_START, bearer);
     const uint64_t before = __atomic_exchange_n(&gmail->refused, number, __ATOMIC_ACQ_REL);
     uint64_t since_ms = 0;
     tide_tokens_refused(gmail->tokens, bearer);
@@ -726,30 +713,13 @@ static tide_status insert_meta(const tide_text *labels, size_t labels_count, tid
     return print(object, meta);
 }
 
-static tide_status add_base64(tide_buf *out, tide_text bytes)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    tide_status rc = tide_buf_room(out, out->bytes + bytes.bytes / 3 * 4 + 4);
-    for (size_t i = 0; rc == TIDE_OK && i < bytes.bytes; i += 3) {
-        const size_t left = bytes.bytes - i;
-        const unsigned char *from = (const unsigned char *)bytes.data + i;
-        const uint32_t bits = (uint32_t)from[0] << 16 | (left > 1 ? (uint32_t)from[1] << 8 : 0u) |
-                              (left > 2 ? from[2] : 0u);
-        const char four[4] = {letters[bits >> 18], letters[bits >> 12 & 63],
-                              letters[bits >> 6 & 63], letters[bits & 63]};
-        rc = tide_buf_add(out, four, left > 2 ? 4 : left + 1);
-    }
-    return rc;
-}
-
 /* A small message is sent as JSON, which every server understands.  `meta` ends in a newline. */
 static tide_status insert_json(struct ask *ask, tide_text raw, const tide_buf *meta, tide_buf *body)
 {
     const bool plain = meta->bytes <= 3; /* {} */
     tide_status rc = tide_buf_add_text(body, "{\"raw\":\"");
     if (rc == TIDE_OK)
-        rc = add_base64(body, raw);
+        rc = tide_base64_add(body, raw, tide_base64_url, false);
     if (rc == TIDE_OK)
         rc = tide_buf_print(body, "\"%s%s", plain ? "" : ",", meta->data + 1);
     ask->body = tide_buf_text(body);

@@ -7,6 +7,7 @@
 #include "cloud/gmail_raw.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <string.h>
 
@@ -165,14 +166,6 @@ static bool make_room(struct tide_gmail_raw *self, size_t count)
 
 /* ---- strings that are read: keys, and "raw" ---- */
 
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Takes the next byte inside an escape.  Returns the character when it is complete, -1 when more
  * must follow, NOT_ASCII for an invalid escape. */
 static int take_escape(struct tide_gmail_raw *self, char c)
@@ -186,7 +179,7 @@ static int take_escape(struct tide_gmail_raw *self, char c)
             return -1;
         return found == NULL ? NOT_ASCII : to[found - from];
     }
-    const int digit = hex_of(c);
+    const int digit = tide_hex_digit(c);
     if (digit < 0) {
         self->escape = 0;
         return NOT_ASCII;

@@ -1,6 +1,7 @@
 #include "cloud/searchconsole.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 #include "cloud/searchconsole_rows.h"
 #include "net/judge_google.h"
 #include "net/secrets.h"
@@ -189,24 +190,11 @@ tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
 
 /* ---- a query ---- */
 
-/* Escapes every character but the unreserved ones, '/' and ':' included. */
-static tide_status percent(const char *text, tide_buf *out)
-{
-    tide_status rc = TIDE_OK;
-    for (; rc == TIDE_OK && *text != '\0'; text++) {
-        const unsigned char byte = (unsigned char)*text;
-        const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-                           (byte >= '0' && byte <= '9') || strchr("-._~", byte) != NULL;
-        rc = plain ? tide_buf_add(out, &byte, 1) : tide_buf_print(out, "%%%02X", byte);
-    }
-    return rc;
-}
-
 static tide_status query_path(const struct tide_sc_query *query, tide_buf *out)
 {
     tide_status rc = tide_buf_add_text(out, "/webmasters/v3/sites/");
     if (rc == TIDE_OK)
-        rc = percent(query->site, out);
+        rc = tide_percent_add(out, tide_text_of(query->site), TIDE_URL_UNRESERVED);
     return rc == TIDE_OK ? tide_buf_add_text(out, "/searchAnalytics/query?prettyPrint=false") : rc;
 }
 

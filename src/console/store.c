@@ -1,6 +1,7 @@
 #include "console/store.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 #include "console/store_inside.h"
 
 #include <math.h>
@@ -23,9 +24,7 @@ static tide_status path_of(const struct tide_console_store_options *options, cha
     int used = snprintf(path, PATH_BYTES, "%s/", options->dir);
     for (const char *at = options->site; used > 0 && used < PATH_BYTES - 8 && *at != '\0'; at++) {
         const unsigned char byte = (unsigned char)*at;
-        const bool plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-                           (byte >= '0' && byte <= '9') || byte == '-' || byte == '_' ||
-                           (byte == '.' && at != options->site);
+        const bool plain = tide_is_plain(*at, at == options->site ? "-_" : "-_.");
         used += snprintf(path + used, (size_t)(PATH_BYTES - used), plain ? "%c" : "%%%02X", byte);
     }
     if (used <= 0 || used >= PATH_BYTES - 8)

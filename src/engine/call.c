@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 #include "base/check.h"
 #include "base/clocktext.h"
+#include "base/hash.h"
 #include "engine/options.h"
 
 #include <inttypes.h>
@@ -114,22 +115,14 @@ static uint64_t header_capped(const tide_engine *engine, const struct tide_respo
 
 enum { SUBJECT_BODY_BYTES_MAX = 4096 };
 
-static uint64_t hash_more(uint64_t hash, const char *data, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ (unsigned char)data[i]) * 0x100000001b3u; /* FNV-1a */
-    return hash;
-}
-
 /* A hash of what a request asks for: the same for a repeated request. */
 static uint64_t subject_of(const struct tide_request *request)
 {
     const size_t bytes =
         request->body.bytes < SUBJECT_BODY_BYTES_MAX ? request->body.bytes : SUBJECT_BODY_BYTES_MAX;
-    uint64_t hash = 0xcbf29ce484222325u;
-    hash = hash_more(hash, request->method, strlen(request->method));
-    hash = hash_more(hash, request->url, strlen(request->url));
-    hash = hash_more(hash, request->body.data, bytes);
+    uint64_t hash = tide_hash(TIDE_HASH_START, tide_text_of(request->method));
+    hash = tide_hash(hash, tide_text_of(request->url));
+    hash = tide_hash(hash, (tide_text){request->body.data, bytes});
     return hash == 0 ? 1 : hash;
 }
 

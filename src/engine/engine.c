@@ -1,6 +1,7 @@
 /* engine.c - opens, starts, waits for and stops an engine; its kinds. */
 #include "fleet/fleet.h"
 #include "base/check.h"
+#include "base/encode.h"
 #include "engine/accounts/archive_id.h"
 #include "engine/control/control.h"
 #include "engine/options.h"
@@ -107,8 +108,7 @@ static void name_this_start(tide_engine *engine)
 {
     unsigned char random[16];
     tide_world_random(engine->world, random, sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
-        (void)snprintf(engine->run_id + 2 * i, 3, "%02x", random[i]);
+    tide_hex(random, sizeof random, engine->run_id);
     /* Names and tokens are random per start, so that two processes never share
      * one (lesson 4); both stay below 2^62 and above 0. */
     engine->owner = (tide_world_random_u64(engine->world) >> 2) | 1;

@@ -5,6 +5,7 @@
  * has committed it. */
 #include "engine/engine.h"
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/json.h"
 
 #include "core/splitter.h"
@@ -321,14 +322,6 @@ static bool finish_by_plan(tide_job *job, const struct items_plan *plan, uint64_
 
 /* ---- a bad item, or an account that fails? (E6.2) ---------------------------------- */
 
-static uint64_t number_of(tide_text item)
-{
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < item.bytes; i++)
-        hash = (hash ^ (unsigned char)item.data[i]) * 0x100000001b3u;
-    return hash == 0 ? 1 : hash;
-}
-
 static void change_fate(struct items_plan *plan, size_t i, enum tide_fate fate)
 {
     plan->split.counts[plan->fates[i].fate]--;
@@ -343,9 +336,9 @@ static void judge_item(tide_job *job, struct items_plan *plan, size_t i, uint64_
         return;
     const char *reason = job->items[i].reason != NULL ? job->items[i].reason : job->err.text;
     bool stored = fate->fate == TIDE_FATE_STORED;
-    struct tide_item_outcome outcome = {.item = number_of(job->items[i].text),
+    struct tide_item_outcome outcome = {.item = tide_hash_key(job->items[i].text),
                                         .status = stored ? TIDE_OK : fate->reason,
-                                        .detail = number_of(tide_text_of(reason)),
+                                        .detail = tide_hash_key(tide_text_of(reason)),
                                         .attempts = plan->split.alone_attempts};
     const bool decides =
         fate->fate == TIDE_FATE_BAD || fate->fate == TIDE_FATE_OWED || fate->fate == TIDE_FATE_GONE;

@@ -1,6 +1,7 @@
 /* reload.c - reads the settings file again and applies what changed (reload.h). */
 #include "engine/reload.h"
 
+#include "base/hash.h"
 #include "engine/engine.h"
 
 /* ---- applying -------------------------------------------------------------------- */
@@ -73,13 +74,6 @@ tide_status tide_engine_reload(tide_engine *engine, bool changed_out[TIDE_SETTIN
 
 /* ---- looking ----------------------------------------------------------------------- */
 
-static uint64_t print_add(uint64_t print, const char *data, size_t bytes) /* FNV-1a */
-{
-    for (size_t i = 0; i < bytes; i++)
-        print = (print ^ (unsigned char)data[i]) * 0x100000001b3u;
-    return print;
-}
-
 /* A hash of the file's content, never 0; a file that is missing or cannot be read has
  * a hash of its own. */
 static uint64_t print_of(tide_engine *engine, const char *path)
@@ -88,9 +82,9 @@ static uint64_t print_of(tide_engine *engine, const char *path)
     tide_buf_init(&content, engine->mem, TIDE_SETTINGS_FILE_BYTES_MAX);
     tide_status rc =
         tide_file_read(engine->world, path, TIDE_SETTINGS_FILE_BYTES_MAX, &content, NULL);
-    uint64_t print = 0xcbf29ce484222325u ^ (uint64_t)(int64_t)rc;
+    uint64_t print = TIDE_HASH_START ^ (uint64_t)(int64_t)rc;
     if (rc == TIDE_OK)
-        print = print_add(print, content.data, content.bytes);
+        print = tide_hash(print, tide_buf_text(&content));
     tide_buf_done(&content);
     return print | 1;
 }
@@ -99,7 +93,7 @@ static uint64_t print_of(tide_engine *engine, const char *path)
  * because its hash is that of the previous content. */
 static void tell_refused(tide_engine *engine, tide_status rc, const tide_error *err)
 {
-    const uint64_t print = print_add(1, err->text, strlen(err->text)) | 1;
+    const uint64_t print = tide_hash(1, tide_text_of(err->text)) | 1;
     if (print == engine->settings_refused)
         return;
     engine->settings_refused = print;

@@ -1,6 +1,7 @@
 #include "net/secrets.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <limits.h>
 #include <openssl/evp.h>
@@ -42,9 +43,7 @@ static tide_status name_check(const char *name, tide_error *err)
  * share a file. */
 static bool is_plain(char c, bool first)
 {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    return letter || (c >= '0' && c <= '9') || c == '@' || c == '-' || c == '_' || c == '+' ||
-           (c == '.' && !first);
+    return tide_is_plain(c, first ? "@-_+" : "@-_+.");
 }
 
 static void hash_add(const char *name, char *file, size_t room_bytes)
@@ -54,8 +53,7 @@ static void hash_add(const char *name, char *file, size_t room_bytes)
     TIDE_ASSERT(EVP_Digest(name, strlen(name), digest, &digest_bytes, EVP_sha256(), NULL) == 1);
     TIDE_ASSERT(digest_bytes == sizeof digest && room_bytes > 2 * sizeof digest + 1);
     *file++ = '~'; /* plain names have none */
-    for (size_t i = 0; i < sizeof digest; i++, file += 2)
-        (void)snprintf(file, 3, "%02x", digest[i]);
+    tide_hex(digest, sizeof digest, file);
 }
 
 static void file_name_of(const char *name, char file_out[FILE_NAME_BYTES_MAX + 1])

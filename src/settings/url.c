@@ -1,6 +1,7 @@
 #include "settings/url.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <string.h>
 #include <strings.h>
@@ -48,14 +49,11 @@ static bool name_is(tide_text url, struct stretch name, const char *wanted)
     size_t matched = 0;
     for (size_t i = name.start; i < name.end; i++) {
         unsigned char byte = (unsigned char)url.data[i];
-        if (byte == '%' && i + 2 < name.end) {
-            const char digits[] = "0123456789abcdef";
-            const char *high = memchr(digits, url.data[i + 1] | 0x20, 16);
-            const char *low = memchr(digits, url.data[i + 2] | 0x20, 16);
-            if (high != NULL && low != NULL) {
-                byte = (unsigned char)((high - digits) * 16 + (low - digits));
-                i += 2;
-            }
+        const tide_text behind = {url.data + i + 1, name.end - i - 1};
+        const int escaped = byte == '%' ? tide_hex_byte(behind) : -1;
+        if (escaped >= 0) {
+            byte = (unsigned char)escaped;
+            i += 2;
         }
         if (wanted[matched] == '\0' || byte != (unsigned char)wanted[matched])
             return false;

@@ -2,6 +2,7 @@
 #include "engine/accounts/archive_id.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 #include "base/json.h"
 #include "engine/control/control.h"
 #include "fleet/fleet.h"
@@ -86,8 +87,7 @@ static tide_status make(tide_world *world, const char *dir, tide_error *err)
     char path[PATH_BYTES];
     char beside[PATH_BYTES];
     tide_world_random(world, random, sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
-        (void)snprintf(id + 2 * i, 3, "%02x", random[i]);
+    tide_hex(random, sizeof random, id);
     (void)snprintf(name, sizeof name, "." TIDE_ARCHIVE_ID_FILE ".%.16s", id);
     (void)snprintf(line, sizeof line, "%s\n", id);
     tide_status rc = path_of(dir, TIDE_ARCHIVE_ID_FILE, path, err);

@@ -1,6 +1,8 @@
 /* compare.c - compares two sides row by row: the first difference, and a hash of each. */
 #include "ledger/copy/inside.h"
 
+#include "base/encode.h"
+
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,8 +56,7 @@ static void walk_close(struct walk *walk, char hash_out[65])
         tide_copy_reader_close(&walk->reader);
     hash_out[0] = '\0';
     if (walk->hash != NULL && EVP_DigestFinal_ex(walk->hash, digest, &bytes) == 1)
-        for (unsigned i = 0; i < bytes && i < 32; i++)
-            (void)snprintf(hash_out + 2 * (size_t)i, 3, "%02x", digest[i]);
+        tide_hex(digest, bytes < 32 ? bytes : 32, hash_out);
     EVP_MD_CTX_free(walk->hash);
 }
 

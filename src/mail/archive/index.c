@@ -14,6 +14,7 @@
  * continues meanwhile. */
 #include "mail/archive/inside.h"
 #include "base/check.h"
+#include "base/encode.h"
 #include "mail/mime/message.h"
 
 #include <stdio.h>
@@ -206,8 +207,7 @@ static tide_status keep_message_id(struct batch *batch, struct item *item,
     if (message->message_id.bytes > 0 && message->message_id.bytes <= MESSAGE_ID_BYTES_MAX)
         return keep(batch, message->message_id, &item->message_id);
     char surrogate[7 + 2 * TIDE_CONTENT_HASH_BYTES + 1] = "sha256:";
-    for (size_t i = 0; i < TIDE_CONTENT_HASH_BYTES; i++)
-        (void)snprintf(surrogate + 7 + 2 * i, 3, "%02x", item->hash[i]);
+    tide_hex(item->hash, TIDE_CONTENT_HASH_BYTES, surrogate + 7);
     return keep(batch, tide_text_of(surrogate), &item->message_id);
 }
 

@@ -1,6 +1,7 @@
 /* shard.c - one shard file: opening, transactions, reading a message. */
 #include "mail/archive/shard.h"
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -255,8 +256,7 @@ static tide_status state_make(const tide_shards *shards, struct tide_shard *shar
     uint8_t random[16];
     char id[33];
     tide_world_random(shards->world, random, sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
-        (void)snprintf(id + 2 * i, 3, "%02x", random[i]);
+    tide_hex(random, sizeof random, id);
     sqlite3_stmt *stmt = tide_db_stmt(&shard->db, TIDE_SHARD_STATE_ADD);
     tide_bind_text(stmt, 1, tide_text_of(id));
     tide_bind_text(stmt, 2, tide_text_of(shards->account));

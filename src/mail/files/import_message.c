@@ -2,6 +2,7 @@
  * it. */
 #include "mail/files/import_inside.h"
 #include "base/check.h"
+#include "base/encode.h"
 #include "mail/files/mbox.h"
 #include "mail/mime/message.h"
 #include "mail/archive/shard.h"
@@ -35,9 +36,8 @@ bool tide_import_id_is(tide_text id)
 
 static void id_of(const uint8_t hash[TIDE_CONTENT_HASH_BYTES], char id[])
 {
-    int used = snprintf(id, sizeof TIDE_IMPORT_ID, "%s", TIDE_IMPORT_ID);
-    for (size_t i = 0; i < ID_DIGITS / 2; i++)
-        used += snprintf(id + used, 3, "%02x", hash[i]);
+    memcpy(id, TIDE_IMPORT_ID, sizeof TIDE_IMPORT_ID - 1);
+    tide_hex(hash, ID_DIGITS / 2, id + sizeof TIDE_IMPORT_ID - 1);
 }
 
 /* ---- our own note --------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* mbox.c - reads mbox files; mbox_write.c writes them. */
 #include "mail/files/mbox.h"
+#include "base/calendar.h"
 #include "base/check.h"
 
 enum {
@@ -98,16 +99,6 @@ static bool zone_of(tide_text token, int *seconds_out)
     return true;
 }
 
-/* Days since 1970-01-01 of a day in the Gregorian calendar. */
-static int64_t days_of(int year, int month, int day)
-{
-    const int64_t y = month <= 2 ? year - 1 : year;
-    const int64_t era = y / 400;
-    const int64_t of_era = y - era * 400;
-    const int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
 static size_t split(tide_text line, tide_text tokens[TOKENS_MAX])
 {
     size_t count = 0;
@@ -149,7 +140,9 @@ static bool date_at(const tide_text *tokens, size_t count, size_t at, int64_t *d
         day = number_of(tokens[at - 1], 2);
     if (day < 1 || day > 31 || clock < 0 || year < 1900)
         return false;
-    *date_ms_out = (days_of(year, month, day) * 86400 + clock - zone) * 1000;
+    *date_ms_out = (tide_days_of((struct tide_date){year, (uint32_t)month, (uint32_t)day}) * 86400 +
+                    clock - zone) *
+                   1000;
     return true;
 }
 

@@ -1,38 +1,24 @@
 /* mbox_write.c - writes our own mailboxes; reads and writes the note at the top of a message. */
 #include "mail/files/mbox.h"
+#include "base/calendar.h"
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char hex_digits[] = "0123456789abcdef";
-
 /* ---- encoding -------------------------------------------------------------------------- */
-
-static bool is_plain(unsigned char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
-           c == '_' || c == '.' || c == '/';
-}
 
 tide_status tide_mbox_encode(tide_text piece, tide_buf *out)
 {
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < piece.bytes; i++) {
-        const unsigned char c = (unsigned char)piece.data[i];
-        const char escaped[3] = {'%', hex_digits[c >> 4], hex_digits[c & 15]};
-        rc = is_plain(c) ? tide_buf_add(out, &piece.data[i], 1) : tide_buf_add(out, escaped, 3);
+        char escaped[4] = "%";
+        tide_hex(&piece.data[i], 1, escaped + 1);
+        rc = tide_is_plain(piece.data[i], "-_./") ? tide_buf_add(out, &piece.data[i], 1)
+                                                  : tide_buf_add(out, escaped, 3);
     }
     return rc;
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 tide_status tide_mbox_decode(tide_text piece, tide_buf *out)
@@ -40,9 +26,10 @@ tide_status tide_mbox_decode(tide_text piece, tide_buf *out)
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < piece.bytes; i++) {
         char c = piece.data[i];
-        if (c == '%' && i + 2 < piece.bytes && hex_value(piece.data[i + 1]) >= 0 &&
-            hex_value(piece.data[i + 2]) >= 0) {
-            c = (char)(hex_value(piece.data[i + 1]) << 4 | hex_value(piece.data[i + 2]));
+        const tide_text behind = {piece.data + i + 1, piece.bytes - i - 1};
+        const int byte = c == '%' ? tide_hex_byte(behind) : -1;
+        if (byte >= 0) {
+            c = (char)byte;
             i += 2;
         }
         rc = tide_buf_add(out, &c, 1);
@@ -96,11 +83,10 @@ static bool hash_of(tide_text text, uint8_t hash[TIDE_CONTENT_HASH_BYTES])
     if (text.bytes != TIDE_CONTENT_HASH_BYTES * 2)
         return false;
     for (size_t i = 0; i < TIDE_CONTENT_HASH_BYTES; i++) {
-        const int high = hex_value(text.data[i * 2]);
-        const int low = hex_value(text.data[i * 2 + 1]);
-        if (high < 0 || low < 0)
+        const int byte = tide_hex_byte((tide_text){text.data + i * 2, 2});
+        if (byte < 0)
             return false;
-        hash[i] = (uint8_t)(high << 4 | low);
+        hash[i] = (uint8_t)byte;
     }
     return true;
 }
@@ -133,39 +119,16 @@ bool tide_mbox_note_read(tide_text raw, struct tide_mbox_note *note_out, tide_te
 
 /* ---- writing --------------------------------------------------------------------------- */
 
-/* The date of a day counted from 1970-01-01, in the Gregorian calendar. */
-static void civil(int64_t days, int *year_out, int *month_out, int *day_out)
-{
-    const int64_t z = days + 719468;
-    const int64_t era = (z >= 0 ? z : z - 146096) / 146097;
-    const int64_t of_era = z - era * 146097;
-    const int64_t years = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-    const int64_t of_year = of_era - (365 * years + years / 4 - years / 100);
-    const int64_t shifted = (5 * of_year + 2) / 153;
-    *day_out = (int)(of_year - (153 * shifted + 2) / 5 + 1);
-    *month_out = (int)(shifted < 10 ? shifted + 3 : shifted - 9);
-    *year_out = (int)(years + era * 400 + (*month_out <= 2));
-}
-
 /* As asctime() writes it, in UTC. */
 static void date_text(int64_t ms, char text[64])
 {
-    static const char days[] = "ThuFriSatSunMonTueWed"; /* 1970 began on a Thursday */
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    int64_t day = ms / 86400000;
-    int64_t rest_s = ms % 86400000 / 1000;
-    if (ms % 86400000 < 0) {
-        day--;
-        rest_s = (ms % 86400000 + 86400000) / 1000;
-    }
-    int year = 0;
-    int month = 0;
-    int of_month = 0;
-    civil(day, &year, &month, &of_month);
-    const int week = (int)((day % 7 + 7) % 7);
-    (void)snprintf(text, 64, "%.3s %.3s %2d %02d:%02d:%02d %04d", days + week * 3,
-                   months + (month - 1) * 3, of_month, (int)(rest_s / 3600),
-                   (int)(rest_s / 60 % 60), (int)(rest_s % 60), year);
+    const int64_t day_ms = 86400000;
+    const int64_t days = ms >= 0 ? ms / day_ms : -((day_ms - 1 - ms) / day_ms);
+    const int rest_s = (int)((ms - days * day_ms) / 1000);
+    const struct tide_date date = tide_date_of(days);
+    (void)snprintf(text, 64, "%s %s %2u %02d:%02d:%02d %04d", tide_day_names[tide_weekday_of(days)],
+                   tide_month_names[date.month - 1], date.day, rest_s / 3600, rest_s / 60 % 60,
+                   rest_s % 60, (int)date.year);
 }
 
 /* A sender must not contain blanks, or the date would not be found. */
@@ -186,11 +149,8 @@ static tide_status write_top(const struct tide_mbox_entry *entry, tide_buf *out)
 {
     const struct tide_mbox_note *note = &entry->note;
     char date[64];
-    char hash[TIDE_CONTENT_HASH_BYTES * 2 + 1] = {0};
-    for (size_t i = 0; i < TIDE_CONTENT_HASH_BYTES; i++) {
-        hash[i * 2] = hex_digits[note->hash[i] >> 4];
-        hash[i * 2 + 1] = hex_digits[note->hash[i] & 15];
-    }
+    char hash[TIDE_CONTENT_HASH_BYTES * 2 + 1];
+    tide_hex(note->hash, TIDE_CONTENT_HASH_BYTES, hash);
     date_text(note->internal_ms, date);
     tide_status rc = tide_buf_add_text(out, "From ");
     if (rc == TIDE_OK)

@@ -1,6 +1,7 @@
 #include "mail/mime/message.h"
 #include "mail/mime/transfer.h"
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <inttypes.h>
 
@@ -119,14 +120,6 @@ static tide_status add_base64(tide_text encoded, tide_buf *out)
 
 /* ---- quoted-printable ---- */
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The length of a soft line break, with `at` after its equals sign; 0: none. */
 static size_t soft_break(tide_text encoded, size_t at)
 {
@@ -152,15 +145,14 @@ static tide_status add_quoted(tide_text encoded, bool header, tide_buf *out)
         if (c == '_' && header)
             c = ' ';
         if (c == '=' && i < encoded.bytes) {
-            int high = hex_digit(encoded.data[i]);
-            int low = high >= 0 && i + 1 < encoded.bytes ? hex_digit(encoded.data[i + 1]) : -1;
-            size_t broken = low < 0 ? soft_break(encoded, i) : 0;
+            const int byte = tide_hex_byte((tide_text){encoded.data + i, encoded.bytes - i});
+            size_t broken = byte < 0 ? soft_break(encoded, i) : 0;
             if (broken > 0) {
                 i += broken;
                 continue;
             }
-            if (low >= 0) {
-                c = (char)(high << 4 | low);
+            if (byte >= 0) {
+                c = (char)byte;
                 i += 2;
             }
         } else if (c == '=' && !header) {

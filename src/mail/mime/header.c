@@ -1,6 +1,7 @@
 #include "mail/mime/header.h"
 #include "mail/mime/transfer.h"
 #include "base/check.h"
+#include "base/encode.h"
 
 enum {
     PARAM_PIECES_MAX = 64, /* name*0= ... name*63= */
@@ -371,23 +372,15 @@ static tide_status unquote(const struct param *param, tide_buf *out)
     return rc;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static tide_status unpercent(tide_text text, tide_buf *out)
 {
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < text.bytes; i++) {
         char c = text.data[i];
-        int high = c == '%' && i + 2 < text.bytes ? hex_digit(text.data[i + 1]) : -1;
-        int low = high >= 0 ? hex_digit(text.data[i + 2]) : -1;
-        if (low >= 0) {
-            c = (char)(high << 4 | low);
+        const tide_text behind = {text.data + i + 1, text.bytes - i - 1};
+        const int byte = c == '%' ? tide_hex_byte(behind) : -1;
+        if (byte >= 0) {
+            c = (char)byte;
             i += 2;
         }
         if (c != '\r' && c != '\n')

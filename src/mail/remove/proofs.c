@@ -3,6 +3,7 @@
 #include "mail/remove/inside.h"
 
 #include "base/check.h"
+#include "base/hash.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,10 +55,7 @@ tide_status tide_archiver_standing(tide_mail *mail, uint32_t account,
 
 uint64_t tide_archiver_key(tide_text id)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < id.bytes; i++)
-        hash = (hash ^ (unsigned char)id.data[i]) * 0x100000001b3u;
-    return hash == 0 ? 1 : hash;
+    return tide_hash_key(id);
 }
 
 static tide_text id_of(const json_t *entry)

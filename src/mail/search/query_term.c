@@ -1,6 +1,7 @@
 /* query_term.c - the meaning of one operator with its value; see search.h. */
 #include "mail/search/query_tree.h"
 
+#include "base/calendar.h"
 #include "base/check.h"
 #include "base/json.h"
 
@@ -274,22 +275,12 @@ static node *range_term(making_state *making, const written_term *written, tide_
     return made;
 }
 
-/* Days since 1970 of a date in the Gregorian calendar (years from 1 on). */
-static int64_t days_of(int64_t year, int64_t month, int64_t day)
+static bool date_valid(uint64_t year, uint64_t month, uint64_t day, struct tide_date *date_out)
 {
-    const int64_t from_march = month <= 2 ? year - 1 : year;
-    const int64_t month_index = month > 2 ? month - 3 : month + 9;
-    return from_march * 365 + from_march / 4 - from_march / 100 + from_march / 400 +
-           (153 * month_index + 2) / 5 + day - 1 - 719468;
-}
-
-static bool date_valid(uint64_t year, uint64_t month, uint64_t day)
-{
-    static const uint8_t lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (year < 1000 || year > 9999 || month < 1 || month > 12 || day < 1)
+    if (year < 1000 || year > 9999 || month > 12 || day > 31)
         return false;
-    const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return day <= (month == 2 && leap ? 29u : lengths[month - 1]);
+    *date_out = (struct tide_date){(int32_t)year, (uint32_t)month, (uint32_t)day};
+    return tide_date_is_real(*date_out);
 }
 
 /* 2014/1/31, 2014-01-31, 2014/1, 2014; else false. */
@@ -312,10 +303,10 @@ static bool calendar_read(tide_text value, int32_t utc_offset_s, int64_t *ms_out
             return false;
         between = c;
     }
-    if (!date_valid(numbers[0], numbers[1], numbers[2]))
+    struct tide_date date;
+    if (!date_valid(numbers[0], numbers[1], numbers[2], &date))
         return false;
-    const int64_t days = days_of((int64_t)numbers[0], (int64_t)numbers[1], (int64_t)numbers[2]);
-    *ms_out = (days * 86400 - utc_offset_s) * 1000;
+    *ms_out = (tide_days_of(date) * 86400 - utc_offset_s) * 1000;
     return true;
 }
 

@@ -5,6 +5,7 @@
  * (E5.5), until every span is one page, which has no border.  Only spans that cannot be halved (a
  * second, or a server that does not understand dates) are paged. */
 #include "base/check.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "mail/inside.h"
 
@@ -366,12 +367,10 @@ static tide_status put_message(struct tide_mail_user *user, tide_job *job,
 
 enum { FLYING = 1, PUT = 2 };
 
+/* Two ids with one key only wait for each other. */
 static uint64_t claim_key(tide_text id)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a; two ids with one key only wait for each other */
-    for (size_t i = 0; i < id.bytes; i++)
-        hash = (hash ^ (unsigned char)id.data[i]) * 0x100000001b3u;
-    return hash == 0 ? 1 : hash;
+    return tide_hash_key(id);
 }
 
 /* How many claims have ended: a lookup made before this number grew is outdated. */

@@ -1,5 +1,7 @@
 /* pages.c - paging: walks the pages of a call, each page a separate job (E4.3a, M6a). */
 #include "base/json.h"
+
+#include "base/hash.h"
 #include "mail/inside.h"
 
 enum {
@@ -12,10 +14,7 @@ enum {
 /* A positive number, because it is stored in JSON. */
 static uint64_t number_of(tide_text token)
 {
-    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-    for (size_t i = 0; i < token.bytes; i++)
-        hash = (hash ^ (unsigned char)token.data[i]) * 0x100000001b3u;
-    return hash >> 1;
+    return tide_hash(TIDE_HASH_START, token) >> 1;
 }
 
 bool tide_mail_page_next(const struct tide_mail_page *page, tide_text next,

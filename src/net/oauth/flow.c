@@ -3,6 +3,7 @@
 #include "net/oauth/inside.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 #include "world/loopback.h"
 
 #include <openssl/crypto.h>
@@ -50,7 +51,8 @@ static tide_status random_text(tide_world *world, tide_mem *wiping,
     tide_buf text;
     tide_world_random(world, bytes, sizeof bytes);
     tide_buf_init(&text, wiping, RANDOM_TEXT_BYTES);
-    tide_status rc = tide_base64url_add(&text, bytes, sizeof bytes);
+    tide_status rc = tide_base64_add(&text, (tide_text){(const char *)bytes, sizeof bytes},
+                                     tide_base64_url, false);
     if (rc == TIDE_OK) {
         TIDE_ASSERT(text.bytes == RANDOM_TEXT_BYTES);
         memcpy(text_out, text.data, RANDOM_TEXT_BYTES + 1);
@@ -67,7 +69,7 @@ static tide_status challenge_add(const char *verifier, tide_buf *out)
     unsigned bytes = 0;
     TIDE_ASSERT(EVP_Digest(verifier, strlen(verifier), digest, &bytes, EVP_sha256(), NULL) == 1);
     TIDE_ASSERT(bytes == sizeof digest);
-    return tide_base64url_add(out, digest, bytes);
+    return tide_base64_add(out, (tide_text){(const char *)digest, bytes}, tide_base64_url, false);
 }
 
 static tide_status link_write(tide_oauth_flow *self, const struct tide_oauth_ask *ask)

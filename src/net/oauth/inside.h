@@ -59,7 +59,6 @@ tide_status tide_buf_set(tide_buf *buf, tide_text text); /* replaces; unchanged 
 bool tide_oauth_is_token(tide_text text);
 /* https, or http to this machine, and nothing that could be mistaken for another host. */
 bool tide_oauth_is_url(tide_text url);
-tide_status tide_base64url_add(tide_buf *out, const void *bytes, size_t count);
 /* Appends "&name=value", escaped; without the '&' at the front of an empty form. */
 tide_status tide_form_add(tide_buf *form, const char *name, tide_text value);
 /* The decoded value of a name in "a=1&b=2".  TIDE_NOT_FOUND; TIDE_INVALID: it occurs twice, or

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "base/clocktext.h"
+#include "base/encode.h"
 #include "net/judge_google.h"
 
 #include <inttypes.h>
@@ -63,48 +64,10 @@ bool tide_oauth_is_url(tide_text url)
     return false;
 }
 
-tide_status tide_base64url_add(tide_buf *out, const void *bytes, size_t count)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    const unsigned char *from = bytes;
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < count; i += 3) {
-        const size_t left = count - i < 3 ? count - i : 3;
-        const uint32_t word = (uint32_t)from[i] << 16 |
-                              (left > 1 ? (uint32_t)from[i + 1] << 8 : 0) |
-                              (left > 2 ? (uint32_t)from[i + 2] : 0);
-        const char four[4] = {letters[word >> 18 & 63], letters[word >> 12 & 63],
-                              letters[word >> 6 & 63], letters[word & 63]};
-        rc = tide_buf_add(out, four, left + 1);
-    }
-    return rc;
-}
-
-static bool is_unreserved(char c)
-{
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    return letter || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '_' || c == '~';
-}
-
 tide_status tide_form_add(tide_buf *form, const char *name, tide_text value)
 {
     tide_status rc = tide_buf_print(form, "%s%s=", form->bytes == 0 ? "" : "&", name);
-    for (size_t i = 0; rc == TIDE_OK && i < value.bytes; i++) {
-        const char c = value.data[i];
-        rc = is_unreserved(c) ? tide_buf_add(form, &c, 1)
-                              : tide_buf_print(form, "%%%02X", (unsigned)(unsigned char)c);
-    }
-    return rc;
-}
-
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return rc == TIDE_OK ? tide_percent_add(form, value, TIDE_URL_UNRESERVED) : rc;
 }
 
 static tide_status form_decode(tide_text from, tide_buf *out)
@@ -113,9 +76,10 @@ static tide_status form_decode(tide_text from, tide_buf *out)
     for (size_t i = 0; rc == TIDE_OK && i < from.bytes; i++) {
         char c = from.data[i] == '+' ? ' ' : from.data[i];
         if (c == '%') {
-            if (i + 2 >= from.bytes || hex_of(from.data[i + 1]) < 0 || hex_of(from.data[i + 2]) < 0)
+            const int byte = tide_hex_byte((tide_text){from.data + i + 1, from.bytes - i - 1});
+            if (byte < 0)
                 return TIDE_INVALID;
-            c = (char)(hex_of(from.data[i + 1]) * 16 + hex_of(from.data[i + 2]));
+            c = (char)byte;
             i += 2;
         }
         rc = tide_buf_add(out, &c, 1);
@@ -489,7 +453,7 @@ void tide_token_answer_done(struct tide_token_answer *answer)
 
 static bool is_token_letter(char c)
 {
-    return is_unreserved(c) || strchr("/+=%:", c) != NULL;
+    return tide_is_plain(c, TIDE_URL_UNRESERVED "/+=%:");
 }
 
 /* A server's text as far as it may be shown (O4): one line, without anything long enough to be a

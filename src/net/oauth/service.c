@@ -3,6 +3,7 @@
 #include "net/oauth/inside.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <inttypes.h>
 #include <openssl/evp.h>
@@ -61,7 +62,8 @@ static tide_status sign(EVP_PKEY *key, tide_buf *jwt, tide_error *err)
         return tide_error_set(err, TIDE_INVALID, "the service account's key cannot sign");
     tide_status rc = tide_buf_add(jwt, ".", 1);
     if (rc == TIDE_OK)
-        rc = tide_base64url_add(jwt, signature, bytes);
+        rc = tide_base64_add(jwt, (tide_text){(const char *)signature, bytes}, tide_base64_url,
+                             false);
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no memory for an assertion");
 }
 
@@ -82,7 +84,8 @@ static tide_status half_add(tide_json *json, tide_buf *jwt)
     if (rc == TIDE_OK && jwt->bytes > 0)
         rc = tide_buf_add(jwt, ".", 1);
     if (rc == TIDE_OK)
-        rc = tide_base64url_add(jwt, text.data, text.bytes - 1); /* without its newline */
+        rc = tide_base64_add(jwt, (tide_text){text.data, text.bytes - 1}, tide_base64_url,
+                             false); /* without its newline */
     tide_buf_done(&text);
     tide_json_done(json);
     return rc;

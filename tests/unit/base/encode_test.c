@@ -1,0 +1,86 @@
+/* encode_test.c - bytes as text: hexadecimal, percent-encoding, base64. */
+#include "base/encode.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void hexadecimal_is_read_as_it_is_written(void **state)
+{
+    (void)state;
+    char text[2 * 256 + 1];
+    unsigned char all[256];
+    for (size_t i = 0; i < sizeof all; i++)
+        all[i] = (unsigned char)i;
+    tide_hex(all, sizeof all, text);
+    assert_int_equal(strlen(text), 512);
+    assert_int_equal(strspn(text, "0123456789abcdef"), 512);
+    for (size_t i = 0; i < sizeof all; i++)
+        assert_int_equal(tide_hex_byte((tide_text){text + 2 * i, 2}), i);
+    assert_int_equal(tide_hex_byte(TIDE_TEXT("Fa")), 0xfa);
+    assert_int_equal(tide_hex_byte(TIDE_TEXT("f")), -1);
+    assert_int_equal(tide_hex_byte(TIDE_TEXT("")), -1);
+    assert_int_equal(tide_hex_byte(TIDE_TEXT("0g")), -1);
+    for (int c = -128; c < 128; c++) {
+        const bool digit = c > 0 && strchr("0123456789abcdefABCDEF", c) != NULL;
+        assert_int_equal(tide_hex_digit((char)c) >= 0, digit);
+    }
+}
+
+static void only_what_is_plain_is_not_escaped(void **state)
+{
+    (void)state;
+    tide_buf out;
+    tide_buf_init(&out, tide_mem_heap(), 100);
+    const tide_text text = TIDE_TEXT("aZ09-._~ /\0\xc3\xa9");
+    assert_int_equal(tide_percent_add(&out, text, TIDE_URL_UNRESERVED), TIDE_OK);
+    assert_string_equal(tide_buf_cstr(&out), "aZ09-._~%20%2F%00%C3%A9");
+    tide_buf_clear(&out);
+    assert_int_equal(tide_percent_add(&out, text, ""), TIDE_OK);
+    assert_string_equal(tide_buf_cstr(&out), "aZ09%2D%2E%5F%7E%20%2F%00%C3%A9");
+    tide_buf_done(&out);
+}
+
+static void base64_is_what_the_standard_says(void **state)
+{
+    (void)state;
+    static const char *const pairs[][3] = {
+        {"", "", ""},
+        {"f", "Zg", "Zg=="},
+        {"fo", "Zm8", "Zm8="},
+        {"foo", "Zm9v", "Zm9v"},
+        {"foob", "Zm9vYg", "Zm9vYg=="},
+        {"fooba", "Zm9vYmE", "Zm9vYmE="},
+        {"\xff\xfe", "__4", "//4="},
+        {"\xfb\xef\xbe", "----", "++++"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const tide_text bytes = tide_text_of(pairs[i][0]);
+        tide_buf out;
+        tide_buf_init(&out, tide_mem_heap(), strlen(pairs[i][1])); /* exactly what is needed */
+        assert_int_equal(tide_base64_add(&out, bytes, tide_base64_url, false), TIDE_OK);
+        assert_string_equal(tide_buf_cstr(&out), pairs[i][1]);
+        tide_buf_done(&out);
+        tide_buf_init(&out, tide_mem_heap(), 100);
+        assert_int_equal(tide_base64_add(&out, bytes, tide_base64_standard, true), TIDE_OK);
+        assert_string_equal(tide_buf_cstr(&out), pairs[i][2]);
+        tide_buf_done(&out);
+    }
+    tide_buf small;
+    tide_buf_init(&small, tide_mem_heap(), 3);
+    assert_int_equal(tide_base64_add(&small, TIDE_TEXT("foo"), tide_base64_url, false), TIDE_FULL);
+    tide_buf_done(&small);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hexadecimal_is_read_as_it_is_written),
+        cmocka_unit_test(only_what_is_plain_is_not_escaped),
+        cmocka_unit_test(base64_is_what_the_standard_says),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
