@@ -1,6 +1,7 @@
 /* shares.c - a limit that many processes have in common is never exceeded by them
  * together (E4.1). */
 #include "ledger_fixture.h"
+#include "support/scale.h"
 
 enum { WINDOW_MS = 60000, LEASE_MS = 15000, UNITS = 100 };
 
@@ -100,9 +101,7 @@ static void shares_never_exceed_the_limit_whoever_asks_when(void **state)
     enum { MEMBERS = 5, STEPS = 400 };
     static struct use uses[MEMBERS][STEPS];
     size_t counts[MEMBERS] = {0};
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    const uint64_t percent = scale == NULL ? 100 : strtoull(scale, NULL, 10);
-    const size_t steps = (size_t)(STEPS * (percent > 100 ? 100 : percent) / 100);
+    const size_t steps = scale_percent() > 100 ? STEPS : scaled(STEPS);
     tide_rng rng = tide_rng_seeded(17);
     uint64_t now = NOW;
     uint64_t most = 0;

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "mail/archive/inside.h"
 #include "mail/mime/message.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -20,16 +21,6 @@
 enum { MESSAGES = 120, PUTTERS = 3 };
 
 static const int64_t year_2019 = 1546300800000;
-
-static uint64_t scaled(uint64_t count, uint64_t least)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    uint64_t scale = 100;
-    if (percent != NULL && !tide_text_to_u64(tide_text_of(percent), &scale))
-        scale = 100;
-    uint64_t result = count * scale / 100;
-    return result < least ? least : result;
-}
 
 /* ---- mail that follows from its number -------------------------------------------------- */
 
@@ -292,7 +283,7 @@ static void what_was_acknowledged_survives_every_crash(void **state)
     (void)state;
     uint64_t crashes = 0;
     uint64_t lives = 0;
-    for (uint64_t seed = 1; seed <= scaled(150, 10); seed++) {
+    for (uint64_t seed = 1; seed <= scaled_at_least(150, 10); seed++) {
         struct tide_sim_options options = tide_sim_options_seeded(seed);
         struct stage stage;
         stage_init(&stage, seed, &options);
@@ -333,7 +324,7 @@ static void what_was_acknowledged_survives_every_crash(void **state)
 static void a_full_disk_is_told_and_what_is_queued_is_stored_later(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= scaled(40, 5); seed++) {
+    for (uint64_t seed = 1; seed <= scaled_at_least(40, 5); seed++) {
         struct stage stage;
         tide_error err = {0};
         uint64_t ticket = 0;
@@ -366,7 +357,7 @@ static void a_full_disk_is_told_and_what_is_queued_is_stored_later(void **state)
 static void a_failed_sync_is_told_to_everybody_and_is_final(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= scaled(60, 10); seed++) {
+    for (uint64_t seed = 1; seed <= scaled_at_least(60, 10); seed++) {
         struct stage stage;
         tide_error err = {0};
         stage_init(&stage, seed, NULL);
@@ -485,7 +476,7 @@ static void a_group_is_committed_when_it_is_a_second_old(void **state)
 static void a_message_that_kills_the_parser_is_known_by_name(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= scaled(20, 3); seed++) {
+    for (uint64_t seed = 1; seed <= scaled_at_least(20, 3); seed++) {
         struct stage stage;
         tide_error err = {0};
         stage_init(&stage, seed, NULL);

@@ -18,6 +18,7 @@
 #include "cloudbox/gate/service.h"
 #include "cloudbox/gate/user.h"
 #include "mail/remove/remove.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -79,16 +80,6 @@ struct stage {
     uint64_t refused, resumed;
     struct fact facts[SLOTS_MAX];
 };
-
-static uint64_t scaled(uint64_t count, uint64_t least)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = 100;
-    if (text != NULL)
-        (void)tide_text_to_u64(tide_text_of(text), &percent);
-    const uint64_t some = count * percent / 100;
-    return some < least ? least : some;
-}
 
 /* ---- the server ---- */
 
@@ -824,7 +815,7 @@ static void no_crash_loses_a_message_and_none_is_removed_that_is_not_proven(void
     (void)state;
     static const struct odds odds = {.worst_in = 4, .no_sync_in = 3, .resume_steps = 30};
     struct totals totals = {.calls = 0};
-    const uint64_t last = scaled(130, 20);
+    const uint64_t last = scaled_at_least(130, 20);
     if (seeds(1, last, &odds, &totals))
         return;
     assert_true(totals.named > last * 5);
@@ -843,7 +834,7 @@ static void what_may_be_removed_is_not_refused_without_asking_the_server(void **
     static const struct odds odds = {.worst_in = 2, .no_sync_in = 2, .resume_steps = 120};
     static const uint64_t found[] = {51, 186, 207};
     struct totals totals = {.calls = 0};
-    const uint64_t last = scaled(30, 15);
+    const uint64_t last = scaled_at_least(30, 15);
     if (seeds(1, last, &odds, &totals))
         return;
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++)

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "console/console.h"
 #include "console/dates.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -44,16 +45,6 @@ struct stage {
     char from[16], to[16];
     uint64_t seen, readings_more;
 };
-
-static uint64_t scaled(uint64_t count, uint64_t least)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = 100;
-    if (text != NULL)
-        (void)tide_text_to_u64(tide_text_of(text), &percent);
-    const uint64_t some = count * percent / 100;
-    return some < least ? least : some;
-}
 
 static void fault(struct stage *stage, const char *rule)
 {
@@ -261,7 +252,7 @@ static void no_crash_loses_or_doubles_a_row(void **state)
     uint64_t readings_more = 0;
     const char *only = getenv("TIDE_TEST_SEED");
     uint64_t first = 1;
-    uint64_t last = scaled(60, 10);
+    uint64_t last = scaled_at_least(60, 10);
     if (only != NULL && tide_text_to_u64(tide_text_of(only), &first))
         last = first;
     for (uint64_t seed = first; seed <= last; seed++)

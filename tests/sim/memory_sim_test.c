@@ -5,6 +5,7 @@
  * next one has memory, and must find every item that the first one took over. */
 #include "engine/engine.h"
 #include "sim.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -252,10 +253,8 @@ static bool run_failing(enum source source, uint64_t fail_at)
  * TIDE_TEST_SCALE=10000. */
 static void fail_each(enum source source, uint64_t step)
 {
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    const uint64_t percent = scale == NULL ? 100 : strtoull(scale, NULL, 10);
     uint64_t count = 0;
-    step = percent == 0 ? step : step * 100 / percent;
+    step = step * 100 / scale_percent();
     for (uint64_t fail_at = 0; run_failing(source, fail_at); fail_at += step > 0 ? step : 1)
         count++;
     print_message("%s: %" PRIu64 " allocations failed, one in each run\n", source_names[source],

@@ -1,12 +1,5 @@
 #include "chat_fixture.h"
-
-uint64_t scaled(uint64_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    const uint64_t percent = text == NULL ? 100 : strtoull(text, NULL, 10);
-    const uint64_t value = count * percent / 100;
-    return value == 0 ? 1 : value;
-}
+#include "support/scale.h"
 
 int setup(void **state)
 {

@@ -6,15 +6,13 @@
 #include "cloudbox/chat/chat.h"
 #include "cloudbox/chat/model.h"
 #include "support/groups.h"
+#include "support/scale.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NOW_MS (UINT64_C(1789070400) * 1000)
-
-/* So many, as TIDE_TEST_SCALE has it; at least one. */
-uint64_t scaled(uint64_t count);
 
 /* ---- a cloud with nothing but the model ---- */
 

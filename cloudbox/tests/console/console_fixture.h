@@ -9,6 +9,7 @@
 #include "cloudbox/console/query.h"
 #include "cloudbox/gate/user.h"
 #include "support/groups.h"
+#include "support/scale.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,6 @@
 #define DAY_MS   (24 * HOUR_MS)
 #define QUERY_AT "/webmasters/v3/sites/sc-domain%3Aexample.com/searchAnalytics/query"
 
-/* So many, as TIDE_TEST_SCALE has it; at least one. */
-uint64_t scaled(uint64_t count);
 /* The number of a day that is written right. */
 int32_t day(const char *text);
 

@@ -5,18 +5,13 @@
 #include "resident.h"
 
 #include "cloudbox/record/referee.h"
+#include "support/scale.h"
 
 #include <unistd.h>
 
 enum { STEPS = 2000, SERVED = 1000000, GROWTH_KIB_MAX = 4096 };
 
 static const uint64_t seeds[] = {1, 2, 3, 4};
-
-static size_t scaled(size_t count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    return percent == NULL ? count : count * strtoul(percent, NULL, 10) / 100 + 1;
-}
 
 static void add_fault(struct player *player, const char *rule)
 {

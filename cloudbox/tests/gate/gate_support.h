@@ -12,6 +12,7 @@
 #include "cloudbox/record/referee.h"
 #include "cloudbox/gate/service.h"
 #include "cloudbox/gate/user.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -170,13 +171,6 @@ static inline void add_fault(box_cloud *cloud, const char *rule)
     tide_error err = {0};
     if (box_cloud_add_fault(cloud, tide_text_of(rule), &err) != TIDE_OK)
         fail_msg("%s: %s", rule, err.text);
-}
-
-static inline uint64_t scaled(uint64_t count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    const uint64_t scale = percent == NULL ? 100 : strtoull(percent, NULL, 10);
-    return count * scale / 100 + 1;
 }
 
 #endif

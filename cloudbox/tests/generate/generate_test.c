@@ -9,6 +9,7 @@
 #include "cloudbox/generate/plan.h"
 #include "cloudbox/mailbox/mailbox.h"
 #include "cloudbox/mailbox/mime.h"
+#include "support/scale.h"
 
 #include <gmime/gmime.h>
 #include <stdio.h>
@@ -16,12 +17,9 @@
 
 #define NEWEST_MS UINT64_C(1790000000000)
 
-static uint32_t scaled(uint32_t count)
+static uint32_t some(uint32_t count)
 {
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = text == NULL ? 100 : strtoull(text, NULL, 10);
-    uint64_t many = count * percent / 100;
-    return many < 50 ? 50 : (uint32_t)many;
+    return (uint32_t)scaled_at_least(count, 50);
 }
 
 static struct box_generator generator_of(uint64_t seed, uint32_t count, uint32_t size_bytes)
@@ -58,8 +56,8 @@ static void the_same_number_gives_the_same_bytes(void **state)
     buffer(&a);
     buffer(&b);
     struct box_generator generator = generator_of(11, 20000, 0);
-    for (uint32_t i = 0; i < scaled(3000); i++) {
-        uint32_t n = spread(&generator, i, scaled(3000));
+    for (uint32_t i = 0; i < some(3000); i++) {
+        uint32_t n = spread(&generator, i, some(3000));
         tide_buf_clear(&a);
         tide_buf_clear(&b);
         box_generate_raw(&generator, n, &a);
@@ -113,7 +111,7 @@ static void messages_are_exactly_as_large_as_planned(void **state)
     for (size_t s = 0; s < 3; s++) {
         for (size_t c = 0; c < 6; c++) {
             struct box_generator generator = generator_of(seeds[s], counts[c], 0);
-            uint32_t many = counts[c] < scaled(2000) ? counts[c] : scaled(2000);
+            uint32_t many = counts[c] < some(2000) ? counts[c] : some(2000);
             for (uint32_t i = 0; i < many; i++) {
                 struct box_generated plan;
                 uint32_t n = spread(&generator, i, many);
@@ -133,7 +131,7 @@ static void a_wanted_size_is_kept_to_the_byte(void **state)
     (void)state;
     tide_buf raw;
     buffer(&raw);
-    for (uint32_t i = 0; i < scaled(12000); i++) {
+    for (uint32_t i = 0; i < some(12000); i++) {
         /* Every size from 1,000 to 5,000 and some larger ones. */
         uint32_t size = i < 4000 ? 1000 + i : 1000 + (i * 7919u) % 60000u;
         struct box_generator generator = generator_of(i % 5, 100000, size);
@@ -158,7 +156,7 @@ static void dates_ascend_and_end_at_the_newest(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 4; seed++) {
-        struct box_generator generator = generator_of(seed, scaled(200000), 0);
+        struct box_generator generator = generator_of(seed, some(200000), 0);
         uint64_t before = 0;
         struct box_generated plan;
         for (uint32_t n = 0; n < generator.count; n++) {
@@ -176,7 +174,7 @@ static void dates_ascend_and_end_at_the_newest(void **state)
 static void threads_begin_with_their_root_and_stay_short(void **state)
 {
     (void)state;
-    struct box_generator generator = generator_of(5, scaled(100000), 0);
+    struct box_generator generator = generator_of(5, some(100000), 0);
     uint16_t *sizes = calloc(generator.count, sizeof *sizes);
     assert_non_null(sizes);
     uint32_t longest = 0, replies = 0, twins = 0;
@@ -214,7 +212,7 @@ static void twins_have_the_same_bytes(void **state)
     buffer(&a);
     buffer(&b);
     uint32_t seen = 0;
-    for (uint32_t n = 0; n < scaled(20000); n++) {
+    for (uint32_t n = 0; n < some(20000); n++) {
         struct box_generated plan;
         box_generate_plan(&generator, n, &plan);
         if (plan.twin == n)
@@ -238,9 +236,9 @@ static void lines_end_as_they_should(void **state)
     struct box_generator generator = generator_of(13, 100000, 0);
     tide_buf raw;
     buffer(&raw);
-    for (uint32_t i = 0; i < scaled(8000); i++) {
+    for (uint32_t i = 0; i < some(8000); i++) {
         struct box_traits traits;
-        uint32_t n = spread(&generator, i, scaled(8000));
+        uint32_t n = spread(&generator, i, some(8000));
         box_traits(&generator, box_twin(&generator, n), &traits);
         if (traits.broken || traits.bytes > 1000000)
             continue;
@@ -271,8 +269,8 @@ static void headers_say_what_the_plan_says(void **state)
     buffer(&raw);
     tide_arena_init(&arena, tide_mem_heap(), 1 << 28);
     uint32_t replies = 0;
-    for (uint32_t i = 0; i < scaled(6000); i++) {
-        uint32_t n = spread(&generator, i, scaled(6000));
+    for (uint32_t i = 0; i < some(6000); i++) {
+        uint32_t n = spread(&generator, i, some(6000));
         struct box_generated plan, root;
         struct box_traits traits;
         box_generate_plan(&generator, n, &plan);
@@ -337,8 +335,8 @@ static void every_whole_message_parses_the_same_elsewhere(void **state)
     struct box_generator generator = generator_of(19, 100000, 0);
     tide_buf raw;
     buffer(&raw);
-    for (uint32_t i = 0; i < scaled(3000); i++) {
-        uint32_t n = spread(&generator, i, scaled(3000));
+    for (uint32_t i = 0; i < some(3000); i++) {
+        uint32_t n = spread(&generator, i, some(3000));
         struct box_traits traits;
         box_traits(&generator, box_twin(&generator, n), &traits);
         if (traits.broken || traits.bytes > 1000000)
@@ -375,8 +373,8 @@ static void texts_arrive_in_their_charset_and_snippets_agree(void **state)
     buffer(&told);
     buffer(&seen);
     tide_arena_init(&arena, tide_mem_heap(), 1 << 28);
-    for (uint32_t i = 0; i < scaled(6000); i++) {
-        uint32_t n = spread(&generator, i, scaled(6000));
+    for (uint32_t i = 0; i < some(6000); i++) {
+        uint32_t n = spread(&generator, i, some(6000));
         struct box_traits traits;
         box_traits(&generator, box_twin(&generator, n), &traits);
         if (traits.broken || traits.bytes > 1000000)
@@ -412,7 +410,7 @@ static void snippets_of_tiny_messages_agree_too(void **state)
     buffer(&raw);
     buffer(&told);
     buffer(&seen);
-    for (uint32_t i = 0; i < scaled(4000); i++) {
+    for (uint32_t i = 0; i < some(4000); i++) {
         struct box_generator generator = generator_of(i % 3, 100000, 1000 + i % 3000);
         uint32_t n = (i * 7919u) % 100000u;
         struct box_traits traits;
@@ -528,7 +526,7 @@ static void message_id_hashes_tell_ids_apart(void **state)
     assert_true(box_message_id_hash(TIDE_TEXT("a@b")) != box_message_id_hash(TIDE_TEXT("a@c")));
     assert_true(box_message_id_hash(TIDE_TEXT("")) != 0);
     struct box_generator generator = generator_of(2, 100000, 0);
-    uint32_t count = 0, many = scaled(100000);
+    uint32_t count = 0, many = some(100000);
     uint64_t *hashes = calloc(many, sizeof *hashes);
     assert_non_null(hashes);
     for (uint32_t n = 0; n < many; n++) {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -233,8 +234,7 @@ static void leaves(json_t *value, const char *path, const struct paths *asked, c
 static void random_selections_keep_exactly_the_paths_they_name(void **state)
 {
     (void)state;
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    const uint64_t rounds = 20000 * (scale != NULL ? strtoull(scale, NULL, 10) : 100) / 100;
+    const uint64_t rounds = scaled(20000);
     static char text[TEXT_BYTES], expected[TEXT_BYTES], found[TEXT_BYTES];
     static struct paths asked;
     for (uint64_t seed = 1; seed <= rounds; seed++) {

@@ -6,6 +6,7 @@
 #include "cloudbox/generate/generate.h"
 #include "cloudbox/mailbox/mailbox.h"
 #include "cloudbox/mailbox/mime.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -20,14 +21,6 @@
 #define KEEP_MS 600000u
 
 enum { MESSAGES_MAX = 8000, LABELS_MAX = 400, RECORDS_MAX = 60000, OPS = 3000 };
-
-static uint32_t scaled(uint32_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = text != NULL ? strtoull(text, NULL, 10) : 100;
-    uint64_t result = count * percent / 100;
-    return result > 0 ? (uint32_t)result : 1;
-}
 
 /* ---- the model ---- */
 

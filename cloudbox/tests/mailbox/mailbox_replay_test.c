@@ -88,7 +88,7 @@ static void reports_lead_a_fresh_mailbox_to_the_same_state(void **state)
     (void)state;
     for (uint64_t seed = 101; seed <= 106; seed++) {
         print_message("seed %" PRIu64 "\n", seed);
-        struct world *world = world_after(seed, sizes[seed % 5], scaled(OPS));
+        struct world *world = world_after(seed, sizes[seed % 5], (uint32_t)scaled(OPS));
         box_mailbox *fresh = fresh_like(world);
         for (size_t i = 0; i < json_array_size(world->journal); i++) {
             char *line = json_dumps(json_array_get(world->journal, i), JSON_COMPACT);

@@ -3,6 +3,7 @@
 #include "cloudbox/mailbox/mailbox.h"
 #include "cloudbox/generate/generate.h"
 #include "cloudbox/mailbox/mime.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -426,8 +427,7 @@ static void history_expires_with_time_and_all_at_once(void **state)
 static void a_large_mailbox_is_right_after_large_changes(void **state)
 {
     (void)state;
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    uint32_t count = scale != NULL && strtoul(scale, NULL, 10) < 100 ? 25000 : 250000;
+    const uint32_t count = scale_percent() < 100 ? 25000 : 250000;
     box_mailbox *mailbox = mailbox_with(count);
     const uint16_t inbox[] = {BOX_LABEL_INBOX};
     const uint16_t star[] = {BOX_LABEL_STARRED};

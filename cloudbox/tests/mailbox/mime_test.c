@@ -9,6 +9,7 @@
 #include "cloudbox/mailbox/mime.h"
 #include "cloudbox/mailbox/mime_tree.h"
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -645,8 +646,7 @@ static void random_bytes_never_hurt(void **state)
         ":",
         " \t",
     };
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    uint64_t runs = 20000 * (scale == NULL ? 100 : strtoull(scale, NULL, 10)) / 100;
+    const uint64_t runs = scaled(20000);
     tide_buf raw;
     buffer(&raw);
     for (uint64_t seed = 0; seed < runs; seed++) {

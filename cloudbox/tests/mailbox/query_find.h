@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/rng.h"
 #include "cloudbox/mailbox/mime.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,12 +70,6 @@ static inline uint64_t find(box_mailbox *mailbox, tide_text text)
     if (matched != walked)
         fail_msg("Q2 broken by: %.*s", (int)text.bytes, text.data);
     return matched;
-}
-
-static inline uint64_t scaled(uint64_t count)
-{
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    return count * (scale != NULL ? strtoull(scale, NULL, 10) : 100) / 100;
 }
 
 #endif

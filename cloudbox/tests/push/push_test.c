@@ -498,7 +498,7 @@ static void the_queue_gives_what_a_plain_list_would_give(void **state)
     } list[LIST];
     size_t count = 0;
     uint64_t now_ms = 1, next_id = 1;
-    const int steps = help_scale(400000);
+    const int steps = (int)scaled(400000);
     for (int step = 0; step < steps; step++) {
         const uint64_t what = tide_rng_below(&rng, 4);
         if (what == 0 && count < LIST) {
@@ -608,7 +608,7 @@ static void random_watching(uint64_t seed)
 static void the_promises_hold_whatever_happens(void **state)
 {
     (void)state;
-    const int runs = help_scale(12);
+    const int runs = (int)scaled(12);
     for (int i = 0; i < runs; i++)
         random_watching(500 + (uint64_t)i);
 }

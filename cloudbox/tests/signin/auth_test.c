@@ -144,7 +144,7 @@ static void the_table_of_secrets_finds_what_is_there_and_nothing_else(void **sta
     enum { TEXTS = 2000 };
     uint32_t slots[TEXTS] = {0};
     tide_rng rng = tide_rng_seeded(seed);
-    const int steps = help_scale(1000000);
+    const int steps = (int)scaled(1000000);
     for (int step = 0; step < steps; step++) {
         const size_t i = (size_t)tide_rng_below(&rng, TEXTS);
         char text[300];
@@ -642,7 +642,7 @@ static void random_life(uint64_t seed)
 static void what_was_kept_makes_the_same_tokens_good_again(void **state)
 {
     (void)state;
-    const int lives = help_scale(20);
+    const int lives = (int)scaled(20);
     for (int i = 0; i < lives; i++)
         random_life(1000 + (uint64_t)i);
 }

@@ -9,6 +9,7 @@
 #include "cloudbox/signin/jwt.h"
 #include "cloudbox/push/push.h"
 #include "cloudbox/gate/user.h"
+#include "support/scale.h"
 
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
@@ -235,14 +236,6 @@ static inline json_t *help_claims(const json_t *jwks, const char *token)
     EVP_PKEY_free(key);
     tide_buf_done(&signature);
     return help_piece(dot + 1, second);
-}
-
-static inline int help_scale(int count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    const long percent = text == NULL ? 100 : strtol(text, NULL, 10);
-    const int scaled = (int)((long)count * percent / 100);
-    return scaled < 1 ? 1 : scaled;
 }
 
 #endif

@@ -733,7 +733,7 @@ static void random_requests_never_redirect_elsewhere(void **state)
                                        "answer=allow",
                                        "%FF",
                                        "prompt=none"};
-    const int rounds = help_scale(100000);
+    const int rounds = (int)scaled(100000);
     for (int i = 0; i < rounds; i++) {
         char text[2048] = "";
         size_t bytes = 0;

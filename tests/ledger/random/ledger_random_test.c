@@ -6,6 +6,7 @@
  *
  * TIDE_TEST_SEED runs one seed, TIDE_TEST_SCALE scales their number in percent. */
 #include "ledger_random.h"
+#include "support/scale.h"
 
 enum { TRANSACTIONS = 400, STATE_EVERY = 40 };
 
@@ -250,14 +251,13 @@ static void run_seed(uint64_t seed)
 static void random_operations_are_answered_alike_by_every_engine(void **state)
 {
     (void)state;
-    const char *scale = getenv("TIDE_TEST_SCALE");
     const char *one = getenv("TIDE_TEST_SEED");
-    uint64_t seeds = 3 * (scale == NULL ? 100 : strtoull(scale, NULL, 10)) / 100;
+    const uint64_t seeds = scaled(3);
     if (one != NULL) {
         run_seed(strtoull(one, NULL, 10));
         return;
     }
-    for (uint64_t seed = 1; seed == 1 || seed <= seeds; seed++)
+    for (uint64_t seed = 1; seed <= seeds; seed++)
         run_seed(seed);
 }
 

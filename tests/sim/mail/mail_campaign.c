@@ -1,4 +1,4 @@
-/* mail_campaign.c - many seeds of the Gmail mirror, in a few processes (M15).
+/* mail_campaign.c - many seeds of the Gmail mirror (M15).
  *
  *     mail_campaign --seed N         one seed, in this process, with its trace on failure
  *     mail_campaign --seeds A..B     all of them, B not included
@@ -9,31 +9,18 @@
  *                                    lies (person.h) instead of a mirror (mail_sim.h)
  *         [--troubles A,B,...]       only these, or all but these: -A,-B,...
  *         [--rule N]                 only rule PN; for a fault that another rule finds earlier
- *         [--without-rule N]         all but PN
- *
- * Each seed has a process of its own, so that one that breaks a rule, hangs or
- * crashes harms no other.  The command that replays it is printed with the end of
- * its report. */
+ *         [--without-rule N]         all but PN */
 #include "mail_sim.h"
 #include "person.h"
 
 #include "db/db.h"
+#include "seeds/seeds.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum {
-    JOBS_MAX = 64,
-    FAILED_MAX = 50,
-    SEED_SECONDS_MAX = 240, /* of the wall: a seed that takes longer hangs */
-    REPORT_LINES = 30,
-    PLANT_SEEDS = 40,
-};
+enum { PLANT_SEEDS = 40 };
 
 /* Seeds that found something once; they run first.  The plan has drawn more from a seed
  * since most of them, so that these are a sample with a history, and no proof. */
@@ -46,51 +33,18 @@ static const uint64_t named_seeds[] = {
     1445, /* a dead history id was asked for three thousand times */
 };
 
-/* Shared by all processes. */
-struct board {
-    struct mail_totals one[JOBS_MAX]; /* of the seed that just ended */
-    struct person_totals people[JOBS_MAX];
-};
-
-struct slot {
-    pid_t pid;
-    uint64_t seed;
-    FILE *report;
-};
-
 struct campaign {
-    struct board *board;
-    uint64_t next, end;
-    uint64_t named_next;
-    uint32_t jobs;
+    struct seeds seeds;
     bool twice;
     bool person;
     uint64_t troubles;
     uint64_t rules;
-    char options[400]; /* of a person, to replay a seed with */
-    struct person_totals people;
+    char replay[500];
     enum mail_plant plant;
-    struct slot slots[JOBS_MAX];
-    uint64_t finished;
     uint64_t replayed;
-    uint64_t failed[FAILED_MAX];
-    size_t failed_count;
-    char why[200]; /* of the last failure */
     struct mail_totals totals;
+    struct person_totals people;
 };
-
-static double wall_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-static void larger(uint64_t *into, uint64_t number)
-{
-    if (number > *into)
-        *into = number;
-}
 
 static void totals_add(struct mail_totals *all, const struct mail_totals *one)
 {
@@ -107,8 +61,8 @@ static void totals_add(struct mail_totals *all, const struct mail_totals *one)
     all->quiet += one->quiet;
     all->marks_checked += one->marks_checked;
     all->asked_again += one->asked_again;
-    larger(&all->again_per_crash_max, one->again_per_crash_max);
-    larger(&all->highest_units, one->highest_units);
+    seeds_larger(&all->again_per_crash_max, one->again_per_crash_max);
+    seeds_larger(&all->highest_units, one->highest_units);
 }
 
 static void people_add(struct person_totals *all, const struct person_totals *one)
@@ -123,7 +77,7 @@ static void people_add(struct person_totals *all, const struct person_totals *on
     all->messages += one->messages;
     for (int i = 0; i < PERSON_TROUBLES; i++)
         all->troubles[i] += one->troubles[i];
-    larger(&all->syncs_to_converge_max, one->syncs_to_converge_max);
+    seeds_larger(&all->syncs_to_converge_max, one->syncs_to_converge_max);
 }
 
 /* "a,b": these; "-a,-b": all but these.  false: there is no such trouble. */
@@ -156,143 +110,89 @@ static bool troubles_read(const char *text, uint64_t *troubles_out)
     return true;
 }
 
-/* ---- processes ------------------------------------------------------------------- */
+/* ---- a seed ------------------------------------------------------------------- */
 
-static void person_main(const struct campaign *campaign, uint32_t index)
+static bool runs_twice(const struct campaign *campaign, uint64_t seed)
 {
-    const uint64_t seed = campaign->slots[index].seed;
+    return campaign->twice && seed % 10 == 0;
+}
+
+static void same_trace(uint64_t seed, uint64_t first, uint64_t second)
+{
+    if (first == second)
+        return;
+    (void)fprintf(stderr, "seed %" PRIu64 ": two runs of it are not the same\n", seed);
+    _exit(1);
+}
+
+static void person_seed(uint64_t seed, void *result, void *arg)
+{
+    const struct campaign *campaign = arg;
+    struct person_totals *totals = result;
     struct person_plan plan = person_plan_seeded(seed, campaign->troubles);
     plan.rules = campaign->rules;
-    const struct person_totals totals = person_run(&plan);
-    if (campaign->twice && seed % 10 == 0 && person_run(&plan).trace_hash != totals.trace_hash) {
-        (void)fprintf(stderr, "seed %" PRIu64 ": two runs of it are not the same\n", seed);
-        _exit(1);
-    }
-    campaign->board->people[index] = totals;
-    _exit(0);
+    *totals = person_run(&plan);
+    if (runs_twice(campaign, seed))
+        same_trace(seed, totals->trace_hash, person_run(&plan).trace_hash);
 }
 
-static void seed_main(const struct campaign *campaign, uint32_t index)
+static void mail_seed(uint64_t seed, void *result, void *arg)
 {
-    const struct slot *slot = &campaign->slots[index];
-    (void)dup2(fileno(slot->report), STDERR_FILENO);
-    (void)alarm(SEED_SECONDS_MAX);
-    if (campaign->person)
-        person_main(campaign, index);
-    struct mail_plan plan = mail_plan_seeded(slot->seed);
+    const struct campaign *campaign = arg;
+    struct mail_totals *totals = result;
+    struct mail_plan plan = mail_plan_seeded(seed);
     mail_plan_plant(&plan, campaign->plant);
-    struct mail_totals totals = mail_sim_run(&plan);
-    if (campaign->twice && slot->seed % 10 == 0 &&
-        mail_sim_run(&plan).trace_hash != totals.trace_hash) {
-        (void)fprintf(stderr, "seed %" PRIu64 ": two runs of it are not the same\n", slot->seed);
-        _exit(1);
+    *totals = mail_sim_run(&plan);
+    if (runs_twice(campaign, seed))
+        same_trace(seed, totals->trace_hash, mail_sim_run(&plan).trace_hash);
+}
+
+static void mail_add(uint64_t seed, const void *result, void *arg)
+{
+    struct campaign *campaign = arg;
+    totals_add(&campaign->totals, result);
+    campaign->replayed += runs_twice(campaign, seed);
+}
+
+static void person_add(uint64_t seed, const void *result, void *arg)
+{
+    struct campaign *campaign = arg;
+    people_add(&campaign->people, result);
+    campaign->replayed += runs_twice(campaign, seed);
+}
+
+static struct seeds_world world_of(struct campaign *campaign)
+{
+    struct seeds_world world = {
+        .replay = campaign->replay,
+        .named = named_seeds,
+        .named_count = sizeof named_seeds / sizeof named_seeds[0],
+        .result_bytes = sizeof(struct mail_totals),
+        .run = mail_seed,
+        .add = mail_add,
+        .arg = campaign,
+    };
+    if (campaign->person) {
+        world.result_bytes = sizeof(struct person_totals);
+        world.run = person_seed;
+        world.add = person_add;
     }
-    campaign->board->one[index] = totals;
-    _exit(0);
+    return world;
 }
 
-static bool seed_start(struct campaign *campaign, uint32_t index)
-{
-    struct slot *slot = &campaign->slots[index];
-    const uint64_t named_count = sizeof named_seeds / sizeof named_seeds[0];
-    if (!campaign->person && campaign->plant == MAIL_PLANT_NONE &&
-        campaign->named_next < named_count)
-        slot->seed = named_seeds[campaign->named_next++];
-    else if (campaign->next < campaign->end)
-        slot->seed = campaign->next++;
-    else
-        return false;
-    if (slot->report != NULL)
-        (void)fclose(slot->report);
-    slot->report = tmpfile();
-    TIDE_ASSERT(slot->report != NULL);
-    (void)fflush(NULL);
-    slot->pid = fork();
-    TIDE_ASSERT(slot->pid >= 0);
-    if (slot->pid == 0)
-        seed_main(campaign, index);
-    return true;
-}
+/* ---- the whole ------------------------------------------------------------------- */
 
-static void show_report(struct campaign *campaign, FILE *report, bool quiet)
+static void summary(const struct campaign *campaign)
 {
-    char lines[REPORT_LINES][300];
-    char line[300];
-    uint64_t count = 0;
-    rewind(report);
-    campaign->why[0] = '\0';
-    while (fgets(line, sizeof line, report) != NULL) {
-        const char *rule = strstr(line, campaign->person ? " P" : " C");
-        if (campaign->why[0] == '\0' && rule != NULL && rule[2] >= '1' && rule[2] <= '9')
-            (void)snprintf(campaign->why, sizeof campaign->why, "%.*s",
-                           (int)strcspn(rule + 1, "\n"), rule + 1);
-        if (count < 12 && !quiet)
-            (void)fputs(line, stdout);
-        (void)memcpy(lines[count++ % REPORT_LINES], line, sizeof line);
-    }
-    if (quiet)
-        return;
-    for (uint64_t i = count > 12 + REPORT_LINES ? count - REPORT_LINES : 12; i < count; i++)
-        (void)fputs(lines[i % REPORT_LINES], stdout);
-}
-
-static void seed_died(struct campaign *campaign, uint32_t index, int status)
-{
-    const uint64_t seed = campaign->slots[index].seed;
-    const bool quiet = campaign->plant != MAIL_PLANT_NONE;
-    if (!quiet)
-        (void)printf(
-            "FAILED seed %" PRIu64
-            " (%s %d); replay with:\n  build/tests/sim/mail_campaign%s --seed %" PRIu64 "\n",
-            seed, WIFSIGNALED(status) ? "signal" : "exit",
-            WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), campaign->options, seed);
-    show_report(campaign, campaign->slots[index].report, quiet);
-    if (campaign->failed_count < FAILED_MAX)
-        campaign->failed[campaign->failed_count] = seed;
-    campaign->failed_count++;
-}
-
-/* Ends early after so many failures. */
-static void run_all(struct campaign *campaign, size_t failed_max)
-{
-    uint32_t alive = 0;
-    for (uint32_t i = 0; i < campaign->jobs; i++)
-        alive += seed_start(campaign, i) ? 1 : 0;
-    while (alive > 0) {
-        int status = 0;
-        const pid_t pid = wait(&status);
-        if (pid < 0 && errno == EINTR)
-            continue;
-        TIDE_ASSERT(pid > 0);
-        uint32_t index = 0;
-        while (index < campaign->jobs && campaign->slots[index].pid != pid)
-            index++;
-        TIDE_ASSERT(index < campaign->jobs);
-        alive--;
-        campaign->finished++;
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-            totals_add(&campaign->totals, &campaign->board->one[index]);
-            people_add(&campaign->people, &campaign->board->people[index]);
-            if (campaign->twice && campaign->slots[index].seed % 10 == 0)
-                campaign->replayed++;
-        } else {
-            seed_died(campaign, index, status);
-        }
-        if (campaign->failed_count < failed_max)
-            alive += seed_start(campaign, index) ? 1 : 0;
-    }
-}
-
-static int summary(struct campaign *campaign, double took_s)
-{
+    const struct seeds *seeds = &campaign->seeds;
     const struct mail_totals *totals = &campaign->totals;
     const double simulated_s = (double)totals->simulated_us / 1e6;
     (void)printf("mail seeds %" PRIu64 " failed %zu in %.1f s; simulated %.0f h, %.0f times real "
                  "time; lives %" PRIu64 ", crashes %" PRIu64 ", messages %" PRIu64
                  ", calls %" PRIu64 ", changes at the server %" PRIu64
                  ", histories expired %" PRIu64 ", shards lost %" PRIu64 "\n",
-                 campaign->finished, campaign->failed_count, took_s, simulated_s / 3600,
-                 simulated_s / took_s, totals->lives, totals->crashes, totals->messages,
+                 seeds->finished, seeds->failed_count, seeds->took_s, simulated_s / 3600,
+                 simulated_s / seeds->took_s, totals->lives, totals->crashes, totals->messages,
                  totals->calls, totals->news, totals->expired, totals->shards_lost);
     (void)printf("messages behind a watermark read back %" PRIu64 ", fetched again %" PRIu64
                  " (at most %" PRIu64 " after a crash, in %" PRIu64
@@ -300,49 +200,46 @@ static int summary(struct campaign *campaign, double took_s)
                  " units, runs asked for again %" PRIu64 ", seeds replayed the same %" PRIu64 "\n",
                  totals->marks_checked, totals->fetched_again, totals->again_per_crash_max,
                  totals->quiet, totals->highest_units, totals->asked_again, campaign->replayed);
-    for (size_t i = 0; i < campaign->failed_count && i < FAILED_MAX; i++)
-        (void)printf("failed: mail_campaign --seed %" PRIu64 "\n", campaign->failed[i]);
-    return campaign->failed_count > 0 ? 1 : 0;
 }
 
-static int summary_of_people(struct campaign *campaign, double took_s)
+static void summary_of_people(const struct campaign *campaign)
 {
+    const struct seeds *seeds = &campaign->seeds;
     const struct person_totals *people = &campaign->people;
     (void)printf(
         "person seeds %" PRIu64 " failed %zu in %.1f s; simulated %.0f h; commands %" PRIu64
         ", syncs %" PRIu64 ", interrupted %" PRIu64 ", killed %" PRIu64 ", calls %" PRIu64
         ", messages %" PRIu64 "; at most %" PRIu64 " syncs until all was right\n",
-        campaign->finished, campaign->failed_count, took_s, (double)people->simulated_us / 3.6e9,
+        seeds->finished, seeds->failed_count, seeds->took_s, (double)people->simulated_us / 3.6e9,
         people->commands, people->syncs, people->interrupts, people->kills, people->calls,
         people->messages, people->syncs_to_converge_max);
     (void)printf("troubles of seeds that passed:");
     for (int i = 0; i < PERSON_TROUBLES; i++)
         (void)printf(" %s %" PRIu64, person_troubles[i], people->troubles[i]);
     (void)printf("\n");
-    for (size_t i = 0; i < campaign->failed_count && i < FAILED_MAX; i++)
-        (void)printf("failed: mail_campaign%s --seed %" PRIu64 "\n", campaign->options,
-                     campaign->failed[i]);
-    return campaign->failed_count > 0 ? 1 : 0;
 }
 
 /* ---- bugs on purpose --------------------------------------------------------------- */
 
 static int run_plants(struct campaign *campaign, uint64_t seeds)
 {
+    const struct seeds_world world = world_of(campaign);
     int missed = 0;
     for (int plant = MAIL_PLANT_NONE + 1; plant < MAIL_PLANTS; plant++) {
+        struct seeds one = {.next = 1,
+                            .end = 1 + seeds,
+                            .jobs = campaign->seeds.jobs,
+                            .seconds_max = SEED_SECONDS_MAX,
+                            .failed_max = 1,
+                            .wanted = ""};
         campaign->plant = (enum mail_plant)plant;
-        campaign->next = 1;
-        campaign->end = 1 + seeds;
-        campaign->finished = 0;
-        campaign->failed_count = 0;
-        run_all(campaign, 1);
-        if (campaign->failed_count > 0)
-            (void)printf("plant %d found after %" PRIu64 " seeds: %s\n", plant, campaign->finished,
-                         campaign->why);
+        seeds_run(&world, &one);
+        if (one.failed_count > 0)
+            (void)printf("plant %d found after %" PRIu64 " seeds: %s\n", plant, one.finished,
+                         one.why);
         else
             (void)printf("plant %d NOT found in %" PRIu64 " seeds\n", plant, seeds);
-        missed += campaign->failed_count > 0 ? 0 : 1;
+        missed += one.failed_count > 0 ? 0 : 1;
     }
     return missed > 0 ? 1 : 0;
 }
@@ -388,14 +285,6 @@ static int run_person(uint64_t seed, const struct campaign *campaign)
     return 0;
 }
 
-static uint64_t scaled(uint64_t count)
-{
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    const uint64_t percent = scale == NULL ? 100 : strtoull(scale, NULL, 10);
-    const uint64_t result = count * (percent == 0 ? 100 : percent) / 100;
-    return result == 0 ? 1 : result;
-}
-
 static int usage(void)
 {
     (void)fprintf(
@@ -407,64 +296,68 @@ static int usage(void)
 
 static void option_add(struct campaign *campaign, const char *name, const char *value)
 {
-    const size_t used = strlen(campaign->options);
-    (void)snprintf(campaign->options + used, sizeof campaign->options - used, " %s%s", name, value);
+    const size_t used = strlen(campaign->replay);
+    (void)snprintf(campaign->replay + used, sizeof campaign->replay - used, " %s%s", name, value);
+}
+
+/* Takes an option of --person at argv[*i]; false: it is none. */
+static bool person_option(struct campaign *campaign, int argc, char **argv, int *i)
+{
+    if (strcmp(argv[*i], "--person") == 0) {
+        campaign->person = true;
+        option_add(campaign, "--person", "");
+        return true;
+    }
+    if (*i + 1 >= argc)
+        return false;
+    const char *value = argv[*i + 1];
+    if (strcmp(argv[*i], "--rule") == 0)
+        campaign->rules = UINT64_C(1) << (strtoul(value, NULL, 10) & 63);
+    else if (strcmp(argv[*i], "--without-rule") == 0)
+        campaign->rules &= ~(UINT64_C(1) << (strtoul(value, NULL, 10) & 63));
+    else if (strcmp(argv[*i], "--troubles") != 0 || !troubles_read(value, &campaign->troubles))
+        return false;
+    option_add(campaign, argv[*i], " ");
+    option_add(campaign, value, "");
+    ++*i;
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    struct campaign campaign = {
-        .jobs = 2, .rules = UINT64_MAX, .troubles = (UINT64_C(1) << PERSON_TROUBLES) - 1};
+    static struct campaign campaign = {.seeds = SEEDS_DEFAULT,
+                                       .rules = UINT64_MAX,
+                                       .troubles = (UINT64_C(1) << PERSON_TROUBLES) - 1,
+                                       .replay = "build/tests/sim/mail_campaign"};
     uint64_t plants = 0;
     uint64_t seed = 0;
     bool one = false;
     tide_db_tune_process();
     for (int i = 1; i < argc; i++) {
-        char *rest = NULL;
         if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
             seed = strtoull(argv[++i], NULL, 10);
             one = true;
-        } else if (strcmp(argv[i], "--person") == 0) {
-            campaign.person = true;
-            option_add(&campaign, "--person", "");
-        } else if (strcmp(argv[i], "--rule") == 0 && i + 1 < argc) {
-            campaign.rules = UINT64_C(1) << (strtoul(argv[++i], NULL, 10) & 63);
-            option_add(&campaign, "--rule ", argv[i]);
-        } else if (strcmp(argv[i], "--without-rule") == 0 && i + 1 < argc) {
-            campaign.rules &= ~(UINT64_C(1) << (strtoul(argv[++i], NULL, 10) & 63));
-            option_add(&campaign, "--without-rule ", argv[i]);
-        } else if (strcmp(argv[i], "--troubles") == 0 && i + 1 < argc) {
-            if (!troubles_read(argv[++i], &campaign.troubles))
-                return 2;
-            option_add(&campaign, "--troubles ", argv[i]);
-        } else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc) {
-            campaign.next = strtoull(argv[++i], &rest, 10);
-            if (strncmp(rest, "..", 2) != 0)
-                return usage();
-            campaign.end = strtoull(rest + 2, NULL, 10);
-        } else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc) {
-            campaign.jobs = (uint32_t)strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--twice") == 0) {
             campaign.twice = true;
         } else if (strcmp(argv[i], "--plants") == 0) {
             plants = i + 1 < argc ? strtoull(argv[++i], NULL, 10) : PLANT_SEEDS;
-        } else {
+        } else if (!person_option(&campaign, argc, argv, &i) &&
+                   !seeds_option(&campaign.seeds, argc, argv, &i)) {
             return usage();
         }
     }
     if (one)
         return campaign.person ? run_person(seed, &campaign) : run_one(seed);
-    if (campaign.jobs == 0 || campaign.jobs > JOBS_MAX ||
-        (plants == 0 && campaign.end <= campaign.next))
-        return usage();
-    campaign.board = mmap(NULL, sizeof *campaign.board, PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    TIDE_ASSERT(campaign.board != MAP_FAILED);
-    const double start_s = wall_s();
     if (plants > 0)
         return run_plants(&campaign, plants);
-    campaign.end = campaign.next + scaled(campaign.end - campaign.next);
-    run_all(&campaign, FAILED_MAX);
-    return campaign.person ? summary_of_people(&campaign, wall_s() - start_s)
-                           : summary(&campaign, wall_s() - start_s);
+    if (!seeds_ready(&campaign.seeds))
+        return usage();
+    campaign.seeds.named = !campaign.person;
+    const struct seeds_world world = world_of(&campaign);
+    seeds_run(&world, &campaign.seeds);
+    if (campaign.person)
+        summary_of_people(&campaign);
+    else
+        summary(&campaign);
+    return seeds_verdict(&world, &campaign.seeds);
 }

@@ -1,6 +1,7 @@
 /* mail_check.c - what must be true of the mirror while no engine runs, and in the end. */
 #include "mail_sim.h"
 
+#include "base/hash.h"
 #include "ledger/ledger.h"
 
 #include <inttypes.h>
@@ -21,10 +22,7 @@ struct at_rest {
 
 static uint64_t hash_of(tide_text text)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ text.bytes;
-    for (size_t i = 0; i < text.bytes; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
-    return hash;
+    return tide_hash(TIDE_HASH_START ^ text.bytes, text);
 }
 
 void mail_check_hash(struct mail_sim *self, uint32_t slot)

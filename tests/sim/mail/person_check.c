@@ -2,6 +2,7 @@
  * of the cloud, the files of the archive, the rows of the ledger. */
 #include "person.h"
 
+#include "base/hash.h"
 #include "cli/cli.h"
 #include "ledger/ledger.h"
 
@@ -13,10 +14,7 @@
 
 static uint64_t hash_of(tide_text text)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ text.bytes;
-    for (size_t i = 0; i < text.bytes; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * 0x100000001b3u;
-    return hash;
+    return tide_hash(TIDE_HASH_START ^ text.bytes, text);
 }
 
 void person_check_hash(struct person_account *account, uint32_t slot)

@@ -1,6 +1,7 @@
 /* mirror.c - the handlers, and how one life of the engine begins and ends. */
 #include "mirror.h"
 
+#include "base/hash.h"
 #include "base/json.h"
 
 #include <inttypes.h>
@@ -40,10 +41,7 @@ void *mirror_scrap(struct mirror *mirror, size_t bytes)
 
 static uint64_t sum_of(tide_text body)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < body.bytes; i++)
-        hash = (hash ^ (unsigned char)body.data[i]) * 0x100000001b3u;
-    return hash;
+    return tide_hash(TIDE_HASH_START, body);
 }
 
 /* Routes by host, and adds the checksum that TLS would be in life: a scrambled

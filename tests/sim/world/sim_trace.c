@@ -1,5 +1,7 @@
 #include "sim_inside.h"
 
+#include "base/hash.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -55,9 +57,7 @@ static uint64_t mix(uint64_t hash, uint64_t number)
 
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (uint64_t)(unsigned char)*text) * 0x100000001b3u;
-    return mix(hash, 1);
+    return mix(tide_hash(hash, tide_text_of(text)), 1);
 }
 
 static void event_print(const struct sim_event *event, FILE *out)

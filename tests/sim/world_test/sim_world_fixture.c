@@ -1,15 +1,5 @@
 #include "sim_world_fixture.h"
 
-uint64_t scaled(uint64_t count, uint64_t least)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    uint64_t scale = 100;
-    if (percent != NULL && !tide_text_to_u64(tide_text_of(percent), &scale))
-        scale = 100;
-    uint64_t result = count * scale / 100;
-    return result < least ? least : result;
-}
-
 void shared_init(struct shared *shared, uint64_t seed, const struct tide_sim_options *options)
 {
     memset(shared, 0, sizeof *shared);

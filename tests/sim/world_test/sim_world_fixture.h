@@ -8,6 +8,7 @@
 #include "support/groups.h"
 
 #include "base/check.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -15,9 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Never below `least`: a chance must have a chance to strike. */
-uint64_t scaled(uint64_t count, uint64_t least);
 
 /* ---- a world and what its threads share ---- */
 

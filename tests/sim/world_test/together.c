@@ -243,7 +243,7 @@ static void the_same_seed_gives_the_same_trace(void **state)
     uint64_t steps = 0;
     uint64_t crashes = 0;
     uint64_t last_hash = 0;
-    uint64_t target = scaled(150000, 20000);
+    uint64_t target = scaled_at_least(150000, 20000);
     for (uint64_t seed = 1; steps < target; seed++) {
         struct mini_result first = mini_run(seed, 300);
         struct mini_result second = mini_run(seed, 300);

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "support/scale.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -13,12 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    return scale == NULL ? count : count * strtoull(scale, NULL, 10) / 100;
-}
 
 static void every_status_has_a_name_and_a_class(void **state)
 {

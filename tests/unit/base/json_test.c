@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "engine/control/control.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -85,13 +86,12 @@ static void secrets_never_reach_a_line(void **state)
 static void any_bytes_make_a_valid_json_line(void **state)
 {
     (void)state;
-    const char *scale = getenv("TIDE_TEST_SCALE");
     uint64_t seed = 4;
     tide_rng rng = tide_rng_seeded(seed);
     struct capture capture = {.lines = 0};
     tide_log log;
     tide_log_init(&log, TIDE_LOG_DEBUG, TIDE_LOG_JSON, "r", capture_line, &capture);
-    for (long n = 20000 * (scale == NULL ? 100 : strtol(scale, NULL, 10)) / 100; n > 0; n--) {
+    for (uint64_t n = scaled(20000); n > 0; n--) {
         static char bytes[6000];
         size_t count = tide_rng_below(&rng, tide_rng_chance(&rng, 1, 50) ? sizeof bytes : 60);
         for (size_t i = 0; i < count; i++)

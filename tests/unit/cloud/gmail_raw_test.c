@@ -7,6 +7,7 @@
  * over answers made from a seed, most of them spoilt by a few edits. */
 #include "base/rng.h"
 #include "cloud/gmail_raw.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -16,14 +17,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static size_t scaled(size_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    const size_t percent = text == NULL ? 100 : (size_t)strtoul(text, NULL, 10);
-    const size_t some = count * (percent == 0 ? 100 : percent) / 100;
-    return some == 0 ? 1 : some;
-}
 
 static void add(tide_buf *buf, const char *text)
 {

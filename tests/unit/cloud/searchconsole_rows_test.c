@@ -6,6 +6,7 @@
  * text is the model. */
 #include "base/rng.h"
 #include "cloud/searchconsole_rows.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -162,13 +163,6 @@ static char *random_answer(tide_rng *rng)
     char *text = json_dumps(answer, tide_rng_below(rng, 2) == 0 ? JSON_COMPACT : JSON_INDENT(2));
     json_decref(answer);
     return text;
-}
-
-static size_t scaled(size_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    const size_t percent = text == NULL ? 100 : (size_t)strtoul(text, NULL, 10);
-    return count * (percent == 0 ? 100 : percent) / 100 + 1;
 }
 
 /* ---- tests ---- */

@@ -12,6 +12,7 @@
 #include "console/store.h"
 #include "console/store_inside.h"
 #include "world/world.h"
+#include "support/scale.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -651,15 +652,6 @@ static void expect_rows(struct fixture *f, const struct server *server, const ch
                               &checked, &f->err));
     assert_int_equal(checked.count, done->rows);
     assert_int_equal(done->rows + done->missing, shown);
-}
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = 100;
-    if (text != NULL)
-        (void)tide_text_to_u64(tide_text_of(text), &percent);
-    return count * percent / 100 + 1;
 }
 
 /* Sizes around every border, ties in runs and everywhere, pages of any size. */

@@ -3,18 +3,13 @@
 #include "core/governor/aimd.h"
 
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    return percent == NULL ? count : count * strtoull(percent, NULL, 10) / 100 + 1;
-}
 
 static const struct tide_demand no_demand = {0};
 

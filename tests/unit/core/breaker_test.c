@@ -1,18 +1,13 @@
 /* Goal: one block, one probe, and no call sent before a block ends it.
  * Method: examples, then random calls against a model that knows each call. */
 #include "core/governor/breaker.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <cmocka.h>
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    return percent == NULL ? count : count * strtoull(percent, NULL, 10) / 100 + 1;
-}
 
 static const struct tide_breaker_rules defaults = {0};
 

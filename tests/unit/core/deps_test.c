@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -14,14 +15,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = text != NULL ? strtoull(text, NULL, 10) : 100;
-    uint64_t result = count * percent / 100;
-    return result > 0 ? result : 1;
-}
 
 enum { MODEL_JOBS = 64 };
 

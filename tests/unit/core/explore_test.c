@@ -16,9 +16,12 @@
  * all work done.  Then the glue gets one planted bug at a time, ten in all, and
  * the exploration must find each: that shows that the net has no such holes. */
 #include "base/map.h"
+
+#include "base/hash.h"
 #include "core/frontier.h"
 #include "core/lanes.h"
 #include "core/tracker.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -717,10 +720,10 @@ static uint64_t world_hash(const struct world *world, uint32_t *second_out)
     FORM(world->orphans_of);
     FORM(world->evicted);
 #undef FORM
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = TIDE_HASH_START;
     uint64_t second = 0x9e3779b97f4a7c15u;
     for (size_t i = 0; i < bytes; i++) {
-        hash = (hash ^ form[i]) * 0x100000001b3u;
+        hash = tide_hash_byte(hash, form[i]);
         second = (second + form[i]) * 0xff51afd7ed558ccdu;
         second ^= second >> 29;
     }
@@ -874,8 +877,7 @@ static const struct budget two_troubles = {2, 1, 1, 1, 1, 1, 1, 0}; /* and no sp
 static void must_be_sound(struct budget budget)
 {
     static struct search search;
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    if (percent != NULL && strtoull(percent, NULL, 10) < 100) {
+    if (scale_percent() < 100) {
         budget.all = 1; /* under a sanitizer */
         budget.split = 0;
     }

@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "core/lanes.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -16,13 +17,6 @@
 
 #define I TIDE_LANE_INTERACTIVE
 #define B TIDE_LANE_BULK
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    uint64_t scale = percent == NULL ? 100 : strtoull(percent, NULL, 10);
-    return count * scale / 100 + 1;
-}
 
 static tide_lanes *lanes_of(uint32_t workers, uint32_t interactive, uint32_t bulk)
 {

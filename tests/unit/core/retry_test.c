@@ -2,6 +2,7 @@
  * of ending, status, attempts and size against the rules R1 to R5. */
 #include "core/retry.h"
 #include "base/check.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -11,14 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = text != NULL ? strtoull(text, NULL, 10) : 100;
-    uint64_t result = count * percent / 100;
-    return result > 0 ? result : 1;
-}
 
 enum { NOW = 1000000 };
 

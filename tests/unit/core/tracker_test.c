@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "base/rng.h"
 #include "core/tracker.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -14,13 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    uint64_t scale = percent == NULL ? 100 : strtoull(percent, NULL, 10);
-    return count * scale / 100 + 1;
-}
 
 static struct tide_brief job(uint64_t id, uint32_t account, uint8_t priority)
 {

@@ -11,6 +11,7 @@
 #include "settings/settings.h"
 #include "tidemark.h"
 #include "world/world.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -35,15 +36,6 @@ struct fixture {
     tide_engine *engine;
     uint32_t workers; /* 0: the setting */
 };
-
-/* Iterations of a long test: TIDE_TEST_SCALE is a percentage. */
-__attribute__((unused)) static size_t scaled(size_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    size_t percent = text == NULL ? 100 : (size_t)strtoul(text, NULL, 10);
-    size_t some = count * (percent == 0 ? 100 : percent) / 100;
-    return some == 0 ? 1 : some;
-}
 
 /* Runs what must succeed and shows why it did not. */
 #define OK(call)                                                                                   \

@@ -5,6 +5,7 @@
 #include "core/tracker.h"
 #include "engine/tuning.h"
 #include "unit/core/referee.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -528,8 +529,7 @@ static void the_least_and_the_greatest_value_of_each_are_valid(void **state)
 static void settings_that_agree_make_valid_parts(void **state)
 {
     (void)state;
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    int rounds = 4000 * (scale == NULL ? 100 : (int)strtol(scale, NULL, 10)) / 100;
+    const int rounds = (int)scaled(4000);
     int tried = 0;
     for (int seed = 0; seed < rounds; seed++) {
         tide_rng rng = tide_rng_seeded((uint64_t)seed);

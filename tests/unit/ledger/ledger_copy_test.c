@@ -4,6 +4,8 @@
  * PostgreSQL in between where there is one (TIDE_TEST_POSTGRES), and stopped at every
  * batch; then each promise of ledger/copy/copy.h by example. */
 #include "base/check.h"
+
+#include "base/hash.h"
 #include "ledger/copy/inside.h"
 #include "support/full_ledger.h"
 
@@ -226,10 +228,10 @@ static tide_status open_as(struct stage *stage, const char *path, bool read_only
 static uint64_t file_sum(const char *path)
 {
     FILE *file = fopen(path, "rb");
-    uint64_t sum = UINT64_C(1469598103934665603);
+    uint64_t sum = TIDE_HASH_START;
     assert_non_null(file);
     for (int c; (c = getc(file)) != EOF;)
-        sum = (sum ^ (uint64_t)c) * UINT64_C(1099511628211);
+        sum = tide_hash_byte(sum, (uint8_t)c);
     assert_int_equal(fclose(file), 0);
     return sum;
 }

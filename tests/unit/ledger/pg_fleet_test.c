@@ -7,6 +7,7 @@
 #include "ledger/ledger.h"
 #include "base/rng.h"
 #include "support/pg_test.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -544,8 +545,7 @@ static void shares_never_exceed_the_limit_in_any_window(void **state)
 {
     struct fleet *f = *state;
     uint64_t seed = 20261115;
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    int steps = 30 * (scale == NULL ? 100 : (int)strtol(scale, NULL, 10));
+    const int steps = (int)scaled(3000);
     struct holder *holders = calloc(HOLDERS, sizeof holders[0]);
     uint64_t now = NOW;
     uint64_t most = 0;

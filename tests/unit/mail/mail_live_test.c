@@ -3,6 +3,7 @@
 #include "mail/commands/live.h"
 
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,9 +167,7 @@ static uint64_t any_number(tide_rng *rng)
 static void whatever_the_numbers_it_fits(void **state)
 {
     (void)state;
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    const unsigned rounds =
-        20000 * (scale == NULL ? 100 : (unsigned)strtoul(scale, NULL, 10)) / 100;
+    const unsigned rounds = (unsigned)scaled(20000);
     tide_rng rng = tide_rng_seeded(7);
     for (unsigned i = 0; i < rounds; i++) {
         struct mail_live live[3];

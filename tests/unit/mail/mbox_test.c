@@ -2,6 +2,7 @@
 #include "mail/files/mbox.h"
 
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,13 +13,6 @@
 #include <cmocka.h>
 
 #define DATE "Mon Jan  5 10:00:00 2026"
-
-static unsigned scaled(unsigned count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    const unsigned share = percent == NULL ? 100 : (unsigned)strtoul(percent, NULL, 10);
-    return count * share / 100 + 1;
-}
 
 /* ---- a file in memory ---- */
 
@@ -200,7 +194,7 @@ static void what_we_write_comes_back_byte_for_byte(void **state)
 {
     (void)state;
     enum { COUNT = 8 };
-    const unsigned rounds = scaled(4000);
+    const unsigned rounds = (unsigned)scaled(4000);
     for (unsigned seed = 0; seed < rounds; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         tide_buf raws[COUNT];

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "mail/mime/message.h"
 #include "mail/mime/check.h"
+#include "support/scale.h"
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -198,16 +199,6 @@ static inline void encode_base64(const char *bytes, size_t count, char *out)
             *out++ = i + j <= count ? digits[three >> (18 - 6 * j) & 63] : '=';
     }
     *out = '\0';
-}
-
-/* Iterations of a random test, scaled by TIDE_TEST_SCALE percent. */
-static inline size_t scaled(size_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = 100;
-    if (text != NULL)
-        (void)tide_text_to_u64(tide_text_of(text), &percent);
-    return (size_t)(count * percent / 100) + 1;
 }
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -15,15 +16,6 @@
 
 /* 2024-03-10T12:00:00Z */
 static const int64_t now_ms = 1710072000000;
-
-static unsigned scale(void)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = 100;
-    if (text != NULL)
-        (void)tide_text_to_u64(tide_text_of(text), &percent);
-    return (unsigned)percent;
-}
 
 /* ---- a tree as text ---- */
 
@@ -496,7 +488,7 @@ static void any_text_is_parsed_or_refused(void **state)
     tide_buf text;
     tide_buf_init(&text, tide_mem_heap(), 1 << 20);
     size_t accepted = 0;
-    const size_t rounds = 4000u * scale();
+    const size_t rounds = scaled(400000);
     for (size_t round = 0; round < rounds; round++) {
         tide_buf_clear(&text);
         const size_t count = tide_rng_below(&rng, 12);

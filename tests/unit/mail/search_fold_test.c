@@ -3,6 +3,7 @@
 #include "mail/search/search.h"
 #include "base/json.h"
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -104,11 +105,8 @@ static void assert_only_spaces_added(tide_text text, tide_text folded)
 static void folding_only_adds_spaces_and_is_done_once(void **state)
 {
     (void)state;
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = 100;
-    if (scale != NULL)
-        (void)tide_text_to_u64(tide_text_of(scale), &percent);
-    for (uint64_t seed = 1; seed <= 500 * percent / 100 + 1; seed++) {
+    const uint64_t seeds = scaled(500);
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
         tide_rng rng = tide_rng_seeded(seed);
         static char text[20000];
         size_t bytes = 0, count = (size_t)tide_rng_below(&rng, 4000);

@@ -10,6 +10,7 @@
 #include "net/secrets.h"
 #include "sim.h"
 #include "tidemark_inside.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -349,15 +350,6 @@ static void finish(struct fixture *f)
 }
 
 /* ---- the tests ---- */
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = 100;
-    if (text != NULL)
-        (void)tide_text_to_u64(tide_text_of(text), &percent);
-    return count * percent / 100 + 1;
-}
 
 static const struct tide_sim_net_options faithful = {.latency_us_max = 20000};
 

@@ -3,6 +3,7 @@
 #include "net/judge_google.h"
 #include "base/clocktext.h"
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -488,10 +489,9 @@ static void whatever_comes_the_verdict_is_bounded_and_careful(void **state)
                                          "\\u0000",
                                          " "};
     const uint64_t seed = 20260911;
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    const long rounds = 300000L * (scale == NULL ? 100 : strtol(scale, NULL, 10)) / 100;
+    const uint64_t rounds = scaled(300000);
     tide_rng rng = tide_rng_seeded(seed);
-    for (long round = 0; round < rounds; round++) {
+    for (uint64_t round = 0; round < rounds; round++) {
         char body[512];
         size_t bytes = 0;
         const uint64_t count = tide_rng_below(&rng, 16);

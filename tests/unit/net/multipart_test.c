@@ -6,6 +6,7 @@
  * cuts and compared with what went in. */
 #include "base/rng.h"
 #include "net/batch/multipart.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -57,13 +58,6 @@ static tide_status on_end(void *arg, bool whole)
     seen->parts[seen->count - 1].ended = true;
     seen->parts[seen->count - 1].whole = whole;
     return TIDE_OK;
-}
-
-static size_t scaled(size_t count)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    const size_t percent = text == NULL ? 100 : (size_t)strtoul(text, NULL, 10);
-    return count * (percent == 0 ? 100 : percent) / 100 + 1;
 }
 
 static tide_status read_all(const char *type, tide_text text, tide_rng *rng, struct seen *seen)

@@ -11,6 +11,7 @@
 #include "net/oauth/inside.h"
 #include "sim.h"
 #include "sim_cloud.h"
+#include "support/scale.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,13 +29,6 @@
 #define ORIGIN    "http://provider"
 #define MINUTE_MS UINT64_C(60000)
 #define HOUR_MS   UINT64_C(3600000)
-
-static inline long scaled(long count)
-{
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    const long rounds = count * (scale == NULL ? 100 : strtol(scale, NULL, 10)) / 100;
-    return rounds < 1 ? 1 : rounds;
-}
 
 /* ---- what must never be shown (O4) ---- */
 

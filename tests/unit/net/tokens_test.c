@@ -425,7 +425,7 @@ static void ask_together(struct stage *stage, tide_tokens *tokens, struct asker 
 static void however_many_ask_there_is_one_refresh(void **state)
 {
     (void)state;
-    const long seeds = scaled(150);
+    const long seeds = (long)scaled(150);
     for (long seed = 1; seed <= seeds; seed++) {
         struct stage stage;
         struct asker askers[THREADS];
@@ -473,7 +473,7 @@ static void however_many_ask_there_is_one_refresh(void **state)
 static void a_canceled_refresh_is_taken_over(void **state)
 {
     (void)state;
-    const long seeds = scaled(150);
+    const long seeds = (long)scaled(150);
     unsigned taken_over = 0;
     for (long seed = 1; seed <= seeds; seed++) {
         struct stage stage;
@@ -498,7 +498,7 @@ static void a_canceled_refresh_is_taken_over(void **state)
 static void in_bad_weather_every_answer_is_one_that_was_promised(void **state)
 {
     (void)state;
-    const long seeds = scaled(150);
+    const long seeds = (long)scaled(150);
     for (long seed = 1; seed <= seeds; seed++) {
         struct stage stage;
         struct asker askers[THREADS];
@@ -583,7 +583,7 @@ static void real_threads_share_one_refresh(void **state)
         assert_int_equal(real.refreshes, round);
     }
     for (size_t i = 0; i < RACERS; i++) {
-        racers[i] = (struct racer){.tokens = tokens, .rounds = scaled(64)};
+        racers[i] = (struct racer){.tokens = tokens, .rounds = (long)scaled(64)};
         assert_int_equal(
             tide_world_thread(real.world, "racer", racer_run, &racers[i], &threads[i], NULL),
             TIDE_OK);

@@ -4,6 +4,7 @@
 #include "base/rng.h"
 #include "settings/settings.h"
 #include "settings/url.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -13,12 +14,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-static long scaled(long count)
-{
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    return count * (scale == NULL ? 100 : strtol(scale, NULL, 10)) / 100;
-}
 
 static tide_settings *settings_of(tide_mem *mem)
 {
@@ -338,7 +333,7 @@ static void random_files_are_accepted_or_refused_whole(void **state)
                                          "5m",      "\t", "---", "...", "\xff",  ","};
     uint64_t seed = 20260504;
     tide_rng rng = tide_rng_seeded(seed);
-    for (long round = scaled(20000); round > 0; round--) {
+    for (long round = (long)scaled(20000); round > 0; round--) {
         char yaml[256];
         size_t bytes = 0;
         for (uint64_t n = tide_rng_below(&rng, 20); n > 0; n--) {
@@ -381,7 +376,7 @@ static void times_durations_and_sizes_survive_print_and_parse(void **state)
     (void)state;
     uint64_t seed = 77;
     tide_rng rng = tide_rng_seeded(seed);
-    for (long round = scaled(1000000); round > 0; round--) {
+    for (long round = (long)scaled(1000000); round > 0; round--) {
         char text[TIDE_TIME_TEXT_BYTES];
         uint64_t back = 0;
         uint64_t time_ms = 1 + tide_rng_below(&rng, 253402300799999ull);

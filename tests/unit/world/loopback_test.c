@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -306,8 +307,7 @@ static void whatever_is_sent_only_a_get_of_ours_has_a_target(void **state)
                                          "X: y\r\n",
                                          "\xff"};
     const uint64_t seed = 8;
-    const char *scale = getenv("TIDE_TEST_SCALE");
-    const long rounds = 1000000L * (scale == NULL ? 100 : strtol(scale, NULL, 10)) / 100;
+    const long rounds = (long)scaled(1000000);
     tide_rng rng = tide_rng_seeded(seed);
     long taken = 0;
     for (long round = 0; round < rounds; round++) {

@@ -1,10 +1,5 @@
 #include "governor_fixture.h"
-
-uint64_t scaled(uint64_t count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    return percent == NULL ? count : count * strtoull(percent, NULL, 10) / 100 + 1;
-}
+#include "support/scale.h"
 
 tide_governor *governor_of(const struct tide_governor_profile *profile, uint64_t now_ms)
 {

@@ -5,13 +5,12 @@
 #include "base/check.h"
 #include "core/governor/governor.h"
 #include "support/groups.h"
+#include "support/scale.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* TIDE_TEST_SCALE percent of a count, and at least 1. */
-uint64_t scaled(uint64_t count);
 tide_governor *governor_of(const struct tide_governor_profile *profile, uint64_t now_ms);
 void save_now(tide_governor *governor, uint64_t now_ms);
 struct tide_governor_view view_of(const tide_governor *governor, uint64_t now_ms);

@@ -1,15 +1,6 @@
 #include "archive_fixture.h"
 #include "support/temp_dir.h"
-
-uint64_t scaled(uint64_t count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    uint64_t scale = 100;
-    if (percent != NULL && !tide_text_to_u64(tide_text_of(percent), &scale))
-        scale = 100;
-    uint64_t result = count * scale / 100;
-    return result < 1 ? 1 : result;
-}
+#include "support/scale.h"
 
 int set_up(void **state)
 {

@@ -10,6 +10,7 @@
 #include "support/groups.h"
 
 #include "base/rng.h"
+#include "support/scale.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,9 +22,6 @@
 
 static const int64_t year_2019 = 1546300800000;
 static const int64_t year_2020 = 1577836800000;
-
-/* So many, as TIDE_TEST_SCALE has it; at least one. */
-uint64_t scaled(uint64_t count);
 
 /* ---- an archive ---- */
 

@@ -1,6 +1,8 @@
 /* The corpus of nasty mail, where it is found. */
 #include "archive_fixture.h"
 
+#include "base/hash.h"
+
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -26,9 +28,7 @@ static uint64_t put_files(struct fixture *f, const char *dir, bool check)
         tide_buf_init(&raw, tide_mem_heap(), 64 << 20);
         OK(tide_file_read(f->world, path, 64 << 20, &raw, &f->err));
         char id[40];
-        uint64_t hash = 1469598103934665603u;
-        for (const char *at = path; *at != '\0'; at++)
-            hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+        const uint64_t hash = tide_hash(TIDE_HASH_START, tide_text_of(path));
         (void)snprintf(id, sizeof id, "%016" PRIx64, hash);
         struct tide_incoming incoming =
             mail(id, year_2019 + (int64_t)(hash % 31536000000), tide_buf_text(&raw));

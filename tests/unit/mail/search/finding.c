@@ -1,20 +1,12 @@
 /* S1: what is found is what matching every message finds, naively. */
 #include "search_fixture.h"
+#include "support/scale.h"
 
 enum {
     MAILS = 420,
     UNINDEXED = 12, /* stored last, and not indexed */
     NODES_MAX = 64,
 };
-
-static uint64_t scaled(uint64_t count)
-{
-    const char *percent = getenv("TIDE_TEST_SCALE");
-    uint64_t scale = 100;
-    if (percent != NULL && !tide_text_to_u64(tide_text_of(percent), &scale))
-        scale = 100;
-    return count * scale / 100 + 1;
-}
 
 /* ---- queries, naively ---- */
 

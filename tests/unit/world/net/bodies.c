@@ -8,7 +8,7 @@
 static void a_slow_sink_holds_at_most_the_ring(void **state)
 {
     struct fixture *fixture = *state;
-    const uint64_t bytes = (64u << 20) * scale() / 100;
+    const uint64_t bytes = scaled(64u << 20);
     char path[64];
     (void)snprintf(path, sizeof path, "/huge?bytes=%llu", (unsigned long long)bytes);
     struct tide_response response;

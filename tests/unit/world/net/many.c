@@ -81,7 +81,7 @@ static void callers_run(struct fixture *fixture, tide_byte_budget *budget, const
 static void callers_on_many_threads_get_their_own_answers(void **state)
 {
     struct fixture *fixture = *state;
-    const int rounds = (int)(200 * scale() / 100);
+    const int rounds = (int)scaled(200);
     callers_run(fixture, NULL, "/plain?bytes=70000", 70000, rounds, true);
     assert_int_equal(test_http_requests(fixture->server), (uint64_t)rounds * CALLERS);
     assert_true(test_http_connections(fixture->server) <= CALLERS);

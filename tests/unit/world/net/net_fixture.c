@@ -1,12 +1,5 @@
 #include "net_fixture.h"
 
-uint64_t scale(void)
-{
-    const char *text = getenv("TIDE_TEST_SCALE");
-    uint64_t percent = text == NULL ? 100 : strtoull(text, NULL, 10);
-    return percent == 0 ? 100 : percent;
-}
-
 int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof *fixture);

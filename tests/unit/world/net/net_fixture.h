@@ -12,6 +12,7 @@
 #include "world/world.h"
 
 #include "base/limits.h"
+#include "support/scale.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +29,6 @@ int set_up(void **state);
 int tear_down(void **state);
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-/* TIDE_TEST_SCALE, in percent. */
-uint64_t scale(void);
 tide_status fetch(struct fixture *fixture, const char *method, const char *url,
                   struct tide_response *response, tide_error *err);
 /* These bytes are the server's pattern from `from` on. */
