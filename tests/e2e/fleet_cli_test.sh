@@ -94,7 +94,7 @@ on 0 ledger migrate; says "tables of"
 on 0 ledger migrate --json; holds '.ledger | startswith("postgres://")'
 on 1 ledger migrate --role there_is_none; complains "CREATE ROLE"
 sql "CREATE ROLE stranger LOGIN; CREATE ROLE hand LOGIN PASSWORD 'right'"
-on 0 ledger migrate --role hand; says "role hand may work"
+on 0 ledger migrate --role hand; says "role hand has the rights"
 # It makes no table, so mail's and console's are there already.
 [ "$(sql "SELECT count(*) FROM pg_tables WHERE schemaname = 'tidemark' AND tablename IN ('mail_account', 'mail_manifest', 'console_site')")" = 3 ] ||
     fail "migrate did not make the tables of mail and console"
@@ -145,7 +145,7 @@ on 1 account halt no@example.com; complains "account list"
 on 0 jobs retry 2; says "retrying 1 job"; [[ "$out" != *"no engine"* ]] || fail "it speaks of an engine"
 on 0 jobs cancel 2; says "canceled 1 job"
 on 0 jobs show 7 --json; holds '.job | has("run_by")'
-on 0 jobs cancel 7; says "1 running job is told to stop"
+on 0 jobs cancel 7; says "1 running job is asked to stop"
 on 0 jobs cancel 7 --json; holds '.running == [7]' # the wish is kept for whoever runs it
 on 0 jobs accept 5; says "accepted 1 job"
 on 0 bad retry item-1; says "retrying 1 item"

@@ -39,7 +39,7 @@ t log --run "${run:0:8}" --json | jq -e --arg run "$run" '.lines | all(.run == $
 t log --account "$user" --json | jq -e --arg user "$user" '.lines | all(.account == $user)' >/dev/null ||
     fail "--account"
 t log --level loud 2>"$dir/err"
-[ $? -eq 2 ] && grep -q 'there is no loud' "$dir/err" || fail "an odd level: $(cat "$dir/err")"
+[ $? -eq 2 ] && grep -q 'there is no level "loud"' "$dir/err" || fail "an odd level: $(cat "$dir/err")"
 
 # ---- lines that are no lines, and control bytes, are shown safely
 printf 'half a li' >>"$dir/home/tidemark.log"

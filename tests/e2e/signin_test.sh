@@ -34,7 +34,7 @@ export BROWSER=$dir/browser
 
 add() { t account add gmail "$user" --endpoint "$origin" "$@" >"$dir/out" 2>"$dir/err"; }
 add || fail "signing in with a browser: $(cat "$dir/err")"
-grep -q 'kept in the file' "$dir/out" || fail "where is it kept: $(cat "$dir/out")"
+grep -q 'stored in the file' "$dir/out" || fail "where is it kept: $(cat "$dir/out")"
 for _ in $(seq 100); do # the browser is its own process
     [ -s "$dir/visited" ] && break
     read -rt 0.05 <> <(:) || true
