@@ -94,7 +94,8 @@ struct tide_engine_options {
 
 /* Opens the state directory for this process alone.  TIDE_BUSY: another engine
  * has it, err names that one.  TIDE_NEWER, TIDE_CORRUPT, TIDE_INVALID: see err;
- * nothing was changed.  Jobs of a crashed predecessor go back at once (E1.7). */
+ * nothing was changed.  Jobs of a crashed predecessor go back at once (E1.7).
+ * Unless it returns TIDE_OK, *engine_out is NULL, which tide_engine_close() takes too. */
 tide_status tide_engine_open(const struct tide_engine_options *options, tide_engine **engine_out,
                              tide_error *err);
 /* Starts workers.  Kinds are defined before; accounts may come later. */
