@@ -3,12 +3,7 @@
 # `tidemark log` reads it, and totals outlive the process (E9.4, E6.4, M4).
 . "$(dirname "$0")/stage.sh"
 user=ada@example.com
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --quota off --mailbox "$user=30" \
-    --token tok-ada="$user")
-pid=$!
-follower=
-trap 'kill "$pid" $follower 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+start_cloud --seed 5 --mailbox "$user=30" --token tok-ada="$user"
 t() { timeout 100 "$tidemark" --home "$dir/home" "$@"; }
 
 t log >"$dir/out" || fail "a log before there is one"
@@ -62,6 +57,7 @@ done
 mkfifo "$dir/lines"
 "$tidemark" --home "$dir/home" log --follow --json --limit 1 >"$dir/lines" 2>/dev/null &
 follower=$!
+started+=("$follower")
 exec 4<"$dir/lines"
 read -rt 60 -u 4 _ || fail "the first line of --follow"
 t mail sync >/dev/null 2>&1 || fail "a sync beside --follow"
@@ -72,7 +68,6 @@ done
 [ -n "$seen" ] || fail "--follow missed the start of an engine"
 kill -INT "$follower"
 wait "$follower"
-follower=
 
 # ---- totals of all runs
 t jobs stats --json | jq -e '.accounts[0] | .account == "'$user'" and .calls >= 30' >/dev/null ||

@@ -8,7 +8,7 @@ start_cloud --seed 23 --mailbox ada@example.com=6 \
 begin_other() {
     local address=$1
     shift
-    exec 4< <(exec "$cloud" --listen "$address" --quiet --seed 24 --quota off --mailbox bob@example.com=5 \
+    exec 4< <(exec "$cloud" --listen "$address" --quiet --seed 24 --quota off --clock "$clock" --mailbox bob@example.com=5 \
         --token tok-bob=bob@example.com "$@")
     other=$!
     started+=("$other")
