@@ -24,6 +24,23 @@ t log | grep -q 'engine started' || fail "nothing for people"
 [ "$(stat -c %a "$dir/home/tidemark.log")" = 600 ] || fail "others may read it"
 grep -q tok-ada "$dir/home/tidemark.log" && fail "a token in the log"
 
+# ---- every command that runs an engine writes a run of its own
+engines() { t log --limit 10000 --json | jq '[.lines[] | select(.event == "engine started").run] | unique | length'; }
+writes() {
+    local before
+    before=$(engines)
+    ends 0 "$@"
+    [ "$(engines)" -eq $((before + 1)) ] || fail "tidemark $*: $before runs in the log, then $(engines)"
+}
+writes mail archive in:anywhere --limit 2 --mode trash --dry-run
+writes mail archive in:anywhere --limit 2 --mode trash --yes
+writes mail restore --manifest 1 --yes
+site=sc-domain:example.com
+start_cloud --seed 7 --clock "$(date +%s)000" --mailbox "$user=1" --token tok-ada="$user" --site "$site=$user,rows=3"
+t account add console "$site" --endpoint "$origin" --bearer tok-ada >/dev/null || fail "account add console"
+writes console backfill "$site" --days 2 --quiet
+writes console sync --quiet
+
 # ---- filters
 t mail sync >/dev/null 2>&1 || fail "the second sync"
 [ "$(t log --run "${run:0:8}" --json | jq '[.lines[].run] | unique | length')" = 1 ] || fail "--run"
