@@ -80,5 +80,11 @@ openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/key.pem" -out "$dir/cert
 begin_other 127.0.0.1:0 --tls "$dir/cert.pem,$dir/key.pem"
 ends 1 account add gmail bob@example.com --endpoint "$away" --bearer tok-bob
 grep -qi 'certificate' "$dir/err" && grep -q "${away#*//}" "$dir/err" || fail "a certificate: $(cat "$dir/err")"
+# ... also when it is no longer good for an account that is there
+sqlite3 "$dir/home/state.db" "UPDATE mail_account SET endpoint = '$away' WHERE email = 'bob@example.com'" || fail "sqlite3"
+ends 5 mail sync bob@example.com --timeout 3s
+grep -i "^bob@example.com: .*certificate" "$dir/out" | grep -q "${away#*//}" || fail "sync: $(cat "$dir/out")"
+ends 0 mail status bob@example.com
+grep -i 'failed.*certificate' "$dir/out" | grep -q "${away#*//}" || fail "status: $(cat "$dir/out")"
 
 exit "$((failed > 0))"
