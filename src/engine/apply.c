@@ -390,7 +390,7 @@ void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t no
     /* Jobs that end as fast as we write them are claimed ahead; long ones are
      * not, so that few are given back when the process dies. */
     if (engine->fleet != NULL && engine->fleet->rejoin)
-        tide_dispatch_put_back(engine, NULL, now_ms); /* our lease ran out meanwhile */
+        tide_dispatch_put_back_all(engine, now_ms); /* our lease ran out meanwhile */
     engine->ahead = batch->finishes_count <= 2 ? (uint32_t)batch->finishes_count
                                                : (uint32_t)batch->finishes_count * 2;
 }

@@ -388,10 +388,10 @@ tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_strea
  * under the lock by whoever changed something. */
 void tide_dispatch(tide_engine *engine, uint64_t now_ms);
 void tide_dispatcher_main(void *arg);
-/* Gives back what is claimed and does not run: of one account that may not run
- * now, or of all (NULL) at a stop. */
-void tide_dispatch_put_back(tide_engine *engine, const struct tide_account *account,
-                            uint64_t now_ms);
+/* Gives back what is claimed and does not run, in one pass over the window: of accounts that may
+ * not run now, or of all at a stop. */
+void tide_dispatch_put_back(tide_engine *engine, uint64_t now_ms);
+void tide_dispatch_put_back_all(tide_engine *engine, uint64_t now_ms);
 /* A job the ledger has pending: into the window if there is room. */
 void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms);
 void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
@@ -541,15 +541,18 @@ void tide_account_good_item(tide_engine *engine, struct tide_account *account, u
 void tide_account_badness_orders(tide_engine *engine, struct tide_account *account,
                                  uint64_t now_ms);
 
-/* The ledger's row as it is now: a new account, a pause, a halt; under the lock. */
+/* The ledger's row as it is now: a new account, a pause, a halt; under the lock.  The caller puts
+ * back what is claimed, once for all accounts. */
 tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *row,
                             uint64_t now_ms, tide_error *err);
 /* This process holds it from now on: its governor goes on from what the last one saved. */
 tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
                                uint64_t now_ms);
-/* And no longer; what is claimed of it is given back. */
+/* And no longer.  The caller then forgets the jobs of all such accounts and puts back what is
+ * claimed of them: once, not for each. */
 void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
-void tide_accounts_left(tide_engine *engine, uint64_t now_ms); /* none of them */
+void tide_accounts_forget(tide_engine *engine);
+void tide_accounts_left(tide_engine *engine, uint64_t now_ms); /* none is held any more */
 /* Fills the `jobs` of all accounts in one pass over the window: a pass for each account would hold
  * the lock for accounts x window. */
 void tide_accounts_count(tide_engine *engine);
