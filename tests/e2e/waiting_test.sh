@@ -25,14 +25,17 @@ t account add gmail ada@example.com --endpoint "$origin" --bearer tok-ada >/dev/
 t account add gmail bob@example.com --endpoint "$away" --bearer tok-bob >/dev/null || fail "add bob"
 t account list --json | jq -e '.accounts | all(.last_ok_unix_ms > 0 and .last_failure == null and .signed_in == "yes")' >/dev/null ||
     fail "just added: $(t account list --json)"
-ends 0 mail sync bob@example.com --quiet
+ends 0 mail sync --quiet
 ends 2 mail sync --timeout soon
 end_other
+printf 'From: x@example.org\r\nSubject: new\r\n\r\nx\r\n' | curl -sSf -o /dev/null -H 'Content-Type: message/rfc822' \
+    --data-binary @- "$origin/_cloud/mail?user=ada@example.com" || fail deliver
 
 # ---- the others finish, the time is kept, and the line names host and reason
-ends 5 mail sync --json --timeout 3s
+ends 5 mail sync --json --timeout 6s
 jq -e '.timed_out and ([.accounts[] | {(.account): .outcome}] | add) == {"ada@example.com":"done","bob@example.com":"unfinished"}' \
     "$dir/out" >/dev/null || fail "outcomes: $(cat "$dir/out")"
+jq -e '.accounts[] | select(.account == "ada@example.com").stored == 7' "$dir/out" >/dev/null || fail "ada's mail: $(cat "$dir/out")"
 jq -e --arg h "$host" '.accounts[] | select(.account == "bob@example.com") | .reason | contains($h) and test("connect"; "i")' \
     "$dir/out" >/dev/null || fail "its reason: $(cat "$dir/out")"
 jq -es --arg h "$host" 'map(select(.account == "bob@example.com" and .note != null and (.note | test("next try in") and contains($h)))) | length > 0' \
