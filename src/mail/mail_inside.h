@@ -106,6 +106,16 @@ tide_handler tide_mail_gate_run; /* context: the tide_mail_gate */
 /* How every handler ends: a refused sign-in is noted for whoever is watching. */
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err);
 
+enum {
+    TIDE_MAIL_WAIT_PACE_MS = 1000,    /* of many accounts at once: their workers wait */
+    TIDE_MAIL_WAIT_WINDOW_MS = 65000, /* a minute of quota, and its grains */
+};
+/* For a handler that makes several calls and begins with the first one whenever it comes back:
+ * waits for units inside the handler, because the first calls would spend what the last one
+ * waited for (E4.3a).  true: make the call again.  false: it was made, the job is canceled, or
+ * there are no units for longer than `patience_ms`: return `rc`. */
+bool tide_mail_wait(tide_job *job, tide_status rc, uint32_t patience_ms);
+
 /* What the archive says when it does not take a message: a broken or locked file is the
  * account's trouble, which waits for it, and never the message's (E6.2). */
 tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err);
