@@ -4,7 +4,7 @@
 # E4.3a).  Calls are counted, not seconds.
 . "$(dirname "$0")/stage.sh"
 user=ada@example.com
-start_cloud --seed 12 --mailbox "$user=3" --token tok="$user"
+start_cloud --seed 12 --mailbox "$user=0" --token tok="$user"
 api=$origin/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer tok' -H 'Content-Type: application/json' "$@"; }
 calls() { curl -sSf "$origin/_cloud/stats" | jq ".users.\"$user\".methods.\"gmail.users.$1\".calls // 0"; }
@@ -17,6 +17,10 @@ more() {
 }
 
 t account add gmail "$user" --endpoint "$origin" --bearer tok >"$dir/out" || fail "account add"
+for i in 1 2 3 4; do
+    printf 'From: b@example.org\r\nMessage-ID: <%s@example.org>\r\nSubject: boats\r\n\r\n%s\r\n' "$i" "$i" |
+        curl -sSf -o /dev/null -H 'Content-Type: message/rfc822' --data-binary @- "$origin/_cloud/mail?user=$user" || fail "deliver"
+done
 label=$(ask -X POST -d '{"name":"Boats"}' "$api/labels" | jq -r .id)
 ids=$(ask "$api/messages?includeSpamTrash=true" | jq -c '[.messages[].id]')
 ask -X POST -d "{\"ids\":$ids,\"addLabelIds\":[\"$label\"]}" "$api/messages/batchModify" || fail "label"
@@ -28,16 +32,19 @@ ask -X DELETE "$api/labels/$label" || fail "delete a label"
 paced mail sync --quiet
 gets=$(calls messages.get) inserts=$(calls messages.insert) labels=$(calls labels.list)
 paced mail restore in:anywhere --yes
-more messages.get "$gets" 6
-more messages.insert "$inserts" 3
+more messages.get "$gets" 8
+more messages.insert "$inserts" 4
 more labels.list "$labels" 4
-[ "$(ask "$api/messages?includeSpamTrash=true" | jq '.messages | length')" -eq 3 ] || fail "not all came back: $(cat "$dir/out")"
+[ "$(ask "$api/messages?includeSpamTrash=true" | jq '.messages | length')" -eq 4 ] || fail "not all came back: $(cat "$dir/out")"
 
-# ---- moved to the trash: one change of all of them, and one listing that shows it
+# ---- moved to the trash, with two sets of labels: for each one change and one listing that shows it
+ids=$(ask "$api/messages" | jq -c '[.messages[].id]')
+ask -X POST -d "{\"ids\":$(jq -c .[:2] <<<"$ids"),\"addLabelIds\":[\"STARRED\"]}" "$api/messages/batchModify" || fail "star"
+paced mail sync --quiet
 paced mail archive in:anywhere --mode trash --yes
 changes=$(calls messages.batchModify) lists=$(calls messages.list)
 paced mail restore --manifest "$(t mail manifest --json | jq '[.manifests[].manifest] | max')" --yes
-more messages.batchModify "$changes" 1
+more messages.batchModify "$changes" 2
 more messages.list "$lists" 2
-[ "$(ask "$api/messages" | jq '.messages | length')" -eq 3 ] || fail "not all left the trash: $(cat "$dir/out")"
+[ "$(ask "$api/messages" | jq '.messages | length')" -eq 4 ] || fail "not all left the trash: $(cat "$dir/out")"
 exit "$failed"
