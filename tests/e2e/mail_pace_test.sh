@@ -9,7 +9,7 @@ api=$origin/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer tok' -H 'Content-Type: application/json' "$@"; }
 calls() { curl -sSf "$origin/_cloud/stats" | jq ".users.\"$user\".methods.\"gmail.users.$1\".calls // 0"; }
 # With Gmail's quota, as users have it: 100 units a second, and nearly none at the start.
-paced() { timeout 20 "$tidemark" --home "$dir/home" "$@" >"$dir/out" 2>&1 || fail "$*: $(cat "$dir/out")"; }
+paced() { timeout 60 "$tidemark" --home "$dir/home" "$@" >"$dir/out" 2>&1 || fail "$*: $(cat "$dir/out")"; }
 # more METHOD BEFORE MAX: so many calls more than before at most.
 more() {
     local count=$(($(calls "$1") - $2))
