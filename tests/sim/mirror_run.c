@@ -327,7 +327,7 @@ static void live_to_the_end(struct mirror *mirror)
     mirror_check_end(mirror);
 }
 
-enum { STEPS_MAX = 2000000 }; /* C11; the longest of 150 worlds took 133,000 */
+enum { STEPS_MAX = 2000000 }; /* C12; the longest of 150 worlds took 133,000 */
 
 struct mirror_totals mirror_run(const struct mirror_plan *plan)
 {
@@ -340,7 +340,7 @@ struct mirror_totals mirror_run(const struct mirror_plan *plan)
     totals.simulated_us = tide_world_now_us(mirror->world) - start_us;
     totals.steps = tide_sim_stats(mirror->sim).steps;
     if (totals.steps > STEPS_MAX)
-        tide_sim_fail(mirror->sim, "C11: %" PRIu64 " steps: a thread spins", totals.steps);
+        tide_sim_fail(mirror->sim, "C12: %" PRIu64 " steps: a thread spins", totals.steps);
     totals.crashes = tide_sim_stats(mirror->sim).crashes;
     totals.calls = tide_sim_net_stats(mirror->sim).calls;
     totals.strict_quotas = plan->strict_quota;
