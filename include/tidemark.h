@@ -106,7 +106,8 @@ struct tide_engine_options {
 };
 
 /* Opens the state directory for this process alone.  Jobs that a crashed engine left running
- * become pending again (E1.7).
+ * become pending again (E1.7).  Unless it returns TIDE_OK, *engine_out is NULL, which
+ * tide_engine_close() takes too.
  *   TIDE_BUSY       another engine has the directory, err names it; or a copy into this ledger
  *                   has not ended
  *   TIDE_INVALID    an option or a setting is wrong, or this is not a ledger; nothing was changed

@@ -101,11 +101,17 @@ void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, ui
         engine->stuff_to_claim = true;
 }
 
+/* Nothing of it may start. */
+static bool account_stands(const struct tide_account *account)
+{
+    return account != NULL && (account->paused || account->halted || !account->held ||
+                               account->leaving || account->unwanted);
+}
+
 void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
 {
     uint32_t admitted = 0;
-    if (!account->paused && !account->halted && account->held && !account->leaving &&
-        !account->unwanted)
+    if (!account_stands(account))
         admitted = tide_governor_jobs_max(account->governor, now_ms);
     (void)tide_lanes_admit(engine->lanes, account->id, admitted);
     if (admitted > 0 && admitted != account->admitted)
@@ -124,7 +130,8 @@ static bool is_held(const struct tide_tracked *tracked)
 }
 
 struct held_list {
-    const struct tide_account *account; /* NULL: of all */
+    tide_engine *engine;
+    bool all; /* not only those of accounts that stand */
     uint64_t ids[256];
     size_t count;
 };
@@ -132,15 +139,15 @@ struct held_list {
 static bool collect_held(const struct tide_tracked *tracked, void *arg)
 {
     struct held_list *list = arg;
-    if (is_held(tracked) && (list->account == NULL || list->account->id == tracked->brief.account))
+    if (is_held(tracked) &&
+        (list->all || account_stands(tide_engine_account_of(list->engine, tracked->brief.account))))
         list->ids[list->count++] = tracked->brief.id;
     return list->count < sizeof list->ids / sizeof list->ids[0];
 }
 
-void tide_dispatch_put_back(tide_engine *engine, const struct tide_account *account,
-                            uint64_t now_ms)
+static void put_back(tide_engine *engine, bool all, uint64_t now_ms)
 {
-    struct held_list list = {.account = account};
+    struct held_list list = {.engine = engine, .all = all};
     do {
         list.count = 0;
         tide_tracker_each(engine->tracker, collect_held, &list);
@@ -149,6 +156,16 @@ void tide_dispatch_put_back(tide_engine *engine, const struct tide_account *acco
             tide_job_put_back(tracked->body, TIDE_ROW_PENDING, TIDE_STOPPED, now_ms);
         }
     } while (list.count > 0);
+}
+
+void tide_dispatch_put_back(tide_engine *engine, uint64_t now_ms)
+{
+    put_back(engine, /* all= */ false, now_ms);
+}
+
+void tide_dispatch_put_back_all(tide_engine *engine, uint64_t now_ms)
+{
+    put_back(engine, /* all= */ true, now_ms);
 }
 
 static bool anything_runs(const tide_engine *engine)
@@ -161,7 +178,7 @@ static bool anything_runs(const tide_engine *engine)
 
 static void stop_step(tide_engine *engine, uint64_t now_ms)
 {
-    tide_dispatch_put_back(engine, /* account= */ NULL, now_ms);
+    tide_dispatch_put_back_all(engine, now_ms);
     if (engine->phase == TIDE_PHASE_GRACE && now_ms >= engine->stop_at_ms) {
         engine->phase = TIDE_PHASE_CANCEL;
         for (uint32_t i = 0; i < engine->workers_count; i++)

@@ -292,11 +292,13 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
     tide_map_init(&engine->account_index, engine->mem);
     tide_map_init(&engine->stream_index, engine->mem);
     tide_map_init(&engine->died_often, engine->mem);
-    tide_status rc = tide_lock_new(world, &engine->lock);
+    tide_status rc = TIDE_OK;
     tide_cond **conds[] = {&engine->work, &engine->write, &engine->pump, &engine->news,
                            &engine->keeper};
     for (size_t i = 0; rc == TIDE_OK && i < sizeof conds / sizeof conds[0]; i++)
         rc = tide_cond_new(world, conds[i]);
+    if (rc == TIDE_OK) /* after the conditions: tide_engine_close() stops what has a lock */
+        rc = tide_lock_new(world, &engine->lock);
     if (rc == TIDE_OK)
         rc = tide_tracker_new(window, engine->mem, &engine->tracker);
     if (rc == TIDE_OK)
@@ -317,24 +319,40 @@ static tide_status make_parts(tide_engine *engine, uint32_t workers, tide_error 
     return TIDE_OK;
 }
 
+/* The world first: everything that an engine needs to be closed is there from its first line. */
+static tide_status new_engine(const struct tide_engine_options *options, tide_engine **engine_out,
+                              tide_error *err)
+{
+    tide_mem *mem = tide_mem_heap();
+    tide_world *world = options->world;
+    if (world == NULL) {
+        tide_status rc = tide_world_real_new(mem, &world, err);
+        if (rc != TIDE_OK)
+            return rc;
+    }
+    tide_engine *engine = tide_mem_new(mem, sizeof *engine);
+    if (engine == NULL) {
+        if (options->world == NULL)
+            tide_world_real_free(world);
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the engine");
+    }
+    engine->mem = mem;
+    engine->world = world;
+    engine->world_owned = options->world == NULL;
+    engine->may_take = options->may_take;
+    engine->may_take_arg = options->may_take_arg;
+    *engine_out = engine;
+    return TIDE_OK;
+}
+
 tide_status tide_engine_open(const struct tide_engine_options *options, tide_engine **engine_out,
                              tide_error *err)
 {
+    tide_engine *engine = NULL;
+    *engine_out = NULL;
     tide_status rc = tide_options_check(options, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_mem *mem = tide_mem_heap();
-    tide_engine *engine = tide_mem_new(mem, sizeof *engine);
-    if (engine == NULL)
-        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the engine");
-    engine->mem = mem;
-    engine->world = options->world;
-    engine->may_take = options->may_take;
-    engine->may_take_arg = options->may_take_arg;
-    if (engine->world == NULL) {
-        rc = tide_world_real_new(mem, &engine->world, err);
-        engine->world_owned = rc == TIDE_OK;
-    }
+    if (rc == TIDE_OK)
+        rc = new_engine(options, &engine, err);
     if (rc == TIDE_OK)
         rc = tide_options_settings(engine, options, err);
     if (rc == TIDE_OK) {

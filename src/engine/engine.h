@@ -390,10 +390,10 @@ tide_status tide_engine_stream_load(tide_engine *engine, const struct tide_strea
  * under the lock by the thread that changed something. */
 void tide_dispatch(tide_engine *engine, uint64_t now_ms);
 void tide_dispatcher_main(void *arg);
-/* Puts back jobs that are claimed and do not run: those of one account that may not
- * run now, or all (NULL) at a stop or a lost lease. */
-void tide_dispatch_put_back(tide_engine *engine, const struct tide_account *account,
-                            uint64_t now_ms);
+/* Puts back jobs that are claimed and do not run, in one pass over the window: those of accounts
+ * that may not run now, or all at a stop or a lost lease. */
+void tide_dispatch_put_back(tide_engine *engine, uint64_t now_ms);
+void tide_dispatch_put_back_all(tide_engine *engine, uint64_t now_ms);
 /* Adds a job that is pending in the ledger to the window, if there is room. */
 void tide_dispatch_offer(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms);
 void tide_account_refresh(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
@@ -543,16 +543,19 @@ void tide_account_good_item(tide_engine *engine, struct tide_account *account, u
 void tide_account_badness_orders(tide_engine *engine, struct tide_account *account,
                                  uint64_t now_ms);
 
-/* Updates memory from the ledger's row: a new account, a pause, a halt; under the lock. */
+/* Updates memory from the ledger's row: a new account, a pause, a halt; under the lock.  The caller
+ * puts back claimed jobs afterwards, once for all accounts. */
 tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *row,
                             uint64_t now_ms, tide_error *err);
 /* The account is leased to this process from now on: its governor continues from what the last
  * process saved. */
 tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
                                uint64_t now_ms);
-/* The lease of one account, or of all, has ended; claimed jobs that do not run are put back. */
+/* The lease of one account has ended.  The caller then removes the jobs of all such accounts from
+ * the window and puts back their claimed jobs: once, not for each. */
 void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
-void tide_accounts_left(tide_engine *engine, uint64_t now_ms);
+void tide_accounts_forget(tide_engine *engine);
+void tide_accounts_left(tide_engine *engine, uint64_t now_ms); /* all leases have ended */
 /* Fills the `jobs` of all accounts in one pass over the window: a pass for each account would hold
  * the lock for accounts x window. */
 void tide_accounts_count(tide_engine *engine);

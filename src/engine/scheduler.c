@@ -224,8 +224,11 @@ uint64_t tide_schedule_look(tide_engine *engine, uint64_t now_ms)
 {
     uint64_t now_unix_ms = tide_world_now_unix_ms(engine->world);
     struct tide_firing firing;
-    while (engine->phase == TIDE_PHASE_RUN &&
-           tide_schedules_next(engine->schedules, now_unix_ms, &firing))
+    /* What is due while the engine stops waits for the next start; its time must not wake the
+     * dispatcher, which would spin until the last handler has returned. */
+    if (engine->phase != TIDE_PHASE_RUN)
+        return TIDE_NEVER;
+    while (tide_schedules_next(engine->schedules, now_unix_ms, &firing))
         fire(engine, &firing);
     uint64_t at_unix_ms = tide_schedules_wake_at_unix_ms(engine->schedules);
     if (at_unix_ms == UINT64_MAX)

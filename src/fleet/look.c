@@ -510,7 +510,6 @@ static void give_up(tide_engine *engine, struct tide_account *account, bool shar
     account->leaving = true;
     account->offered_share = share;
     tide_alerting_save(engine, account, now_ms); /* for the next holder */
-    tide_dispatch_put_back(engine, account, now_ms);
     tide_account_refresh(engine, account, now_ms);
 }
 
@@ -582,10 +581,12 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         tide_control_cancel_claimed(engine, look->cancels[i], now_ms);
     for (size_t i = 0; i < look->accounts_count; i++)
         apply_account(look, &look->accounts[i], now_ms);
+    tide_accounts_forget(engine);
     tide_accounts_count(engine);
     for (size_t i = 0; i < look->accounts_count; i++)
         offer(look, &look->accounts[i], now_ms);
     share(look, now_ms);
+    tide_dispatch_put_back(engine, now_ms); /* of those that go, or were paused or halted */
     tide_fleet_free_work(fleet);
     engine->stuff_to_claim = true;
     fleet->ask_put_off = look->put_off;

@@ -106,6 +106,16 @@ tide_handler tide_mail_gate_run; /* context: the tide_mail_gate */
 /* Every handler returns through this: it records a refused sign-in for display. */
 tide_status tide_mail_ended(tide_mail *mail, tide_job *job, tide_status rc, const tide_error *err);
 
+enum {
+    TIDE_MAIL_WAIT_PACE_MS = 1000,    /* where many accounts may wait, each holding a worker */
+    TIDE_MAIL_WAIT_WINDOW_MS = 65000, /* a minute of quota and its rounding */
+};
+/* For a handler that makes several calls and starts with the first one at every attempt: waits for
+ * units inside the handler, because the first calls would spend what the last one waited for
+ * (E4.3a).  true: repeat the call.  false: it was made, the job is canceled, or there are no units
+ * for longer than `patience_ms`: return `rc`. */
+bool tide_mail_wait(tide_job *job, tide_status rc, uint32_t patience_ms);
+
 /* The status of a job when the archive refuses a message: a damaged or locked file pauses the
  * account and never counts against the message (E6.2). */
 tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err);

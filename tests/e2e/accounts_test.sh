@@ -49,8 +49,16 @@ grep -q 'account resume bob@example.com' "$dir/out" "$dir/err" || fail "what to 
 [ "$(stored ada) $(stored bob)" = "13 9" ] || fail "beside a halted account: $(stored ada) $(stored bob)"
 ends 1 mail sync bob@example.com --json
 jq -e '.accounts[0].outcome == "halted" and .accounts[0].reason == "on holiday"' "$dir/out" >/dev/null || fail "outcome: $(cat "$dir/out")"
-t account resume bob@example.com >/dev/null || fail resume
+# ... and status says so whatever the last run came to, and how to go on
+says_halted() {
+    t mail status bob@example.com >"$dir/out" || fail "status"
+    grep -q '^  halted .*on holiday.*account resume bob@example.com' "$dir/out" || fail "$1: $(cat "$dir/out")"
+    t mail status bob@example.com --json | jq -e '.accounts[0] | .halted and .halt_reason == "on holiday" and (.paused | not)' >/dev/null || fail "$1: --json"
+}
+says_halted "with work left"
 t jobs cancel --account bob@example.com >/dev/null || fail cancel
+says_halted "with a canceled job"
+t account resume bob@example.com >/dev/null || fail resume
 ends 0 mail sync bob@example.com --quiet
 t mail status bob@example.com --json | jq -e '.accounts[0] | .last_run == "done" and .failed_jobs == 1' >/dev/null ||
     fail "a job that was canceled before the last run spoils it: $(t mail status bob@example.com --json)"
@@ -58,6 +66,8 @@ deliver bob three
 t jobs pause --account bob@example.com >/dev/null || fail pause
 ends 1 mail sync bob@example.com --quiet
 grep -q '^bob@example.com: .*paused' "$dir/out" || fail "bob's line: $(cat "$dir/out")"
+t mail status bob@example.com >"$dir/out" || fail "status"
+grep -q '^  paused .*jobs resume --account bob@example.com' "$dir/out" || fail "paused: $(cat "$dir/out")"
 t jobs resume --account bob@example.com >/dev/null || fail "resume jobs"
 ends 0 mail sync --quiet
 [ "$(stored bob)" -eq 11 ] || fail "after a resume: $(stored bob)"

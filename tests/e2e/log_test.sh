@@ -3,12 +3,7 @@
 # `tidemark log` reads it, and totals outlive the process (E9.4, E6.4, M4).
 . "$(dirname "$0")/stage.sh"
 user=ada@example.com
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 5 --quota off --mailbox "$user=30" \
-    --token tok-ada="$user")
-pid=$!
-follower=
-trap 'kill "$pid" $follower 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3
+start_cloud --seed 5 --mailbox "$user=30" --token tok-ada="$user"
 t() { timeout 100 "$tidemark" --home "$dir/home" "$@"; }
 
 t log >"$dir/out" || fail "a log before there is one"
@@ -28,6 +23,23 @@ job=$(t jobs list --json | jq '.jobs[0].id')
 t log | grep -q 'engine started' || fail "nothing for people"
 [ "$(stat -c %a "$dir/home/tidemark.log")" = 600 ] || fail "others may read it"
 grep -q tok-ada "$dir/home/tidemark.log" && fail "a token in the log"
+
+# ---- every command that runs an engine writes a run of its own
+engines() { t log --limit 10000 --json | jq '[.lines[] | select(.event == "engine started").run] | unique | length'; }
+writes() {
+    local before
+    before=$(engines)
+    ends 0 "$@"
+    [ "$(engines)" -eq $((before + 1)) ] || fail "tidemark $*: $before runs in the log, then $(engines)"
+}
+writes mail archive in:anywhere --limit 2 --mode trash --dry-run
+writes mail archive in:anywhere --limit 2 --mode trash --yes
+writes mail restore --manifest 1 --yes
+site=sc-domain:example.com
+start_cloud --seed 7 --clock "$(date +%s)000" --mailbox "$user=1" --token tok-ada="$user" --site "$site=$user,rows=3"
+t account add console "$site" --endpoint "$origin" --bearer tok-ada >/dev/null || fail "account add console"
+writes console backfill "$site" --days 2 --quiet
+writes console sync --quiet
 
 # ---- filters
 t mail sync >/dev/null 2>&1 || fail "the second sync"
@@ -62,6 +74,7 @@ done
 mkfifo "$dir/lines"
 "$tidemark" --home "$dir/home" log --follow --json --limit 1 >"$dir/lines" 2>/dev/null &
 follower=$!
+started+=("$follower")
 exec 4<"$dir/lines"
 read -rt 60 -u 4 _ || fail "the first line of --follow"
 t mail sync >/dev/null 2>&1 || fail "a sync beside --follow"
@@ -72,7 +85,6 @@ done
 [ -n "$seen" ] || fail "--follow missed the start of an engine"
 kill -INT "$follower"
 wait "$follower"
-follower=
 
 # ---- totals of all runs
 t jobs stats --json | jq -e '.accounts[0] | .account == "'$user'" and .calls >= 30' >/dev/null ||

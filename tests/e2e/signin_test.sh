@@ -15,7 +15,7 @@ fail() {
 }
 user=ada@example.com
 exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --auto-consent --token-life 3599 \
-    --mailbox "$user=12" --service-account "robot@project.example.com=$dir/key.json")
+    --mailbox "$user=12" --mailbox bob@example.com=3 --service-account "robot@project.example.com=$dir/key.json")
 pid=$!
 trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
 read -r _ origin <&3
@@ -26,13 +26,31 @@ tell() { curl -sSf -o "$dir/told" --data "$2" "$origin/_cloud/$1" || fail "telli
 cat >"$dir/browser" <<'EOF'
 #!/usr/bin/env bash
 here=$(dirname "$0")
-curl -sS -L --max-time 20 -o "$here/page" -w '%{url_effective} %{http_code}' "$1$(cat "$here/more")" >"$here/visited"
+url=$(sed -f "$here/choice" <<<"$1")$(cat "$here/more")
+curl -sS -L --max-time 20 -o "$here/page" -w '%{url_effective} %{http_code}' "$url" >"$here/visited"
 EOF
 chmod +x "$dir/browser"
 : >"$dir/more"
+: >"$dir/choice" # edits the link: a person may choose another mailbox on the page
 export BROWSER=$dir/browser
 
 add() { t account add gmail "$user" --endpoint "$origin" "$@" >"$dir/out" 2>"$dir/err"; }
+# as_bob: signs in to another mailbox than the one that is added; it must be refused.
+as_bob() {
+    echo 's/login_hint=[^&]*/login_hint=bob%40example.com/' >"$dir/choice"
+    add
+    local code=$?
+    : >"$dir/choice"
+    [ "$code" -eq 4 ] || fail "the mailbox of another ended with $code: $(cat "$dir/out" "$dir/err")"
+    grep -q "bob@example.com, not of $user" "$dir/err" || fail "whose mailbox: $(cat "$dir/err")"
+}
+
+# ---- the mailbox of another: nothing is added, nothing is kept
+as_bob
+t account list --json | jq -e '.accounts == []' >/dev/null || fail "it was added: $(t account list)"
+[ -z "$(find "$dir/home/secrets" -type f)" ] || fail "its sign-in was kept"
+rm -f "$dir/visited"
+
 add || fail "signing in with a browser: $(cat "$dir/err")"
 grep -q 'stored in the file' "$dir/out" || fail "where is it kept: $(cat "$dir/out")"
 for _ in $(seq 100); do # the browser is its own process
@@ -82,6 +100,12 @@ code=$?
 [ $code -eq 4 ] || fail "a sync without a sign-in ended with $code: $(cat "$dir/out" "$dir/err")"
 grep -q "tidemark account add gmail $user" "$dir/out" "$dir/err" || fail "no cure in: $(cat "$dir/out" "$dir/err")"
 leaks
+
+# ---- the mailbox of another does not replace a sign-in either
+cp "$secret" "$dir/kept"
+as_bob
+cmp -s "$secret" "$dir/kept" && [ "$(find "$dir/home/secrets" -type f)" = "$secret" ] || fail "the sign-in was replaced"
+rm "$dir/kept"
 
 # ---- no is no
 echo '&box_deny=true' >"$dir/more"

@@ -20,9 +20,11 @@ leave() {
     rm -rf "$dir"
 }
 trap leave EXIT
+# The cloud's time at its start.  Generated mail is dated back from it, so it must not be today's.
+clock=1794700000000
 # start_cloud OPTION...: a local cloud without a quota; its address is in $origin, its id in $pid.
 start_cloud() {
-    exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --quota off "$@")
+    exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --quota off --clock "$clock" "$@")
     pid=$!
     started+=("$pid")
     read -r _ origin <&3

@@ -8,7 +8,7 @@ start_cloud --seed 23 --mailbox ada@example.com=6 \
 begin_other() {
     local address=$1
     shift
-    exec 4< <(exec "$cloud" --listen "$address" --quiet --seed 24 --quota off --mailbox bob@example.com=5 \
+    exec 4< <(exec "$cloud" --listen "$address" --quiet --seed 24 --quota off --clock "$clock" --mailbox bob@example.com=5 \
         --token tok-bob=bob@example.com "$@")
     other=$!
     started+=("$other")
@@ -25,14 +25,17 @@ t account add gmail ada@example.com --endpoint "$origin" --bearer tok-ada >/dev/
 t account add gmail bob@example.com --endpoint "$away" --bearer tok-bob >/dev/null || fail "add bob"
 t account list --json | jq -e '.accounts | all(.last_ok_unix_ms > 0 and .last_failure == null and .signed_in == "yes")' >/dev/null ||
     fail "just added: $(t account list --json)"
-ends 0 mail sync bob@example.com --quiet
+ends 0 mail sync --quiet
 ends 2 mail sync --timeout soon
 end_other
+printf 'From: x@example.org\r\nSubject: new\r\n\r\nx\r\n' | curl -sSf -o /dev/null -H 'Content-Type: message/rfc822' \
+    --data-binary @- "$origin/_cloud/mail?user=ada@example.com" || fail deliver
 
 # ---- the others finish, the time is kept, and the line names host and reason
-ends 5 mail sync --json --timeout 3s
+ends 5 mail sync --json --timeout 6s
 jq -e '.timed_out and ([.accounts[] | {(.account): .outcome}] | add) == {"ada@example.com":"done","bob@example.com":"unfinished"}' \
     "$dir/out" >/dev/null || fail "outcomes: $(cat "$dir/out")"
+jq -e '.accounts[] | select(.account == "ada@example.com").stored == 7' "$dir/out" >/dev/null || fail "ada's mail: $(cat "$dir/out")"
 jq -e --arg h "$host" '.accounts[] | select(.account == "bob@example.com") | .reason | contains($h) and test("connect"; "i")' \
     "$dir/out" >/dev/null || fail "its reason: $(cat "$dir/out")"
 jq -es --arg h "$host" 'map(select(.account == "bob@example.com" and .note != null and (.note | test("next try in") and contains($h)))) | length > 0' \
@@ -80,5 +83,11 @@ openssl req -x509 -newkey rsa:2048 -nodes -keyout "$dir/key.pem" -out "$dir/cert
 begin_other 127.0.0.1:0 --tls "$dir/cert.pem,$dir/key.pem"
 ends 1 account add gmail bob@example.com --endpoint "$away" --bearer tok-bob
 grep -qi 'certificate' "$dir/err" && grep -q "${away#*//}" "$dir/err" || fail "a certificate: $(cat "$dir/err")"
+# ... also when it is no longer good for an account that is there
+sqlite3 "$dir/home/state.db" "UPDATE mail_account SET endpoint = '$away' WHERE email = 'bob@example.com'" || fail "sqlite3"
+ends 5 mail sync bob@example.com --timeout 3s
+grep -i "^bob@example.com: .*certificate" "$dir/out" | grep -q "${away#*//}" || fail "sync: $(cat "$dir/out")"
+ends 0 mail status bob@example.com
+grep -i 'failed.*certificate' "$dir/out" | grep -q "${away#*//}" || fail "status: $(cat "$dir/out")"
 
 exit "$((failed > 0))"

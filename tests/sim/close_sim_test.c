@@ -20,6 +20,7 @@ struct run {
     uint32_t kind;
     unsigned running;
     uint64_t sleep_s;
+    uint64_t period_ms; /* of a schedule; 0: none */
 };
 
 static void let_pass(struct run *run, uint64_t seconds)
@@ -58,6 +59,10 @@ static void run_open(struct run *run)
     assert_int_equal(tide_engine_kind(run->engine, &kind, &run->kind, &err), TIDE_OK);
     const struct tide_spec spec = {.kind = run->kind};
     assert_int_equal(tide_enqueue(run->engine, &spec, 1, NULL, &err), TIDE_OK);
+    const struct tide_schedule schedule = {
+        .name = "tick", .kind = run->kind, .period_ms = run->period_ms};
+    if (run->period_ms > 0)
+        assert_int_equal(tide_engine_schedule(run->engine, &schedule, &err), TIDE_OK);
     assert_int_equal(tide_engine_start(run->engine, &err), TIDE_OK);
     let_pass(run, 1);
     assert_int_equal(run->running, 1);
@@ -117,6 +122,21 @@ static void a_lost_ledger_leaves_a_deaf_handler_behind(void **state)
     check_left_behind(&run);
 }
 
+/* A schedule that becomes due meanwhile waits for the next start, and the dispatcher sleeps. */
+static void a_stop_does_not_spin_on_a_schedule(void **state)
+{
+    (void)state;
+    struct run run = {.sleep_s = DAY_S, .period_ms = 20000};
+    uint64_t seconds = 0;
+    run_open(&run);
+    const uint64_t steps = tide_sim_stats(run.sim).steps;
+    assert_int_equal(timed_close(&run, &seconds), TIDE_TIMEOUT);
+    assert_in_range(tide_sim_stats(run.sim).steps - steps, 0, 5000);
+    let_pass(&run, DAY_S);
+    assert_int_equal(timed_close(&run, &seconds), TIDE_OK);
+    run_end(&run);
+}
+
 /* One that is only slow is waited for, and no longer than it takes. */
 static void a_lost_ledger_waits_for_a_slow_handler(void **state)
 {
@@ -135,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stop_leaves_a_deaf_handler_behind),
         cmocka_unit_test(a_lost_ledger_leaves_a_deaf_handler_behind),
+        cmocka_unit_test(a_stop_does_not_spin_on_a_schedule),
         cmocka_unit_test(a_lost_ledger_waits_for_a_slow_handler),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,10 @@
-/* Goal: an account is never held for ever by a probe that nobody answers (E6.2).
+/* Goal: an account is never held for ever by a probe that nobody answers, and no halt is lost
+ * (E6.2).
  * Method: one item succeeds, then thirty are refused, so that the engine probes the one that
  * succeeded.  That probe is canceled by a person, or its handler never comes back: another one
- * is asked for, or the account is halted.  The minutes between are simulated. */
+ * is asked for, or the account is halted.  Or the ledger does not take the probe or the halt: the
+ * linker puts a refusal before the two functions that write them, the disk is full, or an
+ * allocation fails.  The minutes between are simulated. */
 #include "engine/engine.h"
 #include "sim.h"
 
@@ -14,7 +17,7 @@
 
 #include <cmocka.h>
 
-enum { ITEMS = 30, DAY_MS = 86400000 };
+enum { ITEMS = 30, DAY_MS = 86400000, FULL_MS = 600000 };
 
 enum lost { LOST_CANCELED, LOST_GIVEN_UP, LOST_NOT };
 
@@ -25,6 +28,93 @@ struct run {
     tide_status answer; /* of the others */
     uint64_t probes;
 };
+
+/* ---- what the ledger does not take ------------------------------------------------------------ */
+
+enum order { ORDER_NONE, ORDER_PROBE, ORDER_HALT };
+
+/* One thread runs at a time in the simulated world, so nothing of this needs a lock. */
+static struct {
+    tide_sim *sim;
+    enum order order;   /* the one that is not written, */
+    tide_status status; /* because of this; TIDE_DISK_FULL: the disk is really full */
+    uint32_t times;     /* still to refuse */
+    uint32_t refused;
+} refusal;
+
+static bool refuses(enum order order, tide_error *err)
+{
+    if (refusal.order != order || refusal.times == 0)
+        return false;
+    refusal.times--;
+    refusal.refused++;
+    if (refusal.status == TIDE_DISK_FULL) {
+        tide_sim_disk_room(refusal.sim, 1);
+        return false; /* the commit fails */
+    }
+    (void)tide_error_set(err, refusal.status, "refused by the test");
+    return true;
+}
+
+tide_status __real_tide_transaction_enqueue(tide_transaction *transaction,
+                                            const struct tide_spec *specs, size_t count,
+                                            uint64_t *ids_out, tide_error *err);
+tide_status __wrap_tide_transaction_enqueue(tide_transaction *transaction,
+                                            const struct tide_spec *specs, size_t count,
+                                            uint64_t *ids_out, tide_error *err);
+tide_status __real_tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted,
+                                            const char *reason, uint64_t now_unix_ms,
+                                            tide_error *err);
+tide_status __wrap_tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted,
+                                            const char *reason, uint64_t now_unix_ms,
+                                            tide_error *err);
+
+tide_status __wrap_tide_transaction_enqueue(tide_transaction *transaction,
+                                            const struct tide_spec *specs, size_t count,
+                                            uint64_t *ids_out, tide_error *err)
+{
+    if (specs[0].force && refuses(ORDER_PROBE, err))
+        return refusal.status;
+    return __real_tide_transaction_enqueue(transaction, specs, count, ids_out, err);
+}
+
+tide_status __wrap_tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted,
+                                            const char *reason, uint64_t now_unix_ms,
+                                            tide_error *err)
+{
+    if (refuses(ORDER_HALT, err))
+        return refusal.status;
+    return __real_tide_ledger_account_halt(tx, account, halted, reason, now_unix_ms, err);
+}
+
+/* ---- memory that fails once --------------------------------------------------------------- */
+
+static struct {
+    bool wanted, on, fired;
+    uint64_t count, fail_at;
+} fault;
+
+tide_mem *__real_tide_mem_heap(void);
+tide_mem *__wrap_tide_mem_heap(void);
+
+static void *resize(tide_mem *mem, void *old, size_t old_bytes, size_t new_bytes)
+{
+    tide_mem *heap = __real_tide_mem_heap();
+    (void)mem;
+    if (new_bytes > 0 && fault.on && fault.count++ == fault.fail_at) {
+        fault.fired = true;
+        return NULL;
+    }
+    return heap->resize(heap, old, old_bytes, new_bytes);
+}
+static tide_mem failing_mem = {resize};
+
+tide_mem *__wrap_tide_mem_heap(void)
+{
+    return &failing_mem;
+}
+
+/* ---- the work --------------------------------------------------------------------------------- */
 
 static tide_status first_probe(struct run *run, tide_job *job, tide_error *err)
 {
@@ -50,8 +140,10 @@ static tide_status handle(tide_job *job, void *context, tide_error *err)
         return TIDE_OK;
     }
     for (size_t i = 0; i < tide_job_items(job); i++)
-        if (tide_job_item(job, i).data[0] == 'b')
+        if (tide_job_item(job, i).data[0] == 'b') {
+            fault.on = fault.wanted;
             tide_job_item_failed(job, i, TIDE_PERMANENT, "refused");
+        }
     return TIDE_OK;
 }
 
@@ -83,7 +175,10 @@ static void enqueue(struct run *run, uint32_t kind, uint32_t account, int count)
                    count == 0 ? "\"good\"" : "");
     const struct tide_spec spec = {.kind = kind, .account = account, .payload = payload};
     assert_int_equal(tide_enqueue(run->engine, &spec, 1, NULL, &err), TIDE_OK);
+    (void)tide_engine_wait(run->engine, FULL_MS, &err);
+    tide_sim_disk_room(refusal.sim, 1 << 30);
     const tide_status rc = tide_engine_wait(run->engine, DAY_MS, &err);
+    fault.on = false;
     if (rc != TIDE_OK)
         fail_msg("after a day: %s", err.text);
 }
@@ -94,6 +189,7 @@ static void live(enum lost lost, tide_status answer, uint64_t found[2])
     const struct tide_sim_options options = {.yield_permille = 100};
     tide_sim *sim = tide_sim_new(7, &options);
     struct run run = {.world = tide_sim_world(sim), .lost = lost, .answer = answer};
+    refusal.sim = sim;
     tide_settings *settings = NULL;
     const struct tide_settings_sources sources = {.file = NULL};
     tide_error err = {TIDE_OK, 0, ""};
@@ -153,12 +249,71 @@ static void a_refused_probe_halts_and_marks_nothing_bad(void **state)
     assert_int_equal(found[1], 1);
 }
 
+static void refuse(enum order order, tide_status status, tide_status answer, uint64_t found[2])
+{
+    refusal.order = order;
+    refusal.status = status;
+    refusal.times = 2;
+    refusal.refused = 0;
+    live(LOST_NOT, answer, found);
+    refusal.order = ORDER_NONE;
+    assert_int_equal(refusal.refused, 2);
+}
+
+static const tide_status refusals[] = {TIDE_INVALID, TIDE_NO_MEMORY, TIDE_DISK_FULL};
+enum { REFUSALS = sizeof refusals / sizeof refusals[0] };
+
+static void a_probe_that_is_not_written_is_asked_for_again(void **state)
+{
+    (void)state;
+    uint64_t found[2];
+    for (size_t i = 0; i < REFUSALS; i++) {
+        refuse(ORDER_PROBE, refusals[i], TIDE_OK, found);
+        assert_int_equal(found[0], ITEMS);
+        assert_int_equal(found[1], 0);
+    }
+}
+
+static void a_halt_that_is_not_written_is_not_lost(void **state)
+{
+    (void)state;
+    uint64_t found[2];
+    for (size_t i = 0; i < REFUSALS; i++) {
+        refuse(ORDER_HALT, refusals[i], TIDE_PERMANENT, found);
+        assert_int_equal(found[0], 0);
+        assert_int_equal(found[1], 1);
+    }
+}
+
+/* From the first refused item on, each in a run of its own. */
+static void no_failed_allocation_loses_a_probe_or_a_halt(void **state)
+{
+    (void)state;
+    uint64_t found[2];
+    uint64_t runs = 0;
+    fault.wanted = true;
+    do {
+        fault.count = 0;
+        fault.fail_at = runs++;
+        fault.fired = false;
+        live(LOST_NOT, TIDE_PERMANENT, found);
+        assert_int_equal(found[0], 0);
+        assert_int_equal(found[1], 1);
+    } while (fault.fired);
+    fault.wanted = false;
+    print_message("%" PRIu64 " allocations failed, one in each run\n", runs - 1);
+    assert_true(runs > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_canceled_probe_is_asked_for_again),
         cmocka_unit_test(a_probe_whose_handler_is_given_up_has_failed),
         cmocka_unit_test(a_refused_probe_halts_and_marks_nothing_bad),
+        cmocka_unit_test(a_probe_that_is_not_written_is_asked_for_again),
+        cmocka_unit_test(a_halt_that_is_not_written_is_not_lost),
+        cmocka_unit_test(no_failed_allocation_loses_a_probe_or_a_halt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

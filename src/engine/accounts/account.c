@@ -114,8 +114,7 @@ static bool collect_left(const struct tide_tracked *tracked, void *arg)
     return jobs->count < sizeof jobs->ids / sizeof jobs->ids[0];
 }
 
-/* Removes jobs of accounts that are not held from the window. */
-static void forget_left(tide_engine *engine)
+void tide_accounts_forget(tide_engine *engine)
 {
     struct left_jobs jobs = {.engine = engine};
     do {
@@ -139,8 +138,6 @@ static void no_longer_held(tide_engine *engine, struct tide_account *account)
 void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms)
 {
     no_longer_held(engine, account);
-    forget_left(engine);
-    tide_dispatch_put_back(engine, account, now_ms);
     tide_account_refresh(engine, account, now_ms);
 }
 
@@ -149,8 +146,8 @@ void tide_accounts_left(tide_engine *engine, uint64_t now_ms)
     for (size_t i = 0; i < engine->accounts_count; i++)
         if (engine->accounts[i]->held)
             no_longer_held(engine, engine->accounts[i]);
-    forget_left(engine);
-    tide_dispatch_put_back(engine, /* account= */ NULL, now_ms);
+    tide_accounts_forget(engine);
+    tide_dispatch_put_back_all(engine, now_ms);
     for (size_t i = 0; i < engine->accounts_count; i++)
         tide_account_refresh(engine, engine->accounts[i], now_ms);
 }
@@ -407,8 +404,6 @@ static void halted_is(tide_engine *engine, struct tide_account *account, bool ha
         if (job != NULL && job->brief.account == account->id)
             tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_HALT);
     }
-    if (halted)
-        tide_dispatch_put_back(engine, account, now_ms);
     tide_account_refresh(engine, account, now_ms);
     tide_cond_wake_one(engine->world, engine->pump);
 }
@@ -418,6 +413,7 @@ static void halt_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     struct halt_ask *ask = arg;
     struct tide_account *account = tide_engine_account_of(engine, ask->account);
     halted_is(engine, account, ask->halted, ask->reason, now_ms);
+    tide_dispatch_put_back(engine, now_ms);
 }
 
 tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *row,
@@ -429,8 +425,6 @@ tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *
     struct tide_account *account = tide_engine_account_of(engine, row->id);
     if (account->paused != row->paused) {
         account->paused = row->paused;
-        if (row->paused)
-            tide_dispatch_put_back(engine, account, now_ms);
         tide_account_refresh(engine, account, now_ms);
     }
     if (account->halted != row->halted)

@@ -281,9 +281,8 @@ static void pause_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     struct tide_account *account = tide_engine_account_of(engine, pause->account_id);
     if (account != NULL) {
         account->paused = pause->paused;
-        if (pause->paused)
-            tide_dispatch_put_back(engine, account, now_ms);
         tide_account_refresh(engine, account, now_ms);
+        tide_dispatch_put_back(engine, now_ms);
     }
     tide_window_reload(engine, now_ms);
 }

@@ -389,7 +389,7 @@ void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t no
     apply_free(engine, batch, now_ms);
     engine->counts.ledger_writes++;
     if (engine->fleet != NULL && engine->fleet->rejoin)
-        tide_dispatch_put_back(engine, NULL, now_ms); /* our lease ran out meanwhile */
+        tide_dispatch_put_back_all(engine, now_ms); /* our lease ran out meanwhile */
     /* Short jobs are claimed ahead, so that workers do not wait for the writer; long ones are
      * not, so that few are put back when the process dies. */
     engine->ahead = batch->finishes_count <= 2 ? (uint32_t)batch->finishes_count

@@ -445,8 +445,9 @@ static tide_status dry_run(struct archiving *archiving, struct chosen *chosen)
     (void)tide_archive_close(archive, NULL);
     if (rc == TIDE_OK) {
         tide_size_human(chosen->bytes, size);
-        cli_print(cli, "%s: %" PRIu64 " messages (%s) would be %s; nothing was changed\n",
-                  archiving->email, chosen->messages, size, done_words(archiving->ask.mode));
+        cli_print(cli, "%s: %" PRIu64 " message%s (%s) would be %s; nothing was changed\n",
+                  archiving->email, chosen->messages, chosen->messages == 1 ? "" : "s", size,
+                  done_words(archiving->ask.mode));
         show_sums(cli, chosen, names);
         show_refused(cli, chosen->refusals.value);
         cli_print(cli, "  %" PRIu64 " calls, %" PRIu64 " units of Gmail's quota\n", calls, units);
@@ -485,12 +486,12 @@ static tide_status confirm(struct archiving *archiving, uint64_t messages, uint6
     if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
         return cli_fail(
             cli, TIDE_INVALID, "Nothing was changed. Check with --dry-run, then add --yes.",
-            "%" PRIu64 " messages (%s) would be %s, and there is no terminal to confirm it",
-            messages, size, done_words(archiving->ask.mode));
+            "%" PRIu64 " message%s (%s) would be %s, and there is no terminal to confirm it",
+            messages, messages == 1 ? "" : "s", size, done_words(archiving->ask.mode));
     (void)snprintf(wanted, sizeof wanted, "%" PRIu64, messages);
     (void)fprintf(stderr,
-                  "%" PRIu64 " messages (%s) of %s will be %s.%s\nType %s to continue: ", messages,
-                  size, archiving->email, done_words(archiving->ask.mode),
+                  "%" PRIu64 " message%s (%s) of %s will be %s.%s\nType %s to continue: ", messages,
+                  messages == 1 ? "" : "s", size, archiving->email, done_words(archiving->ask.mode),
                   final ? " Gmail keeps no copy." : "", wanted);
     if (fgets(typed, sizeof typed, stdin) != NULL)
         typed[strcspn(typed, "\r\n")] = '\0';
@@ -570,8 +571,8 @@ static tide_status report(struct archiving *archiving)
         rc = tide_transact(archiving->home.engine, refused_run, &ask, &cli->err);
     }
     tide_size_human(bytes, size);
-    cli_print(cli, "%s: %" PRIu64 " messages (%s) %s\n", archiving->email, removed, size,
-              done_words(run->mode));
+    cli_print(cli, "%s: %" PRIu64 " message%s (%s) %s\n", archiving->email, removed,
+              removed == 1 ? "" : "s", size, done_words(run->mode));
     show_refused(cli, refused.value);
     cli_print(cli, "  `tidemark mail manifest %" PRIu64 "` lists them", run->id);
     if (removed > 0)
@@ -595,17 +596,16 @@ static tide_status stopped(struct archiving *archiving, tide_status rc)
 {
     struct cli *cli = archiving->cli;
     const struct tide_manifest *run = &archiving->manifest;
+    const uint64_t all = run->entries[TIDE_REMOVAL_REMOVED] + run->entries[TIDE_REMOVAL_PLANNED] +
+                         run->entries[TIDE_REMOVAL_ASKED];
     char text[sizeof cli->err.text];
     char hint[sizeof cli->hint];
     (void)snprintf(text, sizeof text, "%.240s", cli->err.text);
     (void)snprintf(hint, sizeof hint,
                    "%.250s%sResume with `tidemark mail archive --resume %" PRIu64 "`.", cli->hint,
                    cli->hint[0] == '\0' ? "" : " ", run->id);
-    return cli_fail(cli, rc, hint, "stopped after %" PRIu64 " of %" PRIu64 " messages: %s",
-                    run->entries[TIDE_REMOVAL_REMOVED],
-                    run->entries[TIDE_REMOVAL_REMOVED] + run->entries[TIDE_REMOVAL_PLANNED] +
-                        run->entries[TIDE_REMOVAL_ASKED],
-                    text);
+    return cli_fail(cli, rc, hint, "stopped after %" PRIu64 " of %" PRIu64 " message%s: %s",
+                    run->entries[TIDE_REMOVAL_REMOVED], all, all == 1 ? "" : "s", text);
 }
 
 static tide_status remove_all(struct archiving *archiving)
@@ -664,13 +664,13 @@ static tide_status take_aim(struct archiving *archiving)
             return rc;
         rc = tide_archiver_unfinished(mail, archiving->email, &unfinished, &cli->err);
         if (rc == TIDE_OK && !cli->quiet)
-            (void)fprintf(
-                stderr,
-                "Manifest %" PRIu64 " is not finished, %" PRIu64 " of its messages are left; "
-                "resume it with `tidemark mail archive --resume %" PRIu64 "`.\n",
-                unfinished.id,
-                unfinished.entries[TIDE_REMOVAL_PLANNED] + unfinished.entries[TIDE_REMOVAL_ASKED],
-                unfinished.id);
+            (void)fprintf(stderr,
+                          "Manifest %" PRIu64 " is not finished, %" PRIu64 " messages are left; "
+                          "resume it with `tidemark mail archive --resume %" PRIu64 "`.\n",
+                          unfinished.id,
+                          unfinished.entries[TIDE_REMOVAL_PLANNED] +
+                              unfinished.entries[TIDE_REMOVAL_ASKED],
+                          unfinished.id);
         if (rc == TIDE_OK)
             tide_json_set_u64(&cli->json, "unfinished", unfinished.id);
         return rc == TIDE_NOT_FOUND ? TIDE_OK : rc;

@@ -185,7 +185,9 @@ static tide_status retry(struct cli *cli, const struct mail_names *names, const 
         return rc;
     if (!cli->quiet && bad.count > 0)
         cli_print(cli, "retrying %" PRIu64 " message%s%s\n", bad.count, bad.count == 1 ? "" : "s",
-                  runs ? "" : "; `tidemark mail sync` fetches them");
+                  runs             ? ""
+                  : bad.count == 1 ? "; `tidemark mail sync` fetches it"
+                                   : "; `tidemark mail sync` fetches them");
     if (!cli->quiet && unreadable > 0 && handed)
         cli_print(cli, "the running engine reads %" PRIu64 " unreadable message%s again\n",
                   unreadable, unreadable == 1 ? "" : "s");

@@ -108,8 +108,9 @@ tide_status cli_mail_export(struct cli *cli)
                       : "What was written stays; run the command again to resume.");
     tide_size_human(exported.bytes, size);
     if (rc == TIDE_OK)
-        cli_print(cli, "%" PRIu64 " messages written (%s), %" PRIu64 " were already there\n",
-                  exported.written, size, exported.there);
+        cli_print(cli, "%" PRIu64 " message%s written (%s), %" PRIu64 " %s already there\n",
+                  exported.written, exported.written == 1 ? "" : "s", size, exported.there,
+                  exported.there == 1 ? "was" : "were");
     if (rc == TIDE_OK)
         tell_problems(cli, &exported);
     tide_json_set_u64(&cli->json, "damaged", exported.damaged);

@@ -189,8 +189,8 @@ static tide_status verify(struct cli *cli, const char *email, tide_archive *arch
     tide_status rc =
         tide_archive_verify(archive, (uint32_t)sample, damage_row, &verifying, &checked, &cli->err);
     if (rc == TIDE_OK)
-        cli_print(cli, "%s: %" PRIu64 " messages read back, %" PRIu64 " damaged\n", email, checked,
-                  verifying.damaged);
+        cli_print(cli, "%s: %" PRIu64 " message%s read back, %" PRIu64 " damaged\n", email, checked,
+                  checked == 1 ? "" : "s", verifying.damaged);
     if (rc == TIDE_OK && verifying.damaged > 0) {
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
         cli_print(cli, "Run `tidemark mail heal %s` to fetch damaged messages again.\n", email);

@@ -42,8 +42,10 @@ static void report(struct cli *cli, const char *email, bool dry_run,
         {"files_skipped", imported->files_skipped, "files were neither mail nor a mailbox"},
     };
     tide_size_human(imported->bytes, size);
-    cli_print(cli, "%s: %" PRIu64 " messages %s (%s), %" PRIu64 " were already there\n", email,
-              imported->stored, dry_run ? "would be stored" : "stored", size, imported->there);
+    cli_print(cli, "%s: %" PRIu64 " message%s %s (%s), %" PRIu64 " %s already there\n", email,
+              imported->stored, imported->stored == 1 ? "" : "s",
+              dry_run ? "would be stored" : "stored", size, imported->there,
+              imported->there == 1 ? "was" : "were");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tide_json_set_u64(&cli->json, rows[i].name, rows[i].count);
         if (rows[i].text != NULL && rows[i].count > 0)

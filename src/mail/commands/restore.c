@@ -148,15 +148,18 @@ static void print_result(struct cli *cli, tide_restore *restore)
               state.manifest);
     print_sums(cli, state.done, "done");
     if (state.labels > 0)
-        cli_print(cli, "%" PRIu64 " labels were created again.\n", state.labels);
+        cli_print(cli, "%" PRIu64 " label%s created again.\n", state.labels,
+                  state.labels == 1 ? " was" : "s were");
     if (state.labels_lost > 0)
-        cli_print(cli, "%" PRIu64 " labels could not be restored: their names are unknown.\n",
-                  state.labels_lost);
+        cli_print(cli, "%" PRIu64 " label%s could not be restored: %s unknown.\n",
+                  state.labels_lost, state.labels_lost == 1 ? "" : "s",
+                  state.labels_lost == 1 ? "its name is" : "their names are");
     if (state.twice > 0)
         cli_print(cli,
-                  "%" PRIu64 " messages were fetched by a sync before their new id was known: "
-                  "the archive has them twice, once as gone.\n",
-                  state.twice);
+                  "%" PRIu64 " message%s fetched by a sync before the new id was known: "
+                  "the archive has %s twice, once as gone.\n",
+                  state.twice, state.twice == 1 ? " was" : "s were",
+                  state.twice == 1 ? "it" : "them");
     print_refusals(cli, restore);
     tide_json_set_cstr(&cli->json, "account", state.email);
     tide_json_set_u64(&cli->json, "manifest", state.manifest);
@@ -232,12 +235,13 @@ static tide_status confirm(struct cli *cli, tide_restore *restore)
     tide_size_human(sum.bytes, size);
     if (isatty(STDIN_FILENO) != 1) {
         cli->exit_code = CLI_EXIT_USAGE;
-        return cli_fail(
-            cli, TIDE_INVALID, "Add --yes to restore them, or --dry-run to see what would be done.",
-            "%" PRIu64 " messages (%s) would be put back into %s", sum.messages, size, state.email);
+        return cli_fail(cli, TIDE_INVALID,
+                        "Add --yes to restore, or --dry-run to see what would be done.",
+                        "%" PRIu64 " message%s (%s) would be put back into %s", sum.messages,
+                        sum.messages == 1 ? "" : "s", size, state.email);
     }
-    (void)fprintf(stderr, "Put %" PRIu64 " messages (%s) back into %s? [y/N] ", sum.messages, size,
-                  state.email);
+    (void)fprintf(stderr, "Put %" PRIu64 " message%s (%s) back into %s? [y/N] ", sum.messages,
+                  sum.messages == 1 ? "" : "s", size, state.email);
     if (fgets(answer, sizeof answer, stdin) == NULL || (answer[0] != 'y' && answer[0] != 'Y'))
         return cli_fail(cli, TIDE_CANCELED, "Nothing was changed.", "not confirmed");
     return TIDE_OK;

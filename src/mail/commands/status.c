@@ -190,6 +190,19 @@ static const char *run_word(const struct status *status)
     return look->last_run_ms == 0 ? "never" : look->bad > 0 ? "bad_items" : "done";
 }
 
+/* Whatever the last run came to: nothing happens for this account until somebody resumes it. */
+static void print_standstill(const struct status *status)
+{
+    const struct tide_mail_look *look = &status->look;
+    if (look->halted)
+        cli_print(status->cli, "  halted     %s; `tidemark account resume %s` lets it go on\n",
+                  look->halt_reason, look->email);
+    if (look->paused)
+        cli_print(status->cli,
+                  "  paused     by command; `tidemark jobs resume --account %s` lets it go on\n",
+                  look->email);
+}
+
 static void print_run(const struct status *status)
 {
     const struct tide_mail_look *look = &status->look;
@@ -214,14 +227,14 @@ static void print_run(const struct status *status)
                   "%s`\n",
                   began, look->email);
     else if (strcmp(word, "halted") == 0)
-        cli_print(cli, "  last run   began %s, halted: %s\n", began, look->halt_reason);
+        cli_print(cli, "  last run   began %s, halted before its end\n", began);
     else if (strcmp(word, "paused") == 0)
-        cli_print(cli, "  last run   began %s, paused by command\n", began);
+        cli_print(cli, "  last run   began %s, paused before its end\n", began);
     else if (strcmp(word, "failed") == 0)
         cli_print(cli,
-                  "  last run   began %s, %" PRIu64 " jobs failed: `tidemark jobs list "
+                  "  last run   began %s, %" PRIu64 " job%s failed: `tidemark jobs list "
                   "--state failed`\n",
-                  began, look->jobs_failed);
+                  began, look->jobs_failed, look->jobs_failed == 1 ? "" : "s");
     else
         cli_print(cli, "  last run   began %s, finished %s%s\n", began, ended,
                   look->bad > 0 ? " with bad messages: `tidemark mail bad`" : "");
@@ -289,7 +302,7 @@ static bool quota_saved(const struct tide_account_row *row, void *arg)
     return false;
 }
 
-static tide_status read_quota(struct status *status)
+static tide_status read_quota_counted(struct status *status)
 {
     struct cli *cli = status->cli;
     const json_t *account = account_in_snapshot(status->snapshot, status->look.email);
@@ -305,6 +318,16 @@ static tide_status read_quota(struct status *status)
     struct quota_ask ask = {status, tide_world_now_ms(cli->world)};
     if (rc == TIDE_OK)
         rc = tide_ledger_accounts(cli->ledger, quota_saved, &ask, &cli->err);
+    return rc;
+}
+
+/* What a process that ended may have sent unrecorded is added to what is known to be sent (E4.3b).
+ * The sum may exceed the limit, though no minute ever held more: nothing is left either way. */
+static tide_status read_quota(struct status *status)
+{
+    const tide_status rc = read_quota_counted(status);
+    if (status->quota_used > status->quota_max)
+        status->quota_used = status->quota_max;
     return rc;
 }
 
@@ -357,7 +380,8 @@ static void print_numbers(const struct status *status, uint64_t free_bytes)
     if (elsewhere)
         cli_print(cli, "  stored     elsewhere, in the archive %s", look->archive);
     else
-        cli_print(cli, "  stored     %" PRIu64 " messages", status->kept.stored);
+        cli_print(cli, "  stored     %" PRIu64 " message%s", status->kept.stored,
+                  status->kept.stored == 1 ? "" : "s");
     if (look->messages_total > 0)
         cli_print(cli, " (the server had %" PRIu64 ")", look->messages_total);
     if (elsewhere)
@@ -444,6 +468,9 @@ static void numbers_json(const struct status *status, uint64_t free_bytes, tide_
     tide_json_set_cstr(one, "notice", look->notice);
     tide_json_set_cstr(one, "history_id", look->history_id);
     tide_json_set_bool(one, "engine", status->snapshot != NULL);
+    tide_json_set_bool(one, "halted", look->halted);
+    tide_json_set_cstr(one, "halt_reason", look->halted ? look->halt_reason : NULL);
+    tide_json_set_bool(one, "paused", look->paused);
     if (status->cli->shared != NULL) {
         tide_json_set_cstr(one, "archive", look->archive[0] == '\0' ? NULL : look->archive);
         tide_json_set_bool(one, "here", status->archive != NULL);
@@ -474,6 +501,7 @@ static void print_account(struct status *status, uint64_t free_bytes, tide_json 
     print_spans(status, false, "gaps");
     print_spans(status, true, "beyond");
     print_numbers(status, free_bytes);
+    print_standstill(status);
     print_run(status);
     char server[500];
     account_seen_text(&status->seen, server, sizeof server);

@@ -2,7 +2,9 @@
  *
  * The job holds only the ids of entries; it reads the rest from the manifest and the archive
  * whenever it starts or resumes after a wait, so that finished entries are recognized and skipped.
- * Each message is recorded as soon as it is restored.  After a failure the job retries message by
+ * Each message is recorded as soon as it is restored.  The job waits for
+ * units between two calls: if it started over instead, its first calls would spend what the last
+ * one waited for, forever (tide_mail_wait()).  After a failure the job retries message by
  * message, and never fails as a whole: a message that cannot be restored is refused by name and
  * stays removed. */
 #include "mail/restore/inside.h"
@@ -218,9 +220,12 @@ static tide_status relabel_of(struct work *work, const struct tide_piece *piece,
 static tide_status relabel_one(struct work *work, struct tide_piece *piece,
                                const struct relabel *relabel, tide_error *err)
 {
-    const tide_status rc = tide_gmail_modify_one(work->restore->user->gmail, work->job,
-                                                 tide_text_of(piece->removal.gmail_id),
-                                                 relabel->add, relabel->take, err);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_modify_one(work->restore->user->gmail, work->job,
+                                   tide_text_of(piece->removal.gmail_id), relabel->add,
+                                   relabel->take, err);
+    while (tide_mail_wait(work->job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
     if (rc != TIDE_GONE)
         return rc == TIDE_OK ? note_restored(work, &piece, 1, NULL, err) : rc;
     TIDE_SEEN("restore: the server has emptied its trash");
@@ -242,8 +247,11 @@ static tide_status relabel_many(struct work *work, struct tide_piece **group, si
     TIDE_ASSERT(count <= TIDE_RESTORE_LABELED);
     for (size_t i = 0; i < count; i++)
         ids[i] = tide_text_of(group[i]->removal.gmail_id);
-    tide_status rc = tide_gmail_modify(work->restore->user->gmail, work->job, ids, count,
-                                       relabel->add, relabel->take, err);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_modify(work->restore->user->gmail, work->job, ids, count, relabel->add,
+                               relabel->take, err);
+    while (tide_mail_wait(work->job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
     if (rc == TIDE_OK)
         rc = tide_restore_seen(work->restore, work->job, group, count, group[0]->deed, seen, err);
     if (rc != TIDE_OK)
@@ -338,12 +346,16 @@ static tide_status insert_call(struct work *work, struct tide_piece *piece, tide
     tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
     tide_buf_init(&thread, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
     restore->unsent = 0; /* cleared until the outcome is known */
-    rc = tide_gmail_insert(restore->user->gmail, work->job, raw, labels, labels_count,
-                           tide_text_of(thread_id), &id, &thread, err);
+    do
+        rc = tide_gmail_insert(restore->user->gmail, work->job, raw, labels, labels_count,
+                               tide_text_of(thread_id), &id, &thread, err);
+    while (tide_mail_wait(work->job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
     if (rc == TIDE_GONE && thread_id[0] != '\0') {
         TIDE_SEEN("restore: the thread is gone");
-        rc = tide_gmail_insert(restore->user->gmail, work->job, raw, labels, labels_count,
-                               TIDE_TEXT_NONE, &id, &thread, err);
+        do
+            rc = tide_gmail_insert(restore->user->gmail, work->job, raw, labels, labels_count,
+                                   TIDE_TEXT_NONE, &id, &thread, err);
+        while (tide_mail_wait(work->job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
     }
     if (is_unsent(rc))
         restore->unsent = piece->removal.id;
@@ -395,8 +407,11 @@ static tide_status look_for(struct work *work, struct tide_piece *piece, tide_er
     uint64_t ticket = 0;
     piece->looked = true;
     tide_gmail_message_init(&message, restore->mem);
-    tide_status rc = tide_gmail_get_minimal(restore->user->gmail, work->job,
-                                            tide_text_of(piece->stored.gmail_id), &message, err);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_get_minimal(restore->user->gmail, work->job,
+                                    tide_text_of(piece->stored.gmail_id), &message, err);
+    while (tide_mail_wait(work->job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
     if (rc == TIDE_OK) {
         TIDE_SEEN("restore: a message is at the server after all");
         tide_text labels[500];

@@ -23,7 +23,11 @@ static tide_status labels_read(tide_restore *restore, tide_job *job, tide_error 
 {
     if (restore->labels != NULL)
         return TIDE_OK;
-    return tide_gmail_labels(restore->user->gmail, job, &restore->labels, err);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_labels(restore->user->gmail, job, &restore->labels, err);
+    while (tide_mail_wait(job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
+    return rc;
 }
 
 static void labels_forget(tide_restore *restore)
@@ -69,8 +73,10 @@ static tide_status label_make(tide_restore *restore, tide_job *job, const char *
     tide_buf id;
     uint64_t ticket = 0;
     tide_buf_init(&id, restore->mem, TIDE_GMAIL_ID_BYTES_MAX);
-    tide_status rc =
-        tide_gmail_label_create(restore->user->gmail, job, tide_text_of(name), &id, err);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_label_create(restore->user->gmail, job, tide_text_of(name), &id, err);
+    while (tide_mail_wait(job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
     labels_forget(restore); /* the list is outdated or uncertain now */
     if (rc == TIDE_OK)
         rc = made_add(restore, was, tide_buf_cstr(&id), err);
@@ -263,8 +269,10 @@ static tide_status look_listed(struct look *look, const char *query, tide_error 
             look->too_many = true;
             break;
         }
-        rc = tide_gmail_list(look->restore->user->gmail, look->job, query, tide_text_of(token),
-                             &page, err);
+        do
+            rc = tide_gmail_list(look->restore->user->gmail, look->job, query, tide_text_of(token),
+                                 &page, err);
+        while (tide_mail_wait(look->job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
         size_t index = 0;
         const json_t *entry = NULL;
         json_array_foreach(page.ids, index, entry) if (rc == TIDE_OK && !look->found) rc =
@@ -288,8 +296,10 @@ static tide_status look_compare(struct look *look, tide_error *err)
         struct tide_gmail_message message;
         uint8_t hash[TIDE_CONTENT_HASH_BYTES];
         tide_gmail_message_init(&message, restore->mem);
-        rc = tide_gmail_get(restore->user->gmail, look->job, tide_text_of(look->candidates[i]),
-                            &message, err);
+        do
+            rc = tide_gmail_get(restore->user->gmail, look->job, tide_text_of(look->candidates[i]),
+                                &message, err);
+        while (tide_mail_wait(look->job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
         if (rc == TIDE_OK)
             rc = tide_content_hash(restore->packer, tide_buf_text(&message.raw), hash, err);
         if (rc == TIDE_OK && memcmp(hash, look->piece->removal.hash, sizeof hash) == 0) {
@@ -421,7 +431,9 @@ tide_status tide_restore_seen(tide_restore *restore, tide_job *job,
                    first_ms > 1000 ? first_ms / 1000 - 1 : 0, last_ms / 1000 + 2);
     for (int i = 0; rc == TIDE_OK && i < TIDE_RESTORE_LOOK_PAGES_MAX; i++) {
         struct tide_gmail_page page = {0};
-        rc = tide_gmail_list(restore->user->gmail, job, query, tide_text_of(token), &page, err);
+        do
+            rc = tide_gmail_list(restore->user->gmail, job, query, tide_text_of(token), &page, err);
+        while (tide_mail_wait(job, rc, TIDE_MAIL_WAIT_WINDOW_MS));
         if (rc == TIDE_OK)
             seen_mark(pieces, count, &page, seen_out);
         const bool last = page.next.bytes == 0 || page.next.bytes >= sizeof token;

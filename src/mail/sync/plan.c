@@ -72,19 +72,26 @@ static tide_status position_of_newest(tide_mail *mail, struct tide_mail_user *us
     struct tide_gmail_page page = {0};
     struct tide_gmail_message message;
     struct tide_gmail_history history = {0};
-    tide_status rc = tide_gmail_list(user->gmail, job, NULL, TIDE_TEXT_NONE, &page, err);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_list(user->gmail, job, NULL, TIDE_TEXT_NONE, &page, err);
+    while (tide_mail_wait(job, rc, TIDE_MAIL_WAIT_PACE_MS));
     const char *id = json_string_value(json_object_get(json_array_get(page.ids, 0), "id"));
     if (rc != TIDE_OK || id == NULL) {
         tide_gmail_page_done(&page);
         return rc;
     }
     tide_gmail_message_init(&message, mail->mem);
-    rc = tide_gmail_get_minimal(user->gmail, job, tide_text_of(id), &message, err);
+    do
+        rc = tide_gmail_get_minimal(user->gmail, job, tide_text_of(id), &message, err);
+    while (tide_mail_wait(job, rc, TIDE_MAIL_WAIT_PACE_MS));
     if (rc == TIDE_GONE) /* deleted meanwhile; the next attempt finds another message */
         rc = tide_error_set(err, TIDE_SERVER, "the newest message is gone");
     tide_text found = rc == TIDE_OK ? message.history_id : TIDE_TEXT_NONE;
     if (found.bytes > 0) {
-        rc = tide_gmail_history(user->gmail, job, found, TIDE_TEXT_NONE, &history, err);
+        do
+            rc = tide_gmail_history(user->gmail, job, found, TIDE_TEXT_NONE, &history, err);
+        while (tide_mail_wait(job, rc, TIDE_MAIL_WAIT_PACE_MS));
         if (rc == TIDE_OK && history.history_id.bytes > 0)
             found = history.history_id;
         if (rc == TIDE_GONE || rc == TIDE_PERMANENT)
@@ -104,8 +111,11 @@ static tide_status ask_dates(struct tide_mail_user *user, tide_job *job, bool *d
                              tide_error *err)
 {
     struct tide_gmail_page page = {0};
-    const tide_status rc = tide_gmail_list(user->gmail, job, "after:4102444800 before:86400",
-                                           TIDE_TEXT_NONE, &page, err);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_list(user->gmail, job, "after:4102444800 before:86400", TIDE_TEXT_NONE,
+                             &page, err);
+    while (tide_mail_wait(job, rc, TIDE_MAIL_WAIT_PACE_MS));
     if (rc == TIDE_OK)
         *dates_out = page.ids == NULL && page.next.bytes == 0;
     tide_gmail_page_done(&page);
@@ -368,7 +378,9 @@ static tide_status ask_some(struct plan *plan, tide_job *job, const char *query,
         if (!tide_mail_page_next(&at, page.next, &at))
             rc = tide_error_set(err, TIDE_SERVER, "a listing repeats a page");
         else
-            rc = tide_gmail_list(plan->user->gmail, job, query, at.token, &next, err);
+            do
+                rc = tide_gmail_list(plan->user->gmail, job, query, at.token, &next, err);
+            while (tide_mail_wait(job, rc, TIDE_MAIL_WAIT_PACE_MS));
         tide_gmail_page_done(&page);
         page = next;
     }
@@ -453,7 +465,10 @@ static tide_status read_labels(struct plan *plan, tide_job *job, tide_error *err
     json_t *labels = NULL;
     if (plan->labels)
         return TIDE_OK;
-    tide_status rc = tide_gmail_labels(plan->user->gmail, job, &labels, err);
+    tide_status rc = TIDE_OK;
+    do
+        rc = tide_gmail_labels(plan->user->gmail, job, &labels, err);
+    while (tide_mail_wait(job, rc, TIDE_MAIL_WAIT_PACE_MS));
     if (rc != TIDE_OK)
         return rc;
     plan->labels = true;

@@ -6,7 +6,7 @@
 user=ada@example.com
 messages=20
 
-start_cloud --seed 8 --clock 1794700000000 \
+start_cloud --seed 8 \
     --mailbox "$user=$messages,size=3000" --token tok="$user"
 api=$origin/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }

@@ -3,10 +3,7 @@
 # earlier one, has each message once, and one damaged message does not end it (M17).
 . "$(dirname "$0")/../stage.sh"
 user=ada@example.com
-exec 3< <(exec "$cloud" --listen 127.0.0.1:0 --quiet --seed 7 --quota off --mailbox "$user=40" --token tok-1="$user")
-pid=$!
-trap 'kill "$pid" 2>/dev/null; rm -rf "$dir"' EXIT
-read -r _ origin <&3 || { echo "the cloud did not start"; exit 1; }
+start_cloud --seed 7 --mailbox "$user=40" --token tok-1="$user"
 t() { timeout 60 "$tidemark" --home "$dir/home" --set governor.gmail.window_units=0 "$@"; }
 t account add gmail "$user" --endpoint "$origin" --bearer tok-1 >/dev/null || fail "account add"
 t mail sync --quiet >/dev/null || fail "sync"

@@ -5,8 +5,8 @@
 user=ada@example.com
 messages=60
 
-start_cloud --seed 8 --clock 1794700000000 \
-    --mailbox "$user=$messages,size=3000" --token tok="$user"
+start_cloud --seed 8 \
+    --mailbox "$user=$messages,size=3000" --token tok="$user" --mailbox bob@example.com=4 --token tok-bob=bob@example.com
 api=$origin/gmail/v1/users/me
 ask() { curl -sSf -H 'Authorization: Bearer tok' "$@"; }
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 # no pacing: the cloud has no quota here
@@ -54,6 +54,21 @@ spares "a file from elsewhere"
 t mail archive "in:anywhere -is:starred before:$((${year%.db} + 4))/01/01" --limit 30 --mode delete --yes --json >"$dir/out" 2>"$dir/err"
 [ "$(jq -r .removed "$dir/out")" -gt 0 ] || fail "nothing was removed at all: $(cat "$dir/out" "$dir/err")"
 on_server "$victim" || fail "$victim was deleted at last"
+
+# ---- a manifest that is being planned is left alone by dry runs and by runs of other accounts
+t account add gmail bob@example.com --endpoint "$origin" --bearer tok-bob >/dev/null || fail "add bob"
+sync
+ours=$(state "SELECT account FROM mail_manifest LIMIT 1")
+state "INSERT INTO mail_manifest(account, mode, query, watermark_ms, made_ms, planned_ms, ended_ms) VALUES ($ours, 1, 'half planned', 0, 1, 0, 0)" || fail "sqlite3"
+planning() { state "SELECT count(*) FROM mail_manifest WHERE query = 'half planned'"; }
+ends 0 mail archive in:anywhere --account bob@example.com --limit 1 --dry-run
+[ "$(planning)" -eq 1 ] || fail "a dry run of bob's forgot what is planned for $user"
+ends 0 mail archive in:anywhere --account bob@example.com --limit 1 --mode trash --yes
+[ "$(planning)" -eq 1 ] || fail "a run of bob's forgot what is planned for $user"
+ends 0 mail archive in:anywhere --account "$user" --limit 1 --dry-run
+[ "$(planning)" -eq 1 ] || fail "a dry run forgot what is planned"
+t mail archive in:anywhere --account "$user" --limit 1 --mode trash --yes >"$dir/out" 2>&1
+[ "$(planning)" -eq 0 ] || fail "its own run keeps what a crash left of planning: $(cat "$dir/out")"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

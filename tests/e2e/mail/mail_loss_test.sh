@@ -7,7 +7,7 @@
 user=ada@example.com
 messages=40
 
-start_cloud --seed 8 --clock 1794700000000 \
+start_cloud --seed 8 \
     --mailbox "$user=$messages,size=3000" --token tok="$user"
 api=$origin/gmail/v1/users/me
 export TIDEMARK_GOVERNOR_GMAIL_WINDOW_UNITS=0 # no pacing: the cloud has no quota here

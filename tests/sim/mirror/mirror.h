@@ -28,6 +28,7 @@
  *       owed is exactly what was planted, and no note was posted twice
  *   C11 once the world is calm, nothing is halted, fails or is canceled: a person
  *       clears up once and from then on only runs the command again
+ *   C12 no thread spins: a world makes a bounded number of steps
  */
 #ifndef TIDE_SIM_MIRROR_H
 #define TIDE_SIM_MIRROR_H

@@ -327,6 +327,8 @@ static void live_to_the_end(struct mirror *mirror)
     mirror_check_end(mirror);
 }
 
+enum { STEPS_MAX = 2000000 }; /* C12; the longest of 150 worlds took 133,000 */
+
 struct mirror_totals mirror_run(const struct mirror_plan *plan)
 {
     struct mirror *mirror = mirror_new(plan);
@@ -337,6 +339,8 @@ struct mirror_totals mirror_run(const struct mirror_plan *plan)
     struct mirror_totals totals = mirror->totals;
     totals.simulated_us = tide_world_now_us(mirror->world) - start_us;
     totals.steps = tide_sim_stats(mirror->sim).steps;
+    if (totals.steps > STEPS_MAX)
+        tide_sim_fail(mirror->sim, "C12: %" PRIu64 " steps: a thread spins", totals.steps);
     totals.crashes = tide_sim_stats(mirror->sim).crashes;
     totals.calls = tide_sim_net_stats(mirror->sim).calls;
     totals.strict_quotas = plan->strict_quota;

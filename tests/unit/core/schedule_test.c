@@ -121,6 +121,21 @@ static void an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it(void **
     tide_schedules_free(schedule);
 }
 
+static void an_anchor_that_cannot_be_moved_back_stays(void **state)
+{
+    (void)state;
+    tide_schedules *schedule = schedule_make();
+    /* Two of its periods would be needed, and do not fit 64 bits. */
+    struct tide_schedule_entry huge = {
+        .id = 1, .anchor_unix_ms = UINT64_MAX, .period_ms = 1ull << 63, .at_start = true};
+    assert_int_equal(tide_schedules_put(schedule, &huge), TIDE_OK);
+    struct tide_firing firing;
+    assert_false(tide_schedules_next(schedule, 1000000, &firing));
+    assert_int_equal(tide_schedules_find(schedule, 1)->anchor_unix_ms, UINT64_MAX);
+    tide_schedules_check(schedule);
+    tide_schedules_free(schedule);
+}
+
 static void a_slot_fired_elsewhere_is_not_fired_here(void **state)
 {
     (void)state;
@@ -444,6 +459,7 @@ int main(void)
         cmocka_unit_test(missed_ticks_collapse_into_the_latest),
         cmocka_unit_test(a_clock_that_jumps_back_fires_nothing_twice),
         cmocka_unit_test(an_entry_made_on_a_clock_that_ran_ahead_does_not_wait_for_it),
+        cmocka_unit_test(an_anchor_that_cannot_be_moved_back_stays),
         cmocka_unit_test(a_slot_fired_elsewhere_is_not_fired_here),
         cmocka_unit_test(a_new_period_goes_on_from_the_last_slot),
         cmocka_unit_test(entries_are_bounded_and_checked),

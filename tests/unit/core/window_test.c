@@ -215,6 +215,8 @@ static void a_damaged_snapshot_is_refused_and_a_wrong_clock_is_bounded(void **st
     bad = saved;
     bad.entries[0].units = UINT64_MAX;
     assert_false(tide_window_saved_is_valid(&bad));
+    bad.entries[0].units = 0;
+    assert_false(tide_window_saved_is_valid(&bad));
     bad = saved;
     bad.in_flight = UINT64_MAX;
     assert_false(tide_window_saved_is_valid(&bad));

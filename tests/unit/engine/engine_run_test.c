@@ -100,7 +100,7 @@ static void a_job_without_quota_holds_no_worker(void **state)
     for (int i = 0; i < 150; i++)
         enqueue(f, (struct tide_spec){.kind = kind, .account = account});
     start(f);
-    UNTIL(get(&fetch.parked) > 0);
+    UNTIL(get(&fetch.parked) > 0 && get(&fetch.answered) > 0);
     enqueue(f, (struct tide_spec){.kind = other});
     UNTIL(get(&ran) == 1);
     assert_in_range(test_http_requests(server), 1, 100);

@@ -495,6 +495,60 @@ static void the_log_file_has_a_bound_before_the_start_too(void **state)
     assert_true(log_bytes(f) < 32 << 20);
 }
 
+/* ---- payloads in memory ---------------------------------------------------------------------------- */
+
+/* Passes while the gate is open. */
+static tide_status swing_handler(tide_job *job, void *context, tide_error *err)
+{
+    struct gate *gate = context;
+    (void)err;
+    while (get(&gate->opened) == 0)
+        if (tide_job_sleep(job, 1) != TIDE_OK)
+            return TIDE_CANCELED;
+    return TIDE_OK;
+}
+
+static size_t claimed(struct fixture *f)
+{
+    return (size_t)sql(f, "SELECT count(*) FROM job WHERE state = 1");
+}
+
+/* The more jobs end in one transaction, the more are claimed ahead: up to 256 at once.  Payloads
+ * of a kind that may have 1 MiB are claimed 128 MiB at a time, and no more wait in memory. */
+static void claimed_payloads_have_a_byte_budget(void **state)
+{
+    enum { JOBS = 700, WORKERS = 8, BUDGET = 128 };
+    struct fixture *f = *state;
+    struct gate gate = {0, 0};
+    static struct tide_spec specs[JOBS];
+    f->workers = WORKERS;
+    fixture_open(f);
+    uint32_t kind = define(f, &(struct tide_kind){.name = "large",
+                                                  .handler = swing_handler,
+                                                  .context = &gate,
+                                                  .payload_bytes_max = 1 << 20});
+    for (int i = 0; i < JOBS; i++)
+        specs[i] = (struct tide_spec){.kind = kind, .payload = "{}"};
+    OK(tide_enqueue(f->engine, specs, JOBS, NULL, err));
+    start(f);
+    size_t count = 0;
+    UNTIL((count = claimed(f)) >= WORKERS / 2);
+    while (count < BUDGET) {
+        struct hold hold;
+        hold_writer(&hold, f);
+        gate_open(&gate);
+        UNTIL(ends_waiting(f) == count); /* all that are claimed, for one transaction */
+        __atomic_store_n(&gate.opened, 0, __ATOMIC_SEQ_CST);
+        release_writer(&hold);
+        size_t wanted = count * 2 < BUDGET ? count * 2 : BUDGET;
+        UNTIL((count = claimed(f)) >= wanted);
+    }
+    print_message("%zu jobs are claimed\n", count);
+    assert_true(count <= BUDGET + WORKERS);
+    gate_open(&gate);
+    finish(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -508,6 +562,7 @@ int main(void)
         TEST(a_cancel_after_a_preemption_is_kept),
         TEST(a_cancel_at_the_end_of_a_job_is_kept),
         TEST(the_log_file_has_a_bound_before_the_start_too),
+        TEST(claimed_payloads_have_a_byte_budget),
     };
     return cmocka_run_group_tests_name("engine_writer", tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -381,6 +382,38 @@ static void a_server_that_dies_is_an_unknown_outcome(void **state)
     close(listener);
 }
 
+/* The kernel takes connections for a process that is stopped.  The answer is waited for without a
+ * limit here, so a command that did wait would hang. */
+static void a_stopped_server_is_named_without_waiting(void **state)
+{
+    struct fixture *fixture = *state;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s/control", fixture->dir);
+    const pid_t server = fork();
+    assert_true(server >= 0);
+    if (server == 0) {
+        const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+        if (bind(listener, (struct sockaddr *)&address, sizeof address) != 0 ||
+            listen(listener, 1) != 0)
+            _exit(1);
+        (void)raise(SIGSTOP);
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(server, &status, WUNTRACED), server);
+    assert_true(WIFSTOPPED(status));
+    tide_error err = {0};
+    const tide_status rc = tide_socket_ask(fixture->world, tide_mem_heap(), fixture->path,
+                                           TIDE_TEXT("hello"), 0, NULL, NULL, NULL, &err);
+    (void)kill(server, SIGKILL);
+    assert_int_equal(waitpid(server, &status, 0), server);
+    assert_int_equal(rc, TIDE_BUSY);
+    char named[64];
+    (void)snprintf(named, sizeof named, "process %d ", (int)server);
+    assert_non_null(strstr(err.text, named));
+    assert_non_null(strstr(err.text, "stopped"));
+}
+
 static void a_server_survives_every_failed_allocation(void **state)
 {
     struct fixture *fixture = *state;
@@ -418,6 +451,7 @@ int main(void)
         TEST(stopping_waits_for_no_client),
         TEST(a_client_can_be_canceled_and_the_handler_learns_of_it),
         TEST(a_server_that_dies_is_an_unknown_outcome),
+        TEST(a_stopped_server_is_named_without_waiting),
         TEST(a_server_survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
