@@ -20,9 +20,15 @@ static void on_signal(int number)
 const tide_cancel *cli_interruptible(struct cli *cli)
 {
     (void)cli;
+    __atomic_store_n(&interrupted.reason, (int)TIDE_CANCEL_NONE, __ATOMIC_RELEASE);
     (void)signal(SIGINT, on_signal);
     (void)signal(SIGTERM, on_signal);
     return &interrupted;
+}
+
+bool cli_interrupted(void)
+{
+    return __atomic_load_n(&interrupted.reason, __ATOMIC_ACQUIRE) != TIDE_CANCEL_NONE;
 }
 
 uint64_t cli_free_min(const struct cli *cli)

@@ -182,8 +182,10 @@ tide_status cli_tell(struct cli *cli, tide_tx *tx, tide_hint hint, uint32_t acco
 
 /* ---- long commands (busy.c) ---- */
 
-/* Ctrl-C cancels the token once; a second one ends the program as usual. */
+/* From now on the first SIGINT or SIGTERM cancels the token; a second one ends the program at once.
+ * What is stored stays stored in both cases. */
 const tide_cancel *cli_interruptible(struct cli *cli);
+bool cli_interrupted(void);
 /* The setting `disk.free_min`; the settings are loaded. */
 uint64_t cli_free_min(const struct cli *cli);
 /* A line on a terminal that the next one overwrites, at most five times a second; nothing

@@ -6,7 +6,6 @@
 #include "console/look.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -15,16 +14,6 @@ enum { TICK_MS = 250, EVENT_MS = 1000, PLAIN_MS = 10000, SITES_MAX = TIDE_CONSOL
 static const struct cli_purpose reading = {
     "sync", "https://www.googleapis.com/auth/webmasters.readonly",
     "to read the search analytics of your sites, and nothing else"};
-
-/* The first Ctrl-C asks the run to stop; a second one ends the program at once.  What is
- * stored stays stored in both cases. */
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    interrupted = 1;
-    (void)signal(number, SIG_DFL);
-}
 
 static const char *name_of(const struct cli *cli)
 {
@@ -155,7 +144,7 @@ static tide_status others_wait(struct live *live)
 {
     struct cli *cli = live->cli;
     const tide_status rc = tide_console_waiting(live->home->console, &live->waiting, &cli->err);
-    if (rc != TIDE_OK || live->waiting == 0 || interrupted)
+    if (rc != TIDE_OK || live->waiting == 0 || cli_interrupted())
         return rc;
     (void)tide_world_sleep_until(cli->world, tide_world_now_us(cli->world) + TICK_MS * 1000ull,
                                  NULL);
@@ -169,8 +158,7 @@ static tide_status run(struct live *live)
     char name[128];
     char text[400];
     bool asked = false;
-    (void)signal(SIGINT, on_signal);
-    (void)signal(SIGTERM, on_signal);
+    (void)cli_interruptible(cli);
     live->terminal = isatty(STDERR_FILENO) == 1;
     live->started_ms = live->shown_ms = tide_world_now_ms(cli->world);
     if (live->home->beside && !cli->quiet && !cli->want_json)
@@ -184,7 +172,8 @@ static tide_status run(struct live *live)
             rc = others_wait(live);
         if (rc == TIDE_OK)
             break;
-        const bool ends = interrupted || tide_console_signed_out(live->home->console, name, text) ||
+        const bool ends = cli_interrupted() ||
+                          tide_console_signed_out(live->home->console, name, text) ||
                           tide_console_halted(live->home->console, text);
         if (ends && !asked) {
             asked = true;
@@ -294,7 +283,7 @@ static tide_status ended(struct live *live, tide_status rc)
         rc = tide_console_left(live->home->console, live->sites[i], &of_site, &cli->err);
         left += of_site;
     }
-    if (rc == TIDE_STOPPED || interrupted)
+    if (rc == TIDE_STOPPED || cli_interrupted())
         cli->exit_code = CLI_EXIT_INTERRUPTED;
     else if (progress.failed > 0)
         cli->exit_code = CLI_EXIT_BAD_ITEMS;

@@ -7,7 +7,6 @@
 #include "tidemark_inside.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -19,16 +18,6 @@ enum {
     SYNC_AFTER_BATCHES = 10, /* otherwise every batch reads the history of all batches before it */
     LINE_EVERY_MS = 10000,
 };
-
-/* The first Ctrl-C asks the run to stop; what was requested of Gmail is in the manifest in any
- * case. */
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    interrupted = 1;
-    (void)signal(number, SIG_DFL);
-}
 
 struct archiving {
     struct cli *cli;
@@ -195,7 +184,7 @@ static tide_status tick(struct archiving *archiving)
     struct cli *cli = archiving->cli;
     if (signed_out(archiving))
         return TIDE_AUTH;
-    if (interrupted)
+    if (cli_interrupted())
         return cli_fail(cli, TIDE_STOPPED, NULL, "interrupted");
     return tide_engine_wait(archiving->home.engine, TICK_MS, &cli->err);
 }
@@ -315,7 +304,7 @@ static bool choose_one(const struct tide_candidate *candidate, void *arg)
             sum_year(chosen, &candidate->stored);
             sum_labels(chosen, candidate);
         }
-        return !interrupted;
+        return !cli_interrupted();
     }
     chosen->refused++;
     if (chosen->archiving->dry && chosen->refused <= CLI_LIST_MAX) {
@@ -326,7 +315,7 @@ static bool choose_one(const struct tide_candidate *candidate, void *arg)
         tide_json_set_cstr(&one, "reason", candidate->refused);
         tide_json_append(&chosen->refusals, &one);
     }
-    return !interrupted;
+    return !cli_interrupted();
 }
 
 /* ---- a dry run ---- */
@@ -629,7 +618,7 @@ static tide_status new_run(struct archiving *archiving)
     archiving->ask.read_back = archiving->ask.with_history = false;
     rc = cli_hint(cli, rc,
                   rc == TIDE_INVALID ? "`tidemark mail search` accepts the same queries." : NULL);
-    if (rc == TIDE_OK && interrupted)
+    if (rc == TIDE_OK && cli_interrupted())
         rc = cli_fail(cli, TIDE_STOPPED, "Nothing was changed.", "interrupted");
     if (rc == TIDE_OK && archiving->dry) {
         rc = dry_run(archiving, &chosen);
@@ -734,18 +723,16 @@ static tide_status run(struct archiving *archiving)
 tide_status cli_mail_archive(struct cli *cli)
 {
     struct archiving archiving = {.cli = cli};
-    interrupted = 0;
     tide_status rc = read_flags(&archiving);
     if (rc != TIDE_OK)
         return rc;
     archiving.home.archiver = true;
     archiving.home.no_sync = !archiving.sync;
-    (void)signal(SIGINT, on_signal);
-    (void)signal(SIGTERM, on_signal);
+    (void)cli_interruptible(cli);
     rc = mail_home_open(cli, &archiving.home);
     if (rc == TIDE_OK)
         rc = run(&archiving);
-    if (rc == TIDE_STOPPED && interrupted)
+    if (rc == TIDE_STOPPED && cli_interrupted())
         cli->exit_code = CLI_EXIT_INTERRUPTED;
     if (archiving.home.engine != NULL)
         tide_engine_stop(archiving.home.engine);

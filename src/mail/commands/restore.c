@@ -6,19 +6,10 @@
 #include "tidemark_inside.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 enum { TICK_MS = 500, QUIET_TICK_MS = 10000, INSERT_UNITS = 25, UNITS_PER_S = 100 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    interrupted = 1;
-    (void)signal(number, SIG_DFL);
-}
 
 static const char *const deed_names[TIDE_DEEDS] = {
     [TIDE_DEED_THERE] = "there",   [TIDE_DEED_INBOX] = "inbox",   [TIDE_DEED_TRASH] = "trash",
@@ -278,8 +269,7 @@ static tide_status drive(struct cli *cli, struct mail_home *home, tide_restore *
     bool stopping = false;
     tide_restore_state(restore, &state);
     const char *only = state.email;
-    (void)signal(SIGINT, on_signal);
-    (void)signal(SIGTERM, on_signal);
+    (void)cli_interruptible(cli);
     tide_status rc = tide_engine_only(home->engine, &only, 1, &cli->err);
     if (rc == TIDE_OK)
         rc = tide_restore_begin(restore, &cli->err);
@@ -291,7 +281,7 @@ static tide_status drive(struct cli *cli, struct mail_home *home, tide_restore *
         show_progress(cli, restore, &progress, !more);
         if (more && tide_mail_signed_out(home->mail, state.email, why))
             return signed_out(cli, state.email, why);
-        if (interrupted && !stopping) {
+        if (cli_interrupted() && !stopping) {
             stopping = true;
             tide_engine_stop(home->engine);
         }

@@ -18,7 +18,6 @@
 #include "tidemark_inside.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -26,16 +25,6 @@ enum {
     TURNS_MAX = 3,     /* attempts with an engine that ends while we send requests */
     NOBODY_MS = 45000, /* longer than a lease: then the account of a dead process is free */
 };
-
-/* The first Ctrl-C asks the run to stop; a second one ends the program at once.  What is
- * stored stays stored in both cases. */
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number)
-{
-    interrupted = 1;
-    (void)signal(number, SIG_DFL);
-}
 
 struct sync {
     struct cli *cli;
@@ -283,7 +272,7 @@ static void stop_when_due(struct sync *sync)
     struct cli *cli = sync->cli;
     sync->full = sync->full || mail_home_room(cli, &sync->home) != TIDE_OK;
     sync->spent = sync->spent || tide_mail_spent(sync->home.mail);
-    const bool early = interrupted || is_late(sync) || sync->full || sync->spent;
+    const bool early = cli_interrupted() || is_late(sync) || sync->full || sync->spent;
     if (sync->watch.stopping || !(early || all_over(sync)))
         return;
     if (!early && catch_up(sync))
@@ -297,7 +286,7 @@ static tide_status index_all(struct sync *sync)
 {
     uint64_t indexed = 1;
     tide_status rc = TIDE_OK;
-    while (rc == TIDE_OK && indexed > 0 && !interrupted && !is_late(sync))
+    while (rc == TIDE_OK && indexed > 0 && !cli_interrupted() && !is_late(sync))
         rc = tide_mail_index(sync->home.mail, &indexed, &sync->cli->err);
     return rc;
 }
@@ -440,7 +429,7 @@ static tide_status follow(struct sync *sync)
                       "Process %" PRIu64 " works in this directory and does this; showing its "
                       "progress. Ctrl-C stops only the display.\n",
                       watch->pid);
-    while (rc == TIDE_OK && !interrupted && !is_late(sync)) {
+    while (rc == TIDE_OK && !cli_interrupted() && !is_late(sync)) {
         rc = mail_watch_tick(watch, false);
         if (rc != TIDE_OK || watch->gone || all_over(sync))
             break;
@@ -450,7 +439,7 @@ static tide_status follow(struct sync *sync)
             (void)tide_world_sleep_until(
                 cli->world, tide_world_now_us(cli->world) + MAIL_TICK_MS * 1000ull, NULL);
     }
-    if (watch->gone && !mail_watch_settled(watch) && !interrupted && !is_late(sync))
+    if (watch->gone && !mail_watch_settled(watch) && !cli_interrupted() && !is_late(sync))
         return TIDE_NOT_FOUND;
     watch->gone = false;
     const tide_error kept = cli->err;
@@ -624,7 +613,7 @@ static bool report(struct sync *sync)
         mail_outcome_judge(watched, &sync->accounts[i].failed, sync->spent ? NULL : undone.text,
                            &ended);
         /* What --max leaves is left on purpose. */
-        if (sync->spent && !interrupted && ended.outcome == MAIL_OUTCOME_UNFINISHED)
+        if (sync->spent && !cli_interrupted() && ended.outcome == MAIL_OUTCOME_UNFINISHED)
             ended = (struct mail_ended){.outcome = MAIL_OUTCOME_DONE};
         unfinished = unfinished || ended.outcome == MAIL_OUTCOME_UNFINISHED;
         cli->exit_code = mail_outcome_worse(cli->exit_code, mail_outcome_exit_code(ended.outcome));
@@ -633,7 +622,7 @@ static bool report(struct sync *sync)
         account_json(cli, watched, &ended, away, &sync->accounts[i].aside, &list);
     }
     tide_json_set(&cli->json, "accounts", &list);
-    tide_json_set_bool(&cli->json, "interrupted", interrupted != 0);
+    tide_json_set_bool(&cli->json, "interrupted", cli_interrupted());
     tide_json_set_bool(&cli->json, "timed_out", is_late(sync) && unfinished);
     tide_json_set_bool(&cli->json, "handed_over", sync->watched);
     return unfinished;
@@ -642,9 +631,9 @@ static bool report(struct sync *sync)
 static void tell_unfinished(struct sync *sync)
 {
     struct cli *cli = sync->cli;
-    const char *why = interrupted     ? "Interrupted."
-                      : is_late(sync) ? "Out of time."
-                                      : "Not finished.";
+    const char *why = cli_interrupted() ? "Interrupted."
+                      : is_late(sync)   ? "Out of time."
+                                        : "Not finished.";
     if (sync->watched && sync->watch.pid == 0)
         cli_print(cli,
                   "No longer watching; the other processes continue, and stored mail stays.\n");
@@ -668,9 +657,9 @@ static tide_status conclude(struct sync *sync, tide_status rc)
     if (rc != TIDE_OK)
         return rc;
     const bool unfinished = report(sync);
-    if (interrupted)
+    if (cli_interrupted())
         cli->exit_code = mail_outcome_worse(cli->exit_code, CLI_EXIT_INTERRUPTED);
-    if (interrupted || unfinished)
+    if (cli_interrupted() || unfinished)
         tell_unfinished(sync);
     return TIDE_OK;
 }
@@ -730,9 +719,7 @@ static tide_status run(struct cli *cli, bool heal)
     if (sync == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory.", "out of memory");
     sync->cli = cli;
-    interrupted = 0;
-    (void)signal(SIGINT, on_signal);
-    (void)signal(SIGTERM, on_signal);
+    (void)cli_interruptible(cli);
     sync->wanted.heal = heal;
     sync->began_ms = tide_world_now_unix_ms(cli->world);
     tide_status rc = prepare(sync);
