@@ -1,10 +1,9 @@
 #include "cli/archive_here.h"
 #include "cli/log_file.h"
 
+#include "base/check.h"
 #include "base/limits.h"
-#include "console/console.h"
 #include "engine/accounts/archive_id.h"
-#include "mail/mail.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,41 +51,49 @@ tide_status archive_here_opened(struct cli *cli, tide_status rc)
     return cli->shared == NULL ? rc : cli_shared_hint(cli, rc);
 }
 
-bool archive_here_wants(const struct archive_here *here, const char *account, const char *provider)
+void archive_here_take(struct archive_here *here, const struct tide_system *system)
 {
-    if (!(here->mail && strcmp(provider, "gmail") == 0) &&
-        !(here->console && strcmp(provider, "console") == 0))
-        return false;
+    TIDE_ASSERT(here->taken_count < TIDE_SYSTEMS_MAX);
+    here->taken[here->taken_count++] = system;
+}
+
+void archive_here_take_all(struct archive_here *here, const struct cli *cli)
+{
+    for (size_t i = 0; cli->systems[i] != NULL; i++)
+        archive_here_take(here, cli->systems[i]);
+}
+
+const struct tide_system *archive_here_wants(const struct archive_here *here, const char *account,
+                                             const char *provider)
+{
+    const struct tide_system *system = NULL;
+    bool named = here->accounts_count == 0;
+    for (size_t i = 0; i < here->taken_count; i++)
+        if (strcmp(here->taken[i]->provider, provider) == 0)
+            system = here->taken[i];
     for (size_t i = 0; i < here->accounts_count; i++)
-        if (strcmp(here->accounts[i], account) == 0)
-            return true;
-    return here->accounts_count == 0;
+        named = named || strcmp(here->accounts[i], account) == 0;
+    return named ? system : NULL;
 }
 
 bool archive_here_may_take(void *arg, const char *account, const char *provider,
                            const char *archive)
 {
     const struct archive_here *here = arg;
-    if (!archive_here_wants(here, account, provider))
-        return false;
-    return strcmp(provider, "gmail") == 0
-               ? tide_mail_is_here(here->world, here->archive_dir, account, archive)
-               : tide_console_is_here(here->world, here->archive_dir, archive);
+    const struct tide_system *system = archive_here_wants(here, account, provider);
+    return system != NULL && system->is_here(here->world, here->archive_dir, account, archive);
 }
 
 /* ---- telling the ledger ---- */
 
 static tide_status place(struct cli *cli, const struct archive_here *here, tide_secrets *secrets,
-                         uint32_t account, const char *name, bool mail)
+                         uint32_t account, const char *name, const struct tide_system *system)
 {
     char dir[CLI_PATH_BYTES + 300];
     char id[TIDE_ARCHIVE_ID_BYTES];
     char where[TIDE_SECRET_PLACE_BYTES];
     tide_tx *tx = NULL;
-    if (mail)
-        tide_mail_dir(here->archive_dir, name, dir, sizeof dir);
-    else
-        (void)snprintf(dir, sizeof dir, "%s/console", here->archive_dir);
+    system->archive_path(here->archive_dir, name, dir, sizeof dir);
     tide_secret_place(tide_secrets_where(secrets), where);
     tide_status rc = tide_archive_id_make(cli->world, dir, id, &cli->err);
     if (rc == TIDE_OK)
@@ -106,29 +113,28 @@ struct homeless {
     const struct archive_here *here;
     uint32_t ids[TIDE_ACCOUNTS_MAX];
     char names[TIDE_ACCOUNTS_MAX][201];
-    bool mail[TIDE_ACCOUNTS_MAX];
+    const struct tide_system *systems[TIDE_ACCOUNTS_MAX];
     size_t count;
 };
 
 static bool homeless_note(const struct tide_account_row *row, void *arg)
 {
     struct homeless *list = arg;
-    if (row->archive[0] != '\0' || !archive_here_wants(list->here, row->name, row->provider))
+    const struct tide_system *system = archive_here_wants(list->here, row->name, row->provider);
+    if (row->archive[0] != '\0' || system == NULL)
         return true;
     list->ids[list->count] = row->id;
-    list->mail[list->count] = strcmp(row->provider, "gmail") == 0;
+    list->systems[list->count] = system;
     memcpy(list->names[list->count++], row->name, sizeof row->name);
     return list->count < TIDE_ACCOUNTS_MAX;
 }
 
-static bool signed_in_here(struct cli *cli, tide_secrets *secrets, const char *account, bool mail)
+static bool signed_in_here(struct cli *cli, tide_secrets *secrets, const char *account,
+                           const struct tide_system *system)
 {
     char name[TIDE_SECRET_NAME_BYTES_MAX];
     tide_buf secret;
-    if (mail)
-        tide_mail_secret_name(account, name);
-    else
-        tide_console_secret_name(account, name);
+    system->secret_name(account, name);
     tide_buf_init(&secret, cli->mem, TIDE_SECRET_BYTES_MAX);
     const tide_status rc = tide_secrets_get(secrets, name, &secret, NULL);
     tide_secret_wipe(&secret);
@@ -148,8 +154,8 @@ tide_status archive_here_adopt(struct cli *cli, const struct archive_here *here,
     if (rc == TIDE_OK)
         rc = tide_ledger_accounts(cli->ledger, homeless_note, list, &cli->err);
     for (size_t i = 0; rc == TIDE_OK && i < list->count; i++)
-        if (signed_in_here(cli, secrets, list->names[i], list->mail[i])) {
-            rc = place(cli, here, secrets, list->ids[i], list->names[i], list->mail[i]);
+        if (signed_in_here(cli, secrets, list->names[i], list->systems[i])) {
+            rc = place(cli, here, secrets, list->ids[i], list->names[i], list->systems[i]);
             adopted += rc == TIDE_OK;
         }
     cli_ledger_close(cli);

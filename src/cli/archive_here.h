@@ -19,7 +19,8 @@
 struct archive_here {
     tide_world *world;
     char archive_dir[CLI_PATH_BYTES];
-    bool mail, console;          /* set by the caller: which accounts to take */
+    const struct tide_system *taken[TIDE_SYSTEMS_MAX]; /* whose accounts to take */
+    size_t taken_count;
     const char *const *accounts; /* only these; NULL: all.  Borrowed */
     size_t accounts_count;
 };
@@ -34,13 +35,17 @@ tide_status archive_here_options(struct cli *cli, const char *archive_dir,
                                  struct tide_engine_options *options_out);
 /* Adds a hint to the result `rc` of opening the engine; returns `rc`. */
 tide_status archive_here_opened(struct cli *cli, tide_status rc);
+/* Takes accounts of this system, or of all systems of the program. */
+void archive_here_take(struct archive_here *here, const struct tide_system *system);
+void archive_here_take_all(struct archive_here *here, const struct cli *cli);
 /* Creates the directory if it is missing. */
 tide_status archive_here_open(struct cli *cli, const char *archive_dir, struct archive_here *here);
 /* For tide_engine_options.may_take; the argument is the struct (I1). */
 bool archive_here_may_take(void *arg, const char *account, const char *provider,
                            const char *archive);
-/* Whether the account is selected by `mail`, `console` and `accounts`. */
-bool archive_here_wants(const struct archive_here *here, const char *account, const char *provider);
+/* The system of the account, if `taken` and `accounts` select it; else NULL. */
+const struct tide_system *archive_here_wants(const struct archive_here *here, const char *account,
+                                             const char *provider);
 /* Assigns to this archive, in the shared ledger, every account that has no archive yet and whose
  * sign-in is here (I2). */
 tide_status archive_here_adopt(struct cli *cli, const struct archive_here *here,

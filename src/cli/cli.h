@@ -28,6 +28,7 @@
 #include "engine/control/control.h"
 #include "ledger/ledger.h"
 #include "settings/settings.h"
+#include "system/system.h"
 #include "world/world.h"
 
 enum {
@@ -70,6 +71,9 @@ struct cli_command {
 /* Both end with a NULL name or group. */
 extern const struct cli_command cli_commands[];
 extern const struct cli_flag cli_global_flags[];
+/* The systems of this program (E12); ends with NULL.  commands/systems.c is the only file that
+ * names them. */
+extern const struct tide_system *const cli_systems[];
 
 struct cli_flag_value {
     const struct cli_flag *flag;
@@ -78,6 +82,7 @@ struct cli_flag_value {
 
 struct cli {
     tide_mem *mem;
+    const struct tide_system *const *systems; /* ends with NULL */
     tide_world *world;
     const char *group; /* the first word, also when no command was found; NULL: none */
     const struct cli_command *command;

@@ -44,7 +44,8 @@ int main(int argc, char **argv)
 {
     memory_settings();
     tide_db_tune_process();
-    struct cli cli = {.mem = tide_mem_heap()};
+    struct cli cli = {.mem = tide_mem_heap(), .systems = cli_systems};
+    tide_systems_check(cli.systems);
     /* A reader that closes the pipe (`| head`) makes write() fail; it must not kill us in
      * the middle of a change. */
     (void)signal(SIGPIPE, SIG_IGN);

@@ -181,7 +181,8 @@ tide_status cli_account_list(struct cli *cli)
     tide_json_array(&accounts.list);
     rc = tide_ledger_accounts(cli->ledger, account_collect, &accounts, &cli->err);
     if (rc == TIDE_OK && cli->shared != NULL) {
-        accounts.here = (struct archive_here){.world = cli->world, .mail = true, .console = true};
+        accounts.here = (struct archive_here){.world = cli->world};
+        archive_here_take_all(&accounts.here, cli);
         (void)snprintf(accounts.here.archive_dir, sizeof accounts.here.archive_dir, "%s",
                        home.archive_dir);
         rc = tide_ledger_members(cli->ledger, holder_collect, &accounts, &cli->err);

@@ -1,19 +1,18 @@
-/* backup_systems.h - what each system stores in archive/, and how it is copied (M17).
+/* backup_systems.h - copies what the systems store in archive/ (M17).
  *
  * A system says which entries it owns; an entry that no system owns is reported to the user and
- * not copied.  `backup` and `restore` know nothing else about archives. */
+ * not copied. */
 #ifndef TIDE_CLI_BACKUP_SYSTEMS_H
 #define TIDE_CLI_BACKUP_SYSTEMS_H
 
 #include "cli/cli.h"
 
 struct backup_counts {
-    unsigned archives;     /* entries that were copied */
-    uint64_t copied, same; /* files */
-    uint64_t messages;     /* of mail */
-    uint64_t rows;         /* of search analytics */
-    uint64_t bytes;        /* copied */
-    tide_json strangers;   /* names of entries that no system owns; initialized by the caller */
+    unsigned archives;                /* entries that were copied */
+    uint64_t copied, same;            /* files */
+    uint64_t bytes;                   /* copied */
+    uint64_t units[TIDE_SYSTEMS_MAX]; /* of cli->systems[i] */
+    tide_json strangers; /* names of entries that no system owns; initialized by the caller */
     size_t strangers_count;
 };
 
@@ -22,6 +21,8 @@ struct backup_counts {
  * names it. */
 tide_status backup_archives(struct cli *cli, const char *from_dir, const char *to_dir, bool check,
                             struct backup_counts *counts);
+/* "3 messages and 5 rows of search analytics"; sets the counts in the JSON answer too. */
+void backup_units(struct cli *cli, const struct backup_counts *counts, char *text, size_t bytes);
 /* "DIR/NAME" */
 tide_status backup_join(struct cli *cli, char path[CLI_PATH_BYTES], const char *dir,
                         const char *name);

@@ -153,12 +153,14 @@ static void report(struct backing_up *backing)
     struct cli *cli = backing->cli;
     const struct backup_counts *done = &backing->done;
     char size[TIDE_SIZE_TEXT_BYTES];
+    char units[400];
     tide_size_human(backing->ledger_bytes + done->bytes, size);
+    backup_units(cli, done, units, sizeof units);
     cli_print(cli,
               "copied to %s: %s; %" PRIu64 " files, %" PRIu64 " more were already there; "
-              "%u archive%s with %" PRIu64 " messages and %" PRIu64 " rows of search analytics\n",
+              "%u archive%s with %s\n",
               backing->dir, size, done->copied, done->same, done->archives,
-              done->archives == 1 ? "" : "s", done->messages, done->rows);
+              done->archives == 1 ? "" : "s", units);
     if (cli->shared != NULL)
         cli_print(cli, "The ledger is not copied: back up %s with the tools of its server.\n",
                   cli_shared_name(cli));
@@ -168,8 +170,6 @@ static void report(struct backing_up *backing)
     tide_json_set_u64(&cli->json, "bytes", backing->ledger_bytes + done->bytes);
     tide_json_set_u64(&cli->json, "shards_copied", done->copied);
     tide_json_set_u64(&cli->json, "shards_same", done->same);
-    tide_json_set_u64(&cli->json, "messages", done->messages);
-    tide_json_set_u64(&cli->json, "console_rows", done->rows);
     tide_json_set_u64(&cli->json, "accounts", done->archives);
 }
 

@@ -2,29 +2,13 @@
 #include "cli/cli.h"
 
 #include "base/clocktext.h"
-#include "console/console.h"
 #include "ledger/copy/copy.h"
 #include "ledger/rows.h"
-#include "mail/rows.h"
-#include "mail/manifest.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 /* ---- the systems' rows ---- */
-
-static tide_status make_mail(tide_tx *tx, tide_error *err)
-{
-    const tide_status rc = tide_mail_tables(tide_tx_rows(tx), err);
-    return rc == TIDE_OK ? tide_manifest_tables(tide_tx_rows(tx), err) : rc;
-}
-
-static tide_status make_console(tide_tx *tx, tide_error *err)
-{
-    return tide_console_tables(tide_tx_rows(tx), err);
-}
-
-static const struct tide_copy_system systems[] = {{"mail_", make_mail}, {"console_", make_console}};
 
 tide_status cli_systems_tables(struct cli *cli)
 {
@@ -32,8 +16,8 @@ tide_status cli_systems_tables(struct cli *cli)
     tide_status rc = tide_tx_begin(cli->ledger, &tx, &cli->err);
     if (rc != TIDE_OK)
         return rc;
-    for (size_t i = 0; rc == TIDE_OK && i < sizeof systems / sizeof systems[0]; i++)
-        rc = systems[i].make(tx, &cli->err);
+    for (size_t i = 0; rc == TIDE_OK && cli->systems[i] != NULL; i++)
+        rc = cli->systems[i]->tables(tide_tx_rows(tx), &cli->err);
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, &cli->err);
     tide_tx_rollback(tx);
@@ -167,11 +151,16 @@ tide_status cli_ledger_copy(struct cli *cli)
     struct tide_copy_report *report = tide_mem_new(cli->mem, sizeof *report);
     if (report == NULL)
         return cli_fail(cli, TIDE_NO_MEMORY, "Free some memory and try again.", "out of memory");
+    struct tide_copy_system systems[TIDE_SYSTEMS_MAX];
+    const size_t systems_count = tide_systems_count(cli->systems);
+    for (size_t i = 0; i < systems_count; i++)
+        systems[i] =
+            (struct tide_copy_system){cli->systems[i]->table_prefix, cli->systems[i]->tables};
     const struct tide_ledger_copy copy = {
         .from = cli->arguments[0],
         .to = cli->arguments[1],
         .systems = systems,
-        .systems_count = sizeof systems / sizeof systems[0],
+        .systems_count = systems_count,
         .restart = cli_flag(cli, "restart") != NULL,
         .cancel = cli_interruptible(cli),
         .progress = show_progress,

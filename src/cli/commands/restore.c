@@ -330,15 +330,14 @@ static void tell(struct restoring *self)
 {
     struct cli *cli = self->cli;
     char size[TIDE_SIZE_TEXT_BYTES];
+    char units[400];
     tide_size_human(self->done.bytes, size);
+    backup_units(cli, &self->done, units, sizeof units);
     if (self->moving)
         cli_print(cli, "finished the interrupted restore\n");
     else
-        cli_print(cli,
-                  "restored from %s: %s; %u archive%s with %" PRIu64 " messages and %" PRIu64
-                  " rows of search analytics, all read back\n",
-                  self->dir, size, self->done.archives, self->done.archives == 1 ? "" : "s",
-                  self->done.messages, self->done.rows);
+        cli_print(cli, "restored from %s: %s; %u archive%s with %s, all read back\n", self->dir,
+                  size, self->done.archives, self->done.archives == 1 ? "" : "s", units);
     if (!self->moving && !self->has_ledger)
         cli_print(cli, cli->shared != NULL
                            ? "The ledger is shared and was not changed.\n"
@@ -348,8 +347,6 @@ static void tell(struct restoring *self)
     tide_json_set_cstr(&cli->json, "dir", self->dir);
     tide_json_set_bool(&cli->json, "finished", true);
     tide_json_set_u64(&cli->json, "archives", self->done.archives);
-    tide_json_set_u64(&cli->json, "messages", self->done.messages);
-    tide_json_set_u64(&cli->json, "console_rows", self->done.rows);
     tide_json_set_u64(&cli->json, "bytes", self->done.bytes);
 }
 

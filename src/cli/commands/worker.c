@@ -1,6 +1,6 @@
 /* worker.c - `tidemark worker`: one process of a fleet (docs/fleet.md).
  *
- * It runs an engine on a shared ledger with the kinds of mail and console, takes the
+ * It runs an engine on a shared ledger with the kinds of all systems or of some, takes the
  * accounts whose archive is on this machine, and works until a signal stops it.  It logs
  * events to standard error, one line each, with --json one object each; a service
  * manager gets its state through notify.h.
@@ -9,12 +9,10 @@
  * code that must be safe inside a signal handler. */
 #include "cli/archive_here.h"
 #include "cli/log_file.h"
-#include "mail/commands/home.h"
 #include "cli/notify.h"
 
 #include "base/limits.h"
 #include "base/log.h"
-#include "console/console.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,11 +36,10 @@ enum {
 struct worker {
     struct cli *cli;
     struct archive_here here;
-    struct mail_home places; /* only its paths */
+    char archive_dir[CLI_PATH_BYTES], secrets_dir[CLI_PATH_BYTES];
     tide_engine *engine;
     tide_secrets *secrets;
-    tide_mail *mail;
-    tide_console *console;
+    void *states[TIDE_SYSTEMS_MAX]; /* of here.taken[i]; NULL: not open */
     tide_log log;
     char list[LIST_BYTES]; /* of --accounts, split into names */
     const char *names[ACCOUNTS_MAX];
@@ -56,22 +53,39 @@ struct worker {
 
 /* ---- flags ---- */
 
+static tide_status unknown_system(struct cli *cli, const char *name, int bytes)
+{
+    char hint[200] = "Systems:";
+    for (size_t i = 0; cli->systems[i] != NULL; i++) {
+        const size_t used = strlen(hint);
+        (void)snprintf(hint + used, sizeof hint - used, "%s %s", i == 0 ? "" : ",",
+                       cli->systems[i]->name);
+    }
+    (void)strncat(hint, ".", sizeof hint - strlen(hint) - 1);
+    cli->exit_code = CLI_EXIT_USAGE;
+    return cli_fail(cli, TIDE_INVALID, hint, "--kinds: there is no \"%.*s\"", bytes, name);
+}
+
+static bool takes(const struct worker *worker, const struct tide_system *system)
+{
+    for (size_t i = 0; i < worker->here.taken_count; i++)
+        if (worker->here.taken[i] == system)
+            return true;
+    return false;
+}
+
 static tide_status kinds_of_flag(struct worker *worker, const char *flag)
 {
     struct cli *cli = worker->cli;
-    worker->here.mail = worker->here.console = flag == NULL;
+    if (flag == NULL)
+        archive_here_take_all(&worker->here, cli);
     for (const char *at = flag; at != NULL;) {
         const size_t bytes = strcspn(at, ",");
-        const tide_text name = {at, bytes};
-        if (tide_text_equal(name, TIDE_TEXT("mail"))) {
-            worker->here.mail = true;
-        } else if (tide_text_equal(name, TIDE_TEXT("console"))) {
-            worker->here.console = true;
-        } else {
-            cli->exit_code = CLI_EXIT_USAGE;
-            return cli_fail(cli, TIDE_INVALID, "Systems: mail, console.",
-                            "--kinds: there is no \"%.*s\"", (int)(bytes > 60 ? 60 : bytes), at);
-        }
+        const struct tide_system *system = tide_system_named(cli->systems, (tide_text){at, bytes});
+        if (system == NULL)
+            return unknown_system(cli, at, (int)(bytes > 60 ? 60 : bytes));
+        if (!takes(worker, system))
+            archive_here_take(&worker->here, system);
         at = at[bytes] == '\0' ? NULL : at + bytes + 1;
     }
     return TIDE_OK;
@@ -144,33 +158,41 @@ static void log_open(struct worker *worker)
 static tide_status systems_open(struct worker *worker)
 {
     struct cli *cli = worker->cli;
+    const struct tide_system_home home = {.world = cli->world,
+                                          .mem = cli->mem,
+                                          .engine = worker->engine,
+                                          .secrets = worker->secrets,
+                                          .settings = cli->settings,
+                                          .archive_dir = worker->archive_dir};
     tide_status rc = TIDE_OK;
-    const struct tide_mail_options mail = {
-        .engine = worker->engine,
-        .world = cli->world,
-        .secrets = worker->secrets,
-        .archive_dir = worker->places.archive_dir,
-        .window_units = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
-        .window_ms = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW)};
-    const struct tide_console_options console = {.engine = worker->engine,
-                                                 .world = cli->world,
-                                                 .secrets = worker->secrets,
-                                                 .archive_dir = worker->places.archive_dir};
-    if (worker->here.mail)
-        rc = tide_mail_open(&mail, cli->mem, &worker->mail, &cli->err);
-    if (rc == TIDE_OK && worker->here.console)
-        rc = tide_console_open(&console, cli->mem, &worker->console, &cli->err);
+    for (size_t i = 0; rc == TIDE_OK && i < worker->here.taken_count; i++)
+        rc = worker->here.taken[i]->open(&home, &worker->states[i], &cli->err);
+    return rc;
+}
+
+/* Closes all of them; the first failure is told. */
+static tide_status systems_close(struct worker *worker, tide_error *err)
+{
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; i < worker->here.taken_count; i++) {
+        if (worker->states[i] == NULL)
+            continue;
+        const tide_status closed =
+            worker->here.taken[i]->close(worker->states[i], rc == TIDE_OK ? err : NULL);
+        rc = rc == TIDE_OK ? closed : rc;
+        worker->states[i] = NULL;
+    }
     return rc;
 }
 
 static tide_status worker_open(struct worker *worker)
 {
     struct cli *cli = worker->cli;
-    tide_status rc = mail_home_places(cli, &worker->places);
+    tide_status rc = archive_here_places(cli, worker->archive_dir, worker->secrets_dir);
     if (rc == TIDE_OK)
-        rc = archive_here_open(cli, worker->places.archive_dir, &worker->here);
+        rc = archive_here_open(cli, worker->archive_dir, &worker->here);
     if (rc == TIDE_OK)
-        rc = tide_secrets_open(cli->world, worker->places.secrets_dir, TIDE_SECRETS_BEST, cli->mem,
+        rc = tide_secrets_open(cli->world, worker->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
                                &worker->secrets, &cli->err);
     if (rc != TIDE_OK)
         return rc;
@@ -198,16 +220,12 @@ static tide_status worker_close(struct worker *worker)
     const tide_status stopped = tide_engine_close(worker->engine);
     if (stopped == TIDE_TIMEOUT)
         return stopped; /* a handler still uses it: free nothing */
-    tide_status rc = tide_mail_close(worker->mail, &err);
-    const tide_status console = tide_console_close(worker->console, &err);
-    rc = rc == TIDE_OK ? console : rc;
+    const tide_status rc = systems_close(worker, &err);
     tide_secrets_close(worker->secrets);
     if (rc != TIDE_OK && worker->cli->err.status == TIDE_OK)
         worker->cli->err = err;
     worker->engine = NULL;
     worker->secrets = NULL;
-    worker->mail = NULL;
-    worker->console = NULL;
     return rc == TIDE_OK ? stopped : rc;
 }
 
@@ -220,14 +238,17 @@ static bool signal_waits(struct worker *worker, long wait_ms)
     return sigtimedwait(&worker->signals, NULL, &wait) > 0;
 }
 
-/* Indexes stored messages, one group at a time, so that searches find them. */
-static tide_status index_some(struct worker *worker, bool *more_out)
+/* Lets each system do a piece of what it has for idle times. */
+static tide_status idle_some(struct worker *worker, bool *more_out)
 {
-    uint64_t done = 0;
     tide_status rc = TIDE_OK;
-    if (worker->mail != NULL)
-        rc = tide_mail_index(worker->mail, &done, &worker->cli->err);
-    *more_out = rc == TIDE_OK && done > 0;
+    *more_out = false;
+    for (size_t i = 0; rc == TIDE_OK && i < worker->here.taken_count; i++) {
+        bool more = false;
+        if (worker->here.taken[i]->idle != NULL)
+            rc = worker->here.taken[i]->idle(worker->states[i], &more, &worker->cli->err);
+        *more_out = *more_out || more;
+    }
     return rc;
 }
 
@@ -236,10 +257,8 @@ static void rest(struct worker *worker)
 {
     tide_error err = {TIDE_OK, 0, ""};
     tide_status rc = TIDE_OK;
-    if (worker->mail != NULL)
-        rc = tide_mail_rest(worker->mail, &err);
-    if (rc == TIDE_OK && worker->console != NULL)
-        rc = tide_console_rest(worker->console, &err);
+    for (size_t i = 0; rc == TIDE_OK && i < worker->here.taken_count; i++)
+        rc = worker->here.taken[i]->rest(worker->states[i], &err);
     /* Not fatal: only durable work was recorded as done; the other accounts continue. */
     if (rc != TIDE_OK)
         tell(worker, TIDE_LOG_WARN, "closing an archive failed", "detail", err.text);
@@ -302,7 +321,7 @@ static tide_status work(struct worker *worker)
         if (rc != TIDE_OK && rc != TIDE_TIMEOUT)
             return rc;
         if (rc == TIDE_OK && worker->once && !more) {
-            rc = index_some(worker, &more);
+            rc = idle_some(worker, &more);
             if (rc != TIDE_OK || !more)
                 return rc;
         }
@@ -310,7 +329,7 @@ static tide_status work(struct worker *worker)
         if (worker->interrupted)
             return TIDE_STOPPED;
         rest(worker);
-        rc = index_some(worker, &more);
+        rc = idle_some(worker, &more);
         if (rc != TIDE_OK)
             return rc;
     }

@@ -1,5 +1,6 @@
 /* home.c - opens and closes the Search Console system for a command. */
 #include "console/commands/home.h"
+#include "console/system.h"
 
 #include "base/limits.h"
 
@@ -10,7 +11,7 @@ static tide_status open_beside(struct cli *cli, struct console_home *home,
                                struct tide_engine_options *engine)
 {
     home->beside = true;
-    home->here.console = false; /* the worker takes all accounts */
+    home->here.taken_count = 0; /* the worker takes all accounts */
     if ((size_t)snprintf(home->beside_dir, sizeof home->beside_dir, "%s/beside-%d", cli->state_dir,
                          (int)getpid()) >= sizeof home->beside_dir)
         return cli_fail(cli, TIDE_INVALID, "Use a shorter --home.", "the path is too long");
@@ -35,7 +36,7 @@ tide_status console_home_open(struct cli *cli, struct console_home *home)
     struct tide_console_options options = {
         .world = cli->world, .workers = home->workers, .batch_max = home->batch_max};
     struct tide_engine_options engine;
-    home->here.console = true;
+    archive_here_take(&home->here, &tide_console_system);
     tide_status rc = archive_here_places(cli, home->archive_dir, home->secrets_dir);
     if (rc == TIDE_OK)
         rc = archive_here_options(cli, home->archive_dir, &home->here, &engine);

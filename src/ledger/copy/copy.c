@@ -423,7 +423,7 @@ static tide_status make_system(struct copier *self, const struct tide_copy_syste
     tide_status rc = tide_tx_begin(self->to.ledger, &tx, self->err);
     if (rc != TIDE_OK)
         return rc;
-    rc = system->make(tx, self->err);
+    rc = system->make(tide_tx_rows(tx), self->err);
     if (rc == TIDE_OK)
         return tide_tx_commit(tx, self->err);
     tide_tx_rollback(tx);

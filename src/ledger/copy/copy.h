@@ -35,13 +35,14 @@
 #define TIDE_ENGINE_LEDGER_COPY_H
 
 #include "ledger/ledger.h"
+#include "ledger/rows.h"
 
 /* A system on the engine that keeps rows beside the ledger: all tables whose names begin
  * with its prefix.  Their columns are read from the database, not listed here again. */
 struct tide_copy_system {
     const char *prefix; /* "mail_" */
     /* Creates its tables in the target. */
-    tide_status (*make)(tide_tx *tx, tide_error *err);
+    tide_status (*make)(tide_rows db, tide_error *err);
 };
 
 typedef enum tide_copy_step {

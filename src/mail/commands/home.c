@@ -1,4 +1,5 @@
 #include "mail/commands/home.h"
+#include "mail/system.h"
 
 #include "world/free_space.h"
 
@@ -16,7 +17,7 @@ tide_status mail_home_places(struct cli *cli, struct mail_home *home)
 tide_status mail_home_open(struct cli *cli, struct mail_home *home)
 {
     struct tide_engine_options engine;
-    home->here.mail = true;
+    archive_here_take(&home->here, &tide_mail_system);
     tide_status rc = mail_home_places(cli, home);
     if (rc == TIDE_OK)
         rc = archive_here_options(cli, home->archive_dir, &home->here, &engine);

@@ -208,7 +208,7 @@ static int finish(struct cli *cli, tide_status rc, char **out)
 
 static int run(int argc, char **argv, char **out)
 {
-    struct cli cli = {.mem = tide_mem_heap()};
+    struct cli cli = {.mem = tide_mem_heap(), .systems = cli_systems};
     tide_buf_init(&cli.out, cli.mem, CLI_OUT_BYTES_MAX);
     tide_json_object(&cli.json);
     int code = CLI_EXIT_USAGE;

@@ -18,18 +18,14 @@
 
 enum { JOBS = 2000 };
 
-static tide_status make_mail(tide_tx *tx, tide_error *err)
+static tide_status make_mail(tide_rows db, tide_error *err)
 {
-    const tide_status rc = tide_mail_tables(tide_tx_rows(tx), err);
-    return rc == TIDE_OK ? tide_manifest_tables(tide_tx_rows(tx), err) : rc;
+    const tide_status rc = tide_mail_tables(db, err);
+    return rc == TIDE_OK ? tide_manifest_tables(db, err) : rc;
 }
 
-static tide_status make_console(tide_tx *tx, tide_error *err)
-{
-    return tide_console_tables(tide_tx_rows(tx), err);
-}
-
-static const struct tide_copy_system systems[] = {{"mail_", make_mail}, {"console_", make_console}};
+static const struct tide_copy_system systems[] = {{"mail_", make_mail},
+                                                  {"console_", tide_console_tables}};
 
 /* ---- the stage ---- */
 

@@ -1,0 +1,11 @@
+/* systems.c - the systems of this program.  The only file that names them all. */
+#include "cli/cli.h"
+
+#include "console/system.h"
+#include "mail/system.h"
+
+const struct tide_system *const cli_systems[] = {
+    &tide_mail_system,
+    &tide_console_system,
+    NULL,
+};

@@ -1,0 +1,63 @@
+#include "system/system.h"
+
+#include "base/check.h"
+
+#include <string.h>
+
+size_t tide_systems_count(const struct tide_system *const *systems)
+{
+    size_t count = 0;
+    while (systems[count] != NULL)
+        count++;
+    return count;
+}
+
+const struct tide_system *tide_system_named(const struct tide_system *const *systems,
+                                            tide_text name)
+{
+    for (; *systems != NULL; systems++)
+        if (tide_text_equal(name, tide_text_of((*systems)->name)))
+            break;
+    return *systems;
+}
+
+const struct tide_system *tide_system_of_provider(const struct tide_system *const *systems,
+                                                  const char *provider)
+{
+    for (; *systems != NULL; systems++)
+        if (strcmp((*systems)->provider, provider) == 0)
+            break;
+    return *systems;
+}
+
+const struct tide_system *tide_system_of_entry(const struct tide_system *const *systems,
+                                               const char *entry)
+{
+    for (; *systems != NULL; systems++)
+        if ((*systems)->owns_entry(entry))
+            break;
+    return *systems;
+}
+
+static void check_one(const struct tide_system *system)
+{
+    TIDE_ASSERT(system->name != NULL && system->provider != NULL && system->table_prefix != NULL);
+    TIDE_ASSERT(system->unit != NULL && system->unit_json != NULL && system->tables != NULL);
+    TIDE_ASSERT(system->open != NULL && system->close != NULL && system->rest != NULL);
+    TIDE_ASSERT(system->is_here != NULL && system->archive_path != NULL);
+    TIDE_ASSERT(system->secret_name != NULL && system->owns_entry != NULL);
+    TIDE_ASSERT(system->backup != NULL && system->backup_check != NULL);
+}
+
+void tide_systems_check(const struct tide_system *const *systems)
+{
+    TIDE_ASSERT(tide_systems_count(systems) <= TIDE_SYSTEMS_MAX);
+    for (size_t i = 0; systems[i] != NULL; i++) {
+        const struct tide_system *one = systems[i];
+        check_one(one);
+        for (size_t k = 0; k < i; k++)
+            TIDE_ASSERT(strcmp(one->name, systems[k]->name) != 0 &&
+                        strcmp(one->provider, systems[k]->provider) != 0 &&
+                        strcmp(one->table_prefix, systems[k]->table_prefix) != 0);
+    }
+}

@@ -1,0 +1,96 @@
+/* system.h - what a system on the engine is to code that names no system (E12).
+ *
+ * A system has kinds of jobs, tables beside the ledger, accounts of one provider, and files below
+ * archive/.  It registers once: one const struct, listed in cli/commands/systems.c.  Commands that
+ * belong to no system (worker, backup, restore, ledger copy, account list) walk that list.
+ *
+ * Members marked "required" are never NULL; for the others NULL means what is said there.
+ *
+ * Invariants (tide_systems_check(), at the start of the program):
+ *   SYS1  names, providers and table prefixes are unique in the list.
+ *   SYS2  a system uses only tables with its prefix and the entries of archive/ that
+ *         owns_entry() claims.
+ *   SYS3  open() makes tables and defines kinds; it starts no work.
+ *   SYS4  close() is called after tide_engine_close() said that no handler runs.
+ */
+#ifndef TIDE_SYSTEM_SYSTEM_H
+#define TIDE_SYSTEM_SYSTEM_H
+
+#include "db/rows.h"
+#include "net/secrets.h"
+#include "settings/settings.h"
+#include "tidemark.h"
+
+enum { TIDE_SYSTEMS_MAX = 16 };
+
+/* What the hooks work with; all borrowed. */
+struct tide_system_home {
+    tide_world *world;
+    tide_mem *mem;
+    tide_engine *engine; /* for open() */
+    tide_secrets *secrets;
+    const tide_settings *settings;
+    const char *archive_dir;
+};
+
+/* One entry of archive/ to be copied. */
+struct tide_system_copy {
+    tide_world *world;
+    tide_mem *mem;
+    const char *name, *from, *to;
+    uint64_t free_min_bytes; /* to be left on the disk */
+    const tide_cancel *cancel;
+    void (*progress)(const char *file, uint64_t bytes, void *arg);
+    void *progress_arg;
+};
+struct tide_system_copied {
+    uint64_t files, same,
+        bytes;      /* copied; not copied because they were there; of the copied ones */
+    uint64_t units; /* messages, rows: see `unit` */
+};
+
+struct tide_system {
+    const char *name;         /* required: "mail"; of its commands and of `worker --kinds` */
+    const char *provider;     /* required: "gmail"; its accounts have this one */
+    const char *table_prefix; /* required: "mail_" */
+    const char *unit;         /* required: "messages"; what a copy counts */
+    const char *unit_json;    /* required: the name of that count in --json */
+
+    /* Makes its tables beside the ledger, or does nothing where they exist.  Required. */
+    tide_status (*tables)(tide_rows db, tide_error *err);
+
+    /* Required: the system on an engine that is not started yet, and its end. */
+    tide_status (*open)(const struct tide_system_home *home, void **state_out, tide_error *err);
+    tide_status (*close)(void *state, tide_error *err);
+    /* Required: closes files of accounts that this process no longer leases. */
+    tide_status (*rest)(void *state, tide_error *err);
+    /* A piece of work for times when no job runs; NULL: none. */
+    tide_status (*idle)(void *state, bool *more_out, tide_error *err);
+
+    /* Required: whether the archive `archive_id` of the account is in this directory. */
+    bool (*is_here)(tide_world *world, const char *archive_dir, const char *account,
+                    const char *archive_id);
+    /* Required: the directory of the account's archive. */
+    void (*archive_path)(const char *archive_dir, const char *account, char *out, size_t out_bytes);
+    /* Required: the name of the account's sign-in among the secrets. */
+    void (*secret_name)(const char *account, char out[TIDE_SECRET_NAME_BYTES_MAX]);
+
+    /* Required: whether this entry of archive/ is its own; copying it; reading the copy back. */
+    bool (*owns_entry)(const char *name);
+    tide_status (*backup)(const struct tide_system_copy *copy, struct tide_system_copied *done,
+                          tide_error *err);
+    tide_status (*backup_check)(const struct tide_system_copy *copy, tide_error *err);
+};
+
+/* Lists end with NULL. */
+size_t tide_systems_count(const struct tide_system *const *systems);
+/* NULL: none has this name or provider, or owns this entry. */
+const struct tide_system *tide_system_named(const struct tide_system *const *systems,
+                                            tide_text name);
+const struct tide_system *tide_system_of_provider(const struct tide_system *const *systems,
+                                                  const char *provider);
+const struct tide_system *tide_system_of_entry(const struct tide_system *const *systems,
+                                               const char *entry);
+void tide_systems_check(const struct tide_system *const *systems);
+
+#endif
