@@ -505,7 +505,7 @@ static void a_message_that_kills_the_parser_is_known_by_name(void **state)
                          MESSAGES - 1);
         assert_int_equal(words_in(&stage,
                                   "SELECT count(*) FROM message WHERE mark = 3 AND problem LIKE"
-                                  " 'the program ended%'"),
+                                  " 'the program crashed%'"),
                          1);
         assert_int_equal(check_acknowledged(&stage), MESSAGES);
         stage_close(&stage);
