@@ -45,6 +45,9 @@ static const uint64_t named_seeds[] = {
     1017681,
     /* All was settled at once, and nobody took back the operator's halt. */
     1014908,
+    /* An item appeared in the millisecond between the mirror's listings and its feed
+     * (mirror_sim_test.c). */
+    6001159,
 };
 
 /* Marks that the simulated mirror cannot reach, and why. */

@@ -815,9 +815,11 @@ static tide_status open_accounts(struct mirror *mirror, tide_error *err)
         account->running = 0;
         rc =
             tide_engine_account(mirror->engine, account->name, account->profile, &account->id, err);
+        /* The listings end before the start, and the feed answers for what follows `since`:
+         * the start itself belongs to the feed. */
         (void)snprintf(sql, sizeof sql,
                        "INSERT OR IGNORE INTO mirror_feed VALUES (%" PRIu32 ", %" PRIu64 ")",
-                       account->id, mirror->plan.provider[i].start_unix_ms);
+                       account->id, mirror->plan.provider[i].start_unix_ms - 1);
         if (rc == TIDE_OK)
             rc = mirror_sql(mirror, sql, NULL);
         if (rc == TIDE_OK)

@@ -10,7 +10,8 @@
  *   GET  /items?start=MS&end=MS&pageSize=N&pageToken=T   [start, end), by time
  *        {"items":[{"id","time"}...], "nextPageToken"}; no "items" when empty
  *   GET  /items/ID    {"id","time","data"}; 404 when it is not there
- *   GET  /changes?since=MS   {"now", "appeared":[ID...], "vanished":[ID...]}
+ *   GET  /changes?since=MS   (since, now]
+ *        {"now", "appeared":[ID...], "vanished":[ID...]}
  *   POST /notes       {"tag"}: makes a note, each time another one
  *   GET  /notes?tag=T {"count"}
  * under any host.  Times are unix milliseconds.
