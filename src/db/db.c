@@ -147,26 +147,37 @@ tide_status tide_db_open(const struct tide_db_options *options, tide_mem *mem, t
     return TIDE_OK;
 }
 
+/* "PRAGMA journal_mode = WAL".  It names the mode before it commits the file's header, so only its
+ * end tells whether the file is in that mode. */
+static tide_status switch_to_wal(tide_db *db, tide_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool wal = false;
+    int code = sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW) {
+        wal = tide_text_equal(tide_column_text(stmt, 0), TIDE_TEXT("wal"));
+        code = sqlite3_step(stmt);
+    }
+    tide_status rc = TIDE_OK;
+    if (code != SQLITE_DONE)
+        rc = tide_db_failed(db, code, "switch to a write-ahead log", err);
+    else if (!wal)
+        rc = tide_error_set(
+            err, TIDE_IO, "%s: its disk cannot hold a write-ahead log; use a local disk", db->path);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
 /* The first page of a new file is written with a rollback journal, whose removal has to be durable
  * (EXTRA syncs the directory): after a power loss it could be back, and would undo everything
  * that was stored since. */
 tide_status tide_db_wal(tide_db *db, tide_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    const tide_status strict = tide_db_exec(db, "PRAGMA synchronous = EXTRA", err);
-    if (strict != TIDE_OK)
-        return strict;
-    int code = sqlite3_prepare_v2(db->handle, "PRAGMA journal_mode = WAL", -1, &stmt, NULL);
-    if (code != SQLITE_OK)
-        return tide_db_failed(db, code, "switch to a write-ahead log", err);
-    code = sqlite3_step(stmt);
-    tide_status rc = TIDE_OK;
-    if (code != SQLITE_ROW)
-        rc = tide_db_failed(db, code, "switch to a write-ahead log", err);
-    else if (strcmp((const char *)sqlite3_column_text(stmt, 0), "wal") != 0)
-        rc = tide_error_set(
-            err, TIDE_IO, "%s: its disk cannot hold a write-ahead log; use a local disk", db->path);
-    (void)sqlite3_finalize(stmt);
+    tide_status rc = tide_db_exec(db, "PRAGMA synchronous = EXTRA", err);
+    if (rc == TIDE_OK)
+        rc = switch_to_wal(db, err);
     return rc == TIDE_OK ? tide_db_exec(db, "PRAGMA synchronous = FULL", err) : rc;
 }
 

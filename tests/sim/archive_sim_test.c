@@ -384,6 +384,68 @@ static void a_failed_sync_is_told_to_everybody_and_is_final(void **state)
     }
 }
 
+static tide_status store_one(struct stage *stage, tide_error *err)
+{
+    uint64_t ticket = 0;
+    const tide_status rc = put_number(stage->archive, stage->seed, 1, NULL, &ticket, err);
+    return rc == TIDE_OK ? tide_archive_sync(stage->archive, ticket, NULL, err) : rc;
+}
+
+static uint64_t faults_of(struct stage *stage)
+{
+    const struct tide_sim_disk_stats stats = tide_sim_disk_stats(stage->sim);
+    return stats.faults + stats.syncs_failed;
+}
+
+/* The first message makes its shard.  Whichever write or sync fails on the way is told, and what
+ * is acknowledged survives a power loss, also for who may only read (A1).  Returns whether one
+ * failed. */
+static bool store_with_a_fault(bool of_a_sync, uint32_t nth)
+{
+    struct stage stage;
+    tide_error err = {0};
+    stage_init(&stage, nth, NULL);
+    stage.options.index_later = true;
+    assert_int_equal(stage_open(&stage, &err), TIDE_OK);
+    if (of_a_sync)
+        tide_sim_disk_fail_sync(stage.sim, NULL, nth);
+    else
+        tide_sim_disk_fail_write(stage.sim, NULL, nth);
+    const uint64_t before = faults_of(&stage);
+    const tide_status rc = store_one(&stage, &err);
+    const bool failed = faults_of(&stage) > before;
+    if (rc != (failed ? TIDE_IO : TIDE_OK))
+        tide_sim_fail(stage.sim, "%s %" PRIu32 " %s, and the archive says %s",
+                      of_a_sync ? "sync" : "write", nth, failed ? "failed" : "did not fail",
+                      tide_status_name(rc));
+    tide_sim_crash(stage.sim, TIDE_SIM_CRASH_POWER);
+    stage_close(&stage);
+    tide_sim_reboot(stage.sim);
+    stage.acknowledged[1] = rc == TIDE_OK;
+    stage.options.read_only = true;
+    assert_int_equal(stage_open(&stage, &err), TIDE_OK);
+    (void)check_acknowledged(&stage);
+    stage_close(&stage);
+    stage.options.read_only = false;
+    assert_int_equal(stage_open(&stage, &err), TIDE_OK);
+    assert_int_equal(store_one(&stage, &err), TIDE_OK);
+    stage_close(&stage);
+    tide_sim_free(stage.sim);
+    return failed;
+}
+
+static void a_fault_while_a_shard_is_made_is_told(void **state)
+{
+    (void)state;
+    for (int of_a_sync = 0; of_a_sync < 2; of_a_sync++) {
+        uint32_t nth = 1;
+        while (store_with_a_fault(of_a_sync == 1, nth))
+            nth++;
+        assert_true(nth > 5);
+        print_message("%" PRIu32 " %s\n", nth - 1, of_a_sync == 1 ? "syncs" : "writes");
+    }
+}
+
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 struct canceling {
@@ -590,6 +652,7 @@ int main(void)
         cmocka_unit_test(what_was_acknowledged_survives_every_crash),
         cmocka_unit_test(a_full_disk_is_told_and_what_is_queued_is_stored_later),
         cmocka_unit_test(a_failed_sync_is_told_to_everybody_and_is_final),
+        cmocka_unit_test(a_fault_while_a_shard_is_made_is_told),
         cmocka_unit_test(a_full_queue_makes_putters_wait_until_canceled),
         cmocka_unit_test(a_group_is_committed_when_it_is_a_second_old),
         cmocka_unit_test(a_message_that_kills_the_parser_is_known_by_name),

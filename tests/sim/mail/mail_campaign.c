@@ -25,12 +25,13 @@ enum { PLANT_SEEDS = 40 };
 /* Seeds that found something once; they run first.  The plan has drawn more from a seed
  * since most of them, so that these are a sample with a history, and no proof. */
 static const uint64_t named_seeds[] = {
-    33,   /* an archive's thread was joined under a lock */
-    80,   /* messages were blamed for a broken archive */
-    96,   /* mail from before the first sync, ahead of our clock, was never listed */
-    193,  /* messages were fetched for a broken archive, every ten seconds */
-    315,  /* a forced run forgot where the history was */
-    1445, /* a dead history id was asked for three thousand times */
+    33,      /* an archive's thread was joined under a lock */
+    80,      /* messages were blamed for a broken archive */
+    96,      /* mail from before the first sync, ahead of our clock, was never listed */
+    193,     /* messages were fetched for a broken archive, every ten seconds */
+    315,     /* a forced run forgot where the history was */
+    1445,    /* a dead history id was asked for three thousand times */
+    9000651, /* a shard was kept without its log, because its first commit failed unnoticed */
 };
 
 struct campaign {
