@@ -27,6 +27,12 @@ void tide_job_queued(tide_job *job, const char *queue);
 tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint32_t *kinds,
                               size_t kinds_count, uint64_t *count_out, tide_error *err);
 
+/* Failed jobs of an account and of a kind become done, where `is_over` says that nothing of them
+ * is left to do.  It is called in a transaction: it reads and decides, no more. */
+typedef bool tide_failed_fn(tide_text payload, uint64_t failed_unix_ms, void *arg);
+tide_status tide_accept_failed(tide_engine *engine, uint32_t account, uint32_t kind,
+                               tide_failed_fn *is_over, void *arg, tide_error *err);
+
 /* A call for this account succeeded that no job made: a sign-in was tried out. */
 tide_status tide_account_answered(tide_engine *engine, uint32_t account, tide_error *err);
 
