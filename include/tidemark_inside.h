@@ -16,6 +16,10 @@ bool tide_job_is_probe(tide_job *job);
 /* The item is done, but no call was made for it: others cannot be compared with it. */
 void tide_job_item_skipped(tide_job *job, size_t index);
 
+/* What the job's first effect with this `run` was given, NULL if it has none: a job of items that
+ * waited for units comes back with its effects, and need not add another one. */
+void *tide_job_effect_arg(const tide_job *job, tide_transact_fn *run);
+
 /* From now on the handler waits for room in a queue that others empty; `queue` is static and
  * names what it holds ("messages for the archive").  NULL: it waits no longer.  If it waits too
  * long, a person is told (E6.4, B13).  Waiting for quota is not such a wait. */
