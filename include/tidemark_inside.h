@@ -15,6 +15,10 @@ bool tide_job_is_probe(tide_job *job);
 /* The item is done, but no call was made for it: it says nothing about the account. */
 void tide_job_item_skipped(tide_job *job, size_t index);
 
+/* The argument of the job's first effect with this `run`; NULL: it has none.  A job of items that
+ * waited for units comes back with its effects, and need not add another one. */
+void *tide_job_effect_arg(const tide_job *job, tide_transact_fn *run);
+
 /* From now on the handler waits for room in a queue that other threads empty; `queue` is static
  * and names what it holds ("messages for the archive").  NULL: it waits no longer.  A wait that
  * is too long raises an alert (E6.4, B13).  Waiting for quota is not such a wait. */
@@ -25,6 +29,12 @@ void tide_job_queued(tide_job *job, const char *queue);
  * canceled stay canceled. */
 tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint32_t *kinds,
                               size_t kinds_count, uint64_t *count_out, tide_error *err);
+
+/* Failed jobs of an account and of a kind become done, where `is_over` says that nothing of them
+ * is left to do.  It is called in a transaction: it reads and decides, no more. */
+typedef bool tide_failed_fn(tide_text payload, uint64_t failed_unix_ms, void *arg);
+tide_status tide_accept_failed(tide_engine *engine, uint32_t account, uint32_t kind,
+                               tide_failed_fn *is_over, void *arg, tide_error *err);
 
 /* A call outside of any job succeeded for this account: a sign-in was tested. */
 tide_status tide_account_answered(tide_engine *engine, uint32_t account, tide_error *err);

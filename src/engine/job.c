@@ -301,6 +301,14 @@ tide_status tide_job_effect(tide_job *job, tide_transact_fn *run, void *arg, tid
     return TIDE_OK;
 }
 
+void *tide_job_effect_arg(const tide_job *job, tide_transact_fn *run)
+{
+    for (const struct tide_effect *effect = job->effects; effect != NULL; effect = effect->next)
+        if (effect->run == run)
+            return effect->arg;
+    return NULL;
+}
+
 tide_status tide_job_resume_set(tide_job *job, tide_text resume, tide_error *err)
 {
     if (resume.bytes > TIDE_RESUME_BYTES_MAX)

@@ -160,6 +160,16 @@ struct tide_mail_relist {
 tide_status tide_mail_relist(tide_transaction *transaction, tide_mail *mail,
                              const struct tide_mail_relist *relist, tide_error *err);
 
+/* ---- mail/sync/again.c ---- */
+
+/* At the start of a run: listings, histories and fetches of earlier runs that failed become pending
+ * again. */
+tide_status tide_mail_retry_failed(tide_mail *mail, tide_job *job, tide_error *err);
+/* At the end of a mail.plan that succeeded: earlier ones that failed before it began, and were
+ * asked for no more than it, become done. */
+tide_status tide_mail_accept_failed(tide_mail *mail, tide_job *job, uint64_t began_ms,
+                                    tide_error *err);
+
 /* ---- mail/sync/fetch.c ---- */
 
 /* Whether it looks like a message id: at least six letters, digits, "-" or "_". */

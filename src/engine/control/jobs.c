@@ -57,6 +57,9 @@ struct change {
     const uint32_t *kinds;
     size_t kinds_count;
     tide_control_op op;
+    tide_failed_fn *is_over; /* of an accept without a request: which of them */
+    void *is_over_arg;
+    uint64_t over[SLICE];
     struct tide_changes changes;
     size_t count; /* of this slice */
     uint64_t running[RUNNING_MAX];
@@ -105,6 +108,36 @@ static tide_status retry_kinds(tide_transaction *transaction, struct change *cha
     return rc;
 }
 
+static bool failed_seen(const struct tide_job_row *row, void *arg)
+{
+    struct change *change = arg;
+    if (change->is_over(row->payload, row->finished_unix_ms, change->is_over_arg))
+        change->over[change->count++] = row->id;
+    return change->count < SLICE;
+}
+
+static tide_status accept_over(tide_transaction *transaction, struct change *change,
+                               tide_error *err)
+{
+    struct tide_job_filter filter = TIDE_JOB_FILTER_ANY;
+    filter.account = change->account;
+    filter.kind = change->kinds[0];
+    filter.state = TIDE_ROW_FAILED;
+    filter.count_max = SLICE;
+    change->count = 0;
+    tide_status rc =
+        tide_ledger_jobs(transaction->engine->ledger, &filter, failed_seen, change, err);
+    if (rc == TIDE_OK && change->count > 0)
+        rc = tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err);
+    for (size_t i = 0; rc == TIDE_OK && i < change->count; i++) {
+        size_t count = 0;
+        filter.id = change->over[i];
+        rc = tide_ledger_accept(transaction->tx, &filter, transaction->now_unix_ms, &count,
+                                &change->changes, err);
+    }
+    return rc;
+}
+
 static tide_status change_run(tide_transaction *transaction, void *arg, tide_error *err)
 {
     struct change *change = arg;
@@ -112,6 +145,8 @@ static tide_status change_run(tide_transaction *transaction, void *arg, tide_err
     tide_tx *tx = transaction->tx;
     uint64_t now = transaction->now_unix_ms;
     tide_changes_clear(&change->changes);
+    if (change->is_over != NULL)
+        return accept_over(transaction, change, err);
     if (change->request == NULL)
         return retry_kinds(transaction, change, err);
     tide_status rc =
@@ -183,6 +218,26 @@ tide_status tide_retry_failed(tide_engine *engine, uint32_t account, const uint3
         .account = account, .kinds = kinds, .kinds_count = kinds_count, .op = TIDE_OP_RETRY};
     tide_changes_init(&change->changes, engine->mem);
     const tide_status rc = change_slices(engine, change, count_out, err);
+    tide_changes_done(&change->changes);
+    tide_mem_free(engine->mem, change, sizeof *change);
+    return rc;
+}
+
+tide_status tide_accept_failed(tide_engine *engine, uint32_t account, uint32_t kind,
+                               tide_failed_fn *is_over, void *arg, tide_error *err)
+{
+    uint64_t count = 0;
+    struct change *change = tide_mem_new(engine->mem, sizeof *change);
+    if (change == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory to accept failed jobs");
+    *change = (struct change){.account = account,
+                              .kinds = &kind,
+                              .kinds_count = 1,
+                              .op = TIDE_OP_ACCEPT,
+                              .is_over = is_over,
+                              .is_over_arg = arg};
+    tide_changes_init(&change->changes, engine->mem);
+    const tide_status rc = change_slices(engine, change, &count, err);
     tide_changes_done(&change->changes);
     tide_mem_free(engine->mem, change, sizeof *change);
     return rc;

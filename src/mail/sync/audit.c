@@ -281,7 +281,7 @@ tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_e
 struct memory {
     uint32_t account;
     struct tide_shard_state *list;
-    size_t count;
+    size_t count, capacity;
     char history_id[64]; /* "": not a proof */
     uint64_t now_ms;
 };
@@ -300,15 +300,32 @@ static tide_status write_memory(tide_transaction *transaction, void *arg, tide_e
     return rc;
 }
 
+/* The job's memory, with room for so many.  NULL: there is none. */
+static struct memory *memory_of(tide_job *job, size_t count)
+{
+    struct memory *memory = tide_job_effect_arg(job, write_memory);
+    if (memory == NULL)
+        memory = tide_job_memory(job, sizeof *memory);
+    if (memory == NULL || memory->capacity >= count)
+        return memory;
+    struct tide_shard_state *list = tide_job_memory(job, count * sizeof *list);
+    if (list == NULL)
+        return NULL;
+    memory->list = list;
+    memory->capacity = count;
+    return memory;
+}
+
 tide_status tide_mail_remember_proof(tide_mail *mail, struct tide_mail_user *user, tide_job *job,
                                      const char *history_id, uint64_t now_ms, tide_error *err)
 {
     struct shards now = {.mem = mail->mem};
-    struct memory *memory = tide_job_memory(job, sizeof *memory);
+    const bool again = tide_job_effect_arg(job, write_memory) != NULL;
+    struct memory *memory = NULL;
     tide_status rc = shards_now(user->archive, &now, err);
-    if (rc == TIDE_OK && memory != NULL)
-        memory->list = tide_job_memory(job, (now.count + 1) * sizeof *memory->list);
-    if (rc == TIDE_OK && (memory == NULL || memory->list == NULL))
+    if (rc == TIDE_OK)
+        memory = memory_of(job, now.count);
+    if (rc == TIDE_OK && memory == NULL)
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for %zu shards", now.count);
     if (rc == TIDE_OK) {
         memory->account = user->account;
@@ -317,7 +334,7 @@ tide_status tide_mail_remember_proof(tide_mail *mail, struct tide_mail_user *use
         memory->count = now.count;
         for (size_t i = 0; i < now.count; i++)
             memory->list[i] = now.list[i];
-        rc = tide_job_effect(job, write_memory, memory, err);
+        rc = again ? TIDE_OK : tide_job_effect(job, write_memory, memory, err);
     }
     shards_done(&now);
     return rc;

@@ -485,15 +485,20 @@ static tide_status skip_stored(struct fetch *fetch, size_t from, tide_error *err
     return rc;
 }
 
-/* Only synced messages count as done (W2). */
+/* Only synced messages count as done (W2), and only in shards that the ledger remembers: what
+ * leaves the job is fetched again only if their loss is noticed (W3). */
 static tide_status settle(struct fetch *fetch, tide_error *err)
 {
-    if (fetch->last == 0)
-        return TIDE_OK;
-    const tide_status rc = tide_archive_sync(fetch->user->archive, fetch->last,
-                                             tide_job_cancellation(fetch->job), err);
+    tide_status rc = TIDE_OK;
+    if (fetch->last > 0)
+        rc = tide_mail_archived(fetch->user,
+                                tide_archive_sync(fetch->user->archive, fetch->last,
+                                                  tide_job_cancellation(fetch->job), err),
+                                err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_remember(fetch->mail, fetch->user, fetch->job, err);
     if (rc != TIDE_OK)
-        return tide_mail_archived(fetch->user, rc, err);
+        return rc;
     uint64_t stored = 0;
     for (size_t i = 0; i < fetch->count; i++) {
         if (fetch->tickets[i] == 0)
@@ -600,8 +605,6 @@ static tide_status fetch_run(tide_job *job, void *context, tide_error *err)
         *err = other;
     if (rc == TIDE_OK)
         rc = settled;
-    if (rc == TIDE_OK)
-        rc = tide_mail_remember(fetch.mail, fetch.user, job, err);
     if (rc == TIDE_OK && fetch.again_ms > 0)
         rc = tide_job_again(job, fetch.again_ms);
     tide_mem_free(mem, fetch.tickets, fetch.count * sizeof *fetch.tickets);

@@ -696,20 +696,6 @@ static tide_status look_for_mail(struct plan *plan, tide_error *err)
     return rc;
 }
 
-/* Listings and the jobs that follow from them may be repeated, and nothing else restarts them: a
- * run restarts those that failed in earlier runs (E5.2). */
-static tide_status revive(struct plan *plan, tide_job *job, tide_error *err)
-{
-    const tide_mail *mail = plan->mail;
-    const uint32_t kinds[] = {mail->list_kind, mail->history_kind, mail->fetch_kind,
-                              mail->absent_kind, mail->confirm_kind};
-    uint64_t count = 0;
-    if (tide_job_resume(job).bytes > 0)
-        return TIDE_OK; /* this run has already done so */
-    return tide_retry_failed(mail->engine, tide_job_account(job), kinds,
-                             sizeof kinds / sizeof kinds[0], &count, err);
-}
-
 static tide_status plan_run(tide_job *job, void *context, tide_error *err)
 {
     struct plan *plan = tide_job_memory(job, sizeof *plan);
@@ -717,7 +703,7 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for a plan");
     plan->mail = context;
     plan->now_ms = tide_world_now_unix_ms(plan->mail->world);
-    tide_status rc = revive(plan, job, err);
+    tide_status rc = tide_mail_retry_failed(plan->mail, job, err);
     if (rc == TIDE_OK)
         rc = plan_read(plan, job, err);
     const bool settled = plan->state.cycles_opened > 0 && plan->history_id[0] != '\0' &&
@@ -748,6 +734,8 @@ static tide_status plan_run(tide_job *job, void *context, tide_error *err)
         rc = tide_mail_heal_job(plan->mail, job, 0, err);
     if (rc == TIDE_OK)
         rc = tide_mail_remember_gone(plan->mail, plan->user, job, err);
+    if (rc == TIDE_OK)
+        rc = tide_mail_accept_failed(plan->mail, job, plan->now_ms, err);
     if (rc != TIDE_OK)
         return rc;
     plan->row.last_run_ms = plan->now_ms;

@@ -118,5 +118,30 @@ whole "accepted"
 t mail sync --quiet >"$dir/out" 2>&1 || fail "accepted, sync: $? $(cat "$dir/out")"
 t mail lost >"$dir/out" 2>&1 || fail "accepted, lost: $(cat "$dir/out")"
 
+# ---- a new shard is lost after an interrupted run: what the run did not do again is fetched again
+rm -rf "$dir/home"
+for i in 1 2 3 4 5 6; do
+    printf 'From: b@example.org\r\nSubject: old %s\r\n\r\nold\r\n' "$i" >"$dir/old.eml"
+    curl -sSf -o /dev/null -X POST -H 'Content-Type: message/rfc822' --data-binary @"$dir/old.eml" \
+        "$origin/_cloud/mail?user=$user&date=1000000000000" || fail "old mail"
+done
+gets() { curl -sSf "$origin/_cloud/stats" | jq ".users[\"$user\"].methods[\"gmail.users.messages.get\"].calls"; }
+wanted=$(($(gets) + 4)) # the fourth of the oldest slice is not answered
+curl -sSf -o /dev/null "$origin/_cloud/faults" \
+    -d '{"method":"gmail.users.messages.get","rate":1,"after":3,"fault":"latency","ms":60000}' || fail "fault"
+t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+"$tidemark" --home "$dir/home" --set workers.count=1 --set workers.reserved_interactive=0 \
+    mail sync --quiet >"$dir/out" 2>&1 &
+pid=$!
+while kill -0 "$pid" 2>/dev/null && [ "$(gets)" -lt "$wanted" ]; do sleep 0.05; done
+kill -INT "$pid"
+wait "$pid"
+curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"
+[ "$(count 2001)" -eq 3 ] || fail "an interrupted run stored $(count 2001) of 3: $(cat "$dir/out")"
+rm "$archive"/2001.db*
+t mail sync --quiet >"$dir/out" 2>&1 || fail "after an interrupted run: $? $(cat "$dir/out")"
+[ "$(count 2001)" -eq 6 ] || fail "a new shard was lost, and $(count 2001) of 6 are fetched"
+whole "a new shard was lost"
+
 echo "$failed failed"
 [ "$failed" -eq 0 ]

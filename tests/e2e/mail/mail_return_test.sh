@@ -64,6 +64,23 @@ run # the ninth: nothing more is opened
 mended
 whole "failed histories"
 
+# ---- a run that fails before anything is opened: the next one does what it was asked for
+fault '{"method":"gmail.users.labels.list","rate":1,"fault":"500"}'
+for i in 1 2; do
+    run && fail "failed plan $i: exit 0"
+done
+mended
+whole "failed plans"
+
+# ---- unless it was asked for more
+fault '{"method":"gmail.users.labels.list","rate":1,"fault":"500"}'
+t mail sync --quiet --force >/dev/null 2>&1 && fail "failed forced plan: exit 0"
+mended
+run || fail "after a failed forced plan: exit $?"
+[ "$(field failed_jobs)" -eq 1 ] || fail "a forced run that failed is forgotten by one without force"
+t mail sync --quiet --force >/dev/null 2>&1 || fail "forced again: exit $?"
+whole "failed forced plan"
+
 # ---- a history id that is none, and one that cannot be
 for id in 12x 999999999999999 99999999999999999999999; do
     deliver "$id"
