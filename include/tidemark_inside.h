@@ -9,6 +9,14 @@ struct tide_cancel;
 /* The job's cancellation token, for code that waits on its behalf; borrowed. */
 const struct tide_cancel *tide_job_cancellation(const tide_job *job);
 
+/* Like tide_job_batch(), with a judge that has an argument of its own. */
+typedef tide_status tide_judge_with(void *arg, const struct tide_response *response,
+                                    uint64_t *retry_after_ms_out, tide_error *err);
+tide_status tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
+                                 tide_judge_with *judge, void *judge_arg,
+                                 const struct tide_request *request, struct tide_response *response,
+                                 tide_error *err);
+
 /* Whether this job is a probe: its one item succeeded before, and the engine wants to know
  * whether it still does (E6.2).  The handler makes a real call and stores nothing. */
 bool tide_job_is_probe(tide_job *job);

@@ -38,22 +38,20 @@
 #define TIDE_NET_BATCH_H
 
 #include "base/buf.h"
-#include "net/oauth/oauth.h"
-#include "tidemark.h"
-#include "world/world.h"
+#include "net/api/call.h"
 
 typedef struct tide_batcher tide_batcher;
 
 enum {
     TIDE_BATCH_PARTS_MAX = 100,
-    TIDE_BATCH_HEADER_BYTES_MAX = 8 << 10, /* of one part's head */
-    TIDE_BATCH_REFUSAL_BYTES_MAX = 64 << 10,
+    TIDE_BATCH_HEADER_BYTES_MAX = 8 << 10,     /* of one part's head */
+    TIDE_BATCH_REFUSAL_BYTES_MAX = 64 << 10,   /* of one part */
     TIDE_BATCH_SILENCE_MS_MAX = 5 * 60 * 1000, /* without a byte, the first included (B4) */
 };
 
 struct tide_batch_options {
-    const char *url;        /* of the batch endpoint */
-    tide_tokens *tokens;    /* borrowed */
+    tide_api *api;          /* borrowed */
+    const char *path;       /* of the batch endpoint, from the root; borrowed */
     tide_world *world;      /* borrowed */
     unsigned in_flight_max; /* B1's workers; 0: 3 */
     unsigned size_start;    /* 0: 8 */
@@ -65,11 +63,9 @@ tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem
 void tide_batcher_close(tide_batcher *batcher); /* no caller is left; NULL is fine */
 
 struct tide_batch_call {
-    const char *method; /* "POST" */
-    const char *path;   /* from the root, percent-encoded */
-    tide_text body;     /* JSON; may be empty */
-    uint32_t units;     /* of this part */
-    uint32_t method_id; /* whose latency the governor keeps */
+    uint32_t method;  /* index into the provider's methods: verb, units */
+    const char *path; /* from the root, percent-encoded */
+    tide_text body;   /* JSON; may be empty */
     uint64_t expected_bytes;
     /* The body of a 2xx answer, as it arrives; runs on the sender's thread while this one waits.
      * `restart` is called before the body starts again from the beginning. */

@@ -6,7 +6,7 @@
  * and answers; every job compares what it got with what was written down. */
 #include "base/rng.h"
 #include "net/batch/batch.h"
-#include "net/oauth/oauth.h"
+#include "net/judge_google.h"
 #include "net/secrets.h"
 #include "sim.h"
 #include "tidemark_inside.h"
@@ -48,6 +48,7 @@ struct fixture {
     tide_sim *sim;
     tide_secrets *secrets;
     tide_tokens *tokens;
+    tide_api *api;
     tide_engine *engine;
     tide_batcher *batcher;
     struct tide_mem_faulty mem;
@@ -239,10 +240,9 @@ static tide_status handler(tide_job *job, void *context, tide_error *err)
     struct item *item = &f->items[number];
     (void)snprintf(path, sizeof path, "/item/%" PRIu64, number);
     tide_buf_clear(&item->body);
-    const struct tide_batch_call call = {.method = "POST",
+    const struct tide_batch_call call = {.method = 0,
                                          .path = path,
                                          .body = TIDE_TEXT("{}"),
-                                         .units = 1,
                                          .expected_bytes = 100,
                                          .sink = take,
                                          .restart = forget,
@@ -276,6 +276,13 @@ static const char grant[] =
     "\"" ORIGIN "/revoke\",\"scopes\":\"s\",\"access_token\":\"me-0\","
     "\"expires_unix_ms\":4000000000000}";
 
+static const struct tide_api_method methods[] = {{"items.ask", "POST", 1, true}};
+static const struct tide_provider_net provider = {.name = "test API",
+                                                  .url = ORIGIN,
+                                                  .judge = tide_google_judge,
+                                                  .methods = methods,
+                                                  .methods_count = 1};
+
 static struct fixture *begin_sized(uint64_t seed, const struct tide_sim_net_options *net,
                                    unsigned size)
 {
@@ -294,8 +301,10 @@ static struct fixture *begin_sized(uint64_t seed, const struct tide_sim_net_opti
        tide_secrets_open(world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(), &f->secrets, err));
     OK(f, tide_secrets_put(f->secrets, "me/token", tide_text_of(grant), err));
     OK(f, tide_tokens_open(world, f->secrets, "me/token", tide_mem_heap(), &f->tokens, err));
-    const struct tide_batch_options batches = {.url = ORIGIN "/batch",
-                                               .tokens = f->tokens,
+    const struct tide_api_options api = {.provider = &provider, .tokens = f->tokens};
+    OK(f, tide_api_open(&api, &f->mem.base, &f->api, err));
+    const struct tide_batch_options batches = {.api = f->api,
+                                               .path = "/batch",
                                                .world = world,
                                                .in_flight_max = IN_FLIGHT,
                                                .size_start = size,
@@ -340,6 +349,7 @@ static void finish(struct fixture *f)
 {
     OK(f, tide_engine_close(f->engine));
     tide_batcher_close(f->batcher);
+    tide_api_close(f->api);
     assert_int_equal(f->mem.bytes_live, 0);
     tide_tokens_close(f->tokens);
     tide_secrets_close(f->secrets);
