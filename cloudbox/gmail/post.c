@@ -128,7 +128,7 @@ static bool read_thread(struct box_call *call, struct incoming *in)
     }
     if (in->thread_id.bytes == 0) {
         in->thread_id = TIDE_TEXT_NONE; /* proto3's way of saying nothing */
-    } else if (box_mailbox_thread(call->user->mailbox, in->thread_id) == BOX_SLOT_NONE) {
+    } else if (box_mailbox_thread(box_user_mailbox(call->user), in->thread_id) == BOX_SLOT_NONE) {
         box_fail_missing(call);
         return false;
     }
@@ -147,7 +147,7 @@ static bool read_labels(struct box_call *call, struct incoming *in)
         const json_t *id = json_array_get(list, i);
         const tide_text text = {json_string_value(id), json_string_length(id)};
         uint32_t number = 0;
-        if (!box_mailbox_label_by_id(call->user->mailbox, text, &number) ||
+        if (!box_mailbox_label_by_id(box_user_mailbox(call->user), text, &number) ||
             number == BOX_LABEL_DRAFT || number == BOX_LABEL_CHAT) {
             box_fail_argument(call, "Invalid label: %.100s", text.data);
             return false;
@@ -165,7 +165,7 @@ static bool read_labels(struct box_call *call, struct incoming *in)
 
 static void insert(struct box_call *call, const struct box_post *post, struct incoming *in)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     struct box_insert message = {.raw = in->raw,
                                  .date_ms = call->now_ms,
                                  .thread_id = in->thread_id,
@@ -196,11 +196,12 @@ static void insert(struct box_call *call, const struct box_post *post, struct in
 
 static void reply_draft(struct box_call *call, uint32_t draft)
 {
-    const struct box_draft *at = box_mailbox_draft_at(call->user->mailbox, draft);
+    const struct box_draft *at = box_mailbox_draft_at(box_user_mailbox(call->user), draft);
     char id[BOX_ID_TEXT_BYTES];
     snprintf(id, sizeof id, "r%" PRIu64, at->id);
-    box_call_reply(call, json_pack("{s:s, s:o}", "id", id, "message",
-                                   box_gmail_message_brief(call->user->mailbox, at->slot)));
+    box_call_reply(call,
+                   json_pack("{s:s, s:o}", "id", id, "message",
+                             box_gmail_message_brief(box_user_mailbox(call->user), at->slot)));
 }
 
 /* Labels cannot be applied to drafts, so those of the body are not looked at. */
@@ -208,7 +209,7 @@ static void draft_create(struct box_call *call, struct incoming *in)
 {
     const struct box_insert message = {
         .raw = in->raw, .date_ms = call->now_ms, .thread_id = in->thread_id};
-    reply_draft(call, box_mailbox_draft_create(call->user->mailbox, &message));
+    reply_draft(call, box_mailbox_draft_create(box_user_mailbox(call->user), &message));
 }
 
 /* The message gets another id, the draft keeps its own; it stays in its thread
@@ -217,12 +218,12 @@ static void draft_create(struct box_call *call, struct incoming *in)
 static void draft_replace(struct box_call *call, uint32_t draft, tide_text raw, tide_text thread_id)
 {
     const struct box_insert message = {.raw = raw, .date_ms = call->now_ms, .thread_id = thread_id};
-    box_mailbox_draft_update(call->user->mailbox, draft, &message);
+    box_mailbox_draft_update(box_user_mailbox(call->user), draft, &message);
 }
 
 static void draft_update(struct box_call *call, const struct box_post *post, struct incoming *in)
 {
-    const uint32_t draft = box_mailbox_draft_find(call->user->mailbox, post->draft_id);
+    const uint32_t draft = box_mailbox_draft_find(box_user_mailbox(call->user), post->draft_id);
     if (draft == BOX_SLOT_NONE) {
         box_fail_missing(call);
         return;
@@ -244,9 +245,9 @@ static void send(struct box_call *call, struct incoming *in)
                                            .thread_id = in->thread_id,
                                            .labels = labels,
                                            .labels_count = to.self ? 3 : 1};
-        const uint32_t slot = box_mailbox_insert(call->user->mailbox, &message);
+        const uint32_t slot = box_mailbox_insert(box_user_mailbox(call->user), &message);
         box_send_deliver(call, message.raw, &to);
-        box_call_reply(call, box_gmail_message_brief(call->user->mailbox, slot));
+        box_call_reply(call, box_gmail_message_brief(box_user_mailbox(call->user), slot));
     }
     tide_buf_done(&complete);
 }
@@ -254,7 +255,7 @@ static void send(struct box_call *call, struct incoming *in)
 /* Sends the draft as it is, or with the content that came along. */
 static void draft_send(struct box_call *call, const struct box_post *post, struct incoming *in)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     const json_t *id = json_object_get(post->meta, "id");
     if (!json_is_string(id)) {
         box_fail_argument(call, "Missing draft id");
