@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/encode.h"
 #include "cloud/searchconsole_rows.h"
+#include "net/batch/multipart.h"
 #include "net/judge_google.h"
 
 #include <string.h>
@@ -108,6 +109,7 @@ tide_status tide_searchconsole_open(const char *endpoint, tide_tokens *tokens, t
     struct tide_batch_options options = *batches;
     options.api = client->api;
     options.path = "/batch";
+    options.format = &tide_batch_multipart;
     options.world = world;
     if (rc == TIDE_OK)
         rc = tide_batcher_open(&options, mem, &client->batcher, err);

@@ -30,8 +30,10 @@ tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem
     self->world = options->world;
     self->api = options->api;
     self->path = options->path;
+    self->format = options->format;
     self->in_flight_max = chosen(options->in_flight_max, IN_FLIGHT_DEFAULT, IN_FLIGHT_MAX);
-    self->size_max = chosen(options->size_max, SIZE_DEFAULT_MAX, TIDE_BATCH_PARTS_MAX);
+    self->size_max = chosen(options->size_max, SIZE_DEFAULT_MAX,
+                            chosen(options->format->parts_max, 1, TIDE_BATCH_PARTS_MAX));
     self->state.size = chosen(options->size_start, SIZE_START, self->size_max);
     self->bytes_max = options->bytes_max == 0 ? ANSWER_BYTES_DEFAULT : options->bytes_max;
     tide_status rc = tide_lock_new(self->world, &self->lock);

@@ -2,7 +2,7 @@
  *
  * Each handler calls tide_batch_ask() for its own answer and waits.  When fewer than
  * `in_flight_max` requests are in flight, the caller that has waited longest becomes the sender: it
- * takes the waiting callers, up to the size, sends one multipart/mixed request as its own job,
+ * takes the waiting callers, up to the size, sends one request (format.h) as its own job,
  * reads the answer as it streams in, and passes each part to the caller that asked for it.  No
  * caller waits for others to join: the next batch gathers while all requests are in flight.
  *
@@ -39,6 +39,7 @@
 
 #include "base/buf.h"
 #include "net/api/call.h"
+#include "net/batch/format.h"
 
 typedef struct tide_batcher tide_batcher;
 
@@ -50,12 +51,13 @@ enum {
 };
 
 struct tide_batch_options {
-    tide_api *api;          /* borrowed */
-    const char *path;       /* of the batch endpoint, from the root; borrowed */
+    tide_api *api;    /* borrowed */
+    const char *path; /* of the batch endpoint, from the root; borrowed */
+    const struct tide_batch_format *format;
     tide_world *world;      /* borrowed */
     unsigned in_flight_max; /* B1's workers; 0: 3 */
     unsigned size_start;    /* 0: 8 */
-    unsigned size_max;      /* 0: 50 */
+    unsigned size_max;      /* 0: 50; at most what the format allows */
     uint64_t bytes_max;     /* expected of one answer; 0: 64 MiB */
 };
 tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem *mem,
@@ -73,8 +75,8 @@ struct tide_batch_call {
     void (*restart)(void *arg);
     void *sink_arg;
 };
-/* Waits for the answer of this part.  Returns what tide_google_judge_body() says of the part, or
- * the outcome of the request as a whole:
+/* Waits for the answer of this part.  Returns what the provider's judge says of the part, or the
+ * outcome of the request as a whole:
  *   TIDE_AGAIN     no units now: return it
  *   TIDE_SERVER    the part is missing or broken
  *   TIDE_CANCELED  this caller's own job was canceled; another's cancel is not seen here

@@ -6,6 +6,7 @@
  * that send, as preemption does, all at the same instant.  The main
  * thread cancels jobs for good meanwhile.  Every job ends with its own answer or canceled. */
 #include "net/batch/batch.h"
+#include "net/batch/multipart.h"
 #include "net/judge_google.h"
 #include "net/secrets.h"
 #include "support/temp_dir.h"
@@ -204,6 +205,7 @@ static void cancels_harm_no_other_caller(void **state)
     assert_int_equal(tide_api_open(&api_options, tide_mem_heap(), &api, NULL), TIDE_OK);
     const struct tide_batch_options batches = {.api = api,
                                                .path = "/batch",
+                                               .format = &tide_batch_multipart,
                                                .world = stage.world,
                                                .in_flight_max = IN_FLIGHT,
                                                .size_max = 20};
