@@ -228,7 +228,11 @@ static void answer(struct box_call *call, const struct box_dialect *dialect, con
         .no_usage = box_faults_strikes(faults, call, "no-usage"),
         .bad_arguments = box_faults_strikes(faults, call, "invalid-arguments"),
     };
-    dialect->write(call, &talk, &said, writing);
+    box_answer_clear(call->answer);
+    (talk.stream ? dialect->write_events : dialect->write_whole)(call, &talk, &said, writing);
+    char id[48];
+    box_talk_id(&talk, dialect->id_prefix, 99, id);
+    box_answer_header(call->answer, dialect->id_header, id);
     box_said_done(&said);
     if (box_faults_strikes(faults, call, "bad-json")) {
         tide_buf *bytes = &call->answer->body;

@@ -51,10 +51,9 @@ static const struct box_method methods[] = {
     METHOD("history.list", BOX_GET, AT "/history", LOOK, 2, 2, box_gmail_history_list),
 
     METHOD("messages.list", BOX_GET, AT "/messages", LOOK, 5, 5, box_gmail_messages_list),
-    METHOD("messages.insert", BOX_POST, AT "/messages", INSERT, 25, 25, box_gmail_messages_insert),
-    METHOD("messages.import", BOX_POST, AT "/messages/import", INSERT, 25, 25,
-           box_gmail_messages_import),
-    METHOD("messages.send", BOX_POST, AT "/messages/send", SEND, 100, 100, box_gmail_messages_send),
+    METHOD("messages.insert", BOX_POST, AT "/messages", INSERT, 25, 25, box_gmail_post),
+    METHOD("messages.import", BOX_POST, AT "/messages/import", INSERT, 25, 25, box_gmail_post),
+    METHOD("messages.send", BOX_POST, AT "/messages/send", SEND, 100, 100, box_gmail_post),
     METHOD("messages.batchModify", BOX_POST, AT "/messages/batchModify", MODIFY, 50, 50,
            box_gmail_messages_batch_modify),
     METHOD("messages.batchDelete", BOX_POST, AT "/messages/batchDelete", MAIL, 50, 50,
@@ -83,10 +82,10 @@ static const struct box_method methods[] = {
            box_gmail_threads_untrash),
 
     METHOD("drafts.list", BOX_GET, AT "/drafts", DRAFT_READ, 5, 5, box_gmail_drafts_list),
-    METHOD("drafts.create", BOX_POST, AT "/drafts", DRAFT, 10, 10, box_gmail_drafts_create),
-    METHOD("drafts.send", BOX_POST, AT "/drafts/send", DRAFT, 100, 100, box_gmail_drafts_send),
+    METHOD("drafts.create", BOX_POST, AT "/drafts", DRAFT, 10, 10, box_gmail_post),
+    METHOD("drafts.send", BOX_POST, AT "/drafts/send", DRAFT, 100, 100, box_gmail_post),
     METHOD("drafts.get", BOX_GET, AT "/drafts/{id}", DRAFT_READ, 20, 5, box_gmail_drafts_get),
-    METHOD("drafts.update", BOX_PUT, AT "/drafts/{id}", DRAFT, 15, 15, box_gmail_drafts_update),
+    METHOD("drafts.update", BOX_PUT, AT "/drafts/{id}", DRAFT, 15, 15, box_gmail_post),
     METHOD("drafts.delete", BOX_DELETE, AT "/drafts/{id}", DRAFT, 10, 10, box_gmail_drafts_delete),
 
     METHOD("labels.list", BOX_GET, AT "/labels", LABEL_READ, 1, 1, box_gmail_labels_list),
@@ -96,17 +95,17 @@ static const struct box_method methods[] = {
     METHOD("labels.patch", BOX_PATCH, AT "/labels/{id}", LABEL, 5, 5, box_gmail_labels_patch),
     METHOD("labels.delete", BOX_DELETE, AT "/labels/{id}", LABEL, 5, 5, box_gmail_labels_delete),
 
-    UPLOAD("messages.insert", BOX_POST, "/messages", INSERT, 25, box_gmail_upload_insert),
-    UPLOAD("messages.import", BOX_POST, "/messages/import", INSERT, 25, box_gmail_upload_import),
-    UPLOAD("messages.send", BOX_POST, "/messages/send", SEND, 100, box_gmail_upload_send),
-    UPLOAD("drafts.create", BOX_POST, "/drafts", DRAFT, 10, box_gmail_upload_draft_create),
-    UPLOAD("drafts.send", BOX_POST, "/drafts/send", DRAFT, 100, box_gmail_upload_draft_send),
+    UPLOAD("messages.insert", BOX_POST, "/messages", INSERT, 25, box_gmail_upload),
+    UPLOAD("messages.import", BOX_POST, "/messages/import", INSERT, 25, box_gmail_upload),
+    UPLOAD("messages.send", BOX_POST, "/messages/send", SEND, 100, box_gmail_upload),
+    UPLOAD("drafts.create", BOX_POST, "/drafts", DRAFT, 10, box_gmail_upload),
+    UPLOAD("drafts.send", BOX_POST, "/drafts/send", DRAFT, 100, box_gmail_upload),
     CHUNK("messages.insert", "/messages", INSERT),
     CHUNK("messages.import", "/messages/import", INSERT),
     CHUNK("messages.send", "/messages/send", SEND),
     CHUNK("drafts.create", "/drafts", DRAFT),
     CHUNK("drafts.send", "/drafts/send", DRAFT),
-    UPLOAD("drafts.update", BOX_PUT, "/drafts/{id}", DRAFT, 15, box_gmail_upload_draft_update),
+    UPLOAD("drafts.update", BOX_PUT, "/drafts/{id}", DRAFT, 15, box_gmail_upload),
 };
 
 const struct box_service box_gmail = {

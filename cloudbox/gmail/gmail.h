@@ -104,6 +104,7 @@ struct box_post {
     bool date_header; /* internalDateSource=dateHeader */
 };
 
+box_post_kind box_post_kind_of(const struct box_call *call); /* by its method */
 /* The parameters of the call that starts a post.  false: answered 400. */
 bool box_post_begin(struct box_call *call, box_post_kind kind, struct box_post *post_out);
 /* Does it and answers. */
@@ -140,9 +141,6 @@ box_handler box_gmail_messages_delete;
 box_handler box_gmail_messages_batch_modify;
 box_handler box_gmail_messages_batch_delete;
 box_handler box_gmail_attachments_get;
-box_handler box_gmail_messages_insert;
-box_handler box_gmail_messages_import;
-box_handler box_gmail_messages_send;
 
 box_handler box_gmail_threads_get;
 box_handler box_gmail_threads_modify;
@@ -152,9 +150,6 @@ box_handler box_gmail_threads_delete;
 
 box_handler box_gmail_drafts_get;
 box_handler box_gmail_drafts_delete;
-box_handler box_gmail_drafts_create;
-box_handler box_gmail_drafts_update;
-box_handler box_gmail_drafts_send;
 
 box_handler box_gmail_labels_list;
 box_handler box_gmail_labels_create;
@@ -163,12 +158,9 @@ box_handler box_gmail_labels_update;
 box_handler box_gmail_labels_patch;
 box_handler box_gmail_labels_delete;
 
-box_handler box_gmail_upload_insert;
-box_handler box_gmail_upload_import;
-box_handler box_gmail_upload_send;
-box_handler box_gmail_upload_draft_create;
-box_handler box_gmail_upload_draft_update;
-box_handler box_gmail_upload_draft_send;
+/* The methods of box_post_kind, with the message in JSON and as an upload. */
+box_handler box_gmail_post;
+box_handler box_gmail_upload;
 box_handler box_gmail_upload_chunk;
 
 /* list.c and history.c */

@@ -320,12 +320,29 @@ void box_post_apply(struct box_call *call, const struct box_post *post)
     tide_buf_done(&in.decoded);
 }
 
-/* ---- the handlers whose message comes in JSON ---- */
+/* ---- the handlers ---- */
 
-static void from_body(struct box_call *call, box_post_kind kind)
+box_post_kind box_post_kind_of(const struct box_call *call)
+{
+    static const char *const names[BOX_POSTS] = {
+        [BOX_POST_INSERT] = "gmail.users.messages.insert",
+        [BOX_POST_IMPORT] = "gmail.users.messages.import",
+        [BOX_POST_SEND] = "gmail.users.messages.send",
+        [BOX_POST_DRAFT_CREATE] = "gmail.users.drafts.create",
+        [BOX_POST_DRAFT_UPDATE] = "gmail.users.drafts.update",
+        [BOX_POST_DRAFT_SEND] = "gmail.users.drafts.send",
+    };
+    int kind = 0;
+    while (kind < BOX_POSTS && strcmp(names[kind], call->method->name) != 0)
+        kind++;
+    TIDE_ASSERT(kind < BOX_POSTS);
+    return (box_post_kind)kind;
+}
+
+void box_gmail_post(struct box_call *call)
 {
     struct box_post post;
-    if (!box_post_begin(call, kind, &post))
+    if (!box_post_begin(call, box_post_kind_of(call), &post))
         return;
     json_t *body = box_call_body(call);
     if (body == NULL)
@@ -333,34 +350,4 @@ static void from_body(struct box_call *call, box_post_kind kind)
     post.meta = body;
     box_post_apply(call, &post);
     json_decref(body);
-}
-
-void box_gmail_messages_insert(struct box_call *call)
-{
-    from_body(call, BOX_POST_INSERT);
-}
-
-void box_gmail_messages_import(struct box_call *call)
-{
-    from_body(call, BOX_POST_IMPORT);
-}
-
-void box_gmail_messages_send(struct box_call *call)
-{
-    from_body(call, BOX_POST_SEND);
-}
-
-void box_gmail_drafts_create(struct box_call *call)
-{
-    from_body(call, BOX_POST_DRAFT_CREATE);
-}
-
-void box_gmail_drafts_update(struct box_call *call)
-{
-    from_body(call, BOX_POST_DRAFT_UPDATE);
-}
-
-void box_gmail_drafts_send(struct box_call *call)
-{
-    from_body(call, BOX_POST_DRAFT_SEND);
 }

@@ -436,15 +436,20 @@ static bool is_multipart(tide_text type)
     return type.bytes >= 10 && strncasecmp(type.data, "multipart/", 10) == 0;
 }
 
-static void upload_as(struct box_call *call, box_post_kind kind)
+void box_gmail_upload(struct box_call *call)
 {
     struct box_post post;
+    /* An update of a draft is a PUT, as a chunk is. */
+    if (call->request->verb == BOX_PUT && box_call_param(call, "upload_id").bytes > 0) {
+        box_gmail_upload_chunk(call);
+        return;
+    }
     if (call->part > 0) {
         box_fail(call, 400, "global", "badRequest", "INVALID_ARGUMENT",
                  "Media uploads cannot be part of a batch.");
         return;
     }
-    if (!box_post_begin(call, kind, &post))
+    if (!box_post_begin(call, box_post_kind_of(call), &post))
         return;
     tide_text way = box_call_param(call, "uploadType");
     if (way.data == NULL)
@@ -462,38 +467,4 @@ static void upload_as(struct box_call *call, box_post_kind kind)
     else
         box_fail_argument(call, "Invalid value at 'uploadType': \"%.*s\"",
                           (int)(way.bytes < 100 ? way.bytes : 100), way.data);
-}
-
-void box_gmail_upload_insert(struct box_call *call)
-{
-    upload_as(call, BOX_POST_INSERT);
-}
-
-void box_gmail_upload_import(struct box_call *call)
-{
-    upload_as(call, BOX_POST_IMPORT);
-}
-
-void box_gmail_upload_send(struct box_call *call)
-{
-    upload_as(call, BOX_POST_SEND);
-}
-
-void box_gmail_upload_draft_create(struct box_call *call)
-{
-    upload_as(call, BOX_POST_DRAFT_CREATE);
-}
-
-/* Also a PUT: with an upload_id it is a chunk. */
-void box_gmail_upload_draft_update(struct box_call *call)
-{
-    if (box_call_param(call, "upload_id").bytes > 0)
-        box_gmail_upload_chunk(call);
-    else
-        upload_as(call, BOX_POST_DRAFT_UPDATE);
-}
-
-void box_gmail_upload_draft_send(struct box_call *call)
-{
-    upload_as(call, BOX_POST_DRAFT_SEND);
 }
