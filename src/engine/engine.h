@@ -414,6 +414,8 @@ void tide_write_push(tide_engine *engine, struct tide_write *write); /* under th
 tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);
 void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms);
 void tide_births_done(struct tide_births *births, tide_mem *mem);
+/* A wall time of the ledger by the monotonic clock; 0: now or in the past. */
+uint64_t tide_engine_at_ms(tide_engine *engine, uint64_t unix_ms, uint64_t now_ms);
 
 /* ---- finish.c ---- */
 /* Decides what a job's end means and fills job->finish.  true: pass it to the
@@ -574,31 +576,40 @@ void tide_keeper_main(void *arg);
 /* New limits for every governor after the settings changed (E11). */
 void tide_accounts_reload(tide_engine *engine);
 
-/* ---- engine/control/control.c, engine/control/jobs.c ---- */
-typedef struct tide_json tide_json;
-#define TIDE_CONTROL_ANSWER(name)                                                                  \
-    tide_status name(tide_engine *engine, const struct json_t *request, tide_json *answer,         \
-                     tide_error *err)
-TIDE_CONTROL_ANSWER(tide_control_retry);
-TIDE_CONTROL_ANSWER(tide_control_cancel);
-TIDE_CONTROL_ANSWER(tide_control_accept);
-TIDE_CONTROL_ANSWER(tide_control_pause);
-TIDE_CONTROL_ANSWER(tide_control_resume);
-TIDE_CONTROL_ANSWER(tide_control_halt);
-TIDE_CONTROL_ANSWER(tide_control_account_resume);
-TIDE_CONTROL_ANSWER(tide_control_purge);
-TIDE_CONTROL_ANSWER(tide_control_bad_retry);
-TIDE_CONTROL_ANSWER(tide_control_bad_accept);
-TIDE_CONTROL_ANSWER(tide_control_enqueue);
-TIDE_CONTROL_ANSWER(tide_control_signed_in);
-/* The account that the field "account" names. */
-tide_status tide_control_account(tide_engine *engine, const struct json_t *request,
-                                 uint32_t *id_out, tide_error *err);
-/* Enqueues items that a command marked for a retry while no engine ran. */
-tide_status tide_engine_retry_bad(tide_engine *engine, tide_error *err);
-void tide_window_reload(tide_engine *engine, uint64_t now_ms);
+/* ---- jobs.c ---- */
+enum { TIDE_JOBS_RUNNING_MAX = TIDE_CLAIM_MAX };
+/* Changes all jobs that the filter matches, in slices.  TIDE_NOT_FOUND: it names a job that does
+ * not exist. */
+tide_status tide_jobs_retry(tide_engine *engine, const struct tide_job_filter *filter,
+                            uint64_t *count_out, tide_error *err);
+/* Failed and canceled ones become done (E5.2). */
+tide_status tide_jobs_accept(tide_engine *engine, const struct tide_job_filter *filter,
+                             uint64_t *count_out, tide_error *err);
+/* `running_out`: ids of running jobs, which end when their handlers return.  It and its count may
+ * be NULL. */
+tide_status tide_jobs_cancel(tide_engine *engine, const struct tide_job_filter *filter,
+                             uint64_t *count_out, uint64_t running_out[TIDE_JOBS_RUNNING_MAX],
+                             size_t *running_count_out, tide_error *err);
 /* A user canceled this job: cancels it if this process has claimed it; under the lock. */
-void tide_control_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms);
+void tide_job_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms);
+/* Many rows changed: loads the unclaimed part of the window again; under the lock. */
+void tide_window_reload(tide_engine *engine, uint64_t now_ms);
+
+/* ---- bad_items.c ---- */
+struct tide_bad_filter {
+    uint32_t account; /* UINT32_MAX: any */
+    uint32_t kind;    /* 0: any */
+    tide_text item;   /* empty: any */
+};
+/* Enqueues the items that the filter matches; accepts them as they are. */
+tide_status tide_bad_retry(tide_engine *engine, const struct tide_bad_filter *filter,
+                           uint64_t *count_out, tide_error *err);
+tide_status tide_bad_accept(tide_engine *engine, const struct tide_bad_filter *filter,
+                            uint64_t *count_out, tide_error *err);
+/* Enqueues items that a command marked for a retry while no engine ran. */
+tide_status tide_bad_retry_marked(tide_engine *engine, tide_error *err);
+
+/* ---- engine/control/control.c ---- */
 tide_status tide_control_start(tide_engine *engine, tide_error *err);
 void tide_control_stop(tide_engine *engine);
 

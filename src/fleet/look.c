@@ -12,7 +12,7 @@
  * other members: at the next look if no job of our kinds is ready, else after two leases.  They
  * have the time of one look (fleet.look) to take it; if no process does, we take it again, and
  * offer it less and less often. */
-#include "fleet/fleet.h"
+#include "fleet/inside.h"
 #include "base/check.h"
 
 #include <string.h>
@@ -579,14 +579,14 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     fleet->view = look->view;
     look->view = NULL;
     for (size_t i = 0; i < look->cancels_count; i++)
-        tide_control_cancel_claimed(engine, look->cancels[i], now_ms);
+        tide_job_cancel_claimed(engine, look->cancels[i], now_ms);
     for (size_t i = 0; i < look->accounts_count; i++)
         apply_account(look, &look->accounts[i], now_ms);
     tide_accounts_count(engine);
     for (size_t i = 0; i < look->accounts_count; i++)
         offer(look, &look->accounts[i], now_ms);
     share(look, now_ms);
-    tide_fleet_free_work(fleet);
+    tide_fleet_free_work(engine);
     engine->stuff_to_claim = true;
     fleet->ask_put_off = look->put_off;
     if (look->put_off && fleet->ask_at_ms < fleet->look_at_ms)
@@ -610,9 +610,8 @@ static void look_drop(tide_engine *engine, struct tide_write *write)
     tide_cond_wake_all(engine->world, engine->news);
 }
 
-bool tide_fleet_look(tide_engine *engine, uint64_t now_ms)
+bool tide_fleet_look(tide_engine *engine)
 {
-    (void)now_ms;
     struct look *look = tide_mem_new(engine->mem, sizeof *look);
     if (look == NULL)
         return false;

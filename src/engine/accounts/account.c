@@ -1,6 +1,7 @@
 /* account.c - remote identities and their governors (E4). */
-#include "fleet/fleet.h"
+#include "engine/engine.h"
 #include "base/check.h"
+#include "fleet/fleet.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -586,4 +587,31 @@ void tide_account_badness_orders(tide_engine *engine, struct tide_account *accou
         carry_out(engine, account, &order, now_ms);
     if (tide_badness_wake_at_ms(account->badness) < engine->pump_at_ms)
         tide_cond_wake_one(engine->world, engine->pump);
+}
+
+/* ---- for systems on the engine ---- */
+
+bool tide_engine_shared(const tide_engine *engine)
+{
+    return engine->fleet != NULL;
+}
+
+void tide_engine_take_soon(tide_engine *engine)
+{
+    if (engine->fleet == NULL)
+        return;
+    tide_lock_take(engine->world, engine->lock);
+    tide_fleet_look_soon(engine);
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+bool tide_engine_uses(tide_engine *engine, uint32_t account)
+{
+    tide_lock_take(engine->world, engine->lock);
+    const struct tide_account *known = tide_engine_account_of(engine, account);
+    bool uses = engine->fleet == NULL || (known != NULL && known->held);
+    for (uint32_t i = 0; !uses && i < engine->workers_count; i++)
+        uses = engine->workers[i].job != NULL && engine->workers[i].job->brief.account == account;
+    tide_lock_drop(engine->world, engine->lock);
+    return uses;
 }

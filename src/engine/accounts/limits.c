@@ -2,7 +2,7 @@
  *
  * On SQLite this process uses all of it.  On a shared ledger each process gets a share of it,
  * for as long as its lease lasts (tide_ledger_grant()). */
-#include "fleet/fleet.h"
+#include "engine/engine.h"
 
 #include <string.h>
 
