@@ -13,8 +13,10 @@
  * Invariants (tide_engine_check() under the lock; the simulation after steps):
  *   N1  tracker: a subset of the ledger's unfinished jobs (E2.3).
  *   N2  a job is in `ended` exactly once between its end and its commit.
- *   N3  effects synced < done < cursor: a cursor is moved in a transaction after
- *       the one that wrote the last `done` before it (E1.4).
+ *   N3  effects synced < done <= cursor: a cursor never passes a job whose `done` is
+ *       not durable (E1.4).  On SQLite it moves in a later transaction than the last
+ *       `done` before it; on a shared ledger it may move in the same one, because the
+ *       ledger's own counts decide there and both are durable with one COMMIT.
  *   N4  memory follows the disk, never leads it: the tracker gets a change only
  *       after its transaction is durable.
  */
@@ -230,6 +232,7 @@ struct tide_job {
     uint64_t queued_ms; /* since when it waits for room in `queue`; 0: it does not */
     const char *queue;
     uint64_t again_at_ms;
+    uint32_t stalled_after_ms; /* without a beat: the limit by which it was canceled */
 
     /* its end */
     tide_status status;
@@ -590,6 +593,9 @@ tide_status tide_jobs_accept(tide_engine *engine, const struct tide_job_filter *
 tide_status tide_jobs_cancel(tide_engine *engine, const struct tide_job_filter *filter,
                              uint64_t *count_out, uint64_t running_out[TIDE_JOBS_RUNNING_MAX],
                              size_t *running_count_out, tide_error *err);
+/* Pauses a kind, an account or both, by name, or resumes them; NULL: none.  TIDE_NOT_FOUND. */
+tide_status tide_engine_pause(tide_engine *engine, const char *kind, const char *account,
+                              bool paused, tide_error *err);
 /* A user canceled this job: cancels it if this process has claimed it; under the lock. */
 void tide_job_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms);
 /* Many rows changed: loads the unclaimed part of the window again; under the lock. */

@@ -1,4 +1,4 @@
-/* jobs.c - changes of many jobs at once: retry, accept, cancel (E5.2); how one job ended.
+/* jobs.c - changes of many jobs at once: retry, accept, cancel, pause (E5.2); how one job ended.
  *
  * Each change is one transaction per slice (E2.5); the window is reloaded afterwards, so that
  * engine.h N1 holds again. */
@@ -220,6 +220,56 @@ tide_status tide_jobs_cancel(tide_engine *engine, const struct tide_job_filter *
         *running_count_out = change->running_count;
     change_free(engine, change);
     return rc;
+}
+
+/* ---- pause and resume -------------------------------------------------------------------- */
+
+struct pause {
+    const char *kind, *account; /* NULL: none */
+    uint32_t kind_id, account_id;
+    bool paused;
+};
+
+static tide_status pause_run(tide_transaction *transaction, void *arg, tide_error *err)
+{
+    struct pause *pause = arg;
+    tide_ledger *ledger = transaction->engine->ledger;
+    bool was_paused = false;
+    tide_status rc = TIDE_OK;
+    if (pause->kind != NULL)
+        rc = tide_ledger_kind_find(ledger, pause->kind, &pause->kind_id, &was_paused, err);
+    if (rc == TIDE_OK && pause->account != NULL)
+        rc = tide_ledger_account_find(ledger, pause->account, &pause->account_id, err);
+    if (rc == TIDE_OK && pause->kind_id != 0)
+        rc = tide_ledger_kind_pause(transaction->tx, pause->kind_id, pause->paused, err);
+    if (rc == TIDE_OK && pause->account_id != 0)
+        rc = tide_ledger_account_pause(transaction->tx, pause->account_id, pause->paused, err);
+    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err) : rc;
+}
+
+static void pause_apply(tide_engine *engine, void *arg, uint64_t now_ms)
+{
+    struct pause *pause = arg;
+    struct tide_account *account = tide_engine_account_of(engine, pause->account_id);
+    if (account != NULL) {
+        account->paused = pause->paused;
+        if (pause->paused)
+            tide_dispatch_put_back(engine, account, now_ms);
+        tide_account_refresh(engine, account, now_ms);
+    }
+    tide_window_reload(engine, now_ms);
+}
+
+tide_status tide_engine_pause(tide_engine *engine, const char *kind, const char *account,
+                              bool paused, tide_error *err)
+{
+    kind = kind != NULL && kind[0] == '\0' ? NULL : kind;
+    account = account != NULL && account[0] == '\0' ? NULL : account;
+    struct pause pause = {.kind = kind, .account = account, .paused = paused};
+    if (kind == NULL && account == NULL)
+        return tide_error_set(err, TIDE_INVALID, "name a kind or an account to pause or resume");
+    struct tide_write write = {.run = pause_run, .arg = &pause, .apply = pause_apply};
+    return tide_write_run(engine, &write, err);
 }
 
 /* ---- for programs and systems ----------------------------------------------------------- */

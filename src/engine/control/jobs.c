@@ -72,52 +72,11 @@ tide_status tide_control_cancel(tide_engine *engine, const json_t *request, tide
 
 /* ---- pause and resume -------------------------------------------------------------------- */
 
-struct pause {
-    tide_text kind, account;
-    uint32_t kind_id, account_id;
-    bool paused;
-};
-
-static tide_status pause_run(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct pause *pause = arg;
-    tide_ledger *ledger = transaction->engine->ledger;
-    bool was_paused = false;
-    tide_status rc = TIDE_OK;
-    if (pause->kind.bytes > 0)
-        rc = tide_ledger_kind_find(ledger, pause->kind.data, &pause->kind_id, &was_paused, err);
-    if (rc == TIDE_OK && pause->account.bytes > 0)
-        rc = tide_ledger_account_find(ledger, pause->account.data, &pause->account_id, err);
-    if (rc == TIDE_OK && pause->kind_id != 0)
-        rc = tide_ledger_kind_pause(transaction->tx, pause->kind_id, pause->paused, err);
-    if (rc == TIDE_OK && pause->account_id != 0)
-        rc = tide_ledger_account_pause(transaction->tx, pause->account_id, pause->paused, err);
-    return rc == TIDE_OK ? tide_tx_hint(transaction->tx, TIDE_HINT_CONTROL, 0, err) : rc;
-}
-
-static void pause_apply(tide_engine *engine, void *arg, uint64_t now_ms)
-{
-    struct pause *pause = arg;
-    struct tide_account *account = tide_engine_account_of(engine, pause->account_id);
-    if (account != NULL) {
-        account->paused = pause->paused;
-        if (pause->paused)
-            tide_dispatch_put_back(engine, account, now_ms);
-        tide_account_refresh(engine, account, now_ms);
-    }
-    tide_window_reload(engine, now_ms);
-}
-
 static tide_status pause_or_resume(tide_engine *engine, const json_t *request, bool paused,
                                    tide_error *err)
 {
-    struct pause pause = {.paused = paused};
-    (void)tide_json_get_text(request, "kind", &pause.kind, err);
-    (void)tide_json_get_text(request, "account", &pause.account, err);
-    if (pause.kind.bytes + pause.account.bytes == 0)
-        return tide_error_set(err, TIDE_INVALID, "name a kind or an account to pause or resume");
-    struct tide_write write = {.run = pause_run, .arg = &pause, .apply = pause_apply};
-    return tide_write_run(engine, &write, err);
+    return tide_engine_pause(engine, json_string_value(json_object_get(request, "kind")),
+                             json_string_value(json_object_get(request, "account")), paused, err);
 }
 
 tide_status tide_control_pause(tide_engine *engine, const json_t *request, tide_json *answer,
