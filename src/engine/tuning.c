@@ -163,7 +163,6 @@ struct tide_retry_policy tide_tuning_retry(const tide_settings *settings)
     policy.pause_first_ms = U64(RETRY_BACKOFF_START);
     policy.pause_factor_permille = U32(RETRY_BACKOFF_FACTOR);
     policy.pause_max_ms = U64(RETRY_BACKOFF_MAX);
-    policy.beat_missing_ms = U64(STALL_AFTER);
     if (policy.halves_attempts >= policy.attempts_max)
         policy.halves_attempts = policy.attempts_max - 1;
     return policy;

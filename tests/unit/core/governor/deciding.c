@@ -168,7 +168,6 @@ static void a_batch_is_charged_whole_and_counts_every_part_in_flight(void **stat
     tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 0);
     save_now(governor, 0);
     uint64_t again_ms = 0;
-    assert_int_equal(tide_governor_batch_max(governor), 10);
     assert_int_equal(tide_governor_charge_batch(governor, 5000, 2, 220, 11, &again_ms),
                      TIDE_INVALID);
     assert_int_equal(tide_governor_charge_batch(governor, 5000, 2, 201, 1, &again_ms),
@@ -181,7 +180,7 @@ static void a_batch_is_charged_whole_and_counts_every_part_in_flight(void **stat
     assert_int_equal(tide_governor_charge(governor, 9000, 2, 20, &again_ms), TIDE_AGAIN);
     assert_int_equal(tide_governor_charge(governor, 9000, 1, 20, &again_ms), TIDE_OK);
     assert_int_equal(view_of(governor, 9000).in_flight, 10);
-    tide_governor_uncharge(governor, 9000, 20);
+    tide_governor_uncharge_batch(governor, 9000, 20, 1);
     tide_governor_uncharge_batch(governor, 9000, 60, 3);
     assert_int_equal(view_of(governor, 9000).in_flight, 6);
     assert_int_equal(view_of(governor, 9000).window_used, 120);
@@ -214,7 +213,7 @@ static void a_shared_limit_is_charged_by_all_and_ends_with_its_grant(void **stat
     project.granted_until_ms = 35000;
     assert_int_equal(charge(b, 20000, 1), TIDE_OK);
     assert_int_equal(tide_window_used(&project.window, 20000), 7);
-    tide_governor_uncharge(b, 20000, 1); /* what was not sent is free for all again */
+    tide_governor_uncharge_batch(b, 20000, 1, 1); /* what was not sent is free for all again */
     assert_int_equal(tide_window_used(&project.window, 20000), 6);
     tide_governor_free(a);
     tide_governor_free(b);
@@ -258,21 +257,6 @@ static void what_fits_only_with_the_reserve_is_refused_to_all_but_level_1(void *
     tide_governor_free(governor);
 }
 
-static void a_batch_is_as_large_as_places_and_window_allow(void **state)
-{
-    (void)state;
-    const struct tide_governor_profile narrow = {
-        .window_ms = 60000, .window_units_max = 50, .call_units = 20, .in_flight_max = 10};
-    tide_governor *governor = governor_of(&narrow, 0);
-    assert_int_equal(tide_governor_batch_max(governor), 2);
-    tide_governor_free(governor);
-    const struct tide_governor_profile open = {.in_flight_max = 7};
-    governor = governor_of(&open, 0);
-    assert_int_equal(tide_governor_batch_max(governor), 7);
-    assert_true(tide_governor_wake_at_ms(governor, 0) == UINT64_MAX); /* a call fits already */
-    tide_governor_free(governor);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(profiles_have_names_and_the_numbers_of_the_table),
     cmocka_unit_test(contradictory_profiles_are_refused),
@@ -285,6 +269,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_so_many_limits_can_be_added),
     cmocka_unit_test(jobs_follow_pace_times_latency),
     cmocka_unit_test(what_fits_only_with_the_reserve_is_refused_to_all_but_level_1),
-    cmocka_unit_test(a_batch_is_as_large_as_places_and_window_allow),
 };
 GROUP(deciding, tests);
