@@ -531,10 +531,10 @@ static tide_status purge_look(struct tide_sqlite *self, uint64_t before, size_t 
         rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
-    self->purge_more = row && young < PURGE_YOUNG_MAX;
+    self->base.purge_more = row && young < PURGE_YOUNG_MAX;
     if (!row && looked == PURGE_LOOK_MAX)
-        self->purge_more = true;
-    if (!self->purge_more)
+        self->base.purge_more = true;
+    if (!self->base.purge_more)
         self->purge_after = 0;
     return rc;
 }
@@ -582,9 +582,4 @@ tide_status tide_sql_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t
     if (rc == TIDE_OK)
         *count_out = count;
     return tide_sql_end(self, rc);
-}
-
-bool tide_sql_purge_more(const tide_ledger *ledger)
-{
-    return ((const struct tide_sqlite *)ledger)->purge_more;
 }

@@ -280,15 +280,6 @@ tide_status tide_sql_grant(tide_tx *tx, const char *limit, uint64_t owner, uint6
 
 /* ---- hints ----------------------------------------------------------------------------- */
 
-tide_status tide_sql_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err)
-{
-    (void)tx;
-    (void)hint;
-    (void)account;
-    (void)err;
-    return TIDE_OK;
-}
-
 /* ---- enqueues that may be repeated ------------------------------------------------------ */
 
 tide_status tide_sql_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,

@@ -147,28 +147,6 @@ static tide_status commit(tide_tx *tx, tide_error *err)
     return rc;
 }
 
-static struct sqlite3 *ledger_handle(tide_ledger *ledger)
-{
-    return sqlite_of(ledger)->db.handle;
-}
-
-static struct sqlite3 *tx_handle(tide_tx *tx)
-{
-    return sqlite_of_tx(tx)->db.handle;
-}
-
-static struct pg_conn *no_postgres(tide_ledger *ledger)
-{
-    (void)ledger;
-    return NULL;
-}
-
-static struct pg_conn *tx_no_postgres(tide_tx *tx)
-{
-    (void)tx;
-    return NULL;
-}
-
 /* ---- callbacks --------------------------------------------------------------------- */
 
 /* Callers run statements of their own on the handle, inside a savepoint.  If one ends the
@@ -196,13 +174,8 @@ static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
     struct tide_sqlite *self = arg;
     (void)handle;
     (void)name;
-    self->log_pages = (uint32_t)pages;
+    self->base.log_pages = (uint32_t)pages;
     return SQLITE_OK;
-}
-
-static uint32_t log_pages(tide_ledger *ledger)
-{
-    return sqlite_of(ledger)->log_pages;
 }
 
 bool tide_sql_tx_over(struct tide_sqlite *self)
@@ -435,6 +408,7 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
     if (rc == TIDE_OK)
         rc = tide_db_statements(&self->db, tide_ledger_sql, SQL_COUNT_OF_STATEMENTS, err);
     if (rc == TIDE_OK) {
+        self->base.sqlite = self->db.handle;
         (void)sqlite3_commit_hook(self->db.handle, commit_wanted, self);
         (void)sqlite3_rollback_hook(self->db.handle, rolled_back, self);
         (void)sqlite3_wal_hook(self->db.handle, log_grew, self);
@@ -468,7 +442,7 @@ static void close_ledger(tide_ledger *ledger, bool clean)
 
 /* ---- checkpoints and backups ------------------------------------------------------ */
 
-static tide_status checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
+tide_status tide_sql_checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     TIDE_ASSERT(!self->read_only);
@@ -498,7 +472,7 @@ static tide_status copy_into(tide_db *source, tide_db *target, tide_error *err)
     return tide_db_exec(target, "DELETE FROM note WHERE key = 'running'", err);
 }
 
-static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err)
+tide_status tide_sql_backup(tide_ledger *ledger, const char *path, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     bool exists = false;
@@ -595,7 +569,7 @@ static tide_status check_rule(struct tide_sqlite *self, const struct rule *rule,
     return rc;
 }
 
-static tide_status check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
+tide_status tide_sql_check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     const size_t before = problems->bytes;
@@ -613,77 +587,9 @@ static const struct tide_ledger_ops sqlite_ops = {
     .tx_begin = begin,
     .tx_commit = commit,
     .tx_rollback = rollback,
-    .tx_sqlite = tx_handle,
-    .sqlite = ledger_handle,
-    .checkpoint = checkpoint,
-    .backup = backup,
-    .check = check,
-    .kind = tide_sql_kind,
-    .account = tide_sql_account,
-    .kind_splits = tide_sql_kind_splits,
-    .accounts = tide_sql_accounts,
-    .account_halt = tide_sql_account_halt,
-    .account_pause = tide_sql_account_pause,
-    .governor_save = tide_sql_governor_save,
-    .enqueue = tide_sql_enqueue,
-    .claim = tide_sql_claim,
-    .finish = tide_sql_finish,
-    .refill = tide_sql_refill,
-    .accounts_with_work = tide_sql_accounts_with_work,
-    .accounts_have = tide_sql_accounts_have,
-    .brief = tide_sql_brief,
-    .reclaim = tide_sql_reclaim,
-    .beat = tide_sql_beat,
-    .retry = tide_sql_retry,
-    .cancel = tide_sql_cancel,
-    .accept = tide_sql_accept,
-    .kind_pause = tide_sql_kind_pause,
-    .purge = tide_sql_purge,
-    .purge_more = tide_sql_purge_more,
-    .stream = tide_sql_stream,
-    .streams = tide_sql_streams,
-    .cycle = tide_sql_cycle,
-    .cycles = tide_sql_cycles,
-    .work_left = tide_sql_work_left,
-    .cursor_move = tide_sql_cursor_move,
-    .bad_list = tide_sql_bad_list,
-    .bad_state = tide_sql_bad_state,
-    .intent = tide_sql_intent,
-    .intent_find = tide_sql_intent_find,
-    .intent_end = tide_sql_intent_end,
-    .schedule = tide_sql_schedule,
-    .schedules = tide_sql_schedules,
-    .schedule_fire = tide_sql_schedule_fire,
-    .alert = tide_sql_alert,
-    .alert_notified = tide_sql_alert_notified,
-    .alerts = tide_sql_alerts,
-    .jobs = tide_sql_jobs,
-    .needs = tide_sql_needs,
-    .counts = tide_sql_counts,
-    .kind_find = tide_sql_kind_find,
-    .account_find = tide_sql_account_find,
-    .metadata = tide_sql_metadata,
-    .note = tide_sql_note,
-    .note_get = tide_sql_note_get,
-    .tx_postgres = tx_no_postgres,
-    .postgres = no_postgres,
     .tx_over = tx_over,
-    .log_pages = log_pages,
     .savepoint = savepoint,
     .savepoint_end = savepoint_end,
-    .account_place = tide_sql_account_place,
-    .member_join = tide_sql_member_join,
-    .member_beat = tide_sql_member_beat,
-    .member_leave = tide_sql_member_leave,
-    .members = tide_sql_members,
-    .accounts_take = tide_sql_accounts_take,
-    .accounts_release = tide_sql_accounts_release,
-    .grant = tide_sql_grant,
-    .hint = tide_sql_hint,
-    .claim_free = tide_sql_claim_free,
-    .cancels = tide_sql_cancels,
-    .batch_get = tide_sql_batch_get,
-    .batch_put = tide_sql_batch_put,
-    .cursor_advance = tide_sql_cursor_advance,
-    .doctor = tide_sql_doctor,
+#define OP(ledger, name, params, args) .name = tide_sql_##name,
+#include "ledger/operations.h"
 };

@@ -253,13 +253,11 @@ struct tide_sqlite {
     bool read_only;
     bool in_tx;
     bool in_finish;
-    uint32_t log_pages;  /* in the log after the last commit */
-    bool tx_over;        /* a callback ended the transaction it ran in */
-    unsigned savepoints; /* open now; callbacks run only inside one */
-    bool paused_known;   /* in this transaction */
-    bool deps_known;     /* likewise */
-    bool deps_any;       /* there is at least one open dependency */
-    bool purge_more;
+    bool tx_over;          /* a callback ended the transaction it ran in */
+    unsigned savepoints;   /* open now; callbacks run only inside one */
+    bool paused_known;     /* in this transaction */
+    bool deps_known;       /* likewise */
+    bool deps_any;         /* there is at least one open dependency */
     tide_status tx_failed; /* only a rollback is allowed */
     tide_status broken;    /* a sync failed: the store must be reopened (E1.10) */
     uint64_t purge_after;  /* where the next purge continues */
@@ -363,69 +361,8 @@ tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_un
 /* For qsort(): orders ids, and structs that begin with one. */
 int tide_sql_id_order(const void *a, const void *b);
 
-/* One function for each operation, typed by the table itself. */
-#define SQL_OP(name) __typeof__(*((const struct tide_ledger_ops *)NULL)->name) tide_sql_##name
-SQL_OP(kind);
-SQL_OP(account);
-SQL_OP(kind_splits);
-SQL_OP(accounts);
-SQL_OP(account_halt);
-SQL_OP(account_pause);
-SQL_OP(governor_save);
-SQL_OP(enqueue);
-SQL_OP(claim);
-SQL_OP(finish);
-SQL_OP(refill);
-SQL_OP(accounts_with_work);
-SQL_OP(accounts_have);
-SQL_OP(brief);
-SQL_OP(reclaim);
-SQL_OP(beat);
-SQL_OP(retry);
-SQL_OP(cancel);
-SQL_OP(accept);
-SQL_OP(kind_pause);
-SQL_OP(purge);
-SQL_OP(purge_more);
-SQL_OP(stream);
-SQL_OP(streams);
-SQL_OP(cycle);
-SQL_OP(cycles);
-SQL_OP(work_left);
-SQL_OP(cursor_move);
-SQL_OP(bad_list);
-SQL_OP(bad_state);
-SQL_OP(intent);
-SQL_OP(intent_find);
-SQL_OP(intent_end);
-SQL_OP(schedule);
-SQL_OP(schedules);
-SQL_OP(schedule_fire);
-SQL_OP(alert);
-SQL_OP(alert_notified);
-SQL_OP(alerts);
-SQL_OP(jobs);
-SQL_OP(needs);
-SQL_OP(counts);
-SQL_OP(kind_find);
-SQL_OP(account_find);
-SQL_OP(metadata);
-SQL_OP(note);
-SQL_OP(note_get);
-SQL_OP(account_place);
-SQL_OP(member_join);
-SQL_OP(member_beat);
-SQL_OP(member_leave);
-SQL_OP(members);
-SQL_OP(accounts_take);
-SQL_OP(accounts_release);
-SQL_OP(grant);
-SQL_OP(hint);
-SQL_OP(claim_free);
-SQL_OP(cancels);
-SQL_OP(batch_get);
-SQL_OP(batch_put);
-SQL_OP(cursor_advance);
-SQL_OP(doctor);
+/* One function for each operation. */
+#define OP(ledger, name, params, args) tide_status tide_sql_##name params;
+#include "ledger/operations.h"
 
 #endif
