@@ -214,13 +214,13 @@ static void parts_that_wait_for_their_parent_do_not_wait_for_each_other(void **s
     assert_int_not_equal(claim(f, waiting), 0);
 }
 
-/* The end of a job that would leave somebody waiting for ever is refused, and says why. */
+/* The end of a job that would leave another one waiting forever is refused, and says why. */
 static void assert_refused_as_circle(struct fixture *f, const struct tide_finish *end)
 {
     assert_false(finish(f, end));
     assert_int_equal(f->changes.refused_count, 1);
     assert_int_equal(f->changes.refused[0].status, TIDE_INVALID);
-    assert_non_null(strstr(f->changes.refused[0].text, "for ever"));
+    assert_non_null(strstr(f->changes.refused[0].text, "forever"));
     assert_int_equal(f->changes.children_count, 0);
     assert_state(f, end->id, TIDE_ROW_RUNNING);
 }
