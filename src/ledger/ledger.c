@@ -331,6 +331,11 @@ bool tide_ledger_shared(const tide_ledger *ledger)
 
 /* ---- operations ------------------------------------------------------------------ */
 
+static tide_status not_shared(tide_error *err)
+{
+    return tide_error_set(err, TIDE_INVALID, "only processes that share a ledger can do this");
+}
+
 /* Those without a check go to the store as they are. */
 #define OP(ledger, name, params, args)                                                             \
     tide_status tide_ledger_##name params                                                          \
@@ -338,6 +343,11 @@ bool tide_ledger_shared(const tide_ledger *ledger)
         return (ledger)->ops->name args;                                                           \
     }
 #define OP_CHECKED(ledger, name, params, args)
+#define OP_SHARED(ledger, name, params, args)                                                      \
+    tide_status tide_ledger_##name params                                                          \
+    {                                                                                              \
+        return (ledger)->ops->name == NULL ? not_shared(err) : (ledger)->ops->name args;           \
+    }
 #include "ledger/operations.h"
 
 static tide_status name_check(const char *what, tide_text name, size_t bytes_max, tide_error *err)

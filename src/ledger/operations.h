@@ -9,15 +9,21 @@
  * A WRITE is part of the caller's transaction; a READ runs in a transaction or outside.
  * CHECKED_...: ledger.c checks lengths and ranges before it calls the store; the others are
  * passed on as they are, and the store checks jobs, finishes and items itself (ops.h).
+ * SHARED_...: on a ledger that several processes share (tide_ledger_shared()); another store
+ * leaves it out, and then it is TIDE_INVALID.
  *
  * The file is included several times and has no guard.  The includer defines what an entry
  * becomes: OP(ledger, name, parameters, arguments), where `ledger` is the expression for the
  * ledger and both lists are complete and in parentheses.  OP_CHECKED is the same for CHECKED_...
- * entries; without it they are OP.  From this one table come the prototypes of ledger.h, the
+ * entries, and OP_SHARED for
+ * SHARED_...; without them those are OP.  From this one table come the prototypes of ledger.h, the
  * members of struct tide_ledger_ops (ops.h), the calls of ledger.c, and the prototypes and the
  * table of each store.  Opening, transactions and handles are in ledger.h. */
 #ifndef OP_CHECKED
 #define OP_CHECKED OP
+#endif
+#ifndef OP_SHARED
+#define OP_SHARED OP
 #endif
 #define OP_LIST(...) __VA_ARGS__
 #define OP_WRITE(op, name, params, args)                                                           \
@@ -29,6 +35,8 @@
 #define READ(name, params, args)          OP_READ(OP, name, params, args)
 #define CHECKED_WRITE(name, params, args) OP_WRITE(OP_CHECKED, name, params, args)
 #define CHECKED_READ(name, params, args)  OP_READ(OP_CHECKED, name, params, args)
+#define SHARED_WRITE(name, params, args)  OP_WRITE(OP_SHARED, name, params, args)
+#define SHARED_READ(name, params, args)   OP_READ(OP_SHARED, name, params, args)
 
 /* ---- the log, copies, the check ---- */
 
@@ -73,31 +81,33 @@ WRITE(governor_save, (uint32_t account, tide_text saved), (account, saved))
 /* In a transaction of its own.  From then on this ledger's transactions belong to the
  * member.  TIDE_EXISTS: the owner number is taken.  TIDE_NEWER: the tables were upgraded
  * meanwhile, and this program can no longer use them. */
-READ(member_join, (const struct tide_member *member, uint32_t lease_ms, uint64_t now_unix_ms),
-     (member, lease_ms, now_unix_ms))
+SHARED_READ(member_join,
+            (const struct tide_member *member, uint32_t lease_ms, uint64_t now_unix_ms),
+            (member, lease_ms, now_unix_ms))
 /* Renews the lease. */
-WRITE(member_beat, (uint32_t lease_ms, uint64_t now_unix_ms), (lease_ms, now_unix_ms))
+SHARED_WRITE(member_beat, (uint32_t lease_ms, uint64_t now_unix_ms), (lease_ms, now_unix_ms))
 /* A clean end: its accounts are free at once.  Jobs that still run with its owner number
  * are put back by reclaim. */
-WRITE(member_leave, (uint64_t now_unix_ms), (now_unix_ms))
+SHARED_WRITE(member_leave, (uint64_t now_unix_ms), (now_unix_ms))
+/* None on a ledger that is not shared. */
 READ(members, (bool (*visit)(const struct tide_member *member, void *arg), void *arg), (visit, arg))
 
 /* Takes the accounts that no other living member holds; taken_out[i]: `owner` has it now. */
-WRITE(accounts_take,
-      (const uint32_t *accounts, size_t count, uint64_t owner, bool *taken_out,
-       uint64_t now_unix_ms),
-      (accounts, count, owner, taken_out, now_unix_ms))
-WRITE(accounts_release, (const uint32_t *accounts, size_t count, uint64_t owner),
-      (accounts, count, owner))
+SHARED_WRITE(accounts_take,
+             (const uint32_t *accounts, size_t count, uint64_t owner, bool *taken_out,
+              uint64_t now_unix_ms),
+             (accounts, count, owner, taken_out, now_unix_ms))
+SHARED_WRITE(accounts_release, (const uint32_t *accounts, size_t count, uint64_t owner),
+             (accounts, count, owner))
 
 /* A share of a limit that many accounts have in common (E4.1), for `lease_ms`.  The
  * shares of all members never exceed units_max: *units_out is at most an equal part of
  * it, less while others still hold more.  Units that a member gives up go to others only
  * `window_ms` later: it may have just spent them.  units_wanted = 0 gives the share back. */
-WRITE(grant,
-      (const char *limit, uint64_t owner, uint64_t units_max, uint64_t units_wanted,
-       uint32_t window_ms, uint32_t lease_ms, uint64_t now_unix_ms, uint64_t *units_out),
-      (limit, owner, units_max, units_wanted, window_ms, lease_ms, now_unix_ms, units_out))
+SHARED_WRITE(grant,
+             (const char *limit, uint64_t owner, uint64_t units_max, uint64_t units_wanted,
+              uint32_t window_ms, uint32_t lease_ms, uint64_t now_unix_ms, uint64_t *units_out),
+             (limit, owner, units_max, units_wanted, window_ms, lease_ms, now_unix_ms, units_out))
 
 /* ---- new jobs: struct tide_job_new ---- */
 
@@ -129,10 +139,10 @@ READ(refill,
 READ(accounts_with_work, (uint32_t * accounts_out, size_t accounts_max, size_t *count_out),
      (accounts_out, accounts_max, count_out))
 /* Which of these accounts have such jobs of one of these kinds. */
-READ(accounts_have,
-     (const uint32_t *accounts, size_t count, const uint32_t *kinds, size_t kinds_count,
-      bool *have_out),
-     (accounts, count, kinds, kinds_count, have_out))
+SHARED_READ(accounts_have,
+            (const uint32_t *accounts, size_t count, const uint32_t *kinds, size_t kinds_count,
+             bool *have_out),
+            (accounts, count, kinds, kinds_count, have_out))
 /* One job as a brief; TIDE_NOT_FOUND when it is finished or does not exist. */
 READ(brief, (uint64_t id, struct tide_brief *brief_out), (id, brief_out))
 
@@ -152,12 +162,13 @@ WRITE(claim,
  * *due_unix_ms_out: when to call again at the latest, because the next delayed job may be
  * due then; UINT64_MAX: no job is delayed.  Only set when fewer jobs came than were asked
  * for, else 0. */
-WRITE(claim_free,
-      (const uint32_t *kinds, size_t kinds_count, const uint32_t counts[2], uint64_t owner,
-       uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem, struct tide_brief *briefs_out,
-       struct tide_job_body **bodies_out, size_t *count_out, uint64_t *due_unix_ms_out),
-      (kinds, kinds_count, counts, owner, first_token, now_unix_ms, mem, briefs_out, bodies_out,
-       count_out, due_unix_ms_out))
+SHARED_WRITE(claim_free,
+             (const uint32_t *kinds, size_t kinds_count, const uint32_t counts[2], uint64_t owner,
+              uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
+              struct tide_brief *briefs_out, struct tide_job_body **bodies_out, size_t *count_out,
+              uint64_t *due_unix_ms_out),
+             (kinds, kinds_count, counts, owner, first_token, now_unix_ms, mem, briefs_out,
+              bodies_out, count_out, due_unix_ms_out))
 /* Heartbeats and resume data of running jobs, fenced.  applied_out as in finish. */
 CHECKED_WRITE(beat,
               (const struct tide_beat *beats, size_t count, uint64_t now_unix_ms,
@@ -186,8 +197,8 @@ WRITE(reclaim,
       (owner, count_max, now_unix_ms, count_out, changes))
 /* Running jobs of `owner` for which any process called tide_ledger_cancel(): the ledger
  * keeps the request until the job ends. */
-READ(cancels, (uint64_t owner, uint64_t *ids_out, size_t ids_max, size_t *count_out),
-     (owner, ids_out, ids_max, count_out))
+SHARED_READ(cancels, (uint64_t owner, uint64_t *ids_out, size_t ids_max, size_t *count_out),
+            (owner, ids_out, ids_max, count_out))
 
 /* ---- commands that change jobs: struct tide_job_filter; in slices like reclaim ---- */
 
@@ -337,6 +348,7 @@ READ(doctor,
 
 #undef OP
 #undef OP_CHECKED
+#undef OP_SHARED
 #undef OP_LIST
 #undef OP_WRITE
 #undef OP_READ
@@ -344,3 +356,5 @@ READ(doctor,
 #undef READ
 #undef CHECKED_WRITE
 #undef CHECKED_READ
+#undef SHARED_WRITE
+#undef SHARED_READ

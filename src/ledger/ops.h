@@ -35,7 +35,7 @@ struct tide_ledger_ops {
     __typeof__(tide_tx_postgres) *tx_postgres;
     __typeof__(tide_ledger_postgres) *postgres;
 
-    /* ---- operations: required ---- */
+    /* ---- operations: required; SHARED_... NULL: the ledger is not shared ---- */
 #define OP(ledger, name, params, args) tide_status(*name) params;
 #include "ledger/operations.h"
 };

@@ -128,9 +128,8 @@ tide_status tide_sql_accounts(tide_ledger *ledger,
         tide_column_copy(stmt, 5, account.halt_reason, sizeof account.halt_reason);
         account.halted_unix_ms = tide_column_u64(stmt, 6);
         account.governor = tide_column_text(stmt, 7);
-        account.owner = tide_column_u64(stmt, 8);
-        tide_column_copy(stmt, 9, account.archive, sizeof account.archive);
-        tide_column_copy(stmt, 10, account.secret, sizeof account.secret);
+        tide_column_copy(stmt, 8, account.archive, sizeof account.archive);
+        tide_column_copy(stmt, 9, account.secret, sizeof account.secret);
         if (!visit(&account, arg))
             break;
     }

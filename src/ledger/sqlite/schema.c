@@ -74,8 +74,9 @@ static const char schema_second[] =
     " since INTEGER NOT NULL, notified INTEGER, text TEXT, PRIMARY KEY (condition, account))"
     " STRICT, WITHOUT ROWID;";
 
-/* Version 3: members and what they hold, requests to cancel running jobs, and enqueues that
- * may be repeated. */
+/* Version 3: requests to cancel running jobs, and enqueues that may be repeated.  The tables
+ * member and share and the owner of an account are empty: only processes on PostgreSQL use
+ * theirs. */
 static const char schema_third[] =
     "ALTER TABLE account ADD COLUMN owner INTEGER;"
     "ALTER TABLE account ADD COLUMN archive TEXT;"
@@ -121,7 +122,6 @@ const struct tide_schema tide_ledger_schema = {
     " priority, traits FROM job "
 
 /* Owners whose claims and accounts no other process may take. */
-#define LIVING "(SELECT owner FROM member WHERE dead = 0)"
 
 #define REFILL_SAME                                                                                \
     BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"                                 \
@@ -182,7 +182,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_ACCOUNT_PROVIDER] = "UPDATE account SET provider = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_BY_ID] = "SELECT 1 FROM account WHERE id = ?1",
     [SQL_ACCOUNT_LIST] = "SELECT id, name, provider, paused, halted, halt_reason, halted_at,"
-                         " governor, iif(owner IN " LIVING ", owner, 0), archive, secret"
+                         " governor, archive, secret"
                          " FROM account ORDER BY id",
     [SQL_ACCOUNT_HALT] = "UPDATE account SET halted = ?2, halt_reason = ?3, halted_at = ?4"
                          " WHERE id = ?1",
@@ -220,18 +220,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                              " WHERE job = ?1 AND token = ?2",
     [SQL_CLAIM_CANCEL] =
         "UPDATE claim SET cancel_wanted = 1 WHERE job = ?1 AND cancel_wanted IS NULL",
-    [SQL_CLAIM_CANCELS] =
-        "SELECT job FROM claim WHERE owner = ?1 AND cancel_wanted = 1 ORDER BY job LIMIT ?2",
     [SQL_CLAIM_WANTED] = "SELECT 1 FROM claim WHERE job = ?1 AND token = ?2 AND cancel_wanted = 1",
-    [SQL_FREE_READY] = BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"
-                             " AND account = 0 AND kind IN (SELECT value FROM json_each(?1))"
-                             " AND (not_before IS NULL OR not_before <= ?2)"
-                             " ORDER BY priority DESC, id",
-    [SQL_FREE_DUE] = "SELECT min(not_before) FROM job INDEXED BY job_aside WHERE " ASIDE
-                     " AND state = 0 AND not_before > ?2 AND open_deps = 0 AND account = 0"
-                     " AND kind IN (SELECT value FROM json_each(?1))"
-                     " AND kind NOT IN (SELECT id FROM kind WHERE paused = 1)"
-                     " AND ((traits & 1 = 0 AND ?3) OR (traits & 1 = 1 AND ?4))",
     [SQL_FINISH_DONE] = "UPDATE job SET state = 2, started = ?2, finished = ?3, run = ?4,"
                         " noted = ?5 WHERE id = ?1",
     [SQL_FINISH_OTHER] = FINISH_SET " WHERE id = ?1",
@@ -269,15 +258,12 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_ACCOUNT_NEXT_WORK] = "SELECT account FROM job INDEXED BY job_ready"
                               " WHERE state = 0 AND open_deps = 0 AND account > ?1"
                               " ORDER BY account LIMIT 1",
-    [SQL_ACCOUNT_HAS] = "SELECT 1 FROM job INDEXED BY job_ready"
-                        " WHERE state = 0 AND open_deps = 0 AND account = ?1"
-                        " AND kind IN (SELECT value FROM json_each(?2)) LIMIT 1",
     [SQL_BRIEF] = BRIEF "WHERE id = ?1 AND state <= 1",
     [SQL_RECLAIM_LIST] =
         "SELECT c.job, j.state, c.cycle, j.kind, j.attempts, j.attempts_max,"
         " c.started, c.run, c.noted, c.bytes_done, k.splits, c.token, c.cancel_wanted"
         " FROM claim c CROSS JOIN job j ON j.id = c.job LEFT JOIN kind k ON k.id = j.kind"
-        " WHERE c.owner <> ?1 AND c.owner NOT IN " LIVING " ORDER BY c.job LIMIT ?2",
+        " WHERE c.owner <> ?1 ORDER BY c.job LIMIT ?2",
     [SQL_PICK_ID] = PICK "WHERE id = ?1 AND" FILTER "LIMIT ?8",
     [SQL_PICK_GAP] =
         PICK "INDEXED BY job_aside WHERE " ASIDE " AND state >= 3 AND" FILTER "LIMIT ?8",
@@ -397,32 +383,6 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_NOTE_CLEAR] = "DELETE FROM note WHERE key = ?1",
     [SQL_NOTE_GET] = "SELECT value FROM note WHERE key = ?1",
 
-    [SQL_MEMBER_ADD] = "INSERT INTO member (owner, name, version, joined, until)"
-                       " VALUES (?1, ?2, ?3, ?4, ?5)",
-    [SQL_MEMBER_FENCE] = "UPDATE member SET seq = ?2 WHERE owner = ?1 AND dead = 0",
-    [SQL_MEMBER_BEAT] = "UPDATE member SET until = ?2 WHERE owner = ?1 AND dead = 0",
-    [SQL_MEMBER_END] = "UPDATE member SET dead = 1, until = min(until, ?2) WHERE owner = ?1",
-    [SQL_MEMBER_LIST] = "SELECT m.owner, m.name, m.version, m.joined, m.until, m.dead,"
-                        " (SELECT count(*) FROM account a WHERE a.owner = m.owner),"
-                        " (SELECT count(*) FROM claim c WHERE c.owner = m.owner)"
-                        " FROM member m ORDER BY m.joined, m.name, m.owner",
-    [SQL_MEMBER_PASSED] = "UPDATE member SET dead = 1"
-                          " WHERE dead = 0 AND until <= ?2 AND owner <> ?1",
-    [SQL_MEMBER_FORGET] = "DELETE FROM member WHERE dead = 1 AND until <= ?1",
-    [SQL_ACCOUNT_TAKE] = "UPDATE account SET owner = ?2 WHERE id = ?1"
-                         " AND (owner IS NULL OR owner = ?2 OR owner NOT IN " LIVING ")",
-    [SQL_ACCOUNT_RELEASE] = "UPDATE account SET owner = NULL WHERE id = ?1 AND owner = ?2",
-    [SQL_ACCOUNTS_FREE] = "UPDATE account SET owner = NULL"
-                          " WHERE owner IN (SELECT owner FROM member WHERE dead = 1)",
-    [SQL_SHARE_LIST] = "SELECT owner, units, until, units_before, before_until FROM share"
-                       " WHERE name = ?1",
-    [SQL_SHARE_SET] = "INSERT INTO share (name, owner, units, until, units_before, before_until)"
-                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name, owner) DO UPDATE SET"
-                      " units = excluded.units, until = excluded.until,"
-                      " units_before = excluded.units_before,"
-                      " before_until = excluded.before_until",
-    [SQL_SHARE_FORGET] = "DELETE FROM share WHERE name = ?1 AND until + ?3 <= ?2"
-                         " AND before_until <= ?2",
     [SQL_BATCH_GET] = "SELECT e.value, json_array_length(b.ids) FROM batch b"
                       " LEFT JOIN json_each(b.ids) e WHERE b.name = ?1 ORDER BY e.key",
     [SQL_BATCH_PUT] = "INSERT INTO batch (name, ids, made) VALUES (?1, ?2, ?3)",

@@ -40,19 +40,6 @@ static void forget(struct tide_sqlite *self)
     tide_map_clear(&self->accounts);
 }
 
-/* Counts up the member's own row: fails for a dead member (Q4). */
-static tide_status fence(struct tide_sqlite *self, tide_error *err)
-{
-    sqlite3_stmt *stmt = sql_of(self, SQL_MEMBER_FENCE);
-    tide_bind_u64(stmt, 1, self->owner);
-    tide_bind_u64(stmt, 2, self->seq + 1);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc == TIDE_OK && sqlite3_changes(self->db.handle) != 1)
-        rc = tide_error_set(err, TIDE_STALE,
-                            "this process was declared dead: it did not renew its lease in time");
-    return rc;
-}
-
 static void rollback(tide_tx *tx);
 
 /* Drops what is cached between transactions if another connection has written to the file: a
@@ -97,10 +84,7 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->deps_known = false;
     self->tally_cycles_count = 0;
     self->tally_released_count = 0;
-    self->leaves = false;
     rc = remember(self, err);
-    if (rc == TIDE_OK && self->owner != 0)
-        rc = fence(self, err);
     if (rc != TIDE_OK) {
         rollback(&self->tx);
         return rc;
@@ -133,10 +117,6 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         rc = tide_db_run(&self->db, sql_of(self, SQL_COMMIT), err);
     if (rc == TIDE_OK) {
         self->in_tx = false;
-        if (self->owner != 0)
-            self->seq++;
-        if (self->leaves)
-            self->owner = 0;
         return TIDE_OK;
     }
     /* After a failed sync it is unknown whether the pages are on disk, and a second sync may
@@ -235,7 +215,6 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
         forget(self);
         self->paused_known = false;
         self->deps_known = false;
-        self->leaves = false;
     }
     if (rc == TIDE_OK)
         rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_END), err);
@@ -590,6 +569,7 @@ static const struct tide_ledger_ops sqlite_ops = {
     .tx_over = tx_over,
     .savepoint = savepoint,
     .savepoint_end = savepoint_end,
+#define OP_SHARED(ledger, name, params, args)
 #define OP(ledger, name, params, args) .name = tide_sql_##name,
 #include "ledger/operations.h"
 };

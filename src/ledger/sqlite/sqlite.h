@@ -5,7 +5,7 @@
  *   enqueue.c  claim.c  finish.c    the hot path
  *   jobs.c     the window, reclaim, retry, cancel, accept, purge
  *   streams.c  records.c  read.c    the rest of ledger/ledger.h
- *   members.c  members, accounts, shares, batches
+ *   batches.c  enqueues that may be repeated
  *   doctor.c   `jobs doctor`: diagnosis of the running ledger
  *
  * How the rows are laid out, and why:
@@ -25,8 +25,8 @@
  *   Q1  dep holds an open dependency only: rows of a done job are deleted with it.
  *   Q2  the row with the greatest id is never purged, so that ids are never reused.
  *   Q3  statements are not active between operations.
- *   Q4  where a member joined, each transaction counted up its row first: the fence.
- *       A file is rarely shared, but the rule is the same for every store.
+ *   Q4  one process works on the file (the engine holds its home's lock): the tables member and
+ *       share and the owner of an account stay empty.
  */
 #ifndef TIDE_ENGINE_LEDGER_SQLITE_H
 #define TIDE_ENGINE_LEDGER_SQLITE_H
@@ -86,10 +86,7 @@ enum tide_sql {
     SQL_CLAIM_BEAT,
     SQL_CLAIM_BEAT_NOTED,
     SQL_CLAIM_CANCEL,
-    SQL_CLAIM_CANCELS,
     SQL_CLAIM_WANTED,
-    SQL_FREE_READY,
-    SQL_FREE_DUE,
     SQL_FINISH_DONE,
     SQL_FINISH_OTHER,
     SQL_FINISH_KEYLESS,
@@ -114,7 +111,6 @@ enum tide_sql {
     SQL_REFILL_SAME_PAUSED,
     SQL_REFILL_BELOW_PAUSED,
     SQL_ACCOUNT_NEXT_WORK,
-    SQL_ACCOUNT_HAS,
     SQL_BRIEF,
     SQL_RECLAIM_LIST,
     SQL_PICK_ID,
@@ -171,20 +167,7 @@ enum tide_sql {
     SQL_NOTE_SET,
     SQL_NOTE_CLEAR,
     SQL_NOTE_GET,
-    /* many processes */
-    SQL_MEMBER_ADD,
-    SQL_MEMBER_FENCE,
-    SQL_MEMBER_BEAT,
-    SQL_MEMBER_END,
-    SQL_MEMBER_LIST,
-    SQL_MEMBER_PASSED,
-    SQL_MEMBER_FORGET,
-    SQL_ACCOUNT_TAKE,
-    SQL_ACCOUNT_RELEASE,
-    SQL_ACCOUNTS_FREE,
-    SQL_SHARE_LIST,
-    SQL_SHARE_SET,
-    SQL_SHARE_FORGET,
+    /* enqueues that may be repeated */
     SQL_BATCH_GET,
     SQL_BATCH_PUT,
     SQL_BATCH_FORGET,
@@ -261,9 +244,6 @@ struct tide_sqlite {
     tide_status tx_failed; /* only a rollback is allowed */
     tide_status broken;    /* a sync failed: the store must be reopened (E1.10) */
     uint64_t purge_after;  /* where the next purge continues */
-    uint64_t owner;        /* of the member that joined, 0: none */
-    uint64_t seq;          /* of its transactions */
-    bool leaves;           /* in this transaction */
 
     tide_map kinds;    /* id -> scope */
     tide_map accounts; /* ids that exist -> 0 */
@@ -346,14 +326,8 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
                              const struct tide_item_report *items, size_t count,
                              uint64_t now_unix_ms, tide_error *err);
 
-/* Kinds as a JSON array, for a statement that takes any number of them; in self->kept. */
-tide_status tide_sql_kinds_text(struct tide_sqlite *self, const uint32_t *kinds, size_t count,
-                                tide_text *text_out, tide_error *err);
 /* A brief from the columns that every statement over BRIEF begins with. */
 void tide_sql_brief_read(sqlite3_stmt *stmt, struct tide_brief *brief);
-/* Declares the members dead whose lease expired, except `owner`, and frees their accounts. */
-tide_status tide_sql_members_bury(struct tide_sqlite *self, uint64_t owner, uint64_t now_unix_ms,
-                                  tide_error *err);
 /* Deletes batches that are as old as the jobs that a purge deletes. */
 tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_unix_ms,
                                     tide_error *err);
@@ -361,7 +335,8 @@ tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_un
 /* For qsort(): orders ids, and structs that begin with one. */
 int tide_sql_id_order(const void *a, const void *b);
 
-/* One function for each operation. */
+/* One function for each operation that a ledger of one process has. */
+#define OP_SHARED(ledger, name, params, args)
 #define OP(ledger, name, params, args) tide_status tide_sql_##name params;
 #include "ledger/operations.h"
 
