@@ -18,8 +18,13 @@
  * Invariants besides G1..G7:
  *   R1  a row of `job` is never done; `job_done` has nothing else.
  *   R2  dep holds open dependencies only, as on SQLite: a done job's go with it.
- *   R3  rows are locked in one order (member, job by id, cycle by id, stream by id), so
- *       that one of two processes waits for the other and they do not deadlock.
+ *   R3  an operation locks rows in one order (member, job by id, cycle by id), so that one
+ *       of two processes waits for the other and they do not deadlock.  A cursor's move locks
+ *       its stream first and then the stream's finished cycles by id: only under the stream's
+ *       lock is it certain which cycles are finished (streams.c).  So a transaction that moves
+ *       a cursor and one that has added a job to a finished cycle may wait for each other,
+ *       likewise two whose operations follow each other in another order.  The server then
+ *       ends one of them: TIDE_BUSY, and the caller repeats the transaction.
  *   R4  in a joined ledger's transaction the member's own row was updated first: it is
  *       the fence, and its `seq` the commit token.
  *   R5  a cursor moves only over cycles whose rows its transaction has locked (FOR UPDATE,
