@@ -429,28 +429,10 @@ tide_status tide_ledger_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_te
     return tx->ledger->ops->intent(tx, job, tag, detail, now_unix_ms, state_out, outcome_out, err);
 }
 
-tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
-                                 tide_error *err)
-{
-    if (row->name.bytes == 0 || row->name.bytes > TIDE_NAME_BYTES_MAX || row->period_ms == 0)
-        return tide_error_set(err, TIDE_INVALID,
-                              "a schedule has a name of 1 to %d bytes and a period",
-                              TIDE_NAME_BYTES_MAX);
-    return tx->ledger->ops->schedule(tx, row, id_out, err);
-}
-
 tide_status tide_ledger_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
                                       uint64_t now_unix_ms, tide_error *err)
 {
     if (slot == 0 || slot > INT64_MAX)
         return tide_error_set(err, TIDE_INVALID, "slots begin at 1");
     return tx->ledger->ops->schedule_fire(tx, schedule, slot, now_unix_ms, err);
-}
-
-tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
-                              const char *text, uint64_t now_unix_ms, tide_error *err)
-{
-    if (level < 0 || level > 2 || condition[0] == '\0' || strlen(condition) > 48)
-        return tide_error_set(err, TIDE_INVALID, "an alert has a short name and a level of 0 to 2");
-    return tx->ledger->ops->alert(tx, condition, account, level, text, now_unix_ms, err);
 }

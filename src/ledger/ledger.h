@@ -481,6 +481,7 @@ struct tide_symptom {
 /* ---- operations -------------------------------------------------------------- */
 
 #define OP(ledger, name, params, args) tide_status tide_ledger_##name params;
+#define OP_COMMON                      OP
 #include "ledger/operations.h"
 
 #endif

@@ -7,23 +7,29 @@
  *     READ    tide_status tide_ledger_NAME(tide_ledger *ledger, PARAMETERS, tide_error *err)
  *
  * A WRITE is part of the caller's transaction; a READ runs in a transaction or outside.
- * CHECKED_...: ledger.c checks lengths and ranges before it calls the store; the others are
- * passed on as they are, and the store checks jobs, finishes and items itself (ops.h).
- * SHARED_...: on a ledger that several processes share (tide_ledger_shared()); another store
- * leaves it out, and then it is TIDE_INVALID.
+ *
+ *     WRITE, READ   ledger.c passes it to the store, which checks jobs, finishes and items
+ *                   itself (ops.h)
+ *     CHECKED_...   ledger.c checks lengths and ranges before it calls the store
+ *     SHARED_...    only on a ledger that several processes share (tide_ledger_shared());
+ *                   another store leaves it out: TIDE_INVALID
+ *     COMMON_...    written once for all stores, over db/rows.h, in records.c; without arguments
  *
  * The file is included several times and has no guard.  The includer defines what an entry
  * becomes: OP(ledger, name, parameters, arguments), where `ledger` is the expression for the
- * ledger and both lists are complete and in parentheses.  OP_CHECKED is the same for CHECKED_...
- * entries, and OP_SHARED for
- * SHARED_...; without them those are OP.  From this one table come the prototypes of ledger.h, the
- * members of struct tide_ledger_ops (ops.h), the calls of ledger.c, and the prototypes and the
- * table of each store.  Opening, transactions and handles are in ledger.h. */
+ * ledger and both lists are complete and in parentheses.  OP_CHECKED and OP_SHARED are the same
+ * for their entries, which else are OP; OP_COMMON for the others, which else are nothing.  From
+ * this one table come the prototypes of ledger.h, the members of struct tide_ledger_ops (ops.h),
+ * the calls of ledger.c, and the prototypes and the table of each store.  Opening, transactions
+ * and handles are in ledger.h. */
 #ifndef OP_CHECKED
 #define OP_CHECKED OP
 #endif
 #ifndef OP_SHARED
 #define OP_SHARED OP
+#endif
+#ifndef OP_COMMON
+#define OP_COMMON(ledger, name, params, args)
 #endif
 #define OP_LIST(...) __VA_ARGS__
 #define OP_WRITE(op, name, params, args)                                                           \
@@ -37,6 +43,8 @@
 #define CHECKED_READ(name, params, args)  OP_READ(OP_CHECKED, name, params, args)
 #define SHARED_WRITE(name, params, args)  OP_WRITE(OP_SHARED, name, params, args)
 #define SHARED_READ(name, params, args)   OP_READ(OP_SHARED, name, params, args)
+#define COMMON_WRITE(name, params)        OP_WRITE(OP_COMMON, name, params, ())
+#define COMMON_READ(name, params)         OP_READ(OP_COMMON, name, params, ())
 
 /* ---- the log, copies, the check ---- */
 
@@ -56,19 +64,17 @@ READ(check, (tide_buf * problems), (problems))
 CHECKED_WRITE(kind, (const char *name, tide_dedupe_scope scope, uint32_t *kind_out),
               (name, scope, kind_out))
 /* The number of a kind or account by name; TIDE_NOT_FOUND. */
-READ(kind_find, (const char *name, uint32_t *kind_out, bool *paused_out),
-     (name, kind_out, paused_out))
+COMMON_READ(kind_find, (const char *name, uint32_t *kind_out, bool *paused_out))
 /* Whether jobs of the kind can be split.  Reclaim then puts a job that is over its
  * budget back instead of failing it, and lists it in tide_changes.over_budget. */
 WRITE(kind_splits, (uint32_t kind, bool splits), (kind, splits))
 WRITE(kind_pause, (uint32_t kind, bool paused), (kind, paused))
 CHECKED_WRITE(account, (const char *name, const char *provider, uint32_t *account_out),
               (name, provider, account_out))
-READ(account_find, (const char *name, uint32_t *account_out), (name, account_out))
-READ(accounts, (bool (*visit)(const struct tide_account_row *row, void *arg), void *arg),
-     (visit, arg))
-WRITE(account_halt, (uint32_t account, bool halted, const char *reason, uint64_t now_unix_ms),
-      (account, halted, reason, now_unix_ms))
+COMMON_READ(account_find, (const char *name, uint32_t *account_out))
+COMMON_READ(accounts, (bool (*visit)(const struct tide_account_row *row, void *arg), void *arg))
+COMMON_WRITE(account_halt,
+             (uint32_t account, bool halted, const char *reason, uint64_t now_unix_ms))
 WRITE(account_pause, (uint32_t account, bool paused), (account, paused))
 /* The archive and the secret that a process must have to take the account; NULL keeps the
  * stored value. */
@@ -269,13 +275,10 @@ WRITE(cursor_advance,
 
 /* ---- bad items ---- */
 
-READ(bad_list,
-     (uint32_t account, uint32_t kind, bool (*visit)(const struct tide_bad_row *row, void *arg),
-      void *arg),
-     (account, kind, visit, arg))
-WRITE(bad_state,
-      (uint32_t account, uint32_t kind, tide_text item, tide_bad_state state, uint64_t now_unix_ms),
-      (account, kind, item, state, now_unix_ms))
+COMMON_READ(bad_list, (uint32_t account, uint32_t kind,
+                       bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg))
+COMMON_WRITE(bad_state, (uint32_t account, uint32_t kind, tide_text item, tide_bad_state state,
+                         uint64_t now_unix_ms))
 
 /* ---- intents (E1.9): a unique tag is durable before the call, its outcome after it ---- */
 
@@ -288,15 +291,14 @@ CHECKED_WRITE(intent,
  * was written before a crash. */
 READ(intent_find, (tide_text tag, tide_intent_state *state_out, tide_buf *outcome_out),
      (tag, state_out, outcome_out))
-WRITE(intent_end, (tide_text tag, tide_intent_state state, tide_text outcome, uint64_t now_unix_ms),
-      (tag, state, outcome, now_unix_ms))
+COMMON_WRITE(intent_end,
+             (tide_text tag, tide_intent_state state, tide_text outcome, uint64_t now_unix_ms))
 
 /* ---- schedules ---- */
 
 /* Adds or changes by name; keeps slot_last. */
-CHECKED_WRITE(schedule, (const struct tide_schedule_row *row, uint64_t *id_out), (row, id_out))
-READ(schedules, (bool (*visit)(const struct tide_schedule_row *row, void *arg), void *arg),
-     (visit, arg))
+COMMON_WRITE(schedule, (const struct tide_schedule_row *row, uint64_t *id_out))
+COMMON_READ(schedules, (bool (*visit)(const struct tide_schedule_row *row, void *arg), void *arg))
 /* The unique (schedule, slot) decides (lesson 10): TIDE_EXISTS when it fired. */
 CHECKED_WRITE(schedule_fire, (uint64_t schedule, uint64_t slot, uint64_t now_unix_ms),
               (schedule, slot, now_unix_ms))
@@ -304,20 +306,17 @@ CHECKED_WRITE(schedule_fire, (uint64_t schedule, uint64_t slot, uint64_t now_uni
 /* ---- alerts ---- */
 
 /* level 0 clears it. */
-CHECKED_WRITE(alert,
-              (const char *condition, uint32_t account, int level, const char *text,
-               uint64_t now_unix_ms),
-              (condition, account, level, text, now_unix_ms))
+COMMON_WRITE(alert, (const char *condition, uint32_t account, int level, const char *text,
+                     uint64_t now_unix_ms))
 /* Records that a notification was sent; kept while the alert lasts (E6.4). */
-WRITE(alert_notified, (const char *condition, uint32_t account, uint64_t now_unix_ms),
-      (condition, account, now_unix_ms))
-READ(alerts, (bool (*visit)(const struct tide_alert_row *row, void *arg), void *arg), (visit, arg))
+COMMON_WRITE(alert_notified, (const char *condition, uint32_t account, uint64_t now_unix_ms))
+COMMON_READ(alerts, (bool (*visit)(const struct tide_alert_row *row, void *arg), void *arg))
 
 /* ---- notes: small facts, as the clean stop, the last run, last-sent times ---- */
 
-WRITE(note, (const char *key, tide_text value), (key, value))
+COMMON_WRITE(note, (const char *key, tide_text value))
 /* TIDE_NOT_FOUND. */
-READ(note_get, (const char *key, tide_buf *value_out), (key, value_out))
+COMMON_READ(note_get, (const char *key, tide_buf *value_out))
 
 /* ---- reading, for commands ---- */
 
@@ -328,8 +327,7 @@ READ(jobs,
      (filter, visit, arg))
 /* What the job waits for: unfinished, failed and canceled dependencies, at most
  * `count_max` ids with their states. */
-READ(needs, (uint64_t job, struct tide_need *needs_out, size_t count_max, size_t *count_out),
-     (job, needs_out, count_max, count_out))
+COMMON_READ(needs, (uint64_t job, struct tide_need *needs_out, size_t count_max, size_t *count_out))
 READ(counts,
      (uint64_t now_unix_ms, bool (*visit)(const struct tide_job_count *row, void *arg), void *arg),
      (now_unix_ms, visit, arg))
@@ -349,6 +347,7 @@ READ(doctor,
 #undef OP
 #undef OP_CHECKED
 #undef OP_SHARED
+#undef OP_COMMON
 #undef OP_LIST
 #undef OP_WRITE
 #undef OP_READ
@@ -358,3 +357,5 @@ READ(doctor,
 #undef CHECKED_READ
 #undef SHARED_WRITE
 #undef SHARED_READ
+#undef COMMON_WRITE
+#undef COMMON_READ

@@ -1,17 +1,18 @@
 /* ops.h - what a store (SQLite, PostgreSQL) implements.
  *
- * One member for each operation of operations.h, and one for each function of ledger.h that
- * differs between stores, with the contract written there.  "required": ledger.c calls it
+ * One member for each operation of operations.h, except COMMON_ ones, and one for each function
+ * of ledger.h that differs between stores, with the contract written there.  "required": ledger.c calls it
  * without a test for NULL.  "NULL: ...": may be left out, and this happens instead.
  *
  * A store's ledger and transaction begin with the two structs behind the table.
  *
- * ledger.c checks the lengths and ranges of names, tags, slots, alerts and places before it
- * calls the store.  The store checks jobs, finishes and items itself, with the functions at
+ * ledger.c checks the lengths and ranges of names, tags, slots and places before it calls the
+ * store.  The store checks jobs, finishes and items itself, with the functions at
  * the end of this file: a finish that is refused must not fail the rest of its call. */
 #ifndef TIDE_ENGINE_LEDGER_OPS_H
 #define TIDE_ENGINE_LEDGER_OPS_H
 
+#include "db/rows.h"
 #include "ledger/ledger.h"
 
 struct tide_ledger_ops {
@@ -34,6 +35,12 @@ struct tide_ledger_ops {
     /* ---- handles for callers' own statements; NULL: not on PostgreSQL ---- */
     __typeof__(tide_tx_postgres) *tx_postgres;
     __typeof__(tide_ledger_postgres) *postgres;
+
+    /* ---- the connection for records.c: required ----
+     * rows: before a statement.  rows_end: after it, with its status, which it returns; the store
+     * remembers a failure after which only a rollback is allowed. */
+    tide_status (*rows)(tide_ledger *ledger, tide_rows *rows_out, tide_error *err);
+    tide_status (*rows_end)(tide_ledger *ledger, tide_status rc);
 
     /* ---- operations: required; SHARED_... NULL: the ledger is not shared ---- */
 #define OP(ledger, name, params, args) tide_status(*name) params;

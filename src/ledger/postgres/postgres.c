@@ -488,6 +488,25 @@ static struct pg_conn *ledger_handle(tide_ledger *ledger)
     return tide_pg_handle(self->pg);
 }
 
+static tide_status rows_of(tide_ledger *ledger, tide_rows *rows_out, tide_error *err)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc == TIDE_OK)
+        rc = tide_pg_lead_go(self->pg, err);
+    if (rc == TIDE_OK)
+        rows_out->postgres = tide_pg_handle(self->pg);
+    return rc;
+}
+
+static tide_status rows_end(tide_ledger *ledger, tide_status rc)
+{
+    struct tide_postgres *self = postgres_of(ledger);
+    if (rc == TIDE_NETWORK)
+        tide_pg_drop(self->pg);
+    return tide_pgl_end(self, rc);
+}
+
 /* ---- checkpoints and backups ---------------------------------------------------- */
 
 /* The server does its own checkpoints. */
@@ -556,6 +575,8 @@ static const struct tide_ledger_ops tide_pg_ops = {
     .tx_over = tx_over,
     .savepoint = savepoint,
     .savepoint_end = savepoint_end,
+    .rows = rows_of,
+    .rows_end = rows_end,
     .hint = tide_pgl_hint,
     .tx_postgres = tx_handle,
     .postgres = ledger_handle,

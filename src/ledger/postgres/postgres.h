@@ -10,7 +10,7 @@
  *   enqueue.c   claim.c  finish.c    the hot path
  *   jobs.c      reclaim, retry, cancel, accept, and the counters that follow
  *   days.c      purge, day partitions
- *   streams.c   records.c  read.c    the rest of ledger/ledger.h
+ *   streams.c   records.c  read.c    the rest of ledger/operations.h
  *   members.c   members, accounts, shares, hints, batches
  *   listen.c    the listener
  *   doctor.c    `jobs doctor`: diagnosis of the running ledger

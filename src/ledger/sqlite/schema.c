@@ -181,11 +181,6 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                         " WHERE (SELECT count(*) FROM account) < ?3",
     [SQL_ACCOUNT_PROVIDER] = "UPDATE account SET provider = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_BY_ID] = "SELECT 1 FROM account WHERE id = ?1",
-    [SQL_ACCOUNT_LIST] = "SELECT id, name, provider, paused, halted, halt_reason, halted_at,"
-                         " governor, archive, secret"
-                         " FROM account ORDER BY id",
-    [SQL_ACCOUNT_HALT] = "UPDATE account SET halted = ?2, halt_reason = ?3, halted_at = ?4"
-                         " WHERE id = ?1",
     [SQL_ACCOUNT_PAUSE] = "UPDATE account SET paused = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_GOVERNOR] = "UPDATE account SET governor = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_PLACE] = "UPDATE account SET archive = coalesce(?2, archive),"
@@ -245,8 +240,6 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_DEP_CLEAR_JOB] = "DELETE FROM dep WHERE job = ?1",
     [SQL_DEP_ANY] = "SELECT 1 FROM dep LIMIT 1",
     [SQL_DEP_NEEDED] = "SELECT 1 FROM dep WHERE needs = ?1 LIMIT 1",
-    [SQL_DEP_NEEDS] = "SELECT d.needs, j.state FROM dep d JOIN job j ON j.id = d.needs"
-                      " WHERE d.job = ?1 ORDER BY d.needs LIMIT ?2",
     [SQL_JOB_RELEASE] = "UPDATE job SET open_deps = open_deps - ?2 WHERE id = ?1",
     [SQL_JOB_RELEASED] = "SELECT account, open_deps, state FROM job WHERE id = ?1",
     [SQL_JOB_ACCOUNT_KIND] = "SELECT account, kind FROM job WHERE id = ?1",
@@ -341,47 +334,16 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                     " state = CASE WHEN state = 3 THEN 3 ELSE excluded.state END,"
                     " cycle = excluded.cycle, last_tried = excluded.last_tried,"
                     " retries = retries + 1, reason = excluded.reason",
-    [SQL_BAD_LIST] = "SELECT b.account, b.kind, b.state, b.cycle, b.first_seen, b.last_tried,"
-                     " b.retries, a.name, k.name, b.item, b.reason FROM bad b"
-                     " LEFT JOIN account a ON a.id = b.account LEFT JOIN kind k ON k.id = b.kind"
-                     " WHERE b.account BETWEEN ?1 AND ?2 AND (?3 = 0 OR b.kind = ?3)"
-                     " ORDER BY b.account, b.kind, b.item",
     [SQL_BAD_CLEAR] = "DELETE FROM bad WHERE account = ?1 AND kind = ?2 AND item = ?3",
-    [SQL_BAD_STATE] = "UPDATE bad SET state = ?4, last_tried = ?5"
-                      " WHERE account = ?1 AND kind = ?2 AND item = ?3",
     [SQL_INTENT_GET] = "SELECT state, outcome FROM intent WHERE tag = ?1",
     [SQL_INTENT_ADD] = "INSERT INTO intent (tag, job, state, made, detail)"
                        " VALUES (?1, ?2, 0, ?3, ?4)",
-    [SQL_INTENT_END] = "UPDATE intent SET state = ?2, outcome = ?3, ended = ?4 WHERE tag = ?1",
-    [SQL_SCHEDULE_SET] = "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start,"
-                         " payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-                         " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
-                         /* The grid of slots is kept across starts; another period is another
-                          * grid. */
-                         " anchor = iif(period = excluded.period, anchor, excluded.anchor),"
-                         " period = excluded.period,"
-                         " per_account = excluded.per_account, at_start = excluded.at_start,"
-                         " payload = excluded.payload",
-    [SQL_SCHEDULE_GET] = "SELECT id FROM schedule WHERE name = ?1",
-    [SQL_SCHEDULE_LIST] = "SELECT id, kind, period, anchor, slot_last, per_account, at_start, name,"
-                          " payload FROM schedule ORDER BY id",
     /* Slots only grow, so one number per schedule is enough, as a row per slot would be. */
     [SQL_SCHEDULE_FIRE] = "UPDATE schedule SET slot_last = ?2, fired = ?3"
                           " WHERE id = ?1 AND slot_last < ?2",
     [SQL_SCHEDULE_BY_ID] = "SELECT 1 FROM schedule WHERE id = ?1",
-    [SQL_ALERT_SET] = "INSERT INTO alert (condition, account, level, since, text)"
-                      " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (condition, account) DO UPDATE SET"
-                      " level = excluded.level, text = excluded.text",
-    [SQL_ALERT_CLEAR] = "DELETE FROM alert WHERE condition = ?1 AND account = ?2",
-    [SQL_ALERT_NOTIFIED] = "UPDATE alert SET notified = ?3 WHERE condition = ?1 AND account = ?2",
-    [SQL_ALERT_LIST] = "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
-                       " FROM alert l LEFT JOIN account a ON a.id = l.account"
-                       " ORDER BY l.level DESC, l.since, l.condition, l.account",
     [SQL_METADATA] = METADATA,
-    [SQL_NOTE_SET] = "INSERT INTO note (key, value) VALUES (?1, ?2)"
-                     " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     [SQL_NOTE_CLEAR] = "DELETE FROM note WHERE key = ?1",
-    [SQL_NOTE_GET] = "SELECT value FROM note WHERE key = ?1",
 
     [SQL_BATCH_GET] = "SELECT e.value, json_array_length(b.ids) FROM batch b"
                       " LEFT JOIN json_each(b.ids) e WHERE b.name = ?1 ORDER BY e.key",

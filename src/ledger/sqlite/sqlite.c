@@ -224,6 +224,19 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     return rc;
 }
 
+static tide_status rows_of(tide_ledger *ledger, tide_rows *rows_out, tide_error *err)
+{
+    (void)err;
+    rows_out->sqlite = ledger->sqlite;
+    return TIDE_OK;
+}
+
+static tide_status rows_end(tide_ledger *ledger, tide_status rc)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    return self->in_tx ? tide_sql_end(self, rc) : rc;
+}
+
 /* ---- opening ------------------------------------------------------------------- */
 
 static void destroy(struct tide_sqlite *self)
@@ -282,7 +295,7 @@ static tide_status record_start(struct tide_sqlite *self, const struct tide_ledg
     rc = tide_db_run(&self->db, stmt, err);
     self->run = (uint64_t)sqlite3_last_insert_rowid(self->db.handle);
     if (rc == TIDE_OK)
-        rc = tide_sql_note(tx, running_key, tide_text_of(run_id[0] == '\0' ? "?" : run_id), err);
+        rc = tide_ledger_note(tx, running_key, tide_text_of(run_id[0] == '\0' ? "?" : run_id), err);
     if (rc == TIDE_OK)
         return commit(tx, err);
     rollback(tx);
@@ -569,6 +582,8 @@ static const struct tide_ledger_ops sqlite_ops = {
     .tx_over = tx_over,
     .savepoint = savepoint,
     .savepoint_end = savepoint_end,
+    .rows = rows_of,
+    .rows_end = rows_end,
 #define OP_SHARED(ledger, name, params, args)
 #define OP(ledger, name, params, args) .name = tide_sql_##name,
 #include "ledger/operations.h"

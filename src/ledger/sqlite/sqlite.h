@@ -4,8 +4,7 @@
  *   schema.c   tables and every statement, by number
  *   enqueue.c  claim.c  finish.c    the hot path
  *   jobs.c     the window, reclaim, retry, cancel, accept, purge
- *   streams.c  records.c  read.c    the rest of ledger/ledger.h
- *   batches.c  enqueues that may be repeated
+ *   streams.c  records.c  read.c    the rest of ledger/operations.h
  *   doctor.c   `jobs doctor`: diagnosis of the running ledger
  *
  * How the rows are laid out, and why:
@@ -64,8 +63,6 @@ enum tide_sql {
     SQL_ACCOUNT_ADD,
     SQL_ACCOUNT_PROVIDER,
     SQL_ACCOUNT_BY_ID,
-    SQL_ACCOUNT_LIST,
-    SQL_ACCOUNT_HALT,
     SQL_ACCOUNT_PAUSE,
     SQL_ACCOUNT_GOVERNOR,
     SQL_ACCOUNT_PLACE,
@@ -102,7 +99,6 @@ enum tide_sql {
     SQL_DEP_CLEAR_JOB,
     SQL_DEP_ANY,
     SQL_DEP_NEEDED,
-    SQL_DEP_NEEDS,
     SQL_JOB_RELEASE,
     SQL_JOB_RELEASED,
     SQL_JOB_ACCOUNT_KIND,
@@ -148,25 +144,13 @@ enum tide_sql {
     SQL_WORK_LEFT,
     /* records */
     SQL_BAD_ADD,
-    SQL_BAD_LIST,
     SQL_BAD_CLEAR,
-    SQL_BAD_STATE,
     SQL_INTENT_GET,
     SQL_INTENT_ADD,
-    SQL_INTENT_END,
-    SQL_SCHEDULE_SET,
-    SQL_SCHEDULE_GET,
-    SQL_SCHEDULE_LIST,
     SQL_SCHEDULE_FIRE,
     SQL_SCHEDULE_BY_ID,
-    SQL_ALERT_SET,
-    SQL_ALERT_CLEAR,
-    SQL_ALERT_NOTIFIED,
-    SQL_ALERT_LIST,
     SQL_METADATA,
-    SQL_NOTE_SET,
     SQL_NOTE_CLEAR,
-    SQL_NOTE_GET,
     /* enqueues that may be repeated */
     SQL_BATCH_GET,
     SQL_BATCH_PUT,
