@@ -5,6 +5,7 @@
 #include "tidemark.h"
 
 struct tide_cancel;
+struct tide_provider_limits;
 
 /* The job's cancellation token, for code that waits on its behalf; borrowed. */
 const struct tide_cancel *tide_job_cancellation(const tide_job *job);
@@ -43,6 +44,11 @@ tide_status tide_account_answered(tide_engine *engine, uint32_t account, tide_er
  * account. */
 tide_status tide_engine_only(tide_engine *engine, const char *const *names, size_t count,
                              tide_error *err);
+
+/* The limits of a provider that a system brings (engine/providers.h); they are copied.  Call it
+ * before the start.  TIDE_EXISTS: the name is taken. */
+tide_status tide_engine_provider(tide_engine *engine, const struct tide_provider_limits *limits,
+                                 tide_error *err);
 
 /* Whether other processes work on the same ledger. */
 bool tide_engine_shared(const tide_engine *engine);

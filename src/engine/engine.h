@@ -120,12 +120,19 @@ struct tide_account {
 
 /* A limit that all accounts of a provider have in common: a project's (E4.1). */
 struct tide_common_limit {
-    const char *provider;
+    const struct tide_provider_limits *provider;
     struct tide_limit limit;
     uint64_t units_max; /* of the whole project */
     uint32_t window_ms;
 };
-enum { TIDE_COMMON_LIMITS = 2 };
+enum { TIDE_COMMON_LIMITS = 8 };
+
+/* A provider that a system or a program brought (engine/accounts/quota.c). */
+struct tide_provider {
+    struct tide_provider_limits limits; /* its name is the one below */
+    char name[TIDE_PROVIDER_NAME_BYTES_MAX + 1];
+};
+enum { TIDE_PROVIDERS_MAX = 16 };
 
 /* An unfinished cycle, for display (E9.1). */
 struct tide_cycle_live {
@@ -314,7 +321,10 @@ struct tide_engine {
     tide_lanes *lanes;
     tide_alerts *alerts;
     tide_bandwidth bandwidth;
-    struct tide_common_limit limits[TIDE_COMMON_LIMITS];
+    struct tide_common_limit limits[TIDE_COMMON_LIMITS]; /* as many as counted since the start */
+    size_t limits_count;
+    struct tide_provider providers[TIDE_PROVIDERS_MAX]; /* likewise */
+    size_t providers_count;
     struct tide_tuning tuning;
     uint64_t settings_print;   /* hash of the file at the keeper's last look; the keeper's own */
     uint64_t settings_refused; /* hash of the last error logged about it; 0: none */
@@ -555,6 +565,10 @@ tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *
  * process saved. */
 tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
                                uint64_t now_ms);
+/* Gives the account a new governor, which continues from what was saved: its provider's limits
+ * became known. */
+tide_status tide_account_retune(tide_engine *engine, struct tide_account *account, tide_text saved,
+                                uint64_t now_ms);
 /* The lease of one account, or of all, has ended; claimed jobs that do not run are put back. */
 void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
 void tide_accounts_left(tide_engine *engine, uint64_t now_ms);
@@ -562,8 +576,18 @@ void tide_accounts_left(tide_engine *engine, uint64_t now_ms);
  * the lock for accounts x window. */
 void tide_accounts_count(tide_engine *engine);
 
+/* ---- engine/accounts/quota.c ---- */
+/* The limits of a provider; NULL: this process does not know it. */
+const struct tide_provider_limits *tide_engine_limits_of(const tide_engine *engine,
+                                                         const char *provider);
+/* The numbers of an account at that provider: those of "default" if it is not known. */
+struct tide_governor_profile tide_engine_profile(const tide_engine *engine, const char *provider);
+
 /* ---- engine/accounts/limits.c ---- */
 tide_status tide_limits_new(tide_engine *engine, tide_error *err);
+/* Adds what the provider's accounts have in common, if they have anything. */
+tide_status tide_limits_add(tide_engine *engine, const struct tide_provider_limits *provider,
+                            tide_error *err);
 void tide_limits_free(tide_engine *engine);
 void tide_limits_reload(tide_engine *engine); /* the settings changed */
 /* Charges the account's calls also to the limit its provider's accounts have in common. */

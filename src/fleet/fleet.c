@@ -90,7 +90,7 @@ static void lost(tide_engine *engine, uint64_t now_ms)
                    TIDE_F_CSTR("detail", "other members take over its jobs"));
     fleet->rejoin = true;
     fleet->advance_count = 0;
-    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
+    for (size_t i = 0; i < engine->limits_count; i++)
         tide_limits_granted(engine, i, 0, 0);
     for (uint32_t i = 0; i < engine->workers_count; i++)
         if (engine->workers[i].job != NULL)

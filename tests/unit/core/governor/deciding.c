@@ -11,9 +11,8 @@ static void profiles_have_names_and_the_numbers_of_the_table(void **state)
     static const char *const names[] = {"gmail", "console", "graph", "chat", "default"};
     for (int i = 0; i < 5; i++) {
         struct tide_governor_profile complete;
-        assert_non_null(tide_governor_profile_named(names[i]));
-        assert_int_equal(tide_profile_complete(tide_governor_profile_named(names[i]), &complete),
-                         TIDE_OK);
+        assert_non_null(profile_named(names[i]));
+        assert_int_equal(tide_profile_complete(profile_named(names[i]), &complete), TIDE_OK);
         struct tide_governor_profile twice;
         assert_int_equal(tide_profile_complete(&complete, &twice), TIDE_OK);
         assert_true(complete.rate_min == twice.rate_min && complete.rate_max == twice.rate_max &&
@@ -21,14 +20,13 @@ static void profiles_have_names_and_the_numbers_of_the_table(void **state)
         assert_int_equal(complete.workers_start, twice.workers_start);
         assert_int_equal(complete.in_flight_max, twice.in_flight_max);
     }
-    assert_null(tide_governor_profile_named("carrier pigeon"));
+    assert_null(profile_named("carrier pigeon"));
 
     struct tide_governor_profile gmail;
-    assert_int_equal(tide_profile_complete(tide_governor_profile_named("gmail"), &gmail), TIDE_OK);
+    assert_int_equal(tide_profile_complete(profile_named("gmail"), &gmail), TIDE_OK);
     assert_true(gmail.rate_max == 100 && gmail.rate_min == 20);
     struct tide_governor_profile plain;
-    assert_int_equal(tide_profile_complete(tide_governor_profile_named("default"), &plain),
-                     TIDE_OK);
+    assert_int_equal(tide_profile_complete(profile_named("default"), &plain), TIDE_OK);
     assert_true(plain.rate_min == 1 && plain.rate_start == 4 && plain.rate_max == 16);
     assert_int_equal(plain.workers_min, 2);
     assert_int_equal(plain.workers_start, 8);
@@ -87,7 +85,7 @@ static void sending_is_paced_and_the_answer_says_when_to_come_back(void **state)
 static void nothing_is_spent_before_a_promise_for_it_is_on_disk(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     uint64_t again_ms = 0;
     assert_true(tide_governor_save_due(governor, 1000));
     assert_int_equal(tide_governor_charge(governor, 1000, 1, 20, &again_ms), TIDE_AGAIN);
@@ -125,7 +123,7 @@ static void nothing_is_spent_before_a_promise_for_it_is_on_disk(void **state)
 static void an_idle_account_neither_saves_nor_makes_a_click_wait(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     save_now(governor, 1000);
     assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
     uint64_t again_ms = 0;
@@ -137,7 +135,7 @@ static void an_idle_account_neither_saves_nor_makes_a_click_wait(void **state)
 static void the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace(void **state)
 {
     (void)state;
-    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    struct tide_governor_profile profile = *profile_named("gmail");
     profile.spend_lease_ms = 60000; /* no saves in this test */
     profile.rate_start = 100;
     tide_governor *governor = governor_of(&profile, 1000);
@@ -165,7 +163,7 @@ static void the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace
 static void a_batch_is_charged_whole_and_counts_every_part_in_flight(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 0);
+    tide_governor *governor = governor_of(profile_named("gmail"), 0);
     save_now(governor, 0);
     uint64_t again_ms = 0;
     assert_int_equal(tide_governor_charge_batch(governor, 5000, 2, 220, 11, &again_ms),
@@ -224,7 +222,7 @@ static void only_so_many_limits_can_be_added(void **state)
 {
     (void)state;
     struct tide_limit limit = {0};
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 0);
+    tide_governor *governor = governor_of(profile_named("gmail"), 0);
     for (int i = 1; i < TIDE_LIMITS_PER_ACCOUNT; i++)
         assert_int_equal(tide_governor_limit_add(governor, &limit), TIDE_OK);
     assert_int_equal(tide_governor_limit_add(governor, &limit), TIDE_FULL);
@@ -234,7 +232,7 @@ static void only_so_many_limits_can_be_added(void **state)
 static void jobs_follow_pace_times_latency(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    tide_governor *governor = governor_of(profile_named("default"), 0);
     assert_int_equal(tide_governor_jobs_max(governor, 0), 4); /* 4 calls/s, a second assumed */
     const uint64_t now_ms = run_well(governor, 1000, 4000, 250, 1); /* 10 ms each */
     assert_int_equal(tide_governor_jobs_max(governor, now_ms), 1);
@@ -246,7 +244,7 @@ static void jobs_follow_pace_times_latency(void **state)
 static void what_fits_only_with_the_reserve_is_refused_to_all_but_level_1(void **state)
 {
     (void)state;
-    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    struct tide_governor_profile profile = *profile_named("gmail");
     profile.spend_lease_ms = 60000; /* one promise covers the whole window */
     tide_governor *governor = governor_of(&profile, 1000);
     save_now(governor, 1000);
