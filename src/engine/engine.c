@@ -2,10 +2,10 @@
 #include "engine/engine.h"
 #include "base/check.h"
 #include "base/encode.h"
-#include "engine/control/control.h"
 #include "engine/options.h"
 #include "engine/reload.h"
 #include "fleet/fleet.h"
+#include "ledger/home.h"
 
 #include <inttypes.h>
 #include <stdio.h>
