@@ -15,7 +15,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
-#include "cloudbox/gate/cloud.h"
+#include "cloudbox/services.h"
 #include "cloudbox/mailbox/mime.h"
 
 #include <arpa/inet.h>
@@ -146,7 +146,8 @@ static void history_page(box_cloud *cloud)
 
 static void logic(void)
 {
-    const struct box_options options = {.seed = 1, .quota = BOX_QUOTA_OFF};
+    const struct box_options options = {
+        .seed = 1, .quota = BOX_QUOTA_OFF, .services = box_services_all};
     box_cloud *cloud = box_cloud_new(&options);
     tide_error err = {0};
     const double start = now_s();

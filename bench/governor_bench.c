@@ -1,5 +1,6 @@
 /* governor_bench.c - measures the cost of a decision and the share of the quota used.  One JSON
  * object a line. */
+#include "engine/providers.h"
 #include "unit/core/referee.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@ static void print(const char *name, double value, const char *unit, double to, c
 
 static void decision_cost(void)
 {
-    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    struct tide_governor_profile profile = tide_provider_known("gmail")->profile;
     profile.window_units_max = 4000000000u; /* so large that every call is admitted */
     tide_governor *governor = NULL;
     if (tide_governor_new(&profile, 0, tide_mem_heap(), &governor) != TIDE_OK)
@@ -55,7 +56,7 @@ static void decision_cost(void)
 static void refusal_cost(void)
 {
     tide_governor *governor = NULL;
-    if (tide_governor_new(tide_governor_profile_named("gmail"), 0, tide_mem_heap(), &governor) !=
+    if (tide_governor_new(&tide_provider_known("gmail")->profile, 0, tide_mem_heap(), &governor) !=
         TIDE_OK)
         return;
     tide_rng rng = tide_rng_seeded(1);
@@ -83,7 +84,7 @@ static void refusal_cost(void)
 
 int main(void)
 {
-    const struct tide_governor_profile *gmail = tide_governor_profile_named("gmail");
+    const struct tide_governor_profile *gmail = &tide_provider_known("gmail")->profile;
     const struct referee_options hour = {
         .seed = 1, .duration_ms = 3600000, .limit_units = 6000, .call_units = 20, .level = 4};
     decision_cost();

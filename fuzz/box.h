@@ -5,9 +5,7 @@
 #include "fuzz.h"
 #include "cloudbox/mailbox/mime.h"
 #include "cloudbox/gate/quota.h"
-#include "cloudbox/record/referee.h"
-#include "cloudbox/gate/service.h"
-#include "cloudbox/gate/user.h"
+#include "cloudbox/services.h"
 
 enum { FUZZ_START_MS = 1700000000, FUZZ_HEADERS = 16, FUZZ_MESSAGES_MAX = 100000 };
 
@@ -18,8 +16,11 @@ static inline box_cloud *fuzz_cloud(void)
     if (!started)
         box_mime_start();
     started = true;
-    const struct box_options options = {
-        .seed = 1, .quota = BOX_QUOTA_2026, .auto_consent = true, .list_inversions_permille = 10};
+    const struct box_options options = {.seed = 1,
+                                        .quota = BOX_QUOTA_2026,
+                                        .auto_consent = true,
+                                        .list_inversions_permille = 10,
+                                        .services = box_services_all};
     const struct box_mailbox_options mailbox = {
         .messages = 12, .size_bytes = 1500, .now_unix_ms = FUZZ_START_MS};
     tide_error err = {TIDE_OK, 0, ""};
@@ -37,7 +38,7 @@ static inline bool fuzz_cloud_is_large(box_cloud *cloud)
     uint64_t messages = 0;
     const struct box_user *user = NULL;
     for (size_t i = 0; (user = box_cloud_user_at(cloud, i)) != NULL; i++)
-        messages += box_mailbox_messages(user->mailbox);
+        messages += box_mailbox_messages(box_user_mailbox(user));
     return messages > FUZZ_MESSAGES_MAX;
 }
 
@@ -82,9 +83,9 @@ static inline void fuzz_cloud_end(box_cloud *cloud)
     struct box_user *user = NULL;
     for (size_t i = 0; (user = box_cloud_user_at(cloud, i)) != NULL; i++) {
         TIDE_ASSERT(box_quota_in_flight(box_cloud_quota(cloud), user->number) == 0);
-        TIDE_ASSERT(box_mailbox_check(user->mailbox) == NULL);
+        TIDE_ASSERT(box_mailbox_check(box_user_mailbox(user)) == NULL);
     }
-    json_t *stats = box_referee_stats(box_cloud_referee(cloud), NULL, true);
+    json_t *stats = box_cloud_stats(cloud, NULL, true);
     TIDE_ASSERT(json_is_object(stats));
     json_decref(stats);
     box_cloud_free(cloud);
@@ -124,7 +125,7 @@ static inline bool fuzz_add_id(tide_buf *out, const box_mailbox *mailbox, const 
 /* A copy of the exact size with ids in place of their names.  free() it. */
 static inline tide_text fuzz_with_ids(tide_text text, box_cloud *cloud)
 {
-    const box_mailbox *mailbox = box_cloud_user_at(cloud, 0)->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(box_cloud_user_at(cloud, 0));
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), 1 << 20);
     for (size_t i = 0; i < text.bytes; i++) {

@@ -76,7 +76,7 @@ static void check_body(const struct box_answer *answer)
 static void ask(box_cloud *cloud, const struct box_request *request, struct box_answer *answer)
 {
     const bool watched = strncmp(request->target.data, "/_cloud", 7) != 0;
-    const box_mailbox *mailbox = box_cloud_user_at(cloud, 0)->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(box_cloud_user_at(cloud, 0));
     const uint64_t history_id = box_mailbox_history_id(mailbox);
     const uint32_t slots = box_mailbox_slots(mailbox);
     fuzz_serve(cloud, request, FUZZ_START_MS, answer);
@@ -155,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     struct fuzz_input input = {data, bytes};
     box_cloud *cloud = fuzz_cloud();
     const uint16_t inbox = BOX_LABEL_INBOX;
-    (void)box_mailbox_draft_create(box_cloud_user_at(cloud, 0)->mailbox,
+    (void)box_mailbox_draft_create(box_user_mailbox(box_cloud_user_at(cloud, 0)),
                                    &(struct box_insert){.raw = TIDE_TEXT("To: a@x.org\r\n\r\nhi"),
                                                         .date_ms = FUZZ_START_MS,
                                                         .labels = &inbox,

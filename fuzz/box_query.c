@@ -52,7 +52,7 @@ static bool visit(void *arg, uint32_t slot)
 
 static void search(box_cloud *cloud, tide_text text)
 {
-    box_mailbox *mailbox = box_cloud_user_at(cloud, 0)->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(box_cloud_user_at(cloud, 0));
     tide_arena arena;
     tide_arena_init(&arena, tide_mem_heap(), 16 << 20);
     const tide_text exact = fuzz_exact(text);

@@ -49,7 +49,7 @@ static bool add_next(tide_buf *out, const box_mailbox *mailbox, const char *name
 
 static tide_text with_next(tide_text text, box_cloud *cloud)
 {
-    const box_mailbox *mailbox = box_cloud_user_at(cloud, 0)->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(box_cloud_user_at(cloud, 0));
     tide_buf out;
     tide_buf_init(&out, tide_mem_heap(), 1 << 20);
     for (size_t i = 0; i < text.bytes; i++) {

@@ -31,7 +31,8 @@ static void take_key(void *arg, tide_text line)
 
 static box_cloud *cloud_new(bool pages)
 {
-    const struct box_options options = {.seed = 1, .auto_consent = !pages, .keep = take_key};
+    const struct box_options options = {
+        .seed = 1, .auto_consent = !pages, .keep = take_key, .services = box_services_all};
     const struct box_mailbox_options mailbox = {.messages = 1, .now_unix_ms = FUZZ_START_MS};
     box_cloud *cloud = box_cloud_new(&options);
     TIDE_ASSERT(box_cloud_add_mailbox(cloud, TIDE_TEXT("a@x.org"), &mailbox, NULL) == TIDE_OK);

@@ -3,6 +3,7 @@
  * its invariants while it is used. */
 #include "fuzz.h"
 #include "core/governor/governor.h"
+#include "engine/providers.h"
 
 enum { NOW_MS = 100000, NOW_UNIX_MS = 1700000000 };
 
@@ -31,7 +32,7 @@ static void use(tide_governor *governor)
 static void restore(const char *profile, const struct tide_governor_saved *saved)
 {
     tide_governor *governor = NULL;
-    TIDE_ASSERT(tide_governor_new(tide_governor_profile_named(profile), NOW_MS, tide_mem_heap(),
+    TIDE_ASSERT(tide_governor_new(&tide_provider_known(profile)->profile, NOW_MS, tide_mem_heap(),
                                   &governor) == TIDE_OK);
     tide_status rc = tide_governor_restore(governor, saved, NOW_MS, NOW_UNIX_MS);
     TIDE_ASSERT(rc == TIDE_OK || rc == TIDE_CORRUPT);

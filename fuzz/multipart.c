@@ -29,8 +29,11 @@ static tide_status on_bytes(void *arg, const char *bytes, size_t count)
     return TIDE_OK;
 }
 
-static tide_status on_end(void *arg, bool whole)
+static tide_status on_end(void *arg, bool whole, const struct tide_header *headers,
+                          size_t headers_count)
 {
+    (void)headers;
+    (void)headers_count;
     struct seen *seen = arg;
     TIDE_ASSERT(seen->open);
     seen->open = false;
@@ -40,16 +43,16 @@ static tide_status on_end(void *arg, bool whole)
 
 static tide_status read_all(tide_text text, size_t step, struct seen *seen)
 {
-    const struct tide_multipart_events events = {on_part, on_bytes, on_end, seen};
-    tide_multipart *reader = NULL;
-    TIDE_ASSERT(tide_multipart_new(TIDE_TEXT("multipart/mixed; boundary=b"), &events,
-                                   tide_mem_heap(), &reader, NULL) == TIDE_OK);
+    const struct tide_batch_events events = {on_part, on_bytes, on_end, seen};
+    void *reader = NULL;
+    TIDE_ASSERT(tide_batch_multipart.reader_new(TIDE_TEXT("multipart/mixed; boundary=b"), &events,
+                                                tide_mem_heap(), &reader, NULL) == TIDE_OK);
     tide_status rc = TIDE_OK;
     for (size_t at = 0; rc == TIDE_OK && at < text.bytes; at += step)
-        rc = tide_multipart_write(reader, text.data + at,
-                                  text.bytes - at < step ? text.bytes - at : step);
-    const tide_status ended = tide_multipart_end(reader, NULL);
-    tide_multipart_free(reader);
+        rc = tide_batch_multipart.reader_write(reader, text.data + at,
+                                               text.bytes - at < step ? text.bytes - at : step);
+    const tide_status ended = tide_batch_multipart.reader_end(reader, NULL);
+    tide_batch_multipart.reader_free(reader);
     TIDE_ASSERT(!seen->open);
     return rc == TIDE_OK ? ended : rc;
 }

@@ -65,8 +65,6 @@ static void move(struct run *run, uint64_t id, uint8_t op)
         tide_tracker_started(run->tracker, id, run->now_ms);
     else if (state == TIDE_JOB_RUNNING && op % 4 == 1)
         tide_tracker_parked(run->tracker, id, run->now_ms + op, run->now_ms);
-    else if (state == TIDE_JOB_RUNNING)
-        tide_tracker_beat(run->tracker, id, run->now_ms);
 }
 
 static void step(struct run *run)

@@ -185,8 +185,35 @@ tide_status tide_engine_kind(tide_engine *engine, const struct tide_kind *kind, 
 
 /* ---- accounts ---------------------------------------------------------------- */
 
+/* The quota of a provider that the library does not know.  Zero means "the default"; then the pace
+ * is found by the answers. */
+struct tide_quota {
+    const char *name; /* 1 to 32 bytes; not one of those that tide_engine_account() knows */
+    /* What the provider publishes: so many units in any window, per account; 0: nothing. */
+    uint64_t window_units;
+    uint32_t window_ms;
+    uint32_t call_units; /* of a typical call */
+    /* Calls at once, and jobs at once: at first and at most. */
+    uint32_t in_flight_max;
+    uint32_t workers_start, workers_max;
+    /* Of all accounts of this name together, in any window; 0: no such limit.  A window of 0 is
+     * that of one account.  On a shared ledger all processes together keep it. */
+    uint32_t shared_window_ms;
+    uint64_t shared_units;
+    double rate_start, rate_max; /* units per second */
+    uint8_t reserved_flags[8];   /* zero */
+    uint64_t reserved[8];        /* zero */
+};
+/* Makes the quota, for accounts with `name` as their provider.  Call it at every start, between
+ * tide_engine_open() and tide_engine_start(): quotas are not stored.  On a shared ledger a process
+ * without it takes no account of that name.
+ *   TIDE_INVALID    the numbers contradict each other, err says which; or the engine was started
+ *   TIDE_EXISTS     there is a quota or a provider of that name
+ *   TIDE_FULL       16 quotas are made, or 6 of them are for many accounts
+ *   ledger statuses */
+tide_status tide_engine_quota(tide_engine *engine, const struct tide_quota *quota, tide_error *err);
 /* Finds or makes an account with the governor profile `provider` ("gmail",
- * "console", "graph", "chat", "default"; NULL: "default").
+ * "console", "graph", "chat", "default", or the name of a quota; NULL: "default").
  *   TIDE_INVALID    the name has not 1 to 200 bytes, or there is no such provider
  *   TIDE_FULL       the ledger has 4096 accounts
  *   ledger statuses */

@@ -5,9 +5,18 @@
 #include "tidemark.h"
 
 struct tide_cancel;
+struct tide_provider_limits;
 
 /* The job's cancellation token, for code that waits on its behalf; borrowed. */
 const struct tide_cancel *tide_job_cancellation(const tide_job *job);
+
+/* Like tide_job_batch(), with a judge that has an argument of its own. */
+typedef tide_status tide_judge_with(void *arg, const struct tide_response *response,
+                                    uint64_t *retry_after_ms_out, tide_error *err);
+tide_status tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
+                                 tide_judge_with *judge, void *judge_arg,
+                                 const struct tide_request *request, struct tide_response *response,
+                                 tide_error *err);
 
 /* Whether this job is a probe: its one item succeeded before, and the engine wants to know
  * whether it still does (E6.2).  The handler makes a real call and stores nothing. */
@@ -45,5 +54,26 @@ tide_status tide_account_answered(tide_engine *engine, uint32_t account, tide_er
  * account. */
 tide_status tide_engine_only(tide_engine *engine, const char *const *names, size_t count,
                              tide_error *err);
+
+/* The limits of a provider that a system brings (engine/providers.h); they are copied.  Call it
+ * before the start.  TIDE_EXISTS: the name is taken. */
+tide_status tide_engine_provider(tide_engine *engine, const struct tide_provider_limits *limits,
+                                 tide_error *err);
+
+/* Whether other processes work on the same ledger. */
+bool tide_engine_shared(const tide_engine *engine);
+/* The priority of the kind's jobs unless they name another one. */
+uint8_t tide_engine_kind_priority(tide_engine *engine, uint32_t kind);
+/* Call it after enqueuing jobs of an account that this process does not hold: it takes the
+ * account as soon as possible, if it is free.  Until it has tried, tide_engine_wait() does not
+ * return TIDE_OK.  Does nothing on SQLite. */
+void tide_engine_take_soon(tide_engine *engine);
+/* Whether this process holds the account, or still runs a job of it.  When it does not, files it
+ * has open for the account may block another process. */
+bool tide_engine_uses(tide_engine *engine, uint32_t account);
+/* Cancels the jobs of a kind and an account.  For work that must not continue by itself after
+ * the process that started it died. */
+tide_status tide_cancel_kind_of(tide_engine *engine, const char *kind, const char *account,
+                                tide_error *err);
 
 #endif

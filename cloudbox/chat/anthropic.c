@@ -424,22 +424,12 @@ static void write_events(struct box_call *call, const struct box_talk *talk,
     box_event(out, "message_stop", json_pack("{s:s}", "type", "message_stop"));
 }
 
-static void write_answer(struct box_call *call, const struct box_talk *talk,
-                         const struct box_said *said, struct box_writing writing)
-{
-    box_answer_clear(call->answer);
-    if (talk->stream)
-        write_events(call, talk, said, writing);
-    else
-        write_whole(call, talk, said, writing);
-    char id[48];
-    box_talk_id(talk, "req_01", 99, id);
-    box_answer_header(call->answer, "request-id", id);
-}
-
 const struct box_dialect box_anthropic = {
     .read = read_request,
-    .write = write_answer,
+    .write_whole = write_whole,
+    .write_events = write_events,
+    .id_prefix = "req_01",
+    .id_header = "request-id",
     .no_key = no_key,
     .bad_request = bad_request,
     .billing = billing,

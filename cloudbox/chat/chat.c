@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
-enum { FIXTURES_MAX = 1000, MODELS = 2 };
+enum { FIXTURES_MAX = 1000, MODELS = 2, METER = 1 };
 
 struct box_chat_state {
     uint64_t seed;
@@ -24,12 +24,17 @@ struct box_chat_state {
 
 /* ---- state ---- */
 
-struct box_chat_state *box_chat_new(uint64_t seed)
+static void *open_chat(box_cloud *cloud)
 {
     struct box_chat_state *chat = tide_mem_new(tide_mem_heap(), sizeof *chat);
     TIDE_ASSERT(chat != NULL);
-    chat->seed = seed;
+    chat->seed = box_cloud_options(cloud)->seed;
     return chat;
+}
+
+struct box_chat_state *box_cloud_chat(box_cloud *cloud)
+{
+    return box_cloud_state(cloud, &box_chat);
 }
 
 void box_chat_clear_fixtures(struct box_chat_state *chat)
@@ -39,10 +44,9 @@ void box_chat_clear_fixtures(struct box_chat_state *chat)
     chat->fixtures_count = 0;
 }
 
-void box_chat_free(struct box_chat_state *chat)
+static void close_chat(void *state)
 {
-    if (chat == NULL)
-        return;
+    struct box_chat_state *chat = state;
     box_chat_clear_fixtures(chat);
     tide_mem_free(tide_mem_heap(), chat, sizeof *chat);
 }
@@ -224,7 +228,11 @@ static void answer(struct box_call *call, const struct box_dialect *dialect, con
         .no_usage = box_faults_strikes(faults, call, "no-usage"),
         .bad_arguments = box_faults_strikes(faults, call, "invalid-arguments"),
     };
-    dialect->write(call, &talk, &said, writing);
+    box_answer_clear(call->answer);
+    (talk.stream ? dialect->write_events : dialect->write_whole)(call, &talk, &said, writing);
+    char id[48];
+    box_talk_id(&talk, dialect->id_prefix, 99, id);
+    box_answer_header(call->answer, dialect->id_header, id);
     box_said_done(&said);
     if (box_faults_strikes(faults, call, "bad-json")) {
         tide_buf *bytes = &call->answer->body;
@@ -270,19 +278,6 @@ static void messages(struct box_call *call)
     serve(call, &box_anthropic);
 }
 
-void box_chat_refuse(struct box_call *call, uint64_t retry_at_ms)
-{
-    const bool anthropic = strstr(call->method->path, "/messages") != NULL;
-    (anthropic ? &box_anthropic : &box_openai)->too_fast(call);
-    const uint64_t wait_ms = retry_at_ms > call->now_ms ? retry_at_ms - call->now_ms : 0;
-    char text[24];
-    (void)snprintf(text, sizeof text, "%" PRIu64, (wait_ms + 999) / 1000);
-    box_answer_header(call->answer, "retry-after", text);
-    (void)snprintf(text, sizeof text, "%" PRIu64, wait_ms);
-    if (!anthropic)
-        box_answer_header(call->answer, "retry-after-ms", text);
-}
-
 static void models(struct box_call *call)
 {
     static const char *const names[MODELS] = {"tide-fast", "tide-good"};
@@ -306,14 +301,93 @@ static void models(struct box_call *call)
 }
 
 static const struct box_method methods[] = {
-    {"chat.completions.create", BOX_POST, "/v1/chat/completions", 0, BOX_METER_CHAT, 1, 1,
-     chat_completions},
-    {"chat.messages.create", BOX_POST, "/v1/messages", 0, BOX_METER_CHAT, 1, 1, messages},
+    {"chat.completions.create", BOX_POST, "/v1/chat/completions", 0, METER, 1, 1, chat_completions},
+    {"chat.messages.create", BOX_POST, "/v1/messages", 0, METER, 1, 1, messages},
     {"chat.models.list", BOX_GET, "/v1/models", 0, BOX_METER_NONE, 0, 0, models},
+};
+
+/* ---- errors of the gate ---- */
+
+static bool is_anthropic(const struct box_call *call)
+{
+    return call->method != NULL && strstr(call->method->path, "/messages") != NULL;
+}
+
+/* Each dialect has an envelope of its own. */
+static void envelope(struct box_call *call, const struct box_problem *problem)
+{
+    static const struct {
+        int status;
+        const char *anthropic;
+        const char *openai;
+    } types[] = {
+        {401, "authentication_error", "invalid_request_error"},
+        {403, "permission_error", "invalid_request_error"},
+        {404, "not_found_error", "invalid_request_error"},
+        {429, "rate_limit_error", "requests"},
+        {500, "api_error", "server_error"},
+        {502, "api_error", "server_error"},
+        {503, "api_error", "server_error"},
+        {504, "timeout_error", "server_error"},
+    };
+    size_t at = 0;
+    while (at + 1 < sizeof types / sizeof types[0] && types[at].status != problem->http)
+        at++;
+    json_t *value = NULL;
+    if (is_anthropic(call))
+        value = json_pack("{s:s, s:{s:s, s:s}}", "type", "error", "error", "type",
+                          types[at].anthropic, "message", problem->message);
+    else
+        value = json_pack("{s:{s:s, s:s, s:n, s:n}}", "error", "message", problem->message, "type",
+                          types[at].openai, "param", "code");
+    box_answer_clear(call->answer);
+    box_answer_json(call->answer, problem->http, value, false);
+}
+
+/* 429 with retry-after. */
+static void refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms)
+{
+    (void)limit;
+    const bool anthropic = is_anthropic(call);
+    (anthropic ? &box_anthropic : &box_openai)->too_fast(call);
+    const uint64_t wait_ms = retry_at_ms > call->now_ms ? retry_at_ms - call->now_ms : 0;
+    char text[24];
+    (void)snprintf(text, sizeof text, "%" PRIu64, (wait_ms + 999) / 1000);
+    box_answer_header(call->answer, "retry-after", text);
+    (void)snprintf(text, sizeof text, "%" PRIu64, wait_ms);
+    if (!anthropic)
+        box_answer_header(call->answer, "retry-after-ms", text);
+}
+
+/* ---- the service ---- */
+
+static const struct box_style style = {.envelope = envelope};
+
+static const struct box_limit limits[] = {{.name = "chat-minute",
+                                           .setting = "chat_per_minute",
+                                           .meter = METER,
+                                           .whose = BOX_PER_USER | BOX_PER_PROJECT,
+                                           .counted = BOX_CALLS,
+                                           .window_ms = 60000,
+                                           .step_ms = 1,
+                                           .limit = 600}};
+
+static const struct box_fault faults[] = {
+    {"billing", BOX_ASKED, .takes = 0},  {"overloaded", BOX_ASKED, .takes = 0},
+    {"bad-json", BOX_ASKED, .takes = 0}, {"length", BOX_ASKED, .takes = 0},
+    {"no-usage", BOX_ASKED, .takes = 0}, {"invalid-arguments", BOX_ASKED, .takes = 0},
 };
 
 const struct box_service box_chat = {
     .name = "chat",
     .methods = methods,
     .methods_count = sizeof methods / sizeof methods[0],
+    .style = &style,
+    .open = open_chat,
+    .close = close_chat,
+    .limits = limits,
+    .limits_count = sizeof limits / sizeof limits[0],
+    .refuse = refuse,
+    .faults = faults,
+    .faults_count = sizeof faults / sizeof faults[0],
 };

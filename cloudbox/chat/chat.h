@@ -24,16 +24,13 @@
 
 #include "cloudbox/gate/service.h"
 
-struct box_chat_state *box_chat_new(uint64_t seed);
-void box_chat_free(struct box_chat_state *chat);
+extern const struct box_service box_chat;
+struct box_chat_state *box_cloud_chat(box_cloud *cloud);
 /* {"contains":"text","reply":"...", "tool":{"name","arguments"}}: for requests in
- * which the text was said, by anybody; the first that fits wins.  A tool is
+ * which the text was said, by any side; the first that fits wins.  A tool is
  * called only until its result is in the conversation; then the reply follows. */
 tide_status box_chat_add_fixture(struct box_chat_state *chat, const json_t *fixture,
                                  tide_error *err);
 void box_chat_clear_fixtures(struct box_chat_state *chat);
-
-/* How a chat call that is over its rate is refused: 429 with retry-after. */
-void box_chat_refuse(struct box_call *call, uint64_t retry_at_ms);
 
 #endif

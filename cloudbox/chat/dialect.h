@@ -16,8 +16,12 @@ struct box_writing {
 struct box_dialect {
     /* false: the answer says what is wrong. */
     bool (*read)(struct box_call *call, const json_t *body, struct box_talk *talk);
-    void (*write)(struct box_call *call, const struct box_talk *talk, const struct box_said *said,
-                  struct box_writing writing);
+    void (*write_whole)(struct box_call *call, const struct box_talk *talk,
+                        const struct box_said *said, struct box_writing writing);
+    void (*write_events)(struct box_call *call, const struct box_talk *talk,
+                         const struct box_said *said, struct box_writing writing);
+    const char *id_prefix; /* of the request id, and the header that has it */
+    const char *id_header;
     void (*no_key)(struct box_call *call);
     void (*bad_request)(struct box_call *call, const char *message);
     void (*billing)(struct box_call *call, bool other_way);

@@ -125,7 +125,7 @@ void box_facts_judge(struct box_facts *facts)
                        facts->scores[BOX_MAIL_SPAM] >= 5;
     if (facts->automated)
         facts->scores[BOX_MAIL_REPLY] /= 4;
-    /* What nobody has to answer is information, if there is no better word. */
+    /* Mail that needs no answer is information, if no better kind fits. */
     int *fyi = &facts->scores[BOX_MAIL_FYI];
     static const box_mail_kind quiet[] = {BOX_MAIL_NEWSLETTER, BOX_MAIL_NOTIFICATION,
                                           BOX_MAIL_SPAM};

@@ -61,7 +61,7 @@ struct box_facts {
     double amount;
     bool has_amount;
     const char *currency;
-    bool automated; /* nobody reads answers to it */
+    bool automated; /* answers to it are not read */
 };
 
 /* `text` is terminated nowhere and borrowed. */

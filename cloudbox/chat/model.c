@@ -254,7 +254,7 @@ static int tool_score(const struct view *view, const struct box_tool *tool)
     const bool urgent = facts->scores[BOX_MAIL_URGENT] > 3;
     int score = 2 * wish_hits(view, tool);
     switch (deed_of(tool)) {
-    case DEED_READ: /* before anything else, and only when somebody asks */
+    case DEED_READ: /* before anything else, and only when asked */
         return facts->is_mail ? score + (reply ? 9 : -8) : score;
     case DEED_DRAFT:
         return score + (facts->is_mail ? (reply ? 6 : -4) : 0);

@@ -3,13 +3,16 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "cloudbox/console/query.h"
 #include "cloudbox/gate/faults.h"
 #include "cloudbox/gate/user.h"
+#include "cloudbox/google/scopes.h"
+#include "cloudbox/google/style.h"
 
 #include <strings.h>
 
-enum { SITES_MAX = 4096, SITE_USERS_MAX = 1000, RANGE_DAYS_MAX = 500 };
+enum { SITES_MAX = 4096, SITE_USERS_MAX = 1000 };
 
 struct site {
     char name[BOX_SITE_BYTES_MAX + 1];
@@ -29,18 +32,22 @@ struct box_sites {
 
 /* ---- properties ---- */
 
-struct box_sites *box_sites_new(uint64_t seed)
+static void *open_sites(box_cloud *cloud)
 {
     struct box_sites *sites = tide_mem_new(tide_mem_heap(), sizeof *sites);
     TIDE_ASSERT(sites != NULL);
-    sites->seed = seed;
+    sites->seed = box_cloud_options(cloud)->seed;
     return sites;
 }
 
-void box_sites_free(struct box_sites *sites)
+struct box_sites *box_cloud_sites(box_cloud *cloud)
 {
-    if (sites == NULL)
-        return;
+    return box_cloud_state(cloud, &box_console);
+}
+
+static void close_sites(void *state)
+{
+    struct box_sites *sites = state;
     for (size_t i = 0; i < sites->count; i++) {
         struct site *site = sites->list[i];
         tide_mem_free(tide_mem_heap(), site->users, site->users_capacity * sizeof(uint32_t));
@@ -145,58 +152,6 @@ tide_status box_sites_add(struct box_sites *sites, tide_text name, const struct 
     return TIDE_OK;
 }
 
-/* ---- load ---- */
-
-static bool names(const json_t *value, const char *wanted)
-{
-    return json_is_string(value) && strcasecmp(json_string_value(value), wanted) == 0;
-}
-
-/* Whether a dimension is grouped or filtered by; the query is not checked yet. */
-static bool mentions(const json_t *query, const char *dimension)
-{
-    size_t i = 0;
-    json_t *item = NULL;
-    json_array_foreach(json_object_get(query, "dimensions"), i,
-                       item) if (names(item, dimension)) return true;
-    const json_t *groups = json_object_get(query, "dimensionFilterGroups");
-    if (groups == NULL)
-        groups = json_object_get(query, "dimension_filter_groups");
-    json_array_foreach(groups, i, item)
-    {
-        size_t k = 0;
-        json_t *filter = NULL;
-        json_array_foreach(
-            json_object_get(item, "filters"), k,
-            filter) if (names(json_object_get(filter, "dimension"), dimension)) return true;
-    }
-    return false;
-}
-
-static bool day_of(const json_t *query, const char *camel, const char *snake, int32_t *day_out)
-{
-    const json_t *value = json_object_get(query, camel);
-    if (value == NULL)
-        value = json_object_get(query, snake);
-    return json_is_string(value) &&
-           box_day_parse((tide_text){json_string_value(value), json_string_length(value)}, day_out);
-}
-
-/* Google publishes no figures, only the shape: more for longer ranges, much
- * more for page or query, most for both.  One unit is a day without either. */
-uint32_t box_sites_load(const json_t *query)
-{
-    int32_t first = 0;
-    int32_t last = 0;
-    uint32_t days = 1;
-    if (day_of(query, "startDate", "start_date", &first) &&
-        day_of(query, "endDate", "end_date", &last) && first <= last)
-        days = last - first < RANGE_DAYS_MAX ? (uint32_t)(last - first) + 1 : RANGE_DAYS_MAX;
-    const bool page = mentions(query, "page");
-    const bool asked = mentions(query, "query");
-    return days * (page && asked ? 40 : page || asked ? 10 : 1);
-}
-
 /* ---- methods ---- */
 
 static const char *level_of(const struct site *site, const struct box_user *user)
@@ -229,7 +184,7 @@ static bool site_argument(struct box_call *call, tide_text *name_out)
 }
 
 /* The property if the caller may see its data.  One that does not exist is
- * refused like one of somebody else: nobody learns which. */
+ * refused like one of another user: the caller cannot tell which it is. */
 static struct site *site_allowed(struct box_call *call)
 {
     tide_text name;
@@ -321,7 +276,7 @@ static const struct box_method methods[] = {
     {"webmasters.sites.get", BOX_GET, "/webmasters/v3/sites/{siteUrl}", READERS,
      BOX_METER_CONSOLE_OTHER, 1, 1, sites_get},
     {"webmasters.searchanalytics.query", BOX_POST,
-     "/webmasters/v3/sites/{siteUrl}/searchAnalytics/query", READERS, BOX_METER_CONSOLE, 1, 1,
+     "/webmasters/v3/sites/{siteUrl}/searchAnalytics/query", READERS, BOX_METER_ANALYTICS, 1, 1,
      searchanalytics_query},
     {"webmasters.sitemaps.list", BOX_GET, "/webmasters/v3/sites/{siteUrl}/sitemaps", READERS,
      BOX_METER_CONSOLE_OTHER, 1, 1, sitemaps_list},
@@ -329,11 +284,66 @@ static const struct box_method methods[] = {
      READERS, BOX_METER_CONSOLE_OTHER, 1, 1, sitemaps_get},
 };
 
-static const char *const batch_paths[] = {"/batch/webmasters/v3", NULL};
+/* ---- the service ---- */
+
+tide_status box_cloud_add_site(box_cloud *cloud, tide_text site, tide_text email,
+                               uint32_t rows_per_day, tide_error *err)
+{
+    struct box_user *user = box_cloud_user_need(cloud, email, err);
+    if (user == NULL)
+        return TIDE_INVALID;
+    const tide_status rc = box_sites_add(box_cloud_sites(cloud), site, user, rows_per_day, err);
+    if (rc == TIDE_OK)
+        box_cloud_keep(cloud,
+                       json_pack("{s:s, s:o, s:s, s:I}", "op", "site", "site", box_json_text(site),
+                                 "email", user->email, "rows", (json_int_t)rows_per_day));
+    return rc;
+}
+
+/* A property that the options name again is there already. */
+static tide_status replay(box_cloud *cloud, const json_t *change, tide_error *err)
+{
+    tide_text site, email;
+    uint64_t rows = 0;
+    tide_status rc = tide_json_get_text(change, "site", &site, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_text(change, "email", &email, err);
+    if (rc == TIDE_OK)
+        rc = tide_json_get_u64(change, "rows", &rows, err);
+    if (rc == TIDE_OK && rows > UINT32_MAX)
+        rc = tide_error_set(err, TIDE_CORRUPT, "too many rows a day");
+    if (rc == TIDE_OK)
+        rc = box_cloud_add_site(cloud, site, email, (uint32_t)rows, err);
+    return rc == TIDE_EXISTS ? TIDE_OK : rc;
+}
+
+/* The property that a query asks. */
+static uint32_t subject(const struct box_call *call, tide_text *name_out)
+{
+    if (call->method->meter != BOX_METER_ANALYTICS || call->args_count == 0)
+        return 0;
+    *name_out = call->args[0];
+    return box_sites_number(box_cloud_sites(call->cloud), call->args[0]);
+}
+
+static const struct box_fault faults[] = {{"list-shift", BOX_ASKED, .takes = 0}};
 
 const struct box_service box_console = {
     .name = "console",
     .methods = methods,
     .methods_count = sizeof methods / sizeof methods[0],
-    .batch_paths = batch_paths,
+    .style = &box_google_style,
+    .open = open_sites,
+    .close = close_sites,
+    .limits = box_console_limits,
+    .limits_count = BOX_CONSOLE_LIMITS,
+    .subjects = "sites",
+    .subject = subject,
+    .load = box_console_load,
+    .refuse = box_console_refuse,
+    .faults = faults,
+    .faults_count = sizeof faults / sizeof faults[0],
+    .rate = &box_console_rate,
+    .ops = "site",
+    .replay = replay,
 };

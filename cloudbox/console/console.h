@@ -20,17 +20,29 @@
 
 #include "cloudbox/gate/service.h"
 
-struct box_sites *box_sites_new(uint64_t seed);
-void box_sites_free(struct box_sites *sites);
+extern const struct box_service box_console;
+struct box_sites *box_cloud_sites(box_cloud *cloud);
+
+/* A property with rows per day, and a user, who is made if need be; see box_sites_add(). */
+tide_status box_cloud_add_site(box_cloud *cloud, tide_text site, tide_text email,
+                               uint32_t rows_per_day, tide_error *err);
 /* Domain ("sc-domain:x") and URL-prefix properties.  TIDE_INVALID: neither, or
  * too many rows.  The first user of a property owns it, further ones are full
  * users (their rows_per_day is ignored); TIDE_EXISTS: that user has it. */
 tide_status box_sites_add(struct box_sites *sites, tide_text site, const struct box_user *user,
                           uint32_t rows_per_day, tide_error *err);
-/* 1-based number of a site, for the quota's windows; 0: unknown. */
+/* 1-based number of a site; 0: unknown. */
 uint32_t box_sites_number(const struct box_sites *sites, tide_text site);
+
+/* ---- limits (limits.c) ---- */
+
+enum { BOX_METER_ANALYTICS = 1, BOX_METER_CONSOLE_OTHER = 2, BOX_CONSOLE_LIMITS = 8 };
+extern const struct box_limit box_console_limits[BOX_CONSOLE_LIMITS];
+extern const struct box_problem box_console_rate;
 /* What a query costs of the hidden load quota: a unit per day of its range,
  * times 10 for grouping or filtering by page or by query, times 40 for both. */
 uint32_t box_sites_load(const json_t *query);
+uint32_t box_console_load(const struct box_call *call);
+void box_console_refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
 
 #endif

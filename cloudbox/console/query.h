@@ -3,7 +3,7 @@
  * Turns the body of searchanalytics.query into plain numbers and filters that
  * are ready to run, or into the 400 that Google would send.  Names of fields may
  * be in camel or snake case, names of values in any case with or without
- * underscores; a field nobody knows is refused.
+ * underscores; an unknown field is refused.
  *
  * Regular expressions are RE2 at Google and cloudbox/gate/pattern.h here; nothing regards case.
  */

@@ -42,7 +42,7 @@ static bool client(struct box_call *call, const json_t *value)
     return rc == TIDE_OK;
 }
 
-/* Scopes that nobody knows would silently delegate less than was meant. */
+/* Unknown scopes would silently delegate less than was meant. */
 static bool read_scopes(struct box_call *call, tide_text text, uint32_t *scopes_out)
 {
     uint32_t scopes = 0;

@@ -1,18 +1,21 @@
-/* control.c - the page from which a test or a person steers the cloud: /_cloud/...
+/* control.c - the control page, from which a test or a user steers the cloud: /_cloud/...
  *
- * No sign-in: who reaches the port may.  Pages of other origins may not: a
- * browser on the same machine must not be a way in, so a request that says it
- * comes from elsewhere is refused. */
+ * It needs no sign-in: any program that reaches the port may call it.  Web pages of other
+ * origins may not, so that a browser on the same machine is no way in: a request that
+ * names another origin is refused. */
 #include "base/check.h"
 #include "base/json.h"
-#include "cloudbox/signin/auth.h"
 #include "cloudbox/chat/chat.h"
-#include "cloudbox/gate/clock.h"
+#include "cloudbox/console/console.h"
 #include "cloudbox/console/data.h"
+#include "cloudbox/control/control.h"
 #include "cloudbox/control/read.h"
+#include "cloudbox/gate/clock.h"
 #include "cloudbox/gate/faults.h"
+#include "cloudbox/gate/quota.h"
+#include "cloudbox/google/style.h"
 #include "cloudbox/push/push.h"
-#include "cloudbox/record/referee.h"
+#include "cloudbox/signin/auth.h"
 
 #include <stdio.h>
 #include <strings.h>
@@ -30,13 +33,12 @@ static void serve_stats(struct box_call *call)
         if (user == NULL)
             return;
     }
-    box_call_reply(call, box_referee_stats(box_cloud_referee(call->cloud), user,
-                                           box_call_flag(call, "fetched")));
+    box_call_reply(call, box_cloud_stats(call->cloud, user, box_call_flag(call, "fetched")));
 }
 
 static void serve_stats_reset(struct box_call *call)
 {
-    box_referee_reset(box_cloud_referee(call->cloud));
+    box_cloud_stats_reset(call->cloud);
     box_call_reply(call, json_object());
 }
 
@@ -121,7 +123,7 @@ static void serve_history_expire(struct box_call *call)
     struct box_user *user = read_user(call);
     if (user == NULL)
         return;
-    box_mailbox_history_expire_all(user->mailbox);
+    box_mailbox_history_expire_all(box_user_mailbox(user));
     box_call_reply(call, json_object());
 }
 
@@ -183,13 +185,13 @@ static void serve_clock(struct box_call *call)
                                    box_cloud_clock(call->cloud)->speed_permille / 1000.0));
 }
 
-/* What is asked of the clock, checked before anything moves. */
-struct clock_wish {
+/* A change of the clock, checked before anything moves. */
+struct clock_change {
     uint64_t set_ms; /* 0: stays */
     int64_t speed_permille;
 };
 
-static bool read_clock(struct box_call *call, const json_t *body, struct clock_wish *wish)
+static bool read_clock(struct box_call *call, const json_t *body, struct clock_change *change)
 {
     const uint64_t now_ms = box_cloud_now(call->cloud);
     const json_t *advance = json_object_get(body, "advance");
@@ -200,7 +202,7 @@ static bool read_clock(struct box_call *call, const json_t *body, struct clock_w
         return false;
     }
     /* Time goes forward only. */
-    if (!box_control_number(call, body, "set", now_ms, BOX_CLOCK_MS_MAX, 0, &wish->set_ms))
+    if (!box_control_number(call, body, "set", now_ms, BOX_CLOCK_MS_MAX, 0, &change->set_ms))
         return false;
     if (advance != NULL) {
         const tide_text text = {json_string_value(advance), json_string_length(advance)};
@@ -208,16 +210,16 @@ static bool read_clock(struct box_call *call, const json_t *body, struct clock_w
             box_fail_argument(call, "\"advance\" must be a duration such as \"90s\" or \"1d12h\"");
             return false;
         }
-        wish->set_ms = now_ms + ms;
+        change->set_ms = now_ms + ms;
     }
-    wish->speed_permille = -1;
+    change->speed_permille = -1;
     if (speed != NULL) {
         if (!json_is_number(speed) || !(json_number_value(speed) >= 0) ||
             !(json_number_value(speed) <= SPEED_MAX)) {
             box_fail_argument(call, "\"speed\" must be a number from 0 to %d", SPEED_MAX);
             return false;
         }
-        wish->speed_permille = (int64_t)(json_number_value(speed) * 1000 + 0.5);
+        change->speed_permille = (int64_t)(json_number_value(speed) * 1000 + 0.5);
     }
     return true;
 }
@@ -226,14 +228,14 @@ static void serve_clock_set(struct box_call *call)
 {
     static const char *const fields[] = {"set", "advance", "speed", NULL};
     json_t *body = box_control_body(call, fields);
-    struct clock_wish wish;
-    if (body != NULL && read_clock(call, body, &wish)) {
+    struct clock_change change;
+    if (body != NULL && read_clock(call, body, &change)) {
         struct box_clock *clock = box_cloud_clock(call->cloud);
         const uint64_t outside_ms = box_cloud_outside(call->cloud);
-        if (wish.set_ms != 0)
-            box_clock_set(clock, wish.set_ms, outside_ms);
-        if (wish.speed_permille >= 0)
-            box_clock_speed(clock, (uint32_t)wish.speed_permille, outside_ms);
+        if (change.set_ms != 0)
+            box_clock_set(clock, change.set_ms, outside_ms);
+        if (change.speed_permille >= 0)
+            box_clock_speed(clock, (uint32_t)change.speed_permille, outside_ms);
         box_cloud_clock_changed(call->cloud);
         serve_clock(call);
     }
@@ -247,46 +249,48 @@ static void serve_quota(struct box_call *call)
     box_call_reply(call, box_quota_json(box_cloud_quota(call->cloud)));
 }
 
-static bool read_quota(struct box_call *call, const json_t *body, struct box_quota_limits *limits)
+/* Everything is checked before anything is set. */
+static bool read_quota(struct box_call *call, const json_t *body, box_quota_rules *rules_out)
 {
-    const struct {
-        const char *field;
-        uint32_t *limit;
-    } numbers[] = {
-        {"user_units_per_minute", &limits->user_units_per_minute},
-        {"project_units_per_minute", &limits->project_units_per_minute},
-        {"concurrency_max", &limits->concurrency_max},
-        {"console_per_minute", &limits->console_per_minute},
-        {"load_per_10_minutes", &limits->load_per_10_minutes},
-        {"load_per_day", &limits->load_per_day},
-        {"chat_per_minute", &limits->chat_per_minute},
-    };
     const json_t *rules = json_object_get(body, "rules");
     const tide_text name = {json_string_value(rules), json_string_length(rules)};
-    if (rules != NULL && !box_quota_rules_of(name, &limits->rules)) {
+    *rules_out = box_quota_rules_now(box_cloud_quota(call->cloud));
+    if (rules != NULL && !box_quota_rules_of(name, rules_out)) {
         box_fail_argument(call, "\"rules\" must be \"off\", \"2026\" or \"legacy\"");
         return false;
     }
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+    const char *field = NULL;
+    json_t *value = NULL;
+    json_object_foreach((json_t *)body, field, value)
+    {
         uint64_t number = 0;
-        if (!box_control_number(call, body, numbers[i].field, 1, INT32_MAX, 0, &number))
+        if (value != rules && !box_control_number(call, body, field, 1, INT32_MAX, 0, &number))
             return false;
-        *numbers[i].limit = (uint32_t)number;
     }
     return true;
 }
 
+static void set_quota(struct box_quota *quota, const json_t *body, box_quota_rules rules)
+{
+    const char *field = NULL;
+    json_t *value = NULL;
+    box_quota_set_rules(quota, rules);
+    json_object_foreach((json_t *)body, field, value)
+    {
+        (void)box_quota_set(quota, field, (uint32_t)json_integer_value(value)); /* "rules": none */
+    }
+}
+
 static void serve_quota_set(struct box_call *call)
 {
-    static const char *const fields[] = {
-        "rules",           "user_units_per_minute", "project_units_per_minute",
-        "concurrency_max", "console_per_minute",    "load_per_10_minutes",
-        "load_per_day",    "chat_per_minute",       NULL};
+    const char *fields[BOX_QUOTA_SETTINGS_MAX + 2] = {"rules"};
     struct box_quota *quota = box_cloud_quota(call->cloud);
+    const size_t count = box_quota_settings(quota, fields + 1);
+    fields[count + 1] = NULL;
     json_t *body = box_control_body(call, fields);
-    struct box_quota_limits limits = {.rules = box_quota_get(quota).rules};
-    if (body != NULL && read_quota(call, body, &limits)) {
-        box_quota_set(quota, &limits);
+    box_quota_rules rules = BOX_QUOTA_OFF;
+    if (body != NULL && read_quota(call, body, &rules)) {
+        set_quota(quota, body, rules);
         serve_quota(call);
     }
     json_decref(body);
@@ -319,10 +323,11 @@ static json_t *user_json(const struct box_user *user)
 {
     char history_id[24];
     (void)snprintf(history_id, sizeof history_id, "%llu",
-                   (unsigned long long)box_mailbox_history_id(user->mailbox));
+                   (unsigned long long)box_mailbox_history_id(box_user_mailbox(user)));
     return json_pack("{s:s, s:I, s:I, s:s}", "email", user->email, "messages",
-                     (json_int_t)box_mailbox_messages(user->mailbox), "threads",
-                     (json_int_t)box_mailbox_threads(user->mailbox), "historyId", history_id);
+                     (json_int_t)box_mailbox_messages(box_user_mailbox(user)), "threads",
+                     (json_int_t)box_mailbox_threads(box_user_mailbox(user)), "historyId",
+                     history_id);
 }
 
 static void serve_users(struct box_call *call)
@@ -475,7 +480,12 @@ _Static_assert(sizeof methods / sizeof methods[0] == sizeof entries / sizeof ent
                "every method of the control page has its entry");
 
 const struct box_service box_control = {
-    .name = "cloud", .methods = methods, .methods_count = sizeof methods / sizeof methods[0]};
+    .name = "cloud",
+    .methods = methods,
+    .methods_count = sizeof methods / sizeof methods[0],
+    .style = &box_google_style,
+    .exempt = true, /* a fault rule must not prevent its own removal */
+};
 
 static void serve_index(struct box_call *call)
 {
@@ -494,7 +504,7 @@ static void serve_index(struct box_call *call)
     box_add_cstr(out, "</pre>\n");
     for (const struct box_service *const *service = box_cloud_options(call->cloud)->services;
          *service != NULL; service++) {
-        if (*service == &box_control)
+        if (*service == &box_control || (*service)->methods_count == 0)
             continue;
         box_print(out, "<h2>%s</h2>\n<pre>\n", (*service)->name);
         for (size_t i = 0; i < (*service)->methods_count; i++)

@@ -26,8 +26,8 @@ static bool read_json(struct box_call *call, const json_t *body, tide_buf *decod
     if (delivery->user == NULL || !box_control_text(call, body, "raw", &raw) ||
         !box_control_number(call, body, "date", 1, INT64_MAX / 2, call->now_ms,
                             &delivery->date_ms) ||
-        !box_control_labels(call, body, "labels", delivery->user->mailbox, delivery->labels,
-                            &delivery->labels_count))
+        !box_control_labels(call, body, "labels", box_user_mailbox(delivery->user),
+                            delivery->labels, &delivery->labels_count))
         return false;
     if (!box_base64_decode(raw, decoded)) {
         box_fail_argument(call, "\"raw\" is not base64");
@@ -49,7 +49,7 @@ static bool read_plain(struct box_call *call, struct delivery *delivery)
         const tide_text label = box_call_param_at(call, "labels", i);
         if (label.data == NULL)
             break;
-        if (!box_control_label(call, label, delivery->user->mailbox, delivery->labels,
+        if (!box_control_label(call, label, box_user_mailbox(delivery->user), delivery->labels,
                                &delivery->labels_count))
             return false;
     }
@@ -82,7 +82,7 @@ static void deliver(struct box_call *call, struct delivery *delivery)
         delivery->labels[1] = BOX_LABEL_UNREAD;
         delivery->labels_count = 2;
     }
-    box_mailbox *mailbox = delivery->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(delivery->user);
     box_mailbox_clock(mailbox, call->now_ms);
     const uint32_t slot = box_mailbox_insert(mailbox, &(struct box_insert){
                                                           .raw = delivery->raw,
@@ -119,12 +119,12 @@ void box_control_mail_delete(struct box_call *call)
     struct box_user *user = body == NULL ? NULL : box_control_user(call, body);
     uint32_t *slots = NULL;
     size_t count = 0;
-    if (user != NULL && box_control_slots(call, body, user->mailbox, &slots, &count)) {
+    if (user != NULL && box_control_slots(call, body, box_user_mailbox(user), &slots, &count)) {
         size_t deleted = 0;
         for (size_t i = 0; i < count; i++) {
-            if (box_mailbox_at(user->mailbox, slots[i])->gone)
+            if (box_mailbox_at(box_user_mailbox(user), slots[i])->gone)
                 continue; /* named twice */
-            box_mailbox_remove(user->mailbox, slots[i]);
+            box_mailbox_remove(box_user_mailbox(user), slots[i]);
             deleted++;
         }
         box_call_reply(call, json_pack("{s:I}", "deleted", (json_int_t)deleted));
@@ -143,11 +143,11 @@ void box_control_mail_label(struct box_call *call)
     uint16_t take[BOX_MESSAGE_LABELS_MAX];
     size_t add_count = 0;
     size_t take_count = 0;
-    if (user != NULL && box_control_slots(call, body, user->mailbox, &slots, &count) &&
-        box_control_labels(call, body, "add", user->mailbox, add, &add_count) &&
-        box_control_labels(call, body, "remove", user->mailbox, take, &take_count)) {
+    if (user != NULL && box_control_slots(call, body, box_user_mailbox(user), &slots, &count) &&
+        box_control_labels(call, body, "add", box_user_mailbox(user), add, &add_count) &&
+        box_control_labels(call, body, "remove", box_user_mailbox(user), take, &take_count)) {
         for (size_t i = 0; i < count; i++)
-            box_mailbox_relabel(user->mailbox, slots[i], add, add_count, take, take_count);
+            box_mailbox_relabel(box_user_mailbox(user), slots[i], add, add_count, take, take_count);
         box_call_reply(call, json_pack("{s:I}", "messages", (json_int_t)count));
     }
     json_decref(body);

@@ -8,6 +8,7 @@
 
 #include "cloudbox/gate/service.h"
 #include "cloudbox/gate/user.h"
+#include "cloudbox/mailbox/mail.h"
 
 enum { BOX_CONTROL_IDS_MAX = 100000 };
 

@@ -1,10 +1,33 @@
-/* What handlers read of their call and how they answer. */
+/* call.c - what handlers read of their call, and how they answer. */
 #include "base/check.h"
 #include "base/json.h"
-#include "cloudbox/google/fields.h"
-#include "cloudbox/gate/service.h"
+#include "cloudbox/gate/inside.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+void box_call_init(struct box_call *call, box_cloud *cloud, const struct box_request *request,
+                   struct box_answer *answer)
+{
+    call->cloud = cloud;
+    call->request = request;
+    call->service = NULL;
+    call->method = NULL;
+    call->target.path = TIDE_TEXT_NONE;
+    call->target.segments_count = 0;
+    call->target.params_count = 0;
+    call->args_count = 0;
+    call->user = NULL;
+    call->scopes = 0;
+    call->project = 0;
+    call->part = 0;
+    call->now_ms = cloud->now_ms;
+    call->scratch = NULL;
+    call->answer = answer;
+}
+
+/* ---- reading ---- */
 
 tide_text box_call_param(const struct box_call *call, const char *name)
 {
@@ -67,24 +90,82 @@ json_t *box_call_body(struct box_call *call)
     return value;
 }
 
+/* ---- answering ---- */
+
+static const struct box_style *style_of(const struct box_call *call)
+{
+    static const struct box_style plain = {0};
+    if (call->service != NULL && call->service->style != NULL)
+        return call->service->style;
+    return call->cloud->style == NULL ? &plain : call->cloud->style;
+}
+
 void box_call_reply(struct box_call *call, json_t *value)
 {
     TIDE_ASSERT(value != NULL);
-    const tide_text fields = box_call_param(call, "fields");
-    if (fields.bytes > 0) {
-        json_t *part = box_fields_select(fields, value, call->scratch);
-        TIDE_ASSERT(part != NULL); /* the gate has looked at it */
-        json_decref(value);
-        value = part;
-    }
-    const tide_text pretty = box_call_param(call, "prettyPrint");
-    const bool compact =
-        tide_text_equal(pretty, TIDE_TEXT("false")) || tide_text_equal(pretty, TIDE_TEXT("0"));
-    box_answer_json(call->answer, 200, value, !compact);
+    const struct box_style *style = style_of(call);
+    if (style->reply != NULL)
+        style->reply(call, value);
+    else
+        box_answer_json(call->answer, 200, value, true);
 }
 
 void box_call_reply_empty(struct box_call *call)
 {
     box_answer_clear(call->answer);
     call->answer->status = 204;
+}
+
+bool box_call_accept(struct box_call *call)
+{
+    const struct box_style *style = style_of(call);
+    return style->accept == NULL || style->accept(call);
+}
+
+/* ---- errors ---- */
+
+void box_fail_with(struct box_call *call, const struct box_problem *problem)
+{
+    const struct box_style *style = style_of(call);
+    if (style->envelope != NULL) {
+        style->envelope(call, problem);
+        return;
+    }
+    box_answer_clear(call->answer);
+    box_answer_json(call->answer, problem->http,
+                    json_pack("{s:{s:i, s:o}}", "error", "code", problem->http, "message",
+                              box_json_text(tide_text_of(problem->message))),
+                    true);
+}
+
+void box_fail(struct box_call *call, int http, const char *domain, const char *reason,
+              const char *status, const char *format, ...)
+{
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    box_fail_with(call, &(struct box_problem){http, domain, reason, status, message});
+}
+
+void box_fail_argument(struct box_call *call, const char *format, ...)
+{
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    box_fail(call, 400, "global", "invalidArgument", "INVALID_ARGUMENT", "%s", message);
+}
+
+void box_fail_missing(struct box_call *call)
+{
+    box_fail(call, 404, "global", "notFound", "NOT_FOUND", "Requested entity was not found.");
+}
+
+void box_call_violation(const struct box_call *call, const char *kind, tide_text detail)
+{
+    box_referee_violation(call->cloud->referee, call->user == NULL ? 0 : call->user->number, kind,
+                          detail, call->cloud->now_ms);
 }

@@ -1,14 +1,14 @@
-/* cloud.h - a cloud in a box: request, now, randomness -> answer and its fate.
+/* cloud.h - a cloud in a box: request, time and seed give an answer and its plan.
  *
  * The logic of tidemark-cloud.  It does no I/O, reads no clock, starts no
- * thread and has no globals; all chance comes from one seed.  What it knows of
- * the outside is what it is told: requests with their time, and the news that
- * an answer has left the wire.
+ * thread and has no globals; all chance comes from one seed.  Its only input are
+ * requests with their time, and the report that an answer has left the wire.
  *
- * A call goes through the same gate whatever service it belongs to
- * (gate.c): route, authenticate, check the scope, charge the quota, take a slot
- * in flight, draw a fault, then run the method's handler; the referee writes
- * everything down.
+ * Every call takes the same path, whatever service it belongs to (gate.c): route,
+ * authenticate, check the scope, take a slot in flight, charge the quota, draw a
+ * fault, then run the method's handler; the referee records everything.
+ *
+ * Setting up users, tokens, sites and topics: cloudbox/services.h.
  *
  * Invariants:
  *   B1  same options, same requests at the same times: same answers, to the byte
@@ -24,6 +24,7 @@
 #include "cloudbox/gate/http.h"
 
 typedef struct box_cloud box_cloud;
+struct box_user;
 
 typedef enum box_quota_rules { BOX_QUOTA_OFF, BOX_QUOTA_2026, BOX_QUOTA_LEGACY } box_quota_rules;
 
@@ -31,7 +32,7 @@ struct box_options {
     uint64_t seed;
     uint64_t start_unix_ms; /* the cloud's clock at the first call; 0: as given */
     box_quota_rules quota;
-    uint32_t concurrency_max; /* calls in flight per Gmail user; 0: 10, as observed */
+    uint32_t concurrency_max; /* calls in flight per user; 0: the services' own limits */
     uint32_t latency_ms;      /* of every API call */
     uint32_t jitter_ms;
     bool batch_serial;                 /* parts of a batch are served one after another */
@@ -43,7 +44,7 @@ struct box_options {
      * NULL: nothing is kept. */
     void (*keep)(void *arg, tide_text line);
     void *keep_arg;
-    const struct box_service *const *services; /* NULL-terminated; NULL: all of them */
+    const struct box_service *const *services; /* NULL-terminated */
 };
 
 box_cloud *box_cloud_new(const struct box_options *options);
@@ -52,58 +53,22 @@ void box_cloud_free(box_cloud *cloud); /* NULL is fine */
 /* Serves one request.  `answer` is initialised by the caller and filled. */
 void box_cloud_serve(box_cloud *cloud, const struct box_request *request, uint64_t now_unix_ms,
                      struct box_answer *answer);
-/* The answer has left (or its connection is gone): its slots are free. */
+/* The answer has left, or its connection has closed: its slots are free. */
 void box_cloud_finished(box_cloud *cloud, const struct box_ticket *ticket, uint64_t now_unix_ms);
 
-/* ---- setting up (before or between calls) ---- */
+/* The method that the request calls takes its body through a sink, which is opened: give
+ * it every piece, serve the request with it instead of a body, then end it with
+ * box_sink_done().  false: serve the request with its whole body. */
+bool box_cloud_sink(box_cloud *cloud, const struct box_request *request, struct box_sink *sink_out);
 
-enum {
-    BOX_MAILBOX_MESSAGES_MAX = 20 * 1000 * 1000,
-    BOX_MAILBOX_SIZE_MIN = 1000, /* what every kind of generated message fits into */
-    BOX_MAILBOX_SIZE_MAX = 50 << 20,
-};
+/* The record of what was asked, as GET /_cloud/stats gives it (cloudbox/record/referee.h);
+ * the caller owns it.  `user` NULL: of all.  `details`: also what is long. */
+json_t *box_cloud_stats(box_cloud *cloud, const struct box_user *user, bool details);
+void box_cloud_stats_reset(box_cloud *cloud);
 
-struct box_mailbox_options {
-    uint32_t messages;
-    uint32_t size_bytes;  /* every message exactly so large; 0: a realistic spread */
-    uint64_t seed;        /* 0: from the cloud's seed and the address */
-    uint64_t now_unix_ms; /* the newest message is a little older */
-};
-/* A user with a generated mailbox; an existing user gets none (TIDE_EXISTS).
- * TIDE_INVALID: not an address, or a size beyond the bounds above. */
-tide_status box_cloud_add_mailbox(box_cloud *cloud, tide_text email,
-                                  const struct box_mailbox_options *options, tide_error *err);
-/* One real message, older than all generated ones.  The user must exist. */
-tide_status box_cloud_add_message(box_cloud *cloud, tide_text email, tide_text raw,
-                                  tide_error *err);
-/* A bearer token that never expires and has every scope. */
-tide_status box_cloud_add_token(box_cloud *cloud, tide_text token, tide_text email,
-                                tide_error *err);
-/* "sc-domain:example.com=EMAIL" with rows per day. */
-tide_status box_cloud_add_site(box_cloud *cloud, tide_text site, tide_text email,
-                               uint32_t rows_per_day, tide_error *err);
-/* Where notifications for a topic go. */
-tide_status box_cloud_add_topic(box_cloud *cloud, tide_text topic, tide_text url, tide_error *err);
 /* One rule in the JSON of POST /_cloud/faults. */
 tide_status box_cloud_add_fault(box_cloud *cloud, tide_text json, tide_error *err);
 /* One line that `keep` was given earlier; in the same order, before any call. */
 tide_status box_cloud_replay(box_cloud *cloud, tide_text line, tide_error *err);
-
-/* ---- what the cloud itself wants to send: Pub/Sub push ---- */
-
-struct box_delivery {
-    uint64_t id;
-    char url[1024];
-    char bearer[2048]; /* the signed token */
-    tide_buf body;
-};
-/* The next delivery that is due.  The caller sends it, then reports. */
-bool box_cloud_next_delivery(box_cloud *cloud, uint64_t now_unix_ms,
-                             struct box_delivery *delivery_out);
-/* `status` 0: no answer. */
-void box_cloud_delivered(box_cloud *cloud, uint64_t id, int status, uint64_t now_unix_ms);
-/* When to ask again without news, on the caller's clock; UINT64_MAX: not before
- * something is served. */
-uint64_t box_cloud_wake_at_ms(box_cloud *cloud, uint64_t now_unix_ms);
 
 #endif

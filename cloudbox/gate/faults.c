@@ -2,8 +2,6 @@
 
 #include "base/check.h"
 #include "base/hash.h"
-#include "cloudbox/gmail/lies.h"
-#include "cloudbox/gate/faults_spoil.h"
 #include "cloudbox/gate/user.h"
 
 #include <stdio.h>
@@ -15,67 +13,12 @@ enum {
     MS_MAX = 24 * 3600 * 1000,
     COUNT_MAX = 1000000000,
     RETRY_AFTER_S_MAX = 1000000000, /* more than any client may believe */
-};
-
-/* Which of the numbers a fault takes. */
-enum { TAKES_MS = 1, NEEDS_MS = 2, TAKES_JITTER = 4, NEEDS_SPEED = 8, TAKES_RETRY = 16 };
-
-static const struct {
-    const char *name;
-    uint32_t takes;
-    uint32_t ms; /* when none is given */
-} faults_known[BOX_FAULTS] = {
-    [BOX_FAULT_401] = {"401", 0, 0},
-    [BOX_FAULT_403] = {"403", 0, 0},
-    [BOX_FAULT_403_RATE] = {"403-rate", TAKES_RETRY, 0},
-    [BOX_FAULT_403_USER_RATE] = {"403-user-rate", TAKES_RETRY, 0},
-    [BOX_FAULT_403_DAILY] = {"403-daily", TAKES_RETRY, 0},
-    [BOX_FAULT_404] = {"404", 0, 0},
-    [BOX_FAULT_429] = {"429", TAKES_RETRY, 0},
-    [BOX_FAULT_429_TIME] = {"429-time", TAKES_MS, 10000},
-    [BOX_FAULT_500] = {"500", TAKES_RETRY, 0},
-    [BOX_FAULT_502] = {"502", TAKES_RETRY, 0},
-    [BOX_FAULT_503] = {"503", TAKES_RETRY, 0},
-    [BOX_FAULT_504] = {"504", TAKES_RETRY, 0},
-    [BOX_FAULT_HTML] = {"html", 0, 0},
-    [BOX_FAULT_POISON] = {"poison", 0, 0},
-    [BOX_FAULT_HISTORY_EXPIRED] = {"history-expired", 0, 0},
-    [BOX_FAULT_RESET_BEFORE] = {"reset-before", 0, 0},
-    [BOX_FAULT_RESET_AFTER] = {"reset-after", 0, 0},
-    [BOX_FAULT_STALL_START] = {"stall-start", TAKES_MS, 30000},
-    [BOX_FAULT_STALL_HEAD] = {"stall-head", TAKES_MS, 30000},
-    [BOX_FAULT_STALL_BODY] = {"stall-body", TAKES_MS, 30000},
-    [BOX_FAULT_TRUNCATE] = {"truncate", 0, 0},
-    [BOX_FAULT_GARBAGE] = {"garbage", 0, 0},
-    [BOX_FAULT_LIST_EMPTY] = {"list-empty", 0, 0},
-    [BOX_FAULT_LIST_SHORT] = {"list-short", 0, 0},
-    [BOX_FAULT_RAW_HALF] = {"raw-half", 0, 0},
-    [BOX_FAULT_RAW_EMPTY] = {"raw-empty", 0, 0},
-    [BOX_FAULT_HISTORY_GARBLED] = {"history-garbled", 0, 0},
-    [BOX_FAULT_HISTORY_AHEAD] = {"history-ahead", 0, 0},
-    [BOX_FAULT_ID_GARBLED] = {"id-garbled", 0, 0},
-    [BOX_FAULT_HIDDEN] = {"hidden", 0, 0},
-    [BOX_FAULT_LATENCY] = {"latency", TAKES_MS | NEEDS_MS | TAKES_JITTER, 0},
-    [BOX_FAULT_SLOW] = {"slow", NEEDS_SPEED, 0},
-    [BOX_FAULT_BATCH_MISSING] = {"batch-missing", 0, 0},
-    [BOX_FAULT_BATCH_EXTRA] = {"batch-extra", 0, 0},
-    [BOX_FAULT_BATCH_REORDER] = {"batch-reorder", 0, 0},
-    [BOX_FAULT_PAGE_LOOP] = {"page-loop", 0, 0},
-    [BOX_FAULT_PAGE_RESTART] = {"page-restart", 0, 0},
-    [BOX_FAULT_LIST_SHIFT] = {"list-shift", 0, 0},
-    [BOX_FAULT_PUSH_DUPLICATE] = {"push-duplicate", 0, 0},
-    [BOX_FAULT_PUSH_LOSS] = {"push-loss", 0, 0},
-    [BOX_FAULT_BILLING] = {"billing", 0, 0},
-    [BOX_FAULT_OVERLOADED] = {"overloaded", 0, 0},
-    [BOX_FAULT_BAD_JSON] = {"bad-json", 0, 0},
-    [BOX_FAULT_LENGTH] = {"length", 0, 0},
-    [BOX_FAULT_NO_USAGE] = {"no-usage", 0, 0},
-    [BOX_FAULT_INVALID_ARGUMENTS] = {"invalid-arguments", 0, 0},
+    KNOWN_MAX = 200,                /* faults of the gate and all services */
 };
 
 struct rule {
     uint32_t number;
-    box_fault fault;
+    const struct box_fault *fault;
     char method[NAME_BYTES_MAX + 1]; /* without the '*' */
     bool prefix;
     char user[BOX_EMAIL_BYTES_MAX + 1]; /* "": any */
@@ -97,6 +40,8 @@ struct rule {
 
 struct box_faults {
     uint64_t seed;
+    const struct box_fault *known[KNOWN_MAX];
+    size_t known_count;
     uint32_t numbers;
     struct rule *rules;
     size_t rules_count;
@@ -109,11 +54,22 @@ struct box_faults {
     } drawn[2];
 };
 
-struct box_faults *box_faults_new(uint64_t seed)
+static void know(struct box_faults *faults, const struct box_fault *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        TIDE_ASSERT(faults->known_count < KNOWN_MAX);
+        faults->known[faults->known_count++] = &list[i];
+    }
+}
+
+struct box_faults *box_faults_new(uint64_t seed, const struct box_service *const *services)
 {
     struct box_faults *faults = tide_mem_new(tide_mem_heap(), sizeof *faults);
     TIDE_ASSERT(faults != NULL);
     faults->seed = seed;
+    know(faults, box_faults_known, box_faults_known_count);
+    for (size_t i = 0; services != NULL && services[i] != NULL; i++)
+        know(faults, services[i]->faults, services[i]->faults_count);
     return faults;
 }
 
@@ -176,19 +132,20 @@ static tide_status read_number(const json_t *value, const char *field, uint64_t 
     return TIDE_OK;
 }
 
-static tide_status read_fault(struct rule *rule, const json_t *value, tide_error *err)
+static tide_status read_fault(const struct box_faults *faults, struct rule *rule,
+                              const json_t *value, tide_error *err)
 {
     if (!json_is_string(value))
         return tide_error_set(err, TIDE_INVALID, "\"fault\" must be a text");
-    const char *names[BOX_FAULTS];
-    for (int i = 0; i < BOX_FAULTS; i++) {
-        names[i] = faults_known[i].name;
+    const char *names[KNOWN_MAX];
+    for (size_t i = 0; i < faults->known_count; i++) {
+        names[i] = faults->known[i]->name;
         if (strcmp(names[i], json_string_value(value)) == 0) {
-            rule->fault = (box_fault)i;
+            rule->fault = faults->known[i];
             return TIDE_OK;
         }
     }
-    return unknown("fault", json_string_value(value), names, BOX_FAULTS, err);
+    return unknown("fault", json_string_value(value), names, faults->known_count, err);
 }
 
 static tide_status read_method(struct rule *rule, const json_t *value, tide_error *err)
@@ -231,11 +188,11 @@ static const char *const fields[] = {"fault",     "method",      "user",       "
                                      "rate",      "count",       "after",      "ms",
                                      "jitter_ms", "bytes_per_s", "retry_after"};
 
-static tide_status read_field(struct rule *rule, const char *field, const json_t *value,
-                              tide_error *err)
+static tide_status read_field(const struct box_faults *faults, struct rule *rule, const char *field,
+                              const json_t *value, tide_error *err)
 {
     if (strcmp(field, "fault") == 0)
-        return read_fault(rule, value, err);
+        return read_fault(faults, rule, value, err);
     if (strcmp(field, "method") == 0)
         return read_method(rule, value, err);
     if (strcmp(field, "user") == 0)
@@ -261,28 +218,28 @@ static tide_status read_field(struct rule *rule, const char *field, const json_t
     return unknown("field", field, fields, sizeof fields / sizeof fields[0], err);
 }
 
-/* Whether the numbers given are those the fault has a use for. */
+/* Whether the numbers given are those that the fault takes. */
 static tide_status check_numbers(struct rule *rule, tide_error *err)
 {
-    const uint32_t takes = faults_known[rule->fault].takes;
-    const char *name = faults_known[rule->fault].name;
-    if (rule->ms != 0 && (takes & TAKES_MS) == 0)
+    const uint32_t takes = rule->fault->takes;
+    const char *name = rule->fault->name;
+    if (rule->ms != 0 && (takes & BOX_TAKES_MS) == 0)
         return tide_error_set(err, TIDE_INVALID, "\"ms\" means nothing to fault \"%s\"", name);
-    if (rule->jitter_ms != 0 && (takes & TAKES_JITTER) == 0)
+    if (rule->jitter_ms != 0 && (takes & BOX_TAKES_JITTER) == 0)
         return tide_error_set(err, TIDE_INVALID, "\"jitter_ms\" means nothing to fault \"%s\"",
                               name);
-    if (rule->bytes_per_s != 0 && (takes & NEEDS_SPEED) == 0)
+    if (rule->bytes_per_s != 0 && (takes & BOX_NEEDS_SPEED) == 0)
         return tide_error_set(err, TIDE_INVALID, "\"bytes_per_s\" means nothing to fault \"%s\"",
                               name);
-    if (rule->retry_after_s != 0 && (takes & TAKES_RETRY) == 0)
+    if (rule->retry_after_s != 0 && (takes & BOX_TAKES_RETRY) == 0)
         return tide_error_set(err, TIDE_INVALID, "\"retry_after\" means nothing to fault \"%s\"",
                               name);
-    if ((takes & NEEDS_MS) != 0 && rule->ms == 0 && rule->jitter_ms == 0)
+    if ((takes & BOX_NEEDS_MS) != 0 && rule->ms == 0 && rule->jitter_ms == 0)
         return tide_error_set(err, TIDE_INVALID, "fault \"%s\" needs \"ms\"", name);
-    if ((takes & NEEDS_SPEED) != 0 && rule->bytes_per_s == 0)
+    if ((takes & BOX_NEEDS_SPEED) != 0 && rule->bytes_per_s == 0)
         return tide_error_set(err, TIDE_INVALID, "fault \"%s\" needs \"bytes_per_s\"", name);
     if (rule->ms == 0)
-        rule->ms = faults_known[rule->fault].ms;
+        rule->ms = rule->fault->ms;
     return TIDE_OK;
 }
 
@@ -299,7 +256,7 @@ tide_status box_faults_add(struct box_faults *faults, const json_t *value, uint3
     json_t *content = NULL;
     json_object_foreach((json_t *)value, field, content)
     {
-        const tide_status rc = read_field(&rule, field, content, err);
+        const tide_status rc = read_field(faults, &rule, field, content, err);
         if (rc != TIDE_OK)
             return rc;
     }
@@ -337,10 +294,9 @@ static json_t *rule_json(const struct rule *rule)
 {
     char method[NAME_BYTES_MAX + 2];
     (void)snprintf(method, sizeof method, "%s%s", rule->method, rule->prefix ? "*" : "");
-    json_t *object =
-        json_pack("{s:I, s:s, s:s, s:f, s:I, s:I}", "rule", (json_int_t)rule->number, "fault",
-                  faults_known[rule->fault].name, "method", method, "rate", rule->rate, "seen",
-                  (json_int_t)rule->seen, "struck", (json_int_t)rule->struck);
+    json_t *object = json_pack("{s:I, s:s, s:s, s:f, s:I, s:I}", "rule", (json_int_t)rule->number,
+                               "fault", rule->fault->name, "method", method, "rate", rule->rate,
+                               "seen", (json_int_t)rule->seen, "struck", (json_int_t)rule->struck);
     TIDE_ASSERT(object != NULL);
     if (rule->user[0] != '\0')
         json_object_set_new(object, "user", json_string(rule->user));
@@ -376,38 +332,41 @@ static bool is_batch(const struct box_call *call)
     return strcmp(call->method->name, "batch") == 0;
 }
 
-static bool is_for_batch(box_fault fault)
+static bool method_fits(const struct rule *rule, const struct box_call *call)
 {
-    return fault >= BOX_FAULT_BATCH_MISSING && fault <= BOX_FAULT_BATCH_REORDER;
+    const char *name = call->method->name;
+    const bool of_batch = (rule->fault->means & BOX_OF_BATCH) != 0;
+    if (is_batch(call)) {
+        if (!of_batch && (rule->prefix || strcmp(rule->method, name) != 0))
+            return false;
+    } else if (of_batch) {
+        return false;
+    }
+    return rule->prefix ? strncmp(name, rule->method, strlen(rule->method)) == 0
+                        : strcmp(name, rule->method) == 0;
+}
+
+static bool item_fits(const struct rule *rule, const struct box_call *call)
+{
+    const bool by_item = (rule->fault->means & BOX_BY_ITEM) != 0;
+    const bool hides = (rule->fault->means & BOX_HIDES_ITEM) != 0;
+    if (by_item && call->args_count == 0)
+        return hides; /* a listing: its entries are judged one by one */
+    return rule->id[0] == '\0' ||
+           (call->args_count > 0 && tide_text_equal(call->args[0], tide_text_of(rule->id)));
 }
 
 static bool rule_means(const struct rule *rule, const struct box_call *call)
 {
-    const char *name = call->method->name;
-    if (strncmp(name, "cloud.", 6) == 0) /* else a rule could bar the way to its own removal */
+    /* A rule on the control page could prevent its own removal. */
+    if (call->service != NULL && call->service->exempt)
         return false;
-    if (is_batch(call)) {
-        if (!is_for_batch(rule->fault) && (rule->prefix || strcmp(rule->method, name) != 0))
-            return false;
-    } else if (is_for_batch(rule->fault)) {
-        return false;
-    }
-    if (rule->prefix ? strncmp(name, rule->method, strlen(rule->method)) != 0
-                     : strcmp(name, rule->method) != 0)
-        return false;
-    if (rule->fault == BOX_FAULT_HISTORY_EXPIRED && strcmp(name, "gmail.users.history.list") != 0)
-        return false;
-    if (rule->fault == BOX_FAULT_POISON && call->args_count == 0)
+    if (!method_fits(rule, call))
         return false;
     if (rule->user[0] != '\0' &&
         (call->user == NULL || strcasecmp(rule->user, call->user->email) != 0))
         return false;
-    if (!box_fault_can_lie(rule->fault, call))
-        return false;
-    if (rule->fault == BOX_FAULT_HIDDEN && call->args_count == 0)
-        return true; /* a list: its entries are looked at one by one */
-    return rule->id[0] == '\0' ||
-           (call->args_count > 0 && tide_text_equal(call->args[0], tide_text_of(rule->id)));
+    return (rule->fault->fits == NULL || rule->fault->fits(call)) && item_fits(rule, call);
 }
 
 /* The same message always gets the same number. */
@@ -417,9 +376,9 @@ static uint64_t id_chance(const struct rule *rule, tide_text id)
     return tide_rng_next(&rng) >> 32;
 }
 
-static bool rule_hides(const void *arg, tide_text id)
+static bool strikes_item(const struct box_strike *strike, tide_text id)
 {
-    const struct rule *rule = arg;
+    const struct rule *rule = strike->rule;
     return (rule->id[0] == '\0' || tide_text_equal(id, tide_text_of(rule->id))) &&
            id_chance(rule, id) < rule->chance;
 }
@@ -427,8 +386,7 @@ static bool rule_hides(const void *arg, tide_text id)
 /* A number below the rule's chance strikes. */
 static uint64_t draw(struct rule *rule, const struct box_call *call)
 {
-    const bool by_id = rule->fault == BOX_FAULT_POISON || rule->fault == BOX_FAULT_HIDDEN;
-    if (!by_id)
+    if ((rule->fault->means & BOX_BY_ITEM) == 0)
         return tide_rng_next(&rule->rng) >> 32;
     return call->args_count == 0 ? 0 : id_chance(rule, call->args[0]);
 }
@@ -452,9 +410,9 @@ static bool rule_strikes(struct rule *rule, const struct box_call *call)
     return true;
 }
 
-static void go_along(struct rule *rule, struct box_plan *plan)
+static void add(struct rule *rule, struct box_plan *plan)
 {
-    if (rule->fault == BOX_FAULT_LATENCY) {
+    if (rule->bytes_per_s == 0) {
         plan->delay_ms += rule->ms + (uint32_t)tide_rng_below(&rule->rng, rule->jitter_ms);
         return;
     }
@@ -471,6 +429,33 @@ static void tell_retry(const struct rule *rule, struct box_answer *answer)
     box_answer_header(answer, "Retry-After", seconds);
 }
 
+static void act(struct rule *rule, struct box_call *call)
+{
+    const struct box_strike strike = {.fault = rule->fault,
+                                      .ms = rule->ms,
+                                      .rng = &rule->rng,
+                                      .strikes_item = strikes_item,
+                                      .rule = rule};
+    if (rule->fault->act != NULL)
+        rule->fault->act(call, &strike);
+    else
+        box_fail_with(call, &rule->fault->problem);
+}
+
+/* Whether the rule's answer takes the place of the handler's. */
+static bool answers(struct rule *rule, struct box_call *call)
+{
+    const bool hides = (rule->fault->means & BOX_HIDES_ITEM) != 0 && call->args_count > 0;
+    if (hides)
+        box_fail_missing(call);
+    else if (rule->fault->when == BOX_ANSWERS)
+        act(rule, call);
+    else
+        return false;
+    tell_retry(rule, call->answer);
+    return true;
+}
+
 bool box_faults_before(struct box_faults *faults, struct box_call *call)
 {
     if (faults->rules_count == 0)
@@ -481,20 +466,16 @@ bool box_faults_before(struct box_faults *faults, struct box_call *call)
     bool ended = false;
     for (size_t i = 0; i < faults->rules_count; i++) {
         struct rule *rule = &faults->rules[i];
-        const bool adds = rule->fault == BOX_FAULT_LATENCY || rule->fault == BOX_FAULT_SLOW;
-        if (rule->fault >= BOX_FAULT_ASKED || (won && !adds) || !rule_strikes(rule, call))
+        const bool adds = rule->fault->when == BOX_ADDS;
+        if (rule->fault->when == BOX_ASKED || (won && !adds) || !rule_strikes(rule, call))
             continue;
         if (adds) {
-            go_along(rule, &call->answer->plan);
+            add(rule, &call->answer->plan);
             continue;
         }
         won = true;
-        const bool denied = rule->fault == BOX_FAULT_HIDDEN && call->args_count > 0;
-        if (denied || rule->fault < BOX_FAULT_RESET_AFTER) {
-            box_fault_answer(call, denied ? BOX_FAULT_404 : rule->fault, rule->ms);
-            tell_retry(rule, call->answer);
-            ended = true;
-        } else {
+        ended = answers(rule, call);
+        if (!ended) {
             faults->drawn[layer].call = call;
             faults->drawn[layer].rule = i;
         }
@@ -507,19 +488,15 @@ void box_faults_after(struct box_faults *faults, struct box_call *call)
     const size_t layer = is_batch(call) ? 1 : 0;
     if (faults->drawn[layer].call != call)
         return;
-    struct rule *rule = &faults->rules[faults->drawn[layer].rule];
     faults->drawn[layer].call = NULL;
-    if (rule->fault >= BOX_FAULT_LIST_EMPTY)
-        box_fault_lie(call, rule->fault, &rule->rng, rule_hides, rule);
-    else
-        box_fault_spoil(call, rule->fault, rule->ms, &rule->rng);
+    act(&faults->rules[faults->drawn[layer].rule], call);
 }
 
 bool box_faults_strikes(struct box_faults *faults, const struct box_call *call, const char *fault)
 {
     for (size_t i = 0; i < faults->rules_count; i++) {
         struct rule *rule = &faults->rules[i];
-        if (strcmp(faults_known[rule->fault].name, fault) == 0 && rule_strikes(rule, call))
+        if (strcmp(rule->fault->name, fault) == 0 && rule_strikes(rule, call))
             return true;
     }
     return false;

@@ -1,4 +1,4 @@
-/* faults.h - what goes wrong on request, all of it from the seed.
+/* faults.h - failures that rules ask for, drawn from the seed.
  *
  * A rule names methods (a name or a prefix ending in '*'), optionally a user
  * and a message id, how often it strikes (rate 0..1, or the next `count`
@@ -10,21 +10,14 @@
  *   {"method":"*","count":3,"fault":"reset-after"}
  *   {"method":"gmail.users.messages.get","id":"18c...","fault":"poison"}
  *
- * "poison" draws by message id instead of by call: the same messages fail for ever.
+ * "poison" draws by item id instead of by call: the same messages always fail.
  * "batch" is a method here: a fault on it concerns the request as a whole, "*" does
  * not mean it (its parts are meant); a fault of the wire on a part cuts the whole answer.
  * "ms" of "429-time" is how far the told time lies ahead; "retry_after" (seconds) adds a
  * Retry-After header to "403-rate" "403-user-rate" "403-daily" "429" "500" "502" "503" "504".
- * "hidden" draws by message id as well: those messages are denied everywhere.
  *
- * Faults: "401" "403" (no permission) "403-rate" "403-user-rate" "403-daily" "404" "429"
- * "429-time" "500" "502" "503" "504"; "latency" (ms, jitter_ms); "stall-start" "stall-head"
- * "stall-body" (ms); "slow" (bytes_per_s); "reset-before" "reset-after"; "truncate";
- * "garbage"; "html"; "batch-missing" "batch-extra" "batch-reorder"; "page-loop"
- * "page-restart"; "history-expired"; "poison" (500 for ever); "list-shift"; "push-duplicate"
- * "push-loss"; lies: "list-empty" "list-short" "raw-half" "raw-empty" "history-garbled"
- * "history-ahead" "id-garbled" "hidden";
- * chat: "billing" "overloaded" "bad-json" "length" "no-usage" "invalid-arguments".
+ * The faults that any service can meet are in faults_known.c; a service brings its own
+ * (struct box_service, `faults`), and only its calls meet those.
  *
  * Invariants:
  *   F1  same seed, same rules, same calls: same faults.
@@ -35,7 +28,56 @@
 
 #include "cloudbox/gate/service.h"
 
-struct box_faults *box_faults_new(uint64_t seed);
+typedef enum box_fault_when {
+    BOX_ANSWERS, /* instead of the handler (F2): `act`, or `problem` */
+    BOX_SPOILS,  /* after the handler: `act` changes the answer or its plan */
+    BOX_ADDS,    /* latency and trickle: in addition to any other */
+    BOX_ASKED,   /* a handler asks with box_faults_strikes() */
+} box_fault_when;
+
+/* What numbers its rules take. */
+enum {
+    BOX_TAKES_MS = 1,
+    BOX_NEEDS_MS = 2,
+    BOX_TAKES_JITTER = 4,
+    BOX_NEEDS_SPEED = 8,
+    BOX_TAKES_RETRY = 16,
+};
+
+/* What it means. */
+enum {
+    BOX_BY_ITEM = 1,    /* drawn by the id in the path, not by call */
+    BOX_HIDES_ITEM = 2, /* an item is answered with 404, listings are spoiled */
+    BOX_OF_BATCH = 4,   /* concerns batches as a whole */
+};
+
+/* A rule that struck, for `act`. */
+struct box_strike {
+    const struct box_fault *fault;
+    uint32_t ms;   /* of the rule */
+    tide_rng *rng; /* of the rule */
+    /* Whether a rule that draws by item strikes the item. */
+    bool (*strikes_item)(const struct box_strike *strike, tide_text id);
+    const void *rule;
+};
+
+struct box_fault {
+    const char *name; /* "503" */
+    box_fault_when when;
+    uint32_t takes;
+    uint32_t ms; /* when a rule gives none */
+    uint32_t means;
+    struct box_problem problem;
+    bool (*fits)(const struct box_call *call); /* NULL: any call */
+    void (*act)(struct box_call *call, const struct box_strike *strike);
+};
+
+/* faults_known.c */
+extern const struct box_fault box_faults_known[];
+extern const size_t box_faults_known_count;
+
+/* `services`: whose faults are known beside the gate's; NULL: none. */
+struct box_faults *box_faults_new(uint64_t seed, const struct box_service *const *services);
 void box_faults_free(struct box_faults *faults);
 
 /* One rule from its JSON; err names the field.  `id_out` numbers it. */

@@ -1,13 +1,12 @@
-/* gate.c - what every call goes through, whatever service it belongs to:
+/* gate.c - the path of every call, whatever service it belongs to:
  * route, authenticate, check scope and user, take a slot in flight, charge,
  * draw a fault, run the handler, spoil the answer if a fault says so, record.
  *
- * The order matters.  A call that nobody is signed in for is charged to nobody.
- * A slot is taken before the charge, since a call that finds no slot costs no
- * units.  Faults come behind the charge: a failed call has its price (the
- * strict reading of what Google does). */
+ * The order matters.  A call that is not signed in is charged to no user.  A slot is
+ * taken before the charge, since a call that finds no slot costs no units.  Faults come
+ * after the charge: a failed call has its price (the strict reading of what Google does). */
 #include "base/check.h"
-#include "cloudbox/google/fields.h"
+#include "base/hash.h"
 #include "cloudbox/gate/inside.h"
 
 #include <ctype.h>
@@ -27,7 +26,7 @@ static bool pattern_next(const char **pattern, tide_text *segment_out)
     return true;
 }
 
-/* The path from its segment `at` on, as it stands. */
+/* The path from its segment `at` on, not decoded. */
 static tide_text rest_of_path(tide_text path, size_t at)
 {
     tide_text rest = {path.data + 1, path.bytes - 1};
@@ -40,8 +39,8 @@ static tide_text rest_of_path(tide_text path, size_t at)
     return rest;
 }
 
-/* "{id}:verb" and the like are not among the APIs we know: a braced segment is
- * one argument, anything else is literal. */
+/* A segment in braces is one argument, anything else is literal ("{id}:verb" is in none
+ * of the APIs). */
 static bool pattern_matches(const char *pattern, struct box_call *call, tide_text *user_out)
 {
     const struct box_target *target = &call->target;
@@ -78,13 +77,14 @@ typedef enum route { ROUTE_FOUND, ROUTE_NO_PATH, ROUTE_NO_VERB } route;
 static route find_method(struct box_call *call, tide_text *user_out)
 {
     route found = ROUTE_NO_PATH;
-    for (const struct box_service *const *service = call->cloud->options.services; *service != NULL;
-         service++) {
-        for (size_t i = 0; i < (*service)->methods_count; i++) {
-            const struct box_method *method = &(*service)->methods[i];
+    const struct box_service *service = NULL;
+    for (each_service(call->cloud, s, service)) {
+        for (size_t i = 0; i < service->methods_count; i++) {
+            const struct box_method *method = &service->methods[i];
             if (!pattern_matches(method->path, call, user_out))
                 continue;
             if (method->verb == call->request->verb) {
+                call->service = service;
                 call->method = method;
                 return ROUTE_FOUND;
             }
@@ -94,7 +94,7 @@ static route find_method(struct box_call *call, tide_text *user_out)
     return found;
 }
 
-/* ---- who is asking ---- */
+/* ---- who calls ---- */
 
 static tide_text bearer_of(const struct box_call *call)
 {
@@ -109,9 +109,21 @@ static bool same_address(const char *email, tide_text text)
     return strlen(email) == text.bytes && strncasecmp(email, text.data, text.bytes) == 0;
 }
 
-/* false: the answer says why not. */
-static bool admit(struct box_call *call, tide_text user, struct box_principal *principal)
+/* A refused token is normal once; using it again two seconds later is a violation.  On a
+ * clock that runs faster, requests on their way take longer. */
+static void note_dead_token(box_cloud *cloud, tide_text token)
 {
+    enum { GRACE_MS = 2000 };
+    const uint32_t speed =
+        cloud->clock.speed_permille < 1000 ? 1 : cloud->clock.speed_permille / 1000;
+    box_referee_dead_token(cloud->referee, tide_hash_key(token), cloud->now_ms,
+                           (uint64_t)GRACE_MS * speed);
+}
+
+/* false: the answer says why not. */
+static bool admit(struct box_call *call, tide_text user)
+{
+    struct box_principal principal = {0};
     if (call->method->scopes == 0)
         return true;
     const tide_text token = bearer_of(call);
@@ -119,13 +131,14 @@ static bool admit(struct box_call *call, tide_text user, struct box_principal *p
         box_fail(call, 401, "global", "required", "UNAUTHENTICATED", "Login Required.");
         return false;
     }
-    if (!box_auth_check(call->cloud->auth, token, call->now_ms, principal)) {
+    if (!box_cloud_identify(call->cloud, token, &principal)) {
         box_fail(call, 401, "global", "authError", "UNAUTHENTICATED", "Invalid Credentials");
-        box_referee_dead_token(call->cloud->referee, token);
+        note_dead_token(call->cloud, token);
         return false;
     }
-    call->user = principal->user;
-    call->scopes = principal->scopes;
+    call->user = principal.user;
+    call->scopes = principal.scopes;
+    call->project = principal.project;
     if ((call->scopes & call->method->scopes) == 0) {
         box_fail(call, 403, "global", "insufficientPermissions", "PERMISSION_DENIED",
                  "Request had insufficient authentication scopes.");
@@ -140,31 +153,38 @@ static bool admit(struct box_call *call, tide_text user, struct box_principal *p
     return true;
 }
 
-/* ---- price and place ---- */
+static void user_now(struct box_call *call)
+{
+    const struct box_service *service = NULL;
+    for (each_service(call->cloud, i, service)) {
+        if (service->user_now != NULL)
+            service->user_now(call->user, call->now_ms);
+    }
+}
 
-/* Takes a slot and pays; on refusal neither is kept. */
-static box_refusal charge(struct box_call *call, uint32_t project)
+/* ---- price and slot ---- */
+
+/* Takes a slot and pays; on refusal neither is kept.  NULL: allowed. */
+static const struct box_limit *charge(struct box_call *call)
 {
     struct box_quota *quota = call->cloud->quota;
-    const bool in_flight = call->method->meter == BOX_METER_GMAIL && call->user != NULL;
-    if (in_flight && !box_quota_enter(quota, call->user)) {
-        box_quota_refuse(call, BOX_OVER_CONCURRENCY, 0);
-        return BOX_OVER_CONCURRENCY;
-    }
+    const struct box_limit *over = NULL;
     uint64_t retry_at_ms = 0;
-    const box_refusal refusal = box_quota_charge(quota, call, project, &retry_at_ms);
-    if (refusal != BOX_ALLOWED) {
-        if (in_flight)
+    const bool entered = box_quota_enter(quota, call, &over);
+    if (over == NULL)
+        over = box_quota_charge(quota, call, &retry_at_ms);
+    if (over != NULL) {
+        if (entered)
             box_quota_leave(quota, call->user->number, 1);
-        box_quota_refuse(call, refusal, retry_at_ms);
-        return refusal;
+        call->service->refuse(call, over, retry_at_ms);
+        return over;
     }
-    if (in_flight) {
+    if (entered) {
         call->answer->ticket = (struct box_ticket){call->user->number, 1};
-        box_referee_in_flight(call->cloud->referee, call->user,
+        box_referee_in_flight(call->cloud->referee, call->user->number,
                               box_quota_in_flight(quota, call->user->number));
     }
-    return BOX_ALLOWED;
+    return NULL;
 }
 
 static void add_latency(struct box_call *call)
@@ -178,43 +198,77 @@ static void add_latency(struct box_call *call)
             (uint32_t)tide_rng_below(&call->cloud->rng, options->jitter_ms);
 }
 
+/* ---- the record ---- */
+
+static void record(const struct box_call *call, const struct box_limit *over, uint32_t units)
+{
+    struct box_entry entry = {
+        .now_ms = call->now_ms,
+        .user = call->user == NULL ? 0 : call->user->number,
+        .method = call->method->name,
+        .status = call->answer->status,
+        .units = units,
+        .units_limited = box_quota_counts_units(call),
+        .refusal = over == NULL ? NULL : over->name,
+        .bytes_in =
+            call->request->sink == NULL ? call->request->body.bytes : call->request->sink->bytes,
+        .bytes_out = box_answer_bytes(call->answer),
+    };
+    if (call->service->subject != NULL) {
+        entry.subjects = call->service->subjects;
+        entry.subject = call->service->subject(call, &entry.subject_name);
+    }
+    box_referee_call(call->cloud->referee, &entry);
+}
+
 /* ---- the gate ---- */
 
-/* A selection that is none is refused before the handler, which would have done its
- * work by the time it answers (B2).  false: answered with 400. */
-static bool fields_fit(struct box_call *call)
+/* A method that takes its body through a sink, called with a whole one. */
+static void handle_whole(struct box_call *call, struct box_sink *sink)
 {
-    const tide_text fields = box_call_param(call, "fields");
-    if (fields.bytes == 0 || box_fields_valid(fields, call->scratch))
-        return true;
-    box_fail(call, 400, "global", "invalidParameter", "INVALID_ARGUMENT",
-             "Invalid field selection %.*s", (int)(fields.bytes > 200 ? 200 : fields.bytes),
-             fields.data);
-    return false;
+    const struct box_request *whole = call->request;
+    struct box_request request = *whole;
+    request.sink = sink;
+    if (box_sink_write(sink, whole->body)) {
+        call->request = &request;
+        call->method->handle(call);
+        call->request = whole;
+    } else {
+        box_fail(call, 413, "global", "uploadTooLarge", "INVALID_ARGUMENT",
+                 "The body is too large.");
+    }
+    box_sink_done(sink);
+}
+
+static void handle(struct box_call *call)
+{
+    struct box_sink sink = {0};
+    if (!box_call_accept(call))
+        return;
+    if (call->request->sink == NULL && call->service->sink != NULL &&
+        call->service->sink(call, &sink))
+        handle_whole(call, &sink);
+    else
+        call->method->handle(call);
 }
 
 static void serve_method(struct box_call *call, tide_text user)
 {
-    struct box_principal principal = {0};
-    if (!admit(call, user, &principal)) {
-        box_referee_call(call->cloud->referee, call, BOX_ALLOWED, 0);
+    if (!admit(call, user)) {
+        record(call, NULL, 0);
         return;
     }
-    if (call->user != NULL) {
-        box_mailbox_clock(call->user->mailbox, call->now_ms);
-        box_mailbox_history_expire(call->user->mailbox, call->now_ms);
-    }
-    const box_refusal refusal = charge(call, principal.project);
-    if (refusal == BOX_ALLOWED) {
+    if (call->user != NULL)
+        user_now(call);
+    const struct box_limit *over = charge(call);
+    if (over == NULL) {
         add_latency(call);
         if (!box_faults_before(call->cloud->faults, call)) {
-            if (fields_fit(call))
-                call->method->handle(call);
+            handle(call);
             box_faults_after(call->cloud->faults, call);
         }
     }
-    box_referee_call(call->cloud->referee, call, refusal,
-                     box_quota_units(call->cloud->quota, call->method));
+    record(call, over, box_quota_units(call->cloud->quota, call->method));
 }
 
 /* A call that no method takes. */
@@ -230,16 +284,9 @@ void box_gate_call(box_cloud *cloud, const struct box_request *request, uint32_t
 {
     tide_arena_reset(&cloud->scratch);
     struct box_call call;
-    call.cloud = cloud;
-    call.request = request;
-    call.method = NULL;
-    call.args_count = 0;
-    call.user = NULL;
-    call.scopes = 0;
+    box_call_init(&call, cloud, request, answer);
     call.part = part;
-    call.now_ms = cloud->now_ms;
     call.scratch = &cloud->scratch;
-    call.answer = answer;
 
     if (!box_target_parse(request->target, call.scratch, &call.target)) {
         call.target.params_count = 0;
@@ -258,4 +305,16 @@ void box_gate_call(box_cloud *cloud, const struct box_request *request, uint32_t
         serve_stray(&call, 404, "The requested URL was not found on this server.");
         break;
     }
+}
+
+bool box_cloud_sink(box_cloud *cloud, const struct box_request *request, struct box_sink *sink_out)
+{
+    tide_text user = TIDE_TEXT_NONE;
+    struct box_call call;
+    tide_arena_reset(&cloud->scratch);
+    box_call_init(&call, cloud, request, NULL);
+    call.scratch = &cloud->scratch;
+    return box_target_parse(request->target, call.scratch, &call.target) &&
+           find_method(&call, &user) == ROUTE_FOUND && call.service->sink != NULL &&
+           call.service->sink(&call, sink_out);
 }

@@ -37,6 +37,19 @@ tide_text box_request_header(const struct box_request *request, const char *name
     return TIDE_TEXT_NONE;
 }
 
+bool box_sink_write(struct box_sink *sink, tide_text piece)
+{
+    sink->bytes += piece.bytes;
+    return sink->write(sink->arg, piece);
+}
+
+void box_sink_done(struct box_sink *sink)
+{
+    if (sink->done != NULL)
+        sink->done(sink->arg);
+    *sink = (struct box_sink){0};
+}
+
 /* ---- answers ---- */
 
 void box_answer_init(struct box_answer *answer)
@@ -45,12 +58,21 @@ void box_answer_init(struct box_answer *answer)
     answer->type[0] = '\0';
     answer->headers_count = 0;
     tide_buf_init(&answer->body, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
+    answer->source = (struct box_source){0};
     answer->plan = (struct box_plan){0};
     answer->ticket = (struct box_ticket){0};
 }
 
+static void source_done(struct box_answer *answer)
+{
+    if (answer->source.done != NULL)
+        answer->source.done(answer->source.arg);
+    answer->source = (struct box_source){0};
+}
+
 void box_answer_done(struct box_answer *answer)
 {
+    source_done(answer);
     tide_buf_done(&answer->body);
 }
 
@@ -59,7 +81,21 @@ void box_answer_clear(struct box_answer *answer)
     answer->status = 200;
     answer->type[0] = '\0';
     answer->headers_count = 0;
+    source_done(answer);
     tide_buf_clear(&answer->body);
+}
+
+void box_answer_source(struct box_answer *answer, const struct box_source *source)
+{
+    source_done(answer);
+    tide_buf_clear(&answer->body);
+    if (source != NULL)
+        answer->source = *source;
+}
+
+uint64_t box_answer_bytes(const struct box_answer *answer)
+{
+    return answer->source.read != NULL ? answer->source.bytes : answer->body.bytes;
 }
 
 void box_answer_header(struct box_answer *answer, const char *name, const char *value)
@@ -135,6 +171,7 @@ void box_answer_json(struct box_answer *answer, int status, json_t *value, bool 
     TIDE_ASSERT(value != NULL);
     answer->status = status;
     (void)snprintf(answer->type, sizeof answer->type, "application/json; charset=UTF-8");
+    source_done(answer);
     tide_buf_clear(&answer->body);
     const size_t flags =
         (pretty ? JSON_INDENT(2) : JSON_COMPACT) | JSON_ENCODE_ANY | BOX_JSON_REALS;

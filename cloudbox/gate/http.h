@@ -5,7 +5,7 @@
  * the other, so both talk to the very same provider.
  *
  * Running out of memory ends the program: an emulator that cannot answer is of
- * no use, and every size that comes from outside has a ceiling below.
+ * no use, and every size that a client can choose has a limit below.
  *
  * Invariants:
  *   H1  a request is borrowed and never changed while it is served.
@@ -22,8 +22,8 @@
 #include <jansson.h>
 
 enum {
-    BOX_BODY_BYTES_MAX = 160 << 20,   /* of a request: an import may carry 150 MB */
-    BOX_ANSWER_BYTES_MAX = 512 << 20, /* of an answer, a batch of large ones */
+    BOX_BODY_BYTES_MAX = 160 << 20,   /* of a request without a sink: an import has up to 150 MB */
+    BOX_ANSWER_BYTES_MAX = 512 << 20, /* of an answer without a source: a batch of large ones */
     BOX_TARGET_BYTES_MAX = 64 << 10,  /* path and query */
     BOX_HEADERS_MAX = 64,
     BOX_PARAMS_MAX = 256,  /* of one query string */
@@ -50,13 +50,25 @@ struct box_header {
     tide_text value;
 };
 
+/* Takes a request body piece by piece (service.h, `sink`), so that a body may be larger
+ * than memory.  What it gathers changes nothing until the handler runs (H1, B2). */
+struct box_sink {
+    bool (*write)(void *arg, tide_text piece); /* false: too large; the answer is a 413 */
+    void (*done)(void *arg);
+    void *arg;
+    uint64_t bytes; /* taken so far; counted by box_sink_write() */
+};
+bool box_sink_write(struct box_sink *sink, tide_text piece);
+void box_sink_done(struct box_sink *sink); /* one that was never opened is fine */
+
 struct box_request {
     box_verb verb;
     tide_text target; /* raw, as on the request line: path, '?', query */
     const struct box_header *headers;
     size_t headers_count;
     tide_text body;
-    tide_text origin; /* "http://127.0.0.1:4443", for links in answers */
+    const struct box_sink *sink; /* took the body instead; NULL: `body` is whole */
+    tide_text origin;            /* "http://127.0.0.1:4443", for links in answers */
 };
 
 /* The first header with that name, case aside; {NULL, 0} when there is none. */
@@ -81,10 +93,19 @@ struct box_plan {
     uint32_t bytes_per_s; /* a trickle; 0: as fast as it goes */
 };
 
-/* What a call in flight holds until box_cloud_finished(): see cloudbox/record/referee.h. */
+/* What a call in flight holds until box_cloud_finished(). */
 struct box_ticket {
     uint32_t user;  /* 1-based; 0: none */
     uint32_t slots; /* calls, each part of a batch being one */
+};
+
+/* Gives an answer body piece by piece, any piece at any time, so that a body may be
+ * larger than memory: a function of `arg` and the offset alone. */
+struct box_source {
+    uint64_t bytes; /* of the body */
+    void (*read)(void *arg, uint64_t at, char *out, size_t count);
+    void (*done)(void *arg); /* NULL: nothing to free */
+    void *arg;
 };
 
 struct box_answer {
@@ -96,6 +117,7 @@ struct box_answer {
     } headers[BOX_ANSWER_HEADERS_MAX];
     size_t headers_count;
     tide_buf body;
+    struct box_source source; /* instead of `body`, unless .read is NULL */
     struct box_plan plan;
     struct box_ticket ticket;
 };
@@ -105,8 +127,12 @@ void box_answer_done(struct box_answer *answer);
 /* Back to an empty 200, keeping plan and ticket. */
 void box_answer_clear(struct box_answer *answer);
 void box_answer_header(struct box_answer *answer, const char *name, const char *value);
+/* The body comes from `source`, whose done() is called once, at the latest by
+ * box_answer_done().  NULL: back to an empty buffer. */
+void box_answer_source(struct box_answer *answer, const struct box_source *source);
+uint64_t box_answer_bytes(const struct box_answer *answer); /* of the body */
 
-/* ---- writing; a failed append asserts, since the ceilings are checked before ---- */
+/* ---- writing; a failed append asserts, since the limits are checked before ---- */
 
 void box_add(tide_buf *out, const void *bytes, size_t count);
 void box_add_cstr(tide_buf *out, const char *text);

@@ -1,6 +1,6 @@
 #include "cloudbox/generate/generate.h"
 #include "cloudbox/generate/plan.h"
-#include "cloudbox/mailbox/mailbox.h"
+#include "cloudbox/generate/labels.h"
 #include "base/check.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 /* The draft named by args[0], or BOX_SLOT_NONE after a 404. */
 static uint32_t draft_arg(struct box_call *call)
 {
-    const uint32_t draft = box_mailbox_draft_find(call->user->mailbox, call->args[0]);
+    const uint32_t draft = box_mailbox_draft_find(box_user_mailbox(call->user), call->args[0]);
     if (draft == BOX_SLOT_NONE)
         box_fail_missing(call);
     return draft;
@@ -21,7 +21,7 @@ void box_gmail_drafts_get(struct box_call *call)
     const uint32_t draft = draft_arg(call);
     if (draft == BOX_SLOT_NONE)
         return;
-    const struct box_draft *at = box_mailbox_draft_at(call->user->mailbox, draft);
+    const struct box_draft *at = box_mailbox_draft_at(box_user_mailbox(call->user), draft);
     char id[BOX_ID_TEXT_BYTES];
     snprintf(id, sizeof id, "r%" PRIu64, at->id);
     box_call_reply(call, json_pack("{s:s, s:o}", "id", id, "message",
@@ -34,6 +34,6 @@ void box_gmail_drafts_delete(struct box_call *call)
     const uint32_t draft = draft_arg(call);
     if (draft == BOX_SLOT_NONE)
         return;
-    box_mailbox_draft_remove(call->user->mailbox, draft);
+    box_mailbox_draft_remove(box_user_mailbox(call->user), draft);
     box_call_reply_empty(call);
 }

@@ -2,8 +2,8 @@
 
 #include "base/check.h"
 #include "cloudbox/mailbox/mime.h"
+#include "cloudbox/google/style.h"
 #include "cloudbox/push/push.h"
-#include "cloudbox/record/referee.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,10 +51,9 @@ static const struct box_method methods[] = {
     METHOD("history.list", BOX_GET, AT "/history", LOOK, 2, 2, box_gmail_history_list),
 
     METHOD("messages.list", BOX_GET, AT "/messages", LOOK, 5, 5, box_gmail_messages_list),
-    METHOD("messages.insert", BOX_POST, AT "/messages", INSERT, 25, 25, box_gmail_messages_insert),
-    METHOD("messages.import", BOX_POST, AT "/messages/import", INSERT, 25, 25,
-           box_gmail_messages_import),
-    METHOD("messages.send", BOX_POST, AT "/messages/send", SEND, 100, 100, box_gmail_messages_send),
+    METHOD("messages.insert", BOX_POST, AT "/messages", INSERT, 25, 25, box_gmail_post),
+    METHOD("messages.import", BOX_POST, AT "/messages/import", INSERT, 25, 25, box_gmail_post),
+    METHOD("messages.send", BOX_POST, AT "/messages/send", SEND, 100, 100, box_gmail_post),
     METHOD("messages.batchModify", BOX_POST, AT "/messages/batchModify", MODIFY, 50, 50,
            box_gmail_messages_batch_modify),
     METHOD("messages.batchDelete", BOX_POST, AT "/messages/batchDelete", MAIL, 50, 50,
@@ -83,10 +82,10 @@ static const struct box_method methods[] = {
            box_gmail_threads_untrash),
 
     METHOD("drafts.list", BOX_GET, AT "/drafts", DRAFT_READ, 5, 5, box_gmail_drafts_list),
-    METHOD("drafts.create", BOX_POST, AT "/drafts", DRAFT, 10, 10, box_gmail_drafts_create),
-    METHOD("drafts.send", BOX_POST, AT "/drafts/send", DRAFT, 100, 100, box_gmail_drafts_send),
+    METHOD("drafts.create", BOX_POST, AT "/drafts", DRAFT, 10, 10, box_gmail_post),
+    METHOD("drafts.send", BOX_POST, AT "/drafts/send", DRAFT, 100, 100, box_gmail_post),
     METHOD("drafts.get", BOX_GET, AT "/drafts/{id}", DRAFT_READ, 20, 5, box_gmail_drafts_get),
-    METHOD("drafts.update", BOX_PUT, AT "/drafts/{id}", DRAFT, 15, 15, box_gmail_drafts_update),
+    METHOD("drafts.update", BOX_PUT, AT "/drafts/{id}", DRAFT, 15, 15, box_gmail_post),
     METHOD("drafts.delete", BOX_DELETE, AT "/drafts/{id}", DRAFT, 10, 10, box_gmail_drafts_delete),
 
     METHOD("labels.list", BOX_GET, AT "/labels", LABEL_READ, 1, 1, box_gmail_labels_list),
@@ -96,33 +95,39 @@ static const struct box_method methods[] = {
     METHOD("labels.patch", BOX_PATCH, AT "/labels/{id}", LABEL, 5, 5, box_gmail_labels_patch),
     METHOD("labels.delete", BOX_DELETE, AT "/labels/{id}", LABEL, 5, 5, box_gmail_labels_delete),
 
-    UPLOAD("messages.insert", BOX_POST, "/messages", INSERT, 25, box_gmail_upload_insert),
-    UPLOAD("messages.import", BOX_POST, "/messages/import", INSERT, 25, box_gmail_upload_import),
-    UPLOAD("messages.send", BOX_POST, "/messages/send", SEND, 100, box_gmail_upload_send),
-    UPLOAD("drafts.create", BOX_POST, "/drafts", DRAFT, 10, box_gmail_upload_draft_create),
-    UPLOAD("drafts.send", BOX_POST, "/drafts/send", DRAFT, 100, box_gmail_upload_draft_send),
+    UPLOAD("messages.insert", BOX_POST, "/messages", INSERT, 25, box_gmail_upload),
+    UPLOAD("messages.import", BOX_POST, "/messages/import", INSERT, 25, box_gmail_upload),
+    UPLOAD("messages.send", BOX_POST, "/messages/send", SEND, 100, box_gmail_upload),
+    UPLOAD("drafts.create", BOX_POST, "/drafts", DRAFT, 10, box_gmail_upload),
+    UPLOAD("drafts.send", BOX_POST, "/drafts/send", DRAFT, 100, box_gmail_upload),
     CHUNK("messages.insert", "/messages", INSERT),
     CHUNK("messages.import", "/messages/import", INSERT),
     CHUNK("messages.send", "/messages/send", SEND),
     CHUNK("drafts.create", "/drafts", DRAFT),
     CHUNK("drafts.send", "/drafts/send", DRAFT),
-    UPLOAD("drafts.update", BOX_PUT, "/drafts/{id}", DRAFT, 15, box_gmail_upload_draft_update),
+    UPLOAD("drafts.update", BOX_PUT, "/drafts/{id}", DRAFT, 15, box_gmail_upload),
 };
-
-static const char *const batch_paths[] = {"/batch", "/batch/gmail/v1", NULL};
 
 const struct box_service box_gmail = {
     .name = "gmail",
     .methods = methods,
     .methods_count = sizeof methods / sizeof methods[0],
-    .batch_paths = batch_paths,
+    .style = &box_google_style,
+    .open = box_uploads_open,
+    .close = box_uploads_close,
+    .limits = box_gmail_limits,
+    .limits_count = BOX_GMAIL_LIMITS,
+    .refuse = box_gmail_refuse,
+    .faults = box_gmail_faults,
+    .faults_count = BOX_GMAIL_FAULTS,
+    .rate = &box_gmail_rate,
 };
 
 /* ---- getProfile ---- */
 
 void box_gmail_profile(struct box_call *call)
 {
-    const box_mailbox *mailbox = call->user->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(call->user);
     char history[BOX_ID_TEXT_BYTES];
     snprintf(history, sizeof history, "%" PRIu64, box_mailbox_history_id(mailbox));
     box_call_reply(call, json_pack("{s:s, s:I, s:I, s:s}", "emailAddress", call->user->email,
@@ -207,7 +212,7 @@ static void add_content(struct box_call *call, json_t *message, uint32_t slot, b
 {
     tide_buf scratch;
     tide_buf_init(&scratch, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
-    const tide_text raw = box_mailbox_raw(call->user->mailbox, slot, &scratch);
+    const tide_text raw = box_mailbox_raw(box_user_mailbox(call->user), slot, &scratch);
     if (format == BOX_FORMAT_METADATA) {
         tide_text names[BOX_PARAMS_MAX];
         const size_t count = wanted_headers(call, names);
@@ -223,12 +228,12 @@ static void add_content(struct box_call *call, json_t *message, uint32_t slot, b
     }
     tide_buf_done(&scratch);
     if (format != BOX_FORMAT_METADATA)
-        box_referee_fetched(box_cloud_referee(call->cloud), call->user, slot);
+        box_mail_fetched(call->user, slot);
 }
 
 json_t *box_gmail_message(struct box_call *call, uint32_t slot, box_format format)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     const struct box_message *at = box_mailbox_at(mailbox, slot);
     json_t *message = box_gmail_message_brief(mailbox, slot);
     /* A snippet is a piece of the body, so gmail.metadata does not show it; that
@@ -255,7 +260,7 @@ json_t *box_gmail_message(struct box_call *call, uint32_t slot, box_format forma
 
 uint32_t box_gmail_message_arg(struct box_call *call)
 {
-    const uint32_t slot = box_mailbox_find(call->user->mailbox, call->args[0]);
+    const uint32_t slot = box_mailbox_find(box_user_mailbox(call->user), call->args[0]);
     if (slot == BOX_SLOT_NONE)
         box_fail_missing(call);
     return slot;
@@ -298,7 +303,7 @@ bool box_gmail_list(struct box_call *call, const json_t *object, const char *nam
         return false;
     }
     if (json_array_size(list) > count_max) {
-        box_referee_violation(box_cloud_referee(call->cloud), call->user, "list-size");
+        box_call_violation(call, "list-size", TIDE_TEXT_NONE);
         box_fail_argument(call, "%s cannot exceed %zu", too_many, count_max);
         return false;
     }
@@ -318,7 +323,7 @@ static bool read_labels(struct box_call *call, const json_t *body, const char *n
         const json_t *id = json_array_get(list, i);
         uint32_t number = 0;
         const tide_text text = {json_string_value(id), json_string_length(id)};
-        if (!box_mailbox_label_by_id(call->user->mailbox, text, &number) ||
+        if (!box_mailbox_label_by_id(box_user_mailbox(call->user), text, &number) ||
             number == BOX_LABEL_SENT || number == BOX_LABEL_DRAFT || number == BOX_LABEL_CHAT) {
             box_fail_argument(call, "Invalid label: %.100s", text.data);
             return false;

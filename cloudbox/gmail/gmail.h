@@ -4,7 +4,7 @@
  * messages.c, threads.c, drafts.c and labels.c the
  * handlers; post.c everything that brings a message in (insert, import,
  * send, drafts); upload.c the ways its bytes can arrive; list.c and
- * history.c the listings.
+ * history.c the listings; limits.c what Gmail allows; lies.c its faults.
  *
  * Invariants:
  *   GM1  what format=raw gives out are the bytes that came in, all of them and
@@ -15,9 +15,13 @@
 #ifndef BOX_GMAIL_H
 #define BOX_GMAIL_H
 
-#include "cloudbox/mailbox/mailbox.h"
+#include "cloudbox/gate/faults.h"
 #include "cloudbox/gate/service.h"
 #include "cloudbox/gate/user.h"
+#include "cloudbox/google/scopes.h"
+#include "cloudbox/mailbox/mail.h"
+
+extern const struct box_service box_gmail;
 
 enum {
     BOX_SEND_BYTES_MAX = 36700160,    /* of a message sent or drafted */
@@ -44,7 +48,7 @@ typedef enum box_format {
 bool box_gmail_format(struct box_call *call, bool raw_allowed, box_format *format_out);
 /* Whether gmail.metadata binds this token: no bodies, no `q`. */
 bool box_gmail_metadata_bound(const struct box_call *call);
-/* A message as get answers it; the referee is told when a body leaves.  The
+/* A message as get answers it; a body that is given out is recorded.  The
  * caller owns it. */
 json_t *box_gmail_message(struct box_call *call, uint32_t slot, box_format format);
 /* {id, threadId, labelIds}: what every change answers with. */
@@ -100,6 +104,7 @@ struct box_post {
     bool date_header; /* internalDateSource=dateHeader */
 };
 
+box_post_kind box_post_kind_of(const struct box_call *call); /* by its method */
 /* The parameters of the call that starts a post.  false: answered 400. */
 bool box_post_begin(struct box_call *call, box_post_kind kind, struct box_post *post_out);
 /* Does it and answers. */
@@ -110,11 +115,19 @@ void box_post_too_large(struct box_call *call, box_post_kind kind);
 
 /* ---- resumable sessions (upload.c) ----
  *
- * Held by the cloud, not by --state: after a restart they are unknown (404) and
- * a client starts again, as it must be able to anyway. */
-struct box_uploads;
-struct box_uploads *box_uploads_new(void);
-void box_uploads_free(struct box_uploads *uploads); /* NULL is fine */
+ * The state of the service, which --state does not keep: after a restart sessions are
+ * unknown (404) and a client starts again, as it must be able to anyway. */
+void *box_uploads_open(box_cloud *cloud);
+void box_uploads_close(void *state);
+
+/* ---- limits and faults (limits.c, lies.c) ---- */
+
+enum { BOX_METER_GMAIL = 1 };
+enum { BOX_GMAIL_LIMITS = 3, BOX_GMAIL_FAULTS = 12 };
+extern const struct box_limit box_gmail_limits[BOX_GMAIL_LIMITS];
+extern const struct box_problem box_gmail_rate;
+void box_gmail_refuse(struct box_call *call, const struct box_limit *limit, uint64_t retry_at_ms);
+extern const struct box_fault box_gmail_faults[BOX_GMAIL_FAULTS];
 
 /* ---- handlers ---- */
 
@@ -128,9 +141,6 @@ box_handler box_gmail_messages_delete;
 box_handler box_gmail_messages_batch_modify;
 box_handler box_gmail_messages_batch_delete;
 box_handler box_gmail_attachments_get;
-box_handler box_gmail_messages_insert;
-box_handler box_gmail_messages_import;
-box_handler box_gmail_messages_send;
 
 box_handler box_gmail_threads_get;
 box_handler box_gmail_threads_modify;
@@ -140,9 +150,6 @@ box_handler box_gmail_threads_delete;
 
 box_handler box_gmail_drafts_get;
 box_handler box_gmail_drafts_delete;
-box_handler box_gmail_drafts_create;
-box_handler box_gmail_drafts_update;
-box_handler box_gmail_drafts_send;
 
 box_handler box_gmail_labels_list;
 box_handler box_gmail_labels_create;
@@ -151,12 +158,9 @@ box_handler box_gmail_labels_update;
 box_handler box_gmail_labels_patch;
 box_handler box_gmail_labels_delete;
 
-box_handler box_gmail_upload_insert;
-box_handler box_gmail_upload_import;
-box_handler box_gmail_upload_send;
-box_handler box_gmail_upload_draft_create;
-box_handler box_gmail_upload_draft_update;
-box_handler box_gmail_upload_draft_send;
+/* The methods of box_post_kind, with the message in JSON and as an upload. */
+box_handler box_gmail_post;
+box_handler box_gmail_upload;
 box_handler box_gmail_upload_chunk;
 
 /* list.c and history.c */

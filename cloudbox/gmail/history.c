@@ -68,7 +68,8 @@ static bool label_read(struct box_call *call, struct asked *asked)
 {
     const tide_text id = box_call_param(call, "labelId");
     asked->by_label = id.bytes > 0;
-    if (!asked->by_label || box_mailbox_label_by_id(call->user->mailbox, id, &asked->label))
+    if (!asked->by_label ||
+        box_mailbox_label_by_id(box_user_mailbox(call->user), id, &asked->label))
         return true;
     box_fail_argument(call, "Invalid label: %.*s", (int)(id.bytes < 100 ? id.bytes : 100), id.data);
     return false;
@@ -152,7 +153,7 @@ static bool page_collect(const struct asked *asked, const box_mailbox *mailbox,
 void box_gmail_history_list(struct box_call *call)
 {
     TIDE_ASSERT(call->user != NULL);
-    const box_mailbox *mailbox = call->user->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(call->user);
     struct asked asked = {0};
     if (!start_read(call, &asked.after) || !types_read(call, &asked.changes) ||
         !label_read(call, &asked) || !box_page_size(call, &asked.page_size))
@@ -164,7 +165,8 @@ void box_gmail_history_list(struct box_call *call)
     if (!box_page_open(call, key, (struct box_page_at){asked.after, 0}, &at))
         return;
 
-    /* An id that never was is treated as one that is no more: sync anew. */
+    /* An id that was never given out is treated like an expired one: the client syncs from
+     * the start. */
     if (at.first == 0 || at.first < box_mailbox_history_oldest(mailbox) ||
         at.first > box_mailbox_history_id(mailbox) || box_page_fault(call, "history-expired")) {
         box_fail_missing(call);

@@ -59,7 +59,7 @@ static json_t *label_with_color(const struct box_label *label)
 
 void box_gmail_labels_list(struct box_call *call)
 {
-    const box_mailbox *mailbox = call->user->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(call->user);
     json_t *labels = json_array();
     for (uint32_t i = 0; i < box_mailbox_labels_count(mailbox); i++) {
         const struct box_label *label = box_mailbox_label(mailbox, i);
@@ -73,11 +73,11 @@ void box_gmail_labels_list(struct box_call *call)
 static const struct box_label *label_arg(struct box_call *call)
 {
     uint32_t number = 0;
-    if (!box_mailbox_label_by_id(call->user->mailbox, call->args[0], &number)) {
+    if (!box_mailbox_label_by_id(box_user_mailbox(call->user), call->args[0], &number)) {
         box_fail_missing(call);
         return NULL;
     }
-    return box_mailbox_label(call->user->mailbox, number);
+    return box_mailbox_label(box_user_mailbox(call->user), number);
 }
 
 void box_gmail_labels_get(struct box_call *call)
@@ -86,7 +86,7 @@ void box_gmail_labels_get(struct box_call *call)
     if (label == NULL)
         return;
     uint32_t threads = 0, unread = 0;
-    box_mailbox_label_threads(call->user->mailbox, label->number, &threads, &unread);
+    box_mailbox_label_threads(box_user_mailbox(call->user), label->number, &threads, &unread);
     json_t *value = label_with_color(label);
     json_object_set_new(value, "messagesTotal", json_integer(label->messages));
     json_object_set_new(value, "messagesUnread", json_integer(label->messages_unread));
@@ -218,7 +218,7 @@ static bool read_label(struct box_call *call, const json_t *body, struct box_lab
         box_fail_argument(call, "Label id in the body does not match the path");
         return false;
     }
-    if (!name_valid(label->name) || names_system(call->user->mailbox, label->name)) {
+    if (!name_valid(label->name) || names_system(box_user_mailbox(call->user), label->name)) {
         box_fail_argument(call, "Invalid label name");
         return false;
     }
@@ -231,7 +231,8 @@ static void reply_status(struct box_call *call, tide_status status, uint32_t num
 {
     switch (status) {
     case TIDE_OK:
-        box_call_reply(call, label_with_color(box_mailbox_label(call->user->mailbox, number)));
+        box_call_reply(call,
+                       label_with_color(box_mailbox_label(box_user_mailbox(call->user), number)));
         break;
     case TIDE_EXISTS:
         box_fail(call, 409, "global", "aborted", "ABORTED", "Label name exists or conflicts");
@@ -259,7 +260,8 @@ void box_gmail_labels_create(struct box_call *call)
     struct box_label wanted = label_default();
     if (read_label(call, body, &wanted)) {
         uint32_t number = 0;
-        const tide_status status = box_mailbox_label_create(call->user->mailbox, &wanted, &number);
+        const tide_status status =
+            box_mailbox_label_create(box_user_mailbox(call->user), &wanted, &number);
         reply_status(call, status, number);
     }
     json_decref(body);
@@ -284,7 +286,8 @@ static void change(struct box_call *call, bool patch)
     memcpy(wanted.id, label->id, sizeof wanted.id);
     const uint32_t number = label->number;
     if (read_label(call, body, &wanted))
-        reply_status(call, box_mailbox_label_update(call->user->mailbox, number, &wanted), number);
+        reply_status(call, box_mailbox_label_update(box_user_mailbox(call->user), number, &wanted),
+                     number);
     json_decref(body);
 }
 
@@ -307,6 +310,6 @@ void box_gmail_labels_delete(struct box_call *call)
         box_fail_argument(call, "Invalid delete request");
         return;
     }
-    box_mailbox_label_remove(call->user->mailbox, label->number);
+    box_mailbox_label_remove(box_user_mailbox(call->user), label->number);
     box_call_reply_empty(call);
 }

@@ -1,7 +1,11 @@
-#include "cloudbox/gmail/lies.h"
+/* lies.c - Gmail's own faults: answers that look right and are not (short, empty or looping
+ * listings, cut bodies, wrong history ids, messages that are denied).  A client that
+ * believes them loses mail. */
+#include "cloudbox/gmail/gmail.h"
 
 #include "base/check.h"
 #include "base/json.h"
+#include "cloudbox/gate/faults.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -38,31 +42,34 @@ static bool asks_for_raw(const struct box_call *call)
            strncasecmp(format.data, "raw", 3) == 0;
 }
 
-bool box_fault_can_lie(box_fault fault, const struct box_call *call)
+/* ---- which calls each can strike ---- */
+
+static bool is_list(const struct box_call *call)
 {
-    const bool names_messages =
-        asks_for(call, "gmail.users.messages.list") || asks_for(call, "gmail.users.history.list");
-    switch (fault) {
-    case BOX_FAULT_LIST_EMPTY:
-    case BOX_FAULT_LIST_SHORT:
-        return entries_of(call) != NULL;
-    case BOX_FAULT_RAW_HALF:
-    case BOX_FAULT_RAW_EMPTY:
-        return asks_for_raw(call);
-    case BOX_FAULT_HISTORY_GARBLED:
-    case BOX_FAULT_HISTORY_AHEAD:
-        return asks_for(call, "gmail.users.getProfile") ||
-               asks_for(call, "gmail.users.history.list") ||
-               asks_for(call, "gmail.users.messages.get");
-    case BOX_FAULT_ID_GARBLED:
-        return names_messages;
-    case BOX_FAULT_HIDDEN:
-        return names_messages ||
-               (call->args_count > 0 && strncmp(call->method->name, "gmail.users.messages.",
-                                                strlen("gmail.users.messages.")) == 0);
-    default:
-        return true;
-    }
+    return entries_of(call) != NULL;
+}
+
+static bool is_history(const struct box_call *call)
+{
+    return asks_for(call, "gmail.users.history.list");
+}
+
+static bool names_messages(const struct box_call *call)
+{
+    return asks_for(call, "gmail.users.messages.list") || is_history(call);
+}
+
+static bool has_history_id(const struct box_call *call)
+{
+    return asks_for(call, "gmail.users.getProfile") || is_history(call) ||
+           asks_for(call, "gmail.users.messages.get");
+}
+
+static bool can_hide(const struct box_call *call)
+{
+    static const char messages[] = "gmail.users.messages.";
+    return names_messages(call) ||
+           (call->args_count > 0 && strncmp(call->method->name, messages, strlen(messages)) == 0);
 }
 
 /* ---- listings ---- */
@@ -117,15 +124,15 @@ static void garble_id(const struct box_call *call, json_t *answer, tide_rng *rng
     (void)json_object_set_new(message, "id", json_string(id));
 }
 
-static void hide(const struct box_call *call, json_t *answer, box_hides *hides, const void *arg)
+static void hide(const struct box_call *call, json_t *answer, const struct box_strike *strike)
 {
     const char *name = entries_of(call);
     json_t *entries = json_object_get(answer, name);
     for (size_t i = json_array_size(entries); i > 0; i--) {
         const json_t *id =
             json_object_get(named_message(call, json_array_get(entries, i - 1)), "id");
-        if (json_is_string(id) &&
-            hides(arg, (tide_text){json_string_value(id), json_string_length(id)}))
+        if (json_is_string(id) && strike->strikes_item(strike, (tide_text){json_string_value(id),
+                                                                           json_string_length(id)}))
             (void)json_array_remove(entries, i - 1);
     }
     if (entries != NULL && json_array_size(entries) == 0)
@@ -160,33 +167,72 @@ static void change_history_id(json_t *answer, bool garbled)
     (void)json_object_set_new(answer, "historyId", json_string(text));
 }
 
-void box_fault_lie(struct box_call *call, box_fault fault, tide_rng *rng, box_hides *hides,
-                   const void *hides_arg)
+/* ---- the table ---- */
+
+typedef enum lie {
+    HISTORY_EXPIRED,
+    LIST_EMPTY,
+    LIST_SHORT,
+    RAW_HALF,
+    RAW_EMPTY,
+    HISTORY_GARBLED,
+    HISTORY_AHEAD,
+    ID_GARBLED,
+    HIDDEN,
+    PAGE_LOOP,
+    PAGE_RESTART,
+    LIST_SHIFT,
+    LIES,
+} lie;
+_Static_assert((int)LIES == BOX_GMAIL_FAULTS, "gmail.h counts them");
+
+/* Changes an answer that the handler gave; an error is left as it is. */
+static void change(struct box_call *call, const struct box_strike *strike)
 {
     json_t *answer = NULL;
     if (call->answer->status != 200 ||
         tide_json_parse(tide_buf_text(&call->answer->body), &answer, NULL) != TIDE_OK)
         return;
-    switch (fault) {
-    case BOX_FAULT_LIST_EMPTY:
-    case BOX_FAULT_LIST_SHORT:
-        cut_list(call, answer, fault == BOX_FAULT_LIST_EMPTY);
+    const lie which = (lie)(strike->fault - box_gmail_faults);
+    switch (which) {
+    case LIST_EMPTY:
+    case LIST_SHORT:
+        cut_list(call, answer, which == LIST_EMPTY);
         break;
-    case BOX_FAULT_RAW_HALF:
-    case BOX_FAULT_RAW_EMPTY:
-        cut_raw(answer, fault == BOX_FAULT_RAW_EMPTY);
+    case RAW_HALF:
+    case RAW_EMPTY:
+        cut_raw(answer, which == RAW_EMPTY);
         break;
-    case BOX_FAULT_HISTORY_GARBLED:
-    case BOX_FAULT_HISTORY_AHEAD:
-        change_history_id(answer, fault == BOX_FAULT_HISTORY_GARBLED);
+    case HISTORY_GARBLED:
+    case HISTORY_AHEAD:
+        change_history_id(answer, which == HISTORY_GARBLED);
         break;
-    case BOX_FAULT_ID_GARBLED:
-        garble_id(call, answer, rng);
+    case ID_GARBLED:
+        garble_id(call, answer, strike->rng);
         break;
     default:
-        TIDE_ASSERT(fault == BOX_FAULT_HIDDEN);
-        hide(call, answer, hides, hides_arg);
+        TIDE_ASSERT(which == HIDDEN);
+        hide(call, answer, strike);
         break;
     }
     box_answer_json(call->answer, 200, answer, false);
 }
+
+const struct box_fault box_gmail_faults[BOX_GMAIL_FAULTS] = {
+    [HISTORY_EXPIRED] = {"history-expired", BOX_ANSWERS,
+                         .problem = {404, "global", "notFound", "NOT_FOUND",
+                                     "Requested entity was not found."},
+                         .fits = is_history},
+    [LIST_EMPTY] = {"list-empty", BOX_SPOILS, .fits = is_list, .act = change},
+    [LIST_SHORT] = {"list-short", BOX_SPOILS, .fits = is_list, .act = change},
+    [RAW_HALF] = {"raw-half", BOX_SPOILS, .fits = asks_for_raw, .act = change},
+    [RAW_EMPTY] = {"raw-empty", BOX_SPOILS, .fits = asks_for_raw, .act = change},
+    [HISTORY_GARBLED] = {"history-garbled", BOX_SPOILS, .fits = has_history_id, .act = change},
+    [HISTORY_AHEAD] = {"history-ahead", BOX_SPOILS, .fits = has_history_id, .act = change},
+    [ID_GARBLED] = {"id-garbled", BOX_SPOILS, .fits = names_messages, .act = change},
+    [HIDDEN] = {"hidden", BOX_SPOILS, .means = BOX_BY_ITEM | BOX_HIDES_ITEM, .fits = can_hide,
+                .act = change},
+    [PAGE_LOOP] = {"page-loop", BOX_ASKED, .takes = 0},
+    [PAGE_RESTART] = {"page-restart", BOX_ASKED, .takes = 0},
+    [LIST_SHIFT] = {"list-shift", BOX_ASKED, .takes = 0},
+};

@@ -109,7 +109,7 @@ static bool listing_init(struct listing *listing, struct box_call *call, const c
     listing->count = 0;
     listing->more = false;
     listing->call = call;
-    listing->mailbox = call->user->mailbox;
+    listing->mailbox = box_user_mailbox(call->user);
     tide_map_init(&listing->map, tide_mem_heap());
 
     const tide_text q = box_call_param(call, "q");
@@ -194,7 +194,7 @@ static uint64_t chance(const struct listing *listing, uint64_t id)
 
 static void answer_token(struct listing *listing, json_t *answer)
 {
-    struct box_page_at at = listing->start; /* "page-loop": the same page for ever */
+    struct box_page_at at = listing->start; /* "page-loop": the same page again and again */
     if (box_page_fault(listing->call, "page-restart")) {
         at = (struct box_page_at){BOX_WALK_START.date_ms, BOX_WALK_START.id};
     } else if (!box_page_fault(listing->call, "page-loop")) {
@@ -377,7 +377,7 @@ static json_t *draft_entry(struct listing *listing, uint32_t slot)
     return entry;
 }
 
-/* There are few drafts, so a map of them all is made anew for every page. */
+/* There are few drafts, so every page makes a map of them all. */
 void box_gmail_drafts_list(struct box_call *call)
 {
     struct listing listing;

@@ -2,7 +2,6 @@
 #include "cloudbox/gmail/gmail.h"
 
 #include "cloudbox/mailbox/mime.h"
-#include "cloudbox/record/referee.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -124,7 +123,7 @@ static void add_content(struct raw_reply *reply, box_mailbox *mailbox, uint32_t 
  * snippet is escaped for JSON, everything else cannot need it. */
 static void reply_raw(struct box_call *call, uint32_t slot, unsigned wanted)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     const struct box_message *message = box_mailbox_at(mailbox, slot);
     const tide_text wish = box_call_param(call, "prettyPrint");
     struct raw_reply reply = {
@@ -147,7 +146,7 @@ static void reply_raw(struct box_call *call, uint32_t slot, unsigned wanted)
         box_add_cstr(reply.out, "{");
     box_add_cstr(reply.out, reply.pretty ? (reply.begun ? "\n}\n" : "}\n") : "}");
     memcpy(call->answer->type, answer_type, sizeof answer_type);
-    box_referee_fetched(box_cloud_referee(call->cloud), call->user, slot);
+    box_mail_fetched(call->user, slot);
 }
 
 void box_gmail_messages_get(struct box_call *call)
@@ -174,7 +173,7 @@ void box_gmail_attachments_get(struct box_call *call)
     tide_buf_init(&scratch, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
     tide_buf_init(&bytes, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
     tide_buf_init(&text, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
-    const tide_text raw = box_mailbox_raw(call->user->mailbox, slot, &scratch);
+    const tide_text raw = box_mailbox_raw(box_user_mailbox(call->user), slot, &scratch);
     if (!box_mime_attachment(raw, call->args[1], &bytes)) {
         /* Google's words for an id that names no part. */
         box_fail_argument(call, "Invalid attachment token");
@@ -192,7 +191,7 @@ void box_gmail_attachments_get(struct box_call *call)
 
 void box_gmail_messages_modify(struct box_call *call)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     const uint32_t slot = box_gmail_message_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;
@@ -222,8 +221,8 @@ static void set_trash(struct box_call *call, bool trashed)
     if (slot == BOX_SLOT_NONE)
         return;
     const uint16_t trash = BOX_LABEL_TRASH;
-    box_mailbox_relabel(call->user->mailbox, slot, &trash, trashed, &trash, !trashed);
-    box_call_reply(call, box_gmail_message_brief(call->user->mailbox, slot));
+    box_mailbox_relabel(box_user_mailbox(call->user), slot, &trash, trashed, &trash, !trashed);
+    box_call_reply(call, box_gmail_message_brief(box_user_mailbox(call->user), slot));
 }
 
 void box_gmail_messages_trash(struct box_call *call)
@@ -241,7 +240,7 @@ void box_gmail_messages_delete(struct box_call *call)
     const uint32_t slot = box_gmail_message_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;
-    box_mailbox_remove(call->user->mailbox, slot);
+    box_mailbox_remove(box_user_mailbox(call->user), slot);
     box_call_reply_empty(call);
 }
 
@@ -262,7 +261,7 @@ static bool read_ids(struct box_call *call, const json_t *body, const json_t **i
 static uint32_t find_id(const struct box_call *call, const json_t *ids, size_t index)
 {
     const json_t *id = json_array_get(ids, index);
-    return box_mailbox_find(call->user->mailbox,
+    return box_mailbox_find(box_user_mailbox(call->user),
                             (tide_text){json_string_value(id), json_string_length(id)});
 }
 
@@ -280,8 +279,8 @@ void box_gmail_messages_batch_modify(struct box_call *call)
         for (size_t i = 0; i < json_array_size(ids); i++) {
             const uint32_t slot = find_id(call, ids, i);
             if (slot != BOX_SLOT_NONE &&
-                box_gmail_relabel_fits(call->user->mailbox, slot, &relabel))
-                box_gmail_relabel(call->user->mailbox, slot, &relabel);
+                box_gmail_relabel_fits(box_user_mailbox(call->user), slot, &relabel))
+                box_gmail_relabel(box_user_mailbox(call->user), slot, &relabel);
         }
         box_call_reply_empty(call);
     }
@@ -300,7 +299,7 @@ void box_gmail_messages_batch_delete(struct box_call *call)
         for (size_t i = 0; i < json_array_size(ids); i++) {
             const uint32_t slot = find_id(call, ids, i);
             if (slot != BOX_SLOT_NONE)
-                box_mailbox_remove(call->user->mailbox, slot);
+                box_mailbox_remove(box_user_mailbox(call->user), slot);
         }
         box_call_reply_empty(call);
     }

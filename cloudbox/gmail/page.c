@@ -4,8 +4,8 @@
 #include "base/check.h"
 #include "base/hash.h"
 #include "cloudbox/gate/faults.h"
-#include "cloudbox/record/referee.h"
 #include "cloudbox/gate/user.h"
+#include "cloudbox/mailbox/mailbox.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ bool box_page_size(struct box_call *call, uint32_t *size_out)
     if (text.data != NULL) {
         const bool number = tide_text_to_u64(text, &size);
         if (number && size > BOX_PAGE_MAX)
-            box_referee_violation(box_cloud_referee(call->cloud), call->user, "page-size");
+            box_call_violation(call, "page-size", TIDE_TEXT_NONE);
         if (!number || size == 0 || size > BOX_PAGE_MAX) {
             box_fail_argument(call, "Invalid value for maxResults: %.*s",
                               (int)(text.bytes < 40 ? text.bytes : 40), text.data);

@@ -2,7 +2,7 @@
  *
  * A token is opaque text: a position in two numbers and a check over them and
  * over the key of the listing it belongs to.  A token of another query, of
- * another mailbox, or of nobody does not open.  It holds no state of ours, so
+ * another mailbox, or an invented one does not open.  It holds no state of ours, so
  * any number of listings can be under way.
  */
 #ifndef BOX_GMAIL_PAGE_H

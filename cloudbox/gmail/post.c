@@ -128,7 +128,7 @@ static bool read_thread(struct box_call *call, struct incoming *in)
     }
     if (in->thread_id.bytes == 0) {
         in->thread_id = TIDE_TEXT_NONE; /* proto3's way of saying nothing */
-    } else if (box_mailbox_thread(call->user->mailbox, in->thread_id) == BOX_SLOT_NONE) {
+    } else if (box_mailbox_thread(box_user_mailbox(call->user), in->thread_id) == BOX_SLOT_NONE) {
         box_fail_missing(call);
         return false;
     }
@@ -147,7 +147,7 @@ static bool read_labels(struct box_call *call, struct incoming *in)
         const json_t *id = json_array_get(list, i);
         const tide_text text = {json_string_value(id), json_string_length(id)};
         uint32_t number = 0;
-        if (!box_mailbox_label_by_id(call->user->mailbox, text, &number) ||
+        if (!box_mailbox_label_by_id(box_user_mailbox(call->user), text, &number) ||
             number == BOX_LABEL_DRAFT || number == BOX_LABEL_CHAT) {
             box_fail_argument(call, "Invalid label: %.100s", text.data);
             return false;
@@ -165,7 +165,7 @@ static bool read_labels(struct box_call *call, struct incoming *in)
 
 static void insert(struct box_call *call, const struct box_post *post, struct incoming *in)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     struct box_insert message = {.raw = in->raw,
                                  .date_ms = call->now_ms,
                                  .thread_id = in->thread_id,
@@ -196,11 +196,12 @@ static void insert(struct box_call *call, const struct box_post *post, struct in
 
 static void reply_draft(struct box_call *call, uint32_t draft)
 {
-    const struct box_draft *at = box_mailbox_draft_at(call->user->mailbox, draft);
+    const struct box_draft *at = box_mailbox_draft_at(box_user_mailbox(call->user), draft);
     char id[BOX_ID_TEXT_BYTES];
     snprintf(id, sizeof id, "r%" PRIu64, at->id);
-    box_call_reply(call, json_pack("{s:s, s:o}", "id", id, "message",
-                                   box_gmail_message_brief(call->user->mailbox, at->slot)));
+    box_call_reply(call,
+                   json_pack("{s:s, s:o}", "id", id, "message",
+                             box_gmail_message_brief(box_user_mailbox(call->user), at->slot)));
 }
 
 /* Labels cannot be applied to drafts, so those of the body are not looked at. */
@@ -208,7 +209,7 @@ static void draft_create(struct box_call *call, struct incoming *in)
 {
     const struct box_insert message = {
         .raw = in->raw, .date_ms = call->now_ms, .thread_id = in->thread_id};
-    reply_draft(call, box_mailbox_draft_create(call->user->mailbox, &message));
+    reply_draft(call, box_mailbox_draft_create(box_user_mailbox(call->user), &message));
 }
 
 /* The message gets another id, the draft keeps its own; it stays in its thread
@@ -217,12 +218,12 @@ static void draft_create(struct box_call *call, struct incoming *in)
 static void draft_replace(struct box_call *call, uint32_t draft, tide_text raw, tide_text thread_id)
 {
     const struct box_insert message = {.raw = raw, .date_ms = call->now_ms, .thread_id = thread_id};
-    box_mailbox_draft_update(call->user->mailbox, draft, &message);
+    box_mailbox_draft_update(box_user_mailbox(call->user), draft, &message);
 }
 
 static void draft_update(struct box_call *call, const struct box_post *post, struct incoming *in)
 {
-    const uint32_t draft = box_mailbox_draft_find(call->user->mailbox, post->draft_id);
+    const uint32_t draft = box_mailbox_draft_find(box_user_mailbox(call->user), post->draft_id);
     if (draft == BOX_SLOT_NONE) {
         box_fail_missing(call);
         return;
@@ -244,9 +245,9 @@ static void send(struct box_call *call, struct incoming *in)
                                            .thread_id = in->thread_id,
                                            .labels = labels,
                                            .labels_count = to.self ? 3 : 1};
-        const uint32_t slot = box_mailbox_insert(call->user->mailbox, &message);
+        const uint32_t slot = box_mailbox_insert(box_user_mailbox(call->user), &message);
         box_send_deliver(call, message.raw, &to);
-        box_call_reply(call, box_gmail_message_brief(call->user->mailbox, slot));
+        box_call_reply(call, box_gmail_message_brief(box_user_mailbox(call->user), slot));
     }
     tide_buf_done(&complete);
 }
@@ -254,7 +255,7 @@ static void send(struct box_call *call, struct incoming *in)
 /* Sends the draft as it is, or with the content that came along. */
 static void draft_send(struct box_call *call, const struct box_post *post, struct incoming *in)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     const json_t *id = json_object_get(post->meta, "id");
     if (!json_is_string(id)) {
         box_fail_argument(call, "Missing draft id");
@@ -319,12 +320,29 @@ void box_post_apply(struct box_call *call, const struct box_post *post)
     tide_buf_done(&in.decoded);
 }
 
-/* ---- the handlers whose message comes in JSON ---- */
+/* ---- the handlers ---- */
 
-static void from_body(struct box_call *call, box_post_kind kind)
+box_post_kind box_post_kind_of(const struct box_call *call)
+{
+    static const char *const names[BOX_POSTS] = {
+        [BOX_POST_INSERT] = "gmail.users.messages.insert",
+        [BOX_POST_IMPORT] = "gmail.users.messages.import",
+        [BOX_POST_SEND] = "gmail.users.messages.send",
+        [BOX_POST_DRAFT_CREATE] = "gmail.users.drafts.create",
+        [BOX_POST_DRAFT_UPDATE] = "gmail.users.drafts.update",
+        [BOX_POST_DRAFT_SEND] = "gmail.users.drafts.send",
+    };
+    int kind = 0;
+    while (kind < BOX_POSTS && strcmp(names[kind], call->method->name) != 0)
+        kind++;
+    TIDE_ASSERT(kind < BOX_POSTS);
+    return (box_post_kind)kind;
+}
+
+void box_gmail_post(struct box_call *call)
 {
     struct box_post post;
-    if (!box_post_begin(call, kind, &post))
+    if (!box_post_begin(call, box_post_kind_of(call), &post))
         return;
     json_t *body = box_call_body(call);
     if (body == NULL)
@@ -332,34 +350,4 @@ static void from_body(struct box_call *call, box_post_kind kind)
     post.meta = body;
     box_post_apply(call, &post);
     json_decref(body);
-}
-
-void box_gmail_messages_insert(struct box_call *call)
-{
-    from_body(call, BOX_POST_INSERT);
-}
-
-void box_gmail_messages_import(struct box_call *call)
-{
-    from_body(call, BOX_POST_IMPORT);
-}
-
-void box_gmail_messages_send(struct box_call *call)
-{
-    from_body(call, BOX_POST_SEND);
-}
-
-void box_gmail_drafts_create(struct box_call *call)
-{
-    from_body(call, BOX_POST_DRAFT_CREATE);
-}
-
-void box_gmail_drafts_update(struct box_call *call)
-{
-    from_body(call, BOX_POST_DRAFT_UPDATE);
-}
-
-void box_gmail_drafts_send(struct box_call *call)
-{
-    from_body(call, BOX_POST_DRAFT_SEND);
 }

@@ -177,10 +177,10 @@ void box_send_complete(struct box_call *call, tide_text raw, tide_buf *out)
     }
     if (!has_field(raw, "Message-ID")) {
         /* From what never comes again, so that none is given out twice, also not by a
-         * cloud that was started anew with its state. */
+         * cloud that was restarted with its state. */
         tide_rng rng = tide_rng_seeded(box_cloud_options(call->cloud)->seed ^
                                        (uint64_t)call->user->number << 40 ^
-                                       box_mailbox_history_id(call->user->mailbox));
+                                       box_mailbox_history_id(box_user_mailbox(call->user)));
         const uint64_t high = tide_rng_next(&rng);
         const uint64_t low = tide_rng_next(&rng);
         const char *domain = strchr(call->user->email, '@');
@@ -218,7 +218,7 @@ void box_send_deliver(struct box_call *call, tide_text raw, const struct box_rec
     for (size_t i = 0; i < to->users_count; i++) {
         struct box_user *user = to->users[i];
         TIDE_ASSERT(user != call->user);
-        box_mailbox_insert(user->mailbox, &message);
+        box_mailbox_insert(box_user_mailbox(user), &message);
     }
     tide_buf_done(&copy);
 }

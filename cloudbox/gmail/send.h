@@ -16,7 +16,7 @@ struct box_recipients {
     size_t users_count;
 };
 
-/* false: answered with 400, as there is nobody to send to (or too many). */
+/* false: answered with 400, since there is no recipient (or too many). */
 bool box_recipients_read(struct box_call *call, tide_text raw, struct box_recipients *to_out);
 /* Appends the message with From, Date and Message-ID added where missing. */
 void box_send_complete(struct box_call *call, tide_text raw, tide_buf *out);

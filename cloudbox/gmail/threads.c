@@ -23,8 +23,8 @@ static uint32_t living_after(const box_mailbox *mailbox, uint32_t slot)
 /* The first living message of the thread named by args[0]; 404 otherwise. */
 static uint32_t thread_arg(struct box_call *call)
 {
-    const uint32_t slot =
-        living(call->user->mailbox, box_mailbox_thread(call->user->mailbox, call->args[0]));
+    const uint32_t slot = living(box_user_mailbox(call->user),
+                                 box_mailbox_thread(box_user_mailbox(call->user), call->args[0]));
     if (slot == BOX_SLOT_NONE)
         box_fail_missing(call);
     return slot;
@@ -39,7 +39,7 @@ static json_t *thread_new(const box_mailbox *mailbox, uint32_t first)
 
 void box_gmail_threads_get(struct box_call *call)
 {
-    const box_mailbox *mailbox = call->user->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(call->user);
     box_format format;
     if (!box_gmail_format(call, false, &format))
         return;
@@ -65,7 +65,7 @@ void box_gmail_threads_get(struct box_call *call)
 /* {id, messages: [{id, threadId, labelIds}]} */
 static void reply_brief(struct box_call *call, uint32_t first)
 {
-    const box_mailbox *mailbox = call->user->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(call->user);
     json_t *messages = json_array();
     for (uint32_t slot = first; slot != BOX_SLOT_NONE; slot = living_after(mailbox, slot))
         json_array_append_new(messages, box_gmail_message_brief(mailbox, slot));
@@ -77,7 +77,7 @@ static void reply_brief(struct box_call *call, uint32_t first)
 /* Drafts in the thread are passed over: labels cannot be applied to them. */
 void box_gmail_threads_modify(struct box_call *call)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     const uint32_t first = thread_arg(call);
     if (first == BOX_SLOT_NONE)
         return;
@@ -96,7 +96,7 @@ void box_gmail_threads_modify(struct box_call *call)
 
 static void set_trash(struct box_call *call, bool trashed)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     const uint32_t first = thread_arg(call);
     if (first == BOX_SLOT_NONE)
         return;
@@ -118,7 +118,7 @@ void box_gmail_threads_untrash(struct box_call *call)
 
 void box_gmail_threads_delete(struct box_call *call)
 {
-    box_mailbox *mailbox = call->user->mailbox;
+    box_mailbox *mailbox = box_user_mailbox(call->user);
     uint32_t slot = thread_arg(call);
     if (slot == BOX_SLOT_NONE)
         return;

@@ -10,7 +10,6 @@
 #include "base/check.h"
 #include "base/encode.h"
 #include "cloudbox/gmail/multipart.h"
-#include "cloudbox/record/referee.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -42,8 +41,9 @@ struct box_uploads {
 
 /* ---- sessions ---- */
 
-struct box_uploads *box_uploads_new(void)
+void *box_uploads_open(box_cloud *cloud)
 {
+    (void)cloud;
     struct box_uploads *self = tide_mem_new(tide_mem_heap(), sizeof *self);
     TIDE_ASSERT(self != NULL);
     return self;
@@ -68,10 +68,9 @@ static void drop(struct box_uploads *self, struct upload *upload)
     memset(upload, 0, sizeof *upload);
 }
 
-void box_uploads_free(struct box_uploads *uploads)
+void box_uploads_close(void *state)
 {
-    if (uploads == NULL)
-        return;
+    struct box_uploads *uploads = state;
     for (size_t i = 0; i < BOX_UPLOADS_MAX; i++)
         drop(uploads, &uploads->uploads[i]);
     TIDE_ASSERT(uploads->bytes == 0);
@@ -207,7 +206,7 @@ static void start(struct box_call *call, struct box_post *post)
         return;
     uint32_t draft = BOX_SLOT_NONE;
     if (post->kind == BOX_POST_DRAFT_UPDATE) {
-        draft = box_mailbox_draft_find(call->user->mailbox, post->draft_id);
+        draft = box_mailbox_draft_find(box_user_mailbox(call->user), post->draft_id);
         if (draft == BOX_SLOT_NONE) {
             box_fail_missing(call);
             return;
@@ -216,9 +215,9 @@ static void start(struct box_call *call, struct box_post *post)
     json_t *meta = box_call_body(call);
     if (meta == NULL)
         return;
-    struct upload *upload = place(box_cloud_uploads(call->cloud));
-    /* With the time in it: after a restart chance begins anew, and a client with an
-     * old session must not find itself in somebody's new one. */
+    struct upload *upload = place(box_cloud_state(call->cloud, &box_gmail));
+    /* With the time in it: after a restart the random numbers start again, and a client
+     * with an old session must not reach a new one of another client. */
     tide_rng rng = tide_rng_seeded(tide_rng_next(box_cloud_rng(call->cloud)) ^ call->now_ms);
     const uint64_t high = tide_rng_next(&rng), low = tide_rng_next(&rng);
     snprintf(upload->id, sizeof upload->id, "%016" PRIx64 "%016" PRIx64, high, low);
@@ -229,7 +228,7 @@ static void start(struct box_call *call, struct box_post *post)
     upload->meta = meta;
     if (draft != BOX_SLOT_NONE)
         snprintf(upload->draft_id, sizeof upload->draft_id, "r%" PRIu64,
-                 box_mailbox_draft_at(call->user->mailbox, draft)->id);
+                 box_mailbox_draft_at(box_user_mailbox(call->user), draft)->id);
     tide_buf_init(&upload->bytes, tide_mem_heap(), BOX_INSERT_BYTES_MAX);
     tide_buf_init(&upload->answer, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
     reply_started(call, upload);
@@ -308,7 +307,7 @@ static void finish(struct box_call *call, struct upload *upload)
     upload->status = call->answer->status;
     memcpy(upload->type, call->answer->type, sizeof upload->type);
     box_add(&upload->answer, call->answer->body.data, call->answer->body.bytes);
-    drop_bytes(box_cloud_uploads(call->cloud), upload);
+    drop_bytes(box_cloud_state(call->cloud, &box_gmail), upload);
 }
 
 /* false: the range does not fit the session; answered. */
@@ -335,7 +334,7 @@ static bool range_fits(struct box_call *call, struct upload *upload, const struc
         return false;
     }
     if (!range->probe && end != total && call->request->body.bytes % BOX_UPLOAD_CHUNK_BYTES != 0) {
-        box_referee_violation(box_cloud_referee(call->cloud), call->user, "chunk-size");
+        box_call_violation(call, "chunk-size", TIDE_TEXT_NONE);
         box_fail_argument(call, "Every chunk but the last must be a multiple of %d bytes",
                           BOX_UPLOAD_CHUNK_BYTES);
         return false;
@@ -345,7 +344,7 @@ static bool range_fits(struct box_call *call, struct upload *upload, const struc
 
 static void go_on(struct box_call *call, struct upload *upload)
 {
-    struct box_uploads *self = box_cloud_uploads(call->cloud);
+    struct box_uploads *self = box_cloud_state(call->cloud, &box_gmail);
     const tide_text header = box_request_header(call->request, "Content-Range");
     const tide_text body = call->request->body;
     struct range range = {.total = body.bytes};
@@ -376,7 +375,7 @@ static void go_on(struct box_call *call, struct upload *upload)
 
 void box_gmail_upload_chunk(struct box_call *call)
 {
-    struct box_uploads *self = box_cloud_uploads(call->cloud);
+    struct box_uploads *self = box_cloud_state(call->cloud, &box_gmail);
     const tide_text id = box_call_param(call, "upload_id");
     for (size_t i = 0; i < BOX_UPLOADS_MAX && id.bytes > 0; i++) {
         struct upload *upload = &self->uploads[i];
@@ -437,15 +436,20 @@ static bool is_multipart(tide_text type)
     return type.bytes >= 10 && strncasecmp(type.data, "multipart/", 10) == 0;
 }
 
-static void upload_as(struct box_call *call, box_post_kind kind)
+void box_gmail_upload(struct box_call *call)
 {
     struct box_post post;
+    /* An update of a draft is a PUT, as a chunk is. */
+    if (call->request->verb == BOX_PUT && box_call_param(call, "upload_id").bytes > 0) {
+        box_gmail_upload_chunk(call);
+        return;
+    }
     if (call->part > 0) {
         box_fail(call, 400, "global", "badRequest", "INVALID_ARGUMENT",
                  "Media uploads cannot be part of a batch.");
         return;
     }
-    if (!box_post_begin(call, kind, &post))
+    if (!box_post_begin(call, box_post_kind_of(call), &post))
         return;
     tide_text way = box_call_param(call, "uploadType");
     if (way.data == NULL)
@@ -463,38 +467,4 @@ static void upload_as(struct box_call *call, box_post_kind kind)
     else
         box_fail_argument(call, "Invalid value at 'uploadType': \"%.*s\"",
                           (int)(way.bytes < 100 ? way.bytes : 100), way.data);
-}
-
-void box_gmail_upload_insert(struct box_call *call)
-{
-    upload_as(call, BOX_POST_INSERT);
-}
-
-void box_gmail_upload_import(struct box_call *call)
-{
-    upload_as(call, BOX_POST_IMPORT);
-}
-
-void box_gmail_upload_send(struct box_call *call)
-{
-    upload_as(call, BOX_POST_SEND);
-}
-
-void box_gmail_upload_draft_create(struct box_call *call)
-{
-    upload_as(call, BOX_POST_DRAFT_CREATE);
-}
-
-/* Also a PUT: with an upload_id it is a chunk. */
-void box_gmail_upload_draft_update(struct box_call *call)
-{
-    if (box_call_param(call, "upload_id").bytes > 0)
-        box_gmail_upload_chunk(call);
-    else
-        upload_as(call, BOX_POST_DRAFT_UPDATE);
-}
-
-void box_gmail_upload_draft_send(struct box_call *call)
-{
-    upload_as(call, BOX_POST_DRAFT_SEND);
 }

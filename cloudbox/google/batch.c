@@ -2,9 +2,10 @@
 
 #include "base/check.h"
 #include "base/encode.h"
-#include "cloudbox/signin/auth.h"
-#include "cloudbox/google/batch_parse.h"
 #include "cloudbox/gate/faults.h"
+#include "cloudbox/gate/quota.h"
+#include "cloudbox/google/batch_parse.h"
+#include "cloudbox/google/style.h"
 #include "cloudbox/record/referee.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ struct batch {
     struct box_answer *answers;            /* by part */
     size_t order[BOX_BATCH_PARTS_MAX + 1]; /* of the answer: indexes of parts */
     size_t order_count;
-    size_t extra; /* index into `order` of a part nobody asked for; SIZE_MAX: none */
+    size_t extra; /* index into `order` of a part that was not asked for; SIZE_MAX: none */
     size_t bodies_bytes;
 };
 
@@ -36,25 +37,14 @@ struct batch {
 static void call_init(struct box_call *call, box_cloud *cloud, const struct box_request *request,
                       struct box_answer *answer)
 {
-    call->cloud = cloud;
-    call->request = request;
+    box_call_init(call, cloud, request, answer);
+    call->service = &box_batch;
     call->method = &batch_method;
     call->target.path = request->target;
-    call->target.segments_count = 0;
-    call->target.params_count = 0;
-    call->args_count = 0;
-    call->user = NULL;
-    call->scopes = 0;
-    call->part = 0;
-    call->now_ms = box_cloud_now(cloud);
-    call->scratch = NULL;
-    call->answer = answer;
-
     const tide_text header = box_request_header(request, "Authorization");
     struct box_principal principal = {0};
     if (header.bytes > 7 && strncasecmp(header.data, "Bearer ", 7) == 0 &&
-        box_auth_check(box_cloud_auth(cloud), (tide_text){header.data + 7, header.bytes - 7},
-                       call->now_ms, &principal))
+        box_cloud_identify(cloud, (tide_text){header.data + 7, header.bytes - 7}, &principal))
         call->user = principal.user;
 }
 
@@ -72,8 +62,7 @@ static void refuse_size(struct box_call *call, size_t received)
                    "limit. Received: %zu, Limit: %d",
                    received, BOX_BATCH_PARTS_MAX);
     refuse(call, text);
-    box_referee_violation_of(box_cloud_referee(call->cloud), call->user, "batch-size",
-                             tide_text_of(text));
+    box_call_violation(call, "batch-size", tide_text_of(text));
 }
 
 /* ---- running the parts ---- */
@@ -125,6 +114,24 @@ static void hold_slots(struct batch *batch, struct box_ticket *part)
     *part = (struct box_ticket){0};
 }
 
+/* A batch holds its parts whole.  What is too large for it is cut off here, and refused
+ * by its length in run_part(). */
+static void take_source(struct box_answer *answer)
+{
+    const struct box_source source = answer->source;
+    if (source.read == NULL)
+        return;
+    const uint64_t max = BODIES_BYTES_MAX + 1;
+    const size_t bytes = (size_t)(source.bytes < max ? source.bytes : max);
+    char *room = tide_buf_reserve(&answer->body, bytes);
+    TIDE_ASSERT(room != NULL);
+    source.read(source.arg, 0, room, bytes);
+    answer->source = (struct box_source){0};
+    answer->body.bytes += bytes;
+    if (source.done != NULL)
+        source.done(source.arg);
+}
+
 static void run_part(struct batch *batch, size_t index)
 {
     const struct box_part *part = &batch->parts.list[index];
@@ -138,6 +145,7 @@ static void run_part(struct batch *batch, size_t index)
         let_go(batch);
     box_gate_call(batch->cloud, &part->request, (uint32_t)index + 1, answer);
     hold_slots(batch, &answer->ticket);
+    take_source(answer);
     if (answer->body.bytes > BODIES_BYTES_MAX - batch->bodies_bytes) {
         tide_buf_done(&answer->body); /* its memory too */
         tide_buf_init(&answer->body, tide_mem_heap(), BOX_ANSWER_BYTES_MAX);
@@ -159,7 +167,7 @@ static void run_parts(struct batch *batch)
         run_part(batch, order[i]);
 }
 
-/* What befalls one part on the wire befalls the whole: there is only one wire. */
+/* A fault of the wire on one part concerns the whole: there is only one connection. */
 static void join_plans(struct batch *batch)
 {
     const bool serial = box_cloud_options(batch->cloud)->batch_serial;
@@ -250,7 +258,7 @@ static void write_content_id(tide_buf *out, tide_text id, bool extra)
     const bool bracket = id.bytes > 0 && id.data[0] == '<';
     box_add_cstr(out, bracket ? "Content-ID: <" : "Content-ID: ");
     box_add_cstr(out, prefix);
-    if (id.bytes > PART_HEAD_BYTES / 4) /* nobody needs such a name */
+    if (id.bytes > PART_HEAD_BYTES / 4) /* longer names are of no use */
         id.bytes = PART_HEAD_BYTES / 4;
     if (id.bytes > 0)
         box_add(out, id.data + (bracket ? 1 : 0), id.bytes - (bracket ? 1 : 0));
@@ -308,8 +316,19 @@ static void serve_parts(struct batch *batch)
     tide_mem_free(tide_mem_heap(), batch->answers, count * sizeof *batch->answers);
 }
 
-void box_batch_serve(box_cloud *cloud, const struct box_request *request, struct box_answer *answer)
+static bool is_batch(const struct box_request *request)
 {
+    const tide_text target = request->target;
+    return request->verb == BOX_POST && target.bytes >= 6 &&
+           memcmp(target.data, "/batch", 6) == 0 &&
+           (target.bytes == 6 || target.data[6] == '/' || target.data[6] == '?');
+}
+
+static bool serve_batch(box_cloud *cloud, const struct box_request *request,
+                        struct box_answer *answer)
+{
+    if (!is_batch(request))
+        return false;
     /* On the heap, since it is large for a stack. */
     struct batch *batch = tide_mem_new(tide_mem_heap(), sizeof *batch);
     TIDE_ASSERT(batch != NULL);
@@ -332,4 +351,19 @@ void box_batch_serve(box_cloud *cloud, const struct box_request *request, struct
     }
     tide_arena_done(&arena);
     tide_mem_free(tide_mem_heap(), batch, sizeof *batch);
+    return true;
 }
+
+static const struct box_fault faults[] = {
+    {"batch-missing", BOX_ASKED, .means = BOX_OF_BATCH},
+    {"batch-extra", BOX_ASKED, .means = BOX_OF_BATCH},
+    {"batch-reorder", BOX_ASKED, .means = BOX_OF_BATCH},
+};
+
+const struct box_service box_batch = {
+    .name = "batch",
+    .style = &box_google_style,
+    .faults = faults,
+    .faults_count = sizeof faults / sizeof faults[0],
+    .batch = serve_batch,
+};

@@ -10,7 +10,7 @@
 
 enum { BOX_BATCH_PARTS_MAX = 100 };
 
-void box_batch_serve(box_cloud *cloud, const struct box_request *request,
-                     struct box_answer *answer);
+/* POST /batch and everything below it. */
+extern const struct box_service box_batch;
 
 #endif

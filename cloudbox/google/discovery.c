@@ -1,7 +1,7 @@
 /* discovery.c - the APIs describe themselves, as Google's discovery service does.
  *
  * Client libraries that build themselves from a discovery document (Python's,
- * for one) ask for it before anything else.  Verb, path and scopes come from the tables
+ * for example) ask for it before anything else.  Verb, path and scopes come from the tables
  * that the gate routes by, so a document never promises what the cloud does not
  * serve; parameters and schemas stand below in a shorthand:
  *
@@ -12,8 +12,9 @@
  *     name!      required
  */
 #include "base/check.h"
-#include "cloudbox/signin/auth.h"
-#include "cloudbox/gate/service.h"
+#include "cloudbox/google/discovery.h"
+#include "cloudbox/google/scopes.h"
+#include "cloudbox/google/style.h"
 
 #include <stdio.h>
 
@@ -131,12 +132,12 @@ struct api {
     const char *name;
     const char *version;
     const char *title;
-    const struct box_service *service;
+    const char *service; /* its name; a cloud without it has a document without methods */
 };
 
 static const struct api apis[] = {
-    {"gmail", "v1", "Gmail API", &box_gmail},
-    {"searchconsole", "v1", "Google Search Console API", &box_console},
+    {"gmail", "v1", "Gmail API", "gmail"},
+    {"searchconsole", "v1", "Google Search Console API", "console"},
 };
 
 enum { APIS = sizeof apis / sizeof apis[0] };
@@ -371,9 +372,10 @@ static json_t *document_of(const struct api *api, const struct box_call *call)
     char root[512];
     (void)snprintf(root, sizeof root, "%.*s/", (int)(origin.bytes > 500 ? 500 : origin.bytes),
                    origin.data == NULL ? "" : origin.data);
+    const struct box_service *service = box_cloud_service(call->cloud, api->service);
     uint32_t scopes = 0;
-    for (size_t i = 0; i < api->service->methods_count; i++)
-        scopes |= api->service->methods[i].scopes;
+    for (size_t i = 0; service != NULL && i < service->methods_count; i++)
+        scopes |= service->methods[i].scopes;
     json_t *scope_list = scopes_of(scopes);
     json_t *scope_names = json_object();
     size_t index = 0;
@@ -392,7 +394,8 @@ static json_t *document_of(const struct api *api, const struct box_call *call)
                   "batch", "parameters", common_params(), "auth", "oauth2", "scopes", scope_names);
     TIDE_ASSERT(document != NULL);
     json_object_set_new(document, "schemas", schemas_of(api));
-    add_methods(document, api->service);
+    if (service != NULL)
+        add_methods(document, service);
     return document;
 }
 
@@ -447,4 +450,5 @@ const struct box_service box_discovery = {
     .name = "discovery",
     .methods = methods,
     .methods_count = sizeof methods / sizeof methods[0],
+    .style = &box_google_style,
 };

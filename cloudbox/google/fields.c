@@ -9,7 +9,7 @@ enum { FIELDS_BYTES_MAX = 8192, FIELDS_NODES_MAX = 512, FIELDS_DEEP = 32 };
 /* One name of the selection.  Without children it takes the whole value. */
 struct node {
     tide_text name;
-    bool whole; /* somebody asked for all of it: "a,a/b" is "a" */
+    bool whole; /* all of it was asked for: "a,a/b" is "a" */
     struct node *first;
     struct node *next;
 };

@@ -74,7 +74,7 @@ uint32_t box_mailbox_draft_create(box_mailbox *mailbox, const struct box_insert 
 }
 
 /* The new message comes before the old one goes, so that a thread of this draft
- * alone goes on. */
+ * alone stays. */
 void box_apply_draft_update(box_mailbox *mailbox, uint32_t draft, tide_text raw, uint64_t date_ms,
                             uint32_t set, uint32_t root)
 {

@@ -4,7 +4,7 @@
  * thread, which labels), applies and reports; box_mailbox_replay() reads the
  * decision from a report and applies the same.  Ids and history ids are drawn
  * from the seed and the id before, without any other state, so that a replay
- * goes on where the original stopped.
+ * continues where the original stopped.
  *
  * Invariants:
  *   I1  a slot's id grows with the slot, so listing order is (date, slot).

@@ -23,6 +23,7 @@
 #include "base/buf.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "cloudbox/generate/labels.h"
 
 #include <jansson.h>
 
@@ -34,25 +35,6 @@ enum {
     BOX_MESSAGE_LABELS_MAX = 500, /* on one message */
     BOX_ID_TEXT_BYTES = 24,
     BOX_LABEL_NAME_BYTES_MAX = 225,
-};
-
-/* Labels are small numbers; the system ones are fixed. */
-enum {
-    BOX_LABEL_INBOX,
-    BOX_LABEL_SPAM,
-    BOX_LABEL_TRASH,
-    BOX_LABEL_UNREAD,
-    BOX_LABEL_STARRED,
-    BOX_LABEL_IMPORTANT,
-    BOX_LABEL_SENT,
-    BOX_LABEL_DRAFT,
-    BOX_LABEL_CHAT,
-    BOX_LABEL_CATEGORY_PERSONAL,
-    BOX_LABEL_CATEGORY_SOCIAL,
-    BOX_LABEL_CATEGORY_PROMOTIONS,
-    BOX_LABEL_CATEGORY_UPDATES,
-    BOX_LABEL_CATEGORY_FORUMS,
-    BOX_LABELS_SYSTEM, /* how many */
 };
 
 struct box_label {

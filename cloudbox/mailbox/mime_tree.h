@@ -2,7 +2,7 @@
  *
  * Private to mime*.c.  The structure is found here in one pass over the lines,
  * with a stack of its own: nesting of any depth costs no stack of C, and what
- * is found is the same for ever (M1).  GMime reads what is hard about headers:
+ * is found is always the same (M1).  GMime reads what is hard about headers:
  * parameters, encoded words and the names of charsets.
  *
  * Invariants:

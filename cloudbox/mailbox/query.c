@@ -128,7 +128,7 @@ static tide_text take_message_id(struct parser *parser)
     return id;
 }
 
-/* Behind the opening quote; one that is never closed goes on to the end. */
+/* Behind the opening quote; one that is never closed extends to the end. */
 static tide_text take_quoted(struct parser *parser)
 {
     const size_t start = ++parser->at;

@@ -1,14 +1,16 @@
-/* push.c - topics, watches and the notifications they give birth to.  What waits
- * to be delivered is in queue.c. */
+/* push.c - topics, watches and the notifications that changes of watched mailboxes make.
+ * What waits to be delivered is in queue.c. */
 #include "cloudbox/push/queue.h"
 
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "cloudbox/signin/auth.h"
+#include "cloudbox/gate/clock.h"
 #include "cloudbox/gate/faults.h"
 #include "cloudbox/gate/user.h"
+#include "cloudbox/mailbox/mail.h"
+#include "cloudbox/signin/auth.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,7 +68,7 @@ struct box_push {
 
 /* ---- life ---- */
 
-struct box_push *box_push_new(box_cloud *cloud)
+static void *open_push(box_cloud *cloud)
 {
     struct box_push *push = tide_mem_new(tide_mem_heap(), sizeof *push);
     TIDE_ASSERT(push != NULL);
@@ -79,10 +81,9 @@ struct box_push *box_push_new(box_cloud *cloud)
     return push;
 }
 
-void box_push_free(struct box_push *push)
+static void close_push(void *state)
 {
-    if (push == NULL)
-        return;
+    struct box_push *push = state;
     tide_mem *heap = tide_mem_heap();
     for (size_t i = 0; i < push->topics_count; i++)
         tide_buf_done(&push->topics[i].bearer);
@@ -91,6 +92,11 @@ void box_push_free(struct box_push *push)
     tide_map_done(&push->by_user);
     box_push_queue_done(&push->queue);
     tide_mem_free(heap, push, sizeof *push);
+}
+
+struct box_push *box_cloud_push(box_cloud *cloud)
+{
+    return box_cloud_state(cloud, &box_pubsub);
 }
 
 /* ---- topics ---- */
@@ -237,7 +243,7 @@ static uint32_t watch_add(struct box_push *push, struct box_user *user)
     return place;
 }
 
-/* The places stay, for they know when their last notification was born (P1). */
+/* The places stay, since they know when their last notification was made (P1). */
 static void watches_end(struct box_push *push, const struct box_user *user)
 {
     for (uint32_t i = first_watch(push, user); i != 0; i = push->watches[i].next)
@@ -263,23 +269,14 @@ static bool fault_strikes(struct box_push *push, struct box_user *user, uint64_t
 {
     static const struct box_request nothing = {.verb = BOX_POST};
     struct box_call call;
-    call.cloud = push->cloud;
-    call.request = &nothing;
+    box_call_init(&call, push->cloud, &nothing, NULL);
     call.method = &watch_method;
-    call.target.path = TIDE_TEXT_NONE;
-    call.target.segments_count = 0;
-    call.target.params_count = 0;
-    call.args_count = 0;
     call.user = user;
-    call.scopes = 0;
-    call.part = 0;
     call.now_ms = now_ms;
-    call.scratch = NULL;
-    call.answer = NULL;
     return box_faults_strikes(box_cloud_faults(push->cloud), &call, fault);
 }
 
-/* Ids grow with the time, so that a cloud that was started anew with its state does
+/* Ids grow with the time, so that a cloud that was restarted with its state does
  * not give one out again: subscribers forget what they have seen before. */
 static uint64_t next_message_id(struct box_push *push, uint64_t now_ms)
 {
@@ -289,7 +286,7 @@ static uint64_t next_message_id(struct box_push *push, uint64_t now_ms)
 }
 
 /* One notification for every subscription of the watch's topic. */
-static void give_birth(struct box_push *push, struct watch *watch, uint64_t now_ms)
+static void notify(struct box_push *push, struct watch *watch, uint64_t now_ms)
 {
     if (watch->born_ms != 0 && now_ms < watch->born_ms + APART_MS) { /* P1 */
         push->counts.limited++;
@@ -298,7 +295,8 @@ static void give_birth(struct box_push *push, struct watch *watch, uint64_t now_
     watch->born_ms = now_ms;
     push->counts.born++;
     struct box_push_item item = {.user = watch->user,
-                                 .history_id = box_mailbox_history_id(watch->user->mailbox),
+                                 .history_id =
+                                     box_mailbox_history_id(box_user_mailbox(watch->user)),
                                  .message_id = next_message_id(push, now_ms),
                                  .born_ms = now_ms,
                                  .due_ms = now_ms};
@@ -336,7 +334,7 @@ static bool has_any(const uint16_t *have, size_t have_count, const struct watch 
  * them, or one of them was what changed. */
 static bool record_concerns(const struct watch *watch, const struct box_record *record)
 {
-    const box_mailbox *mailbox = watch->user->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(watch->user);
     size_t count = 0;
     const uint16_t *labels = box_mailbox_labels(mailbox, record->label_set, &count);
     bool any = has_any(labels, count, watch);
@@ -350,7 +348,7 @@ static bool record_concerns(const struct watch *watch, const struct box_record *
 /* Whether something new passes the filter; what was looked at is not news again. */
 static bool has_news(struct watch *watch)
 {
-    const box_mailbox *mailbox = watch->user->mailbox;
+    const box_mailbox *mailbox = box_user_mailbox(watch->user);
     const uint64_t latest = box_mailbox_history_id(mailbox);
     if (latest <= watch->seen)
         return false;
@@ -366,15 +364,18 @@ static bool has_news(struct watch *watch)
     return false;
 }
 
-void box_push_changed(struct box_push *push, struct box_user *user, uint64_t now_ms)
+/* After every request that changed the user's mailbox. */
+static void changed(box_cloud *cloud, struct box_user *user)
 {
+    struct box_push *push = box_cloud_push(cloud);
+    const uint64_t now_ms = box_cloud_now(cloud);
     for (uint32_t i = first_watch(push, user); i != 0; i = push->watches[i].next) {
         struct watch *watch = &push->watches[i];
         if (now_ms >= watch->expires_ms) /* P2 */
             continue;
         const uint64_t seen = watch->seen;
         if (has_news(watch))
-            give_birth(push, watch, now_ms);
+            notify(push, watch, now_ms);
         else
             push->counts.filtered += watch->seen != seen;
     }
@@ -420,7 +421,7 @@ static bool read_filter(struct box_call *call, const json_t *body, struct watch 
         const char *id = json_string_value(json_array_get(labels, i));
         uint32_t number = 0;
         if (id == NULL ||
-            !box_mailbox_label_by_id(call->user->mailbox, tide_text_of(id), &number)) {
+            !box_mailbox_label_by_id(box_user_mailbox(call->user), tide_text_of(id), &number)) {
             box_fail_argument(call, "Invalid label: %.200s", id == NULL ? "" : id);
             return false;
         }
@@ -480,7 +481,7 @@ static struct watch *watch_put(struct box_push *push, const struct watch *wanted
     *watch = *wanted;
     watch->next = old.next;
     watch->born_ms = old.born_ms; /* P1 holds across watches */
-    watch->seen = box_mailbox_history_id(watch->user->mailbox);
+    watch->seen = box_mailbox_history_id(box_user_mailbox(watch->user));
     return watch;
 }
 
@@ -509,7 +510,7 @@ void box_push_watch(struct box_call *call)
         return;
     }
     keep_watch(push, watch);
-    give_birth(push, watch, call->now_ms); /* the first one comes at once */
+    notify(push, watch, call->now_ms); /* the first one comes at once */
     json_t *reply = json_object();
     set_u64_text(reply, "historyId", watch->seen);
     set_u64_text(reply, "expiration", watch->expires_ms);
@@ -571,8 +572,12 @@ static void add_body(const struct box_push_item *item, const struct topic *topic
     tide_buf_done(&data);
 }
 
-bool box_push_next(struct box_push *push, uint64_t now_ms, struct box_delivery *delivery_out)
+bool box_cloud_next_delivery(box_cloud *cloud, uint64_t now_unix_ms,
+                             struct box_delivery *delivery_out)
 {
+    box_cloud_tell_time(cloud, now_unix_ms);
+    struct box_push *push = box_cloud_push(cloud);
+    const uint64_t now_ms = box_cloud_now(cloud);
     const struct box_push_item *item = box_push_queue_next(&push->queue, now_ms);
     if (item == NULL)
         return false;
@@ -588,19 +593,28 @@ bool box_push_next(struct box_push *push, uint64_t now_ms, struct box_delivery *
     return true;
 }
 
-void box_push_done(struct box_push *push, uint64_t id, int status, uint64_t now_ms)
+void box_cloud_delivered(box_cloud *cloud, uint64_t id, int status, uint64_t now_unix_ms)
 {
-    box_push_queue_ended(&push->queue, id, status == 102 || (status >= 200 && status <= 299),
-                         now_ms);
+    box_cloud_tell_time(cloud, now_unix_ms);
+    box_push_queue_ended(&box_cloud_push(cloud)->queue, id,
+                         status == 102 || (status >= 200 && status <= 299), box_cloud_now(cloud));
 }
 
-uint64_t box_push_wake_at_ms(const struct box_push *push)
+uint64_t box_cloud_wake_at_ms(box_cloud *cloud, uint64_t now_unix_ms)
 {
-    return box_push_queue_wake_at_ms(&push->queue);
+    box_cloud_tell_time(cloud, now_unix_ms);
+    return box_clock_outside(box_cloud_clock(cloud),
+                             box_push_queue_wake_at_ms(&box_cloud_push(cloud)->queue));
 }
 
-json_t *box_push_stats(const struct box_push *push)
+/* ---- the record ---- */
+
+static void record(box_cloud *cloud, const struct box_user *user, bool details, json_t *object)
 {
+    (void)details;
+    if (user != NULL)
+        return;
+    const struct box_push *push = box_cloud_push(cloud);
     const struct box_push_queue *queue = &push->queue;
     size_t watches = 0;
     for (size_t i = 1; i < push->watches_count; i++)
@@ -615,7 +629,7 @@ json_t *box_push_stats(const struct box_push *push)
                   "refused", (json_int_t)queue->refused, "dropped", (json_int_t)queue->dropped,
                   "given_up", (json_int_t)queue->given_up, "waiting", (json_int_t)queue->count);
     TIDE_ASSERT(stats != NULL);
-    return stats;
+    json_object_set_new(object, "push", stats);
 }
 
 /* ---- replay ---- */
@@ -647,8 +661,9 @@ static tide_status replay_watch(struct box_push *push, struct box_user *user, co
     return TIDE_OK;
 }
 
-tide_status box_push_replay(struct box_push *push, const json_t *change, tide_error *err)
+static tide_status replay(box_cloud *cloud, const json_t *change, tide_error *err)
 {
+    struct box_push *push = box_cloud_push(cloud);
     tide_text op, email, topic, url;
     tide_status rc = tide_json_get_text(change, "op", &op, err);
     if (rc != TIDE_OK)
@@ -664,7 +679,7 @@ tide_status box_push_replay(struct box_push *push, const json_t *change, tide_er
         return rc;
     struct box_user *user = box_cloud_user(push->cloud, email);
     if (user == NULL)
-        return tide_error_set(err, TIDE_CORRUPT, "a watch of nobody");
+        return tide_error_set(err, TIDE_CORRUPT, "a watch of a user who does not exist");
     if (tide_text_equal(op, TIDE_TEXT("push-watch")))
         return replay_watch(push, user, change, err);
     if (tide_text_equal(op, TIDE_TEXT("push-stop")) ||
@@ -675,3 +690,27 @@ tide_status box_push_replay(struct box_push *push, const json_t *change, tide_er
                               (int)(op.bytes > 40 ? 40 : op.bytes), op.data);
     return TIDE_OK;
 }
+
+tide_status box_cloud_add_topic(box_cloud *cloud, tide_text topic, tide_text url, tide_error *err)
+{
+    return box_push_add_topic(box_cloud_push(cloud), topic, url, err);
+}
+
+/* ---- the service ---- */
+
+static const struct box_fault faults[] = {
+    {"push-duplicate", BOX_ASKED, .takes = 0},
+    {"push-loss", BOX_ASKED, .takes = 0},
+};
+
+const struct box_service box_pubsub = {
+    .name = "push",
+    .open = open_push,
+    .close = close_push,
+    .changed = changed,
+    .faults = faults,
+    .faults_count = sizeof faults / sizeof faults[0],
+    .record = record,
+    .ops = "push-",
+    .replay = replay,
+};

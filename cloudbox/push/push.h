@@ -8,9 +8,9 @@
  * Watches outlive the program, deliveries do not.
  *
  * Invariants:
- *   P1  no two notifications of one user to one project are born less than one
+ *   P1  no two notifications of one user to one project are made less than one
  *       second apart.
- *   P2  after watch ended (stop, expiry) none is born.
+ *   P2  after watch ended (stop, expiry) none is made.
  *   P3  a delivery is repeated until it is acknowledged, given up, or lost by a fault.
  */
 #ifndef BOX_PUSH_H
@@ -18,8 +18,9 @@
 
 #include "cloudbox/gate/service.h"
 
-struct box_push *box_push_new(box_cloud *cloud);
-void box_push_free(struct box_push *push);
+/* A service without methods: gmail.users.watch and gmail.users.stop are Gmail's. */
+extern const struct box_service box_pubsub;
+struct box_push *box_cloud_push(box_cloud *cloud);
 
 enum {
     BOX_TOPICS_MAX = 1000,
@@ -38,18 +39,27 @@ tide_status box_push_add_topic(struct box_push *push, tide_text topic, tide_text
 /* The methods gmail.users.watch and gmail.users.stop. */
 void box_push_watch(struct box_call *call);
 void box_push_stop(struct box_call *call);
-/* A mailbox changed: called by the gate after every call that moved a history
- * id (and by the control page). */
-void box_push_changed(struct box_push *push, struct box_user *user, uint64_t now_ms);
 /* All watches end now, as if seven days had passed. */
 void box_push_expire(struct box_push *push, const struct box_user *user);
 
-/* See cloudbox/gate/cloud.h; times are on the cloud's clock.  The body becomes the caller's. */
-bool box_push_next(struct box_push *push, uint64_t now_ms, struct box_delivery *delivery_out);
-void box_push_done(struct box_push *push, uint64_t id, int status, uint64_t now_ms);
-uint64_t box_push_wake_at_ms(const struct box_push *push);
-/* What was sent, acknowledged, dropped, given up: part of /_cloud/stats. */
-json_t *box_push_stats(const struct box_push *push);
-tide_status box_push_replay(struct box_push *push, const json_t *change, tide_error *err);
+/* Where notifications for a topic go. */
+tide_status box_cloud_add_topic(box_cloud *cloud, tide_text topic, tide_text url, tide_error *err);
+
+/* ---- what the cloud itself sends ---- */
+
+struct box_delivery {
+    uint64_t id;
+    char url[1024];
+    char bearer[2048]; /* the signed token */
+    tide_buf body;     /* the caller's */
+};
+/* The next delivery that is due.  The caller sends it, then reports.  Times are on the
+ * caller's clock. */
+bool box_cloud_next_delivery(box_cloud *cloud, uint64_t now_unix_ms,
+                             struct box_delivery *delivery_out);
+/* `status` 0: no answer. */
+void box_cloud_delivered(box_cloud *cloud, uint64_t id, int status, uint64_t now_unix_ms);
+/* When to ask again if nothing is served until then; UINT64_MAX: not before. */
+uint64_t box_cloud_wake_at_ms(box_cloud *cloud, uint64_t now_unix_ms);
 
 #endif

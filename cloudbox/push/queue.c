@@ -98,7 +98,7 @@ static void item_drop(struct box_push_queue *queue, uint32_t slot)
     queue->count--;
 }
 
-/* U1.  It costs a look at all of them, but only while nobody takes what is sent. */
+/* U1.  It reads all of them, but only while receivers take nothing. */
 static void drop_oldest(struct box_push_queue *queue)
 {
     uint32_t oldest = 0;

@@ -1,6 +1,7 @@
 #include "cloudbox/serve/corpus.h"
 
 #include "base/check.h"
+#include "cloudbox/mailbox/mail.h"
 #include "base/encode.h"
 
 #include <errno.h>

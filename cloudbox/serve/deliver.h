@@ -1,11 +1,12 @@
 /* deliver.h - posts what the cloud itself wants to send: Pub/Sub's pushes.
  *
  * One thread with up to BOX_DELIVERIES_MAX posts under way, so that one endpoint
- * that does not answer holds nobody else up.  It sleeps until the cloud has
+ * that does not answer does not delay the others.  It sleeps until the cloud has
  * something due. */
 #ifndef BOX_SERVE_DELIVER_H
 #define BOX_SERVE_DELIVER_H
 
+#include "cloudbox/push/push.h"
 #include "cloudbox/serve/shared.h"
 
 enum { BOX_DELIVERIES_MAX = 16, BOX_DELIVERY_TIMEOUT_MS = 10000 };

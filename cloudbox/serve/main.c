@@ -1,6 +1,5 @@
 /* tidemark-cloud: starts what the options ask for, says that it is ready, and
  * ends cleanly on SIGTERM and SIGINT. */
-#include "cloudbox/mailbox/mime.h"
 #include "cloudbox/serve/account.h"
 #include "cloudbox/serve/server.h"
 #include "cloudbox/serve/setup.h"
@@ -47,7 +46,7 @@ static void greet(const struct box_settings *settings, const char *origin)
     (void)fflush(stdout);
 }
 
-/* Only now is it known where their keys shall ask for tokens. */
+/* Only now is the address known at which their keys get tokens. */
 static tide_status write_accounts(const struct box_settings *settings, struct box_shared *shared,
                                   const char *origin, tide_error *err)
 {
@@ -113,7 +112,6 @@ int main(int argc, char **argv)
         box_settings_completion(stdout);
     } else {
         (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-        box_mime_start();
         box_shared_init(&shared);
         if (run(&settings, &shared, &err) != TIDE_OK) {
             fprintf(stderr, "tidemark-cloud: %s\n", err.text);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "cloudbox/gate/clock.h"
+#include "cloudbox/mailbox/mail.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>

@@ -121,7 +121,19 @@ static struct box_exchange *exchange_take(box_server *server)
     return exchange;
 }
 
-/* Always on the daemon's thread: a response dies with its connection. */
+/* A sink and a source belong to the logic: they are used and ended under its lock. */
+static void exchange_end_streams(struct box_exchange *exchange)
+{
+    struct box_shared *shared = exchange->server->shared;
+    if (exchange->sink.write == NULL && exchange->answer.source.read == NULL)
+        return;
+    (void)pthread_mutex_lock(&shared->lock);
+    box_sink_done(&exchange->sink);
+    box_answer_source(&exchange->answer, NULL);
+    (void)pthread_mutex_unlock(&shared->lock);
+}
+
+/* Always on the daemon's thread: a response is destroyed with its connection. */
 void box_exchange_release(struct box_exchange *exchange)
 {
     TIDE_ASSERT(exchange->references > 0);
@@ -129,6 +141,7 @@ void box_exchange_release(struct box_exchange *exchange)
         return;
     box_server *server = exchange->server;
     if (server->unused_count >= UNUSED_MAX) {
+        exchange_end_streams(exchange);
         exchange_free(exchange);
         return;
     }
@@ -136,6 +149,7 @@ void box_exchange_release(struct box_exchange *exchange)
     buffer_rest(&exchange->body);
     buffer_rest(&exchange->packed);
     buffer_rest(&exchange->answer.body);
+    exchange_end_streams(exchange);
     exchange->next = server->unused;
     server->unused = exchange;
     server->unused_count++;
@@ -178,7 +192,7 @@ static void *request_begins(void *cls, const char *uri, struct MHD_Connection *c
     return exchange;
 }
 
-/* Leaves the library's own copy of the path alone; nobody reads it. */
+/* Leaves the library's own copy of the path as it is; it is not read. */
 static size_t keep_escapes(void *cls, struct MHD_Connection *connection, char *text)
 {
     (void)cls, (void)connection;
@@ -230,6 +244,49 @@ static const char *head_wrong(const struct box_exchange *exchange, const char *v
     return announced > 1 ? "the length of the body is said twice\n" : NULL;
 }
 
+/* Links in answers have the host name that the client used. */
+static tide_text origin_of(struct box_exchange *exchange)
+{
+    box_server *server = exchange->server;
+    tide_text host = header_of(exchange, "host");
+    if (host.data == NULL || host.bytes == 0 || host.bytes > 255)
+        return tide_text_of(server->origin);
+    for (size_t i = 0; i < host.bytes; i++)
+        if (host.data[i] <= ' ' || host.data[i] >= 127 || strchr("/\\\"<>?#@", host.data[i]))
+            return tide_text_of(server->origin);
+    (void)snprintf(server->host_origin, sizeof server->host_origin, "http%s://%.*s",
+                   box_server_is_tls(server) ? "s" : "", (int)host.bytes, host.data);
+    return tide_text_of(server->host_origin);
+}
+
+/* The request as far as it is known. */
+static struct box_request request_of(struct box_exchange *exchange)
+{
+    const tide_text method = tide_text_of(exchange->method);
+    return (struct box_request){
+        .verb = tide_text_equal(method, TIDE_TEXT("HEAD")) ? BOX_GET : box_verb_of(method),
+        .target = tide_buf_text(&exchange->target),
+        .headers = exchange->headers,
+        .headers_count = exchange->headers_count,
+        .body = tide_buf_text(&exchange->body),
+        .sink = exchange->sink.write == NULL ? NULL : &exchange->sink,
+        .origin = origin_of(exchange),
+    };
+}
+
+/* Whether the body goes to a sink. */
+static bool open_sink(struct box_exchange *exchange)
+{
+    struct box_shared *shared = exchange->server->shared;
+    const struct box_request request = request_of(exchange);
+    if (request.verb != BOX_POST && request.verb != BOX_PUT && request.verb != BOX_PATCH)
+        return false;
+    (void)pthread_mutex_lock(&shared->lock);
+    const bool sinks = box_cloud_sink(shared->cloud, &request, &exchange->sink);
+    (void)pthread_mutex_unlock(&shared->lock);
+    return sinks;
+}
+
 static enum MHD_Result begin(struct box_exchange *exchange, const char *method, const char *version)
 {
     int status = 0;
@@ -246,11 +303,12 @@ static enum MHD_Result begin(struct box_exchange *exchange, const char *method, 
     const char *wrong = head_wrong(exchange, version, &status);
     if (wrong != NULL)
         return box_wire_refuse(exchange, status, wrong);
+    const bool sinks = open_sink(exchange);
     if (length.data == NULL)
         return MHD_YES;
-    if (!tide_text_to_u64(length, &bytes) || bytes > BOX_BODY_BYTES_MAX)
+    if (!tide_text_to_u64(length, &bytes) || (!sinks && bytes > BOX_BODY_BYTES_MAX))
         return box_wire_refuse(exchange, 413, "the body is too large\n");
-    if (bytes > 0) {
+    if (bytes > 0 && !sinks) {
         char *room = tide_buf_reserve(&exchange->body,
                                       bytes < BODY_FIRST_BYTES ? (size_t)bytes : BODY_FIRST_BYTES);
         TIDE_ASSERT(room != NULL);
@@ -258,46 +316,38 @@ static enum MHD_Result begin(struct box_exchange *exchange, const char *method, 
     return MHD_YES;
 }
 
+/* false: it is too large. */
+static bool write_body(struct box_exchange *exchange, tide_text piece)
+{
+    struct box_shared *shared = exchange->server->shared;
+    if (exchange->sink.write != NULL) {
+        (void)pthread_mutex_lock(&shared->lock);
+        const bool taken = box_sink_write(&exchange->sink, piece);
+        (void)pthread_mutex_unlock(&shared->lock);
+        return taken;
+    }
+    if (piece.bytes > BOX_BODY_BYTES_MAX - exchange->body.bytes)
+        return false;
+    box_add(&exchange->body, piece.data, piece.bytes);
+    return true;
+}
+
 static enum MHD_Result take_body(struct box_exchange *exchange, const char *data, size_t *bytes)
 {
-    if (*bytes > BOX_BODY_BYTES_MAX - exchange->body.bytes) {
-        /* Only a chunked body gets here, and the library takes no answer now. */
+    if (!write_body(exchange, (tide_text){data, *bytes})) {
+        /* In the middle of a body the library takes no answer. */
         box_wire_refuse_raw(exchange, 413, "the body is too large");
         return MHD_NO;
     }
-    box_add(&exchange->body, data, *bytes);
     *bytes = 0;
     return MHD_YES;
-}
-
-/* Links in answers lead back to the name the client used for us. */
-static tide_text origin_of(struct box_exchange *exchange)
-{
-    box_server *server = exchange->server;
-    tide_text host = header_of(exchange, "host");
-    if (host.data == NULL || host.bytes == 0 || host.bytes > 255)
-        return tide_text_of(server->origin);
-    for (size_t i = 0; i < host.bytes; i++)
-        if (host.data[i] <= ' ' || host.data[i] >= 127 || strchr("/\\\"<>?#@", host.data[i]))
-            return tide_text_of(server->origin);
-    (void)snprintf(server->host_origin, sizeof server->host_origin, "http%s://%.*s",
-                   box_server_is_tls(server) ? "s" : "", (int)host.bytes, host.data);
-    return tide_text_of(server->host_origin);
 }
 
 static void serve(struct box_exchange *exchange)
 {
     box_server *server = exchange->server;
     struct box_shared *shared = server->shared;
-    tide_text method = tide_text_of(exchange->method);
-    struct box_request request = {
-        .verb = tide_text_equal(method, TIDE_TEXT("HEAD")) ? BOX_GET : box_verb_of(method),
-        .target = tide_buf_text(&exchange->target),
-        .headers = exchange->headers,
-        .headers_count = exchange->headers_count,
-        .body = tide_buf_text(&exchange->body),
-        .origin = origin_of(exchange),
-    };
+    const struct box_request request = request_of(exchange);
     (void)pthread_mutex_lock(&shared->lock);
     const uint64_t now_unix_ms = box_shared_now(shared);
     box_cloud_serve(shared->cloud, &request, now_unix_ms, &exchange->answer);
@@ -305,12 +355,23 @@ static void serve(struct box_exchange *exchange)
         server->deliver == NULL ? UINT64_MAX : box_cloud_wake_at_ms(shared->cloud, now_unix_ms);
     (void)pthread_mutex_unlock(&shared->lock);
     exchange->served = true;
-    /* What could not be written down was not done: nobody is told of it. */
+    /* A change that could not be written down is not answered. */
     exchange->unkept = shared->state != NULL && box_state_error(shared->state, NULL) != TIDE_OK;
     if (server->deliver != NULL)
         box_deliver_wake_by(server->deliver, wake_at_ms);
 }
 
+void box_server_read(struct box_exchange *exchange, uint64_t at, char *bytes, size_t count)
+{
+    struct box_shared *shared = exchange->server->shared;
+    const struct box_source *source = &exchange->answer.source;
+    (void)pthread_mutex_lock(&shared->lock);
+    source->read(source->arg, at, bytes, count);
+    (void)pthread_mutex_unlock(&shared->lock);
+}
+
+/* A body that comes from a source is not packed: its length is known, that of the packed
+ * one is not. */
 void box_server_pack(struct box_exchange *exchange)
 {
     tide_text body = tide_buf_text(&exchange->answer.body);
@@ -342,11 +403,11 @@ static void note(const struct box_exchange *exchange, enum MHD_RequestTerminatio
     const char *query = target.bytes == 0 ? NULL : memchr(target.data, '?', target.bytes);
     /* Queries may hold keys and codes: they are not shown. */
     size_t path_bytes = query == NULL ? target.bytes : (size_t)(query - target.data);
-    fprintf(stderr, "%s %.*s%s %d %zu bytes %" PRIu64 " ms%s\n",
+    fprintf(stderr, "%s %.*s%s %d %" PRIu64 " bytes %" PRIu64 " ms%s\n",
             exchange->method == NULL ? "?" : exchange->method,
             (int)(path_bytes < 2000 ? path_bytes : 2000), target.data, query == NULL ? "" : "?...",
             exchange->served ? exchange->answer.status : 0,
-            exchange->served ? exchange->answer.body.bytes : 0,
+            exchange->served ? box_answer_bytes(&exchange->answer) : 0,
             box_timers_now_ms() - exchange->started_ms,
             code == MHD_REQUEST_TERMINATED_COMPLETED_OK ? "" : ", cut off");
 }
@@ -426,7 +487,7 @@ void box_server_wake(box_server *server)
 
 /* The library could run a thread of its own, but in it a full batch of events (128,
  * MHD 0.9.75) is followed by a second wait before any of them is looked at: 128
- * busy connections would stand still until somebody else calls.  Waiting here
+ * busy connections would stand still until another client calls.  Waiting here
  * and letting it look without waiting avoids that. */
 static void *run(void *arg)
 {
@@ -502,7 +563,7 @@ void box_server_stop(box_server *server)
     if (server == NULL)
         return;
     /* First nothing waits any more, since the library cannot end what is
-     * suspended; a connection that goes on now sees `stopping` and closes. */
+     * suspended; a connection that resumes now sees `stopping` and closes. */
     atomic_store(&server->stopping, true);
     if (server->timers != NULL)
         box_timers_stop(server->timers);

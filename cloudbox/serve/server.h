@@ -3,12 +3,13 @@
  * One daemon with one polling thread: the logic is single-threaded, so more
  * threads would only wait for each other.  The server reads requests as they
  * are on the wire (the target is never decoded here), hands them to the logic
- * and lets wire.c carry the answers out.
+ * and lets wire.c carry the answers out.  A body goes to a sink or comes from a source,
+ * piece by piece, where the service asks for it (cloudbox/gate/http.h).
  *
  * Invariants:
  *   V1  every served request is reported finished exactly once, also when its
  *       client is gone or the server ends.
- *   V2  no request body over BOX_BODY_BYTES_MAX is ever held.
+ *   V2  no request body over BOX_BODY_BYTES_MAX is ever held in memory.
  *   V3  box_server_stop() returns soon, whatever connections wait for.
  */
 #ifndef BOX_SERVE_SERVER_H
@@ -32,10 +33,12 @@ const char *box_server_origin(const box_server *server);
 /* ---- for wire.c ---- */
 
 box_timers *box_server_timers(box_server *server);
-/* A connection was resumed: the daemon shall look.  Any thread. */
+/* A connection was resumed: wakes the daemon.  Any thread. */
 void box_server_wake(box_server *server);
 bool box_server_is_tls(const box_server *server);
 bool box_server_is_stopping(const box_server *server);
+/* Reads a piece of the answer's source, under the cloud's lock. */
+void box_server_read(struct box_exchange *exchange, uint64_t at, char *bytes, size_t count);
 /* Packs the answer if its client asked for it. */
 void box_server_pack(struct box_exchange *exchange);
 void box_exchange_release(struct box_exchange *exchange);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "cloudbox/serve/corpus.h"
+#include "cloudbox/services.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -197,7 +198,7 @@ static tide_status check_header(const struct box_settings *settings, const json_
     return TIDE_OK;
 }
 
-/* When a state goes on, so does its clock. */
+/* The clock of a kept state continues where it stopped. */
 static void settle_times(struct box_settings *settings, const struct box_shared *shared,
                          const json_t *header, uint64_t *made_unix_ms_out,
                          uint64_t *clock_unix_ms_out)
@@ -251,6 +252,7 @@ tide_status box_setup(struct box_settings *settings, struct box_shared *shared, 
         settings->cloud.keep_arg = state;
     }
     shared->state = state;
+    settings->cloud.services = box_services_all;
     shared->cloud = box_cloud_new(&settings->cloud);
     tide_status rc = fill(settings, shared->cloud, state, made_unix_ms, clock_unix_ms, err);
     if (rc == TIDE_OK && state != NULL)

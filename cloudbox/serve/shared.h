@@ -1,7 +1,7 @@
 /* shared.h - the one cloud and the lock before it.
  *
- * The logic knows no threads; whoever calls it (the server, the deliveries)
- * holds this lock.  Its time is the wall clock at the start plus what has
+ * The logic knows no threads; its callers (the server, the deliveries)
+ * hold this lock.  Its time is the wall clock at the start plus what has
  * passed since, so that a clock that is set back while serving goes unnoticed.
  */
 #ifndef BOX_SERVE_SHARED_H

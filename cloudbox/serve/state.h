@@ -8,7 +8,7 @@
  *
  * Invariants:
  *   S1  a line is written (write(2)) before its change is answered, so that a
- *       killed process loses nothing it has told anybody.
+ *       killed process loses nothing that it has answered.
  *   S2  at most one process has the file.
  *   S3  only the end of the file is ever repaired: an unfinished last line, and
  *       this is said.  Any other damage is an error.

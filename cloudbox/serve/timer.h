@@ -17,7 +17,7 @@
 
 typedef struct box_timers box_timers;
 
-/* Embedded in whoever waits; zeroed at first.  Untouched by its owner from the
+/* Embedded in what waits; zeroed at first.  Untouched by its owner from the
  * adding to the ring. */
 struct box_timer {
     uint64_t due_ms;

@@ -4,6 +4,7 @@
 #include "cloudbox/serve/server.h"
 
 #include <gnutls/gnutls.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
@@ -73,7 +74,7 @@ static void build_head(const struct box_exchange *exchange, tide_buf *head)
               reason == NULL ? "Unknown" : reason, answer->type);
     for (size_t i = 0; i < answer->headers_count; i++)
         box_print(head, "%s: %s\r\n", answer->headers[i].name, answer->headers[i].value);
-    box_print(head, "Content-Length: %zu\r\n\r\n", answer->body.bytes);
+    box_print(head, "Content-Length: %" PRIu64 "\r\n\r\n", box_answer_bytes(answer));
 }
 
 static void send_half_head(const struct box_exchange *exchange)
@@ -105,15 +106,14 @@ static void response_freed(void *cls)
     box_exchange_release(cls);
 }
 
-/* How far a body may get. */
-static size_t body_end(const struct box_exchange *exchange, tide_text body)
-{
-    return exchange->answer.plan.fate == BOX_FATE_WHOLE ? body.bytes : body.bytes / 2;
-}
-
 static tide_text body_of(const struct box_exchange *exchange)
 {
     return tide_buf_text(exchange->gzipped ? &exchange->packed : &exchange->answer.body);
+}
+
+static uint64_t body_bytes(const struct box_exchange *exchange)
+{
+    return exchange->gzipped ? exchange->packed.bytes : box_answer_bytes(&exchange->answer);
 }
 
 /* How many bytes a trickle may have sent by now, at least one more than it has
@@ -152,11 +152,11 @@ static ssize_t read_body(void *cls, uint64_t at, char *bytes, size_t bytes_max)
     struct box_exchange *exchange = cls;
     if (exchange->timer.vanished || box_server_is_stopping(exchange->server))
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    tide_text body = body_of(exchange);
-    size_t end = body_end(exchange, body);
+    const bool whole = exchange->answer.plan.fate == BOX_FATE_WHOLE;
+    const uint64_t end = whole ? body_bytes(exchange) : body_bytes(exchange) / 2;
     if (at >= end)
         return end_body(exchange);
-    size_t count = end - (size_t)at < bytes_max ? end - (size_t)at : bytes_max;
+    size_t count = end - at < bytes_max ? (size_t)(end - at) : bytes_max;
     if (exchange->answer.plan.bytes_per_s > 0) {
         uint32_t wait_ms = 0;
         size_t room = trickle_room(exchange, at, &wait_ms);
@@ -166,7 +166,10 @@ static ssize_t read_body(void *cls, uint64_t at, char *bytes, size_t bytes_max)
         }
         count = room < count ? room : count;
     }
-    memcpy(bytes, body.data + at, count);
+    if (exchange->answer.source.read != NULL)
+        box_server_read(exchange, at, bytes, count);
+    else
+        memcpy(bytes, body_of(exchange).data + at, count);
     return (ssize_t)count;
 }
 
@@ -176,13 +179,14 @@ static struct MHD_Response *make_response(struct box_exchange *exchange)
     tide_text body = body_of(exchange);
     struct MHD_Response *response;
     exchange->references++;
-    if (plan->fate == BOX_FATE_WHOLE && plan->bytes_per_s == 0)
+    const bool streams = exchange->answer.source.read != NULL;
+    if (plan->fate == BOX_FATE_WHOLE && plan->bytes_per_s == 0 && !streams)
         response = MHD_create_response_from_buffer_with_free_callback_cls(
             body.bytes, (void *)(uintptr_t)(body.bytes == 0 ? "" : body.data), response_freed,
             exchange);
     else
-        response = MHD_create_response_from_callback(body.bytes, READER_BLOCK_BYTES, read_body,
-                                                     exchange, response_freed);
+        response = MHD_create_response_from_callback(body_bytes(exchange), READER_BLOCK_BYTES,
+                                                     read_body, exchange, response_freed);
     TIDE_ASSERT(response != NULL);
     return response;
 }
@@ -222,7 +226,7 @@ static enum MHD_Result act(struct box_exchange *exchange)
     box_place place = plan->fate == BOX_FATE_TRUNCATE ? BOX_IN_BODY : plan->fate_at;
     if (plan->fate == BOX_FATE_WHOLE)
         return queue(exchange);
-    if (place == BOX_IN_BODY && exchange->answer.body.bytes > 0)
+    if (place == BOX_IN_BODY && box_answer_bytes(&exchange->answer) > 0)
         return queue(exchange);
     if (place != BOX_AT_START) /* what has no body breaks off in its head */
         send_half_head(exchange);

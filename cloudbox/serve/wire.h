@@ -1,14 +1,14 @@
 /* wire.h - one request on its connection, and the fate of its answer.
  *
- * The logic says what an answer is and what shall happen to it (struct
- * box_plan); here it happens, on a libmicrohttpd connection: waiting, stopping
- * half way, trickling, resetting, breaking off.
+ * The logic gives an answer and its plan (struct box_plan), which is carried out here on a
+ * libmicrohttpd connection: waiting, stopping half way, trickling, resetting, breaking
+ * off.
  *
- * Invariants (all on the daemon's one thread, but for the ring of a timer):
+ * Invariants (all on the daemon's one thread, except the ring of a timer):
  *   W1  a connection is suspended exactly while its timer waits.
  *   W2  an exchange lives until its request is completed and its response is
  *       destroyed, whichever comes last.
- *   W3  an answer that shall arrive whole and at once is given to the library
+ *   W3  an answer in memory that must arrive whole and at once is given to the library
  *       as it is: no copy, and head and body leave in one piece.
  */
 #ifndef BOX_SERVE_WIRE_H
@@ -39,7 +39,8 @@ struct box_exchange {
     const char *method;
     tide_buf target;
     tide_buf body;
-    tide_buf packed; /* the answer's body under gzip */
+    struct box_sink sink; /* takes the body instead while .write is not NULL */
+    tide_buf packed;      /* the answer's body under gzip */
     struct box_header headers[BOX_HEADERS_MAX];
     size_t headers_count;
     struct box_answer answer;
@@ -60,7 +61,7 @@ enum MHD_Result box_wire_refuse(struct box_exchange *exchange, int status, const
 /* The same when the library takes no answer any more: in the middle of a body. */
 void box_wire_refuse_raw(struct box_exchange *exchange, int status, const char *reason);
 
-/* The ring of every timer: the connection goes on. */
+/* The ring of every timer: resumes the connection. */
 void box_wire_ring(struct box_timer *timer);
 
 #endif

@@ -1,4 +1,4 @@
-/* auth.c - the table of secrets, the gate's question, and the names of scopes. */
+/* auth.c - the table of secrets, and whom a bearer token stands for. */
 #include "cloudbox/signin/auth_state.h"
 
 #include "base/check.h"
@@ -6,66 +6,7 @@
 
 #include <string.h>
 
-static const struct {
-    uint32_t scope;
-    const char *text;
-    const char *alias; /* as OpenID writes it, or NULL */
-} scopes_known[] = {
-    {BOX_SCOPE_MAIL, "https://mail.google.com/", NULL},
-    {BOX_SCOPE_MODIFY, "https://www.googleapis.com/auth/gmail.modify", NULL},
-    {BOX_SCOPE_READONLY, "https://www.googleapis.com/auth/gmail.readonly", NULL},
-    {BOX_SCOPE_METADATA, "https://www.googleapis.com/auth/gmail.metadata", NULL},
-    {BOX_SCOPE_COMPOSE, "https://www.googleapis.com/auth/gmail.compose", NULL},
-    {BOX_SCOPE_SEND, "https://www.googleapis.com/auth/gmail.send", NULL},
-    {BOX_SCOPE_INSERT, "https://www.googleapis.com/auth/gmail.insert", NULL},
-    {BOX_SCOPE_LABELS, "https://www.googleapis.com/auth/gmail.labels", NULL},
-    {BOX_SCOPE_CONSOLE, "https://www.googleapis.com/auth/webmasters", NULL},
-    {BOX_SCOPE_CONSOLE_READONLY, "https://www.googleapis.com/auth/webmasters.readonly", NULL},
-    {BOX_SCOPE_OPENID, "openid", NULL},
-    {BOX_SCOPE_EMAIL, "https://www.googleapis.com/auth/userinfo.email", "email"},
-    {BOX_SCOPE_PROFILE, "https://www.googleapis.com/auth/userinfo.profile", "profile"},
-};
-
-enum { SCOPES_COUNT = sizeof scopes_known / sizeof scopes_known[0], SWEEP_AT_LEAST = 1024 };
-
-static uint32_t scope_of(tide_text word)
-{
-    for (size_t i = 0; i < SCOPES_COUNT; i++) {
-        if (tide_text_equal(word, tide_text_of(scopes_known[i].text)))
-            return scopes_known[i].scope;
-        if (scopes_known[i].alias != NULL &&
-            tide_text_equal(word, tide_text_of(scopes_known[i].alias)))
-            return scopes_known[i].scope;
-    }
-    return 0;
-}
-
-uint32_t box_scopes_parse(tide_text text)
-{
-    uint32_t scopes = 0;
-    size_t at = 0;
-    while (at < text.bytes) {
-        size_t end = at;
-        while (end < text.bytes && text.data[end] != ' ')
-            end++;
-        scopes |= scope_of((tide_text){text.data + at, end - at});
-        at = end + 1;
-    }
-    return scopes;
-}
-
-void box_scopes_text(uint32_t scopes, tide_buf *out)
-{
-    bool first = true;
-    for (size_t i = 0; i < SCOPES_COUNT; i++) {
-        if ((scopes & scopes_known[i].scope) == 0)
-            continue;
-        if (!first)
-            box_add_cstr(out, " ");
-        box_add_cstr(out, scopes_known[i].text);
-        first = false;
-    }
-}
+enum { SWEEP_AT_LEAST = 1024 };
 
 /* ---- the table of secrets ---- */
 

@@ -16,16 +16,17 @@
 #define BOX_AUTH_H
 
 #include "cloudbox/gate/service.h"
+#include "cloudbox/google/scopes.h"
+
+extern const struct box_service box_signin;
+struct box_auth *box_cloud_auth(box_cloud *cloud);
 
 struct box_auth *box_auth_new(box_cloud *cloud);
 void box_auth_free(struct box_auth *auth);
 
-/* Who a bearer token stands for. */
-struct box_principal {
-    struct box_user *user;
-    uint32_t scopes;
-    uint32_t project; /* quota is per user and project; 0 for fixed tokens */
-};
+/* A bearer token that never expires and has every scope; makes the user if need be. */
+tide_status box_cloud_add_token(box_cloud *cloud, tide_text token, tide_text email,
+                                tide_error *err);
 /* false: unknown, expired or revoked (401). */
 bool box_auth_check(struct box_auth *auth, tide_text token, uint64_t now_ms,
                     struct box_principal *principal_out);
@@ -33,19 +34,14 @@ bool box_auth_check(struct box_auth *auth, tide_text token, uint64_t now_ms,
 tide_status box_auth_add_token(struct box_auth *auth, tide_text token, struct box_user *user);
 /* For tests, faults and the control page: every token of that user is refused
  * from now on (invalid_grant), or just its access tokens (401, refresh works;
- * fixed tokens, which nothing can refresh, stay). */
+ * fixed tokens, which cannot be refreshed, stay). */
 void box_auth_revoke_user(struct box_auth *auth, const struct box_user *user);
 void box_auth_expire_access(struct box_auth *auth, const struct box_user *user);
 /* A new password: grants with a Gmail scope die, the others live on. */
 void box_auth_password_changed(struct box_auth *auth, const struct box_user *user);
-/* The consent screen is in testing: grants live seven days from their birth (those
- * that only tell who somebody is live on), also the ones that are there already. */
+/* The consent screen is in testing: grants live seven days from their creation (those
+ * that only identify the user live on), also the ones that are there already. */
 void box_auth_testing(struct box_auth *auth, bool on);
-
-/* "https://www.googleapis.com/auth/gmail.readonly openid" <-> bits.  Unknown
- * scopes are left out. */
-uint32_t box_scopes_parse(tide_text text);
-void box_scopes_text(uint32_t scopes, tide_buf *out);
 
 /* A JWT signed with the cloud's key (RS256, kid), claims taken: for push. */
 void box_auth_sign(struct box_auth *auth, json_t *claims, tide_buf *out);
@@ -53,7 +49,7 @@ json_t *box_auth_jwks(struct box_auth *auth);
 
 /* ---- clients ---- */
 
-/* Anybody may be a client until the first one is registered; from then on only
+/* Any client is let in until the first one is registered; from then on only
  * registered ones, with their secret.  TIDE_INVALID, TIDE_FULL. */
 tide_status box_auth_add_client(struct box_auth *auth, tide_text id, tide_text secret);
 /* The number of a client, which may be a new one; 0: it is not let in. */

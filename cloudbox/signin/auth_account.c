@@ -214,8 +214,9 @@ static struct box_user *subject_of(struct box_auth *auth, const struct box_accou
     const tide_text subject = claim_text(claims, "sub");
     const bool itself =
         subject.bytes == 0 || tide_text_equal(subject, tide_text_of(account->email));
-    struct box_user *user = itself ? box_cloud_user_need(auth->cloud, tide_text_of(account->email))
-                                   : box_cloud_user(auth->cloud, subject);
+    struct box_user *user =
+        itself ? box_cloud_user_need(auth->cloud, tide_text_of(account->email), NULL)
+               : box_cloud_user(auth->cloud, subject);
     if (itself && user != NULL)
         return user;
     if (user == NULL) {
@@ -235,7 +236,7 @@ static struct box_user *subject_of(struct box_auth *auth, const struct box_accou
     return user;
 }
 
-/* Every word must be a scope we know: an assertion has nobody to untick it. */
+/* Every word must be a known scope: no user can untick one of an assertion. */
 static uint32_t scopes_strictly(tide_text text)
 {
     uint32_t scopes = 0;

@@ -185,7 +185,7 @@ static void drop_oldest(struct box_auth *auth, const struct box_grant *wanted)
             !box_grant_lives(auth, i, wanted->born_ms))
             continue;
         if (oldest == 0)
-            oldest = i; /* they stand in the order of their birth */
+            oldest = i; /* they are in the order of their creation */
         living++;
     }
     if (living >= BOX_REFRESH_MAX)
@@ -457,7 +457,7 @@ bool box_auth_redeem(struct box_auth *auth, const struct box_redeem *redeem, uin
     if (now_ms >= auth->secrets[slot].expires_ms)
         return refuse(error_out, 400, "invalid_grant", "Bad Request");
     if (auth->secrets[slot].used) {
-        /* Somebody else has the code too: what it gave is not to be trusted. */
+        /* Another client has the code too: what it gave is not to be trusted. */
         revoke_grant(auth, auth->secrets[slot].grant);
         return refuse(error_out, 400, "invalid_grant", "Bad Request");
     }

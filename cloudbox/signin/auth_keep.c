@@ -1,7 +1,7 @@
 /* auth_keep.c - what survives the program: every change is handed out as one
  * line, and the lines, given back in order, make the same tokens good again.
  *
- * Whoever applies a change is the same function in both directions, so that
+ * The same function applies a change in both directions, so that
  * what is replayed cannot differ from what happened. */
 #include "cloudbox/signin/auth_state.h"
 
@@ -108,7 +108,7 @@ static tide_status get_user(struct box_auth *auth, const json_t *change, struct 
     const tide_status rc = tide_json_get_text(change, "email", &email, err);
     if (rc != TIDE_OK)
         return rc;
-    struct box_user *user = box_cloud_user_need(auth->cloud, email);
+    struct box_user *user = box_cloud_user_need(auth->cloud, email, NULL);
     if (user == NULL)
         return tide_error_set(err, TIDE_CORRUPT, "a token of nobody");
     *user_out = user;

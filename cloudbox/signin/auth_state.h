@@ -107,7 +107,7 @@ struct box_auth {
     struct box_client *clients; /* [0] is not used */
     size_t clients_capacity;
     size_t clients_count;
-    bool clients_registered; /* then nobody else is let in */
+    bool clients_registered; /* then no others are let in */
 
     struct box_account *accounts;
     size_t accounts_capacity;

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/encode.h"
 #include "cloudbox/gate/user.h"
+#include "cloudbox/google/style.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -161,7 +162,7 @@ static bool read_challenge(struct box_call *call, struct box_ask *ask)
     return copy_text(ask->challenge, BOX_CHALLENGE_BYTES_MAX, challenge);
 }
 
-/* Client and redirect come first: until both are good there is nobody to send an
+/* Client and redirect come first: until both are good there is no place to send an
  * error to, and every refusal is a page. */
 static bool read_client(struct box_call *call, struct box_ask *ask)
 {
@@ -424,8 +425,48 @@ static const struct box_method methods[] = {
      .handle = box_signin_userinfo_v2},
 };
 
+/* ---- the service ---- */
+
+static void *open_auth(box_cloud *cloud)
+{
+    return box_auth_new(cloud);
+}
+
+static void close_auth(void *state)
+{
+    box_auth_free(state);
+}
+
+struct box_auth *box_cloud_auth(box_cloud *cloud)
+{
+    return box_cloud_state(cloud, &box_signin);
+}
+
+static bool identify(box_cloud *cloud, tide_text token, uint64_t now_ms,
+                     struct box_principal *principal_out)
+{
+    return box_auth_check(box_cloud_auth(cloud), token, now_ms, principal_out);
+}
+
+static tide_status replay(box_cloud *cloud, const json_t *change, tide_error *err)
+{
+    return box_auth_replay(box_cloud_auth(cloud), change, err);
+}
+
+tide_status box_cloud_add_token(box_cloud *cloud, tide_text token, tide_text email, tide_error *err)
+{
+    struct box_user *user = box_cloud_user_need(cloud, email, err);
+    return user == NULL ? TIDE_INVALID : box_auth_add_token(box_cloud_auth(cloud), token, user);
+}
+
 const struct box_service box_signin = {
     .name = "oauth2",
     .methods = methods,
     .methods_count = sizeof methods / sizeof methods[0],
+    .style = &box_google_style,
+    .open = open_auth,
+    .close = close_auth,
+    .identify = identify,
+    .ops = "auth-",
+    .replay = replay,
 };

@@ -2,7 +2,7 @@
  *
  * Invariants:
  *   S1  nothing from outside reaches a page without being escaped.
- *   S2  a redirect goes to a loopback address and nowhere else; whoever asks for
+ *   S2  a redirect goes to a loopback address and nowhere else; a request for
  *       another one gets a page.
  *   S3  consent is given only with a ticket that a page of ours carried, once.
  */
@@ -31,7 +31,7 @@ box_handler box_signin_tokeninfo;
 box_handler box_signin_userinfo;
 box_handler box_signin_userinfo_v2;
 
-/* Nobody between us and the client may keep this answer. */
+/* No cache may keep this answer. */
 void box_answer_secret(struct box_answer *answer);
 /* Form body and query together, each name once.  false: the answer says what is
  * wrong with them. */

@@ -35,7 +35,6 @@ enum {
     TIDE_METHODS_MAX = 16,         /* API methods with a latency of their own (E4.2) */
     TIDE_SAVES_OPEN_MAX = 8,       /* snapshots taken and not yet durable (E4.3b) */
     TIDE_BANDWIDTH_SPANS_MAX = 32, /* rows of a bandwidth schedule (E4.7) */
-    TIDE_CYCLE_JOBS_MAX = 1 << 30, /* outstanding or failed jobs of one cycle (E5.2) */
     TIDE_EDGES_MAX = 1 << 20,      /* dependencies inside one batch of new jobs (E2.2) */
     TIDE_SUSPECTS_MAX = 4096,      /* failing items under watch, per account (E6.2) */
     TIDE_SCHEDULES_MAX = 1024,     /* periodic entries of one process (E8.1) */

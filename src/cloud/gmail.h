@@ -2,7 +2,7 @@
  *
  * Each function is one call under the job's governor, charged with its cost (quota of 2026),
  * judged by net/judge_google.h, sent with the account's token; a 401 refreshes and tries
- * once more.  Answers of any size are bounded; the raw message is taken out of its JSON
+ * once more (net/api/call.h).  Answers of any size are bounded; the raw message is taken out of its JSON
  * while it streams (gmail_raw.h), so that 100 MB cost one copy.
  *
  * It knows nothing of slices, archives or ledgers, and waits only for the network: without
@@ -13,10 +13,9 @@
  * TIDE_SERVER (5xx, malformed answers), TIDE_FULL, TIDE_NO_MEMORY; err->code is the HTTP
  * status when there was one.
  *
- * Compression is asked for over https only.  There it saves a quarter of a body that is
+ * Compression (net/api/call.h) is requested over https only.  There it saves a quarter of a body that is
  * noise and more than half of one that is text, for about 70 us of inflating in 10 kB
- * (bench/gmail_bench), while quota allows a few messages a second.  A plain http endpoint is
- * an emulator on this machine, where compression would only cost time.
+ * (bench/gmail_bench), while quota allows a few messages a second.
  *
  * Invariants:
  *   G1  ids and history ids are opaque texts; nothing is computed with them.
@@ -62,6 +61,12 @@ struct tide_gmail_profile {
  * history id, and a listing the count. */
 tide_status tide_gmail_profile(tide_gmail *gmail, tide_job *job,
                                struct tide_gmail_profile *profile_out, tide_error *err);
+
+/* Finds whose mailbox a token opens, before there is an account (M19a): one call, charged to no
+ * account.  `endpoint` NULL: Google's.  Else as tide_gmail_profile(). */
+tide_status tide_gmail_whose(tide_world *world, const char *endpoint, tide_text bearer,
+                             tide_mem *mem, const tide_cancel *cancel,
+                             struct tide_gmail_profile *profile_out, tide_error *err);
 
 struct tide_gmail_page {
     json_t *value;     /* owned by the page */

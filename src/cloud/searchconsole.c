@@ -3,31 +3,38 @@
 #include "base/check.h"
 #include "base/encode.h"
 #include "cloud/searchconsole_rows.h"
+#include "net/batch/multipart.h"
 #include "net/judge_google.h"
-#include "net/secrets.h"
-#include "tidemark_inside.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 /* The numbers identify latencies that the governor keeps and saves: they must not change. */
-enum method { SITES = 1, QUERY = 2 };
+enum method { SITES = 1, QUERY = 2, METHODS };
+
+/* Names as in Google's discovery document. */
+static const struct tide_api_method methods[METHODS] = {
+    [SITES] = {"sites.list", "GET", 1, true},
+    [QUERY] = {"searchanalytics.query", "POST", 1, true},
+};
+
+static const struct tide_provider_net searchconsole_api = {
+    .name = "Search Console API",
+    .url = "https://searchconsole.googleapis.com",
+    .judge = tide_google_judge,
+    .methods = methods,
+    .methods_count = METHODS,
+};
 
 enum {
-    ENDPOINT_BYTES_MAX = 500,
-    BEARER_BYTES_MAX = 16 << 10,
     SITES_BYTES_MAX = 4 << 20,
     ROW_BYTES_GUESS = 190, /* of a row with query and page, in the answer */
 };
 
-#define GOOGLE "https://searchconsole.googleapis.com"
-
 struct tide_searchconsole {
     tide_mem *mem;
-    tide_tokens *tokens;
+    tide_api *api;
     tide_batcher *batcher;
-    char endpoint[ENDPOINT_BYTES_MAX + 1];
 };
 
 /* ---- names ---- */
@@ -92,23 +99,20 @@ tide_status tide_searchconsole_open(const char *endpoint, tide_tokens *tokens, t
                                     const struct tide_batch_options *batches, tide_mem *mem,
                                     tide_searchconsole **client_out, tide_error *err)
 {
-    char url[ENDPOINT_BYTES_MAX + 16];
     tide_searchconsole *client = tide_mem_new(mem, sizeof *client);
     if (client == NULL)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for Search Console");
     client->mem = mem;
-    client->tokens = tokens;
-    (void)snprintf(client->endpoint, sizeof client->endpoint, "%s",
-                   endpoint == NULL ? GOOGLE : endpoint);
-    const size_t bytes = strlen(client->endpoint);
-    if (bytes > 0 && client->endpoint[bytes - 1] == '/')
-        client->endpoint[bytes - 1] = '\0';
-    (void)snprintf(url, sizeof url, "%s/batch", client->endpoint);
+    const struct tide_api_options api = {
+        .provider = &searchconsole_api, .endpoint = endpoint, .tokens = tokens};
+    tide_status rc = tide_api_open(&api, mem, &client->api, err);
     struct tide_batch_options options = *batches;
-    options.url = url;
-    options.tokens = tokens;
+    options.api = client->api;
+    options.path = "/batch";
+    options.format = &tide_batch_multipart;
     options.world = world;
-    const tide_status rc = tide_batcher_open(&options, mem, &client->batcher, err);
+    if (rc == TIDE_OK)
+        rc = tide_batcher_open(&options, mem, &client->batcher, err);
     if (rc != TIDE_OK) {
         tide_searchconsole_close(client);
         return rc;
@@ -122,6 +126,7 @@ void tide_searchconsole_close(tide_searchconsole *client)
     if (client == NULL)
         return;
     tide_batcher_close(client->batcher);
+    tide_api_close(client->api);
     tide_mem_free(client->mem, client, sizeof *client);
 }
 
@@ -132,46 +137,17 @@ void tide_searchconsole_batches(tide_searchconsole *client, struct tide_batch_st
 
 /* ---- sites ---- */
 
-static tide_status sites_call(tide_searchconsole *client, tide_job *job,
-                              struct tide_response *response, tide_error *err)
-{
-    char url[ENDPOINT_BYTES_MAX + 64];
-    tide_buf bearer;
-    tide_buf authorization;
-    tide_buf_init(&bearer, client->mem, BEARER_BYTES_MAX);
-    tide_buf_init(&authorization, client->mem, BEARER_BYTES_MAX + 16);
-    (void)snprintf(url, sizeof url, "%s/webmasters/v3/sites?prettyPrint=false", client->endpoint);
-    tide_status rc = tide_tokens_get(client->tokens, tide_job_cancellation(job), &bearer, err);
-    if (rc == TIDE_OK)
-        rc = tide_buf_print(&authorization, "Bearer %s", tide_buf_cstr(&bearer));
-    const struct tide_header headers[] = {
-        {TIDE_TEXT("Authorization"), tide_buf_text(&authorization)},
-        {TIDE_TEXT("User-Agent"), TIDE_TEXT("tidemark/" TIDE_VERSION)},
-    };
-    const struct tide_request request = {.method = "GET",
-                                         .url = url,
-                                         .headers = headers,
-                                         .headers_count = sizeof headers / sizeof headers[0],
-                                         .body_bytes_max = SITES_BYTES_MAX};
-    if (rc == TIDE_OK)
-        rc = tide_job_call(job, 1, SITES, tide_google_judge, &request, response, err);
-    if (rc == TIDE_AUTH)
-        tide_tokens_refused(client->tokens, tide_buf_text(&bearer));
-    tide_secret_wipe(&authorization);
-    tide_secret_wipe(&bearer);
-    tide_buf_done(&authorization);
-    tide_buf_done(&bearer);
-    return rc;
-}
-
 tide_status tide_searchconsole_sites(tide_searchconsole *client, tide_job *job,
                                      void (*visit)(const char *site, const char *level, void *arg),
                                      void *arg, tide_error *err)
 {
     struct tide_response response;
     json_t *answer = NULL;
+    const struct tide_api_call call = {.method = SITES,
+                                       .path = "/webmasters/v3/sites?prettyPrint=false",
+                                       .answer_bytes_max = SITES_BYTES_MAX};
     tide_response_init(&response, client->mem);
-    tide_status rc = sites_call(client, job, &response, err);
+    tide_status rc = tide_api_call(client->api, job, &call, &response, err);
     if (rc == TIDE_OK && tide_json_parse(tide_buf_text(&response.body), &answer, NULL) != TIDE_OK)
         rc = tide_error_set(err, TIDE_SERVER, "sites.list: the answer is not JSON");
     size_t index = 0;
@@ -238,11 +214,9 @@ tide_status tide_searchconsole_query(tide_searchconsole *client, tide_job *job,
         rc = query_body(query, &body);
     if (rc == TIDE_OK) {
         const struct tide_batch_call call = {
-            .method = "POST",
+            .method = QUERY,
             .path = tide_buf_cstr(&path),
             .body = tide_buf_text(&body),
-            .units = 1,
-            .method_id = QUERY,
             .expected_bytes = query->expected_bytes != 0
                                   ? query->expected_bytes
                                   : (uint64_t)query->row_limit * ROW_BYTES_GUESS,

@@ -51,7 +51,8 @@ typedef enum tide_sc_type {
 const char *tide_sc_type_name(tide_sc_type type); /* "googleNews" */
 tide_status tide_sc_types_parse(tide_text text, uint32_t *bits_out, tide_error *err);
 
-/* `endpoint` as in gmail.h; NULL: Google's.  Both borrowed objects outlive it. */
+/* `endpoint` as in gmail.h; NULL: Google's.  Both borrowed objects outlive it.  Of `batches` the
+ * sizes are used. */
 tide_status tide_searchconsole_open(const char *endpoint, tide_tokens *tokens, tide_world *world,
                                     const struct tide_batch_options *batches, tide_mem *mem,
                                     tide_searchconsole **client_out, tide_error *err);

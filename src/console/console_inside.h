@@ -6,6 +6,7 @@
 #include "console/dates.h"
 #include "engine/accounts/archive_id.h"
 #include "ledger/rows.h"
+#include "tidemark_inside.h"
 
 /* An open sign-in. */
 struct tide_console_user {

@@ -499,16 +499,6 @@ bool tide_alerts_each(const tide_alerts *alerts, size_t *cursor_io, struct tide_
     return false;
 }
 
-enum tide_level tide_alerts_worst(const tide_alerts *alerts)
-{
-    enum tide_level worst = TIDE_LEVEL_NONE;
-    for (size_t i = 0; i < alerts->count; i++)
-        for (int at = 0; at < TIDE_CONDITIONS; at++)
-            if (alerts->records[i].levels[at] > worst)
-                worst = alerts->records[i].levels[at];
-    return worst;
-}
-
 bool tide_alerts_may_notify(const struct tide_alerts_settings *settings, uint64_t now_unix_ms,
                             uint64_t *last_unix_ms_io)
 {

@@ -118,7 +118,6 @@ uint64_t tide_alerts_wake_at_ms(const tide_alerts *alerts);
 
 /* All that hold, one per call; `*cursor_io` starts at 0. */
 bool tide_alerts_each(const tide_alerts *alerts, size_t *cursor_io, struct tide_alert *alert_out);
-enum tide_level tide_alerts_worst(const tide_alerts *alerts);
 
 /* Whether a mail about one condition may be sent; if so, records the time.  `*last_unix_ms_io`
  * is durable, one per account and condition, 0 at first.  If it lies in the future the clock

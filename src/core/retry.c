@@ -10,7 +10,6 @@ struct tide_retry_policy tide_retry_defaults(void)
         .pause_first_ms = 1000,
         .pause_factor_permille = 2000,
         .pause_max_ms = 5 * 60 * 1000,
-        .beat_missing_ms = 10 * 60 * 1000,
         .reclaim_attempts = 1,
         .halves_attempts = 1,
     };
@@ -26,9 +25,6 @@ tide_status tide_retry_check(const struct tide_retry_policy *policy, tide_error 
                               policy->pause_first_ms, policy->pause_max_ms);
     if (policy->pause_factor_permille < 1000)
         return tide_error_set(err, TIDE_INVALID, "pauses must not become shorter");
-    if (policy->beat_missing_ms == 0)
-        return tide_error_set(err, TIDE_INVALID,
-                              "the stall limit is 0: every job would be stalled at once");
     if (policy->reclaim_attempts > 1) /* R2 */
         return tide_error_set(err, TIDE_INVALID, "a reclaim costs none or one attempt");
     if (policy->halves_attempts >= policy->attempts_max)
@@ -209,15 +205,4 @@ struct tide_verdict tide_retry_decide(const struct tide_retry_policy *policy,
         break;
     }
     return verdict_of_status(policy, ended, now_ms, rng);
-}
-
-uint64_t tide_retry_stalled_at_ms(const struct tide_retry_policy *policy, uint64_t beat_ms)
-{
-    return add_saturated(beat_ms, policy->beat_missing_ms);
-}
-
-bool tide_retry_is_stalled(const struct tide_retry_policy *policy, uint64_t beat_ms,
-                           uint64_t now_ms)
-{
-    return now_ms >= tide_retry_stalled_at_ms(policy, beat_ms);
 }

@@ -33,7 +33,6 @@ struct tide_retry_policy {
     uint64_t pause_first_ms;        /* 1 s */
     uint32_t pause_factor_permille; /* 2000: each further one is twice as long */
     uint64_t pause_max_ms;          /* 5 min */
-    uint64_t beat_missing_ms;       /* 10 min without a beat is a stall */
     uint32_t reclaim_attempts;      /* 1: stops a job that kills its worker each time */
     uint32_t halves_attempts;       /* 1: how many of its attempts a batch keeps for its halves */
 };
@@ -99,11 +98,5 @@ uint64_t tide_retry_longer_ms(uint64_t pause_ms, uint32_t factor_permille, uint6
 bool tide_retry_costs_attempt(tide_status status);
 /* Whether the account has to wait instead of the job. */
 bool tide_retry_blocks_account(tide_status status);
-
-/* When a running job counts as stalled unless it beats again; the second call: whether it is
- * stalled now. */
-uint64_t tide_retry_stalled_at_ms(const struct tide_retry_policy *policy, uint64_t beat_ms);
-bool tide_retry_is_stalled(const struct tide_retry_policy *policy, uint64_t beat_ms,
-                           uint64_t now_ms);
 
 #endif

@@ -173,21 +173,6 @@ tide_status tide_schedules_put(tide_schedules *schedules, const struct tide_sche
     return TIDE_OK;
 }
 
-bool tide_schedules_remove(tide_schedules *schedules, uint64_t id)
-{
-    struct node *node = node_find(schedules, id);
-    if (node == NULL)
-        return false;
-    size_t at = (size_t)(node - schedules->nodes);
-    (void)tide_map_remove(&schedules->places, id);
-    schedules->count--;
-    if (at < schedules->count) {
-        schedules->nodes[at] = schedules->nodes[schedules->count];
-        heap_settle(schedules, at);
-    }
-    return true;
-}
-
 void tide_schedules_fired(tide_schedules *schedules, uint64_t id, uint64_t slot_unix_ms)
 {
     struct node *node = node_find(schedules, id);

@@ -61,7 +61,6 @@ void tide_schedules_free(tide_schedules *schedules); /* NULL is fine. */
  * never forgets a later slot that is known to have fired (H2).  TIDE_INVALID: no
  * id or no period.  TIDE_FULL, TIDE_NO_MEMORY: nothing changed. */
 tide_status tide_schedules_put(tide_schedules *schedules, const struct tide_schedule_entry *entry);
-bool tide_schedules_remove(tide_schedules *schedules, uint64_t id); /* false: was not there */
 
 /* This slot was fired by another process, or by this one before a crash. */
 void tide_schedules_fired(tide_schedules *schedules, uint64_t id, uint64_t slot_unix_ms);

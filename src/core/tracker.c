@@ -487,7 +487,6 @@ void tide_tracker_started(tide_tracker *tracker, uint64_t id, uint64_t now_ms)
     uint32_t index = slot_known(tracker, id);
     TIDE_ASSERT(tracker->slots[index].job.state == TIDE_JOB_CLAIMED);
     slot_move(tracker, index, TIDE_JOB_RUNNING, now_ms);
-    tracker->slots[index].job.beat_ms = now_ms;
 }
 
 void tide_tracker_parked(tide_tracker *tracker, uint64_t id, uint64_t until_ms, uint64_t now_ms)
@@ -521,11 +520,6 @@ void tide_tracker_remove(tide_tracker *tracker, uint64_t id)
     uint32_t index = slot_find(tracker, id);
     if (index != NONE)
         slot_drop(tracker, index);
-}
-
-void tide_tracker_beat(tide_tracker *tracker, uint64_t id, uint64_t now_ms)
-{
-    tracker->slots[slot_known(tracker, id)].job.beat_ms = now_ms;
 }
 
 void tide_tracker_body_set(tide_tracker *tracker, uint64_t id, void *body)

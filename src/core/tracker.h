@@ -49,7 +49,6 @@ struct tide_tracked {
     tide_job_state state;
     uint64_t token;    /* fencing token of the claim, 0: none (E1.8) */
     uint64_t since_ms; /* of the state */
-    uint64_t beat_ms;  /* last beat while RUNNING (E7.1) */
     void *body;        /* owned by the engine, borrowed: payload and handler context */
 };
 
@@ -94,7 +93,6 @@ void tide_tracker_ending(tide_tracker *tracker, uint64_t id,
 void tide_tracker_put_back(tide_tracker *tracker, uint64_t id, uint64_t not_before_ms,
                            uint16_t attempts, uint64_t now_ms);
 void tide_tracker_remove(tide_tracker *tracker, uint64_t id); /* from any state; unknown is fine */
-void tide_tracker_beat(tide_tracker *tracker, uint64_t id, uint64_t now_ms);
 void tide_tracker_body_set(tide_tracker *tracker, uint64_t id, void *body);
 /* A raised priority (E1.5); not while it has a claim or is being claimed, never
  * lower.  True if it changed. */

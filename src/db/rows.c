@@ -7,9 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
+/* TIDE_IO, except for the failures that a caller treats in another way. */
 static tide_status failed(tide_rows rows, const char *what, tide_error *err)
 {
-    return tide_error_set(err, TIDE_IO, "%s: %s", what, sqlite3_errmsg(rows.sqlite));
+    /* Only read by what follows. */
+    tide_db db = {.handle = rows.sqlite, .path = (char *)sqlite3_db_filename(rows.sqlite, "main")};
+    tide_status status = tide_db_failed(&db, sqlite3_extended_errcode(rows.sqlite), what, err);
+    if (status != TIDE_NO_MEMORY && status != TIDE_DISK_FULL && status != TIDE_CORRUPT &&
+        status != TIDE_BUSY)
+        status = TIDE_IO;
+    if (err != NULL)
+        err->status = status;
+    return status;
 }
 
 tide_status tide_rows_tables(tide_rows rows, const char *sql, const char *what, tide_error *err)
@@ -97,6 +106,14 @@ void tide_rows_text(tide_rows_stmt *stmt, int at, tide_text text)
         tide_bind_text(stmt->sqlite, at, text);
     else
         tide_rows_pg_text(stmt, at, text);
+}
+
+void tide_rows_null(tide_rows_stmt *stmt, int at)
+{
+    if (stmt->sqlite != NULL)
+        (void)sqlite3_bind_null(stmt->sqlite, at);
+    else
+        tide_rows_pg_null(stmt, at);
 }
 
 void tide_rows_blob(tide_rows_stmt *stmt, int at, const void *bytes, size_t count)

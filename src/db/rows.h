@@ -13,6 +13,7 @@
  *   - in definitions of tables, INTEGER is bigint, TEXT is text that compares byte by byte
  *     as on SQLite, BLOB is bytea; INTEGER PRIMARY KEY gives numbers by itself; STRICT and
  *     WITHOUT ROWID are removed.
+ *   - COLLATE BINARY, byte by byte, is COLLATE "C".
  * Do not write what only one of them knows: INSERT OR ..., min(a, b), iif, json_each, and
  * sum() without CAST(... AS bigint); in ON CONFLICT ... WHERE qualify a column of the
  * existing row by its table.
@@ -82,6 +83,14 @@ void tide_rows_i64(tide_rows_stmt *stmt, int at, int64_t number);
 /* Borrowed until the statement ran. */
 void tide_rows_text(tide_rows_stmt *stmt, int at, tide_text text);
 void tide_rows_blob(tide_rows_stmt *stmt, int at, const void *bytes, size_t count);
+void tide_rows_null(tide_rows_stmt *stmt, int at); /* the last parameter must be bound */
+static inline void tide_rows_text_or_null(tide_rows_stmt *stmt, int at, tide_text text)
+{
+    if (text.bytes > 0)
+        tide_rows_text(stmt, at, text);
+    else
+        tide_rows_null(stmt, at);
+}
 /* A text[] of PostgreSQL; there is nothing like it on SQLite. */
 void tide_rows_texts(tide_rows_stmt *stmt, int at, const tide_text *texts, size_t count);
 

@@ -52,6 +52,7 @@ struct translation {
     bool tables;     /* the text defines tables */
     bool index;      /* within CREATE INDEX: a table comes after ON */
     bool table_next; /* the next word is a table's name */
+    bool collation_next;
 };
 
 static bool is_word(char c)
@@ -133,6 +134,11 @@ static tide_status translate_word(struct translation *t)
         return tide_buf_add(t->out, word.data, word.bytes);
     if (translate_definition(t, word, &rc))
         return rc;
+    if (t->collation_next && word_is(word, "BINARY")) {
+        t->collation_next = false;
+        return tide_buf_add_text(t->out, "\"C\"");
+    }
+    t->collation_next = word_is(word, "COLLATE");
     /* ON CONFLICT ... DO UPDATE SET */
     if (t->table_next && !word_is(word, "SET") && !word_is(word, "SELECT"))
         rc = tide_buf_add_text(t->out, SCHEMA ".");
@@ -329,6 +335,11 @@ void tide_rows_pg_number(tide_rows_stmt *stmt, int at, int64_t number)
     struct param *param = param_of(stmt, at, OID_INT8);
     param->number = htobe64((uint64_t)number);
     param->bytes = sizeof param->number;
+}
+
+void tide_rows_pg_null(tide_rows_stmt *stmt, int at)
+{
+    (void)param_of(stmt, at, 0);
 }
 
 static bool is_clean(tide_text text)

@@ -11,6 +11,7 @@ tide_status tide_rows_pg_snapshot(tide_rows rows, const char *what, bool *own_ou
 void tide_rows_pg_snapshot_end(tide_rows rows);
 tide_status tide_rows_pg_prepare(const char *sql, tide_rows_stmt *stmt, tide_error *err);
 void tide_rows_pg_number(tide_rows_stmt *stmt, int at, int64_t number);
+void tide_rows_pg_null(tide_rows_stmt *stmt, int at);
 void tide_rows_pg_text(tide_rows_stmt *stmt, int at, tide_text text);
 void tide_rows_pg_blob(tide_rows_stmt *stmt, int at, const void *bytes, size_t count);
 tide_status tide_rows_pg_step(tide_rows_stmt *stmt, bool *row_out, tide_error *err);

@@ -139,9 +139,10 @@ static enum tide_refusal refusal_of(tide_status status, tide_error *why, int htt
                                             : TIDE_REFUSAL_RATE;
 }
 
-tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
-                           tide_judge *judge, const struct tide_request *request,
-                           struct tide_response *response, tide_error *err)
+tide_status tide_job_call_judged(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
+                                 tide_judge_with *judge, void *judge_arg,
+                                 const struct tide_request *request, struct tide_response *response,
+                                 tide_error *err)
 {
     TIDE_ASSERT(parts > 0);
     if (TIDE_RESERVED_USED(request))
@@ -157,7 +158,7 @@ tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32
     uint64_t sent_us = tide_world_now_us(job->engine->world);
     rc = tide_transfer_call(job, request, response, &why);
     if (rc == TIDE_OK)
-        rc = (judge != NULL ? judge : tide_http_judge)(response, &answer.retry_after_ms, &why);
+        rc = judge(judge_arg, response, &answer.retry_after_ms, &why);
     answer.retry_after_ms = header_capped(job->engine, response, answer.retry_after_ms);
     answer.latency_ms = (uint32_t)((tide_world_now_us(job->engine->world) - sent_us) / 1000);
     answer.status = rc;
@@ -170,6 +171,22 @@ tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32
         *err = why;
     tide_job_beat(job, 0);
     return rc;
+}
+
+/* `arg` points to the judge. */
+static tide_status judge_plain(void *arg, const struct tide_response *response,
+                               uint64_t *retry_after_ms_out, tide_error *err)
+{
+    return (*(tide_judge **)arg)(response, retry_after_ms_out, err);
+}
+
+tide_status tide_job_batch(tide_job *job, uint32_t units, uint32_t parts, uint32_t method,
+                           tide_judge *judge, const struct tide_request *request,
+                           struct tide_response *response, tide_error *err)
+{
+    tide_judge *by = judge != NULL ? judge : tide_http_judge;
+    return tide_job_call_judged(job, units, parts, method, judge_plain, &by, request, response,
+                                err);
 }
 
 tide_status tide_job_call(tide_job *job, uint32_t units, uint32_t method, tide_judge *judge,

@@ -3,8 +3,9 @@
  * The thread that changed something calls tide_dispatch() under the lock, so that no change
  * waits for another thread to wake up.  The dispatcher's own thread exists for time alone:
  * due jobs, quota that is free again, stalls, schedules, alerts, stop. */
-#include "fleet/fleet.h"
+#include "engine/engine.h"
 #include "base/check.h"
+#include "fleet/fleet.h"
 
 enum { GIVE_UP_MS = 5000 }; /* after the grace, for a ledger that does not answer */
 

@@ -1,11 +1,11 @@
 /* engine.c - opens, starts, waits for and stops an engine; its kinds. */
-#include "fleet/fleet.h"
+#include "engine/engine.h"
 #include "base/check.h"
 #include "base/encode.h"
-#include "engine/accounts/archive_id.h"
-#include "engine/control/control.h"
 #include "engine/options.h"
 #include "engine/reload.h"
+#include "fleet/fleet.h"
+#include "ledger/home.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -428,7 +428,7 @@ tide_status tide_engine_start(tide_engine *engine, tide_error *err)
     tide_mem_free(engine->mem, ask, sizeof *ask);
 
     if (rc == TIDE_OK)
-        rc = tide_engine_retry_bad(engine, err);
+        rc = tide_bad_retry_marked(engine, err);
     if (rc == TIDE_OK)
         rc = tide_fleet_listen(engine, err);
     if (rc == TIDE_OK)

@@ -13,8 +13,10 @@
  * Invariants (tide_engine_check() under the lock; the simulation after steps):
  *   N1  tracker: a subset of the ledger's unfinished jobs (E2.3).
  *   N2  a job is in `ended` exactly once between its end and its commit.
- *   N3  effects synced < done < cursor: a cursor is moved in a transaction after
- *       the one that wrote the last `done` before it (E1.4).
+ *   N3  effects synced < done <= cursor: a cursor never passes a job whose `done` is
+ *       not durable (E1.4).  On SQLite it moves in a later transaction than the last
+ *       `done` before it; on a shared ledger it may move in the same one, because the
+ *       ledger's own counts decide there and both are durable with one COMMIT.
  *   N4  memory follows the disk, never leads it: the tracker gets a change only
  *       after its transaction is durable.
  */
@@ -118,12 +120,19 @@ struct tide_account {
 
 /* A limit that all accounts of a provider have in common: a project's (E4.1). */
 struct tide_common_limit {
-    const char *provider;
+    const struct tide_provider_limits *provider;
     struct tide_limit limit;
     uint64_t units_max; /* of the whole project */
     uint32_t window_ms;
 };
-enum { TIDE_COMMON_LIMITS = 2 };
+enum { TIDE_COMMON_LIMITS = 8 };
+
+/* A provider that a system or a program brought (engine/accounts/quota.c). */
+struct tide_provider {
+    struct tide_provider_limits limits; /* its name is the one below */
+    char name[TIDE_PROVIDER_NAME_BYTES_MAX + 1];
+};
+enum { TIDE_PROVIDERS_MAX = 16 };
 
 /* An unfinished cycle, for display (E9.1). */
 struct tide_cycle_live {
@@ -230,6 +239,7 @@ struct tide_job {
     uint64_t queued_ms; /* since when it waits for room in `queue`; 0: it does not */
     const char *queue;
     uint64_t again_at_ms;
+    uint32_t stalled_after_ms; /* without a beat: the limit by which it was canceled */
 
     /* its end */
     tide_status status;
@@ -311,7 +321,10 @@ struct tide_engine {
     tide_lanes *lanes;
     tide_alerts *alerts;
     tide_bandwidth bandwidth;
-    struct tide_common_limit limits[TIDE_COMMON_LIMITS];
+    struct tide_common_limit limits[TIDE_COMMON_LIMITS]; /* as many as counted since the start */
+    size_t limits_count;
+    struct tide_provider providers[TIDE_PROVIDERS_MAX]; /* likewise */
+    size_t providers_count;
     struct tide_tuning tuning;
     uint64_t settings_print;   /* hash of the file at the keeper's last look; the keeper's own */
     uint64_t settings_refused; /* hash of the last error logged about it; 0: none */
@@ -414,6 +427,8 @@ void tide_write_push(tide_engine *engine, struct tide_write *write); /* under th
 tide_status tide_write_run(tide_engine *engine, struct tide_write *write, tide_error *err);
 void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes, uint64_t now_ms);
 void tide_births_done(struct tide_births *births, tide_mem *mem);
+/* A wall time of the ledger by the monotonic clock; 0: now or in the past. */
+uint64_t tide_engine_at_ms(tide_engine *engine, uint64_t unix_ms, uint64_t now_ms);
 
 /* ---- finish.c ---- */
 /* Decides what a job's end means and fills job->finish.  true: pass it to the
@@ -551,6 +566,10 @@ tide_status tide_account_is(tide_engine *engine, const struct tide_account_row *
  * process saved. */
 tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
                                uint64_t now_ms);
+/* Gives the account a new governor, which continues from what was saved: its provider's limits
+ * became known. */
+tide_status tide_account_retune(tide_engine *engine, struct tide_account *account, tide_text saved,
+                                uint64_t now_ms);
 /* The lease of one account has ended.  The caller then removes the jobs of all such accounts from
  * the window and puts back their claimed jobs: once, not for each. */
 void tide_account_left(tide_engine *engine, struct tide_account *account, uint64_t now_ms);
@@ -560,8 +579,18 @@ void tide_accounts_left(tide_engine *engine, uint64_t now_ms); /* all leases hav
  * the lock for accounts x window. */
 void tide_accounts_count(tide_engine *engine);
 
+/* ---- engine/accounts/quota.c ---- */
+/* The limits of a provider; NULL: this process does not know it. */
+const struct tide_provider_limits *tide_engine_limits_of(const tide_engine *engine,
+                                                         const char *provider);
+/* The numbers of an account at that provider: those of "default" if it is not known. */
+struct tide_governor_profile tide_engine_profile(const tide_engine *engine, const char *provider);
+
 /* ---- engine/accounts/limits.c ---- */
 tide_status tide_limits_new(tide_engine *engine, tide_error *err);
+/* Adds what the provider's accounts have in common, if they have anything. */
+tide_status tide_limits_add(tide_engine *engine, const struct tide_provider_limits *provider,
+                            tide_error *err);
 void tide_limits_free(tide_engine *engine);
 void tide_limits_reload(tide_engine *engine); /* the settings changed */
 /* Charges the account's calls also to the limit its provider's accounts have in common. */
@@ -577,31 +606,43 @@ void tide_keeper_main(void *arg);
 /* New limits for every governor after the settings changed (E11). */
 void tide_accounts_reload(tide_engine *engine);
 
-/* ---- engine/control/control.c, engine/control/jobs.c ---- */
-typedef struct tide_json tide_json;
-#define TIDE_CONTROL_ANSWER(name)                                                                  \
-    tide_status name(tide_engine *engine, const struct json_t *request, tide_json *answer,         \
-                     tide_error *err)
-TIDE_CONTROL_ANSWER(tide_control_retry);
-TIDE_CONTROL_ANSWER(tide_control_cancel);
-TIDE_CONTROL_ANSWER(tide_control_accept);
-TIDE_CONTROL_ANSWER(tide_control_pause);
-TIDE_CONTROL_ANSWER(tide_control_resume);
-TIDE_CONTROL_ANSWER(tide_control_halt);
-TIDE_CONTROL_ANSWER(tide_control_account_resume);
-TIDE_CONTROL_ANSWER(tide_control_purge);
-TIDE_CONTROL_ANSWER(tide_control_bad_retry);
-TIDE_CONTROL_ANSWER(tide_control_bad_accept);
-TIDE_CONTROL_ANSWER(tide_control_enqueue);
-TIDE_CONTROL_ANSWER(tide_control_signed_in);
-/* The account that the field "account" names. */
-tide_status tide_control_account(tide_engine *engine, const struct json_t *request,
-                                 uint32_t *id_out, tide_error *err);
-/* Enqueues items that a command marked for a retry while no engine ran. */
-tide_status tide_engine_retry_bad(tide_engine *engine, tide_error *err);
-void tide_window_reload(tide_engine *engine, uint64_t now_ms);
+/* ---- jobs.c ---- */
+enum { TIDE_JOBS_RUNNING_MAX = TIDE_CLAIM_MAX };
+/* Changes all jobs that the filter matches, in slices.  TIDE_NOT_FOUND: it names a job that does
+ * not exist. */
+tide_status tide_jobs_retry(tide_engine *engine, const struct tide_job_filter *filter,
+                            uint64_t *count_out, tide_error *err);
+/* Failed and canceled ones become done (E5.2). */
+tide_status tide_jobs_accept(tide_engine *engine, const struct tide_job_filter *filter,
+                             uint64_t *count_out, tide_error *err);
+/* `running_out`: ids of running jobs, which end when their handlers return.  It and its count may
+ * be NULL. */
+tide_status tide_jobs_cancel(tide_engine *engine, const struct tide_job_filter *filter,
+                             uint64_t *count_out, uint64_t running_out[TIDE_JOBS_RUNNING_MAX],
+                             size_t *running_count_out, tide_error *err);
+/* Pauses a kind, an account or both, by name, or resumes them; NULL: none.  TIDE_NOT_FOUND. */
+tide_status tide_engine_pause(tide_engine *engine, const char *kind, const char *account,
+                              bool paused, tide_error *err);
 /* A user canceled this job: cancels it if this process has claimed it; under the lock. */
-void tide_control_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms);
+void tide_job_cancel_claimed(tide_engine *engine, uint64_t id, uint64_t now_ms);
+/* Many rows changed: loads the unclaimed part of the window again; under the lock. */
+void tide_window_reload(tide_engine *engine, uint64_t now_ms);
+
+/* ---- bad_items.c ---- */
+struct tide_bad_filter {
+    uint32_t account; /* UINT32_MAX: any */
+    uint32_t kind;    /* 0: any */
+    tide_text item;   /* empty: any */
+};
+/* Enqueues the items that the filter matches; accepts them as they are. */
+tide_status tide_bad_retry(tide_engine *engine, const struct tide_bad_filter *filter,
+                           uint64_t *count_out, tide_error *err);
+tide_status tide_bad_accept(tide_engine *engine, const struct tide_bad_filter *filter,
+                            uint64_t *count_out, tide_error *err);
+/* Enqueues items that a command marked for a retry while no engine ran. */
+tide_status tide_bad_retry_marked(tide_engine *engine, tide_error *err);
+
+/* ---- engine/control/control.c ---- */
 tide_status tide_control_start(tide_engine *engine, tide_error *err);
 void tide_control_stop(tide_engine *engine);
 

@@ -642,8 +642,7 @@ bool tide_job_conclude(tide_job *job, tide_status status, uint64_t now_ms)
         /* The supervisor canceled it because it made no progress: that counts as a failure of its
          * items, not as a user's cancel, and costs an attempt (E7.1). */
         status = TIDE_TIMEOUT;
-        (void)tide_error_set(&job->err, status, "no beat for %u ms",
-                             job->kind->kind.stall_after_ms);
+        (void)tide_error_set(&job->err, status, "no beat for %u ms", job->stalled_after_ms);
     }
     if (status == TIDE_AGAIN && ending == TIDE_ENDED_RETURNED && park(job, now_ms))
         return false;

@@ -2,8 +2,9 @@
  *
  * Taken under the lock from memory alone: no database work, no waiting.  On a shared ledger
  * streams are as the last look read them (fleet/streams.c). */
-#include "fleet/fleet.h"
+#include "engine/engine.h"
 #include "base/check.h"
+#include "fleet/fleet.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -178,20 +179,29 @@ static json_t *stream_json(tide_engine *engine, const struct tide_stream *stream
     return json;
 }
 
-static json_t *streams_json(tide_engine *engine, uint64_t now_ms)
+struct streams_list {
+    tide_engine *engine;
+    json_t *json;
+    uint64_t now_ms;
+};
+
+static void add_stream(const struct tide_stream *stream, void *arg)
 {
-    struct tide_stream *const *streams = engine->streams;
-    size_t count = engine->streams_count;
-    if (engine->fleet != NULL) {
-        (void)tide_fleet_watch(engine, now_ms);
-        const struct tide_fleet_view *view = engine->fleet->view;
-        streams = view == NULL ? NULL : view->streams;
-        count = view == NULL ? 0 : view->count;
-    }
-    json_t *json = json_array();
-    for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(json, stream_json(engine, streams[i], now_ms));
-    return json;
+    const struct streams_list *list = arg;
+    (void)json_array_append_new(list->json, stream_json(list->engine, stream, list->now_ms));
+}
+
+static void put_streams(json_t *json, tide_engine *engine, uint64_t now_ms)
+{
+    struct streams_list list = {engine, json_array(), now_ms};
+    uint64_t left_out = 0;
+    if (engine->fleet != NULL)
+        left_out = tide_fleet_streams_each(engine, now_ms, add_stream, &list);
+    for (size_t i = 0; engine->fleet == NULL && i < engine->streams_count; i++)
+        add_stream(engine->streams[i], &list);
+    put(json, "streams", list.json);
+    if (left_out > 0)
+        put(json, "streams_left_out", number(left_out));
 }
 
 /* ---- all ------------------------------------------------------------------------- */
@@ -239,9 +249,7 @@ json_t *tide_engine_snapshot_json(tide_engine *engine)
     for (size_t i = 0; i < engine->accounts_count; i++)
         (void)json_array_append_new(accounts, account_json(engine, engine->accounts[i], now_ms));
     put(json, "accounts", accounts);
-    put(json, "streams", streams_json(engine, now_ms));
-    if (engine->fleet != NULL && engine->fleet->view != NULL && engine->fleet->view->left_out > 0)
-        put(json, "streams_left_out", number(engine->fleet->view->left_out));
+    put_streams(json, engine, now_ms);
     tide_lock_drop(engine->world, engine->lock);
     return json;
 }

@@ -1,5 +1,5 @@
 /* stream.c - ordered progress: streams, their cycles, their cursors (E5). */
-#include "fleet/fleet.h"
+#include "engine/engine.h"
 #include "base/check.h"
 
 #include <inttypes.h>

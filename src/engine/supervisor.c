@@ -116,9 +116,11 @@ static void look_at_worker(tide_engine *engine, struct tide_worker *worker, uint
     tide_job *job = worker->job;
     uint64_t beat_ms = __atomic_load_n(&job->beat_ms, __ATOMIC_RELAXED);
     if (tide_canceled(&job->cancel) == TIDE_CANCEL_NONE) {
-        uint32_t own_ms = job->kind->kind.stall_after_ms;
-        if (now_ms < beat_ms + (own_ms > 0 ? own_ms : engine->tuning.stall_after_ms))
+        const uint32_t own_ms = job->kind->kind.stall_after_ms;
+        const uint32_t after_ms = own_ms > 0 ? own_ms : engine->tuning.stall_after_ms;
+        if (now_ms < beat_ms + after_ms)
             return;
+        job->stalled_after_ms = after_ms;
         TIDE_SEEN("supervisor: a job stalled");
         tide_job_log(job, TIDE_LOG_WARN, "job stalled", TIDE_TEXT("no beat; canceled"));
         tide_world_cancel(engine->world, &job->cancel, TIDE_CANCEL_STALL);

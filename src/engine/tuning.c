@@ -57,21 +57,11 @@ struct tide_tuning tide_tuning_engine(const tide_settings *settings)
 
 /* ---- governors (E4) ---------------------------------------------------------- */
 
-enum { BATCH_PARTS = 50 };
 enum { UNLIMITED_CALLS_PER_S_START = 5000, UNLIMITED_CALLS_PER_S_MAX = 20000 };
 
 static unsigned smaller(unsigned a, unsigned b)
 {
     return a < b ? a : b;
-}
-
-/* Up to `max` jobs and calls at once; `start` jobs at first. */
-static void profile_at_once(struct tide_governor_profile *profile, unsigned start, unsigned max)
-{
-    profile->in_flight_max = max;
-    profile->workers_max = max;
-    profile->workers_start = start;
-    profile->workers_min = smaller(profile->workers_min, start);
 }
 
 /* A provider without a published quota is called as fast as it answers: the calls in flight
@@ -84,74 +74,93 @@ static void profile_unlimited(struct tide_governor_profile *profile)
     profile->rate_max = UNLIMITED_CALLS_PER_S_MAX * (double)profile->call_units;
 }
 
-static void profile_by_provider(struct tide_governor_profile *profile,
-                                const tide_settings *settings, const char *provider)
+static void profile_setting(struct tide_governor_profile *profile, const tide_settings *settings,
+                            const struct tide_provider_setting *row)
 {
-    if (strcmp(provider, "gmail") == 0) {
-        profile->window_ms = U32(GOVERNOR_GMAIL_WINDOW);
-        profile->window_units_max = U64(GOVERNOR_GMAIL_WINDOW_UNITS);
-        profile->in_flight_max = U32(GOVERNOR_GMAIL_IN_FLIGHT);
-        profile->reserve_permille = U32(GOVERNOR_GMAIL_RESERVE);
-        if (profile->window_units_max == 0)
-            profile_unlimited(profile);
-        return;
+    void *field = (char *)profile + row->offset;
+    switch (row->type) {
+    case TIDE_LIMIT_NONE:
+        break;
+    case TIDE_LIMIT_U32:
+        *(uint32_t *)field = tide_setting_u32(settings, row->setting);
+        break;
+    case TIDE_LIMIT_U64:
+        *(uint64_t *)field = tide_setting_u64(settings, row->setting);
+        break;
+    case TIDE_LIMIT_RATE:
+        *(double *)field = tide_setting_u32(settings, row->setting);
+        break;
     }
-    if (strcmp(provider, "console") == 0) {
-        profile->window_ms = U32(GOVERNOR_CONSOLE_WINDOW);
-        profile->window_units_max = U64(GOVERNOR_CONSOLE_SITE_UNITS);
-        /* Its handlers wait for a place in a batch, which costs nothing; the batcher limits the
-         * batches in flight.  A batch takes as long as all its parts. */
-        profile_at_once(profile, U32(GOVERNOR_CONSOLE_IN_FLIGHT), U32(GOVERNOR_CONSOLE_IN_FLIGHT));
-        profile->latency_max_ms *= BATCH_PARTS;
-        if (profile->window_units_max == 0)
-            profile_unlimited(profile);
-        return;
-    }
-    if (strcmp(provider, "graph") == 0) {
-        profile_at_once(profile, U32(GOVERNOR_GRAPH_IN_FLIGHT_START),
-                        U32(GOVERNOR_GRAPH_IN_FLIGHT_MAX));
-        return;
-    }
-    if (strcmp(provider, "chat") == 0)
-        profile_at_once(profile, U32(GOVERNOR_CHAT_IN_FLIGHT), U32(GOVERNOR_CHAT_IN_FLIGHT));
-    else
-        profile->in_flight_max = profile->workers_max;
-    profile->rate_min = U32(GOVERNOR_DEFAULT_RATE_MIN);
-    profile->rate_start = U32(GOVERNOR_DEFAULT_RATE_START);
-    profile->rate_max = U32(GOVERNOR_DEFAULT_RATE_MAX);
 }
 
-struct tide_governor_profile tide_tuning_profile(const tide_settings *settings,
-                                                 const char *provider)
+/* What the settings say of every provider; the provider's own number of workers goes first. */
+static void profile_general(struct tide_governor_profile *profile, const tide_settings *settings)
 {
-    const struct tide_governor_profile *named = tide_governor_profile_named(provider);
-    if (named == NULL)
-        named = tide_governor_profile_named("default");
-    struct tide_governor_profile profile = *named;
-    profile.workers_min = U32(GOVERNOR_DEFAULT_WORKERS_MIN);
-    profile.workers_start = U32(GOVERNOR_DEFAULT_WORKERS_START);
-    profile.workers_max = U32(GOVERNOR_DEFAULT_WORKERS_MAX);
-    profile.share_permille = U32(GOVERNOR_SHARE);
-    profile.healthy_ms = U32(GOVERNOR_HEALTHY_WINDOW);
-    profile.workers_step = U32(GOVERNOR_WORKERS_STEP);
-    profile.rate_step_permille = U32(GOVERNOR_RATE_STEP);
-    profile.rate_step_call_permille = U32(GOVERNOR_RATE_STEP_CALL);
-    profile.cut_permille = U32(GOVERNOR_CUT);
-    profile.latency_max_ms = U32(GOVERNOR_LATENCY_MAX);
-    profile.latency_factor_permille = U32(GOVERNOR_LATENCY_FACTOR);
-    profile.small_jobs = U32(GOVERNOR_SMALL_JOBS);
-    profile.large_jobs = U32(GOVERNOR_LARGE_JOBS);
-    profile.spend_lease_ms = U32(GOVERNOR_SPEND_LEASE);
-    profile.save_every_ms = U32(GOVERNOR_SAVE_EVERY);
-    profile.stray_ms = U32(GOVERNOR_STRAY);
-    profile.breaker = (struct tide_breaker_rules){
+    profile->workers_min = U32(GOVERNOR_DEFAULT_WORKERS_MIN);
+    if (profile->workers_max == 0)
+        profile->workers_max = U32(GOVERNOR_DEFAULT_WORKERS_MAX);
+    if (profile->workers_start == 0)
+        profile->workers_start = U32(GOVERNOR_DEFAULT_WORKERS_START);
+    profile->share_permille = U32(GOVERNOR_SHARE);
+    profile->healthy_ms = U32(GOVERNOR_HEALTHY_WINDOW);
+    profile->workers_step = U32(GOVERNOR_WORKERS_STEP);
+    profile->rate_step_permille = U32(GOVERNOR_RATE_STEP);
+    profile->rate_step_call_permille = U32(GOVERNOR_RATE_STEP_CALL);
+    profile->cut_permille = U32(GOVERNOR_CUT);
+    profile->latency_max_ms = U32(GOVERNOR_LATENCY_MAX);
+    profile->latency_factor_permille = U32(GOVERNOR_LATENCY_FACTOR);
+    profile->small_jobs = U32(GOVERNOR_SMALL_JOBS);
+    profile->large_jobs = U32(GOVERNOR_LARGE_JOBS);
+    profile->spend_lease_ms = U32(GOVERNOR_SPEND_LEASE);
+    profile->save_every_ms = U32(GOVERNOR_SAVE_EVERY);
+    profile->stray_ms = U32(GOVERNOR_STRAY);
+    profile->breaker = (struct tide_breaker_rules){
         .failures_max = U32(BREAKER_FAILURES),
         .pause_ms_first = U32(BREAKER_PAUSE_FIRST),
         .pause_ms_max = U32(BREAKER_PAUSE_MAX),
         .pause_ms_soft_max = U32(BREAKER_PAUSE_SOFT_MAX),
     };
-    profile_by_provider(&profile, settings, provider);
+}
+
+/* Without the rule for a window of no units. */
+static struct tide_governor_profile tuned(const tide_settings *settings,
+                                          const struct tide_provider_limits *limits)
+{
+    struct tide_governor_profile profile = limits->profile;
+    profile_general(&profile, settings);
+    for (size_t i = 0; i < TIDE_PROVIDER_SETTINGS_MAX; i++)
+        profile_setting(&profile, settings, &limits->settings[i]);
+    profile.workers_start = smaller(profile.workers_start, profile.workers_max);
+    profile.workers_min = smaller(profile.workers_min, profile.workers_start);
+    if (limits->batch_parts > 1)
+        profile.latency_max_ms *= limits->batch_parts;
     return profile;
+}
+
+static bool is_unlimited(const struct tide_provider_limits *limits,
+                         const struct tide_governor_profile *profile)
+{
+    return limits->profile.window_ms > 0 && profile->window_units_max == 0;
+}
+
+struct tide_governor_profile tide_tuning_profile(const tide_settings *settings,
+                                                 const struct tide_provider_limits *limits)
+{
+    struct tide_governor_profile profile = tuned(settings, limits);
+    if (is_unlimited(limits, &profile))
+        profile_unlimited(&profile);
+    return profile;
+}
+
+uint64_t tide_tuning_shared(const tide_settings *settings,
+                            const struct tide_provider_limits *limits, uint32_t *window_ms_out)
+{
+    const struct tide_governor_profile profile = tuned(settings, limits);
+    *window_ms_out = limits->shared_window_ms > 0 ? limits->shared_window_ms : profile.window_ms;
+    if (is_unlimited(limits, &profile))
+        return 0;
+    return limits->shared_by_setting ? tide_setting_u64(settings, limits->shared_setting)
+                                     : limits->shared_units;
 }
 
 /* ---- endings, bad items, alerts (E6, E7) ----------------------------------------- */
@@ -163,25 +172,9 @@ struct tide_retry_policy tide_tuning_retry(const tide_settings *settings)
     policy.pause_first_ms = U64(RETRY_BACKOFF_START);
     policy.pause_factor_permille = U32(RETRY_BACKOFF_FACTOR);
     policy.pause_max_ms = U64(RETRY_BACKOFF_MAX);
-    policy.beat_missing_ms = U64(STALL_AFTER);
     if (policy.halves_attempts >= policy.attempts_max)
         policy.halves_attempts = policy.attempts_max - 1;
     return policy;
-}
-
-uint64_t tide_tuning_project(const tide_settings *settings, const char *provider,
-                             uint32_t *window_ms_out)
-{
-    if (strcmp(provider, "gmail") == 0) {
-        *window_ms_out = U32(GOVERNOR_GMAIL_WINDOW);
-        return U64(GOVERNOR_GMAIL_WINDOW_UNITS) == 0 ? 0 : U64(GOVERNOR_GMAIL_PROJECT_UNITS);
-    }
-    if (strcmp(provider, "console") == 0) {
-        *window_ms_out = U32(GOVERNOR_CONSOLE_WINDOW);
-        return U64(GOVERNOR_CONSOLE_SITE_UNITS) == 0 ? 0 : U64(GOVERNOR_CONSOLE_PROJECT_UNITS);
-    }
-    *window_ms_out = 0;
-    return 0;
 }
 
 struct tide_badness_settings tide_tuning_badness(const tide_settings *settings)

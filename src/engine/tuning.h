@@ -20,8 +20,8 @@
 #include "core/badness.h"
 #include "core/governor/bandwidth.h"
 #include "core/lanes.h"
-#include "core/governor/profile.h"
 #include "core/retry.h"
+#include "engine/providers.h"
 #include "settings/settings.h"
 
 /* Numbers that the engine itself reads, outside of any part of the core. */
@@ -53,13 +53,13 @@ struct tide_tuning {
 };
 struct tide_tuning tide_tuning_engine(const tide_settings *settings);
 
-/* "gmail", "console", "graph", "chat"; any other is "default". */
+/* The numbers of an account at that provider, with the settings that concern it. */
 struct tide_governor_profile tide_tuning_profile(const tide_settings *settings,
-                                                 const char *provider);
-/* The common limit of all accounts of a provider: units in any window; 0: none, also where one
- * account has no limit (E4.1). */
-uint64_t tide_tuning_project(const tide_settings *settings, const char *provider,
-                             uint32_t *window_ms_out);
+                                                 const struct tide_provider_limits *limits);
+/* What all accounts of the provider share: units in any window; 0: none, also where one account
+ * has no limit (E4.1). */
+uint64_t tide_tuning_shared(const tide_settings *settings,
+                            const struct tide_provider_limits *limits, uint32_t *window_ms_out);
 struct tide_badness_settings tide_tuning_badness(const tide_settings *settings);
 struct tide_alerts_settings tide_tuning_alerts(const tide_settings *settings);
 struct tide_retry_policy tide_tuning_retry(const tide_settings *settings);

@@ -1,5 +1,5 @@
 /* fleet.c - membership of this process in the fleet of a shared ledger: lease, retries, hints. */
-#include "fleet/fleet.h"
+#include "fleet/inside.h"
 #include "base/check.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ tide_status tide_fleet_new(tide_engine *engine, tide_error *err)
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the fleet");
     engine->fleet = fleet;
     fleet->free_at_ms = TIDE_NEVER;
-    tide_fleet_free_work(fleet);
+    tide_fleet_free_work(engine);
     char host[33] = "?";
     (void)gethostname(host, sizeof host - 1);
     (void)snprintf(fleet->name, sizeof fleet->name, "%s, process %ld", host, (long)getpid());
@@ -79,7 +79,9 @@ void tide_fleet_free(tide_engine *engine, bool clean)
 
 /* ---- a lost lease ---------------------------------------------------------------- */
 
-void tide_fleet_lost(tide_engine *engine, uint64_t now_ms)
+/* We were declared dead, or our lease ran out by our own clock: cancels all running jobs and gives
+ * up all accounts. */
+static void lost(tide_engine *engine, uint64_t now_ms)
 {
     struct tide_fleet *fleet = engine->fleet;
     TIDE_SEEN("fleet: a member lost its lease and joins again");
@@ -88,7 +90,7 @@ void tide_fleet_lost(tide_engine *engine, uint64_t now_ms)
                    TIDE_F_CSTR("detail", "other members take over its jobs"));
     fleet->rejoin = true;
     fleet->advance_count = 0;
-    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
+    for (size_t i = 0; i < engine->limits_count; i++)
         tide_limits_granted(engine, i, 0, 0);
     for (uint32_t i = 0; i < engine->workers_count; i++)
         if (engine->workers[i].job != NULL)
@@ -117,7 +119,7 @@ bool tide_fleet_waits(tide_engine *engine, tide_status rc, const tide_error *err
         return false;
     uint64_t wait_ms = 1;
     if (rc == TIDE_STALE) {
-        tide_fleet_lost(engine, now_ms);
+        lost(engine, now_ms);
     } else if (rc == TIDE_BUSY) {
         TIDE_SEEN("fleet: a transaction lost against another and is tried again");
         wait_ms = 1 + tide_rng_below(&engine->rng, BUSY_MS);
@@ -163,10 +165,10 @@ uint64_t tide_fleet_step(tide_engine *engine, uint64_t now_ms)
         return TIDE_NEVER;
     /* X3: other members may have taken everything by now, even if we have not read that yet. */
     if (!fleet->rejoin && now_ms >= fleet->lease_until_ms)
-        tide_fleet_lost(engine, now_ms);
+        lost(engine, now_ms);
     if (now_ms >= fleet->free_at_ms) {
         fleet->free_at_ms = TIDE_NEVER;
-        tide_fleet_free_work(fleet);
+        tide_fleet_free_work(engine);
         engine->stuff_to_claim = true;
     }
     if (!fleet->look_under_way && (fleet->look_wanted || now_ms >= fleet->look_at_ms)) {
@@ -175,7 +177,7 @@ uint64_t tide_fleet_step(tide_engine *engine, uint64_t now_ms)
         if (every_ms > engine->tuning.fleet_lease_ms / 3)
             every_ms = engine->tuning.fleet_lease_ms / 3;
         fleet->look_at_ms = now_ms + every_ms;
-        if (tide_fleet_look(engine, now_ms))
+        if (tide_fleet_look(engine))
             fleet->look_wanted = false;
     }
     uint64_t at_ms = fleet->rejoin ? TIDE_NEVER : fleet->lease_until_ms;
@@ -185,6 +187,14 @@ uint64_t tide_fleet_step(tide_engine *engine, uint64_t now_ms)
     return at_ms;
 }
 
+bool tide_fleet_ours(tide_engine *engine, uint32_t account)
+{
+    if (engine->fleet == NULL)
+        return true;
+    const struct tide_account *known = tide_engine_account_of(engine, account);
+    return known != NULL && known->held && !known->leaving;
+}
+
 bool tide_fleet_busy(const tide_engine *engine)
 {
     const struct tide_fleet *fleet = engine->fleet;
@@ -192,49 +202,6 @@ bool tide_fleet_busy(const tide_engine *engine)
            (fleet->looks == 0 || fleet->look_wanted || fleet->rejoin || fleet->free_work[0] ||
             fleet->free_work[1] || fleet->free_at_ms != TIDE_NEVER || fleet->advance_count > 0 ||
             fleet->ask_put_off || tide_fleet_offers(engine));
-}
-
-/* ---- cursors ------------------------------------------------------------------------------ */
-
-void tide_fleet_cycle_done(tide_engine *engine, uint64_t stream)
-{
-    struct tide_fleet *fleet = engine->fleet;
-    for (size_t i = 0; i < fleet->advance_count; i++)
-        if (fleet->advance[i] == stream)
-            return;
-    if (fleet->advance_count == FLEET_ADVANCE_MAX) {
-        fleet->look_wanted = true; /* a look moves every cursor that can move */
-        return;
-    }
-    fleet->advance[fleet->advance_count++] = stream;
-}
-
-/* ---- jobs of no account ---------------------------------------------------------------------- */
-
-void tide_fleet_room(tide_engine *engine, uint32_t counts[2])
-{
-    counts[0] = counts[1] = 0;
-    struct tide_fleet *fleet = engine->fleet;
-    if (fleet == NULL || fleet->rejoin || engine->phase != TIDE_PHASE_RUN)
-        return;
-    struct tide_lanes_limits limits = tide_tuning_lanes(engine->settings, engine->workers_wanted);
-    uint32_t taken[2];
-    for (int lane = 0; lane < 2; lane++)
-        taken[lane] = tide_lanes_running(engine->lanes, (tide_lane)lane) +
-                      tide_lanes_waiting(engine->lanes, (tide_lane)lane);
-    for (int lane = 0; lane < 2; lane++) {
-        /* While the other lane is empty its reserved places may be used (E3.1). */
-        uint32_t places = limits.workers - (taken[1 - lane] > 0 ? limits.reserved[1 - lane] : 0);
-        uint32_t wanted = places + engine->ahead;
-        counts[lane] = fleet->free_work[lane] && wanted > taken[lane] ? wanted - taken[lane] : 0;
-        if (counts[lane] > FLEET_FREE_MAX / 2)
-            counts[lane] = FLEET_FREE_MAX / 2;
-    }
-    /* Claimed jobs have to fit into the window; tide_dispatch_offer() leaves room for them (X2). */
-    uint32_t count = tide_tracker_count(engine->tracker);
-    uint32_t room = engine->tuning.window_jobs > count ? engine->tuning.window_jobs - count : 0;
-    for (int lane = 0; lane < 2; lane++)
-        counts[lane] = counts[lane] < room / 2 ? counts[lane] : room / 2;
 }
 
 /* ---- hints -------------------------------------------------------------------------------------- */

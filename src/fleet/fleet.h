@@ -1,4 +1,4 @@
-/* fleet.h - many processes on one shared ledger (E1.7, E1.8, E4.1).
+/* fleet.h - many processes on one shared ledger (E1.7, E1.8, E4.1): what the engine calls.
  *
  * Only this differs from a ledger of our own:
  *
@@ -21,61 +21,21 @@
  *       longer than the member's lease, by our own clock counted from before the renewal.
  *   X4  at most one look is under way.
  */
-#ifndef TIDE_ENGINE_FLEET_H
-#define TIDE_ENGINE_FLEET_H
+#ifndef TIDE_FLEET_FLEET_H
+#define TIDE_FLEET_FLEET_H
 
-#include "engine/engine.h"
+#include "core/brief.h"
+#include "tidemark.h"
+
+struct tide_births;
+struct tide_changes;
+struct tide_job_body;
+struct tide_stream;
+struct tide_tx;
 
 enum {
-    FLEET_ADVANCE_MAX = 64,           /* cursors in one transaction */
-    FLEET_LEFT_MAX = 256,             /* accounts left to other members at a look */
-    FLEET_FREE_MAX = 2048,            /* jobs of no account claimed in one transaction */
-    FLEET_CANCELS_MAX = 256,          /* read in one look */
-    FLEET_STREAMS_MAX = 256,          /* shown in a snapshot */
-    FLEET_ASK_MS = 50,                /* a query for kinds of jobs below this is cheap */
-    FLEET_ASK_SHARE = 20,             /* after a longer one, wait this many times as long */
-    FLEET_OFFER_WAIT_MS_MAX = 600000, /* between two offers that no process takes */
-};
-
-/* Streams as the last look read them, for display (streams.c). */
-struct tide_fleet_view {
-    tide_engine *engine;
-    struct tide_stream *streams[FLEET_STREAMS_MAX];
-    bool open[FLEET_STREAMS_MAX]; /* it has cycles that are not committed */
-    size_t count;
-    uint64_t left_out;
-    tide_status rc; /* of a visit */
-};
-
-struct tide_fleet {
-    tide_listener *listener; /* NULL: the server offers none, look more often */
-    tide_thread *listener_thread;
-    char name[65]; /* of this member, for display */
-    bool joined;   /* at least once */
-
-    /* under the lock */
-    bool look_under_way; /* X4 */
-    bool look_wanted;    /* look as soon as possible */
-    uint64_t look_at_ms;
-    uint64_t looks;          /* finished ones */
-    uint64_t lease_until_ms; /* by our own clock, from before the renewal was sent */
-    bool rejoin;             /* perhaps declared dead: join before the next transaction */
-    bool free_work[2];       /* by lane: there may be jobs of no account to claim */
-    bool free_rest;          /* the last claim gave some: claim again with the next end */
-    uint64_t free_at_ms;     /* when a delayed one of them may be claimed */
-    uint32_t others;         /* other living members */
-    uint32_t backoff_ms;     /* until the next attempt to reach the ledger */
-    uint64_t advance[FLEET_ADVANCE_MAX]; /* streams whose cursor may move */
-    size_t advance_count;
-    uint64_t advance_after;        /* the last look checked streams up to this one (look.c) */
-    uint32_t left[FLEET_LEFT_MAX]; /* accounts with work that we left to others last time */
-    size_t left_count;
-    uint64_t ask_at_ms;           /* when kinds may be queried again (look.c) */
-    bool ask_put_off;             /* the last look did not query kinds, and took no account */
-    uint64_t share_at_ms;         /* when the next account may be given up for an even share */
-    uint64_t share_wait_ms;       /* before that; grows each time that no process took one */
-    uint64_t watched_until_ms;    /* until then looks read streams for snapshots */
-    struct tide_fleet_view *view; /* of the last look; NULL: none yet */
+    FLEET_ADVANCE_MAX = 64, /* cursors in one transaction */
+    FLEET_FREE_MAX = 2048,  /* jobs of no account claimed in one transaction */
 };
 
 /* ---- fleet.c ---- */
@@ -88,58 +48,68 @@ uint64_t tide_fleet_step(tide_engine *engine, uint64_t now_ms);
  * writer keeps the content and tries again after a pause. */
 bool tide_fleet_waits(tide_engine *engine, tide_status rc, const tide_error *err, uint64_t now_ms);
 void tide_fleet_reached(tide_engine *engine); /* a transaction succeeded */
-/* We were declared dead, or our lease ran out by our own clock: cancels all running jobs and gives
- * up all accounts. */
-void tide_fleet_lost(tide_engine *engine, uint64_t now_ms);
 /* Whether the fleet has work that tide_engine_wait() must wait for. */
 bool tide_fleet_busy(const tide_engine *engine);
 void tide_fleet_look_soon(tide_engine *engine);
+/* Whether jobs of the account may be loaded and claimed by this process (X1); always on SQLite. */
+bool tide_fleet_ours(tide_engine *engine, uint32_t account);
+/* Sends hints to other processes about jobs that this transaction made ready. */
+tide_status tide_fleet_hints(tide_engine *engine, struct tide_tx *tx,
+                             const struct tide_births *births, const struct tide_changes *changes,
+                             tide_error *err);
+
+/* ---- batch.c: the fleet's part of one transaction of the writer ---- */
+struct tide_fleet_batch {
+    bool rejoin; /* call tide_fleet_join() before the transaction */
+    /* Jobs of no account to claim, by lane, and those that were claimed. */
+    uint32_t wanted[2];
+    uint64_t token;
+    struct tide_brief briefs[FLEET_FREE_MAX];
+    struct tide_job_body *bodies[FLEET_FREE_MAX];
+    size_t count;
+    uint64_t due_unix_ms; /* when the next delayed one may be due; UINT64_MAX: none, 0: unknown */
+    uint64_t advances[FLEET_ADVANCE_MAX]; /* streams whose cursor may move */
+    size_t advances_count;
+};
+/* Under the lock.  `ends`: the transaction ends jobs; `free_max`: jobs of no account per lane.
+ * true: there is something to write. */
+bool tide_fleet_gather(tide_engine *engine, bool ends, uint32_t free_max,
+                       struct tide_fleet_batch *batch_out);
+/* In the transaction, without the lock: moves cursors, claims jobs of no account. */
+tide_status tide_fleet_write(tide_engine *engine, struct tide_fleet_batch *batch,
+                             struct tide_tx *tx, uint64_t now_unix_ms, tide_error *err);
+/* Under the lock: the transaction is durable, and the claimed jobs are in the window; or nothing
+ * was written. */
+void tide_fleet_written(tide_engine *engine, const struct tide_fleet_batch *batch, uint64_t now_ms);
+void tide_fleet_not_written(tide_engine *engine, struct tide_fleet_batch *batch);
+/* The functions below are called under the lock. */
+/* Whether the writer has work for the fleet alone. */
+bool tide_fleet_has_work(const tide_engine *engine);
+/* Whether our lease ran out, so that claims of ours do not hold. */
+bool tide_fleet_must_rejoin(const tide_engine *engine);
 /* A cycle of that stream is finished: the next transaction tries to move its cursor. */
 void tide_fleet_cycle_done(tide_engine *engine, uint64_t stream);
-/* How many jobs of no account this process could run now, by lane. */
-void tide_fleet_room(tide_engine *engine, uint32_t counts[2]);
-/* Sends hints to other processes about jobs that this transaction made ready. */
-tide_status tide_fleet_hints(tide_engine *engine, tide_tx *tx, const struct tide_births *births,
-                             const struct tide_changes *changes, tide_error *err);
+/* There is a job of no account that any member may claim from `at_ms` on. */
+void tide_fleet_free_found(tide_engine *engine, tide_lane lane, uint64_t at_ms, uint64_t now_ms);
+/* There may be jobs of no account to claim, in both lanes. */
+void tide_fleet_free_work(tide_engine *engine);
 
 /* ---- look.c ---- */
 /* The account has a job of a kind that this process does not run: as long as we hold the
  * account, no process can run it. */
 void tide_fleet_foreign(tide_engine *engine, uint32_t account, uint64_t now_ms);
-/* Whether jobs of our kinds wait in an account that is offered to other members. */
-bool tide_fleet_offers(const tide_engine *engine);
-/* Queues a look; false: no memory. */
-bool tide_fleet_look(tide_engine *engine, uint64_t now_ms);
 
 /* ---- listen.c ---- */
 tide_status tide_fleet_listen(tide_engine *engine, tide_error *err);
 void tide_fleet_listen_stop(tide_engine *engine);
 
 /* ---- streams.c ---- */
-/* Called by the writer; takes the lock. */
-tide_status tide_fleet_view_load(tide_engine *engine, struct tide_fleet_view **view_out,
-                                 tide_error *err);
-void tide_fleet_view_free(tide_engine *engine, struct tide_fleet_view *view);
-/* Under the lock.  watched: whether looks read streams.  watch: makes them read streams for a
- * minute; true if they did not until now. */
-bool tide_fleet_watched(const tide_engine *engine, uint64_t now_ms);
-bool tide_fleet_watch(tide_engine *engine, uint64_t now_ms);
-/* Like watch, without the lock; waits for the first such look. */
+/* Under the lock: visits the streams that the last look read; looks read them for a minute from
+ * now on.  Returns how many streams were left out. */
+uint64_t tide_fleet_streams_each(tide_engine *engine, uint64_t now_ms,
+                                 void (*visit)(const struct tide_stream *stream, void *arg),
+                                 void *arg);
+/* Makes looks read streams, without the lock; waits for the first such look. */
 void tide_fleet_watch_wait(tide_engine *engine, uint32_t wait_ms);
-
-/* There may be jobs of no account to claim, in both lanes. */
-static inline void tide_fleet_free_work(struct tide_fleet *fleet)
-{
-    fleet->free_work[0] = fleet->free_work[1] = true;
-}
-
-/* Whether jobs of the account may be loaded and claimed by this process (X1). */
-static inline bool tide_fleet_ours(tide_engine *engine, uint32_t account)
-{
-    if (engine->fleet == NULL)
-        return true;
-    const struct tide_account *known = tide_engine_account_of(engine, account);
-    return known != NULL && known->held && !known->leaving;
-}
 
 #endif

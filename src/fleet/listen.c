@@ -1,5 +1,5 @@
 /* listen.c - a thread that waits for hints from other processes. */
-#include "fleet/fleet.h"
+#include "fleet/inside.h"
 
 enum { WAIT_MS = 10000 };
 
@@ -10,7 +10,7 @@ static void take_hints(tide_engine *engine, const struct tide_hints *hints)
     if (hints->control || hints->all)
         fleet->look_wanted = true;
     if (hints->free_work || hints->all) {
-        tide_fleet_free_work(fleet);
+        tide_fleet_free_work(engine);
         engine->stuff_to_claim = true;
     }
     for (size_t i = 0; i < hints->accounts_count; i++) {

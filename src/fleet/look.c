@@ -12,7 +12,7 @@
  * other members: at the next look if no job of our kinds is ready, else after two leases.  They
  * have the time of one look (fleet.look) to take it; if no process does, we take it again, and
  * offer it less and less often. */
-#include "fleet/fleet.h"
+#include "fleet/inside.h"
 #include "base/check.h"
 
 #include <string.h>
@@ -156,6 +156,7 @@ static bool may_take(tide_engine *engine, const struct look_account *account)
                 (account->row.owner == engine->owner && (known == NULL || !known->held));
     bool unwanted = known != NULL ? known->unwanted : !tide_engine_wants(engine, account->row.name);
     return account->work && free && !unwanted && !account->row.paused && !account->row.halted &&
+           tide_engine_limits_of(engine, account->row.provider) != NULL &&
            !anything_claimed(engine, account->row.id) &&
            (engine->may_take == NULL ||
             engine->may_take(engine->may_take_arg, account->row.name, account->row.provider,
@@ -334,10 +335,10 @@ static tide_status ask_shares(struct look *look, tide_tx *tx, uint64_t now_unix_
 {
     tide_engine *engine = look->engine;
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < TIDE_COMMON_LIMITS; i++) {
+    for (size_t i = 0; rc == TIDE_OK && i < engine->limits_count; i++) {
         const struct tide_common_limit *common = &engine->limits[i];
         if (look->asks[i])
-            rc = tide_ledger_grant(tx, common->provider, look->owner, look->units_max[i],
+            rc = tide_ledger_grant(tx, common->provider->name, look->owner, look->units_max[i],
                                    look->wanted[i], common->window_ms, look->lease_ms, now_unix_ms,
                                    &look->granted[i], err);
     }
@@ -449,7 +450,7 @@ static tide_status look_run(tide_transaction *transaction, void *arg, tide_error
      * so a crash here leaves nothing. */
     tide_lock_take(engine->world, engine->lock);
     decide(look);
-    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++) {
+    for (size_t i = 0; i < engine->limits_count; i++) {
         look->wanted[i] = tide_limits_wanted(engine, i);
         look->units_max[i] = engine->limits[i].units_max;
         look->asks[i] =
@@ -570,7 +571,7 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     if (look->others > fleet->others)
         forget_unwanted(engine); /* a new member may take what no other one took */
     fleet->others = look->others;
-    for (size_t i = 0; i < TIDE_COMMON_LIMITS; i++)
+    for (size_t i = 0; i < engine->limits_count; i++)
         tide_limits_granted(engine, i, look->granted[i], look->sent_ms + look->lease_ms);
     fleet->looks++;
     tide_changes_apply(engine, &look->changes, now_ms);
@@ -578,7 +579,7 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
     fleet->view = look->view;
     look->view = NULL;
     for (size_t i = 0; i < look->cancels_count; i++)
-        tide_control_cancel_claimed(engine, look->cancels[i], now_ms);
+        tide_job_cancel_claimed(engine, look->cancels[i], now_ms);
     for (size_t i = 0; i < look->accounts_count; i++)
         apply_account(look, &look->accounts[i], now_ms);
     tide_accounts_forget(engine);
@@ -587,7 +588,7 @@ static void look_apply(tide_engine *engine, void *arg, uint64_t now_ms)
         offer(look, &look->accounts[i], now_ms);
     share(look, now_ms);
     tide_dispatch_put_back(engine, now_ms); /* of those that go, or were paused or halted */
-    tide_fleet_free_work(fleet);
+    tide_fleet_free_work(engine);
     engine->stuff_to_claim = true;
     fleet->ask_put_off = look->put_off;
     if (look->put_off && fleet->ask_at_ms < fleet->look_at_ms)
@@ -611,9 +612,8 @@ static void look_drop(tide_engine *engine, struct tide_write *write)
     tide_cond_wake_all(engine->world, engine->news);
 }
 
-bool tide_fleet_look(tide_engine *engine, uint64_t now_ms)
+bool tide_fleet_look(tide_engine *engine)
 {
-    (void)now_ms;
     struct look *look = tide_mem_new(engine->mem, sizeof *look);
     if (look == NULL)
         return false;

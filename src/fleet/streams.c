@@ -4,7 +4,7 @@
  * so they would be outdated (fleet.h).  A look reads them while snapshots are taken: those of
  * held accounts and of no account, with their open cycles.  A snapshot shows them as the last
  * look read them, from memory. */
-#include "fleet/fleet.h"
+#include "fleet/inside.h"
 #include "base/check.h"
 
 enum { WATCHED_MS = 60000 }; /* after the last snapshot */
@@ -69,7 +69,8 @@ bool tide_fleet_watched(const tide_engine *engine, uint64_t now_ms)
     return now_ms < engine->fleet->watched_until_ms;
 }
 
-bool tide_fleet_watch(tide_engine *engine, uint64_t now_ms)
+/* Makes looks read streams for a minute; true if they did not until now. */
+static bool watch(tide_engine *engine, uint64_t now_ms)
 {
     struct tide_fleet *fleet = engine->fleet;
     bool news = !tide_fleet_watched(engine, now_ms);
@@ -82,6 +83,17 @@ bool tide_fleet_watch(tide_engine *engine, uint64_t now_ms)
     return news;
 }
 
+uint64_t tide_fleet_streams_each(tide_engine *engine, uint64_t now_ms,
+                                 void (*visit)(const struct tide_stream *stream, void *arg),
+                                 void *arg)
+{
+    (void)watch(engine, now_ms);
+    const struct tide_fleet_view *view = engine->fleet->view;
+    for (size_t i = 0; view != NULL && i < view->count; i++)
+        visit(view->streams[i], arg);
+    return view == NULL ? 0 : view->left_out;
+}
+
 /* ---- for callers that can wait ------------------------------------------------------- */
 
 void tide_fleet_watch_wait(tide_engine *engine, uint32_t wait_ms)
@@ -91,7 +103,7 @@ void tide_fleet_watch_wait(tide_engine *engine, uint32_t wait_ms)
     tide_lock_take(engine->world, engine->lock);
     uint64_t deadline_us = tide_world_now_us(engine->world) + wait_ms * 1000ull;
     tide_status rc = TIDE_OK;
-    if (tide_fleet_watch(engine, tide_world_now_ms(engine->world)))
+    if (watch(engine, tide_world_now_ms(engine->world)))
         while (rc == TIDE_OK && engine->phase == TIDE_PHASE_RUN && engine->fleet->view == NULL)
             rc = tide_cond_wait(engine->world, engine->news, engine->lock, deadline_us);
     tide_lock_drop(engine->world, engine->lock);

@@ -146,14 +146,6 @@ tide_status tide_span_check(uint64_t stream, uint64_t from, uint64_t to, uint64_
                           stream, from, to, count, unfinished);
 }
 
-static tide_status name_check(const char *what, tide_text name, size_t bytes_max, tide_error *err)
-{
-    if (name.bytes > 0 && name.bytes <= bytes_max)
-        return TIDE_OK;
-    return tide_error_set(err, TIDE_INVALID, "the name of %s has 1 to %zu bytes, not %zu", what,
-                          bytes_max, name.bytes);
-}
-
 bool tide_finish_goes_on(const struct tide_finish *finish)
 {
     bool parts = false;
@@ -218,7 +210,32 @@ void tide_changes_done(struct tide_changes *changes)
     tide_changes_init(changes, changes->mem);
 }
 
-/* ---- to the store, after the checks of lengths and ranges ------------------------ */
+tide_status tide_accounts_full(const char *name, tide_error *err)
+{
+    return tide_error_set(err, TIDE_FULL,
+                          "no room for account %.200s: a ledger holds at most %d; remove one first",
+                          name, TIDE_ACCOUNTS_MAX);
+}
+
+struct tide_brief tide_enqueued_brief(const struct tide_job_new *job,
+                                      const struct tide_enqueued *enqueued)
+{
+    return (struct tide_brief){.id = enqueued->id,
+                               .cycle = job->cycle,
+                               .size_bytes = job->size_bytes,
+                               .not_before_ms = job->not_before_unix_ms,
+                               .account = job->account,
+                               .kind = job->kind,
+                               .open_deps = enqueued->open_deps,
+                               .attempts = job->attempts,
+                               .attempts_max = job->attempts_max,
+                               .priority = job->priority,
+                               .lane = job->lane,
+                               .level = job->level,
+                               .preemptible = job->preemptible};
+}
+
+/* ---- opening, transactions, handles ---------------------------------------------- */
 
 void tide_ledger_close(tide_ledger *ledger, bool clean)
 {
@@ -259,388 +276,32 @@ void tide_ledger_give_up(tide_ledger *ledger)
 
 struct sqlite3 *tide_tx_sqlite(tide_tx *tx)
 {
-    return tx->ledger->ops->tx_sqlite(tx);
+    return tx->ledger->sqlite;
 }
 
 struct sqlite3 *tide_ledger_sqlite(tide_ledger *ledger)
 {
-    return ledger->ops->sqlite(ledger);
-}
-
-tide_status tide_ledger_checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
-{
-    return ledger->ops->checkpoint(ledger, pages_left_out, err);
-}
-
-tide_status tide_ledger_backup(tide_ledger *ledger, const char *path, tide_error *err)
-{
-    return ledger->ops->backup(ledger, path, err);
-}
-
-tide_status tide_ledger_check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
-{
-    return ledger->ops->check(ledger, problems, err);
-}
-
-tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
-                             uint32_t *kind_out, tide_error *err)
-{
-    tide_status rc = name_check("a kind", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
-    return rc != TIDE_OK ? rc : tx->ledger->ops->kind(tx, name, scope, kind_out, err);
-}
-
-tide_status tide_accounts_full(const char *name, tide_error *err)
-{
-    return tide_error_set(err, TIDE_FULL,
-                          "no room for account %.200s: a ledger holds at most %d; remove one first",
-                          name, TIDE_ACCOUNTS_MAX);
-}
-
-tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
-                                uint32_t *account_out, tide_error *err)
-{
-    tide_status rc = name_check("an account", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
-    if (rc == TIDE_OK && strlen(provider) > 32)
-        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
-    return rc != TIDE_OK ? rc : tx->ledger->ops->account(tx, name, provider, account_out, err);
-}
-
-tide_status tide_ledger_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err)
-{
-    return tx->ledger->ops->kind_splits(tx, kind, splits, err);
-}
-
-tide_status tide_ledger_accounts(tide_ledger *ledger,
-                                 bool (*visit)(const struct tide_account_row *row, void *arg),
-                                 void *arg, tide_error *err)
-{
-    return ledger->ops->accounts(ledger, visit, arg, err);
-}
-
-tide_status tide_ledger_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
-                                     uint64_t now_unix_ms, tide_error *err)
-{
-    return tx->ledger->ops->account_halt(tx, account, halted, reason, now_unix_ms, err);
-}
-
-tide_status tide_ledger_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err)
-{
-    return tx->ledger->ops->account_pause(tx, account, paused, err);
-}
-
-tide_status tide_ledger_governor_save(tide_tx *tx, uint32_t account, tide_text saved,
-                                      tide_error *err)
-{
-    return tx->ledger->ops->governor_save(tx, account, saved, err);
-}
-
-tide_status tide_ledger_enqueue(tide_tx *tx, const struct tide_job_new *jobs, size_t count,
-                                uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
-                                tide_error *err)
-{
-    return tx->ledger->ops->enqueue(tx, jobs, count, now_unix_ms, enqueued_out, err);
-}
-
-tide_status tide_ledger_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
-                              uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
-                              struct tide_job_body **bodies_out, tide_error *err)
-{
-    return tx->ledger->ops->claim(tx, ids, count, owner, first_token, now_unix_ms, mem, bodies_out,
-                                  err);
-}
-
-tide_status tide_ledger_finish(tide_tx *tx, const struct tide_finish *finishes, size_t count,
-                               uint64_t now_unix_ms, bool *applied_out,
-                               struct tide_changes *changes, tide_error *err)
-{
-    return tx->ledger->ops->finish(tx, finishes, count, now_unix_ms, applied_out, changes, err);
-}
-
-tide_status tide_ledger_refill(tide_ledger *ledger, uint32_t account, uint8_t after_priority,
-                               uint64_t after_id, struct tide_brief *briefs_out, size_t count_max,
-                               size_t *count_out, tide_error *err)
-{
-    return ledger->ops->refill(ledger, account, after_priority, after_id, briefs_out, count_max,
-                               count_out, err);
-}
-
-tide_status tide_ledger_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
-                                           size_t accounts_max, size_t *count_out, tide_error *err)
-{
-    return ledger->ops->accounts_with_work(ledger, accounts_out, accounts_max, count_out, err);
-}
-
-tide_status tide_ledger_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
-                                      const uint32_t *kinds, size_t kinds_count, bool *have_out,
-                                      tide_error *err)
-{
-    return ledger->ops->accounts_have(ledger, accounts, count, kinds, kinds_count, have_out, err);
-}
-
-tide_status tide_ledger_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
-                              tide_error *err)
-{
-    return ledger->ops->brief(ledger, id, brief_out, err);
-}
-
-tide_status tide_ledger_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
-                                size_t *count_out, struct tide_changes *changes, tide_error *err)
-{
-    return tx->ledger->ops->reclaim(tx, owner, count_max, now_unix_ms, count_out, changes, err);
-}
-
-tide_status tide_ledger_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
-                             uint64_t now_unix_ms, bool *applied_out, tide_error *err)
-{
-    for (size_t i = 0; i < count; i++)
-        if (beats[i].resume_set && beats[i].resume.bytes > TIDE_RESUME_BYTES_MAX)
-            return tide_error_set(err, TIDE_INVALID,
-                                  "job %" PRIu64 ": resume data of %zu bytes, at most %d",
-                                  beats[i].id, beats[i].resume.bytes, TIDE_RESUME_BYTES_MAX);
-    return tx->ledger->ops->beat(tx, beats, count, now_unix_ms, applied_out, err);
-}
-
-tide_status tide_ledger_retry(tide_tx *tx, const struct tide_job_filter *filter,
-                              uint64_t now_unix_ms, size_t *count_out, struct tide_changes *changes,
-                              tide_error *err)
-{
-    return tx->ledger->ops->retry(tx, filter, now_unix_ms, count_out, changes, err);
-}
-
-tide_status tide_ledger_cancel(tide_tx *tx, const struct tide_job_filter *filter,
-                               uint64_t now_unix_ms, size_t *count_out, uint64_t *running_out,
-                               size_t running_max, size_t *running_count_out,
-                               struct tide_changes *changes, tide_error *err)
-{
-    return tx->ledger->ops->cancel(tx, filter, now_unix_ms, count_out, running_out, running_max,
-                                   running_count_out, changes, err);
-}
-
-tide_status tide_ledger_accept(tide_tx *tx, const struct tide_job_filter *filter,
-                               uint64_t now_unix_ms, size_t *count_out,
-                               struct tide_changes *changes, tide_error *err)
-{
-    return tx->ledger->ops->accept(tx, filter, now_unix_ms, count_out, changes, err);
-}
-
-tide_status tide_ledger_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err)
-{
-    return tx->ledger->ops->kind_pause(tx, kind, paused, err);
-}
-
-tide_status tide_ledger_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
-                              size_t *count_out, tide_error *err)
-{
-    return tx->ledger->ops->purge(tx, finished_before_unix_ms, count_max, count_out, err);
+    return ledger->sqlite;
 }
 
 bool tide_ledger_purge_more(const tide_ledger *ledger)
 {
-    return ledger->ops->purge_more(ledger);
-}
-
-tide_status tide_ledger_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
-                               struct tide_stream_row *row_out, tide_error *err)
-{
-    tide_status rc = name_check("a stream", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
-    return rc != TIDE_OK ? rc : tx->ledger->ops->stream(tx, account, name, floor, row_out, err);
-}
-
-tide_status tide_ledger_streams(tide_ledger *ledger,
-                                bool (*visit)(const struct tide_stream_row *row, void *arg),
-                                void *arg, tide_error *err)
-{
-    return ledger->ops->streams(ledger, visit, arg, err);
-}
-
-tide_status tide_ledger_work_left(tide_ledger *ledger, uint32_t account,
-                                  bool (*visit)(const struct tide_work_left *row, void *arg),
-                                  void *arg, tide_error *err)
-{
-    return ledger->ops->work_left(ledger, account, visit, arg, err);
-}
-
-tide_status tide_ledger_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,
-                              uint64_t now_unix_ms, struct tide_cycle_row *row_out, tide_error *err)
-{
-    return tx->ledger->ops->cycle(tx, stream, start, end, now_unix_ms, row_out, err);
-}
-
-tide_status tide_ledger_cycles(tide_ledger *ledger, uint64_t stream,
-                               bool (*visit)(const struct tide_cycle_row *row, void *arg),
-                               void *arg, tide_error *err)
-{
-    return ledger->ops->cycles(ledger, stream, visit, arg, err);
-}
-
-tide_status tide_ledger_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
-                                    uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err)
-{
-    return tx->ledger->ops->cursor_move(tx, stream, from, to, now_unix_ms, cursor_out, err);
-}
-
-tide_status tide_ledger_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
-                                 bool (*visit)(const struct tide_bad_row *row, void *arg),
-                                 void *arg, tide_error *err)
-{
-    return ledger->ops->bad_list(ledger, account, kind, visit, arg, err);
-}
-
-tide_status tide_ledger_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                                  tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
-{
-    return tx->ledger->ops->bad_state(tx, account, kind, item, state, now_unix_ms, err);
-}
-
-tide_status tide_ledger_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
-                               uint64_t now_unix_ms, tide_intent_state *state_out,
-                               tide_buf *outcome_out, tide_error *err)
-{
-    if (tag.bytes == 0 || tag.bytes > TIDE_DEDUPE_BYTES_MAX)
-        return tide_error_set(err, TIDE_INVALID, "an intent's tag has 1 to %d bytes",
-                              TIDE_DEDUPE_BYTES_MAX);
-    return tx->ledger->ops->intent(tx, job, tag, detail, now_unix_ms, state_out, outcome_out, err);
-}
-
-tide_status tide_ledger_intent_find(tide_ledger *ledger, tide_text tag,
-                                    tide_intent_state *state_out, tide_buf *outcome_out,
-                                    tide_error *err)
-{
-    return ledger->ops->intent_find(ledger, tag, state_out, outcome_out, err);
-}
-
-tide_status tide_ledger_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
-                                   tide_text outcome, uint64_t now_unix_ms, tide_error *err)
-{
-    return tx->ledger->ops->intent_end(tx, tag, state, outcome, now_unix_ms, err);
-}
-
-tide_status tide_ledger_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
-                                 tide_error *err)
-{
-    if (row->name.bytes == 0 || row->name.bytes > TIDE_NAME_BYTES_MAX || row->period_ms == 0)
-        return tide_error_set(err, TIDE_INVALID,
-                              "a schedule has a name of 1 to %d bytes and a period",
-                              TIDE_NAME_BYTES_MAX);
-    return tx->ledger->ops->schedule(tx, row, id_out, err);
-}
-
-tide_status tide_ledger_schedules(tide_ledger *ledger,
-                                  bool (*visit)(const struct tide_schedule_row *row, void *arg),
-                                  void *arg, tide_error *err)
-{
-    return ledger->ops->schedules(ledger, visit, arg, err);
-}
-
-tide_status tide_ledger_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
-                                      uint64_t now_unix_ms, tide_error *err)
-{
-    if (slot == 0 || slot > INT64_MAX)
-        return tide_error_set(err, TIDE_INVALID, "slots begin at 1");
-    return tx->ledger->ops->schedule_fire(tx, schedule, slot, now_unix_ms, err);
-}
-
-tide_status tide_ledger_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
-                              const char *text, uint64_t now_unix_ms, tide_error *err)
-{
-    if (level < 0 || level > 2 || condition[0] == '\0' || strlen(condition) > 48)
-        return tide_error_set(err, TIDE_INVALID, "an alert has a short name and a level of 0 to 2");
-    return tx->ledger->ops->alert(tx, condition, account, level, text, now_unix_ms, err);
-}
-
-tide_status tide_ledger_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
-                                       uint64_t now_unix_ms, tide_error *err)
-{
-    return tx->ledger->ops->alert_notified(tx, condition, account, now_unix_ms, err);
-}
-
-tide_status tide_ledger_alerts(tide_ledger *ledger,
-                               bool (*visit)(const struct tide_alert_row *row, void *arg),
-                               void *arg, tide_error *err)
-{
-    return ledger->ops->alerts(ledger, visit, arg, err);
-}
-
-tide_status tide_ledger_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
-                             bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
-                             tide_error *err)
-{
-    return ledger->ops->jobs(ledger, filter, visit, arg, err);
-}
-
-tide_status tide_ledger_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
-                              size_t count_max, size_t *count_out, tide_error *err)
-{
-    return ledger->ops->needs(ledger, job, needs_out, count_max, count_out, err);
-}
-
-tide_status tide_ledger_counts(tide_ledger *ledger, uint64_t now_unix_ms,
-                               bool (*visit)(const struct tide_job_count *row, void *arg),
-                               void *arg, tide_error *err)
-{
-    return ledger->ops->counts(ledger, now_unix_ms, visit, arg, err);
-}
-
-tide_status tide_ledger_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
-                                  bool *paused_out, tide_error *err)
-{
-    return ledger->ops->kind_find(ledger, name, kind_out, paused_out, err);
-}
-
-tide_status tide_ledger_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
-                                     tide_error *err)
-{
-    return ledger->ops->account_find(ledger, name, account_out, err);
-}
-
-tide_status tide_ledger_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                                 bool *bad_out, tide_error *err)
-{
-    return ledger->ops->metadata(ledger, account, bytes_out, bad_out, err);
-}
-
-tide_status tide_ledger_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)
-{
-    return tx->ledger->ops->note(tx, key, value, err);
-}
-
-tide_status tide_ledger_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
-                                 tide_error *err)
-{
-    return ledger->ops->note_get(ledger, key, value_out, err);
-}
-
-struct tide_brief tide_enqueued_brief(const struct tide_job_new *job,
-                                      const struct tide_enqueued *enqueued)
-{
-    return (struct tide_brief){.id = enqueued->id,
-                               .cycle = job->cycle,
-                               .size_bytes = job->size_bytes,
-                               .not_before_ms = job->not_before_unix_ms,
-                               .account = job->account,
-                               .kind = job->kind,
-                               .open_deps = enqueued->open_deps,
-                               .attempts = job->attempts,
-                               .attempts_max = job->attempts_max,
-                               .priority = job->priority,
-                               .lane = job->lane,
-                               .level = job->level,
-                               .preemptible = job->preemptible};
+    return ledger->purge_more;
 }
 
 struct pg_conn *tide_tx_postgres(tide_tx *tx)
 {
-    return tx->ledger->ops->tx_postgres(tx);
+    return tx->ledger->ops->tx_postgres == NULL ? NULL : tx->ledger->ops->tx_postgres(tx);
 }
 
 struct pg_conn *tide_ledger_postgres(tide_ledger *ledger)
 {
-    return ledger->ops->postgres(ledger);
+    return ledger->ops->postgres == NULL ? NULL : ledger->ops->postgres(ledger);
 }
 
 uint32_t tide_ledger_log_pages(tide_ledger *ledger)
 {
-    return ledger->ops->log_pages == NULL ? 0 : ledger->ops->log_pages(ledger);
+    return ledger->log_pages;
 }
 
 bool tide_tx_over(tide_tx *tx)
@@ -658,6 +319,61 @@ tide_status tide_tx_savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     return tx->ledger->ops->savepoint_end(tx, keep, err);
 }
 
+tide_status tide_tx_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err)
+{
+    return tx->ledger->ops->hint == NULL ? TIDE_OK : tx->ledger->ops->hint(tx, hint, account, err);
+}
+
+bool tide_ledger_shared(const tide_ledger *ledger)
+{
+    return ledger->shared;
+}
+
+/* ---- operations ------------------------------------------------------------------ */
+
+static tide_status not_shared(tide_error *err)
+{
+    return tide_error_set(err, TIDE_INVALID, "only processes that share a ledger can do this");
+}
+
+/* Those without a check go to the store as they are. */
+#define OP(ledger, name, params, args)                                                             \
+    tide_status tide_ledger_##name params                                                          \
+    {                                                                                              \
+        return (ledger)->ops->name args;                                                           \
+    }
+#define OP_CHECKED(ledger, name, params, args)
+#define OP_SHARED(ledger, name, params, args)                                                      \
+    tide_status tide_ledger_##name params                                                          \
+    {                                                                                              \
+        return (ledger)->ops->name == NULL ? not_shared(err) : (ledger)->ops->name args;           \
+    }
+#include "ledger/operations.h"
+
+static tide_status name_check(const char *what, tide_text name, size_t bytes_max, tide_error *err)
+{
+    if (name.bytes > 0 && name.bytes <= bytes_max)
+        return TIDE_OK;
+    return tide_error_set(err, TIDE_INVALID, "the name of %s has 1 to %zu bytes, not %zu", what,
+                          bytes_max, name.bytes);
+}
+
+tide_status tide_ledger_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
+                             uint32_t *kind_out, tide_error *err)
+{
+    tide_status rc = name_check("a kind", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc : tx->ledger->ops->kind(tx, name, scope, kind_out, err);
+}
+
+tide_status tide_ledger_account(tide_tx *tx, const char *name, const char *provider,
+                                uint32_t *account_out, tide_error *err)
+{
+    tide_status rc = name_check("an account", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    if (rc == TIDE_OK && strlen(provider) > 32)
+        rc = tide_error_set(err, TIDE_INVALID, "the provider's name has at most 32 bytes");
+    return rc != TIDE_OK ? rc : tx->ledger->ops->account(tx, name, provider, account_out, err);
+}
+
 tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char *archive,
                                       const char *secret, tide_error *err)
 {
@@ -668,73 +384,6 @@ tide_status tide_ledger_account_place(tide_tx *tx, uint32_t account, const char 
                               "an archive's id has at most %zu bytes, a secret's place %zu",
                               sizeof room->archive - 1, sizeof room->secret - 1);
     return tx->ledger->ops->account_place(tx, account, archive, secret, err);
-}
-
-tide_status tide_ledger_member_join(tide_ledger *ledger, const struct tide_member *member,
-                                    uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err)
-{
-    return ledger->ops->member_join(ledger, member, lease_ms, now_unix_ms, err);
-}
-
-tide_status tide_ledger_member_beat(tide_tx *tx, uint32_t lease_ms, uint64_t now_unix_ms,
-                                    tide_error *err)
-{
-    return tx->ledger->ops->member_beat(tx, lease_ms, now_unix_ms, err);
-}
-
-tide_status tide_ledger_member_leave(tide_tx *tx, uint64_t now_unix_ms, tide_error *err)
-{
-    return tx->ledger->ops->member_leave(tx, now_unix_ms, err);
-}
-
-tide_status tide_ledger_members(tide_ledger *ledger,
-                                bool (*visit)(const struct tide_member *member, void *arg),
-                                void *arg, tide_error *err)
-{
-    return ledger->ops->members(ledger, visit, arg, err);
-}
-
-tide_status tide_ledger_accounts_take(tide_tx *tx, const uint32_t *accounts, size_t count,
-                                      uint64_t owner, bool *taken_out, uint64_t now_unix_ms,
-                                      tide_error *err)
-{
-    return tx->ledger->ops->accounts_take(tx, accounts, count, owner, taken_out, now_unix_ms, err);
-}
-
-tide_status tide_ledger_accounts_release(tide_tx *tx, const uint32_t *accounts, size_t count,
-                                         uint64_t owner, tide_error *err)
-{
-    return tx->ledger->ops->accounts_release(tx, accounts, count, owner, err);
-}
-
-tide_status tide_ledger_grant(tide_tx *tx, const char *limit, uint64_t owner, uint64_t units_max,
-                              uint64_t units_wanted, uint32_t window_ms, uint32_t lease_ms,
-                              uint64_t now_unix_ms, uint64_t *units_out, tide_error *err)
-{
-    return tx->ledger->ops->grant(tx, limit, owner, units_max, units_wanted, window_ms, lease_ms,
-                                  now_unix_ms, units_out, err);
-}
-
-tide_status tide_tx_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err)
-{
-    return tx->ledger->ops->hint(tx, hint, account, err);
-}
-
-tide_status tide_ledger_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
-                                   const uint32_t counts[2], uint64_t owner, uint64_t first_token,
-                                   uint64_t now_unix_ms, tide_mem *mem,
-                                   struct tide_brief *briefs_out, struct tide_job_body **bodies_out,
-                                   size_t *count_out, uint64_t *due_unix_ms_out, tide_error *err)
-{
-    return tx->ledger->ops->claim_free(tx, kinds, kinds_count, counts, owner, first_token,
-                                       now_unix_ms, mem, briefs_out, bodies_out, count_out,
-                                       due_unix_ms_out, err);
-}
-
-tide_status tide_ledger_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_out,
-                                size_t ids_max, size_t *count_out, tide_error *err)
-{
-    return ledger->ops->cancels(ledger, owner, ids_out, ids_max, count_out, err);
 }
 
 tide_status tide_ledger_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
@@ -752,20 +401,38 @@ tide_status tide_ledger_batch_put(tide_tx *tx, tide_text name, const uint64_t *i
     return rc != TIDE_OK ? rc : tx->ledger->ops->batch_put(tx, name, ids, count, now_unix_ms, err);
 }
 
-tide_status tide_ledger_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,
-                                       uint64_t *ordinal_out, tide_buf *cursor_out, tide_error *err)
+tide_status tide_ledger_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
+                             uint64_t now_unix_ms, bool *applied_out, tide_error *err)
 {
-    return tx->ledger->ops->cursor_advance(tx, stream, now_unix_ms, ordinal_out, cursor_out, err);
+    for (size_t i = 0; i < count; i++)
+        if (beats[i].resume_set && beats[i].resume.bytes > TIDE_RESUME_BYTES_MAX)
+            return tide_error_set(err, TIDE_INVALID,
+                                  "job %" PRIu64 ": resume data of %zu bytes, at most %d",
+                                  beats[i].id, beats[i].resume.bytes, TIDE_RESUME_BYTES_MAX);
+    return tx->ledger->ops->beat(tx, beats, count, now_unix_ms, applied_out, err);
 }
 
-tide_status tide_ledger_doctor(tide_ledger *ledger, uint64_t now_unix_ms,
-                               bool (*visit)(const struct tide_symptom *symptom, void *arg),
-                               void *arg, tide_error *err)
+tide_status tide_ledger_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
+                               struct tide_stream_row *row_out, tide_error *err)
 {
-    return ledger->ops->doctor(ledger, now_unix_ms, visit, arg, err);
+    tide_status rc = name_check("a stream", tide_text_of(name), TIDE_NAME_BYTES_MAX, err);
+    return rc != TIDE_OK ? rc : tx->ledger->ops->stream(tx, account, name, floor, row_out, err);
 }
 
-bool tide_ledger_shared(const tide_ledger *ledger)
+tide_status tide_ledger_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
+                               uint64_t now_unix_ms, tide_intent_state *state_out,
+                               tide_buf *outcome_out, tide_error *err)
 {
-    return ledger->shared;
+    if (tag.bytes == 0 || tag.bytes > TIDE_DEDUPE_BYTES_MAX)
+        return tide_error_set(err, TIDE_INVALID, "an intent's tag has 1 to %d bytes",
+                              TIDE_DEDUPE_BYTES_MAX);
+    return tx->ledger->ops->intent(tx, job, tag, detail, now_unix_ms, state_out, outcome_out, err);
+}
+
+tide_status tide_ledger_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
+                                      uint64_t now_unix_ms, tide_error *err)
+{
+    if (slot == 0 || slot > INT64_MAX)
+        return tide_error_set(err, TIDE_INVALID, "slots begin at 1");
+    return tx->ledger->ops->schedule_fire(tx, schedule, slot, now_unix_ms, err);
 }

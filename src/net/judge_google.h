@@ -34,11 +34,10 @@
  * wrong clock on this machine does not matter; without a Date a time in the text is
  * not used (0: the governor's backoff), and a daily limit waits an hour.
  *
- * The body must be in response->body: a call with a sink collects the refusal itself
- * and calls tide_google_judge_body(). */
+ * The body must be in response->body, also of a call with a sink (net/api/call.h). */
 tide_judge tide_google_judge;
 
-/* Like tide_google_judge(), for one part of a batch or a body in memory.  `now_unix_ms` turns a
+/* Like tide_google_judge(), for a body in memory.  `now_unix_ms` turns a
  * time into a wait; 0: unknown.  Bodies over TIDE_GOOGLE_BODY_BYTES_MAX are not refusals of
  * Google. */
 tide_status tide_google_judge_body(int http, tide_text body, uint64_t now_unix_ms,

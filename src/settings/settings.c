@@ -385,18 +385,6 @@ tide_status tide_settings_again(const tide_settings *settings, tide_world *world
     return TIDE_OK;
 }
 
-tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
-                                 bool changed_out[TIDE_SETTINGS_COUNT],
-                                 bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err)
-{
-    tide_settings *fresh = NULL;
-    tide_status rc = tide_settings_again(settings, world, &fresh, err);
-    if (rc == TIDE_OK)
-        rc = tide_settings_take(settings, fresh, changed_out, restart_out, err);
-    tide_settings_free(fresh);
-    return rc;
-}
-
 /* Not live, or a change between a window and none: a governor cannot do that while it runs. */
 static bool counts_at_next_start(tide_setting setting, const struct value *old,
                                  const struct value *new)
@@ -524,12 +512,6 @@ uint32_t tide_setting_u32(const tide_settings *settings, tide_setting setting)
     uint64_t number = tide_setting_u64(settings, setting);
     TIDE_ASSERT(table[setting].max <= UINT32_MAX);
     return (uint32_t)number;
-}
-
-bool tide_setting_bool(const tide_settings *settings, tide_setting setting)
-{
-    TIDE_ASSERT(tide_setting_info(setting)->type == TIDE_TYPE_BOOL);
-    return settings->values[setting].number != 0;
 }
 
 const char *tide_setting_text(const tide_settings *settings, tide_setting setting)

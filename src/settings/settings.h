@@ -96,20 +96,14 @@ struct tide_settings_sources {
 
 /* All layers at once.  A wrong value, name or file is refused: err says where
  * (file and line, variable or flag), what and why.  The sources are copied for
- * tide_settings_reload(). */
+ * tide_settings_again(). */
 tide_status tide_settings_load(tide_world *world, const struct tide_settings_sources *sources,
                                tide_mem *mem, tide_settings **settings_out, tide_error *err);
-/* Reads the file again.  changed_out[s]: the value of a live setting changed
- * and applies from now on.  restart_out[s]: it changed but is not live; the old
- * value stays.  On a failure everything stays as it was.  Settings that were built
- * layer by layer have no sources to read again: nothing changes. */
-tide_status tide_settings_reload(tide_settings *settings, tide_world *world,
-                                 bool changed_out[TIDE_SETTINGS_COUNT],
-                                 bool restart_out[TIDE_SETTINGS_COUNT], tide_error *err);
-
-/* The two halves of tide_settings_reload(), for callers with a lock: the first reads and
- * checks the sources, the second takes the values over.  The caller frees `fresh`; the
- * second changes it. */
+/* A reload in two steps, for callers with a lock.  The first reads the sources again and checks
+ * them; settings that were built layer by layer have none, and `fresh` is a copy.  The second
+ * takes the values over and changes `fresh`, which the caller frees.  changed_out[s]: the value
+ * of a live setting changed and applies from now on.  restart_out[s]: it changed but is not live;
+ * the old value stays.  On a failure everything stays as it was. */
 tide_status tide_settings_again(const tide_settings *settings, tide_world *world,
                                 tide_settings **fresh_out, tide_error *err);
 tide_status tide_settings_take(tide_settings *settings, tide_settings *fresh,
@@ -136,7 +130,6 @@ tide_status tide_settings_check(const tide_settings *settings, tide_error *err);
 /* Numbers in their base unit; a setting that is a text is a bug here. */
 uint64_t tide_setting_u64(const tide_settings *settings, tide_setting setting);
 uint32_t tide_setting_u32(const tide_settings *settings, tide_setting setting); /* max fits */
-bool tide_setting_bool(const tide_settings *settings, tide_setting setting);
 /* Borrowed until the next reload. */
 const char *tide_setting_text(const tide_settings *settings, tide_setting setting);
 

@@ -242,6 +242,28 @@ static void an_account_has_one_holder_and_a_clean_end_gives_it_up(void **state)
     assert_int_equal(atomic_load(&f->p[1].ran), 50);
 }
 
+/* Only a process that made the quota knows what the account may use. */
+static void an_account_of_an_unknown_quota_is_left_to_others(void **state)
+{
+    struct fixture *f = *state;
+    const struct tide_quota quota = {.name = "weather"};
+    uint32_t plain = 0, quoted = 0;
+    open_process(f, 0);
+    open_process(f, 1);
+    OK(tide_engine_quota(f->p[1].engine, &quota, &f->err));
+    OK(tide_engine_account(f->p[1].engine, "quoted", "weather", &quoted, &f->err));
+    OK(tide_engine_account(f->p[1].engine, "plain", NULL, &plain, &f->err));
+    enqueue(f, 1, f->p[1].kind, quoted, 1, NULL);
+    enqueue(f, 1, f->p[1].kind, plain, 1, NULL);
+    start(f, 0);
+    until_ran(f, 1);
+    OK(tide_engine_wait(f->p[0].engine, 30000, &f->err));
+    assert_int_equal(atomic_load(&f->p[0].ran), 1);
+    start(f, 1);
+    until_ran(f, 2);
+    assert_int_equal(atomic_load(&f->p[1].ran), 1);
+}
+
 /* The first is declared dead while its jobs run: they run in the second, and what the first
  * still says about them changes nothing (E1.8). */
 static void a_member_that_was_declared_dead_starts_anew(void **state)
@@ -605,6 +627,7 @@ int main(int argc, char **argv)
         TEST(jobs_of_no_account_run_once_in_either_process),
         TEST(a_hint_wakes_another_process),
         TEST(an_account_has_one_holder_and_a_clean_end_gives_it_up),
+        TEST(an_account_of_an_unknown_quota_is_left_to_others),
         TEST(a_member_that_was_declared_dead_starts_anew),
         TEST(accounts_are_shared_out),
         TEST(an_account_with_work_of_other_kinds_is_left_to_others),

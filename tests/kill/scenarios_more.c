@@ -3,8 +3,6 @@
 #include "scenario.h"
 #include "kill_points.h"
 
-#include "base/json.h"
-#include "engine/control/control.h"
 #include "engine/engine.h"
 #include "ledger/ledger.h"
 
@@ -219,17 +217,10 @@ static tide_status commands_plan(tide_transaction *transaction, struct stage *st
     return rc;
 }
 
-static void command(struct stage *stage, tide_control_op op, const char *kind)
+static void pause_kind(struct stage *stage, const char *kind, bool paused)
 {
-    tide_json answer;
-    tide_json_object(&answer);
-    json_t *request = json_pack("{s:s}", "kind", kind);
-    tide_status rc = op == TIDE_OP_PAUSE
-                         ? tide_control_pause(stage->engine, request, &answer, &stage->err)
-                         : tide_control_resume(stage->engine, request, &answer, &stage->err);
-    json_decref(request);
-    tide_json_done(&answer);
-    must(stage, rc, "command");
+    must(stage, tide_engine_pause(stage->engine, kind, /* account= */ NULL, paused, &stage->err),
+         paused ? "pause" : "resume");
 }
 
 static uint64_t job_of(struct stage *stage, const char *key)
@@ -258,8 +249,8 @@ void run_commands(struct stage *stage)
     kind_define(stage, "b", effect_handler, &stage->other_kind);
     engine_start(stage);
     if (!mark_is_set(stage, "paused")) {
-        command(stage, TIDE_OP_PAUSE, "a");
-        command(stage, TIDE_OP_PAUSE, "b");
+        pause_kind(stage, "a", true);
+        pause_kind(stage, "b", true);
     }
     plan_once(stage, "paused", no_plan);
     plan_once(stage, "jobs", commands_plan);
@@ -270,7 +261,7 @@ void run_commands(struct stage *stage)
     }
     plan_once(stage, "canceled", no_plan);
     if (!mark_is_set(stage, "resumed"))
-        command(stage, TIDE_OP_RESUME, "a");
+        pause_kind(stage, "a", false);
     plan_once(stage, "resumed", no_plan);
     engine_wait(stage);
     for (int i = 0; i < REVIVED && !mark_is_set(stage, "revived"); i++) {
@@ -279,7 +270,7 @@ void run_commands(struct stage *stage)
         must(stage, tide_retry_job(stage->engine, job_of(stage, key), &stage->err), "retry");
     }
     plan_once(stage, "revived", no_plan);
-    command(stage, TIDE_OP_RESUME, "b");
+    pause_kind(stage, "b", false);
     engine_wait(stage);
 }
 

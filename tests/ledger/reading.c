@@ -40,6 +40,8 @@ static void refill_follows_priority_then_age_page_by_page(void **state)
 static void an_account_has_work_of_some_kinds_only(void **state)
 {
     struct fixture *f = *state;
+    if (!tide_ledger_shared(f->ledger))
+        skip();
     uint32_t accounts[3] = {f->account, 0, 0};
     begin(f);
     OK(tide_ledger_account(f->tx, "bob", "gmail", &accounts[1], &f->err));

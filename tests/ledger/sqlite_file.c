@@ -1,4 +1,4 @@
-/* sqlite_file.c - what is true of a ledger in a SQLite file alone: its log, and copies of it.
+/* sqlite_file.c - what is true of a ledger in a SQLite file alone: its log, copies of it, and one process.
  * Damage and upgrades are in tests/unit/db/migrate_test.c. */
 #include "ledger_fixture.h"
 
@@ -24,7 +24,41 @@ static void a_backup_of_a_live_ledger_is_whole(void **state)
     f->ledger = original;
 }
 
+static bool no_member(const struct tide_member *member, void *arg)
+{
+    (void)member;
+    (void)arg;
+    fail_msg("a SQLite ledger has no members");
+    return false;
+}
+
+/* One process works on a file: it needs no lease, and the lists of commands are empty. */
+static void a_file_has_no_fleet(void **state)
+{
+    struct fixture *f = *state;
+    const struct tide_member member = {.owner = 11, .name = "host", .version = "1"};
+    assert_false(tide_ledger_shared(f->ledger));
+    assert_int_equal(tide_ledger_member_join(f->ledger, &member, 15000, NOW, &f->err),
+                     TIDE_INVALID);
+    OK(tide_ledger_members(f->ledger, no_member, NULL, &f->err));
+    assert_int_equal(account_row(f, f->account).owner, 0);
+    uint64_t units = 7;
+    begin(f);
+    assert_int_equal(
+        tide_ledger_grant(f->tx, "project", 11, 100, 10, 60000, 15000, NOW, &units, &f->err),
+        TIDE_INVALID);
+    commit(f);
+    assert_int_equal(units, 7);
+    /* Every running job is of this process or of one that has ended. */
+    uint64_t id = add_plain(f);
+    assert_true(claim_as(f, id, 7) != 0);
+    assert_int_equal(reclaim(f, 7, NOW), 0);
+    assert_int_equal(reclaim(f, 8, NOW), 1);
+    assert_state(f, id, TIDE_ROW_PENDING);
+}
+
 static const struct CMUnitTest tests[] = {
     CASE(a_backup_of_a_live_ledger_is_whole),
+    CASE(a_file_has_no_fleet),
 };
 GROUP(sqlite_file, tests);

@@ -668,7 +668,7 @@ static void stage_begin(struct stage *stage, uint64_t seed, const struct odds *o
                     box_cloud_add_mailbox(cloud, TIDE_TEXT(USER), &mailbox, &err) == TIDE_OK);
     TIDE_SIM_EXPECT(stage->sim,
                     box_cloud_add_token(cloud, TIDE_TEXT(TOKEN), TIDE_TEXT(USER), &err) == TIDE_OK);
-    stage->mailbox = box_cloud_user(cloud, TIDE_TEXT(USER))->mailbox;
+    stage->mailbox = box_user_mailbox(box_cloud_user(cloud, TIDE_TEXT(USER)));
     /* Of two years, so that there are two shards and no more. */
     for (uint64_t i = 0; i < MESSAGES; i++)
         arrives(stage, tide_sim_net_unix_ms(stage->sim) -

@@ -135,7 +135,7 @@ static void stage_begin(struct stage *stage)
     box_cloud *cloud = tide_sim_cloud_box(stage->cloud);
     assert_int_equal(box_cloud_add_mailbox(cloud, TIDE_TEXT(USER), &mailbox, &err), TIDE_OK);
     assert_int_equal(box_cloud_add_token(cloud, TIDE_TEXT(TOKEN), TIDE_TEXT(USER), &err), TIDE_OK);
-    stage->mailbox = box_cloud_user(cloud, TIDE_TEXT(USER))->mailbox;
+    stage->mailbox = box_user_mailbox(box_cloud_user(cloud, TIDE_TEXT(USER)));
 }
 
 static void life_begin(struct stage *stage)

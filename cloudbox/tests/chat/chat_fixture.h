@@ -5,6 +5,7 @@
 
 #include "cloudbox/chat/chat.h"
 #include "cloudbox/chat/model.h"
+#include "cloudbox/gate/quota.h"
 #include "support/groups.h"
 #include "support/scale.h"
 

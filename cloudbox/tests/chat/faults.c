@@ -100,8 +100,8 @@ static void a_fixture_overrides_the_model(void **state)
 static void too_many_calls_are_told_when_to_come_back(void **state)
 {
     struct world *world = *state;
-    box_quota_set(box_cloud_quota(world->cloud),
-                  &(struct box_quota_limits){.rules = BOX_QUOTA_2026, .chat_per_minute = 2});
+    box_quota_set_rules(box_cloud_quota(world->cloud), BOX_QUOTA_2026);
+    assert_true(box_quota_set(box_cloud_quota(world->cloud), "chat_per_minute", 2));
     assert_int_equal(ask_raw(world, OPENAI, plain), 200);
     assert_int_equal(ask_raw(world, OPENAI, plain), 200);
     static const char *const targets[] = {OPENAI, ANTHROPIC};

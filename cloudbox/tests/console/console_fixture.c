@@ -12,7 +12,7 @@ int32_t day(const char *text)
 
 int setup(void **state)
 {
-    static const struct box_service *const services[] = {&box_console, NULL};
+    static const struct box_service *const services[] = {&box_console, &box_signin, NULL};
     struct world *world = calloc(1, sizeof *world);
     world->cloud = box_cloud_new(&(struct box_options){.seed = 3, .services = services});
     world->now_ms = NOW_MS;

@@ -8,6 +8,7 @@
 #include "cloudbox/console/console.h"
 #include "cloudbox/console/query.h"
 #include "cloudbox/gate/user.h"
+#include "cloudbox/signin/auth.h"
 #include "support/groups.h"
 #include "support/scale.h"
 

@@ -70,7 +70,9 @@ static void a_stranger_may_not_query(void **state)
 static void only_properties_can_be_added(void **state)
 {
     (void)state;
-    struct box_sites *sites = box_sites_new(1);
+    static const struct box_service *const services[] = {&box_console, NULL};
+    box_cloud *cloud = box_cloud_new(&(struct box_options){.seed = 1, .services = services});
+    struct box_sites *sites = box_cloud_sites(cloud);
     struct box_user user = {.number = 1};
     static const char *const wrong[] = {"",
                                         "example.com",
@@ -91,8 +93,7 @@ static void only_properties_can_be_added(void **state)
     assert_int_equal(box_sites_add(sites, name, &user, 10, &err), TIDE_OK);
     assert_int_equal(box_sites_add(sites, name, &user, 10, &err), TIDE_EXISTS);
     assert_int_equal(box_sites_number(sites, name), 1);
-    box_sites_free(sites);
-    box_sites_free(NULL);
+    box_cloud_free(cloud);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -14,8 +14,7 @@
 
 #include "base/check.h"
 #include "base/rng.h"
-#include "cloudbox/gate/service.h"
-#include "cloudbox/gate/user.h"
+#include "cloudbox/services.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -80,6 +79,7 @@ static inline void player_init(struct player *player, const struct box_options *
     tide_buf_init(&player->kept, tide_mem_heap(), KEPT_BYTES_MAX);
     box_answer_init(&player->answer);
     struct box_options own = *options;
+    own.services = box_services_all;
     own.keep = player_keep;
     own.keep_arg = player;
     player->cloud = box_cloud_new(&own);
@@ -88,7 +88,7 @@ static inline void player_init(struct player *player, const struct box_options *
 static inline void player_done(struct player *player)
 {
     for (size_t i = 0; box_cloud_user_at(player->cloud, i) != NULL; i++)
-        assert_null(box_mailbox_check(box_cloud_user_at(player->cloud, i)->mailbox));
+        assert_null(box_mailbox_check(box_user_mailbox(box_cloud_user_at(player->cloud, i))));
     box_cloud_free(player->cloud);
     box_answer_done(&player->answer);
     tide_buf_done(&player->target);
@@ -105,7 +105,7 @@ static inline uint64_t pick(struct player *player, uint64_t bound)
 
 static inline box_mailbox *player_mailbox(const struct player *player)
 {
-    return box_cloud_user_at(player->cloud, 0)->mailbox;
+    return box_user_mailbox(box_cloud_user_at(player->cloud, 0));
 }
 
 /* Each of these gives a text that lives until it is asked for again. */

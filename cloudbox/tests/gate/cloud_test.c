@@ -122,14 +122,14 @@ static uint64_t cloud_hash(box_cloud *cloud)
     uint64_t hash = 0;
     const struct box_user *user = NULL;
     for (size_t i = 0; (user = box_cloud_user_at(cloud, i)) != NULL; i++)
-        mix(&hash, mailbox_hash(user->mailbox));
+        mix(&hash, mailbox_hash(box_user_mailbox(user)));
     return hash;
 }
 
 /* All calls in the record: of users, of nobody, and those outside the APIs. */
 static size_t recorded(box_cloud *cloud)
 {
-    json_t *stats = box_referee_stats(box_cloud_referee(cloud), NULL, false);
+    json_t *stats = box_cloud_stats(cloud, NULL, false);
     const char *name = NULL;
     json_t *value = NULL;
     json_int_t calls =

@@ -349,7 +349,7 @@ static void what_a_rule_gets_wrong_is_named(void **state)
 static void there_is_room_for_a_thousand_rules(void **state)
 {
     (void)state;
-    struct box_faults *faults = box_faults_new(1);
+    struct box_faults *faults = box_faults_new(1, NULL);
     json_t *rule = json_pack("{s:s}", "fault", "503");
     uint32_t number = 0;
     tide_error err = {0};

@@ -1,17 +1,13 @@
-/* gate_support.h - a cloud with a small service of the test's own, and a way to
- * ask it.  The service has the meters of the real ones and handlers that count,
- * so that the gate is tested and not what stands behind it. */
+/* gate_support.h - a cloud with small services of the test's own, and a way to
+ * ask it.  They have the hooks of the real ones and handlers that count, so that
+ * the gate is tested and not the methods of a service. */
 #ifndef GATE_SUPPORT_H
 #define GATE_SUPPORT_H
 
-#include "cloudbox/signin/auth.h"
-#include "cloudbox/gate/cloud.h"
-#include "cloudbox/console/console.h"
 #include "cloudbox/gate/faults.h"
 #include "cloudbox/gate/quota.h"
-#include "cloudbox/record/referee.h"
-#include "cloudbox/gate/service.h"
-#include "cloudbox/gate/user.h"
+#include "cloudbox/record/window.h"
+#include "cloudbox/services.h"
 #include "support/scale.h"
 
 #include <setjmp.h>
@@ -44,6 +40,8 @@ static inline void handle(struct box_call *call)
     box_answer_json(call->answer, 200, value, false);
 }
 
+enum { METER_CHAT = 1 };
+
 static const struct box_method test_methods[] = {
     {"gmail.users.messages.get", BOX_GET, "/gmail/v1/users/{userId}/messages/{id}",
      BOX_SCOPE_READONLY, BOX_METER_GMAIL, 20, 5, handle},
@@ -54,22 +52,42 @@ static const struct box_method test_methods[] = {
     {"gmail.users.history.list", BOX_GET, "/gmail/v1/users/{userId}/history", BOX_SCOPE_READONLY,
      BOX_METER_GMAIL, 2, 2, handle},
     {"webmasters.searchanalytics.query", BOX_POST,
-     "/webmasters/v3/sites/{siteUrl}/searchAnalytics/query", BOX_SCOPE_CONSOLE, BOX_METER_CONSOLE,
+     "/webmasters/v3/sites/{siteUrl}/searchAnalytics/query", BOX_SCOPE_CONSOLE, BOX_METER_ANALYTICS,
      1, 1, handle},
     {"webmasters.sites.list", BOX_GET, "/webmasters/v3/sites", BOX_SCOPE_CONSOLE,
      BOX_METER_CONSOLE_OTHER, 1, 1, handle},
-    {"chat.completions", BOX_POST, "/v1/chat/completions", BOX_SCOPE_READONLY, BOX_METER_CHAT, 1, 1,
+    {"chat.completions", BOX_POST, "/v1/chat/completions", BOX_SCOPE_READONLY, METER_CHAT, 1, 1,
      handle},
-    {"messages", BOX_POST, "/v1/messages", BOX_SCOPE_READONLY, BOX_METER_CHAT, 1, 1, handle},
+    {"messages", BOX_POST, "/v1/messages", BOX_SCOPE_READONLY, METER_CHAT, 1, 1, handle},
 };
-static const struct box_service test_service = {
-    .name = "test", .methods = test_methods, .methods_count = 8};
-static const struct box_service *const test_services[] = {&test_service, &box_control, NULL};
+static struct box_service test_gmail, test_console, test_chat;
+static const struct box_service *const test_services[] = {
+    &test_gmail, &test_console, &test_chat, &box_mail,    &box_pubsub,
+    &box_signin, &box_console,  &box_batch, &box_control, NULL,
+};
+
+static inline void fake(struct box_service *service, const struct box_service *real, size_t first,
+                        size_t count)
+{
+    *service = *real;
+    service->methods = test_methods + first;
+    service->methods_count = count;
+    service->open = NULL;
+    service->close = NULL;
+}
+
+static inline void fake_services(void)
+{
+    fake(&test_gmail, &box_gmail, 0, 4);
+    fake(&test_console, &box_console, 4, 2);
+    fake(&test_chat, &box_chat, 6, 2);
+}
 
 /* Two users with tokens "a" and "b". */
 static inline box_cloud *cloud_with(const struct box_options *options)
 {
     struct box_options settled = *options;
+    fake_services();
     settled.services = test_services;
     box_cloud *cloud = box_cloud_new(&settled);
     tide_error err = {0};

@@ -215,7 +215,7 @@ static void bad_input_is_named(void **state)
     assert_int_equal(json_array_size(json_object_get(faults, "faults")), 0);
     json_decref(faults);
     struct box_user *user = box_cloud_user(cloud, TIDE_TEXT("a@x.org"));
-    assert_int_equal(box_mailbox_messages(user->mailbox), 0);
+    assert_int_equal(box_mailbox_messages(box_user_mailbox(user)), 0);
     assert_int_equal(box_cloud_now(cloud), START_MS);
     box_cloud_free(cloud);
 }
@@ -233,37 +233,37 @@ static void mail_arrives_is_sorted_and_deleted(void **state)
     const char *id_one = json_string_value(json_object_get(one, "id"));
     assert_true(json_is_string(json_object_get(one, "historyId")));
     const char *id_two = json_string_value(json_object_get(two, "id"));
-    const uint32_t slot_one = box_mailbox_find(user->mailbox, tide_text_of(id_one));
-    const uint32_t slot_two = box_mailbox_find(user->mailbox, tide_text_of(id_two));
-    assert_true(box_mailbox_has_label(user->mailbox, slot_one, BOX_LABEL_INBOX));
-    assert_true(box_mailbox_has_label(user->mailbox, slot_one, BOX_LABEL_UNREAD));
-    assert_int_equal(box_mailbox_at(user->mailbox, slot_one)->bytes, 21);
-    assert_int_equal(box_mailbox_at(user->mailbox, slot_one)->date_ms, START_MS);
-    assert_true(box_mailbox_has_label(user->mailbox, slot_two, BOX_LABEL_STARRED));
-    assert_false(box_mailbox_has_label(user->mailbox, slot_two, BOX_LABEL_INBOX));
-    assert_int_equal(box_mailbox_at(user->mailbox, slot_two)->date_ms, 1000);
+    const uint32_t slot_one = box_mailbox_find(box_user_mailbox(user), tide_text_of(id_one));
+    const uint32_t slot_two = box_mailbox_find(box_user_mailbox(user), tide_text_of(id_two));
+    assert_true(box_mailbox_has_label(box_user_mailbox(user), slot_one, BOX_LABEL_INBOX));
+    assert_true(box_mailbox_has_label(box_user_mailbox(user), slot_one, BOX_LABEL_UNREAD));
+    assert_int_equal(box_mailbox_at(box_user_mailbox(user), slot_one)->bytes, 21);
+    assert_int_equal(box_mailbox_at(box_user_mailbox(user), slot_one)->date_ms, START_MS);
+    assert_true(box_mailbox_has_label(box_user_mailbox(user), slot_two, BOX_LABEL_STARRED));
+    assert_false(box_mailbox_has_label(box_user_mailbox(user), slot_two, BOX_LABEL_INBOX));
+    assert_int_equal(box_mailbox_at(box_user_mailbox(user), slot_two)->date_ms, 1000);
 
     char body[256];
-    const uint64_t before = box_mailbox_history_id(user->mailbox);
+    const uint64_t before = box_mailbox_history_id(box_user_mailbox(user));
     (void)snprintf(body, sizeof body,
                    "{\"user\":\"a@x.org\",\"ids\":[\"%s\",\"%s\"],\"add\":[\"TRASH\"],"
                    "\"remove\":[\"UNREAD\"]}",
                    id_one, id_two);
     post_only(cloud, START_MS, 200, "/_cloud/mail/label", body);
-    assert_true(box_mailbox_has_label(user->mailbox, slot_two, BOX_LABEL_TRASH));
-    assert_false(box_mailbox_has_label(user->mailbox, slot_one, BOX_LABEL_UNREAD));
-    assert_true(box_mailbox_history_id(user->mailbox) > before);
+    assert_true(box_mailbox_has_label(box_user_mailbox(user), slot_two, BOX_LABEL_TRASH));
+    assert_false(box_mailbox_has_label(box_user_mailbox(user), slot_one, BOX_LABEL_UNREAD));
+    assert_true(box_mailbox_history_id(box_user_mailbox(user)) > before);
 
     (void)snprintf(body, sizeof body, "{\"user\":\"a@x.org\",\"ids\":[\"%s\",\"%s\"]}", id_one,
                    id_one);
     json_t *deleted = post(cloud, START_MS, 200, "/_cloud/mail/delete", body);
     assert_int_equal(json_integer_value(json_object_get(deleted, "deleted")), 1);
-    assert_int_equal(box_mailbox_messages(user->mailbox), 1);
+    assert_int_equal(box_mailbox_messages(box_user_mailbox(user)), 1);
     post_only(cloud, START_MS, 400, "/_cloud/mail/delete", body);
 
-    const uint64_t history = box_mailbox_history_oldest(user->mailbox);
+    const uint64_t history = box_mailbox_history_oldest(box_user_mailbox(user));
     post_only(cloud, START_MS, 200, "/_cloud/history/expire", "{\"user\":\"a@x.org\"}");
-    assert_true(box_mailbox_history_oldest(user->mailbox) > history);
+    assert_true(box_mailbox_history_oldest(box_user_mailbox(user)) > history);
     json_decref(one);
     json_decref(two);
     json_decref(deleted);

@@ -132,6 +132,9 @@ static void a_coarse_window_errs_on_the_strict_side(void **state)
 
 /* ---- what a client meets ---- */
 
+#define USER_MINUTE    (&box_gmail_limits[0])
+#define PROJECT_MINUTE (&box_gmail_limits[1])
+
 static const struct box_options rules_2026 = {.seed = 3, .quota = BOX_QUOTA_2026};
 
 static void three_hundred_messages_a_minute_and_not_one_more(void **state)
@@ -150,22 +153,25 @@ static void the_budget_comes_back_to_the_millisecond(void **state)
     (void)state;
     box_cloud *cloud = cloud_with(&(struct box_options){.seed = 1, .quota = BOX_QUOTA_2026});
     struct box_quota *quota = box_cloud_quota(cloud);
-    struct box_call call = {.cloud = cloud, .method = &test_methods[0], .now_ms = START_MS};
+    struct box_call call = {
+        .cloud = cloud, .service = &test_gmail, .method = &test_methods[0], .now_ms = START_MS};
     call.user = box_cloud_user(cloud, TIDE_TEXT("a@x.org"));
     uint64_t retry_at_ms = 0;
     for (int i = 0; i < 300; i++) {
         call.now_ms = START_MS + (uint64_t)i;
-        assert_int_equal(box_quota_charge(quota, &call, 0, &retry_at_ms), BOX_ALLOWED);
+        assert_null(box_quota_charge(quota, &call, &retry_at_ms));
     }
-    assert_int_equal(box_quota_charge(quota, &call, 0, &retry_at_ms), BOX_OVER_USER_MINUTE);
+    assert_ptr_equal(box_quota_charge(quota, &call, &retry_at_ms), USER_MINUTE);
     assert_int_equal(retry_at_ms, START_MS + 60000);
     /* Another project of the same user has a budget of its own. */
-    assert_int_equal(box_quota_charge(quota, &call, 1, &retry_at_ms), BOX_ALLOWED);
+    call.project = 1;
+    assert_null(box_quota_charge(quota, &call, &retry_at_ms));
+    call.project = 0;
     call.now_ms = START_MS + 59999;
-    assert_int_equal(box_quota_charge(quota, &call, 0, &retry_at_ms), BOX_OVER_USER_MINUTE);
+    assert_ptr_equal(box_quota_charge(quota, &call, &retry_at_ms), USER_MINUTE);
     call.now_ms = START_MS + 60000;
-    assert_int_equal(box_quota_charge(quota, &call, 0, &retry_at_ms), BOX_ALLOWED);
-    assert_int_equal(box_quota_charge(quota, &call, 0, &retry_at_ms), BOX_OVER_USER_MINUTE);
+    assert_null(box_quota_charge(quota, &call, &retry_at_ms));
+    assert_ptr_equal(box_quota_charge(quota, &call, &retry_at_ms), USER_MINUTE);
     box_cloud_free(cloud);
 }
 
@@ -182,13 +188,12 @@ static void no_window_is_ever_crossed(void **state)
     } granted[CALLS];
     box_cloud *cloud = cloud_with(&rules_2026);
     struct box_quota *quota = box_cloud_quota(cloud);
-    box_quota_set(quota, &(struct box_quota_limits){.rules = BOX_QUOTA_2026,
-                                                    .user_units_per_minute = 600,
-                                                    .project_units_per_minute = 1000});
+    assert_true(box_quota_set(quota, "user_units_per_minute", 600));
+    assert_true(box_quota_set(quota, "project_units_per_minute", 1000));
     struct box_user *users[] = {box_cloud_user(cloud, TIDE_TEXT("a@x.org")),
                                 box_cloud_user(cloud, TIDE_TEXT("b@x.org"))};
     tide_rng rng = tide_rng_seeded(99);
-    struct box_call call = {.cloud = cloud, .now_ms = START_MS};
+    struct box_call call = {.cloud = cloud, .service = &test_gmail, .now_ms = START_MS};
     size_t count = 0;
     size_t refused = 0;
     for (int i = 0; i < CALLS; i++) {
@@ -205,15 +210,15 @@ static void no_window_is_ever_crossed(void **state)
             mine += granted[g].user == who ? granted[g].units : 0;
         }
         uint64_t retry_at_ms = 0;
-        const box_refusal refusal = box_quota_charge(quota, &call, 0, &retry_at_ms);
+        const struct box_limit *over = box_quota_charge(quota, &call, &retry_at_ms);
         const uint32_t units = call.method->units;
         if (mine + units > 600)
-            assert_int_equal(refusal, BOX_OVER_USER_MINUTE);
+            assert_ptr_equal(over, USER_MINUTE);
         else if (all + units > 1000)
-            assert_int_equal(refusal, BOX_OVER_PROJECT_MINUTE);
+            assert_ptr_equal(over, PROJECT_MINUTE);
         else
-            assert_int_equal(refusal, BOX_ALLOWED);
-        if (refusal != BOX_ALLOWED) {
+            assert_null(over);
+        if (over != NULL) {
             assert_true(retry_at_ms > call.now_ms && retry_at_ms <= call.now_ms + LENGTH);
             refused++;
             continue;
@@ -252,7 +257,7 @@ static void without_rules_nothing_is_refused_but_all_is_counted(void **state)
     }
     for (int i = 0; i < 1000; i++)
         assert_int_equal(get_message(cloud, START_MS, "1"), 200);
-    json_t *stats = box_referee_stats(box_cloud_referee(cloud), NULL, false);
+    json_t *stats = box_cloud_stats(cloud, NULL, false);
     const json_t *user = inside(stats, "users", "a@x.org", NULL);
     assert_int_equal(json_integer_value(json_object_get(user, "offered_units_highest_in_60s")),
                      20800);
@@ -293,7 +298,7 @@ static void a_full_minute_is_refused_in_all_four_ways(void **state)
 
 static uint64_t violations(box_cloud *cloud, const char *kind)
 {
-    json_t *stats = box_referee_stats(box_cloud_referee(cloud), NULL, false);
+    json_t *stats = box_cloud_stats(cloud, NULL, false);
     uint64_t count = 0;
     size_t i = 0;
     json_t *entry = NULL;
@@ -388,8 +393,7 @@ static void the_console_counts_sites_users_and_load(void **state)
                              .token = "a",
                              .body = "{\"startDate\":\"2025-09-01\",\"endDate\":\"2026-09-01\","
                                      "\"dimensions\":[\"page\",\"query\"]}"};
-    box_quota_set(box_cloud_quota(cloud), &(struct box_quota_limits){.rules = BOX_QUOTA_2026,
-                                                                     .load_per_10_minutes = 20000});
+    assert_true(box_quota_set(box_cloud_quota(cloud), "load_per_10_minutes", 20000));
     struct box_answer answer;
     assert_int_equal(ask_status(cloud, START_MS + 70000, &dear), 200);
     assert_int_equal(ask(cloud, START_MS + 70000, &dear, &answer), 403);
@@ -439,8 +443,7 @@ static void the_chat_refuses_in_the_dialect_it_speaks(void **state)
 {
     (void)state;
     box_cloud *cloud = cloud_with(&rules_2026);
-    box_quota_set(box_cloud_quota(cloud),
-                  &(struct box_quota_limits){.rules = BOX_QUOTA_2026, .chat_per_minute = 2});
+    assert_true(box_quota_set(box_cloud_quota(cloud), "chat_per_minute", 2));
     const struct ask openai = {
         .verb = BOX_POST, .target = "/v1/chat/completions", .token = "a", .body = "{}"};
     const struct ask anthropic = {
@@ -466,15 +469,47 @@ static void the_chat_refuses_in_the_dialect_it_speaks(void **state)
 static void other_rules_bring_their_own_budget(void **state)
 {
     (void)state;
-    struct box_quota *quota = box_quota_new(&rules_2026);
-    assert_int_equal(box_quota_get(quota).user_units_per_minute, 6000);
-    box_quota_set(quota, &(struct box_quota_limits){.rules = BOX_QUOTA_LEGACY});
-    assert_int_equal(box_quota_get(quota).user_units_per_minute, 15000);
-    box_quota_set(quota,
-                  &(struct box_quota_limits){.rules = BOX_QUOTA_LEGACY, .concurrency_max = 3});
-    assert_int_equal(box_quota_get(quota).user_units_per_minute, 15000);
-    assert_int_equal(box_quota_get(quota).concurrency_max, 3);
+    fake_services();
+    struct box_options options = rules_2026;
+    options.services = test_services;
+    struct box_quota *quota = box_quota_new(&options);
+    assert_int_equal(box_quota_get(quota, "user_units_per_minute"), 6000);
+    box_quota_set_rules(quota, BOX_QUOTA_LEGACY);
+    assert_int_equal(box_quota_get(quota, "user_units_per_minute"), 15000);
+    assert_true(box_quota_set(quota, "concurrency_max", 3));
+    assert_int_equal(box_quota_get(quota, "user_units_per_minute"), 15000);
+    assert_int_equal(box_quota_get(quota, "concurrency_max"), 3);
+    assert_false(box_quota_set(quota, "no such setting", 3));
+    assert_int_equal(box_quota_get(quota, "no such setting"), 0);
     box_quota_free(quota);
+}
+
+/* As Microsoft Graph counts: a client that does not stop stays refused. */
+static void a_limit_may_count_refusals_too(void **state)
+{
+    (void)state;
+    static struct box_limit strict;
+    static struct box_service service;
+    static const struct box_service *const services[] = {&service, NULL};
+    strict = box_gmail_limits[0];
+    strict.limit = 20;
+    strict.refusals_count = true;
+    service = (struct box_service){.name = "strict", .limits = &strict, .limits_count = 1};
+    struct box_options options = rules_2026;
+    options.services = services;
+    box_cloud *cloud = box_cloud_new(&options);
+    struct box_quota *quota = box_cloud_quota(cloud);
+    struct box_call call = {
+        .cloud = cloud, .service = &service, .method = &test_methods[0], .now_ms = START_MS};
+    uint64_t retry_at_ms = 0;
+    assert_null(box_quota_charge(quota, &call, &retry_at_ms));
+    call.now_ms = START_MS + 59000;
+    assert_ptr_equal(box_quota_charge(quota, &call, &retry_at_ms), &strict);
+    call.now_ms = START_MS + 61000; /* the refused call still counts */
+    assert_ptr_equal(box_quota_charge(quota, &call, &retry_at_ms), &strict);
+    call.now_ms = START_MS + 61000 + 60000;
+    assert_null(box_quota_charge(quota, &call, &retry_at_ms));
+    box_cloud_free(cloud);
 }
 
 static void times_are_written_as_google_writes_them(void **state)
@@ -505,6 +540,7 @@ int main(void)
         cmocka_unit_test(one_day_queries_at_full_pace_never_meet_the_load_quota),
         cmocka_unit_test(the_chat_refuses_in_the_dialect_it_speaks),
         cmocka_unit_test(other_rules_bring_their_own_budget),
+        cmocka_unit_test(a_limit_may_count_refusals_too),
         cmocka_unit_test(times_are_written_as_google_writes_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@ static const struct box_options rules = {.seed = 5, .quota = BOX_QUOTA_2026};
 
 static json_t *stats_of(box_cloud *cloud)
 {
-    return box_referee_stats(box_cloud_referee(cloud), NULL, false);
+    return box_cloud_stats(cloud, NULL, false);
 }
 
 static json_int_t number(const json_t *value)
@@ -133,26 +133,29 @@ static void fetches_are_counted_per_message(void **state)
 {
     (void)state;
     box_cloud *cloud = cloud_with(&rules);
-    struct box_referee *referee = box_cloud_referee(cloud);
     struct box_user *user = box_cloud_user(cloud, TIDE_TEXT("a@x.org"));
+    assert_int_equal(get_message(cloud, START_MS, "1"), 200);
     const uint32_t slots[] = {
-        box_mailbox_insert(user->mailbox, &(struct box_insert){.raw = TIDE_TEXT("A: 1\r\n\r\n1"),
-                                                               .date_ms = START_MS}),
-        box_mailbox_insert(user->mailbox, &(struct box_insert){.raw = TIDE_TEXT("A: 2\r\n\r\n2"),
-                                                               .date_ms = START_MS}),
-        box_mailbox_insert(user->mailbox, &(struct box_insert){.raw = TIDE_TEXT("A: 3\r\n\r\n3"),
-                                                               .date_ms = START_MS})};
-    box_referee_fetched(referee, user, slots[2]);
-    box_referee_fetched(referee, user, slots[0]);
+        box_mailbox_insert(
+            box_user_mailbox(user),
+            &(struct box_insert){.raw = TIDE_TEXT("A: 1\r\n\r\n1"), .date_ms = START_MS}),
+        box_mailbox_insert(
+            box_user_mailbox(user),
+            &(struct box_insert){.raw = TIDE_TEXT("A: 2\r\n\r\n2"), .date_ms = START_MS}),
+        box_mailbox_insert(
+            box_user_mailbox(user),
+            &(struct box_insert){.raw = TIDE_TEXT("A: 3\r\n\r\n3"), .date_ms = START_MS})};
+    box_mail_fetched(user, slots[2]);
+    box_mail_fetched(user, slots[0]);
     for (int i = 0; i < 300; i++)
-        box_referee_fetched(referee, user, slots[0]);
-    json_t *stats = box_referee_stats(referee, user, true);
+        box_mail_fetched(user, slots[0]);
+    json_t *stats = box_cloud_stats(cloud, user, true);
     const json_t *fetched = inside(stats, "users", "a@x.org", "fetched", NULL);
     assert_int_equal(number(json_object_get(fetched, "messages")), 2);
     assert_int_equal(number(json_object_get(fetched, "most")), 255); /* saturates (R3) */
     assert_int_equal(number(json_object_get(fetched, "total")), 256);
     char id[BOX_ID_TEXT_BYTES];
-    box_id_text(box_mailbox_at(user->mailbox, slots[2])->id, id);
+    box_id_text(box_mailbox_at(box_user_mailbox(user), slots[2])->id, id);
     assert_int_equal(number(inside(fetched, "ids", id, NULL)), 1);
     json_decref(stats);
     box_cloud_free(cloud);
@@ -225,7 +228,7 @@ static void a_reset_forgets_everything_but_the_time(void **state)
     box_cloud *cloud = cloud_with(&rules);
     for (int i = 0; i < 310; i++)
         (void)get_message(cloud, START_MS + 9, "1");
-    box_referee_reset(box_cloud_referee(cloud));
+    box_cloud_stats_reset(cloud);
     json_t *stats = stats_of(cloud);
     assert_int_equal(json_object_size(json_object_get(stats, "users")), 0);
     assert_int_equal(json_array_size(json_object_get(stats, "violations")), 0);

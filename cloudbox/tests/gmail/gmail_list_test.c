@@ -4,10 +4,9 @@
 
 #include "base/check.h"
 #include "base/map.h"
-#include "cloudbox/gate/cloud.h"
 #include "cloudbox/gmail/page.h"
 #include "cloudbox/mailbox/mime.h"
-#include "cloudbox/record/referee.h"
+#include "cloudbox/services.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,14 +93,15 @@ static json_t *get(struct world *world, const char *target)
 
 static void world_init(struct world *world, uint64_t seed, uint32_t messages, uint32_t permille)
 {
-    static const struct box_service *const services[] = {&box_gmail, NULL};
+    static const struct box_service *const services[] = {&box_gmail, &box_mail, &box_pubsub,
+                                                         &box_signin, NULL};
     world->rng = tide_rng_seeded(seed);
     world->cloud = box_cloud_new(&(struct box_options){.seed = seed,
                                                        .start_unix_ms = NOW_MS,
                                                        .list_inversions_permille = permille,
                                                        .services = services});
-    struct box_user *user = box_cloud_user_need(world->cloud, TIDE_TEXT("me@x.test"));
-    world->mailbox = user->mailbox;
+    struct box_user *user = box_cloud_user_need(world->cloud, TIDE_TEXT("me@x.test"), NULL);
+    world->mailbox = box_user_mailbox(user);
     tide_error err;
     assert_int_equal(
         box_cloud_add_token(world->cloud, TIDE_TEXT("T"), TIDE_TEXT("me@x.test"), &err), TIDE_OK);
@@ -475,7 +475,7 @@ static void what_is_wrong_is_refused_with_its_name(void **state)
             fail_msg("%s: %d %s", refusals[i].target, world.status, json_dumps(json, 0));
         json_decref(json);
     }
-    json_t *stats = box_referee_stats(box_cloud_referee(world.cloud), NULL, false);
+    json_t *stats = box_cloud_stats(world.cloud, NULL, false);
     char *text = json_dumps(json_object_get(stats, "violations"), 0);
     assert_non_null(strstr(text, "page-size"));
     free(text);

@@ -11,10 +11,8 @@
 #include <cmocka.h>
 
 #include "base/check.h"
-#include "cloudbox/signin/auth.h"
-#include "cloudbox/gate/cloud.h"
-#include "cloudbox/gmail/gmail.h"
 #include "cloudbox/mailbox/mime.h"
+#include "cloudbox/services.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +29,8 @@ struct world {
 
 static inline void world_init(struct world *world)
 {
-    static const struct box_service *const services[] = {&box_gmail, NULL};
+    static const struct box_service *const services[] = {&box_gmail, &box_mail, &box_pubsub,
+                                                         &box_signin, NULL};
     const struct box_options options = {.seed = 7, .quota = BOX_QUOTA_OFF, .services = services};
     const struct box_mailbox_options empty = {.now_unix_ms = NOW_MS};
     memset(world, 0, sizeof *world);
@@ -53,7 +52,7 @@ static inline void world_init(struct world *world)
 static inline void world_done(struct world *world)
 {
     for (size_t i = 0; box_cloud_user_at(world->cloud, i) != NULL; i++)
-        assert_null(box_mailbox_check(box_cloud_user_at(world->cloud, i)->mailbox));
+        assert_null(box_mailbox_check(box_user_mailbox(box_cloud_user_at(world->cloud, i))));
     json_decref(world->json);
     box_answer_done(&world->answer);
     box_cloud_free(world->cloud);
@@ -61,7 +60,7 @@ static inline void world_done(struct world *world)
 
 static inline box_mailbox *mailbox_of(struct world *world, const char *email)
 {
-    return box_cloud_user(world->cloud, tide_text_of(email))->mailbox;
+    return box_user_mailbox(box_cloud_user(world->cloud, tide_text_of(email)));
 }
 
 /* One call; `headers` are pairs of name and value, NULL-terminated, or NULL. */

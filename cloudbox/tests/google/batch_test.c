@@ -190,7 +190,7 @@ static void what_the_outside_says_counts_inside_unless_overridden(void **state)
     box_cloud_finished(cloud, &answer.ticket, START_MS);
     assert_int_equal(box_quota_in_flight(box_cloud_quota(cloud), 1), 0);
     assert_int_equal(box_quota_in_flight(box_cloud_quota(cloud), 2), 0);
-    json_t *stats = box_referee_stats(box_cloud_referee(cloud), NULL, false);
+    json_t *stats = box_cloud_stats(cloud, NULL, false);
     assert_int_equal(json_integer_value(inside(stats, "users", "a@x.org", "calls", NULL)), 1);
     assert_int_equal(json_integer_value(inside(stats, "users", "b@x.org", "calls", NULL)), 1);
     assert_int_equal(json_integer_value(inside(stats, "nobody", "calls", NULL)), 1);
@@ -211,7 +211,7 @@ static void more_than_a_hundred_parts_are_refused_as_a_whole(void **state)
     assert_int_equal(handled, 0);
     box_answer_done(&answer);
     free(body);
-    json_t *stats = box_referee_stats(box_cloud_referee(cloud), NULL, false);
+    json_t *stats = box_cloud_stats(cloud, NULL, false);
     const json_t *violation = json_array_get(json_object_get(stats, "violations"), 0);
     assert_string_equal(json_string_value(json_object_get(violation, "kind")), "batch-size");
     json_decref(stats);
@@ -304,7 +304,7 @@ static void every_part_pays_and_takes_a_slot(void **state)
     assert_int_equal(answer.ticket.slots, 10);
     box_cloud_finished(cloud, &answer.ticket, START_MS);
     box_answer_done(&answer);
-    json_t *stats = box_referee_stats(box_cloud_referee(cloud), NULL, false);
+    json_t *stats = box_cloud_stats(cloud, NULL, false);
     const json_t *user = inside(stats, "users", "a@x.org", NULL);
     assert_int_equal(json_integer_value(json_object_get(user, "calls")), 25);
     assert_int_equal(json_integer_value(json_object_get(user, "granted_units_highest_in_60s")),
@@ -328,7 +328,7 @@ static void parts_one_after_another_share_one_slot_and_add_up_their_time(void **
                          serial == 1 ? 25 : 10);
         assert_int_equal(answer.ticket.slots, serial == 1 ? 1 : 10);
         assert_int_equal(answer.plan.delay_ms, serial == 1 ? 25 * 50 : 50);
-        json_t *stats = box_referee_stats(box_cloud_referee(cloud), NULL, false);
+        json_t *stats = box_cloud_stats(cloud, NULL, false);
         assert_int_equal(
             json_integer_value(inside(stats, "users", "a@x.org", "in_flight_highest", NULL)),
             serial == 1 ? 1 : 10);

@@ -5,10 +5,8 @@
 #define BOX_SIGNIN_HELP_H
 
 #include "base/check.h"
-#include "cloudbox/signin/auth.h"
 #include "cloudbox/signin/jwt.h"
-#include "cloudbox/push/push.h"
-#include "cloudbox/gate/user.h"
+#include "cloudbox/services.h"
 #include "support/scale.h"
 
 #include <openssl/bn.h>
@@ -28,7 +26,8 @@
 #define HOUR_MS  UINT64_C(3600000)
 #define DAY_MS   (24 * HOUR_MS)
 
-static const struct box_service *const help_services[] = {&box_gmail, &box_signin, NULL};
+static const struct box_service *const help_services[] = {&box_gmail, &box_mail, &box_pubsub,
+                                                          &box_signin, NULL};
 
 struct help {
     struct box_options options;
@@ -71,7 +70,7 @@ static inline void help_stop(struct help *help)
 
 static inline struct box_user *help_user(struct help *help, const char *email)
 {
-    struct box_user *user = box_cloud_user_need(help->cloud, tide_text_of(email));
+    struct box_user *user = box_cloud_user_need(help->cloud, tide_text_of(email), NULL);
     assert_non_null(user);
     return user;
 }

@@ -124,18 +124,6 @@ tide_status tide_bandwidth_take(tide_bandwidth *bandwidth, uint64_t now_ms, unsi
     return TIDE_OK;
 }
 
-void tide_bandwidth_give_back(tide_bandwidth *bandwidth, enum tide_direction direction,
-                              uint64_t bytes)
-{
-    struct tide_bandwidth_bucket *const buckets[] = {&bandwidth->buckets[direction],
-                                                     &bandwidth->buckets[BOTH]};
-    for (int i = 0; i < 2; i++) {
-        buckets[i]->tokens += (double)bytes;
-        if (buckets[i]->tokens > burst(buckets[i]->bytes_per_s))
-            buckets[i]->tokens = burst(buckets[i]->bytes_per_s);
-    }
-}
-
 bool tide_bandwidth_check(const tide_bandwidth *bandwidth)
 {
     /* GCOVR_EXCL_BR_START: tests cannot break an invariant. */

@@ -69,9 +69,6 @@ struct tide_bandwidth_rates tide_bandwidth_rates_at(const tide_bandwidth *bandwi
 tide_status tide_bandwidth_take(tide_bandwidth *bandwidth, uint64_t now_ms, unsigned minute_of_week,
                                 enum tide_direction direction, uint64_t bytes, uint64_t *bytes_out,
                                 uint64_t *again_at_ms_out);
-/* Returns bytes that were taken and not used. */
-void tide_bandwidth_give_back(tide_bandwidth *bandwidth, enum tide_direction direction,
-                              uint64_t bytes);
 bool tide_bandwidth_check(const tide_bandwidth *bandwidth);
 
 #endif

@@ -253,15 +253,6 @@ static bool can_ever_fit(const tide_governor *governor, unsigned level, uint32_t
            units <= window_limit(governor) - (level > 1 ? reserve_units(governor) : 0);
 }
 
-bool tide_governor_ready(tide_governor *governor, uint64_t now_ms, unsigned level, uint32_t units,
-                         uint64_t *at_ms_out)
-{
-    TIDE_ASSERT(level >= 1 && level <= 4);
-    const uint64_t at_ms = fits_at_ms(governor, now_ms, level, units, 1);
-    *at_ms_out = at_ms;
-    return at_ms <= now_ms;
-}
-
 unsigned tide_governor_jobs_max(tide_governor *governor, uint64_t now_ms)
 {
     if (governor->halted)
@@ -297,15 +288,6 @@ uint64_t tide_governor_wake_at_ms(const tide_governor *governor, uint64_t now_ms
         return governor->breaker.until_ms;
     const uint64_t at_ms = fits_at_ms(governor, now_ms, 4, governor->profile.call_units, 1);
     return at_ms > now_ms ? at_ms : UINT64_MAX;
-}
-
-unsigned tide_governor_batch_max(const tide_governor *governor)
-{
-    uint64_t calls = calls_max(governor);
-    if (has_window(governor) && lease_units(governor) / governor->profile.call_units < calls)
-        calls = lease_units(governor) / governor->profile.call_units;
-    TIDE_ASSERT(calls > 0); /* every profile has room for one typical call */
-    return (unsigned)calls;
 }
 
 /* ---- Charge, answer, uncharge. ---- */
@@ -366,11 +348,6 @@ void tide_governor_uncharge_batch(tide_governor *governor, uint64_t now_ms, uint
     for (unsigned i = 0; i < governor->shared_count; i++)
         tide_window_unsend(&governor->shared[i]->window, units);
     tide_breaker_unsent(&governor->breaker);
-}
-
-void tide_governor_uncharge(tide_governor *governor, uint64_t now_ms, uint32_t units)
-{
-    tide_governor_uncharge_batch(governor, now_ms, units, 1);
 }
 
 /* The provider may still count a call without an answer for a while. */

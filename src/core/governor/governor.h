@@ -84,18 +84,12 @@ tide_status tide_governor_charge(tide_governor *governor, uint64_t now_ms, unsig
 /* Like tide_governor_charge() for a batch, charged as a whole before it is sent (E4.4). */
 tide_status tide_governor_charge_batch(tide_governor *governor, uint64_t now_ms, unsigned level,
                                        uint32_t units, uint32_t calls, uint64_t *again_at_ms_out);
-/* The most calls of typical cost that one batch may have. */
-unsigned tide_governor_batch_max(const tide_governor *governor);
 /* Exactly once per charge: it was answered (or given up), or it was never sent. */
 void tide_governor_answered(tide_governor *governor, uint64_t now_ms,
                             const struct tide_answer *answer, tide_rng *rng);
-void tide_governor_uncharge(tide_governor *governor, uint64_t now_ms, uint32_t units);
 void tide_governor_uncharge_batch(tide_governor *governor, uint64_t now_ms, uint32_t units,
                                   uint32_t calls);
 
-/* Like tide_governor_charge() without charging. */
-bool tide_governor_ready(tide_governor *governor, uint64_t now_ms, unsigned level, uint32_t units,
-                         uint64_t *at_ms_out);
 /* How many jobs of this account may run at once: enough that one slow call in a hundred leaves
  * no unit unused, ceil(rate * p99 latency), within the AIMD workers and the calls in flight
  * (E4.3a). 0 while halted or the breaker is open, 1 while it is half-open. */

@@ -1,53 +1,5 @@
 #include "core/governor/profile.h"
 
-#include <string.h>
-
-struct named_profile {
-    const char *name;
-    struct tide_governor_profile profile;
-};
-
-static const struct named_profile named_profiles[] = {
-    /* Since May 2026; older projects have 15,000 units. */
-    {"gmail",
-     {.window_ms = 60000,
-      .window_units_max = 6000,
-      .call_units = 20,
-      .in_flight_max = 10,
-      .reserve_permille = 20,
-      .learn_bytes_per_day = true}}, /* 2,500 MB down according to support; nothing is published */
-    /* Per site and user.  The project's 40,000 a minute is a shared limit; for the load error
-     * the client sets 15 minutes. */
-    {"console",
-     {.window_ms = 60000,
-      .window_units_max = 1200,
-      .call_units = 1,
-      .in_flight_max = 64,
-      .workers_start = 64,
-      .workers_max = 64,
-      .latency_max_ms = 60000}}, /* of a batch whose parts are served in sequence */
-    /* Nothing is published for personal drives: start fast, obey Retry-After. */
-    {"graph",
-     {.rate_min = 1,
-      .rate_start = 50,
-      .rate_max = 400,
-      .in_flight_max = 16,
-      .workers_max = 16,
-      .learn_bytes_per_day = true}},
-    {"chat", {.in_flight_max = 4, .workers_start = 4, .workers_max = 4}},
-    {"default", {.in_flight_max = 32}},
-};
-
-enum { PROFILES = sizeof named_profiles / sizeof named_profiles[0] };
-
-const struct tide_governor_profile *tide_governor_profile_named(const char *name)
-{
-    for (int i = 0; i < PROFILES; i++)
-        if (strcmp(named_profiles[i].name, name) == 0)
-            return &named_profiles[i].profile;
-    return NULL;
-}
-
 static void fill_unsigned(unsigned *field, unsigned otherwise)
 {
     if (*field == 0)

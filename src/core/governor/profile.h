@@ -3,7 +3,7 @@
  * A profile is plain numbers: zero means "the default", so that a user's
  * settings name only what they change.  tide_profile_complete() fills the
  * zeros in and refuses contradictions; a governor only sees complete ones.
- * The table is that of E4.2.
+ * What is known of each provider is in engine/providers.c.
  */
 #ifndef TIDE_CORE_PROFILE_H
 #define TIDE_CORE_PROFILE_H
@@ -42,9 +42,6 @@ struct tide_governor_profile {
     bool learn_bytes_per_day;         /* the provider has an unpublished daily byte quota (E4.3) */
     struct tide_breaker_rules breaker;
 };
-
-/* "gmail", "console", "graph", "chat", "default"; NULL: unknown.  Borrowed; never freed. */
-const struct tide_governor_profile *tide_governor_profile_named(const char *name);
 
 /* TIDE_INVALID: the numbers contradict each other. */
 tide_status tide_profile_complete(const struct tide_governor_profile *profile,

@@ -123,12 +123,6 @@ uint64_t tide_window_used(const tide_window *window, uint64_t now_ms)
     return used;
 }
 
-uint64_t tide_window_room(const tide_window *window, uint64_t now_ms, uint64_t limit)
-{
-    const uint64_t used = tide_window_used(window, now_ms);
-    return used < limit ? limit - used : 0;
-}
-
 uint64_t tide_window_frees_at_ms(const tide_window *window, uint64_t now_ms, uint64_t units,
                                  uint64_t limit)
 {

@@ -74,9 +74,8 @@ void tide_window_unanswered(tide_window *window, uint64_t now_ms, uint64_t count
                             uint64_t units);
 void tide_window_unsend(tide_window *window, uint64_t units);
 
-/* Units that count at `now_ms`, and how many more fit under `limit`. */
+/* Units that count at `now_ms`. */
 uint64_t tide_window_used(const tide_window *window, uint64_t now_ms);
-uint64_t tide_window_room(const tide_window *window, uint64_t now_ms, uint64_t limit);
 /* The earliest time at which `units` fit under `limit` if nothing else is sent.  UINT64_MAX: not
  * by time alone, an answer must come first. */
 uint64_t tide_window_frees_at_ms(const tide_window *window, uint64_t now_ms, uint64_t units,

@@ -1,6 +1,7 @@
 /* account.c - remote identities and their governors (E4). */
-#include "fleet/fleet.h"
+#include "engine/engine.h"
 #include "base/check.h"
+#include "fleet/fleet.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -37,7 +38,7 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
     account->unwanted = !tide_engine_wants(engine, name);
     (void)snprintf(account->name, sizeof account->name, "%s", name);
     (void)snprintf(account->provider, sizeof account->provider, "%s", provider);
-    struct tide_governor_profile profile = tide_tuning_profile(engine->settings, provider);
+    struct tide_governor_profile profile = tide_engine_profile(engine, provider);
     uint64_t now_ms = tide_world_now_ms(engine->world);
     tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &account->governor);
     if (rc == TIDE_OK) {
@@ -70,10 +71,10 @@ static tide_status account_add(tide_engine *engine, uint32_t id, const char *nam
 
 /* ---- on a shared ledger ----------------------------------------------------------------- */
 
-tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
-                               uint64_t now_ms)
+tide_status tide_account_retune(tide_engine *engine, struct tide_account *account, tide_text saved,
+                                uint64_t now_ms)
 {
-    struct tide_governor_profile profile = tide_tuning_profile(engine->settings, account->provider);
+    struct tide_governor_profile profile = tide_engine_profile(engine, account->provider);
     tide_governor *governor = NULL;
     tide_status rc = tide_governor_new(&profile, now_ms, engine->mem, &governor);
     if (rc != TIDE_OK)
@@ -86,10 +87,17 @@ tide_status tide_account_taken(tide_engine *engine, struct tide_account *account
     tide_governor_free(account->governor);
     account->governor = governor;
     rc = tide_limits_bind(engine, account);
+    if (rc == TIDE_OK && account->halted)
+        tide_governor_halt(governor, account->halt_reason);
+    return rc;
+}
+
+tide_status tide_account_taken(tide_engine *engine, struct tide_account *account, tide_text saved,
+                               uint64_t now_ms)
+{
+    const tide_status rc = tide_account_retune(engine, account, saved, now_ms);
     if (rc != TIDE_OK)
         return rc;
-    if (account->halted)
-        tide_governor_halt(governor, account->halt_reason);
     account->held = true;
     account->leaving = false;
     tide_account_refresh(engine, account, now_ms);
@@ -268,8 +276,7 @@ void tide_accounts_reload(tide_engine *engine)
     for (size_t i = 0; i < engine->accounts_count; i++) {
         struct tide_account *account = engine->accounts[i];
         (void)tide_badness_set(account->badness, &badness);
-        struct tide_governor_profile profile =
-            tide_tuning_profile(engine->settings, account->provider);
+        struct tide_governor_profile profile = tide_engine_profile(engine, account->provider);
         (void)tide_governor_limits_set(account->governor, &profile);
         tide_account_refresh(engine, account, now_ms);
     }
@@ -354,10 +361,12 @@ tide_status tide_engine_account(tide_engine *engine, const char *name, const cha
                               TIDE_NAME_BYTES_MAX);
     if (provider == NULL)
         provider = "default";
-    if (tide_governor_profile_named(provider) == NULL)
-        return tide_error_set(err, TIDE_INVALID,
-                              "unknown provider %s: gmail, console, graph, chat or default",
-                              provider);
+    if (tide_engine_limits_of(engine, provider) == NULL)
+        return tide_error_set(
+            err, TIDE_INVALID,
+            "unknown provider %.32s: gmail, console, graph, chat, default, or one "
+            "that tide_engine_quota() made",
+            provider);
     struct account_ask ask = {.name = name, .provider = provider};
     struct tide_write write = {.run = account_run, .arg = &ask, .apply = account_apply};
     tide_status rc = tide_write_run(engine, &write, err);
@@ -580,4 +589,31 @@ void tide_account_badness_orders(tide_engine *engine, struct tide_account *accou
         carry_out(engine, account, &order, now_ms);
     if (tide_badness_wake_at_ms(account->badness) < engine->pump_at_ms)
         tide_cond_wake_one(engine->world, engine->pump);
+}
+
+/* ---- for systems on the engine ---- */
+
+bool tide_engine_shared(const tide_engine *engine)
+{
+    return engine->fleet != NULL;
+}
+
+void tide_engine_take_soon(tide_engine *engine)
+{
+    if (engine->fleet == NULL)
+        return;
+    tide_lock_take(engine->world, engine->lock);
+    tide_fleet_look_soon(engine);
+    tide_lock_drop(engine->world, engine->lock);
+}
+
+bool tide_engine_uses(tide_engine *engine, uint32_t account)
+{
+    tide_lock_take(engine->world, engine->lock);
+    const struct tide_account *known = tide_engine_account_of(engine, account);
+    bool uses = engine->fleet == NULL || (known != NULL && known->held);
+    for (uint32_t i = 0; !uses && i < engine->workers_count; i++)
+        uses = engine->workers[i].job != NULL && engine->workers[i].job->brief.account == account;
+    tide_lock_drop(engine->world, engine->lock);
+    return uses;
 }

@@ -3,9 +3,7 @@
 
 #include "base/check.h"
 #include "base/encode.h"
-#include "base/json.h"
-#include "engine/control/control.h"
-#include "fleet/fleet.h"
+#include "engine/engine.h"
 #include "ledger/rows.h"
 
 #include <stdio.h>
@@ -204,45 +202,4 @@ tide_status tide_archive_place(tide_engine *engine, tide_world *world,
     if (strcmp(place.here, place.known) == 0 && !placing->added)
         return TIDE_OK;
     return tide_transact(engine, place_write, &place, err);
-}
-
-/* ---- for systems on the engine ---- */
-
-bool tide_engine_shared(const tide_engine *engine)
-{
-    return engine->fleet != NULL;
-}
-
-void tide_engine_take_soon(tide_engine *engine)
-{
-    if (engine->fleet == NULL)
-        return;
-    tide_lock_take(engine->world, engine->lock);
-    tide_fleet_look_soon(engine);
-    tide_lock_drop(engine->world, engine->lock);
-}
-
-bool tide_engine_uses(tide_engine *engine, uint32_t account)
-{
-    tide_lock_take(engine->world, engine->lock);
-    const struct tide_account *known = tide_engine_account_of(engine, account);
-    bool uses = engine->fleet == NULL || (known != NULL && known->held);
-    for (uint32_t i = 0; !uses && i < engine->workers_count; i++)
-        uses = engine->workers[i].job != NULL && engine->workers[i].job->brief.account == account;
-    tide_lock_drop(engine->world, engine->lock);
-    return uses;
-}
-
-tide_status tide_cancel_kind_of(tide_engine *engine, const char *kind, const char *account,
-                                tide_error *err)
-{
-    json_t *request = json_pack("{s:{s:s,s:s}}", "filter", "kind", kind, "account", account);
-    tide_json answer;
-    tide_json_object(&answer);
-    const tide_status rc = request == NULL
-                               ? tide_error_set(err, TIDE_NO_MEMORY, "no memory to cancel jobs")
-                               : tide_control_cancel(engine, request, &answer, err);
-    tide_json_done(&answer);
-    json_decref(request);
-    return rc;
 }

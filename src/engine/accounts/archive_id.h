@@ -60,22 +60,4 @@ tide_status tide_archive_place(tide_engine *engine, tide_world *world,
                                const struct tide_placing *placing, bool *shared_out,
                                tide_error *err);
 
-/* ---- for systems on the engine ---- */
-
-/* Whether other processes work on the same ledger. */
-bool tide_engine_shared(const tide_engine *engine);
-/* The priority of the kind's jobs unless they name another one. */
-uint8_t tide_engine_kind_priority(tide_engine *engine, uint32_t kind);
-/* Call it after enqueuing jobs of an account that this process does not hold: it takes the
- * account as soon as possible, if it is free.  Until it has tried, tide_engine_wait() does not
- * return TIDE_OK.  Does nothing on SQLite. */
-void tide_engine_take_soon(tide_engine *engine);
-/* Whether this process holds the account, or still runs a job of it.  When it does not, files it
- * has open for the account may block another process. */
-bool tide_engine_uses(tide_engine *engine, uint32_t account);
-/* Cancels the jobs of a kind and an account.  For work that must not continue by itself after
- * the process that started it died. */
-tide_status tide_cancel_kind_of(tide_engine *engine, const char *kind, const char *account,
-                                tide_error *err);
-
 #endif

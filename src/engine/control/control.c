@@ -3,9 +3,11 @@
  * A handler runs on its connection's own thread and is a caller like any other:
  * it writes through the writer and reads memory under the lock. */
 #include "engine/control/control.h"
-#include "fleet/fleet.h"
-#include "engine/reload.h"
 #include "base/check.h"
+#include "engine/control/answers.h"
+#include "engine/engine.h"
+#include "engine/reload.h"
+#include "fleet/fleet.h"
 #include "world/socket.h"
 
 #include <inttypes.h>

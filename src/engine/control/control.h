@@ -40,21 +40,16 @@
  * The fields account, kind and item of bad_* may be missing in the same way.
  * Requests carry names, not numbers, so that a log of requests can be read.
  *
- * A process that writes to state.db, engine or command, holds `engine.lock`.  A
- * command holds it for one change when no engine answers; an engine that finds it
- * held waits up to TIDE_CONTROL_LOCK_WAIT_MS before it gives up.
+ * The names of the socket and of the lock that a writer holds are in ledger/home.h.
  */
 #ifndef TIDE_ENGINE_CONTROL_H
 #define TIDE_ENGINE_CONTROL_H
 
 #include "base/json.h"
+#include "ledger/home.h"
 #include "ledger/ledger.h"
 
-#define TIDE_STATE_FILE     "state.db"
-#define TIDE_CONTROL_SOCKET "engine.sock"
-#define TIDE_CONTROL_LOCK   "engine.lock"
-
-enum { TIDE_CONTROL_LOCK_WAIT_MS = 3000, TIDE_CONTROL_TIMEOUT_MS = 15000 };
+enum { TIDE_CONTROL_TIMEOUT_MS = 15000 };
 
 typedef enum tide_control_op {
     TIDE_OP_PING,

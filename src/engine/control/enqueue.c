@@ -3,6 +3,7 @@
  *
  * Requests carry names.  The kind must be one that this engine has a handler for, or the job
  * would wait forever and no user would know why.  tide_enqueue() checks the rest. */
+#include "engine/control/answers.h"
 #include "engine/control/control.h"
 #include "engine/engine.h"
 

@@ -13,7 +13,7 @@ void tide_births_done(struct tide_births *births, tide_mem *mem)
     memset(births, 0, sizeof *births);
 }
 
-static uint64_t to_monotonic_ms(tide_engine *engine, uint64_t unix_ms, uint64_t now_ms)
+uint64_t tide_engine_at_ms(tide_engine *engine, uint64_t unix_ms, uint64_t now_ms)
 {
     if (unix_ms == 0)
         return 0;
@@ -24,7 +24,7 @@ static uint64_t to_monotonic_ms(tide_engine *engine, uint64_t unix_ms, uint64_t 
 void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint64_t now_ms)
 {
     struct tide_brief brief = *stored;
-    brief.not_before_ms = to_monotonic_ms(engine, stored->not_before_ms, now_ms);
+    brief.not_before_ms = tide_engine_at_ms(engine, stored->not_before_ms, now_ms);
     tide_dispatch_offer(engine, &brief, now_ms);
 }
 
@@ -32,7 +32,6 @@ void tide_batch_offer(tide_engine *engine, const struct tide_brief *stored, uint
  * (fleet.h X1, X2). */
 static void offer_or_tell(tide_engine *engine, const struct tide_brief *brief, uint64_t now_ms)
 {
-    struct tide_fleet *fleet = engine->fleet;
     if (tide_fleet_ours(engine, brief->account)) {
         tide_batch_offer(engine, brief, now_ms);
         return;
@@ -43,14 +42,8 @@ static void offer_or_tell(tide_engine *engine, const struct tide_brief *brief, u
         tide_fleet_look_soon(engine); /* perhaps no member holds the account */
         return;
     }
-    uint64_t at_ms = to_monotonic_ms(engine, brief->not_before_ms, now_ms);
-    if (at_ms <= now_ms) {
-        fleet->free_work[brief->lane] = true;
-        engine->stuff_to_claim = true;
-    } else if (at_ms < fleet->free_at_ms) {
-        fleet->free_at_ms = at_ms;
-        tide_cond_wake_one(engine->world, engine->pump);
-    }
+    tide_fleet_free_found(engine, brief->lane,
+                          tide_engine_at_ms(engine, brief->not_before_ms, now_ms), now_ms);
 }
 
 /* ---- apply, under the lock ------------------------------------------------------- */
@@ -69,17 +62,10 @@ static void apply_births(tide_engine *engine, const struct tide_births *births,
 /* On a shared ledger any process may claim a job without account that was put back; so may we. */
 static void put_back_for_all(tide_engine *engine, const tide_job *job, uint64_t now_ms)
 {
-    struct tide_fleet *fleet = engine->fleet;
-    uint64_t at_ms = to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms);
-    if (job->brief.account != 0)
-        return;
-    if (at_ms <= now_ms) {
-        fleet->free_work[job->brief.lane] = true;
-        engine->stuff_to_claim = true;
-    } else if (at_ms < fleet->free_at_ms) {
-        fleet->free_at_ms = at_ms;
-        tide_cond_wake_one(engine->world, engine->pump);
-    }
+    if (job->brief.account == 0)
+        tide_fleet_free_found(engine, job->brief.lane,
+                              tide_engine_at_ms(engine, job->finish.not_before_unix_ms, now_ms),
+                              now_ms);
 }
 
 static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t index, uint64_t now_ms)
@@ -110,7 +96,7 @@ static void apply_end(tide_engine *engine, struct tide_batch *batch, size_t inde
         uint16_t attempts = (uint16_t)(job->brief.attempts + job->finish.attempts_add);
         tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
         tide_tracker_put_back(engine->tracker, id,
-                              to_monotonic_ms(engine, job->finish.not_before_unix_ms, now_ms),
+                              tide_engine_at_ms(engine, job->finish.not_before_unix_ms, now_ms),
                               attempts, now_ms);
         tide_tracker_body_set(engine->tracker, id, NULL); /* dropped below */
         const struct tide_tracked *tracked = tide_tracker_find(engine->tracker, id);
@@ -139,7 +125,7 @@ void tide_changes_apply(tide_engine *engine, const struct tide_changes *changes,
         const struct tide_released *released = &changes->released[i];
         if (engine->fleet != NULL && released->account == 0) {
             if (released->open_deps == 0)
-                tide_fleet_free_work(engine->fleet);
+                tide_fleet_free_work(engine);
             engine->stuff_to_claim = true;
             continue;
         }
@@ -206,32 +192,16 @@ static void take_in(tide_engine *engine, const struct tide_brief *brief, uint64_
     tide_tracker_claiming(engine->tracker, brief->id, now_ms);
 }
 
-static void apply_free(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
+/* Jobs of no account that the fleet claimed. */
+static void apply_free(tide_engine *engine, struct tide_fleet_batch *claimed, uint64_t now_ms)
 {
-    struct tide_fleet *fleet = engine->fleet;
-    if (fleet == NULL || batch->free_wanted[0] + batch->free_wanted[1] == 0)
-        return;
-    uint32_t came[2] = {0, 0};
-    for (size_t i = 0; i < batch->free_count; i++) {
-        struct tide_brief brief = batch->free_briefs[i];
+    for (size_t i = 0; i < claimed->count; i++) {
+        struct tide_brief brief = claimed->briefs[i];
         brief.not_before_ms = 0;
-        came[brief.lane]++;
         take_in(engine, &brief, now_ms);
-        hold(engine, brief.id, batch->free_bodies[i], now_ms);
+        hold(engine, brief.id, claimed->bodies[i], now_ms);
     }
-    if (batch->free_due_unix_ms != 0) {
-        uint64_t at_ms = batch->free_due_unix_ms == UINT64_MAX
-                             ? TIDE_NEVER
-                             : to_monotonic_ms(engine, batch->free_due_unix_ms, now_ms);
-        fleet->free_at_ms = at_ms == 0 ? now_ms + 1 : at_ms;
-        tide_cond_wake_one(engine->world, engine->pump);
-    }
-    /* A lane that gave fewer jobs than requested has no more.  But a claim that gave any need not
-     * have searched all rows: with the next end, the writer asks again (free_rest). */
-    for (int lane = 0; lane < 2; lane++)
-        if (batch->free_wanted[lane] > 0 && came[lane] == batch->free_wanted[lane])
-            fleet->free_work[lane] = true;
-    fleet->free_rest = batch->free_count > 0;
+    tide_fleet_written(engine, claimed, now_ms);
 }
 
 static void apply_cycles(tide_engine *engine, const struct tide_births *births, uint64_t now_ms)
@@ -263,7 +233,7 @@ static bool apply_newborn(tide_engine *engine, struct tide_batch *batch,
     if (batch == NULL || next == batch->claims_count || batch->claim_ids[next] != stored->id)
         return false;
     struct tide_brief brief = *stored;
-    brief.not_before_ms = to_monotonic_ms(engine, stored->not_before_ms, now_ms);
+    brief.not_before_ms = tide_engine_at_ms(engine, stored->not_before_ms, now_ms);
     take_in(engine, &brief, now_ms);
     apply_claims(engine, batch, next, next + 1, now_ms);
     batch->claims_known++;
@@ -386,9 +356,9 @@ void tide_batch_apply(tide_engine *engine, struct tide_batch *batch, uint64_t no
         apply_end(engine, batch, i, now_ms);
     tide_changes_apply(engine, &batch->changes, now_ms);
     apply_claims(engine, batch, 0, batch->claims_known, now_ms);
-    apply_free(engine, batch, now_ms);
+    apply_free(engine, &batch->fleet, now_ms);
     engine->counts.ledger_writes++;
-    if (engine->fleet != NULL && engine->fleet->rejoin)
+    if (tide_fleet_must_rejoin(engine))
         tide_dispatch_put_back_all(engine, now_ms); /* our lease ran out meanwhile */
     /* Short jobs are claimed ahead, so that workers do not wait for the writer; long ones are
      * not, so that few are put back when the process dies. */
@@ -408,13 +378,7 @@ void tide_batch_unapply(tide_engine *engine, struct tide_batch *batch, tide_stat
             engine->ended_last = job;
         engine->ended_count++;
     }
-    for (size_t i = 0; i < batch->free_count; i++)
-        tide_job_body_free(engine->mem, batch->free_bodies[i]);
-    for (int lane = 0; lane < 2; lane++)
-        if (batch->free_wanted[lane] > 0)
-            engine->fleet->free_work[lane] = true;
-    for (size_t i = 0; i < batch->advances_count; i++)
-        tide_fleet_cycle_done(engine, batch->advances[i]);
+    tide_fleet_not_written(engine, &batch->fleet);
     for (size_t i = batch->claims_known; i < batch->claims_count; i++)
         tide_job_body_free(engine->mem, batch->bodies[i]);
     for (size_t i = 0; i < batch->claims_known; i++) {

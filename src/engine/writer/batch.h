@@ -7,6 +7,7 @@
 #ifndef TIDE_ENGINE_BATCH_H
 #define TIDE_ENGINE_BATCH_H
 
+#include "engine/engine.h"
 #include "fleet/fleet.h"
 
 enum {
@@ -35,16 +36,7 @@ struct tide_batch {
     size_t claims_count;
     size_t claims_known; /* the first of them are in the window; the rest are new jobs */
     uint64_t claim_token;
-    /* jobs of no account, on a shared ledger */
-    uint32_t free_wanted[2];
-    uint64_t free_token;
-    struct tide_brief free_briefs[FLEET_FREE_MAX];
-    struct tide_job_body *free_bodies[FLEET_FREE_MAX];
-    size_t free_count;
-    uint64_t free_due_unix_ms;
-    uint64_t advances[FLEET_ADVANCE_MAX]; /* streams whose cursor may move */
-    size_t advances_count;
-    bool rejoin;
+    struct tide_fleet_batch fleet;  /* nothing in it on SQLite */
     struct tide_write *writes;      /* all that were waiting */
     struct tide_write *writes_left; /* those there was no time for */
     struct cursor_move moves[CURSORS_MAX];

@@ -101,41 +101,9 @@ static void gather_governors(tide_engine *engine, struct tide_batch *batch, uint
     }
 }
 
-static void gather_fleet(tide_engine *engine, struct tide_batch *batch)
-{
-    struct tide_fleet *fleet = engine->fleet;
-    if (fleet == NULL)
-        return;
-    batch->rejoin = fleet->rejoin;
-    if (fleet->free_rest && batch->finishes_count > 0)
-        tide_fleet_free_work(fleet);
-    tide_fleet_room(engine, batch->free_wanted);
-    const uint32_t max = (uint32_t)claims_max(engine, FLEET_FREE_MAX / 2);
-    for (int lane = 0; lane < 2; lane++)
-        if (batch->free_wanted[lane] > max)
-            batch->free_wanted[lane] = max;
-    for (int lane = 0; lane < 2; lane++)
-        while (!tide_jobs_reserve(engine, batch->free_wanted[lane]))
-            batch->free_wanted[lane] /= 2; /* at 0 it succeeds */
-    /* Cleared before the claim: a hint that arrives during this transaction may be about a job
-     * that the claim did not see, and sets it again. */
-    for (int lane = 0; lane < 2; lane++)
-        if (batch->free_wanted[lane] > 0)
-            fleet->free_work[lane] = false;
-    batch->free_token = engine->token_next;
-    engine->token_next += batch->free_wanted[0] + batch->free_wanted[1];
-    memcpy(batch->advances, fleet->advance, fleet->advance_count * sizeof fleet->advance[0]);
-    batch->advances_count = fleet->advance_count;
-    fleet->advance_count = 0;
-}
-
 static bool gather(tide_engine *engine, struct tide_batch *batch, uint64_t now_ms)
 {
     batch->finishes_count = 0;
-    batch->free_wanted[0] = batch->free_wanted[1] = 0;
-    batch->free_count = 0;
-    batch->advances_count = 0;
-    batch->rejoin = false;
     batch->claims_count = 0;
     batch->moves_count = 0;
     batch->saving_count = 0;
@@ -149,14 +117,15 @@ static bool gather(tide_engine *engine, struct tide_batch *batch, uint64_t now_m
     gather_claims(engine, batch, now_ms);
     gather_cursors(engine, batch);
     gather_governors(engine, batch, now_ms);
-    gather_fleet(engine, batch);
+    const bool fleet =
+        tide_fleet_gather(engine, batch->finishes_count > 0,
+                          (uint32_t)claims_max(engine, FLEET_FREE_MAX / 2), &batch->fleet);
     batch->writes = engine->writes_first;
     engine->writes_first = NULL;
     engine->writes_last = NULL;
-    return batch->finishes_count + batch->claims_count + batch->moves_count + batch->saving_count +
-                   batch->advances_count + batch->free_wanted[0] + batch->free_wanted[1] >
+    return batch->finishes_count + batch->claims_count + batch->moves_count + batch->saving_count >
                0 ||
-           batch->writes != NULL;
+           fleet || batch->writes != NULL;
 }
 
 /* ---- commit -------------------------------------------------------------------- */
@@ -338,18 +307,6 @@ static void claim_newborn(tide_engine *engine, struct tide_batch *batch, uint64_
            (batch->claims_count - batch->claims_known) * sizeof batch->bodies[0]);
 }
 
-static tide_status claim_free(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
-                              uint64_t now_unix_ms, tide_error *err)
-{
-    uint32_t kinds[TIDE_KINDS_MAX];
-    for (uint32_t i = 0; i < engine->kinds_count; i++) /* fixed since the start */
-        kinds[i] = engine->kinds[i].id;
-    return tide_ledger_claim_free(tx, kinds, engine->kinds_count, batch->free_wanted, engine->owner,
-                                  batch->free_token, now_unix_ms, engine->mem, batch->free_briefs,
-                                  batch->free_bodies, &batch->free_count, &batch->free_due_unix_ms,
-                                  err);
-}
-
 /* Sends other processes hints about jobs that they could run. */
 static tide_status send_hints(tide_engine *engine, struct tide_batch *batch, tide_tx *tx,
                               tide_error *err)
@@ -395,12 +352,8 @@ static tide_status write_rest(tide_engine *engine, struct tide_batch *batch, tid
                                batch->claim_token, now_unix_ms, engine->mem, batch->bodies, err);
     if (rc == TIDE_OK)
         rc = move_cursors(batch, tx, now_unix_ms, err);
-    for (size_t i = 0; rc == TIDE_OK && i < batch->advances_count; i++) {
-        uint64_t ordinal = 0;
-        rc = tide_ledger_cursor_advance(tx, batch->advances[i], now_unix_ms, &ordinal, NULL, err);
-    }
-    if (rc == TIDE_OK && batch->free_wanted[0] + batch->free_wanted[1] > 0)
-        rc = claim_free(engine, batch, tx, now_unix_ms, err);
+    if (rc == TIDE_OK)
+        rc = tide_fleet_write(engine, &batch->fleet, tx, now_unix_ms, err);
     for (size_t i = 0; rc == TIDE_OK && i < batch->saving_count; i++) {
         tide_buf_clear(&batch->text);
         rc = tide_governor_saved_print(&batch->saved[i], &batch->text);
@@ -424,7 +377,7 @@ static tide_status commit(tide_engine *engine, struct tide_batch *batch, tide_er
     /* Join before anything else, because the ledger refuses every transaction of a member that was
      * declared dead; the join is a transaction of its own, and a crash after it leaves a member
      * that holds nothing and whose lease ends. */
-    tide_status rc = batch->rejoin ? tide_fleet_join(engine, err) : TIDE_OK;
+    tide_status rc = batch->fleet.rejoin ? tide_fleet_join(engine, err) : TIDE_OK;
     /* Begin one transaction for all that follows, so that a crash keeps all of it or nothing. */
     if (rc == TIDE_OK)
         rc = tide_tx_begin_lazily(engine->ledger, &tx, err);
@@ -479,7 +432,7 @@ static void refill(tide_engine *engine)
         return;
     if (engine->fleet != NULL && !tide_fleet_ours(engine, wanted.account)) {
         if (wanted.account == 0)
-            tide_fleet_free_work(engine->fleet); /* fleet.h X2: those are claimed, not loaded */
+            tide_fleet_free_work(engine); /* fleet.h X2: those are claimed, not loaded */
         tide_tracker_refilled(engine->tracker, &wanted, 0, NULL);
         engine->stuff_to_claim = true;
         return;
@@ -546,7 +499,7 @@ bool tide_writer_has_work(const tide_engine *engine)
     if (engine->retry_writes_at_ms != 0)
         return false; /* the dispatcher wakes it then */
     return engine->ended_count > 0 || engine->writes_first != NULL || engine->stuff_to_claim ||
-           engine->save_due || (engine->fleet != NULL && engine->fleet->advance_count > 0);
+           engine->save_due || tide_fleet_has_work(engine);
 }
 
 /* ---- the thread ------------------------------------------------------------------------ */

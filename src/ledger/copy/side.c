@@ -2,7 +2,7 @@
 #include "ledger/copy/inside.h"
 
 #include "base/check.h"
-#include "engine/control/control.h"
+#include "ledger/home.h"
 #include "ledger/postgres/postgres.h"
 #include "ledger/sqlite/sqlite.h"
 

@@ -286,7 +286,7 @@ static size_t done_choose(struct tide_postgres *self, const PGresult *result, ui
         if (!tide_pg_get_bool(result, looked, 1))
             ids[count++] = self->purge_after;
     }
-    self->purge_more = looked < PQntuples(result) || PQntuples(result) == LOOK_MAX;
+    self->base.purge_more = looked < PQntuples(result) || PQntuples(result) == LOOK_MAX;
     return count;
 }
 
@@ -355,7 +355,7 @@ static tide_status purge_day(struct tide_postgres *self, uint64_t before, size_t
     if (rc == TIDE_OK) {
         *count_out = dropped ? (size_t)rows : 0;
         self->purge_day = day + 1;
-        self->purge_more = true;
+        self->base.purge_more = true;
     }
     return rc;
 }
@@ -368,10 +368,10 @@ static tide_status purge_rows(struct tide_postgres *self, uint64_t before, size_
     tide_status rc = TIDE_OK;
     if (self->purge_after == 0)
         rc = purge_gap(self, before, count_max, &gaps, err);
-    self->purge_more = true;
+    self->base.purge_more = true;
     if (rc == TIDE_OK && gaps < count_max)
         rc = purge_done(self, before, count_max - gaps, &done, err);
-    if (rc == TIDE_OK && !self->purge_more) {
+    if (rc == TIDE_OK && !self->base.purge_more) {
         self->purge_day = 0;
         self->purge_after = 0;
         rc = purge_rest(self, before, err);
@@ -419,9 +419,4 @@ tide_status tide_pgl_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t
     if (rc == TIDE_OK)
         *count_out = count;
     return tide_pgl_end(self, rc);
-}
-
-bool tide_pgl_purge_more(const tide_ledger *ledger)
-{
-    return ((const struct tide_postgres *)ledger)->purge_more;
 }

@@ -709,7 +709,7 @@ tide_status tide_pgl_deltas_write(struct tide_postgres *self, size_t from,
     self->deltas_count = from;
     for (size_t i = 0; i < count; i++)
         grown += deltas[i].total > 0;
-    tide_status rc = tide_pgl_cycles(self, deltas, count, changes, err);
+    tide_status rc = tide_pgl_cycles_write(self, deltas, count, changes, err);
     if (rc != TIDE_OK || grown == 0)
         return rc;
     /* The deltas are sorted and merged now; each cycle is checked once. */

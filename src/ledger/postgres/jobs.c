@@ -134,8 +134,8 @@ static void delta_params(struct tide_postgres *self, const struct pg_cycle_delta
     tide_pg_array_end(pg);
 }
 
-tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *deltas, size_t count,
-                            struct tide_changes *changes, tide_error *err)
+tide_status tide_pgl_cycles_write(struct tide_postgres *self, struct pg_cycle_delta *deltas,
+                                  size_t count, struct tide_changes *changes, tide_error *err)
 {
     if (count == 0)
         return TIDE_OK;
@@ -270,7 +270,7 @@ static tide_status cycles_follow(struct tide_postgres *self, const PGresult *res
         each.cycle = cycle;
         deltas[count++] = each;
     }
-    tide_status rc = tide_pgl_cycles(self, deltas, count, changes, err);
+    tide_status rc = tide_pgl_cycles_write(self, deltas, count, changes, err);
     tide_mem_free(self->mem, deltas, (rows == 0 ? 1 : rows) * sizeof deltas[0]);
     return rc;
 }

@@ -488,22 +488,29 @@ static struct pg_conn *ledger_handle(tide_ledger *ledger)
     return tide_pg_handle(self->pg);
 }
 
-static struct sqlite3 *no_sqlite_tx(tide_tx *tx)
+static tide_status rows_of(tide_ledger *ledger, tide_rows *rows_out, tide_error *err)
 {
-    (void)tx;
-    return NULL;
+    struct tide_postgres *self = postgres_of(ledger);
+    tide_status rc = tide_pgl_ready(self, err);
+    if (rc == TIDE_OK)
+        rc = tide_pg_lead_go(self->pg, err);
+    if (rc == TIDE_OK)
+        rows_out->postgres = tide_pg_handle(self->pg);
+    return rc;
 }
 
-static struct sqlite3 *no_sqlite(tide_ledger *ledger)
+static tide_status rows_end(tide_ledger *ledger, tide_status rc)
 {
-    (void)ledger;
-    return NULL;
+    struct tide_postgres *self = postgres_of(ledger);
+    if (rc == TIDE_NETWORK)
+        tide_pg_drop(self->pg);
+    return tide_pgl_end(self, rc);
 }
 
 /* ---- checkpoints and backups ---------------------------------------------------- */
 
 /* The server does its own checkpoints. */
-static tide_status checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
+tide_status tide_pgl_checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
 {
     (void)ledger;
     (void)err;
@@ -511,7 +518,7 @@ static tide_status checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tid
     return TIDE_OK;
 }
 
-static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err)
+tide_status tide_pgl_backup(tide_ledger *ledger, const char *path, tide_error *err)
 {
     struct tide_postgres *self = postgres_of(ledger);
     (void)path;
@@ -565,78 +572,16 @@ static const struct tide_ledger_ops tide_pg_ops = {
     .tx_commit = commit,
     .tx_rollback = rollback,
     .give_up = give_up,
-    .tx_sqlite = no_sqlite_tx,
-    .sqlite = no_sqlite,
-    .checkpoint = checkpoint,
-    .backup = backup,
-    .check = tide_pgl_check,
-    .kind = tide_pgl_kind,
-    .account = tide_pgl_account,
-    .kind_splits = tide_pgl_kind_splits,
-    .accounts = tide_pgl_accounts,
-    .account_halt = tide_pgl_account_halt,
-    .account_pause = tide_pgl_account_pause,
-    .governor_save = tide_pgl_governor_save,
-    .enqueue = tide_pgl_enqueue,
-    .claim = tide_pgl_claim,
-    .finish = tide_pgl_finish,
-    .refill = tide_pgl_refill,
-    .accounts_with_work = tide_pgl_accounts_with_work,
-    .accounts_have = tide_pgl_accounts_have,
-    .brief = tide_pgl_brief,
-    .reclaim = tide_pgl_reclaim,
-    .beat = tide_pgl_beat,
-    .retry = tide_pgl_retry,
-    .cancel = tide_pgl_cancel,
-    .accept = tide_pgl_accept,
-    .kind_pause = tide_pgl_kind_pause,
-    .purge = tide_pgl_purge,
-    .purge_more = tide_pgl_purge_more,
-    .stream = tide_pgl_stream,
-    .streams = tide_pgl_streams,
-    .cycle = tide_pgl_cycle,
-    .cycles = tide_pgl_cycle_list,
-    .work_left = tide_pgl_work_left,
-    .cursor_move = tide_pgl_cursor_move,
-    .bad_list = tide_pgl_bad_list,
-    .bad_state = tide_pgl_bad_state,
-    .intent = tide_pgl_intent,
-    .intent_find = tide_pgl_intent_find,
-    .intent_end = tide_pgl_intent_end,
-    .schedule = tide_pgl_schedule,
-    .schedules = tide_pgl_schedules,
-    .schedule_fire = tide_pgl_schedule_fire,
-    .alert = tide_pgl_alert,
-    .alert_notified = tide_pgl_alert_notified,
-    .alerts = tide_pgl_alerts,
-    .jobs = tide_pgl_jobs,
-    .needs = tide_pgl_needs,
-    .counts = tide_pgl_counts,
-    .kind_find = tide_pgl_kind_find,
-    .account_find = tide_pgl_account_find,
-    .metadata = tide_pgl_metadata,
-    .note = tide_pgl_note,
-    .note_get = tide_pgl_note_get,
-    .tx_postgres = tx_handle,
-    .postgres = ledger_handle,
     .tx_over = tx_over,
     .savepoint = savepoint,
     .savepoint_end = savepoint_end,
-    .account_place = tide_pgl_account_place,
-    .member_join = tide_pgl_member_join,
-    .member_beat = tide_pgl_member_beat,
-    .member_leave = tide_pgl_member_leave,
-    .members = tide_pgl_members,
-    .accounts_take = tide_pgl_accounts_take,
-    .accounts_release = tide_pgl_accounts_release,
-    .grant = tide_pgl_grant,
+    .rows = rows_of,
+    .rows_end = rows_end,
     .hint = tide_pgl_hint,
-    .claim_free = tide_pgl_claim_free,
-    .cancels = tide_pgl_cancels,
-    .batch_get = tide_pgl_batch_get,
-    .batch_put = tide_pgl_batch_put,
-    .cursor_advance = tide_pgl_cursor_advance,
-    .doctor = tide_pgl_doctor,
+    .tx_postgres = tx_handle,
+    .postgres = ledger_handle,
+#define OP(ledger, name, params, args) .name = tide_pgl_##name,
+#include "ledger/operations.h"
 };
 
 tide_status tide_ledger_postgres_open(tide_world *world, const struct tide_ledger_options *options,

@@ -10,7 +10,7 @@
  *   enqueue.c   claim.c  finish.c    the hot path
  *   jobs.c      reclaim, retry, cancel, accept, and the counters that follow
  *   days.c      purge, day partitions
- *   streams.c   records.c  read.c    the rest of ledger/ledger.h
+ *   streams.c   records.c  read.c    the rest of ledger/operations.h
  *   members.c   members, accounts, shares, hints, batches
  *   listen.c    the listener
  *   doctor.c    `jobs doctor`: diagnosis of the running ledger
@@ -18,8 +18,13 @@
  * Invariants besides G1..G7:
  *   R1  a row of `job` is never done; `job_done` has nothing else.
  *   R2  dep holds open dependencies only, as on SQLite: a done job's go with it.
- *   R3  rows are locked in one order (member, job by id, cycle by id, stream by id), so
- *       that one of two processes waits for the other and they do not deadlock.
+ *   R3  an operation locks rows in one order (member, job by id, cycle by id), so that one
+ *       of two processes waits for the other and they do not deadlock.  A cursor's move locks
+ *       its stream first and then the stream's finished cycles by id: only under the stream's
+ *       lock is it certain which cycles are finished (streams.c).  So a transaction that moves
+ *       a cursor and one that has added a job to a finished cycle may wait for each other,
+ *       likewise two whose operations follow each other in another order.  The server then
+ *       ends one of them: TIDE_BUSY, and the caller repeats the transaction.
  *   R4  in a joined ledger's transaction the member's own row was updated first: it is
  *       the fence, and its `seq` the commit token.
  *   R5  a cursor moves only over cycles whose rows its transaction has locked (FOR UPDATE,
@@ -112,7 +117,6 @@ struct tide_postgres {
     uint64_t xact;            /* without a member: the server's number of this transaction */
     bool xact_in_run;         /* and the row of this start was written by it */
     int64_t day;              /* the newest one a partition was made for (days.c) */
-    bool purge_more;          /* tide_ledger_purge_more() */
     int64_t purge_day;        /* the next day that the round of purges checks */
     uint64_t purge_after;     /* and the id, once all days are checked */
     tide_map kinds;           /* known kinds: scope + 1; cleared by a rollback */
@@ -214,8 +218,8 @@ bool tide_pgl_text_ok(tide_text text);
 
 /* Sorts and merges `deltas` in place, writes them, and reports each cycle with its counts
  * afterwards (changes may be NULL). */
-tide_status tide_pgl_cycles(struct tide_postgres *self, struct pg_cycle_delta *deltas, size_t count,
-                            struct tide_changes *changes, tide_error *err);
+tide_status tide_pgl_cycles_write(struct tide_postgres *self, struct pg_cycle_delta *deltas,
+                                  size_t count, struct tide_changes *changes, tide_error *err);
 /* These jobs are done: counts down the open dependencies of the jobs that wait for them, and
  * reports those. */
 tide_status tide_pgl_release(struct tide_postgres *self, const uint64_t *ids, size_t count,
@@ -249,6 +253,7 @@ void tide_pgl_head_back(struct tide_postgres *self, unsigned lane, unsigned prio
 /* The collected hints as a statement that ends in "; ", or "": goes before COMMIT.
  * TIDE_PGL_HINTS_BYTES are enough. */
 void tide_pgl_hints_text(const struct tide_postgres *self, char *sql_out, size_t sql_bytes);
+tide_status tide_pgl_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err);
 
 /* ---- days.c, for the open ---- */
 
@@ -271,149 +276,8 @@ tide_status tide_pgl_bad_add(struct tide_postgres *self, uint32_t account, uint3
  *   tidemark.add_job(...): an enqueue for programs in any language.
  *   tidemark.grant_worker(role name): what a worker needs and nothing else. */
 
-/* ---- operations of ledger/ledger.h ---- */
-
-tide_status tide_pgl_enqueue(tide_tx *tx, const struct tide_job_new *jobs, size_t count,
-                             uint64_t now_unix_ms, struct tide_enqueued *enqueued_out,
-                             tide_error *err);
-tide_status tide_pgl_claim(tide_tx *tx, const uint64_t *ids, size_t count, uint64_t owner,
-                           uint64_t first_token, uint64_t now_unix_ms, tide_mem *mem,
-                           struct tide_job_body **bodies_out, tide_error *err);
-tide_status tide_pgl_finish(tide_tx *tx, const struct tide_finish *finishes, size_t count,
-                            uint64_t now_unix_ms, bool *applied_out, struct tide_changes *changes,
-                            tide_error *err);
-tide_status tide_pgl_refill(tide_ledger *ledger, uint32_t account, uint8_t after_priority,
-                            uint64_t after_id, struct tide_brief *briefs_out, size_t count_max,
-                            size_t *count_out, tide_error *err);
-tide_status tide_pgl_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_out,
-                                        size_t accounts_max, size_t *count_out, tide_error *err);
-tide_status tide_pgl_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
-                                   const uint32_t *kinds, size_t kinds_count, bool *have_out,
-                                   tide_error *err);
-tide_status tide_pgl_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
-                           tide_error *err);
-tide_status tide_pgl_beat(tide_tx *tx, const struct tide_beat *beats, size_t count,
-                          uint64_t now_unix_ms, bool *applied_out, tide_error *err);
-tide_status tide_pgl_claim_free(tide_tx *tx, const uint32_t *kinds, size_t kinds_count,
-                                const uint32_t counts[2], uint64_t owner, uint64_t first_token,
-                                uint64_t now_unix_ms, tide_mem *mem, struct tide_brief *briefs_out,
-                                struct tide_job_body **bodies_out, size_t *count_out,
-                                uint64_t *due_unix_ms_out, tide_error *err);
-
-tide_status tide_pgl_check(tide_ledger *ledger, tide_buf *problems, tide_error *err);
-tide_status tide_pgl_kind(tide_tx *tx, const char *name, tide_dedupe_scope scope,
-                          uint32_t *kind_out, tide_error *err);
-tide_status tide_pgl_account(tide_tx *tx, const char *name, const char *provider,
-                             uint32_t *account_out, tide_error *err);
-tide_status tide_pgl_kind_splits(tide_tx *tx, uint32_t kind, bool splits, tide_error *err);
-tide_status tide_pgl_accounts(tide_ledger *ledger,
-                              bool (*visit)(const struct tide_account_row *row, void *arg),
-                              void *arg, tide_error *err);
-tide_status tide_pgl_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
-                                  uint64_t now_unix_ms, tide_error *err);
-tide_status tide_pgl_account_pause(tide_tx *tx, uint32_t account, bool paused, tide_error *err);
-tide_status tide_pgl_governor_save(tide_tx *tx, uint32_t account, tide_text saved, tide_error *err);
-tide_status tide_pgl_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint64_t now_unix_ms,
-                             size_t *count_out, struct tide_changes *changes, tide_error *err);
-tide_status tide_pgl_retry(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
-                           size_t *count_out, struct tide_changes *changes, tide_error *err);
-tide_status tide_pgl_cancel(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
-                            size_t *count_out, uint64_t *running_out, size_t running_max,
-                            size_t *running_count_out, struct tide_changes *changes,
-                            tide_error *err);
-tide_status tide_pgl_accept(tide_tx *tx, const struct tide_job_filter *filter, uint64_t now_unix_ms,
-                            size_t *count_out, struct tide_changes *changes, tide_error *err);
-tide_status tide_pgl_kind_pause(tide_tx *tx, uint32_t kind, bool paused, tide_error *err);
-tide_status tide_pgl_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t count_max,
-                           size_t *count_out, tide_error *err);
-bool tide_pgl_purge_more(const tide_ledger *ledger);
-tide_status tide_pgl_stream(tide_tx *tx, uint32_t account, const char *name, tide_text floor,
-                            struct tide_stream_row *row_out, tide_error *err);
-tide_status tide_pgl_streams(tide_ledger *ledger,
-                             bool (*visit)(const struct tide_stream_row *row, void *arg), void *arg,
-                             tide_error *err);
-tide_status tide_pgl_cycle(tide_tx *tx, uint64_t stream, tide_text start, tide_text end,
-                           uint64_t now_unix_ms, struct tide_cycle_row *row_out, tide_error *err);
-tide_status tide_pgl_cycle_list(tide_ledger *ledger, uint64_t stream,
-                                bool (*visit)(const struct tide_cycle_row *row, void *arg),
-                                void *arg, tide_error *err);
-tide_status tide_pgl_work_left(tide_ledger *ledger, uint32_t account,
-                               bool (*visit)(const struct tide_work_left *row, void *arg),
-                               void *arg, tide_error *err);
-tide_status tide_pgl_cursor_move(tide_tx *tx, uint64_t stream, uint64_t from, uint64_t to,
-                                 uint64_t now_unix_ms, tide_buf *cursor_out, tide_error *err);
-tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
-                              bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg,
-                              tide_error *err);
-tide_status tide_pgl_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                               tide_bad_state state, uint64_t now_unix_ms, tide_error *err);
-tide_status tide_pgl_intent(tide_tx *tx, uint64_t job, tide_text tag, tide_text detail,
-                            uint64_t now_unix_ms, tide_intent_state *state_out,
-                            tide_buf *outcome_out, tide_error *err);
-tide_status tide_pgl_intent_find(tide_ledger *ledger, tide_text tag, tide_intent_state *state_out,
-                                 tide_buf *outcome_out, tide_error *err);
-tide_status tide_pgl_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
-                                tide_text outcome, uint64_t now_unix_ms, tide_error *err);
-tide_status tide_pgl_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
-                              tide_error *err);
-tide_status tide_pgl_schedules(tide_ledger *ledger,
-                               bool (*visit)(const struct tide_schedule_row *row, void *arg),
-                               void *arg, tide_error *err);
-tide_status tide_pgl_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
-                                   uint64_t now_unix_ms, tide_error *err);
-tide_status tide_pgl_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
-                           const char *text, uint64_t now_unix_ms, tide_error *err);
-tide_status tide_pgl_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
-                                    uint64_t now_unix_ms, tide_error *err);
-tide_status tide_pgl_alerts(tide_ledger *ledger,
-                            bool (*visit)(const struct tide_alert_row *row, void *arg), void *arg,
-                            tide_error *err);
-tide_status tide_pgl_jobs(tide_ledger *ledger, const struct tide_job_filter *filter,
-                          bool (*visit)(const struct tide_job_row *row, void *arg), void *arg,
-                          tide_error *err);
-tide_status tide_pgl_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
-                           size_t count_max, size_t *count_out, tide_error *err);
-tide_status tide_pgl_counts(tide_ledger *ledger, uint64_t now_unix_ms,
-                            bool (*visit)(const struct tide_job_count *row, void *arg), void *arg,
-                            tide_error *err);
-tide_status tide_pgl_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
-                               bool *paused_out, tide_error *err);
-tide_status tide_pgl_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
-                                  tide_error *err);
-tide_status tide_pgl_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
-                              bool *bad_out, tide_error *err);
-tide_status tide_pgl_note(tide_tx *tx, const char *key, tide_text value, tide_error *err);
-tide_status tide_pgl_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
-                              tide_error *err);
-tide_status tide_pgl_account_place(tide_tx *tx, uint32_t account, const char *archive,
-                                   const char *secret, tide_error *err);
-tide_status tide_pgl_member_join(tide_ledger *ledger, const struct tide_member *member,
-                                 uint32_t lease_ms, uint64_t now_unix_ms, tide_error *err);
-tide_status tide_pgl_member_beat(tide_tx *tx, uint32_t lease_ms, uint64_t now_unix_ms,
-                                 tide_error *err);
-tide_status tide_pgl_member_leave(tide_tx *tx, uint64_t now_unix_ms, tide_error *err);
-tide_status tide_pgl_members(tide_ledger *ledger,
-                             bool (*visit)(const struct tide_member *member, void *arg), void *arg,
-                             tide_error *err);
-tide_status tide_pgl_accounts_take(tide_tx *tx, const uint32_t *accounts, size_t count,
-                                   uint64_t owner, bool *taken_out, uint64_t now_unix_ms,
-                                   tide_error *err);
-tide_status tide_pgl_accounts_release(tide_tx *tx, const uint32_t *accounts, size_t count,
-                                      uint64_t owner, tide_error *err);
-tide_status tide_pgl_grant(tide_tx *tx, const char *limit, uint64_t owner, uint64_t units_max,
-                           uint64_t units_wanted, uint32_t window_ms, uint32_t lease_ms,
-                           uint64_t now_unix_ms, uint64_t *units_out, tide_error *err);
-tide_status tide_pgl_hint(tide_tx *tx, tide_hint hint, uint32_t account, tide_error *err);
-tide_status tide_pgl_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_out, size_t ids_max,
-                             size_t *count_out, tide_error *err);
-tide_status tide_pgl_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
-                               size_t ids_max, size_t *count_out, tide_error *err);
-tide_status tide_pgl_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
-                               uint64_t now_unix_ms, tide_error *err);
-tide_status tide_pgl_cursor_advance(tide_tx *tx, uint64_t stream, uint64_t now_unix_ms,
-                                    uint64_t *ordinal_out, tide_buf *cursor_out, tide_error *err);
-tide_status tide_pgl_doctor(tide_ledger *ledger, uint64_t now_unix_ms,
-                            bool (*visit)(const struct tide_symptom *symptom, void *arg), void *arg,
-                            tide_error *err);
+/* One function for each operation. */
+#define OP(ledger, name, params, args) tide_status tide_pgl_##name params;
+#include "ledger/operations.h"
 
 #endif

@@ -109,31 +109,6 @@ tide_status tide_pgl_jobs(tide_ledger *ledger, const struct tide_job_filter *fil
     return rc;
 }
 
-tide_status tide_pgl_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
-                           size_t count_max, size_t *count_out, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    (void)tide_pgl_params(self);
-    tide_pg_u64(self->pg, job);
-    tide_pg_u64(self->pg, count_max);
-    tide_status rc = tide_pgl_rows(self,
-                                   "SELECT d.needs, j.state FROM tidemark.dep d"
-                                   " JOIN tidemark.job j ON j.id = d.needs WHERE d.job = $1"
-                                   " ORDER BY d.needs LIMIT $2",
-                                   &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
-    size_t count = (size_t)PQntuples(rows);
-    TIDE_ASSERT(count <= count_max);
-    for (size_t i = 0; i < count; i++)
-        needs_out[i] = (struct tide_need){tide_pg_get_u64(rows, (int)i, 0),
-                                          (tide_row_state)tide_pg_get_i64(rows, (int)i, 1)};
-    *count_out = count;
-    PQclear(rows);
-    return TIDE_OK;
-}
-
 static const char counts_sql[] =
     "SELECT g.account, g.kind, g.state, g.n, g.blocked, g.delayed, a.name, k.name, a.paused,"
     " a.halted, k.paused FROM ("
@@ -177,41 +152,6 @@ tide_status tide_pgl_counts(tide_ledger *ledger, uint64_t now_unix_ms,
 }
 
 /* ---- names ------------------------------------------------------------------------ */
-
-static tide_status find(tide_ledger *ledger, const char *sql, const char *what, const char *name,
-                        uint32_t *id_out, bool *paused_out, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    (void)tide_pgl_params(self);
-    tide_pg_text(self->pg, tide_text_of(name));
-    tide_status rc = tide_pgl_rows(self, sql, &rows, err);
-    if (rc != TIDE_OK)
-        return rc;
-    if (PQntuples(rows) == 0)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %s", what, name);
-    else {
-        *id_out = (uint32_t)tide_pg_get_u64(rows, 0, 0);
-        if (paused_out != NULL)
-            *paused_out = tide_pg_get_bool(rows, 0, 1);
-    }
-    PQclear(rows);
-    return rc;
-}
-
-tide_status tide_pgl_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
-                               bool *paused_out, tide_error *err)
-{
-    return find(ledger, "SELECT id, paused FROM tidemark.kind WHERE name = $1", "kind", name,
-                kind_out, paused_out, err);
-}
-
-tide_status tide_pgl_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
-                                  tide_error *err)
-{
-    return find(ledger, "SELECT id, paused FROM tidemark.account WHERE name = $1", "account", name,
-                account_out, NULL, err);
-}
 
 /* ---- the check --------------------------------------------------------------------- */
 

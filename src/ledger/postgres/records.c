@@ -115,53 +115,6 @@ tide_status tide_pgl_account_exists(struct tide_postgres *self, uint32_t account
     return exists(self, "SELECT 1 FROM tidemark.account WHERE id = $1", "account", account, err);
 }
 
-static const char accounts_sql[] =
-    "SELECT a.id, a.name, a.provider, a.paused, a.halted, a.halt_reason, a.halted_at, a.governor,"
-    " CASE WHEN " PG_ALIVE("a.owner") " THEN a.owner END, a.archive, a.secret"
-                                      " FROM tidemark.account a ORDER BY a.id";
-
-tide_status tide_pgl_accounts(tide_ledger *ledger,
-                              bool (*visit)(const struct tide_account_row *row, void *arg),
-                              void *arg, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    (void)tide_pgl_params(self);
-    tide_status rc = tide_pgl_rows(self, accounts_sql, &rows, err);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        struct tide_account_row account = {.id = (uint32_t)tide_pg_get_u64(rows, i, 0)};
-        tide_pgl_copy(rows, i, 1, account.name, sizeof account.name);
-        tide_pgl_copy(rows, i, 2, account.provider, sizeof account.provider);
-        account.paused = tide_pg_get_bool(rows, i, 3);
-        account.halted = tide_pg_get_bool(rows, i, 4);
-        tide_pgl_copy(rows, i, 5, account.halt_reason, sizeof account.halt_reason);
-        account.halted_unix_ms = tide_pg_get_u64(rows, i, 6);
-        account.governor = tide_pg_get_text(rows, i, 7);
-        account.owner = tide_pg_get_u64(rows, i, 8);
-        tide_pgl_copy(rows, i, 9, account.archive, sizeof account.archive);
-        tide_pgl_copy(rows, i, 10, account.secret, sizeof account.secret);
-        if (!visit(&account, arg))
-            break;
-    }
-    PQclear(rows);
-    return rc;
-}
-
-tide_status tide_pgl_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
-                                  uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_i64(pg, account);
-    tide_pg_bool(pg, halted);
-    tide_pg_text_or_null(pg, halted ? said(tide_text_of(reason)) : TIDE_TEXT_NONE);
-    tide_pg_u64_or_null(pg, halted ? now_unix_ms : 0);
-    return tide_pgl_change_one(self,
-                               "UPDATE tidemark.account SET halted = $2, halt_reason = $3,"
-                               " halted_at = $4 WHERE id = $1",
-                               "account", account, err);
-}
-
 /* One flag of one row. */
 static tide_status flag(tide_tx *tx, const char *sql, const char *what, uint32_t id, bool value,
                         tide_error *err)
@@ -279,62 +232,6 @@ tide_status tide_pgl_bad_add(struct tide_postgres *self, uint32_t account, uint3
     return tide_pgl_write(self, bad_add_sql, NULL, err);
 }
 
-static const char bad_list_sql[] =
-    "SELECT b.account, b.kind, b.state, b.cycle, b.first_seen, b.last_tried, b.retries, a.name,"
-    " k.name, b.item, b.reason FROM tidemark.bad b"
-    " LEFT JOIN tidemark.account a ON a.id = b.account"
-    " LEFT JOIN tidemark.kind k ON k.id = b.kind"
-    " WHERE b.account BETWEEN $1 AND $2 AND ($3 = 0 OR b.kind = $3)"
-    " ORDER BY b.account, b.kind, b.item COLLATE \"C\"";
-
-tide_status tide_pgl_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
-                              bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg,
-                              tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_i64(pg, account == UINT32_MAX ? 0 : account);
-    tide_pg_i64(pg, account);
-    tide_pg_i64(pg, kind);
-    tide_status rc = tide_pgl_rows(self, bad_list_sql, &rows, err);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        struct tide_bad_row bad = {
-            .account = (uint32_t)tide_pg_get_u64(rows, i, 0),
-            .kind = (uint32_t)tide_pg_get_u64(rows, i, 1),
-            .state = (tide_bad_state)tide_pg_get_i64(rows, i, 2),
-            .cycle = tide_pg_get_u64(rows, i, 3),
-            .first_seen_unix_ms = tide_pg_get_u64(rows, i, 4),
-            .last_tried_unix_ms = tide_pg_get_u64(rows, i, 5),
-            .retries = (uint32_t)tide_pg_get_u64(rows, i, 6),
-            .account_name = tide_pg_get_text(rows, i, 7),
-            .kind_name = tide_pg_get_text(rows, i, 8),
-            .item = tide_pg_get_text(rows, i, 9),
-            .reason = tide_pg_get_text(rows, i, 10),
-        };
-        if (!visit(&bad, arg))
-            break;
-    }
-    PQclear(rows);
-    return rc;
-}
-
-tide_status tide_pgl_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                               tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_i64(pg, account);
-    tide_pg_i64(pg, kind);
-    tide_pg_text(pg, item);
-    tide_pg_i32(pg, (int32_t)state);
-    tide_pg_u64(pg, now_unix_ms);
-    return tide_pgl_change_one(self,
-                               "UPDATE tidemark.bad SET state = $4, last_tried = $5"
-                               " WHERE account = $1 AND kind = $2 AND item = $3",
-                               "bad item of kind", kind, err);
-}
-
 /* ---- intents -------------------------------------------------------------------- */
 
 static tide_status intent_read(struct tide_postgres *self, tide_text tag, bool *found_out,
@@ -408,88 +305,7 @@ tide_status tide_pgl_intent_find(tide_ledger *ledger, tide_text tag, tide_intent
     return tide_pgl_end(self, rc);
 }
 
-tide_status tide_pgl_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
-                                tide_text outcome, uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_text(pg, tag);
-    tide_pg_i32(pg, (int32_t)state);
-    tide_pg_text_or_null(pg, outcome);
-    tide_pg_u64(pg, now_unix_ms);
-    tide_status rc = tide_pgl_write(self,
-                                    "UPDATE tidemark.intent SET state = $2, outcome = $3,"
-                                    " ended = $4 WHERE tag = $1",
-                                    NULL, err);
-    if (rc == TIDE_OK && tide_pg_changed(self->pg) != 1)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
-                            tag.data);
-    return tide_pgl_end(self, rc);
-}
-
 /* ---- schedules ------------------------------------------------------------------ */
-
-static const char schedule_sql[] =
-    "INSERT INTO tidemark.schedule AS s (name, kind, period, anchor, per_account, at_start,"
-    " payload) VALUES ($1, $2, $3, $4, $5, $6, $7)"
-    " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
-    /* The grid of slots is kept across starts; another period is another grid. */
-    " anchor = CASE WHEN s.period = excluded.period THEN s.anchor ELSE excluded.anchor END,"
-    " period = excluded.period, per_account = excluded.per_account,"
-    " at_start = excluded.at_start, payload = excluded.payload RETURNING id";
-
-tide_status tide_pgl_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
-                              tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    PGresult *result = NULL;
-    tide_status rc = tide_pgl_kind_exists(self, row->kind, err);
-    if (rc != TIDE_OK)
-        return tide_pgl_end(self, rc);
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_text(pg, row->name);
-    tide_pg_i64(pg, row->kind);
-    tide_pg_u64(pg, row->period_ms);
-    tide_pg_u64(pg, row->anchor_unix_ms);
-    tide_pg_bool(pg, row->per_account);
-    tide_pg_bool(pg, row->at_start);
-    tide_pg_text_or_null(pg, row->payload);
-    rc = tide_pgl_write(self, schedule_sql, &result, err);
-    if (rc == TIDE_OK)
-        *id_out = tide_pg_get_u64(result, 0, 0);
-    return tide_pgl_end(self, rc);
-}
-
-tide_status tide_pgl_schedules(tide_ledger *ledger,
-                               bool (*visit)(const struct tide_schedule_row *row, void *arg),
-                               void *arg, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    (void)tide_pgl_params(self);
-    tide_status rc =
-        tide_pgl_rows(self,
-                      "SELECT id, kind, period, anchor, slot_last, per_account, at_start,"
-                      " name, payload FROM tidemark.schedule ORDER BY id",
-                      &rows, err);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        struct tide_schedule_row schedule = {
-            .id = tide_pg_get_u64(rows, i, 0),
-            .kind = (uint32_t)tide_pg_get_u64(rows, i, 1),
-            .period_ms = tide_pg_get_u64(rows, i, 2),
-            .anchor_unix_ms = tide_pg_get_u64(rows, i, 3),
-            .slot_last = tide_pg_get_u64(rows, i, 4),
-            .per_account = tide_pg_get_bool(rows, i, 5),
-            .at_start = tide_pg_get_bool(rows, i, 6),
-            .name = tide_pg_get_text(rows, i, 7),
-            .payload = tide_pg_get_text(rows, i, 8),
-        };
-        if (!visit(&schedule, arg))
-            break;
-    }
-    PQclear(rows);
-    return rc;
-}
 
 /* Slots only grow, so one number per schedule is enough, as a row per slot would be.  Two
  * machines that fire the same slot wait for each other at the row's lock, and the second finds
@@ -537,75 +353,6 @@ tide_status tide_pgl_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
                           slot, schedule);
 }
 
-/* ---- alerts and notes -------------------------------------------------------------- */
-
-tide_status tide_pgl_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
-                           const char *text, uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_text(pg, tide_text_of(condition));
-    tide_pg_i64(pg, account);
-    if (level == 0)
-        return tide_pgl_end(self, tide_pgl_write(self,
-                                                 "DELETE FROM tidemark.alert"
-                                                 " WHERE condition = $1 AND account = $2",
-                                                 NULL, err));
-    tide_pg_i32(pg, level);
-    tide_pg_u64(pg, now_unix_ms);
-    tide_pg_text_or_null(pg, said(tide_text_of(text)));
-    return tide_pgl_end(
-        self, tide_pgl_write(self,
-                             "INSERT INTO tidemark.alert (condition, account, level, since, text)"
-                             " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (condition, account)"
-                             " DO UPDATE SET level = excluded.level, text = excluded.text",
-                             NULL, err));
-}
-
-tide_status tide_pgl_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
-                                    uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_text(pg, tide_text_of(condition));
-    tide_pg_i64(pg, account);
-    tide_pg_u64(pg, now_unix_ms);
-    return tide_pgl_change_one(self,
-                               "UPDATE tidemark.alert SET notified = $3"
-                               " WHERE condition = $1 AND account = $2",
-                               "alert of account", account, err);
-}
-
-static const char alerts_sql[] =
-    "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
-    " FROM tidemark.alert l LEFT JOIN tidemark.account a ON a.id = l.account"
-    " ORDER BY l.level DESC, l.since, l.condition COLLATE \"C\", l.account";
-
-tide_status tide_pgl_alerts(tide_ledger *ledger,
-                            bool (*visit)(const struct tide_alert_row *row, void *arg), void *arg,
-                            tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *rows = NULL;
-    (void)tide_pgl_params(self);
-    tide_status rc = tide_pgl_rows(self, alerts_sql, &rows, err);
-    for (int i = 0; i < PQntuples(rows); i++) {
-        struct tide_alert_row alert = {
-            .account = (uint32_t)tide_pg_get_u64(rows, i, 1),
-            .level = (int)tide_pg_get_i64(rows, i, 2),
-            .since_unix_ms = tide_pg_get_u64(rows, i, 3),
-            .notified_unix_ms = tide_pg_get_u64(rows, i, 4),
-        };
-        tide_pgl_copy(rows, i, 0, alert.condition, sizeof alert.condition);
-        tide_pgl_copy(rows, i, 5, alert.text, sizeof alert.text);
-        tide_pgl_copy(rows, i, 6, alert.account_name, sizeof alert.account_name);
-        if (!visit(&alert, arg))
-            break;
-    }
-    PQclear(rows);
-    return rc;
-}
-
 #define BYTES(column) "coalesce(octet_length(" column "), 0)"
 
 /* clang-format off */
@@ -639,38 +386,4 @@ tide_status tide_pgl_metadata(tide_ledger *ledger, uint32_t account, uint64_t *b
     *bytes_out = tide_pg_get_u64(result, 0, 0);
     *bad_out = tide_pg_get_bool(result, 0, 1);
     return TIDE_OK;
-}
-
-tide_status tide_pgl_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)
-{
-    struct tide_postgres *self = postgres_of_tx(tx);
-    tide_pg *pg = tide_pgl_params(self);
-    tide_pg_text(pg, tide_text_of(key));
-    tide_pg_text(pg, value);
-    return tide_pgl_end(self,
-                        tide_pgl_write(self,
-                                       "INSERT INTO tidemark.note (key, value) VALUES ($1, $2)"
-                                       " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-                                       NULL, err));
-}
-
-tide_status tide_pgl_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
-                              tide_error *err)
-{
-    struct tide_postgres *self = postgres_of(ledger);
-    PGresult *result = NULL;
-    tide_status rc = tide_pgl_ready(self, err);
-    (void)tide_pgl_params(self);
-    tide_pg_text(self->pg, tide_text_of(key));
-    if (rc == TIDE_OK)
-        rc =
-            tide_pg_query(self->pg, "SELECT value FROM tidemark.note WHERE key = $1", &result, err);
-    if (rc != TIDE_OK)
-        return tide_pgl_end(self, rc);
-    if (PQntuples(result) == 0)
-        return tide_error_set(err, TIDE_NOT_FOUND, "there is no note %s", key);
-    tide_text value = tide_pg_get_text(result, 0, 0);
-    tide_buf_clear(value_out);
-    rc = tide_buf_add(value_out, value.data, value.bytes);
-    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the note %s", key);
 }

@@ -190,9 +190,9 @@ static const char cycle_list_sql[] =
     " c.opened FROM tidemark.stream s JOIN tidemark.cycle c ON c.stream = s.id"
     " AND c.ordinal >= s.ordinal WHERE s.id = $1 ORDER BY c.ordinal";
 
-tide_status tide_pgl_cycle_list(tide_ledger *ledger, uint64_t stream,
-                                bool (*visit)(const struct tide_cycle_row *row, void *arg),
-                                void *arg, tide_error *err)
+tide_status tide_pgl_cycles(tide_ledger *ledger, uint64_t stream,
+                            bool (*visit)(const struct tide_cycle_row *row, void *arg), void *arg,
+                            tide_error *err)
 {
     struct tide_postgres *self = postgres_of(ledger);
     PGresult *rows = NULL;

@@ -124,8 +124,7 @@ static tide_status look_at_lost(struct looking *looking, tide_error *err)
     uint64_t seen[2] = {0};
     tide_status rc = numbers(looking->self,
                              "SELECT count(*), min(coalesce(beat, started)) FROM claim"
-                             " WHERE coalesce(beat, started) <= ?1 AND owner NOT IN"
-                             " (SELECT owner FROM member WHERE dead = 0)",
+                             " WHERE coalesce(beat, started) <= ?1",
                              ago(looking, SILENT_MS), 0, seen, 2, NULL, 0, err);
     if (rc != TIDE_OK)
         return rc;

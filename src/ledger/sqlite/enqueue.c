@@ -269,3 +269,69 @@ tide_status tide_sql_enqueue(tide_tx *tx, const struct tide_job_new *jobs, size_
         tide_sql_tally_undo(self, mark);
     return tide_sql_end(self, rc);
 }
+
+/* ---- enqueues that may be repeated ------------------------------------------------------ */
+
+tide_status tide_sql_batch_get(tide_ledger *ledger, tide_text name, uint64_t *ids_out,
+                               size_t ids_max, size_t *count_out, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    sqlite3_stmt *stmt = sql_of(self, SQL_BATCH_GET);
+    bool row = false;
+    tide_bind_text(stmt, 1, name);
+    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
+    if (rc != TIDE_OK)
+        return rc;
+    if (!row)
+        return tide_error_set(err, TIDE_NOT_FOUND, "there is no batch %.*s", (int)name.bytes,
+                              name.data);
+    size_t total = (size_t)tide_column_u64(stmt, 1);
+    if (total > ids_max) {
+        tide_db_end(stmt);
+        return tide_error_set(err, TIDE_FULL, "the batch has %zu ids, there is room for %zu", total,
+                              ids_max);
+    }
+    size_t count = 0;
+    while (rc == TIDE_OK && row && count < total) {
+        ids_out[count++] = tide_column_u64(stmt, 0);
+        rc = tide_db_step(&self->db, stmt, &row, err);
+    }
+    tide_db_end(stmt);
+    if (rc == TIDE_OK)
+        *count_out = count;
+    return rc;
+}
+
+tide_status tide_sql_batch_put(tide_tx *tx, tide_text name, const uint64_t *ids, size_t count,
+                               uint64_t now_unix_ms, tide_error *err)
+{
+    struct tide_sqlite *self = sqlite_of_tx(tx);
+    bool conflict = false;
+    tide_buf_clear(&self->kept);
+    tide_status rc = tide_buf_add_text(&self->kept, "[");
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++)
+        rc = tide_buf_print(&self->kept, "%s%" PRIu64, i == 0 ? "" : ",", ids[i]);
+    if (rc == TIDE_OK)
+        rc = tide_buf_add_text(&self->kept, "]");
+    if (rc == TIDE_FULL)
+        return tide_error_set(err, rc, "a batch of %zu jobs is too large", count);
+    if (rc != TIDE_OK)
+        return tide_sql_end(self, tide_sql_no_memory(err));
+    sqlite3_stmt *stmt = sql_of(self, SQL_BATCH_PUT);
+    tide_bind_text(stmt, 1, name);
+    tide_bind_text(stmt, 2, tide_buf_text(&self->kept));
+    tide_bind_u64(stmt, 3, now_unix_ms);
+    rc = tide_db_try(&self->db, stmt, &conflict, err);
+    if (rc == TIDE_OK && conflict)
+        rc = tide_error_set(err, TIDE_EXISTS, "the batch %.*s exists", (int)name.bytes, name.data);
+    return tide_sql_end(self, rc);
+}
+
+tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_unix_ms,
+                                    tide_error *err)
+{
+    sqlite3_stmt *stmt = sql_of(self, SQL_BATCH_FORGET);
+    tide_bind_u64(stmt, 1, before_unix_ms);
+    tide_bind_u64(stmt, 2, TIDE_PURGE_SLICE);
+    return tide_db_run(&self->db, stmt, err);
+}

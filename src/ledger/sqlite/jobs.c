@@ -117,23 +117,6 @@ tide_status tide_sql_accounts_with_work(tide_ledger *ledger, uint32_t *accounts_
     return rc;
 }
 
-tide_status tide_sql_accounts_have(tide_ledger *ledger, const uint32_t *accounts, size_t count,
-                                   const uint32_t *kinds, size_t kinds_count, bool *have_out,
-                                   tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_HAS);
-    tide_text text;
-    tide_status rc = tide_sql_kinds_text(self, kinds, kinds_count, &text, err);
-    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
-        tide_bind_u64(stmt, 1, accounts[i]);
-        tide_bind_text(stmt, 2, text);
-        rc = tide_db_step(&self->db, stmt, &have_out[i], err);
-        tide_db_end(stmt);
-    }
-    return rc;
-}
-
 tide_status tide_sql_brief(tide_ledger *ledger, uint64_t id, struct tide_brief *brief_out,
                            tide_error *err)
 {
@@ -318,24 +301,6 @@ tide_status tide_sql_cancel(tide_tx *tx, const struct tide_job_filter *filter, u
     return tide_sql_end(self, rc);
 }
 
-tide_status tide_sql_cancels(tide_ledger *ledger, uint64_t owner, uint64_t *ids_out, size_t ids_max,
-                             size_t *count_out, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_CLAIM_CANCELS);
-    size_t count = 0;
-    tide_bind_u64(stmt, 1, owner);
-    tide_bind_u64(stmt, 2, ids_max);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        TIDE_ASSERT(count < ids_max);
-        ids_out[count++] = tide_column_u64(stmt, 0);
-    }
-    if (rc == TIDE_OK)
-        *count_out = count;
-    return rc;
-}
-
 /* Makes the job done, and deletes its own dependencies: a canceled job may still have some. */
 static tide_status accept_one(struct tide_sqlite *self, const struct picked *picked,
                               uint64_t now_unix_ms, tide_error *err)
@@ -458,9 +423,7 @@ tide_status tide_sql_reclaim(tide_tx *tx, uint64_t owner, size_t count_max, uint
 {
     struct tide_sqlite *self = sqlite_of_tx(tx);
     struct tally_mark mark = tide_sql_tally_mark(self);
-    tide_status rc = tide_sql_members_bury(self, owner, now_unix_ms, err);
-    if (rc == TIDE_OK)
-        rc = reclaim_list(self, owner, slice_of(count_max), err);
+    tide_status rc = reclaim_list(self, owner, slice_of(count_max), err);
     for (size_t i = 0; rc == TIDE_OK && i < self->picks_count; i++)
         rc = reclaim_one(self, &self->picks[i], now_unix_ms, changes, err);
     if (rc == TIDE_OK)
@@ -531,10 +494,10 @@ static tide_status purge_look(struct tide_sqlite *self, uint64_t before, size_t 
         rc = tide_db_step(&self->db, stmt, &row, err);
     }
     tide_db_end(stmt);
-    self->purge_more = row && young < PURGE_YOUNG_MAX;
+    self->base.purge_more = row && young < PURGE_YOUNG_MAX;
     if (!row && looked == PURGE_LOOK_MAX)
-        self->purge_more = true;
-    if (!self->purge_more)
+        self->base.purge_more = true;
+    if (!self->base.purge_more)
         self->purge_after = 0;
     return rc;
 }
@@ -582,9 +545,4 @@ tide_status tide_sql_purge(tide_tx *tx, uint64_t finished_before_unix_ms, size_t
     if (rc == TIDE_OK)
         *count_out = count;
     return tide_sql_end(self, rc);
-}
-
-bool tide_sql_purge_more(const tide_ledger *ledger)
-{
-    return ((const struct tide_sqlite *)ledger)->purge_more;
 }

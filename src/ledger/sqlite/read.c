@@ -82,25 +82,6 @@ tide_status tide_sql_jobs(tide_ledger *ledger, const struct tide_job_filter *fil
     return rc;
 }
 
-tide_status tide_sql_needs(tide_ledger *ledger, uint64_t job, struct tide_need *needs_out,
-                           size_t count_max, size_t *count_out, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_DEP_NEEDS);
-    size_t count = 0;
-    tide_bind_u64(stmt, 1, job);
-    tide_bind_u64(stmt, 2, count_max);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        TIDE_ASSERT(count < count_max);
-        needs_out[count++] =
-            (struct tide_need){tide_column_u64(stmt, 0), (tide_row_state)tide_column_u32(stmt, 1)};
-    }
-    if (rc == TIDE_OK)
-        *count_out = count;
-    return rc;
-}
-
 tide_status tide_sql_counts(tide_ledger *ledger, uint64_t now_unix_ms,
                             bool (*visit)(const struct tide_job_count *row, void *arg), void *arg,
                             tide_error *err)
@@ -130,32 +111,14 @@ tide_status tide_sql_counts(tide_ledger *ledger, uint64_t now_unix_ms,
     return rc;
 }
 
-static tide_status find(struct tide_sqlite *self, enum tide_sql text, const char *what,
-                        const char *name, uint32_t *id_out, bool *paused_out, tide_error *err)
+/* No process joins a fleet here (Q4). */
+tide_status tide_sql_members(tide_ledger *ledger,
+                             bool (*visit)(const struct tide_member *member, void *arg), void *arg,
+                             tide_error *err)
 {
-    sqlite3_stmt *stmt = sql_of(self, text);
-    bool row = false;
-    tide_bind_text(stmt, 1, tide_text_of(name));
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    if (!row)
-        return tide_error_set(err, TIDE_NOT_FOUND, "there is no %s %s", what, name);
-    *id_out = tide_column_u32(stmt, 0);
-    if (paused_out != NULL)
-        *paused_out = tide_column_u64(stmt, 2) != 0;
-    tide_db_end(stmt);
+    (void)ledger;
+    (void)visit;
+    (void)arg;
+    (void)err;
     return TIDE_OK;
-}
-
-tide_status tide_sql_kind_find(tide_ledger *ledger, const char *name, uint32_t *kind_out,
-                               bool *paused_out, tide_error *err)
-{
-    return find(sqlite_of(ledger), SQL_KIND_GET, "kind", name, kind_out, paused_out, err);
-}
-
-tide_status tide_sql_account_find(tide_ledger *ledger, const char *name, uint32_t *account_out,
-                                  tide_error *err)
-{
-    return find(sqlite_of(ledger), SQL_ACCOUNT_GET, "account", name, account_out, NULL, err);
 }

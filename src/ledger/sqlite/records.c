@@ -112,44 +112,6 @@ tide_status tide_sql_account(tide_tx *tx, const char *name, const char *provider
     return tide_sql_end(self, rc);
 }
 
-tide_status tide_sql_accounts(tide_ledger *ledger,
-                              bool (*visit)(const struct tide_account_row *row, void *arg),
-                              void *arg, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_LIST);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_account_row account = {.id = tide_column_u32(stmt, 0)};
-        tide_column_copy(stmt, 1, account.name, sizeof account.name);
-        tide_column_copy(stmt, 2, account.provider, sizeof account.provider);
-        account.paused = tide_column_u64(stmt, 3) != 0;
-        account.halted = tide_column_u64(stmt, 4) != 0;
-        tide_column_copy(stmt, 5, account.halt_reason, sizeof account.halt_reason);
-        account.halted_unix_ms = tide_column_u64(stmt, 6);
-        account.governor = tide_column_text(stmt, 7);
-        account.owner = tide_column_u64(stmt, 8);
-        tide_column_copy(stmt, 9, account.archive, sizeof account.archive);
-        tide_column_copy(stmt, 10, account.secret, sizeof account.secret);
-        if (!visit(&account, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
-}
-
-tide_status tide_sql_account_halt(tide_tx *tx, uint32_t account, bool halted, const char *reason,
-                                  uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_ACCOUNT_HALT);
-    tide_bind_u64(stmt, 1, account);
-    (void)sqlite3_bind_int(stmt, 2, halted);
-    tide_bind_text_or_null(stmt, 3, halted ? tide_text_of(reason) : TIDE_TEXT_NONE);
-    tide_bind_u64_or_null(stmt, 4, halted ? now_unix_ms : 0);
-    return tide_sql_change_one(self, stmt, "account", account, err);
-}
-
 /* Sets one flag of one row; what is paused is read again. */
 static tide_status flag(tide_tx *tx, enum tide_sql text, const char *what, uint32_t id, bool value,
                         tide_error *err)
@@ -291,50 +253,6 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
     return rc;
 }
 
-tide_status tide_sql_bad_list(tide_ledger *ledger, uint32_t account, uint32_t kind,
-                              bool (*visit)(const struct tide_bad_row *row, void *arg), void *arg,
-                              tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_BAD_LIST);
-    tide_bind_u64(stmt, 1, account == UINT32_MAX ? 0 : account);
-    tide_bind_u64(stmt, 2, account);
-    tide_bind_u64(stmt, 3, kind);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_bad_row bad = {
-            .account = tide_column_u32(stmt, 0),
-            .kind = tide_column_u32(stmt, 1),
-            .state = (tide_bad_state)tide_column_u32(stmt, 2),
-            .cycle = tide_column_u64(stmt, 3),
-            .first_seen_unix_ms = tide_column_u64(stmt, 4),
-            .last_tried_unix_ms = tide_column_u64(stmt, 5),
-            .retries = tide_column_u32(stmt, 6),
-            .account_name = tide_column_text(stmt, 7),
-            .kind_name = tide_column_text(stmt, 8),
-            .item = tide_column_text(stmt, 9),
-            .reason = tide_column_text(stmt, 10),
-        };
-        if (!visit(&bad, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
-}
-
-tide_status tide_sql_bad_state(tide_tx *tx, uint32_t account, uint32_t kind, tide_text item,
-                               tide_bad_state state, uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_BAD_STATE);
-    tide_bind_u64(stmt, 1, account);
-    tide_bind_u64(stmt, 2, kind);
-    tide_bind_text(stmt, 3, item);
-    (void)sqlite3_bind_int(stmt, 4, (int)state);
-    tide_bind_u64(stmt, 5, now_unix_ms);
-    return tide_sql_change_one(self, stmt, "bad item of kind", kind, err);
-}
-
 /* ---- intents -------------------------------------------------------------------- */
 
 static tide_status intent_read(struct tide_sqlite *self, tide_text tag, bool *found_out,
@@ -392,79 +310,7 @@ tide_status tide_sql_intent_find(tide_ledger *ledger, tide_text tag, tide_intent
     return rc;
 }
 
-tide_status tide_sql_intent_end(tide_tx *tx, tide_text tag, tide_intent_state state,
-                                tide_text outcome, uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_INTENT_END);
-    tide_bind_text(stmt, 1, tag);
-    (void)sqlite3_bind_int(stmt, 2, (int)state);
-    tide_bind_text_or_null(stmt, 3, outcome);
-    tide_bind_u64(stmt, 4, now_unix_ms);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc == TIDE_OK && sqlite3_changes(self->db.handle) != 1)
-        rc = tide_error_set(err, TIDE_NOT_FOUND, "there is no intent %.*s", (int)tag.bytes,
-                            tag.data);
-    return tide_sql_end(self, rc);
-}
-
 /* ---- schedules ------------------------------------------------------------------ */
-
-tide_status tide_sql_schedule(tide_tx *tx, const struct tide_schedule_row *row, uint64_t *id_out,
-                              tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    uint32_t scope = 0;
-    bool found = false;
-    tide_status rc = tide_sql_kind_scope(self, row->kind, &scope, err);
-    if (rc != TIDE_OK)
-        return tide_sql_end(self, rc);
-    sqlite3_stmt *stmt = sql_of(self, SQL_SCHEDULE_SET);
-    tide_bind_text(stmt, 1, row->name);
-    tide_bind_u64(stmt, 2, row->kind);
-    tide_bind_u64(stmt, 3, row->period_ms);
-    tide_bind_u64(stmt, 4, row->anchor_unix_ms);
-    (void)sqlite3_bind_int(stmt, 5, row->per_account);
-    (void)sqlite3_bind_int(stmt, 6, row->at_start);
-    tide_bind_text_or_null(stmt, 7, row->payload);
-    rc = tide_db_run(&self->db, stmt, err);
-    stmt = sql_of(self, SQL_SCHEDULE_GET);
-    tide_bind_text(stmt, 1, row->name);
-    if (rc == TIDE_OK)
-        rc = tide_db_step(&self->db, stmt, &found, err);
-    if (rc != TIDE_OK)
-        return tide_sql_end(self, rc);
-    TIDE_ASSERT(found);
-    *id_out = tide_column_u64(stmt, 0);
-    tide_db_end(stmt);
-    return TIDE_OK;
-}
-
-tide_status tide_sql_schedules(tide_ledger *ledger,
-                               bool (*visit)(const struct tide_schedule_row *row, void *arg),
-                               void *arg, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_SCHEDULE_LIST);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_schedule_row schedule = {
-            .id = tide_column_u64(stmt, 0),
-            .kind = tide_column_u32(stmt, 1),
-            .period_ms = tide_column_u64(stmt, 2),
-            .anchor_unix_ms = tide_column_u64(stmt, 3),
-            .slot_last = tide_column_u64(stmt, 4),
-            .per_account = tide_column_u64(stmt, 5) != 0,
-            .at_start = tide_column_u64(stmt, 6) != 0,
-            .name = tide_column_text(stmt, 7),
-            .payload = tide_column_text(stmt, 8),
-        };
-        if (!visit(&schedule, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
-}
 
 tide_status tide_sql_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot,
                                    uint64_t now_unix_ms, tide_error *err)
@@ -490,58 +336,6 @@ tide_status tide_sql_schedule_fire(tide_tx *tx, uint64_t schedule, uint64_t slot
                           slot, schedule);
 }
 
-/* ---- alerts and notes -------------------------------------------------------------- */
-
-tide_status tide_sql_alert(tide_tx *tx, const char *condition, uint32_t account, int level,
-                           const char *text, uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, level == 0 ? SQL_ALERT_CLEAR : SQL_ALERT_SET);
-    tide_bind_text(stmt, 1, tide_text_of(condition));
-    tide_bind_u64(stmt, 2, account);
-    if (level > 0) {
-        (void)sqlite3_bind_int(stmt, 3, level);
-        tide_bind_u64(stmt, 4, now_unix_ms);
-        tide_bind_text_or_null(stmt, 5, tide_text_of(text));
-    }
-    return tide_sql_end(self, tide_db_run(&self->db, stmt, err));
-}
-
-tide_status tide_sql_alert_notified(tide_tx *tx, const char *condition, uint32_t account,
-                                    uint64_t now_unix_ms, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_ALERT_NOTIFIED);
-    tide_bind_text(stmt, 1, tide_text_of(condition));
-    tide_bind_u64(stmt, 2, account);
-    tide_bind_u64(stmt, 3, now_unix_ms);
-    return tide_sql_change_one(self, stmt, "alert of account", account, err);
-}
-
-tide_status tide_sql_alerts(tide_ledger *ledger,
-                            bool (*visit)(const struct tide_alert_row *row, void *arg), void *arg,
-                            tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_ALERT_LIST);
-    tide_status rc = TIDE_OK;
-    while (tide_db_next(&self->db, stmt, &rc, err)) {
-        struct tide_alert_row alert = {
-            .account = tide_column_u32(stmt, 1),
-            .level = (int)tide_column_u32(stmt, 2),
-            .since_unix_ms = tide_column_u64(stmt, 3),
-            .notified_unix_ms = tide_column_u64(stmt, 4),
-        };
-        tide_column_copy(stmt, 0, alert.condition, sizeof alert.condition);
-        tide_column_copy(stmt, 5, alert.text, sizeof alert.text);
-        tide_column_copy(stmt, 6, alert.account_name, sizeof alert.account_name);
-        if (!visit(&alert, arg))
-            break;
-    }
-    tide_db_end(stmt);
-    return rc;
-}
-
 tide_status tide_sql_metadata(tide_ledger *ledger, uint32_t account, uint64_t *bytes_out,
                               bool *bad_out, tide_error *err)
 {
@@ -556,32 +350,4 @@ tide_status tide_sql_metadata(tide_ledger *ledger, uint32_t account, uint64_t *b
     }
     tide_db_end(stmt);
     return rc;
-}
-
-tide_status tide_sql_note(tide_tx *tx, const char *key, tide_text value, tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of_tx(tx);
-    sqlite3_stmt *stmt = sql_of(self, SQL_NOTE_SET);
-    tide_bind_text(stmt, 1, tide_text_of(key));
-    tide_bind_text(stmt, 2, value);
-    return tide_sql_end(self, tide_db_run(&self->db, stmt, err));
-}
-
-tide_status tide_sql_note_get(tide_ledger *ledger, const char *key, tide_buf *value_out,
-                              tide_error *err)
-{
-    struct tide_sqlite *self = sqlite_of(ledger);
-    sqlite3_stmt *stmt = sql_of(self, SQL_NOTE_GET);
-    bool row = false;
-    tide_bind_text(stmt, 1, tide_text_of(key));
-    tide_status rc = tide_db_step(&self->db, stmt, &row, err);
-    if (rc != TIDE_OK)
-        return rc;
-    if (!row)
-        return tide_error_set(err, TIDE_NOT_FOUND, "there is no note %s", key);
-    tide_text value = tide_column_text(stmt, 0);
-    tide_buf_clear(value_out);
-    rc = tide_buf_add(value_out, value.data, value.bytes);
-    tide_db_end(stmt);
-    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the note %s", key);
 }

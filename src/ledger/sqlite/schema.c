@@ -74,8 +74,9 @@ static const char schema_second[] =
     " since INTEGER NOT NULL, notified INTEGER, text TEXT, PRIMARY KEY (condition, account))"
     " STRICT, WITHOUT ROWID;";
 
-/* Version 3: members and what they hold, requests to cancel running jobs, and enqueues that
- * may be repeated. */
+/* Version 3: requests to cancel running jobs, and enqueues that may be repeated.  The tables
+ * member and share and the owner of an account are empty: only processes on PostgreSQL use
+ * theirs. */
 static const char schema_third[] =
     "ALTER TABLE account ADD COLUMN owner INTEGER;"
     "ALTER TABLE account ADD COLUMN archive TEXT;"
@@ -121,7 +122,6 @@ const struct tide_schema tide_ledger_schema = {
     " priority, traits FROM job "
 
 /* Owners whose claims and accounts no other process may take. */
-#define LIVING "(SELECT owner FROM member WHERE dead = 0)"
 
 #define REFILL_SAME                                                                                \
     BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"                                 \
@@ -181,11 +181,6 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                         " WHERE (SELECT count(*) FROM account) < ?3",
     [SQL_ACCOUNT_PROVIDER] = "UPDATE account SET provider = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_BY_ID] = "SELECT 1 FROM account WHERE id = ?1",
-    [SQL_ACCOUNT_LIST] = "SELECT id, name, provider, paused, halted, halt_reason, halted_at,"
-                         " governor, iif(owner IN " LIVING ", owner, 0), archive, secret"
-                         " FROM account ORDER BY id",
-    [SQL_ACCOUNT_HALT] = "UPDATE account SET halted = ?2, halt_reason = ?3, halted_at = ?4"
-                         " WHERE id = ?1",
     [SQL_ACCOUNT_PAUSE] = "UPDATE account SET paused = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_GOVERNOR] = "UPDATE account SET governor = ?2 WHERE id = ?1",
     [SQL_ACCOUNT_PLACE] = "UPDATE account SET archive = coalesce(?2, archive),"
@@ -220,18 +215,7 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                              " WHERE job = ?1 AND token = ?2",
     [SQL_CLAIM_CANCEL] =
         "UPDATE claim SET cancel_wanted = 1 WHERE job = ?1 AND cancel_wanted IS NULL",
-    [SQL_CLAIM_CANCELS] =
-        "SELECT job FROM claim WHERE owner = ?1 AND cancel_wanted = 1 ORDER BY job LIMIT ?2",
     [SQL_CLAIM_WANTED] = "SELECT 1 FROM claim WHERE job = ?1 AND token = ?2 AND cancel_wanted = 1",
-    [SQL_FREE_READY] = BRIEF "INDEXED BY job_ready WHERE state = 0 AND open_deps = 0"
-                             " AND account = 0 AND kind IN (SELECT value FROM json_each(?1))"
-                             " AND (not_before IS NULL OR not_before <= ?2)"
-                             " ORDER BY priority DESC, id",
-    [SQL_FREE_DUE] = "SELECT min(not_before) FROM job INDEXED BY job_aside WHERE " ASIDE
-                     " AND state = 0 AND not_before > ?2 AND open_deps = 0 AND account = 0"
-                     " AND kind IN (SELECT value FROM json_each(?1))"
-                     " AND kind NOT IN (SELECT id FROM kind WHERE paused = 1)"
-                     " AND ((traits & 1 = 0 AND ?3) OR (traits & 1 = 1 AND ?4))",
     [SQL_FINISH_DONE] = "UPDATE job SET state = 2, started = ?2, finished = ?3, run = ?4,"
                         " noted = ?5 WHERE id = ?1",
     [SQL_FINISH_OTHER] = FINISH_SET " WHERE id = ?1",
@@ -256,8 +240,6 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_DEP_CLEAR_JOB] = "DELETE FROM dep WHERE job = ?1",
     [SQL_DEP_ANY] = "SELECT 1 FROM dep LIMIT 1",
     [SQL_DEP_NEEDED] = "SELECT 1 FROM dep WHERE needs = ?1 LIMIT 1",
-    [SQL_DEP_NEEDS] = "SELECT d.needs, j.state FROM dep d JOIN job j ON j.id = d.needs"
-                      " WHERE d.job = ?1 ORDER BY d.needs LIMIT ?2",
     [SQL_JOB_RELEASE] = "UPDATE job SET open_deps = open_deps - ?2 WHERE id = ?1",
     [SQL_JOB_RELEASED] = "SELECT account, open_deps, state FROM job WHERE id = ?1",
     [SQL_JOB_ACCOUNT_KIND] = "SELECT account, kind FROM job WHERE id = ?1",
@@ -269,15 +251,12 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
     [SQL_ACCOUNT_NEXT_WORK] = "SELECT account FROM job INDEXED BY job_ready"
                               " WHERE state = 0 AND open_deps = 0 AND account > ?1"
                               " ORDER BY account LIMIT 1",
-    [SQL_ACCOUNT_HAS] = "SELECT 1 FROM job INDEXED BY job_ready"
-                        " WHERE state = 0 AND open_deps = 0 AND account = ?1"
-                        " AND kind IN (SELECT value FROM json_each(?2)) LIMIT 1",
     [SQL_BRIEF] = BRIEF "WHERE id = ?1 AND state <= 1",
     [SQL_RECLAIM_LIST] =
         "SELECT c.job, j.state, c.cycle, j.kind, j.attempts, j.attempts_max,"
         " c.started, c.run, c.noted, c.bytes_done, k.splits, c.token, c.cancel_wanted"
         " FROM claim c CROSS JOIN job j ON j.id = c.job LEFT JOIN kind k ON k.id = j.kind"
-        " WHERE c.owner <> ?1 AND c.owner NOT IN " LIVING " ORDER BY c.job LIMIT ?2",
+        " WHERE c.owner <> ?1 ORDER BY c.job LIMIT ?2",
     [SQL_PICK_ID] = PICK "WHERE id = ?1 AND" FILTER "LIMIT ?8",
     [SQL_PICK_GAP] =
         PICK "INDEXED BY job_aside WHERE " ASIDE " AND state >= 3 AND" FILTER "LIMIT ?8",
@@ -355,74 +334,17 @@ const char *const tide_ledger_sql[SQL_COUNT_OF_STATEMENTS] = {
                     " state = CASE WHEN state = 3 THEN 3 ELSE excluded.state END,"
                     " cycle = excluded.cycle, last_tried = excluded.last_tried,"
                     " retries = retries + 1, reason = excluded.reason",
-    [SQL_BAD_LIST] = "SELECT b.account, b.kind, b.state, b.cycle, b.first_seen, b.last_tried,"
-                     " b.retries, a.name, k.name, b.item, b.reason FROM bad b"
-                     " LEFT JOIN account a ON a.id = b.account LEFT JOIN kind k ON k.id = b.kind"
-                     " WHERE b.account BETWEEN ?1 AND ?2 AND (?3 = 0 OR b.kind = ?3)"
-                     " ORDER BY b.account, b.kind, b.item",
     [SQL_BAD_CLEAR] = "DELETE FROM bad WHERE account = ?1 AND kind = ?2 AND item = ?3",
-    [SQL_BAD_STATE] = "UPDATE bad SET state = ?4, last_tried = ?5"
-                      " WHERE account = ?1 AND kind = ?2 AND item = ?3",
     [SQL_INTENT_GET] = "SELECT state, outcome FROM intent WHERE tag = ?1",
     [SQL_INTENT_ADD] = "INSERT INTO intent (tag, job, state, made, detail)"
                        " VALUES (?1, ?2, 0, ?3, ?4)",
-    [SQL_INTENT_END] = "UPDATE intent SET state = ?2, outcome = ?3, ended = ?4 WHERE tag = ?1",
-    [SQL_SCHEDULE_SET] = "INSERT INTO schedule (name, kind, period, anchor, per_account, at_start,"
-                         " payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-                         " ON CONFLICT (name) DO UPDATE SET kind = excluded.kind,"
-                         /* The grid of slots is kept across starts; another period is another
-                          * grid. */
-                         " anchor = iif(period = excluded.period, anchor, excluded.anchor),"
-                         " period = excluded.period,"
-                         " per_account = excluded.per_account, at_start = excluded.at_start,"
-                         " payload = excluded.payload",
-    [SQL_SCHEDULE_GET] = "SELECT id FROM schedule WHERE name = ?1",
-    [SQL_SCHEDULE_LIST] = "SELECT id, kind, period, anchor, slot_last, per_account, at_start, name,"
-                          " payload FROM schedule ORDER BY id",
     /* Slots only grow, so one number per schedule is enough, as a row per slot would be. */
     [SQL_SCHEDULE_FIRE] = "UPDATE schedule SET slot_last = ?2, fired = ?3"
                           " WHERE id = ?1 AND slot_last < ?2",
     [SQL_SCHEDULE_BY_ID] = "SELECT 1 FROM schedule WHERE id = ?1",
-    [SQL_ALERT_SET] = "INSERT INTO alert (condition, account, level, since, text)"
-                      " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (condition, account) DO UPDATE SET"
-                      " level = excluded.level, text = excluded.text",
-    [SQL_ALERT_CLEAR] = "DELETE FROM alert WHERE condition = ?1 AND account = ?2",
-    [SQL_ALERT_NOTIFIED] = "UPDATE alert SET notified = ?3 WHERE condition = ?1 AND account = ?2",
-    [SQL_ALERT_LIST] = "SELECT l.condition, l.account, l.level, l.since, l.notified, l.text, a.name"
-                       " FROM alert l LEFT JOIN account a ON a.id = l.account"
-                       " ORDER BY l.level DESC, l.since, l.condition, l.account",
     [SQL_METADATA] = METADATA,
-    [SQL_NOTE_SET] = "INSERT INTO note (key, value) VALUES (?1, ?2)"
-                     " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
     [SQL_NOTE_CLEAR] = "DELETE FROM note WHERE key = ?1",
-    [SQL_NOTE_GET] = "SELECT value FROM note WHERE key = ?1",
 
-    [SQL_MEMBER_ADD] = "INSERT INTO member (owner, name, version, joined, until)"
-                       " VALUES (?1, ?2, ?3, ?4, ?5)",
-    [SQL_MEMBER_FENCE] = "UPDATE member SET seq = ?2 WHERE owner = ?1 AND dead = 0",
-    [SQL_MEMBER_BEAT] = "UPDATE member SET until = ?2 WHERE owner = ?1 AND dead = 0",
-    [SQL_MEMBER_END] = "UPDATE member SET dead = 1, until = min(until, ?2) WHERE owner = ?1",
-    [SQL_MEMBER_LIST] = "SELECT m.owner, m.name, m.version, m.joined, m.until, m.dead,"
-                        " (SELECT count(*) FROM account a WHERE a.owner = m.owner),"
-                        " (SELECT count(*) FROM claim c WHERE c.owner = m.owner)"
-                        " FROM member m ORDER BY m.joined, m.name, m.owner",
-    [SQL_MEMBER_PASSED] = "UPDATE member SET dead = 1"
-                          " WHERE dead = 0 AND until <= ?2 AND owner <> ?1",
-    [SQL_MEMBER_FORGET] = "DELETE FROM member WHERE dead = 1 AND until <= ?1",
-    [SQL_ACCOUNT_TAKE] = "UPDATE account SET owner = ?2 WHERE id = ?1"
-                         " AND (owner IS NULL OR owner = ?2 OR owner NOT IN " LIVING ")",
-    [SQL_ACCOUNT_RELEASE] = "UPDATE account SET owner = NULL WHERE id = ?1 AND owner = ?2",
-    [SQL_ACCOUNTS_FREE] = "UPDATE account SET owner = NULL"
-                          " WHERE owner IN (SELECT owner FROM member WHERE dead = 1)",
-    [SQL_SHARE_LIST] = "SELECT owner, units, until, units_before, before_until FROM share"
-                       " WHERE name = ?1",
-    [SQL_SHARE_SET] = "INSERT INTO share (name, owner, units, until, units_before, before_until)"
-                      " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name, owner) DO UPDATE SET"
-                      " units = excluded.units, until = excluded.until,"
-                      " units_before = excluded.units_before,"
-                      " before_until = excluded.before_until",
-    [SQL_SHARE_FORGET] = "DELETE FROM share WHERE name = ?1 AND until + ?3 <= ?2"
-                         " AND before_until <= ?2",
     [SQL_BATCH_GET] = "SELECT e.value, json_array_length(b.ids) FROM batch b"
                       " LEFT JOIN json_each(b.ids) e WHERE b.name = ?1 ORDER BY e.key",
     [SQL_BATCH_PUT] = "INSERT INTO batch (name, ids, made) VALUES (?1, ?2, ?3)",

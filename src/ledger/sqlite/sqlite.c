@@ -40,19 +40,6 @@ static void forget(struct tide_sqlite *self)
     tide_map_clear(&self->accounts);
 }
 
-/* Counts up the member's own row: fails for a dead member (Q4). */
-static tide_status fence(struct tide_sqlite *self, tide_error *err)
-{
-    sqlite3_stmt *stmt = sql_of(self, SQL_MEMBER_FENCE);
-    tide_bind_u64(stmt, 1, self->owner);
-    tide_bind_u64(stmt, 2, self->seq + 1);
-    tide_status rc = tide_db_run(&self->db, stmt, err);
-    if (rc == TIDE_OK && sqlite3_changes(self->db.handle) != 1)
-        rc = tide_error_set(err, TIDE_STALE,
-                            "this process was declared dead: it did not renew its lease in time");
-    return rc;
-}
-
 static void rollback(tide_tx *tx);
 
 /* Drops what is cached between transactions if another connection has written to the file: a
@@ -97,10 +84,7 @@ static tide_status begin(tide_ledger *ledger, tide_tx **tx_out, tide_error *err)
     self->deps_known = false;
     self->tally_cycles_count = 0;
     self->tally_released_count = 0;
-    self->leaves = false;
     rc = remember(self, err);
-    if (rc == TIDE_OK && self->owner != 0)
-        rc = fence(self, err);
     if (rc != TIDE_OK) {
         rollback(&self->tx);
         return rc;
@@ -133,10 +117,6 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         rc = tide_db_run(&self->db, sql_of(self, SQL_COMMIT), err);
     if (rc == TIDE_OK) {
         self->in_tx = false;
-        if (self->owner != 0)
-            self->seq++;
-        if (self->leaves)
-            self->owner = 0;
         return TIDE_OK;
     }
     /* After a failed sync it is unknown whether the pages are on disk, and a second sync may
@@ -145,28 +125,6 @@ static tide_status commit(tide_tx *tx, tide_error *err)
         self->broken = TIDE_IO;
     rollback(tx);
     return rc;
-}
-
-static struct sqlite3 *ledger_handle(tide_ledger *ledger)
-{
-    return sqlite_of(ledger)->db.handle;
-}
-
-static struct sqlite3 *tx_handle(tide_tx *tx)
-{
-    return sqlite_of_tx(tx)->db.handle;
-}
-
-static struct pg_conn *no_postgres(tide_ledger *ledger)
-{
-    (void)ledger;
-    return NULL;
-}
-
-static struct pg_conn *tx_no_postgres(tide_tx *tx)
-{
-    (void)tx;
-    return NULL;
 }
 
 /* ---- callbacks --------------------------------------------------------------------- */
@@ -196,13 +154,8 @@ static int log_grew(void *arg, sqlite3 *handle, const char *name, int pages)
     struct tide_sqlite *self = arg;
     (void)handle;
     (void)name;
-    self->log_pages = (uint32_t)pages;
+    self->base.log_pages = (uint32_t)pages;
     return SQLITE_OK;
-}
-
-static uint32_t log_pages(tide_ledger *ledger)
-{
-    return sqlite_of(ledger)->log_pages;
 }
 
 bool tide_sql_tx_over(struct tide_sqlite *self)
@@ -262,7 +215,6 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
         forget(self);
         self->paused_known = false;
         self->deps_known = false;
-        self->leaves = false;
     }
     if (rc == TIDE_OK)
         rc = tide_db_run(&self->db, sql_of(self, SQL_SAVEPOINT_END), err);
@@ -270,6 +222,19 @@ static tide_status savepoint_end(tide_tx *tx, bool keep, tide_error *err)
     if (rc != TIDE_OK)
         self->tx_failed = rc;
     return rc;
+}
+
+static tide_status rows_of(tide_ledger *ledger, tide_rows *rows_out, tide_error *err)
+{
+    (void)err;
+    rows_out->sqlite = ledger->sqlite;
+    return TIDE_OK;
+}
+
+static tide_status rows_end(tide_ledger *ledger, tide_status rc)
+{
+    struct tide_sqlite *self = sqlite_of(ledger);
+    return self->in_tx ? tide_sql_end(self, rc) : rc;
 }
 
 /* ---- opening ------------------------------------------------------------------- */
@@ -330,7 +295,7 @@ static tide_status record_start(struct tide_sqlite *self, const struct tide_ledg
     rc = tide_db_run(&self->db, stmt, err);
     self->run = (uint64_t)sqlite3_last_insert_rowid(self->db.handle);
     if (rc == TIDE_OK)
-        rc = tide_sql_note(tx, running_key, tide_text_of(run_id[0] == '\0' ? "?" : run_id), err);
+        rc = tide_ledger_note(tx, running_key, tide_text_of(run_id[0] == '\0' ? "?" : run_id), err);
     if (rc == TIDE_OK)
         return commit(tx, err);
     rollback(tx);
@@ -435,6 +400,7 @@ tide_status tide_ledger_sqlite_open(tide_world *world, const struct tide_ledger_
     if (rc == TIDE_OK)
         rc = tide_db_statements(&self->db, tide_ledger_sql, SQL_COUNT_OF_STATEMENTS, err);
     if (rc == TIDE_OK) {
+        self->base.sqlite = self->db.handle;
         (void)sqlite3_commit_hook(self->db.handle, commit_wanted, self);
         (void)sqlite3_rollback_hook(self->db.handle, rolled_back, self);
         (void)sqlite3_wal_hook(self->db.handle, log_grew, self);
@@ -468,7 +434,7 @@ static void close_ledger(tide_ledger *ledger, bool clean)
 
 /* ---- checkpoints and backups ------------------------------------------------------ */
 
-static tide_status checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
+tide_status tide_sql_checkpoint(tide_ledger *ledger, uint32_t *pages_left_out, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     TIDE_ASSERT(!self->read_only);
@@ -498,7 +464,7 @@ static tide_status copy_into(tide_db *source, tide_db *target, tide_error *err)
     return tide_db_exec(target, "DELETE FROM note WHERE key = 'running'", err);
 }
 
-static tide_status backup(tide_ledger *ledger, const char *path, tide_error *err)
+tide_status tide_sql_backup(tide_ledger *ledger, const char *path, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     bool exists = false;
@@ -595,7 +561,7 @@ static tide_status check_rule(struct tide_sqlite *self, const struct rule *rule,
     return rc;
 }
 
-static tide_status check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
+tide_status tide_sql_check(tide_ledger *ledger, tide_buf *problems, tide_error *err)
 {
     struct tide_sqlite *self = sqlite_of(ledger);
     const size_t before = problems->bytes;
@@ -613,77 +579,12 @@ static const struct tide_ledger_ops sqlite_ops = {
     .tx_begin = begin,
     .tx_commit = commit,
     .tx_rollback = rollback,
-    .tx_sqlite = tx_handle,
-    .sqlite = ledger_handle,
-    .checkpoint = checkpoint,
-    .backup = backup,
-    .check = check,
-    .kind = tide_sql_kind,
-    .account = tide_sql_account,
-    .kind_splits = tide_sql_kind_splits,
-    .accounts = tide_sql_accounts,
-    .account_halt = tide_sql_account_halt,
-    .account_pause = tide_sql_account_pause,
-    .governor_save = tide_sql_governor_save,
-    .enqueue = tide_sql_enqueue,
-    .claim = tide_sql_claim,
-    .finish = tide_sql_finish,
-    .refill = tide_sql_refill,
-    .accounts_with_work = tide_sql_accounts_with_work,
-    .accounts_have = tide_sql_accounts_have,
-    .brief = tide_sql_brief,
-    .reclaim = tide_sql_reclaim,
-    .beat = tide_sql_beat,
-    .retry = tide_sql_retry,
-    .cancel = tide_sql_cancel,
-    .accept = tide_sql_accept,
-    .kind_pause = tide_sql_kind_pause,
-    .purge = tide_sql_purge,
-    .purge_more = tide_sql_purge_more,
-    .stream = tide_sql_stream,
-    .streams = tide_sql_streams,
-    .cycle = tide_sql_cycle,
-    .cycles = tide_sql_cycles,
-    .work_left = tide_sql_work_left,
-    .cursor_move = tide_sql_cursor_move,
-    .bad_list = tide_sql_bad_list,
-    .bad_state = tide_sql_bad_state,
-    .intent = tide_sql_intent,
-    .intent_find = tide_sql_intent_find,
-    .intent_end = tide_sql_intent_end,
-    .schedule = tide_sql_schedule,
-    .schedules = tide_sql_schedules,
-    .schedule_fire = tide_sql_schedule_fire,
-    .alert = tide_sql_alert,
-    .alert_notified = tide_sql_alert_notified,
-    .alerts = tide_sql_alerts,
-    .jobs = tide_sql_jobs,
-    .needs = tide_sql_needs,
-    .counts = tide_sql_counts,
-    .kind_find = tide_sql_kind_find,
-    .account_find = tide_sql_account_find,
-    .metadata = tide_sql_metadata,
-    .note = tide_sql_note,
-    .note_get = tide_sql_note_get,
-    .tx_postgres = tx_no_postgres,
-    .postgres = no_postgres,
     .tx_over = tx_over,
-    .log_pages = log_pages,
     .savepoint = savepoint,
     .savepoint_end = savepoint_end,
-    .account_place = tide_sql_account_place,
-    .member_join = tide_sql_member_join,
-    .member_beat = tide_sql_member_beat,
-    .member_leave = tide_sql_member_leave,
-    .members = tide_sql_members,
-    .accounts_take = tide_sql_accounts_take,
-    .accounts_release = tide_sql_accounts_release,
-    .grant = tide_sql_grant,
-    .hint = tide_sql_hint,
-    .claim_free = tide_sql_claim_free,
-    .cancels = tide_sql_cancels,
-    .batch_get = tide_sql_batch_get,
-    .batch_put = tide_sql_batch_put,
-    .cursor_advance = tide_sql_cursor_advance,
-    .doctor = tide_sql_doctor,
+    .rows = rows_of,
+    .rows_end = rows_end,
+#define OP_SHARED(ledger, name, params, args)
+#define OP(ledger, name, params, args) .name = tide_sql_##name,
+#include "ledger/operations.h"
 };

@@ -4,8 +4,7 @@
  *   schema.c   tables and every statement, by number
  *   enqueue.c  claim.c  finish.c    the hot path
  *   jobs.c     the window, reclaim, retry, cancel, accept, purge
- *   streams.c  records.c  read.c    the rest of ledger/ledger.h
- *   members.c  members, accounts, shares, batches
+ *   streams.c  records.c  read.c    the rest of ledger/operations.h
  *   doctor.c   `jobs doctor`: diagnosis of the running ledger
  *
  * How the rows are laid out, and why:
@@ -25,8 +24,8 @@
  *   Q1  dep holds an open dependency only: rows of a done job are deleted with it.
  *   Q2  the row with the greatest id is never purged, so that ids are never reused.
  *   Q3  statements are not active between operations.
- *   Q4  where a member joined, each transaction counted up its row first: the fence.
- *       A file is rarely shared, but the rule is the same for every store.
+ *   Q4  one process works on the file (the engine holds its home's lock): the tables member and
+ *       share and the owner of an account stay empty.
  */
 #ifndef TIDE_ENGINE_LEDGER_SQLITE_H
 #define TIDE_ENGINE_LEDGER_SQLITE_H
@@ -64,8 +63,6 @@ enum tide_sql {
     SQL_ACCOUNT_ADD,
     SQL_ACCOUNT_PROVIDER,
     SQL_ACCOUNT_BY_ID,
-    SQL_ACCOUNT_LIST,
-    SQL_ACCOUNT_HALT,
     SQL_ACCOUNT_PAUSE,
     SQL_ACCOUNT_GOVERNOR,
     SQL_ACCOUNT_PLACE,
@@ -86,10 +83,7 @@ enum tide_sql {
     SQL_CLAIM_BEAT,
     SQL_CLAIM_BEAT_NOTED,
     SQL_CLAIM_CANCEL,
-    SQL_CLAIM_CANCELS,
     SQL_CLAIM_WANTED,
-    SQL_FREE_READY,
-    SQL_FREE_DUE,
     SQL_FINISH_DONE,
     SQL_FINISH_OTHER,
     SQL_FINISH_KEYLESS,
@@ -105,7 +99,6 @@ enum tide_sql {
     SQL_DEP_CLEAR_JOB,
     SQL_DEP_ANY,
     SQL_DEP_NEEDED,
-    SQL_DEP_NEEDS,
     SQL_JOB_RELEASE,
     SQL_JOB_RELEASED,
     SQL_JOB_ACCOUNT_KIND,
@@ -114,7 +107,6 @@ enum tide_sql {
     SQL_REFILL_SAME_PAUSED,
     SQL_REFILL_BELOW_PAUSED,
     SQL_ACCOUNT_NEXT_WORK,
-    SQL_ACCOUNT_HAS,
     SQL_BRIEF,
     SQL_RECLAIM_LIST,
     SQL_PICK_ID,
@@ -152,39 +144,14 @@ enum tide_sql {
     SQL_WORK_LEFT,
     /* records */
     SQL_BAD_ADD,
-    SQL_BAD_LIST,
     SQL_BAD_CLEAR,
-    SQL_BAD_STATE,
     SQL_INTENT_GET,
     SQL_INTENT_ADD,
-    SQL_INTENT_END,
-    SQL_SCHEDULE_SET,
-    SQL_SCHEDULE_GET,
-    SQL_SCHEDULE_LIST,
     SQL_SCHEDULE_FIRE,
     SQL_SCHEDULE_BY_ID,
-    SQL_ALERT_SET,
-    SQL_ALERT_CLEAR,
-    SQL_ALERT_NOTIFIED,
-    SQL_ALERT_LIST,
     SQL_METADATA,
-    SQL_NOTE_SET,
     SQL_NOTE_CLEAR,
-    SQL_NOTE_GET,
-    /* many processes */
-    SQL_MEMBER_ADD,
-    SQL_MEMBER_FENCE,
-    SQL_MEMBER_BEAT,
-    SQL_MEMBER_END,
-    SQL_MEMBER_LIST,
-    SQL_MEMBER_PASSED,
-    SQL_MEMBER_FORGET,
-    SQL_ACCOUNT_TAKE,
-    SQL_ACCOUNT_RELEASE,
-    SQL_ACCOUNTS_FREE,
-    SQL_SHARE_LIST,
-    SQL_SHARE_SET,
-    SQL_SHARE_FORGET,
+    /* enqueues that may be repeated */
     SQL_BATCH_GET,
     SQL_BATCH_PUT,
     SQL_BATCH_FORGET,
@@ -253,19 +220,14 @@ struct tide_sqlite {
     bool read_only;
     bool in_tx;
     bool in_finish;
-    uint32_t log_pages;  /* in the log after the last commit */
-    bool tx_over;        /* a callback ended the transaction it ran in */
-    unsigned savepoints; /* open now; callbacks run only inside one */
-    bool paused_known;   /* in this transaction */
-    bool deps_known;     /* likewise */
-    bool deps_any;       /* there is at least one open dependency */
-    bool purge_more;
+    bool tx_over;          /* a callback ended the transaction it ran in */
+    unsigned savepoints;   /* open now; callbacks run only inside one */
+    bool paused_known;     /* in this transaction */
+    bool deps_known;       /* likewise */
+    bool deps_any;         /* there is at least one open dependency */
     tide_status tx_failed; /* only a rollback is allowed */
     tide_status broken;    /* a sync failed: the store must be reopened (E1.10) */
     uint64_t purge_after;  /* where the next purge continues */
-    uint64_t owner;        /* of the member that joined, 0: none */
-    uint64_t seq;          /* of its transactions */
-    bool leaves;           /* in this transaction */
 
     tide_map kinds;    /* id -> scope */
     tide_map accounts; /* ids that exist -> 0 */
@@ -348,14 +310,8 @@ tide_status tide_sql_bad_add(struct tide_sqlite *self, uint64_t job, uint64_t cy
                              const struct tide_item_report *items, size_t count,
                              uint64_t now_unix_ms, tide_error *err);
 
-/* Kinds as a JSON array, for a statement that takes any number of them; in self->kept. */
-tide_status tide_sql_kinds_text(struct tide_sqlite *self, const uint32_t *kinds, size_t count,
-                                tide_text *text_out, tide_error *err);
 /* A brief from the columns that every statement over BRIEF begins with. */
 void tide_sql_brief_read(sqlite3_stmt *stmt, struct tide_brief *brief);
-/* Declares the members dead whose lease expired, except `owner`, and frees their accounts. */
-tide_status tide_sql_members_bury(struct tide_sqlite *self, uint64_t owner, uint64_t now_unix_ms,
-                                  tide_error *err);
 /* Deletes batches that are as old as the jobs that a purge deletes. */
 tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_unix_ms,
                                     tide_error *err);
@@ -363,69 +319,9 @@ tide_status tide_sql_batches_forget(struct tide_sqlite *self, uint64_t before_un
 /* For qsort(): orders ids, and structs that begin with one. */
 int tide_sql_id_order(const void *a, const void *b);
 
-/* One function for each operation, typed by the table itself. */
-#define SQL_OP(name) __typeof__(*((const struct tide_ledger_ops *)NULL)->name) tide_sql_##name
-SQL_OP(kind);
-SQL_OP(account);
-SQL_OP(kind_splits);
-SQL_OP(accounts);
-SQL_OP(account_halt);
-SQL_OP(account_pause);
-SQL_OP(governor_save);
-SQL_OP(enqueue);
-SQL_OP(claim);
-SQL_OP(finish);
-SQL_OP(refill);
-SQL_OP(accounts_with_work);
-SQL_OP(accounts_have);
-SQL_OP(brief);
-SQL_OP(reclaim);
-SQL_OP(beat);
-SQL_OP(retry);
-SQL_OP(cancel);
-SQL_OP(accept);
-SQL_OP(kind_pause);
-SQL_OP(purge);
-SQL_OP(purge_more);
-SQL_OP(stream);
-SQL_OP(streams);
-SQL_OP(cycle);
-SQL_OP(cycles);
-SQL_OP(work_left);
-SQL_OP(cursor_move);
-SQL_OP(bad_list);
-SQL_OP(bad_state);
-SQL_OP(intent);
-SQL_OP(intent_find);
-SQL_OP(intent_end);
-SQL_OP(schedule);
-SQL_OP(schedules);
-SQL_OP(schedule_fire);
-SQL_OP(alert);
-SQL_OP(alert_notified);
-SQL_OP(alerts);
-SQL_OP(jobs);
-SQL_OP(needs);
-SQL_OP(counts);
-SQL_OP(kind_find);
-SQL_OP(account_find);
-SQL_OP(metadata);
-SQL_OP(note);
-SQL_OP(note_get);
-SQL_OP(account_place);
-SQL_OP(member_join);
-SQL_OP(member_beat);
-SQL_OP(member_leave);
-SQL_OP(members);
-SQL_OP(accounts_take);
-SQL_OP(accounts_release);
-SQL_OP(grant);
-SQL_OP(hint);
-SQL_OP(claim_free);
-SQL_OP(cancels);
-SQL_OP(batch_get);
-SQL_OP(batch_put);
-SQL_OP(cursor_advance);
-SQL_OP(doctor);
+/* One function for each operation that a ledger of one process has. */
+#define OP_SHARED(ledger, name, params, args)
+#define OP(ledger, name, params, args) tide_status tide_sql_##name params;
+#include "ledger/operations.h"
 
 #endif

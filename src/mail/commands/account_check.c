@@ -1,6 +1,6 @@
 #include "mail/commands/account_check.h"
 
-#include "cloud/gmail_whose.h"
+#include "cloud/gmail.h"
 #include "mail/mail.h"
 #include "net/endpoint.h"
 #include "net/oauth/oauth.h"

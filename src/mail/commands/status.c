@@ -290,7 +290,7 @@ static bool quota_saved(const struct tide_account_row *row, void *arg)
     if (row->id != status->look.account)
         return true;
     const struct tide_governor_profile profile =
-        tide_tuning_profile(status->cli->settings, row->provider);
+        tide_tuning_profile(status->cli->settings, tide_provider_known("gmail"));
     if (tide_governor_new(&profile, ask->now_ms, status->cli->mem, &governor) != TIDE_OK)
         return false;
     if (row->governor.bytes > 0 && tide_governor_saved_parse(row->governor, &saved) == TIDE_OK)

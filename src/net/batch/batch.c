@@ -2,9 +2,6 @@
 
 #include "base/check.h"
 #include "net/batch/inside.h"
-#include "tidemark_inside.h"
-
-#include <stdio.h>
 
 enum {
     IN_FLIGHT_DEFAULT = 3,
@@ -31,10 +28,12 @@ tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem
         return tide_error_set(err, TIDE_NO_MEMORY, "no memory for batches");
     self->mem = mem;
     self->world = options->world;
-    self->tokens = options->tokens;
-    (void)snprintf(self->url, sizeof self->url, "%s", options->url);
+    self->api = options->api;
+    self->path = options->path;
+    self->format = options->format;
     self->in_flight_max = chosen(options->in_flight_max, IN_FLIGHT_DEFAULT, IN_FLIGHT_MAX);
-    self->size_max = chosen(options->size_max, SIZE_DEFAULT_MAX, TIDE_BATCH_PARTS_MAX);
+    self->size_max = chosen(options->size_max, SIZE_DEFAULT_MAX,
+                            chosen(options->format->parts_max, 1, TIDE_BATCH_PARTS_MAX));
     self->state.size = chosen(options->size_start, SIZE_START, self->size_max);
     self->bytes_max = options->bytes_max == 0 ? ANSWER_BYTES_DEFAULT : options->bytes_max;
     tide_status rc = tide_lock_new(self->world, &self->lock);
@@ -168,7 +167,7 @@ static void batch_add(struct tide_batch *batch, struct tide_batch_caller *caller
 {
     caller->place = TIDE_BATCH_IN_BATCH;
     batch->callers[batch->count++] = caller;
-    batch->units += caller->call->units;
+    batch->units += tide_api_provider(batch->batcher->api)->methods[caller->call->method].units;
 }
 
 /* Takes the sender and waiting callers, up to the size and the bytes (T2).  Leaves a share for
@@ -185,7 +184,7 @@ static void batch_take(tide_batcher *self, struct tide_batch_caller *sender,
     uint64_t bytes = sender->call->expected_bytes;
     self->sender = NULL;
     self->state.in_flight++;
-    batch->method_id = sender->call->method_id;
+    batch->method = sender->call->method;
     batch_add(batch, sender);
     while (self->first != NULL && batch->count < most) {
         bytes += self->first->call->expected_bytes;
@@ -224,12 +223,15 @@ static void size_learn(tide_batcher *self, const struct tide_batch *batch, tide_
         self->state.size++;
 }
 
-/* Sets the outcome of a caller without an answer: its part is missing, or the call failed. */
+/* Sets the outcome of a caller without an answer: its part is missing, its token was refused, or
+ * the call failed. */
 static void outcome_set(struct tide_batch *batch, struct tide_batch_caller *caller, tide_status rc,
                         const tide_error *err)
 {
     caller->place = TIDE_BATCH_ANSWERED;
     batch->part_failed = true;
+    if (rc == TIDE_AUTH && caller->status == TIDE_AUTH)
+        return; /* and no other token was worth a try */
     if (batch->read && rc != TIDE_CANCELED && rc != TIDE_STOPPED) {
         caller->status = tide_error_set(&caller->err, TIDE_SERVER,
                                         "the answer to the batch has no part for this call");
@@ -265,7 +267,7 @@ static void batch_end(struct tide_batch *batch, tide_status rc, const tide_error
         self->state.requests++;
         self->state.parts += batch->count;
         self->state.refused += batch->refused;
-        self->state.latency_ms = batch->latency_ms;
+        self->state.latency_ms = batch->response.latency_ms;
     }
     size_learn(self, batch, rc);
     self->state.in_flight--;

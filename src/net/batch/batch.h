@@ -2,7 +2,7 @@
  *
  * Each handler calls tide_batch_ask() for its own answer and waits.  When fewer than
  * `in_flight_max` requests are in flight, the caller that has waited longest becomes the sender: it
- * takes the waiting callers, up to the size, sends one multipart/mixed request as its own job,
+ * takes the waiting callers, up to the size, sends one request (format.h) as its own job,
  * reads the answer as it streams in, and passes each part to the caller that asked for it.  No
  * caller waits for others to join: the next batch gathers while all requests are in flight.
  *
@@ -38,26 +38,26 @@
 #define TIDE_NET_BATCH_H
 
 #include "base/buf.h"
-#include "net/oauth/oauth.h"
-#include "tidemark.h"
-#include "world/world.h"
+#include "net/api/call.h"
+#include "net/batch/format.h"
 
 typedef struct tide_batcher tide_batcher;
 
 enum {
     TIDE_BATCH_PARTS_MAX = 100,
-    TIDE_BATCH_HEADER_BYTES_MAX = 8 << 10, /* of one part's head */
-    TIDE_BATCH_REFUSAL_BYTES_MAX = 64 << 10,
+    TIDE_BATCH_HEADER_BYTES_MAX = 8 << 10,     /* of one part's head */
+    TIDE_BATCH_REFUSAL_BYTES_MAX = 64 << 10,   /* of one part */
     TIDE_BATCH_SILENCE_MS_MAX = 5 * 60 * 1000, /* without a byte, the first included (B4) */
 };
 
 struct tide_batch_options {
-    const char *url;        /* of the batch endpoint */
-    tide_tokens *tokens;    /* borrowed */
+    tide_api *api;    /* borrowed */
+    const char *path; /* of the batch endpoint, from the root; borrowed */
+    const struct tide_batch_format *format;
     tide_world *world;      /* borrowed */
     unsigned in_flight_max; /* B1's workers; 0: 3 */
     unsigned size_start;    /* 0: 8 */
-    unsigned size_max;      /* 0: 50 */
+    unsigned size_max;      /* 0: 50; at most what the format allows */
     uint64_t bytes_max;     /* expected of one answer; 0: 64 MiB */
 };
 tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem *mem,
@@ -65,11 +65,9 @@ tide_status tide_batcher_open(const struct tide_batch_options *options, tide_mem
 void tide_batcher_close(tide_batcher *batcher); /* no caller is left; NULL is fine */
 
 struct tide_batch_call {
-    const char *method; /* "POST" */
-    const char *path;   /* from the root, percent-encoded */
-    tide_text body;     /* JSON; may be empty */
-    uint32_t units;     /* of this part */
-    uint32_t method_id; /* whose latency the governor keeps */
+    uint32_t method;  /* index into the provider's methods: verb, units */
+    const char *path; /* from the root, percent-encoded */
+    tide_text body;   /* JSON; may be empty */
     uint64_t expected_bytes;
     /* The body of a 2xx answer, as it arrives; runs on the sender's thread while this one waits.
      * `restart` is called before the body starts again from the beginning. */
@@ -77,8 +75,8 @@ struct tide_batch_call {
     void (*restart)(void *arg);
     void *sink_arg;
 };
-/* Waits for the answer of this part.  Returns what tide_google_judge_body() says of the part, or
- * the outcome of the request as a whole:
+/* Waits for the answer of this part.  Returns what the provider's judge says of the part, or the
+ * outcome of the request as a whole:
  *   TIDE_AGAIN     no units now: return it
  *   TIDE_SERVER    the part is missing or broken
  *   TIDE_CANCELED  this caller's own job was canceled; another's cancel is not seen here

@@ -1,13 +1,13 @@
 /* inside.h - shared by the files of the batcher.
  *
  *   batch.c  the queue, the sender, what a batch teaches
- *   call.c   one request: its text, its answer part by part, its token
+ *   call.c   one request, its answer part by part
+ *   multipart.c  Google's wire format (format.h)
  */
 #ifndef TIDE_NET_BATCH_INSIDE_H
 #define TIDE_NET_BATCH_INSIDE_H
 
 #include "net/batch/batch.h"
-#include "net/batch/multipart.h"
 
 enum tide_batch_place {
     TIDE_BATCH_WAITING,  /* in the queue */
@@ -31,8 +31,9 @@ struct tide_batch_caller {
 struct tide_batcher {
     tide_mem *mem;
     tide_world *world;
-    tide_tokens *tokens;
-    char url[1024];
+    tide_api *api;
+    const char *path;
+    const struct tide_batch_format *format;
     unsigned in_flight_max, size_max;
     uint64_t bytes_max;
 
@@ -51,22 +52,19 @@ struct tide_batch {
     struct tide_batch_caller *callers[TIDE_BATCH_PARTS_MAX];
     unsigned count;
     uint32_t units;
-    uint32_t method_id;
+    uint32_t method; /* of the sender's part */
 
-    struct tide_response *response;
-    tide_multipart *reader;
-    unsigned reading; /* index of the part being read; count: of no caller */
-    int reading_http;
-    tide_buf refusal;        /* the body of a part that is an error, or of the whole */
-    tide_status sink_failed; /* what the sink of the current part returned */
-    bool read;               /* the answer had a body of parts */
-    bool part_failed;        /* some part had no complete 2xx answer */
-    bool throttled;          /* some part was refused for its rate */
-    bool token_again;        /* a part whose token is refused may be sent again with another */
-    bool token_refused;      /* some part did */
-    uint32_t refused;        /* parts, for their rate */
-    uint32_t latency_ms;
-    uint64_t retry_after_ms; /* the longest that any part named */
+    struct tide_response response;
+    void *reader;              /* of the format; NULL: no byte came yet */
+    unsigned reading;          /* index of the part being read; count: of no caller */
+    struct tide_response part; /* of the part being read; its body only if that is an error */
+    tide_status sink_failed;   /* what the sink of the current part returned */
+    bool read;                 /* the answer had a body of parts */
+    bool part_failed;          /* some part had no complete 2xx answer */
+    bool throttled;            /* some part was refused for its rate */
+    bool token_refused;        /* for some part; it stays in the batch, with TIDE_AUTH */
+    uint32_t refused;          /* parts, for their rate */
+    uint64_t retry_after_ms;   /* the longest that any part named */
     tide_error throttled_err;
 };
 

@@ -1,6 +1,6 @@
 #include "net/batch/multipart.h"
 
-#include "base/check.h"
+#include "world/world.h"
 
 #include <string.h>
 #include <strings.h>
@@ -16,21 +16,42 @@ enum place {
     BEHIND, /* the last boundary */
 };
 
-struct tide_multipart {
+typedef struct tide_multipart {
     tide_mem *mem;
-    struct tide_multipart_events events;
+    struct tide_batch_events events;
     /* CR LF -- and the boundary: it separates a body from the next head.  The first boundary has
      * nothing in front of it, so reading begins as if after a CR LF. */
     char delimiter[TIDE_MULTIPART_BOUNDARY_MAX + 4];
     size_t delimiter_bytes;
     size_t matched; /* bytes of the delimiter matched at the end of the input so far */
     enum place place;
-    tide_buf line; /* the current line of a head */
+    tide_buf line;  /* the current line of a head */
+    tide_buf inner; /* the headers of the answer inside, as far as there is room */
     char id[256];
     int http;
     bool open; /* on_part was called and on_end was not */
     tide_status failed;
-};
+} tide_multipart;
+
+/* ---- the request ---- */
+
+static tide_status write_request(const struct tide_batch_part *parts, unsigned count,
+                                 const char *boundary, tide_buf *type_out, tide_buf *body_out)
+{
+    tide_status rc = tide_buf_print(type_out, "multipart/mixed; boundary=%s", boundary);
+    for (unsigned i = 0; rc == TIDE_OK && i < count; i++) {
+        rc =
+            tide_buf_print(body_out,
+                           "--%s\r\nContent-Type: application/http\r\nContent-ID: <q%u>\r\n\r\n"
+                           "%s %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
+                           boundary, i, parts[i].verb, parts[i].path, parts[i].body.bytes);
+        if (rc == TIDE_OK)
+            rc = tide_buf_add(body_out, parts[i].body.data, parts[i].body.bytes);
+        if (rc == TIDE_OK)
+            rc = tide_buf_add_text(body_out, "\r\n");
+    }
+    return rc == TIDE_OK ? tide_buf_print(body_out, "--%s--\r\n", boundary) : rc;
+}
 
 /* ---- create and free ---- */
 
@@ -55,10 +76,10 @@ static tide_text boundary_of(tide_text type)
     return TIDE_TEXT_NONE;
 }
 
-tide_status tide_multipart_new(tide_text content_type, const struct tide_multipart_events *events,
-                               tide_mem *mem, tide_multipart **multipart_out, tide_error *err)
+static tide_status reader_new(tide_text type, const struct tide_batch_events *events, tide_mem *mem,
+                              void **reader_out, tide_error *err)
 {
-    const tide_text boundary = boundary_of(content_type);
+    const tide_text boundary = boundary_of(type);
     if (boundary.bytes == 0 || boundary.bytes > TIDE_MULTIPART_BOUNDARY_MAX)
         return tide_error_set(err, TIDE_SERVER, "the answer to a batch names no boundary");
     tide_multipart *self = tide_mem_new(mem, sizeof *self);
@@ -71,16 +92,19 @@ tide_status tide_multipart_new(tide_text content_type, const struct tide_multipa
     self->delimiter_bytes = 4 + boundary.bytes;
     self->matched = 2;
     tide_buf_init(&self->line, mem, TIDE_MULTIPART_HEAD_MAX);
-    *multipart_out = self;
+    tide_buf_init(&self->inner, mem, TIDE_MULTIPART_HEAD_MAX);
+    *reader_out = self;
     return TIDE_OK;
 }
 
-void tide_multipart_free(tide_multipart *multipart)
+static void reader_free(void *reader)
 {
-    if (multipart == NULL)
+    tide_multipart *self = reader;
+    if (self == NULL)
         return;
-    tide_buf_done(&multipart->line);
-    tide_mem_free(multipart->mem, multipart, sizeof *multipart);
+    tide_buf_done(&self->line);
+    tide_buf_done(&self->inner);
+    tide_mem_free(self->mem, self, sizeof *self);
 }
 
 /* ---- heads ---- */
@@ -116,6 +140,36 @@ static void outer_header(tide_multipart *self, tide_text line)
     if (line.bytes > sizeof name - 1 && strncasecmp(line.data, name, sizeof name - 1) == 0)
         take_id(self,
                 trimmed((tide_text){line.data + sizeof name - 1, line.bytes - (sizeof name - 1)}));
+}
+
+/* Keeps a header of the answer inside.  One that does not fit is dropped: a part with a long head
+ * is still an answer. */
+static void inner_header(tide_multipart *self, tide_text line)
+{
+    const size_t bytes = self->inner.bytes;
+    if (tide_buf_add(&self->inner, line.data, line.bytes) != TIDE_OK ||
+        tide_buf_add(&self->inner, "\n", 1) != TIDE_OK)
+        self->inner.bytes = bytes;
+}
+
+/* The kept headers, as name and value. */
+static size_t inner_headers(const tide_multipart *self,
+                            struct tide_header headers[TIDE_RESPONSE_HEADERS_MAX])
+{
+    tide_text rest = tide_buf_text(&self->inner);
+    size_t count = 0;
+    while (rest.bytes > 0 && count < TIDE_RESPONSE_HEADERS_MAX) {
+        const char *end = memchr(rest.data, '\n', rest.bytes);
+        const size_t bytes = (size_t)(end - rest.data); /* each kept line has its end */
+        const char *colon = memchr(rest.data, ':', bytes);
+        if (colon != NULL) {
+            const size_t name = (size_t)(colon - rest.data);
+            headers[count].name = trimmed((tide_text){rest.data, name});
+            headers[count++].value = trimmed((tide_text){colon + 1, bytes - name - 1});
+        }
+        rest = (tide_text){end + 1, rest.bytes - bytes - 1};
+    }
+    return count;
 }
 
 /* "HTTP/1.1 200 OK" */
@@ -154,6 +208,8 @@ static tide_status head_line(tide_multipart *self)
         self->place = BODY;
         self->open = true;
         rc = self->events.on_part(self->events.arg, tide_text_of(self->id), self->http);
+    } else {
+        inner_header(self, line);
     }
     tide_buf_clear(&self->line);
     return rc;
@@ -165,8 +221,10 @@ static tide_status part_ended(tide_multipart *self, bool whole)
 {
     if (!self->open)
         return TIDE_OK;
+    struct tide_header headers[TIDE_RESPONSE_HEADERS_MAX];
     self->open = false;
-    return self->events.on_end(self->events.arg, whole);
+    const size_t count = inner_headers(self, headers);
+    return self->events.on_end(self->events.arg, whole, headers, count);
 }
 
 /* The delimiter is complete.  Its CR LF may be the empty line that ended a head: then the answer
@@ -185,6 +243,7 @@ static tide_status border(tide_multipart *self)
     self->id[0] = '\0';
     self->http = 0;
     tide_buf_clear(&self->line);
+    tide_buf_clear(&self->inner);
     return rc;
 }
 
@@ -267,22 +326,32 @@ static tide_status take(tide_multipart *self, const char *bytes, size_t count)
     return rc;
 }
 
-tide_status tide_multipart_write(void *multipart, const char *bytes, size_t count)
+static tide_status reader_write(void *reader, const char *bytes, size_t count)
 {
-    tide_multipart *self = multipart;
+    tide_multipart *self = reader;
     if (self->failed == TIDE_OK)
         self->failed = take(self, bytes, count);
     return self->failed;
 }
 
-tide_status tide_multipart_end(tide_multipart *multipart, tide_error *err)
+static tide_status reader_end(void *reader, tide_error *err)
 {
-    const tide_status ended = part_ended(multipart, /* whole= */ false);
-    if (multipart->failed == TIDE_OK && ended != TIDE_OK)
-        multipart->failed = ended;
-    if (multipart->failed == TIDE_OK && multipart->place != BEHIND)
+    tide_multipart *self = reader;
+    const tide_status ended = part_ended(self, /* whole= */ false);
+    if (self->failed == TIDE_OK && ended != TIDE_OK)
+        self->failed = ended;
+    if (self->failed == TIDE_OK && self->place != BEHIND)
         return tide_error_set(err, TIDE_SERVER, "the answer to a batch is cut off");
-    if (multipart->failed != TIDE_OK)
-        return tide_error_set(err, multipart->failed, "the answer to a batch is malformed");
+    if (self->failed != TIDE_OK)
+        return tide_error_set(err, self->failed, "the answer to a batch is malformed");
     return TIDE_OK;
 }
+
+const struct tide_batch_format tide_batch_multipart = {
+    .parts_max = 100,
+    .write = write_request,
+    .reader_new = reader_new,
+    .reader_write = reader_write,
+    .reader_end = reader_end,
+    .reader_free = reader_free,
+};

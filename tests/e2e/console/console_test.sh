@@ -69,7 +69,7 @@ total=$(ask "{\"startDate\":\"$(day 0)\",\"endDate\":\"$(day 29)\"}" | jq '.rows
 [ "$(t console report "$domain" --from "$(day 0)" --csv days | wc -l)" -eq 31 ] || fail "CSV of days"
 [ "$(t console report "$domain" --from "$(day 0)" --csv top --by page --limit 3 | wc -l)" -eq 4 ] || fail "CSV of pages"
 t console report "$domain" --from "$(day 15)" --compare >"$dir/out" || fail "report --compare"
-grep -q "compared with" "$dir/out" || fail "nothing is compared"
+grep -q 'compared with' "$dir/out" || fail "nothing is compared"
 
 # ---- nothing is asked again that is final
 before=$(stats | jq ".users.\"$user\".calls")

@@ -6,6 +6,9 @@
  * can be listed.  A naive model that keeps every job in an array is the referee: what all
  * sides agree on must also be right.
  *
+ * A seed runs twice: with a fleet, whose members share PostgreSQL, and without one, on every
+ * store, where no process joins and nothing is done that only a shared ledger has.
+ *
  * A free claim takes all there are, because the order in which several processes get them
  * is approximate on a shared store; so tokens are each side's own, too.
  *
@@ -209,6 +212,7 @@ struct chooser {
     uint64_t now;
     uint64_t token;
     uint64_t owner; /* of the process whose transaction it is */
+    bool fleet;     /* operations of a shared ledger are chosen too */
 };
 void op_choose(struct chooser *chooser, const struct model *m, struct op *op);
 

@@ -238,10 +238,18 @@ static op_kind choose_kind(struct chooser *chooser)
     return (op_kind)BELOW(OP_KINDS);
 }
 
+static bool needs_fleet(op_kind kind)
+{
+    return kind == OP_CLAIM_FREE || kind == OP_MEMBER_BEAT || kind == OP_TAKE ||
+           kind == OP_RELEASE || kind == OP_GRANT;
+}
+
 void op_choose(struct chooser *chooser, const struct model *m, struct op *op)
 {
     memset(op, 0, sizeof *op);
     op->kind = choose_kind(chooser);
+    if (!chooser->fleet && needs_fleet(op->kind))
+        op->kind = op->kind == OP_CLAIM_FREE ? OP_CLAIM : OP_RECLAIM;
     op->now = chooser->now;
     op->owner = chooser->owner;
     op->token = chooser->token;

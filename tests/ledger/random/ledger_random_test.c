@@ -196,7 +196,7 @@ static void transaction(struct random_run *r)
     /* Mostly a moment later, at times an hour: leases pass, days go by. */
     r->chooser.now +=
         tide_rng_chance(rng, 1, 12) ? tide_rng_below(rng, 3 * 3600000) : tide_rng_below(rng, 2000);
-    bool may_join = process > 0 && r->now.members_count + 2 < MEMBERS_MAX;
+    bool may_join = r->chooser.fleet && process > 0 && r->now.members_count + 2 < MEMBERS_MAX;
     if (may_join && r->owners[process] == 0)
         join(r, process);
     r->transactions++;
@@ -224,15 +224,26 @@ static void transaction(struct random_run *r)
         leave(r, process);
 }
 
-static void run_seed(uint64_t seed)
+/* The stores that take part: all, or those that a fleet can share. */
+static void open_sides(struct random_run *r)
+{
+    for (size_t i = 0; i < kinds_count; i++)
+        if (!r->chooser.fleet || strcmp(kinds[i]->name, "postgres") == 0)
+            side_open(&r->sides[r->sides_count++], kinds[i], r->seed);
+}
+
+static void run_seed(uint64_t seed, bool fleet)
 {
     struct random_run *r = calloc(1, sizeof *r);
     r->seed = seed;
-    r->sides_count = kinds_count;
-    r->chooser = (struct chooser){.rng = tide_rng_seeded(seed), .now = NOW, .token = 1000};
-    for (size_t i = 0; i < kinds_count; i++)
-        side_open(&r->sides[i], kinds[i], seed);
-    print_message("seed %" PRIu64 "\n", seed);
+    r->chooser =
+        (struct chooser){.rng = tide_rng_seeded(seed), .now = NOW, .token = 1000, .fleet = fleet};
+    open_sides(r);
+    if (r->sides_count == 0) {
+        free(r);
+        return;
+    }
+    print_message("seed %" PRIu64 ", %s a fleet\n", seed, fleet ? "with" : "without");
     for (int i = 1; i <= TRANSACTIONS; i++) {
         transaction(r);
         if (i % STATE_EVERY == 0)
@@ -243,9 +254,15 @@ static void run_seed(uint64_t seed)
     compare_state(r);
     print_message("%zu transactions, %zu operations, %u jobs\n", r->transactions, r->steps,
                   r->now.jobs_count);
-    for (size_t i = 0; i < kinds_count; i++)
+    for (size_t i = 0; i < r->sides_count; i++)
         side_close(&r->sides[i]);
     free(r);
+}
+
+static void run_both(uint64_t seed)
+{
+    run_seed(seed, false);
+    run_seed(seed, true);
 }
 
 static void random_operations_are_answered_alike_by_every_engine(void **state)
@@ -254,11 +271,11 @@ static void random_operations_are_answered_alike_by_every_engine(void **state)
     const char *one = getenv("TIDE_TEST_SEED");
     const uint64_t seeds = scaled(3);
     if (one != NULL) {
-        run_seed(strtoull(one, NULL, 10));
+        run_both(strtoull(one, NULL, 10));
         return;
     }
     for (uint64_t seed = 1; seed <= seeds; seed++)
-        run_seed(seed);
+        run_both(seed);
 }
 
 int main(int argc, char **argv)

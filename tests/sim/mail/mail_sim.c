@@ -320,7 +320,7 @@ static void make_mailbox(struct mail_sim *self)
     if (box_cloud_add_mailbox(box, user, &options, &err) != TIDE_OK ||
         box_cloud_add_token(box, TIDE_TEXT(TOKEN), user, &err) != TIDE_OK)
         tide_sim_fail(self->sim, "no mailbox: %s", err.text);
-    self->mailbox = box_cloud_user(box, user)->mailbox;
+    self->mailbox = box_user_mailbox(box_cloud_user(box, user));
     for (uint32_t i = 0; i < self->plan.planted; i++)
         self->facts[tide_rng_below(&self->rng, self->plan.messages)].planted = true;
     for (uint32_t i = 0; i < 6; i++) /* some of it is in spam and trash from the start */

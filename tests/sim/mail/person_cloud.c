@@ -145,7 +145,7 @@ void person_cloud_make(struct person *self)
             box_cloud_add_token(box, tide_text_of(account->token), tide_text_of(account->email),
                                 &err) != TIDE_OK)
             tide_sim_fail(self->sim, "no mailbox: %s", err.text);
-        account->mailbox = box_cloud_user(box, tide_text_of(account->email))->mailbox;
+        account->mailbox = box_user_mailbox(box_cloud_user(box, tide_text_of(account->email)));
         /* Of this year and the one before: each year is a file of the archive. */
         for (uint32_t slot = 0; slot < self->plan.messages[i]; slot++)
             arrives(self, account, 1 + tide_rng_below(&self->rng, UINT64_C(300) * 86400000));

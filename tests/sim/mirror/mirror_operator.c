@@ -3,7 +3,6 @@
 #include "mirror.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 
@@ -284,15 +283,7 @@ static tide_status halt(struct mirror *mirror, tide_rng *rng)
 
 tide_status mirror_pause(struct mirror *mirror, const char *account, const char *kind, bool paused)
 {
-    json_t *request = json_object();
-    if (account != NULL)
-        (void)json_object_set_new(request, "account", json_string(account));
-    if (kind != NULL)
-        (void)json_object_set_new(request, "kind", json_string(kind));
-    tide_status rc = paused ? tide_control_pause(mirror->engine, request, NULL, NULL)
-                            : tide_control_resume(mirror->engine, request, NULL, NULL);
-    json_decref(request);
-    return rc;
+    return tide_engine_pause(mirror->engine, kind, account, paused, NULL);
 }
 
 static tide_status pause_something(struct mirror *mirror, tide_rng *rng)

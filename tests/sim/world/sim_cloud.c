@@ -24,7 +24,9 @@ tide_sim_cloud *tide_sim_cloud_new(const struct box_options *options)
 {
     tide_sim_cloud *cloud = tide_mem_new(tide_mem_heap(), sizeof *cloud);
     TIDE_ASSERT(cloud != NULL);
-    cloud->box = box_cloud_new(options);
+    struct box_options all = *options;
+    all.services = box_services_all;
+    cloud->box = box_cloud_new(&all);
     return cloud;
 }
 

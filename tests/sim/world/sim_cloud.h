@@ -11,7 +11,7 @@
 #ifndef TIDE_SIM_CLOUD_H
 #define TIDE_SIM_CLOUD_H
 
-#include "cloudbox/gate/cloud.h"
+#include "cloudbox/services.h"
 #include "net/secrets.h"
 #include "sim_net.h"
 

@@ -1,6 +1,7 @@
 /* Goal: up slowly, down at once, never out of bounds, back within a minute.
  * Method: examples, every starting point of the climb, random answers. */
 #include "core/governor/aimd.h"
+#include "engine/providers.h"
 
 #include "base/rng.h"
 #include "support/scale.h"
@@ -16,7 +17,7 @@ static const struct tide_demand no_demand = {0};
 static struct tide_governor_profile profile_named(const char *name)
 {
     struct tide_governor_profile profile;
-    assert_int_equal(tide_profile_complete(tide_governor_profile_named(name), &profile), TIDE_OK);
+    assert_int_equal(tide_profile_complete(&tide_provider_known(name)->profile, &profile), TIDE_OK);
     return profile;
 }
 
@@ -78,7 +79,7 @@ static void a_few_failures_do_not_keep_the_pace_down(void **state)
 {
     (void)state;
     struct tide_governor_profile profile;
-    assert_int_equal(tide_profile_complete(tide_governor_profile_named("gmail"), &profile),
+    assert_int_equal(tide_profile_complete(&tide_provider_known("gmail")->profile, &profile),
                      TIDE_OK);
     tide_aimd aimd;
     tide_aimd_init(&aimd, &profile);

@@ -55,31 +55,6 @@ static void a_rate_is_kept_and_a_waiting_transfer_is_told_when(void **state)
     assert_int_equal(bytes, 1 << 20);
 }
 
-static void bytes_given_back_can_be_taken_again(void **state)
-{
-    (void)state;
-    tide_bandwidth bandwidth;
-    tide_bandwidth_init(&bandwidth, 0);
-    const struct tide_bandwidth_rates rates = {.up_bytes_per_s = 4000, .both_bytes_per_s = 8000};
-    assert_int_equal(tide_bandwidth_set(&bandwidth, &rates, NULL, 0), TIDE_OK);
-    uint64_t bytes = 0;
-    uint64_t again_ms = 0;
-    assert_int_equal(tide_bandwidth_take(&bandwidth, 0, 0, TIDE_UP, 5000, &bytes, &again_ms),
-                     TIDE_OK);
-    assert_int_equal(bytes, 1001);
-    assert_int_equal(tide_bandwidth_take(&bandwidth, 0, 0, TIDE_UP, 600, &bytes, &again_ms),
-                     TIDE_AGAIN);
-    tide_bandwidth_give_back(&bandwidth, TIDE_UP, 700);
-    assert_int_equal(tide_bandwidth_take(&bandwidth, 0, 0, TIDE_UP, 600, &bytes, &again_ms),
-                     TIDE_OK);
-    assert_int_equal(bytes, 600);
-    tide_bandwidth_give_back(&bandwidth, TIDE_UP, 1 << 20); /* never more than a burst */
-    assert_int_equal(tide_bandwidth_take(&bandwidth, 0, 0, TIDE_UP, 5000, &bytes, &again_ms),
-                     TIDE_OK);
-    assert_int_equal(bytes, 1001);
-    assert_true(tide_bandwidth_check(&bandwidth));
-}
-
 static void wrong_schedules_are_refused_and_change_nothing(void **state)
 {
     (void)state;
@@ -241,7 +216,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_rates_everything_passes_at_once),
         cmocka_unit_test(a_rate_is_kept_and_a_waiting_transfer_is_told_when),
-        cmocka_unit_test(bytes_given_back_can_be_taken_again),
         cmocka_unit_test(wrong_schedules_are_refused_and_change_nothing),
         cmocka_unit_test(a_span_without_days_holds_on_every_day),
         cmocka_unit_test(every_minute_of_the_week_has_the_rate_of_the_first_span_that_holds_it),

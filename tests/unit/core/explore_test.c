@@ -109,6 +109,10 @@ struct world {
     tide_tracker *tracker;
     tide_lanes *lanes;
     tide_frontier *frontier;
+    struct cycle_counts {
+        uint8_t outstanding, failed;
+        bool finished;
+    } counts[CYCLES]; /* as the engine has them from the ledger */
     bug bug;
     const char *broken; /* an invariant that did not hold */
 };
@@ -192,6 +196,40 @@ static void world_add(struct world *world, unsigned id)
         (void)tide_lanes_wanted(world->lanes, &brief);
 }
 
+/* ---- the jobs of cycles, in memory ---- */
+
+static void cycle_maybe_finish(struct world *world, uint64_t cycle)
+{
+    struct cycle_counts *counts = &world->counts[cycle];
+    if (counts->outstanding > 0 || counts->failed > 0)
+        return;
+    counts->finished = true;
+    tide_frontier_finish(world->frontier, cycle);
+}
+
+/* false: the cycle is finished, and the cursor may have passed it. */
+static bool cycle_jobs_added(struct world *world, uint64_t cycle, unsigned count)
+{
+    if (world->counts[cycle].finished)
+        return false;
+    world->counts[cycle].outstanding = (uint8_t)(world->counts[cycle].outstanding + count);
+    return true;
+}
+
+static void cycle_job_done(struct world *world, uint64_t cycle)
+{
+    assert_true(world->counts[cycle].outstanding > 0);
+    world->counts[cycle].outstanding--;
+    cycle_maybe_finish(world, cycle);
+}
+
+static void cycle_job_failed(struct world *world, uint64_t cycle)
+{
+    assert_true(world->counts[cycle].outstanding > 0);
+    world->counts[cycle].outstanding--;
+    world->counts[cycle].failed++;
+}
+
 /* Memory from the ledger: at the start and after a crash (E1.7, E5.6). */
 static void world_boot(struct world *world)
 {
@@ -202,26 +240,25 @@ static void world_boot(struct world *world)
                 tide_frontier_new(world->ledger.cursor, &room_mem, &world->frontier) == TIDE_OK;
     assert_true(made);
     memset(world->workers, 0, sizeof world->workers);
+    memset(world->counts, 0, sizeof world->counts);
     world->claiming = 0;
     world->orphans_of = 0;
     world->evicted = 0;
     for (unsigned id = 1; id <= ROWS; id++)
         if (world->ledger.rows[id].state == CLAIMED)
             world->ledger.rows[id].state = PENDING;
+    for (uint64_t cycle = 0; cycle < world->ledger.cursor; cycle++)
+        world->counts[cycle].finished = true;
     for (uint64_t cycle = world->ledger.cursor; cycle < CYCLES; cycle++) {
         assert_int_equal(tide_frontier_open(world->frontier, cycle), TIDE_OK);
-        uint32_t left = 0;
-        for (unsigned id = 1; id <= ROWS; id++)
-            left +=
-                world->ledger.rows[id].cycle == cycle &&
-                (world->ledger.rows[id].state == PENDING || world->ledger.rows[id].state == FAILED);
-        if (left == 0)
-            tide_frontier_finish(world->frontier, cycle);
-        else
-            assert_int_equal(tide_frontier_jobs_added(world->frontier, cycle, left), TIDE_OK);
-        for (unsigned id = 1; id <= ROWS; id++)
-            if (world->ledger.rows[id].cycle == cycle && world->ledger.rows[id].state == FAILED)
-                tide_frontier_job_failed(world->frontier, cycle);
+        for (unsigned id = 1; id <= ROWS; id++) {
+            const struct row *row = &world->ledger.rows[id];
+            if (row->cycle == cycle && row->state == PENDING)
+                world->counts[cycle].outstanding++;
+            if (row->cycle == cycle && row->state == FAILED)
+                world->counts[cycle].failed++;
+        }
+        cycle_maybe_finish(world, cycle);
     }
     tide_tracker_more(world->tracker, 1);
 }
@@ -347,7 +384,7 @@ static void memory_gone(struct world *world, unsigned id)
 static void memory_done(struct world *world, unsigned id)
 {
     memory_gone(world, id);
-    (void)tide_frontier_job_done(world->frontier, world->ledger.rows[id].cycle);
+    cycle_job_done(world, world->ledger.rows[id].cycle);
     if (id != 1 && id != 2)
         return;
     unsigned open_deps = world->ledger.rows[4].open_deps;
@@ -413,7 +450,7 @@ static void worker_split(struct world *world, struct worker *worker)
     world->ledger.rows[id].split = true;
     if (world->bug == CHILDREN_AFTER_DONE) {
         ledger_done(world, id);
-        (void)tide_frontier_jobs_added(world->frontier, world->ledger.rows[id].cycle, CHILDREN);
+        (void)cycle_jobs_added(world, world->ledger.rows[id].cycle, CHILDREN);
         memory_done(world, id);
         world->orphans_of = (uint8_t)id;
         return;
@@ -423,11 +460,9 @@ static void worker_split(struct world *world, struct worker *worker)
     if (world->bug == CURSOR_BEFORE_CHILDREN) {
         memory_done(world, id);
         cursor_move(world);
-        (void)tide_frontier_jobs_added(world->frontier, world->ledger.rows[id].cycle, CHILDREN);
+        (void)cycle_jobs_added(world, world->ledger.rows[id].cycle, CHILDREN);
     } else {
-        tide_status rc =
-            tide_frontier_jobs_added(world->frontier, world->ledger.rows[id].cycle, CHILDREN);
-        if (rc != TIDE_OK)
+        if (!cycle_jobs_added(world, world->ledger.rows[id].cycle, CHILDREN))
             broken(world, "children came too late for their cycle");
         memory_done(world, id);
     }
@@ -441,9 +476,9 @@ static void worker_fail(struct world *world, struct worker *worker)
     world->ledger.rows[id].state = FAILED;
     memory_gone(world, id);
     if (world->bug == FAILED_COUNTS_AS_DONE)
-        (void)tide_frontier_job_done(world->frontier, world->ledger.rows[id].cycle);
+        cycle_job_done(world, world->ledger.rows[id].cycle);
     else
-        tide_frontier_job_failed(world->frontier, world->ledger.rows[id].cycle);
+        cycle_job_failed(world, world->ledger.rows[id].cycle);
 }
 
 static void worker_retry(struct world *world, struct worker *worker)
@@ -486,8 +521,10 @@ static bool do_revive(struct world *world)
         if (world->ledger.rows[id].state != FAILED)
             continue;
         world->ledger.rows[id].state = PENDING;
-        if (world->bug != FAILED_COUNTS_AS_DONE)
-            tide_frontier_job_revived(world->frontier, world->ledger.rows[id].cycle);
+        if (world->bug != FAILED_COUNTS_AS_DONE) {
+            world->counts[world->ledger.rows[id].cycle].failed--;
+            world->counts[world->ledger.rows[id].cycle].outstanding++;
+        }
         tide_tracker_more(world->tracker, 1);
         return true;
     }
@@ -693,12 +730,7 @@ static uint64_t world_hash(const struct world *world, uint32_t *second_out)
         FORM(owes);
     }
     for (uint64_t cycle = 0; cycle < CYCLES; cycle++) {
-        struct tide_cycle_view view;
-        memset(&view, 0, sizeof view);
-        (void)tide_frontier_look(world->frontier, cycle, &view);
-        FORM(view.outstanding);
-        FORM(view.failed);
-        FORM(view.finished);
+        FORM(world->counts[cycle]);
     }
     uint64_t reachable = tide_frontier_reachable(world->frontier);
     FORM(reachable);

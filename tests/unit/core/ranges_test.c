@@ -96,7 +96,6 @@ static void retries_refuse_a_policy_out_of_range(void **state)
     RETRY(pause_first_ms, 0, TIDE_INVALID);
     RETRY(pause_first_ms, tide_retry_defaults().pause_max_ms + 1, TIDE_INVALID);
     RETRY(pause_factor_permille, 999, TIDE_INVALID);
-    RETRY(beat_missing_ms, 0, TIDE_INVALID);
 }
 
 static void lanes_take(struct tide_lanes_limits limits, uint32_t jobs_max, tide_status expected)

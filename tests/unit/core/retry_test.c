@@ -112,16 +112,9 @@ static void a_reclaim_costs_one_attempt_and_starts_at_once(void **state)
     assert_int_equal(decide(ended).attempts, UINT32_MAX);
 }
 
-static void ten_minutes_without_a_beat_is_a_stall(void **state)
+static void a_stalled_job_is_tried_again_and_then_split(void **state)
 {
     (void)state;
-    struct tide_retry_policy policy = tide_retry_defaults();
-    assert_false(tide_retry_is_stalled(&policy, NOW, NOW + 599999));
-    assert_true(tide_retry_is_stalled(&policy, NOW, NOW + 600000));
-    assert_false(tide_retry_is_stalled(&policy, NOW, NOW - 5)); /* a beat of this very step */
-    assert_int_equal(tide_retry_stalled_at_ms(&policy, NOW), NOW + 600000);
-    assert_int_equal(tide_retry_stalled_at_ms(&policy, UINT64_MAX - 1), UINT64_MAX);
-
     struct tide_ended ended = {.ending = TIDE_ENDED_STALLED, .attempts = 1, .items = 50};
     assert_int_equal(decide(ended).kind, TIDE_VERDICT_RETRY);
     assert_int_equal(decide(ended).attempts, 2);
@@ -176,9 +169,6 @@ static void senseless_policies_are_refused(void **state)
     assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
     policy = tide_retry_defaults();
     policy.pause_first_ms = policy.pause_max_ms + 1;
-    assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
-    policy = tide_retry_defaults();
-    policy.beat_missing_ms = 0;
     assert_int_equal(tide_retry_check(&policy, &err), TIDE_INVALID);
     policy = tide_retry_defaults();
     policy.reclaim_attempts = 2;
@@ -308,7 +298,7 @@ int main(void)
         cmocka_unit_test(causes_outside_the_job_block_the_account_and_cost_nothing),
         cmocka_unit_test(cancellation_costs_nothing_and_only_the_user_ends_a_job),
         cmocka_unit_test(a_reclaim_costs_one_attempt_and_starts_at_once),
-        cmocka_unit_test(ten_minutes_without_a_beat_is_a_stall),
+        cmocka_unit_test(a_stalled_job_is_tried_again_and_then_split),
         cmocka_unit_test(permanent_errors_end_at_once_and_vanished_items_are_not_failures),
         cmocka_unit_test(pauses_double_up_to_their_cap_and_are_spread),
         cmocka_unit_test(pauses_grow_by_the_factor_that_was_set),

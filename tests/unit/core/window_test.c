@@ -28,8 +28,6 @@ static void a_charge_counts_from_sending_until_its_answer_plus_the_window(void *
     assert_int_equal(tide_window_used(&window, 150079), 0);
     const uint64_t at_ms = tide_window_frees_at_ms(&window, 90000, 90, 100);
     assert_true(at_ms > 150000 && at_ms <= 150079);
-    assert_int_equal(tide_window_room(&window, 90000, 100), 80);
-    assert_int_equal(tide_window_room(&window, 90000, 10), 0);
     assert_int_equal(tide_window_frees_at_ms(&window, 90000, 80, 100), 90000);
     assert_true(tide_window_frees_at_ms(&window, 90000, 101, 100) == UINT64_MAX);
 

@@ -49,6 +49,8 @@ static void a_statement_is_translated(void **state)
     translates("SELECT 1 FROM (SELECT 2 FROM a JOIN b ON b.x = a.x) AS c",
                "SELECT 1 FROM (SELECT 2 FROM tidemark.a JOIN tidemark.b ON b.x = a.x) AS c");
     translates("DELETE FROM  t", "DELETE FROM  tidemark.t");
+    translates("SELECT binary FROM t ORDER BY a COLLATE BINARY, b",
+               "SELECT binary FROM tidemark.t ORDER BY a COLLATE \"C\", b");
     translates("SELECT texts, fromage FROM integers",
                "SELECT texts, fromage FROM tidemark.integers");
 }

@@ -220,9 +220,105 @@ static void an_outcome_is_written_when_fortune_turns(void **state)
     assert_string_equal(outcome.text, "GET mail.example.org/x: 500");
 }
 
+/* ---- quotas of a program (E4.1) ------------------------------------------------------- */
+
+static void two_accounts_of_a_quota_share_its_limit(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct counted counted = {.url = test_http_url(server, "/plain")};
+    uint32_t accounts[2] = {0, 0};
+    const char *const names[2] = {"ada", "bob"};
+    fixture_open(f);
+    OK(tide_engine_quota(f->engine,
+                         &(struct tide_quota){.name = "weather",
+                                              .in_flight_max = 8,
+                                              .rate_start = 1000,
+                                              .rate_max = 1000,
+                                              .shared_units = 6,
+                                              .shared_window_ms = 1000},
+                         err));
+    const uint32_t kind =
+        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    for (int i = 0; i < 20; i++) {
+        OK(tide_engine_account(f->engine, names[i % 2], "weather", &accounts[i % 2], err));
+        enqueue(f, (struct tide_spec){.kind = kind, .account = accounts[i % 2]});
+    }
+    const uint64_t from_ms = test_now_ms();
+    start(f);
+    finish(f);
+    assert_int_equal(test_http_requests(server), 20);
+    assert_true(test_now_ms() - from_ms >= 3000); /* six in any second, of both together */
+    test_http_stop(server);
+}
+
+static void a_quota_holds_for_accounts_of_an_earlier_start(void **state)
+{
+    struct fixture *f = *state;
+    test_http *server = test_http_start();
+    struct counted counted = {.url = test_http_url(server, "/plain")};
+    const struct tide_quota quota = {.name = "weather", .window_units = 6000, .window_ms = 60000};
+    uint32_t account = 0;
+    fixture_open(f);
+    OK(tide_engine_quota(f->engine, &quota, err));
+    const uint32_t kind =
+        define(f, &(struct tide_kind){"work", counted_handler, .context = &counted});
+    OK(tide_engine_account(f->engine, "ada", "weather", &account, err));
+    for (int i = 0; i < 5; i++)
+        enqueue(f, (struct tide_spec){.kind = kind, .account = account});
+    start(f);
+    finish(f);
+    fixture_close(f);
+    fixture_open(f);
+    json_t *snapshot = NULL;
+    json_t *ada = account_named(f, "ada", &snapshot);
+    assert_int_equal(json_integer_value(json_object_get(ada, "window_max_units")), 0);
+    json_decref(snapshot);
+    OK(tide_engine_quota(f->engine, &quota, err));
+    ada = account_named(f, "ada", &snapshot);
+    assert_true(json_integer_value(json_object_get(ada, "window_max_units")) > 5000);
+    assert_true(json_integer_value(json_object_get(ada, "window_used_units")) >= 5);
+    json_decref(snapshot);
+    test_http_stop(server);
+}
+
+static void a_quota_that_contradicts_itself_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t account = 0;
+    static const struct tide_quota wrong[] = {
+        {.name = NULL},
+        {.name = ""},
+        {.name = "a name of more than thirty-two bytes"},
+        {.name = "a", .window_ms = 60000},
+        {.name = "a", .window_units = 10},
+        {.name = "a", .window_ms = 60000, .window_units = 10, .call_units = 11},
+        {.name = "a", .shared_units = 10},
+        {.name = "a", .shared_window_ms = 60000},
+        {.name = "a", .shared_units = 10, .shared_window_ms = 60000, .call_units = 11},
+        {.name = "a", .rate_max = -1},
+        {.name = "a", .reserved = {1}},
+        {.name = "a", .reserved_flags = {1}},
+    };
+    fixture_open(f);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        REFUSED(tide_engine_quota(f->engine, &wrong[i], err), TIDE_INVALID);
+    REFUSED(tide_engine_quota(f->engine, &(struct tide_quota){.name = "gmail"}, err), TIDE_EXISTS);
+    REFUSED(tide_engine_account(f->engine, "ada", "a", &account, err), TIDE_INVALID);
+    OK(tide_engine_quota(f->engine, &(struct tide_quota){.name = "a"}, err));
+    OK(tide_engine_account(f->engine, "ada", "a", &account, err));
+    REFUSED(tide_engine_quota(f->engine, &(struct tide_quota){.name = "a"}, err), TIDE_EXISTS);
+    start(f);
+    REFUSED(tide_engine_quota(f->engine, &(struct tide_quota){.name = "b"}, err), TIDE_INVALID);
+    finish(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(two_accounts_of_a_quota_share_its_limit),
+        TEST(a_quota_holds_for_accounts_of_an_earlier_start),
+        TEST(a_quota_that_contradicts_itself_is_refused),
         TEST(a_process_for_one_account_leaves_the_others_alone),
         TEST(a_command_may_ask_it_for_another_account),
         TEST(one_header_holds_an_account_for_an_hour_at_most),

@@ -574,6 +574,29 @@ static void a_job_without_a_beat_is_canceled_and_tried_again(void **state)
     assert_int_equal(sql(f, "SELECT attempts FROM job WHERE id = %" PRIu64, id), 1);
 }
 
+static tide_status sleep_handler(tide_job *job, void *context, tide_error *err)
+{
+    (void)context;
+    (void)err;
+    return tide_job_sleep(job, 60000);
+}
+
+/* A kind that names no limit has the one of the settings, and the error says which. */
+static void a_stalled_job_says_how_long_it_had_no_beat(void **state)
+{
+    struct fixture *f = *state;
+    fixture_settings(f, "stall.after=1s");
+    fixture_open(f);
+    uint32_t kind = define(
+        f, &(struct tide_kind){.name = "sleep", .handler = sleep_handler, .attempts_max = 1});
+    uint64_t id = enqueue(f, (struct tide_spec){.kind = kind});
+    start(f);
+    finish(f);
+    tide_error err = {TIDE_OK, 0, ""};
+    assert_int_equal(tide_job_ended(f->engine, id, &err), TIDE_UNKNOWN);
+    assert_string_equal(err.text, "no beat for 1000 ms");
+}
+
 struct zombie {
     uint64_t runs;
     uint64_t release;
@@ -831,6 +854,7 @@ int main(int argc, char **argv)
         TEST(a_halt_ends_an_accounts_jobs_and_survives_a_restart),
         TEST(when_everything_fails_the_account_halts_instead),
         TEST(a_job_without_a_beat_is_canceled_and_tried_again),
+        TEST(a_stalled_job_says_how_long_it_had_no_beat),
         TEST(a_handler_that_never_returns_loses_its_worker_and_changes_nothing),
         TEST(a_handler_that_never_returns_fails_when_its_attempts_are_spent),
         TEST(a_batch_that_never_returns_is_split_down_to_the_item),

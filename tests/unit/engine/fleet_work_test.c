@@ -2,7 +2,8 @@
  * accounts x window: neither a look that finds many accounts changed, nor a lost lease, may stop
  * the workers.
  * Method: the linker puts a counter before the function that reads the whole window. */
-#include "fleet/fleet.h"
+#include "engine/engine.h"
+#include "fleet/inside.h"
 #include "support/pg_test.h"
 #include "unit/engine/engine_fixture.h"
 
@@ -107,7 +108,8 @@ static void many_accounts_are_taken_paused_and_lost_in_few_passes(void **state)
 
     tide_lock_take(f->world, f->engine->lock);
     atomic_store(&passes, 0);
-    tide_fleet_lost(f->engine, tide_world_now_ms(f->world));
+    assert_true(
+        tide_fleet_waits(f->engine, TIDE_STALE, &(tide_error){0}, tide_world_now_ms(f->world)));
     unsigned seen = atomic_load(&passes);
     tide_lock_drop(f->world, f->engine->lock);
     assert_true(seen <= PER_LOOK);

@@ -40,16 +40,16 @@ static void parts_of(const tide_settings *settings, struct parts *parts)
     memset(parts, 0, sizeof *parts);
     parts->engine = tide_tuning_engine(settings);
     for (int i = 0; i < PROVIDERS; i++)
-        parts->profiles[i] = tide_tuning_profile(settings, providers[i]);
+        parts->profiles[i] = tide_tuning_profile(settings, tide_provider_known(providers[i]));
     parts->badness = tide_tuning_badness(settings);
     parts->alerts = tide_tuning_alerts(settings);
     parts->retry = tide_tuning_retry(settings);
     parts->lanes = tide_tuning_lanes(settings, parts->engine.workers);
     tide_tuning_bandwidth(settings, &parts->bandwidth);
     parts->gmail_project.units =
-        tide_tuning_project(settings, "gmail", &parts->gmail_project.window_ms);
-    parts->console_project.units =
-        tide_tuning_project(settings, "console", &parts->console_project.window_ms);
+        tide_tuning_shared(settings, tide_provider_known("gmail"), &parts->gmail_project.window_ms);
+    parts->console_project.units = tide_tuning_shared(settings, tide_provider_known("console"),
+                                                      &parts->console_project.window_ms);
 }
 
 struct field {
@@ -170,7 +170,6 @@ static const struct field fields[] = {
     FIELD(retry, pause_first_ms),
     FIELD(retry, pause_factor_permille),
     FIELD(retry, pause_max_ms),
-    FIELD(retry, beat_missing_ms),
     FIELD(retry, reclaim_attempts),
     FIELD(retry, halves_attempts),
     FIELD(lanes, workers),
@@ -270,7 +269,7 @@ static const struct effect {
     {"alerts.metadata_budget", "1MiB", "alerts.metadata_budget_bytes"},
     {"alerts.metadata_warn", "400", "alerts.metadata_warn_ppm"},
     {"alerts.metadata_critical", "900", "alerts.metadata_critical_ppm"},
-    {"stall.after", "1m", "engine.stall_after_ms retry.beat_missing_ms"},
+    {"stall.after", "1m", "engine.stall_after_ms"},
     {"stall.ignored_max", "30s", "engine.stall_ignored_ms"},
     {"retry.attempts_max", "7", "engine.attempts_max badness.attempts_max retry.attempts_max"},
     {"retry.backoff_start", "2s", "badness.pause_first_ms retry.pause_first_ms"},
@@ -358,7 +357,8 @@ static void a_gmail_without_a_known_limit_is_asked_at_its_own_pace(void **state)
 {
     (void)state;
     tide_settings *settings = settings_with("governor.gmail.window_units", "0");
-    struct tide_governor_profile profile = tide_tuning_profile(settings, "gmail");
+    struct tide_governor_profile profile =
+        tide_tuning_profile(settings, tide_provider_known("gmail"));
     tide_settings_free(settings);
     tide_governor *governor = NULL;
     tide_rng rng = tide_rng_seeded(1);
@@ -386,7 +386,8 @@ static void a_limit_that_went_away_does_not_slow_the_next_start(void **state)
     (void)state;
     tide_governor *before = NULL, *after = NULL;
     tide_settings *settings = settings_with(NULL, NULL);
-    struct tide_governor_profile profile = tide_tuning_profile(settings, "gmail");
+    struct tide_governor_profile profile =
+        tide_tuning_profile(settings, tide_provider_known("gmail"));
     tide_settings_free(settings);
     assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &before), TIDE_OK);
     struct tide_governor_saved saved;
@@ -394,7 +395,7 @@ static void a_limit_that_went_away_does_not_slow_the_next_start(void **state)
     assert_true(saved.rate_milli <= 100000); /* five messages a second */
 
     settings = settings_with("governor.gmail.window_units", "0");
-    profile = tide_tuning_profile(settings, "gmail");
+    profile = tide_tuning_profile(settings, tide_provider_known("gmail"));
     tide_settings_free(settings);
     assert_int_equal(tide_governor_new(&profile, 1000, tide_mem_heap(), &after), TIDE_OK);
     assert_int_equal(tide_governor_restore(after, &saved, 1000, 1700000001000), TIDE_OK);
@@ -593,7 +594,7 @@ static void the_defaults_of_the_table_are_those_of_the_core(void **state)
     tide_breaker breaker;
     tide_breaker_init(&breaker, &(struct tide_breaker_rules){0});
     for (int i = 0; i < PROVIDERS; i++) {
-        struct tide_governor_profile named = *tide_governor_profile_named(providers[i]);
+        struct tide_governor_profile named = tide_provider_known(providers[i])->profile;
         struct tide_governor_profile tuned = table.profiles[i];
         named.breaker = breaker.rules;
         assert_int_equal(tide_profile_complete(&named, &core.profiles[i]), TIDE_OK);
@@ -610,7 +611,8 @@ static void the_default_share_uses_97_percent_of_the_quota(void **state)
 {
     (void)state;
     tide_settings *settings = settings_with(NULL, NULL);
-    struct tide_governor_profile gmail = tide_tuning_profile(settings, "gmail");
+    struct tide_governor_profile gmail =
+        tide_tuning_profile(settings, tide_provider_known("gmail"));
     tide_settings_free(settings);
     const struct referee_options hour = {
         .seed = 1, .duration_ms = 3600000, .limit_units = 6000, .call_units = 20, .level = 4};

@@ -417,6 +417,74 @@ static void a_cursor_misses_no_end_of_a_cycle(void **state)
     commit(f, 1);
 }
 
+struct mover {
+    struct fleet *f;
+    uint64_t stream;
+    tide_status rc;
+};
+
+static void *advance_beside(void *arg)
+{
+    struct mover *mover = arg;
+    tide_tx *tx = NULL;
+    tide_error err;
+    uint64_t ordinal = 0;
+    mover->rc = tide_tx_begin(mover->f->ledgers[1], &tx, &err);
+    if (mover->rc != TIDE_OK)
+        return NULL;
+    mover->rc = tide_ledger_cursor_advance(tx, mover->stream, NOW, &ordinal, NULL, &err);
+    if (mover->rc == TIDE_OK)
+        mover->rc = tide_tx_commit(tx, &err);
+    else
+        tide_tx_rollback(tx);
+    return NULL;
+}
+
+/* R3: one transaction adds a job to a finished cycle and then needs the stream's row; the
+ * other has that row, to move the cursor, and then needs the cycle's.  The server ends one of
+ * them; it loses nothing but the time, and succeeds at its next try. */
+static void a_cursor_and_a_new_job_that_wait_for_each_other_both_end(void **state)
+{
+    struct fleet *f = *state;
+    struct tide_stream_row stream;
+    struct tide_cycle_row cycle;
+    pthread_t thread;
+    begin(f, 0);
+    OK(tide_ledger_stream(f->txs[0], f->account, "mail", TIDE_TEXT_NONE, &stream, &f->err));
+    struct mover mover = {.f = f, .stream = stream.id};
+    OK(tide_ledger_cycle(f->txs[0], stream.id, TIDE_TEXT("a"), TIDE_TEXT("b"), NOW, &cycle,
+                         &f->err));
+    commit(f, 0);
+
+    begin(f, 0);
+    (void)add(f, 0, cycle.id, NULL, 0);
+    assert_int_equal(pthread_create(&thread, NULL, advance_beside, &mover), 0);
+    await_lock(f);
+    tide_status rc = tide_ledger_cycle(f->txs[0], stream.id, TIDE_TEXT("b"), TIDE_TEXT("c"), NOW,
+                                       &cycle, &f->err);
+    if (rc == TIDE_OK)
+        commit(f, 0);
+    else
+        tide_tx_rollback(f->txs[0]);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    bool cursor_first = rc == TIDE_BUSY;
+    assert_int_equal(rc, cursor_first ? TIDE_BUSY : TIDE_OK);
+    assert_int_equal(mover.rc, cursor_first ? TIDE_OK : TIDE_BUSY);
+    if (cursor_first) {
+        begin(f, 0);
+        OK(tide_ledger_cycle(f->txs[0], stream.id, TIDE_TEXT("b"), TIDE_TEXT("c"), NOW, &cycle,
+                             &f->err));
+        commit(f, 0);
+    } else {
+        (void)advance_beside(&mover);
+        OK(mover.rc);
+    }
+    /* The cursor stands before the cycle that got the job. */
+    assert_int_equal(ask(f, "SELECT ordinal FROM tidemark.stream WHERE id =", stream.id),
+                     cursor_first);
+    assert_int_equal(ask(f, "SELECT count(*) FROM tidemark.cycle WHERE stream =", stream.id), 2);
+}
+
 static void a_slot_fires_once_on_all_machines(void **state)
 {
     struct fleet *f = *state;
@@ -771,6 +839,7 @@ int main(void)
         CASE(whoever_leaves_frees_its_accounts_and_may_come_back),
         CASE(counters_that_two_processes_change_at_once_add_up),
         CASE(a_cursor_misses_no_end_of_a_cycle),
+        CASE(a_cursor_and_a_new_job_that_wait_for_each_other_both_end),
         CASE(a_slot_fires_once_on_all_machines),
         CASE(a_wish_to_cancel_reaches_the_process_that_runs_the_job),
         CASE(hints_of_a_transaction_are_one_message),

@@ -6,7 +6,8 @@
  * and answers; every job compares what it got with what was written down. */
 #include "base/rng.h"
 #include "net/batch/batch.h"
-#include "net/oauth/oauth.h"
+#include "net/batch/multipart.h"
+#include "net/judge_google.h"
 #include "net/secrets.h"
 #include "sim.h"
 #include "tidemark_inside.h"
@@ -48,6 +49,7 @@ struct fixture {
     tide_sim *sim;
     tide_secrets *secrets;
     tide_tokens *tokens;
+    tide_api *api;
     tide_engine *engine;
     tide_batcher *batcher;
     struct tide_mem_faulty mem;
@@ -59,8 +61,10 @@ struct fixture {
     unsigned fates;      /* of the first so many */
     enum fate fate;      /* or this one, when fates is 0 */
     char token_good[16]; /* "": any */
-    int whole_http;      /* answers the whole call with it; 0: with parts */
-    uint64_t think_us;   /* until the first byte */
+    const struct tide_batch_format *format;
+    unsigned retry_after_seen; /* by the judge, in the head of a part */
+    int whole_http;            /* answers the whole call with it; 0: with parts */
+    uint64_t think_us;         /* until the first byte */
     unsigned refreshes, requests, parts_most, refused_401;
     uint64_t ids[ITEMS]; /* of the jobs */
     struct item items[ITEMS];
@@ -78,8 +82,15 @@ struct fixture {
 
 /* ---- the server ---- */
 
-static void answer_part(tide_buf *out, unsigned part, int http, const char *body)
+static const struct tide_batch_format lines; /* below */
+
+static void answer_part(const struct fixture *f, tide_buf *out, unsigned part, int http,
+                        const char *body)
 {
+    if (f->format == &lines) {
+        (void)tide_buf_print(out, "q%u %d 7 %s\n", part, http, body);
+        return;
+    }
     (void)tide_buf_print(out,
                          "--xyz\r\nContent-Type: application/http\r\nContent-ID: <response-q%u>"
                          "\r\n\r\nHTTP/1.1 %d Said\r\nContent-Type: application/json\r\n"
@@ -102,8 +113,8 @@ static void serve_part(struct fixture *f, tide_rng *rng, unsigned part, unsigned
     item->fate = f->fates == 0 ? f->fate : (enum fate)tide_rng_below(rng, f->fates);
     switch (item->fate) {
     case TWICE:
-        answer_part(out, part, 200, body);
-        answer_part(out, part, 200, "{\"item\":\"of nobody\"}");
+        answer_part(f, out, part, 200, body);
+        answer_part(f, out, part, 200, "{\"item\":\"of nobody\"}");
         return;
     case MISSING:
         return;
@@ -114,20 +125,20 @@ static void serve_part(struct fixture *f, tide_rng *rng, unsigned part, unsigned
                              part);
         return;
     case FAILED:
-        answer_part(out, part, 500,
+        answer_part(f, out, part, 500,
                     "{\"error\":{\"code\":500,\"errors\":[{\"reason\":\"backendError\"}]}}");
         return;
     case GONE_:
-        answer_part(out, part, 404,
+        answer_part(f, out, part, 404,
                     "{\"error\":{\"code\":404,\"errors\":[{\"reason\":\"notFound\"}]}}");
         return;
     case LIMITED:
-        answer_part(out, part, 429,
+        answer_part(f, out, part, 429,
                     "{\"error\":{\"code\":429,\"errors\":[{\"reason\":\"rateLimitExceeded\"}]}}");
         return;
     case FINE:
     case FATES:
-        answer_part(out, part, 200, body);
+        answer_part(f, out, part, 200, body);
         return;
     }
 }
@@ -174,24 +185,122 @@ static void provide(void *arg, const struct tide_request *request, uint64_t now_
     }
     tide_sim_answer_header(answer, "Content-Type", "multipart/mixed; boundary=xyz");
     char *text = strndup(request->body.data, request->body.bytes);
-    for (char *at = text; (at = strstr(at, "Content-ID: <q")) != NULL; at++, parts++) {
+    const bool plain = f->format == &lines;
+    for (char *at = text; (at = strstr(at, plain ? "(q" : "Content-ID: <q")) != NULL;
+         at++, parts++) {
         unsigned part = 0;
         unsigned number = 0;
-        TIDE_SIM_EXPECT(f->sim,
-                        sscanf(at, "Content-ID: <q%u>\r\n\r\nPOST /item/%u", &part, &number) == 2);
+        const int found =
+            plain ? sscanf(at, "(q%u) POST /item/%u", &part, &number)
+                  : sscanf(at, "Content-ID: <q%u>\r\n\r\nPOST /item/%u", &part, &number);
+        TIDE_SIM_EXPECT(f->sim, found == 2);
         TIDE_SIM_EXPECT(f->sim, part == parts && number < ITEMS);
         if (refused)
-            answer_part(&answer->body, part, 401,
+            answer_part(f, &answer->body, part, 401,
                         "{\"error\":{\"code\":401,\"errors\":[{\"reason\":\"authError\"}]}}");
         else
             serve_part(f, rng, part, number, &answer->body);
     }
     free(text);
-    answer_part(&answer->body, 77777, 200, "{\"item\":\"nobody asked for\"}");
-    (void)tide_buf_add_text(&answer->body, "--xyz--\r\n");
+    answer_part(f, &answer->body, 77777, 200, "{\"item\":\"nobody asked for\"}");
+    (void)tide_buf_add_text(&answer->body, plain ? "end\n" : "--xyz--\r\n");
     f->refused_401 += refused ? 1 : 0;
     f->parts_most = parts > f->parts_most ? parts : f->parts_most;
 }
+
+/* ---- another wire format ---- */
+
+/* A part is a line, "(q0) POST /item/7 {}"; its answer too, "q0 200 7 {...}", where the 7 is its
+ * Retry-After.  "end" ends it. */
+struct line_reader {
+    tide_mem *mem;
+    struct tide_batch_events events;
+    tide_buf line;
+    bool ended;
+};
+
+static tide_status lines_write(const struct tide_batch_part *parts, unsigned count,
+                               const char *boundary, tide_buf *type_out, tide_buf *body_out)
+{
+    (void)boundary;
+    tide_status rc = tide_buf_add_text(type_out, "text/x-lines");
+    for (unsigned i = 0; rc == TIDE_OK && i < count; i++)
+        rc = tide_buf_print(body_out, "(q%u) %s %s %.*s\n", i, parts[i].verb, parts[i].path,
+                            (int)parts[i].body.bytes, parts[i].body.data);
+    return rc;
+}
+
+static tide_status lines_new(tide_text type, const struct tide_batch_events *events, tide_mem *mem,
+                             void **reader_out, tide_error *err)
+{
+    (void)type;
+    (void)err;
+    struct line_reader *self = tide_mem_new(mem, sizeof *self);
+    if (self == NULL)
+        return TIDE_NO_MEMORY;
+    self->mem = mem;
+    self->events = *events;
+    tide_buf_init(&self->line, mem, 1000);
+    *reader_out = self;
+    return TIDE_OK;
+}
+
+static tide_status lines_take(struct line_reader *self)
+{
+    const struct tide_batch_events *events = &self->events;
+    const char *line = tide_buf_cstr(&self->line);
+    char id[16];
+    char wait[16];
+    int http = 0;
+    int at = 0;
+    if (strcmp(line, "end") == 0)
+        self->ended = true;
+    if (sscanf(line, "%15s %d %15s %n", id, &http, wait, &at) != 3)
+        return TIDE_OK;
+    const struct tide_header header = {TIDE_TEXT("Retry-After"), tide_text_of(wait)};
+    tide_status rc = events->on_part(events->arg, tide_text_of(id), http);
+    if (rc == TIDE_OK)
+        rc = events->on_bytes(events->arg, line + at, strlen(line + at));
+    return rc == TIDE_OK ? events->on_end(events->arg, true, &header, 1) : rc;
+}
+
+static tide_status lines_read(void *reader, const char *bytes, size_t count)
+{
+    struct line_reader *self = reader;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < count; i++) {
+        if (bytes[i] != '\n') {
+            rc = tide_buf_add(&self->line, &bytes[i], 1);
+            continue;
+        }
+        rc = lines_take(self);
+        tide_buf_clear(&self->line);
+    }
+    return rc;
+}
+
+static tide_status lines_end(void *reader, tide_error *err)
+{
+    const struct line_reader *self = reader;
+    return self->ended ? TIDE_OK : tide_error_set(err, TIDE_SERVER, "no end");
+}
+
+static void lines_free(void *reader)
+{
+    struct line_reader *self = reader;
+    if (self == NULL)
+        return;
+    tide_buf_done(&self->line);
+    tide_mem_free(self->mem, self, sizeof *self);
+}
+
+enum { LINES_MAX = 5 };
+static const struct tide_batch_format lines = {.parts_max = LINES_MAX,
+                                               .write = lines_write,
+                                               .reader_new = lines_new,
+                                               .reader_write = lines_read,
+                                               .reader_end = lines_end,
+                                               .reader_free = lines_free};
 
 /* ---- the jobs ---- */
 
@@ -239,10 +348,9 @@ static tide_status handler(tide_job *job, void *context, tide_error *err)
     struct item *item = &f->items[number];
     (void)snprintf(path, sizeof path, "/item/%" PRIu64, number);
     tide_buf_clear(&item->body);
-    const struct tide_batch_call call = {.method = "POST",
+    const struct tide_batch_call call = {.method = 0,
                                          .path = path,
                                          .body = TIDE_TEXT("{}"),
-                                         .units = 1,
                                          .expected_bytes = 100,
                                          .sink = take,
                                          .restart = forget,
@@ -276,11 +384,28 @@ static const char grant[] =
     "\"" ORIGIN "/revoke\",\"scopes\":\"s\",\"access_token\":\"me-0\","
     "\"expires_unix_ms\":4000000000000}";
 
-static struct fixture *begin_sized(uint64_t seed, const struct tide_sim_net_options *net,
-                                   unsigned size)
+static const struct tide_api_method methods[] = {{"items.ask", "POST", 1, true}};
+/* Of one test at a time. */
+static struct fixture *judged;
+
+static tide_status judge(const struct tide_response *response, uint64_t *retry_after_ms_out,
+                         tide_error *err)
+{
+    if (tide_text_equal(tide_response_header(response, "Retry-After"), TIDE_TEXT("7")))
+        judged->retry_after_seen++;
+    return tide_google_judge(response, retry_after_ms_out, err);
+}
+
+static const struct tide_provider_net provider = {
+    .name = "test API", .url = ORIGIN, .judge = judge, .methods = methods, .methods_count = 1};
+
+static struct fixture *begin_format(uint64_t seed, const struct tide_sim_net_options *net,
+                                    unsigned size, const struct tide_batch_format *format)
 {
     struct fixture *f = calloc(1, sizeof *f);
     assert_non_null(f);
+    f->format = format;
+    judged = f;
     struct tide_sim_options options = {.net = *net};
     options.net.provide = provide;
     options.net.provide_arg = f;
@@ -294,8 +419,11 @@ static struct fixture *begin_sized(uint64_t seed, const struct tide_sim_net_opti
        tide_secrets_open(world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(), &f->secrets, err));
     OK(f, tide_secrets_put(f->secrets, "me/token", tide_text_of(grant), err));
     OK(f, tide_tokens_open(world, f->secrets, "me/token", tide_mem_heap(), &f->tokens, err));
-    const struct tide_batch_options batches = {.url = ORIGIN "/batch",
-                                               .tokens = f->tokens,
+    const struct tide_api_options api = {.provider = &provider, .tokens = f->tokens};
+    OK(f, tide_api_open(&api, &f->mem.base, &f->api, err));
+    const struct tide_batch_options batches = {.api = f->api,
+                                               .path = "/batch",
+                                               .format = format,
                                                .world = world,
                                                .in_flight_max = IN_FLIGHT,
                                                .size_start = size,
@@ -309,6 +437,12 @@ static struct fixture *begin_sized(uint64_t seed, const struct tide_sim_net_opti
     OK(f, tide_engine_account(f->engine, "me", "console", &f->account, err));
     OK(f, tide_engine_start(f->engine, err));
     return f;
+}
+
+static struct fixture *begin_sized(uint64_t seed, const struct tide_sim_net_options *net,
+                                   unsigned size)
+{
+    return begin_format(seed, net, size, &tide_batch_multipart);
 }
 
 static struct fixture *begin(uint64_t seed, const struct tide_sim_net_options *net)
@@ -340,6 +474,7 @@ static void finish(struct fixture *f)
 {
     OK(f, tide_engine_close(f->engine));
     tide_batcher_close(f->batcher);
+    tide_api_close(f->api);
     assert_int_equal(f->mem.bytes_live, 0);
     tide_tokens_close(f->tokens);
     tide_secrets_close(f->secrets);
@@ -397,6 +532,31 @@ static void the_outcome_of_a_part_is_its_own(void **state)
     }
     for (unsigned i = 0; i < FATES; i++)
         assert_true(seen[i] > 0);
+}
+
+/* Another wire format: the same fates, its own number of parts, and each part's headers reach the
+ * judge. */
+static void another_format_serves_the_same(void **state)
+{
+    (void)state;
+    unsigned seen = 0;
+    for (uint64_t seed = 1; seed <= scaled(10); seed++) {
+        const struct tide_sim_net_options far = {.latency_us_max = 800000};
+        struct fixture *f = begin_format(seed, &far, 4, &lines);
+        f->once = true;
+        f->fates = LIMITED;
+        ask_all(f);
+        assert_true(f->parts_most > 1 && f->parts_most <= LINES_MAX);
+        seen += f->retry_after_seen;
+        finish(f);
+        f = begin_format(seed, &faithful, 4, &lines);
+        (void)snprintf(f->token_good, sizeof f->token_good, "me-1");
+        f->once = true;
+        ask_all(f);
+        assert_int_equal(f->refreshes, 1);
+        finish(f);
+    }
+    assert_true(seen > 0);
 }
 
 /* A server that refuses a rate makes the batches smaller, down to one part (T4). */
@@ -591,6 +751,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_fly_together_and_the_size_grows),
         cmocka_unit_test(the_outcome_of_a_part_is_its_own),
+        cmocka_unit_test(another_format_serves_the_same),
         cmocka_unit_test(a_refused_rate_halves_the_size),
         cmocka_unit_test(a_whole_call_that_fails_halves_the_size),
         cmocka_unit_test(a_batch_grows_only_when_all_parts_went_well),

@@ -6,7 +6,8 @@
  * that send, as preemption does, all at the same instant.  The main
  * thread cancels jobs for good meanwhile.  Every job ends with its own answer or canceled. */
 #include "net/batch/batch.h"
-#include "net/oauth/oauth.h"
+#include "net/batch/multipart.h"
+#include "net/judge_google.h"
 #include "net/secrets.h"
 #include "support/temp_dir.h"
 
@@ -132,7 +133,7 @@ static tide_status ask(tide_job *job, void *context, tide_error *err)
     (void)snprintf(path, sizeof path, "/item/%u", number);
     (void)snprintf(expected, sizeof expected, "{\"item\":%u}", number);
     tide_buf_init(&body, tide_mem_heap(), 1000);
-    const struct tide_batch_call call = {.method = "POST",
+    const struct tide_batch_call call = {.method = 0,
                                          .path = path,
                                          .body = TIDE_TEXT("{}"),
                                          .expected_bytes = 100,
@@ -159,6 +160,13 @@ static const char grant[] =
     "\"" ORIGIN "/revoke\",\"scopes\":\"s\",\"access_token\":\"me-0\","
     "\"expires_unix_ms\":4000000000000}";
 
+static const struct tide_api_method methods[] = {{"items.ask", "POST", 0, true}};
+static const struct tide_provider_net provider = {.name = "test API",
+                                                  .url = ORIGIN,
+                                                  .judge = tide_google_judge,
+                                                  .methods = methods,
+                                                  .methods_count = 1};
+
 static void enqueue_all(uint32_t kind)
 {
     for (unsigned i = 0; i < ITEMS; i++) {
@@ -176,6 +184,7 @@ static void cancels_harm_no_other_caller(void **state)
     char state_dir[64];
     tide_secrets *secrets = NULL;
     tide_tokens *tokens = NULL;
+    tide_api *api = NULL;
     uint32_t kind = 0;
     (void)state;
     assert_non_null(mkdtemp(dir));
@@ -192,8 +201,11 @@ static void cancels_harm_no_other_caller(void **state)
     assert_int_equal(
         tide_tokens_open(stage.world, secrets, "me/token", tide_mem_heap(), &tokens, NULL),
         TIDE_OK);
-    const struct tide_batch_options batches = {.url = ORIGIN "/batch",
-                                               .tokens = tokens,
+    const struct tide_api_options api_options = {.provider = &provider, .tokens = tokens};
+    assert_int_equal(tide_api_open(&api_options, tide_mem_heap(), &api, NULL), TIDE_OK);
+    const struct tide_batch_options batches = {.api = api,
+                                               .path = "/batch",
+                                               .format = &tide_batch_multipart,
                                                .world = stage.world,
                                                .in_flight_max = IN_FLIGHT,
                                                .size_max = 20};
@@ -224,6 +236,7 @@ static void cancels_harm_no_other_caller(void **state)
 
     assert_int_equal(tide_engine_close(stage.engine), TIDE_OK);
     tide_batcher_close(stage.batcher);
+    tide_api_close(api);
     tide_tokens_close(tokens);
     tide_secrets_close(secrets);
     tide_world_real_free(stage.world);

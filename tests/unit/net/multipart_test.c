@@ -25,6 +25,8 @@ struct part {
     char body[BODY_MAX];
     size_t bytes;
     bool ended, whole;
+    size_t headers;
+    char last[64]; /* header, as "name=value" */
 };
 
 struct seen {
@@ -52,31 +54,39 @@ static tide_status on_bytes(void *arg, const char *bytes, size_t count)
     return TIDE_OK;
 }
 
-static tide_status on_end(void *arg, bool whole)
+static tide_status on_end(void *arg, bool whole, const struct tide_header *headers,
+                          size_t headers_count)
 {
     struct seen *seen = arg;
-    seen->parts[seen->count - 1].ended = true;
-    seen->parts[seen->count - 1].whole = whole;
+    struct part *part = &seen->parts[seen->count - 1];
+    part->ended = true;
+    part->whole = whole;
+    part->headers = headers_count;
+    if (headers_count > 0) {
+        const struct tide_header *last = &headers[headers_count - 1];
+        (void)snprintf(part->last, sizeof part->last, "%.*s=%.*s", (int)last->name.bytes,
+                       last->name.data, (int)last->value.bytes, last->value.data);
+    }
     return TIDE_OK;
 }
 
 static tide_status read_all(const char *type, tide_text text, tide_rng *rng, struct seen *seen)
 {
-    const struct tide_multipart_events events = {on_part, on_bytes, on_end, seen};
-    tide_multipart *reader = NULL;
+    const struct tide_batch_events events = {on_part, on_bytes, on_end, seen};
+    void *reader = NULL;
     memset(seen, 0, sizeof *seen);
-    tide_status rc =
-        tide_multipart_new(tide_text_of(type), &events, tide_mem_heap(), &reader, NULL);
+    tide_status rc = tide_batch_multipart.reader_new(tide_text_of(type), &events, tide_mem_heap(),
+                                                     &reader, NULL);
     if (rc != TIDE_OK)
         return rc;
     for (size_t at = 0; rc == TIDE_OK && at < text.bytes;) {
         const size_t most = text.bytes - at;
         const size_t some = rng == NULL ? most : 1 + (size_t)tide_rng_below(rng, most);
-        rc = tide_multipart_write(reader, text.data + at, some);
+        rc = tide_batch_multipart.reader_write(reader, text.data + at, some);
         at += some;
     }
-    const tide_status ended = tide_multipart_end(reader, NULL);
-    tide_multipart_free(reader);
+    const tide_status ended = tide_batch_multipart.reader_end(reader, NULL);
+    tide_batch_multipart.reader_free(reader);
     return rc == TIDE_OK ? ended : rc;
 }
 
@@ -93,6 +103,35 @@ static size_t random_body(tide_rng *rng, char *out)
         bytes += strlen(bit);
     }
     return bytes;
+}
+
+static void the_headers_of_a_part_come_with_its_end(void **state)
+{
+    (void)state;
+    tide_buf text;
+    struct seen seen;
+    tide_buf_init(&text, tide_mem_heap(), 1 << 20);
+    (void)tide_buf_add_text(&text,
+                            "--b\r\nContent-ID: <response-q0>\r\n\r\nHTTP/1.1 429 No\r\n"
+                            "Content-Type: application/json\r\nRetry-After:  7 \r\n\r\n{}\r\n"
+                            "--b\r\nContent-ID: <response-q1>\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
+                            "{}\r\n--b\r\nContent-ID: <response-q2>\r\n\r\nHTTP/1.1 200 OK\r\n");
+    /* More than the reader keeps: an answer nevertheless. */
+    for (unsigned i = 0; i < 2000; i++)
+        (void)tide_buf_print(&text, "X-%u: y\r\n", i);
+    (void)tide_buf_add_text(&text, "\r\n{}\r\n--b--\r\n");
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        tide_rng rng = tide_rng_seeded(seed);
+        assert_int_equal(read_all("multipart/mixed; boundary=b", tide_buf_text(&text), &rng, &seen),
+                         TIDE_OK);
+        assert_int_equal(seen.count, 3);
+        assert_int_equal(seen.parts[0].headers, 2);
+        assert_string_equal(seen.parts[0].last, "Retry-After=7");
+        assert_int_equal(seen.parts[1].headers, 0);
+        assert_true(seen.parts[2].headers > 10 && seen.parts[2].whole);
+        assert_int_equal(seen.parts[2].bytes, 2);
+    }
+    tide_buf_done(&text);
 }
 
 static void every_part_comes_back_whole_however_it_is_cut(void **state)
@@ -198,6 +237,7 @@ static void heads_that_make_no_sense_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_headers_of_a_part_come_with_its_end),
         cmocka_unit_test(every_part_comes_back_whole_however_it_is_cut),
         cmocka_unit_test(an_answer_that_ends_early_is_no_answer),
         cmocka_unit_test(a_part_without_a_body_is_a_part),

@@ -57,10 +57,11 @@ static inline tide_status real_box_call(tide_world *world, const struct tide_req
 static inline int real_set_up(void **state)
 {
     (void)state;
-    const struct box_options options = {.seed = 1, .auto_consent = true};
+    const struct box_options options = {
+        .seed = 1, .auto_consent = true, .services = box_services_all};
     real = (struct real_stage){.lock = PTHREAD_MUTEX_INITIALIZER};
     real.box = box_cloud_new(&options);
-    assert_non_null(box_cloud_user_need(real.box, TIDE_TEXT(EMAIL)));
+    assert_non_null(box_cloud_user_need(real.box, TIDE_TEXT(EMAIL), NULL));
     assert_int_equal(tide_world_real_new(tide_mem_heap(), &real.world, NULL), TIDE_OK);
     real.ops = *real.world->ops;
     real.ops.call = real_box_call;

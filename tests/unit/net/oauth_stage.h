@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "cloudbox/signin/auth.h"
-#include "cloudbox/gate/cloud.h"
+#include "cloudbox/services.h"
 #include "cloudbox/gate/user.h"
 #include "net/oauth/inside.h"
 #include "sim.h"

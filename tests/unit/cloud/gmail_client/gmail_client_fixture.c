@@ -267,7 +267,7 @@ uint64_t units(struct fixture *f)
 
 box_mailbox *mailbox_of(struct fixture *f)
 {
-    return box_cloud_user(tide_sim_cloud_box(f->cloud), TIDE_TEXT(ME))->mailbox;
+    return box_user_mailbox(box_cloud_user(tide_sim_cloud_box(f->cloud), TIDE_TEXT(ME)));
 }
 
 void assert_stored(struct fixture *f, tide_text id, tide_text bytes)

@@ -5,7 +5,7 @@
 #define TIDE_TESTS_GMAIL_CLIENT_FIXTURE_H
 
 #include "cloud/gmail.h"
-#include "cloudbox/gate/cloud.h"
+#include "cloudbox/services.h"
 #include "cloudbox/mailbox/mailbox.h"
 #include "sim.h"
 #include "sim_cloud.h"

@@ -4,19 +4,15 @@
 static void a_halt_stops_everything_with_its_reason_until_resumed(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    tide_governor *governor = governor_of(profile_named("default"), 0);
     assert_int_equal(charge(governor, 1000, 1), TIDE_OK);
     tide_governor_halt(governor, "a suspected systemic failure");
     assert_int_equal(charge(governor, 2000, 1), TIDE_STOPPED);
-    uint64_t at_ms = 0;
-    assert_false(tide_governor_ready(governor, 2000, 1, 1, &at_ms));
-    assert_true(at_ms == UINT64_MAX);
     assert_true(tide_governor_wake_at_ms(governor, 2000) == UINT64_MAX);
     assert_int_equal(view_of(governor, 2000).state, TIDE_GOVERNOR_HALTED);
     assert_string_equal(view_of(governor, 2000).reason, "a suspected systemic failure");
     answer(governor, 2000, 1, TIDE_OK, 0); /* nothing in flight is lost */
     tide_governor_resume(governor, 3000);
-    assert_true(tide_governor_ready(governor, 3000, 4, 1, &at_ms));
     assert_int_equal(charge(governor, 3000, 1), TIDE_OK);
     tide_governor_free(governor);
 }
@@ -24,7 +20,7 @@ static void a_halt_stops_everything_with_its_reason_until_resumed(void **state)
 static void a_pause_for_a_shared_cause_is_one_block_with_one_probe(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 1000);
+    tide_governor *governor = governor_of(profile_named("default"), 1000);
     tide_governor_pause(governor, 9000, TIDE_DISK_FULL);
     tide_governor_pause(governor, 5000, TIDE_NETWORK); /* an earlier end is ignored */
     assert_int_equal(view_of(governor, 2000).state, TIDE_GOVERNOR_PAUSED);
@@ -41,7 +37,7 @@ static void a_pause_for_a_shared_cause_is_one_block_with_one_probe(void **state)
 static void settings_change_while_it_runs(void **state)
 {
     (void)state;
-    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    struct tide_governor_profile profile = *profile_named("gmail");
     tide_governor *governor = governor_of(&profile, 0);
     profile.share_permille = 500;
     assert_int_equal(tide_governor_limits_set(governor, &profile), TIDE_OK);
@@ -64,7 +60,7 @@ static void settings_change_while_it_runs(void **state)
 static void a_sign_in_ends_a_pause_for_want_of_one_and_no_other(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 1000);
+    tide_governor *governor = governor_of(profile_named("default"), 1000);
     assert_false(tide_governor_signed_in(governor, 1000));
     tide_governor_pause(governor, 9000, TIDE_NETWORK);
     assert_false(tide_governor_signed_in(governor, 2000));

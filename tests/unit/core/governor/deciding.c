@@ -11,9 +11,8 @@ static void profiles_have_names_and_the_numbers_of_the_table(void **state)
     static const char *const names[] = {"gmail", "console", "graph", "chat", "default"};
     for (int i = 0; i < 5; i++) {
         struct tide_governor_profile complete;
-        assert_non_null(tide_governor_profile_named(names[i]));
-        assert_int_equal(tide_profile_complete(tide_governor_profile_named(names[i]), &complete),
-                         TIDE_OK);
+        assert_non_null(profile_named(names[i]));
+        assert_int_equal(tide_profile_complete(profile_named(names[i]), &complete), TIDE_OK);
         struct tide_governor_profile twice;
         assert_int_equal(tide_profile_complete(&complete, &twice), TIDE_OK);
         assert_true(complete.rate_min == twice.rate_min && complete.rate_max == twice.rate_max &&
@@ -21,14 +20,13 @@ static void profiles_have_names_and_the_numbers_of_the_table(void **state)
         assert_int_equal(complete.workers_start, twice.workers_start);
         assert_int_equal(complete.in_flight_max, twice.in_flight_max);
     }
-    assert_null(tide_governor_profile_named("carrier pigeon"));
+    assert_null(profile_named("carrier pigeon"));
 
     struct tide_governor_profile gmail;
-    assert_int_equal(tide_profile_complete(tide_governor_profile_named("gmail"), &gmail), TIDE_OK);
+    assert_int_equal(tide_profile_complete(profile_named("gmail"), &gmail), TIDE_OK);
     assert_true(gmail.rate_max == 100 && gmail.rate_min == 20);
     struct tide_governor_profile plain;
-    assert_int_equal(tide_profile_complete(tide_governor_profile_named("default"), &plain),
-                     TIDE_OK);
+    assert_int_equal(tide_profile_complete(profile_named("default"), &plain), TIDE_OK);
     assert_true(plain.rate_min == 1 && plain.rate_start == 4 && plain.rate_max == 16);
     assert_int_equal(plain.workers_min, 2);
     assert_int_equal(plain.workers_start, 8);
@@ -87,7 +85,7 @@ static void sending_is_paced_and_the_answer_says_when_to_come_back(void **state)
 static void nothing_is_spent_before_a_promise_for_it_is_on_disk(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     uint64_t again_ms = 0;
     assert_true(tide_governor_save_due(governor, 1000));
     assert_int_equal(tide_governor_charge(governor, 1000, 1, 20, &again_ms), TIDE_AGAIN);
@@ -125,7 +123,7 @@ static void nothing_is_spent_before_a_promise_for_it_is_on_disk(void **state)
 static void an_idle_account_neither_saves_nor_makes_a_click_wait(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     save_now(governor, 1000);
     assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
     uint64_t again_ms = 0;
@@ -137,7 +135,7 @@ static void an_idle_account_neither_saves_nor_makes_a_click_wait(void **state)
 static void the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace(void **state)
 {
     (void)state;
-    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    struct tide_governor_profile profile = *profile_named("gmail");
     profile.spend_lease_ms = 60000; /* no saves in this test */
     profile.rate_start = 100;
     tide_governor *governor = governor_of(&profile, 1000);
@@ -165,10 +163,9 @@ static void the_reserve_of_the_window_is_for_level_1_which_borrows_from_the_pace
 static void a_batch_is_charged_whole_and_counts_every_part_in_flight(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 0);
+    tide_governor *governor = governor_of(profile_named("gmail"), 0);
     save_now(governor, 0);
     uint64_t again_ms = 0;
-    assert_int_equal(tide_governor_batch_max(governor), 10);
     assert_int_equal(tide_governor_charge_batch(governor, 5000, 2, 220, 11, &again_ms),
                      TIDE_INVALID);
     assert_int_equal(tide_governor_charge_batch(governor, 5000, 2, 201, 1, &again_ms),
@@ -181,7 +178,7 @@ static void a_batch_is_charged_whole_and_counts_every_part_in_flight(void **stat
     assert_int_equal(tide_governor_charge(governor, 9000, 2, 20, &again_ms), TIDE_AGAIN);
     assert_int_equal(tide_governor_charge(governor, 9000, 1, 20, &again_ms), TIDE_OK);
     assert_int_equal(view_of(governor, 9000).in_flight, 10);
-    tide_governor_uncharge(governor, 9000, 20);
+    tide_governor_uncharge_batch(governor, 9000, 20, 1);
     tide_governor_uncharge_batch(governor, 9000, 60, 3);
     assert_int_equal(view_of(governor, 9000).in_flight, 6);
     assert_int_equal(view_of(governor, 9000).window_used, 120);
@@ -214,7 +211,7 @@ static void a_shared_limit_is_charged_by_all_and_ends_with_its_grant(void **stat
     project.granted_until_ms = 35000;
     assert_int_equal(charge(b, 20000, 1), TIDE_OK);
     assert_int_equal(tide_window_used(&project.window, 20000), 7);
-    tide_governor_uncharge(b, 20000, 1); /* what was not sent is free for all again */
+    tide_governor_uncharge_batch(b, 20000, 1, 1); /* what was not sent is free for all again */
     assert_int_equal(tide_window_used(&project.window, 20000), 6);
     tide_governor_free(a);
     tide_governor_free(b);
@@ -225,7 +222,7 @@ static void only_so_many_limits_can_be_added(void **state)
 {
     (void)state;
     struct tide_limit limit = {0};
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 0);
+    tide_governor *governor = governor_of(profile_named("gmail"), 0);
     for (int i = 1; i < TIDE_LIMITS_PER_ACCOUNT; i++)
         assert_int_equal(tide_governor_limit_add(governor, &limit), TIDE_OK);
     assert_int_equal(tide_governor_limit_add(governor, &limit), TIDE_FULL);
@@ -235,7 +232,7 @@ static void only_so_many_limits_can_be_added(void **state)
 static void jobs_follow_pace_times_latency(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    tide_governor *governor = governor_of(profile_named("default"), 0);
     assert_int_equal(tide_governor_jobs_max(governor, 0), 4); /* 4 calls/s, a second assumed */
     const uint64_t now_ms = run_well(governor, 1000, 4000, 250, 1); /* 10 ms each */
     assert_int_equal(tide_governor_jobs_max(governor, now_ms), 1);
@@ -247,7 +244,7 @@ static void jobs_follow_pace_times_latency(void **state)
 static void what_fits_only_with_the_reserve_is_refused_to_all_but_level_1(void **state)
 {
     (void)state;
-    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    struct tide_governor_profile profile = *profile_named("gmail");
     profile.spend_lease_ms = 60000; /* one promise covers the whole window */
     tide_governor *governor = governor_of(&profile, 1000);
     save_now(governor, 1000);
@@ -255,21 +252,6 @@ static void what_fits_only_with_the_reserve_is_refused_to_all_but_level_1(void *
     assert_int_equal(tide_governor_charge(governor, 1000, 2, 5900, &again_ms), TIDE_INVALID);
     assert_int_equal(tide_governor_charge(governor, 1000, 1, 5900, &again_ms), TIDE_OK);
     assert_int_equal(tide_governor_charge(governor, 1000, 1, 6001, &again_ms), TIDE_INVALID);
-    tide_governor_free(governor);
-}
-
-static void a_batch_is_as_large_as_places_and_window_allow(void **state)
-{
-    (void)state;
-    const struct tide_governor_profile narrow = {
-        .window_ms = 60000, .window_units_max = 50, .call_units = 20, .in_flight_max = 10};
-    tide_governor *governor = governor_of(&narrow, 0);
-    assert_int_equal(tide_governor_batch_max(governor), 2);
-    tide_governor_free(governor);
-    const struct tide_governor_profile open = {.in_flight_max = 7};
-    governor = governor_of(&open, 0);
-    assert_int_equal(tide_governor_batch_max(governor), 7);
-    assert_true(tide_governor_wake_at_ms(governor, 0) == UINT64_MAX); /* a call fits already */
     tide_governor_free(governor);
 }
 
@@ -285,6 +267,5 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(only_so_many_limits_can_be_added),
     cmocka_unit_test(jobs_follow_pace_times_latency),
     cmocka_unit_test(what_fits_only_with_the_reserve_is_refused_to_all_but_level_1),
-    cmocka_unit_test(a_batch_is_as_large_as_places_and_window_allow),
 };
 GROUP(deciding, tests);

@@ -1,6 +1,12 @@
 #include "governor_fixture.h"
 #include "support/scale.h"
 
+const struct tide_governor_profile *profile_named(const char *name)
+{
+    const struct tide_provider_limits *known = tide_provider_known(name);
+    return known == NULL ? NULL : &known->profile;
+}
+
 tide_governor *governor_of(const struct tide_governor_profile *profile, uint64_t now_ms)
 {
     tide_governor *governor = NULL;

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "core/governor/governor.h"
+#include "engine/providers.h"
 #include "support/groups.h"
 #include "support/scale.h"
 
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is known of a provider: "gmail", "default" (engine/providers.c). */
+const struct tide_governor_profile *profile_named(const char *name);
 tide_governor *governor_of(const struct tide_governor_profile *profile, uint64_t now_ms);
 void save_now(tide_governor *governor, uint64_t now_ms);
 struct tide_governor_view view_of(const tide_governor *governor, uint64_t now_ms);

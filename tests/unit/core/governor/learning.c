@@ -4,7 +4,7 @@
 static void five_healthy_seconds_raise_both_and_a_refusal_halves_both(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    tide_governor *governor = governor_of(profile_named("default"), 0);
     uint64_t now_ms = run_well(governor, 1000, 5500, 250, 1);
     assert_true(view_of(governor, now_ms).rate == 8); /* below half it doubles */
     assert_int_equal(view_of(governor, now_ms).workers, 9);
@@ -85,7 +85,7 @@ static void repeated_failures_open_the_breaker_and_one_probe_closes_it(void **st
     (void)state;
     static const tide_status failures[] = {TIDE_SERVER, TIDE_AUTH, TIDE_TIMEOUT};
     for (int kind = 0; kind < 3; kind++) {
-        tide_governor *governor = governor_of(tide_governor_profile_named("chat"), 0);
+        tide_governor *governor = governor_of(profile_named("chat"), 0);
         uint64_t now_ms = 10000;
         for (int i = 0; i < 5; i++, now_ms += 1000) {
             assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
@@ -107,7 +107,7 @@ static void our_own_trouble_and_cancellation_blame_nobody(void **state)
     (void)state;
     static const tide_status ours[] = {TIDE_CANCELED, TIDE_DISK_FULL, TIDE_NO_MEMORY,
                                        TIDE_STALE,    TIDE_FULL,      TIDE_BUSY};
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    tide_governor *governor = governor_of(profile_named("default"), 0);
     uint64_t now_ms = 10000;
     for (int i = 0; i < 40; i++, now_ms += 1000) {
         assert_int_equal(charge(governor, now_ms, 1), TIDE_OK);
@@ -187,7 +187,7 @@ static void a_limit_on_concurrency_is_learned_and_tried_again_rarely(void **stat
 static void a_quota_of_bytes_per_day_is_learned(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("graph"), 0);
+    tide_governor *governor = governor_of(profile_named("graph"), 0);
     tide_rng rng = tide_rng_seeded(1);
     struct tide_answer fact = {
         .units = 1, .latency_ms = 10, .status = TIDE_OK, .http = 200, .bytes = 1000000};
@@ -250,7 +250,7 @@ static void workers_grow_as_the_waiting_jobs_need(void **state)
 static void a_method_that_was_always_slow_is_its_own_measure(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    tide_governor *governor = governor_of(profile_named("default"), 0);
     tide_rng rng = tide_rng_seeded(1);
     const struct tide_answer fact = {.units = 1, .latency_ms = 1900, .http = 200, .method = 3};
     for (uint64_t now_ms = 1000; now_ms < 600000; now_ms += 2000) {
@@ -265,7 +265,7 @@ static void a_method_that_was_always_slow_is_its_own_measure(void **state)
 static void a_late_answer_neither_ends_a_pause_nor_raises_the_pace(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    tide_governor *governor = governor_of(profile_named("default"), 0);
     (void)run_well(governor, 1000, 4500, 250, 1);
     assert_true(view_of(governor, 5900).rate == 4);
     assert_int_equal(charge(governor, 5900, 1), TIDE_OK);
@@ -279,7 +279,7 @@ static void a_late_answer_neither_ends_a_pause_nor_raises_the_pace(void **state)
 static void an_answer_may_have_taken_longer_than_the_clock_runs(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 0);
+    tide_governor *governor = governor_of(profile_named("default"), 0);
     assert_int_equal(charge(governor, 5, 1), TIDE_OK);
     answer(governor, 5, 1, TIDE_OK, 0); /* 10 ms */
     assert_int_equal(view_of(governor, 5).calls, 1);

@@ -12,8 +12,7 @@ static void over_an_hour_97_percent_is_used_and_no_window_is_crossed(void **stat
     for (uint64_t seed = 1; seed <= scaled(10); seed++) {
         struct referee_options options = an_hour;
         options.seed = seed;
-        const struct referee_report report =
-            referee_run(tide_governor_profile_named("gmail"), &options);
+        const struct referee_report report = referee_run(profile_named("gmail"), &options);
         print_message("seed %u: %.2f %% used\n", (unsigned)seed, report.share * 100);
         assert_true(report.share >= 0.97);
         assert_int_equal(report.crossed, 0);
@@ -27,7 +26,7 @@ static void over_an_hour_97_percent_is_used_and_no_window_is_crossed(void **stat
 static void without_a_reserve_still_no_window_is_crossed(void **state)
 {
     (void)state;
-    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    struct tide_governor_profile profile = *profile_named("gmail");
     profile.reserve_permille = 0;
     for (uint64_t seed = 1; seed <= scaled(10); seed++) {
         struct referee_options options = an_hour;
@@ -44,7 +43,7 @@ static void killed_again_and_again_it_crosses_no_window(void **state)
 {
     (void)state;
     static const uint32_t every_ms[] = {60000, 20000, 5000, 500};
-    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    struct tide_governor_profile profile = *profile_named("gmail");
     profile.reserve_permille = 0;
     for (uint64_t seed = 1; seed <= scaled(12); seed++) {
         struct referee_options options = an_hour;
@@ -65,7 +64,7 @@ static void killed_while_the_wall_clock_is_set_it_crosses_no_window(void **state
 {
     (void)state;
     static const uint32_t every_ms[] = {120000, 60000, 20000};
-    struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+    struct tide_governor_profile profile = *profile_named("gmail");
     profile.reserve_permille = 0;
     for (uint64_t seed = 1; seed <= scaled(12); seed++) {
         struct referee_options options = an_hour;
@@ -90,8 +89,7 @@ static void after_a_storm_of_refusals_the_pace_is_back_within_a_minute(void **st
         options.storm_from_ms = 240000;
         options.storm_to_ms = 300000;
         options.storm_names_ms = seed % 2 ? 0 : 20000;
-        const struct referee_report report =
-            referee_run(tide_governor_profile_named("gmail"), &options);
+        const struct referee_report report = referee_run(profile_named("gmail"), &options);
         print_message("seed %u: back after %.1f s, %u calls refused\n", (unsigned)seed,
                       (double)report.recovered_ms / 1000, (unsigned)report.storm_calls);
         assert_in_range(report.recovered_ms, 1, 60000);
@@ -108,8 +106,7 @@ static void a_click_does_not_wait_for_the_backfill(void **state)
         struct referee_options options = an_hour;
         options.seed = seed;
         options.clicks_every_ms = 11000; /* six a minute at most: the reserve */
-        const struct referee_report report =
-            referee_run(tide_governor_profile_named("gmail"), &options);
+        const struct referee_report report = referee_run(profile_named("gmail"), &options);
         print_message("seed %u: %u clicks waited at most %u ms\n", (unsigned)seed,
                       (unsigned)report.clicks, (unsigned)report.click_wait_ms_max);
         assert_true(report.clicks > 300);
@@ -125,8 +122,7 @@ static void the_referee_notices_a_quota_that_is_smaller_than_believed(void **sta
     (void)state;
     struct referee_options options = an_hour;
     options.limit_units = 5800;
-    const struct referee_report report =
-        referee_run(tide_governor_profile_named("gmail"), &options);
+    const struct referee_report report = referee_run(profile_named("gmail"), &options);
     assert_true(report.crossed > 0);
 }
 

@@ -4,7 +4,7 @@
 static void a_restored_governor_remembers_pace_pause_and_spent_units(void **state)
 {
     (void)state;
-    tide_governor *old = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor *old = governor_of(profile_named("gmail"), 1000);
     save_now(old, 1000);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(charge(old, 2000 + 1000u * (unsigned)i, 20), TIDE_OK);
@@ -29,7 +29,7 @@ static void a_restored_governor_remembers_pace_pause_and_spent_units(void **stat
     tide_buf_done(&text_again);
     tide_buf_done(&text);
 
-    tide_governor *new = governor_of(tide_governor_profile_named("gmail"), 77);
+    tide_governor *new = governor_of(profile_named("gmail"), 77);
     assert_int_equal(tide_governor_restore(new, &read, 77, 1700000015000), TIDE_OK);
     assert_int_equal(view_of(new, 77).window_used, 60 + saved.unrecorded_units);
     assert_int_equal(view_of(new, 77).state, TIDE_GOVERNOR_PAUSED);
@@ -52,12 +52,12 @@ static void a_restart_forgets_a_pause_for_a_sign_in(void **state)
         bool kept;
     } rows[] = {{TIDE_AUTH, false}, {TIDE_THROTTLED, true}, {TIDE_SERVER, true}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tide_governor *old = governor_of(tide_governor_profile_named("gmail"), 1000);
+        tide_governor *old = governor_of(profile_named("gmail"), 1000);
         tide_governor_pause(old, 301000, rows[i].why);
         struct tide_governor_saved saved;
         tide_governor_save(old, 1000, 1700000001000, &saved);
         tide_governor_free(old);
-        tide_governor *new = governor_of(tide_governor_profile_named("gmail"), 77);
+        tide_governor *new = governor_of(profile_named("gmail"), 77);
         assert_int_equal(tide_governor_restore(new, &saved, 77, 1700000002000), TIDE_OK);
         assert_int_equal(view_of(new, 77).state == TIDE_GOVERNOR_RUNNING, !rows[i].kept);
         tide_governor_free(new);
@@ -67,7 +67,7 @@ static void a_restart_forgets_a_pause_for_a_sign_in(void **state)
 static void a_damaged_or_newer_snapshot_is_refused(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     save_now(governor, 1000);
     assert_int_equal(charge(governor, 2000, 20), TIDE_OK);
     answer(governor, 2100, 20, TIDE_OK, 0);
@@ -89,7 +89,7 @@ static void a_damaged_or_newer_snapshot_is_refused(void **state)
         const char was = text.data[at];
         text.data[at] = (char)tide_rng_below(&rng, 256);
         if (tide_governor_saved_parse(tide_buf_text(&text), &read) == TIDE_OK) {
-            tide_governor *next = governor_of(tide_governor_profile_named("gmail"), 7);
+            tide_governor *next = governor_of(profile_named("gmail"), 7);
             if (tide_governor_restore(next, &read, 7, 1700000004000) != TIDE_OK)
                 assert_int_equal(view_of(next, 7).window_used, 0);
             assert_true(tide_governor_check(next, 7));
@@ -122,7 +122,7 @@ static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
     for (uint64_t fail_at = 0;; fail_at++) { /* ends: three allocations at most */
         struct tide_mem_faulty mem;
         tide_mem_faulty_once(&mem, fail_at);
-        struct tide_governor_profile profile = *tide_governor_profile_named("gmail");
+        struct tide_governor_profile profile = *profile_named("gmail");
         profile.learn_bytes_per_day = true;
         tide_governor *governor = NULL;
         const tide_status rc = tide_governor_new(&profile, 0, &mem.base, &governor);
@@ -140,7 +140,7 @@ static void every_failed_allocation_is_reported_and_leaks_nothing(void **state)
 static void numbers_that_no_governor_saved_are_refused(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor *governor = governor_of(profile_named("gmail"), 1000);
     struct tide_governor_saved good;
     tide_governor_save(governor, 1000, 1700000000000, &good);
     struct tide_governor_saved wrong[9];
@@ -158,7 +158,7 @@ static void numbers_that_no_governor_saved_are_refused(void **state)
     wrong[8].paused_until_unix_ms = 1;
     wrong[8].paused_why = (int64_t)TIDE_BUG - 1;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        tide_governor *next = governor_of(tide_governor_profile_named("gmail"), 1000);
+        tide_governor *next = governor_of(profile_named("gmail"), 1000);
         assert_int_equal(tide_governor_restore(next, &wrong[i], 1000, 1700000000000), TIDE_CORRUPT);
         assert_int_equal(view_of(next, 1000).window_used, 0);
         tide_governor_free(next);
@@ -170,11 +170,11 @@ static void numbers_that_no_governor_saved_are_refused(void **state)
 static void a_restored_pause_ends_within_a_day(void **state)
 {
     (void)state;
-    tide_governor *old = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor *old = governor_of(profile_named("gmail"), 1000);
     tide_governor_pause(old, 61000, TIDE_THROTTLED);
     struct tide_governor_saved saved;
     tide_governor_save(old, 1000, 1700000000000, &saved);
-    tide_governor *new = governor_of(tide_governor_profile_named("gmail"), 1000);
+    tide_governor *new = governor_of(profile_named("gmail"), 1000);
     assert_int_equal(tide_governor_restore(new, &saved, 1000, 1600000000000), TIDE_OK);
     assert_int_equal(view_of(new, 1000).until_ms, 1000 + 86400000);
     tide_governor_free(new);
@@ -184,7 +184,7 @@ static void a_restored_pause_ends_within_a_day(void **state)
 static void a_learned_quota_of_bytes_survives(void **state)
 {
     (void)state;
-    tide_governor *old = governor_of(tide_governor_profile_named("graph"), 0);
+    tide_governor *old = governor_of(profile_named("graph"), 0);
     tide_rng rng = tide_rng_seeded(1);
     struct tide_answer fact = {.units = 1, .latency_ms = 10, .http = 200, .bytes = 5000};
     assert_int_equal(charge(old, 1000, 1), TIDE_OK);
@@ -198,7 +198,7 @@ static void a_learned_quota_of_bytes_survives(void **state)
     tide_governor_answered(old, 2010, &fact, &rng);
     struct tide_governor_saved saved;
     tide_governor_save(old, 3000, 1700000000000, &saved);
-    tide_governor *new = governor_of(tide_governor_profile_named("graph"), 77);
+    tide_governor *new = governor_of(profile_named("graph"), 77);
     assert_int_equal(tide_governor_restore(new, &saved, 77, 1700000001000), TIDE_OK);
     assert_int_equal(view_of(new, 77).day_bytes, 5000);
     assert_int_equal(view_of(new, 77).day_bytes_max, 5001);
@@ -210,7 +210,7 @@ static void a_learned_quota_of_bytes_survives(void **state)
 static void a_pause_is_saved_at_once_and_the_next_one_at_the_interval(void **state)
 {
     (void)state;
-    tide_governor *governor = governor_of(tide_governor_profile_named("default"), 1000);
+    tide_governor *governor = governor_of(profile_named("default"), 1000);
     assert_true(tide_governor_save_at_ms(governor) == UINT64_MAX);
     tide_governor_pause(governor, 9000, TIDE_NETWORK);
     assert_int_equal(tide_governor_save_at_ms(governor), 0);
@@ -220,7 +220,7 @@ static void a_pause_is_saved_at_once_and_the_next_one_at_the_interval(void **sta
     assert_int_equal(tide_governor_save_at_ms(governor), 1500);
     struct tide_governor_saved saved;
     tide_governor_save(governor, 1500, 1700000000000, &saved);
-    tide_governor *next = governor_of(tide_governor_profile_named("default"), 77);
+    tide_governor *next = governor_of(profile_named("default"), 77);
     assert_int_equal(tide_governor_restore(next, &saved, 77, 1700000000000), TIDE_OK);
     assert_int_equal(view_of(next, 77).until_ms, 77 + 8500);
     tide_governor_free(next);
@@ -239,7 +239,7 @@ static void a_snapshot_of_version_1_is_read(void **state)
     assert_int_equal(saved.at_unix_ms, 1700000000000);
     assert_int_equal(saved.at_ms, 0);
     assert_int_equal(saved.unrecorded_units, 200);
-    tide_governor *governor = governor_of(tide_governor_profile_named("gmail"), 900000);
+    tide_governor *governor = governor_of(profile_named("gmail"), 900000);
     assert_int_equal(tide_governor_restore(governor, &saved, 900000, 1700000030000), TIDE_OK);
     assert_int_equal(view_of(governor, 900000).window_used, 260);
     assert_int_equal(view_of(governor, 921000).window_used, 220);
@@ -267,7 +267,7 @@ static void a_wall_clock_set_between_two_runs_forgets_no_units(void **state)
         {SAVED + 24ull * HOUR, 20000, 40000}, /* another machine, which ran for longer */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        tide_governor *old = governor_of(tide_governor_profile_named("gmail"), SAVED - 100);
+        tide_governor *old = governor_of(profile_named("gmail"), SAVED - 100);
         save_now(old, SAVED - 100);
         assert_int_equal(charge(old, SAVED - 50, 20), TIDE_OK);
         answer(old, SAVED, 20, TIDE_OK, 0);
@@ -276,7 +276,7 @@ static void a_wall_clock_set_between_two_runs_forgets_no_units(void **state)
         tide_governor_free(old);
 
         const uint64_t now_ms = rows[i].now_ms;
-        tide_governor *new = governor_of(tide_governor_profile_named("gmail"), now_ms);
+        tide_governor *new = governor_of(profile_named("gmail"), now_ms);
         assert_int_equal(
             tide_governor_restore(new, &saved, now_ms, (uint64_t)(1700000000000 + rows[i].wall_ms)),
             TIDE_OK);

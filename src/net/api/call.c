@@ -1,0 +1,279 @@
+#include "net/api/call.h"
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/limits.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    ENDPOINT_BYTES_MAX = 500,
+    BEARER_BYTES_MAX = 16 << 10,
+    REFUSAL_BYTES_MAX = 64 << 10, /* of an error's body, when the call has a sink */
+    HEADERS_MAX = 4,
+    UNDER_WAY_MS_MAX = 60000, /* of a call whose token the server refuses */
+};
+
+#define USER_AGENT "tidemark/" TIDE_VERSION " (gzip)"
+
+struct tide_api {
+    tide_mem *mem;
+    const struct tide_provider_net *provider;
+    tide_tokens *tokens;
+    tide_text bearer;
+    tide_world *world;
+    bool compress;
+    char endpoint[ENDPOINT_BYTES_MAX + 1];
+    /* Atomic (J1).  doubt_ms: when a token was refused, if none was accepted since; 0: none.
+     * refused: a number that identifies that token. */
+    uint64_t doubt_ms;
+    uint64_t refused;
+};
+
+/* ---- open and close ---- */
+
+/* The bytes of the endpoint without a slash at its end; 0: it is not an address. */
+static size_t endpoint_bytes(const char *endpoint)
+{
+    const bool https = strncmp(endpoint, "https://", 8) == 0;
+    const size_t host = https ? 8 : 7;
+    size_t bytes = strlen(endpoint);
+    if (bytes > 0 && endpoint[bytes - 1] == '/')
+        bytes--;
+    if ((!https && strncmp(endpoint, "http://", 7) != 0) || bytes <= host ||
+        bytes > ENDPOINT_BYTES_MAX || strcspn(endpoint + host, "/?#@ \t\r\n") < bytes - host)
+        return 0;
+    return bytes;
+}
+
+tide_status tide_api_open(const struct tide_api_options *options, tide_mem *mem, tide_api **api_out,
+                          tide_error *err)
+{
+    TIDE_ASSERT(options->tokens != NULL || options->bearer.bytes > 0);
+    const struct tide_provider_net *provider = options->provider;
+    const char *endpoint = options->endpoint == NULL ? provider->url : options->endpoint;
+    const size_t bytes = endpoint_bytes(endpoint);
+    if (bytes == 0)
+        return tide_error_set(
+            err, TIDE_INVALID,
+            "\"%.100s\" is not an address of a %s: use http://HOST:PORT or https://HOST", endpoint,
+            provider->name);
+    tide_api *api = tide_mem_new(mem, sizeof *api);
+    if (api == NULL)
+        return tide_error_set(err, TIDE_NO_MEMORY, "no memory for the %s", provider->name);
+    api->mem = mem;
+    api->provider = provider;
+    api->tokens = options->tokens;
+    api->bearer = options->bearer;
+    api->world = options->world;
+    api->compress = strncmp(endpoint, "https://", 8) == 0;
+    memcpy(api->endpoint, endpoint, bytes);
+    *api_out = api;
+    return TIDE_OK;
+}
+
+void tide_api_close(tide_api *api)
+{
+    if (api != NULL)
+        tide_mem_free(api->mem, api, sizeof *api);
+}
+
+const struct tide_provider_net *tide_api_provider(const tide_api *api)
+{
+    return api->provider;
+}
+
+/* ---- one call ---- */
+
+/* A call on its way; on the caller's stack. */
+struct sending {
+    tide_api *api;
+    tide_job *job;
+    const struct tide_api_call *call;
+    struct tide_response *response;
+    const char *url;
+    tide_buf bearer, authorization; /* in memory that is wiped (J2) */
+};
+
+static bool is_2xx(const struct tide_response *response)
+{
+    return response->http >= 200 && response->http < 300;
+}
+
+/* A body that is not the expected one is a refusal: the judge reads its reason, and the beginning
+ * is enough. */
+static tide_status on_body(void *arg, const char *bytes, size_t count)
+{
+    const struct sending *sending = arg;
+    struct tide_response *response = sending->response;
+    if (is_2xx(response))
+        return sending->call->sink(sending->call->sink_arg, bytes, count);
+    const size_t room = REFUSAL_BYTES_MAX - response->body.bytes;
+    return tide_buf_add(&response->body, bytes, count < room ? count : room);
+}
+
+static tide_status judge(void *arg, const struct tide_response *response,
+                         uint64_t *retry_after_ms_out, tide_error *err)
+{
+    const struct sending *sending = arg;
+    const struct tide_api_call *call = sending->call;
+    const tide_status rc = sending->api->provider->judge(response, retry_after_ms_out, err);
+    if (rc != TIDE_OK || call->judge == NULL)
+        return rc;
+    return call->judge(call->judge_arg, response, retry_after_ms_out, err);
+}
+
+static size_t headers_of(const struct sending *sending, struct tide_header headers[HEADERS_MAX])
+{
+    const struct tide_api_call *call = sending->call;
+    size_t count = 0;
+    headers[count++] =
+        (struct tide_header){TIDE_TEXT("Authorization"), tide_buf_text(&sending->authorization)};
+    /* Google compresses only if User-Agent contains "gzip" too.  Without an Accept-Encoding
+     * here, the world requests compression and decodes it. */
+    headers[count++] =
+        sending->api->compress
+            ? (struct tide_header){TIDE_TEXT("User-Agent"), TIDE_TEXT(USER_AGENT)}
+            : (struct tide_header){TIDE_TEXT("Accept-Encoding"), TIDE_TEXT("identity")};
+    if (call->type != NULL || call->body.bytes > 0)
+        headers[count++] = (struct tide_header){
+            TIDE_TEXT("Content-Type"),
+            tide_text_of(call->type != NULL ? call->type : "application/json; charset=UTF-8")};
+    TIDE_ASSERT(count <= HEADERS_MAX);
+    return count;
+}
+
+static tide_status send_request(struct sending *sending, const struct tide_request *request,
+                                tide_error *err)
+{
+    const struct tide_api_call *call = sending->call;
+    const struct tide_api_method *method = &sending->api->provider->methods[call->method];
+    if (sending->job != NULL)
+        return tide_job_call_judged(sending->job, call->parts > 0 ? call->units : method->units,
+                                    call->parts > 0 ? call->parts : 1, call->method, judge, sending,
+                                    request, sending->response, err);
+    uint64_t wait_ms = 0;
+    const tide_status rc =
+        tide_world_call(sending->api->world, request, sending->response, call->cancel, err);
+    return rc == TIDE_OK ? judge(sending, sending->response, &wait_ms, err) : rc;
+}
+
+static tide_status send_signed(struct sending *sending, tide_error *err)
+{
+    const struct tide_api_call *call = sending->call;
+    const struct tide_api_method *method = &sending->api->provider->methods[call->method];
+    struct tide_header headers[HEADERS_MAX];
+    const struct tide_request request = {
+        .method = call->parts > 0 ? "POST" : method->verb,
+        .url = sending->url,
+        .headers = headers,
+        .headers_count = headers_of(sending, headers),
+        .body = call->body,
+        .source = call->source,
+        .source_arg = call->source_arg,
+        .source_bytes = call->source_bytes,
+        .sink = call->sink != NULL ? on_body : NULL,
+        .sink_arg = sending,
+        .body_bytes_max = call->answer_bytes_max,
+        .stall_timeout_ms = call->stall_timeout_ms,
+        .total_timeout_ms = call->total_timeout_ms,
+        .repeatable = call->parts > 0 || method->repeatable,
+    };
+    return send_request(sending, &request, err);
+}
+
+/* ---- tokens ---- */
+
+/* The server refused this token: whether another one is worth a try.  Not if this is already the
+ * token after a refusal, however long ago that was: the second try may have had to wait for
+ * units, and a job that starts over each time would never end.  Calls that were in flight with
+ * the same token are treated like the first. */
+static bool refused_first(struct sending *sending)
+{
+    tide_api *api = sending->api;
+    const tide_text bearer = tide_buf_text(&sending->bearer);
+    const uint64_t number = tide_hash(TIDE_HASH_START, bearer);
+    const uint64_t now_ms =
+        sending->job != NULL ? tide_job_now_ms(sending->job) : tide_world_now_ms(api->world);
+    const uint64_t before = __atomic_exchange_n(&api->refused, number, __ATOMIC_ACQ_REL);
+    uint64_t since_ms = 0;
+    tide_tokens_refused(api->tokens, bearer);
+    if (__atomic_compare_exchange_n(&api->doubt_ms, &since_ms, now_ms + 1, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return true;
+    return before == number && now_ms < since_ms + UNDER_WAY_MS_MAX;
+}
+
+static tide_status bearer_get(struct sending *sending, tide_error *err)
+{
+    tide_api *api = sending->api;
+    tide_buf_clear(&sending->bearer);
+    tide_buf_clear(&sending->authorization);
+    tide_status rc = TIDE_OK;
+    if (api->tokens != NULL) {
+        const tide_cancel *cancel =
+            sending->job != NULL ? tide_job_cancellation(sending->job) : sending->call->cancel;
+        rc = tide_tokens_get(api->tokens, cancel, &sending->bearer, err);
+        if (rc != TIDE_OK)
+            return rc;
+    } else {
+        rc = tide_buf_add(&sending->bearer, api->bearer.data, api->bearer.bytes);
+    }
+    if (rc == TIDE_OK)
+        rc = tide_buf_print(&sending->authorization, "Bearer %s", tide_buf_cstr(&sending->bearer));
+    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for a token");
+}
+
+/* One try.  *again_out: it may succeed with another token. */
+static tide_status call_once(struct sending *sending, bool *again_out, tide_error *err)
+{
+    tide_api *api = sending->api;
+    const struct tide_api_call *call = sending->call;
+    *again_out = false;
+    if (call->rewind != NULL) /* J3 */
+        call->rewind(call->source_arg);
+    if (call->restart != NULL)
+        call->restart(call->sink_arg);
+    tide_status rc = bearer_get(sending, err);
+    if (rc != TIDE_OK)
+        return rc;
+    sending->response->http = 0; /* of this try: a charge that fails leaves it */
+    rc = send_signed(sending, err);
+    const int http = sending->response->http;
+    if (rc == TIDE_AUTH && http != 0)
+        *again_out = api->tokens != NULL && refused_first(sending);
+    else if (http != 401 && http != 0 && http < 500)
+        __atomic_store_n(&api->doubt_ms, 0, __ATOMIC_RELEASE);
+    return rc;
+}
+
+tide_status tide_api_call(tide_api *api, tide_job *job, const struct tide_api_call *call,
+                          struct tide_response *response, tide_error *err)
+{
+    TIDE_ASSERT(call->method < api->provider->methods_count);
+    struct tide_mem_wiping wiping;
+    struct sending sending = {.api = api, .job = job, .call = call, .response = response};
+    tide_buf url;
+    tide_mem_wiping_init(&wiping, api->mem);
+    tide_buf_init(&sending.bearer, &wiping.base, BEARER_BYTES_MAX);
+    tide_buf_init(&sending.authorization, &wiping.base, BEARER_BYTES_MAX + 8);
+    tide_buf_init(&url, api->mem, TIDE_URL_BYTES_MAX);
+    tide_status rc = tide_buf_print(&url, "%s%s", api->endpoint, call->path);
+    sending.url = tide_buf_cstr(&url);
+    if (rc != TIDE_OK) {
+        (void)tide_error_set(err, rc, "%s: the request is too long to be sent",
+                             api->provider->methods[call->method].name);
+    } else {
+        bool again = false;
+        rc = call_once(&sending, &again, err);
+        if (again) {
+            TIDE_SEEN("api: a token was refused");
+            rc = call_once(&sending, &again, err);
+        }
+    }
+    tide_buf_done(&url);
+    tide_buf_done(&sending.authorization);
+    tide_buf_done(&sending.bearer);
+    return rc;
+}
