@@ -126,7 +126,7 @@ static tide_status source_read(void *arg, char *bytes, size_t room, size_t *coun
     struct fixture *f = arg;
     const size_t left = strlen(UPLOAD) - f->source_at;
     *count_out = left < room ? left : room;
-    memcpy(bytes, UPLOAD + f->source_at, *count_out);
+    memcpy(bytes, &UPLOAD[f->source_at], *count_out);
     f->source_at += *count_out;
     return TIDE_OK;
 }
