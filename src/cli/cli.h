@@ -205,7 +205,7 @@ void cli_table_begin(struct cli *cli, const char *const *headings, unsigned colu
 void cli_cell(struct cli *cli, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cli_cell_text(struct cli *cli, tide_text text);
 void cli_table_end(struct cli *cli, const char *when_empty);
-/* "2026-05-04 03:02:01", "-" for 0. */
+/* "2026-05-04 03:02:01" in the user's time zone (TZ), "-" for 0.  JSON has UTC. */
 const char *cli_time(uint64_t unix_ms, char text[32]);
 /* Puts active alerts into the first line or the field "alerts"; then prints
  * everything.  Returns the exit code. */

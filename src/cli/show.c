@@ -8,7 +8,10 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
+
+#define YEAR_10000_MS 253402300800000ull
 
 /* ---- text --------------------------------------------------------------------------- */
 
@@ -28,12 +31,13 @@ void cli_print(struct cli *cli, const char *format, ...)
 
 const char *cli_time(uint64_t unix_ms, char text[32])
 {
+    const time_t seconds = (time_t)(unix_ms / 1000);
+    struct tm local;
     char full[TIDE_TIME_TEXT_BYTES];
-    tide_time_format(unix_ms, full);
-    if (strlen(full) >= 19) {
-        full[10] = ' ';
-        full[19] = '\0';
-    }
+    if (unix_ms > 0 && unix_ms < YEAR_10000_MS && localtime_r(&seconds, &local) != NULL &&
+        strftime(text, 32, "%Y-%m-%d %H:%M:%S", &local) > 0)
+        return text;
+    tide_time_format(unix_ms, full); /* "-" or "never" */
     (void)snprintf(text, 32, "%s", full);
     return text;
 }

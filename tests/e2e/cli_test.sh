@@ -90,6 +90,13 @@ both 0 'halted@' '[.jobs[].id] == [8]' jobs list --account halted@example.com
 both 0 'older ones: --before 9' '[.jobs[].id] == [10, 9] and .next_before == 9' jobs list --limit 2
 both 0 '7' '[.jobs[].id] == [8, 7]' jobs list --limit 2 --before 9
 both 0 'the provider said 500' '.job.error == "the provider said 500" and .job.payload.items == ["a","b"]' jobs show 2
+# Times are in the user's zone for people, in UTC for programs.
+created() { TZ=$1 "$tidemark" --home "$home" jobs show 2 | sed -n 's/^created *//p'; }
+checks=$((checks + 1))
+[ $(($(date -ud "$(created JST-9)" +%s) - $(date -ud "$(created UTC)" +%s))) -eq 32400 ] ||
+    fail "jobs show: not the time in the user's zone: $(created JST-9), $(created UTC)"
+[ "$(TZ=JST-9 "$tidemark" --home "$home" jobs show 2 --json | jq -r .job.created)" = "$("$tidemark" --home "$home" jobs show 2 --json | jq -r .job.created)" ] ||
+    fail "jobs show --json: the time depends on the zone"
 run 0 --home "$home" jobs show 6; says 'one?[31m' # control characters never reach the terminal
 both 0 'it finished' '.reasons[0].why == "done"' jobs explain 1
 both 0 'jobs retry 2' '.reasons[0].why == "failed"' jobs explain 2

@@ -2,6 +2,7 @@
 # and tidemark-cloud as $1 and $2; leaves a temporary directory in $dir and a count of failures.
 # A script that sets a trap on EXIT itself calls `leave` there, or ends and removes all of it.
 set -uo pipefail
+export TZ=UTC # times are shown in the local zone
 unset DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR # files, not a person's keyring
 tidemark=$(realpath "$1")
 cloud=$(realpath "$2")
