@@ -60,6 +60,8 @@ tide_status tide_engine_only(tide_engine *engine, const char *const *names, size
 tide_status tide_engine_provider(tide_engine *engine, const struct tide_provider_limits *limits,
                                  tide_error *err);
 
+/* The random name of this start of the engine, as `ping` answers it (engine/control/control.h). */
+const char *tide_engine_run(const tide_engine *engine);
 /* Whether other processes work on the same ledger. */
 bool tide_engine_shared(const tide_engine *engine);
 /* The priority of the kind's jobs unless they name another one. */

@@ -117,6 +117,11 @@ static void name_this_start(tide_engine *engine)
     engine->rng = tide_rng_seeded(tide_world_random_u64(engine->world));
 }
 
+const char *tide_engine_run(const tide_engine *engine)
+{
+    return engine->run_id;
+}
+
 static tide_status take_state_dir(tide_engine *engine, const char *state_dir, tide_error *err)
 {
     if (state_dir == NULL || strlen(state_dir) >= sizeof engine->state_dir)

@@ -30,7 +30,8 @@ struct tide_mail_user {
     tide_archive *archive;
     tide_map claims;       /* ids that a job is fetching; guarded by the mail system's lock */
     uint64_t claims_ended; /* likewise */
-    bool broken;           /* atomic: the archive accepts no more writes in this process (E1.10) */
+    struct tide_mail_budget *budget; /* likewise; of the run in progress; NULL: no limit */
+    bool broken; /* atomic: the archive accepts no more writes in this process (E1.10) */
     /* Guarded by the mail system's lock (mail/sync/identity.c). */
     bool known;                        /* the server confirmed that the mailbox is this account's */
     bool asking;                       /* a job is asking the server now */
@@ -56,6 +57,7 @@ struct tide_mail_signed_out {
 
 #define TIDE_MAIL_REMOVE  "mail.remove"
 #define TIDE_MAIL_CHANGES "mail.changes"
+#define TIDE_MAIL_RESTORE "mail.restore"
 
 struct tide_mail {
     tide_mem *mem;
@@ -69,16 +71,12 @@ struct tide_mail {
     uint32_t heal_kind, accept_kind;
     uint32_t remove_kind, changes_kind; /* 0: this process does not run the kind */
     uint32_t fetch_ids;                 /* ids per mail.fetch job (M2) */
-    uint64_t removing;                  /* the manifest whose batches may run; atomic */
     tide_map looked;                    /* keys of the ids that the last mail.changes found */
     tide_lock *lock;                    /* guards users and their claims */
     bool opening;                       /* a thread is opening an account; under lock */
     tide_cond *opened;                  /* signaled when that account is open */
     struct tide_mail_user *users[TIDE_MAIL_ACCOUNTS_MAX];
     size_t users_count;
-    uint64_t fetched;                        /* atomic */
-    uint64_t allowed;                        /* messages this run may fetch; under lock */
-    bool spent;                              /* the run needed more than `allowed`; under lock */
     struct tide_mail_signed_out *signed_out; /* under lock */
     size_t signed_out_count, signed_out_capacity;
     struct tide_mail_gate gates[TIDE_MAIL_GATES_MAX];
@@ -120,6 +118,10 @@ bool tide_mail_wait(tide_job *job, tide_status rc, uint32_t patience_ms);
  * account and never counts against the message (E6.2). */
 tide_status tide_mail_archived(struct tide_mail_user *user, tide_status rc, tide_error *err);
 
+/* For work that must not continue by itself after the process that was asked for it died: its
+ * payload names that start of the engine.  Whether it is this one. */
+bool tide_mail_asked_here(const tide_mail *mail, const json_t *payload);
+
 /* Handlers; context is the tide_mail. */
 tide_handler tide_mail_plan;    /* mail/sync/plan.c */
 tide_handler tide_mail_list;    /* mail/sync/fetch.c */
@@ -132,10 +134,6 @@ tide_handler tide_mail_accept;  /* mail/sync/refetch.c */
 tide_handler tide_mail_restore; /* mail/restore/job.c */
 tide_handler tide_mail_remove;  /* mail/remove/batch.c */
 tide_handler tide_mail_changes; /* mail/remove/proofs.c */
-
-/* Defines the restore kind and cancels restore jobs left by a dead process
- * (mail/restore/restore.c). */
-tide_status tide_restore_start(tide_mail *mail, tide_error *err);
 
 /* ---- mail/sync/plan.c ---- */
 

@@ -99,7 +99,10 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
     /* mail.plan has the highest priority; history is short.  Lists and fetches share one priority
      * from the settings (E3.4): older jobs run first, and those are the lists of a plan. */
     const bool sync = !mail->options.no_sync;
-    const bool archiver = mail->options.archiver;
+    /* On a shared ledger an account goes to a process that has the handlers its jobs need: a worker
+     * without them offers the account to the command (decision 33). */
+    const bool alone = !tide_engine_shared(mail->engine);
+    const bool archiver = alone || mail->options.archiver;
     const struct {
         struct tide_kind kind;
         uint32_t *number;
@@ -142,6 +145,12 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
           .level = 1},
          &mail->changes_kind,
          archiver},
+        {{.name = TIDE_MAIL_RESTORE,
+          .handler = tide_mail_restore,
+          .priority = 75, /* a user waits */
+          .not_preemptible = true},
+         &mail->restore_kind,
+         true},
     };
     tide_status rc = TIDE_OK;
     for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -154,16 +163,25 @@ static tide_status define_kinds(tide_mail *mail, tide_error *err)
             rc = tide_mail_gate(mail, &kind, kinds[i].number == &mail->plan_kind, kinds[i].number,
                                 err);
     }
-    /* A manifest resumes only at a user's request, never because a job of a dead process is found
-     * (mail/remove/remove.h). */
-    /* On a shared ledger the jobs may belong to a live process; there tide_archiver_next() cancels
-     * them for its own account, whose archive no other process has open. */
-    const bool alone = !tide_engine_shared(mail->engine);
-    if (rc == TIDE_OK && archiver && alone)
-        rc = tide_cancel_kind(mail->engine, TIDE_MAIL_REMOVE, err);
-    if (rc == TIDE_OK && archiver && alone)
-        rc = tide_cancel_kind(mail->engine, TIDE_MAIL_CHANGES, err);
     return rc;
+}
+
+/* Jobs of a dead process do nothing (tide_mail_asked_here()); here they leave the ledger.  On a
+ * shared one they may belong to a live process; there tide_archiver_next() cancels them for its own
+ * account, whose archive no other process has open. */
+static tide_status cancel_leftovers(tide_mail *mail, tide_error *err)
+{
+    static const char *const kinds[] = {TIDE_MAIL_REMOVE, TIDE_MAIL_CHANGES, TIDE_MAIL_RESTORE};
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof kinds / sizeof kinds[0]; i++)
+        rc = tide_cancel_kind(mail->engine, kinds[i], err);
+    return rc;
+}
+
+bool tide_mail_asked_here(const tide_mail *mail, const json_t *payload)
+{
+    const char *engine = json_string_value(json_object_get(payload, "engine"));
+    return engine != NULL && strcmp(engine, tide_engine_run(mail->engine)) == 0;
 }
 
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
@@ -180,7 +198,6 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
     mail->options = *options;
     tide_map_init(&mail->looked, mem);
     (void)snprintf(mail->archive_dir, sizeof mail->archive_dir, "%s", options->archive_dir);
-    mail->allowed = UINT64_MAX;
     mail->fetch_ids =
         options->window_ms == 0
             ? tide_slice_fetch_ids(QUOTA_UNITS, QUOTA_MS, GET_UNITS)
@@ -192,8 +209,8 @@ tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *me
         rc = define_kinds(mail, err);
     if (rc == TIDE_OK)
         rc = tide_transact(mail->engine, make_tables, NULL, err);
-    if (rc == TIDE_OK)
-        rc = tide_restore_start(mail, err);
+    if (rc == TIDE_OK && !tide_engine_shared(mail->engine))
+        rc = cancel_leftovers(mail, err);
     if (rc != TIDE_OK) {
         (void)tide_mail_close(mail, NULL);
         return rc;
@@ -581,10 +598,11 @@ tide_status tide_mail_run(tide_mail *mail, const struct tide_mail_run *run, tide
         rc = tide_mail_user(mail, account, &user, err);
     if (rc != TIDE_OK)
         return rc;
-    tide_lock_take(mail->world, mail->lock);
-    mail->allowed = run->messages_max == 0 ? UINT64_MAX : run->messages_max;
-    mail->spent = false;
-    tide_lock_drop(mail->world, mail->lock);
+    if (user != NULL) {
+        tide_lock_take(mail->world, mail->lock);
+        user->budget = run->budget;
+        tide_lock_drop(mail->world, mail->lock);
+    }
     struct tide_mail_request request;
     tide_mail_request(run, account, &request);
     const struct tide_spec spec = {.kind = mail->plan_kind,
@@ -641,10 +659,10 @@ tide_status tide_mail_rest(tide_mail *mail, tide_error *err)
     return rc;
 }
 
-bool tide_mail_spent(tide_mail *mail)
+bool tide_mail_spent(tide_mail *mail, const struct tide_mail_budget *budget)
 {
     tide_lock_take(mail->world, mail->lock);
-    const bool spent = mail->spent;
+    const bool spent = budget->spent;
     tide_lock_drop(mail->world, mail->lock);
     return spent;
 }
@@ -686,7 +704,7 @@ static tide_status state_archive(tide_mail *mail, uint32_t account, struct tide_
 tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail_state *state_out,
                             tide_error *err)
 {
-    struct tide_mail_state state = {.fetched = __atomic_load_n(&mail->fetched, __ATOMIC_RELAXED)};
+    struct tide_mail_state state = {.stored = 0};
     struct tide_mail_row row;
     struct tide_stream_state stream;
     uint32_t account = 0;

@@ -50,9 +50,8 @@ struct tide_mail_options {
     const char *archive_dir; /* each account has a folder there */
     uint64_t window_units;   /* quota: units per window_ms; 0: no limit */
     uint64_t window_ms;      /* 0: Gmail's own quota */
-    bool archiver;           /* this process, and no other, removes mail (mail/remove/remove.h) */
+    bool archiver;           /* on a shared ledger: has the handlers of mail/remove/remove.h */
     bool no_sync;            /* no sync handlers: sync jobs stay in the ledger */
-    uint32_t remove_ids;     /* ids per removal call; 0: TIDE_REMOVE_IDS, which is also the limit */
 };
 /* Defines the kinds mail.* and creates the mail system's tables. */
 tide_status tide_mail_open(const struct tide_mail_options *options, tide_mem *mem,
@@ -90,6 +89,11 @@ struct tide_mail_aside {
     uint64_t copied;      /* messages read from files set aside, and stored again */
     uint64_t unreadable;  /* known messages of such files that could not be read */
 };
+/* How many messages the accounts of one command may fetch together. */
+struct tide_mail_budget {
+    uint64_t left; /* guarded by the mail system's lock, as is the next one */
+    bool spent;    /* it is used up, and more is needed: the rest waits for the next run */
+};
 struct tide_mail_run {
     const char *email;
     bool force;          /* list the whole account again; stored messages are not fetched again */
@@ -99,8 +103,8 @@ struct tide_mail_run {
     /* Skip older mail; TIDE_MAIL_EVERYTHING: none; 0: as before.  An earlier time than in the last
      * run fetches more, a later one changes nothing. */
     uint64_t since_ms;
-    uint64_t messages_max;         /* limit of fetches by this process from now on; 0: no limit */
-    struct tide_mail_aside *aside; /* filled by a healing run; may be NULL */
+    struct tide_mail_budget *budget; /* outlives the engine; NULL: no limit */
+    struct tide_mail_aside *aside;   /* filled by a healing run; may be NULL */
     bool elsewhere; /* on a shared ledger: another process has the archive and runs it */
 };
 /* Such a run as a job of this kind with this payload and key; also for the engine of another
@@ -129,9 +133,8 @@ tide_status tide_mail_index(tide_mail *mail, uint64_t *done_out, tide_error *err
 /* Closes the archives of accounts that this process no longer leases, so that another process can
  * open them.  A process on a shared ledger calls it about every second. */
 tide_status tide_mail_rest(tide_mail *mail, tide_error *err);
-/* Whether a run has fetched messages_max and needs more: the rest waits for the next run.  The
- * caller stops the engine. */
-bool tide_mail_spent(tide_mail *mail);
+/* The caller stops the engine then. */
+bool tide_mail_spent(tide_mail *mail, const struct tide_mail_budget *budget);
 
 /* Whether the user must sign in again to this account; the text says why.  Its jobs wait until
  * then. */
@@ -164,7 +167,6 @@ struct tide_mail_state {
     uint64_t raw_bytes;
     uint64_t archive_bytes;
     size_t shards;
-    uint64_t fetched; /* by this process */
     uint64_t last_run_ms;
 };
 tide_status tide_mail_state(tide_mail *mail, const char *email, struct tide_mail_state *state_out,

@@ -208,7 +208,7 @@ static tide_status batch(struct archiving *archiving)
     struct cli *cli = archiving->cli;
     uint64_t job = 0;
     tide_status rc =
-        tide_archiver_next(archiving->home.mail, archiving->manifest.id, &job, &cli->err);
+        tide_archiver_next(archiving->home.mail, archiving->manifest.id, 0, &job, &cli->err);
     if (rc != TIDE_OK)
         return rc;
     do {

@@ -39,11 +39,12 @@ struct sync {
         tide_error failed; /* why it could not begin; TIDE_OK: it could */
         struct tide_mail_aside aside; /* damaged files that a heal run found */
     } * accounts;
-    uint64_t nobody_ms;   /* since when no process does work elsewhere; 0: one does */
-    uint64_t deadline_ms; /* --timeout; TIDE_NEVER */
-    uint64_t began_ms;    /* unix time */
-    bool full;            /* the disk has too little free space: the run ends */
-    bool spent;           /* --max: what is left waits for the next run */
+    uint64_t nobody_ms;             /* since when no process does work elsewhere; 0: one does */
+    uint64_t deadline_ms;           /* --timeout; TIDE_NEVER */
+    uint64_t began_ms;              /* unix time */
+    bool full;                      /* the disk has too little free space: the run ends */
+    struct tide_mail_budget budget; /* --max; wanted.budget points here, or is NULL */
+    bool spent;                     /* --max: what is left waits for the next run */
 };
 
 /* Whether the account is finished or stuck in this run. */
@@ -70,8 +71,10 @@ static bool is_late(const struct sync *sync)
 }
 
 /* Reads the flags, among them --since and --max; `email` is set later. */
-static tide_status run_wanted(struct cli *cli, struct tide_mail_run *run)
+static tide_status run_wanted(struct sync *sync)
 {
+    struct cli *cli = sync->cli;
+    struct tide_mail_run *run = &sync->wanted;
     const char *since = cli_flag(cli, "since");
     const char *max = cli_flag(cli, "max");
     *run = (struct tide_mail_run){.force = cli_flag(cli, "force") != NULL,
@@ -81,8 +84,9 @@ static tide_status run_wanted(struct cli *cli, struct tide_mail_run *run)
         !tide_since_parse(tide_text_of(since), tide_world_now_unix_ms(cli->world), &run->since_ms))
         return cli_wrong(cli, "Give a day (2019-01-31), a year (2019) or an age (2y).",
                          "--since %s is not a time in the past", since);
+    run->budget = max == NULL ? NULL : &sync->budget;
     if (max != NULL &&
-        (!tide_text_to_u64(tide_text_of(max), &run->messages_max) || run->messages_max == 0))
+        (!tide_text_to_u64(tide_text_of(max), &sync->budget.left) || sync->budget.left == 0))
         return cli_wrong(cli, "Give a number of messages, 1 or more.",
                          "--max %s is not a number of messages", max);
     return TIDE_OK;
@@ -245,7 +249,7 @@ static bool is_behind(const struct sync *sync, size_t index)
 static bool catch_up(struct sync *sync)
 {
     bool began = false;
-    if (sync->cli->shared != NULL || sync->wanted.messages_max > 0)
+    if (sync->cli->shared != NULL || sync->wanted.budget != NULL)
         return false;
     mail_watch_look_soon(&sync->watch);
     if (mail_watch_tick(&sync->watch, false) != TIDE_OK)
@@ -271,7 +275,7 @@ static void stop_when_due(struct sync *sync)
 {
     struct cli *cli = sync->cli;
     sync->full = sync->full || mail_home_room(cli, &sync->home) != TIDE_OK;
-    sync->spent = sync->spent || tide_mail_spent(sync->home.mail);
+    sync->spent = sync->spent || tide_mail_spent(sync->home.mail, &sync->budget);
     const bool early = cli_interrupted() || is_late(sync) || sync->full || sync->spent;
     if (sync->watch.stopping || !(early || all_over(sync)))
         return;
@@ -406,7 +410,7 @@ static tide_status follow(struct sync *sync)
 {
     struct cli *cli = sync->cli;
     struct mail_watch *watch = &sync->watch;
-    if (sync->wanted.messages_max > 0)
+    if (sync->wanted.budget != NULL)
         return cli_fail(cli, TIDE_BUSY,
                         "Wait until it ends, or omit --max: then it does this as well.",
                         "process %" PRIu64 " works in this directory and fetches without --max",
@@ -698,7 +702,7 @@ static tide_status work_or_follow(struct sync *sync)
 static tide_status prepare(struct sync *sync)
 {
     struct cli *cli = sync->cli;
-    tide_status rc = sync->wanted.heal ? TIDE_OK : run_wanted(cli, &sync->wanted);
+    tide_status rc = sync->wanted.heal ? TIDE_OK : run_wanted(sync);
     if (rc == TIDE_OK)
         rc = deadline_wanted(sync);
     if (rc == TIDE_OK)

@@ -43,6 +43,7 @@ struct batch {
     uint64_t seen_ms; /* when the history was requested, on both clocks */
     uint64_t seen_unix_ms;
     uint64_t waited_ms; /* total wait for units */
+    uint64_t wanted;    /* ids at most, as requested; 0: no limit but ours */
 };
 
 static bool was_asked(const struct entry *entry)
@@ -67,8 +68,7 @@ static size_t ids_max(const struct batch *batch)
     const bool unsure =
         batch->standing.gap_ms > 0 || (batch->count > 0 && was_asked(&batch->entries[0]));
     const size_t most = unsure ? TIDE_REMOVE_UNSURE_IDS : TIDE_REMOVE_IDS;
-    const size_t wanted = batch->mail->options.remove_ids;
-    return wanted == 0 || wanted > most ? most : wanted;
+    return batch->wanted == 0 || batch->wanted > most ? most : (size_t)batch->wanted;
 }
 
 static bool take_entry(const struct tide_removal *removal, void *arg)
@@ -600,12 +600,15 @@ static tide_status remove_run(tide_job *job, tide_mail *mail, tide_error *err)
     tide_status rc = tide_json_parse(tide_job_payload(job), &payload, err);
     if (rc == TIDE_OK)
         rc = tide_json_get_u64(payload, "manifest", &batch.manifest.id, err);
+    batch.wanted = (uint64_t)json_integer_value(json_object_get(payload, "ids"));
+    const bool here = tide_mail_asked_here(mail, payload); /* V7 */
     json_decref(payload);
     if (rc != TIDE_OK)
         return rc;
-    if (__atomic_load_n(&mail->removing, __ATOMIC_ACQUIRE) != batch.manifest.id)
+    if (!here)
         return tide_error_set(err, TIDE_PERMANENT,
-                              "manifest %" PRIu64 " is not the run in progress; resume it with "
+                              "this batch of manifest %" PRIu64 " was asked of a process that "
+                              "has ended; resume the run with "
                               "`tidemark mail archive --resume %" PRIu64 "`",
                               batch.manifest.id, batch.manifest.id);
     tide_map_init(&batch.index, mail->mem);

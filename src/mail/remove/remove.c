@@ -208,11 +208,11 @@ tide_status tide_archiver_email(tide_mail *mail, uint32_t account, char email_ou
 
 /* ---- batches ---- */
 
-tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job_out,
+tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint32_t ids, uint64_t *job_out,
                                tide_error *err)
 {
     struct tide_manifest run;
-    char payload[64];
+    char payload[160];
     char dedupe[64];
     TIDE_ASSERT(mail->remove_kind != 0); /* tide_mail_options.archiver was set */
     tide_status rc = tide_archiver_manifest(mail, manifest, &run, err);
@@ -221,13 +221,14 @@ tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job
     if (run.mode > TIDE_REMOVE_FOR_GOOD || run.planned_ms == 0)
         return tide_error_set(err, TIDE_INVALID,
                               "manifest %" PRIu64 " is not a run of the archiver", manifest);
-    (void)snprintf(payload, sizeof payload, "{\"manifest\":%" PRIu64 "}", manifest);
+    (void)snprintf(payload, sizeof payload,
+                   "{\"engine\":\"%s\",\"manifest\":%" PRIu64 ",\"ids\":%" PRIu32 "}",
+                   tide_engine_run(mail->engine), manifest, ids);
     (void)snprintf(dedupe, sizeof dedupe, "remove/%" PRIu32, run.account);
     const struct tide_spec spec = {
         .kind = mail->remove_kind, .account = run.account, .payload = payload, .dedupe = dedupe};
-    if (__atomic_exchange_n(&mail->removing, manifest, __ATOMIC_ACQ_REL) != manifest &&
-        tide_engine_shared(mail->engine)) {
-        /* A run of a dead process resumes only at the user's request. */
+    if (tide_engine_shared(mail->engine)) {
+        /* A job of a dead process has the same key: it would be taken for ours, and do nothing. */
         char email[256];
         rc = tide_archiver_email(mail, run.account, email, err);
         if (rc == TIDE_OK)

@@ -1,14 +1,15 @@
 /* remove.h - removes mail from Gmail that is safely stored (M11-M15).
  *
  * The only part of Tidemark that removes a user's mail from Gmail.  It runs only at the user's
- * request and never inside a sync: its job kinds have handlers only in a process that was opened
- * for it (tide_mail_options.archiver).
+ * request and never because a sync finds its jobs: a job names the start of the engine that was
+ * asked for it, and does nothing in another one (V7).
  *
  * A run is a manifest (manifest.h).  Choosing writes an entry for every message;
  * then batches of at most TIDE_REMOVE_IDS are removed, each by a job mail.remove that holds only
  * the number of the manifest and takes the next entries from it.  The manifest is authoritative and
  * jobs are disposable: those of a dead process are canceled, and resuming a run reads the manifest
- * again.
+ * again.  No state of a run is in the process: runs of several accounts, restores and syncs share
+ * one engine.
  *
  * A batch, in this order and from the top whenever it had to wait:
  *   1  the tidemark is read                            past it: refused
@@ -45,6 +46,9 @@
  *       forbid another call; they cannot tell what the first call did.  A 404 for a message that
  *       was to leave the inbox counts only if the history or the archive knows of a deletion.  So
  *       every removal is in a manifest as such, and a restore finds it.
+ *   V7  a batch calls the server only in the start of the engine that was asked for it: whatever
+ *       finds the job later, a sync or `tidemark jobs retry`, does not continue the run
+ *       (decision 22).
  *
  * Not promised: a change in Gmail between the answer of step 2 and the call of step 6 is not seen.
  * At most TIDE_REMOVE_STALE_MS lie between the two; a longer pause (a suspended machine) restarts
@@ -107,9 +111,10 @@ tide_status tide_archiver_unfinished(tide_mail *mail, const char *email,
 tide_status tide_archiver_manifest(tide_mail *mail, uint64_t id, struct tide_manifest *manifest_out,
                                    tide_error *err);
 
-/* Enqueues the next batch of a run; the engine is running.  Poll *job_out with
- * tide_archiver_look().  A run whose ended_ms is set needs none. */
-tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint64_t *job_out,
+/* Enqueues the next batch of a run, of at most `ids` messages (0: TIDE_REMOVE_IDS, which is also the
+ * limit); the engine is running.  Poll *job_out with tide_archiver_look().  A run whose ended_ms is
+ * set needs none. */
+tide_status tide_archiver_next(tide_mail *mail, uint64_t manifest, uint32_t ids, uint64_t *job_out,
                                tide_error *err);
 /* TIDE_OK: it is done.  TIDE_TIMEOUT: not yet.  TIDE_AUTH: the sign-in does not cover this (M15a).
  * Any other status: why it failed; every removal, complete or not, has an entry. */

@@ -2,14 +2,11 @@
 #include "mail/restore/restore.h"
 
 #include "base/check.h"
-#include "db/db.h"
 #include "mail/restore/inside.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { LEFTOVERS_MAX = 1000 };
 
 /* ---- results ---- */
 
@@ -302,52 +299,4 @@ tide_status tide_restore_step(tide_restore *restore, uint64_t wait_ms, tide_erro
             "the restore job of %s was canceled, or the account was paused or halted",
             restore->state.email);
     return rc == TIDE_OK ? TIDE_TIMEOUT : rc;
-}
-
-/* ---- jobs of a dead process ---- */
-
-struct leftovers {
-    uint32_t kind;
-    uint64_t ids[LEFTOVERS_MAX];
-    size_t count;
-};
-
-static tide_status find_leftovers(tide_transaction *transaction, void *arg, tide_error *err)
-{
-    struct leftovers *left = arg;
-    const tide_rows db = tide_transaction_rows(transaction);
-    tide_rows_stmt stmt;
-    bool row = false;
-    left->count = 0;
-    tide_status rc = tide_rows_prepare(
-        db, "SELECT id FROM job WHERE state = 0 AND open_deps = 0 AND kind = ?1 LIMIT ?2",
-        "jobs of a restore", &stmt, err);
-    if (rc != TIDE_OK)
-        return rc;
-    tide_rows_u64(&stmt, 1, left->kind);
-    tide_rows_u64(&stmt, 2, LEFTOVERS_MAX);
-    while (left->count < LEFTOVERS_MAX && (rc = tide_rows_step(&stmt, &row, err)) == TIDE_OK && row)
-        left->ids[left->count++] = tide_rows_get_u64(&stmt, 0);
-    tide_rows_end(&stmt);
-    return rc;
-}
-
-tide_status tide_restore_start(tide_mail *mail, tide_error *err)
-{
-    const struct tide_kind kind = {.name = "mail.restore",
-                                   .handler = tide_mail_restore,
-                                   .context = mail,
-                                   .priority = 75, /* a user waits */
-                                   .not_preemptible = true};
-    struct leftovers left;
-    tide_status rc = tide_mail_gate(mail, &kind, false, &mail->restore_kind, err);
-    left.kind = mail->restore_kind;
-    left.count = 0;
-    /* On a shared ledger they may belong to a live process; those of a dead one do nothing
-     * (job.c). */
-    if (rc == TIDE_OK && !tide_engine_shared(mail->engine))
-        rc = tide_transact(mail->engine, find_leftovers, &left, err);
-    for (size_t i = 0; rc == TIDE_OK && i < left.count; i++)
-        rc = tide_cancel_job(mail->engine, left.ids[i], err);
-    return rc;
 }

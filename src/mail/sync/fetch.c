@@ -420,23 +420,24 @@ bool tide_mail_flying(tide_mail *mail, struct tide_mail_user *user, tide_text id
 }
 
 /* Takes one of the messages that this run may fetch; false: none is left. */
-static bool take_allowance(tide_mail *mail)
+static bool take_allowance(tide_mail *mail, struct tide_mail_user *user)
 {
+    bool taken = true;
     tide_lock_take(mail->world, mail->lock);
-    const bool taken = mail->allowed > 0;
-    if (!taken)
-        mail->spent = true;
-    else if (mail->allowed != UINT64_MAX)
-        mail->allowed--;
+    if (user->budget != NULL) {
+        taken = user->budget->left > 0;
+        user->budget->left -= taken;
+        user->budget->spent = user->budget->spent || !taken;
+    }
     tide_lock_drop(mail->world, mail->lock);
     return taken;
 }
 
-static void return_allowance(tide_mail *mail)
+static void return_allowance(tide_mail *mail, struct tide_mail_user *user)
 {
     tide_lock_take(mail->world, mail->lock);
-    if (mail->allowed != UINT64_MAX)
-        mail->allowed++;
+    if (user->budget != NULL)
+        user->budget->left++;
     tide_lock_drop(mail->world, mail->lock);
 }
 
@@ -499,14 +500,9 @@ static tide_status settle(struct fetch *fetch, tide_error *err)
         rc = tide_mail_remember(fetch->mail, fetch->user, fetch->job, err);
     if (rc != TIDE_OK)
         return rc;
-    uint64_t stored = 0;
-    for (size_t i = 0; i < fetch->count; i++) {
-        if (fetch->tickets[i] == 0)
-            continue;
-        tide_job_item_done(fetch->job, i);
-        stored++;
-    }
-    (void)__atomic_add_fetch(&fetch->mail->fetched, stored, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < fetch->count; i++)
+        if (fetch->tickets[i] != 0)
+            tide_job_item_done(fetch->job, i);
     return TIDE_OK;
 }
 
@@ -538,7 +534,7 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
         tide_job_item_skipped(fetch->job, i);
         return TIDE_OK;
     }
-    if (!take_allowance(fetch->mail))
+    if (!take_allowance(fetch->mail, fetch->user))
         return tide_job_again(fetch->job, now_ms + SPENT_MS);
     const tide_status rc = fetch_one(fetch, id, &fetch->tickets[i], err);
     if (rc == TIDE_OK) {
@@ -546,7 +542,7 @@ static tide_status fetch_item(struct fetch *fetch, size_t i, tide_error *err)
         claim_put(fetch->mail, fetch->user, id);
         return TIDE_OK;
     }
-    return_allowance(fetch->mail);
+    return_allowance(fetch->mail, fetch->user);
     release(fetch, i);
     if (!is_of_the_item(rc))
         return rc;
