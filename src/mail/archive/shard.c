@@ -225,7 +225,7 @@ static tide_status state_load(struct tide_shard *shard, const char *account, tid
     tide_text owner = tide_column_text(row, 1);
     if (account != NULL && !tide_text_equal(owner, tide_text_of(account)))
         rc = tide_error_set(err, TIDE_INVALID,
-                            "%s: contains the mail of %.*s, not of %s; choose another directory",
+                            "%s: contains the mail of %.*s, not of %s; move the file away",
                             shard->db.path, (int)owner.bytes, owner.data, account);
     else if (sqlite3_column_int(row, 2) != shard->year || tide_column_u32(row, 3) != shard->part)
         rc = tide_error_set(err, TIDE_INVALID, "%s: contains part %u of %d; rename the file back",

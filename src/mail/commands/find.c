@@ -110,6 +110,7 @@ struct verifying {
     struct cli *cli;
     tide_json list;
     uint64_t damaged;
+    uint64_t foreign; /* of them, files that heal leaves alone */
 };
 
 static void damage_row(const struct tide_damage *damage, void *arg)
@@ -180,6 +181,17 @@ static tide_status verify_nothing(struct cli *cli, const char *named)
     return TIDE_NOT_FOUND;
 }
 
+/* Says what to do about a file that heal leaves alone. */
+static void foreign_row(const char *shard, tide_status why, const char *text, void *arg)
+{
+    struct verifying *verifying = arg;
+    (void)text;
+    if (why == TIDE_CORRUPT)
+        return;
+    verifying->foreign++;
+    cli_print(verifying->cli, "%s.db: %s\n", shard, mail_home_broken_remedy(why));
+}
+
 static tide_status verify(struct cli *cli, const char *email, tide_archive *archive,
                           uint64_t sample)
 {
@@ -193,8 +205,10 @@ static tide_status verify(struct cli *cli, const char *email, tide_archive *arch
                   checked == 1 ? "" : "s", verifying.damaged);
     if (rc == TIDE_OK && verifying.damaged > 0) {
         cli->exit_code = CLI_EXIT_BAD_ITEMS;
-        cli_print(cli, "Run `tidemark mail heal %s` to fetch damaged messages again.\n", email);
+        rc = tide_archive_broken(archive, foreign_row, &verifying, &cli->err);
     }
+    if (rc == TIDE_OK && verifying.damaged > verifying.foreign)
+        cli_print(cli, "Run `tidemark mail heal %s` to fetch damaged messages again.\n", email);
     tide_json_set_u64(&cli->json, "checked", checked);
     tide_json_set(&cli->json, "damage", &verifying.list);
     return rc == TIDE_OK ? compare(cli, email, archive) : rc;

@@ -124,6 +124,8 @@ tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const cha
     const struct tide_archive_options options = {
         .dir = dir, .account = email_out, .world = cli->world, .read_only = true};
     rc = tide_archive_open(&options, cli->mem, archive_out, &cli->err);
+    if (rc == TIDE_INVALID || rc == TIDE_NEWER)
+        return cli_hint(cli, rc, mail_home_broken_remedy(rc));
     return cli_hint(cli, rc,
                     "`tidemark mail sync` creates the archive; `tidemark account list` "
                     "shows the accounts.");
@@ -136,9 +138,18 @@ struct broken {
     tide_json list;
 };
 
+const char *mail_home_broken_remedy(tide_status why)
+{
+    if (why == TIDE_NEWER)
+        return "Install the version of Tidemark that wrote it, or a newer one.";
+    if (why == TIDE_INVALID)
+        return "Move the file out of the archive, then run `tidemark mail sync`: it fetches the "
+               "missing mail again.";
+    return "Run `tidemark mail heal`: it moves the file aside and fetches its mail again.";
+}
+
 static void broken_shard(const char *shard, tide_status rc, const char *why, void *arg)
 {
-    (void)rc;
     struct broken *broken = arg;
     struct cli *cli = broken->cli;
     tide_json one;
@@ -146,11 +157,12 @@ static void broken_shard(const char *shard, tide_status rc, const char *why, voi
     if (!cli->want_json)
         (void)fprintf(stderr,
                       "tidemark: warning: %s.db cannot be read; its messages are left out: %s\n"
-                      "          `tidemark mail heal` moves it aside and fetches its mail again.\n",
-                      shard, why);
+                      "          %s\n",
+                      shard, why, mail_home_broken_remedy(rc));
     tide_json_object(&one);
     tide_json_set_cstr(&one, "shard", shard);
     tide_json_set_cstr(&one, "what", why);
+    tide_json_set_cstr(&one, "remedy", mail_home_broken_remedy(rc));
     tide_json_append(&broken->list, &one);
 }
 

@@ -34,5 +34,8 @@ tide_status mail_home_archive(struct cli *cli, struct mail_home *home, const cha
 /* Names the unreadable shards, on standard error and in the JSON; the command
  * then ends with CLI_EXIT_BAD_ITEMS. */
 tide_status mail_home_broken(struct cli *cli, tide_archive *archive);
+/* What to do about a shard that could not be opened, by the status of that: heal moves only damaged
+ * files, not those of another account or of a newer version. */
+const char *mail_home_broken_remedy(tide_status why);
 
 #endif

@@ -23,12 +23,13 @@ static bool is_settled(const struct known *known)
 static void shard_lost(struct known *known, const struct tide_lost_one *one)
 {
     tide_json json;
-    const bool broken = strcmp(one->why, "cannot be read") == 0;
-    cli_print(known->cli,
-              "  lost       %s.db %s, with %" PRIu64 " message%s; run `tidemark mail %s` to "
-              "fetch again what Gmail has\n",
-              one->name, one->why, one->count, one->count == 1 ? "" : "s",
-              broken ? "heal" : "sync");
+    cli_print(known->cli, "  lost       %s.db %s, with %" PRIu64 " message%s", one->name, one->why,
+              one->count, one->count == 1 ? "" : "s");
+    if (one->broken == TIDE_OK || one->broken == TIDE_CORRUPT)
+        cli_print(known->cli, "; run `tidemark mail %s` to fetch again what Gmail has\n",
+                  one->broken == TIDE_OK ? "sync" : "heal");
+    else
+        cli_print(known->cli, ". %s\n", mail_home_broken_remedy(one->broken));
     tide_json_object(&json);
     tide_json_set_cstr(&json, "shard", one->name);
     tide_json_set_cstr(&json, "why", one->why);

@@ -139,6 +139,29 @@ static void bad_items(const struct mail_watched *watched, struct mail_ended *end
                           : "");
 }
 
+/* The errors of an archive begin with the path of the shard. */
+static bool names_shard(const struct mail_watched *watched, const tide_error *failed)
+{
+    return strstr(failed->text, watched->look.email) != NULL &&
+           strstr(failed->text, ".db: ") != NULL;
+}
+
+static void could_not_begin(const struct mail_watched *watched, const tide_error *failed,
+                            struct mail_ended *ended)
+{
+    ended->outcome = MAIL_OUTCOME_FAILED;
+    (void)snprintf(ended->reason, sizeof ended->reason, "%.380s", failed->text);
+    if (failed->status == TIDE_CORRUPT)
+        (void)snprintf(ended->remedy, sizeof ended->remedy,
+                       "Run `tidemark mail heal %.100s`: it moves the damaged file aside and "
+                       "fetches its mail again.",
+                       watched->look.email);
+    else if ((failed->status == TIDE_INVALID || failed->status == TIDE_NEWER) &&
+             names_shard(watched, failed))
+        (void)snprintf(ended->remedy, sizeof ended->remedy, "%s",
+                       mail_home_broken_remedy(failed->status));
+}
+
 void mail_outcome_judge(const struct mail_watched *watched, const tide_error *failed,
                         const char *undone, struct mail_ended *ended_out)
 {
@@ -148,13 +171,7 @@ void mail_outcome_judge(const struct mail_watched *watched, const tide_error *fa
     if (failed->status == TIDE_AUTH) {
         signed_out(watched, failed->text, &ended);
     } else if (failed->status != TIDE_OK) {
-        ended.outcome = MAIL_OUTCOME_FAILED;
-        (void)snprintf(ended.reason, sizeof ended.reason, "%.380s", failed->text);
-        if (failed->status == TIDE_CORRUPT)
-            (void)snprintf(ended.remedy, sizeof ended.remedy,
-                           "Run `tidemark mail heal %.100s`: it moves the damaged file aside and "
-                           "fetches its mail again.",
-                           watched->look.email);
+        could_not_begin(watched, failed, &ended);
     } else if (look->halted) {
         ended.outcome = MAIL_OUTCOME_HALTED;
         (void)snprintf(ended.reason, sizeof ended.reason, "%.380s", look->halt_reason);

@@ -3,7 +3,9 @@
  * A shard is proven by its id, generation and count.  A shard that is missing, replaced or an older
  * copy is recorded in the account's row together with the start of its year: the next plan moves
  * the tidemark back to there.  The record is durable before anything may be stored in the archive,
- * since new mail would hide the loss. */
+ * since new mail would hide the loss.  A shard that the ledger does not know, such as one of a run
+ * that was killed before any of its jobs ended, is recorded at the same time: from then on its loss
+ * is noticed. */
 #include "base/check.h"
 #include "base/clocktext.h"
 #include "mail/sync/lost.h"
@@ -64,7 +66,7 @@ struct proof {
     uint64_t last_run_ms; /* when the last run of the account was planned */
     uint64_t now_ms;
     /* Results. */
-    size_t unproven, foreign;
+    size_t unproven, unknown;
     uint64_t lost_ms;
     char first[160]; /* a text about the first of them */
     char notice[TIDE_MAIL_NOTICE_BYTES];
@@ -97,12 +99,17 @@ static bool is_older(const struct tide_shard_state *now, const struct tide_shard
            (now->generation < seen->generation || now->messages < seen->messages);
 }
 
-/* A file with mail that is not in the ledger and is older than the account's last run: a user put
- * it there, and its labels may be of any time.  (A file made by a run that crashed is newer.) */
+/* A file with mail that is not in the ledger. */
+static bool is_unknown(const struct proof *proof, const struct tide_shard_state *now)
+{
+    return now->messages > 0 && shard_of(&proof->remembered, now->name) == NULL;
+}
+
+/* An unknown file that is older than the account's last run: a user put it there, and its labels
+ * may be of any time.  (A file made by a run that crashed is newer.) */
 static bool is_foreign(const struct proof *proof, const struct tide_shard_state *now)
 {
-    return now->messages > 0 && now->made_ms < proof->last_run_ms &&
-           shard_of(&proof->remembered, now->name) == NULL;
+    return is_unknown(proof, now) && now->made_ms < proof->last_run_ms;
 }
 
 /* Returns "" for a proven shard. */
@@ -117,22 +124,24 @@ static const char *doubt(const struct tide_shard_state *now, const struct tide_s
 
 struct named {
     const char *name;
-    bool found;
+    tide_status broken;
 };
 
 static void is_named(const char *shard, tide_status rc, const char *why, void *arg)
 {
     struct named *named = arg;
-    (void)rc;
     (void)why;
-    named->found = named->found || strcmp(shard, named->name) == 0;
+    if (strcmp(shard, named->name) == 0)
+        named->broken = rc;
 }
 
-static bool is_broken(tide_archive *archive, const char *name)
+/* Why the shard cannot be opened; TIDE_OK: it is missing. */
+static tide_status broken_by(tide_archive *archive, const char *name)
 {
-    struct named named = {.name = name};
-    return archive != NULL && tide_archive_broken(archive, is_named, &named, NULL) == TIDE_OK &&
-           named.found;
+    struct named named = {.name = name, .broken = TIDE_OK};
+    if (archive != NULL)
+        (void)tide_archive_broken(archive, is_named, &named, NULL);
+    return named.broken;
 }
 
 tide_status tide_mail_shards_doubted(tide_rows db, tide_archive *archive, uint32_t account,
@@ -150,10 +159,12 @@ tide_status tide_mail_shards_doubted(tide_rows db, tide_archive *archive, uint32
     for (size_t i = 0; rc == TIDE_OK && i < remembered.count; i++) {
         const struct tide_shard_state *there = shard_of(&now, remembered.list[i].name);
         const char *why = doubt(there, &remembered.list[i]);
-        if (there == NULL && is_broken(archive, remembered.list[i].name))
+        const tide_status broken =
+            there == NULL ? broken_by(archive, remembered.list[i].name) : TIDE_OK;
+        if (broken != TIDE_OK)
             why = "cannot be read";
         if (why[0] != '\0')
-            visit(&remembered.list[i], why, arg);
+            visit(&remembered.list[i], why, broken, arg);
     }
     shards_done(&remembered);
     shards_done(&now);
@@ -181,7 +192,7 @@ static void compare(struct proof *proof)
             proof->lost_ms = start_of(seen);
     }
     for (size_t i = 0; i < proof->now.count; i++)
-        proof->foreign += is_foreign(proof, &proof->now.list[i]);
+        proof->unknown += is_unknown(proof, &proof->now.list[i]);
     if (proof->unproven == 0)
         return;
     char since[TIDE_TIME_TEXT_BYTES] = "the beginning";
@@ -245,9 +256,10 @@ static tide_status write_lost(tide_transaction *transaction, void *arg, tide_err
     }
     for (size_t i = 0; rc == TIDE_OK && i < proof->now.count; i++) {
         const struct tide_shard_state *now = &proof->now.list[i];
-        if (!is_foreign(proof, now))
+        if (!is_unknown(proof, now))
             continue;
-        rc = tide_gap_put(db, proof->account, proof->now_ms, err);
+        if (is_foreign(proof, now))
+            rc = tide_gap_put(db, proof->account, proof->now_ms, err);
         if (rc == TIDE_OK)
             rc = tide_mail_shard_put(db, proof->account, now, err);
     }
@@ -269,7 +281,7 @@ tide_status tide_mail_prove(tide_mail *mail, struct tide_mail_user *user, tide_e
         rc = shards_now(user->archive, &proof.now, err);
     if (rc == TIDE_OK)
         compare(&proof);
-    if (rc == TIDE_OK && (proof.unproven > 0 || proof.foreign > 0))
+    if (rc == TIDE_OK && (proof.unproven > 0 || proof.unknown > 0))
         rc = tide_transact(mail->engine, write_lost, &proof, err);
     shards_done(&proof.remembered);
     shards_done(&proof.now);

@@ -116,15 +116,19 @@ static int32_t year_number(const char *shard)
     return (int32_t)strtol(shard, NULL, 10);
 }
 
-static void doubted_shard(const struct tide_shard_state *seen, const char *why, void *arg)
+static void doubted_shard(const struct tide_shard_state *seen, const char *why, tide_status broken,
+                          void *arg)
 {
     struct known *known = arg;
     struct year *year = year_of(known, year_number(seen->name));
     known->lost.shards++;
     if (year != NULL)
         year->doubted = year->now_missed = true;
-    const struct tide_lost_one one = {
-        .kind = TIDE_LOST_SHARD, .name = seen->name, .why = why, .count = seen->messages};
+    const struct tide_lost_one one = {.kind = TIDE_LOST_SHARD,
+                                      .name = seen->name,
+                                      .why = why,
+                                      .broken = broken,
+                                      .count = seen->messages};
     if (known->visit != NULL)
         known->visit(&one, known->arg);
 }

@@ -42,6 +42,7 @@ struct tide_lost_one {
     tide_lost_kind kind;
     const char *name;
     const char *why;
+    tide_status broken; /* why a shard cannot be opened; TIDE_OK: it is missing or differs */
     uint64_t count;
 };
 typedef void tide_lost_visit(const struct tide_lost_one *one, void *arg);
@@ -70,7 +71,8 @@ tide_status tide_mail_loss_put(tide_rows db, uint32_t account, const char *name,
                                uint64_t now_ms, tide_error *err);
 
 /* From audit.c: visits the shards that differ from the ledger's record. */
-typedef void tide_shard_doubt(const struct tide_shard_state *seen, const char *why, void *arg);
+typedef void tide_shard_doubt(const struct tide_shard_state *seen, const char *why,
+                              tide_status broken, void *arg);
 tide_status tide_mail_shards_doubted(tide_rows db, tide_archive *archive, uint32_t account,
                                      tide_mem *mem, tide_shard_doubt *visit, void *arg,
                                      tide_error *err);

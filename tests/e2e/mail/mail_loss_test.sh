@@ -79,6 +79,26 @@ for bytes in 50 5000 30000; do
     rm -rf "$archive"/damaged-*
 done
 
+# ---- a file of another account under the name of a shard: every command says to move it away, and
+# heal, which does not touch it, is not named
+mv "$archive/2022.db" "$dir/ours.db"
+cp "$dir/ours.db" "$archive/2022.db"
+sqlite3 "$archive/2022.db" "UPDATE shard SET account = 'bob@example.com'" || fail "sqlite3"
+misses "foreign" "2022.db cannot be read.* Move the file"
+t mail verify >"$dir/out" 2>&1
+grep -q 'mail heal' "$dir/out" && fail "verify names heal for a foreign file: $(cat "$dir/out")"
+t mail search in:anywhere --json >"$dir/out" 2>/dev/null
+[[ "$(jq -r '.broken[0].remedy' "$dir/out")" = 'Move the file'* ]] || fail "search does not say what to do: $(cat "$dir/out")"
+for command in sync heal; do
+    t mail "$command" --json >"$dir/out" 2>"$dir/err"
+    [ $? -eq 1 ] || fail "$command over a foreign file: exit code, $(cat "$dir/out")"
+    [[ "$(field remedy)" = 'Move the file'*'mail sync'* ]] || fail "$command names no way out: $(field reason) $(field remedy)"
+done
+[ "$(sqlite3 "$archive/2022.db" 'SELECT account FROM shard')" = bob@example.com ] || fail "the foreign file was touched"
+rm "$archive"/2022.db*
+t mail sync --quiet >"$dir/out" 2>&1 || fail "sync without the foreign file: $? $(cat "$dir/out")"
+whole "the foreign file is moved away"
+
 # ---- what exists nowhere else: deleted by the archiver, or gone from Gmail
 gone=$(sqlite3 "$archive/2023.db" 'SELECT gmail_id FROM message ORDER BY id LIMIT 1')
 curl -sSf "$origin/_cloud/mail/delete" -d "{\"user\":\"$user\",\"ids\":[\"$gone\"]}" >/dev/null
@@ -142,6 +162,26 @@ rm "$archive"/2001.db*
 t mail sync --quiet >"$dir/out" 2>&1 || fail "after an interrupted run: $? $(cat "$dir/out")"
 [ "$(count 2001)" -eq 6 ] || fail "a new shard was lost, and $(count 2001) of 6 are fetched"
 whole "a new shard was lost"
+
+# ---- a run is killed before any of its jobs ended: the next run records what it stored, even if it
+# reaches nobody; a loss after that is noticed
+rm -rf "$dir/home"
+curl -sSf -o /dev/null "$origin/_cloud/faults" \
+    -d '{"method":"gmail.users.messages.get","rate":1,"after":3,"fault":"latency","ms":60000}' || fail "fault"
+t account add gmail "$user" --endpoint "$origin" --bearer tok >/dev/null || fail "account add"
+"$tidemark" --home "$dir/home" --set workers.count=1 --set workers.reserved_interactive=0 \
+    mail sync --quiet >"$dir/out" 2>&1 &
+pid=$!
+while kill -0 "$pid" 2>/dev/null && [ "$(count 2001 2>/dev/null)" != 3 ]; do sleep 0.05; done
+kill -KILL "$pid"
+wait "$pid" 2>/dev/null
+known() { sqlite3 "$dir/home/state.db" 'SELECT count(*) FROM mail_shard'; }
+[ "$(known)" -eq 0 ] || fail "$(known) shards are known although no job ended: the test shows nothing"
+curl -sSf -o /dev/null -X DELETE "$origin/_cloud/faults" || fail "faults"
+curl -sSf -o /dev/null "$origin/_cloud/faults" -d '{"rate":1,"fault":"429","retry_after":600}' || fail "fault"
+t mail sync --quiet --timeout 1s >"$dir/out" 2>&1 && fail "a sync without a server: $(cat "$dir/out")"
+rm "$archive"/2001.db*
+misses "a killed run" "2001.db is missing, with 3 messages"
 
 echo "$failed failed"
 [ "$failed" -eq 0 ]

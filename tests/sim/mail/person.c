@@ -230,9 +230,9 @@ static void day(struct person *self)
 
 /* ---- P6 ---- */
 
-/* What `mail verify` names as damaged, a person does something about: a message is fetched
- * again by the command that it names, a file that is no shard of this archive is moved away.
- * Copies in doubt are counted by `mail status`, which names the same command. */
+/* A person does what the last sync said.  What `mail verify` names as damaged is fetched again by
+ * the command that it names; copies in doubt are counted by `mail status`, which names the same
+ * command. */
 static void heal(struct person *self)
 {
     for (uint32_t i = 1; i < self->plan.accounts; i++) {
@@ -242,10 +242,11 @@ static void heal(struct person *self)
         if (account->damaged)
             said = person_command(self, words);
         const bool damaged = said.code != CLI_EXIT_DONE;
-        if ((damaged && account->spoilt) || person_check_doubted(self, account))
-            (void)run_sync(self, account->email);
-        else if (damaged)
+        if (account->told_to_move)
             person_disk_away(self, account);
+        if (account->told_to_heal || (damaged && account->spoilt) ||
+            person_check_doubted(self, account))
+            (void)run_sync(self, account->email);
         person_said_done(&said);
     }
 }

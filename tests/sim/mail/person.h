@@ -18,7 +18,8 @@
  *   P5  after damage `mail verify` does not end with 0, and `mail status` does not say that
  *       all is well.
  *   P6  once the troubles are over, at most six more syncs set all right, and end with 0;
- *       one of them is a `mail heal` where `mail status` or `mail verify` ask for it.
+ *       one of them is a `mail heal` where a sync, `mail status` or `mail verify` ask for it,
+ *       and a file is moved away only where a sync asks for it.
  *       What was lost and is not on the server any more is named.
  *   P7  no mail of one account is in the archive of another.
  *   P8  a few messages that always fail hold up no others for long.
@@ -125,6 +126,8 @@ struct person_account {
     char damaged_path[200];
     bool lost_for_good;  /* something that the server no longer has was lost */
     bool told_to_resume; /* it was halted, and a sync named the command */
+    bool told_to_heal;   /* by the last sync */
+    bool told_to_move;   /* by the last sync: a file that is no shard of this archive */
     bool removes;        /* our archiver has removed mail */
     bool blind;          /* a history expired: nobody can tell which labels changed */
 };

@@ -326,27 +326,36 @@ static void check_account(struct person *self, struct person_account *account,
                       tally.missing, account->email, tally.one, says.named);
 }
 
-/* P12, by what the sync says of each account. */
-static void check_halts(struct person *self, const struct person_said *said)
+static bool has_words(const json_t *one, const char *field, const char *words)
+{
+    const char *text = json_string_value(json_object_get(one, field));
+    return text != NULL && strstr(text, words) != NULL;
+}
+
+/* What the sync says of an account, and tells a person to do; P12. */
+static void check_outcome(struct person *self, struct person_account *account, const json_t *one)
 {
     const uint64_t justified = UINT64_C(1) << PERSON_GET_403 | UINT64_C(1) << PERSON_GET_404 |
                                UINT64_C(1) << PERSON_ALL_403;
+    const uint64_t troubles = self->plan.troubles[account - self->accounts];
+    account->told_to_move = has_words(one, "remedy", "Move the file");
+    account->told_to_heal = has_words(one, "remedy", "mail heal");
+    if (!has_words(one, "outcome", "halted"))
+        return;
+    account->told_to_resume = has_words(one, "remedy", "resume");
+    if ((troubles & justified) == 0)
+        person_broken(self, "P12: %s is halted, and its server refused nothing", account->email);
+}
+
+static void check_outcomes(struct person *self, const struct person_said *said)
+{
     size_t index = 0;
     const json_t *one = NULL;
     json_array_foreach(json_object_get(said->json, "accounts"), index, one)
     {
-        const char *email = json_string_value(json_object_get(one, "account"));
-        const char *outcome = json_string_value(json_object_get(one, "outcome"));
-        const char *remedy = json_string_value(json_object_get(one, "remedy"));
-        if (outcome == NULL || email == NULL || strcmp(outcome, "halted") != 0)
-            continue;
-        for (uint32_t i = 0; i < self->plan.accounts; i++) {
-            if (strcmp(email, self->accounts[i].email) != 0)
-                continue;
-            if ((self->plan.troubles[i] & justified) == 0)
-                person_broken(self, "P12: %s is halted, and its server refused nothing", email);
-            self->accounts[i].told_to_resume = remedy != NULL && strstr(remedy, "resume") != NULL;
-        }
+        for (uint32_t i = 0; i < self->plan.accounts; i++)
+            if (has_words(one, "account", self->accounts[i].email))
+                check_outcome(self, &self->accounts[i], one);
     }
 }
 
@@ -354,7 +363,7 @@ void person_check_sync(struct person *self, const struct person_said *said, uint
 {
     if (said->killed)
         return;
-    check_halts(self, said);
+    check_outcomes(self, said);
     for (uint32_t i = 0; i < self->plan.accounts; i++) {
         struct person_account *account = &self->accounts[i];
         if (!account->added)
