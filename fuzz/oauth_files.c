@@ -2,19 +2,20 @@
  * file, as a service account's key and as a grant.  A grant that was read is written and read
  * back to the same. */
 #include "fuzz.h"
+#include "net/oauth/google.h"
 #include "net/oauth/inside.h"
 
 static void client(tide_text file)
 {
     struct tide_oauth_client read;
     tide_error err = {TIDE_OK, 0, ""};
-    if (tide_oauth_client_read(file, &read, &err) != TIDE_OK) {
+    if (tide_oauth_client_read(&tide_oauth_google, file, &read, &err) != TIDE_OK) {
         TIDE_ASSERT(err.status != TIDE_OK && err.text[0] != '\0');
         return;
     }
-    const char *const urls[] = {read.auth_url, read.token_url, read.revoke_url};
+    const char *const urls[] = {read.auth_url, read.token_url, read.device_url, read.revoke_url};
     TIDE_ASSERT(tide_oauth_is_token(tide_text_of(read.client_id)));
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         TIDE_ASSERT(urls[i][0] == '\0' || tide_oauth_is_url(tide_text_of(urls[i])));
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "console/console_inside.h"
+#include "net/oauth/google.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -365,6 +366,7 @@ static tide_status user_open(tide_console *console, const struct tide_console_si
                              struct tide_console_user **user_out, tide_error *err)
 {
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
+    char sign_in[TIDE_SECRET_NAME_BYTES_MAX + 60];
     for (size_t i = 0; i < console->users_count; i++)
         if (console->users[i]->account == site->account) {
             *user_out = console->users[i];
@@ -379,7 +381,13 @@ static tide_status user_open(tide_console *console, const struct tide_console_si
     user->account = site->account;
     (void)snprintf(user->name, sizeof user->name, "%s", site->account_name);
     tide_console_secret_name(site->account_name, secret);
-    tide_status rc = tide_tokens_open(console->options.world, console->options.secrets, secret,
+    (void)snprintf(sign_in, sizeof sign_in, "tidemark account add console SITE... --name %s",
+                   site->account_name);
+    const struct tide_tokens_options tokens = {.provider = &tide_oauth_google,
+                                               .secret = secret,
+                                               .account = site->account_name,
+                                               .sign_in = sign_in};
+    tide_status rc = tide_tokens_open(console->options.world, console->options.secrets, &tokens,
                                       console->mem, &user->tokens, err);
     const struct tide_batch_options batches = {
         .in_flight_max = console->options.workers,

@@ -6,6 +6,7 @@
 #include "mail/inside.h"
 #include "mail/manifest.h"
 #include "mail/mime/message.h"
+#include "net/oauth/google.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -380,6 +381,7 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
                              struct tide_mail_user **user_out, tide_error *err)
 {
     char secret[TIDE_SECRET_NAME_BYTES_MAX];
+    char sign_in[TIDE_SECRET_NAME_BYTES_MAX + 40];
     char dir[4096 + 256];
     struct tide_mail_user *user = tide_mem_new(mail->mem, sizeof *user);
     if (user == NULL)
@@ -389,10 +391,15 @@ static tide_status user_open(tide_mail *mail, const struct tide_mail_row *row,
     (void)snprintf(user->email, sizeof user->email, "%s", row->email);
     tide_mail_dir(mail->archive_dir, row->email, dir, sizeof dir);
     tide_mail_secret_name(row->email, secret);
+    (void)snprintf(sign_in, sizeof sign_in, "tidemark account add gmail %s", row->email);
+    const struct tide_tokens_options tokens = {.provider = &tide_oauth_google,
+                                               .secret = secret,
+                                               .account = row->email,
+                                               .sign_in = sign_in};
     bool shared = false;
     tide_status rc = place(mail, row->email, row->account, false, &shared, err);
     if (rc == TIDE_OK)
-        rc = tide_tokens_open(mail->world, mail->secrets, secret, mail->mem, &user->tokens, err);
+        rc = tide_tokens_open(mail->world, mail->secrets, &tokens, mail->mem, &user->tokens, err);
     if (rc == TIDE_OK)
         rc = tide_gmail_open(row->endpoint[0] == '\0' ? NULL : row->endpoint, user->tokens,
                              mail->mem, &user->gmail, err);

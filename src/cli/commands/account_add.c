@@ -3,7 +3,7 @@
 #include "mail/commands/home.h"
 #include "mail/status.h"
 
-#include "net/oauth/oauth.h"
+#include "net/oauth/google.h"
 #include "tidemark_inside.h"
 
 #include <stdio.h>
@@ -41,20 +41,21 @@ static tide_status read_file(struct cli *cli, const char *path, tide_buf *out)
 
 /* ---- the client ---- */
 
-static tide_status client_of(struct cli *cli, struct tide_oauth_client *client)
+static tide_status client_of(struct cli *cli, const struct tide_oauth_provider *provider,
+                             struct tide_oauth_client *client)
 {
     const char *file = cli_flag(cli, "client");
     const char *endpoint = cli_flag(cli, "endpoint");
     tide_status rc = TIDE_OK;
     *client = (struct tide_oauth_client){.client_id = ""};
     if (endpoint != NULL)
-        tide_oauth_client_at(endpoint, client);
+        tide_oauth_client_at(provider, endpoint, client);
     if (file != NULL) {
         tide_buf text;
         tide_buf_init(&text, cli->mem, FILE_BYTES_MAX);
         rc = read_file(cli, file, &text);
         if (rc == TIDE_OK)
-            rc = tide_oauth_client_read(tide_buf_text(&text), client, &cli->err);
+            rc = tide_oauth_client_read(provider, tide_buf_text(&text), client, &cli->err);
         tide_buf_done(&text);
     } else if (endpoint == NULL) {
         rc = cli_fail(
@@ -66,7 +67,7 @@ static tide_status client_of(struct cli *cli, struct tide_oauth_client *client)
     return rc;
 }
 
-/* ---- three ways to a grant ---- */
+/* ---- ways to a grant ---- */
 
 static tide_status paste(struct cli *cli, tide_oauth_flow *flow)
 {
@@ -91,35 +92,50 @@ static void open_browser(const char *link)
     }
 }
 
-static tide_status sign_in(struct cli *cli, const char *email, const struct cli_purpose *purpose,
-                           tide_buf *grant)
+/* Waits for the user, who signs in on this machine or, with a code, on another. */
+static tide_status wait_for_user(struct cli *cli, tide_oauth_flow *flow)
+{
+    const char *link = tide_oauth_flow_link(flow);
+    const char *code = tide_oauth_flow_user_code(flow);
+    if (code[0] != '\0') {
+        (void)fprintf(stderr, "Open this page on any device and enter the code %s:\n\n  %s\n\n",
+                      code, link);
+        return cli_hint(cli,
+                        tide_oauth_flow_wait(flow, TIDE_NEVER, cli_interruptible(cli), &cli->err),
+                        "Run the command again.");
+    }
+    (void)fprintf(stderr, "Sign in with your browser. If none opens, use this link:\n\n  %s\n\n",
+                  link);
+    open_browser(link);
+    return cli_hint(cli, tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, NULL, &cli->err),
+                    "Run the command again, with --headless if there is no browser.");
+}
+
+static tide_status sign_in(struct cli *cli, const struct tide_oauth_provider *provider,
+                           const char *email, const struct cli_purpose *purpose, tide_buf *grant)
 {
     struct tide_oauth_client client;
     tide_oauth_flow *flow = NULL;
     tide_buf scopes;
     tide_buf_init(&scopes, cli->mem, 8192);
-    const bool headless = cli_flag(cli, "headless") != NULL;
-    tide_status rc = client_of(cli, &client);
+    tide_status rc = client_of(cli, provider, &client);
     const struct tide_oauth_ask ask = {
-        .client = &client, .scopes = purpose->scope, .login_hint = email, .headless = headless};
+        .provider = provider,
+        .client = &client,
+        .scopes = purpose->scope,
+        .login_hint = email,
+        .way =
+            cli_flag(cli, "headless") != NULL ? tide_oauth_headless(provider) : TIDE_OAUTH_BROWSER,
+    };
     if (rc == TIDE_OK)
         (void)fprintf(stderr, "Tidemark requests permission %s.\n", purpose->words);
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_start(cli->world, &ask, cli->mem, &flow, &cli->err);
-    if (rc == TIDE_OK && headless) {
-        rc = paste(cli, flow);
-    } else if (rc == TIDE_OK) {
-        (void)fprintf(stderr,
-                      "Sign in with your browser. If none opens, use this link:\n\n  %s\n\n",
-                      tide_oauth_flow_link(flow));
-        open_browser(tide_oauth_flow_link(flow));
-        rc = tide_oauth_flow_wait(flow, BROWSER_WAIT_MS, NULL, &cli->err);
-        rc = cli_hint(cli, rc, "Run the command again, with --headless if there is no browser.");
-    }
+    if (rc == TIDE_OK)
+        rc = ask.way == TIDE_OAUTH_PASTE ? paste(cli, flow) : wait_for_user(cli, flow);
     if (rc == TIDE_OK)
         rc = tide_oauth_flow_finish(flow, NULL, grant, &scopes, &cli->err);
-    if (rc == TIDE_OK && !tide_oauth_scopes_cover(tide_buf_text(&scopes), purpose->scope) &&
-        strstr(tide_buf_cstr(&scopes), "mail.google.com") == NULL)
+    if (rc == TIDE_OK && !tide_oauth_scopes_cover(provider, tide_buf_text(&scopes), purpose->scope))
         rc = cli_fail(cli, TIDE_AUTH, "Run the command again and leave the box ticked.",
                       "the permission Tidemark requested was not granted on the sign-in page");
     tide_oauth_flow_free(flow);
@@ -153,7 +169,7 @@ tide_status cli_grant(struct cli *cli, const char *email, const struct cli_purpo
         return tide_oauth_fixed(bearer, grant, &cli->err);
     if (key != NULL)
         return service_account(cli, key, email, purpose, grant);
-    return sign_in(cli, email, purpose, grant);
+    return sign_in(cli, &tide_oauth_google, email, purpose, grant);
 }
 
 /* ---- while another engine runs (decision 10) ---- */
@@ -381,12 +397,18 @@ static tide_status give_back(struct cli *cli, struct mail_home *home,
     tide_tokens *tokens = NULL;
     tide_error why = {TIDE_OK, 0, ""};
     tide_mail_secret_name(email, secret);
-    tide_status rc = tide_tokens_open(cli->world, home->secrets, secret, cli->mem, &tokens, &why);
+    const struct tide_tokens_options options = {
+        .provider = &tide_oauth_google, .secret = secret, .account = email, .sign_in = ""};
+    tide_status rc = tide_tokens_open(cli->world, home->secrets, &options, cli->mem, &tokens, &why);
     const bool there = rc == TIDE_OK;
     if (there)
-        rc = tide_tokens_revoke(tokens, &why);
+        rc = tide_tokens_revoke(tokens, given_back, &why);
     tide_tokens_close(tokens);
-    *given_back = rc == TIDE_OK;
+    if (rc == TIDE_OK && !*given_back && options.provider->revoke_url == NULL)
+        (void)fprintf(stderr,
+                      "tidemark: warning: the sign-in of %s is removed here but still valid.\n"
+                      "          Revoke it at %s.\n",
+                      email, options.provider->revoke_page);
     if (rc == TIDE_OK)
         return TIDE_OK;
     rc = tide_secrets_remove(home->secrets, secret, &cli->err);
@@ -395,8 +417,7 @@ static tide_status give_back(struct cli *cli, struct mail_home *home,
                       "tidemark: warning: the sign-in of %s could not be revoked: %s\n"
                       "          It is removed here but still valid at %s: revoke it there.\n",
                       email, why.text,
-                      look->endpoint[0] == '\0' ? "https://myaccount.google.com/permissions"
-                                                : look->endpoint);
+                      look->endpoint[0] == '\0' ? options.provider->revoke_page : look->endpoint);
     return rc == TIDE_NOT_FOUND ? TIDE_OK : rc; /* there was none */
 }
 

@@ -3,7 +3,7 @@
 #include "cloud/gmail.h"
 #include "mail/mail.h"
 #include "net/endpoint.h"
-#include "net/oauth/oauth.h"
+#include "net/oauth/google.h"
 
 #include <stdio.h>
 
@@ -58,7 +58,8 @@ tide_status account_check_mailbox(struct cli *cli, const char *email, const char
     const tide_cancel *cancel = cli_interruptible(cli);
     tide_buf bearer;
     tide_buf_init(&bearer, cli->mem, BEARER_BYTES_MAX);
-    tide_status rc = tide_oauth_try(cli->world, grant, cancel, cli->mem, &bearer, &cli->err);
+    tide_status rc =
+        tide_oauth_try(&tide_oauth_google, cli->world, grant, cancel, cli->mem, &bearer, &cli->err);
     if (rc == TIDE_OK)
         rc = tide_gmail_whose(cli->world, endpoint, tide_buf_text(&bearer), cli->mem, cancel,
                               &profile, &cli->err);

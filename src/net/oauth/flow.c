@@ -1,5 +1,4 @@
-/* flow.c - interactive sign-in: link, browser (or paste), code, grant (RFC 8252 with PKCE, RFC
- * 7636). */
+/* flow.c - interactive sign-in: link, answer, grant (RFC 8252 with PKCE, RFC 7636). */
 #include "net/oauth/inside.h"
 
 #include "base/check.h"
@@ -11,16 +10,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GOOGLE_AUTH   "https://accounts.google.com/o/oauth2/v2/auth"
-#define GOOGLE_TOKEN  "https://oauth2.googleapis.com/token"
-#define GOOGLE_REVOKE "https://oauth2.googleapis.com/revoke"
-
 enum {
     RANDOM_BYTES = 32,
     RANDOM_TEXT_BYTES = 43, /* of them, in base64url */
     /* The redirect port when there is no listener.  Above the ephemeral ports, so that no other
      * program listens there either. */
-    HEADLESS_PORT = 65535,
+    PASTE_PORT = 65535,
     LINK_BYTES_MAX = 16 << 10,
 };
 
@@ -30,12 +25,17 @@ struct tide_oauth_flow {
     tide_world *world;
     tide_mem *mem;
     struct tide_mem_wiping wiping;
+    const struct tide_oauth_provider *provider;
     struct tide_oauth_client client;
-    tide_loopback *loopback; /* NULL: headless */
+    tide_oauth_way way;
+    tide_loopback *loopback;         /* BROWSER */
+    struct tide_device device;       /* DEVICE */
+    struct tide_token_answer answer; /* of the token endpoint */
     char redirect[64];
     char verifier[RANDOM_TEXT_BYTES + 1];
     char state[RANDOM_TEXT_BYTES + 1];
-    tide_buf scopes;
+    tide_buf scopes;    /* of the caller */
+    tide_buf requested; /* with those of the provider */
     tide_buf link;
     tide_buf code;
     bool denied;
@@ -86,37 +86,53 @@ static tide_status link_write(tide_oauth_flow *self, const struct tide_oauth_ask
         {"client_id", tide_text_of(self->client.client_id)},
         {"redirect_uri", tide_text_of(self->redirect)},
         {"response_type", TIDE_TEXT("code")},
-        {"scope", tide_text_of(ask->scopes)},
+        {"scope", tide_buf_text(&self->requested)},
         {"code_challenge", tide_buf_text(&challenge)},
         {"code_challenge_method", TIDE_TEXT("S256")},
         {"state", tide_text_of(self->state)},
-        {"access_type", TIDE_TEXT("offline")},
-        {"prompt", TIDE_TEXT("consent")}, /* else a second sign-in gets no refresh token */
         {"login_hint", tide_text_of(ask->login_hint)},
     };
     for (size_t i = 0; rc == TIDE_OK && i < sizeof params / sizeof params[0]; i++)
         if (params[i].value.bytes > 0)
             rc = tide_form_add(&form, params[i].name, params[i].value);
     const char *url = self->client.auth_url;
+    const char *more = self->provider->auth_params;
     if (rc == TIDE_OK)
-        rc = tide_buf_print(&self->link, "%s%c%s", url, strchr(url, '?') == NULL ? '?' : '&',
-                            tide_buf_cstr(&form));
+        rc =
+            tide_buf_print(&self->link, "%s%c%s%s%s", url, strchr(url, '?') == NULL ? '?' : '&',
+                           tide_buf_cstr(&form), more == NULL ? "" : "&", more == NULL ? "" : more);
     tide_buf_done(&challenge);
     tide_buf_done(&form);
     return rc;
 }
 
+/* ---- start and end ---- */
+
 static void default_to(char *field, size_t room, const char *value)
 {
-    if (field[0] == '\0')
+    if (field[0] == '\0' && value != NULL)
         (void)snprintf(field, room, "%s", value);
 }
 
-static tide_status flow_open(tide_oauth_flow *self, const struct tide_oauth_ask *ask,
+/* The client with the provider's addresses where it has none of its own. */
+static void client_complete(tide_oauth_flow *self, const struct tide_oauth_client *client)
+{
+    const struct tide_oauth_provider *provider = self->provider;
+    struct tide_oauth_client *own = &self->client;
+    *own = *client;
+    default_to(own->auth_url, sizeof own->auth_url, provider->auth_url);
+    default_to(own->token_url, sizeof own->token_url, provider->token_url);
+    default_to(own->device_url, sizeof own->device_url, provider->device_url);
+    default_to(own->revoke_url, sizeof own->revoke_url, provider->revoke_url);
+    if (!provider->client_secret)
+        explicit_bzero(own->client_secret, sizeof own->client_secret);
+}
+
+static tide_status link_open(tide_oauth_flow *self, const struct tide_oauth_ask *ask,
                              tide_error *err)
 {
-    unsigned port = HEADLESS_PORT;
-    if (!ask->headless) {
+    unsigned port = PASTE_PORT;
+    if (self->way == TIDE_OAUTH_BROWSER) {
         tide_status rc = tide_loopback_open(self->mem, &self->loopback, err);
         if (rc != TIDE_OK)
             return rc;
@@ -127,15 +143,56 @@ static tide_status flow_open(tide_oauth_flow *self, const struct tide_oauth_ask 
     if (rc == TIDE_OK)
         rc = random_text(self->world, &self->wiping.base, self->state);
     if (rc == TIDE_OK)
-        rc = tide_buf_set(&self->scopes, tide_text_of(ask->scopes));
-    if (rc == TIDE_OK)
         rc = link_write(self, ask);
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no memory for the sign-in link");
+}
+
+static struct tide_oauth_post post_of(const tide_oauth_flow *self, const char *url,
+                                      const tide_buf *form, const tide_cancel *cancel)
+{
+    return (struct tide_oauth_post){.world = self->world,
+                                    .provider = self->provider,
+                                    .url = url,
+                                    .form = form,
+                                    .cancel = cancel};
+}
+
+static tide_status device_open(tide_oauth_flow *self, const struct tide_oauth_ask *ask,
+                               tide_error *err)
+{
+    if (self->client.device_url[0] == '\0')
+        return tide_error_set(err, TIDE_INVALID, "this provider has no device codes");
+    tide_buf form;
+    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
+    const struct tide_oauth_post post = post_of(self, self->client.device_url, &form, ask->cancel);
+    tide_status rc = tide_form_add(&form, "client_id", tide_text_of(self->client.client_id));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(&form, "scope", tide_buf_text(&self->requested));
+    if (rc != TIDE_OK)
+        (void)tide_error_set(err, rc, "no memory for a request");
+    if (rc == TIDE_OK)
+        rc = tide_device_start(&post, &self->device, err);
+    tide_secret_wipe(&form);
+    return rc;
+}
+
+static tide_status flow_open(tide_oauth_flow *self, const struct tide_oauth_ask *ask,
+                             tide_error *err)
+{
+    const char *more = self->provider->more_scopes;
+    tide_status rc = tide_buf_set(&self->scopes, tide_text_of(ask->scopes));
+    if (rc == TIDE_OK)
+        rc = tide_buf_print(&self->requested, "%s%s%s", ask->scopes, more == NULL ? "" : " ",
+                            more == NULL ? "" : more);
+    if (rc != TIDE_OK)
+        return tide_error_set(err, rc, "no memory to sign in");
+    return self->way == TIDE_OAUTH_DEVICE ? device_open(self, ask, err) : link_open(self, ask, err);
 }
 
 tide_status tide_oauth_flow_start(tide_world *world, const struct tide_oauth_ask *ask,
                                   tide_mem *mem, tide_oauth_flow **flow_out, tide_error *err)
 {
+    TIDE_ASSERT(ask->provider != NULL);
     TIDE_ASSERT(ask->client != NULL);
     if (ask->client->client_id[0] == '\0')
         return tide_error_set(err, TIDE_INVALID, "signing in needs a client");
@@ -147,13 +204,15 @@ tide_status tide_oauth_flow_start(tide_world *world, const struct tide_oauth_ask
     self->world = world;
     self->mem = mem;
     tide_mem_wiping_init(&self->wiping, mem);
-    self->client = *ask->client;
-    default_to(self->client.auth_url, sizeof self->client.auth_url, GOOGLE_AUTH);
-    default_to(self->client.token_url, sizeof self->client.token_url, GOOGLE_TOKEN);
-    default_to(self->client.revoke_url, sizeof self->client.revoke_url, GOOGLE_REVOKE);
+    self->provider = ask->provider;
+    self->way = ask->way;
+    client_complete(self, ask->client);
     tide_buf_init(&self->scopes, &self->wiping.base, TIDE_OAUTH_FIELD_BYTES_MAX);
+    tide_buf_init(&self->requested, &self->wiping.base, TIDE_OAUTH_FIELD_BYTES_MAX);
     tide_buf_init(&self->link, &self->wiping.base, LINK_BYTES_MAX);
     tide_buf_init(&self->code, &self->wiping.base, TIDE_OAUTH_TOKEN_BYTES_MAX);
+    tide_buf_init(&self->device.code, &self->wiping.base, TIDE_OAUTH_TOKEN_BYTES_MAX);
+    tide_token_answer_init(&self->answer, &self->wiping.base);
     tide_status rc = flow_open(self, ask, err);
     if (rc != TIDE_OK) {
         tide_oauth_flow_free(self);
@@ -169,8 +228,11 @@ void tide_oauth_flow_free(tide_oauth_flow *self)
         return;
     tide_loopback_close(self->loopback);
     tide_secret_wipe(&self->scopes);
+    tide_secret_wipe(&self->requested);
     tide_secret_wipe(&self->link);
     tide_secret_wipe(&self->code);
+    tide_secret_wipe(&self->device.code);
+    tide_token_answer_done(&self->answer);
     tide_mem *mem = self->mem;
     explicit_bzero(self, sizeof *self);
     tide_mem_free(mem, self, sizeof *self);
@@ -178,7 +240,17 @@ void tide_oauth_flow_free(tide_oauth_flow *self)
 
 const char *tide_oauth_flow_link(const tide_oauth_flow *self)
 {
-    return tide_buf_cstr(&self->link);
+    return self->way == TIDE_OAUTH_DEVICE ? self->device.page : tide_buf_cstr(&self->link);
+}
+
+const char *tide_oauth_flow_user_code(const tide_oauth_flow *self)
+{
+    return self->device.user_code;
+}
+
+tide_oauth_way tide_oauth_headless(const struct tide_oauth_provider *provider)
+{
+    return provider->device_url == NULL ? TIDE_OAUTH_PASTE : TIDE_OAUTH_DEVICE;
 }
 
 /* ---- the answer ---- */
@@ -235,20 +307,67 @@ static tide_loopback_verdict look(void *arg, tide_text target, const char **sent
     return TIDE_LOOPBACK_TAKEN;
 }
 
-tide_status tide_oauth_flow_wait(tide_oauth_flow *self, uint64_t wait_ms, const tide_cancel *cancel,
-                                 tide_error *err)
+/* The form that turns the user's answer into tokens. */
+static tide_status redeem_form(const tide_oauth_flow *self, tide_buf *form)
 {
-    TIDE_ASSERT(self->loopback != NULL); /* headless: paste */
-    TIDE_ASSERT(self->phase == PHASE_ASKING);
+    const bool device = self->way == TIDE_OAUTH_DEVICE;
+    tide_status rc =
+        tide_form_add(form, "grant_type",
+                      tide_text_of(device ? "urn:ietf:params:oauth:grant-type:device_code"
+                                          : "authorization_code"));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "client_id", tide_text_of(self->client.client_id));
+    if (rc == TIDE_OK && self->client.client_secret[0] != '\0')
+        rc = tide_form_add(form, "client_secret", tide_text_of(self->client.client_secret));
+    if (rc == TIDE_OK && device)
+        return tide_form_add(form, "device_code", tide_buf_text(&self->device.code));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "code", tide_buf_text(&self->code));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "redirect_uri", tide_text_of(self->redirect));
+    if (rc == TIDE_OK)
+        rc = tide_form_add(form, "code_verifier", tide_text_of(self->verifier));
+    return rc;
+}
+
+static tide_status browser_wait(tide_oauth_flow *self, uint64_t wait_ms, const tide_cancel *cancel,
+                                tide_error *err)
+{
     self->denied = false;
     tide_status rc =
         tide_loopback_wait(self->loopback, self->world, wait_ms, cancel, look, self, err);
+    return rc == TIDE_OK && self->denied ? denied(err) : rc;
+}
+
+static tide_status device_wait(tide_oauth_flow *self, uint64_t wait_ms, const tide_cancel *cancel,
+                               tide_error *err)
+{
+    tide_buf form;
+    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
+    const struct tide_oauth_post post = post_of(self, self->client.token_url, &form, cancel);
+    const uint64_t now_ms = tide_world_now_ms(self->world);
+    tide_status rc = redeem_form(self, &form);
     if (rc != TIDE_OK)
-        return rc;
-    if (self->denied)
-        return denied(err);
-    self->phase = PHASE_ANSWERED;
-    return TIDE_OK;
+        (void)tide_error_set(err, rc, "no memory for a request");
+    if (rc == TIDE_OK)
+        rc = tide_device_poll(&post, &self->device,
+                              wait_ms > TIDE_NEVER - now_ms ? TIDE_NEVER : now_ms + wait_ms,
+                              &self->answer, err);
+    tide_secret_wipe(&form);
+    return rc;
+}
+
+tide_status tide_oauth_flow_wait(tide_oauth_flow *self, uint64_t wait_ms, const tide_cancel *cancel,
+                                 tide_error *err)
+{
+    TIDE_ASSERT(self->way != TIDE_OAUTH_PASTE);
+    TIDE_ASSERT(self->phase == PHASE_ASKING);
+    const tide_status rc = self->way == TIDE_OAUTH_DEVICE
+                               ? device_wait(self, wait_ms, cancel, err)
+                               : browser_wait(self, wait_ms, cancel, err);
+    if (rc == TIDE_OK)
+        self->phase = PHASE_ANSWERED;
+    return rc;
 }
 
 static bool is_padding(char c)
@@ -319,57 +438,42 @@ tide_status tide_oauth_flow_paste(tide_oauth_flow *self, tide_text pasted, tide_
 
 /* ---- the grant ---- */
 
-static tide_status redeem_form(const tide_oauth_flow *self, tide_buf *form)
+static tide_status grant_fill(const tide_oauth_flow *self, struct tide_grant *grant)
 {
-    tide_status rc = tide_form_add(form, "grant_type", TIDE_TEXT("authorization_code"));
-    if (rc == TIDE_OK)
-        rc = tide_form_add(form, "code", tide_buf_text(&self->code));
-    if (rc == TIDE_OK)
-        rc = tide_form_add(form, "client_id", tide_text_of(self->client.client_id));
-    if (rc == TIDE_OK && self->client.client_secret[0] != '\0')
-        rc = tide_form_add(form, "client_secret", tide_text_of(self->client.client_secret));
-    if (rc == TIDE_OK)
-        rc = tide_form_add(form, "redirect_uri", tide_text_of(self->redirect));
-    if (rc == TIDE_OK)
-        rc = tide_form_add(form, "code_verifier", tide_text_of(self->verifier));
-    return rc;
-}
-
-static tide_status grant_fill(const tide_oauth_flow *self, const struct tide_token_answer *answer,
-                              uint64_t asked_unix_ms, struct tide_grant *grant)
-{
-    const tide_text scope =
-        answer->scope.bytes > 0 ? tide_buf_text(&answer->scope) : tide_buf_text(&self->scopes);
+    const struct tide_oauth_client *client = &self->client;
+    const struct tide_token_answer *answer = &self->answer;
+    const struct {
+        tide_buf *field;
+        tide_text value;
+    } texts[] = {
+        {&grant->provider, tide_text_of(self->provider->name)},
+        {&grant->client_id, tide_text_of(client->client_id)},
+        {&grant->client_secret, tide_text_of(client->client_secret)},
+        {&grant->token_url, tide_text_of(client->token_url)},
+        {&grant->revoke_url, tide_text_of(client->revoke_url)},
+        {&grant->refresh_token, tide_buf_text(&answer->refresh_token)},
+        {&grant->access_token, tide_buf_text(&answer->access_token)},
+        {&grant->scopes, tide_buf_text(answer->scope.bytes > 0 ? &answer->scope : &self->scopes)},
+    };
     grant->type = TIDE_GRANT_USER;
-    grant->expires_unix_ms = asked_unix_ms + answer->life_ms;
-    tide_status rc = tide_buf_set(&grant->client_id, tide_text_of(self->client.client_id));
-    if (rc == TIDE_OK)
-        rc = tide_buf_set(&grant->client_secret, tide_text_of(self->client.client_secret));
-    if (rc == TIDE_OK)
-        rc = tide_buf_set(&grant->token_url, tide_text_of(self->client.token_url));
-    if (rc == TIDE_OK)
-        rc = tide_buf_set(&grant->revoke_url, tide_text_of(self->client.revoke_url));
-    if (rc == TIDE_OK)
-        rc = tide_buf_set(&grant->refresh_token, tide_buf_text(&answer->refresh_token));
-    if (rc == TIDE_OK)
-        rc = tide_buf_set(&grant->access_token, tide_buf_text(&answer->access_token));
-    if (rc == TIDE_OK)
-        rc = tide_buf_set(&grant->scopes, scope);
+    grant->expires_unix_ms = answer->asked_unix_ms + answer->life_ms;
+    tide_status rc = TIDE_OK;
+    for (size_t i = 0; rc == TIDE_OK && i < sizeof texts / sizeof texts[0]; i++)
+        rc = tide_buf_set(texts[i].field, texts[i].value);
     return rc;
 }
 
 /* Builds the grant.  The request was answered, so the code is used up even if this fails. */
-static tide_status grant_give(tide_oauth_flow *self, const struct tide_token_answer *answer,
-                              uint64_t asked_unix_ms, tide_buf *grant_out, tide_buf *scopes_out,
+static tide_status grant_give(tide_oauth_flow *self, tide_buf *grant_out, tide_buf *scopes_out,
                               tide_error *err)
 {
-    if (answer->refresh_token.bytes == 0)
+    if (self->answer.refresh_token.bytes == 0)
         return tide_error_set(err, TIDE_AUTH,
                               "the provider granted no offline access (no refresh token)");
     struct tide_grant grant;
     tide_grant_init(&grant, &self->wiping.base);
     const size_t bytes_before = grant_out->bytes;
-    tide_status rc = grant_fill(self, answer, asked_unix_ms, &grant);
+    tide_status rc = grant_fill(self, &grant);
     if (rc != TIDE_OK)
         (void)tide_error_set(err, rc, "no memory for a sign-in");
     if (rc == TIDE_OK)
@@ -386,29 +490,36 @@ static tide_status grant_give(tide_oauth_flow *self, const struct tide_token_ans
     return rc;
 }
 
+/* Redeems the code of a browser. */
+static tide_status code_redeem(tide_oauth_flow *self, const tide_cancel *cancel, tide_error *err)
+{
+    tide_buf form;
+    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
+    struct tide_oauth_post post = post_of(self, self->client.token_url, &form, cancel);
+    /* A code works once: a request that may have arrived must not be sent again. */
+    post.once = true;
+    tide_status rc = redeem_form(self, &form);
+    if (rc != TIDE_OK) {
+        (void)tide_error_set(err, rc, "no memory for a request");
+    } else {
+        rc = tide_token_request(&post, &self->answer, err);
+        if (rc != TIDE_NETWORK)
+            self->phase = PHASE_FINISHED;
+    }
+    tide_secret_wipe(&form);
+    return rc;
+}
+
 tide_status tide_oauth_flow_finish(tide_oauth_flow *self, const tide_cancel *cancel,
                                    tide_buf *grant_out, tide_buf *scopes_out, tide_error *err)
 {
     if (self->phase != PHASE_ANSWERED)
         return tide_error_set(err, TIDE_INVALID, "there is no answer to redeem");
-    tide_buf form;
-    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
-    struct tide_token_answer answer;
-    tide_token_answer_init(&answer, &self->wiping.base);
-    const uint64_t asked_unix_ms = tide_world_now_unix_ms(self->world);
-    tide_status rc = redeem_form(self, &form);
-    if (rc != TIDE_OK) {
-        (void)tide_error_set(err, rc, "no memory for a request");
-    } else {
-        /* A code works once: a request that may have arrived must not be sent again. */
-        rc = tide_token_request(self->world, self->client.token_url, tide_buf_text(&form), false,
-                                &self->wiping.base, cancel, &answer, err);
-        if (rc != TIDE_NETWORK)
-            self->phase = PHASE_FINISHED;
+    /* A device code was redeemed by the last poll. */
+    tide_status rc = self->way == TIDE_OAUTH_DEVICE ? TIDE_OK : code_redeem(self, cancel, err);
+    if (rc == TIDE_OK) {
+        self->phase = PHASE_FINISHED;
+        rc = grant_give(self, grant_out, scopes_out, err);
     }
-    if (rc == TIDE_OK)
-        rc = grant_give(self, &answer, asked_unix_ms, grant_out, scopes_out, err);
-    tide_token_answer_done(&answer);
-    tide_secret_wipe(&form);
     return rc;
 }

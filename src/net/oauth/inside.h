@@ -1,9 +1,11 @@
-/* inside.h - shared by the files of oauth/: grants, forms, token requests.
+/* inside.h - shared by the files of oauth/: grants, forms, requests.
  *
  * A grant contains everything needed to get access tokens for one account, and the
  * newest of these.  It is stored as one line of JSON:
  *
- *   {"v":1,"type":"user|service|fixed", ...texts..., "expires_unix_ms":N}
+ *   {"v":1,"type":"user|service|fixed","provider":"google", ...texts..., "expires_unix_ms":N}
+ *
+ * One without a provider is Google's (of an older version), or a fixed token, which has none.
  *
  * Invariants:
  *   I1  every text of a grant lives in memory that is wiped (mem.h).
@@ -23,6 +25,7 @@ enum {
     TIDE_OAUTH_FIELD_BYTES_MAX = 4 << 10,  /* other texts of a grant */
     TIDE_OAUTH_FORM_BYTES_MAX = 64 << 10,
     TIDE_OAUTH_ANSWER_BYTES_MAX = 64 << 10,
+    TIDE_OAUTH_ERROR_BYTES = 64, /* "authorization_pending", with its end */
 };
 
 typedef enum tide_grant_type {
@@ -34,6 +37,7 @@ typedef enum tide_grant_type {
 /* Embedded value; an empty text is absent. */
 struct tide_grant {
     tide_grant_type type;
+    tide_buf provider;                                /* its name; never empty unless FIXED */
     tide_buf client_id, client_secret, refresh_token; /* of a user */
     tide_buf revoke_url;
     tide_buf email, key_id, private_key, user; /* of a service account */
@@ -67,29 +71,61 @@ tide_status tide_form_get(tide_text form, const char *name, tide_buf *value_out)
 /* Overwrites the texts in an object, then frees it. */
 void tide_json_wipe(json_t *object);
 
-/* ---- the token endpoint ---- */
+/* ---- requests ---- */
 
-/* Its answer; embedded value. */
+struct tide_oauth_post {
+    tide_world *world;
+    const struct tide_oauth_provider *provider;
+    const char *url;
+    const tide_buf *form; /* in memory that is wiped, as the answer will be */
+    bool once;            /* must not be sent twice */
+    const tide_cancel *cancel;
+};
+/* Sends a form.  TIDE_OK: the answer is a 2xx.  TIDE_AUTH: refused, and only the user can fix it
+ * (err: "invalid_grant: ..."); TIDE_THROTTLED, TIDE_SERVER, TIDE_NETWORK, TIDE_TIMEOUT,
+ * TIDE_CANCELED, TIDE_STOPPED, TIDE_NO_MEMORY; TIDE_UNKNOWN only of a form that must not be sent
+ * twice.  `error_out`: the code of an OAuth error, or "". */
+tide_status tide_oauth_post(const struct tide_oauth_post *post, struct tide_response *response,
+                            char error_out[TIDE_OAUTH_ERROR_BYTES], tide_error *err);
+/* A field with a number of seconds, in milliseconds, at most a day. */
+uint64_t tide_oauth_ms(const json_t *object, const char *name, uint64_t otherwise_s);
+
+/* The answer of the token endpoint; embedded value. */
 struct tide_token_answer {
     tide_buf access_token;
     tide_buf refresh_token; /* may be empty */
     tide_buf scope;         /* may be empty */
     uint64_t life_ms;
-    uint64_t server_unix_ms; /* its clock, also after a refusal; 0: unknown */
+    uint64_t asked_unix_ms;             /* when it was requested, on our clock */
+    uint64_t server_unix_ms;            /* its clock, also after a refusal; 0: unknown */
+    char error[TIDE_OAUTH_ERROR_BYTES]; /* of a refusal, or "" */
 };
 void tide_token_answer_init(struct tide_token_answer *answer, tide_mem *wiping);
 void tide_token_answer_done(struct tide_token_answer *answer);
-
-/* Sends a form.  TIDE_AUTH: refused, and only the user can fix it (err: "invalid_grant: ...");
- * TIDE_THROTTLED, TIDE_SERVER, TIDE_NETWORK, TIDE_TIMEOUT, TIDE_CANCELED, TIDE_STOPPED,
- * TIDE_NO_MEMORY; TIDE_UNKNOWN only if the form may not be sent twice. */
-tide_status tide_token_request(tide_world *world, const char *url, tide_text form, bool repeatable,
-                               tide_mem *wiping, const tide_cancel *cancel,
+/* Returns what tide_oauth_post() does; TIDE_SERVER also for a malformed answer. */
+tide_status tide_token_request(const struct tide_oauth_post *post,
                                struct tide_token_answer *answer_out, tide_error *err);
-/* Like tide_token_request() for the revocation endpoint.  TIDE_OK also when the token was
- * already invalid. */
-tide_status tide_revoke_request(tide_world *world, const char *url, tide_text token,
-                                tide_mem *wiping, tide_error *err);
+/* The same at the revocation endpoint.  TIDE_OK also when the token was already invalid. */
+tide_status tide_revoke_request(const struct tide_oauth_post *post, tide_error *err);
+
+/* ---- device codes (device.c) ---- */
+
+/* Embedded value. */
+struct tide_device {
+    tide_buf code;        /* secret: it is redeemed */
+    char user_code[64];   /* the user types this one, */
+    char page[512];       /* here */
+    uint64_t interval_ms; /* between two polls */
+    uint64_t until_ms;    /* when the code expires, on our clock */
+};
+/* Requests a code; `device_out->code` is initialised. */
+tide_status tide_device_start(const struct tide_oauth_post *post, struct tide_device *device_out,
+                              tide_error *err);
+/* Polls with a form that redeems the code, until the user has allowed access.  TIDE_AUTH: the
+ * user declined; TIDE_TIMEOUT: the code expired, or `until_ms` came first. */
+tide_status tide_device_poll(const struct tide_oauth_post *post, struct tide_device *device,
+                             uint64_t until_ms, struct tide_token_answer *answer_out,
+                             tide_error *err);
 
 /* A service account's form: an assertion valid from now on (service.c). */
 tide_status tide_service_form(const struct tide_grant *grant, uint64_t now_unix_ms, tide_buf *form,

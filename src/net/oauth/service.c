@@ -1,5 +1,6 @@
-/* service.c - service accounts: their key files and the assertions they sign
+/* service.c - service accounts of Google's: their key files and the assertions they sign
  * (RFC 7523, RS256). */
+#include "net/oauth/google.h"
 #include "net/oauth/inside.h"
 
 #include "base/check.h"
@@ -223,8 +224,10 @@ tide_status tide_oauth_service_account(tide_text key_json, const char *user, con
     grant.type = TIDE_GRANT_SERVICE;
     rc = key_file_read(file, &grant, err);
     tide_json_wipe(file);
-    if (rc == TIDE_OK && (tide_buf_set(&grant.user, acts_for) != TIDE_OK ||
-                          tide_buf_set(&grant.scopes, tide_text_of(scopes)) != TIDE_OK))
+    if (rc == TIDE_OK &&
+        (tide_buf_set(&grant.provider, tide_text_of(tide_oauth_google.name)) != TIDE_OK ||
+         tide_buf_set(&grant.user, acts_for) != TIDE_OK ||
+         tide_buf_set(&grant.scopes, tide_text_of(scopes)) != TIDE_OK))
         rc = tide_error_set(err, TIDE_NO_MEMORY, "no memory for a key file");
     if (rc == TIDE_OK)
         rc = tide_grant_write(&grant, grant_out, err);

@@ -2,6 +2,7 @@
 #include "net/oauth/inside.h"
 
 #include "base/check.h"
+#include "base/encode.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@ enum {
     WAIT_SLICE_MS = 100,    /* how often a waiting caller checks its cancel token */
     SKEW_MS_MAX = 60000,    /* between our clock and the provider's */
     ACCOUNT_SHOWN_BYTES = 160,
+    COMMAND_SHOWN_BYTES = 240,
 };
 
 struct tide_tokens {
@@ -19,8 +21,10 @@ struct tide_tokens {
     tide_mem *mem;
     struct tide_mem_wiping wiping; /* used at opening and by the busy thread only */
     tide_secrets *secrets;
+    const struct tide_oauth_provider *provider;
     char name[TIDE_SECRET_NAME_BYTES_MAX + 1];
-    char account[ACCOUNT_SHOWN_BYTES]; /* for errors */
+    char account[ACCOUNT_SHOWN_BYTES]; /* for errors, as the next one */
+    char sign_in[COMMAND_SHOWN_BYTES];
 
     tide_lock *lock; /* guards what follows */
     tide_cond *changed;
@@ -38,19 +42,9 @@ struct tide_tokens {
 
 /* ---- opening ---- */
 
-/* "gmail/ada@example.com" becomes "gmail ada@example.com", as in the command line. */
-static void account_of(const char *name, char account_out[ACCOUNT_SHOWN_BYTES])
-{
-    const size_t provider = strcspn(name, "/");
-    const char *rest = name[provider] == '/' ? name + provider + 1 : "";
-    (void)snprintf(account_out, ACCOUNT_SHOWN_BYTES, "%.*s%s%.*s", (int)provider, name,
-                   rest[0] == '\0' ? "" : " ", (int)strcspn(rest, "/"), rest);
-}
-
 static tide_status needs_sign_in(const tide_tokens *self, const char *why, tide_error *err)
 {
-    return tide_error_set(err, TIDE_AUTH, "%.200s; sign in again: `tidemark account add %s`", why,
-                          self->account);
+    return tide_error_set(err, TIDE_AUTH, "%.200s; sign in again: `%s`", why, self->sign_in);
 }
 
 /* Reads the stored grant into an empty one. */
@@ -63,6 +57,9 @@ static tide_status grant_load(tide_tokens *self, struct tide_grant *grant, tide_
         rc = needs_sign_in(self, "no sign-in is stored", err);
     else if (rc == TIDE_OK)
         rc = tide_grant_read(tide_buf_text(&json), grant, err);
+    if (rc == TIDE_OK && grant->type != TIDE_GRANT_FIXED &&
+        !tide_text_equal(tide_buf_text(&grant->provider), tide_text_of(self->provider->name)))
+        rc = needs_sign_in(self, "the stored sign-in is one of another provider", err);
     if (rc == TIDE_CORRUPT || rc == TIDE_FULL)
         rc = needs_sign_in(self, "the stored sign-in is damaged", err);
     /* The owner must fix a file that others can read (C2).  It is not a fault of the current
@@ -101,8 +98,9 @@ static uint64_t good_until(tide_tokens *self, const struct tide_grant *grant, ui
     return now_ms + (left_ms > LIFE_MS_MAX ? LIFE_MS_MAX : left_ms) - MARGIN_MS;
 }
 
-tide_status tide_tokens_open(tide_world *world, tide_secrets *secrets, const char *name,
-                             tide_mem *mem, tide_tokens **tokens_out, tide_error *err)
+tide_status tide_tokens_open(tide_world *world, tide_secrets *secrets,
+                             const struct tide_tokens_options *options, tide_mem *mem,
+                             tide_tokens **tokens_out, tide_error *err)
 {
     tide_tokens *self = tide_mem_new(mem, sizeof *self);
     if (self == NULL)
@@ -111,11 +109,13 @@ tide_status tide_tokens_open(tide_world *world, tide_secrets *secrets, const cha
     self->mem = mem;
     tide_mem_wiping_init(&self->wiping, mem);
     self->secrets = secrets;
+    self->provider = options->provider;
     tide_grant_init(&self->grant, &self->wiping.base);
+    (void)snprintf(self->account, sizeof self->account, "%s", options->account);
+    (void)snprintf(self->sign_in, sizeof self->sign_in, "%s", options->sign_in);
     tide_status rc = TIDE_OK;
-    if ((size_t)snprintf(self->name, sizeof self->name, "%s", name) >= sizeof self->name)
+    if ((size_t)snprintf(self->name, sizeof self->name, "%s", options->secret) >= sizeof self->name)
         rc = tide_error_set(err, TIDE_INVALID, "the name of a secret is too long");
-    account_of(self->name, self->account);
     if (rc == TIDE_OK)
         rc = grant_load(self, &self->grant, err);
     if (rc == TIDE_OK)
@@ -157,7 +157,20 @@ struct refreshed {
     bool kept;    /* no new grant: the one in memory was stored, or not */
 };
 
-static tide_status refresh_form(const struct tide_grant *grant, uint64_t now_unix_ms,
+/* The scopes of the grant, with those that the provider does not list in an answer. */
+static tide_status scopes_add(const struct tide_oauth_provider *provider,
+                              const struct tide_grant *grant, tide_buf *form)
+{
+    tide_status rc = tide_form_add(form, "scope", tide_buf_text(&grant->scopes));
+    if (rc == TIDE_OK && provider->more_scopes != NULL)
+        rc = tide_buf_add_text(form, "%20");
+    if (rc == TIDE_OK && provider->more_scopes != NULL)
+        rc = tide_percent_add(form, tide_text_of(provider->more_scopes), TIDE_URL_UNRESERVED);
+    return rc;
+}
+
+static tide_status refresh_form(const struct tide_oauth_provider *provider,
+                                const struct tide_grant *grant, uint64_t now_unix_ms,
                                 tide_buf *form, tide_error *err)
 {
     if (grant->type == TIDE_GRANT_SERVICE)
@@ -169,7 +182,29 @@ static tide_status refresh_form(const struct tide_grant *grant, uint64_t now_uni
         rc = tide_form_add(form, "client_id", tide_buf_text(&grant->client_id));
     if (rc == TIDE_OK && grant->client_secret.bytes > 0)
         rc = tide_form_add(form, "client_secret", tide_buf_text(&grant->client_secret));
+    if (rc == TIDE_OK && provider->refresh_scopes)
+        rc = scopes_add(provider, grant, form);
     return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no memory for a request");
+}
+
+/* Requests an access token for a grant. */
+static tide_status grant_ask(tide_world *world, const struct tide_oauth_provider *provider,
+                             const struct tide_grant *grant, uint64_t now_unix_ms,
+                             const tide_cancel *cancel, struct tide_token_answer *answer,
+                             tide_error *err)
+{
+    tide_buf form;
+    tide_buf_init(&form, answer->access_token.mem, TIDE_OAUTH_FORM_BYTES_MAX);
+    const struct tide_oauth_post post = {.world = world,
+                                         .provider = provider,
+                                         .url = tide_buf_cstr(&grant->token_url),
+                                         .form = &form,
+                                         .cancel = cancel};
+    tide_status rc = refresh_form(provider, grant, now_unix_ms, &form, err);
+    if (rc == TIDE_OK)
+        rc = tide_token_request(&post, answer, err);
+    tide_secret_wipe(&form);
+    return rc;
 }
 
 static tide_status answer_adopt(const struct tide_token_answer *answer, uint64_t now_unix_ms,
@@ -182,20 +217,6 @@ static tide_status answer_adopt(const struct tide_token_answer *answer, uint64_t
         return tide_error_set(err, rc, "no memory for a token");
     grant->expires_unix_ms = now_unix_ms + answer->life_ms;
     return TIDE_OK;
-}
-
-static tide_status ask_once(tide_tokens *self, const tide_cancel *cancel,
-                            const struct tide_grant *grant, uint64_t now_unix_ms,
-                            struct tide_token_answer *answer, tide_error *err)
-{
-    tide_buf form;
-    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
-    tide_status rc = refresh_form(grant, now_unix_ms, &form, err);
-    if (rc == TIDE_OK)
-        rc = tide_token_request(self->world, tide_buf_cstr(&grant->token_url), tide_buf_text(&form),
-                                true, &self->wiping.base, cancel, answer, err);
-    tide_secret_wipe(&form);
-    return rc;
 }
 
 /* A signed assertion contains the time; if our clock is wrong, use the server's. */
@@ -217,9 +238,11 @@ static tide_status ask_provider(tide_tokens *self, const tide_cancel *cancel,
     struct tide_token_answer answer;
     tide_token_answer_init(&answer, &self->wiping.base);
     tide_error why = {0};
-    tide_status rc = ask_once(self, cancel, &next->grant, now_unix_ms, &answer, &why);
+    tide_status rc =
+        grant_ask(self->world, self->provider, &next->grant, now_unix_ms, cancel, &answer, &why);
     if (rc == TIDE_AUTH && clock_is_wrong(&next->grant, now_unix_ms, &answer))
-        rc = ask_once(self, cancel, &next->grant, answer.server_unix_ms, &answer, &why);
+        rc = grant_ask(self->world, self->provider, &next->grant, answer.server_unix_ms, cancel,
+                       &answer, &why);
     if (rc == TIDE_OK)
         rc = answer_adopt(&answer, now_unix_ms, &next->grant, &why);
     if (rc == TIDE_OK) {
@@ -237,30 +260,25 @@ static tide_status ask_provider(tide_tokens *self, const tide_cancel *cancel,
     return rc;
 }
 
-tide_status tide_oauth_try(tide_world *world, tide_text grant_json, const tide_cancel *cancel,
-                           tide_mem *mem, tide_buf *bearer_out, tide_error *err)
+tide_status tide_oauth_try(const struct tide_oauth_provider *provider, tide_world *world,
+                           tide_text grant_json, const tide_cancel *cancel, tide_mem *mem,
+                           tide_buf *bearer_out, tide_error *err)
 {
     struct tide_mem_wiping wiping;
     struct tide_grant grant;
     struct tide_token_answer answer;
-    tide_buf form;
     tide_mem_wiping_init(&wiping, mem);
     tide_grant_init(&grant, &wiping.base);
     tide_token_answer_init(&answer, &wiping.base);
-    tide_buf_init(&form, &wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
     tide_status rc = tide_grant_read(grant_json, &grant, err);
     /* A user's grant comes with an access token; a refresh could use up its refresh token. */
     const bool has = rc == TIDE_OK && grant.access_token.bytes > 0;
-    if (has)
-        rc = tide_buf_set(bearer_out, tide_buf_text(&grant.access_token));
     if (rc == TIDE_OK && !has)
-        rc = refresh_form(&grant, tide_world_now_unix_ms(world), &form, err);
-    if (rc == TIDE_OK && !has)
-        rc = tide_token_request(world, tide_buf_cstr(&grant.token_url), tide_buf_text(&form), true,
-                                &wiping.base, cancel, &answer, err);
-    if (rc == TIDE_OK && !has)
-        rc = tide_buf_set(bearer_out, tide_buf_text(&answer.access_token));
-    tide_secret_wipe(&form);
+        rc =
+            grant_ask(world, provider, &grant, tide_world_now_unix_ms(world), cancel, &answer, err);
+    if (rc == TIDE_OK)
+        rc = tide_buf_set(bearer_out,
+                          tide_buf_text(has ? &grant.access_token : &answer.access_token));
     tide_token_answer_done(&answer);
     tide_grant_done(&grant);
     return rc;
@@ -272,6 +290,26 @@ static bool is_news(const tide_tokens *self, const struct refreshed *next)
     return next->good_until_ms != 0 && (!tide_grant_same(&self->grant, &next->grant) ||
                                         !tide_text_equal(tide_buf_text(&self->grant.access_token),
                                                          tide_buf_text(&next->grant.access_token)));
+}
+
+/* The provider refused the grant.  If refresh tokens are used once, another process may just have
+ * used this one and stored the next: then it is no refusal of the sign-in.  Replaces the grant;
+ * false: it is the stored one. */
+static bool replaced(tide_tokens *self, struct refreshed *next)
+{
+    struct tide_grant stored;
+    tide_grant_init(&stored, &self->wiping.base);
+    const bool other =
+        grant_load(self, &stored, NULL) == TIDE_OK && !tide_grant_same(&stored, &next->grant);
+    if (other) {
+        const struct tide_grant refused = next->grant;
+        next->grant = stored;
+        stored = refused;
+        next->ended = false;
+        next->good_until_ms = good_until(self, &next->grant, tide_world_now_ms(self->world));
+    }
+    tide_grant_done(&stored);
+    return other;
 }
 
 /* The busy thread may read self->grant: no other thread writes it. */
@@ -294,6 +332,11 @@ static tide_status refresh(tide_tokens *self, const tide_cancel *cancel, struct 
         return needs_sign_in(self, "the fixed token is no longer accepted", err);
     }
     rc = ask_provider(self, cancel, next, err);
+    if (rc == TIDE_AUTH && next->ended && replaced(self, next)) {
+        if (next->good_until_ms != 0)
+            return TIDE_OK;
+        rc = ask_provider(self, cancel, next, err);
+    }
     if (rc != TIDE_OK)
         return rc;
     rc = grant_save(self, &next->grant, err); /* O1 */
@@ -426,12 +469,13 @@ tide_status tide_tokens_get(tide_tokens *self, const tide_cancel *cancel, tide_b
     return rc;
 }
 
-tide_status tide_tokens_scopes(tide_tokens *self, tide_buf *scopes_out, tide_error *err)
+bool tide_tokens_cover(tide_tokens *self, const char *scopes)
 {
     tide_lock_take(self->world, self->lock);
-    const tide_status rc = tide_buf_set(scopes_out, tide_buf_text(&self->grant.scopes));
+    const tide_text given = tide_buf_text(&self->grant.scopes);
+    const bool covers = given.bytes == 0 || tide_oauth_scopes_cover(self->provider, given, scopes);
     tide_lock_drop(self->world, self->lock);
-    return rc == TIDE_OK ? rc : tide_error_set(err, rc, "no room for the scopes of a sign-in");
+    return covers;
 }
 
 void tide_tokens_refused(tide_tokens *self, tide_text bearer)
@@ -443,9 +487,31 @@ void tide_tokens_refused(tide_tokens *self, tide_text bearer)
     tide_lock_drop(self->world, self->lock);
 }
 
-tide_status tide_tokens_revoke(tide_tokens *self, tide_error *err)
+/* Revokes at the provider, on the busy thread.  *revoked_out: whether there was anything to
+ * revoke. */
+static tide_status revoke(tide_tokens *self, bool *revoked_out, tide_error *err)
+{
+    *revoked_out = self->grant.type == TIDE_GRANT_USER && self->grant.revoke_url.bytes > 0;
+    if (!*revoked_out || self->ended)
+        return TIDE_OK;
+    tide_buf form;
+    tide_buf_init(&form, &self->wiping.base, TIDE_OAUTH_FORM_BYTES_MAX);
+    const struct tide_oauth_post post = {.world = self->world,
+                                         .provider = self->provider,
+                                         .url = tide_buf_cstr(&self->grant.revoke_url),
+                                         .form = &form};
+    tide_status rc = tide_form_add(&form, "token", /* not in the address: addresses are logged */
+                                   tide_buf_text(&self->grant.refresh_token));
+    rc = rc == TIDE_OK ? tide_revoke_request(&post, err)
+                       : tide_error_set(err, rc, "no memory for a request");
+    tide_secret_wipe(&form);
+    return rc;
+}
+
+tide_status tide_tokens_revoke(tide_tokens *self, bool *revoked_out, tide_error *err)
 {
     tide_status rc = TIDE_OK;
+    bool revoked = false;
     tide_lock_take(self->world, self->lock);
     while (rc == TIDE_OK && self->busy)
         rc = wait_turn(self, NULL, err);
@@ -455,22 +521,21 @@ tide_status tide_tokens_revoke(tide_tokens *self, tide_error *err)
     }
     self->busy = true;
     tide_lock_drop(self->world, self->lock);
-    if (self->grant.type == TIDE_GRANT_USER && !self->ended)
-        rc =
-            tide_revoke_request(self->world, tide_buf_cstr(&self->grant.revoke_url),
-                                tide_buf_text(&self->grant.refresh_token), &self->wiping.base, err);
-    const bool revoked = rc == TIDE_OK;
+    rc = revoke(self, &revoked, err);
+    const bool ended = rc == TIDE_OK;
     if (rc == TIDE_OK) {
         rc = tide_secrets_remove(self->secrets, self->name, err);
         rc = rc == TIDE_NOT_FOUND ? TIDE_OK : rc;
     }
     tide_lock_take(self->world, self->lock);
     self->busy = false;
-    if (revoked) {
+    if (ended) {
         self->ended = true;
         self->unsaved = false;
     }
     tide_cond_wake_all(self->world, self->changed);
     tide_lock_drop(self->world, self->lock);
+    if (rc == TIDE_OK)
+        *revoked_out = revoked;
     return rc;
 }

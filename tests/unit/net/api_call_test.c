@@ -4,6 +4,7 @@
  * what it got and answers as the test wants.  The allocator keeps every block it gets back, so
  * that a bearer left in one is found. */
 #include "net/api/call.h"
+#include "net/oauth/google.h"
 #include "net/secrets.h"
 #include "sim.h"
 
@@ -208,7 +209,11 @@ static struct fixture *begin(uint32_t method)
     OK(f,
        tide_secrets_open(world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(), &f->secrets, err));
     OK(f, tide_secrets_put(f->secrets, "me/token", tide_text_of(grant), err));
-    OK(f, tide_tokens_open(world, f->secrets, "me/token", tide_mem_heap(), &f->tokens, err));
+    const struct tide_tokens_options tokens_options = {.provider = &tide_oauth_google,
+                                                       .secret = "me/token",
+                                                       .account = "me",
+                                                       .sign_in = "sign in"};
+    OK(f, tide_tokens_open(world, f->secrets, &tokens_options, tide_mem_heap(), &f->tokens, err));
     const struct tide_api_options api = {
         .provider = &provider, .tokens = f->tokens, .world = world};
     OK(f, tide_api_open(&api, &f->mem.base, &f->api, err));

@@ -8,6 +8,7 @@
 #include "net/batch/batch.h"
 #include "net/batch/multipart.h"
 #include "net/judge_google.h"
+#include "net/oauth/google.h"
 #include "net/secrets.h"
 #include "sim.h"
 #include "tidemark_inside.h"
@@ -418,7 +419,11 @@ static struct fixture *begin_format(uint64_t seed, const struct tide_sim_net_opt
     OK(f,
        tide_secrets_open(world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(), &f->secrets, err));
     OK(f, tide_secrets_put(f->secrets, "me/token", tide_text_of(grant), err));
-    OK(f, tide_tokens_open(world, f->secrets, "me/token", tide_mem_heap(), &f->tokens, err));
+    const struct tide_tokens_options tokens_options = {.provider = &tide_oauth_google,
+                                                       .secret = "me/token",
+                                                       .account = "me",
+                                                       .sign_in = "sign in"};
+    OK(f, tide_tokens_open(world, f->secrets, &tokens_options, tide_mem_heap(), &f->tokens, err));
     const struct tide_api_options api = {.provider = &provider, .tokens = f->tokens};
     OK(f, tide_api_open(&api, &f->mem.base, &f->api, err));
     const struct tide_batch_options batches = {.api = f->api,

@@ -8,6 +8,7 @@
 #include "net/batch/batch.h"
 #include "net/batch/multipart.h"
 #include "net/judge_google.h"
+#include "net/oauth/google.h"
 #include "net/secrets.h"
 #include "support/temp_dir.h"
 
@@ -198,8 +199,12 @@ static void cancels_harm_no_other_caller(void **state)
                                        tide_mem_heap(), &secrets, NULL),
                      TIDE_OK);
     assert_int_equal(tide_secrets_put(secrets, "me/token", tide_text_of(grant), NULL), TIDE_OK);
+    const struct tide_tokens_options tokens_options = {.provider = &tide_oauth_google,
+                                                       .secret = "me/token",
+                                                       .account = "me",
+                                                       .sign_in = "sign in"};
     assert_int_equal(
-        tide_tokens_open(stage.world, secrets, "me/token", tide_mem_heap(), &tokens, NULL),
+        tide_tokens_open(stage.world, secrets, &tokens_options, tide_mem_heap(), &tokens, NULL),
         TIDE_OK);
     const struct tide_api_options api_options = {.provider = &provider, .tokens = tokens};
     assert_int_equal(tide_api_open(&api_options, tide_mem_heap(), &api, NULL), TIDE_OK);

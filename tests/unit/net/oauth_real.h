@@ -150,8 +150,9 @@ static inline void waiter_run(void *arg)
 
 static inline tide_oauth_flow *real_flow(struct tide_oauth_client *client)
 {
-    tide_oauth_client_at(ORIGIN, client);
-    const struct tide_oauth_ask ask = {.client = client, .scopes = READONLY, .login_hint = EMAIL};
+    tide_oauth_client_at(&tide_oauth_google, ORIGIN, client);
+    const struct tide_oauth_ask ask = {
+        .provider = &tide_oauth_google, .client = client, .scopes = READONLY, .login_hint = EMAIL};
     tide_oauth_flow *flow = NULL;
     assert_int_equal(tide_oauth_flow_start(real.world, &ask, tide_mem_heap(), &flow, NULL),
                      TIDE_OK);

@@ -8,6 +8,7 @@
 #include "cloudbox/signin/auth.h"
 #include "cloudbox/services.h"
 #include "cloudbox/gate/user.h"
+#include "net/oauth/google.h"
 #include "net/oauth/inside.h"
 #include "sim.h"
 #include "sim_cloud.h"
@@ -245,7 +246,7 @@ static inline void stage_start(struct stage *stage, uint64_t seed,
     assert_int_equal(tide_secrets_open(stage->world, "/secrets", TIDE_SECRETS_FILES,
                                        tide_mem_heap(), &stage->secrets, NULL),
                      TIDE_OK);
-    tide_oauth_client_at(ORIGIN, &stage->client);
+    tide_oauth_client_at(&tide_oauth_google, ORIGIN, &stage->client);
 }
 
 static inline void stage_end(struct stage *stage)
@@ -301,8 +302,11 @@ static inline void param(const char *url, const char *name, char value_out[2048]
 
 static inline tide_oauth_flow *flow_start(struct stage *stage, const char *scopes)
 {
-    const struct tide_oauth_ask ask = {
-        .client = &stage->client, .scopes = scopes, .login_hint = EMAIL, .headless = true};
+    const struct tide_oauth_ask ask = {.provider = &tide_oauth_google,
+                                       .client = &stage->client,
+                                       .scopes = scopes,
+                                       .login_hint = EMAIL,
+                                       .way = TIDE_OAUTH_PASTE};
     tide_oauth_flow *flow = NULL;
     expect(tide_oauth_flow_start(stage->world, &ask, tide_mem_heap(), &flow, &stage->err), TIDE_OK,
            &stage->err);
@@ -335,7 +339,7 @@ static inline void sign_in(struct stage *stage)
     follow(stage->world, tide_oauth_flow_link(flow), "", location);
     expect(tide_oauth_flow_paste(flow, tide_text_of(location), &stage->err), TIDE_OK, &stage->err);
     expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage->err), TIDE_OK, &stage->err);
-    assert_true(tide_oauth_scopes_cover(tide_buf_text(&scopes), READONLY));
+    assert_true(tide_oauth_scopes_cover(&tide_oauth_google, tide_buf_text(&scopes), READONLY));
     keep_grant(tide_buf_text(&grant));
     assert_int_equal(tide_secrets_put(stage->secrets, SECRET, tide_buf_text(&grant), NULL),
                      TIDE_OK);
@@ -344,10 +348,17 @@ static inline void sign_in(struct stage *stage)
     tide_buf_done(&scopes);
 }
 
+static const struct tide_tokens_options tokens_options = {
+    .provider = &tide_oauth_google,
+    .secret = SECRET,
+    .account = EMAIL,
+    .sign_in = "tidemark account add gmail " EMAIL,
+};
+
 static inline tide_tokens *tokens_open(struct stage *stage)
 {
     tide_tokens *tokens = NULL;
-    expect(tide_tokens_open(stage->world, stage->secrets, SECRET, tide_mem_heap(), &tokens,
+    expect(tide_tokens_open(stage->world, stage->secrets, &tokens_options, tide_mem_heap(), &tokens,
                             &stage->err),
            TIDE_OK, &stage->err);
     return tokens;

@@ -5,6 +5,9 @@
 #include <openssl/pem.h>
 #include <openssl/rsa.h>
 
+#define MAIL   "https://mail.google.com/"
+#define MODIFY "https://www.googleapis.com/auth/gmail.modify"
+
 /* ---- texts ---- */
 
 static void forms_are_what_the_standards_say(void **state)
@@ -35,14 +38,20 @@ static void forms_are_what_the_standards_say(void **state)
 static void scopes_are_compared_as_whole_words(void **state)
 {
     (void)state;
-    assert_true(tide_oauth_scopes_cover(TIDE_TEXT("a b c"), "a"));
-    assert_true(tide_oauth_scopes_cover(TIDE_TEXT("a b c"), "c a"));
-    assert_true(tide_oauth_scopes_cover(TIDE_TEXT("a b c"), ""));
-    assert_true(tide_oauth_scopes_cover(TIDE_TEXT("a b c"), " b  a "));
-    assert_false(tide_oauth_scopes_cover(TIDE_TEXT("a b c"), "a d"));
-    assert_false(tide_oauth_scopes_cover(TIDE_TEXT("mail.readonly"), "mail"));
-    assert_false(tide_oauth_scopes_cover(TIDE_TEXT("mail"), "mail.readonly"));
-    assert_false(tide_oauth_scopes_cover(TIDE_TEXT(""), "a"));
+    assert_true(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("a b c"), "a"));
+    assert_true(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("a b c"), "c a"));
+    assert_true(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("a b c"), ""));
+    assert_true(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("a b c"), " b  a "));
+    assert_false(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("a b c"), "a d"));
+    assert_false(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("mail.readonly"), "mail"));
+    assert_false(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("mail"), "mail.readonly"));
+    assert_false(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT(""), "a"));
+    /* A wider scope of Google's covers the narrower ones, never the other way round. */
+    assert_true(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT("a " MAIL), READONLY " a"));
+    assert_true(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT(MODIFY), READONLY));
+    assert_false(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT(MODIFY), MAIL));
+    assert_false(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT(READONLY), MODIFY));
+    assert_false(tide_oauth_scopes_cover(&tide_oauth_google, TIDE_TEXT(MAIL), "a"));
 }
 
 /* ---- client files ---- */
@@ -62,7 +71,8 @@ static void a_client_file_of_googles_is_read(void **state)
             "oauth2.googleapis.com/token\",\"auth_provider_x509_cert_url\":\"https://x\","
             "\"client_secret\":\"GOCSPX-abc\",\"redirect_uris\":[\"http://localhost\"]}}",
             kinds[i]);
-        expect(tide_oauth_client_read(tide_text_of(file), &client, &err), TIDE_OK, &err);
+        expect(tide_oauth_client_read(&tide_oauth_google, tide_text_of(file), &client, &err),
+               TIDE_OK, &err);
         assert_string_equal(client.client_id, "12-x.apps.googleusercontent.com");
         assert_string_equal(client.client_secret, "GOCSPX-abc");
         assert_string_equal(client.auth_url, "https://accounts.google.com/o/oauth2/auth");
@@ -76,16 +86,18 @@ static void a_client_file_of_ours_is_read(void **state)
     (void)state;
     struct tide_oauth_client client;
     tide_error err = {0};
-    expect(tide_oauth_client_read(TIDE_TEXT("{\"client_id\":\"c\"}"), &client, &err), TIDE_OK,
-           &err);
+    expect(tide_oauth_client_read(&tide_oauth_google, TIDE_TEXT("{\"client_id\":\"c\"}"), &client,
+                                  &err),
+           TIDE_OK, &err);
     assert_string_equal(client.client_id, "c");
     assert_string_equal(client.token_url, "");
-    expect(tide_oauth_client_read(TIDE_TEXT("{\"client_id\":\"c\",\"token_url\":\"http://127.0.0.1"
+    expect(tide_oauth_client_read(&tide_oauth_google,
+                                  TIDE_TEXT("{\"client_id\":\"c\",\"token_url\":\"http://127.0.0.1"
                                             ":99/x/token?y\"}"),
                                   &client, &err),
            TIDE_OK, &err);
     assert_string_equal(client.revoke_url, "http://127.0.0.1:99/revoke");
-    tide_oauth_client_at("http://127.0.0.1:1234//", &client);
+    tide_oauth_client_at(&tide_oauth_google, "http://127.0.0.1:1234//", &client);
     assert_string_equal(client.auth_url, "http://127.0.0.1:1234/o/oauth2/v2/auth");
     assert_string_equal(client.token_url, "http://127.0.0.1:1234/token");
     assert_string_equal(client.revoke_url, "http://127.0.0.1:1234/revoke");
@@ -119,7 +131,8 @@ static void a_bad_client_file_is_refused_and_not_quoted(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct tide_oauth_client client = {.client_id = "untouched"};
         tide_error err = {0};
-        const tide_status rc = tide_oauth_client_read(tide_text_of(bad[i][0]), &client, &err);
+        const tide_status rc =
+            tide_oauth_client_read(&tide_oauth_google, tide_text_of(bad[i][0]), &client, &err);
         if (rc != TIDE_INVALID || strstr(err.text, bad[i][1]) == NULL ||
             strstr(err.text, "QUOTED") != NULL)
             fail_msg("%s: %s: %s", bad[i][0], tide_status_name(rc), err.text);
@@ -132,7 +145,8 @@ static void a_bad_client_file_is_refused_and_not_quoted(void **state)
     memset(id, 'i', sizeof id);
     id[sizeof id - 1] = '\0';
     (void)snprintf(file, sizeof file, "{\"client_id\":\"%s\"}", id);
-    assert_int_equal(tide_oauth_client_read(tide_text_of(file), &client, &err), TIDE_INVALID);
+    assert_int_equal(tide_oauth_client_read(&tide_oauth_google, tide_text_of(file), &client, &err),
+                     TIDE_INVALID);
     assert_non_null(strstr(err.text, "too long"));
 }
 
@@ -190,14 +204,18 @@ static void the_link_carries_what_the_provider_needs(void **state)
     assert_memory_equal(tide_oauth_flow_link(flow), "https://a/b?c=d&client_id=", 26);
     tide_oauth_flow_free(flow);
     const struct tide_oauth_client nobody = {.client_id = ""};
-    const struct tide_oauth_ask asks[] = {{.client = &nobody, .scopes = READONLY},
-                                          {.client = &stage.client, .scopes = ""}};
+    const struct tide_oauth_ask asks[] = {
+        {.provider = &tide_oauth_google, .client = &nobody, .scopes = READONLY},
+        {.provider = &tide_oauth_google, .client = &stage.client, .scopes = ""}};
     for (size_t i = 0; i < 2; i++)
         expect(tide_oauth_flow_start(stage.world, &asks[i], tide_mem_heap(), &flow, &stage.err),
                TIDE_INVALID, &stage.err);
     /* Zero means Google's. */
     const struct tide_oauth_client google = {.client_id = "c"};
-    const struct tide_oauth_ask ask = {.client = &google, .scopes = READONLY, .headless = true};
+    const struct tide_oauth_ask ask = {.provider = &tide_oauth_google,
+                                       .client = &google,
+                                       .scopes = READONLY,
+                                       .way = TIDE_OAUTH_PASTE};
     expect(tide_oauth_flow_start(stage.world, &ask, tide_mem_heap(), &flow, &stage.err), TIDE_OK,
            &stage.err);
     assert_memory_equal(tide_oauth_flow_link(flow), "https://accounts.google.com/o/oauth2/v2/auth?",
@@ -284,7 +302,8 @@ static void a_person_may_say_no_or_untick_a_scope(void **state)
     expect(tide_oauth_flow_paste(flow, tide_text_of(location), &stage.err), TIDE_OK, &stage.err);
     expect(tide_oauth_flow_finish(flow, NULL, &grant, &scopes, &stage.err), TIDE_OK, &stage.err);
     assert_string_equal(tide_buf_cstr(&scopes), READONLY);
-    assert_false(tide_oauth_scopes_cover(tide_buf_text(&scopes), READONLY " " SEND));
+    assert_false(
+        tide_oauth_scopes_cover(&tide_oauth_google, tide_buf_text(&scopes), READONLY " " SEND));
     tide_oauth_flow_free(flow);
     tide_secret_wipe(&grant);
     tide_buf_done(&scopes);
@@ -569,8 +588,12 @@ static tide_status sign_in_with(struct stage *stage, tide_mem *mem)
     tide_buf_init(&grant, mem, TIDE_SECRET_BYTES_MAX);
     tide_buf_init(&scopes, mem, 4096);
     tide_buf_init(&bearer, mem, 4096);
-    const struct tide_oauth_ask ask = {
-        .client = &stage->client, .scopes = READONLY, .login_hint = EMAIL, .headless = true};
+    const struct tide_oauth_ask ask = {.provider = &tide_oauth_google,
+                                       .client = &stage->client,
+                                       .scopes = READONLY,
+                                       .login_hint = EMAIL,
+                                       .way = TIDE_OAUTH_PASTE};
+    bool revoked = false;
     tide_status rc = tide_oauth_flow_start(stage->world, &ask, mem, &flow, &stage->err);
     if (rc == TIDE_OK) {
         follow(stage->world, tide_oauth_flow_link(flow), "", location);
@@ -581,13 +604,14 @@ static tide_status sign_in_with(struct stage *stage, tide_mem *mem)
     if (rc == TIDE_OK)
         rc = tide_secrets_put(stage->secrets, SECRET, tide_buf_text(&grant), &stage->err);
     if (rc == TIDE_OK)
-        rc = tide_tokens_open(stage->world, stage->secrets, SECRET, mem, &tokens, &stage->err);
+        rc = tide_tokens_open(stage->world, stage->secrets, &tokens_options, mem, &tokens,
+                              &stage->err);
     if (rc == TIDE_OK) {
         let_pass(stage, HOUR_MS);
         rc = tide_tokens_get(tokens, NULL, &bearer, &stage->err);
     }
     if (rc == TIDE_OK)
-        rc = tide_tokens_revoke(tokens, &stage->err);
+        rc = tide_tokens_revoke(tokens, &revoked, &stage->err);
     tide_tokens_close(tokens);
     tide_oauth_flow_free(flow);
     tide_secret_wipe(&grant);
@@ -637,7 +661,7 @@ static void a_service_account_survives_every_failed_allocation(void **state)
         if (rc == TIDE_OK)
             rc = tide_secrets_put(stage.secrets, SECRET, tide_buf_text(&grant), &stage.err);
         if (rc == TIDE_OK)
-            rc = tide_tokens_open(stage.world, stage.secrets, SECRET, &mem.base, &tokens,
+            rc = tide_tokens_open(stage.world, stage.secrets, &tokens_options, &mem.base, &tokens,
                                   &stage.err);
         if (rc == TIDE_OK)
             rc = tide_tokens_get(tokens, NULL, &bearer, &stage.err);
@@ -665,7 +689,7 @@ static void the_browser_comes_back_to_the_listener(void **state)
     real_sign_in();
     tide_tokens *tokens = NULL;
     assert_int_equal(
-        tide_tokens_open(real.world, real.secrets, SECRET, tide_mem_heap(), &tokens, NULL),
+        tide_tokens_open(real.world, real.secrets, &tokens_options, tide_mem_heap(), &tokens, NULL),
         TIDE_OK);
     tide_buf bearer;
     tide_buf_init(&bearer, tide_mem_heap(), 512);

@@ -292,23 +292,23 @@ static void a_damaged_or_missing_sign_in_asks_for_a_new_one(void **state)
         "{\"v\":1,\"type\":\"service\",\"private_key\":\"HIDDEN-REFRESH-TOKEN\"}",
     };
     keep_secret("HIDDEN-REFRESH-TOKEN");
-    expect(
-        tide_tokens_open(stage.world, stage.secrets, SECRET, tide_mem_heap(), &tokens, &stage.err),
-        TIDE_AUTH, &stage.err);
+    expect(tide_tokens_open(stage.world, stage.secrets, &tokens_options, tide_mem_heap(), &tokens,
+                            &stage.err),
+           TIDE_AUTH, &stage.err);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(tide_secrets_put(stage.secrets, SECRET, tide_text_of(bad[i]), NULL),
                          TIDE_OK);
-        expect(tide_tokens_open(stage.world, stage.secrets, SECRET, tide_mem_heap(), &tokens,
-                                &stage.err),
+        expect(tide_tokens_open(stage.world, stage.secrets, &tokens_options, tide_mem_heap(),
+                                &tokens, &stage.err),
                TIDE_AUTH, &stage.err);
         assert_non_null(strstr(stage.err.text, "tidemark account add gmail " EMAIL));
     }
     assert_int_equal(
         tide_secrets_put(stage.secrets, SECRET, TIDE_TEXT("{\"v\":2,\"type\":\"fixed\"}"), NULL),
         TIDE_OK);
-    expect(
-        tide_tokens_open(stage.world, stage.secrets, SECRET, tide_mem_heap(), &tokens, &stage.err),
-        TIDE_NEWER, &stage.err);
+    expect(tide_tokens_open(stage.world, stage.secrets, &tokens_options, tide_mem_heap(), &tokens,
+                            &stage.err),
+           TIDE_NEWER, &stage.err);
     assert_null(tokens);
     stage_end(&stage);
 }
@@ -319,6 +319,7 @@ static void a_fixed_token_is_used_until_it_is_refused(void **state)
     struct stage stage;
     char token[512];
     tide_buf grant;
+    bool revoked = true;
     stage_start(&stage, 15, NULL);
     tide_buf_init(&grant, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
     assert_int_equal(box_cloud_add_token(tide_sim_cloud_box(stage.provider.cloud),
@@ -338,8 +339,9 @@ static void a_fixed_token_is_used_until_it_is_refused(void **state)
     expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
     expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
     assert_int_equal(stage.provider.tokens, 0);
-    expect(tide_tokens_revoke(tokens, &stage.err), TIDE_OK, &stage.err);
+    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_OK, &stage.err);
     assert_int_equal(stage.provider.revokes, 0);
+    assert_false(revoked);
     tide_tokens_close(tokens);
     tide_secret_wipe(&grant);
     stage_end(&stage);
@@ -351,6 +353,7 @@ static void a_revoked_sign_in_is_gone_here_and_there(void **state)
     struct stage stage;
     char token[512];
     tide_buf secret;
+    bool revoked = false;
     stage_start(&stage, 16, NULL);
     tide_buf_init(&secret, tide_mem_heap(), TIDE_SECRET_BYTES_MAX);
     sign_in(&stage);
@@ -359,26 +362,29 @@ static void a_revoked_sign_in_is_gone_here_and_there(void **state)
     /* First it fails, and everything stays. */
     stage.provider.manner = MANNER_ECHO;
     stage.provider.http = 500;
-    expect(tide_tokens_revoke(tokens, &stage.err), TIDE_SERVER, &stage.err);
+    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_SERVER, &stage.err);
     tide_sim_net_down(stage.sim, true);
-    expect(tide_tokens_revoke(tokens, &stage.err), TIDE_NETWORK, &stage.err);
+    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_NETWORK, &stage.err);
     tide_sim_net_down(stage.sim, false);
     stage.provider.manner = MANNER_GOOD;
     assert_int_equal(profile(&stage, token), 200);
     expect(get(&stage, tokens, token), TIDE_OK, &stage.err);
 
-    expect(tide_tokens_revoke(tokens, &stage.err), TIDE_OK, &stage.err);
+    assert_false(revoked);
+    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_OK, &stage.err);
+    assert_true(revoked);
     assert_int_equal(profile(&stage, token), 401);
     assert_int_equal(tide_secrets_get(stage.secrets, SECRET, &secret, NULL), TIDE_NOT_FOUND);
     expect(get(&stage, tokens, token), TIDE_AUTH, &stage.err);
-    expect(tide_tokens_revoke(tokens, &stage.err), TIDE_OK, &stage.err); /* twice is fine */
+    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_OK,
+           &stage.err); /* twice is fine */
     tide_tokens_close(tokens);
 
     /* One that died elsewhere can be revoked as well. */
     sign_in(&stage);
     tokens = tokens_open(&stage);
     control(&stage, "/_cloud/token/revoke", "{\"user\":\"" EMAIL "\"}");
-    expect(tide_tokens_revoke(tokens, &stage.err), TIDE_OK, &stage.err);
+    expect(tide_tokens_revoke(tokens, &revoked, &stage.err), TIDE_OK, &stage.err);
     stage_leave(&stage, tokens);
 }
 
@@ -565,7 +571,7 @@ static void real_threads_share_one_refresh(void **state)
     real_sign_in();
     tide_buf_init(&bearer, tide_mem_heap(), 512);
     assert_int_equal(
-        tide_tokens_open(real.world, real.secrets, SECRET, tide_mem_heap(), &tokens, NULL),
+        tide_tokens_open(real.world, real.secrets, &tokens_options, tide_mem_heap(), &tokens, NULL),
         TIDE_OK);
     for (unsigned round = 1; round <= 20; round++) {
         assert_int_equal(tide_tokens_get(tokens, NULL, &bearer, NULL), TIDE_OK);
@@ -606,8 +612,9 @@ static void a_sign_in_that_others_can_read_needs_its_owner(void **state)
     real_sign_in();
     (void)snprintf(path, sizeof path, "%s/gmail%%2F" EMAIL, real.dir);
     assert_int_equal(chmod(path, 0644), 0);
-    expect(tide_tokens_open(real.world, real.secrets, SECRET, tide_mem_heap(), &tokens, &err),
-           TIDE_AUTH, &err);
+    expect(
+        tide_tokens_open(real.world, real.secrets, &tokens_options, tide_mem_heap(), &tokens, &err),
+        TIDE_AUTH, &err);
     assert_non_null(strstr(err.text, "chmod 600 "));
     assert_null(tokens);
 }

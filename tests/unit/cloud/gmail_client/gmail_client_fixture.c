@@ -2,6 +2,7 @@
 #include "cloudbox/mailbox/mime.h"
 #include "cloudbox/gate/service.h"
 #include "cloudbox/gate/user.h"
+#include "net/oauth/google.h"
 
 #include <strings.h>
 
@@ -74,8 +75,11 @@ static void begin_engine(struct fixture *f, const char *grant)
     OK(f,
        tide_secrets_open(world, "/secrets", TIDE_SECRETS_FILES, tide_mem_heap(), &f->secrets, err));
     OK(f, tide_secrets_put(f->secrets, "gmail/" ME "/token", tide_text_of(grant), err));
-    OK(f,
-       tide_tokens_open(world, f->secrets, "gmail/" ME "/token", tide_mem_heap(), &f->tokens, err));
+    const struct tide_tokens_options tokens_options = {.provider = &tide_oauth_google,
+                                                       .secret = "gmail/" ME "/token",
+                                                       .account = "me",
+                                                       .sign_in = "sign in"};
+    OK(f, tide_tokens_open(world, f->secrets, &tokens_options, tide_mem_heap(), &f->tokens, err));
     const struct tide_engine_options options = {
         .state_dir = "/state", .world = world, .no_control_socket = true, .workers = 2};
     OK(f, tide_engine_open(&options, &f->engine, err));
