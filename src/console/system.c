@@ -11,10 +11,14 @@
 static tide_status open_console(const struct tide_system_home *home, void **state_out,
                                 tide_error *err)
 {
+    const struct tide_console_options *wanted = home->options;
     const struct tide_console_options options = {.engine = home->engine,
                                                  .world = home->world,
                                                  .secrets = home->secrets,
-                                                 .archive_dir = home->archive_dir};
+                                                 .archive_dir = home->archive_dir,
+                                                 .workers = wanted == NULL ? 0 : wanted->workers,
+                                                 .batch_max =
+                                                     wanted == NULL ? 0 : wanted->batch_max};
     tide_console *console = NULL;
     const tide_status rc = tide_console_open(&options, home->mem, &console, err);
     *state_out = console;

@@ -18,13 +18,16 @@ static tide_status tables(tide_rows db, tide_error *err)
 static tide_status open_mail(const struct tide_system_home *home, void **state_out, tide_error *err)
 {
     const tide_settings *settings = home->settings;
+    const struct tide_mail_options *wanted = home->options;
     const struct tide_mail_options options = {
         .engine = home->engine,
         .world = home->world,
         .secrets = home->secrets,
         .archive_dir = home->archive_dir,
         .window_units = tide_setting_u64(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
-        .window_ms = tide_setting_u64(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW)};
+        .window_ms = tide_setting_u64(settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
+        .archiver = wanted != NULL && wanted->archiver,
+        .no_sync = wanted != NULL && wanted->no_sync};
     tide_mail *mail = NULL;
     const tide_status rc = tide_mail_open(&options, home->mem, &mail, err);
     *state_out = mail;

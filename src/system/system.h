@@ -31,6 +31,7 @@ struct tide_system_home {
     tide_secrets *secrets;
     const tide_settings *settings;
     const char *archive_dir;
+    const void *options; /* for open(): the system's own; NULL: its defaults */
 };
 
 /* One entry of archive/ to be copied. */

@@ -7,9 +7,9 @@
  *
  * Only this thread takes signals, at one place with sigtimedwait(), so that there is no
  * code that must be safe inside a signal handler. */
-#include "cli/archive_here.h"
 #include "cli/log_file.h"
 #include "cli/notify.h"
+#include "cli/run/engine.h"
 
 #include "base/limits.h"
 #include "base/log.h"
@@ -35,15 +35,10 @@ enum {
 
 struct worker {
     struct cli *cli;
-    struct archive_here here;
-    char archive_dir[CLI_PATH_BYTES], secrets_dir[CLI_PATH_BYTES];
-    tide_engine *engine;
-    tide_secrets *secrets;
-    void *states[TIDE_SYSTEMS_MAX]; /* of here.taken[i]; NULL: not open */
+    struct cli_engine open;
     tide_log log;
     char list[LIST_BYTES]; /* of --accounts, split into names */
     const char *names[ACCOUNTS_MAX];
-    uint64_t workers; /* 0: the setting */
     sigset_t signals;
     uint64_t watchdog_ms, watchdog_at_ms, adopt_at_ms;
     bool once, joined, interrupted;
@@ -68,8 +63,8 @@ static tide_status unknown_system(struct cli *cli, const char *name, int bytes)
 
 static bool takes(const struct worker *worker, const struct tide_system *system)
 {
-    for (size_t i = 0; i < worker->here.taken_count; i++)
-        if (worker->here.taken[i] == system)
+    for (size_t i = 0; i < worker->open.here.taken_count; i++)
+        if (worker->open.here.taken[i] == system)
             return true;
     return false;
 }
@@ -78,14 +73,14 @@ static tide_status kinds_of_flag(struct worker *worker, const char *flag)
 {
     struct cli *cli = worker->cli;
     if (flag == NULL)
-        archive_here_take_all(&worker->here, cli);
+        archive_here_take_all(&worker->open.here, cli);
     for (const char *at = flag; at != NULL;) {
         const size_t bytes = strcspn(at, ",");
         const struct tide_system *system = tide_system_named(cli->systems, (tide_text){at, bytes});
         if (system == NULL)
             return unknown_system(cli, at, (int)(bytes > 60 ? 60 : bytes));
         if (!takes(worker, system))
-            archive_here_take(&worker->here, system);
+            archive_here_take(&worker->open.here, system);
         at = at[bytes] == '\0' ? NULL : at + bytes + 1;
     }
     return TIDE_OK;
@@ -102,14 +97,14 @@ static tide_status accounts_of_flag(struct worker *worker, const char *flag)
         char *comma = strchr(at, ',');
         if (comma != NULL)
             *comma = '\0';
-        if (*at == '\0' || worker->here.accounts_count == ACCOUNTS_MAX)
+        if (*at == '\0' || worker->open.here.accounts_count == ACCOUNTS_MAX)
             return cli_fail(cli, TIDE_INVALID,
                             "Separate them with commas: a@example.org,b@example.org.",
                             "--accounts has an empty name, or more than %d", ACCOUNTS_MAX);
-        worker->names[worker->here.accounts_count++] = at;
+        worker->names[worker->open.here.accounts_count++] = at;
         at = comma == NULL ? NULL : comma + 1;
     }
-    worker->here.accounts = worker->names;
+    worker->open.here.accounts = worker->names;
     cli->exit_code = CLI_EXIT_DONE;
     return TIDE_OK;
 }
@@ -118,18 +113,19 @@ static tide_status flags_read(struct worker *worker)
 {
     struct cli *cli = worker->cli;
     const char *workers = cli_flag(cli, "workers");
+    uint64_t count = 0;
     worker->once = cli_flag(cli, "once") != NULL;
     tide_status rc = kinds_of_flag(worker, cli_flag(cli, "kinds"));
     if (rc == TIDE_OK)
         rc = accounts_of_flag(worker, cli_flag(cli, "accounts"));
     if (rc == TIDE_OK && workers != NULL)
-        rc = cli_number(cli, workers, "--workers", &worker->workers);
-    if (rc == TIDE_OK && workers != NULL &&
-        (worker->workers == 0 || worker->workers > TIDE_WORKERS_MAX)) {
+        rc = cli_number(cli, workers, "--workers", &count);
+    if (rc == TIDE_OK && workers != NULL && (count == 0 || count > TIDE_WORKERS_MAX)) {
         cli->exit_code = CLI_EXIT_USAGE;
         rc = cli_fail(cli, TIDE_INVALID, "Omit it to use the setting workers.count.",
                       "--workers must be between 1 and %d", TIDE_WORKERS_MAX);
     }
+    worker->open.workers = (uint32_t)count;
     return rc;
 }
 
@@ -155,78 +151,14 @@ static void log_open(struct worker *worker)
     worker->log.also = cli_log_file(cli);
 }
 
-static tide_status systems_open(struct worker *worker)
-{
-    struct cli *cli = worker->cli;
-    const struct tide_system_home home = {.world = cli->world,
-                                          .mem = cli->mem,
-                                          .engine = worker->engine,
-                                          .secrets = worker->secrets,
-                                          .settings = cli->settings,
-                                          .archive_dir = worker->archive_dir};
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < worker->here.taken_count; i++)
-        rc = worker->here.taken[i]->open(&home, &worker->states[i], &cli->err);
-    return rc;
-}
-
-/* Closes all of them; the first failure is told. */
-static tide_status systems_close(struct worker *worker, tide_error *err)
-{
-    tide_status rc = TIDE_OK;
-    for (size_t i = 0; i < worker->here.taken_count; i++) {
-        if (worker->states[i] == NULL)
-            continue;
-        const tide_status closed =
-            worker->here.taken[i]->close(worker->states[i], rc == TIDE_OK ? err : NULL);
-        rc = rc == TIDE_OK ? closed : rc;
-        worker->states[i] = NULL;
-    }
-    return rc;
-}
-
 static tide_status worker_open(struct worker *worker)
 {
     struct cli *cli = worker->cli;
-    tide_status rc = archive_here_places(cli, worker->archive_dir, worker->secrets_dir);
-    if (rc == TIDE_OK)
-        rc = archive_here_open(cli, worker->archive_dir, &worker->here);
-    if (rc == TIDE_OK)
-        rc = tide_secrets_open(cli->world, worker->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
-                               &worker->secrets, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
-    const struct tide_engine_options options = {.state_dir = cli->state_dir,
-                                                .ledger = cli->shared,
-                                                .may_take = archive_here_may_take,
-                                                .may_take_arg = &worker->here,
-                                                .world = cli->world,
-                                                .settings = cli->settings,
-                                                .workers = (uint32_t)worker->workers,
-                                                .log = &worker->log};
-    rc = tide_engine_open(&options, &worker->engine, &cli->err);
-    if (rc == TIDE_BUSY)
-        return cli_hint(cli, rc,
-                        "A directory can have one worker. Stop the other one, or name another "
-                        "directory with --home DIR.");
-    if (rc == TIDE_OK)
-        rc = systems_open(worker);
-    return cli_shared_hint(cli, rc);
-}
-
-static tide_status worker_close(struct worker *worker)
-{
-    tide_error err = {TIDE_OK, 0, ""};
-    const tide_status stopped = tide_engine_close(worker->engine);
-    if (stopped == TIDE_TIMEOUT)
-        return stopped; /* a handler still uses it: free nothing */
-    const tide_status rc = systems_close(worker, &err);
-    tide_secrets_close(worker->secrets);
-    if (rc != TIDE_OK && worker->cli->err.status == TIDE_OK)
-        worker->cli->err = err;
-    worker->engine = NULL;
-    worker->secrets = NULL;
-    return rc == TIDE_OK ? stopped : rc;
+    worker->open.log = &worker->log;
+    worker->open.busy_hint =
+        "A directory can have one worker. Stop the other one, or name another directory with "
+        "--home DIR.";
+    return cli_shared_hint(cli, cli_engine_open(cli, &worker->open));
 }
 
 /* ---- working ---- */
@@ -243,10 +175,10 @@ static tide_status idle_some(struct worker *worker, bool *more_out)
 {
     tide_status rc = TIDE_OK;
     *more_out = false;
-    for (size_t i = 0; rc == TIDE_OK && i < worker->here.taken_count; i++) {
+    for (size_t i = 0; rc == TIDE_OK && i < worker->open.here.taken_count; i++) {
         bool more = false;
-        if (worker->here.taken[i]->idle != NULL)
-            rc = worker->here.taken[i]->idle(worker->states[i], &more, &worker->cli->err);
+        if (worker->open.here.taken[i]->idle != NULL)
+            rc = worker->open.here.taken[i]->idle(worker->open.states[i], &more, &worker->cli->err);
         *more_out = *more_out || more;
     }
     return rc;
@@ -257,8 +189,8 @@ static void rest(struct worker *worker)
 {
     tide_error err = {TIDE_OK, 0, ""};
     tide_status rc = TIDE_OK;
-    for (size_t i = 0; rc == TIDE_OK && i < worker->here.taken_count; i++)
-        rc = worker->here.taken[i]->rest(worker->states[i], &err);
+    for (size_t i = 0; rc == TIDE_OK && i < worker->open.here.taken_count; i++)
+        rc = worker->open.here.taken[i]->rest(worker->open.states[i], &err);
     /* Not fatal: only durable work was recorded as done; the other accounts continue. */
     if (rc != TIDE_OK)
         tell(worker, TIDE_LOG_WARN, "closing an archive failed", "detail", err.text);
@@ -272,7 +204,8 @@ static void adopt(struct worker *worker, uint64_t now_ms)
     if (now_ms < worker->adopt_at_ms)
         return;
     worker->adopt_at_ms = now_ms + ADOPT_MS;
-    const tide_status rc = archive_here_adopt(cli, &worker->here, worker->secrets, &count);
+    const tide_status rc =
+        archive_here_adopt(cli, &worker->open.here, worker->open.secrets, &count);
     (void)snprintf(text, sizeof text, "%u", count);
     if (rc == TIDE_OK && count > 0)
         tell(worker, TIDE_LOG_INFO, "accounts assigned to the archive here", "count", text);
@@ -296,7 +229,7 @@ static void keep_watchdog(struct worker *worker, uint64_t now_ms)
 static void report_alive(struct worker *worker, uint64_t now_ms)
 {
     const struct tide_progress before = worker->progress;
-    tide_engine_progress(worker->engine, &worker->progress);
+    tide_engine_progress(worker->open.engine, &worker->progress);
     const struct tide_progress *now = &worker->progress;
     const uint32_t running = now->running[0] + now->running[1];
     if (now->done != before.done || now->failed != before.failed ||
@@ -317,7 +250,7 @@ static tide_status work(struct worker *worker)
             wait_ms = (long)worker->watchdog_ms;
         adopt(worker, now_ms);
         report_alive(worker, now_ms);
-        tide_status rc = tide_engine_wait(worker->engine, 0, &cli->err);
+        tide_status rc = tide_engine_wait(worker->open.engine, 0, &cli->err);
         if (rc != TIDE_OK && rc != TIDE_TIMEOUT)
             return rc;
         if (rc == TIDE_OK && worker->once && !more) {
@@ -343,8 +276,8 @@ static void stop(struct worker *worker)
     struct tide_progress before, now;
     (void)cli_notify("STOPPING=1\nSTATUS=stopping");
     tell(worker, TIDE_LOG_INFO, "stopping", "ledger", cli_shared_name(cli));
-    tide_engine_progress(worker->engine, &before);
-    tide_engine_stop(worker->engine);
+    tide_engine_progress(worker->open.engine, &before);
+    tide_engine_stop(worker->open.engine);
     const uint64_t until_ms = tide_world_now_ms(cli->world) + STOP_MS_MAX;
     do {
         if (signal_waits(worker, STOP_TICK_MS)) {
@@ -352,7 +285,7 @@ static void stop(struct worker *worker)
             (void)sigprocmask(SIG_UNBLOCK, &worker->signals, NULL);
             (void)raise(SIGTERM);
         }
-        tide_engine_progress(worker->engine, &now);
+        tide_engine_progress(worker->open.engine, &now);
     } while (!now.idle && tide_world_now_ms(cli->world) < until_ms);
     const uint64_t ran = (uint64_t)before.running[0] + before.running[1];
     const uint64_t ended = now.done - before.done + now.failed - before.failed + now.retried -
@@ -392,7 +325,7 @@ static tide_status join(struct worker *worker)
     if (rc == TIDE_OK)
         rc = worker_open(worker);
     if (rc == TIDE_OK)
-        rc = cli_shared_hint(cli, tide_engine_start(worker->engine, &cli->err));
+        rc = cli_shared_hint(cli, tide_engine_start(worker->open.engine, &cli->err));
     return rc;
 }
 
@@ -430,7 +363,7 @@ static tide_status join_or_wait(struct worker *worker)
             tell(worker, TIDE_LOG_WARN, "ledger out of reach", "detail", cli->err.text);
             (void)cli_notify("READY=1\nSTATUS=waiting for %s", cli_shared_name(cli));
         }
-        if (worker_close(worker) == TIDE_TIMEOUT)
+        if (cli_engine_close(worker->cli, &worker->open) == TIDE_TIMEOUT)
             return rc;
         cli->err = (tide_error){TIDE_OK, 0, ""};
         cli->hint[0] = '\0';
@@ -482,7 +415,7 @@ tide_status cli_worker(struct cli *cli)
         (void)sigprocmask(SIG_BLOCK, &worker->signals, NULL);
         rc = run(worker);
     }
-    const tide_status closed = worker_close(worker);
+    const tide_status closed = cli_engine_close(worker->cli, &worker->open);
     if (closed != TIDE_TIMEOUT)
         tide_mem_free(cli->mem, worker, sizeof *worker);
     return rc == TIDE_OK ? closed : rc;

@@ -16,28 +16,16 @@ tide_status mail_home_places(struct cli *cli, struct mail_home *home)
 
 tide_status mail_home_open(struct cli *cli, struct mail_home *home)
 {
-    struct tide_engine_options engine;
-    archive_here_take(&home->here, &tide_mail_system);
+    const struct tide_mail_options wanted = {.archiver = home->archiver, .no_sync = home->no_sync};
+    home->opened = (struct cli_engine){.options = &wanted};
+    archive_here_take(&home->opened.here, &tide_mail_system);
     tide_status rc = mail_home_places(cli, home);
     if (rc == TIDE_OK)
-        rc = archive_here_options(cli, home->archive_dir, &home->here, &engine);
-    if (rc == TIDE_OK)
-        rc = archive_here_opened(cli, tide_engine_open(&engine, &home->engine, &cli->err));
-    if (rc == TIDE_OK)
-        rc = tide_secrets_open(cli->world, home->secrets_dir, TIDE_SECRETS_BEST, cli->mem,
-                               &home->secrets, &cli->err);
-    if (rc != TIDE_OK)
-        return rc;
-    const struct tide_mail_options mail = {
-        .engine = home->engine,
-        .world = cli->world,
-        .secrets = home->secrets,
-        .archive_dir = home->archive_dir,
-        .window_units = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW_UNITS),
-        .window_ms = tide_setting_u64(cli->settings, TIDE_SET_GOVERNOR_GMAIL_WINDOW),
-        .archiver = home->archiver,
-        .no_sync = home->no_sync};
-    return tide_mail_open(&mail, cli->mem, &home->mail, &cli->err);
+        rc = cli_engine_open(cli, &home->opened);
+    home->engine = home->opened.engine;
+    home->secrets = home->opened.secrets;
+    home->mail = home->opened.states[0];
+    return rc;
 }
 
 tide_status mail_home_room(struct cli *cli, struct mail_home *home)
@@ -51,13 +39,9 @@ tide_status mail_home_room(struct cli *cli, struct mail_home *home)
 
 tide_status mail_home_close(struct cli *cli, struct mail_home *home)
 {
-    tide_error err = {TIDE_OK, 0, ""};
-    const tide_status stopped = tide_engine_close(home->engine);
-    const tide_status closed = tide_mail_close(home->mail, &err);
-    tide_secrets_close(home->secrets);
-    if (closed != TIDE_OK && cli->err.status == TIDE_OK)
-        cli->err = err;
-    return stopped == TIDE_OK ? closed : stopped;
+    home->opened.engine = home->engine;
+    home->opened.secrets = home->secrets;
+    return cli_engine_close(cli, &home->opened);
 }
 
 /* ---- which account ---- */

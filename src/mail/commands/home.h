@@ -2,18 +2,18 @@
 #ifndef TIDE_CLI_MAIL_HOME_H
 #define TIDE_CLI_MAIL_HOME_H
 
-#include "cli/archive_here.h"
+#include "cli/run/engine.h"
 #include "mail/mail.h"
 
 struct mail_home {
-    tide_engine *engine;
+    bool archiver;       /* set before opening: this command removes mail */
+    bool no_sync;        /* set before opening: pending jobs of a sync do not run */
+    tide_engine *engine; /* mail_home_close() closes these two: NULL if the command did */
     tide_secrets *secrets;
     tide_mail *mail;
     char archive_dir[CLI_PATH_BYTES];
     char secrets_dir[CLI_PATH_BYTES];
-    struct archive_here here; /* on a shared ledger: what this process may take */
-    bool archiver;            /* set before opening: this command removes mail */
-    bool no_sync;             /* set before opening: pending jobs of a sync do not run */
+    struct cli_engine opened;
 };
 
 /* Opens the engine of this directory with the mail system on it; not started.
